@@ -1,0 +1,246 @@
+//! Builds the kernels for the host and the Rust twins of their argument structs.
+//!
+//! - `kernels/args.h` -> `args.rs` (`#[repr(C)]` structs) and `args_check.h` (offsets, checked by C++).
+//! - `kernels/host.cpp` -> one object per instruction set, lane count and precision.
+//! - `tables.rs`: the tables of functions in those objects; `sources.rs`: the headers for NVRTC.
+//!
+//! `HMC_KERNEL_TARGETS="v4:1,8"` restricts the objects while developing.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::{env, fs, thread};
+
+fn main() {
+    println!("cargo:rerun-if-changed=kernels");
+    println!("cargo:rerun-if-env-changed=HMC_KERNEL_TARGETS");
+    println!("cargo:rerun-if-env-changed=HMC_KERNEL_FLAGS");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let structs = parse_structs(&fs::read_to_string("kernels/args.h").expect("kernels/args.h"));
+    fs::write(out.join("args.rs"), rust_structs(&structs)).expect("OUT_DIR is writable");
+    fs::write(out.join("args_check.h"), checks(&structs)).expect("OUT_DIR is writable");
+    fs::write(out.join("sources.rs"), sources()).expect("OUT_DIR is writable");
+    let targets = targets();
+    fs::write(out.join("tables.rs"), tables(&targets)).expect("OUT_DIR is writable");
+    compile(&targets, &out);
+}
+
+/// A field of a struct of `args.h`: type, name, number of elements.
+struct Field {
+    kind: String,
+    name: String,
+    count: Option<usize>,
+    comment: String,
+}
+
+struct Struct {
+    name: String,
+    comment: String,
+    fields: Vec<Field>,
+}
+
+fn parse_structs(text: &str) -> Vec<Struct> {
+    let mut structs: Vec<Struct> = Vec::new();
+    let mut inside = false;
+    let mut comments: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let (code, comment) = line.split_once("//").map_or((line, ""), |(a, b)| (a, b.trim()));
+        let code = code.trim();
+        if let Some(name) = code.strip_prefix("struct ").and_then(|c| c.strip_suffix(" {")) {
+            structs.push(Struct { name: name.into(), comment: comments.join(" "), fields: Vec::new() });
+            inside = true;
+        } else if code == "};" {
+            inside = false;
+        } else if inside {
+            let (kind, rest) = code.trim_end_matches(';').split_once(' ').expect("TYPE NAME in args.h");
+            let (name, count) = match rest.trim().split_once('[') {
+                Some((name, n)) => (name, Some(n.trim_end_matches(']').parse().expect("a literal array length"))),
+                None => (rest.trim(), None),
+            };
+            let fields = &mut structs.last_mut().expect("inside a struct").fields;
+            fields.push(Field { kind: kind.into(), name: name.into(), count, comment: comment.into() });
+        }
+        if code.is_empty() && !comment.is_empty() { comments.push(comment.into()) } else { comments.clear() }
+    }
+    structs
+}
+
+/// Size and alignment in C of every type used so far.
+fn layout(structs: &[Struct]) -> BTreeMap<String, (usize, usize, Vec<usize>)> {
+    let mut known: BTreeMap<String, (usize, usize, Vec<usize>)> =
+        [("Pointer", 8), ("int", 4), ("double", 8)].map(|(n, s)| (n.to_string(), (s, s, vec![]))).into();
+    for s in structs {
+        let (mut at, mut align, mut offsets) = (0usize, 1, vec![]);
+        for field in &s.fields {
+            let (size, alignment, _) = known[&field.kind];
+            at = at.next_multiple_of(alignment);
+            offsets.push(at);
+            at += size * field.count.unwrap_or(1);
+            align = align.max(alignment);
+        }
+        known.insert(s.name.clone(), (at.next_multiple_of(align), align, offsets));
+    }
+    known
+}
+
+fn rust_structs(structs: &[Struct]) -> String {
+    let layouts = layout(structs);
+    let mut text = String::new();
+    for s in structs {
+        let _ = writeln!(text, "#[doc = {:?}]\n#[repr(C)]\n#[derive(Clone, Copy, Debug, Default)]\npub struct {} {{", s.comment, s.name);
+        for field in &s.fields {
+            let kind = match field.kind.as_str() {
+                "int" => "i32",
+                "double" => "f64",
+                other => other,
+            };
+            let kind = field.count.map_or(kind.to_string(), |n| format!("[{kind}; {n}]"));
+            let doc = if field.comment.is_empty() { &field.name } else { &field.comment };
+            let _ = writeln!(text, "    #[doc = {doc:?}]\n    pub {}: {kind},", field.name);
+        }
+        let (size, _, offsets) = &layouts[&s.name];
+        let _ = writeln!(text, "}}\nconst _: () = assert!(size_of::<{}>() == {size});", s.name);
+        for (field, offset) in s.fields.iter().zip(offsets) {
+            let _ = writeln!(text, "const _: () = assert!(std::mem::offset_of!({}, {}) == {offset});", s.name, field.name);
+        }
+        let _ = writeln!(
+            text,
+            "// SAFETY: repr(C), and the C++ side asserts the same size and offsets.\nunsafe impl KernelArgs for {0} {{ const NAME: &'static str = \"{0}\"; }}",
+            s.name
+        );
+    }
+    text
+}
+
+fn checks(structs: &[Struct]) -> String {
+    let layouts = layout(structs);
+    let mut text = String::new();
+    for s in structs {
+        let (size, _, offsets) = &layouts[&s.name];
+        let _ = writeln!(text, "static_assert(sizeof({}) == {size}, \"{0}\");", s.name);
+        for (field, offset) in s.fields.iter().zip(offsets) {
+            let _ = writeln!(text, "static_assert(offsetof({}, {}) == {offset}, \"{1}\");", s.name, field.name);
+        }
+    }
+    text
+}
+
+/// Every header of `kernels/`, for compilation at run time.
+fn sources() -> String {
+    let mut names: Vec<PathBuf> = fs::read_dir("kernels")
+        .expect("kernels/")
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|e| e == "cuh" || e == "h"))
+        .collect();
+    names.sort();
+    let mut text = String::from("&[\n");
+    for path in names {
+        let name = path.file_name().expect("a file").to_string_lossy().into_owned();
+        let path = fs::canonicalize(&path).expect("kernels/");
+        let _ = writeln!(text, "    ({name:?}, include_str!({path:?})),");
+    }
+    text + "]"
+}
+
+struct Target {
+    isa: &'static str,
+    lanes: usize,
+}
+
+/// Instruction sets and lanes; the first is the one that runs anywhere.
+fn targets() -> Vec<Target> {
+    let x86 = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "x86_64");
+    let all: &[(&str, &[usize])] =
+        if x86 { &[("base", &[1]), ("v3", &[1, 4]), ("v4", &[1, 4, 8, 16])] } else { &[("base", &[1])] };
+    let wanted = env::var("HMC_KERNEL_TARGETS").ok();
+    let keep = |isa: &str, lanes: usize| {
+        wanted.as_ref().is_none_or(|w| {
+            w.split(' ').filter_map(|t| t.split_once(':')).any(|(i, l)| i == isa && l.split(',').any(|l| l == lanes.to_string()))
+        })
+    };
+    all.iter()
+        .flat_map(|&(isa, lanes)| lanes.iter().map(move |&lanes| Target { isa, lanes }))
+        .filter(|t| t.isa == "base" || keep(t.isa, t.lanes))
+        .collect()
+}
+
+fn table_name(target: &Target, precision: &str) -> String {
+    format!("hmc_table_{}_{}_{precision}", target.isa, target.lanes)
+}
+
+fn tables(targets: &[Target]) -> String {
+    let mut text = String::from("unsafe extern \"C\" {\n");
+    for t in targets {
+        for precision in ["double", "float"] {
+            let _ = writeln!(text, "    static {}: Entry;", table_name(t, precision));
+        }
+    }
+    text += "}\n/// Instruction set, lanes, table in double, table in single.\npub(super) fn tables() -> Vec<(&'static str, usize, *const Entry, *const Entry)> {\n    vec![\n";
+    for t in targets {
+        let _ = writeln!(
+            text,
+            "        ({:?}, {}, &raw const {}, &raw const {}),",
+            t.isa,
+            t.lanes,
+            table_name(t, "double"),
+            table_name(t, "float")
+        );
+    }
+    text + "    ]\n}\n"
+}
+
+fn compile(targets: &[Target], out: &Path) {
+    let mut jobs: Vec<(&Target, &str)> =
+        targets.iter().flat_map(|t| ["double", "float"].map(|precision| (t, precision))).collect();
+    jobs.sort_by_key(|(t, _)| t.lanes); // the longest last in the list, so first to be taken
+    let (jobs, objects) = (Mutex::new(jobs), Mutex::new(Vec::new()));
+    let workers = env::var("NUM_JOBS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let Some((target, precision)) = jobs.lock().expect("no worker panicked").pop() else { break };
+                    let made = compile_one(target, precision, out);
+                    objects.lock().expect("no worker panicked").extend(made);
+                }
+            });
+        }
+    });
+    let mut objects = objects.into_inner().expect("no worker panicked");
+    objects.sort();
+    cc::Build::new().objects(objects).cpp(true).cpp_link_stdlib(None).compile("hmc_kernels");
+}
+
+fn compile_one(target: &Target, precision: &str, out: &Path) -> Vec<PathBuf> {
+    let folder = out.join(table_name(target, precision));
+    fs::create_dir_all(&folder).expect("OUT_DIR is writable");
+    let mut build = cc::Build::new();
+    build.cpp(true).cpp_link_stdlib(None).std("c++17").opt_level(3).debug(false).file("kernels/host.cpp").out_dir(folder);
+    build.include(out).include("kernels").cargo_metadata(false);
+    // The bit rule: no contraction but the named primitives.
+    for flag in ["-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing"] {
+        build.flag(flag);
+    }
+    build.flag_if_supported("-Wno-psabi").flag_if_supported("-Wno-maybe-uninitialized");
+    let register = match target.isa {
+        "v3" => {
+            build.flag("-march=x86-64-v3");
+            "32"
+        }
+        "v4" => {
+            build.flag("-march=x86-64-v4");
+            "64"
+        }
+        _ => "0",
+    };
+    for flag in env::var("HMC_KERNEL_FLAGS").unwrap_or_default().split_whitespace() {
+        build.flag(flag);
+    }
+    build.define("HMC_REGISTER", register).define("HMC_LANES", target.lanes.to_string().as_str());
+    build.define("HMC_REAL", precision).define("HMC_TABLE", table_name(target, precision).as_str());
+    if precision == "double" {
+        build.define("HMC_DOUBLE", None);
+    }
+    build.compile_intermediates()
+}

@@ -1,0 +1,166 @@
+// Arguments of the kernels. This file is their only definition: the build makes the Rust structs
+// from it and checks sizes and offsets on both sides. Grammar: struct NAME { TYPE NAME; TYPE NAME[N]; };
+// TYPE is Pointer, int, double or a struct above.
+#pragma once
+typedef void* Pointer;  // device memory
+
+// A rank's box as its lanes see it: coordinates are those of one lane's box ("outer").
+struct Geometry {
+    int outer[4];         // extents of a lane's box
+    int border[4];        // ghost layers kept around link fields: 0 where the direction is not cut
+    int lanes[4];         // lanes in each direction
+    int offset[4];        // global coordinates of the rank's first site
+    int global[4];        // extents of the lattice
+    int half;             // outer sites of one parity
+    int half_bordered;    // the same with the borders of link fields
+    Pointer permutation;  // int [mu][forward, backward][lane]: the neighbouring lane
+};
+
+// Wilson hopping term from parity 1 - `parity` to `parity`, with an epilogue (wilson.cuh).
+struct HopArgs {
+    Geometry g;
+    Pointer out;
+    Pointer input;
+    Pointer x;            // epilogue: a spinor of parity `parity`
+    Pointer clover;       // epilogue: packed blocks of parity `parity`
+    Pointer links_out;    // links of parity `parity`
+    Pointer links_in;     // links of parity 1 - `parity`
+    Pointer ghost[8];     // half spinors [2 mu + (0 from forward, 1 from backward)]
+    Pointer phases;       // reals [2 mu + (0 forward, 1 backward)][re, im][lane]
+    Pointer sites;        // int list of outer sites, or null for all
+    int parity;
+    int ghost_mask;       // bit mu: the direction is cut
+    int phase_mask;       // bit 2 mu + (0, 1): this rank touches a phase there
+    int first;            // without `sites`: first outer site
+    double scale;
+    double shift;
+};
+
+// Half spinors of the face of a field, for the neighbour's hop (wilson.cuh) or force.
+struct FaceArgs {
+    Geometry g;
+    Pointer input;
+    Pointer links;        // of the same parity as `input`
+    Pointer wire;         // half spinors that leave, edge lanes only
+    Pointer ghost;        // own ghost zone: lanes whose neighbour is a lane of this rank
+    int parity;           // of `input`
+    int mu;
+    int forward;          // 1: for the neighbour's forward hop, 0: for its backward hop
+    int dagger;           // projectors of the adjoint
+};
+
+// Lanes between a wire buffer and a ghost zone.
+struct LaneArgs {
+    Geometry g;
+    Pointer wire;
+    Pointer ghost;
+    int mu;
+    int forward;
+    int reals;            // a site
+    int sites;
+};
+
+// Borders of a bordered field: the slab of `depth` layers at one end of direction mu.
+struct SlabArgs {
+    Geometry g;
+    Pointer field;        // both parities
+    Pointer wire;
+    int mu;
+    int forward;          // 1: our first layers, for the border after the previous rank's last site
+    int reals;            // a site and block
+    int blocks;
+    int unpack;
+};
+
+// Links, momenta, forces.
+struct LinkArgs {
+    Geometry g;
+    Pointer links;        // double, bordered
+    Pointer momenta;      // double, 8 reals a link
+    Pointer force;        // double, 8 reals a link
+    Pointer paths;        // int [mu][path]: steps of four bits
+    int counts[4];        // paths of each class: plaquette (space, time), rectangle, parallelogram
+    double weights[4];
+    double scale;
+    double shift;
+};
+
+// Random fields: keyed by the seed; the stream is the global site.
+struct RandomArgs {
+    Geometry g;
+    Pointer out;
+    int key[8];
+    int counter_low;      // first 64-byte block of (trajectory, purpose)
+    int counter_high;
+    int parity;           // of a spinor field
+    double scale;
+};
+
+// The clover term and its force.
+struct CloverArgs {
+    Geometry g;
+    Pointer links;        // double, bordered
+    Pointer clover;       // double, both parities
+    Pointer inverse;      // double, one parity
+    Pointer insertion;    // double, bordered: 6 matrices a site
+    Pointer force;        // double, 8 reals a link
+    Pointer x;            // spinor
+    Pointer y;            // spinor
+    int parity;
+    int pad;
+    double diagonal;      // 4 + m0
+    double scale;
+};
+
+// Force of the hopping term on the links that leave sites of parity `parity`.
+struct HopForceArgs {
+    Geometry g;
+    Pointer links;        // double, bordered
+    Pointer force;
+    Pointer x_here;       // spinors of parity `parity`
+    Pointer y_here;
+    Pointer x_there;      // spinors of the other parity
+    Pointer y_there;
+    Pointer ghost_x[4];   // half spinors from forward neighbours
+    Pointer ghost_y[4];
+    Pointer phases;       // as in HopArgs, double
+    int parity;
+    int ghost_mask;
+    int phase_mask;
+    int pad;
+    double scale;
+};
+
+// Linear algebra on fields of one parity, and copies.
+struct BlasArgs {
+    Pointer x;
+    Pointer y;
+    Pointer z;
+    Pointer w;
+    int half;             // outer sites
+    int pad;
+    double a;
+    double b;
+};
+
+// Links from double, bordered storage to an operator's own copy.
+struct ImportArgs {
+    Geometry g;
+    Pointer links;
+    Pointer out;          // one parity
+    int parity;
+    int pad;
+};
+
+// Sites in the order of files to and from a field.
+struct TransposeArgs {
+    Geometry g;
+    Pointer field;        // one parity
+    Pointer natural;      // double [site][block][reals] of the whole rank, x fastest
+    int parity;
+    int blocks;
+    int reals;
+    int bordered;
+    int to_natural;
+    int pad;
+};

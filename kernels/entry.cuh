@@ -1,0 +1,37 @@
+// What turns a site's function into a GPU kernel; src/device/nvrtc.rs writes the kernel around it.
+#pragma once
+#include "sum.cuh"
+
+#ifndef HMC_BLOCK
+#define HMC_BLOCK 128
+#endif
+
+// Adds a thread's sums to the global ones, and raises the maximum: words[COUNT][WORDS], max.
+template <int COUNT> HD void add_to_global(const Accumulator& sum, i64* words) {
+    __shared__ i64 part[HMC_BLOCK / 32][COUNT * WORDS + 1];
+    const int lane_id = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    UNROLL for (int n = 0; n < COUNT; ++n) UNROLL for (int k = 0; k < WORDS; ++k) {
+        i64 v = sum.words[n][k];
+        UNROLL for (int o = 16; o; o >>= 1) v += __shfl_down_sync(0xffffffffu, v, o);
+        if (lane_id == 0) part[warp][n * WORDS + k] = v;
+    }
+    i64 m = sum.max;
+    UNROLL for (int o = 16; o; o >>= 1) {
+        const i64 other = __shfl_down_sync(0xffffffffu, m, o);
+        m = other > m ? other : m;
+    }
+    if (lane_id == 0) part[warp][COUNT * WORDS] = m;
+    __syncthreads();
+    const int k = threadIdx.x;
+    if (k > COUNT * WORDS) return;
+    i64 v = part[0][k];
+    for (int w = 1; w < HMC_BLOCK / 32; ++w) {
+        if (k == COUNT * WORDS) v = part[w][k] > v ? part[w][k] : v;
+        else v += part[w][k];
+    }
+    if (k == COUNT * WORDS) {
+        if (v > 0) atomicMax((unsigned long long*)words + k, (unsigned long long)v);
+    } else if (v != 0) {
+        atomicAdd((unsigned long long*)words + k, (unsigned long long)v);
+    }
+}

@@ -1,0 +1,226 @@
+// Gauge loops: action, force, drift, and what keeps links in SU(3). Links are double, bordered.
+//
+// Loops are data: a path is up to 7 steps of four bits, (1 + mu + 4 backward), first step lowest.
+// Path tables are made in src/operator/loops.rs.
+#pragma once
+#include "su3.cuh"
+#include "sum.cuh"
+
+// A place reached from a site: coordinates, and how often the walk left the lane's box.
+struct Walk { Coord c; int turns[4]; };
+
+HD Walk walk_from(const Coord& c) { return {c, {0, 0, 0, 0}}; }
+HD void step(const Geometry& g, Walk& w, int mu, int by) {
+    int x = w.c.x[mu] + by;
+    if (g.border[mu] == 0) {
+        if (x >= g.outer[mu]) x -= g.outer[mu], w.turns[mu] += 1;
+        if (x < 0) x += g.outer[mu], w.turns[mu] -= 1;
+    }
+    w.c.x[mu] = x;
+}
+template <class F> HD F turned(const Geometry& g, const Walk& w, F v) {
+    if constexpr (lane<F>::W > 1)
+        for (int mu = 0; mu < 4; ++mu)
+            for (int n = w.turns[mu]; n != 0; n += n > 0 ? -1 : 1) v = permute(v, permutation(g, mu, n > 0, lane<F>::W));
+    return v;
+}
+template <class F> HD void turn(const Geometry& g, const Walk& w, Matrix<F>& u) {
+    if constexpr (lane<F>::W > 1)
+        if (w.turns[0] | w.turns[1] | w.turns[2] | w.turns[3])
+            for (int k = 0; k < 9; ++k) u.e[k] = {turned(g, w, u.e[k].re), turned(g, w, u.e[k].im)};
+}
+// Block `block` of a bordered field of NB matrices a site.
+template <int NB, class F> HD Matrix<F> matrix_at(const Geometry& g, const void* field, const Walk& w, int block) {
+    const void* half = half_field<F>((void*)field, parity_of(w.c), g.half_bordered, 18 * NB);
+    Matrix<F> u = load_matrix<18, NB, F>(half, block, bordered_index_of(g, w.c), g.half_bordered);
+    turn(g, w, u);
+    return u;
+}
+template <class F> HD Matrix<F> link_at(const Geometry& g, const void* links, const Walk& w, int mu) {
+    return matrix_at<4, F>(g, links, w, mu);
+}
+// p times the link of one step of a path; moves w.
+template <class F> HD Matrix<F> along(const Geometry& g, const void* links, Walk& w, const Matrix<F>& p, int code) {
+    const int mu = (code - 1) & 3;
+    if (code <= 4) {
+        const Matrix<F> r = p * link_at<F>(g, links, w, mu);
+        step(g, w, mu, 1);
+        return r;
+    }
+    step(g, w, mu, -1);
+    return multiply<false, true>(p, link_at<F>(g, links, w, mu));
+}
+template <class F> HD Matrix<F> along_path(const Geometry& g, const void* links, Walk w, Matrix<F> p, unsigned path) {
+    for (; path; path >>= 4) p = along(g, links, w, p, path & 15);
+    return p;
+}
+template <class F> HD Matrix<F> path_product(const Geometry& g, const void* links, const Walk& w, unsigned path) {
+    return along_path(g, links, w, unit<F>(), path);
+}
+
+// Sum n: over the sites, sum of Re tr over the closed paths of class n that start there, divided by 3.
+template <class F> HD void loop_traces(const LinkArgs& a, int i, int parity, Accumulator& sum) {
+    const Walk w = walk_from(coord_of(a.g, i, parity));
+    const int* path = (const int*)a.paths;
+    for (int n = 0; n < 4; ++n) {
+        F s = F{};
+        for (int k = 0; k < a.counts[n]; ++k) s = s + real_trace(path_product<F>(a.g, a.links, w, *path++));
+        sum.add(n, s * splat<F>(1.0 / 3.0));
+    }
+}
+// Sum 0: the action, sum_n weight_n sum over paths (1 - Re tr / 3).
+template <class F> HD void gauge_action(const LinkArgs& a, int i, int parity, Accumulator& sum) {
+    const Walk w = walk_from(coord_of(a.g, i, parity));
+    const int* path = (const int*)a.paths;
+    F action = F{};
+    for (int n = 0; n < 4; ++n) {
+        F s = F{};
+        for (int k = 0; k < a.counts[n]; ++k)
+            s = s + (splat<F>(1) - splat<F>(1.0 / 3.0) * real_trace(path_product<F>(a.g, a.links, w, *path++)));
+        action = mad(splat<F>(a.weights[n]), s, action);
+    }
+    sum.add(0, action);
+}
+template <class F> HD void* momentum_half(void* field, const Geometry& g, int parity) {
+    return half_field<F>(field, parity, g.half, 32);
+}
+// force += scale dS, with S = sum_n weight_n sum of loops (1 - Re tr / 3): the paths of direction mu
+// close the loops that start with U_mu(x).
+template <class F> HD void gauge_force(const LinkArgs& a, int i, int parity) {
+    const Coord c = coord_of(a.g, i, parity);
+    const int* path = (const int*)a.paths;
+    for (int mu = 0; mu < 4; ++mu) {
+        Walk there = walk_from(c);
+        const Matrix<F> u = link_at<F>(a.g, a.links, there, mu);
+        step(a.g, there, mu, 1);
+        F f[8];
+        load<8, 4>(f, momentum_half<F>(a.force, a.g, parity), mu, i, a.g.half);
+        for (int n = 0; n < 4; ++n) {
+            Matrix<F> staple = null_matrix<F>();
+            if (a.counts[n] == 0) continue;
+            for (int k = 0; k < a.counts[n]; ++k) staple = staple + path_product<F>(a.g, a.links, there, *path++);
+            add_projection(f, splat<F>(-a.scale * a.weights[n] / 3), u * staple);
+        }
+        store<8, 4>(momentum_half<F>(a.force, a.g, parity), mu, i, a.g.half, f);
+    }
+}
+// U <- exp(i scale P) U
+template <class F> HD void drift(const LinkArgs& a, int i, int parity) {
+    const Walk w = walk_from(coord_of(a.g, i, parity));
+    void* half = half_field<F>(a.links, parity, a.g.half_bordered, 72);
+    const int s = bordered_index_of(a.g, w.c);
+    for (int mu = 0; mu < 4; ++mu) {
+        F p[8];
+        load<8, 4>(p, momentum_half<F>(a.momenta, a.g, parity), mu, i, a.g.half);
+        UNROLL for (int k = 0; k < 8; ++k) p[k] = splat<F>(a.scale) * p[k];
+        const Matrix<F> u = load_matrix<18, 4, F>(half, mu, s, a.g.half_bordered);
+        store_matrix<4>(half, mu, s, a.g.half_bordered, exponential(hermitian(p)) * u);
+    }
+}
+// P <- shift P + scale F; sum 0: |F|^2, maximum: the greatest |F| of a link, |F|^2 = 2 tr F^2 = sum_a F_a^2.
+template <class F> HD void kick(const LinkArgs& a, int i, int parity, Accumulator& sum) {
+    F norm = F{};
+    for (int mu = 0; mu < 4; ++mu) {
+        F p[8], f[8], square = F{};
+        load<8, 4>(p, momentum_half<F>(a.momenta, a.g, parity), mu, i, a.g.half);
+        load<8, 4>(f, momentum_half<F>(a.force, a.g, parity), mu, i, a.g.half);
+        UNROLL for (int k = 0; k < 8; ++k) {
+            square = mad(f[k], f[k], square);
+            p[k] = mad(splat<F>(a.scale), f[k], splat<F>(a.shift) * p[k]);
+        }
+        store<8, 4>(momentum_half<F>(a.momenta, a.g, parity), mu, i, a.g.half, p);
+        norm = norm + square;
+        sum.raise(root(square));
+    }
+    sum.add(0, norm);
+}
+// Sum 0: sum_a p_a^2 / 2.
+template <class F> HD void kinetic(const LinkArgs& a, int i, int parity, Accumulator& sum) {
+    F s = F{};
+    for (int mu = 0; mu < 4; ++mu) {
+        F p[8];
+        load<8, 4>(p, momentum_half<F>(a.momenta, a.g, parity), mu, i, a.g.half);
+        UNROLL for (int k = 0; k < 8; ++k) s = mad(p[k], p[k], s);
+    }
+    sum.add(0, splat<F>(0.5) * s);
+}
+// Maximum: the greatest |(U U^dag - 1)_ij| or |third row - conj(row 0 x row 1)|; with scale != 0 the
+// links are projected back to SU(3).
+template <class F> HD void unitarity(const LinkArgs& a, int i, int parity, Accumulator& sum) {
+    const Walk w = walk_from(coord_of(a.g, i, parity));
+    void* half = half_field<F>(a.links, parity, a.g.half_bordered, 72);
+    const int s = bordered_index_of(a.g, w.c);
+    for (int mu = 0; mu < 4; ++mu) {
+        Matrix<F> u = load_matrix<18, 4, F>(half, mu, s, a.g.half_bordered), special = u;
+        const Matrix<F> d = multiply<false, true>(u, u) - unit<F>();
+        third_row(special);
+        const Matrix<F> t = u - special;
+        for (int k = 0; k < 9; ++k) {
+            sum.raise(root(mad(d.e[k].re, d.e[k].re, mad(d.e[k].im, d.e[k].im, F{}))));
+            sum.raise(root(mad(t.e[k].re, t.e[k].re, mad(t.e[k].im, t.e[k].im, F{}))));
+        }
+        if (a.scale != 0) {
+            reunitarise(u);
+            store_matrix<4>(half, mu, s, a.g.half_bordered, u);
+        }
+    }
+}
+// Maximum: the greatest |U - V| of an element, V given as `force`.
+template <class F> HD void link_distance(const LinkArgs& a, int i, int parity, Accumulator& sum) {
+    const Walk w = walk_from(coord_of(a.g, i, parity));
+    for (int mu = 0; mu < 4; ++mu) {
+        const Matrix<F> d = link_at<F>(a.g, a.links, w, mu) - link_at<F>(a.g, a.force, w, mu);
+        for (int k = 0; k < 9; ++k) sum.raise(root(mad(d.e[k].re, d.e[k].re, mad(d.e[k].im, d.e[k].im, F{}))));
+    }
+}
+// The line W(x) <- U_t(x) W(x + t), in block 0 of bordered fields: W is `force`, the new one `momenta`.
+// weights[0] != 0 starts it: W(x) = U_t(x). Sums 0, 1: the trace of the new W, real and imaginary, over 3.
+template <class F> HD void extend_line(const LinkArgs& a, int i, int parity, Accumulator& sum) {
+    Walk w = walk_from(coord_of(a.g, i, parity));
+    const int s = bordered_index_of(a.g, w.c);
+    Matrix<F> line = link_at<F>(a.g, a.links, w, 3);
+    if (a.weights[0] == 0) {
+        step(a.g, w, 3, 1);
+        line = line * matrix_at<1, F>(a.g, a.force, w, 0);
+    }
+    store_matrix<1>(half_field<F>(a.momenta, parity, a.g.half_bordered, 18), 0, s, a.g.half_bordered, line);
+    sum.add(0, splat<F>(1.0 / 3.0) * real_trace(line));
+    sum.add(1, splat<F>(1.0 / 3.0) * ((line.e[0].im + line.e[4].im) + line.e[8].im));
+}
+
+// Kernels on both parities: the first `half` outer sites are even.
+template <class F, class A> HD int parity_of_index(const A& a, int& i) {
+    const int parity = i >= a.g.half;
+    i -= parity * a.g.half;
+    return parity;
+}
+#define BOTH(NAME)                                                     \
+    template <class F> HD void both_##NAME(const LinkArgs& a, int i) { \
+        const int parity = parity_of_index<F>(a, i);                   \
+        NAME<F>(a, i, parity);                                         \
+    }
+#define BOTH_SUM(NAME)                                                                     \
+    template <class F> HD void both_##NAME(const LinkArgs& a, int i, Accumulator& sum) {   \
+        const int parity = parity_of_index<F>(a, i);                                       \
+        NAME<F>(a, i, parity, sum);                                                        \
+    }
+BOTH(gauge_force)
+BOTH(drift)
+BOTH_SUM(loop_traces)
+BOTH_SUM(gauge_action)
+BOTH_SUM(kick)
+BOTH_SUM(kinetic)
+BOTH_SUM(unitarity)
+BOTH_SUM(link_distance)
+BOTH_SUM(extend_line)
+
+#define GAUGE_KERNELS(SITE, SUM)                                      \
+    SITE(gauge, gauge_force, LinkArgs, (both_gauge_force<F>))         \
+    SITE(gauge, drift, LinkArgs, (both_drift<F>))                     \
+    SUM(gauge, loop_traces, LinkArgs, 4, (both_loop_traces<F>))       \
+    SUM(gauge, gauge_action, LinkArgs, 1, (both_gauge_action<F>))     \
+    SUM(gauge, kick, LinkArgs, 1, (both_kick<F>))                     \
+    SUM(gauge, kinetic, LinkArgs, 1, (both_kinetic<F>))               \
+    SUM(gauge, unitarity, LinkArgs, 1, (both_unitarity<F>))           \
+    SUM(gauge, link_distance, LinkArgs, 1, (both_link_distance<F>))   \
+    SUM(gauge, extend_line, LinkArgs, 2, (both_extend_line<F>))

@@ -1,0 +1,83 @@
+// Copies: borders of bordered fields, an operator's own links, and the order of files.
+#pragma once
+#include "gauge.cuh"
+
+// Site i of the slab of `border` layers at one end of direction mu. Directions before mu run over
+// their borders too, which are filled by then: so corners come along.
+HD Coord slab_coord(const SlabArgs& a, int i) {
+    Coord c;
+    for (int nu = 0; nu < 4; ++nu) {
+        const int wide = nu < a.mu ? a.g.border[nu] : 0;
+        const int extent = nu == a.mu ? a.g.border[nu] : a.g.outer[nu] + 2 * wide;
+        c.x[nu] = i % extent - wide;
+        i /= extent;
+    }
+    return c;
+}
+template <class F> HD i64 slab_place(const SlabArgs& a, const Coord& c, int block, int real, int l) {
+    const i64 half = (i64)a.g.half_bordered * a.blocks * a.reals * lane<F>::W;
+    return parity_of(c) * half + place<F>(a.blocks, a.reals, block, real, bordered_index_of(a.g, c), a.g.half_bordered, l);
+}
+// Packs our first (forward) or last layers into the wire, edge lanes only; or fills the border after
+// our last (forward) or before our first site, from the wire and from the neighbouring lanes.
+template <class F> HD void slab(const SlabArgs& a, int i) {
+    using R = real_of<F>;
+    const int mu = a.mu, n = a.g.lanes[mu], width = lane<F>::W / n;
+    Coord from = slab_coord(a, i), to = from;
+    if (!a.forward) from.x[mu] += a.g.outer[mu] - a.g.border[mu];
+    to.x[mu] += a.forward ? a.g.outer[mu] : -a.g.border[mu];
+    R* field = (R*)a.field;
+    R* wire = (R*)a.wire + (i64)i * a.blocks * a.reals * width;
+    const int edge = (a.forward != 0) == (a.unpack != 0) ? n - 1 : 0;
+    const int* source = lane<F>::W > 1 ? permutation(a.g, mu, a.forward, lane<F>::W) : nullptr;
+    int e = 0;
+    for (int l = 0; l < lane<F>::W; ++l) {
+        const bool at_edge = lane_coord(a.g, l, mu) == edge;
+        if (!at_edge && !a.unpack) continue;
+        for (int block = 0; block < a.blocks; ++block)
+            for (int k = 0; k < a.reals; ++k) {
+                R& w = wire[(block * a.reals + k) * width + e];
+                if (!a.unpack) w = field[slab_place<F>(a, from, block, k, l)];
+                else if (at_edge) field[slab_place<F>(a, to, block, k, l)] = w;
+                else field[slab_place<F>(a, to, block, k, l)] = field[slab_place<F>(a, from, block, k, source[l])];
+            }
+        e += at_edge;
+    }
+}
+// An operator's own links of one parity, NR reals, in its precision.
+template <class F, int NR> HD void import_links(const ImportArgs& a, int i) {
+    const Walk w = walk_from(coord_of(a.g, i, a.parity));
+    for (int mu = 0; mu < 4; ++mu) {
+        const Matrix<wide_of<F>> u = link_at<wide_of<F>>(a.g, a.links, w, mu);
+        F r[18];
+        for (int k = 0; k < 9; ++k) {
+            r[2 * k] = narrow<F>(u.e[k].re);
+            r[2 * k + 1] = narrow<F>(u.e[k].im);
+        }
+        store<NR, 4>(a.out, mu, i, a.g.half, r);
+    }
+}
+// Between a field and the rank's sites in natural order, in double.
+template <class F> HD void transpose(const TransposeArgs& a, int i) {
+    const Coord c = coord_of(a.g, i, a.parity);
+    const int s = a.bordered ? bordered_index_of(a.g, c) : i, stride = a.bordered ? a.g.half_bordered : a.g.half;
+    real_of<F>* field = (real_of<F>*)a.field;
+    for (int l = 0; l < lane<F>::W; ++l) {
+        i64 site = 0;
+        for (int mu = 3; mu >= 0; --mu)
+            site = site * (a.g.outer[mu] * a.g.lanes[mu]) + lane_coord(a.g, l, mu) * a.g.outer[mu] + c.x[mu];
+        double* natural = (double*)a.natural + site * a.blocks * a.reals;
+        for (int block = 0; block < a.blocks; ++block)
+            for (int k = 0; k < a.reals; ++k) {
+                real_of<F>& r = field[place<F>(a.blocks, a.reals, block, k, s, stride, l)];
+                if (a.to_natural) natural[block * a.reals + k] = r;
+                else r = real_of<F>(natural[block * a.reals + k]);
+            }
+    }
+}
+
+#define HALO_KERNELS(SITE, SUM)                                    \
+    SITE(halo, slab, SlabArgs, (slab<F>))                          \
+    SITE(halo, import_18, ImportArgs, (import_links<F, 18>))       \
+    SITE(halo, import_12, ImportArgs, (import_links<F, 12>))       \
+    SITE(halo, transpose, TransposeArgs, (transpose<F>))

@@ -1,0 +1,54 @@
+// The kernels of one instruction set, lane count and precision as a table of functions. Compiled with
+// HMC_LANES, HMC_REGISTER (bytes of a SIMD register), HMC_REAL and HMC_TABLE (the table's name).
+#include <cstddef>
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+// All of it has internal linkage: objects of other instruction sets hold the same names.
+namespace {
+#include "kernels.cuh"
+
+using F = typename lanes_of<HMC_REAL, HMC_LANES>::type;
+
+#define SITE(FAMILY, NAME, ARGS, EXPRESSION)                                          \
+    void run_##NAME(const void* args, int begin, int end, long long*) {               \
+        const ARGS a = *static_cast<const ARGS*>(args);                               \
+        for (int s = begin; s < end; ++s) EXPRESSION(a, s);                           \
+    }
+#define SUM(FAMILY, NAME, ARGS, COUNT, EXPRESSION)                                    \
+    void run_##NAME(const void* args, int begin, int end, long long* words) {         \
+        const ARGS a = *static_cast<const ARGS*>(args);                               \
+        Accumulator sum;                                                              \
+        sum.clear();                                                                  \
+        for (int s = begin; s < end; ++s) EXPRESSION(a, s, sum);                      \
+        for (int k = 0; k < COUNT * WORDS; ++k) words[k] = sum.words[k / WORDS][k % WORDS]; \
+        words[COUNT * WORDS] = sum.max;                                               \
+    }
+BOTH_PRECISIONS(SITE, SUM)
+#ifdef HMC_DOUBLE
+DOUBLE_ONLY(SITE, SUM)
+#endif
+#undef SITE
+#undef SUM
+
+struct Entry {
+    const char* family;
+    const char* name;
+    const char* args;
+    const char* expression;
+    unsigned long args_size;
+    long long sums;  // -1: a kernel without sums
+    void (*run)(const void*, int, int, long long*);
+};
+#define SITE(FAMILY, NAME, ARGS, EXPRESSION) {#FAMILY, #NAME, #ARGS, #EXPRESSION, sizeof(ARGS), -1, run_##NAME},
+#define SUM(FAMILY, NAME, ARGS, COUNT, EXPRESSION) {#FAMILY, #NAME, #ARGS, #EXPRESSION, sizeof(ARGS), COUNT, run_##NAME},
+}  // namespace
+
+extern "C" const Entry HMC_TABLE[] = {
+    BOTH_PRECISIONS(SITE, SUM)
+#ifdef HMC_DOUBLE
+    DOUBLE_ONLY(SITE, SUM)
+#endif
+    {nullptr, nullptr, nullptr, nullptr, 0, 0, nullptr}};
+#include "args_check.h"

@@ -1,0 +1,93 @@
+// Random fields. ChaCha12 as in rand_chacha: words 4-11 key, 12-13 block counter, 14-15 stream. The key
+// is the run's seed, the stream the global site, the counter is set by (trajectory, purpose): so a
+// field does not depend on the cut or the device. Gaussians by Box and Muller, lane by lane.
+#pragma once
+#include "elementary.cuh"
+#include "gauge.cuh"
+
+HD u32 rotate(u32 x, int n) { return (x << n) | (x >> (32 - n)); }
+HD void quarter_round(u32& a, u32& b, u32& c, u32& d) {
+    a += b; d = rotate(d ^ a, 16);
+    c += d; b = rotate(b ^ c, 12);
+    a += b; d = rotate(d ^ a, 8);
+    c += d; b = rotate(b ^ c, 7);
+}
+HD void chacha_block(u32* out, const int* key, u64 counter, u64 stream) {
+    const u32 s[16] = {0x61707865u, 0x3320646eu, 0x79622d32u, 0x6b206574u, u32(key[0]), u32(key[1]), u32(key[2]), u32(key[3]),
+                       u32(key[4]), u32(key[5]), u32(key[6]), u32(key[7]), u32(counter), u32(counter >> 32), u32(stream), u32(stream >> 32)};
+    u32 x[16];
+    UNROLL for (int i = 0; i < 16; ++i) x[i] = s[i];
+    for (int r = 0; r < 6; ++r) {
+        quarter_round(x[0], x[4], x[8], x[12]);
+        quarter_round(x[1], x[5], x[9], x[13]);
+        quarter_round(x[2], x[6], x[10], x[14]);
+        quarter_round(x[3], x[7], x[11], x[15]);
+        quarter_round(x[0], x[5], x[10], x[15]);
+        quarter_round(x[1], x[6], x[11], x[12]);
+        quarter_round(x[2], x[7], x[8], x[13]);
+        quarter_round(x[3], x[4], x[9], x[14]);
+    }
+    UNROLL for (int i = 0; i < 16; ++i) out[i] = x[i] + s[i];
+}
+// Eight unit Gaussians.
+HD void gaussians(double* g, const RandomArgs& a, int block, i64 site) {
+    u32 w[16];
+    const u64 counter = (u64(u32(a.counter_high)) << 32 | u32(a.counter_low)) + u64(block);
+    chacha_block(w, a.key, counter, u64(site));
+    UNROLL for (int k = 0; k < 4; ++k) {
+        const u64 first = u64(w[4 * k + 1]) << 32 | w[4 * k], second = u64(w[4 * k + 3]) << 32 | w[4 * k + 2];
+        const double u = double(i64(first >> 11) + 1) * 0x1p-53, v = double(i64(second >> 11)) * 0x1p-53;
+        const double r = square_root(-2 * natural_log(u));
+        double sine, cosine;
+        sin_cos_turns(v, sine, cosine);
+        g[2 * k] = r * cosine;
+        g[2 * k + 1] = r * sine;
+    }
+}
+// N Gaussians of a site from block `first` on, in all lanes.
+template <int N, class F> HD void gaussian_lanes(F* p, const RandomArgs& a, const Coord& c, int first) {
+    for (int l = 0; l < lane<F>::W; ++l) {
+        const i64 site = global_site(a.g, c, l);
+        for (int b = 0; b < N / 8; ++b) {
+            double g[8];
+            gaussians(g, a, first + b, site);
+            for (int k = 0; k < 8; ++k) set(p[8 * b + k], l, real_of<F>(g[k]));
+        }
+    }
+}
+// p_a ~ N(0, 1)
+template <class F> HD void random_momenta(const RandomArgs& a, int i) {
+    const int parity = parity_of_index<F>(a, i);
+    const Coord c = coord_of(a.g, i, parity);
+    for (int mu = 0; mu < 4; ++mu) {
+        F p[8];
+        gaussian_lanes<8>(p, a, c, mu);
+        store<8, 4>(momentum_half<F>(a.out, a.g, parity), mu, i, a.g.half, p);
+    }
+}
+// Spinor of one parity, each real scale * N(0, 1).
+template <class F> HD void random_spinor(const RandomArgs& a, int i) {
+    F p[24];
+    gaussian_lanes<24>(p, a, coord_of(a.g, i, a.parity), 0);
+    for (int k = 0; k < 24; ++k) p[k] = splat<F>(real_of<F>(a.scale)) * p[k];
+    store<24, 1>(a.out, 0, i, a.g.half, p);
+}
+// Links by the Haar measure: Gaussian matrices made special unitary by Gram and Schmidt.
+template <class F> HD void random_links(const RandomArgs& a, int i) {
+    const int parity = parity_of_index<F>(a, i);
+    const Coord c = coord_of(a.g, i, parity);
+    void* half = half_field<F>(a.out, parity, a.g.half_bordered, 72);
+    for (int mu = 0; mu < 4; ++mu) {
+        F p[24];
+        gaussian_lanes<24>(p, a, c, 3 * mu);
+        Matrix<F> u;
+        for (int k = 0; k < 9; ++k) u.e[k] = {p[2 * k], p[2 * k + 1]};
+        reunitarise(u);
+        store_matrix<4>(half, mu, bordered_index_of(a.g, c), a.g.half_bordered, u);
+    }
+}
+
+#define RANDOM_KERNELS(SITE, SUM)                                 \
+    SITE(random, random_momenta, RandomArgs, (random_momenta<F>)) \
+    SITE(random, random_spinor, RandomArgs, (random_spinor<F>))   \
+    SITE(random, random_links, RandomArgs, (random_links<F>))

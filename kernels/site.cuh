@@ -1,0 +1,140 @@
+// Sites of a lane's box, and the memory of fields.
+//
+// Fields hold each parity apart. On a CPU a site's reals are consecutive vectors, [site][block][real];
+// on a GPU they are spread in chunks of 16 bytes, [block][chunk][site] (Babich, Clark, Joo, SC10,
+// equation (4)).
+#pragma once
+#include "args.h"
+#include "lane.cuh"
+
+#ifdef __CUDACC__
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL
+#endif
+
+struct Coord { int x[4]; };
+
+HD int parity_of(const Coord& c) { return (c.x[0] + c.x[1] + c.x[2] + c.x[3]) & 1; }
+
+// The outer site with index `s` among those of one parity.
+HD Coord coord_of(const Geometry& g, int s, int parity) {
+    Coord c;
+    const int hx = g.outer[0] >> 1;
+    const int xh = s % hx;
+    s /= hx;
+    c.x[1] = s % g.outer[1];
+    s /= g.outer[1];
+    c.x[2] = s % g.outer[2];
+    c.x[3] = s / g.outer[2];
+    c.x[0] = 2 * xh + ((c.x[1] + c.x[2] + c.x[3] + parity) & 1);
+    return c;
+}
+HD int index_of(const Geometry& g, const Coord& c) {
+    return ((c.x[3] * g.outer[2] + c.x[2]) * g.outer[1] + c.x[1]) * (g.outer[0] >> 1) + (c.x[0] >> 1);
+}
+// The same in a field with borders; coordinates run from -border to outer + border - 1.
+HD int bordered_index_of(const Geometry& g, const Coord& c) {
+    const int ex = g.outer[0] + 2 * g.border[0], ey = g.outer[1] + 2 * g.border[1], ez = g.outer[2] + 2 * g.border[2];
+    return (((c.x[3] + g.border[3]) * ez + c.x[2] + g.border[2]) * ey + c.x[1] + g.border[1]) * (ex >> 1) +
+           ((c.x[0] + g.border[0]) >> 1);
+}
+// Index of a site of the face x_mu = const among those of its parity.
+template <int MU> HD int face_index(const Geometry& g, const Coord& c) {
+    if constexpr (MU == 0) return ((c.x[3] * g.outer[2] + c.x[2]) * g.outer[1] + c.x[1]) >> 1;
+    if constexpr (MU == 1) return (c.x[3] * g.outer[2] + c.x[2]) * (g.outer[0] >> 1) + (c.x[0] >> 1);
+    if constexpr (MU == 2) return (c.x[3] * g.outer[1] + c.x[1]) * (g.outer[0] >> 1) + (c.x[0] >> 1);
+    return (c.x[2] * g.outer[1] + c.x[1]) * (g.outer[0] >> 1) + (c.x[0] >> 1);
+}
+// Inverse of face_index: the site f of parity `parity` with x_mu = at.
+HD Coord face_coord(const Geometry& g, int mu, int at, int f, int parity) {
+    Coord c;
+    c.x[mu] = at;
+    if (mu == 0) {
+        const int hy = g.outer[1] >> 1;
+        const int y = f % hy;
+        f /= hy;
+        c.x[2] = f % g.outer[2];
+        c.x[3] = f / g.outer[2];
+        c.x[1] = 2 * y + ((at + c.x[2] + c.x[3] + parity) & 1);
+        return c;
+    }
+    const int hx = g.outer[0] >> 1;
+    const int x = f % hx;
+    f /= hx;
+    const int a = mu == 1 ? 2 : 1, b = mu == 3 ? 2 : 3;
+    c.x[a] = f % g.outer[a];
+    c.x[b] = f / g.outer[a];
+    c.x[0] = 2 * x + ((c.x[1] + c.x[2] + c.x[3] + parity) & 1);
+    return c;
+}
+
+HD const int* permutation(const Geometry& g, int mu, bool forward, int width) {
+    return (const int*)g.permutation + (2 * mu + (forward ? 0 : 1)) * width;
+}
+// Coordinates of lane l in the lane grid, in direction mu.
+HD int lane_coord(const Geometry& g, int l, int mu) {
+    for (int nu = 0; nu < mu; ++nu) l /= g.lanes[nu];
+    return l % g.lanes[mu];
+}
+// Global natural index of a site in lane l.
+HD i64 global_site(const Geometry& g, const Coord& c, int l) {
+    i64 s = 0;
+    for (int mu = 3; mu >= 0; --mu) {
+        const int x = g.offset[mu] + lane_coord(g, l, mu) * g.outer[mu] + c.x[mu];
+        s = s * g.global[mu] + x;
+    }
+    return s;
+}
+
+// N reals of block `block` of a site; NB blocks a site; `stride` sites of one parity.
+#ifdef __CUDACC__
+template <class R, int N> struct chunk { using type = double2; static constexpr int n = 2; };
+template <int N, bool FOUR> struct float_chunk { using type = float4; static constexpr int n = 4; };
+template <int N> struct float_chunk<N, false> { using type = float2; static constexpr int n = 2; };
+template <int N> struct chunk<float, N> : float_chunk<N, N % 4 == 0> {};
+
+template <int N, int NB, class F> HD void load(F* r, const void* field, int block, int site, int stride) {
+    using V = typename chunk<F, N>::type;
+    constexpr int n = chunk<F, N>::n;
+    const V* p = (const V*)field + (size_t)(block * (N / n)) * stride + site;
+    UNROLL for (int k = 0; k < N / n; ++k) {
+        const V v = __ldg(p + (size_t)k * stride);
+        const F* f = reinterpret_cast<const F*>(&v);
+        UNROLL for (int j = 0; j < n; ++j) r[k * n + j] = f[j];
+    }
+}
+template <int N, int NB, class F> HD void store(void* field, int block, int site, int stride, const F* r) {
+    using V = typename chunk<F, N>::type;
+    constexpr int n = chunk<F, N>::n;
+    V* p = (V*)field + (size_t)(block * (N / n)) * stride + site;
+    UNROLL for (int k = 0; k < N / n; ++k) {
+        V v;
+        F* f = reinterpret_cast<F*>(&v);
+        UNROLL for (int j = 0; j < n; ++j) f[j] = r[k * n + j];
+        p[(size_t)k * stride] = v;
+    }
+}
+// Place of one real, for code that goes real by real and lane by lane.
+template <class F> HD size_t place(int blocks, int reals, int block, int real, int site, int stride, int) {
+    const int n = sizeof(F) == 8 || reals % 4 != 0 ? 2 : 4;
+    return ((size_t)(block * (reals / n) + real / n) * stride + site) * n + real % n;
+}
+#else
+template <int N, int NB, class F> HD void load(F* r, const void* field, int block, int site, int) {
+    const F* p = (const F*)field + ((long)site * NB + block) * N;
+    for (int k = 0; k < N; ++k) r[k] = p[k];
+}
+template <int N, int NB, class F> HD void store(void* field, int block, int site, int, const F* r) {
+    F* p = (F*)field + ((long)site * NB + block) * N;
+    for (int k = 0; k < N; ++k) p[k] = r[k];
+}
+template <class F> HD unsigned long place(int blocks, int reals, int block, int real, int site, int, int l) {
+    return (((unsigned long)site * blocks + block) * reals + real) * lane<F>::W + l;
+}
+#endif
+
+// Both parities of a field lie one behind the other.
+template <class F> HD void* half_field(void* field, int parity, int stride, int reals) {
+    return (char*)field + (unsigned long)parity * stride * reals * sizeof(F);
+}

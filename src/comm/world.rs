@@ -1,0 +1,121 @@
+//! The ranks that `mpirun` started.
+
+use super::{Comm, CommError, Message};
+use mpi::Threading;
+use mpi::collective::SystemOperation;
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::*;
+
+/// All ranks of the job. MPI is finalised when this is dropped.
+pub struct World {
+    world: SimpleCommunicator,
+    _universe: mpi::environment::Universe,
+}
+
+// SAFETY: MPI is initialised with MPI_THREAD_SERIALIZED and the program talks from one thread at a
+// time: every method is collective and called from the driver's thread.
+unsafe impl Send for World {}
+// SAFETY: as above.
+unsafe impl Sync for World {}
+
+impl World {
+    /// Starts MPI.
+    ///
+    /// # Errors
+    /// MPI was started before, or serves one thread only.
+    pub fn start() -> Result<Self, CommError> {
+        let (universe, level) = mpi::initialize_with_threading(Threading::Serialized)
+            .ok_or_else(|| CommError::Mpi("was started before".into()))?;
+        if level < Threading::Serialized {
+            return Err(CommError::Mpi(format!("offers {level:?} threading, SERIALIZED is needed")));
+        }
+        Ok(Self { world: universe.world(), _universe: universe })
+    }
+}
+
+/// MPI counts are `int`: longer messages go as blocks of this many bytes.
+const BLOCK: usize = 1 << 30;
+
+impl Comm for World {
+    fn rank(&self) -> usize {
+        self.world.rank() as usize
+    }
+
+    fn size(&self) -> usize {
+        self.world.size() as usize
+    }
+
+    fn exchange(&self, sends: &[Message<&[u8]>], receives: &mut [Message<&mut [u8]>]) {
+        self.exchange_while(sends, receives, &mut || {});
+    }
+
+    fn exchange_while(
+        &self,
+        sends: &[Message<&[u8]>],
+        receives: &mut [Message<&mut [u8]>],
+        meanwhile: &mut dyn FnMut(),
+    ) {
+        mpi::request::scope(|scope| {
+            let mut requests = Vec::new();
+            for receive in receives.iter_mut() {
+                let peer = self.world.process_at_rank(receive.peer as i32);
+                for block in receive.bytes.chunks_mut(BLOCK) {
+                    requests.push(mpi::request::WaitGuard::from(
+                        peer.immediate_receive_into_with_tag(scope, block, receive.tag),
+                    ));
+                }
+            }
+            let mut sent = Vec::new();
+            for send in sends {
+                let peer = self.world.process_at_rank(send.peer as i32);
+                for block in send.bytes.chunks(BLOCK) {
+                    sent.push(mpi::request::WaitGuard::from(
+                        peer.immediate_send_with_tag(scope, block, send.tag),
+                    ));
+                }
+            }
+            meanwhile();
+        });
+    }
+
+    fn sum(&self, values: &mut [i64]) {
+        let own = values.to_vec();
+        self.world.all_reduce_into(&own[..], values, SystemOperation::sum());
+    }
+
+    fn max(&self, value: f64) -> f64 {
+        // A NaN takes part as a flag of its own: MPI_MAX says nothing about it.
+        let own = [if value.is_nan() { f64::NEG_INFINITY } else { value }, f64::from(value.is_nan())];
+        let mut all = [0.0; 2];
+        self.world.all_reduce_into(&own[..], &mut all[..], SystemOperation::max());
+        if all[1] > 0.0 { f64::NAN } else { all[0] }
+    }
+
+    fn gather(&self, bytes: &[u8]) -> Vec<Vec<u8>> {
+        let size = self.size();
+        let own = bytes.len() as i64;
+        let mut lengths = vec![0i64; size];
+        self.world.all_gather_into(&own, &mut lengths[..]);
+        let longest = lengths.iter().copied().max().unwrap_or(0) as usize;
+        if longest == 0 {
+            return vec![Vec::new(); size];
+        }
+        let mut padded = bytes.to_vec();
+        padded.resize(longest, 0);
+        let mut all = vec![0u8; longest * size];
+        self.world.all_gather_into(&padded[..], &mut all[..]);
+        all.chunks(longest).zip(&lengths).map(|(chunk, &n)| chunk[..n as usize].to_vec()).collect()
+    }
+
+    fn barrier(&self) {
+        self.world.barrier();
+    }
+
+    fn raw(&self) -> Option<mpi::ffi::MPI_Comm> {
+        Some(self.world.as_raw())
+    }
+
+    fn abort(&self, code: i32) -> ! {
+        self.world.abort(code)
+    }
+}

@@ -1,0 +1,266 @@
+//! A run's input after every check: what the floors above work from.
+
+use crate::lattice::Extents;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A checked run input.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Input {
+    /// The chain: name, seed, length, files.
+    pub run: Run,
+    /// Lattice extents x, y, z, t: even, 2 at least.
+    pub extents: Extents,
+    /// Ranks, threads, lanes, device.
+    pub parallel: Parallel,
+    /// The gauge action.
+    pub gauge: Gauge,
+    /// The quarks, in the order of the file.
+    pub fermions: Vec<Fermion>,
+    /// Molecular dynamics.
+    pub hmc: Hmc,
+    /// What is measured along the way.
+    pub measure: Measure,
+    /// The text of the input, as it was read.
+    pub text: String,
+}
+
+/// The checked input of `hmc measure`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasureInput {
+    /// Ranks, threads, lanes, device.
+    pub parallel: Parallel,
+    /// The quarks that correlators name.
+    pub fermions: Vec<Fermion>,
+    /// What is measured.
+    pub measure: Measure,
+}
+
+/// `[run]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Names the ensemble's folder.
+    pub name: String,
+    /// Keys every random number.
+    pub seed: u64,
+    /// Trajectories in the whole chain.
+    pub trajectories: u64,
+    /// The first so many are accepted whatever dH is.
+    pub thermalisation: u64,
+    /// The links before trajectory 0.
+    pub start: Start,
+    /// Ends the job, with a checkpoint, before this much time is over.
+    pub wall_time: Option<Duration>,
+    /// Folder of all ensembles.
+    pub ensembles: PathBuf,
+    /// A configuration is kept every so many trajectories.
+    pub save_every: u64,
+    /// A checkpoint is written every so many trajectories.
+    pub checkpoint_every: u64,
+}
+
+/// The links before trajectory 0.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Start {
+    /// Random links, by the Haar measure.
+    Hot,
+    /// Unit links.
+    Cold,
+    /// A configuration in any format that is read.
+    File(PathBuf),
+}
+
+/// `[parallel]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parallel {
+    /// Ranks in each direction; `None`: least surface.
+    pub grid: Option<Extents>,
+    /// CPU or GPU.
+    pub device: DeviceChoice,
+    /// Threads a rank; `None`: the cores of the node over its ranks.
+    pub threads: Option<usize>,
+    /// SIMD lanes, 1, 4, 8 or 16; `None`: what suits the processor.
+    pub lanes: Option<usize>,
+    /// How halos travel.
+    pub transport: Transport,
+}
+
+/// CPU or GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// A GPU where there is one.
+    Auto,
+    /// The processor's cores.
+    Cpu,
+    /// A GPU, or an error.
+    Cuda,
+}
+
+/// How halos travel between ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// Peer to peer where all neighbours allow it, else staged.
+    Auto,
+    /// Through host memory and MPI.
+    Staged,
+    /// GPU to GPU through CUDA IPC, or an error.
+    Peer,
+}
+
+/// `[gauge]`: coefficients in the normalisation of PHYSICS section 2,
+/// `S = beta sum_x { c_plaquette sum [1 - Re tr U/3] + c_rectangle sum [..] + c_parallelogram sum [..] }`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gauge {
+    /// The name in the input.
+    pub action: String,
+    /// The coupling.
+    pub beta: f64,
+    /// Of the plaquettes, 6 a site.
+    pub c_plaquette: f64,
+    /// Of the 1x2 rectangles, 12 a site.
+    pub c_rectangle: f64,
+    /// Of the six-link bent loops through three directions (parallelograms), 16 a site.
+    pub c_parallelogram: f64,
+}
+
+/// `[fermion.NAME]`: two degenerate flavours of Wilson(-clover) quarks, even-odd preconditioned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fermion {
+    /// NAME.
+    pub name: String,
+    /// kappa = 1 / (2 (m0 + 4)).
+    pub kappa: f64,
+    /// Clover coefficient; 0 for plain Wilson quarks.
+    pub c_sw: f64,
+    /// Phase a direction in units of pi: 0 periodic, 1 antiperiodic.
+    pub boundary: [f64; 4],
+    /// How the Schur complement is taken.
+    pub schur: Schur,
+    /// The solver of this term.
+    pub solver: Solver,
+}
+
+/// The Schur complement that a pseudofermion sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schur {
+    /// `A_oo - D_oe A_ee^-1 D_eo`
+    Asymmetric,
+    /// `1 - A_oo^-1 D_oe A_ee^-1 D_eo`
+    Symmetric,
+}
+
+/// `[fermion.NAME.solver]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Solver {
+    /// Precision of the iterations.
+    pub precision: PrecisionMix,
+    /// Reals kept of a link in the operator: 18 or 12.
+    pub link_reals: usize,
+    /// `|b - A x| / |b|` in the heat bath and the action.
+    pub action_residual: f64,
+    /// The same in the forces.
+    pub force_residual: f64,
+    /// More iterations than this are an error.
+    pub max_iterations: usize,
+    /// Past solutions from which the next one is guessed; 0: start from zero.
+    pub guess: usize,
+}
+
+/// Precisions of a solve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrecisionMix {
+    /// Double throughout.
+    Double,
+    /// Single, with double reliable updates.
+    DoubleSingle,
+}
+
+/// `[hmc]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hmc {
+    /// Length of a trajectory.
+    pub tau: f64,
+    /// From the outermost to the innermost; each term lives on one of them.
+    pub levels: Vec<Level>,
+    /// Links are projected back to SU(3) every so many trajectories.
+    pub reproject_every: u64,
+    /// Reversibility is measured every so many trajectories; 0: never.
+    pub reversibility_every: u64,
+}
+
+/// `[[hmc.level]]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Level {
+    /// The scheme of a step.
+    pub integrator: Integrator,
+    /// Steps in one step of the level outside this one (or in the trajectory).
+    pub steps: u32,
+    /// The terms that kick here: `gauge` and names of fermions.
+    pub terms: Vec<String>,
+}
+
+/// The scheme of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Integrator {
+    /// Kick half, drift, kick half.
+    Leapfrog,
+    /// Second order, two force evaluations, with its lambda.
+    Omelyan2 {
+        /// 0.1931833275037836 by default.
+        lambda: f64,
+    },
+    /// Fourth order, five force evaluations (4MN5FV).
+    Omelyan4,
+    /// Fourth order, with the force's gradient by an extra evaluation at shifted links.
+    ForceGradient,
+}
+
+/// `[measure.*]`
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measure {
+    /// Plaquette and rectangle.
+    pub loops: bool,
+    /// Polyakov loop in t.
+    pub polyakov: bool,
+    /// Gradient flow.
+    pub flow: Option<Flow>,
+    /// Pseudoscalar correlators.
+    pub correlators: Vec<Correlator>,
+    /// In a run: trajectories between measurements.
+    pub every: u64,
+}
+
+/// `[measure.flow]`
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Flow {
+    /// The action that drives the flow.
+    pub kernel: FlowKernel,
+    /// Step in flow time.
+    pub step: f64,
+    /// Last flow time.
+    pub t_max: f64,
+    /// Steps between measurements.
+    pub every: usize,
+}
+
+/// The action that drives the flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowKernel {
+    /// Plaquette.
+    Wilson,
+    /// Plaquette and rectangle, tree level: c1 = -1/12.
+    Symanzik,
+}
+
+/// `[measure.correlator.NAME]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Correlator {
+    /// NAME.
+    pub name: String,
+    /// The quark, by its name in `[fermion.*]`.
+    pub fermion: String,
+    /// Coordinates of the point source.
+    pub source: Extents,
+    /// `|b - M x| / |b|` of every solve.
+    pub residual: f64,
+}

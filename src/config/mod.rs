@@ -1,0 +1,101 @@
+//! TOML to a checked input, with every mistake told at once.
+//!
+//! - `raw`: a walker over the parsed file that remembers positions and refuses unknown keys
+//! - `reader`: typed values out of TOML values
+//! - `check`: builds the checked input: the run, the machine, what is measured
+//! - `terms`: the terms of the Hamiltonian and the levels on which they live
+//! - `checked`: the checked input, from which the floors above work
+//! - `compare`: what a continued run may not change
+//! - `report`: mistakes with line and column, suggestions
+//!
+#![doc = include_str!("../../docs/input.md")]
+
+mod check;
+mod checked;
+mod compare;
+mod raw;
+mod reader;
+mod report;
+mod terms;
+
+pub use checked::*;
+pub use compare::compare;
+pub use report::{InputError, Mistake};
+
+use raw::Table;
+use report::Report;
+use std::path::Path;
+use toml::de::DeTable;
+
+/// A checked input, and what in it is allowed but unwise.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded<T> {
+    /// The checked input.
+    pub input: T,
+    /// One line each, with file, line and column.
+    pub warnings: Vec<String>,
+}
+
+/// Reads and checks the input of a run on `ranks` ranks.
+///
+/// # Errors
+/// An unreadable file, or all mistakes in it.
+pub fn load(path: &Path, ranks: usize) -> Result<Loaded<Input>, InputError> {
+    parse(&read(path)?, &path.display().to_string(), ranks)
+}
+
+/// Checks the `text` of a run's input; `file` is its name in messages.
+///
+/// # Errors
+/// All mistakes in the text.
+pub fn parse(text: &str, file: &str, ranks: usize) -> Result<Loaded<Input>, InputError> {
+    checked(text, file, |root| check::input(root, text, ranks))
+}
+
+/// Reads and checks the input of `hmc measure`.
+///
+/// # Errors
+/// An unreadable file, or all mistakes in it.
+pub fn load_measure(path: &Path) -> Result<Loaded<MeasureInput>, InputError> {
+    parse_measure(&read(path)?, &path.display().to_string())
+}
+
+/// Checks the `text` of an input of `hmc measure`; `file` is its name in messages.
+///
+/// # Errors
+/// All mistakes in the text.
+pub fn parse_measure(text: &str, file: &str) -> Result<Loaded<MeasureInput>, InputError> {
+    checked(text, file, check::measure_input)
+}
+
+fn read(path: &Path) -> Result<String, InputError> {
+    std::fs::read_to_string(path)
+        .map_err(|source| InputError::Unreadable { file: path.display().to_string(), source })
+}
+
+/// Parses `text` and hands its root table to `build`, which answers `None` only after a mistake.
+fn checked<T>(
+    text: &str,
+    file: &str,
+    build: impl FnOnce(&mut Table) -> Option<T>,
+) -> Result<Loaded<T>, InputError> {
+    let report = Report::new(file, text);
+    let (document, errors) = DeTable::parse_recoverable(text);
+    let mut broken_line = 0;
+    for error in &errors {
+        let at = error.span().map_or(0, |span| span.start);
+        // What follows on a broken line is mostly the parser's own confusion.
+        let line = report.position(at).0;
+        if line != broken_line {
+            report.mistake(at, format!("not valid TOML: {}", error.message()));
+            broken_line = line;
+        }
+    }
+    if !errors.is_empty() {
+        return report.finish(None);
+    }
+    let mut root = Table::root(document.get_ref(), &report);
+    let input = build(&mut root);
+    root.finish();
+    report.finish(input)
+}

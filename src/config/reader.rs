@@ -1,0 +1,201 @@
+//! Typed values out of TOML values. A reader is made from what it expects, in words for the message.
+
+use super::report::hint;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// A value with its place in the file.
+pub type Value<'a> = Spanned<DeValue<'a>>;
+
+/// What was read, or all mistakes in it with their bytes.
+pub type Read<T> = Result<T, Vec<(usize, String)>>;
+
+/// What a value is, in words.
+pub fn describe(value: &Value) -> String {
+    match value.get_ref() {
+        DeValue::String(text) => format!("the string {text:?}"),
+        DeValue::Integer(number) => format!("the integer {number}"),
+        DeValue::Float(number) => format!("the number {number}"),
+        DeValue::Boolean(flag) => flag.to_string(),
+        DeValue::Datetime(date) => format!("the date {date}"),
+        DeValue::Array(items) => format!("an array of {}", items.len()),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}
+
+fn unexpected<T>(expected: &str, value: &Value) -> Read<T> {
+    Err(vec![(value.span().start, format!("expected {expected}, found {}", describe(value)))])
+}
+
+/// A finite number for which `fits` holds.
+pub fn number(expected: &str, fits: impl Fn(f64) -> bool) -> impl Fn(&Value) -> Read<f64> {
+    move |value| {
+        let digits = match value.get_ref() {
+            DeValue::Float(number) => number.as_str(),
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
+            _ => return unexpected(expected, value),
+        };
+        match digits.parse() {
+            Ok(number) if f64::is_finite(number) && fits(number) => Ok(number),
+            _ => unexpected(expected, value),
+        }
+    }
+}
+
+/// A number above 0.
+pub fn positive(value: &Value) -> Read<f64> {
+    number("a positive number", |x| x > 0.0)(value)
+}
+
+/// A relative residual: double precision reaches no further than 1e-15.
+pub fn residual(value: &Value) -> Read<f64> {
+    number("a residual from 1e-15 to 0.1", |x| (1e-15..=0.1).contains(&x))(value)
+}
+
+/// An integer in `range`.
+pub fn whole<T: TryFrom<i64>>(range: RangeInclusive<i64>) -> impl Fn(&Value) -> Read<T> {
+    move |value| {
+        let number = match value.get_ref() {
+            DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok(),
+            _ => None,
+        };
+        match number.filter(|n| range.contains(n)).and_then(|n| T::try_from(n).ok()) {
+            Some(number) => Ok(number),
+            None if *range.end() == i64::MAX => {
+                unexpected(&format!("an integer, {} at least", range.start()), value)
+            }
+            None => unexpected(&format!("an integer from {} to {}", range.start(), range.end()), value),
+        }
+    }
+}
+
+/// The meaning of one of the words that `options` lists.
+pub fn choice<T: Copy>(options: &[(&str, T)]) -> impl Fn(&Value) -> Read<T> {
+    move |value| {
+        let words: Vec<&str> = options.iter().map(|(word, _)| *word).collect();
+        let expected = options.iter().map(|(word, _)| format!("{word:?}")).collect::<Vec<_>>().join(", ");
+        let DeValue::String(text) = value.get_ref() else { return unexpected(&expected, value) };
+        match options.iter().find(|(word, _)| word == text) {
+            Some((_, meaning)) => Ok(*meaning),
+            None => Err(vec![(value.span().start, format!("unknown {text:?}{}", hint(text, &words)))]),
+        }
+    }
+}
+
+/// `"auto"` reads as `None`.
+pub fn or_auto<'a, T>(
+    reader: impl Fn(&'a Value<'a>) -> Read<T>,
+) -> impl Fn(&'a Value<'a>) -> Read<Option<T>> {
+    move |value| match value.get_ref() {
+        DeValue::String(text) if text == "auto" => Ok(None),
+        DeValue::String(_) => unexpected("\"auto\" or a number", value),
+        _ => reader(value).map(Some),
+    }
+}
+
+/// An array of values.
+pub fn list<'a, T>(
+    expected: &str,
+    item: impl Fn(&'a Value<'a>) -> Read<T>,
+) -> impl Fn(&'a Value<'a>) -> Read<Vec<T>> {
+    move |value| {
+        let DeValue::Array(items) = value.get_ref() else { return unexpected(expected, value) };
+        let (mut good, mut bad) = (Vec::new(), Vec::new());
+        for read in items.iter().map(&item) {
+            match read {
+                Ok(one) => good.push(one),
+                Err(mistakes) => bad.extend(mistakes),
+            }
+        }
+        if bad.is_empty() { Ok(good) } else { Err(bad) }
+    }
+}
+
+/// One value for each of x, y, z, t.
+pub fn four<'a, T>(
+    expected: &str,
+    item: impl Fn(&'a Value<'a>) -> Read<T>,
+) -> impl Fn(&'a Value<'a>) -> Read<[T; 4]> {
+    let items = list(expected, item);
+    move |value| match items(value)?.try_into() {
+        Ok(four) => Ok(four),
+        Err(_) => unexpected(expected, value),
+    }
+}
+
+/// A text that is not empty.
+pub fn text(value: &Value) -> Read<String> {
+    match value.get_ref() {
+        DeValue::String(text) if !text.is_empty() => Ok(text.to_string()),
+        _ => unexpected("a text", value),
+    }
+}
+
+/// A text, with its byte in the file.
+pub fn placed_text(value: &Value) -> Read<(String, usize)> {
+    Ok((text(value)?, value.span().start))
+}
+
+/// A name, as [`is_name`] has it.
+pub fn name(value: &Value) -> Read<String> {
+    let expected = "a name of letters, digits, '.', '_' and '-'";
+    match value.get_ref() {
+        DeValue::String(text) if is_name(text) => Ok(text.to_string()),
+        _ => unexpected(expected, value),
+    }
+}
+
+/// Whether a name is safe as that of a folder: letters, digits, `.`, `_`, `-`, the first of them a
+/// letter or a digit.
+pub fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+}
+
+/// `11h30m`, `90m`, `3600s`: hours, minutes, seconds, in this order, each at most once; above 0.
+pub fn duration(value: &Value) -> Read<Duration> {
+    let found = match value.get_ref() {
+        DeValue::String(text) => seconds(text).filter(|seconds| *seconds > 0),
+        _ => None,
+    };
+    match found {
+        Some(seconds) => Ok(Duration::from_secs(seconds)),
+        None => unexpected("a time like \"11h30m\", \"90m\" or \"3600s\"", value),
+    }
+}
+
+fn seconds(text: &str) -> Option<u64> {
+    let (mut rest, mut total) = (text, 0u64);
+    for (unit, length) in [('h', 3600), ('m', 60), ('s', 1)] {
+        if let Some((digits, after)) = rest.split_once(unit) {
+            total = total.checked_add(digits.parse::<u32>().map(u64::from).ok()? * length)?;
+            rest = after;
+        }
+    }
+    rest.is_empty().then_some(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        assert_eq!(seconds("11h30m"), Some(41_400));
+        assert_eq!(seconds("90m"), Some(5400));
+        assert_eq!(seconds("1h2m3s"), Some(3723));
+        for wrong in ["90", "30m1h", "1h1h", "-1h", "h", "1.5h", "9999999999h", "1d"] {
+            assert_eq!(seconds(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn names_are_safe_as_folders() {
+        assert!(is_name("b5.3_k-0.13"));
+        for wrong in ["", "..", "-x", "a/b", "a b", "ä"] {
+            assert!(!is_name(wrong), "{wrong}");
+        }
+    }
+}

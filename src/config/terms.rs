@@ -1,0 +1,249 @@
+//! The terms of the Hamiltonian, `[gauge]` and `[fermion.*]`, and the levels on which they live.
+
+use super::checked::{Fermion, Gauge, Hmc, Integrator, Level, PrecisionMix, Schur, Solver};
+use super::raw::Table;
+use super::reader::{
+    Read, Value, choice, four, is_name, list, number, placed_text, positive, residual, whole,
+};
+use super::report::{hint, nearest};
+use toml::de::DeValue;
+
+/// `lambda` of least error, Omelyan, Mryglod, Folk (2003); Takaishi, de Forcrand hep-lat/0505020.
+const LAMBDA: f64 = 0.193_183_327_503_783_6;
+/// Reversibility with guesses from past solutions needs forces solved at least this well.
+const GUESS_RESIDUAL: f64 = 1e-9;
+
+/// Something that a level can name.
+pub struct Term {
+    pub name: String,
+    /// The byte of its table's header.
+    pub at: usize,
+}
+
+/// Coefficients by PHYSICS section 2; the one-loop action's `c_plaquette` is 1, as in MILC.
+pub fn gauge(mut table: Table) -> Option<Gauge> {
+    const ONE_LOOP: &str = "symanzik-1loop";
+    let names = [
+        ("wilson", Some(0.0)),
+        ("symanzik", Some(-1.0 / 12.0)),
+        ("iwasaki", Some(-0.331)),
+        ("dbw2", Some(-1.4088)),
+        (ONE_LOOP, None),
+    ];
+    let action = table.read("action", choice(&names.map(|entry| (entry.0, entry))));
+    let beta = table.read("beta", positive);
+    let u0 = table.read_if("u0", number("a tadpole factor above 0, 1 at most", |u0| u0 > 0.0 && u0 <= 1.0));
+    let n_f = table.read_or("n_f", 0, whole(0..=16));
+    let one_loop = matches!(action, Some((_, None)));
+    if one_loop {
+        table.demand("u0");
+    } else if action.is_some() {
+        for key in ["u0", "n_f"].into_iter().filter(|key| table.has(key)) {
+            table.mistake(key, format!("{key}: only the action \"{ONE_LOOP}\" has it"));
+        }
+    }
+    table.finish();
+    let (action, c1) = action?;
+    let (c_plaquette, c_rectangle, c_parallelogram) = match c1 {
+        Some(c1) => (1.0 - 8.0 * c1, c1, 0.0),
+        None => one_loop_coefficients(u0?, n_f),
+    };
+    Some(Gauge { action: action.to_owned(), beta: beta?, c_plaquette, c_rectangle, c_parallelogram })
+}
+
+/// Luescher-Weisz with tadpoles, in MILC's two forms: quenched (asqtad), and with `n_f` HISQ quark loops.
+fn one_loop_coefficients(u0: f64, n_f: u32) -> (f64, f64, f64) {
+    let (rectangle, parallelogram) = match n_f {
+        0 => (0.6264, 0.04335),
+        n_f => (0.6264 - 1.1746 * f64::from(n_f), 0.0433 - 0.0156 * f64::from(n_f)),
+    };
+    let (square, log) = (u0 * u0, u0.ln());
+    (1.0, -(1.0 - rectangle * log) / (20.0 * square), parallelogram * log / square)
+}
+
+pub fn fermions(root: &mut Table, terms: &mut Vec<Term>) -> Option<Vec<Fermion>> {
+    let tables = root.named_tables("fermion").into_iter();
+    let fermions: Vec<_> = tables
+        .map(|(name, table)| {
+            if name == "gauge" || !is_name(&name) {
+                let message = format!(
+                    "a fermion cannot be named {name:?}: letters, digits, '.', '_', '-', and not 'gauge'"
+                );
+                table.mistake("", message);
+            }
+            terms.push(Term { name: name.clone(), at: table.at("") });
+            fermion(name, table)
+        })
+        .collect();
+    fermions.into_iter().collect()
+}
+
+fn fermion(name: String, mut table: Table) -> Option<Fermion> {
+    let clover = table.read("action", choice(&[("wilson-clover", true), ("wilson", false)]));
+    table.read_if("flavours", whole::<u32>(2..=2));
+    let kappa = table.read_if("kappa", positive);
+    let mass = table.read_if("mass", number("a mass above -4", |mass| mass > -4.0));
+    let c_sw = table.read_if("c_sw", number("a number, 0 at least", |c_sw| c_sw >= 0.0));
+    let boundary = table.read_or("boundary", [0.0, 0.0, 0.0, 1.0], four("4 boundaries [x, y, z, t]", phase));
+    let schurs = [("asymmetric", Schur::Asymmetric), ("symmetric", Schur::Symmetric)];
+    let schur = table.read_or("preconditioning", Schur::Asymmetric, choice(&schurs));
+    let solver = solver(table.table("solver"));
+    match (table.has("kappa"), table.has("mass")) {
+        (true, true) => table.mistake("mass", "mass: kappa is given too; keep one of them"),
+        (false, false) if table.exists() => {
+            table.mistake("", format!("[fermion.{name}] needs 'kappa' or 'mass'"));
+        }
+        _ => {}
+    }
+    match clover {
+        Some(true) => table.demand("c_sw"),
+        Some(false) if table.has("c_sw") => {
+            table.mistake("c_sw", "c_sw: the action \"wilson\" has none; did you mean \"wilson-clover\"?");
+        }
+        _ => {}
+    }
+    table.finish();
+    let kappa = kappa.or_else(|| mass.map(|mass| 0.5 / (mass + 4.0)));
+    let c_sw = if clover? { c_sw? } else { 0.0 };
+    Some(Fermion { name, kappa: kappa?, c_sw, boundary, schur, solver })
+}
+
+/// A boundary phase in units of pi.
+fn phase(value: &Value) -> Read<f64> {
+    match value.get_ref() {
+        DeValue::String(_) => choice(&[("periodic", 0.0), ("antiperiodic", 1.0)])(value),
+        _ => number("\"periodic\", \"antiperiodic\" or a phase from -2 to 2, in units of pi", |phase| {
+            phase.abs() <= 2.0
+        })(value),
+    }
+}
+
+fn solver(mut table: Table) -> Solver {
+    let precisions = [("double-single", PrecisionMix::DoubleSingle), ("double", PrecisionMix::Double)];
+    let solver = Solver {
+        precision: table.read_or("precision", PrecisionMix::DoubleSingle, choice(&precisions)),
+        link_reals: table.read_or("link_reals", 12, link_reals),
+        action_residual: table.read_or("action_residual", 1e-11, residual),
+        force_residual: table.read_or("force_residual", 1e-9, residual),
+        max_iterations: table.read_or("max_iterations", 10_000, whole(1..=1_000_000_000)),
+        guess: table.read_or("guess", 0, whole(0..=12)),
+    };
+    if solver.guess > 0 && solver.force_residual > GUESS_RESIDUAL {
+        let found = solver.force_residual;
+        let message = format!(
+            "guess: past solutions break reversibility at the size of force_residual: \
+             solve to {GUESS_RESIDUAL:e} or better, not {found:e}"
+        );
+        table.warning("guess", message);
+    }
+    table.finish();
+    solver
+}
+
+fn link_reals(value: &Value) -> Read<usize> {
+    let reals = whole(12..=18)(value)?;
+    if [12, 18].contains(&reals) {
+        return Ok(reals);
+    }
+    Err(vec![(value.span().start, format!("expected 12 or 18 reals a link, found {reals}"))])
+}
+
+pub fn hmc(mut table: Table, terms: &[Term]) -> Option<Hmc> {
+    let tau = table.read_or("tau", 1.0, positive);
+    let reproject_every = table.read_or("reproject_every", 1, whole(1..=i64::MAX));
+    let reversibility_every = table.read_or("reversibility_every", 0, whole(0..=i64::MAX));
+    let tables = table.list("level");
+    if table.exists() && tables.is_empty() {
+        table.mistake("", "no [[hmc.level]]: the gauge force needs one at least");
+    }
+    let check_terms = !tables.is_empty();
+    let mut placed = Vec::new();
+    let levels: Vec<_> =
+        (1..).zip(tables).map(|(depth, level)| read_level(level, depth, terms, &mut placed)).collect();
+    let homeless = terms.iter().filter(|term| placed.iter().all(|(name, _)| *name != term.name));
+    for term in homeless.filter(|_| check_terms) {
+        let message =
+            format!("the term '{}' is on no level: name it in the terms of one [[hmc.level]]", term.name);
+        table.mistake_at(term.at, message);
+    }
+    let present = table.exists();
+    table.finish();
+    let levels = levels.into_iter().collect::<Option<Vec<_>>>()?;
+    present.then_some(Hmc { tau, levels, reproject_every, reversibility_every })
+}
+
+/// Reads a level, and adds its terms with its `depth` to those `placed`.
+fn read_level(
+    mut table: Table,
+    depth: usize,
+    known: &[Term],
+    placed: &mut Vec<(String, usize)>,
+) -> Option<Level> {
+    let schemes = [
+        ("leapfrog", Integrator::Leapfrog),
+        ("2mn", Integrator::Omelyan2 { lambda: LAMBDA }),
+        ("omf4", Integrator::Omelyan4),
+        ("force-gradient", Integrator::ForceGradient),
+    ];
+    let mut integrator = table.read("integrator", choice(&schemes));
+    let lambda = table.read_if("lambda", number("a number between 0 and 0.5", |x| x > 0.0 && x < 0.5));
+    let steps = table.read("steps", whole(1..=1_000_000));
+    let terms = table.read("terms", list("names of terms, like [\"gauge\"]", placed_text));
+    match (&mut integrator, lambda) {
+        (Some(Integrator::Omelyan2 { lambda }), Some(given)) => *lambda = given,
+        (Some(_), Some(_)) => table.mistake("lambda", "lambda: only the integrator \"2mn\" has it"),
+        _ => {}
+    }
+    if let Some(terms) = &terms {
+        place_terms(&table, terms, depth, known, placed);
+    }
+    table.finish();
+    let terms = terms?.into_iter().map(|(name, _)| name).collect();
+    Some(Level { integrator: integrator?, steps: steps?, terms })
+}
+
+/// Each of a level's `terms` is a known one and on no other level.
+fn place_terms(
+    table: &Table,
+    terms: &[(String, usize)],
+    depth: usize,
+    known: &[Term],
+    placed: &mut Vec<(String, usize)>,
+) {
+    if terms.is_empty() {
+        table.mistake("terms", "terms: a level needs one at least");
+    }
+    let words: Vec<&str> = known.iter().map(|term| term.name.as_str()).collect();
+    for (name, at) in terms {
+        if let Some((_, other)) = placed.iter().find(|(old, _)| old == name) {
+            let place = if *other == depth { "this level".to_owned() } else { format!("level {other}") };
+            table.mistake_at(*at, format!("terms: '{name}' is on {place} already"));
+        } else if words.contains(&name.as_str()) {
+            placed.push((name.clone(), depth));
+        } else {
+            table.mistake_at(*at, format!("terms: unknown term '{name}'{}", hint(name, &words)));
+            // The term that was meant is not called homeless on top.
+            placed.extend(nearest(name, &words).map(|meant| (meant.to_owned(), depth)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// MILC's `symanzik_1loop_gauge_action` and its HISQ form at u0 = 0.87, 4 flavours, by hand.
+    #[test]
+    fn one_loop_coefficients_of_milc() {
+        let close =
+            |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        let log = -0.139_262_067_333_507_66;
+        let (_, rectangle, parallelogram) = one_loop_coefficients(0.87, 0);
+        close(rectangle, -(1.0 - 0.6264 * log) / 15.138);
+        close(parallelogram, 0.04335 * log / 0.7569);
+        let (plaquette, rectangle, parallelogram) = one_loop_coefficients(0.87, 4);
+        close(plaquette, 1.0);
+        close(rectangle, -(1.0 + 4.072 * log) / 15.138);
+        close(parallelogram, -0.0191 * log / 0.7569);
+    }
+}

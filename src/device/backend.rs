@@ -1,0 +1,219 @@
+//! What both devices offer.
+
+use super::args::{KernelArgs, Pointer};
+use super::{Buffer, DeviceError, Precision};
+use crate::math::ExactSum;
+use std::sync::Arc;
+
+/// Sums and maximum of a kernel over this rank's sites.
+#[derive(Clone, Debug)]
+pub struct Sums {
+    /// The kernel's sums, in its order.
+    pub sums: Vec<ExactSum>,
+    /// The greatest of what it compared; 0 if nothing, NaN if any was.
+    pub max: f64,
+}
+
+impl Sums {
+    /// From the words of the kernels: `n` sums, then the bits of the maximum.
+    pub(super) fn from_words(words: &[i64]) -> Self {
+        let (max, sums) = words.split_last().expect("a maximum");
+        let sums = sums.chunks_exact(6).map(|w| ExactSum::from_words(w.try_into().expect("six words"))).collect();
+        Self { sums, max: f64::from_bits(*max as u64) }
+    }
+}
+
+/// Arguments of a kernel as bytes, with the name of their struct.
+#[derive(Clone, Copy)]
+pub struct RawArgs<'a> {
+    /// The struct's bytes.
+    pub bytes: &'a [u8],
+    /// Its name.
+    pub name: &'static str,
+}
+
+/// A device. Work is done in the order in which it is asked for; only `download`, `sum` and
+/// `synchronize` wait for it.
+pub trait Backend: Send + Sync {
+    /// For the log: what this is.
+    fn name(&self) -> String;
+    /// Sites that a kernel works on at once.
+    fn lanes(&self) -> usize;
+    /// Whether its memory is host memory.
+    fn is_host(&self) -> bool;
+    /// Takes memory, its content undefined.
+    ///
+    /// # Errors
+    /// No room.
+    fn allocate(&self, bytes: usize) -> Result<Pointer, DeviceError>;
+    /// Gives memory back.
+    ///
+    /// # Safety
+    /// `pointer` came from `allocate(bytes)` and is used no more.
+    unsafe fn free(&self, pointer: Pointer, bytes: usize);
+    /// Host to device.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Safety
+    /// The memory at `to` is as long as `from`.
+    unsafe fn upload(&self, to: Pointer, from: &[u8]) -> Result<(), DeviceError>;
+    /// Device to host.
+    ///
+    /// # Errors
+    /// The device is lost, or an earlier kernel failed.
+    ///
+    /// # Safety
+    /// The memory at `from` is as long as `to`.
+    unsafe fn download(&self, to: &mut [u8], from: Pointer) -> Result<(), DeviceError>;
+    /// Device to device.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Safety
+    /// Both hold `bytes`.
+    unsafe fn copy(&self, to: Pointer, from: Pointer, bytes: usize) -> Result<(), DeviceError>;
+    /// All bytes zero.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Safety
+    /// The memory holds `bytes`.
+    unsafe fn zero(&self, at: Pointer, bytes: usize) -> Result<(), DeviceError>;
+    /// Runs a plain kernel on sites `0..n`.
+    ///
+    /// # Errors
+    /// The kernel does not compile, or the device is lost.
+    ///
+    /// # Safety
+    /// The arguments' pointers hold what the kernel touches.
+    unsafe fn launch(&self, kernel: &str, precision: Precision, args: RawArgs, n: usize) -> Result<(), DeviceError>;
+    /// Runs a kernel with sums on sites `0..n` and waits for them.
+    ///
+    /// # Errors
+    /// As `launch`.
+    ///
+    /// # Safety
+    /// As `launch`.
+    unsafe fn sum(&self, kernel: &str, precision: Precision, args: RawArgs, n: usize) -> Result<Sums, DeviceError>;
+    /// Waits for all work.
+    ///
+    /// # Errors
+    /// The device is lost, or an earlier kernel failed.
+    fn synchronize(&self) -> Result<(), DeviceError>;
+    /// Marks this point in the order of work.
+    ///
+    /// # Errors
+    /// The device is lost.
+    fn mark(&self) -> Result<(), DeviceError>;
+    /// Waits for all work before the last mark; what came after it may go on.
+    ///
+    /// # Errors
+    /// The device is lost, or an earlier kernel failed.
+    fn wait_for_mark(&self) -> Result<(), DeviceError>;
+    /// Device to host as soon as the last mark is reached, beside the work that came after it.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Safety
+    /// The memory at `from` is as long as `to`, and no work after the mark writes it.
+    unsafe fn stage_out(&self, to: &mut [u8], from: Pointer) -> Result<(), DeviceError>;
+    /// Host to device, beside the work asked for so far; later work waits for it.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Safety
+    /// The memory at `to` is as long as `from`, and no work asked for so far touches it.
+    unsafe fn stage_in(&self, to: Pointer, from: &[u8]) -> Result<(), DeviceError>;
+    /// The handle of memory from `allocate` by which another process may open it; `None` on a CPU.
+    ///
+    /// # Errors
+    /// The driver refuses.
+    fn export(&self, pointer: Pointer) -> Result<Option<Vec<u8>>, DeviceError>;
+    /// Opens memory that another process exported.
+    ///
+    /// # Errors
+    /// The GPUs do not reach each other.
+    fn import(&self, handle: &[u8]) -> Result<Pointer, DeviceError>;
+    /// Compiles kernels for a lattice whose directions are cut, or not.
+    fn set_cut(&self, cut: bool);
+}
+
+/// A shared handle of a device.
+#[derive(Clone)]
+pub struct Device(Arc<dyn Backend>);
+
+fn raw<A: KernelArgs>(args: &A) -> RawArgs<'_> {
+    // SAFETY: KernelArgs are plain data; padding bytes, if any, are never read by kernels.
+    let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(args).cast::<u8>(), size_of::<A>()) };
+    RawArgs { bytes, name: A::NAME }
+}
+
+impl Device {
+    /// Wraps a backend.
+    pub fn new(backend: impl Backend + 'static) -> Self {
+        Self(Arc::new(backend))
+    }
+
+    /// The backend itself.
+    pub fn backend(&self) -> &dyn Backend {
+        &*self.0
+    }
+
+    /// Sites that a kernel works on at once.
+    pub fn lanes(&self) -> usize {
+        self.0.lanes()
+    }
+
+    /// Takes memory, all bytes zero.
+    ///
+    /// # Errors
+    /// No room.
+    pub fn buffer(&self, bytes: usize) -> Result<Buffer, DeviceError> {
+        Buffer::new(self.clone(), bytes)
+    }
+
+    /// A buffer that holds `data`.
+    ///
+    /// # Errors
+    /// No room.
+    pub fn buffer_of<T: Copy>(&self, data: &[T]) -> Result<Buffer, DeviceError> {
+        let buffer = self.buffer(size_of_val(data).max(1))?;
+        buffer.write(data)?;
+        Ok(buffer)
+    }
+
+    /// Runs a plain kernel on sites `0..n`.
+    ///
+    /// # Errors
+    /// The kernel does not compile, or the device is lost.
+    pub fn launch<A: KernelArgs>(&self, kernel: &str, precision: Precision, args: &A, n: usize) -> Result<(), DeviceError> {
+        if n == 0 {
+            return Ok(());
+        }
+        // SAFETY: the fields that made `args` hold buffers of the geometry in it.
+        unsafe { self.0.launch(kernel, precision, raw(args), n) }
+    }
+
+    /// Runs a kernel with sums on sites `0..n`.
+    ///
+    /// # Errors
+    /// As [`Device::launch`].
+    pub fn sum<A: KernelArgs>(&self, kernel: &str, precision: Precision, args: &A, n: usize) -> Result<Sums, DeviceError> {
+        // SAFETY: as in `launch`.
+        unsafe { self.0.sum(kernel, precision, raw(args), n) }
+    }
+
+    /// Waits for all work.
+    ///
+    /// # Errors
+    /// The device is lost, or an earlier kernel failed.
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
+        self.0.synchronize()
+    }
+}

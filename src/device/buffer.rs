@@ -1,0 +1,109 @@
+//! Device memory with an owner.
+
+use super::args::Pointer;
+use super::{Device, DeviceError};
+
+/// Memory on a device, given back when dropped.
+pub struct Buffer {
+    device: Device,
+    pointer: Pointer,
+    bytes: usize,
+}
+
+impl Buffer {
+    pub(super) fn new(device: Device, bytes: usize) -> Result<Self, DeviceError> {
+        let pointer = device.backend().allocate(bytes)?;
+        let buffer = Self { device, pointer, bytes };
+        buffer.zero()?;
+        Ok(buffer)
+    }
+
+    /// Where it is, for kernels.
+    pub fn pointer(&self) -> Pointer {
+        self.pointer
+    }
+
+    /// A place inside.
+    pub fn at(&self, offset: usize) -> Pointer {
+        debug_assert!(offset <= self.bytes);
+        Pointer(self.pointer.0 + offset as u64)
+    }
+
+    /// Its length.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// All bytes zero.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn zero(&self) -> Result<(), DeviceError> {
+        // SAFETY: the buffer holds `bytes`.
+        unsafe { self.device.backend().zero(self.pointer, self.bytes) }
+    }
+
+    /// Replaces the first `size_of_val(data)` bytes.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Panics
+    /// More data than room.
+    pub fn write<T: Copy>(&self, data: &[T]) -> Result<(), DeviceError> {
+        assert!(size_of_val(data) <= self.bytes, "a write past a buffer's end");
+        // SAFETY: T is plain data; the length was checked.
+        unsafe {
+            let bytes = std::slice::from_raw_parts(data.as_ptr().cast::<u8>(), size_of_val(data));
+            self.device.backend().upload(self.pointer, bytes)
+        }
+    }
+
+    /// Reads the first `size_of_val(data)` bytes.
+    ///
+    /// # Errors
+    /// The device is lost, or an earlier kernel failed.
+    ///
+    /// # Panics
+    /// More data than there is.
+    pub fn read<T: Copy>(&self, data: &mut [T]) -> Result<(), DeviceError> {
+        assert!(size_of_val(data) <= self.bytes, "a read past a buffer's end");
+        // SAFETY: T is plain numbers of any bits; the length was checked.
+        unsafe {
+            let bytes = std::slice::from_raw_parts_mut(data.as_mut_ptr().cast::<u8>(), size_of_val(data));
+            self.device.backend().download(bytes, self.pointer)
+        }
+    }
+
+    /// The bytes themselves where memory is host memory and no work is pending.
+    ///
+    /// # Safety
+    /// No kernel writes them meanwhile.
+    pub unsafe fn host_bytes(&self) -> Option<&mut [u8]> {
+        // SAFETY: host memory of this length, by the caller's word unshared.
+        self.device
+            .backend()
+            .is_host()
+            .then(|| unsafe { std::slice::from_raw_parts_mut(self.pointer.0 as *mut u8, self.bytes) })
+    }
+
+    /// Replaces the content by another buffer's of the same length.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Panics
+    /// The lengths differ.
+    pub fn copy_from(&self, other: &Self) -> Result<(), DeviceError> {
+        assert_eq!(self.bytes, other.bytes, "a copy between buffers of different length");
+        // SAFETY: both hold `bytes`.
+        unsafe { self.device.backend().copy(self.pointer, other.pointer, self.bytes) }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from `allocate(bytes)`, and this is its only owner.
+        unsafe { self.device.backend().free(self.pointer, self.bytes) }
+    }
+}

@@ -1,0 +1,180 @@
+//! Kernels on the cores of this rank: ranges of outer sites over rayon's threads, SIMD lanes inside.
+
+use super::args::Pointer;
+use super::backend::{Backend, RawArgs, Sums};
+use super::table::{Kernels, host_kernels, lane_counts};
+use super::{DeviceError, KernelInfo, Precision};
+use crate::math::ExactSum;
+use rayon::prelude::*;
+use std::alloc::Layout;
+use std::ffi::c_void;
+
+/// Kernels run by the threads of the rayon pool that calls.
+pub struct Cpu {
+    isa: &'static str,
+    lanes: usize,
+    kernels: Kernels,
+}
+
+/// Large enough for a cache line and every vector; large fields ask for huge pages.
+const ALIGNMENT: usize = 4096;
+const HUGE: usize = 1 << 21;
+/// Below this many outer sites a launch stays on one thread.
+const FEW_SITES: usize = 64;
+
+impl Cpu {
+    /// Kernels with `lanes` lanes.
+    ///
+    /// # Errors
+    /// No such lanes on this processor or in this build.
+    pub fn new(lanes: usize) -> Result<Self, DeviceError> {
+        let (isa, kernels) =
+            host_kernels(lanes).ok_or_else(|| DeviceError::Lanes { asked: lanes, available: lane_counts() })?;
+        Ok(Self { isa, lanes, kernels })
+    }
+
+    fn kernel(&self, name: &str, precision: Precision, args: RawArgs) -> &KernelInfo {
+        let Some(kernel) = self.kernels.get(&(name.to_string(), precision)) else {
+            unreachable!("no kernel {name} in {precision:?}")
+        };
+        assert!(kernel.args == args.name && kernel.args_size == args.bytes.len(), "{name} takes {}", kernel.args);
+        kernel
+    }
+}
+
+fn layout(bytes: usize) -> Layout {
+    let alignment = if bytes >= HUGE { HUGE } else { ALIGNMENT };
+    Layout::from_size_align(bytes.max(64).next_multiple_of(64), alignment).expect("a size below isize::MAX")
+}
+
+/// Ranges of sites for the threads: a few for each, so that an uneven load evens out.
+fn ranges(n: usize) -> Vec<(i32, i32)> {
+    let threads = rayon::current_num_threads();
+    let parts = if threads == 1 || n < FEW_SITES { 1 } else { (4 * threads).min(n / (FEW_SITES / 4)) };
+    (0..parts).map(|k| ((n * k / parts) as i32, (n * (k + 1) / parts) as i32)).collect()
+}
+
+impl Backend for Cpu {
+    fn name(&self) -> String {
+        format!("CPU, {} threads, {} lanes ({})", rayon::current_num_threads(), self.lanes, self.isa)
+    }
+
+    fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    fn is_host(&self) -> bool {
+        true
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Pointer, DeviceError> {
+        let layout = layout(bytes);
+        // SAFETY: the size is not zero.
+        let pointer = unsafe { std::alloc::alloc(layout) };
+        if pointer.is_null() {
+            return Err(DeviceError::OutOfMemory { device: "this node".into(), megabytes: bytes >> 20 });
+        }
+        if bytes >= HUGE {
+            // SAFETY: the range was just allocated; the call is advice.
+            unsafe { libc::madvise(pointer.cast(), layout.size(), libc::MADV_HUGEPAGE) };
+        }
+        Ok(Pointer(pointer as u64))
+    }
+
+    unsafe fn free(&self, pointer: Pointer, bytes: usize) {
+        // SAFETY: by the caller's word the pointer came from `allocate(bytes)`.
+        unsafe { std::alloc::dealloc(pointer.0 as *mut u8, layout(bytes)) }
+    }
+
+    unsafe fn upload(&self, to: Pointer, from: &[u8]) -> Result<(), DeviceError> {
+        // SAFETY: by the caller's word `to` is as long.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to.0 as *mut u8, from.len()) };
+        Ok(())
+    }
+
+    unsafe fn download(&self, to: &mut [u8], from: Pointer) -> Result<(), DeviceError> {
+        // SAFETY: by the caller's word `from` is as long.
+        unsafe { std::ptr::copy_nonoverlapping(from.0 as *const u8, to.as_mut_ptr(), to.len()) };
+        Ok(())
+    }
+
+    unsafe fn copy(&self, to: Pointer, from: Pointer, bytes: usize) -> Result<(), DeviceError> {
+        // SAFETY: by the caller's word both hold `bytes`.
+        unsafe { std::ptr::copy(from.0 as *const u8, to.0 as *mut u8, bytes) };
+        Ok(())
+    }
+
+    unsafe fn zero(&self, at: Pointer, bytes: usize) -> Result<(), DeviceError> {
+        const BLOCK: usize = 1 << 20;
+        // By all threads, so that pages lie near those who use them.
+        (0..bytes.div_ceil(BLOCK)).into_par_iter().for_each(|k| {
+            let start = k * BLOCK;
+            // SAFETY: inside the memory, and blocks do not overlap.
+            unsafe { std::ptr::write_bytes((at.0 as *mut u8).add(start), 0, BLOCK.min(bytes - start)) };
+        });
+        Ok(())
+    }
+
+    unsafe fn launch(&self, kernel: &str, precision: Precision, args: RawArgs, n: usize) -> Result<(), DeviceError> {
+        let kernel = self.kernel(kernel, precision, args);
+        let (run, pointer) = (kernel.run, args.bytes.as_ptr() as usize);
+        let work = |(begin, end): (i32, i32)| {
+            // SAFETY: the table's function with the arguments it was built for; a site writes what is its own.
+            unsafe { run(pointer as *const c_void, begin, end, std::ptr::null_mut()) };
+        };
+        match ranges(n)[..] {
+            [all] => work(all),
+            ref parts => parts.par_iter().copied().for_each(work),
+        }
+        Ok(())
+    }
+
+    unsafe fn sum(&self, kernel: &str, precision: Precision, args: RawArgs, n: usize) -> Result<Sums, DeviceError> {
+        let kernel = self.kernel(kernel, precision, args);
+        let Some(count) = kernel.sums else { unreachable!("{} makes no sums", kernel.name) };
+        let (run, pointer) = (kernel.run, args.bytes.as_ptr() as usize);
+        let work = |(begin, end): (i32, i32)| {
+            let mut words = vec![0i64; count * 6 + 1];
+            // SAFETY: as in `launch`; the words are as many as the kernel fills.
+            unsafe { run(pointer as *const c_void, begin, end, words.as_mut_ptr()) };
+            Sums::from_words(&words)
+        };
+        let none = || Sums { sums: vec![ExactSum::default(); count], max: 0.0 };
+        Ok(ranges(n).into_par_iter().map(work).reduce(none, |a, b| Sums {
+            sums: a.sums.iter().zip(&b.sums).map(|(x, y)| *x + *y).collect(),
+            max: if a.max.is_nan() || a.max > b.max { a.max } else { b.max },
+        }))
+    }
+
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn mark(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn wait_for_mark(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    unsafe fn stage_out(&self, to: &mut [u8], from: Pointer) -> Result<(), DeviceError> {
+        // SAFETY: the caller's word.
+        unsafe { self.download(to, from) }
+    }
+
+    unsafe fn stage_in(&self, to: Pointer, from: &[u8]) -> Result<(), DeviceError> {
+        // SAFETY: the caller's word.
+        unsafe { self.upload(to, from) }
+    }
+
+    fn export(&self, _: Pointer) -> Result<Option<Vec<u8>>, DeviceError> {
+        Ok(None)
+    }
+
+    fn import(&self, _: &[u8]) -> Result<Pointer, DeviceError> {
+        Err(DeviceError::NoGpu("memory of other ranks is reached through MPI on a CPU".into()))
+    }
+
+    fn set_cut(&self, _: bool) {}
+}

@@ -1,0 +1,358 @@
+//! One GPU through the CUDA driver, which is loaded at run time: the same program starts without it.
+//!
+//! All work is in one stream. Memory that is given back is kept by size for the next who asks.
+
+use super::args::Pointer;
+use super::backend::{Backend, RawArgs, Sums};
+use super::nvrtc::compile_kernel;
+use super::{DeviceError, KernelInfo, Precision, kernel_list};
+use cudarc::driver::{result, sys};
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Number of GPUs that this process sees.
+///
+/// # Errors
+/// The reason why there is none.
+pub fn gpu_count() -> Result<usize, DeviceError> {
+    // SAFETY: only looks the library up; nothing of cudarc may be called where it is missing.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(DeviceError::NoGpu("libcuda is not on this machine".into()));
+    }
+    result::init().map_err(|e| DeviceError::NoGpu(format!("cuInit: {:?}", e.0)))?;
+    match result::device::get_count() {
+        Ok(n) if n > 0 => Ok(n as usize),
+        Ok(_) => Err(DeviceError::NoGpu("the driver sees none".into())),
+        Err(e) => Err(DeviceError::NoGpu(format!("{:?}", e.0))),
+    }
+}
+
+/// Threads of a block; `kernels/entry.cuh` has the same number.
+const BLOCK: usize = 128;
+/// Words of the widest sum: four sums and a maximum.
+const SUM_WORDS: usize = 4 * 6 + 1;
+
+/// One GPU.
+pub struct Cuda {
+    name: String,
+    arch: String,
+    context: sys::CUcontext,
+    stream: sys::CUstream,
+    copies: sys::CUstream,
+    marked: sys::CUevent,
+    copied: sys::CUevent,
+    processors: usize,
+    words: u64,
+    host_words: *mut i64,
+    cut: AtomicBool,
+    kernels: [HashMap<&'static str, &'static KernelInfo>; 2],
+    loaded: Mutex<Loaded>,
+    free: Mutex<HashMap<usize, Vec<u64>>>,
+}
+
+/// Kernels in use, for each precision.
+type Loaded = [HashMap<&'static str, Function>; 2];
+
+#[derive(Clone, Copy)]
+struct Function {
+    handle: sys::CUfunction,
+}
+
+// SAFETY: the driver's handles may be used from any thread; the context is made current first.
+unsafe impl Send for Function {}
+// SAFETY: as above.
+unsafe impl Send for Cuda {}
+// SAFETY: as above; the pinned words are used by one sum at a time, under the lock of `loaded`.
+unsafe impl Sync for Cuda {}
+
+/// Names the call in the error.
+macro_rules! call {
+    ($function:ident ( $($argument:expr),* $(,)? )) => {
+        sys::$function($($argument),*)
+            .result()
+            .map_err(|e| DeviceError::Cuda { call: stringify!($function), reason: format!("{:?}", e.0) })
+    };
+}
+
+impl Cuda {
+    /// Opens GPU number `index` of this process.
+    ///
+    /// # Errors
+    /// There is no such GPU, or it does not answer.
+    pub fn new(index: usize) -> Result<Self, DeviceError> {
+        let count = gpu_count()?;
+        if index >= count {
+            return Err(DeviceError::NoGpu(format!("number {index} of {count}")));
+        }
+        // SAFETY: the driver's calls with plain outputs; the context stays current on this thread.
+        unsafe {
+            let mut device = 0;
+            call!(cuDeviceGet(&mut device, index as i32))?;
+            let mut context = std::ptr::null_mut();
+            call!(cuDevicePrimaryCtxRetain(&mut context, device))?;
+            call!(cuCtxSetCurrent(context))?;
+            let attribute = |which| {
+                let mut value = 0;
+                call!(cuDeviceGetAttribute(&mut value, which, device)).map(|()| value)
+            };
+            let major = attribute(sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+            let minor = attribute(sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+            let processors = attribute(sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+            let mut name = [0 as std::ffi::c_char; 128];
+            call!(cuDeviceGetName(name.as_mut_ptr(), 128, device))?;
+            let name = std::ffi::CStr::from_ptr(name.as_ptr()).to_string_lossy().into_owned();
+            let mut stream = std::ptr::null_mut();
+            call!(cuStreamCreate(&mut stream, sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32))?;
+            let mut copies = std::ptr::null_mut();
+            call!(cuStreamCreate(&mut copies, sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32))?;
+            let event = || {
+                let mut event = std::ptr::null_mut();
+                call!(cuEventCreate(&mut event, sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING as u32)).map(|()| event)
+            };
+            let (marked, copied) = (event()?, event()?);
+            let mut words = 0;
+            call!(cuMemAlloc_v2(&mut words, SUM_WORDS * 8))?;
+            let mut host_words = std::ptr::null_mut::<c_void>();
+            call!(cuMemHostAlloc(&mut host_words, SUM_WORDS * 8, 0))?;
+            Ok(Self {
+                name,
+                arch: format!("sm_{major}{minor}"),
+                context,
+                stream,
+                copies,
+                marked,
+                copied,
+                processors: processors as usize,
+                words,
+                host_words: host_words.cast(),
+                cut: AtomicBool::new(false),
+                kernels: [Precision::Double, Precision::Single].map(|precision| {
+                    let of_precision = kernel_list().iter().filter(|(_, p)| *p == precision);
+                    of_precision.map(|(kernel, _)| (kernel.name.as_str(), kernel)).collect()
+                }),
+                loaded: Mutex::default(),
+                free: Mutex::default(),
+            })
+        }
+    }
+
+    fn current(&self) -> Result<(), DeviceError> {
+        // SAFETY: the context lives as long as this.
+        unsafe { call!(cuCtxSetCurrent(self.context)) }
+    }
+
+    fn function(
+        &self,
+        loaded: &mut Loaded,
+        name: &str,
+        precision: Precision,
+        args: RawArgs,
+    ) -> Result<Function, DeviceError> {
+        let Some((&key, &kernel)) = self.kernels[precision as usize].get_key_value(name) else {
+            unreachable!("no kernel {name} in {precision:?}")
+        };
+        assert!(kernel.args == args.name && kernel.args_size == args.bytes.len(), "{name} takes {}", kernel.args);
+        if let Some(&function) = loaded[precision as usize].get(key) {
+            return Ok(function);
+        }
+        let compiled = compile_kernel(kernel, precision, &self.arch, self.cut.load(Ordering::Relaxed), true)?;
+        let entry = std::ffi::CString::new(name).unwrap_or_default();
+        // SAFETY: a CUBIN that the compiler made for this GPU; modules live until the process ends.
+        let handle = unsafe {
+            let mut module = std::ptr::null_mut();
+            call!(cuModuleLoadData(&mut module, compiled.cubin.as_ptr().cast()))?;
+            let mut function = std::ptr::null_mut();
+            call!(cuModuleGetFunction(&mut function, module, entry.as_ptr()))?;
+            function
+        };
+        loaded[precision as usize].insert(key, Function { handle });
+        Ok(Function { handle })
+    }
+
+    /// Launches with the struct of arguments, the number of sites and, for sums, where they go.
+    unsafe fn start(&self, function: Function, args: RawArgs, n: usize, blocks: usize, words: Option<u64>) -> Result<(), DeviceError> {
+        let mut count = n as i32;
+        let mut words_argument = words.unwrap_or(0);
+        let mut parameters = [
+            args.bytes.as_ptr().cast_mut().cast::<c_void>(),
+            (&raw mut count).cast(),
+            (&raw mut words_argument).cast(),
+        ];
+        // SAFETY: the parameters are those of the kernel's entry in nvrtc.rs.
+        unsafe {
+            call!(cuLaunchKernel(
+                function.handle,
+                blocks as u32,
+                1,
+                1,
+                BLOCK as u32,
+                1,
+                1,
+                0,
+                self.stream,
+                parameters.as_mut_ptr(),
+                std::ptr::null_mut(),
+            ))
+        }
+    }
+}
+
+impl Backend for Cuda {
+    fn name(&self) -> String {
+        format!("{} ({})", self.name, self.arch)
+    }
+
+    fn lanes(&self) -> usize {
+        1
+    }
+
+    fn is_host(&self) -> bool {
+        false
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Pointer, DeviceError> {
+        let bytes = bytes.max(16);
+        if let Some(kept) = self.free.lock().expect("no panic holds it").get_mut(&bytes).and_then(Vec::pop) {
+            return Ok(Pointer(kept));
+        }
+        self.current()?;
+        let mut pointer = 0;
+        // SAFETY: plain output.
+        let taken = unsafe { call!(cuMemAlloc_v2(&mut pointer, bytes)) };
+        if taken.is_err() {
+            // What is kept for later may be of other sizes: give it all back and ask again.
+            let kept = std::mem::take(&mut *self.free.lock().expect("no panic holds it"));
+            // SAFETY: kept memory is in no one's use; a plain output.
+            unsafe {
+                for pointer in kept.into_values().flatten() {
+                    call!(cuMemFree_v2(pointer))?;
+                }
+                call!(cuMemAlloc_v2(&mut pointer, bytes))
+                    .map_err(|_| DeviceError::OutOfMemory { device: self.name.clone(), megabytes: bytes >> 20 })?;
+            }
+        }
+        Ok(Pointer(pointer))
+    }
+
+    unsafe fn free(&self, pointer: Pointer, bytes: usize) {
+        self.free.lock().expect("no panic holds it").entry(bytes.max(16)).or_default().push(pointer.0);
+    }
+
+    unsafe fn upload(&self, to: Pointer, from: &[u8]) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: by the caller's word `to` is as long; pageable memory is copied before the call returns.
+        unsafe { call!(cuMemcpyHtoDAsync_v2(to.0, from.as_ptr().cast(), from.len(), self.stream))? };
+        self.synchronize()
+    }
+
+    unsafe fn download(&self, to: &mut [u8], from: Pointer) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: by the caller's word `from` is as long.
+        unsafe { call!(cuMemcpyDtoHAsync_v2(to.as_mut_ptr().cast(), from.0, to.len(), self.stream))? };
+        self.synchronize()
+    }
+
+    unsafe fn copy(&self, to: Pointer, from: Pointer, bytes: usize) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: by the caller's word both hold `bytes`.
+        unsafe { call!(cuMemcpyDtoDAsync_v2(to.0, from.0, bytes, self.stream)) }
+    }
+
+    unsafe fn zero(&self, at: Pointer, bytes: usize) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: by the caller's word the memory holds `bytes`.
+        unsafe { call!(cuMemsetD8Async(at.0, 0, bytes, self.stream)) }
+    }
+
+    unsafe fn launch(&self, kernel: &str, precision: Precision, args: RawArgs, n: usize) -> Result<(), DeviceError> {
+        self.current()?;
+        let function = self.function(&mut self.loaded.lock().expect("no panic holds it"), kernel, precision, args)?;
+        // SAFETY: a plain kernel, by the caller's word with good pointers.
+        unsafe { self.start(function, args, n, n.div_ceil(BLOCK), None) }
+    }
+
+    unsafe fn sum(&self, kernel: &str, precision: Precision, args: RawArgs, n: usize) -> Result<Sums, DeviceError> {
+        self.current()?;
+        let mut loaded = self.loaded.lock().expect("no panic holds it");
+        let function = self.function(&mut loaded, kernel, precision, args)?;
+        let Some(sums) = self.kernels[precision as usize][kernel].sums else { unreachable!("{kernel} makes no sums") };
+        let words = sums * 6 + 1;
+        let blocks = n.div_ceil(BLOCK).clamp(1, 8 * self.processors);
+        // SAFETY: the words hold the widest sum, and the lock keeps them for this one.
+        unsafe {
+            call!(cuMemsetD8Async(self.words, 0, words * 8, self.stream))?;
+            self.start(function, args, n, blocks, Some(self.words))?;
+            call!(cuMemcpyDtoHAsync_v2(self.host_words.cast(), self.words, words * 8, self.stream))?;
+            call!(cuStreamSynchronize(self.stream))?;
+            Ok(Sums::from_words(std::slice::from_raw_parts(self.host_words, words)))
+        }
+    }
+
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: the stream lives as long as this.
+        unsafe { call!(cuStreamSynchronize(self.stream)) }
+    }
+
+    fn mark(&self) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: event and stream live as long as this.
+        unsafe { call!(cuEventRecord(self.marked, self.stream)) }
+    }
+
+    fn wait_for_mark(&self) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: the event lives as long as this.
+        unsafe { call!(cuEventSynchronize(self.marked)) }
+    }
+
+    unsafe fn stage_out(&self, to: &mut [u8], from: Pointer) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: by the caller's word `from` is as long and quiet after the mark.
+        unsafe {
+            call!(cuStreamWaitEvent(self.copies, self.marked, 0))?;
+            call!(cuMemcpyDtoHAsync_v2(to.as_mut_ptr().cast(), from.0, to.len(), self.copies))?;
+            call!(cuStreamSynchronize(self.copies))
+        }
+    }
+
+    unsafe fn stage_in(&self, to: Pointer, from: &[u8]) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: by the caller's word `to` is as long and touched by later work only, which waits.
+        unsafe {
+            call!(cuMemcpyHtoDAsync_v2(to.0, from.as_ptr().cast(), from.len(), self.copies))?;
+            call!(cuEventRecord(self.copied, self.copies))?;
+            call!(cuStreamWaitEvent(self.stream, self.copied, 0))?;
+            call!(cuStreamSynchronize(self.copies))
+        }
+    }
+
+    fn export(&self, pointer: Pointer) -> Result<Option<Vec<u8>>, DeviceError> {
+        self.current()?;
+        // SAFETY: the handle is plain bytes.
+        unsafe {
+            let mut handle: sys::CUipcMemHandle = std::mem::zeroed();
+            call!(cuIpcGetMemHandle(&mut handle, pointer.0))?;
+            Ok(Some(std::slice::from_raw_parts((&raw const handle).cast::<u8>(), size_of_val(&handle)).to_vec()))
+        }
+    }
+
+    fn import(&self, handle: &[u8]) -> Result<Pointer, DeviceError> {
+        self.current()?;
+        // SAFETY: the bytes are those of a handle that `export` made on another rank.
+        unsafe {
+            let mut raw: sys::CUipcMemHandle = std::mem::zeroed();
+            assert_eq!(handle.len(), size_of_val(&raw), "a handle of CUDA IPC");
+            std::ptr::copy_nonoverlapping(handle.as_ptr(), (&raw mut raw).cast(), handle.len());
+            let mut pointer = 0;
+            call!(cuIpcOpenMemHandle_v2(&mut pointer, raw, 1))?;
+            Ok(Pointer(pointer))
+        }
+    }
+
+    fn set_cut(&self, cut: bool) {
+        self.cut.store(cut, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,175 @@
+//! Kernels compiled at run time for the GPU that is found, kept on disk.
+//!
+//! One kernel is one CUBIN. The cache's key is a hash of source, options, compiler and GPU; a file is
+//! written aside and renamed, so any number of ranks may share it, and is checked before use.
+
+use super::{DeviceError, KernelInfo, Precision};
+use cudarc::nvrtc::{result, sys};
+use std::ffi::{CStr, CString};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// The headers of `kernels/`, by name.
+const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+
+/// A compiled kernel.
+pub struct Compiled {
+    /// The machine code.
+    pub cubin: Vec<u8>,
+    /// Registers a thread and spilled bytes, as the assembler tells them; empty from the cache.
+    pub report: String,
+}
+
+/// The source of a kernel's GPU entry.
+fn source(kernel: &KernelInfo, precision: Precision) -> String {
+    let KernelInfo { family, name, args, expression, .. } = kernel;
+    let real = precision.c_name();
+    let head = format!("#include \"entry.cuh\"\n#include \"{family}.cuh\"\nusing F = {real};\nextern \"C\" __global__ void __launch_bounds__(HMC_BLOCK) {name}(const {args} a, int n");
+    match kernel.sums {
+        None => format!("{head}) {{\n    const int i = blockIdx.x * HMC_BLOCK + threadIdx.x;\n    if (i < n) {expression}(a, i);\n}}\n"),
+        Some(count) => format!(
+            "{head}, i64* words) {{\n    Accumulator sum;\n    sum.clear();\n    for (int i = blockIdx.x * HMC_BLOCK + threadIdx.x; i < n; i += gridDim.x * HMC_BLOCK) {expression}(a, i, sum);\n    add_to_global<{count}>(sum, words);\n}}\n"
+        ),
+    }
+}
+
+/// Loads NVRTC, from `HMC_NVRTC` (a folder) if that is set.
+fn ready() -> Result<(), DeviceError> {
+    if let Some(folder) = env::var_os("HMC_NVRTC") {
+        let mut found: Vec<PathBuf> = fs::read_dir(&folder)
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("libnvrtc")))
+            .collect();
+        found.sort(); // the built-ins first: libnvrtc asks for them by bare name
+        for path in found {
+            // SAFETY: a shared library of CUDA's; its initialisers are harmless.
+            let library = unsafe {
+                libloading::os::unix::Library::open(Some(&path), libloading::os::unix::RTLD_NOW | libloading::os::unix::RTLD_GLOBAL)
+            };
+            if let Ok(library) = library {
+                std::mem::forget(library);
+            }
+        }
+    }
+    // SAFETY: only looks the library up.
+    if unsafe { sys::is_culib_present() } {
+        return Ok(());
+    }
+    Err(DeviceError::NoGpu("libnvrtc is not found; set HMC_NVRTC to its folder".into()))
+}
+
+/// Compiles `kernel` for `arch` (such as `sm_90`), or finds it in the cache.
+///
+/// # Errors
+/// No compiler, or the kernel does not compile.
+pub fn compile_kernel(kernel: &KernelInfo, precision: Precision, arch: &str, cut: bool, use_cache: bool) -> Result<Compiled, DeviceError> {
+    ready()?;
+    let text = source(kernel, precision);
+    let options = vec![
+        format!("--gpu-architecture={arch}"),
+        "--std=c++17".into(),
+        "--fmad=false".into(),
+        "--ftz=false".into(),
+        "--prec-div=true".into(),
+        "--prec-sqrt=true".into(),
+        "--ptxas-options=-v".into(),
+        format!("-DHMC_GHOSTS={}", u8::from(cut)),
+    ];
+    let mut version = (0, 0);
+    // SAFETY: plain outputs.
+    unsafe { sys::nvrtcVersion(&mut version.0, &mut version.1) };
+    let file = cache_folder().filter(|_| use_cache).map(|folder| {
+        let hash = |salt: u8| {
+            let mut hasher = DefaultHasher::new();
+            (salt, &text, &options, version, HEADERS).hash(&mut hasher);
+            hasher.finish()
+        };
+        folder.join(format!("{}_{}_{:016x}{:016x}.cubin", kernel.name, precision.c_name(), hash(0), hash(1)))
+    });
+    if let Some(cubin) = file.as_deref().and_then(read_cached) {
+        return Ok(Compiled { cubin, report: String::new() });
+    }
+    let compiled = compile(kernel, &text, &options)?;
+    if let Some(file) = file {
+        write_cached(&file, &compiled.cubin);
+    }
+    Ok(compiled)
+}
+
+fn compile(kernel: &KernelInfo, text: &str, options: &[String]) -> Result<Compiled, DeviceError> {
+    let fail = |log: String| DeviceError::Compile { kernel: kernel.name.clone(), log };
+    let c = |s: &str| CString::new(s).map_err(|e| fail(e.to_string()));
+    let names = HEADERS.iter().map(|(name, _)| c(name)).collect::<Result<Vec<_>, _>>()?;
+    let texts = HEADERS.iter().map(|(_, text)| c(text)).collect::<Result<Vec<_>, _>>()?;
+    let name_pointers: Vec<_> = names.iter().map(|s| s.as_ptr()).collect();
+    let text_pointers: Vec<_> = texts.iter().map(|s| s.as_ptr()).collect();
+    let (source, file) = (c(text)?, c("kernel.cu")?);
+    // SAFETY: all strings outlive the program, which is destroyed before they are.
+    unsafe {
+        let mut program = std::ptr::null_mut();
+        sys::nvrtcCreateProgram(
+            &mut program,
+            source.as_ptr(),
+            file.as_ptr(),
+            HEADERS.len() as i32,
+            text_pointers.as_ptr(),
+            name_pointers.as_ptr(),
+        )
+        .result()
+        .map_err(|e| fail(format!("{e:?}")))?;
+        let done = result::compile_program(program, options);
+        let log = result::get_program_log(program)
+            .map(|log| CStr::from_ptr(log.as_ptr()).to_string_lossy().into_owned())
+            .unwrap_or_default();
+        let made = done.map_err(|_| fail(log.clone())).and_then(|()| {
+            let mut size = 0;
+            sys::nvrtcGetCUBINSize(program, &mut size).result().map_err(|e| fail(format!("{e:?}")))?;
+            let mut cubin = vec![0u8; size];
+            sys::nvrtcGetCUBIN(program, cubin.as_mut_ptr().cast()).result().map_err(|e| fail(format!("{e:?}")))?;
+            Ok(Compiled { cubin, report: report(&log) })
+        });
+        let _ = result::destroy_program(program);
+        made
+    }
+}
+
+/// `N registers, M bytes spilled` from the assembler's log.
+fn report(log: &str) -> String {
+    let number_before = |word: &str| {
+        log.lines().find(|l| l.contains(word)).and_then(|l| {
+            let words: Vec<&str> = l[..l.find(word)?].split_whitespace().collect();
+            words.last()?.parse::<u32>().ok()
+        })
+    };
+    let registers = number_before(" registers").unwrap_or(0);
+    let spilled = number_before(" bytes spill stores").unwrap_or(0);
+    format!("{registers} registers, {spilled} bytes spilled")
+}
+
+fn cache_folder() -> Option<PathBuf> {
+    let base = env::var_os("HMC_CACHE").map(PathBuf::from).or_else(|| {
+        let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+        Some(cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")))?.join("hmc"))
+    })?;
+    fs::create_dir_all(&base).ok()?;
+    Some(base)
+}
+
+/// A cached file is a CRC32 and the machine code.
+fn read_cached(path: &Path) -> Option<Vec<u8>> {
+    let bytes = fs::read(path).ok()?;
+    let (crc, cubin) = bytes.split_at_checked(4)?;
+    (crc32fast::hash(cubin).to_le_bytes() == crc).then(|| cubin.to_vec())
+}
+
+/// Best effort: a cache that cannot be written only costs time.
+fn write_cached(path: &Path, cubin: &[u8]) {
+    let aside = path.with_extension(format!("{}.tmp", std::process::id()));
+    let bytes = [&crc32fast::hash(cubin).to_le_bytes()[..], cubin].concat();
+    if fs::write(&aside, bytes).is_ok() && fs::rename(&aside, path).is_err() {
+        let _ = fs::remove_file(&aside);
+    }
+}

@@ -1,0 +1,144 @@
+//! The kernels: name, family, arguments, and the host's functions.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::OnceLock;
+
+/// In what a field is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Precision {
+    /// 64 bits.
+    Double,
+    /// 32 bits.
+    Single,
+}
+
+impl Precision {
+    /// Bytes of a real.
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::Double => 8,
+            Self::Single => 4,
+        }
+    }
+
+    /// The type in C.
+    pub fn c_name(self) -> &'static str {
+        match self {
+            Self::Double => "double",
+            Self::Single => "float",
+        }
+    }
+}
+
+/// One line of a table of `kernels/host.cpp`.
+#[repr(C)]
+pub(super) struct Entry {
+    family: *const c_char,
+    name: *const c_char,
+    args: *const c_char,
+    expression: *const c_char,
+    args_size: u64,
+    sums: i64,
+    run: Option<HostKernel>,
+}
+
+/// Runs a kernel on outer sites `begin..end`; sums go to the words.
+pub(super) type HostKernel = unsafe extern "C" fn(*const c_void, i32, i32, *mut i64);
+
+include!(concat!(env!("OUT_DIR"), "/tables.rs"));
+
+/// What is known of a kernel.
+#[derive(Clone, Debug)]
+pub struct KernelInfo {
+    /// The header that holds it, without extension.
+    pub family: String,
+    /// Its name.
+    pub name: String,
+    /// The name of its argument struct.
+    pub args: String,
+    /// Size of that struct.
+    pub args_size: usize,
+    /// The C++ expression that is called with (arguments, site\[, sums\]).
+    pub expression: String,
+    /// Sums over sites that it makes; `None` for a plain kernel.
+    pub sums: Option<usize>,
+    pub(super) run: HostKernel,
+}
+
+pub(super) type Kernels = HashMap<(String, Precision), KernelInfo>;
+
+fn read(table: *const Entry, precision: Precision, kernels: &mut Kernels) {
+    // SAFETY: the tables are static arrays of valid C strings, ended by an entry of nulls.
+    unsafe {
+        let text = |p: *const c_char| CStr::from_ptr(p).to_string_lossy().into_owned();
+        let mut entry = table;
+        while let Some(run) = (*entry).run {
+            let e = &*entry;
+            let info = KernelInfo {
+                family: text(e.family),
+                name: text(e.name),
+                args: text(e.args),
+                args_size: e.args_size as usize,
+                expression: text(e.expression),
+                sums: usize::try_from(e.sums).ok(),
+                run,
+            };
+            kernels.insert((info.name.clone(), precision), info);
+            entry = entry.add(1);
+        }
+    }
+}
+
+fn supported(isa: &str) -> bool {
+    match isa {
+        "base" => true,
+        #[cfg(target_arch = "x86_64")]
+        "v3" => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("bmi2"),
+        #[cfg(target_arch = "x86_64")]
+        "v4" => {
+            supported("v3")
+                && ["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"].iter().all(|f| match *f {
+                    "avx512f" => is_x86_feature_detected!("avx512f"),
+                    "avx512bw" => is_x86_feature_detected!("avx512bw"),
+                    "avx512cd" => is_x86_feature_detected!("avx512cd"),
+                    "avx512dq" => is_x86_feature_detected!("avx512dq"),
+                    _ => is_x86_feature_detected!("avx512vl"),
+                })
+        }
+        _ => false,
+    }
+}
+
+/// Lane counts of this build on this processor, ascending.
+pub fn lane_counts() -> Vec<usize> {
+    let mut lanes: Vec<usize> = tables().into_iter().filter(|t| supported(t.0)).map(|t| t.1).collect();
+    lanes.sort_unstable();
+    lanes.dedup();
+    lanes
+}
+
+/// The lane count that is fastest here: a register of doubles.
+pub fn best_lanes() -> usize {
+    lane_counts().into_iter().rfind(|&l| l <= if supported("v4") { 8 } else { 4 }).unwrap_or(1)
+}
+
+/// The host's kernels with `lanes` lanes for the best instruction set; `None` if there are none.
+pub(super) fn host_kernels(lanes: usize) -> Option<(&'static str, Kernels)> {
+    let (isa, _, double, single) = tables().into_iter().rfind(|t| t.1 == lanes && supported(t.0))?;
+    let mut kernels = Kernels::new();
+    read(double, Precision::Double, &mut kernels);
+    read(single, Precision::Single, &mut kernels);
+    Some((isa, kernels))
+}
+
+/// Every kernel with its precision, sorted by name.
+pub fn kernel_list() -> &'static [(KernelInfo, Precision)] {
+    static LIST: OnceLock<Vec<(KernelInfo, Precision)>> = OnceLock::new();
+    LIST.get_or_init(|| {
+        let (_, kernels) = host_kernels(1).expect("one lane is always built");
+        let mut list: Vec<_> = kernels.into_iter().map(|((_, precision), info)| (info, precision)).collect();
+        list.sort_by_key(|(info, precision)| (info.family.clone(), info.name.clone(), precision.bytes()));
+        list
+    })
+}

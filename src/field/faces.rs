@@ -1,0 +1,273 @@
+//! Half spinors that cross ranks: pack, transport, merge, with work in between.
+//!
+//! Face number 2 mu comes from the next rank in direction mu (for forward hops), 2 mu + 1 from the one
+//! before. Lanes at the rank's edge travel; the others are put in place by the pack kernel.
+
+use super::{Domain, FieldError, Halo};
+use crate::comm::{Message, agree};
+use crate::device::{Buffer, FaceArgs, LaneArgs, Pointer, Precision};
+use std::sync::Arc;
+
+/// Reals of a half spinor.
+const REALS: usize = 12;
+
+/// What is packed.
+#[derive(Clone, Copy)]
+pub struct FaceSource {
+    /// A spinor field.
+    pub input: Pointer,
+    /// Its parity.
+    pub parity: usize,
+    /// The links of the same parity, `reals` a link.
+    pub links: Pointer,
+    /// 18 or 12.
+    pub reals: usize,
+    /// Projectors of the adjoint.
+    pub dagger: bool,
+}
+
+struct Face {
+    mu: usize,
+    forward: bool,
+    sites: usize,
+    ghost: [Buffer; 2],
+    outgoing: Buffer,
+    incoming: Option<Buffer>,
+    remote: [Pointer; 2],
+}
+
+/// The ghost zones of one kind of hop.
+pub struct Faces {
+    domain: Arc<Domain>,
+    precision: Precision,
+    faces: Vec<Face>,
+    turn: usize,
+}
+
+impl Faces {
+    /// Ghost zones for hops in both directions, or for forward ones alone.
+    ///
+    /// # Errors
+    /// No room; no way between the GPUs.
+    pub fn new(domain: &Arc<Domain>, precision: Precision, forward_only: bool) -> Result<Self, FieldError> {
+        let g = domain.geometry();
+        let mut faces = Vec::new();
+        for mu in domain.cut_directions() {
+            for forward in [true, false] {
+                if forward_only && !forward {
+                    continue;
+                }
+                let sites = domain.half() / g.outer[mu] as usize;
+                let lanes = domain.lanes().count();
+                let bytes = |lanes: usize| sites * lanes * REALS * precision.bytes();
+                let edge = lanes / domain.lanes().0[mu];
+                let buffer = |lanes| domain.device().buffer(bytes(lanes));
+                faces.push(Face {
+                    mu,
+                    forward,
+                    sites,
+                    ghost: [buffer(lanes)?, buffer(lanes)?],
+                    outgoing: buffer(edge)?,
+                    incoming: if edge == lanes { None } else { Some(buffer(edge)?) },
+                    remote: [Pointer::default(); 2],
+                });
+            }
+        }
+        let mut made = Self { domain: Arc::clone(domain), precision, faces, turn: 0 };
+        if domain.halo() == Halo::Peer {
+            made.open_remote()?;
+        }
+        Ok(made)
+    }
+
+    /// Opens the ghost zones of the neighbours, into which this rank packs.
+    fn open_remote(&mut self) -> Result<(), FieldError> {
+        let backend = self.domain.device().backend();
+        let own: Result<Vec<Vec<u8>>, FieldError> = self
+            .faces
+            .iter()
+            .flat_map(|face| face.ghost.iter().map(Buffer::pointer))
+            .map(|pointer| Ok(backend.export(pointer)?.unwrap_or_default()))
+            .collect();
+        let own = agree(self.domain.comm(), own)?;
+        let length = own.first().map_or(0, Vec::len);
+        let all = self.domain.comm().gather(&own.concat());
+        let partition = *self.domain.partition();
+        let mut opened = Ok(());
+        for (number, face) in self.faces.iter_mut().enumerate() {
+            // What leaves by the face for forward hops goes to the rank before this one.
+            let peer = partition.neighbour(face.mu, !face.forward);
+            for turn in 0..2 {
+                let handle = &all[peer][(2 * number + turn) * length..][..length];
+                match backend.import(handle) {
+                    Ok(pointer) => face.remote[turn] = pointer,
+                    Err(error) => opened = Err(FieldError::from(error)),
+                }
+            }
+        }
+        agree(self.domain.comm(), opened)
+    }
+
+    /// The ghost zones as the hop kernel takes them; valid until the next exchange but one.
+    pub fn ghosts(&self) -> [Pointer; 8] {
+        let mut ghosts = [Pointer::default(); 8];
+        for face in &self.faces {
+            ghosts[2 * face.mu + usize::from(!face.forward)] = face.ghost[self.turn].pointer();
+        }
+        ghosts
+    }
+
+    /// Bit mu: direction mu is cut.
+    pub fn mask(&self) -> i32 {
+        self.domain.cut_directions().map(|mu| 1 << mu).sum()
+    }
+
+    /// Fills the ghost zones, and runs `meanwhile` while messages travel.
+    ///
+    /// # Errors
+    /// The device is lost, or `meanwhile` failed.
+    pub fn exchange(
+        &mut self,
+        source: FaceSource,
+        meanwhile: impl FnOnce() -> Result<(), FieldError>,
+    ) -> Result<(), FieldError> {
+        if self.faces.is_empty() {
+            return meanwhile();
+        }
+        self.turn = 1 - self.turn;
+        let domain = Arc::clone(&self.domain);
+        let backend = domain.device().backend();
+        for face in &self.faces {
+            let wire = if domain.halo() == Halo::Peer { face.remote[self.turn] } else { face.outgoing.pointer() };
+            let args = FaceArgs {
+                g: domain.geometry(),
+                input: source.input,
+                links: source.links,
+                wire,
+                ghost: face.ghost[self.turn].pointer(),
+                parity: source.parity as i32,
+                mu: face.mu as i32,
+                forward: i32::from(face.forward),
+                dagger: i32::from(source.dagger),
+            };
+            domain.launch(&format!("face_{}", source.reals), self.precision, &args, face.sites)?;
+        }
+        backend.mark()?;
+        if domain.halo() == Halo::Peer {
+            meanwhile()?;
+            backend.wait_for_mark()?;
+            self.tokens();
+        } else if backend.is_host() {
+            self.exchange_host(meanwhile)?;
+        } else {
+            meanwhile()?;
+            self.exchange_staged()?;
+        }
+        self.merge()
+    }
+
+    /// Tells the neighbours that their ghost zones are written.
+    fn tokens(&self) {
+        let partition = self.domain.partition();
+        let token = [0u8];
+        let mut room = [[0u8]; 8];
+        let pairs = || self.domain.cut_directions().flat_map(|mu| [(mu, true), (mu, false)]);
+        let sends: Vec<_> = pairs()
+            .map(|(mu, forward)| Message {
+                peer: partition.neighbour(mu, !forward),
+                tag: (2 * mu + usize::from(!forward)) as i32,
+                bytes: &token[..],
+            })
+            .collect();
+        let mut receives: Vec<_> = pairs()
+            .zip(&mut room)
+            .map(|((mu, forward), room)| Message {
+                peer: partition.neighbour(mu, forward),
+                tag: (2 * mu + usize::from(!forward)) as i32,
+                bytes: &mut room[..],
+            })
+            .collect();
+        self.domain.comm().exchange(&sends, &mut receives);
+    }
+
+    /// The messages of all faces, from and to the given bytes.
+    fn messages<'a>(
+        &self,
+        sent: Vec<&'a [u8]>,
+        received: Vec<&'a mut [u8]>,
+    ) -> (Vec<Message<&'a [u8]>>, Vec<Message<&'a mut [u8]>>) {
+        let partition = self.domain.partition();
+        let tag = |face: &Face| (2 * face.mu + usize::from(!face.forward)) as i32;
+        let sends = self.faces.iter().zip(sent);
+        let sends = sends.map(|(face, bytes)| Message {
+            peer: partition.neighbour(face.mu, !face.forward),
+            tag: tag(face),
+            bytes,
+        });
+        let receives = self.faces.iter().zip(received);
+        let receives = receives.map(|(face, bytes)| Message {
+            peer: partition.neighbour(face.mu, face.forward),
+            tag: tag(face),
+            bytes,
+        });
+        (sends.collect(), receives.collect())
+    }
+
+    fn exchange_host(&self, meanwhile: impl FnOnce() -> Result<(), FieldError>) -> Result<(), FieldError> {
+        // SAFETY: pack kernels are done (a CPU's launches return when they are), and `meanwhile` touches
+        // neither wires nor ghost zones.
+        let bytes = |buffer: &Buffer| unsafe {
+            let bytes = buffer.host_bytes().expect("host memory");
+            std::slice::from_raw_parts_mut(bytes.as_mut_ptr(), bytes.len())
+        };
+        let sent = self.faces.iter().map(|face| &*bytes(&face.outgoing)).collect();
+        let received = self.faces.iter().map(|face| bytes(face.incoming.as_ref().unwrap_or(&face.ghost[self.turn]))).collect();
+        let (sends, mut receives) = self.messages(sent, received);
+        let mut work = Some(meanwhile);
+        let mut done = Ok(());
+        self.domain.comm().exchange_while(&sends, &mut receives, &mut || {
+            if let Some(work) = work.take() {
+                done = work();
+            }
+        });
+        done
+    }
+
+    fn exchange_staged(&self) -> Result<(), FieldError> {
+        let backend = self.domain.device().backend();
+        let mut sent: Vec<Vec<u8>> = self.faces.iter().map(|face| vec![0; face.outgoing.bytes()]).collect();
+        let mut received = sent.clone();
+        for (face, host) in self.faces.iter().zip(&mut sent) {
+            // SAFETY: as long as the wire, which only later exchanges write.
+            unsafe { backend.stage_out(host, face.outgoing.pointer())? };
+        }
+        let (sends, mut receives) = self.messages(
+            sent.iter().map(|bytes| &bytes[..]).collect(),
+            received.iter_mut().map(|bytes| &mut bytes[..]).collect(),
+        );
+        self.domain.comm().exchange(&sends, &mut receives);
+        for (face, host) in self.faces.iter().zip(&received) {
+            // SAFETY: as long as the zone, which the work asked for so far does not touch.
+            unsafe { backend.stage_in(face.ghost[self.turn].pointer(), host)? };
+        }
+        Ok(())
+    }
+
+    fn merge(&self) -> Result<(), FieldError> {
+        for face in &self.faces {
+            let Some(incoming) = &face.incoming else { continue };
+            let args = LaneArgs {
+                g: self.domain.geometry(),
+                wire: incoming.pointer(),
+                ghost: face.ghost[self.turn].pointer(),
+                mu: face.mu as i32,
+                forward: i32::from(face.forward),
+                reals: REALS as i32,
+                sites: face.sites as i32,
+            };
+            self.domain.launch("face_merge", self.precision, &args, face.sites)?;
+        }
+        Ok(())
+    }
+}
+

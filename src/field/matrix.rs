@@ -1,0 +1,217 @@
+//! 3x3 complex matrices, some a site, in double, with borders where directions are cut.
+//!
+//! Links have four a site. The borders hold copies of the neighbouring ranks' layers; whoever
+//! changes a field fills them again.
+
+use super::{Domain, EVEN, FieldError, HostLinks, LINK_REALS, ODD, RandomAddress};
+use crate::comm::Message;
+use crate::device::{Buffer, LinkArgs, Pointer, Precision, RandomArgs, SlabArgs, TransposeArgs};
+use crate::lattice::volume;
+use std::sync::Arc;
+
+/// Matrices on every site of the box, both parities.
+pub struct MatrixField {
+    domain: Arc<Domain>,
+    blocks: usize,
+    buffer: Buffer,
+}
+
+impl MatrixField {
+    /// `blocks` null matrices a site.
+    ///
+    /// # Errors
+    /// No room.
+    pub fn new(domain: &Arc<Domain>, blocks: usize) -> Result<Self, FieldError> {
+        let sites = 2 * domain.geometry().half_bordered as usize * domain.lanes().count();
+        let buffer = domain.device().buffer(sites * blocks * LINK_REALS * 8)?;
+        Ok(Self { domain: Arc::clone(domain), blocks, buffer })
+    }
+
+    /// Links from the host's.
+    ///
+    /// # Errors
+    /// No room, or the device is lost.
+    pub fn from_host(domain: &Arc<Domain>, links: &HostLinks) -> Result<Self, FieldError> {
+        let mut field = Self::new(domain, 4)?;
+        field.set_host(links)?;
+        Ok(field)
+    }
+
+    /// The box.
+    pub fn domain(&self) -> &Arc<Domain> {
+        &self.domain
+    }
+
+    /// For kernels.
+    pub fn pointer(&self) -> Pointer {
+        self.buffer.pointer()
+    }
+
+    /// All matrices null.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn set_zero(&mut self) -> Result<(), FieldError> {
+        Ok(self.buffer.zero()?)
+    }
+
+    /// Replaces the content, borders too.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn copy_from(&mut self, other: &Self) -> Result<(), FieldError> {
+        Ok(self.buffer.copy_from(&other.buffer)?)
+    }
+
+    fn transpose(&self, natural: &Buffer, to_natural: bool) -> Result<(), FieldError> {
+        let g = self.domain.geometry();
+        let half_bytes = self.buffer.bytes() / 2;
+        for parity in [EVEN, ODD] {
+            let args = TransposeArgs {
+                g,
+                field: self.buffer.at(parity * half_bytes),
+                natural: natural.pointer(),
+                parity: parity as i32,
+                blocks: self.blocks as i32,
+                reals: LINK_REALS as i32,
+                bordered: 1,
+                to_natural: i32::from(to_natural),
+                pad: 0,
+            };
+            self.domain.launch("transpose", Precision::Double, &args, self.domain.half())?;
+        }
+        Ok(())
+    }
+
+    /// Links as files hold them.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn to_host(&self) -> Result<HostLinks, FieldError> {
+        let local = self.domain.partition().local();
+        let mut reals = vec![0.0; volume(local) * self.blocks * LINK_REALS];
+        let natural = self.domain.device().buffer(reals.len() * 8)?;
+        self.transpose(&natural, true)?;
+        natural.read(&mut reals)?;
+        Ok(HostLinks { local, reals })
+    }
+
+    /// Takes links as files hold them.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn set_host(&mut self, links: &HostLinks) -> Result<(), FieldError> {
+        let natural = self.domain.device().buffer_of(&links.reals)?;
+        self.transpose(&natural, false)?;
+        self.fill_borders()
+    }
+
+    /// Links by the Haar measure.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn set_random(&mut self, address: RandomAddress) -> Result<(), FieldError> {
+        let args = random_args(&self.domain, self.pointer(), address);
+        self.domain.launch("random_links", Precision::Double, &args, 2 * self.domain.half())?;
+        self.fill_borders()
+    }
+
+    /// Projects links back to SU(3) if asked; returns how far from it they were (greatest element of
+    /// `U U^dag - 1`, or of the third row's defect).
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn unitarity(&mut self, project: bool) -> Result<f64, FieldError> {
+        let args = LinkArgs {
+            g: self.domain.geometry(),
+            links: self.pointer(),
+            scale: f64::from(u8::from(project)),
+            ..Default::default()
+        };
+        let drift = self.domain.sum("unitarity", Precision::Double, &args, 2 * self.domain.half())?.max;
+        if project {
+            self.fill_borders()?;
+        }
+        Ok(drift)
+    }
+
+    /// The greatest |U - V| of an element.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn distance(&self, other: &Self) -> Result<f64, FieldError> {
+        let args = LinkArgs {
+            g: self.domain.geometry(),
+            links: self.pointer(),
+            force: other.pointer(),
+            ..Default::default()
+        };
+        Ok(self.domain.sum("link_distance", Precision::Double, &args, 2 * self.domain.half())?.max)
+    }
+
+    /// Copies the neighbours' layers into the borders: x, then y, z, t, so that corners come along.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn fill_borders(&mut self) -> Result<(), FieldError> {
+        let domain = Arc::clone(&self.domain);
+        let (g, partition) = (domain.geometry(), *domain.partition());
+        for mu in domain.cut_directions() {
+            let sites: i32 = (0..4)
+                .map(|nu| {
+                    if nu == mu { g.border[nu] } else { g.outer[nu] + if nu < mu { 2 * g.border[nu] } else { 0 } }
+                })
+                .product();
+            let edge_lanes = domain.lanes().count() / domain.lanes().0[mu];
+            let bytes = sites as usize * self.blocks * LINK_REALS * edge_lanes * 8;
+            let args = |wire: Pointer, forward: bool, unpack: bool| SlabArgs {
+                g,
+                field: self.buffer.pointer(),
+                wire,
+                mu: mu as i32,
+                forward: i32::from(forward),
+                reals: LINK_REALS as i32,
+                blocks: self.blocks as i32,
+                unpack: i32::from(unpack),
+            };
+            let mut sent = [vec![0u8; bytes], vec![0u8; bytes]];
+            let mut received = sent.clone();
+            for (side, host) in sent.iter_mut().enumerate() {
+                let wire = domain.device().buffer(bytes)?;
+                domain.launch("slab", Precision::Double, &args(wire.pointer(), side == 0, false), sites as usize)?;
+                wire.read(host)?;
+            }
+            let sends: Vec<_> = sent
+                .iter()
+                .enumerate()
+                .map(|(side, bytes)| Message { peer: partition.neighbour(mu, side == 1), tag: side as i32, bytes: &bytes[..] })
+                .collect();
+            let mut receives: Vec<_> = received
+                .iter_mut()
+                .enumerate()
+                .map(|(side, bytes)| Message { peer: partition.neighbour(mu, side == 0), tag: side as i32, bytes: &mut bytes[..] })
+                .collect();
+            domain.comm().exchange(&sends, &mut receives);
+            for (side, host) in received.iter().enumerate() {
+                let wire = domain.device().buffer_of(host)?;
+                domain.launch("slab", Precision::Double, &args(wire.pointer(), side == 0, true), sites as usize)?;
+                domain.device().synchronize()?; // the wire is given back here
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Arguments of a random kernel.
+pub(super) fn random_args(domain: &Domain, out: Pointer, address: RandomAddress) -> RandomArgs {
+    let block = address.block();
+    RandomArgs {
+        g: domain.geometry(),
+        out,
+        key: address.key(),
+        counter_low: block as u32 as i32,
+        counter_high: (block >> 32) as u32 as i32,
+        parity: 0,
+        scale: 1.0,
+    }
+}

@@ -1,0 +1,224 @@
+//! Bytes of serial formats: byte order, precision, and links as site records in natural order.
+//!
+//! MILC, NERSC and ILDG files all hold `[t][z][y][x][mu][row][column][re, im]`, mu = x, y, z, t;
+//! they differ in the reals' width, the byte order, and whether the third row is there.
+
+use super::{IoError, Precision};
+use crate::field::{HostLinks, LINK_REALS};
+use crate::lattice::{Extents, Partition, site, volume};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// The order of a number's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Endian {
+    Big,
+    Little,
+}
+
+impl Endian {
+    pub(super) fn u32(self, bytes: [u8; 4]) -> u32 {
+        match self {
+            Self::Big => u32::from_be_bytes(bytes),
+            Self::Little => u32::from_le_bytes(bytes),
+        }
+    }
+
+    pub(super) fn f64(self, bytes: [u8; 8]) -> f64 {
+        match self {
+            Self::Big => f64::from_be_bytes(bytes),
+            Self::Little => f64::from_le_bytes(bytes),
+        }
+    }
+
+    /// The 32-bit words of `bytes`; a rest of fewer than four bytes is left out.
+    pub(super) fn words(self, bytes: &[u8]) -> impl Iterator<Item = u32> + '_ {
+        bytes.chunks_exact(4).map(move |b| self.u32([b[0], b[1], b[2], b[3]]))
+    }
+
+    /// Appends the reals that `bytes` hold to `reals`.
+    pub(super) fn decode(self, precision: Precision, bytes: &[u8], reals: &mut Vec<f64>) {
+        match precision {
+            Precision::Single => {
+                reals.extend(self.words(bytes).map(|word| f64::from(f32::from_bits(word))));
+            }
+            Precision::Double => reals.extend(
+                bytes.chunks_exact(8).map(|b| self.f64([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]])),
+            ),
+        }
+    }
+
+    /// Appends the bytes of `reals` to `bytes`.
+    pub(super) fn encode(self, precision: Precision, reals: &[f64], bytes: &mut Vec<u8>) {
+        for &x in reals {
+            match (precision, self) {
+                (Precision::Single, Self::Big) => bytes.extend((x as f32).to_be_bytes()),
+                (Precision::Single, Self::Little) => bytes.extend((x as f32).to_le_bytes()),
+                (Precision::Double, Self::Big) => bytes.extend(x.to_be_bytes()),
+                (Precision::Double, Self::Little) => bytes.extend(x.to_le_bytes()),
+            }
+        }
+    }
+}
+
+/// Four bytes of `bytes` at `start`, as far as they are there.
+pub(super) fn four(bytes: &[u8], start: usize) -> Option<[u8; 4]> {
+    bytes.get(start..)?.first_chunk().copied()
+}
+
+/// Eight bytes of `bytes` at `start`, as far as they are there.
+pub(super) fn eight(bytes: &[u8], start: usize) -> Option<[u8; 8]> {
+    bytes.get(start..)?.first_chunk().copied()
+}
+
+/// The first bytes of a file, at most `length`, and the size of the file.
+pub(super) fn head(path: &Path, length: usize) -> Result<(Vec<u8>, u64), IoError> {
+    let file = open(path)?;
+    let size = file.metadata().map_err(IoError::system(path, "look at"))?.len();
+    let mut bytes = vec![0; usize::try_from(size).unwrap_or(usize::MAX).min(length)];
+    read_at(&file, path, 0, &mut bytes)?;
+    Ok((bytes, size))
+}
+
+/// Opens a file for reading; a folder is refused.
+pub(super) fn open(path: &Path) -> Result<File, IoError> {
+    let file = File::open(path).map_err(IoError::system(path, "open"))?;
+    if file.metadata().map_err(IoError::system(path, "look at"))?.is_dir() {
+        return Err(IoError::malformed(path, "is a folder"));
+    }
+    Ok(file)
+}
+
+/// Fills `bytes` from position `start`.
+pub(super) fn read_at(file: &File, path: &Path, start: u64, bytes: &mut [u8]) -> Result<(), IoError> {
+    file.read_exact_at(bytes, start).map_err(|source| match source.kind() {
+        std::io::ErrorKind::UnexpectedEof => IoError::Truncated {
+            path: path.into(),
+            expected: start.saturating_add(bytes.len() as u64),
+            found: file.metadata().map_or(0, |data| data.len()),
+        },
+        _ => IoError::system(path, "read")(source),
+    })
+}
+
+/// Extents from a header: none may be zero, odd or so large that a count of bytes overflows.
+pub(super) fn checked_extents(path: &Path, numbers: [u64; 4]) -> Result<Extents, IoError> {
+    let bad = |why| IoError::malformed(path, format!("extents {numbers:?} {why}"));
+    if numbers.iter().any(|&n| n == 0 || n > 1 << 20 || n % 2 == 1) {
+        return Err(bad("are not even numbers from 2 to 2^20"));
+    }
+    // 1152 bytes: four links of 36 doubles, twice what any format holds.
+    numbers
+        .iter()
+        .try_fold(1152_u64, |product, &n| product.checked_mul(n))
+        .filter(|&bytes| i64::try_from(bytes).is_ok())
+        .map(|_| numbers.map(|n| n as usize))
+        .ok_or_else(|| bad("are absurd"))
+}
+
+/// Refuses another lattice than the partition's.
+pub(super) fn same_lattice(path: &Path, found: Extents, partition: &Partition) -> Result<(), IoError> {
+    if found == partition.global {
+        return Ok(());
+    }
+    Err(IoError::WrongLattice { path: path.into(), found, expected: partition.global })
+}
+
+/// The first site of each row of x of this rank's box: its index in the box and in the lattice.
+pub(super) fn rows(partition: &Partition) -> impl Iterator<Item = (usize, usize)> {
+    let (global, local, offset) = (partition.global, partition.local(), partition.offset());
+    (0..volume(local) / local[0]).map(move |row| {
+        let (y, z, t) = (row % local[1], row / local[1] % local[2], row / local[1] / local[2]);
+        let x = [offset[0], offset[1] + y, offset[2] + z, offset[3] + t];
+        (row * local[0], site(global, x))
+    })
+}
+
+/// Links as a file holds them: one record a site, in natural order of the sites.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Records {
+    /// Where the first record starts.
+    pub(super) start: u64,
+    pub(super) endian: Endian,
+    pub(super) precision: Precision,
+    /// Rows of a link, 2 or 3.
+    pub(super) link_rows: usize,
+}
+
+impl Records {
+    /// Bytes of one site.
+    pub(super) fn site_bytes(&self) -> usize {
+        4 * self.link_rows * 6 * self.precision.bytes()
+    }
+
+    /// Bytes of the file up to the last record.
+    pub(super) fn end(&self, extents: Extents) -> u64 {
+        self.start + volume(extents) as u64 * self.site_bytes() as u64
+    }
+
+    /// Reads this rank's box row by row; `see` gets the first site and the bytes of each row.
+    pub(super) fn read_box(
+        &self,
+        path: &Path,
+        partition: &Partition,
+        mut see: impl FnMut(usize, &[u8]),
+    ) -> Result<HostLinks, IoError> {
+        let file = open(path)?;
+        let local = partition.local();
+        let mut bytes = vec![0; local[0] * self.site_bytes()];
+        let mut reals = Vec::with_capacity(volume(local) * 4 * LINK_REALS);
+        for (_, first) in rows(partition) {
+            let start = self.start + first as u64 * self.site_bytes() as u64;
+            read_at(&file, path, start, &mut bytes)?;
+            see(first, &bytes);
+            if self.link_rows == 3 {
+                self.endian.decode(self.precision, &bytes, &mut reals);
+            } else {
+                for link in bytes.chunks_exact(12 * self.precision.bytes()) {
+                    self.endian.decode(self.precision, link, &mut reals);
+                    push_third_row(&mut reals);
+                }
+            }
+        }
+        Ok(HostLinks { local, reals })
+    }
+}
+
+/// Appends conj(row 0 x row 1) to two rows of a link.
+fn push_third_row(reals: &mut Vec<f64>) {
+    let start = reals.len() - 12;
+    let rows: [f64; 12] = std::array::from_fn(|k| reals[start + k]);
+    // The product of element i of row 0 and element j of row 1.
+    let times = |i: usize, j: usize| {
+        let (a, b) = (&rows[2 * i..], &rows[6 + 2 * j..]);
+        [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]]
+    };
+    for k in 0..3 {
+        let (i, j) = ((k + 1) % 3, (k + 2) % 3);
+        let (p, q) = (times(i, j), times(j, i));
+        reals.extend([p[0] - q[0], q[1] - p[1]]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_third_row_of_a_phase_matrix() {
+        // diag(i, i, -1): rows 0 and 1 give conj(i * i) = -1.
+        let mut reals = vec![0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0];
+        push_third_row(&mut reals);
+        assert_eq!(reals[12..], [0.0, 0.0, 0.0, 0.0, -1.0, 0.0]);
+    }
+
+    #[test]
+    fn absurd_extents_are_refused() {
+        let path = Path::new("x");
+        assert_eq!(checked_extents(path, [4, 4, 6, 8]).ok(), Some([4, 4, 6, 8]));
+        for bad in [[0, 4, 4, 4], [3, 4, 4, 4], [1 << 20; 4], [u64::MAX, 2, 2, 2]] {
+            assert!(checked_extents(path, bad).is_err(), "{bad:?}");
+        }
+    }
+}

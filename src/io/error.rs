@@ -1,0 +1,121 @@
+//! Why a file could not be read or written.
+
+use super::Format;
+use crate::comm::CommError;
+use crate::lattice::{Extents, shape};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a file could not be read or written. Every message names the file.
+#[derive(Debug, thiserror::Error)]
+pub enum IoError {
+    /// The operating system refused.
+    #[error("{}: cannot {action}: {source}", path.display())]
+    System {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was tried: `open`, `rename`...
+        action: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The folder has too little room for the file.
+    #[error("{}: {needed} bytes are needed, the file system has {free} left", path.display())]
+    DiskFull {
+        /// The file that was to be written.
+        path: PathBuf,
+        /// Its size.
+        needed: u64,
+        /// What is free.
+        free: u64,
+    },
+    /// No known format's mark at the start.
+    #[error("{}: no HDF5, ILDG, NERSC, MILC v5 or openQCD configuration", path.display())]
+    UnknownFormat {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file ends early.
+    #[error("{}: truncated: {expected} bytes expected, {found} found", path.display())]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// The size that its header implies.
+        expected: u64,
+        /// Its size.
+        found: u64,
+    },
+    /// The header makes no sense, or says what this program does not read.
+    #[error("{}: {what}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// The content is not what was written: a checksum differs, or links are no SU(3) matrices.
+    #[error("{}: damaged: {what}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What differs.
+        what: String,
+    },
+    /// A configuration of another lattice.
+    #[error("{}: holds a lattice of {}, but {} is asked for", path.display(), shape(*.found), shape(*.expected))]
+    WrongLattice {
+        /// The file.
+        path: PathBuf,
+        /// Extents in the file.
+        found: Extents,
+        /// Extents of the run.
+        expected: Extents,
+    },
+    /// HDF5 failed.
+    #[error("{}: HDF5 cannot {action}: {message}", path.display())]
+    Hdf5 {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        action: String,
+        /// HDF5's own words.
+        message: String,
+    },
+    /// A format that one rank alone writes.
+    #[error("{}: {format} is written by one rank, but {ranks} run", path.display())]
+    OneRankOnly {
+        /// The file.
+        path: PathBuf,
+        /// The format.
+        format: Format,
+        /// The ranks there are.
+        ranks: usize,
+    },
+    /// There are checkpoints, and all are damaged.
+    #[error("{}: no checkpoint can be read: {}", folder.display(), reasons.join("; "))]
+    NoCheckpoint {
+        /// The folder of the checkpoints.
+        folder: PathBuf,
+        /// One reason a checkpoint.
+        reasons: Vec<String>,
+    },
+    /// Another rank failed; its message names the file.
+    #[error(transparent)]
+    Ranks(#[from] CommError),
+}
+
+impl IoError {
+    /// For `map_err`: the system refused `action` on `path`.
+    pub(super) fn system(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::System { path, action, source }
+    }
+
+    pub(super) fn malformed(path: &Path, what: impl Into<String>) -> Self {
+        Self::Malformed { path: path.into(), what: what.into() }
+    }
+
+    pub(super) fn damaged(path: &Path, what: impl Into<String>) -> Self {
+        Self::Damaged { path: path.into(), what: what.into() }
+    }
+}

@@ -1,0 +1,232 @@
+//! The program's own configuration: HDF5, written and read by all ranks together.
+//!
+//! Dataset `/gauge/U` of shape `[Lt, Lz, Ly, Lx, 4, 3, 3]`, compound `{r: f64, i: f64}`, which h5py reads
+//! as complex128; one chunk a time slice, each with a Fletcher-32 checksum. Attributes of `/`:
+//!
+//! | name | type | meaning |
+//! |---|---|---|
+//! | `format_version` | u64 | 1 |
+//! | `program` | text | name and version of the writer |
+//! | `extents` | u64[4] | x, y, z, t |
+//! | `trajectory` | u64 | the trajectory that made the links |
+//! | `plaquette` | f64 | average of (1/3) Re tr P |
+//! | `links_checksum` | text | 16 hexadecimal digits: [`links_checksum`](super::links_checksum) |
+//! | `input` | text | the input of the run, as TOML |
+//! | `state` | text | checkpoints only: what the run needs to go on |
+//! | `attributes_crc32` | u64 | CRC-32 of all of the above: HDF5 has no checksum for texts |
+//!
+//! The bytes do not depend on the rank grid: chunks, creation order and file layout are fixed, no times
+//! are kept, and space is allocated when the dataset is made.
+
+use super::bytes::{checked_extents, head, same_lattice};
+use super::hdf5_raw::{self, Slab, failed};
+use super::safe::require_room;
+use super::{Format, Header, IoError, Meta, Precision, links_checksum, require_box, write_aside};
+use crate::comm::{Comm, Solo, agree};
+use crate::field::{HostLinks, LINK_REALS};
+use crate::lattice::{Extents, Partition, volume};
+use hdf5::dataset::{AllocTime, FillTime};
+use hdf5::{Dataset, File};
+use std::path::Path;
+
+/// The writer, as files name it.
+pub(super) const PROGRAM: &str = concat!("hmc ", env!("CARGO_PKG_VERSION"));
+const FORMAT_VERSION: u64 = 1;
+/// Bytes of one site: four links of 18 doubles.
+const SITE_BYTES: u64 = 576;
+/// More than any attributes take in front of the data.
+const LONGEST_HEAD: usize = 1 << 28;
+const DATASET: &str = "gauge/U";
+
+/// Reads what a file says about its links.
+pub(super) fn header(path: &Path) -> Result<Header, IoError> {
+    let file = hdf5_raw::open(path, &Solo)?;
+    let header = read_header(&file, path)?;
+    dataset(&file, path, header.extents)?;
+    Ok(header)
+}
+
+/// Reads this rank's box and verifies the checksums; collective.
+pub(super) fn read(
+    path: &Path,
+    partition: &Partition,
+    comm: &dyn Comm,
+) -> Result<(HostLinks, Header), IoError> {
+    let (links, header) = {
+        let file = agree(comm, hdf5_raw::open(path, comm))?;
+        let header = agree(comm, read_header(&file, path))?;
+        same_lattice(path, header.extents, partition)?;
+        let dataset = agree(comm, dataset(&file, path, header.extents))?;
+        let local = partition.local();
+        let mut reals = vec![0.0; volume(local) * 4 * LINK_REALS];
+        let read = hdf5_raw::read(&dataset, &slab(partition), &mut reals, comm);
+        agree(comm, read.map_err(failed(path, "read /gauge/U")))?;
+        (HostLinks { local, reals }, header)
+    };
+    let found = links_checksum(&links, partition, comm);
+    if header.links_checksum != Some(found) {
+        let written = header.links_checksum.unwrap_or_default();
+        let what = format!("links_checksum is {written:016x}, {found:016x} found");
+        return Err(IoError::damaged(path, what));
+    }
+    Ok((links, header))
+}
+
+/// Writes all ranks' boxes beside `path`, reads them back, and gives the file its name; collective.
+pub(super) fn write(
+    path: &Path,
+    links: &HostLinks,
+    partition: &Partition,
+    comm: &dyn Comm,
+    meta: &Meta,
+    state: Option<&str>,
+) -> Result<(), IoError> {
+    agree(comm, require_box(path, links, partition))?;
+    let header = Header {
+        trajectory: Some(meta.trajectory),
+        plaquette: Some(meta.plaquette),
+        links_checksum: Some(links_checksum(links, partition, comm)),
+        program: Some(PROGRAM.into()),
+        input: Some(meta.input.clone()),
+        state: state.map(Into::into),
+        ..Header::new(Format::Hdf5, partition.global, Precision::Double)
+    };
+    write_aside(path, comm, |temporary| {
+        let bytes = volume(partition.global) as u64 * SITE_BYTES + meta.input.len() as u64 + (1 << 16);
+        agree(comm, if comm.rank() == 0 { require_room(temporary, bytes) } else { Ok(()) })?;
+        put(temporary, links, partition, comm, &header)?;
+        let (_, back) = read(temporary, partition, comm)?;
+        // By their texts: a plaquette that is no number is equal to itself here.
+        let same = format!("{back:?}") == format!("{header:?}");
+        if same { Ok(()) } else { Err(IoError::damaged(temporary, "reads back as something else")) }
+    })
+}
+
+/// The steps of writing, with every rank's consent before each transfer.
+fn put(
+    path: &Path,
+    links: &HostLinks,
+    partition: &Partition,
+    comm: &dyn Comm,
+    header: &Header,
+) -> Result<(), IoError> {
+    let file = agree(comm, hdf5_raw::create(path, comm))?;
+    let dataset = agree(comm, lay_out(&file, header).map_err(failed(path, "lay out the file")))?;
+    let written = hdf5_raw::write(&dataset, &slab(partition), &links.reals, comm);
+    drop(dataset);
+    agree(comm, written.map_err(failed(path, "write /gauge/U")))?;
+    agree(comm, file.flush().map_err(failed(path, "flush the file")))?;
+    agree(comm, file.close().map_err(failed(path, "close the file")))
+}
+
+/// Attributes and the empty dataset, in the order that fixes the file's bytes.
+fn lay_out(file: &File, header: &Header) -> hdf5::Result<Dataset> {
+    let number = |name: &str, value: u64| file.new_attr::<u64>().create(name)?.write_scalar(&value);
+    let text = |name: &str, value: &Option<String>| {
+        value.as_ref().map_or(Ok(()), |value| hdf5_raw::put_text(file, name, value))
+    };
+    let plaquette = header.plaquette.unwrap_or(f64::NAN);
+    number("format_version", FORMAT_VERSION)?;
+    text("program", &header.program)?;
+    file.new_attr::<u64>().shape(4).create("extents")?.write_raw(&header.extents.map(|n| n as u64))?;
+    number("trajectory", header.trajectory.unwrap_or_default())?;
+    file.new_attr::<f64>().create("plaquette")?.write_scalar(&plaquette)?;
+    text("links_checksum", &header.links_checksum.map(|sum| format!("{sum:016x}")))?;
+    text("input", &header.input)?;
+    text("state", &header.state)?;
+    number("attributes_crc32", attributes_crc32(header).into())?;
+    let gauge = file.create_group_builder().obj_track_times(false).create("gauge")?;
+    let [x, y, z, t] = header.extents;
+    gauge
+        .new_dataset_builder()
+        .empty_as(hdf5_raw::complex())
+        .shape((t, z, y, x, 4, 3, 3))
+        .chunk((1, z, y, x, 4, 3, 3))
+        .fletcher32()
+        .alloc_time(Some(AllocTime::Early))
+        .fill_time(FillTime::Never)
+        .obj_track_times(false)
+        .create("U")
+}
+
+/// The CRC-32 of all attributes, floats by their bits.
+fn attributes_crc32(header: &Header) -> u32 {
+    let plaquette = header.plaquette.map(f64::to_bits);
+    let numbers = (FORMAT_VERSION, header.extents, header.trajectory, plaquette, header.links_checksum);
+    crc32fast::hash(format!("{numbers:?}{:?}", (&header.program, &header.input, &header.state)).as_bytes())
+}
+
+/// Reads and checks the attributes.
+fn read_header(file: &File, path: &Path) -> Result<Header, IoError> {
+    let failed = |name: &str| failed(path, format!("read attribute {name}"));
+    let number = |name: &str| file.attr(name).and_then(|a| a.read_scalar::<u64>()).map_err(failed(name));
+    let text = |name: &str| hdf5_raw::get_text(file, name).map_err(failed(name));
+    let version = number("format_version")?;
+    if version != FORMAT_VERSION {
+        let what = format!("format_version {version}, this program reads {FORMAT_VERSION}");
+        return Err(IoError::malformed(path, what));
+    }
+    let attribute = file.attr("extents").map_err(failed("extents"))?;
+    let mut numbers = [0; 4];
+    if attribute.shape() != [4] {
+        return Err(IoError::malformed(path, "attribute extents is not four numbers"));
+    }
+    attribute.as_reader().read_into_raw::<u64>(&mut numbers).map_err(failed("extents"))?;
+    let extents = checked_extents(path, numbers)?;
+    check_heaps(path, extents)?;
+    let plaquette =
+        file.attr("plaquette").and_then(|a| a.read_scalar::<f64>()).map_err(failed("plaquette"))?;
+    let checksum = text("links_checksum")?;
+    let checksum = u64::from_str_radix(&checksum, 16)
+        .map_err(|_| IoError::malformed(path, format!("links_checksum {checksum} is no checksum")))?;
+    let header = Header {
+        trajectory: Some(number("trajectory")?),
+        plaquette: Some(plaquette),
+        links_checksum: Some(checksum),
+        program: Some(text("program")?),
+        input: Some(text("input")?),
+        // Whether it should be there, the checksum below knows.
+        state: file.attr("state").ok().map(|_| text("state")).transpose()?,
+        ..Header::new(Format::Hdf5, extents, Precision::Double)
+    };
+    if number("attributes_crc32")? != u64::from(attributes_crc32(&header)) {
+        return Err(IoError::damaged(path, "the attributes do not have the checksum attributes_crc32"));
+    }
+    Ok(header)
+}
+
+/// Checks, before HDF5 reads a text, the heaps that hold the texts: all that is in front of the data.
+fn check_heaps(path: &Path, extents: Extents) -> Result<(), IoError> {
+    let (_, size) = head(path, 0)?;
+    let data = volume(extents) as u64 * SITE_BYTES;
+    let length = size.checked_sub(data).ok_or_else(|| IoError::Truncated {
+        path: path.into(),
+        expected: data,
+        found: size,
+    })?;
+    let (bytes, _) = head(path, usize::try_from(length).unwrap_or(usize::MAX).min(LONGEST_HEAD))?;
+    if hdf5_raw::heaps_are_sound(&bytes) {
+        return Ok(());
+    }
+    Err(IoError::damaged(path, "the heap that holds the texts is broken"))
+}
+
+/// Opens the dataset and checks its shape and type.
+fn dataset(file: &File, path: &Path, [x, y, z, t]: Extents) -> Result<Dataset, IoError> {
+    let dataset = file.dataset(DATASET).map_err(failed(path, "open /gauge/U"))?;
+    let kind = dataset.dtype().and_then(|kind| kind.to_descriptor());
+    let shape = dataset.shape();
+    if shape != [t, z, y, x, 4, 3, 3] {
+        return Err(IoError::malformed(path, format!("/gauge/U has shape {shape:?}")));
+    }
+    if kind.map_err(failed(path, "read the type of /gauge/U"))? != hdf5_raw::complex() {
+        return Err(IoError::malformed(path, "/gauge/U does not hold pairs r, i of doubles"));
+    }
+    Ok(dataset)
+}
+
+/// This rank's box in the dataset.
+fn slab(partition: &Partition) -> Slab<7> {
+    let ([x, y, z, t], [lx, ly, lz, lt]) = (partition.offset(), partition.local());
+    Slab { start: [t, z, y, x, 0, 0, 0], count: [lt, lz, ly, lx, 4, 3, 3] }
+}

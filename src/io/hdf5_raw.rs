@@ -1,0 +1,213 @@
+//! HDF5 as this floor uses it: files, attributes, and one rank's box of a dataset.
+//!
+//! `hdf5` does most; it has no transfer properties, so the collective transfers call the C library.
+//! Its lock is held for every call: the library serves one thread at a time. Its error stack is
+//! silenced by the crate and comes back in [`IoError::Hdf5`].
+
+use super::IoError;
+use super::bytes::{eight, four};
+use crate::comm::Comm;
+use hdf5::file::LibraryVersion;
+use hdf5::types::{CompoundField, CompoundType, FloatSize, TypeDescriptor, VarLenUnicode};
+use hdf5::{Dataset, Datatype, Error, File, FileBuilder, Location};
+use hdf5_sys::h5::{herr_t, hsize_t};
+use hdf5_sys::h5d::{H5Dget_space, H5Dread, H5Dwrite};
+use hdf5_sys::h5i::hid_t;
+use hdf5_sys::h5p::{H5FD_mpio_xfer_t, H5Pclose, H5Pcreate, H5Pset_dxpl_mpio};
+use hdf5_sys::h5s::{H5S_seloper_t, H5Sclose, H5Screate_simple, H5Sselect_hyperslab};
+use std::path::Path;
+use std::str::FromStr;
+
+/// For `map_err`: HDF5 cannot do `action` with `path`.
+pub(super) fn failed(path: &Path, action: impl Into<String>) -> impl FnOnce(Error) -> IoError {
+    let (path, action) = (path.to_path_buf(), action.into());
+    move |error| IoError::Hdf5 { path, action, message: error.to_string() }
+}
+
+/// Files of this format only: HDF5 1.10 checks its metadata by checksums of their own.
+fn builder(comm: &dyn Comm) -> FileBuilder {
+    let mut builder = FileBuilder::new();
+    builder.with_fapl(|p| {
+        let p = p.libver_bounds(LibraryVersion::V110, LibraryVersion::V110);
+        match comm.raw() {
+            Some(raw) => p.mpio(raw, None),
+            None => p.sec2(),
+        }
+    });
+    // No times, and all attributes in the header of their object: the same bytes for the same content.
+    builder.with_fcpl(|p| p.obj_track_times(false).attr_phase_change(64, 0));
+    builder
+}
+
+/// Creates a file; collective.
+pub(super) fn create(path: &Path, comm: &dyn Comm) -> Result<File, IoError> {
+    builder(comm).create(path).map_err(failed(path, "create the file"))
+}
+
+/// Opens a file for reading; collective.
+pub(super) fn open(path: &Path, comm: &dyn Comm) -> Result<File, IoError> {
+    builder(comm).open(path).map_err(failed(path, "open the file"))
+}
+
+/// The type that h5py reads as complex128.
+pub(super) fn complex() -> TypeDescriptor {
+    let real = || TypeDescriptor::Float(FloatSize::U8);
+    let fields = vec![CompoundField::new("r", real(), 0, 0), CompoundField::new("i", real(), 8, 1)];
+    TypeDescriptor::Compound(CompoundType { fields, size: 16 })
+}
+
+/// Writes a text attribute: variable length, UTF-8, so that h5py reads a `str`.
+pub(super) fn put_text(place: &Location, name: &str, text: &str) -> hdf5::Result<()> {
+    let text = VarLenUnicode::from_str(text)
+        .map_err(|error| Error::Internal(format!("attribute {name}: {error}")))?;
+    place.new_attr::<VarLenUnicode>().create(name)?.write_scalar(&text)
+}
+
+/// Reads a text attribute.
+pub(super) fn get_text(place: &Location, name: &str) -> hdf5::Result<String> {
+    let text = place.attr(name)?.read_scalar::<VarLenUnicode>()?;
+    let text = std::str::from_utf8(text.as_bytes());
+    text.map(Into::into).map_err(|error| Error::Internal(format!("attribute {name}: {error}")))
+}
+
+/// Checks the global heaps in `head`, the part of a file in front of its data: texts live there.
+///
+/// Heaps are the one kind of metadata that HDF5 keeps without a checksum, and a damaged size in one
+/// sends HDF5 1.10 into an endless loop. HDF5 file format 3.0, III.E: `GCOL`, version 1, three zeros, size;
+/// then objects of index (2 bytes), count (2), zeros (4), size (8), data padded to 8 bytes; object 0 is
+/// the free rest, and its size includes these 16 bytes.
+pub(super) fn heaps_are_sound(head: &[u8]) -> bool {
+    let mark = b"GCOL\x01\0\0\0";
+    let starts = (0..head.len()).filter(|&start| head[start..].starts_with(mark));
+    starts.into_iter().all(|start| heap_is_sound(&head[start..]).is_some())
+}
+
+/// Walks the objects of one heap; `None` where one does not end inside.
+fn heap_is_sound(bytes: &[u8]) -> Option<()> {
+    let number = |place: usize| usize::try_from(u64::from_le_bytes(eight(bytes, place)?)).ok();
+    let end = number(8)?;
+    let mut place = 16;
+    // A rest of less than an object's header is free space without a header.
+    while end.checked_sub(place)? >= 16 {
+        let (index, size) = (four(bytes, place)?, number(place + 8)?);
+        let length = match index {
+            [0, 0, ..] if size < 16 => return None,
+            [0, 0, ..] => size,
+            _ => size.checked_next_multiple_of(8)?.checked_add(16)?,
+        };
+        place = place.checked_add(length)?;
+    }
+    (end <= bytes.len()).then_some(())
+}
+
+/// One rank's box of a dataset: first element and extents, slowest direction first.
+pub(super) struct Slab<const N: usize> {
+    pub(super) start: [usize; N],
+    pub(super) count: [usize; N],
+}
+
+/// Writes this rank's box of complex numbers, pairs of reals; collective.
+pub(super) fn write<const N: usize>(
+    dataset: &Dataset,
+    slab: &Slab<N>,
+    reals: &[f64],
+    comm: &dyn Comm,
+) -> hdf5::Result<()> {
+    transfer(dataset, slab, reals.len(), comm, |set, kind, memory, file, how| {
+        // SAFETY: `memory` has as many complex numbers as `reals` holds pairs: `transfer` checks it.
+        unsafe { H5Dwrite(set, kind, memory, file, how, reals.as_ptr().cast()) }
+    })
+}
+
+/// Reads this rank's box of complex numbers; collective.
+pub(super) fn read<const N: usize>(
+    dataset: &Dataset,
+    slab: &Slab<N>,
+    reals: &mut [f64],
+    comm: &dyn Comm,
+) -> hdf5::Result<()> {
+    transfer(dataset, slab, reals.len(), comm, |set, kind, memory, file, how| {
+        // SAFETY: as in `write`.
+        unsafe { H5Dread(set, kind, memory, file, how, reals.as_mut_ptr().cast()) }
+    })
+}
+
+/// Calls `go` with the dataset, the type in memory, both dataspaces and the transfer properties.
+fn transfer<const N: usize>(
+    dataset: &Dataset,
+    slab: &Slab<N>,
+    reals: usize,
+    comm: &dyn Comm,
+    go: impl FnOnce(hid_t, hid_t, hid_t, hid_t, hid_t) -> herr_t,
+) -> hdf5::Result<()> {
+    if dataset.ndim() != N || slab.count.iter().product::<usize>() * 2 != reals {
+        return Err(Error::Internal("a box of another shape".into()));
+    }
+    let start = slab.start.map(|n| n as hsize_t);
+    let count = slab.count.map(|n| n as hsize_t);
+    let kind = Datatype::from_descriptor(&complex())?;
+    hdf5::sync::sync(|| {
+        // SAFETY: the dataset is open.
+        let file = Owned::new(unsafe { H5Dget_space(dataset.id()) }, H5Sclose)?;
+        // SAFETY: `count` has N numbers.
+        let memory = unsafe { H5Screate_simple(N as i32, count.as_ptr(), std::ptr::null()) };
+        let memory = Owned::new(memory, H5Sclose)?;
+        let (set, none) = (H5S_seloper_t::H5S_SELECT_SET, std::ptr::null());
+        // SAFETY: the dataset has N dimensions, as `start` and `count` do.
+        let selected =
+            unsafe { H5Sselect_hyperslab(file.0, set, start.as_ptr(), none, count.as_ptr(), none) };
+        check(selected.into())?;
+        // SAFETY: a class of the library.
+        let how = Owned::new(unsafe { H5Pcreate(*hdf5::globals::H5P_DATASET_XFER) }, H5Pclose)?;
+        if comm.raw().is_some() {
+            // SAFETY: a valid transfer property list.
+            let set = unsafe { H5Pset_dxpl_mpio(how.0, H5FD_mpio_xfer_t::H5FD_MPIO_COLLECTIVE) };
+            check(set.into())?;
+        }
+        check(go(dataset.id(), kind.id(), memory.0, file.0, how.0).into()).map(drop)
+    })
+}
+
+/// An identifier that is closed with its scope, inside `sync`.
+struct Owned(hid_t, unsafe extern "C" fn(hid_t) -> herr_t);
+
+impl Owned {
+    fn new(id: hid_t, close: unsafe extern "C" fn(hid_t) -> herr_t) -> hdf5::Result<Self> {
+        check(id).map(|id| Self(id, close))
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: the identifier is valid, of the kind that its `close` closes, and this guard's alone.
+        unsafe { (self.1)(self.0) };
+    }
+}
+
+/// HDF5's convention: negative for a failure, told by the error stack.
+fn check(code: hid_t) -> hdf5::Result<hid_t> {
+    if code >= 0 { Ok(code) } else { Err(Error::query().unwrap_or_else(|error| error)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heap_with_a_damaged_size_is_unsound() {
+        // A collection of 64 bytes: a text of 3, padded to 8, and 24 bytes free.
+        let mut heap = b"GCOL\x01\0\0\0".to_vec();
+        heap.extend(64_u64.to_le_bytes());
+        heap.extend([1, 0, 1, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
+        heap.extend(b"abc\0\0\0\0\0");
+        heap.extend([0, 0, 0, 0, 0, 0, 0, 0, 24, 0, 0, 0, 0, 0, 0, 0]);
+        heap.extend([0; 8]);
+        assert!(heaps_are_sound(&heap));
+        assert!(heaps_are_sound(b"no heap"));
+        for (place, value) in [(8, 65), (24, 200), (31, 255), (48, 0), (48, 25)] {
+            let mut bad = heap.clone();
+            bad[place] = value;
+            assert!(!heaps_are_sound(&bad), "{value} at {place}");
+        }
+    }
+}

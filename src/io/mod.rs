@@ -1,0 +1,284 @@
+//! Files: configurations, checkpoints and the history of a run.
+//!
+//! - `hdf5_config`: a configuration in HDF5, written by all ranks: the program's own format
+//! - `hdf5_raw`: files, text attributes and collective transfers, as thin as HDF5 allows
+//! - `nersc`, `milc`, `lime` (ILDG), `openqcd`: configurations of other programs, written by one rank
+//! - `bytes`: byte order, precision, links as site records
+//! - `whole`: plaquette and link trace of a whole lattice, for headers
+//! - `safe`: a file is complete and checked before it has its name
+//! - `checkpoint`: the newest two states of a run, and the newest readable one
+//! - `history`: one row a trajectory, as CSV that survives a crash, and as HDF5
+//! - `error`: why a file could not be read or written
+//!
+//! In memory links are [`HostLinks`]: `[t][z][y][x][mu][row][column][re, im]`, mu = x, y, z, t, one
+//! box a rank. Every rank reads its own box. Where `comm` is an argument the call is collective, and
+//! all ranks return the same: values, or an error.
+
+mod bytes;
+mod checkpoint;
+mod error;
+mod hdf5_config;
+mod hdf5_raw;
+mod history;
+mod lime;
+mod milc;
+mod nersc;
+mod openqcd;
+mod safe;
+mod whole;
+
+pub use checkpoint::{Loaded, load_newest, save};
+pub use error::IoError;
+pub use history::{Column, History, Table, Value};
+pub use safe::write_aside;
+
+use crate::comm::{Comm, agree};
+use crate::field::{HostLinks, LINK_REALS};
+use crate::lattice::{Extents, Partition, volume};
+use rayon::prelude::*;
+use std::path::Path;
+
+/// The layouts of a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// This program's own: HDF5 with `/gauge/U`.
+    Hdf5,
+    /// MILC version 5.
+    Milc,
+    /// The NERSC archive, also called Gauge Connection.
+    Nersc,
+    /// ILDG in a LIME container.
+    Ildg,
+    /// openQCD.
+    OpenQcd,
+}
+
+impl std::fmt::Display for Format {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Hdf5 => "HDF5",
+            Self::Milc => "MILC",
+            Self::Nersc => "NERSC",
+            Self::Ildg => "ILDG",
+            Self::OpenQcd => "openQCD",
+        })
+    }
+}
+
+/// The width of a file's reals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// 32 bits.
+    Single,
+    /// 64 bits.
+    Double,
+}
+
+impl Precision {
+    /// Bytes of one real.
+    #[must_use]
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::Single => 4,
+            Self::Double => 8,
+        }
+    }
+}
+
+/// What a file says about its links. Only HDF5 files say everything.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Header {
+    /// The layout.
+    pub format: Format,
+    /// Extents of the lattice, x to t.
+    pub extents: Extents,
+    /// The width of the reals.
+    pub precision: Precision,
+    /// The trajectory that made the links.
+    pub trajectory: Option<u64>,
+    /// The average of (1/3) Re tr P, as the writer found it.
+    pub plaquette: Option<f64>,
+    /// [`links_checksum`] of the links.
+    pub links_checksum: Option<u64>,
+    /// The program that wrote the file, and its version.
+    pub program: Option<String>,
+    /// The input of the run, as TOML.
+    pub input: Option<String>,
+    /// The state of the run (checkpoints only); what it means is its writer's business.
+    pub state: Option<String>,
+}
+
+impl Header {
+    /// A header that says nothing but what every format does.
+    fn new(format: Format, extents: Extents, precision: Precision) -> Self {
+        Self {
+            format,
+            extents,
+            precision,
+            trajectory: None,
+            plaquette: None,
+            links_checksum: None,
+            program: None,
+            input: None,
+            state: None,
+        }
+    }
+}
+
+/// What a writer says about the links.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Meta {
+    /// The trajectory that made the links.
+    pub trajectory: u64,
+    /// The average of (1/3) Re tr P. Formats written by one rank get it computed anew.
+    pub plaquette: f64,
+    /// The input of the run, as TOML.
+    pub input: String,
+}
+
+/// Finds the format by the file's first bytes, whatever its name.
+///
+/// # Errors
+/// No format's mark is there, or the file cannot be read.
+pub fn detect(path: &Path) -> Result<Format, IoError> {
+    let (bytes, _) = bytes::head(path, 24)?;
+    if bytes.starts_with(b"\x89HDF\r\n\x1a\n") {
+        Ok(Format::Hdf5)
+    } else if bytes.starts_with(&lime::MAGIC.to_be_bytes()) {
+        Ok(Format::Ildg)
+    } else if bytes.starts_with(b"BEGIN_HEADER") {
+        Ok(Format::Nersc)
+    } else if milc::byte_order(&bytes).is_some() {
+        Ok(Format::Milc)
+    } else if openqcd::byte_order(&bytes).is_some() {
+        Ok(Format::OpenQcd)
+    } else {
+        Err(IoError::UnknownFormat { path: path.into() })
+    }
+}
+
+/// Reads what a file says about its links. Not collective.
+///
+/// # Errors
+/// The file cannot be read, or its header makes no sense.
+pub fn header(path: &Path) -> Result<Header, IoError> {
+    match detect(path)? {
+        Format::Hdf5 => hdf5_config::header(path),
+        Format::Milc => milc::header(path).map(|(header, _)| header),
+        Format::Nersc => nersc::header(path).map(|(header, _)| header),
+        Format::Ildg => lime::header(path).map(|(header, _)| header),
+        Format::OpenQcd => openqcd::header(path).map(|(header, _)| header),
+    }
+}
+
+/// Reads a configuration of any format, each rank its own box, and verifies the file's checksums.
+///
+/// Links in single precision are not made unitary again; links of other programs must be unitary to
+/// 1e-4.
+///
+/// # Errors
+/// The file cannot be read, is damaged, or holds another lattice.
+pub fn read_links(
+    path: &Path,
+    partition: &Partition,
+    comm: &dyn Comm,
+) -> Result<(HostLinks, Header), IoError> {
+    let (links, header) = match agree(comm, detect(path))? {
+        Format::Hdf5 => return hdf5_config::read(path, partition, comm),
+        Format::Milc => milc::read(path, partition, comm)?,
+        Format::Nersc => nersc::read(path, partition, comm)?,
+        Format::Ildg => lime::read(path, partition, comm)?,
+        Format::OpenQcd => openqcd::read(path, partition, comm)?,
+    };
+    agree(comm, whole::require_unitary(path, &links))?;
+    Ok((links, header))
+}
+
+/// Writes a configuration beside its place, reads it back, compares, and only then gives it its name.
+///
+/// HDF5 is written by all ranks and is the same to the byte on any grid; the others need one rank.
+/// MILC's format holds single precision; all others hold the links to the last bit.
+///
+/// # Errors
+/// The file cannot be written, does not read back as it was written, or `format` needs one rank.
+pub fn write_links(
+    path: &Path,
+    format: Format,
+    links: &HostLinks,
+    partition: &Partition,
+    comm: &dyn Comm,
+    meta: &Meta,
+) -> Result<(), IoError> {
+    if format == Format::Hdf5 {
+        return hdf5_config::write(path, links, partition, comm, meta, None);
+    }
+    if comm.size() > 1 {
+        return Err(IoError::OneRankOnly { path: path.into(), format, ranks: comm.size() });
+    }
+    require_box(path, links, partition)?;
+    write_aside(path, comm, |temporary| {
+        match format {
+            Format::Hdf5 => {}
+            Format::Milc => milc::write(temporary, links)?,
+            Format::Nersc => nersc::write(temporary, links, meta)?,
+            Format::Ildg => lime::write(temporary, links)?,
+            Format::OpenQcd => openqcd::write(temporary, links)?,
+        }
+        let (back, header) = read_links(temporary, partition, comm)?;
+        let same = match header.precision {
+            Precision::Single => back.reals.iter().zip(&links.reals).all(|(a, &b)| *a == f64::from(b as f32)),
+            Precision::Double => back == *links,
+        };
+        if same { Ok(()) } else { Err(IoError::damaged(temporary, "reads back as something else")) }
+    })
+}
+
+/// A number that depends on the links alone, whatever the ranks and their grid.
+///
+/// The sum modulo 2^64, over all reals of the lattice, of a mix of the real's bits (-0 as +0) and its
+/// place in `[t][z][y][x][mu][row][column][re, im]`. The mix is the finaliser of `SplitMix64` (Steele,
+/// Lea, Flood, OOPSLA 2014): a bijection of the bits, so that no single altered real goes unseen.
+pub fn links_checksum(links: &HostLinks, partition: &Partition, comm: &dyn Comm) -> u64 {
+    let site_reals = 4 * LINK_REALS;
+    let row_reals = links.local[0] * site_reals;
+    let rows: Vec<_> = bytes::rows(partition).collect();
+    let sum = links
+        .reals
+        .par_chunks(row_reals)
+        .zip(rows)
+        .map(|(row, (_, first))| {
+            let place = (first * site_reals) as u64;
+            row.iter().zip(place..).fold(0, |sum: u64, (&x, n)| sum.wrapping_add(mix(x, n)))
+        })
+        .reduce(|| 0, u64::wrapping_add);
+    let mut total = [sum.cast_signed()];
+    comm.sum(&mut total);
+    total[0].cast_unsigned()
+}
+
+/// One real's share of [`links_checksum`].
+fn mix(x: f64, place: u64) -> u64 {
+    let bits = if x == 0.0 { 0 } else { x.to_bits() };
+    let mut z = bits.wrapping_add((place + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Two sums modulo 2 (exclusive or) of every rank's words.
+fn xor_over_ranks(comm: &dyn Comm, words: [u32; 2]) -> [u32; 2] {
+    let own: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    comm.gather(&own).iter().fold([0; 2], |sum, bytes| {
+        let word = |n: usize| bytes::four(bytes, 4 * n).map_or(0, u32::from_le_bytes);
+        [sum[0] ^ word(0), sum[1] ^ word(1)]
+    })
+}
+
+/// Refuses links whose box is not the partition's: a caller's mistake, told before a file is touched.
+fn require_box(path: &Path, links: &HostLinks, partition: &Partition) -> Result<(), IoError> {
+    let local = partition.local();
+    if links.local == local && links.reals.len() == volume(local) * 4 * LINK_REALS {
+        return Ok(());
+    }
+    Err(IoError::WrongLattice { path: path.into(), found: links.local, expected: local })
+}

@@ -1,0 +1,150 @@
+//! The NERSC archive format, also called Gauge Connection or QCD archive (`qcdoc.phys.columbia.edu`,
+//! Grid's `NerscIO.h`).
+//!
+//! Text `KEY = VALUE` between `BEGIN_HEADER` and `END_HEADER`, then links `[t][z][y][x][mu]` of two rows
+//! (`4D_SU3_GAUGE`) or three (`4D_SU3_GAUGE_3x3`). `CHECKSUM` is the sum modulo 2^32 of all 32-bit words
+//! after the header, `PLAQUETTE` the average of (1/3) Re tr P, `LINK_TRACE` that of (1/3) Re tr U.
+//!
+//! `IEEE32` and `IEEE64` without a byte order are old: little-endian is tried, then big-endian, and the
+//! checksum decides. The `BOUNDARY` keys tell of fermions: the links are taken as they stand.
+
+use super::bytes::{Endian, Records, checked_extents, head, same_lattice};
+use super::{Format, Header, IoError, Meta, Precision, whole};
+use crate::comm::{Comm, agree};
+use crate::field::HostLinks;
+use crate::lattice::Partition;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+/// No header is longer.
+const LONGEST_HEADER: usize = 1 << 16;
+
+/// What stands behind the header's readable part.
+pub(super) struct Layout {
+    records: Records,
+    checksum: Option<u32>,
+    /// The byte orders that `FLOATING_POINT` allows.
+    orders: &'static [Endian],
+}
+
+/// Reads and checks the header.
+pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
+    let (bytes, size) = head(path, LONGEST_HEADER)?;
+    let end = b"END_HEADER\n";
+    let length = bytes
+        .windows(end.len())
+        .position(|window| window == end)
+        .ok_or_else(|| IoError::malformed(path, "the header has no END_HEADER"))?;
+    let text = String::from_utf8_lossy(&bytes[..length]);
+    let value = |key: &str| {
+        let pair = |line: &str| line.split_once('=').map(|(k, v)| (k.trim() == key, v.trim().to_owned()));
+        text.lines().filter_map(pair).find_map(|(found, value)| found.then_some(value))
+    };
+    let need = |key: &str| value(key).ok_or_else(|| IoError::malformed(path, format!("{key} is missing")));
+    let number = |key: &str| -> Result<u64, IoError> {
+        let text = need(key)?;
+        text.parse().map_err(|_| IoError::malformed(path, format!("{key} = {text} is no extent")))
+    };
+    let extents = checked_extents(
+        path,
+        [number("DIMENSION_1")?, number("DIMENSION_2")?, number("DIMENSION_3")?, number("DIMENSION_4")?],
+    )?;
+    let link_rows = match need("DATATYPE")?.as_str() {
+        "4D_SU3_GAUGE" => 2,
+        "4D_SU3_GAUGE_3x3" | "4D_SU3_GAUGE_3X3" => 3,
+        other => return Err(IoError::malformed(path, format!("DATATYPE = {other} is not read"))),
+    };
+    let (precision, orders): (_, &[Endian]) = match need("FLOATING_POINT")?.as_str() {
+        "IEEE32BIG" => (Precision::Single, &[Endian::Big]),
+        "IEEE64BIG" => (Precision::Double, &[Endian::Big]),
+        "IEEE32LITTLE" => (Precision::Single, &[Endian::Little]),
+        "IEEE64LITTLE" => (Precision::Double, &[Endian::Little]),
+        "IEEE32" => (Precision::Single, &[Endian::Little, Endian::Big]),
+        "IEEE64" => (Precision::Double, &[Endian::Little, Endian::Big]),
+        other => return Err(IoError::malformed(path, format!("FLOATING_POINT = {other} is not read"))),
+    };
+    let checksum = value("CHECKSUM")
+        .map(|text| {
+            u32::from_str_radix(&text, 16)
+                .map_err(|_| IoError::malformed(path, format!("CHECKSUM = {text} is no hexadecimal number")))
+        })
+        .transpose()?;
+    let start = (length + end.len()) as u64;
+    let records = Records { start, endian: orders[0], precision, link_rows };
+    if size < records.end(extents) {
+        return Err(IoError::Truncated { path: path.into(), expected: records.end(extents), found: size });
+    }
+    let header = Header {
+        trajectory: value("SEQUENCE_NUMBER").and_then(|v| v.parse().ok()),
+        plaquette: value("PLAQUETTE").and_then(|v| v.parse().ok()),
+        program: value("CREATOR"),
+        ..Header::new(Format::Nersc, extents, precision)
+    };
+    Ok((header, Layout { records, checksum, orders }))
+}
+
+/// Reads this rank's box and verifies the checksum.
+pub(super) fn read(
+    path: &Path,
+    partition: &Partition,
+    comm: &dyn Comm,
+) -> Result<(HostLinks, Header), IoError> {
+    let (header, layout) = agree(comm, header(path))?;
+    same_lattice(path, header.extents, partition)?;
+    let mut found = 0;
+    for &endian in layout.orders {
+        let mut sum = 0_u32;
+        let links = agree(
+            comm,
+            Records { endian, ..layout.records }.read_box(path, partition, |_, bytes| {
+                sum = endian.words(bytes).fold(sum, u32::wrapping_add);
+            }),
+        )?;
+        let mut total = [i64::from(sum)];
+        comm.sum(&mut total);
+        found = total[0] as u32;
+        if layout.checksum.is_none_or(|checksum| checksum == found) {
+            return Ok((links, header));
+        }
+    }
+    let expected = layout.checksum.unwrap_or_default();
+    Err(IoError::damaged(path, format!("CHECKSUM = {expected:x} in the header, {found:x} found")))
+}
+
+/// Writes all links with three rows in big-endian double precision.
+pub(super) fn write(path: &Path, links: &HostLinks, meta: &Meta) -> Result<(), IoError> {
+    let row = links.local[0] * 4 * 18;
+    let mut bytes = Vec::with_capacity(8 * row);
+    let mut checksum = 0_u32;
+    for reals in links.reals.chunks(row) {
+        bytes.clear();
+        Endian::Big.encode(Precision::Double, reals, &mut bytes);
+        checksum = Endian::Big.words(&bytes).fold(checksum, u32::wrapping_add);
+    }
+    let [x, y, z, t] = links.local;
+    // No dates: the same links make the same file.
+    let header = format!(
+        "BEGIN_HEADER\nHDR_VERSION = 1.0\nDATATYPE = 4D_SU3_GAUGE_3x3\nSTORAGE_FORMAT = 1.0\n\
+         DIMENSION_1 = {x}\nDIMENSION_2 = {y}\nDIMENSION_3 = {z}\nDIMENSION_4 = {t}\n\
+         LINK_TRACE = {:?}\nPLAQUETTE = {:?}\n\
+         BOUNDARY_1 = PERIODIC\nBOUNDARY_2 = PERIODIC\nBOUNDARY_3 = PERIODIC\nBOUNDARY_4 = PERIODIC\n\
+         CHECKSUM = {checksum:x}\nENSEMBLE_ID = hmc\nENSEMBLE_LABEL = hmc\nSEQUENCE_NUMBER = {}\n\
+         CREATOR = {}\nFLOATING_POINT = IEEE64BIG\nEND_HEADER\n",
+        whole::link_trace(links),
+        whole::plaquette(links),
+        meta.trajectory,
+        super::hdf5_config::PROGRAM,
+    );
+    let mut body = || -> std::io::Result<()> {
+        let mut file = BufWriter::new(File::create(path)?);
+        file.write_all(header.as_bytes())?;
+        for reals in links.reals.chunks(row) {
+            bytes.clear();
+            Endian::Big.encode(Precision::Double, reals, &mut bytes);
+            file.write_all(&bytes)?;
+        }
+        file.flush()
+    };
+    body().map_err(IoError::system(path, "write"))
+}

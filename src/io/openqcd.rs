@@ -1,0 +1,156 @@
+//! openQCD's configurations (openQCD 2.4, `modules/archive/archive.c`, `export_cnfg`).
+//!
+//! Four `int32` N0 N1 N2 N3 (t, x, y, z), the average of Re tr P as a double, then for every odd point,
+//! t slowest and z fastest, the eight links that touch it: U(x, mu), U(x - mu, mu) for mu = t, x, y, z,
+//! as doubles. Little-endian by definition; a file of the other order is read as well.
+//!
+//! There is no checksum. The plaquette is compared where one rank has all links.
+
+use super::bytes::{Endian, checked_extents, eight, four, head, open, read_at, same_lattice};
+use super::{Format, Header, IoError, Precision, whole};
+use crate::comm::{Comm, agree};
+use crate::field::{HostLinks, LINK_REALS};
+use crate::lattice::{Extents, Partition, coordinates, site, volume};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+const HEADER_BYTES: u64 = 24;
+const LINK_BYTES: usize = 8 * LINK_REALS;
+/// openQCD's directions 0 to 3 in ours: t, x, y, z.
+const DIRECTION: [usize; 4] = [3, 0, 1, 2];
+
+/// Extents (x to t) and plaquette (0 to 1) in one byte order.
+fn numbers(bytes: &[u8], endian: Endian) -> Option<([u64; 4], f64)> {
+    let n = |k: usize| four(bytes, 4 * k).map(|b| u64::from(endian.u32(b)));
+    Some(([n(1)?, n(2)?, n(3)?, n(0)?], endian.f64(eight(bytes, 16)?) / 3.0))
+}
+
+/// The byte order in which the first 24 bytes make sense; there is no magic number.
+pub(super) fn byte_order(bytes: &[u8]) -> Option<Endian> {
+    [Endian::Little, Endian::Big].into_iter().find(|&endian| {
+        numbers(bytes, endian).is_some_and(|(extents, plaquette)| {
+            extents.iter().all(|n| n % 2 == 0 && (2..=1 << 14).contains(n)) && plaquette.abs() <= 1.0 + 1e-9
+        })
+    })
+}
+
+/// Reads and checks the header.
+pub(super) fn header(path: &Path) -> Result<(Header, Endian), IoError> {
+    let (bytes, size) = head(path, 24)?;
+    let (endian, (extents, plaquette)) = byte_order(&bytes)
+        .and_then(|endian| Some((endian, numbers(&bytes, endian)?)))
+        .ok_or_else(|| IoError::malformed(path, "no openQCD file"))?;
+    let extents = checked_extents(path, extents)?;
+    let expected = HEADER_BYTES + volume(extents) as u64 * 4 * LINK_BYTES as u64;
+    if size < expected {
+        return Err(IoError::Truncated { path: path.into(), expected, found: size });
+    }
+    if size > expected {
+        return Err(IoError::malformed(path, format!("{size} bytes, {expected} expected")));
+    }
+    let header =
+        Header { plaquette: Some(plaquette), ..Header::new(Format::OpenQcd, extents, Precision::Double) };
+    Ok((header, endian))
+}
+
+/// The odd points of the row of z at (x, y, t): as many as even ones, for the extent is even.
+fn odd_points(global: Extents, [x, y, t]: [usize; 3]) -> impl Iterator<Item = Extents> {
+    (0..global[2] / 2).map(move |k| [x, y, 2 * k + (x + y + t + 1) % 2, t])
+}
+
+/// The eight links of a point: the site each starts from, and our direction.
+fn links_of(global: Extents, x: Extents) -> impl Iterator<Item = (Extents, usize)> {
+    DIRECTION.into_iter().flat_map(move |mu| {
+        let mut back = x;
+        back[mu] = (x[mu] + global[mu] - 1) % global[mu];
+        [(x, mu), (back, mu)]
+    })
+}
+
+/// Reads this rank's box; compares the plaquette where that is the lattice.
+pub(super) fn read(
+    path: &Path,
+    partition: &Partition,
+    comm: &dyn Comm,
+) -> Result<(HostLinks, Header), IoError> {
+    let (header, endian) = agree(comm, header(path))?;
+    same_lattice(path, header.extents, partition)?;
+    let links = agree(comm, read_box(path, partition, endian))?;
+    if partition.local() == partition.global {
+        let (found, written) = (whole::plaquette(&links), header.plaquette.unwrap_or(f64::NAN));
+        // openQCD's own tolerance: 6 V terms, each rounded, in another order.
+        let rounding = (6.0 * volume(links.local) as f64).sqrt() * f64::EPSILON;
+        if (found - written).abs() > rounding || found.is_nan() {
+            let what = format!("plaquette {written} in the header, {found} found");
+            return Err(IoError::damaged(path, what));
+        }
+    }
+    Ok((links, header))
+}
+
+/// Reads the rows of z that touch this rank's box, and keeps the links that start inside.
+fn read_box(path: &Path, partition: &Partition, endian: Endian) -> Result<HostLinks, IoError> {
+    let file = open(path)?;
+    let (global, local, offset) = (partition.global, partition.local(), partition.offset());
+    let mut links = HostLinks { local, reals: vec![0.0; volume(local) * 4 * LINK_REALS] };
+    // The box and one step beyond: a link that leaves the box may belong to the point outside.
+    let range = |mu: usize| -> Vec<usize> {
+        let count = (local[mu] + 1).min(global[mu]);
+        (0..count).map(|k| (offset[mu] + k) % global[mu]).collect()
+    };
+    let point_bytes = 8 * LINK_BYTES;
+    let mut bytes = vec![0; global[2] / 2 * point_bytes];
+    let mut reals = Vec::with_capacity(LINK_REALS);
+    for t in range(3) {
+        for x in range(0) {
+            for y in range(1) {
+                let row = ((t * global[0] + x) * global[1] + y) as u64;
+                read_at(&file, path, HEADER_BYTES + row * bytes.len() as u64, &mut bytes)?;
+                for (point, block) in odd_points(global, [x, y, t]).zip(bytes.chunks_exact(point_bytes)) {
+                    let blocks = block.chunks_exact(LINK_BYTES);
+                    for ((start, mu), link) in links_of(global, point).zip(blocks) {
+                        let inside =
+                            (0..4).all(|nu| (offset[nu]..offset[nu] + local[nu]).contains(&start[nu]));
+                        if inside {
+                            let own = std::array::from_fn(|nu| start[nu] - offset[nu]);
+                            let place = (site(local, own) * 4 + mu) * LINK_REALS;
+                            reals.clear();
+                            endian.decode(Precision::Double, link, &mut reals);
+                            links.reals[place..place + LINK_REALS].copy_from_slice(&reals);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(links)
+}
+
+/// Writes all links, little-endian.
+pub(super) fn write(path: &Path, links: &HostLinks) -> Result<(), IoError> {
+    let global = links.local;
+    let [nx, ny, nz, nt] = global;
+    let mut bytes = Vec::with_capacity(nz / 2 * 8 * LINK_BYTES);
+    let mut body = || -> std::io::Result<()> {
+        let mut file = BufWriter::new(File::create(path)?);
+        for extent in [nt, nx, ny, nz] {
+            file.write_all(&(extent as u32).to_le_bytes())?;
+        }
+        file.write_all(&(3.0 * whole::plaquette(links)).to_le_bytes())?;
+        for row in 0..nt * nx * ny {
+            // y fastest, then x, then t.
+            let [y, x, t, _] = coordinates([ny, nx, nt, 1], row);
+            bytes.clear();
+            for point in odd_points(global, [x, y, t]) {
+                for (start, mu) in links_of(global, point) {
+                    let link = links.link(site(global, start), mu);
+                    Endian::Little.encode(Precision::Double, link, &mut bytes);
+                }
+            }
+            file.write_all(&bytes)?;
+        }
+        file.flush()
+    };
+    body().map_err(IoError::system(path, "write"))
+}

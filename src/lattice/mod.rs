@@ -1,0 +1,13 @@
+//! The lattice and how it is cut: over ranks, and inside a rank over SIMD lanes.
+//!
+//! - `extents`: sites in natural order (x fastest), parity
+//! - `partition`: the rank grid and one rank's box
+//! - `lanes`: a rank's box as W equal boxes, one a SIMD lane
+
+mod extents;
+mod lanes;
+mod partition;
+
+pub use extents::{Extents, coordinates, shape, site, volume};
+pub use lanes::{LaneGrid, MAX_LANES};
+pub use partition::{Partition, PartitionError, choose_grid};

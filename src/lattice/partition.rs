@@ -1,0 +1,151 @@
+//! The rank grid: every rank owns one box of equal, even extents.
+//!
+//! Rank r sits at the coordinates of natural order in the grid (x fastest).
+
+use super::extents::{Extents, coordinates, shape, site, volume};
+
+/// One rank's share of the lattice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Partition {
+    /// Extents of the whole lattice.
+    pub global: Extents,
+    /// Number of ranks in each direction.
+    pub grid: Extents,
+    /// This rank's place in the grid.
+    pub place: Extents,
+}
+
+/// Why a lattice cannot be cut.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PartitionError {
+    /// The grid holds another number of ranks than there are.
+    #[error("the grid {} holds {} ranks, but {ranks} run", shape(*.grid), volume(*.grid))]
+    RankCount {
+        /// The grid asked for.
+        grid: Extents,
+        /// The ranks there are.
+        ranks: usize,
+    },
+    /// A local extent is odd, or no integer.
+    #[error("extent {extent} in direction {} cannot be cut into {parts} parts of even extent", ["x", "y", "z", "t"][*.direction])]
+    Uneven {
+        /// 0 to 3 for x to t.
+        direction: usize,
+        /// The lattice extent.
+        extent: usize,
+        /// The parts asked for.
+        parts: usize,
+    },
+    /// No grid at all fits.
+    #[error("a lattice of {} cannot be cut evenly over {ranks} ranks", shape(*.global))]
+    NoGrid {
+        /// Extents of the lattice.
+        global: Extents,
+        /// The ranks there are.
+        ranks: usize,
+    },
+}
+
+impl Partition {
+    /// The share of `rank` when `global` is cut by `grid`.
+    ///
+    /// # Errors
+    /// A local extent that is odd or broken, or a grid of another size than `ranks`.
+    pub fn new(global: Extents, grid: Extents, ranks: usize, rank: usize) -> Result<Self, PartitionError> {
+        if volume(grid) != ranks {
+            return Err(PartitionError::RankCount { grid, ranks });
+        }
+        for direction in 0..4 {
+            let (extent, parts) = (global[direction], grid[direction]);
+            if parts == 0 || extent == 0 || extent % (2 * parts) != 0 {
+                return Err(PartitionError::Uneven { direction, extent, parts });
+            }
+        }
+        Ok(Self { global, grid, place: coordinates(grid, rank) })
+    }
+
+    /// The whole lattice on one rank.
+    ///
+    /// # Errors
+    /// An odd extent.
+    pub fn whole(global: Extents) -> Result<Self, PartitionError> {
+        Self::new(global, [1; 4], 1, 0)
+    }
+
+    /// Extents of this rank's box.
+    pub fn local(&self) -> Extents {
+        std::array::from_fn(|mu| self.global[mu] / self.grid[mu])
+    }
+
+    /// Global coordinates of this rank's first site.
+    pub fn offset(&self) -> Extents {
+        std::array::from_fn(|mu| self.place[mu] * self.local()[mu])
+    }
+
+    /// The rank one step forward or backward in direction `mu` (periodic).
+    pub fn neighbour(&self, mu: usize, forward: bool) -> usize {
+        let mut place = self.place;
+        place[mu] = (place[mu] + if forward { 1 } else { self.grid[mu] - 1 }) % self.grid[mu];
+        site(self.grid, place)
+    }
+
+    /// Whether direction `mu` is cut.
+    pub fn is_cut(&self, mu: usize) -> bool {
+        self.grid[mu] > 1
+    }
+}
+
+/// The grid of `ranks` ranks with the least surface; among equals, the one that cuts t, then z, then y.
+///
+/// # Errors
+/// No grid has even local extents.
+pub fn choose_grid(global: Extents, ranks: usize) -> Result<Extents, PartitionError> {
+    let divisors = |n: usize| (1..=n).filter(move |d| n.is_multiple_of(*d));
+    let mut best: Option<(usize, Extents)> = None;
+    for x in divisors(ranks) {
+        for y in divisors(ranks / x) {
+            for z in divisors(ranks / x / y) {
+                let grid = [x, y, z, ranks / x / y / z];
+                let Ok(partition) = Partition::new(global, grid, ranks, 0) else { continue };
+                let local = partition.local();
+                let surface = (0..4).filter(|&mu| grid[mu] > 1).map(|mu| volume(local) / local[mu]).sum();
+                // Grids come with x ascending, so the first of equals is the one that cuts x least.
+                if best.is_none_or(|(least, _)| surface < least) {
+                    best = Some((surface, grid));
+                }
+            }
+        }
+    }
+    best.map(|(_, grid)| grid).ok_or(PartitionError::NoGrid { global, ranks })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn least_surface_prefers_late_directions() {
+        assert_eq!(choose_grid([8; 4], 2), Ok([1, 1, 1, 2]));
+        assert_eq!(choose_grid([8, 8, 8, 32], 4), Ok([1, 1, 1, 4]));
+        assert_eq!(choose_grid([4, 4, 4, 4], 4), Ok([1, 1, 2, 2]));
+        assert_eq!(choose_grid([4; 4], 3), Err(PartitionError::NoGrid { global: [4; 4], ranks: 3 }));
+    }
+
+    #[test]
+    fn neighbours_wrap() {
+        let partition = Partition::new([8; 4], [1, 1, 2, 4], 8, 6).unwrap();
+        assert_eq!(partition.place, [0, 0, 0, 3]);
+        assert_eq!(partition.offset(), [0, 0, 0, 6]);
+        assert_eq!(partition.neighbour(3, true), 0);
+        assert_eq!(partition.neighbour(2, false), 7);
+        assert_eq!(partition.neighbour(0, true), 6);
+    }
+
+    #[test]
+    fn odd_local_extents_are_refused() {
+        assert!(matches!(
+            Partition::new([6; 4], [1, 1, 1, 2], 2, 0),
+            Err(PartitionError::Uneven { direction: 3, extent: 6, parts: 2 })
+        ));
+    }
+}

@@ -1,0 +1,422 @@
+//! Files: what is written reads back, other programs' files read as what they hold, damage is told.
+
+use hmc::comm::Solo;
+use hmc::field::HostLinks;
+use hmc::io::{self, Column, Format, History, IoError, Meta, Precision, Value};
+use hmc::lattice::{Extents, Partition, coordinates, site, volume};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const FORMATS: [Format; 5] = [Format::Hdf5, Format::Milc, Format::Nersc, Format::Ildg, Format::OpenQcd];
+const EXTENTS: Extents = [4, 2, 6, 8];
+
+/// A folder that goes when the test ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("hmc-formats-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// SplitMix64: numbers in [-1, 1).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn real(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / 2f64.powi(52) - 1.0
+    }
+}
+
+fn times(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
+    [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]]
+}
+
+/// Random SU(3) links: two random rows made orthonormal, the third their conjugate cross product.
+fn random_links(extents: Extents, seed: u64) -> HostLinks {
+    let mut random = Random(seed);
+    let mut links = HostLinks::unit(extents);
+    for link in links.reals.chunks_exact_mut(18) {
+        let mut rows = [[[0.0; 2]; 3]; 3];
+        for i in 0..2 {
+            let mut row: [[f64; 2]; 3] = std::array::from_fn(|_| [random.real(), random.real()]);
+            for other in rows.iter().take(i) {
+                let dot = (0..3).fold([0.0; 2], |sum, k| {
+                    let p = times([other[k][0], -other[k][1]], row[k]);
+                    [sum[0] + p[0], sum[1] + p[1]]
+                });
+                for k in 0..3 {
+                    let p = times(dot, other[k]);
+                    row[k] = [row[k][0] - p[0], row[k][1] - p[1]];
+                }
+            }
+            let norm = row.iter().flatten().map(|x| x * x).sum::<f64>().sqrt();
+            rows[i] = row.map(|z| z.map(|x| x / norm));
+        }
+        for k in 0..3 {
+            let (i, j) = ((k + 1) % 3, (k + 2) % 3);
+            let (p, q) = (times(rows[0][i], rows[1][j]), times(rows[0][j], rows[1][i]));
+            rows[2][k] = [p[0] - q[0], q[1] - p[1]];
+        }
+        for (to, from) in link.iter_mut().zip(rows.as_flattened().as_flattened()) {
+            *to = *from;
+        }
+    }
+    links
+}
+
+/// The averages of Re tr P over space-space and space-time planes.
+fn plaquettes(links: &HostLinks) -> [f64; 2] {
+    let extents = links.local;
+    let entry = |s: usize, mu: usize, i: usize, j: usize| {
+        let u = links.link(s, mu);
+        [u[6 * i + 2 * j], u[6 * i + 2 * j + 1]]
+    };
+    let mut sums = [0.0; 2];
+    for s in 0..volume(extents) {
+        let forward = |mu: usize| {
+            let mut x = coordinates(extents, s);
+            x[mu] = (x[mu] + 1) % extents[mu];
+            site(extents, x)
+        };
+        for nu in 1..4 {
+            for mu in 0..nu {
+                // tr U_mu(x) U_nu(x+mu) [U_nu(x) U_mu(x+nu)]^dag
+                let product = |first: usize, second: usize, i: usize, j: usize| {
+                    (0..3).fold([0.0; 2], |sum, k| {
+                        let p = times(entry(s, first, i, k), entry(forward(first), second, k, j));
+                        [sum[0] + p[0], sum[1] + p[1]]
+                    })
+                };
+                for n in 0..9 {
+                    let (there, back) = (product(mu, nu, n / 3, n % 3), product(nu, mu, n / 3, n % 3));
+                    sums[usize::from(nu == 3)] += there[0] * back[0] + there[1] * back[1];
+                }
+            }
+        }
+    }
+    sums.map(|sum| sum / (3 * volume(extents)) as f64)
+}
+
+fn meta() -> Meta {
+    Meta { trajectory: 123, plaquette: 0.1 + 0.2, input: "[lattice]\nname = \"é\"\n".into() }
+}
+
+fn write(path: &Path, format: Format, links: &HostLinks) -> Result<(), IoError> {
+    let partition = Partition::whole(links.local).unwrap();
+    io::write_links(path, format, links, &partition, &Solo, &meta())
+}
+
+fn read(path: &Path, extents: Extents) -> Result<HostLinks, IoError> {
+    io::read_links(path, &Partition::whole(extents).unwrap(), &Solo).map(|(links, _)| links)
+}
+
+/// The reference configurations, or `None` and a word about it.
+fn reference() -> Option<PathBuf> {
+    let folder = std::env::var_os("HMC_REFERENCE")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference"), PathBuf::from);
+    let configs = folder.join("configs");
+    if configs.is_dir() {
+        return Some(configs);
+    }
+    println!("skipped: reference data not found");
+    None
+}
+
+#[test]
+fn every_format_reads_back() {
+    let folder = Folder::new("round-trip");
+    let links = random_links(EXTENTS, 1);
+    for format in FORMATS {
+        // The name says nothing.
+        let path = folder.0.join("configuration");
+        write(&path, format, &links).unwrap();
+        assert_eq!(io::detect(&path).unwrap(), format);
+        let header = io::header(&path).unwrap();
+        assert_eq!((header.format, header.extents), (format, EXTENTS));
+        let back = read(&path, EXTENTS).unwrap();
+        if format == Format::Milc {
+            assert_eq!(header.precision, Precision::Single);
+            assert!(back.reals.iter().zip(&links.reals).all(|(a, b)| *a == f64::from(*b as f32)));
+        } else {
+            assert!(back == links, "{format}");
+        }
+        if let Some(plaquette) = header.plaquette.filter(|_| format != Format::Hdf5) {
+            let [space, time] = plaquettes(&links);
+            // Three digits of rounding in a sum of 10^5 terms of order one, averaged.
+            assert!((plaquette - (space + time) / 6.0).abs() < 1e-14, "{format}");
+        }
+    }
+    let left: Vec<_> = fs::read_dir(&folder.0).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["configuration"]);
+}
+
+#[test]
+fn hdf5_headers_say_everything() {
+    let folder = Folder::new("header");
+    let (path, links) = (folder.0.join("cfg_000123.h5"), random_links(EXTENTS, 2));
+    write(&path, Format::Hdf5, &links).unwrap();
+    let header = io::header(&path).unwrap();
+    let partition = Partition::whole(EXTENTS).unwrap();
+    assert_eq!(header.trajectory, Some(123));
+    assert_eq!(header.plaquette, Some(meta().plaquette));
+    assert_eq!(header.input, Some(meta().input));
+    assert_eq!(header.state, None);
+    assert_eq!(header.links_checksum, Some(io::links_checksum(&links, &partition, &Solo)));
+    assert!(header.program.unwrap().starts_with("hmc "));
+    // The same content makes the same bytes, whenever it is written.
+    let first = fs::read(&path).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    write(&path, Format::Hdf5, &links).unwrap();
+    assert!(fs::read(&path).unwrap() == first);
+}
+
+#[test]
+fn each_rank_reads_its_own_box() {
+    // Serial formats read without messages: Solo stands for the ranks one after the other. Formats whose
+    // checksums need all ranks are tried under mpirun; openQCD and ILDG without a checksum need none.
+    let folder = Folder::new("boxes");
+    let links = random_links(EXTENTS, 3);
+    let path = folder.0.join("a");
+    write(&path, Format::OpenQcd, &links).unwrap();
+    let whole = Partition::whole(EXTENTS).unwrap();
+    let mut checksum = 0_u64;
+    for rank in 0..6 {
+        let partition = Partition::new(EXTENTS, [2, 1, 3, 1], 6, rank).unwrap();
+        let (part, _) = io::read_links(&path, &partition, &Solo).unwrap();
+        for s in 0..volume(part.local) {
+            let x = coordinates(part.local, s);
+            let global = site(EXTENTS, std::array::from_fn(|mu| x[mu] + partition.offset()[mu]));
+            for mu in 0..4 {
+                assert_eq!(part.link(s, mu), links.link(global, mu), "rank {rank}, {x:?}, {mu}");
+            }
+        }
+        checksum = checksum.wrapping_add(io::links_checksum(&part, &partition, &Solo));
+    }
+    assert_eq!(checksum, io::links_checksum(&links, &whole, &Solo));
+}
+
+#[test]
+fn checksum_sees_places_and_bits_but_not_the_sign_of_zero() {
+    let partition = Partition::whole(EXTENTS).unwrap();
+    let sum = |links: &HostLinks| io::links_checksum(links, &partition, &Solo);
+    let links = HostLinks::unit(EXTENTS);
+    let mut other = links.clone();
+    other.reals[1] = -0.0;
+    assert_eq!(sum(&other), sum(&links));
+    other.reals[1] = f64::MIN_POSITIVE;
+    assert_ne!(sum(&other), sum(&links));
+    other = links.clone();
+    other.reals.swap(0, 1);
+    assert_ne!(sum(&other), sum(&links));
+}
+
+#[test]
+fn reference_configurations_have_their_plaquettes() {
+    let Some(configs) = reference() else { return };
+    // ../shared/reference/README.md: Re tr P of the raw links, space-space and space-time.
+    let expected = [
+        ("lat.sample.l6666.hisq", [6, 6, 6, 6], [1.840_395_441_912_021_4, 1.859_750_578_527_182_8]),
+        ("lat.sample.hisq.f211b670.l6666", [6, 6, 6, 6], [1.683_361_523_306_233_6, 1.672_678_032_800_563]),
+        ("lat.sample.l8888", [8, 8, 8, 8], [1.779_002_154_458_459_6, 1.782_359_288_138_585_7]),
+        ("lat.sample.l4448", [4, 4, 4, 8], [1.723_748_280_797_453_8, 1.690_586_065_416_609_6]),
+    ];
+    for (name, extents, planes) in expected {
+        let path = configs.join(name);
+        assert_eq!(io::detect(&path).unwrap(), Format::Milc);
+        let found = plaquettes(&read(&path, extents).unwrap());
+        for k in 0..2 {
+            // Sums of 10^4 terms of order one, averaged: 1e-15 or so.
+            assert!((found[k] - planes[k]).abs() < 1e-13, "{name}: {found:?}");
+        }
+    }
+    // Two rows in single precision; the header has ten digits.
+    let path = configs.join("chroma_4444.nersc");
+    let found = plaquettes(&read(&path, [4; 4]).unwrap());
+    let header = io::header(&path).unwrap();
+    assert_eq!((header.format, header.precision), (Format::Nersc, Precision::Single));
+    assert!(((found[0] + found[1]) / 6.0 - header.plaquette.unwrap()).abs() < 1e-8);
+}
+
+#[test]
+fn openqcd_and_nersc_files_of_one_configuration_are_equal() {
+    let Some(configs) = reference() else { return };
+    let extents = [4, 4, 4, 8];
+    let (openqcd, nersc) = (configs.join("q844n1.openqcd"), configs.join("q844n1.nersc"));
+    assert_eq!(io::detect(&openqcd).unwrap(), Format::OpenQcd);
+    let links = read(&openqcd, extents).unwrap();
+    assert!(links == read(&nersc, extents).unwrap());
+    let [space, time] = plaquettes(&links);
+    assert!(((space + time) / 2.0 - 1.626_350_317_273_676_8).abs() < 1e-13);
+    // What openQCD wrote, this program writes: links to the byte, the plaquette to rounding.
+    let folder = Folder::new("q844");
+    let path = folder.0.join("q844n1");
+    write(&path, Format::OpenQcd, &links).unwrap();
+    let (own, theirs) = (fs::read(&path).unwrap(), fs::read(&openqcd).unwrap());
+    assert!(own[24..] == theirs[24..] && own[..16] == theirs[..16]);
+}
+
+#[test]
+fn another_lattice_is_refused_with_both_named() {
+    let folder = Folder::new("lattice");
+    let path = folder.0.join("a");
+    for format in FORMATS {
+        write(&path, format, &random_links([2, 2, 2, 4], 4)).unwrap();
+        let message = read(&path, [2, 2, 4, 4]).unwrap_err().to_string();
+        assert!(message.contains("2x2x2x4") && message.contains("2x2x4x4"), "{message}");
+        assert!(message.contains(path.to_str().unwrap()), "{message}");
+    }
+}
+
+/// Truncated and altered files are errors, or read as what was written: never something else.
+#[test]
+fn damage_is_told() {
+    let folder = Folder::new("damage");
+    let path = folder.0.join("a");
+    let extents = [2, 2, 2, 4];
+    let links = random_links(extents, 5);
+    let mut random = Random(6);
+    for format in FORMATS {
+        write(&path, format, &links).unwrap();
+        let good = fs::read(&path).unwrap();
+        let expected = read(&path, extents).unwrap();
+        let mut lengths: Vec<usize> = (0..40).map(|k| k * good.len() / 40).collect();
+        lengths.extend([1, 7, 8, 23, 24, 95, 96, 143, 144, good.len() - 1]);
+        for length in lengths {
+            fs::write(&path, &good[..length]).unwrap();
+            let _ = io::header(&path);
+            let result = read(&path, extents);
+            // The padding of the last record may be lost; nothing else.
+            assert!(
+                result.is_err() || format == Format::Ildg && length + 8 > good.len(),
+                "{format}, {length} of {} bytes",
+                good.len()
+            );
+        }
+        for trial in 0..600 {
+            let mut bad = good.clone();
+            // Half of the flips in the first kilobyte, where headers are.
+            let range = if trial % 2 == 0 { good.len().min(1024) } else { good.len() };
+            let place = random.next() as usize % range;
+            bad[place] ^= 1 << (random.next() % 8);
+            fs::write(&path, &bad).unwrap();
+            let _ = io::header(&path);
+            match read(&path, extents) {
+                Err(error) => assert!(error.to_string().contains("hmc-formats"), "{error}"),
+                // openQCD has no checksum: an altered last digit is only seen by the plaquette.
+                Ok(back) if format == Format::OpenQcd => {
+                    let off = back.reals.iter().zip(&expected.reals).map(|(a, b)| (a - b).abs());
+                    assert!(off.fold(0.0, f64::max) < 1e-9, "{format}, byte {place}");
+                }
+                Ok(back) => assert!(back == expected, "{format}, byte {place}"),
+            }
+        }
+    }
+    fs::write(&path, b"something else altogether").unwrap();
+    assert!(matches!(read(&path, extents), Err(IoError::UnknownFormat { .. })));
+    assert!(read(&folder.0, extents).is_err());
+    assert!(read(&folder.0.join("none"), extents).is_err());
+}
+
+#[test]
+fn the_checkpoint_before_a_damaged_one_is_taken() {
+    let folder = Folder::new("checkpoint");
+    let partition = Partition::whole(EXTENTS).unwrap();
+    let load = || io::load_newest(&folder.0, &partition, &Solo);
+    assert!(load().unwrap().is_none());
+    let mut paths = Vec::new();
+    for trajectory in [8, 9, 10] {
+        let links = random_links(EXTENTS, trajectory);
+        let meta = Meta { trajectory, ..meta() };
+        let state = format!("{{\"trajectory\": {trajectory}}}");
+        paths.push(io::save(&folder.0, &links, &partition, &Solo, &meta, &state).unwrap());
+    }
+    assert!(!paths[0].exists() && paths[1].exists());
+    assert!(paths[2].ends_with("checkpoint/ckpt_000010.h5"));
+    let newest = load().unwrap().unwrap();
+    assert!(newest.links == random_links(EXTENTS, 10) && newest.warnings.is_empty());
+    assert_eq!(newest.header.state.as_deref(), Some("{\"trajectory\": 10}"));
+    assert_eq!((newest.header.trajectory, newest.header.input), (Some(10), Some(meta().input)));
+
+    let mut bytes = fs::read(&paths[2]).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 16;
+    fs::write(&paths[2], &bytes).unwrap();
+    let before = load().unwrap().unwrap();
+    assert!(before.links == random_links(EXTENTS, 9));
+    assert_eq!(before.warnings.len(), 1);
+    assert!(before.warnings[0].contains("ckpt_000010.h5"), "{:?}", before.warnings);
+
+    fs::write(&paths[1], b"").unwrap();
+    assert!(matches!(load(), Err(IoError::NoCheckpoint { reasons, .. }) if reasons.len() == 2));
+}
+
+#[test]
+fn a_checkpoint_of_another_lattice_is_no_damage() {
+    let folder = Folder::new("other-lattice");
+    let partition = Partition::whole([2, 2, 2, 4]).unwrap();
+    io::save(&folder.0, &random_links([2, 2, 2, 4], 1), &partition, &Solo, &meta(), "{}").unwrap();
+    let other = Partition::whole([4; 4]).unwrap();
+    assert!(matches!(io::load_newest(&folder.0, &other, &Solo), Err(IoError::WrongLattice { .. })));
+}
+
+#[test]
+fn history_survives_a_crash_and_a_restart() {
+    let folder = Folder::new("history");
+    let columns = ["trajectory", "accepted", "delta_h"];
+    let value = |n: u64| 0.1 * n as f64 - 1e-17;
+    let row = |n: u64| [Value::Count(n), Value::Count(n % 2), Value::Real(value(n))];
+    let mut history = History::open(&folder.0, &columns, 0).unwrap();
+    for n in 0..6 {
+        history.append(&row(n)).unwrap();
+    }
+    assert!(history.append(&row(6)[..2]).is_err());
+    drop(history);
+    let path = folder.0.join("history.csv");
+    let mut text = fs::read_to_string(&path).unwrap();
+    text.push_str("6,0,1.2");
+    fs::write(&path, &text).unwrap();
+
+    let mut history = History::open(&folder.0, &columns, 4).unwrap();
+    history.append(&row(4)).unwrap();
+    let table = History::read(&folder.0).unwrap();
+    let expected = [
+        ("trajectory".to_owned(), Column::Counts((0..5).collect())),
+        ("accepted".to_owned(), Column::Counts((0..5).map(|n| n % 2).collect())),
+        ("delta_h".to_owned(), Column::Reals((0..5).map(value).collect())),
+    ];
+    assert_eq!(table.columns, expected);
+    History::write_h5(&folder.0).unwrap();
+    assert!(fs::read(folder.0.join("history.h5")).unwrap().starts_with(b"\x89HDF"));
+
+    assert!(History::open(&folder.0, &["trajectory", "plaquette"], 9).is_err());
+    fs::write(&path, "trajectory,accepted,delta_h\n0,1\n1,1,0.5\n").unwrap();
+    assert!(matches!(History::open(&folder.0, &columns, 9), Err(IoError::Damaged { .. })));
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let folder = Folder::new("unwritable");
+    // Not even root writes below a file.
+    let file = folder.0.join("file");
+    fs::write(&file, b"x").unwrap();
+    for format in FORMATS {
+        let error = write(&file.join("cfg"), format, &random_links([2; 4], 7)).unwrap_err();
+        assert!(error.to_string().contains(file.to_str().unwrap()), "{error}");
+    }
+}
