@@ -55,7 +55,9 @@ fn parse_structs(text: &str) -> Vec<Struct> {
         } else if inside {
             let (kind, rest) = code.trim_end_matches(';').split_once(' ').expect("TYPE NAME in args.h");
             let (name, count) = match rest.trim().split_once('[') {
-                Some((name, n)) => (name, Some(n.trim_end_matches(']').parse().expect("a literal array length"))),
+                Some((name, n)) => {
+                    (name, Some(n.trim_end_matches(']').parse().expect("a literal array length")))
+                }
                 None => (rest.trim(), None),
             };
             let fields = &mut structs.last_mut().expect("inside a struct").fields;
@@ -88,7 +90,11 @@ fn rust_structs(structs: &[Struct]) -> String {
     let layouts = layout(structs);
     let mut text = String::new();
     for s in structs {
-        let _ = writeln!(text, "#[doc = {:?}]\n#[repr(C)]\n#[derive(Clone, Copy, Debug, Default)]\npub struct {} {{", s.comment, s.name);
+        let _ = writeln!(
+            text,
+            "#[doc = {:?}]\n#[repr(C)]\n#[derive(Clone, Copy, Debug, Default)]\npub struct {} {{",
+            s.comment, s.name
+        );
         for field in &s.fields {
             let kind = match field.kind.as_str() {
                 "int" => "i32",
@@ -102,7 +108,11 @@ fn rust_structs(structs: &[Struct]) -> String {
         let (size, _, offsets) = &layouts[&s.name];
         let _ = writeln!(text, "}}\nconst _: () = assert!(size_of::<{}>() == {size});", s.name);
         for (field, offset) in s.fields.iter().zip(offsets) {
-            let _ = writeln!(text, "const _: () = assert!(std::mem::offset_of!({}, {}) == {offset});", s.name, field.name);
+            let _ = writeln!(
+                text,
+                "const _: () = assert!(std::mem::offset_of!({}, {}) == {offset});",
+                s.name, field.name
+            );
         }
         let _ = writeln!(
             text,
@@ -120,7 +130,8 @@ fn checks(structs: &[Struct]) -> String {
         let (size, _, offsets) = &layouts[&s.name];
         let _ = writeln!(text, "static_assert(sizeof({}) == {size}, \"{0}\");", s.name);
         for (field, offset) in s.fields.iter().zip(offsets) {
-            let _ = writeln!(text, "static_assert(offsetof({}, {}) == {offset}, \"{1}\");", s.name, field.name);
+            let _ =
+                writeln!(text, "static_assert(offsetof({}, {}) == {offset}, \"{1}\");", s.name, field.name);
         }
     }
     text
@@ -156,7 +167,9 @@ fn targets() -> Vec<Target> {
     let wanted = env::var("HMC_KERNEL_TARGETS").ok();
     let keep = |isa: &str, lanes: usize| {
         wanted.as_ref().is_none_or(|w| {
-            w.split(' ').filter_map(|t| t.split_once(':')).any(|(i, l)| i == isa && l.split(',').any(|l| l == lanes.to_string()))
+            w.split(' ')
+                .filter_map(|t| t.split_once(':'))
+                .any(|(i, l)| i == isa && l.split(',').any(|l| l == lanes.to_string()))
         })
     };
     all.iter()
@@ -200,7 +213,9 @@ fn compile(targets: &[Target], out: &Path) {
         for _ in 0..workers {
             scope.spawn(|| {
                 loop {
-                    let Some((target, precision)) = jobs.lock().expect("no worker panicked").pop() else { break };
+                    let Some((target, precision)) = jobs.lock().expect("no worker panicked").pop() else {
+                        break;
+                    };
                     let made = compile_one(target, precision, out);
                     objects.lock().expect("no worker panicked").extend(made);
                 }
@@ -216,7 +231,14 @@ fn compile_one(target: &Target, precision: &str, out: &Path) -> Vec<PathBuf> {
     let folder = out.join(table_name(target, precision));
     fs::create_dir_all(&folder).expect("OUT_DIR is writable");
     let mut build = cc::Build::new();
-    build.cpp(true).cpp_link_stdlib(None).std("c++17").opt_level(3).debug(false).file("kernels/host.cpp").out_dir(folder);
+    build
+        .cpp(true)
+        .cpp_link_stdlib(None)
+        .std("c++17")
+        .opt_level(3)
+        .debug(false)
+        .file("kernels/host.cpp")
+        .out_dir(folder);
     build.include(out).include("kernels").cargo_metadata(false);
     // The bit rule: no contraction but the named primitives.
     for flag in ["-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing"] {

@@ -1,1 +1,58 @@
-//! (to be written)
+//! Terms of the Hamiltonian: each can be refreshed, valued, and differentiated.
+//!
+//! - `gauge`: plaquettes, rectangles, parallelograms
+//! - `wilson`: two flavours of Wilson(-clover) quarks
+
+mod gauge;
+mod wilson;
+
+pub use gauge::GaugeAction;
+pub use wilson::{TwoFlavour, TwoFlavourParams};
+
+use crate::field::{AlgebraField, FieldError, MatrixField, RandomAddress};
+use crate::math::ExactSum;
+use crate::operator::OperatorError;
+use crate::solver::SolverError;
+
+/// Why a term failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ActionError {
+    /// An operator failed.
+    #[error(transparent)]
+    Operator(#[from] OperatorError),
+    /// A solve failed.
+    #[error(transparent)]
+    Solver(#[from] SolverError),
+}
+
+impl From<FieldError> for ActionError {
+    fn from(error: FieldError) -> Self {
+        Self::Operator(error.into())
+    }
+}
+
+/// A term S of the Hamiltonian.
+pub trait Action {
+    /// Its name in the input.
+    fn name(&self) -> &str;
+    /// Draws what is random in it (pseudofermions) for this trajectory, and values it.
+    ///
+    /// # Errors
+    /// An operator failed.
+    fn refresh(&mut self, links: &MatrixField, seed: u64, trajectory: u64) -> Result<ExactSum, ActionError>;
+    /// Its value on `links`.
+    ///
+    /// # Errors
+    /// A solve failed.
+    fn value(&mut self, links: &MatrixField) -> Result<ExactSum, ActionError>;
+    /// `force_a(x, mu) += dS(e^{i eps T_a} U_mu(x)) / d eps`; returns the solver's iterations.
+    ///
+    /// # Errors
+    /// A solve failed.
+    fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<usize, ActionError>;
+}
+
+/// The address of pseudofermion `number`.
+fn pseudofermion(seed: u64, trajectory: u64, number: u8) -> RandomAddress {
+    RandomAddress { seed, trajectory, purpose: crate::field::Purpose::Pseudofermion(number) }
+}

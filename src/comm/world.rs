@@ -60,9 +60,11 @@ impl Comm for World {
             for receive in receives.iter_mut() {
                 let peer = self.world.process_at_rank(receive.peer as i32);
                 for block in receive.bytes.chunks_mut(BLOCK) {
-                    requests.push(mpi::request::WaitGuard::from(
-                        peer.immediate_receive_into_with_tag(scope, block, receive.tag),
-                    ));
+                    requests.push(mpi::request::WaitGuard::from(peer.immediate_receive_into_with_tag(
+                        scope,
+                        block,
+                        receive.tag,
+                    )));
                 }
             }
             let mut sent = Vec::new();

@@ -18,7 +18,8 @@ impl Sums {
     /// From the words of the kernels: `n` sums, then the bits of the maximum.
     pub(super) fn from_words(words: &[i64]) -> Self {
         let (max, sums) = words.split_last().expect("a maximum");
-        let sums = sums.chunks_exact(6).map(|w| ExactSum::from_words(w.try_into().expect("six words"))).collect();
+        let sums =
+            sums.chunks_exact(6).map(|w| ExactSum::from_words(w.try_into().expect("six words"))).collect();
         Self { sums, max: f64::from_bits(*max as u64) }
     }
 }
@@ -90,7 +91,13 @@ pub trait Backend: Send + Sync {
     ///
     /// # Safety
     /// The arguments' pointers hold what the kernel touches.
-    unsafe fn launch(&self, kernel: &str, precision: Precision, args: RawArgs, n: usize) -> Result<(), DeviceError>;
+    unsafe fn launch(
+        &self,
+        kernel: &str,
+        precision: Precision,
+        args: RawArgs,
+        n: usize,
+    ) -> Result<(), DeviceError>;
     /// Runs a kernel with sums on sites `0..n` and waits for them.
     ///
     /// # Errors
@@ -98,7 +105,13 @@ pub trait Backend: Send + Sync {
     ///
     /// # Safety
     /// As `launch`.
-    unsafe fn sum(&self, kernel: &str, precision: Precision, args: RawArgs, n: usize) -> Result<Sums, DeviceError>;
+    unsafe fn sum(
+        &self,
+        kernel: &str,
+        precision: Precision,
+        args: RawArgs,
+        n: usize,
+    ) -> Result<Sums, DeviceError>;
     /// Waits for all work.
     ///
     /// # Errors
@@ -192,7 +205,13 @@ impl Device {
     ///
     /// # Errors
     /// The kernel does not compile, or the device is lost.
-    pub fn launch<A: KernelArgs>(&self, kernel: &str, precision: Precision, args: &A, n: usize) -> Result<(), DeviceError> {
+    pub fn launch<A: KernelArgs>(
+        &self,
+        kernel: &str,
+        precision: Precision,
+        args: &A,
+        n: usize,
+    ) -> Result<(), DeviceError> {
         if n == 0 {
             return Ok(());
         }
@@ -204,7 +223,13 @@ impl Device {
     ///
     /// # Errors
     /// As [`Device::launch`].
-    pub fn sum<A: KernelArgs>(&self, kernel: &str, precision: Precision, args: &A, n: usize) -> Result<Sums, DeviceError> {
+    pub fn sum<A: KernelArgs>(
+        &self,
+        kernel: &str,
+        precision: Precision,
+        args: &A,
+        n: usize,
+    ) -> Result<Sums, DeviceError> {
         // SAFETY: as in `launch`.
         unsafe { self.0.sum(kernel, precision, raw(args), n) }
     }

@@ -28,8 +28,8 @@ impl Cpu {
     /// # Errors
     /// No such lanes on this processor or in this build.
     pub fn new(lanes: usize) -> Result<Self, DeviceError> {
-        let (isa, kernels) =
-            host_kernels(lanes).ok_or_else(|| DeviceError::Lanes { asked: lanes, available: lane_counts() })?;
+        let (isa, kernels) = host_kernels(lanes)
+            .ok_or_else(|| DeviceError::Lanes { asked: lanes, available: lane_counts() })?;
         Ok(Self { isa, lanes, kernels })
     }
 
@@ -37,7 +37,11 @@ impl Cpu {
         let Some(kernel) = self.kernels.get(&(name.to_string(), precision)) else {
             unreachable!("no kernel {name} in {precision:?}")
         };
-        assert!(kernel.args == args.name && kernel.args_size == args.bytes.len(), "{name} takes {}", kernel.args);
+        assert!(
+            kernel.args == args.name && kernel.args_size == args.bytes.len(),
+            "{name} takes {}",
+            kernel.args
+        );
         kernel
     }
 }
@@ -115,7 +119,13 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    unsafe fn launch(&self, kernel: &str, precision: Precision, args: RawArgs, n: usize) -> Result<(), DeviceError> {
+    unsafe fn launch(
+        &self,
+        kernel: &str,
+        precision: Precision,
+        args: RawArgs,
+        n: usize,
+    ) -> Result<(), DeviceError> {
         let kernel = self.kernel(kernel, precision, args);
         let (run, pointer) = (kernel.run, args.bytes.as_ptr() as usize);
         let work = |(begin, end): (i32, i32)| {
@@ -129,7 +139,13 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    unsafe fn sum(&self, kernel: &str, precision: Precision, args: RawArgs, n: usize) -> Result<Sums, DeviceError> {
+    unsafe fn sum(
+        &self,
+        kernel: &str,
+        precision: Precision,
+        args: RawArgs,
+        n: usize,
+    ) -> Result<Sums, DeviceError> {
         let kernel = self.kernel(kernel, precision, args);
         let Some(count) = kernel.sums else { unreachable!("{} makes no sums", kernel.name) };
         let (run, pointer) = (kernel.run, args.bytes.as_ptr() as usize);

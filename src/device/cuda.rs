@@ -97,9 +97,12 @@ impl Cuda {
                 let mut value = 0;
                 call!(cuDeviceGetAttribute(&mut value, which, device)).map(|()| value)
             };
-            let major = attribute(sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
-            let minor = attribute(sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
-            let processors = attribute(sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+            let major =
+                attribute(sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+            let minor =
+                attribute(sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+            let processors =
+                attribute(sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
             let mut name = [0 as std::ffi::c_char; 128];
             call!(cuDeviceGetName(name.as_mut_ptr(), 128, device))?;
             let name = std::ffi::CStr::from_ptr(name.as_ptr()).to_string_lossy().into_owned();
@@ -109,7 +112,8 @@ impl Cuda {
             call!(cuStreamCreate(&mut copies, sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32))?;
             let event = || {
                 let mut event = std::ptr::null_mut();
-                call!(cuEventCreate(&mut event, sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING as u32)).map(|()| event)
+                call!(cuEventCreate(&mut event, sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING as u32))
+                    .map(|()| event)
             };
             let (marked, copied) = (event()?, event()?);
             let mut words = 0;
@@ -153,7 +157,11 @@ impl Cuda {
         let Some((&key, &kernel)) = self.kernels[precision as usize].get_key_value(name) else {
             unreachable!("no kernel {name} in {precision:?}")
         };
-        assert!(kernel.args == args.name && kernel.args_size == args.bytes.len(), "{name} takes {}", kernel.args);
+        assert!(
+            kernel.args == args.name && kernel.args_size == args.bytes.len(),
+            "{name} takes {}",
+            kernel.args
+        );
         if let Some(&function) = loaded[precision as usize].get(key) {
             return Ok(function);
         }
@@ -172,7 +180,14 @@ impl Cuda {
     }
 
     /// Launches with the struct of arguments, the number of sites and, for sums, where they go.
-    unsafe fn start(&self, function: Function, args: RawArgs, n: usize, blocks: usize, words: Option<u64>) -> Result<(), DeviceError> {
+    unsafe fn start(
+        &self,
+        function: Function,
+        args: RawArgs,
+        n: usize,
+        blocks: usize,
+        words: Option<u64>,
+    ) -> Result<(), DeviceError> {
         let mut count = n as i32;
         let mut words_argument = words.unwrap_or(0);
         let mut parameters = [
@@ -229,8 +244,10 @@ impl Backend for Cuda {
                 for pointer in kept.into_values().flatten() {
                     call!(cuMemFree_v2(pointer))?;
                 }
-                call!(cuMemAlloc_v2(&mut pointer, bytes))
-                    .map_err(|_| DeviceError::OutOfMemory { device: self.name.clone(), megabytes: bytes >> 20 })?;
+                call!(cuMemAlloc_v2(&mut pointer, bytes)).map_err(|_| DeviceError::OutOfMemory {
+                    device: self.name.clone(),
+                    megabytes: bytes >> 20,
+                })?;
             }
         }
         Ok(Pointer(pointer))
@@ -266,18 +283,33 @@ impl Backend for Cuda {
         unsafe { call!(cuMemsetD8Async(at.0, 0, bytes, self.stream)) }
     }
 
-    unsafe fn launch(&self, kernel: &str, precision: Precision, args: RawArgs, n: usize) -> Result<(), DeviceError> {
+    unsafe fn launch(
+        &self,
+        kernel: &str,
+        precision: Precision,
+        args: RawArgs,
+        n: usize,
+    ) -> Result<(), DeviceError> {
         self.current()?;
-        let function = self.function(&mut self.loaded.lock().expect("no panic holds it"), kernel, precision, args)?;
+        let function =
+            self.function(&mut self.loaded.lock().expect("no panic holds it"), kernel, precision, args)?;
         // SAFETY: a plain kernel, by the caller's word with good pointers.
         unsafe { self.start(function, args, n, n.div_ceil(BLOCK), None) }
     }
 
-    unsafe fn sum(&self, kernel: &str, precision: Precision, args: RawArgs, n: usize) -> Result<Sums, DeviceError> {
+    unsafe fn sum(
+        &self,
+        kernel: &str,
+        precision: Precision,
+        args: RawArgs,
+        n: usize,
+    ) -> Result<Sums, DeviceError> {
         self.current()?;
         let mut loaded = self.loaded.lock().expect("no panic holds it");
         let function = self.function(&mut loaded, kernel, precision, args)?;
-        let Some(sums) = self.kernels[precision as usize][kernel].sums else { unreachable!("{kernel} makes no sums") };
+        let Some(sums) = self.kernels[precision as usize][kernel].sums else {
+            unreachable!("{kernel} makes no sums")
+        };
         let words = sums * 6 + 1;
         let blocks = n.div_ceil(BLOCK).clamp(1, 8 * self.processors);
         // SAFETY: the words hold the widest sum, and the lock keeps them for this one.
@@ -335,7 +367,9 @@ impl Backend for Cuda {
         unsafe {
             let mut handle: sys::CUipcMemHandle = std::mem::zeroed();
             call!(cuIpcGetMemHandle(&mut handle, pointer.0))?;
-            Ok(Some(std::slice::from_raw_parts((&raw const handle).cast::<u8>(), size_of_val(&handle)).to_vec()))
+            Ok(Some(
+                std::slice::from_raw_parts((&raw const handle).cast::<u8>(), size_of_val(&handle)).to_vec(),
+            ))
         }
     }
 

@@ -25,9 +25,13 @@ pub struct Compiled {
 fn source(kernel: &KernelInfo, precision: Precision) -> String {
     let KernelInfo { family, name, args, expression, .. } = kernel;
     let real = precision.c_name();
-    let head = format!("#include \"entry.cuh\"\n#include \"{family}.cuh\"\nusing F = {real};\nextern \"C\" __global__ void __launch_bounds__(HMC_BLOCK) {name}(const {args} a, int n");
+    let head = format!(
+        "#include \"entry.cuh\"\n#include \"{family}.cuh\"\nusing F = {real};\nextern \"C\" __global__ void __launch_bounds__(HMC_BLOCK) {name}(const {args} a, int n"
+    );
     match kernel.sums {
-        None => format!("{head}) {{\n    const int i = blockIdx.x * HMC_BLOCK + threadIdx.x;\n    if (i < n) {expression}(a, i);\n}}\n"),
+        None => format!(
+            "{head}) {{\n    const int i = blockIdx.x * HMC_BLOCK + threadIdx.x;\n    if (i < n) {expression}(a, i);\n}}\n"
+        ),
         Some(count) => format!(
             "{head}, i64* words) {{\n    Accumulator sum;\n    sum.clear();\n    for (int i = blockIdx.x * HMC_BLOCK + threadIdx.x; i < n; i += gridDim.x * HMC_BLOCK) {expression}(a, i, sum);\n    add_to_global<{count}>(sum, words);\n}}\n"
         ),
@@ -47,7 +51,10 @@ fn ready() -> Result<(), DeviceError> {
         for path in found {
             // SAFETY: a shared library of CUDA's; its initialisers are harmless.
             let library = unsafe {
-                libloading::os::unix::Library::open(Some(&path), libloading::os::unix::RTLD_NOW | libloading::os::unix::RTLD_GLOBAL)
+                libloading::os::unix::Library::open(
+                    Some(&path),
+                    libloading::os::unix::RTLD_NOW | libloading::os::unix::RTLD_GLOBAL,
+                )
             };
             if let Ok(library) = library {
                 std::mem::forget(library);
@@ -65,7 +72,13 @@ fn ready() -> Result<(), DeviceError> {
 ///
 /// # Errors
 /// No compiler, or the kernel does not compile.
-pub fn compile_kernel(kernel: &KernelInfo, precision: Precision, arch: &str, cut: bool, use_cache: bool) -> Result<Compiled, DeviceError> {
+pub fn compile_kernel(
+    kernel: &KernelInfo,
+    precision: Precision,
+    arch: &str,
+    cut: bool,
+    use_cache: bool,
+) -> Result<Compiled, DeviceError> {
     ready()?;
     let text = source(kernel, precision);
     let options = vec![
@@ -128,7 +141,9 @@ fn compile(kernel: &KernelInfo, text: &str, options: &[String]) -> Result<Compil
             let mut size = 0;
             sys::nvrtcGetCUBINSize(program, &mut size).result().map_err(|e| fail(format!("{e:?}")))?;
             let mut cubin = vec![0u8; size];
-            sys::nvrtcGetCUBIN(program, cubin.as_mut_ptr().cast()).result().map_err(|e| fail(format!("{e:?}")))?;
+            sys::nvrtcGetCUBIN(program, cubin.as_mut_ptr().cast())
+                .result()
+                .map_err(|e| fail(format!("{e:?}")))?;
             Ok(Compiled { cubin, report: report(&log) })
         });
         let _ = result::destroy_program(program);

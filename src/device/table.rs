@@ -94,7 +94,11 @@ fn supported(isa: &str) -> bool {
     match isa {
         "base" => true,
         #[cfg(target_arch = "x86_64")]
-        "v3" => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("bmi2"),
+        "v3" => {
+            is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("bmi2")
+        }
         #[cfg(target_arch = "x86_64")]
         "v4" => {
             supported("v3")

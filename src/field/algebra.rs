@@ -1,8 +1,9 @@
 //! One element of su(3) a link, `P = sum_a p_a T_a` with `tr T_a T_b = delta_ab / 2`: momenta, forces.
 
 use super::matrix::random_args;
-use super::{Domain, FieldError, MatrixField, RandomAddress};
-use crate::device::{Buffer, LinkArgs, Pointer, Precision};
+use super::{Domain, EVEN, FieldError, MatrixField, ODD, RandomAddress};
+use crate::device::{Buffer, LinkArgs, Pointer, Precision, TransposeArgs};
+use crate::lattice::volume;
 use crate::math::ExactSum;
 use std::sync::Arc;
 
@@ -81,6 +82,31 @@ impl AlgebraField {
         let args = LinkArgs { force: force.pointer(), shift, scale, ..self.args() };
         let sums = self.domain.sum("kick", Precision::Double, &args, 2 * self.domain.half())?;
         Ok((sums.sums[0].value(), sums.max))
+    }
+
+    /// The elements in the order of files: `[t][z][y][x][mu][a]` of the box.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn to_host(&self) -> Result<Vec<f64>, FieldError> {
+        let mut reals = vec![0.0; volume(self.domain.partition().local()) * 4 * REALS];
+        let natural = self.domain.device().buffer(reals.len() * 8)?;
+        for parity in [EVEN, ODD] {
+            let args = TransposeArgs {
+                g: self.domain.geometry(),
+                field: self.buffer.at(parity * self.buffer.bytes() / 2),
+                natural: natural.pointer(),
+                parity: parity as i32,
+                blocks: 4,
+                reals: REALS as i32,
+                bordered: 0,
+                to_natural: 1,
+                pad: 0,
+            };
+            self.domain.launch("transpose", Precision::Double, &args, self.domain.half())?;
+        }
+        natural.read(&mut reals)?;
+        Ok(reals)
     }
 
     /// `U <- exp(i eps P) U`

@@ -49,7 +49,10 @@ impl Domain {
             panic!("{} lanes do not fit a box of {local:?}", device.lanes())
         };
         let outer = lanes.outer(local);
-        assert!((0..4).all(|mu| !cut[mu] || outer[mu] >= border), "a box of {outer:?} is thinner than {border} layers");
+        assert!(
+            (0..4).all(|mu| !cut[mu] || outer[mu] >= border),
+            "a box of {outer:?} is thinner than {border} layers"
+        );
         device.backend().set_cut(cut.contains(&true));
         let permutation = device.buffer_of(&permutation_table(lanes))?;
         let ints = |x: [usize; 4]| x.map(|v| v as i32);
@@ -118,7 +121,13 @@ impl Domain {
     ///
     /// # Errors
     /// The device is lost.
-    pub fn launch<A: KernelArgs>(&self, kernel: &str, precision: Precision, args: &A, n: usize) -> Result<(), FieldError> {
+    pub fn launch<A: KernelArgs>(
+        &self,
+        kernel: &str,
+        precision: Precision,
+        args: &A,
+        n: usize,
+    ) -> Result<(), FieldError> {
         Ok(self.device.launch(kernel, precision, args, n)?)
     }
 
@@ -126,14 +135,21 @@ impl Domain {
     ///
     /// # Errors
     /// The device of any rank is lost.
-    pub fn sum<A: KernelArgs>(&self, kernel: &str, precision: Precision, args: &A, n: usize) -> Result<Sums, FieldError> {
+    pub fn sum<A: KernelArgs>(
+        &self,
+        kernel: &str,
+        precision: Precision,
+        args: &A,
+        n: usize,
+    ) -> Result<Sums, FieldError> {
         let own = agree(self.comm(), self.device.sum(kernel, precision, args, n).map_err(FieldError::from))?;
         if self.comm.size() == 1 {
             return Ok(own);
         }
         let mut words: Vec<i64> = own.sums.iter().flat_map(|s| s.words()).collect();
         self.comm.sum(&mut words);
-        let sums = words.chunks_exact(6).map(|w| ExactSum::from_words(w.try_into().expect("six words"))).collect();
+        let sums =
+            words.chunks_exact(6).map(|w| ExactSum::from_words(w.try_into().expect("six words"))).collect();
         Ok(Sums { sums, max: self.comm.max(own.max) })
     }
 }

@@ -138,7 +138,8 @@ impl Faces {
         let domain = Arc::clone(&self.domain);
         let backend = domain.device().backend();
         for face in &self.faces {
-            let wire = if domain.halo() == Halo::Peer { face.remote[self.turn] } else { face.outgoing.pointer() };
+            let wire =
+                if domain.halo() == Halo::Peer { face.remote[self.turn] } else { face.outgoing.pointer() };
             let args = FaceArgs {
                 g: domain.geometry(),
                 input: source.input,
@@ -221,7 +222,11 @@ impl Faces {
             std::slice::from_raw_parts_mut(bytes.as_mut_ptr(), bytes.len())
         };
         let sent = self.faces.iter().map(|face| &*bytes(&face.outgoing)).collect();
-        let received = self.faces.iter().map(|face| bytes(face.incoming.as_ref().unwrap_or(&face.ghost[self.turn]))).collect();
+        let received = self
+            .faces
+            .iter()
+            .map(|face| bytes(face.incoming.as_ref().unwrap_or(&face.ghost[self.turn])))
+            .collect();
         let (sends, mut receives) = self.messages(sent, received);
         let mut work = Some(meanwhile);
         let mut done = Ok(());
@@ -270,4 +275,3 @@ impl Faces {
         Ok(())
     }
 }
-

@@ -159,7 +159,11 @@ impl MatrixField {
         for mu in domain.cut_directions() {
             let sites: i32 = (0..4)
                 .map(|nu| {
-                    if nu == mu { g.border[nu] } else { g.outer[nu] + if nu < mu { 2 * g.border[nu] } else { 0 } }
+                    if nu == mu {
+                        g.border[nu]
+                    } else {
+                        g.outer[nu] + if nu < mu { 2 * g.border[nu] } else { 0 }
+                    }
                 })
                 .product();
             let edge_lanes = domain.lanes().count() / domain.lanes().0[mu];
@@ -178,23 +182,41 @@ impl MatrixField {
             let mut received = sent.clone();
             for (side, host) in sent.iter_mut().enumerate() {
                 let wire = domain.device().buffer(bytes)?;
-                domain.launch("slab", Precision::Double, &args(wire.pointer(), side == 0, false), sites as usize)?;
+                domain.launch(
+                    "slab",
+                    Precision::Double,
+                    &args(wire.pointer(), side == 0, false),
+                    sites as usize,
+                )?;
                 wire.read(host)?;
             }
             let sends: Vec<_> = sent
                 .iter()
                 .enumerate()
-                .map(|(side, bytes)| Message { peer: partition.neighbour(mu, side == 1), tag: side as i32, bytes: &bytes[..] })
+                .map(|(side, bytes)| Message {
+                    peer: partition.neighbour(mu, side == 1),
+                    tag: side as i32,
+                    bytes: &bytes[..],
+                })
                 .collect();
             let mut receives: Vec<_> = received
                 .iter_mut()
                 .enumerate()
-                .map(|(side, bytes)| Message { peer: partition.neighbour(mu, side == 0), tag: side as i32, bytes: &mut bytes[..] })
+                .map(|(side, bytes)| Message {
+                    peer: partition.neighbour(mu, side == 0),
+                    tag: side as i32,
+                    bytes: &mut bytes[..],
+                })
                 .collect();
             domain.comm().exchange(&sends, &mut receives);
             for (side, host) in received.iter().enumerate() {
                 let wire = domain.device().buffer_of(host)?;
-                domain.launch("slab", Precision::Double, &args(wire.pointer(), side == 0, true), sites as usize)?;
+                domain.launch(
+                    "slab",
+                    Precision::Double,
+                    &args(wire.pointer(), side == 0, true),
+                    sites as usize,
+                )?;
                 domain.device().synchronize()?; // the wire is given back here
             }
         }

@@ -48,7 +48,9 @@ impl RandomAddress {
     /// Key words as kernels take them.
     pub(super) fn key(&self) -> [i32; 8] {
         let seed = ChaCha12Rng::seed_from_u64(self.seed).get_seed();
-        std::array::from_fn(|k| i32::from_le_bytes([seed[4 * k], seed[4 * k + 1], seed[4 * k + 2], seed[4 * k + 3]]))
+        std::array::from_fn(|k| {
+            i32::from_le_bytes([seed[4 * k], seed[4 * k + 1], seed[4 * k + 2], seed[4 * k + 3]])
+        })
     }
 
     /// The first block.

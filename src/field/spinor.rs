@@ -72,8 +72,14 @@ impl Spinor {
     ///
     /// # Errors
     /// The device is lost.
-    pub fn set_random(&mut self, parity: usize, scale: f64, address: RandomAddress) -> Result<(), FieldError> {
-        let args = RandomArgs { parity: parity as i32, scale, ..random_args(&self.domain, self.pointer(), address) };
+    pub fn set_random(
+        &mut self,
+        parity: usize,
+        scale: f64,
+        address: RandomAddress,
+    ) -> Result<(), FieldError> {
+        let args =
+            RandomArgs { parity: parity as i32, scale, ..random_args(&self.domain, self.pointer(), address) };
         self.domain.launch("random_spinor", self.precision, &args, self.domain.half())
     }
 
@@ -172,7 +178,8 @@ impl Spinor {
     /// # Errors
     /// The device is lost.
     pub fn cg_step(&mut self, a: f64, p: &Self, r: &mut Self, q: &Self) -> Result<f64, FieldError> {
-        let args = BlasArgs { x: self.pointer(), y: r.pointer(), z: p.pointer(), w: q.pointer(), a, ..self.args() };
+        let args =
+            BlasArgs { x: self.pointer(), y: r.pointer(), z: p.pointer(), w: q.pointer(), a, ..self.args() };
         Ok(self.sum("cg_step", &args)?.sums[0].value())
     }
 

@@ -1,1 +1,10 @@
-//! (to be written)
+//! Molecular dynamics and the Metropolis step.
+//!
+//! - `integrator`: a trajectory as a list of moves
+//! - `trajectory`: the Hamiltonian, the walk over the moves, accept or reject
+
+mod integrator;
+mod trajectory;
+
+pub use integrator::{Level, Move, Scheme, plan};
+pub use trajectory::{Chain, HmcError, KickReport, Outcome, Reversibility};

@@ -45,7 +45,10 @@ mod tests {
     #[test]
     fn lanes_leave_even_boxes() {
         assert_eq!(LaneGrid::choose([8; 4], [false; 4], 16), Some(LaneGrid([2; 4])));
-        assert_eq!(LaneGrid::choose([2, 8, 8, 8], [true, false, false, false], 16), Some(LaneGrid([1, 2, 2, 4])));
+        assert_eq!(
+            LaneGrid::choose([2, 8, 8, 8], [true, false, false, false], 16),
+            Some(LaneGrid([1, 2, 2, 4]))
+        );
         assert_eq!(LaneGrid::choose([6; 4], [false; 4], 4), None);
         assert_eq!(LaneGrid::choose([2, 2, 2, 16], [false; 4], 8), Some(LaneGrid([1, 1, 1, 8])));
     }

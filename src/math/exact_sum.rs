@@ -108,11 +108,13 @@ mod tests {
 
     #[test]
     fn order_does_not_matter() {
-        let values: Vec<f64> = (0..1000).map(|i| (f64::from(i) * 0.7).sin() * 10f64.powi(i % 13 - 6)).collect();
+        let values: Vec<f64> =
+            (0..1000).map(|i| (f64::from(i) * 0.7).sin() * 10f64.powi(i % 13 - 6)).collect();
         let forward: ExactSum = values.iter().copied().collect();
         let backward: ExactSum = values.iter().rev().copied().collect();
         assert_eq!(forward.normalised(), backward.normalised());
-        let split = values[..371].iter().copied().collect::<ExactSum>() + values[371..].iter().copied().collect();
+        let split =
+            values[..371].iter().copied().collect::<ExactSum>() + values[371..].iter().copied().collect();
         assert_eq!(split.normalised(), forward.normalised());
         let plain: f64 = values.iter().sum();
         assert!((forward.value() - plain).abs() < 1e-9 * plain.abs().max(1.0));

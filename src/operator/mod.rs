@@ -1,1 +1,45 @@
-//! (to be written)
+//! What acts on fields: gauge loops and Dirac operators.
+//!
+//! - `loops`: plaquettes, rectangles, parallelograms; their action and force
+//! - `clover`: the clover term, its inverse and log det, the force through its leaves
+//! - `wilson`: the even-odd preconditioned Wilson(-clover) operator
+
+mod clover;
+mod loops;
+mod wilson;
+
+pub use clover::{CloverTerm, field_energy};
+pub use loops::{GaugeLoops, LoopTraces};
+pub use wilson::{Schur, Wilson, WilsonLinks, WilsonParams};
+
+use crate::field::{Domain, FieldError, Spinor};
+use std::sync::Arc;
+
+/// Why an operator could not be applied.
+#[derive(Debug, thiserror::Error)]
+pub enum OperatorError {
+    /// A field failed.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// The clover term has pivots that are not positive, so its log det is no action.
+    #[error(
+        "the clover term is not positive definite: {pivots} pivots of its factorisation are not positive"
+    )]
+    Clover {
+        /// How many.
+        pivots: f64,
+    },
+}
+
+/// A linear operator M on spinors of odd sites.
+pub trait Operator {
+    /// The box.
+    fn domain(&self) -> &Arc<Domain>;
+    /// The precision in which it works.
+    fn precision(&self) -> crate::device::Precision;
+    /// `out = M x`, or `M^dag x`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError>;
+}

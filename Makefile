@@ -1,0 +1,100 @@
+# make run      set up, build, and run the quickstart on two ranks
+# make test     set up, and every test
+# make bits     the same bits on every choice of ranks, lanes and threads: the whole matrix
+# make check    formatting, lints, documentation, and the GPU kernels (needs no GPU)
+# make sanitize the host kernels under AddressSanitizer and UndefinedBehaviorSanitizer
+# make bundle   the program for another machine, in bundle/
+# make clean
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+ARCHS ?= sm_80 sm_90 sm_100
+RANKS := $(shell if [ "$$(nproc)" -ge 2 ]; then echo 2; else echo 1; fi)
+
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+# How mpirun is to behave here, tests included. Ranks may be more than cores, so they give way when
+# idle; they are not bound to a core, since each has its own threads; root is fine in a container, and
+# containers forbid the kernel's copies between processes. OMPI_: OpenMPI 4 (and 5), PRTE_: 5 alone.
+export OMPI_ALLOW_RUN_AS_ROOT := 1
+export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
+export OMPI_MCA_rmaps_base_oversubscribe := 1
+export OMPI_MCA_hwloc_base_binding_policy := none
+export OMPI_MCA_mpi_yield_when_idle := 1
+export OMPI_MCA_btl_vader_single_copy_mechanism := none
+export PRTE_ALLOW_RUN_AS_ROOT := 1
+export PRTE_ALLOW_RUN_AS_ROOT_CONFIRM := 1
+export PRTE_MCA_rmaps_default_mapping_policy := :oversubscribe
+export PRTE_MCA_hwloc_default_binding_policy := none
+
+# Where Debian's serial HDF5 lies beside the parallel one, pkg-config may name the serial one.
+# Looked at when a recipe runs, as `setup` may just have installed it.
+HDF5_FOLDER := /usr/lib/$(shell gcc -print-multiarch 2>/dev/null)/hdf5
+HDF5 = $(if $(HDF5_DIR),,$(shell [ -d $(HDF5_FOLDER)/serial ] && [ -d $(HDF5_FOLDER)/openmpi ] && echo HDF5_DIR=$(HDF5_FOLDER)/openmpi))
+CARGO = $(HDF5) cargo
+
+# Python with h5py, for the test that reads our files with it; left out where it is not there.
+HMC_PYTHON ?= $(wildcard $(abspath $(TARGET))/venv/bin/python)
+ifneq ($(HMC_PYTHON),)
+export HMC_PYTHON
+endif
+
+.PHONY: run test bits check fmt clippy docs kernels sanitize bundle build setup nvrtc venv clean
+
+run: build
+	mpirun -n $(RANKS) $(TARGET)/release/hmc inputs/quickstart.toml
+
+# One profile, release, for the program, tests, lints and documentation: nothing is built twice.
+build: setup
+	$(CARGO) build --release --locked
+
+test: setup
+	$(CARGO) test --release --locked
+
+bits: setup
+	$(CARGO) test --release --locked --test bits -- --ignored --nocapture
+
+check: fmt clippy docs kernels
+
+fmt: setup
+	@bash tools/setup.sh lint
+	$(CARGO) fmt --check
+
+clippy: setup
+	@bash tools/setup.sh lint
+	$(CARGO) clippy --release --locked --all-targets -- -D warnings
+
+docs: setup
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --no-deps
+
+# Registers and spills of every kernel; fails when one does not compile. HMC_NVRTC: another compiler.
+kernels: build
+	$(if $(HMC_NVRTC),,@bash tools/setup.sh nvrtc)
+	HMC_NVRTC=$(or $(HMC_NVRTC),$(TARGET)/nvrtc) $(TARGET)/release/hmc kernels $(ARCHS:%=--arch %)
+
+# Flags for the test alone: build scripts and macros, loaded by rustc, must not have them. rustc
+# links with -nodefaultlibs, so the run-times are named; ASan's has to come first, so it is preloaded.
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+LINK = "-Clink-arg=-Wl,--no-as-needed", "-Clink-arg=-lasan", "-Clink-arg=-lubsan"
+sanitize: setup
+ifeq ($(wildcard tests/conformance.rs),)
+	@echo "skipped: there is no tests/conformance.rs"
+else
+	HMC_KERNEL_FLAGS="-g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all" \
+	HMC_KERNEL_TARGETS="v4:8" ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	$(CARGO) test --locked --target-dir $(TARGET)/sanitize --target $(HOST) \
+	    --config 'target.$(HOST).rustflags = [$(LINK)]' \
+	    --config 'target.$(HOST).runner = "env LD_PRELOAD=$(shell gcc -print-file-name=libasan.so)"' \
+	    --test conformance
+endif
+
+bundle: build
+	@bash tools/bundle.sh $(TARGET)/release/hmc
+
+setup:
+	@bash tools/setup.sh
+
+nvrtc venv: setup
+	@bash tools/setup.sh $@
+
+clean:
+	rm -rf bundle $(TARGET)

@@ -1,0 +1,259 @@
+//! The Markov chain: `H = sum tr P^2 + sum S`, molecular dynamics, accept with min(1, exp(-dH)).
+//!
+//! H is summed exactly over sites, so dH is the exact difference of two sums and the same on any cut.
+
+use super::integrator::{Level, Move, plan};
+use crate::action::{Action, ActionError};
+use crate::field::{AlgebraField, Domain, FieldError, MatrixField, Purpose, RandomAddress};
+use crate::math::ExactSum;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Why a trajectory failed. The links are then those of its start.
+#[derive(Debug, thiserror::Error)]
+pub enum HmcError {
+    /// A term failed.
+    #[error("term '{term}': {source}")]
+    Term {
+        /// Its name.
+        term: String,
+        /// What happened.
+        source: ActionError,
+    },
+    /// A force is no number.
+    #[error("the force of level {level} ({terms}) is not finite")]
+    Force {
+        /// 0 is the outermost.
+        level: usize,
+        /// The terms on it.
+        terms: String,
+    },
+    /// dH is no number.
+    #[error("the Hamiltonian is not finite")]
+    Hamiltonian,
+    /// A field failed.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+}
+
+/// What the kicks of one level did in a trajectory.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct KickReport {
+    /// Force evaluations.
+    pub kicks: usize,
+    /// Mean over kicks of the root mean square over links of |F|, `|F|^2 = sum_a F_a^2`.
+    pub norm: f64,
+    /// The greatest |F| of a link.
+    pub max: f64,
+    /// Iterations of all solves.
+    pub iterations: usize,
+    /// Wall time.
+    pub seconds: f64,
+}
+
+/// What a trajectory did.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// H at the end less H at the start.
+    pub delta_h: f64,
+    /// Whether the new links were taken.
+    pub accepted: bool,
+    /// For each level, from the outermost.
+    pub levels: Vec<KickReport>,
+    /// Wall time.
+    pub seconds: f64,
+}
+
+/// How well a trajectory is undone by the one back.
+#[derive(Clone, Copy, Debug)]
+pub struct Reversibility {
+    /// dH of the way there.
+    pub delta_h: f64,
+    /// |dH| of the way there and back.
+    pub round_trip_delta_h: f64,
+    /// The greatest |U - U_back| of an element.
+    pub distance: f64,
+}
+
+/// A chain of configurations.
+pub struct Chain {
+    domain: Arc<Domain>,
+    /// The links; the last accepted ones between trajectories.
+    pub links: MatrixField,
+    saved: MatrixField,
+    momenta: AlgebraField,
+    force: AlgebraField,
+    levels: Vec<Vec<Box<dyn Action>>>,
+    moves: Vec<Move>,
+    seed: u64,
+}
+
+impl Chain {
+    /// A chain from `links`; `terms[l]` are the terms on level l, from the outermost.
+    ///
+    /// # Errors
+    /// No room.
+    pub fn new(
+        links: MatrixField,
+        levels: &[Level],
+        terms: Vec<Vec<Box<dyn Action>>>,
+        tau: f64,
+        seed: u64,
+    ) -> Result<Self, FieldError> {
+        assert_eq!(levels.len(), terms.len(), "a list of terms for each level");
+        let domain = Arc::clone(links.domain());
+        Ok(Self {
+            saved: MatrixField::new(&domain, 4)?,
+            momenta: AlgebraField::new(&domain)?,
+            force: AlgebraField::new(&domain)?,
+            levels: terms,
+            moves: plan(levels, tau),
+            seed,
+            links,
+            domain,
+        })
+    }
+
+    /// One trajectory. With `always` it is accepted whatever dH is.
+    ///
+    /// # Errors
+    /// A term failed; the links are then those of the start.
+    pub fn trajectory(&mut self, number: u64, always: bool) -> Result<Outcome, HmcError> {
+        let start = Instant::now();
+        self.saved.copy_from(&self.links)?;
+        let walked = self.walk(number);
+        let (delta_h, levels) = match walked {
+            Ok(done) => done,
+            Err(error) => {
+                // Best effort: on a lost device this fails too, and the first error is the one to tell.
+                let _ = self.links.copy_from(&self.saved);
+                return Err(error);
+            }
+        };
+        let draw = RandomAddress { seed: self.seed, trajectory: number, purpose: Purpose::Accept }.uniform();
+        let accepted = always || draw < (-delta_h).exp();
+        if !accepted {
+            self.links.copy_from(&self.saved)?;
+        }
+        Ok(Outcome { delta_h, accepted, levels, seconds: start.elapsed().as_secs_f64() })
+    }
+
+    /// A trajectory and the one back, for the links at hand, which stay as they are.
+    ///
+    /// # Errors
+    /// A term failed.
+    pub fn reversibility(&mut self, number: u64) -> Result<Reversibility, HmcError> {
+        self.saved.copy_from(&self.links)?;
+        let before = self.refresh(number)?;
+        self.integrate()?;
+        let there = self.hamiltonian()?;
+        let mut turned = AlgebraField::new(&self.domain)?;
+        turned.combine(0.0, -1.0, &self.momenta)?;
+        self.momenta.copy_from(&turned)?;
+        self.integrate()?;
+        let back = self.hamiltonian()?;
+        let distance = self.links.distance(&self.saved)?;
+        self.links.copy_from(&self.saved)?;
+        Ok(Reversibility {
+            delta_h: (there - before).value(),
+            round_trip_delta_h: (back - before).value().abs(),
+            distance,
+        })
+    }
+
+    fn walk(&mut self, number: u64) -> Result<(f64, Vec<KickReport>), HmcError> {
+        let before = self.refresh(number)?;
+        let reports = self.integrate()?;
+        let delta_h = (self.hamiltonian()? - before).value();
+        if delta_h.is_finite() { Ok((delta_h, reports)) } else { Err(HmcError::Hamiltonian) }
+    }
+
+    /// Draws momenta and pseudofermions; returns H.
+    fn refresh(&mut self, trajectory: u64) -> Result<ExactSum, HmcError> {
+        let (seed, links) = (self.seed, &self.links);
+        self.momenta.set_random(RandomAddress { seed, trajectory, purpose: Purpose::Momenta })?;
+        let mut h = self.momenta.kinetic()?;
+        for term in self.levels.iter_mut().flatten() {
+            h += term.refresh(links, seed, trajectory).map_err(|source| failed(term.name(), source))?;
+        }
+        Ok(h)
+    }
+
+    fn hamiltonian(&mut self) -> Result<ExactSum, HmcError> {
+        let mut h = self.momenta.kinetic()?;
+        for term in self.levels.iter_mut().flatten() {
+            h += term.value(&self.links).map_err(|source| failed(term.name(), source))?;
+        }
+        Ok(h)
+    }
+
+    fn integrate(&mut self) -> Result<Vec<KickReport>, HmcError> {
+        let mut reports = vec![KickReport::default(); self.levels.len()];
+        for step in self.moves.clone() {
+            match step {
+                Move::Drift { eps } => self.momenta.drift(&mut self.links, eps)?,
+                Move::Kick { level, eps } => {
+                    let start = Instant::now();
+                    let report = &mut reports[level];
+                    report.iterations +=
+                        Self::force_of(&mut self.levels[level], &self.links, &mut self.force)?;
+                    Self::kick(&self.levels[level], &mut self.momenta, &self.force, level, eps, report)?;
+                    report.seconds += start.elapsed().as_secs_f64();
+                }
+                Move::GradientKick { level, eps, shift } => {
+                    let start = Instant::now();
+                    let report = &mut reports[level];
+                    let mut shifted = MatrixField::new(&self.domain, 4)?;
+                    shifted.copy_from(&self.links)?;
+                    report.iterations +=
+                        Self::force_of(&mut self.levels[level], &self.links, &mut self.force)?;
+                    self.force.drift(&mut shifted, -shift)?;
+                    report.iterations += Self::force_of(&mut self.levels[level], &shifted, &mut self.force)?;
+                    Self::kick(&self.levels[level], &mut self.momenta, &self.force, level, eps, report)?;
+                    report.seconds += start.elapsed().as_secs_f64();
+                }
+            }
+        }
+        for report in &mut reports {
+            report.norm /= report.kicks.max(1) as f64;
+        }
+        Ok(reports)
+    }
+
+    /// Sets `force` to that of all terms of a level; returns iterations.
+    fn force_of(
+        terms: &mut [Box<dyn Action>],
+        links: &MatrixField,
+        force: &mut AlgebraField,
+    ) -> Result<usize, HmcError> {
+        force.set_zero()?;
+        let mut iterations = 0;
+        for term in terms {
+            iterations += term.add_force(links, force).map_err(|source| failed(term.name(), source))?;
+        }
+        Ok(iterations)
+    }
+
+    fn kick(
+        terms: &[Box<dyn Action>],
+        momenta: &mut AlgebraField,
+        force: &AlgebraField,
+        level: usize,
+        eps: f64,
+        report: &mut KickReport,
+    ) -> Result<(), HmcError> {
+        let (norm2, max) = momenta.combine(1.0, -eps, force)?;
+        if !(norm2.is_finite() && max.is_finite()) {
+            let terms = terms.iter().map(|t| t.name()).collect::<Vec<_>>().join(", ");
+            return Err(HmcError::Force { level, terms });
+        }
+        report.kicks += 1;
+        report.norm += (norm2 / (4.0 * momenta.domain().global_volume())).sqrt();
+        report.max = report.max.max(max);
+        Ok(())
+    }
+}
+
+fn failed(term: &str, source: ActionError) -> HmcError {
+    HmcError::Term { term: term.to_string(), source }
+}

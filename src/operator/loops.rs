@@ -1,0 +1,223 @@
+//! Gauge loops as data: `S = sum_x sum_classes weight sum_loops (1 - Re tr U_loop / 3)`.
+//!
+//! Classes: plaquettes (6 a site), 2x1 rectangles (12), and the bent loops mu nu rho -mu -nu -rho
+//! through three directions (16, "parallelograms"), each unoriented loop once (Luscher, Weisz,
+//! Phys. Lett. B 158 (1985) 250). A staple is what is left of a loop without one of its links.
+
+use crate::device::{Buffer, LinkArgs, Precision};
+use crate::field::{AlgebraField, Domain, FieldError, MatrixField};
+use crate::math::ExactSum;
+use std::sync::Arc;
+
+/// A step of a path: +-(mu + 1).
+type Step = i32;
+
+/// Traces averaged over the lattice.
+#[derive(Clone, Copy, Debug)]
+pub struct LoopTraces {
+    /// Mean of Re tr P / 3 over the planes of space.
+    pub plaquette_space: f64,
+    /// The same over the planes with t.
+    pub plaquette_time: f64,
+    /// Mean of Re tr R / 3 over all rectangles.
+    pub rectangle: f64,
+}
+
+impl LoopTraces {
+    /// Mean over all six planes.
+    pub fn plaquette(&self) -> f64 {
+        0.5 * (self.plaquette_space + self.plaquette_time)
+    }
+}
+
+/// The loops of one gauge action on a device.
+pub struct GaugeLoops {
+    domain: Arc<Domain>,
+    loops: Buffer,
+    staples: Buffer,
+    loop_counts: [i32; 4],
+    staple_counts: [i32; 4],
+    loop_weights: [f64; 4],
+    staple_weights: [f64; 4],
+}
+
+fn plaquettes(with_time: bool) -> Vec<Vec<Step>> {
+    let planes = (1..=4).flat_map(|mu| (mu + 1..=4).map(move |nu| (mu, nu)));
+    planes.filter(|&(_, nu)| (nu == 4) == with_time).map(|(mu, nu)| vec![mu, nu, -mu, -nu]).collect()
+}
+
+fn rectangles() -> Vec<Vec<Step>> {
+    let pairs = (1..=4).flat_map(|mu| (1..=4).map(move |nu| (mu, nu))).filter(|(mu, nu)| mu != nu);
+    pairs.map(|(mu, nu)| vec![mu, mu, nu, -mu, -mu, -nu]).collect()
+}
+
+fn parallelograms() -> Vec<Vec<Step>> {
+    let mut loops = Vec::new();
+    for (a, b, c) in [(1, 2, 3), (1, 2, 4), (1, 3, 4), (2, 3, 4)] {
+        for (sb, sc) in [(1, 1), (1, -1), (-1, 1), (-1, -1)] {
+            loops.push(vec![a, sb * b, sc * c, -a, -sb * b, -sc * c]);
+        }
+    }
+    loops
+}
+
+/// What closes the loops through a forward link mu, from its end to its start.
+fn staples(loops: &[Vec<Step>], mu: Step) -> Vec<Vec<Step>> {
+    let mut found = Vec::new();
+    for path in loops {
+        for (at, &step) in path.iter().enumerate() {
+            let mut turned = path.clone();
+            turned.rotate_left(at);
+            if step == mu {
+                found.push(turned[1..].to_vec());
+            } else if step == -mu {
+                found.push(turned[1..].iter().rev().map(|s| -s).collect());
+            }
+        }
+    }
+    found
+}
+
+/// Four bits a step, the first lowest: 1 + mu forward, 5 + mu backward.
+fn pack(path: &[Step]) -> i32 {
+    path.iter().rev().fold(0, |code, &step| code << 4 | if step > 0 { step } else { 4 - step })
+}
+
+impl GaugeLoops {
+    /// Loops with the given weights; a class of weight 0 is left out.
+    ///
+    /// # Errors
+    /// No room.
+    pub fn new(
+        domain: &Arc<Domain>,
+        plaquette: f64,
+        rectangle: f64,
+        parallelogram: f64,
+    ) -> Result<Self, FieldError> {
+        let wanted = |loops: Vec<Vec<Step>>, weight: f64| if weight == 0.0 { Vec::new() } else { loops };
+        let all_plaquettes = [plaquettes(false), plaquettes(true)].concat();
+        let loops = [
+            wanted(plaquettes(false), plaquette),
+            wanted(plaquettes(true), plaquette),
+            wanted(rectangles(), rectangle),
+            wanted(parallelograms(), parallelogram),
+        ];
+        let classes = [
+            wanted(all_plaquettes, plaquette),
+            wanted(rectangles(), rectangle),
+            wanted(parallelograms(), parallelogram),
+        ];
+        let packed: Vec<i32> = loops.iter().flatten().map(|path| pack(path)).collect();
+        let mut closing = Vec::new();
+        let mut staple_counts = [0; 4];
+        for mu in 1..=4 {
+            for (class, count) in classes.iter().zip(&mut staple_counts) {
+                let of_class = staples(class, mu);
+                *count = of_class.len() as i32;
+                closing.extend(of_class.iter().map(|path| pack(path)));
+            }
+        }
+        Ok(Self {
+            domain: Arc::clone(domain),
+            loops: domain.device().buffer_of(&packed)?,
+            staples: domain.device().buffer_of(&closing)?,
+            loop_counts: std::array::from_fn(|n| loops[n].len() as i32),
+            staple_counts,
+            loop_weights: [plaquette, plaquette, rectangle, parallelogram],
+            staple_weights: [plaquette, rectangle, parallelogram, 0.0],
+        })
+    }
+
+    /// Layers of neighbours that the force of these loops reaches.
+    pub fn reach(rectangle: f64) -> usize {
+        if rectangle == 0.0 { 1 } else { 2 }
+    }
+
+    fn loop_args(&self, links: &MatrixField) -> LinkArgs {
+        LinkArgs {
+            g: self.domain.geometry(),
+            links: links.pointer(),
+            paths: self.loops.pointer(),
+            counts: self.loop_counts,
+            weights: self.loop_weights,
+            ..Default::default()
+        }
+    }
+
+    /// The action, summed exactly over sites.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn action(&self, links: &MatrixField) -> Result<ExactSum, FieldError> {
+        Ok(self
+            .domain
+            .sum("gauge_action", Precision::Double, &self.loop_args(links), 2 * self.domain.half())?
+            .sums[0])
+    }
+
+    /// `force_a(x, mu) += scale dS(e^{i eps T_a} U_mu(x)) / d eps`
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn add_force(
+        &self,
+        links: &MatrixField,
+        force: &mut AlgebraField,
+        scale: f64,
+    ) -> Result<(), FieldError> {
+        let args = LinkArgs {
+            force: force.pointer(),
+            paths: self.staples.pointer(),
+            counts: self.staple_counts,
+            weights: self.staple_weights,
+            scale,
+            ..self.loop_args(links)
+        };
+        self.domain.launch("gauge_force", Precision::Double, &args, 2 * self.domain.half())
+    }
+
+    /// Mean traces of plaquettes and rectangles, whatever the action. The links' borders hold two
+    /// layers, or the rectangle is NaN.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn traces(links: &MatrixField) -> Result<LoopTraces, FieldError> {
+        let domain = links.domain();
+        let g = domain.geometry();
+        let deep = (0..4).all(|mu| g.border[mu] != 1);
+        let loops = Self::new(domain, 1.0, if deep { 1.0 } else { 0.0 }, 0.0)?;
+        let sums =
+            domain.sum("loop_traces", Precision::Double, &loops.loop_args(links), 2 * domain.half())?.sums;
+        let volume = domain.global_volume();
+        Ok(LoopTraces {
+            plaquette_space: sums[0].value() / (3.0 * volume),
+            plaquette_time: sums[1].value() / (3.0 * volume),
+            rectangle: if deep { sums[2].value() / (12.0 * volume) } else { f64::NAN },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_link_lies_on_its_share_of_loops() {
+        let all = [plaquettes(false), plaquettes(true)].concat();
+        for mu in 1..=4 {
+            assert_eq!(staples(&all, mu).len(), 6);
+            assert_eq!(staples(&rectangles(), mu).len(), 18);
+            assert_eq!(staples(&parallelograms(), mu).len(), 24);
+        }
+    }
+
+    #[test]
+    fn loops_close() {
+        for path in [plaquettes(false), plaquettes(true), rectangles(), parallelograms()].concat() {
+            for mu in 1..=4 {
+                assert_eq!(path.iter().filter(|s| s.abs() == mu).map(|s| s.signum()).sum::<i32>(), 0);
+            }
+        }
+        assert_eq!(pack(&[1, -2]), 0x61);
+    }
+}

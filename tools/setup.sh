@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# Installs what is missing and says so; quiet, and without network, when nothing is.
+#
+#   tools/setup.sh          compilers, MPI, parallel HDF5, libclang, Rust
+#   tools/setup.sh lint     rustfmt and clippy
+#   tools/setup.sh nvrtc    CUDA's run-time compiler into target/nvrtc (needs no GPU)
+#   tools/setup.sh venv     Python with h5py and NumPy into target/venv, for the test that reads our files with them
+#
+# Code 2: something is missing that only the user can install.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target=${CARGO_TARGET_DIR:-target}
+packages=(pkg-config g++ make libopenmpi-dev openmpi-bin libhdf5-openmpi-dev libclang-dev)
+nvrtc_version=13.0.88
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+stop() {
+    say "$@"
+    exit 2
+}
+
+# Debian, Ubuntu and what derives from them.
+has_apt() { command -v apt-get >/dev/null && command -v dpkg >/dev/null; }
+
+# Installs by name the packages that dpkg does not know as installed.
+apt_packages() {
+    local missing=() package as_root=()
+    for package in "$@"; do
+        dpkg -s "$package" 2>/dev/null | grep -q '^Status: .* installed$' || missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    local install=(apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}")
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || stop "missing: ${missing[*]}. There is no sudo here; as root: ${install[*]}"
+        as_root=(sudo)
+    fi
+    say "missing: ${missing[*]}; installing with ${as_root[*]+"${as_root[*]} "}apt-get"
+    "${as_root[@]}" apt-get -q update >&2 || say "apt-get update failed; trying with the lists that are here"
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive "${install[@]}" >&2 ||
+        stop "apt-get could not install: ${missing[*]}"
+}
+
+# What the build looks for, without a package manager: tool, and the reason it is wanted.
+missing_tools() {
+    command -v pkg-config >/dev/null || echo "pkg-config"
+    command -v g++ >/dev/null || command -v c++ >/dev/null || echo "a C++17 compiler"
+    { command -v mpicc && command -v mpirun; } >/dev/null || echo "MPI (mpicc, mpirun)"
+    [ -n "${HDF5_DIR:-}" ] || command -v h5pcc >/dev/null || pkg-config --exists hdf5 2>/dev/null ||
+        echo "HDF5 built with that MPI (h5pcc, or its folder in HDF5_DIR)"
+    [ -n "${LIBCLANG_PATH:-}" ] || command -v llvm-config >/dev/null || /sbin/ldconfig -p 2>/dev/null | grep -q libclang ||
+        echo "libclang (or its folder in LIBCLANG_PATH)"
+}
+
+system() {
+    if has_apt; then
+        apt_packages "${packages[@]}"
+        return
+    fi
+    local missing
+    missing=$(missing_tools)
+    [ -n "$missing" ] || return 0
+    say "missing:"
+    sed 's/^/  - /' <<<"$missing" >&2
+    cat >&2 <<'TEXT'
+This system has no apt; install these yourself and start again:
+  Fedora, RHEL   dnf install pkgconf-pkg-config gcc-c++ make openmpi-devel hdf5-openmpi-devel clang-devel
+                 then: module load mpi/openmpi-x86_64; export HDF5_DIR=$MPI_HOME
+  Arch           pacman -S pkgconf gcc make openmpi hdf5-openmpi clang
+  modules        load a C++ compiler, OpenMPI, the HDF5 built with it, and LLVM (names differ: module avail);
+                 export HDF5_DIR to HDF5's folder and LIBCLANG_PATH to the folder of libclang.so
+TEXT
+    exit 2
+}
+
+rust() {
+    command -v cargo >/dev/null || stop "cargo is not found: install Rust with rustup, then start again"
+    local wanted found
+    wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+    found=$(rustc --version | cut -d' ' -f2) || stop "rustc does not run: rustup default stable"
+    [ "$(printf '%s\n' "$wanted" "$found" | sort -V | head -n 1)" = "$wanted" ] ||
+        stop "Rust $found is older than $wanted: rustup update stable"
+}
+
+lint() {
+    local part
+    for part in rustfmt clippy; do
+        cargo "${part/rustfmt/fmt}" --version >/dev/null 2>&1 && continue
+        command -v rustup >/dev/null || stop "missing: $part, a component of Rust"
+        say "missing: $part; installing with rustup"
+        rustup component add "$part"
+    done
+}
+
+python() {
+    if [ -x "$target/venv/bin/pip" ]; then return; fi
+    if has_apt; then apt_packages python3-venv; fi
+    say "making $target/venv"
+    python3 -m venv "$target/venv" || stop "python3 with its venv module is needed here"
+}
+
+venv() {
+    python
+    "$target/venv/bin/python" -c 'import h5py, numpy' 2>/dev/null && return
+    say "installing h5py and numpy into $target/venv"
+    "$target/venv/bin/pip" install --quiet --disable-pip-version-check h5py numpy
+}
+
+nvrtc() {
+    local stamp="$target/nvrtc/$nvrtc_version"
+    [ ! -e "$stamp" ] || return 0
+    python
+    say "fetching nvidia-cuda-nvrtc $nvrtc_version into $target/nvrtc"
+    rm -rf "$target/nvrtc" && mkdir -p "$target/nvrtc/wheel"
+    "$target/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+        --dest "$target/nvrtc/wheel" "nvidia-cuda-nvrtc==$nvrtc_version"
+    "$target/venv/bin/python" -m zipfile -e "$target"/nvrtc/wheel/*.whl "$target/nvrtc/wheel"
+    find "$target/nvrtc/wheel" -name 'libnvrtc*.so*' ! -name '*.alt.*' -exec mv {} "$target/nvrtc/" \;
+    rm -r "$target/nvrtc/wheel"
+    touch "$stamp"
+}
+
+case ${1:-all} in
+all)
+    system
+    rust
+    ;;
+lint | nvrtc | venv) "$1" ;;
+*) stop "no such part: $1 (see the head of tools/setup.sh)" ;;
+esac
