@@ -1,1 +1,146 @@
-fn main() {}
+//! The command line. Exit codes: 0 done, 2 wrong input, 1 anything else.
+
+use clap::{Parser, Subcommand, ValueEnum};
+use hmc::app::{self, AppError, BenchArgs, Ranks};
+use hmc::config::{DeviceChoice, Transport};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Hybrid Monte Carlo for lattice QCD
+#[derive(Parser)]
+#[command(version, args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    run: Option<RunArgs>,
+}
+
+#[derive(clap::Args)]
+struct RunArgs {
+    /// The run's input (TOML)
+    input: PathBuf,
+    /// Print partition, memory and files, and stop
+    #[arg(long)]
+    check: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start a chain, or resume it (the same as `hmc RUN.toml`)
+    Run(RunArgs),
+    /// Tell what a configuration is
+    Info {
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+        /// A configuration in any format
+        file: PathBuf,
+    },
+    /// Measure observables on configurations
+    Measure {
+        /// What to measure (TOML)
+        #[arg(long)]
+        input: PathBuf,
+        /// One JSON object a line
+        #[arg(long)]
+        json: bool,
+        /// Configurations in any format
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+    /// Convert a configuration; the ending of OUT names the format: .h5 .milc .nersc .ildg .openqcd
+    Convert {
+        /// A configuration in any format
+        from: PathBuf,
+        /// The file to write
+        to: PathBuf,
+    },
+    /// Compare the links of two configurations: exit code 0 when equal to the bit, 1 when not
+    Compare {
+        /// A configuration
+        a: PathBuf,
+        /// Another
+        b: PathBuf,
+    },
+    /// Measure speeds on this machine
+    Bench {
+        /// Lattices, such as 16x16x16x32
+        #[arg(value_parser = extents, default_values = ["16x16x16x16", "16x16x16x32"])]
+        extents: Vec<[usize; 4]>,
+        /// CPU or GPU
+        #[arg(long, value_enum, default_value = "auto")]
+        device: DeviceName,
+        /// Threads a rank
+        #[arg(long)]
+        threads: Option<usize>,
+        /// SIMD lanes
+        #[arg(long)]
+        lanes: Option<usize>,
+        /// Ranks in each direction, such as 1x1x1x2
+        #[arg(long, value_parser = extents)]
+        grid: Option<[usize; 4]>,
+        /// Send halos through host memory
+        #[arg(long)]
+        staged: bool,
+    },
+    /// Compile every kernel for GPUs and print registers and spills
+    Kernels {
+        /// GPU architectures
+        #[arg(long, default_value = "sm_90")]
+        arch: Vec<String>,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum DeviceName {
+    Auto,
+    Cpu,
+    Cuda,
+}
+
+fn extents(text: &str) -> Result<[usize; 4], String> {
+    let numbers: Vec<usize> = text.split('x').filter_map(|n| n.parse().ok()).collect();
+    numbers.try_into().map_err(|_| format!("expected four extents such as 16x16x16x32, found '{text}'"))
+}
+
+fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
+    match (cli.command, cli.run) {
+        (Some(Command::Run(args)), _) | (None, Some(args)) => app::run(&args.input, args.check, ranks),
+        (Some(Command::Info { json, file }), _) => app::info(&file, json),
+        (Some(Command::Measure { input, json, files }), _) => app::measure_files(&input, &files, json, ranks),
+        (Some(Command::Convert { from, to }), _) => app::convert(&from, &to),
+        (Some(Command::Compare { a, b }), _) => app::compare(&a, &b),
+        (Some(Command::Bench { extents, device, threads, lanes, grid, staged }), _) => {
+            let device = match device {
+                DeviceName::Auto => DeviceChoice::Auto,
+                DeviceName::Cpu => DeviceChoice::Cpu,
+                DeviceName::Cuda => DeviceChoice::Cuda,
+            };
+            let transport = if staged { Transport::Staged } else { Transport::Auto };
+            app::bench(&BenchArgs { extents, device, threads, lanes, grid, transport }, ranks)
+        }
+        (Some(Command::Kernels { arch }), _) => app::kernels(&arch),
+        (None, None) => Ok(()),
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    std::panic::set_hook(Box::new(|info| eprintln!("error: internal fault, please report it: {info}")));
+    let ranks = match app::start_ranks() {
+        Ok(ranks) => ranks,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::from(error.exit_code());
+        }
+    };
+    let work = std::panic::AssertUnwindSafe(|| app::guard(&*ranks, || perform(cli, &ranks)));
+    let code = std::panic::catch_unwind(work).unwrap_or_else(|_| {
+        if ranks.size() > 1 {
+            ranks.abort(1);
+        }
+        1
+    });
+    ExitCode::from(code)
+}

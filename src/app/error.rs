@@ -1,0 +1,60 @@
+//! What ends the program: 0 done, 2 wrong input, 1 anything else.
+
+use crate::action::ActionError;
+use crate::comm::CommError;
+use crate::config::InputError;
+use crate::device::DeviceError;
+use crate::field::FieldError;
+use crate::hmc::HmcError;
+use crate::io::IoError;
+use crate::lattice::PartitionError;
+
+/// Why the program ends without its work done.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// The input is wrong.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The input is right, but not for this run: another ensemble's, or this machine cannot.
+    #[error("{0}")]
+    Refused(String),
+    /// Files.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// The device.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A field.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// A trajectory.
+    #[error("trajectory {number}: {source}")]
+    Trajectory {
+        /// Its number.
+        number: u64,
+        /// What happened.
+        source: HmcError,
+    },
+    /// A measurement.
+    #[error("measurement: {0}")]
+    Measure(#[from] ActionError),
+    /// Ranks.
+    #[error(transparent)]
+    Comm(#[from] CommError),
+    /// The lattice cannot be cut so.
+    #[error(transparent)]
+    Partition(#[from] PartitionError),
+    /// A comparison found a difference.
+    #[error("{0}")]
+    Differs(String),
+}
+
+impl AppError {
+    /// The program's exit code.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Input(_) | Self::Refused(_) | Self::Partition(_) => 2,
+            _ => 1,
+        }
+    }
+}

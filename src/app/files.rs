@@ -1,0 +1,125 @@
+//! `info`, `convert`, `compare`: what is done with files alone.
+
+use super::{AppError, assemble};
+use crate::config::{DeviceChoice, Parallel, Transport};
+use crate::field::{HostLinks, MatrixField};
+use crate::io::{self, Format, Header, Meta};
+use crate::lattice::{Partition, coordinates, shape};
+use crate::operator::GaugeLoops;
+use serde_json::json;
+use std::path::Path;
+
+/// One rank on the CPU.
+fn here() -> Parallel {
+    Parallel { grid: None, device: DeviceChoice::Cpu, threads: None, lanes: None, transport: Transport::Staged }
+}
+
+fn read(path: &Path) -> Result<(HostLinks, Header, Partition), AppError> {
+    let header = io::header(path)?;
+    let partition = Partition::whole(header.extents)?;
+    let (links, header) = io::read_links(path, &partition, &crate::comm::Solo)?;
+    Ok((links, header, partition))
+}
+
+fn mean_plaquette(links: &HostLinks) -> Result<f64, AppError> {
+    let comm = start_solo();
+    let domain = assemble::domain(&here(), links.local, 1, &comm)?;
+    Ok(GaugeLoops::traces(&MatrixField::from_host(&domain, links)?)?.plaquette())
+}
+
+fn start_solo() -> super::Ranks {
+    std::sync::Arc::new(crate::comm::Solo)
+}
+
+/// `hmc info [--json] FILE`: reads the whole file, so a damaged one is told.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn info(path: &Path, as_json: bool) -> Result<(), AppError> {
+    let (links, header, partition) = read(path)?;
+    let checksum = format!("{:016x}", io::links_checksum(&links, &partition, &crate::comm::Solo));
+    let plaquette = mean_plaquette(&links)?;
+    if as_json {
+        let object = json!({
+            "file": path.display().to_string(),
+            "format": header.format.to_string(),
+            "extents": header.extents,
+            "trajectory": header.trajectory,
+            "plaquette": plaquette,
+            "links_checksum": checksum,
+            "program": header.program,
+        });
+        println!("{object}");
+        return Ok(());
+    }
+    println!("{}: {} of {}", path.display(), header.format, shape(header.extents));
+    if let Some(trajectory) = header.trajectory {
+        println!("trajectory      {trajectory}");
+    }
+    println!("plaquette       {plaquette:?}\nlinks checksum  {checksum}");
+    if let Some(program) = &header.program {
+        println!("written by      {program}");
+    }
+    if let Some(input) = &header.input {
+        println!("\n{input}");
+    }
+    Ok(())
+}
+
+/// `hmc convert IN OUT.{h5,milc,nersc,ildg,openqcd}`
+///
+/// # Errors
+/// An ending that is no format, or files that cannot be read or written.
+pub fn convert(from: &Path, to: &Path) -> Result<(), AppError> {
+    let ending = to.extension().map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
+    let format = match ending.as_str() {
+        "h5" => Format::Hdf5,
+        "milc" => Format::Milc,
+        "nersc" => Format::Nersc,
+        "ildg" => Format::Ildg,
+        "openqcd" => Format::OpenQcd,
+        other => {
+            return Err(AppError::Refused(format!(
+                "{}: '.{other}' is no format; expected .h5, .milc, .nersc, .ildg or .openqcd",
+                to.display()
+            )));
+        }
+    };
+    let (links, header, partition) = read(from)?;
+    let meta = Meta {
+        trajectory: header.trajectory.unwrap_or(0),
+        plaquette: mean_plaquette(&links)?,
+        input: header.input.unwrap_or_default(),
+    };
+    Ok(io::write_links(to, format, &links, &partition, &crate::comm::Solo, &meta)?)
+}
+
+/// `hmc compare A B`: the first difference, or equal to the bit.
+///
+/// # Errors
+/// [`AppError::Differs`] with the first difference; files that cannot be read.
+pub fn compare(a: &Path, b: &Path) -> Result<(), AppError> {
+    let ((links_a, header_a, _), (links_b, header_b, _)) = (read(a)?, read(b)?);
+    if header_a.extents != header_b.extents {
+        let (a, b) = (shape(header_a.extents), shape(header_b.extents));
+        return Err(AppError::Differs(format!("the lattices differ: {a} and {b}")));
+    }
+    let pairs = || links_a.reals.iter().zip(&links_b.reals);
+    let count = pairs().filter(|(x, y)| x.to_bits() != y.to_bits()).count();
+    let Some(at) = pairs().position(|(x, y)| x.to_bits() != y.to_bits()) else {
+        println!("equal to the bit");
+        return Ok(());
+    };
+    let (site, rest) = (at / 72, at % 72);
+    Err(AppError::Differs(format!(
+        "{count} of {} reals differ; the first: site {:?}, direction {}, row {}, column {}, {}: {:e} and {:e}",
+        links_a.reals.len(),
+        coordinates(links_a.local, site),
+        ["x", "y", "z", "t"][rest / 18],
+        rest % 18 / 6,
+        rest % 6 / 2,
+        ["re", "im"][rest % 2],
+        links_a.reals[at],
+        links_b.reals[at],
+    )))
+}

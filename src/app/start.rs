@@ -1,0 +1,140 @@
+//! Ranks, threads and devices.
+
+use super::AppError;
+use crate::comm::{Comm, Solo, World, agree};
+use crate::config::{DeviceChoice, Parallel, Transport};
+use crate::device::{Cpu, Cuda, Device, best_lanes, gpu_count, lane_counts};
+use crate::field::Halo;
+use crate::lattice::{LaneGrid, Partition, choose_grid};
+use std::env;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The ranks of this job.
+pub type Ranks = Arc<dyn Comm>;
+
+/// Variables by which launchers tell a process that it is a rank.
+const LAUNCHERS: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK", "MPI_LOCALRANKID"];
+
+/// The ranks that a launcher started, or this process alone.
+///
+/// # Errors
+/// MPI does not start.
+pub fn start_ranks() -> Result<Ranks, AppError> {
+    if LAUNCHERS.iter().any(|name| env::var_os(name).is_some()) {
+        return Ok(Arc::new(World::start()?));
+    }
+    Ok(Arc::new(Solo))
+}
+
+/// Runs `work` and turns its end into an exit code: one message in all, whichever rank failed.
+pub fn guard(comm: &dyn Comm, work: impl FnOnce() -> Result<(), AppError>) -> u8 {
+    let Err(error) = work() else { return 0 };
+    let code = error.exit_code();
+    if matches!(error, AppError::Input(_)) {
+        // Every rank read the same input and comes to the same end.
+        if comm.rank() == 0 {
+            eprintln!("{error}");
+        }
+        return code;
+    }
+    if comm.rank() != 0 {
+        // An error that all ranks share is told by rank 0, which then ends them all.
+        std::thread::sleep(Duration::from_secs(2));
+    }
+    eprintln!("error: {error}");
+    if comm.size() > 1 {
+        comm.abort(i32::from(code));
+    }
+    code
+}
+
+/// Rank and number of ranks on this node.
+fn place_on_node(comm: &dyn Comm) -> (usize, usize) {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let names = comm.gather(name.as_bytes());
+    let same = |end: usize| names[..end].iter().filter(|n| **n == name.as_bytes()).count();
+    (same(comm.rank()), same(comm.size()))
+}
+
+/// Threads of each rank: what the input says, or the node's cores over its ranks.
+pub fn threads(parallel: &Parallel, comm: &dyn Comm) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    parallel.threads.unwrap_or_else(|| (cores / place_on_node(comm).1).max(1))
+}
+
+/// This rank's share of the lattice.
+///
+/// # Errors
+/// No grid fits.
+pub fn partition(parallel: &Parallel, extents: [usize; 4], comm: &dyn Comm) -> Result<Partition, AppError> {
+    let grid = parallel.grid.map_or_else(|| choose_grid(extents, comm.size()), Ok)?;
+    Ok(Partition::new(extents, grid, comm.size(), comm.rank())?)
+}
+
+/// The lanes that a box gets: what the input says, or the best that fits.
+pub fn lanes(parallel: &Parallel, partition: &Partition) -> usize {
+    let cut = std::array::from_fn(|mu| partition.is_cut(mu));
+    let fits = |lanes: usize| LaneGrid::choose(partition.local(), cut, lanes).is_some();
+    let choices = lane_counts().into_iter().rev();
+    parallel.lanes.unwrap_or_else(|| choices.filter(|&l| l <= best_lanes()).find(|&l| fits(l)).unwrap_or(1))
+}
+
+/// Whether the input asks for a GPU, or takes one where there is one.
+fn wants_gpu(parallel: &Parallel) -> Result<bool, AppError> {
+    match parallel.device {
+        DeviceChoice::Cpu => Ok(false),
+        DeviceChoice::Cuda => gpu_count().map(|_| true).map_err(AppError::from),
+        DeviceChoice::Auto => Ok(gpu_count().is_ok()),
+    }
+}
+
+/// The device of this rank; ranks of a node take its GPUs in turn.
+///
+/// # Errors
+/// The device that the input asks for is not there, on any rank.
+pub fn device(parallel: &Parallel, partition: &Partition, comm: &dyn Comm) -> Result<Device, AppError> {
+    let (place, _) = place_on_node(comm);
+    let open = || {
+        if wants_gpu(parallel)? {
+            return Ok(Device::new(Cuda::new(place % gpu_count()?)?));
+        }
+        Ok(Device::new(Cpu::new(lanes(parallel, partition))?))
+    };
+    agree(comm, open())
+}
+
+/// How halos travel: peer to peer where all ranks can, if the input lets it.
+///
+/// # Errors
+/// The input asks for peer to peer, and some rank cannot.
+pub fn halo(parallel: &Parallel, device: &Device, comm: &dyn Comm) -> Result<Halo, AppError> {
+    if comm.size() == 1 || parallel.transport == Transport::Staged {
+        return Ok(Halo::Staged);
+    }
+    let reason = if device.backend().is_host() { Err("this device is a CPU".to_string()) } else { probe(device, comm) };
+    let failures = comm.gather(reason.clone().err().unwrap_or_default().as_bytes());
+    match (failures.iter().enumerate().find(|(_, m)| !m.is_empty()), parallel.transport) {
+        (None, _) => Ok(Halo::Peer),
+        (Some(_), Transport::Auto) => Ok(Halo::Staged),
+        (Some((rank, message)), _) => Err(AppError::Refused(format!(
+            "transport = \"peer\": rank {rank} cannot: {}",
+            String::from_utf8_lossy(message)
+        ))),
+    }
+}
+
+/// Whether this rank can open the memory of all others.
+fn probe(device: &Device, comm: &dyn Comm) -> Result<(), String> {
+    let buffer = device.buffer(1 << 21);
+    let own = buffer.as_ref().ok().and_then(|b| device.backend().export(b.pointer()).ok().flatten()).unwrap_or_default();
+    let handles = comm.gather(&own);
+    let opened = handles.iter().enumerate().filter(|(rank, _)| *rank != comm.rank()).try_for_each(|(rank, handle)| {
+        if handle.is_empty() {
+            return Err(format!("rank {rank} has no memory to open"));
+        }
+        device.backend().import(handle).map(drop).map_err(|e| e.to_string())
+    });
+    comm.barrier(); // the buffer lives until all have tried
+    opened
+}
