@@ -43,7 +43,7 @@ endif
 run: build
 	mpirun -n $(RANKS) $(TARGET)/release/hmc inputs/quickstart.toml
 
-# One profile, release, for the program, tests, lints and documentation: nothing is built twice.
+# One profile, release, for the program, tests and documentation: nothing is built twice.
 build: setup
 	$(CARGO) build --release --locked
 
@@ -59,9 +59,10 @@ fmt: setup
 	@bash tools/setup.sh lint
 	$(CARGO) fmt --check
 
+# Cargo keeps build scripts of clippy apart, which would compile the kernels again: the fewest, and fast.
 clippy: setup
 	@bash tools/setup.sh lint
-	$(CARGO) clippy --release --locked --all-targets -- -D warnings
+	HMC_KERNEL_TARGETS=base HMC_KERNEL_FLAGS=-O0 $(CARGO) clippy --release --locked --all-targets -- -D warnings
 
 docs: setup
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --no-deps
@@ -75,7 +76,7 @@ kernels: build
 # Flags for the test alone: build scripts and macros, loaded by rustc, must not have them. rustc
 # links with -nodefaultlibs, so the run-times are named; ASan's has to come first, so it is preloaded.
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
-LINK = "-Clink-arg=-Wl,--no-as-needed", "-Clink-arg=-lasan", "-Clink-arg=-lubsan"
+LINK = "-Clink-arg=-Wl,--no-as-needed", "-Clink-arg=-lasan", "-Clink-arg=-lubsan", "-Clink-arg=-lstdc++"
 sanitize: setup
 ifeq ($(wildcard tests/conformance.rs),)
 	@echo "skipped: there is no tests/conformance.rs"

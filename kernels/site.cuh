@@ -15,56 +15,67 @@
 
 struct Coord { int x[4]; };
 
+// Extents of a lane's box and sites of one parity; constants where a kernel is compiled for its lattice.
+#ifdef HMC_OUTER_X
+HD constexpr int outer(const Geometry&, int mu) {
+    return mu == 0 ? HMC_OUTER_X : mu == 1 ? HMC_OUTER_Y : mu == 2 ? HMC_OUTER_Z : HMC_OUTER_T;
+}
+HD constexpr int half_of(const Geometry&) { return HMC_OUTER_X / 2 * HMC_OUTER_Y * HMC_OUTER_Z * HMC_OUTER_T; }
+#else
+HD int outer(const Geometry& g, int mu) { return g.outer[mu]; }
+HD int half_of(const Geometry& g) { return g.half; }
+#endif
+
 HD int parity_of(const Coord& c) { return (c.x[0] + c.x[1] + c.x[2] + c.x[3]) & 1; }
 
 // The outer site with index `s` among those of one parity.
 HD Coord coord_of(const Geometry& g, int s, int parity) {
     Coord c;
-    const int hx = g.outer[0] >> 1;
+    const int hx = outer(g, 0) >> 1;
     const int xh = s % hx;
     s /= hx;
-    c.x[1] = s % g.outer[1];
-    s /= g.outer[1];
-    c.x[2] = s % g.outer[2];
-    c.x[3] = s / g.outer[2];
+    c.x[1] = s % outer(g, 1);
+    s /= outer(g, 1);
+    c.x[2] = s % outer(g, 2);
+    c.x[3] = s / outer(g, 2);
     c.x[0] = 2 * xh + ((c.x[1] + c.x[2] + c.x[3] + parity) & 1);
     return c;
 }
 HD int index_of(const Geometry& g, const Coord& c) {
-    return ((c.x[3] * g.outer[2] + c.x[2]) * g.outer[1] + c.x[1]) * (g.outer[0] >> 1) + (c.x[0] >> 1);
+    return ((c.x[3] * outer(g, 2) + c.x[2]) * outer(g, 1) + c.x[1]) * (outer(g, 0) >> 1) + (c.x[0] >> 1);
 }
 // The same in a field with borders; coordinates run from -border to outer + border - 1.
 HD int bordered_index_of(const Geometry& g, const Coord& c) {
-    const int ex = g.outer[0] + 2 * g.border[0], ey = g.outer[1] + 2 * g.border[1], ez = g.outer[2] + 2 * g.border[2];
+    const int ex = outer(g, 0) + 2 * g.border[0], ey = outer(g, 1) + 2 * g.border[1], ez = outer(g, 2) + 2 * g.border[2];
     return (((c.x[3] + g.border[3]) * ez + c.x[2] + g.border[2]) * ey + c.x[1] + g.border[1]) * (ex >> 1) +
            ((c.x[0] + g.border[0]) >> 1);
 }
 // Index of a site of the face x_mu = const among those of its parity.
 template <int MU> HD int face_index(const Geometry& g, const Coord& c) {
-    if constexpr (MU == 0) return ((c.x[3] * g.outer[2] + c.x[2]) * g.outer[1] + c.x[1]) >> 1;
-    if constexpr (MU == 1) return (c.x[3] * g.outer[2] + c.x[2]) * (g.outer[0] >> 1) + (c.x[0] >> 1);
-    if constexpr (MU == 2) return (c.x[3] * g.outer[1] + c.x[1]) * (g.outer[0] >> 1) + (c.x[0] >> 1);
-    return (c.x[2] * g.outer[1] + c.x[1]) * (g.outer[0] >> 1) + (c.x[0] >> 1);
+    if constexpr (MU == 0) return ((c.x[3] * outer(g, 2) + c.x[2]) * outer(g, 1) + c.x[1]) >> 1;
+    if constexpr (MU == 1) return (c.x[3] * outer(g, 2) + c.x[2]) * (outer(g, 0) >> 1) + (c.x[0] >> 1);
+    if constexpr (MU == 2) return (c.x[3] * outer(g, 1) + c.x[1]) * (outer(g, 0) >> 1) + (c.x[0] >> 1);
+    return (c.x[2] * outer(g, 1) + c.x[1]) * (outer(g, 0) >> 1) + (c.x[0] >> 1);
 }
 // Inverse of face_index: the site f of parity `parity` with x_mu = at.
 HD Coord face_coord(const Geometry& g, int mu, int at, int f, int parity) {
     Coord c;
     c.x[mu] = at;
     if (mu == 0) {
-        const int hy = g.outer[1] >> 1;
+        const int hy = outer(g, 1) >> 1;
         const int y = f % hy;
         f /= hy;
-        c.x[2] = f % g.outer[2];
-        c.x[3] = f / g.outer[2];
+        c.x[2] = f % outer(g, 2);
+        c.x[3] = f / outer(g, 2);
         c.x[1] = 2 * y + ((at + c.x[2] + c.x[3] + parity) & 1);
         return c;
     }
-    const int hx = g.outer[0] >> 1;
+    const int hx = outer(g, 0) >> 1;
     const int x = f % hx;
     f /= hx;
     const int a = mu == 1 ? 2 : 1, b = mu == 3 ? 2 : 3;
-    c.x[a] = f % g.outer[a];
-    c.x[b] = f / g.outer[a];
+    c.x[a] = f % outer(g, a);
+    c.x[b] = f / outer(g, a);
     c.x[0] = 2 * x + ((c.x[1] + c.x[2] + c.x[3] + parity) & 1);
     return c;
 }
@@ -81,7 +92,7 @@ HD int lane_coord(const Geometry& g, int l, int mu) {
 HD i64 global_site(const Geometry& g, const Coord& c, int l) {
     i64 s = 0;
     for (int mu = 3; mu >= 0; --mu) {
-        const int x = g.offset[mu] + lane_coord(g, l, mu) * g.outer[mu] + c.x[mu];
+        const int x = g.offset[mu] + lane_coord(g, l, mu) * outer(g, mu) + c.x[mu];
         s = s * g.global[mu] + x;
     }
     return s;

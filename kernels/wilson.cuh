@@ -58,9 +58,9 @@ constexpr bool GHOSTS = HMC_GHOSTS;
 constexpr bool GHOSTS = true;
 // Fetches what this hop of the next site will read, so that misses overlap with arithmetic.
 template <int MU, bool FORWARD, int NR, class F> HD void prefetch_hop(const HopArgs& a, const Coord& c, int s) {
-    const bool edge = FORWARD ? c.x[MU] == a.g.outer[MU] - 1 : c.x[MU] == 0;
+    const bool edge = FORWARD ? c.x[MU] == outer(a.g, MU) - 1 : c.x[MU] == 0;
     Coord n = c;
-    n.x[MU] = edge ? (FORWARD ? 0 : a.g.outer[MU] - 1) : c.x[MU] + (FORWARD ? 1 : -1);
+    n.x[MU] = edge ? (FORWARD ? 0 : outer(a.g, MU) - 1) : c.x[MU] + (FORWARD ? 1 : -1);
     const long there = index_of(a.g, n);
     const char* p = (const char*)a.input + there * 24 * sizeof(F);
     const char* u = FORWARD ? (const char*)a.links_out + (4L * s + MU) * NR * sizeof(F)
@@ -76,25 +76,25 @@ HD void hop(Complex<F>* r, const HopArgs& a, const Coord& c, int s, const Coord&
     prefetch_hop<MU, FORWARD, NR, F>(a, next, s + 1);
 #endif
     constexpr int S = FORWARD != DAGGER ? 2 : 0;
-    const bool edge = FORWARD ? c.x[MU] == a.g.outer[MU] - 1 : c.x[MU] == 0;
+    const bool edge = FORWARD ? c.x[MU] == outer(a.g, MU) - 1 : c.x[MU] == 0;
     Coord n = c;
-    n.x[MU] = edge ? (FORWARD ? 0 : a.g.outer[MU] - 1) : c.x[MU] + (FORWARD ? 1 : -1);
+    n.x[MU] = edge ? (FORWARD ? 0 : outer(a.g, MU) - 1) : c.x[MU] + (FORWARD ? 1 : -1);
     const int there = index_of(a.g, n);
     const bool ghost = GHOSTS && edge && (a.ghost_mask >> MU & 1);
     Complex<F> h[6], v[6];
     if (ghost) {
         load<12, 1>(reinterpret_cast<F*>(FORWARD ? h : v), a.ghost[2 * MU + (FORWARD ? 0 : 1)], 0,
-                    face_index<MU>(a.g, c), a.g.half / a.g.outer[MU]);
+                    face_index<MU>(a.g, c), half_of(a.g) / outer(a.g, MU));
     } else {
         Complex<F> p[12];
-        load_spinor(p, a.input, there, a.g.half);
+        load_spinor(p, a.input, there, half_of(a.g));
         project<MU, S>(h, p);
     }
     if constexpr (FORWARD) {
         if (!ghost && edge) permute_half(h, a.g, MU, true);
-        multiply_half<false>(v, load_matrix<NR, 4, F>(a.links_out, MU, s, a.g.half), h);
+        multiply_half<false>(v, load_matrix<NR, 4, F>(a.links_out, MU, s, half_of(a.g)), h);
     } else if (!ghost) {
-        multiply_half<true>(v, load_matrix<NR, 4, F>(a.links_in, MU, there, a.g.half), h);
+        multiply_half<true>(v, load_matrix<NR, 4, F>(a.links_in, MU, there, half_of(a.g)), h);
         if (edge) permute_half(v, a.g, MU, false);
     }
     if (edge && (a.phase_mask >> (2 * MU + (FORWARD ? 0 : 1)) & 1)) apply_phase(v, a.phases, 2 * MU + (FORWARD ? 0 : 1));
@@ -107,7 +107,7 @@ template <class F, int NR, bool DAGGER, Epilogue E> HD void wilson_hop(const Hop
 #ifdef __CUDACC__
     const Coord& next = c;
 #else
-    const Coord next = coord_of(a.g, s + 1 < a.g.half ? s + 1 : s, a.parity);
+    const Coord next = coord_of(a.g, s + 1 < half_of(a.g) ? s + 1 : s, a.parity);
 #endif
     Complex<F> r[12];
     UNROLL for (int k = 0; k < 12; ++k) r[k] = zero<F>();
@@ -122,15 +122,15 @@ template <class F, int NR, bool DAGGER, Epilogue E> HD void wilson_hop(const Hop
     const F scale = splat<F>(real_of<F>(a.scale));
     Complex<F> x[12], y[12];
     if constexpr (E == CLOVER || E == MINUS_CLOVER) {
-        multiply_clover(y, a.clover, s, a.g.half, r);
+        multiply_clover(y, a.clover, s, half_of(a.g), r);
         UNROLL for (int k = 0; k < 12; ++k) r[k] = y[k];
     }
     if constexpr (E == PLAIN || E == CLOVER) {
         UNROLL for (int k = 0; k < 12; ++k) r[k] = {scale * r[k].re, scale * r[k].im};
     } else {
-        load_spinor(x, a.x, s, a.g.half);
+        load_spinor(x, a.x, s, half_of(a.g));
         if constexpr (E == CLOVER_MINUS) {
-            multiply_clover(y, a.clover, s, a.g.half, x);
+            multiply_clover(y, a.clover, s, half_of(a.g), x);
         } else if constexpr (E == SHIFT) {
             const F shift = splat<F>(real_of<F>(a.shift));
             UNROLL for (int k = 0; k < 12; ++k) y[k] = {shift * x[k].re, shift * x[k].im};
@@ -139,13 +139,13 @@ template <class F, int NR, bool DAGGER, Epilogue E> HD void wilson_hop(const Hop
         }
         UNROLL for (int k = 0; k < 12; ++k) r[k] = {nmad(scale, r[k].re, y[k].re), nmad(scale, r[k].im, y[k].im)};
     }
-    store_spinor(a.out, s, a.g.half, r);
+    store_spinor(a.out, s, half_of(a.g), r);
 }
 
 // Half spinors of a face for the neighbour. Lanes at the rank's edge go into the wire, the others to
 // the lane of this rank that asks for them.
 template <class F> HD void deliver(const FaceArgs& a, int f, const Complex<F>* h) {
-    const int faces = a.g.half / a.g.outer[a.mu];
+    const int faces = half_of(a.g) / outer(a.g, a.mu);
     const F* r = reinterpret_cast<const F*>(h);
     if (lane<F>::W == 1 || a.g.lanes[a.mu] == 1) {
         store<12, 1>(a.wire, 0, f, faces, r);
@@ -167,16 +167,16 @@ template <class F> HD void deliver(const FaceArgs& a, int f, const Complex<F>* h
     }
 }
 template <int MU, bool DAGGER, int NR, class F> HD void face_of(const FaceArgs& a, int f) {
-    const Coord c = face_coord(a.g, MU, a.forward ? 0 : a.g.outer[MU] - 1, f, a.parity);
+    const Coord c = face_coord(a.g, MU, a.forward ? 0 : outer(a.g, MU) - 1, f, a.parity);
     const int s = index_of(a.g, c);
     Complex<F> p[12], h[6], v[6];
-    load_spinor(p, a.input, s, a.g.half);
+    load_spinor(p, a.input, s, half_of(a.g));
     if (a.forward) {
         project<MU, DAGGER ? 0 : 2>(h, p);
         deliver(a, f, h);
     } else {
         project<MU, DAGGER ? 2 : 0>(h, p);
-        multiply_half<true>(v, load_matrix<NR, 4, F>(a.links, MU, s, a.g.half), h);
+        multiply_half<true>(v, load_matrix<NR, 4, F>(a.links, MU, s, half_of(a.g)), h);
         deliver(a, f, v);
     }
 }
@@ -208,9 +208,9 @@ template <class F> HD void face_merge(const LaneArgs& a, int f) {
 // y = C x on one parity.
 template <class F> HD void clover_apply(const HopArgs& a, int s) {
     Complex<F> x[12], y[12];
-    load_spinor(x, a.x, s, a.g.half);
-    multiply_clover(y, a.clover, s, a.g.half, x);
-    store_spinor(a.out, s, a.g.half, y);
+    load_spinor(x, a.x, s, half_of(a.g));
+    multiply_clover(y, a.clover, s, half_of(a.g), x);
+    store_spinor(a.out, s, half_of(a.g), y);
 }
 
 #define WILSON_HOPS(SITE, NR)                                                    \

@@ -104,13 +104,18 @@ fn extents(text: &str) -> Result<[usize; 4], String> {
     numbers.try_into().map_err(|_| format!("expected four extents such as 16x16x16x32, found '{text}'"))
 }
 
+/// Work on files alone, which the first rank does for all.
+fn once(ranks: &Ranks, work: impl FnOnce() -> Result<(), AppError>) -> Result<(), AppError> {
+    if ranks.rank() == 0 { work() } else { Ok(()) }
+}
+
 fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
     match (cli.command, cli.run) {
         (Some(Command::Run(args)), _) | (None, Some(args)) => app::run(&args.input, args.check, ranks),
-        (Some(Command::Info { json, file }), _) => app::info(&file, json),
+        (Some(Command::Info { json, file }), _) => once(ranks, || app::info(&file, json)),
         (Some(Command::Measure { input, json, files }), _) => app::measure_files(&input, &files, json, ranks),
-        (Some(Command::Convert { from, to }), _) => app::convert(&from, &to),
-        (Some(Command::Compare { a, b }), _) => app::compare(&a, &b),
+        (Some(Command::Convert { from, to }), _) => once(ranks, || app::convert(&from, &to)),
+        (Some(Command::Compare { a, b }), _) => once(ranks, || app::compare(&a, &b)),
         (Some(Command::Bench { extents, device, threads, lanes, grid, staged }), _) => {
             let device = match device {
                 DeviceName::Auto => DeviceChoice::Auto,

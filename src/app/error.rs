@@ -1,6 +1,5 @@
 //! What ends the program: 0 done, 2 wrong input, 1 anything else.
 
-use crate::action::ActionError;
 use crate::comm::CommError;
 use crate::config::InputError;
 use crate::device::DeviceError;
@@ -8,6 +7,7 @@ use crate::field::FieldError;
 use crate::hmc::HmcError;
 use crate::io::IoError;
 use crate::lattice::PartitionError;
+use crate::measure::MeasureError;
 
 /// Why the program ends without its work done.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +37,7 @@ pub enum AppError {
     },
     /// A measurement.
     #[error("measurement: {0}")]
-    Measure(#[from] ActionError),
+    Measure(#[from] MeasureError),
     /// Ranks.
     #[error(transparent)]
     Comm(#[from] CommError),

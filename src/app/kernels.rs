@@ -11,7 +11,7 @@ pub fn kernels(archs: &[String]) -> Result<(), AppError> {
     for arch in archs {
         println!("{arch}");
         for (kernel, precision) in kernel_list() {
-            let compiled = compile_kernel(kernel, *precision, arch, true, false)?;
+            let compiled = compile_kernel(kernel, *precision, arch, None, 128, false)?;
             println!("  {:32} {:6}  {}", kernel.name, precision.c_name(), compiled.report);
         }
     }

@@ -105,8 +105,8 @@ impl Driver {
         let names = columns(input.hmc.levels.len());
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let opened = root.then(|| {
-            keep_lines_before(&folder.join("measurements.jsonl"), done)?;
-            History::open(&folder, &names, done)
+            keep_lines_before(&folder.join("measurements.jsonl"), done + 1)?;
+            History::open(&folder, &names, done + 1)
         });
         let history = agree(&**comm, opened.transpose())?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -166,23 +166,23 @@ impl Driver {
     /// One trajectory with all that goes along.
     fn one(&mut self) -> Result<(), AppError> {
         let (number, run) = (self.done, self.input.run.clone());
-        let failed = |source| AppError::Trajectory { number, source };
+        let failed = |source| AppError::Trajectory { number: number + 1, source };
         let every = |n: u64| n != 0 && (number + 1).is_multiple_of(n);
         if every(self.input.hmc.reversibility_every) {
             let r = self.chain.reversibility(number).map_err(failed)?;
             self.report.line(&format!(
-                "trajectory {number}: reversibility: max |U - U_back| {:.2e}, |dH| there and back {:.2e}",
-                r.distance, r.round_trip_delta_h
+                "trajectory {}: reversibility: max |U - U_back| {:.2e}, |dH| there and back {:.2e}",
+                number + 1, r.distance, r.round_trip_delta_h
             ));
         }
         let outcome = self.chain.trajectory(number, number < run.thermalisation).map_err(failed)?;
         let drift = self.chain.links.unitarity(every(self.input.hmc.reproject_every))?;
         let plaquette = GaugeLoops::traces(&self.chain.links)?.plaquette();
         self.done += 1;
-        self.report.trajectory(number, &outcome, plaquette);
-        self.record(number, &outcome, plaquette, drift)?;
+        self.report.trajectory(self.done, &outcome, plaquette);
+        self.record(&outcome, plaquette, drift)?;
         if every(self.input.measure.every) {
-            self.measure(number)?;
+            self.measure()?;
         }
         if every(run.save_every) {
             let path = self.folder.join("cfg").join(format!("cfg_{:06}.h5", self.done));
@@ -207,9 +207,9 @@ impl Driver {
         Ok(())
     }
 
-    fn record(&mut self, number: u64, outcome: &Outcome, plaquette: f64, drift: f64) -> Result<(), AppError> {
+    fn record(&mut self, outcome: &Outcome, plaquette: f64, drift: f64) -> Result<(), AppError> {
         let mut row = vec![
-            Value::Count(number),
+            Value::Count(self.done),
             Value::Real(outcome.delta_h),
             Value::Count(u64::from(outcome.accepted)),
             Value::Real(plaquette),
@@ -228,13 +228,13 @@ impl Driver {
         Ok(agree(&*self.comm, written)?)
     }
 
-    fn measure(&mut self, number: u64) -> Result<(), AppError> {
+    fn measure(&mut self) -> Result<(), AppError> {
         let found = measure::observables(&self.chain.links, &self.input.measure, &self.input.fermions)?;
         if found.is_empty() {
             return Ok(());
         }
         let mut object = serde_json::Map::new();
-        object.insert("trajectory".into(), number.into());
+        object.insert("trajectory".into(), self.done.into());
         object.extend(found);
         let path = self.folder.join("measurements.jsonl");
         let append = || -> std::io::Result<()> {
@@ -274,9 +274,7 @@ fn resume_or_start(
         return Ok((assemble::first_links(input, domain, comm)?, 0, Vec::new()));
     };
     if let Some(text) = &loaded.header.input {
-        // The stored input was checked when the chain started, on another number of ranks perhaps.
-        let stored = config::parse(text, &loaded.path.display().to_string(), comm.size())
-            .or_else(|_| config::parse(text, &loaded.path.display().to_string(), 1))?;
+        let stored = config::parse_stored(text, &loaded.path.display().to_string())?;
         let changes = config::compare(&stored.input, input);
         if !changes.is_empty() {
             return Err(AppError::Refused(format!(

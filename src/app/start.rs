@@ -59,8 +59,12 @@ fn place_on_node(comm: &dyn Comm) -> (usize, usize) {
 
 /// Threads of each rank: what the input says, or the node's cores over its ranks.
 pub fn threads(parallel: &Parallel, comm: &dyn Comm) -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    parallel.threads.unwrap_or_else(|| (cores / place_on_node(comm).1).max(1))
+    let own = std::thread::available_parallelism().map_or(1, usize::from);
+    // SAFETY: a plain question.
+    let node = usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(own);
+    let ranks = place_on_node(comm).1;
+    // A launcher that binds ranks to cores has shared them out already.
+    parallel.threads.unwrap_or_else(|| if own < node { own } else { (own / ranks).max(1) })
 }
 
 /// This rank's share of the lattice.

@@ -20,15 +20,15 @@ const MAX_EXTENT: i64 = 4096;
 /// about 0.094 (2.51 over the largest eigenvalue 80/3 of the free kernel), Wilson's below 0.157.
 const MAX_FLOW_STEP: f64 = 0.15;
 const MAX_FLOW_STEP_SYMANZIK: f64 = 0.09;
-/// The input of a run on `ranks` ranks.
-pub fn input(root: &mut Table, text: &str, ranks: usize) -> Option<Input> {
+/// The input of a run on `ranks` ranks; `None`: on any number of them.
+pub fn input(root: &mut Table, text: &str, ranks: Option<usize>) -> Option<Input> {
     let run = run(required(root, "run"));
     let (extents, parallel) = {
         let mut lattice = required(root, "lattice");
         let mut table = root.table("parallel");
         let extents = lattice.read("extents", four("4 even integers [x, y, z, t]", extent));
         let parallel = parallel(&mut table);
-        if let Some(extents) = extents {
+        if let (Some(extents), Some(ranks)) = (extents, ranks) {
             check_partition(extents, &parallel, ranks, &lattice, &table);
         }
         lattice.finish();

@@ -49,7 +49,15 @@ pub fn load(path: &Path, ranks: usize) -> Result<Loaded<Input>, InputError> {
 /// # Errors
 /// All mistakes in the text.
 pub fn parse(text: &str, file: &str, ranks: usize) -> Result<Loaded<Input>, InputError> {
-    checked(text, file, |root| check::input(root, text, ranks))
+    checked(text, file, |root| check::input(root, text, Some(ranks)))
+}
+
+/// Checks the `text` of an input that an ensemble keeps, whatever the ranks that it was written for.
+///
+/// # Errors
+/// All mistakes in the text.
+pub fn parse_stored(text: &str, file: &str) -> Result<Loaded<Input>, InputError> {
+    checked(text, file, |root| check::input(root, text, None))
 }
 
 /// Reads and checks the input of `hmc measure`.

@@ -24,9 +24,20 @@ impl Sums {
     }
 }
 
+/// What a lattice fixes when kernels are compiled for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// Extents of a lane's box.
+    pub outer: [usize; 4],
+    /// Whether any direction is cut.
+    pub cut: bool,
+}
+
 /// Arguments of a kernel as bytes, with the name of their struct.
 #[derive(Clone, Copy)]
 pub struct RawArgs<'a> {
+    /// The number that [`Backend::specialise`] gave.
+    pub variant: usize,
     /// The struct's bytes.
     pub bytes: &'a [u8],
     /// Its name.
@@ -153,34 +164,43 @@ pub trait Backend: Send + Sync {
     /// # Errors
     /// The GPUs do not reach each other.
     fn import(&self, handle: &[u8]) -> Result<Pointer, DeviceError>;
-    /// Compiles kernels for a lattice whose directions are cut, or not.
-    fn set_cut(&self, cut: bool);
+    /// A number by which launches name this lattice.
+    fn specialise(&self, variant: Variant) -> usize;
 }
 
-/// A shared handle of a device.
+/// A shared handle of a device, for kernels of one lattice.
 #[derive(Clone)]
-pub struct Device(Arc<dyn Backend>);
-
-fn raw<A: KernelArgs>(args: &A) -> RawArgs<'_> {
-    // SAFETY: KernelArgs are plain data; padding bytes, if any, are never read by kernels.
-    let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(args).cast::<u8>(), size_of::<A>()) };
-    RawArgs { bytes, name: A::NAME }
+pub struct Device {
+    backend: Arc<dyn Backend>,
+    variant: usize,
 }
 
 impl Device {
     /// Wraps a backend.
     pub fn new(backend: impl Backend + 'static) -> Self {
-        Self(Arc::new(backend))
+        Self { backend: Arc::new(backend), variant: 0 }
+    }
+
+    /// The same device with kernels compiled for a lattice.
+    #[must_use]
+    pub fn specialised(&self, variant: Variant) -> Self {
+        Self { backend: Arc::clone(&self.backend), variant: self.backend.specialise(variant) }
+    }
+
+    fn raw<'a, A: KernelArgs>(&self, args: &'a A) -> RawArgs<'a> {
+        // SAFETY: KernelArgs are plain data; padding bytes, if any, are never read by kernels.
+        let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(args).cast::<u8>(), size_of::<A>()) };
+        RawArgs { variant: self.variant, bytes, name: A::NAME }
     }
 
     /// The backend itself.
     pub fn backend(&self) -> &dyn Backend {
-        &*self.0
+        &*self.backend
     }
 
     /// Sites that a kernel works on at once.
     pub fn lanes(&self) -> usize {
-        self.0.lanes()
+        self.backend.lanes()
     }
 
     /// Takes memory, all bytes zero.
@@ -216,7 +236,7 @@ impl Device {
             return Ok(());
         }
         // SAFETY: the fields that made `args` hold buffers of the geometry in it.
-        unsafe { self.0.launch(kernel, precision, raw(args), n) }
+        unsafe { self.backend.launch(kernel, precision, self.raw(args), n) }
     }
 
     /// Runs a kernel with sums on sites `0..n`.
@@ -231,7 +251,7 @@ impl Device {
         n: usize,
     ) -> Result<Sums, DeviceError> {
         // SAFETY: as in `launch`.
-        unsafe { self.0.sum(kernel, precision, raw(args), n) }
+        unsafe { self.backend.sum(kernel, precision, self.raw(args), n) }
     }
 
     /// Waits for all work.
@@ -239,6 +259,6 @@ impl Device {
     /// # Errors
     /// The device is lost, or an earlier kernel failed.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
-        self.0.synchronize()
+        self.backend.synchronize()
     }
 }

@@ -1,7 +1,7 @@
 //! Kernels on the cores of this rank: ranges of outer sites over rayon's threads, SIMD lanes inside.
 
 use super::args::Pointer;
-use super::backend::{Backend, RawArgs, Sums};
+use super::backend::{Backend, RawArgs, Sums, Variant};
 use super::table::{Kernels, host_kernels, lane_counts};
 use super::{DeviceError, KernelInfo, Precision};
 use crate::math::ExactSum;
@@ -58,6 +58,12 @@ fn ranges(n: usize) -> Vec<(i32, i32)> {
     (0..parts).map(|k| ((n * k / parts) as i32, (n * (k + 1) / parts) as i32)).collect()
 }
 
+/// Memory in blocks for all threads, (start, length): so pages lie near those who use them.
+fn blocks(bytes: usize) -> impl ParallelIterator<Item = (usize, usize)> {
+    const BLOCK: usize = 4 << 20;
+    (0..bytes.div_ceil(BLOCK)).into_par_iter().map(move |k| (k * BLOCK, BLOCK.min(bytes - k * BLOCK)))
+}
+
 impl Backend for Cpu {
     fn name(&self) -> String {
         format!("CPU, {} threads, {} lanes ({})", rayon::current_num_threads(), self.lanes, self.isa)
@@ -103,18 +109,18 @@ impl Backend for Cpu {
     }
 
     unsafe fn copy(&self, to: Pointer, from: Pointer, bytes: usize) -> Result<(), DeviceError> {
-        // SAFETY: by the caller's word both hold `bytes`.
-        unsafe { std::ptr::copy(from.0 as *const u8, to.0 as *mut u8, bytes) };
+        blocks(bytes).for_each(|(start, length)| {
+            let (from, to) = ((from.0 as usize + start) as *const u8, (to.0 as usize + start) as *mut u8);
+            // SAFETY: by the caller's word both hold `bytes`; blocks do not overlap.
+            unsafe { std::ptr::copy_nonoverlapping(from, to, length) };
+        });
         Ok(())
     }
 
     unsafe fn zero(&self, at: Pointer, bytes: usize) -> Result<(), DeviceError> {
-        const BLOCK: usize = 1 << 20;
-        // By all threads, so that pages lie near those who use them.
-        (0..bytes.div_ceil(BLOCK)).into_par_iter().for_each(|k| {
-            let start = k * BLOCK;
+        blocks(bytes).for_each(|(start, length)| {
             // SAFETY: inside the memory, and blocks do not overlap.
-            unsafe { std::ptr::write_bytes((at.0 as *mut u8).add(start), 0, BLOCK.min(bytes - start)) };
+            unsafe { std::ptr::write_bytes((at.0 as usize + start) as *mut u8, 0, length) };
         });
         Ok(())
     }
@@ -192,5 +198,7 @@ impl Backend for Cpu {
         Err(DeviceError::NoGpu("memory of other ranks is reached through MPI on a CPU".into()))
     }
 
-    fn set_cut(&self, _: bool) {}
+    fn specialise(&self, _: Variant) -> usize {
+        0
+    }
 }

@@ -3,14 +3,13 @@
 //! All work is in one stream. Memory that is given back is kept by size for the next who asks.
 
 use super::args::Pointer;
-use super::backend::{Backend, RawArgs, Sums};
+use super::backend::{Backend, RawArgs, Sums, Variant};
 use super::nvrtc::compile_kernel;
 use super::{DeviceError, KernelInfo, Precision, kernel_list};
 use cudarc::driver::{result, sys};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Number of GPUs that this process sees.
 ///
@@ -29,8 +28,12 @@ pub fn gpu_count() -> Result<usize, DeviceError> {
     }
 }
 
-/// Threads of a block; `kernels/entry.cuh` has the same number.
+/// Threads of a block.
 const BLOCK: usize = 128;
+/// Those that are tried for the hopping term, whose best depends on the lattice.
+const BLOCKS: [usize; 4] = [64, 128, 192, 256];
+/// Launches that are timed for each.
+const TRIALS: usize = 20;
 /// Words of the widest sum: four sums and a maximum.
 const SUM_WORDS: usize = 4 * 6 + 1;
 
@@ -46,9 +49,8 @@ pub struct Cuda {
     processors: usize,
     words: u64,
     host_words: *mut i64,
-    cut: AtomicBool,
     kernels: [HashMap<&'static str, &'static KernelInfo>; 2],
-    loaded: Mutex<Loaded>,
+    loaded: Mutex<Vec<(Variant, Loaded)>>,
     free: Mutex<HashMap<usize, Vec<u64>>>,
 }
 
@@ -58,6 +60,7 @@ type Loaded = [HashMap<&'static str, Function>; 2];
 #[derive(Clone, Copy)]
 struct Function {
     handle: sys::CUfunction,
+    block: usize,
 }
 
 // SAFETY: the driver's handles may be used from any thread; the context is made current first.
@@ -131,7 +134,6 @@ impl Cuda {
                 processors: processors as usize,
                 words,
                 host_words: host_words.cast(),
-                cut: AtomicBool::new(false),
                 kernels: [Precision::Double, Precision::Single].map(|precision| {
                     let of_precision = kernel_list().iter().filter(|(_, p)| *p == precision);
                     of_precision.map(|(kernel, _)| (kernel.name.as_str(), kernel)).collect()
@@ -149,10 +151,11 @@ impl Cuda {
 
     fn function(
         &self,
-        loaded: &mut Loaded,
+        loaded: &mut [(Variant, Loaded)],
         name: &str,
         precision: Precision,
         args: RawArgs,
+        n: usize,
     ) -> Result<Function, DeviceError> {
         let Some((&key, &kernel)) = self.kernels[precision as usize].get_key_value(name) else {
             unreachable!("no kernel {name} in {precision:?}")
@@ -162,21 +165,59 @@ impl Cuda {
             "{name} takes {}",
             kernel.args
         );
+        let Some((variant, loaded)) = loaded.get_mut(args.variant) else { unreachable!("a launch without a lattice") };
         if let Some(&function) = loaded[precision as usize].get(key) {
             return Ok(function);
         }
-        let compiled = compile_kernel(kernel, precision, &self.arch, self.cut.load(Ordering::Relaxed), true)?;
-        let entry = std::ffi::CString::new(name).unwrap_or_default();
-        // SAFETY: a CUBIN that the compiler made for this GPU; modules live until the process ends.
-        let handle = unsafe {
-            let mut module = std::ptr::null_mut();
-            call!(cuModuleLoadData(&mut module, compiled.cubin.as_ptr().cast()))?;
-            let mut function = std::ptr::null_mut();
-            call!(cuModuleGetFunction(&mut function, module, entry.as_ptr()))?;
-            function
+        let compile = |block: usize| {
+            let compiled = compile_kernel(kernel, precision, &self.arch, Some(*variant), block, true)?;
+            let entry = std::ffi::CString::new(name).unwrap_or_default();
+            // SAFETY: a CUBIN that the compiler made for this GPU; modules live until the process ends.
+            unsafe {
+                let mut module = std::ptr::null_mut();
+                call!(cuModuleLoadData(&mut module, compiled.cubin.as_ptr().cast()))?;
+                let mut handle = std::ptr::null_mut();
+                call!(cuModuleGetFunction(&mut handle, module, entry.as_ptr()))?;
+                Ok(Function { handle, block })
+            }
         };
-        loaded[precision as usize].insert(key, Function { handle });
-        Ok(Function { handle })
+        let function = if name.starts_with("hop_") && kernel.family == "wilson" {
+            let mut best: Option<(f32, Function)> = None;
+            for block in BLOCKS {
+                let function = compile(block)?;
+                let time = self.time(function, args, n)?;
+                if best.is_none_or(|(least, _)| time < least) {
+                    best = Some((time, function));
+                }
+            }
+            best.map_or_else(|| compile(BLOCK), |(_, function)| Ok(function))?
+        } else {
+            compile(BLOCK)?
+        };
+        loaded[precision as usize].insert(key, function);
+        Ok(function)
+    }
+
+    /// Milliseconds of some launches of a kernel that may be run again and again: its output is no input.
+    fn time(&self, function: Function, args: RawArgs, n: usize) -> Result<f32, DeviceError> {
+        // SAFETY: events with plain outputs; the launches are those that the caller wants anyway.
+        unsafe {
+            let (mut start, mut end) = (std::ptr::null_mut(), std::ptr::null_mut());
+            call!(cuEventCreate(&mut start, 0))?;
+            call!(cuEventCreate(&mut end, 0))?;
+            self.start(function, args, n, n.div_ceil(function.block), None)?;
+            call!(cuEventRecord(start, self.stream))?;
+            for _ in 0..TRIALS {
+                self.start(function, args, n, n.div_ceil(function.block), None)?;
+            }
+            call!(cuEventRecord(end, self.stream))?;
+            call!(cuEventSynchronize(end))?;
+            let mut milliseconds = 0.0;
+            call!(cuEventElapsedTime_v2(&mut milliseconds, start, end))?;
+            call!(cuEventDestroy_v2(start))?;
+            call!(cuEventDestroy_v2(end))?;
+            Ok(milliseconds)
+        }
     }
 
     /// Launches with the struct of arguments, the number of sites and, for sums, where they go.
@@ -202,7 +243,7 @@ impl Cuda {
                 blocks as u32,
                 1,
                 1,
-                BLOCK as u32,
+                function.block as u32,
                 1,
                 1,
                 0,
@@ -292,9 +333,9 @@ impl Backend for Cuda {
     ) -> Result<(), DeviceError> {
         self.current()?;
         let function =
-            self.function(&mut self.loaded.lock().expect("no panic holds it"), kernel, precision, args)?;
+            self.function(&mut self.loaded.lock().expect("no panic holds it"), kernel, precision, args, n)?;
         // SAFETY: a plain kernel, by the caller's word with good pointers.
-        unsafe { self.start(function, args, n, n.div_ceil(BLOCK), None) }
+        unsafe { self.start(function, args, n, n.div_ceil(function.block), None) }
     }
 
     unsafe fn sum(
@@ -306,7 +347,7 @@ impl Backend for Cuda {
     ) -> Result<Sums, DeviceError> {
         self.current()?;
         let mut loaded = self.loaded.lock().expect("no panic holds it");
-        let function = self.function(&mut loaded, kernel, precision, args)?;
+        let function = self.function(&mut loaded, kernel, precision, args, n)?;
         let Some(sums) = self.kernels[precision as usize][kernel].sums else {
             unreachable!("{kernel} makes no sums")
         };
@@ -386,7 +427,11 @@ impl Backend for Cuda {
         }
     }
 
-    fn set_cut(&self, cut: bool) {
-        self.cut.store(cut, Ordering::Relaxed);
+    fn specialise(&self, variant: Variant) -> usize {
+        let mut loaded = self.loaded.lock().expect("no panic holds it");
+        loaded.iter().position(|(known, _)| *known == variant).unwrap_or_else(|| {
+            loaded.push((variant, Loaded::default()));
+            loaded.len() - 1
+        })
     }
 }

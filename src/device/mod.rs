@@ -17,7 +17,7 @@ mod nvrtc;
 mod table;
 
 pub use args::*;
-pub use backend::{Backend, Device, Sums};
+pub use backend::{Backend, Device, Sums, Variant};
 pub use buffer::Buffer;
 pub use cpu::Cpu;
 pub use cuda::{Cuda, gpu_count};

@@ -3,7 +3,7 @@
 //! One kernel is one CUBIN. The cache's key is a hash of source, options, compiler and GPU; a file is
 //! written aside and renamed, so any number of ranks may share it, and is checked before use.
 
-use super::{DeviceError, KernelInfo, Precision};
+use super::{DeviceError, KernelInfo, Precision, Variant};
 use cudarc::nvrtc::{result, sys};
 use std::ffi::{CStr, CString};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -38,6 +38,16 @@ fn source(kernel: &KernelInfo, precision: Precision) -> String {
     }
 }
 
+/// The headers: those of this build, or, for work on kernels, those of the folder `HMC_KERNELS`.
+fn headers() -> Vec<(String, String)> {
+    let folder = env::var_os("HMC_KERNELS").map(PathBuf::from);
+    let text = |name: &str, own: &str| {
+        let own = own.to_string();
+        folder.as_ref().map_or(own.clone(), |folder| fs::read_to_string(folder.join(name)).unwrap_or(own))
+    };
+    HEADERS.iter().map(|(name, own)| (name.to_string(), text(name, own))).collect()
+}
+
 /// Loads NVRTC, from `HMC_NVRTC` (a folder) if that is set.
 fn ready() -> Result<(), DeviceError> {
     if let Some(folder) = env::var_os("HMC_NVRTC") {
@@ -68,7 +78,8 @@ fn ready() -> Result<(), DeviceError> {
     Err(DeviceError::NoGpu("libnvrtc is not found; set HMC_NVRTC to its folder".into()))
 }
 
-/// Compiles `kernel` for `arch` (such as `sm_90`), or finds it in the cache.
+/// Compiles `kernel` for `arch` (such as `sm_90`), or finds it in the cache. With a lattice, kernels of
+/// the hopping term have its extents as constants; without, they serve every lattice.
 ///
 /// # Errors
 /// No compiler, or the kernel does not compile.
@@ -76,12 +87,13 @@ pub fn compile_kernel(
     kernel: &KernelInfo,
     precision: Precision,
     arch: &str,
-    cut: bool,
+    variant: Option<Variant>,
+    block: usize,
     use_cache: bool,
 ) -> Result<Compiled, DeviceError> {
     ready()?;
     let text = source(kernel, precision);
-    let options = vec![
+    let mut options = vec![
         format!("--gpu-architecture={arch}"),
         "--std=c++17".into(),
         "--fmad=false".into(),
@@ -89,15 +101,20 @@ pub fn compile_kernel(
         "--prec-div=true".into(),
         "--prec-sqrt=true".into(),
         "--ptxas-options=-v".into(),
-        format!("-DHMC_GHOSTS={}", u8::from(cut)),
+        format!("-DHMC_BLOCK={}", block),
+        format!("-DHMC_GHOSTS={}", u8::from(variant.is_none_or(|v| v.cut))),
     ];
+    if let (Some(variant), "wilson") = (variant, kernel.family.as_str()) {
+        options.extend(["X", "Y", "Z", "T"].iter().zip(variant.outer).map(|(d, n)| format!("-DHMC_OUTER_{d}={n}")));
+    }
+    let headers = headers();
     let mut version = (0, 0);
     // SAFETY: plain outputs.
     unsafe { sys::nvrtcVersion(&mut version.0, &mut version.1) };
     let file = cache_folder().filter(|_| use_cache).map(|folder| {
         let hash = |salt: u8| {
             let mut hasher = DefaultHasher::new();
-            (salt, &text, &options, version, HEADERS).hash(&mut hasher);
+            (salt, &text, &options, version, &headers).hash(&mut hasher);
             hasher.finish()
         };
         folder.join(format!("{}_{}_{:016x}{:016x}.cubin", kernel.name, precision.c_name(), hash(0), hash(1)))
@@ -105,18 +122,23 @@ pub fn compile_kernel(
     if let Some(cubin) = file.as_deref().and_then(read_cached) {
         return Ok(Compiled { cubin, report: String::new() });
     }
-    let compiled = compile(kernel, &text, &options)?;
+    let compiled = compile(kernel, &text, &headers, &options)?;
     if let Some(file) = file {
         write_cached(&file, &compiled.cubin);
     }
     Ok(compiled)
 }
 
-fn compile(kernel: &KernelInfo, text: &str, options: &[String]) -> Result<Compiled, DeviceError> {
+fn compile(
+    kernel: &KernelInfo,
+    text: &str,
+    headers: &[(String, String)],
+    options: &[String],
+) -> Result<Compiled, DeviceError> {
     let fail = |log: String| DeviceError::Compile { kernel: kernel.name.clone(), log };
     let c = |s: &str| CString::new(s).map_err(|e| fail(e.to_string()));
-    let names = HEADERS.iter().map(|(name, _)| c(name)).collect::<Result<Vec<_>, _>>()?;
-    let texts = HEADERS.iter().map(|(_, text)| c(text)).collect::<Result<Vec<_>, _>>()?;
+    let names = headers.iter().map(|(name, _)| c(name)).collect::<Result<Vec<_>, _>>()?;
+    let texts = headers.iter().map(|(_, text)| c(text)).collect::<Result<Vec<_>, _>>()?;
     let name_pointers: Vec<_> = names.iter().map(|s| s.as_ptr()).collect();
     let text_pointers: Vec<_> = texts.iter().map(|s| s.as_ptr()).collect();
     let (source, file) = (c(text)?, c("kernel.cu")?);
@@ -127,7 +149,7 @@ fn compile(kernel: &KernelInfo, text: &str, options: &[String]) -> Result<Compil
             &mut program,
             source.as_ptr(),
             file.as_ptr(),
-            HEADERS.len() as i32,
+            headers.len() as i32,
             text_pointers.as_ptr(),
             name_pointers.as_ptr(),
         )

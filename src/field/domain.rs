@@ -2,7 +2,7 @@
 
 use super::FieldError;
 use crate::comm::{Comm, agree};
-use crate::device::{Buffer, Device, Geometry, KernelArgs, Precision, Sums};
+use crate::device::{Buffer, Device, Geometry, KernelArgs, Precision, Sums, Variant};
 use crate::lattice::{LaneGrid, Partition, volume};
 use crate::math::ExactSum;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl Domain {
             (0..4).all(|mu| !cut[mu] || outer[mu] >= border),
             "a box of {outer:?} is thinner than {border} layers"
         );
-        device.backend().set_cut(cut.contains(&true));
+        let device = device.specialised(Variant { outer, cut: cut.contains(&true) });
         let permutation = device.buffer_of(&permutation_table(lanes))?;
         let ints = |x: [usize; 4]| x.map(|v| v as i32);
         let borders: [usize; 4] = std::array::from_fn(|mu| if cut[mu] { border } else { 0 });

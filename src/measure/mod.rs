@@ -12,7 +12,20 @@ pub use correlator::{CorrelatorParams, pion};
 pub use flow::{FlowKernel, FlowPoint, flow, reference_scales};
 pub use polyakov::polyakov;
 
-use crate::action::ActionError;
+use crate::field::FieldError;
+use crate::operator::OperatorError;
+use crate::solver::SolverError;
 
 /// Why a measurement failed.
-pub type MeasureError = ActionError;
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureError {
+    /// A field failed.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// An operator failed.
+    #[error(transparent)]
+    Operator(#[from] OperatorError),
+    /// A solve failed.
+    #[error(transparent)]
+    Solver(#[from] SolverError),
+}

@@ -33,7 +33,7 @@ pub struct Info {
 }
 
 /// The residual of the iteration falls by this factor between reliable updates in single.
-const UPDATE_FACTOR: f64 = 0.1;
+const UPDATE_FACTOR: f64 = 1e-3;
 
 /// Workspace of solves.
 pub struct Cg {

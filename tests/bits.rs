@@ -1,0 +1,198 @@
+//! The same bits on every choice of ranks, lanes and threads: links, dH, accepted, plaquette,
+//! unitarity and all measurements.
+//!
+//! There is no tolerance here: every sum is exact, and every site is computed by the same operations.
+
+mod common;
+
+use common::{Chain, Scratch, parallel, quickstart, read_chain, with};
+use hmc::device::lane_counts;
+use std::path::PathBuf;
+use std::time::Instant;
+
+const GRIDS: [[usize; 4]; 6] =
+    [[1, 1, 1, 1], [1, 1, 1, 2], [2, 1, 1, 1], [1, 2, 2, 1], [4, 1, 1, 1], [1, 1, 2, 2]];
+const LANES: [usize; 4] = [1, 4, 8, 16];
+
+/// Two trajectories of the quickstart, of which the second may be refused.
+fn two_trajectories() -> String {
+    with(&with(&quickstart(), "trajectories", "2"), "thermalisation", "1")
+}
+
+/// All that the quickstart has not: rectangles, the symmetric form, double precision, whole links,
+/// integrators of fourth order with the force gradient, guesses, the Symanzik flow.
+const OTHER: &str = r#"
+[run]
+name = "quickstart"
+seed = 7
+trajectories = 2
+thermalisation = 1
+[lattice]
+extents = [8, 4, 4, 8]
+[gauge]
+action = "symanzik"
+beta = 4.0
+[fermion.light]
+action = "wilson-clover"
+kappa = 0.12
+c_sw = 1.0
+boundary = ["periodic", 0.3, "antiperiodic", "antiperiodic"]
+preconditioning = "symmetric"
+[fermion.light.solver]
+precision = "double"
+link_reals = 18
+guess = 3
+[[hmc.level]]
+integrator = "force-gradient"
+steps = 3
+terms = ["light"]
+[[hmc.level]]
+integrator = "omf4"
+steps = 1
+terms = ["gauge"]
+[measure.loops]
+[measure.flow]
+kernel = "symanzik"
+t_max = 0.1
+[measure.correlator.pion]
+fermion = "light"
+source = [3, 2, 1, 5]
+"#;
+
+/// One run with its results.
+struct Run {
+    scratch: Scratch,
+    last: PathBuf,
+    checksum: String,
+    chain: Chain,
+}
+
+impl Run {
+    fn new(text: &str, grid: [usize; 4], lanes: usize, threads: usize) -> Self {
+        let scratch = Scratch::new();
+        let ranks = grid.iter().product();
+        let text = format!("{text}\n{}", parallel(grid, lanes, threads));
+        let ended = scratch.chain(if ranks == 1 { 0 } else { ranks }, &text);
+        // What the program says it ran on: a key that is not obeyed would compare a run with itself.
+        let grid = grid.map(|n| n.to_string()).join("x");
+        assert!(
+            ended.out.contains(&format!("on {ranks} ranks as {grid}, CPU, {threads} threads")),
+            "{ended:?}"
+        );
+        assert!(lanes == 0 || ended.out.contains(&format!(" {lanes} lanes")), "{ended:?}");
+        let folder = scratch.at("ensembles/quickstart");
+        let last = folder.join("cfg/cfg_000002.h5");
+        let (checksum, chain) = (scratch.checksum(&last), read_chain(&folder));
+        assert_eq!((chain.history.len(), chain.measurements.lines().count()), (2, 2), "{chain:?}");
+        Self { scratch, last, checksum, chain }
+    }
+
+    /// What differs from the reference, in words; empty where nothing does.
+    fn differences(&self, reference: &Self) -> String {
+        let mut found = Vec::new();
+        if self.checksum != reference.checksum {
+            found.push(format!("links_checksum {} instead of {}", self.checksum, reference.checksum));
+        }
+        let files = [&self.last, &reference.last].map(|path| path.display().to_string());
+        let compared = self.scratch.run(0, &["compare", &files[0], &files[1]]);
+        if compared.code != Some(0) {
+            found.push(compared.err.trim().to_owned());
+        }
+        for (row, expected) in self.chain.history.iter().zip(&reference.chain.history) {
+            if row != expected {
+                found.push(format!("history {row} instead of {expected}"));
+            }
+        }
+        if self.chain.measurements != reference.chain.measurements {
+            found.push("measurements.jsonl".into());
+        }
+        found.join("; ")
+    }
+}
+
+fn same(text: &str, choices: &[([usize; 4], usize, usize)]) {
+    let reference = Run::new(text, [1; 4], 0, 1);
+    let available = lane_counts();
+    for &(grid, lanes, threads) in choices {
+        // A grid is tried whatever the processor's lanes are.
+        let lanes = if available.contains(&lanes) {
+            lanes
+        } else {
+            println!("skipped: {lanes} lanes are not on this processor");
+            0
+        };
+        let differences = Run::new(text, grid, lanes, threads).differences(&reference);
+        assert_eq!(differences, "", "grid {grid:?}, {lanes} lanes, {threads} threads");
+    }
+}
+
+/// Every grid, every lane count and both thread counts, though not each with each.
+#[test]
+fn quickstart_has_the_same_bits_everywhere() {
+    let choices = [
+        ([1, 1, 1, 1], 1, 2),
+        ([1, 1, 1, 1], 16, 1),
+        ([1, 1, 1, 2], 4, 2),
+        ([2, 1, 1, 1], 8, 1),
+        ([1, 2, 2, 1], 1, 1),
+        ([4, 1, 1, 1], 16, 1),
+        ([1, 1, 2, 2], 4, 1),
+    ];
+    assert!(GRIDS.iter().all(|grid| choices.iter().any(|choice| choice.0 == *grid)));
+    assert!(LANES.iter().all(|lanes| choices.iter().any(|choice| choice.1 == *lanes)));
+    same(&two_trajectories(), &choices);
+}
+
+#[test]
+fn the_other_options_have_the_same_bits() {
+    same(OTHER, &[([1, 1, 1, 1], 1, 2), ([1, 1, 1, 2], 8, 1), ([4, 1, 1, 1], 4, 1), ([1, 2, 2, 1], 16, 1)]);
+}
+
+/// The comparison itself can fail: one other bit in the coupling is seen in all that is compared.
+#[test]
+fn another_coupling_has_other_bits() {
+    let [a, b] = ["5.3", "5.300000000000001"].map(|beta| {
+        let text = with(&with(&two_trajectories(), "beta", beta), "extents", "[4, 4, 4, 4]");
+        Run::new(&text, [1; 4], 0, 1)
+    });
+    let differences = a.differences(&b);
+    for part in ["links_checksum", "reals differ", "history 1,", "history 2,", "measurements.jsonl"] {
+        assert!(differences.contains(part), "no '{part}' in: {differences}");
+    }
+}
+
+/// `make bits`
+#[test]
+#[ignore = "takes a quarter of an hour"]
+fn whole_matrix() {
+    let text = two_trajectories();
+    let reference = Run::new(&text, [1; 4], 0, 1);
+    let available = lane_counts();
+    let mut wrong = 0;
+    println!("\nranks    lanes  threads  links_checksum    seconds  differences");
+    for grid in GRIDS {
+        for lanes in LANES {
+            if !available.contains(&lanes) {
+                println!("skipped: {lanes} lanes are not on this processor");
+                continue;
+            }
+            for threads in [1, 2] {
+                let start = Instant::now();
+                let run = Run::new(&text, grid, lanes, threads);
+                let differences = run.differences(&reference);
+                wrong += usize::from(!differences.is_empty());
+                println!(
+                    "{}  {lanes:5}  {threads:7}  {}  {:7.1}  {}",
+                    grid.map(|n| n.to_string()).join("."),
+                    run.checksum,
+                    start.elapsed().as_secs_f64(),
+                    if differences.is_empty() { "none" } else { &differences },
+                );
+            }
+        }
+    }
+    for row in &reference.chain.history {
+        println!("reference: {row}");
+    }
+    assert_eq!(wrong, 0, "runs that differ from the reference");
+}
