@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::{env, fs, thread};
@@ -86,6 +87,11 @@ fn layout(structs: &[Struct]) -> BTreeMap<String, (usize, usize, Vec<usize>)> {
     known
 }
 
+/// Brackets are links in Rust's documentation.
+fn escaped(comment: &str) -> String {
+    comment.replace('[', "\\[").replace(']', "\\]")
+}
+
 fn rust_structs(structs: &[Struct]) -> String {
     let layouts = layout(structs);
     let mut text = String::new();
@@ -93,7 +99,8 @@ fn rust_structs(structs: &[Struct]) -> String {
         let _ = writeln!(
             text,
             "#[doc = {:?}]\n#[repr(C)]\n#[derive(Clone, Copy, Debug, Default)]\npub struct {} {{",
-            s.comment, s.name
+            escaped(&s.comment),
+            s.name
         );
         for field in &s.fields {
             let kind = match field.kind.as_str() {
@@ -103,7 +110,7 @@ fn rust_structs(structs: &[Struct]) -> String {
             };
             let kind = field.count.map_or(kind.to_string(), |n| format!("[{kind}; {n}]"));
             let doc = if field.comment.is_empty() { &field.name } else { &field.comment };
-            let _ = writeln!(text, "    #[doc = {doc:?}]\n    pub {}: {kind},", field.name);
+            let _ = writeln!(text, "    #[doc = {:?}]\n    pub {}: {kind},", escaped(doc), field.name);
         }
         let (size, _, offsets) = &layouts[&s.name];
         let _ = writeln!(text, "}}\nconst _: () = assert!(size_of::<{}>() == {size});", s.name);
@@ -238,7 +245,7 @@ fn compile_one(target: &Target, precision: &str, out: &Path) -> Vec<PathBuf> {
         .opt_level(3)
         .debug(false)
         .file("kernels/host.cpp")
-        .out_dir(folder);
+        .out_dir(&folder);
     build.include(out).include("kernels").cargo_metadata(false);
     // The bit rule: no contraction but the named primitives.
     for flag in ["-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing"] {
@@ -264,5 +271,33 @@ fn compile_one(target: &Target, precision: &str, out: &Path) -> Vec<PathBuf> {
     if precision == "double" {
         build.define("HMC_DOUBLE", None);
     }
-    build.compile_intermediates()
+    // Kernels take minutes to compile: an object of the same sources and flags is kept.
+    let stamp = stamp(target, precision, &build);
+    let (stamp_file, object) = (folder.join("stamp"), folder.join("object"));
+    if fs::read_to_string(&stamp_file).is_ok_and(|kept| kept == stamp) {
+        if let Some(object) = fs::read_to_string(&object).ok().map(PathBuf::from).filter(|o| o.exists()) {
+            return vec![object];
+        }
+    }
+    let objects = build.compile_intermediates();
+    if let [only] = &objects[..] {
+        let _ = fs::write(&object, only.to_string_lossy().as_bytes());
+        let _ = fs::write(&stamp_file, stamp);
+    }
+    objects
+}
+
+/// What an object depends on.
+fn stamp(target: &Target, precision: &str, build: &cc::Build) -> String {
+    let mut sources: Vec<PathBuf> =
+        fs::read_dir("kernels").expect("kernels/").filter_map(|entry| Some(entry.ok()?.path())).collect();
+    sources.sort();
+    let mut hasher = DefaultHasher::new();
+    for source in sources {
+        fs::read(source).unwrap_or_default().hash(&mut hasher);
+    }
+    let compiler = build.get_compiler();
+    (compiler.path(), compiler.args()).hash(&mut hasher);
+    (target.isa, target.lanes, precision, env::var("HMC_KERNEL_FLAGS").ok()).hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
 }

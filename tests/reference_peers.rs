@@ -2,7 +2,7 @@
 //!
 //! A tolerance is relative unless it says absolute. Sums of n terms of one size round by about
 //! 1e-16 sqrt(n): 1e-14 to 1e-13 for sums over 10^4 to 10^6 terms, and the peers round too.
-//! openQCD's SPF numbers and pseudofermion forces need its random phi, which is not among the data.
+//! openQCD's pseudofermion numbers are compared with the program itself, in peers.rs.
 #![allow(clippy::pedantic, reason = "indices and names as in the formulas")]
 #![allow(clippy::excessive_precision, clippy::needless_range_loop, reason = "digits as printed by the peers")]
 

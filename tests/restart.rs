@@ -135,7 +135,8 @@ fn twenty_kills_change_nothing() {
 #[test]
 fn damaged_checkpoints() {
     let reference = reference(4);
-    let damages: [(&str, fn(&mut Vec<u8>)); 4] = [
+    type Damage = fn(&mut Vec<u8>);
+    let damages: [(&str, Damage); 4] = [
         ("a flipped byte in the links", |bytes| bytes[200_000] ^= 0x10),
         ("a broken signature", |bytes| bytes[1] ^= 0xff),
         ("cut in the middle", |bytes| bytes.truncate(bytes.len() / 2)),

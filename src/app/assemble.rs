@@ -18,7 +18,12 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// The device is not there, or has no room.
-pub fn domain(parallel: &Parallel, extents: Extents, border: usize, comm: &super::Ranks) -> Result<Arc<Domain>, AppError> {
+pub fn domain(
+    parallel: &Parallel,
+    extents: Extents,
+    border: usize,
+    comm: &super::Ranks,
+) -> Result<Arc<Domain>, AppError> {
     let partition = start::partition(parallel, extents, &**comm)?;
     let device = start::device(parallel, &partition, &**comm)?;
     let halo = start::halo(parallel, &device, &**comm)?;
@@ -105,7 +110,11 @@ pub fn first_links(input: &Input, domain: &Arc<Domain>, comm: &dyn Comm) -> Resu
     match &input.run.start {
         config::Start::Cold => links.set_host(&crate::field::HostLinks::unit(domain.partition().local()))?,
         config::Start::Hot => {
-            links.set_random(RandomAddress { seed: input.run.seed, trajectory: 0, purpose: Purpose::Start })?;
+            links.set_random(RandomAddress {
+                seed: input.run.seed,
+                trajectory: 0,
+                purpose: Purpose::Start,
+            })?;
         }
         config::Start::File(path) => {
             let (host, _) = io::read_links(path, domain.partition(), comm)?;

@@ -49,7 +49,15 @@ pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
         for (n, &extents) in args.extents.iter().enumerate() {
             let domain = assemble::domain(&parallel, extents, 1, comm)?;
             if n == 0 {
-                say(comm, &format!("{}, {} ranks, halos {:?}", domain.device().backend().name(), comm.size(), domain.halo()));
+                say(
+                    comm,
+                    &format!(
+                        "{}, {} ranks, halos {:?}",
+                        domain.device().backend().name(),
+                        comm.size(),
+                        domain.halo()
+                    ),
+                );
             }
             let copy = copy_bandwidth(&domain)?;
             say(comm, &format!("{}: copy {copy:.0} GB/s a rank (read and written)", shape(extents)));
@@ -105,7 +113,11 @@ fn hops(domain: &Arc<Domain>, copy: f64, comm: &Ranks) -> Result<(), AppError> {
             let mut hop = WilsonLinks::new(domain, precision, reals, [0.0, 0.0, 0.0, 1.0])?;
             hop.update(&links)?;
             let (mut out, mut input) = (Spinor::new(domain, precision)?, Spinor::new(domain, precision)?);
-            input.set_random(ODD, 1.0, RandomAddress { seed: 1, trajectory: 0, purpose: Purpose::Probe(0) })?;
+            input.set_random(
+                ODD,
+                1.0,
+                RandomAddress { seed: 1, trajectory: 0, purpose: Purpose::Probe(0) },
+            )?;
             let time = seconds(domain, || Ok(hop.hop(&mut out, &input, EVEN, false)?))?;
             let bytes = (48 + 8 * reals) as f64 * precision.bytes() as f64;
             let (flops, rate) = (sites * HOP_FLOPS / time / 1e9, sites * bytes / time / 1e9);
@@ -127,7 +139,8 @@ fn hops(domain: &Arc<Domain>, copy: f64, comm: &Ranks) -> Result<(), AppError> {
 fn solves(domain: &Arc<Domain>, comm: &Ranks) -> Result<(), AppError> {
     const ITERATIONS: usize = 100;
     let links = random_links(domain)?;
-    let params = WilsonParams { kappa: 0.13, c_sw: 0.0, boundary: [0.0, 0.0, 0.0, 1.0], schur: Schur::Asymmetric };
+    let params =
+        WilsonParams { kappa: 0.13, c_sw: 0.0, boundary: [0.0, 0.0, 0.0, 1.0], schur: Schur::Asymmetric };
     let mut double = Wilson::new(domain, Precision::Double, 12, params)?;
     let mut single = Wilson::new(domain, Precision::Single, 12, params)?;
     double.update(&links, None)?;
@@ -152,7 +165,8 @@ fn solves(domain: &Arc<Domain>, comm: &Ranks) -> Result<(), AppError> {
         solve()?; // kernels are compiled and loaded in the first
         let (iterations, residual, time) = solve()?;
         // Four hops on half of the sites an iteration, and 5 x 24 x 2 flops of linear algebra.
-        let flops = iterations as f64 * volume(domain.partition().local()) as f64 / 2.0 * (4.0 * HOP_FLOPS + 480.0);
+        let flops =
+            iterations as f64 * volume(domain.partition().local()) as f64 / 2.0 * (4.0 * HOP_FLOPS + 480.0);
         say(
             comm,
             &format!(

@@ -11,7 +11,13 @@ use std::path::Path;
 
 /// One rank on the CPU.
 fn here() -> Parallel {
-    Parallel { grid: None, device: DeviceChoice::Cpu, threads: None, lanes: None, transport: Transport::Staged }
+    Parallel {
+        grid: None,
+        device: DeviceChoice::Cpu,
+        threads: None,
+        lanes: None,
+        transport: Transport::Staged,
+    }
 }
 
 fn read(path: &Path) -> Result<(HostLinks, Header, Partition), AppError> {

@@ -12,7 +12,11 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// A solve failed.
-pub fn observables(links: &MatrixField, measure: &Measure, fermions: &[Fermion]) -> Result<Map<String, Value>, AppError> {
+pub fn observables(
+    links: &MatrixField,
+    measure: &Measure,
+    fermions: &[Fermion],
+) -> Result<Map<String, Value>, AppError> {
     let mut found = Map::new();
     if measure.loops {
         let traces = GaugeLoops::traces(links)?;
@@ -26,7 +30,8 @@ pub fn observables(links: &MatrixField, measure: &Measure, fermions: &[Fermion])
         found.insert("polyakov".into(), json!([line.re, line.im]));
     }
     if let Some(wanted) = measure.flow {
-        let points = flow(links, assemble::flow_kernel(wanted.kernel), wanted.step, wanted.t_max, wanted.every)?;
+        let points =
+            flow(links, assemble::flow_kernel(wanted.kernel), wanted.step, wanted.t_max, wanted.every)?;
         let (t0, w0) = reference_scales(&points);
         let rows: Vec<Value> = points
             .iter()
@@ -51,7 +56,12 @@ pub fn observables(links: &MatrixField, measure: &Measure, fermions: &[Fermion])
 ///
 /// # Errors
 /// Wrong input, unreadable files, a solve that failed.
-pub fn measure_files(input: &Path, files: &[PathBuf], as_json: bool, comm: &super::Ranks) -> Result<(), AppError> {
+pub fn measure_files(
+    input: &Path,
+    files: &[PathBuf],
+    as_json: bool,
+    comm: &super::Ranks,
+) -> Result<(), AppError> {
     let loaded = config::load_measure(input)?;
     let (root, input) = (comm.rank() == 0, loaded.input);
     if root {

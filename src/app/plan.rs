@@ -30,7 +30,11 @@ fn memory(input: &Input, partition: &Partition, border: usize) -> usize {
 }
 
 fn megabytes(bytes: usize) -> String {
-    if bytes < 1 << 30 { format!("{:.1} MB", bytes as f64 / 1e6) } else { format!("{:.2} GB", bytes as f64 / 1e9) }
+    if bytes < 1 << 30 {
+        format!("{:.1} MB", bytes as f64 / 1e6)
+    } else {
+        format!("{:.2} GB", bytes as f64 / 1e9)
+    }
 }
 
 /// The plan of a run on `ranks` ranks, as text.
@@ -56,9 +60,22 @@ pub fn plan(input: &Input, partition: &Partition, ranks: usize) -> String {
         run.trajectories, input.hmc.tau, run.thermalisation
     );
     for (n, level) in input.hmc.levels.iter().enumerate() {
-        text += &format!("level {n}        {:?}, {} steps: {}\n", level.integrator, level.steps, level.terms.join(", "));
+        text += &format!(
+            "level {n}        {:?}, {} steps: {}\n",
+            level.integrator,
+            level.steps,
+            level.terms.join(", ")
+        );
     }
     text += &format!("folder         {}\n", folder.display());
-    text += &format!("configurations {kept} of {}, {} in all\n", megabytes(configuration), megabytes(kept * configuration));
-    text + &format!("checkpoints    2 of {}, written every {} trajectories\n", megabytes(configuration), run.checkpoint_every)
+    text += &format!(
+        "configurations {kept} of {}, {} in all\n",
+        megabytes(configuration),
+        megabytes(kept * configuration)
+    );
+    text + &format!(
+        "checkpoints    2 of {}, written every {} trajectories\n",
+        megabytes(configuration),
+        run.checkpoint_every
+    )
 }

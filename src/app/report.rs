@@ -49,8 +49,12 @@ impl Report {
             .iter()
             .enumerate()
             .map(|(n, level)| {
-                let iterations = if level.iterations > 0 { format!(" it {}", level.iterations) } else { String::new() };
-                format!(" | level {n}: |F| {:.3} max {:.3}{iterations} {:.2} s", level.norm, level.max, level.seconds)
+                let iterations =
+                    if level.iterations > 0 { format!(" it {}", level.iterations) } else { String::new() };
+                format!(
+                    " | level {n}: |F| {:.3} max {:.3}{iterations} {:.2} s",
+                    level.norm, level.max, level.seconds
+                )
             })
             .collect();
         let verdict = if outcome.accepted { "accept" } else { "reject" };

@@ -18,7 +18,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Runs `work` in a pool of `threads` threads.
-pub(super) fn with_threads<T: Send>(threads: usize, work: impl FnOnce() -> Result<T, AppError> + Send) -> Result<T, AppError> {
+pub(super) fn with_threads<T: Send>(
+    threads: usize,
+    work: impl FnOnce() -> Result<T, AppError> + Send,
+) -> Result<T, AppError> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|e| AppError::Refused(format!("{threads} threads: {e}")))?.install(work)
 }
@@ -139,7 +142,8 @@ impl Driver {
         while self.done < self.input.run.trajectories {
             if let Some(reason) = self.must_stop(longest) {
                 self.checkpoint()?;
-                self.report.line(&format!("stops after {} trajectories: {reason}; checkpoint written", self.done));
+                self.report
+                    .line(&format!("stops after {} trajectories: {reason}; checkpoint written", self.done));
                 return self.close();
             }
             let start = Instant::now();
@@ -154,7 +158,11 @@ impl Driver {
     /// Whether to end before the next trajectory; the same on all ranks.
     fn must_stop(&self, longest: Duration) -> Option<&'static str> {
         let signalled = self.stop.load(Ordering::Relaxed);
-        let late = self.input.run.wall_time.is_some_and(|limit| self.started.elapsed() + longest.mul_f64(1.2) > limit);
+        let late = self
+            .input
+            .run
+            .wall_time
+            .is_some_and(|limit| self.started.elapsed() + longest.mul_f64(1.2) > limit);
         let code = self.comm.max(if signalled { 2.0 } else { f64::from(u8::from(late)) });
         match code as u8 {
             2 => Some("a signal came"),
@@ -172,7 +180,9 @@ impl Driver {
             let r = self.chain.reversibility(number).map_err(failed)?;
             self.report.line(&format!(
                 "trajectory {}: reversibility: max |U - U_back| {:.2e}, |dH| there and back {:.2e}",
-                number + 1, r.distance, r.round_trip_delta_h
+                number + 1,
+                r.distance,
+                r.round_trip_delta_h
             ));
         }
         let outcome = self.chain.trajectory(number, number < run.thermalisation).map_err(failed)?;
@@ -187,7 +197,14 @@ impl Driver {
         if every(run.save_every) {
             let path = self.folder.join("cfg").join(format!("cfg_{:06}.h5", self.done));
             let host = self.chain.links.to_host()?;
-            io::write_links(&path, Format::Hdf5, &host, self.domain.partition(), &*self.comm, &self.meta(plaquette))?;
+            io::write_links(
+                &path,
+                Format::Hdf5,
+                &host,
+                self.domain.partition(),
+                &*self.comm,
+                &self.meta(plaquette),
+            )?;
         }
         if every(run.checkpoint_every) && self.done < run.trajectories {
             self.checkpoint()?;
@@ -243,7 +260,10 @@ impl Driver {
             file.sync_data()
         };
         let written = if self.comm.rank() == 0 { append() } else { Ok(()) };
-        Ok(agree(&*self.comm, written.map_err(|source| IoError::System { path: path.clone(), action: "append to", source }))?)
+        Ok(agree(
+            &*self.comm,
+            written.map_err(|source| IoError::System { path: path.clone(), action: "append to", source }),
+        )?)
     }
 
     fn close(self) -> Result<(), AppError> {
@@ -303,7 +323,10 @@ fn keep_lines_before(path: &Path, trajectory: u64) -> Result<(), IoError> {
         return Ok(());
     }
     io::write_aside(path, &crate::comm::Solo, |temporary| {
-        fs::write(temporary, &kept)
-            .map_err(|source| IoError::System { path: temporary.to_path_buf(), action: "write", source })
+        fs::write(temporary, &kept).map_err(|source| IoError::System {
+            path: temporary.to_path_buf(),
+            action: "write",
+            source,
+        })
     })
 }

@@ -189,7 +189,8 @@ impl Device {
 
     fn raw<'a, A: KernelArgs>(&self, args: &'a A) -> RawArgs<'a> {
         // SAFETY: KernelArgs are plain data; padding bytes, if any, are never read by kernels.
-        let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(args).cast::<u8>(), size_of::<A>()) };
+        let bytes =
+            unsafe { std::slice::from_raw_parts(std::ptr::from_ref(args).cast::<u8>(), size_of::<A>()) };
         RawArgs { variant: self.variant, bytes, name: A::NAME }
     }
 

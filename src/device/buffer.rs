@@ -75,16 +75,9 @@ impl Buffer {
         }
     }
 
-    /// The bytes themselves where memory is host memory and no work is pending.
-    ///
-    /// # Safety
-    /// No kernel writes them meanwhile.
-    pub unsafe fn host_bytes(&self) -> Option<&mut [u8]> {
-        // SAFETY: host memory of this length, by the caller's word unshared.
-        self.device
-            .backend()
-            .is_host()
-            .then(|| unsafe { std::slice::from_raw_parts_mut(self.pointer.0 as *mut u8, self.bytes) })
+    /// Where the bytes are on the host; `None` on a device with memory of its own.
+    pub fn host_pointer(&self) -> Option<*mut u8> {
+        self.device.backend().is_host().then_some(self.pointer.0 as *mut u8)
     }
 
     /// Replaces the content by another buffer's of the same length.

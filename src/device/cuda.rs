@@ -165,7 +165,9 @@ impl Cuda {
             "{name} takes {}",
             kernel.args
         );
-        let Some((variant, loaded)) = loaded.get_mut(args.variant) else { unreachable!("a launch without a lattice") };
+        let Some((variant, loaded)) = loaded.get_mut(args.variant) else {
+            unreachable!("a launch without a lattice")
+        };
         if let Some(&function) = loaded[precision as usize].get(key) {
             return Ok(function);
         }

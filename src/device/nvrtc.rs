@@ -105,7 +105,9 @@ pub fn compile_kernel(
         format!("-DHMC_GHOSTS={}", u8::from(variant.is_none_or(|v| v.cut))),
     ];
     if let (Some(variant), "wilson") = (variant, kernel.family.as_str()) {
-        options.extend(["X", "Y", "Z", "T"].iter().zip(variant.outer).map(|(d, n)| format!("-DHMC_OUTER_{d}={n}")));
+        options.extend(
+            ["X", "Y", "Z", "T"].iter().zip(variant.outer).map(|(d, n)| format!("-DHMC_OUTER_{d}={n}")),
+        );
     }
     let headers = headers();
     let mut version = (0, 0);

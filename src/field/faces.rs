@@ -8,6 +8,9 @@ use crate::comm::{Message, agree};
 use crate::device::{Buffer, FaceArgs, LaneArgs, Pointer, Precision};
 use std::sync::Arc;
 
+type Outgoing<'a> = Vec<Message<&'a [u8]>>;
+type Incoming<'a> = Vec<Message<&'a mut [u8]>>;
+
 /// Reals of a half spinor.
 const REALS: usize = 12;
 
@@ -192,11 +195,7 @@ impl Faces {
     }
 
     /// The messages of all faces, from and to the given bytes.
-    fn messages<'a>(
-        &self,
-        sent: Vec<&'a [u8]>,
-        received: Vec<&'a mut [u8]>,
-    ) -> (Vec<Message<&'a [u8]>>, Vec<Message<&'a mut [u8]>>) {
+    fn messages<'a>(&self, sent: Vec<&'a [u8]>, received: Vec<&'a mut [u8]>) -> (Outgoing<'a>, Incoming<'a>) {
         let partition = self.domain.partition();
         let tag = |face: &Face| (2 * face.mu + usize::from(!face.forward)) as i32;
         let sends = self.faces.iter().zip(sent);
@@ -218,8 +217,7 @@ impl Faces {
         // SAFETY: pack kernels are done (a CPU's launches return when they are), and `meanwhile` touches
         // neither wires nor ghost zones.
         let bytes = |buffer: &Buffer| unsafe {
-            let bytes = buffer.host_bytes().expect("host memory");
-            std::slice::from_raw_parts_mut(bytes.as_mut_ptr(), bytes.len())
+            std::slice::from_raw_parts_mut(buffer.host_pointer().expect("host memory"), buffer.bytes())
         };
         let sent = self.faces.iter().map(|face| &*bytes(&face.outgoing)).collect();
         let received = self

@@ -71,6 +71,7 @@ pub fn plan(levels: &[Level], tau: f64) -> Vec<Move> {
 }
 
 /// Omelyan, Mryglod, Folk, table 2: 4MN5FV.
+#[expect(clippy::excessive_precision, reason = "the digits of the paper")]
 const OMF4: [f64; 4] =
     [0.083_983_152_628_766_93, 0.253_978_510_841_059_5, 0.682_236_533_571_909_1, -0.032_302_867_652_699_67];
 

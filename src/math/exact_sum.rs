@@ -87,6 +87,7 @@ impl AddAssign for ExactSum {
 impl Sub for ExactSum {
     type Output = Self;
     /// The difference, exact as well: what dH is made of.
+    #[expect(clippy::suspicious_arithmetic_impl, reason = "what does not fit counts on both sides")]
     fn sub(self, other: Self) -> Self {
         let (a, b) = (self.normalised(), other.normalised());
         let bins = std::array::from_fn(|k| a.bins[k] - b.bins[k]);

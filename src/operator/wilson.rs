@@ -213,11 +213,11 @@ fn regions(domain: &Domain, parity: usize) -> (Vec<i32>, Vec<i32>) {
 fn phase_table(domain: &Domain, boundary: [f64; 4]) -> (Vec<f64>, i32) {
     let (lanes, partition) = (domain.lanes(), domain.partition());
     let (mut table, mut mask) = (Vec::new(), 0);
-    for mu in 0..4 {
+    for (mu, phase) in boundary.into_iter().enumerate() {
         for forward in [true, false] {
-            let angle = std::f64::consts::PI * boundary[mu] * if forward { 1.0 } else { -1.0 };
+            let angle = std::f64::consts::PI * phase * if forward { 1.0 } else { -1.0 };
             // Whole multiples of pi are exact signs.
-            let (re, im) = match boundary[mu].rem_euclid(2.0) {
+            let (re, im) = match phase.rem_euclid(2.0) {
                 0.0 => (1.0, 0.0),
                 1.0 => (-1.0, 0.0),
                 _ => (angle.cos(), angle.sin()),

@@ -97,10 +97,8 @@ fn eliminate(mut m: Vec<Vec<Complex64>>) -> Vec<Complex64> {
     for i in 0..n {
         for k in i + 1..n {
             let factor = m[k][i] / m[i][i];
-            for j in i..=n {
-                let above = m[i][j];
-                m[k][j] -= factor * above;
-            }
+            let above = m[i].clone();
+            m[k].iter_mut().zip(above).skip(i).for_each(|(entry, above)| *entry -= factor * above);
         }
     }
     let mut x = vec![Complex64::default(); n];
