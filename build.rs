@@ -274,10 +274,11 @@ fn compile_one(target: &Target, precision: &str, out: &Path) -> Vec<PathBuf> {
     // Kernels take minutes to compile: an object of the same sources and flags is kept.
     let stamp = stamp(target, precision, &build);
     let (stamp_file, object) = (folder.join("stamp"), folder.join("object"));
-    if fs::read_to_string(&stamp_file).is_ok_and(|kept| kept == stamp) {
-        if let Some(object) = fs::read_to_string(&object).ok().map(PathBuf::from).filter(|o| o.exists()) {
-            return vec![object];
-        }
+    let kept = || fs::read_to_string(&object).ok().map(PathBuf::from).filter(|o| o.exists());
+    if fs::read_to_string(&stamp_file).is_ok_and(|kept| kept == stamp)
+        && let Some(object) = kept()
+    {
+        return vec![object];
     }
     let objects = build.compile_intermediates();
     if let [only] = &objects[..] {

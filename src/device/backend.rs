@@ -154,6 +154,19 @@ pub trait Backend: Send + Sync {
     /// # Safety
     /// The memory at `to` is as long as `from`, and no work asked for so far touches it.
     unsafe fn stage_in(&self, to: Pointer, from: &[u8]) -> Result<(), DeviceError>;
+    /// Makes host memory known to the device, so that staging is fast; nothing on a CPU.
+    ///
+    /// # Errors
+    /// The driver refuses.
+    ///
+    /// # Safety
+    /// The memory stays where it is until `unpin`.
+    unsafe fn pin(&self, memory: &mut [u8]) -> Result<(), DeviceError>;
+    /// Takes `pin` back.
+    ///
+    /// # Safety
+    /// The memory was pinned, and no staging is under way.
+    unsafe fn unpin(&self, memory: &mut [u8]);
     /// The handle of memory from `allocate` by which another process may open it; `None` on a CPU.
     ///
     /// # Errors

@@ -100,3 +100,42 @@ impl Drop for Buffer {
         unsafe { self.device.backend().free(self.pointer, self.bytes) }
     }
 }
+
+/// Host memory from which and to which a device copies fast.
+pub struct Staging {
+    device: Device,
+    bytes: Box<[u8]>,
+}
+
+impl Staging {
+    /// `bytes` bytes, zero.
+    ///
+    /// # Errors
+    /// The driver refuses.
+    pub fn new(device: &Device, bytes: usize) -> Result<Self, DeviceError> {
+        let mut memory = vec![0; bytes].into_boxed_slice();
+        // SAFETY: the box is not moved out of, and unpinned before it goes.
+        unsafe { device.backend().pin(&mut memory)? };
+        Ok(Self { device: device.clone(), bytes: memory })
+    }
+}
+
+impl std::ops::Deref for Staging {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl std::ops::DerefMut for Staging {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // SAFETY: pinned by `new`; every staging call has returned.
+        unsafe { self.device.backend().unpin(&mut self.bytes) }
+    }
+}

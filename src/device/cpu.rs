@@ -190,6 +190,12 @@ impl Backend for Cpu {
         unsafe { self.upload(to, from) }
     }
 
+    unsafe fn pin(&self, _: &mut [u8]) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    unsafe fn unpin(&self, _: &mut [u8]) {}
+
     fn export(&self, _: Pointer) -> Result<Option<Vec<u8>>, DeviceError> {
         Ok(None)
     }

@@ -404,6 +404,17 @@ impl Backend for Cuda {
         }
     }
 
+    unsafe fn pin(&self, memory: &mut [u8]) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: by the caller's word the memory stays.
+        unsafe { call!(cuMemHostRegister_v2(memory.as_mut_ptr().cast(), memory.len(), 0)) }
+    }
+
+    unsafe fn unpin(&self, memory: &mut [u8]) {
+        // SAFETY: by the caller's word it was pinned; on a lost device there is nothing left to do.
+        let _ = unsafe { call!(cuMemHostUnregister(memory.as_mut_ptr().cast())) };
+    }
+
     fn export(&self, pointer: Pointer) -> Result<Option<Vec<u8>>, DeviceError> {
         self.current()?;
         // SAFETY: the handle is plain bytes.

@@ -5,7 +5,7 @@
 
 use super::{Domain, FieldError, Halo};
 use crate::comm::{Message, agree};
-use crate::device::{Buffer, FaceArgs, LaneArgs, Pointer, Precision};
+use crate::device::{Buffer, FaceArgs, LaneArgs, Pointer, Precision, Staging};
 use std::sync::Arc;
 
 type Outgoing<'a> = Vec<Message<&'a [u8]>>;
@@ -37,6 +37,8 @@ struct Face {
     outgoing: Buffer,
     incoming: Option<Buffer>,
     remote: [Pointer; 2],
+    /// Out and in, where halos go through host memory that is not the device's.
+    staging: Option<[Staging; 2]>,
 }
 
 /// The ghost zones of one kind of hop.
@@ -65,6 +67,8 @@ impl Faces {
                 let bytes = |lanes: usize| sites * lanes * REALS * precision.bytes();
                 let edge = lanes / domain.lanes().0[mu];
                 let buffer = |lanes| domain.device().buffer(bytes(lanes));
+                let staged = domain.halo() == Halo::Staged && !domain.device().backend().is_host();
+                let staging = || Staging::new(domain.device(), bytes(edge));
                 faces.push(Face {
                     mu,
                     forward,
@@ -73,6 +77,7 @@ impl Faces {
                     outgoing: buffer(edge)?,
                     incoming: if edge == lanes { None } else { Some(buffer(edge)?) },
                     remote: [Pointer::default(); 2],
+                    staging: if staged { Some([staging()?, staging()?]) } else { None },
                 });
             }
         }
@@ -236,22 +241,28 @@ impl Faces {
         done
     }
 
-    fn exchange_staged(&self) -> Result<(), FieldError> {
-        let backend = self.domain.device().backend();
-        let mut sent: Vec<Vec<u8>> = self.faces.iter().map(|face| vec![0; face.outgoing.bytes()]).collect();
-        let mut received = sent.clone();
-        for (face, host) in self.faces.iter().zip(&mut sent) {
+    fn exchange_staged(&mut self) -> Result<(), FieldError> {
+        let domain = Arc::clone(&self.domain);
+        let backend = domain.device().backend();
+        let mut staging: Vec<[Staging; 2]> = self
+            .faces
+            .iter_mut()
+            .map(|face| face.staging.take().expect("staging of a staged halo"))
+            .collect();
+        for (face, [sent, _]) in self.faces.iter().zip(&mut staging) {
             // SAFETY: as long as the wire, which only later exchanges write.
-            unsafe { backend.stage_out(host, face.outgoing.pointer())? };
+            unsafe { backend.stage_out(sent, face.outgoing.pointer())? };
         }
-        let (sends, mut receives) = self.messages(
-            sent.iter().map(|bytes| &bytes[..]).collect(),
-            received.iter_mut().map(|bytes| &mut bytes[..]).collect(),
-        );
-        self.domain.comm().exchange(&sends, &mut receives);
-        for (face, host) in self.faces.iter().zip(&received) {
+        let (sent, received) =
+            staging.iter_mut().map(|[sent, received]| (&sent[..], &mut received[..])).unzip();
+        let (sends, mut receives) = self.messages(sent, received);
+        domain.comm().exchange(&sends, &mut receives);
+        for (face, [_, received]) in self.faces.iter().zip(&staging) {
             // SAFETY: as long as the zone, which the work asked for so far does not touch.
-            unsafe { backend.stage_in(face.ghost[self.turn].pointer(), host)? };
+            unsafe { backend.stage_in(face.ghost[self.turn].pointer(), received)? };
+        }
+        for (face, staging) in self.faces.iter_mut().zip(staging) {
+            face.staging = Some(staging);
         }
         Ok(())
     }

@@ -10,10 +10,14 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// No run of these tests takes a tenth of this on a machine that has nothing else to do.
-pub const LIMIT: Duration = Duration::from_secs(180);
+pub const LIMIT: Duration = Duration::from_secs(300);
+
+/// Ranks that wait for each other need their cores at once: jobs of several ranks take turns.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// How mpirun is to behave: more ranks than cores, root, containers; as in the Makefile.
 const MPIRUN: [(&str, &str); 10] = [
@@ -74,8 +78,10 @@ impl Scratch {
         command.envs(MPIRUN).envs(SHARED_MEMORY.map(|name| (name, &self.0))).env("TMPDIR", &self.0);
         let [out, err] = ["out", "err"].map(|end| self.at(&format!("{number}.{end}")));
         command.stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
+        // A test that failed while it had its turn is no reason for others to fail.
+        let turn = (ranks > 1).then(|| TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
         let child = command.args(arguments).current_dir(&self.0).spawn().expect("hmc or mpirun starts");
-        Job { child, out, err, ended: false }
+        Job { child, out, err, ended: false, _turn: turn }
     }
 
     /// Runs `hmc` in this folder to its end.
@@ -138,6 +144,7 @@ pub struct Job {
     out: PathBuf,
     err: PathBuf,
     ended: bool,
+    _turn: Option<MutexGuard<'static, ()>>,
 }
 
 impl Job {
