@@ -163,7 +163,7 @@ fn another_coupling_has_other_bits() {
 
 /// `make bits`
 #[test]
-#[ignore = "takes a quarter of an hour"]
+#[ignore = "takes five minutes"]
 fn whole_matrix() {
     let text = two_trajectories();
     let reference = Run::new(&text, [1; 4], 0, 1);

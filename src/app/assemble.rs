@@ -8,7 +8,7 @@ use crate::device::Precision;
 use crate::field::{Domain, FieldError, MatrixField, Purpose, RandomAddress};
 use crate::hmc::{Chain, Level, Scheme};
 use crate::io::{self, Format};
-use crate::lattice::{Extents, shape};
+use crate::lattice::{Extents, LaneGrid, shape};
 use crate::measure::{CorrelatorParams, FlowKernel};
 use crate::operator::{GaugeLoops, Schur, WilsonParams};
 use std::path::Path;
@@ -26,6 +26,11 @@ pub fn domain(
 ) -> Result<Arc<Domain>, AppError> {
     let partition = start::partition(parallel, extents, &**comm)?;
     let device = start::device(parallel, &partition, &**comm)?;
+    let cut = std::array::from_fn(|mu| partition.is_cut(mu));
+    if LaneGrid::choose(partition.local(), cut, device.lanes()).is_none() {
+        let local = shape(partition.local());
+        return Err(AppError::Refused(format!("a box of {local} is too small for {} lanes", device.lanes())));
+    }
     let halo = start::halo(parallel, &device, &**comm)?;
     Ok(Domain::new(partition, device, Arc::clone(comm), border, halo)?)
 }

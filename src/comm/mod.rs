@@ -84,8 +84,7 @@ pub fn agree<T, E: From<CommError> + std::fmt::Display>(
     }
     let message = result.as_ref().err().map(|e| format!("!{e}")).unwrap_or_default();
     let all = comm.gather(message.as_bytes());
-    let value = result?;
-    drop(value);
+    result?; // this rank's own failure comes first
     let (rank, text) = all
         .iter()
         .enumerate()
