@@ -47,8 +47,11 @@ run: build
 build: setup
 	$(CARGO) build --release --locked
 
+# What tests print is shown, so that a skipped one says why, and is counted.
 test: setup
-	$(CARGO) test --release --locked
+	@mkdir -p $(TARGET)
+	bash -o pipefail -c '$(CARGO) test --release --locked -- --show-output 2>&1 | tee $(TARGET)/test.log'
+	@printf 'skipped: %s\n' "$$(grep -c '^skipped: ' $(TARGET)/test.log)"
 
 bits: setup
 	$(CARGO) test --release --locked --test bits -- --ignored --nocapture
