@@ -127,7 +127,7 @@ fn gradient_flow() {
 }
 
 fn params(c_sw: f64, schur: Schur) -> WilsonParams {
-    WilsonParams { kappa: 0.12, c_sw, boundary: [0.0, 0.5, 0.0, 1.0], schur }
+    WilsonParams { kappa: 0.12, mu: 0.0, c_sw, boundary: [0.0, 0.5, 0.0, 1.0], schur }
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn distance(a: &[plain::Spinor], b: &[plain::Spinor]) -> f64 {
 }
 
 fn params(c_sw: f64, schur: Schur) -> WilsonParams {
-    WilsonParams { kappa: 0.12, c_sw, boundary: [0.2, 0.0, 0.5, 1.0], schur }
+    WilsonParams { kappa: 0.12, mu: 0.0, c_sw, boundary: [0.2, 0.0, 0.5, 1.0], schur }
 }
 
 /// All four: with and without the clover term, both Schur complements.
@@ -262,7 +262,8 @@ fn operators_are_gamma5_hermitian() {
     }
     // The hopping term itself, on both parities.
     let mut hop =
-        WilsonLinks::new(&p.domain, Precision::Double, 18, params(0.0, Schur::Asymmetric).boundary).unwrap();
+        WilsonLinks::new(&p.domain, Precision::Double, 18, 1, params(0.0, Schur::Asymmetric).boundary)
+            .unwrap();
     hop.update(&p.links).unwrap();
     for parity in [EVEN, ODD] {
         let x = upload(&p.domain, &psi, 1 - parity);
@@ -281,7 +282,7 @@ fn free_field() {
     let domain = domain();
     let links = MatrixField::from_host(&domain, &Gauge::unit(EXTENTS).to_host()).unwrap();
     let boundary = params(0.0, Schur::Asymmetric).boundary;
-    let mut hop = WilsonLinks::new(&domain, Precision::Double, 18, boundary).unwrap();
+    let mut hop = WilsonLinks::new(&domain, Precision::Double, 18, 1, boundary).unwrap();
     hop.update(&links).unwrap();
     let mut y = Spinor::new(&domain, Precision::Double).unwrap();
     let u = plain::random_field([1; 4], 71)[0];

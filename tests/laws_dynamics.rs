@@ -40,6 +40,7 @@ fn chain(links: &HostLinks, setting: &Setting) -> Chain {
         name: "light".into(),
         operator: WilsonParams {
             kappa: 0.138,
+            mu: 0.0,
             c_sw: 1.76,
             boundary: [0.0, 0.0, 0.0, 1.0],
             schur: Schur::Asymmetric,

@@ -108,7 +108,7 @@ fn fermion(extents: Extents, c_sw: f64, schur: Schur, precision: Precision) {
     let links = Gauge::warm(extents, 0.8, 5);
     assert!(links.plaquette() < 0.3);
     let domain = domain(extents);
-    let operator = WilsonParams { kappa: 0.115, c_sw, boundary: [0.0, 0.3, 0.0, 1.0], schur };
+    let operator = WilsonParams { kappa: 0.115, mu: 0.0, c_sw, boundary: [0.0, 0.3, 0.0, 1.0], schur };
     let mut term = two_flavour(&domain, operator, precision);
     let phi: Vec<f64> =
         plain::random_field(extents, 23).iter().flatten().flatten().flat_map(|z| [z.re, z.im]).collect();

@@ -63,7 +63,7 @@ impl TwoFlavour {
     /// No room.
     pub fn new(domain: &Arc<Domain>, params: TwoFlavourParams) -> Result<Self, FieldError> {
         let spinor = || Spinor::new(domain, Precision::Double);
-        let faces = || Faces::new(domain, Precision::Double, true);
+        let faces = || Faces::new(domain, Precision::Double, 1, true);
         let clover = Wilson::clover_term(domain, &params.operator)?;
         let single = (params.precision == Precision::Single)
             .then(|| Wilson::new(domain, Precision::Single, params.link_reals, params.operator))
@@ -74,7 +74,7 @@ impl TwoFlavour {
             clover,
             double: Wilson::new(domain, Precision::Double, params.link_reals, params.operator)?,
             single,
-            solver: Cg::new(domain, params.precision)?,
+            solver: Cg::new(domain, params.precision, 1e-3)?,
             guess: Guess::new(params.guess),
             phi: spinor()?,
             x: [spinor()?, spinor()?],

@@ -46,6 +46,7 @@ pub fn border(input: &Input) -> usize {
 pub fn operator(fermion: &Fermion) -> WilsonParams {
     WilsonParams {
         kappa: fermion.kappa,
+        mu: 0.0,
         c_sw: fermion.c_sw,
         boundary: fermion.boundary,
         schur: match fermion.schur {
