@@ -4,6 +4,9 @@
 use hmc::config::{self, InputError, Integrator};
 use std::path::Path;
 
+#[path = "input/quarks.rs"]
+mod quarks;
+
 fn input(text: &str) -> config::Input {
     config::parse(text, "run.toml", 1).unwrap_or_else(|error| panic!("{error}")).input
 }
@@ -142,8 +145,8 @@ threads = "many"
         "17:8: mass: kappa is given too; keep one of them",
         "18:8: c_sw: expected a number, 0 at least, found the integer -1",
         r#"19:49: boundary: unknown "anti"; did you mean 'antiperiodic'?"#,
-        r#"21:13: precision: unknown "half"; expected 'double-single' or 'double'"#,
-        "22:14: link_reals: expected 12 or 18 reals a link, found 13",
+        r#"21:13: precision: unknown "half"; expected 'double-single', 'double' or 'double-half'"#,
+        "22:14: link_reals: expected 18, 12 or 8 reals a link, found 13",
         "23:19: action_residual: expected a residual from 1e-15 to 0.1, found the number 1e-16",
         "24:18: force_residual: expected a residual from 1e-15 to 0.1, found the number nan",
         "25:1: the term 'strange' is on no level: name it in the terms of one [[hmc.level]]",
