@@ -2,6 +2,7 @@
 
 use super::{GOOD, input, mistakes, with};
 use hmc::config::{self, Fermion, Flavours, Method, Rational, Real, Solver, Stout};
+use std::path::Path;
 
 /// A fermion of `GOOD` with these keys more; tables may follow the keys.
 fn fermion(keys: &str) -> String {
@@ -340,6 +341,10 @@ fn schwarz_blocks_divide_every_box() {
         ["run.toml:16:17: schwarz_block: blocks of 8x8x8x16 do not divide a rank's box of 8x8x8x8"]
     );
     assert!(config::parse_stored(&wide, "run.toml").is_ok());
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs/clover-nf2p1-32c64.toml");
+    for ranks in [1, 2, 8, 64, 512] {
+        assert!(config::load(&path, ranks).is_ok(), "{ranks} ranks");
+    }
 }
 
 #[test]
