@@ -124,7 +124,8 @@ fn all_methods_reach_the_residual_and_agree() {
             let mut x = Spinor::new(&quark.domain, D).unwrap();
             let info = solver.solve(&mut quark.operators(), &mut x, &b, RESIDUAL).unwrap();
             // The residual that is told is the true one.
-            let (mut y, mut z) = (Spinor::new(&quark.domain, D).unwrap(), Spinor::new(&quark.domain, D).unwrap());
+            let (mut y, mut z) =
+                (Spinor::new(&quark.domain, D).unwrap(), Spinor::new(&quark.domain, D).unwrap());
             quark.all[0].apply(&mut y, &x, false).unwrap();
             quark.all[0].apply(&mut z, &y, true).unwrap();
             let residual = relative(&z, &b);
@@ -132,7 +133,10 @@ fn all_methods_reach_the_residual_and_agree() {
                 "{schur:?} {name:28} iterations {:5} updates {:3} fallbacks {} applications {:5} residual {residual:.1e} {:.2} s",
                 info.iterations, info.updates, info.fallbacks, info.applications, info.seconds
             );
-            assert!(residual <= RESIDUAL && (residual / info.residual - 1.0).abs() < 1e-3, "{name}: {info:?}");
+            assert!(
+                residual <= RESIDUAL && (residual / info.residual - 1.0).abs() < 1e-3,
+                "{name}: {info:?}"
+            );
             match &first {
                 None => first = Some(x),
                 // |x - y| <= |(M^dag M)^-1| (|r_x| + |r_y|), and that norm is below 1e4 here.
@@ -145,23 +149,39 @@ fn all_methods_reach_the_residual_and_agree() {
 #[test]
 fn debug_blocks() {
     for kappa in [0.1335, 0.1345] {
-    for block in [None, Some([8, 8, 8, 4]), Some([8, 8, 4, 4]), Some([4; 4])] {
-        let p = WilsonParams { kappa, ..params(Schur::Symmetric) };
-        let mut quark = Quark::new(thermalised(), p, block);
-        let b = quark.random(0);
-        let set = |method| Settings { method, precisions: [D, S, S], delta: 1e-1, max_iterations: 4000 };
-        let mut all = vec![set(Method::BiCgStab)];
-        for (k_max, n_mr) in [(16, 4), (16, 8), (16, 16), (32, 8), (32,16)] {
-            all.push(set(Method::GcrDd { k_max, n_mr, block }));
+        for block in [None, Some([8, 8, 8, 4]), Some([8, 8, 4, 4]), Some([4; 4])] {
+            let p = WilsonParams { kappa, ..params(Schur::Symmetric) };
+            let mut quark = Quark::new(thermalised(), p, block);
+            let b = quark.random(0);
+            let set = |method| Settings { method, precisions: [D, S, S], delta: 1e-1, max_iterations: 4000 };
+            let mut all = vec![set(Method::BiCgStab)];
+            for (k_max, n_mr) in [(16, 4), (16, 8), (16, 16), (32, 8), (32, 16)] {
+                all.push(set(Method::GcrDd { k_max, n_mr, block }));
+            }
+            for settings in all {
+                let mut solver = NormalSolver::new(&quark.domain, settings).unwrap();
+                let mut x = Spinor::new(&quark.domain, D).unwrap();
+                let info = solver.solve_one(
+                    &mut quark.operators(),
+                    false,
+                    &mut x,
+                    &b,
+                    Params { residual: 1e-10, max_iterations: 4000 },
+                );
+                match info {
+                    Ok(info) => println!(
+                        "{kappa} {block:?} {:?} iterations {:5} updates {:3} fallbacks {} applications {:5} residual {:.1e} {:.2} s",
+                        settings.method,
+                        info.iterations,
+                        info.updates,
+                        info.fallbacks,
+                        info.applications,
+                        info.residual,
+                        info.seconds
+                    ),
+                    Err(e) => println!("{e}"),
+                }
+            }
         }
-        for settings in all {
-            let mut solver = NormalSolver::new(&quark.domain, settings).unwrap();
-            let mut x = Spinor::new(&quark.domain, D).unwrap();
-            let info = solver.solve_one(&mut quark.operators(), false, &mut x, &b, Params{residual: 1e-10, max_iterations: 4000});
-            match info { Ok(info) => 
-            println!("{kappa} {block:?} {:?} iterations {:5} updates {:3} fallbacks {} applications {:5} residual {:.1e} {:.2} s", settings.method,
-                info.iterations, info.updates, info.fallbacks, info.applications, info.residual, info.seconds
-            ), Err(e) => println!("{e}") }
-        }
-    }}
+    }
 }

@@ -1,12 +1,15 @@
 //! Terms of the Hamiltonian: each can be refreshed, valued, and differentiated.
 //!
 //! - `gauge`: plaquettes, rectangles, parallelograms
+//! - `smeared`: a term on stout-smeared links
 //! - `wilson`: two flavours of Wilson(-clover) quarks
 
 mod gauge;
+mod smeared;
 mod wilson;
 
 pub use gauge::GaugeAction;
+pub use smeared::Smeared;
 pub use wilson::{TwoFlavour, TwoFlavourParams};
 
 use crate::field::{AlgebraField, FieldError, MatrixField, RandomAddress};

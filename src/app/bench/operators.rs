@@ -88,7 +88,9 @@ pub(super) fn clover(domain: &Arc<Domain>, copy: f64, say: &dyn Fn(&str)) -> Res
             let mut out = Spinor::new(domain, precision)?;
             let time = seconds(domain, || Ok(operator.apply(&mut out, &input, false)?))?;
             // Two hops with their links, A and A^-1; spinors: in, between out and in, x, out.
-            let bytes = 2 * precision.stored(8 * reals, 0) + 2 * precision.stored(72, 2) + 5 * precision.stored(24, 1);
+            let bytes = 2 * precision.stored(8 * reals, 0)
+                + 2 * precision.stored(72, 2)
+                + 5 * precision.stored(24, 1);
             let what = format!("clover even-odd {precision:6} {reals:2} reals");
             say(&row(&what, sites, CLOVER_FLOPS, bytes as f64, time, copy));
         }
