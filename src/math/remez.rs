@@ -208,7 +208,7 @@ impl<'a> Exchange<'a> {
         true
     }
 
-    /// One step towards r(z_i) = f(z_i) (1 + (-1)^i E); false if its roots leave the cut.
+    /// One step towards r(z_i) = f(z_i) (1 + (-1)^i E), and how much of it was taken; none if nothing can be.
     fn step(&mut self) -> Option<f64> {
         let sign = |i: usize| if i.is_multiple_of(2) { 1.0 } else { -1.0 };
         let mut rows: Vec<Vec<Real>> = Vec::with_capacity(self.points.len());
