@@ -164,7 +164,7 @@ constexpr float ROUND = 12582912;  // 1.5 2^23: the low bits of x + ROUND are th
 template <int N> struct short_chunk { using type = int; static constexpr int n = 2; };
 template <> struct short_chunk<8> { using type = int4; static constexpr int n = 8; };
 template <> struct short_chunk<4> { using type = int2; static constexpr int n = 4; };
-constexpr int shorts_of(int n) { return n % 8 == 0 ? 8 : n % 4 == 0 ? 4 : 2; }
+HD constexpr int shorts_of(int n) { return n % 8 == 0 ? 8 : n % 4 == 0 ? 4 : 2; }
 
 template <int N, int NB, class F> HD void load_shorts(F* r, const void* field, int block, int site, int stride) {
     using C = short_chunk<shorts_of(N)>;
