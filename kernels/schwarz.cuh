@@ -33,17 +33,33 @@ template <class F> HD void block_products(const BlockArgs& a, int i) {
         to[2] = get(norm, l);
     }
 }
-// The step length of block i: (M x, x) / |M x|^2, summed over its sites in their order in four chains.
-template <class F> HD void block_length(const BlockArgs& a, int i) {
-    const int blocks = block_count(a), sites = a.block[0] * a.block[1] * a.block[2] * a.block[3] / 2;
+// A block's sites are summed in parts, in an order that depends on the block's extents alone.
+HD int sites_of_block(const BlockArgs& a) { return a.block[0] * a.block[1] * a.block[2] * a.block[3] / 2; }
+constexpr int PART = 32;  // as src/solver/schwarz.rs has it
+// Adds items first, first + step, .. below `end` of a block in four chains.
+HD void add_items(double* sum, const double* table, int blocks, int block, int first, int step, int end) {
     double s[3][4];
     for (int k = 0; k < 3; ++k) for (int j = 0; j < 4; ++j) s[k][j] = 0;
-    for (int n = 0; n < sites; ++n) {
-        const double* from = (const double*)a.products + 3 * ((i64)n * blocks + i);
-        for (int k = 0; k < 3; ++k) s[k][n & 3] = s[k][n & 3] + from[k];
+    int chain = 0;
+    for (int n = first; n < end; n += step, chain = (chain + 1) & 3) {
+        const double* from = table + 3 * ((i64)n * blocks + block);
+        for (int k = 0; k < 3; ++k) s[k][chain] = s[k][chain] + from[k];
     }
-    double sum[3];
     for (int k = 0; k < 3; ++k) sum[k] = (s[k][0] + s[k][1]) + (s[k][2] + s[k][3]);
+}
+// Part i / blocks of block i % blocks: its sites' products, into the place of its first site.
+template <class F> HD void block_part(const BlockArgs& a, int i) {
+    const int blocks = block_count(a), block = i % blocks, part = i / blocks, sites = sites_of_block(a);
+    const int first = part * PART, end = first + PART < sites ? first + PART : sites;
+    double sum[3];
+    add_items(sum, (const double*)a.products, blocks, block, first, 1, end);
+    double* to = (double*)a.products + 3 * ((i64)first * blocks + block);
+    for (int k = 0; k < 3; ++k) to[k] = sum[k];
+}
+// The step length of block i: (M x, x) / |M x|^2.
+template <class F> HD void block_length(const BlockArgs& a, int i) {
+    double sum[3];
+    add_items(sum, (const double*)a.products, block_count(a), i, 0, PART, sites_of_block(a));
     double* to = (double*)a.lengths + 2 * (i64)i;
     to[0] = sum[2] > 0 ? sum[0] / sum[2] : 0;
     to[1] = sum[2] > 0 ? sum[1] / sum[2] : 0;
@@ -69,5 +85,6 @@ template <class F> HD void block_step(const BlockArgs& a, int i) {
 
 #define SCHWARZ_KERNELS(SITE, SUM)                                    \
     SITE(schwarz, block_products, BlockArgs, (block_products<F>))     \
+    SITE(schwarz, block_part, BlockArgs, (block_part<F>))             \
     SITE(schwarz, block_length, BlockArgs, (block_length<F>))         \
     SITE(schwarz, block_step, BlockArgs, (block_step<F>))

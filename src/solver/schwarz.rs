@@ -71,6 +71,9 @@ impl Schwarz {
     }
 }
 
+/// Sites of a block that are summed first, as `kernels/schwarz.cuh` has it.
+const PART: usize = 32;
+
 fn block_step(
     operator: &dyn SchwarzOperator,
     [products, lengths]: &[Buffer; 2],
@@ -94,6 +97,8 @@ fn block_step(
     };
     let precision = solution.precision();
     domain.launch("block_products", precision, &args, domain.half())?;
+    let parts = (blocks.extents.iter().product::<usize>() / 2).div_ceil(PART);
+    domain.launch("block_part", precision, &args, parts * blocks.count())?;
     domain.launch("block_length", precision, &args, blocks.count())?;
     domain.launch("block_step", precision, &args, domain.half())
 }
