@@ -1,4 +1,4 @@
-//! Conjugate gradients for `M^dag M x = b` (Hestenes, Stiefel 1952), with reliable updates: the iteration
+//! Conjugate gradients for `(M^dag M + s) x = b`, s >= 0 (Hestenes, Stiefel 1952), with reliable updates: the iteration
 //! runs in its own precision, and whenever its residual has fallen by a factor, the solution is added
 //! up and the residual computed anew in double (Sleijpen, van der Vorst, Computing 56 (1996) 141;
 //! Clark et al., arXiv:0911.3191). Every solve ends with the true residual, checked.
@@ -67,17 +67,33 @@ impl Cg {
         Ok(Self { residual: double()?, product: double()?, middle: double()?, inner, direction: own()? })
     }
 
-    /// Solves from the guess in `x`. `sloppy` is the operator in the iteration's precision; `None` where
-    /// that is double.
+    /// Solves `M^dag M x = b` from the guess in `x`. `sloppy` is the operator in the iteration's precision;
+    /// `None` where that is double.
     ///
     /// # Errors
     /// No convergence, or a number that is not finite.
     pub fn solve(
         &mut self,
         operator: &mut dyn Operator,
+        sloppy: Option<&mut dyn Operator>,
+        x: &mut Spinor,
+        b: &Spinor,
+        params: Params,
+    ) -> Result<Info, SolverError> {
+        self.solve_shifted(operator, sloppy, x, b, 0.0, params)
+    }
+
+    /// Solves `(M^dag M + shift) x = b`, as [`Cg::solve`] does without a shift.
+    ///
+    /// # Errors
+    /// No convergence, or a number that is not finite.
+    pub fn solve_shifted(
+        &mut self,
+        operator: &mut dyn Operator,
         mut sloppy: Option<&mut dyn Operator>,
         x: &mut Spinor,
         b: &Spinor,
+        shift: f64,
         params: Params,
     ) -> Result<Info, SolverError> {
         let start = Instant::now();
@@ -88,7 +104,7 @@ impl Cg {
             return Ok(info);
         }
         let target = params.residual * params.residual * norm_b;
-        let mut rr = self.true_residual(operator, x, b)?;
+        let mut rr = self.true_residual(operator, x, b, shift)?;
         let mut fresh = true;
         loop {
             info.residual = (rr / norm_b).sqrt();
@@ -118,12 +134,13 @@ impl Cg {
                         &mut self.direction,
                         rr,
                         stop,
+                        shift,
                         params.max_iterations,
                         fresh,
                         &mut info,
                     )?;
                     x.add(&inner.x)?;
-                    let renewed = self.true_residual(operator, x, b)?;
+                    let renewed = self.true_residual(operator, x, b, shift)?;
                     // The direction goes on, unless the iteration lost its way.
                     fresh = renewed > rr;
                     renewed
@@ -136,28 +153,33 @@ impl Cg {
                         &mut self.direction,
                         rr,
                         target,
+                        shift,
                         params.max_iterations,
                         true,
                         &mut info,
                     )?;
-                    self.true_residual(operator, x, b)?
+                    self.true_residual(operator, x, b, shift)?
                 }
             };
             info.updates += 1;
         }
     }
 
-    /// `residual = b - M^dag M x`; returns its square.
+    /// `residual = b - (M^dag M + shift) x`; returns its square.
     fn true_residual(
         &mut self,
         operator: &mut dyn Operator,
         x: &Spinor,
         b: &Spinor,
+        shift: f64,
     ) -> Result<f64, FieldError> {
         operator.apply(&mut self.middle, x, false)?;
         operator.apply(&mut self.product, &self.middle, true)?;
         self.residual.copy_from(b)?;
         self.residual.axpy(-1.0, &self.product)?;
+        if shift != 0.0 {
+            self.residual.axpy(-shift, x)?;
+        }
         Ok(self.residual.norm2()?.value())
     }
 }
@@ -171,6 +193,7 @@ fn iterate(
     p: &mut Spinor,
     mut rr: f64,
     stop: f64,
+    shift: f64,
     max_iterations: usize,
     fresh: bool,
     info: &mut Info,
@@ -186,7 +209,11 @@ fn iterate(
     while rr > stop && info.iterations < max_iterations {
         operator.apply(middle, p, false)?;
         operator.apply(q, middle, true)?;
-        let curvature = middle.norm2()?.value();
+        let mut curvature = middle.norm2()?.value();
+        if shift != 0.0 {
+            q.axpy(shift, p)?;
+            curvature += shift * p.norm2()?.value();
+        }
         let alpha = rr / curvature;
         if !(alpha.is_finite() && alpha > 0.0) {
             return Err(SolverError::NotFinite { what: "a step", iterations: info.iterations });

@@ -2,12 +2,18 @@
 //!
 //! - `cg`: the solver
 //! - `guess`: where to start, from past solutions
+//! - `multishift`: many shifts at once
+//! - `spectrum`: the ends of the spectrum
 
 mod cg;
 mod guess;
+mod multishift;
+mod spectrum;
 
 pub use cg::{Cg, Info, Params};
 pub use guess::Guess;
+pub use multishift::{MultiInfo, MultiShift};
+pub use spectrum::{Bounds, bounds};
 
 /// Why a solve failed.
 #[derive(Debug, thiserror::Error)]
