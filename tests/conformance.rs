@@ -2,7 +2,7 @@
 
 mod reference;
 
-use hmc::action::{Action, GaugeAction, TwoFlavour, TwoFlavourParams};
+use hmc::action::{Action, GaugeAction, QuarkParams, TwoFlavour, TwoFlavourParams};
 use hmc::comm::Solo;
 use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::field::{AlgebraField, Domain, EVEN, Halo, MatrixField, ODD, Spinor};
@@ -127,7 +127,7 @@ fn gradient_flow() {
 }
 
 fn params(c_sw: f64, schur: Schur) -> WilsonParams {
-    WilsonParams { kappa: 0.12, c_sw, boundary: [0.0, 0.5, 0.0, 1.0], schur }
+    WilsonParams { kappa: 0.12, mu: 0.0, c_sw, boundary: [0.0, 0.5, 0.0, 1.0], schur }
 }
 
 #[test]
@@ -219,13 +219,15 @@ fn two_flavour_forces() {
         for domain in domains(extents) {
             let settings = TwoFlavourParams {
                 name: "light".into(),
-                operator,
-                precision: Precision::Double,
-                link_reals: 18,
+                quark: QuarkParams {
+                    operator,
+                    precision: Precision::Double,
+                    link_reals: 18,
+                    max_iterations: 1000,
+                    guess: 0,
+                },
                 action_residual: 1e-14,
                 force_residual: 1e-14,
-                max_iterations: 1000,
-                guess: 0,
                 number: 0,
             };
             let mut term = TwoFlavour::new(&domain, settings).unwrap();

@@ -5,7 +5,7 @@
 
 mod reference;
 
-use hmc::action::{Action, GaugeAction, TwoFlavour, TwoFlavourParams};
+use hmc::action::{Action, GaugeAction, QuarkParams, TwoFlavour, TwoFlavourParams};
 use hmc::comm::Solo;
 use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::field::{AlgebraField, Domain, Halo, MatrixField};
@@ -90,13 +90,9 @@ fn gauge_actions() {
 fn two_flavour(domain: &Arc<Domain>, operator: WilsonParams, precision: Precision) -> TwoFlavour {
     let params = TwoFlavourParams {
         name: "light".into(),
-        operator,
-        precision,
-        link_reals: 18,
+        quark: QuarkParams { operator, precision, link_reals: 18, max_iterations: 2000, guess: 0 },
         action_residual: 1e-14,
         force_residual: 1e-14,
-        max_iterations: 2000,
-        guess: 0,
         number: 0,
     };
     TwoFlavour::new(domain, params).unwrap()
@@ -108,7 +104,7 @@ fn fermion(extents: Extents, c_sw: f64, schur: Schur, precision: Precision) {
     let links = Gauge::warm(extents, 0.8, 5);
     assert!(links.plaquette() < 0.3);
     let domain = domain(extents);
-    let operator = WilsonParams { kappa: 0.115, c_sw, boundary: [0.0, 0.3, 0.0, 1.0], schur };
+    let operator = WilsonParams { kappa: 0.115, mu: 0.0, c_sw, boundary: [0.0, 0.3, 0.0, 1.0], schur };
     let mut term = two_flavour(&domain, operator, precision);
     let phi: Vec<f64> =
         plain::random_field(extents, 23).iter().flatten().flatten().flat_map(|z| [z.re, z.im]).collect();

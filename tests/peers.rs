@@ -11,7 +11,7 @@
 
 mod reference;
 
-use hmc::action::{Action, GaugeAction, TwoFlavour, TwoFlavourParams};
+use hmc::action::{Action, GaugeAction, QuarkParams, TwoFlavour, TwoFlavourParams};
 use hmc::comm::Solo;
 use hmc::device::{Cpu, Device, HopArgs, Precision, lane_counts};
 use hmc::field::{AlgebraField, Domain, EVEN, Halo, HostLinks, MatrixField, ODD, Spinor};
@@ -28,8 +28,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 const BETA: f64 = 5.3;
-const OPENQCD: WilsonParams =
-    WilsonParams { kappa: 0.13, c_sw: 1.90952, boundary: [0.0, 0.0, 0.0, 1.0], schur: Schur::Asymmetric };
+const OPENQCD: WilsonParams = WilsonParams {
+    kappa: 0.13,
+    mu: 0.0,
+    c_sw: 1.90952,
+    boundary: [0.0, 0.0, 0.0, 1.0],
+    schur: Schur::Asymmetric,
+};
 
 /// One rank's domain with the most lanes that fit.
 fn domain(extents: Extents) -> Arc<Domain> {
@@ -153,13 +158,15 @@ fn full_operator(links: &MatrixField, params: &WilsonParams, psi: &[f64]) -> Vec
 fn two_flavour(domain: &Arc<Domain>) -> TwoFlavour {
     let params = TwoFlavourParams {
         name: "light".into(),
-        operator: OPENQCD,
-        precision: Precision::Double,
-        link_reals: 18,
+        quark: QuarkParams {
+            operator: OPENQCD,
+            precision: Precision::Double,
+            link_reals: 18,
+            max_iterations: 1000,
+            guess: 0,
+        },
         action_residual: 1e-14,
         force_residual: 1e-14,
-        max_iterations: 1000,
-        guess: 0,
         number: 0,
     };
     TwoFlavour::new(domain, params).unwrap()
@@ -332,8 +339,13 @@ fn milc_clover_pions() {
         let Some(table) = data::find(&format!("milc_corr/clover_l6666hisq_{name}.corr")) else { continue };
         // The n-th correlator of its key.
         for (kappa, c_sw, n) in [(0.12, 0.0, 0), (0.12, 1.0, 1), (0.13, 1.5, 0)] {
-            let operator =
-                WilsonParams { kappa, c_sw, boundary: [0.0, 0.0, 0.0, phase], schur: Schur::Symmetric };
+            let operator = WilsonParams {
+                kappa,
+                mu: 0.0,
+                c_sw,
+                boundary: [0.0, 0.0, 0.0, phase],
+                schur: Schur::Symmetric,
+            };
             let params = CorrelatorParams { operator, source: [0; 4], residual: 1e-13, max_iterations: 1000 };
             let ours = pion(&links, &params).unwrap();
             let key = format!("PION_d_d_d_d_k{kappa}_k{kappa}_p000");

@@ -1,13 +1,22 @@
 //! Terms of the Hamiltonian: each can be refreshed, valued, and differentiated.
 //!
 //! - `gauge`: plaquettes, rectangles, parallelograms
-//! - `wilson`: two flavours of Wilson(-clover) quarks
+//! - `quark`: one Wilson(-clover) operator with its solver
+//! - `pair`: the force of pairs of spinors
+//! - `two_flavour`: two flavours of Wilson(-clover) quarks
+//! - `ratio`: a ratio of two-flavour determinants
 
 mod gauge;
-mod wilson;
+mod pair;
+mod quark;
+mod ratio;
+mod two_flavour;
 
 pub use gauge::GaugeAction;
-pub use wilson::{TwoFlavour, TwoFlavourParams};
+pub use pair::{PairForce, PairSum};
+pub use quark::{Quark, QuarkParams};
+pub use ratio::{TwoFlavourRatio, TwoFlavourRatioParams};
+pub use two_flavour::{TwoFlavour, TwoFlavourParams};
 
 use crate::field::{AlgebraField, FieldError, MatrixField, RandomAddress};
 use crate::math::ExactSum;

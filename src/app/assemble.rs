@@ -1,7 +1,7 @@
 //! A checked input as domain, chain and measurements.
 
 use super::{AppError, start};
-use crate::action::{Action, GaugeAction, TwoFlavour, TwoFlavourParams};
+use crate::action::{Action, GaugeAction, QuarkParams, TwoFlavour, TwoFlavourParams};
 use crate::comm::Comm;
 use crate::config::{self, Fermion, Input, Integrator, Measure, Parallel, PrecisionMix};
 use crate::device::Precision;
@@ -46,6 +46,7 @@ pub fn border(input: &Input) -> usize {
 pub fn operator(fermion: &Fermion) -> WilsonParams {
     WilsonParams {
         kappa: fermion.kappa,
+        mu: 0.0,
         c_sw: fermion.c_sw,
         boundary: fermion.boundary,
         schur: match fermion.schur {
@@ -60,16 +61,18 @@ fn two_flavour(domain: &Arc<Domain>, fermion: &Fermion, number: usize) -> Result
     let solver = &fermion.solver;
     let params = TwoFlavourParams {
         name: fermion.name.clone(),
-        operator: operator(fermion),
-        precision: match solver.precision {
-            PrecisionMix::Double => Precision::Double,
-            PrecisionMix::DoubleSingle => Precision::Single,
+        quark: QuarkParams {
+            operator: operator(fermion),
+            precision: match solver.precision {
+                PrecisionMix::Double => Precision::Double,
+                PrecisionMix::DoubleSingle => Precision::Single,
+            },
+            link_reals: solver.link_reals,
+            max_iterations: solver.max_iterations,
+            guess: solver.guess,
         },
-        link_reals: solver.link_reals,
         action_residual: solver.action_residual,
         force_residual: solver.force_residual,
-        max_iterations: solver.max_iterations,
-        guess: solver.guess,
         number: number as u8,
     };
     TwoFlavour::new(domain, params)

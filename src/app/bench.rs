@@ -139,8 +139,13 @@ fn hops(domain: &Arc<Domain>, copy: f64, comm: &Ranks) -> Result<(), AppError> {
 fn solves(domain: &Arc<Domain>, comm: &Ranks) -> Result<(), AppError> {
     const ITERATIONS: usize = 100;
     let links = random_links(domain)?;
-    let params =
-        WilsonParams { kappa: 0.13, c_sw: 0.0, boundary: [0.0, 0.0, 0.0, 1.0], schur: Schur::Asymmetric };
+    let params = WilsonParams {
+        kappa: 0.13,
+        mu: 0.0,
+        c_sw: 0.0,
+        boundary: [0.0, 0.0, 0.0, 1.0],
+        schur: Schur::Asymmetric,
+    };
     let mut double = Wilson::new(domain, Precision::Double, 12, params)?;
     let mut single = Wilson::new(domain, Precision::Single, 12, params)?;
     double.update(&links, None)?;

@@ -28,6 +28,8 @@ pub enum Schur {
 pub struct WilsonParams {
     /// kappa = 1 / (2 (4 + m0))
     pub kappa: f64,
+    /// Twisted mass: `Mhat + i mu gamma_5`, or `Mhat + i mu A_oo^-1 gamma_5` in the symmetric form.
+    pub mu: f64,
     /// Clover coefficient; 0: no clover term.
     pub c_sw: f64,
     /// Phase of a hop that crosses the boundary, a direction, in units of pi.
@@ -263,6 +265,7 @@ impl Wilson {
         reals: usize,
         params: WilsonParams,
     ) -> Result<Self, FieldError> {
+        assert!(params.mu == 0.0, "a twisted mass is not there yet");
         let bytes = domain.half() * domain.lanes().count() * 72 * 4;
         let own = (precision == Precision::Single && params.c_sw != 0.0)
             .then(|| Ok::<_, FieldError>([domain.device().buffer(bytes)?, domain.device().buffer(bytes)?]))
