@@ -161,6 +161,9 @@ fn sources() -> String {
     text + "]"
 }
 
+/// Of the tables, as `Precision` numbers them.
+const PRECISIONS: [&str; 3] = ["double", "float", "half"];
+
 struct Target {
     isa: &'static str,
     lanes: usize,
@@ -192,27 +195,21 @@ fn table_name(target: &Target, precision: &str) -> String {
 fn tables(targets: &[Target]) -> String {
     let mut text = String::from("unsafe extern \"C\" {\n");
     for t in targets {
-        for precision in ["double", "float"] {
+        for precision in PRECISIONS {
             let _ = writeln!(text, "    static {}: Entry;", table_name(t, precision));
         }
     }
-    text += "}\n/// Instruction set, lanes, table in double, table in single.\npub(super) fn tables() -> Vec<(&'static str, usize, *const Entry, *const Entry)> {\n    vec![\n";
+    text += "}\n/// Instruction set, lanes, tables in double, single and half.\npub(super) fn tables() -> Vec<(&'static str, usize, [*const Entry; 3])> {\n    vec![\n";
     for t in targets {
-        let _ = writeln!(
-            text,
-            "        ({:?}, {}, &raw const {}, &raw const {}),",
-            t.isa,
-            t.lanes,
-            table_name(t, "double"),
-            table_name(t, "float")
-        );
+        let names = PRECISIONS.map(|precision| format!("&raw const {}", table_name(t, precision)));
+        let _ = writeln!(text, "        ({:?}, {}, [{}]),", t.isa, t.lanes, names.join(", "));
     }
     text + "    ]\n}\n"
 }
 
 fn compile(targets: &[Target], out: &Path) {
     let mut jobs: Vec<(&Target, &str)> =
-        targets.iter().flat_map(|t| ["double", "float"].map(|precision| (t, precision))).collect();
+        targets.iter().flat_map(|t| PRECISIONS.map(|precision| (t, precision))).collect();
     jobs.sort_by_key(|(t, _)| t.lanes); // the longest last in the list, so first to be taken
     let (jobs, objects) = (Mutex::new(jobs), Mutex::new(Vec::new()));
     let workers = env::var("NUM_JOBS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
@@ -267,10 +264,13 @@ fn compile_one(target: &Target, precision: &str, out: &Path) -> Vec<PathBuf> {
         build.flag(flag);
     }
     build.define("HMC_REGISTER", register).define("HMC_LANES", target.lanes.to_string().as_str());
-    build.define("HMC_REAL", precision).define("HMC_TABLE", table_name(target, precision).as_str());
-    if precision == "double" {
-        build.define("HMC_DOUBLE", None);
-    }
+    build.define("HMC_REAL", if precision == "double" { "double" } else { "float" });
+    build.define("HMC_TABLE", table_name(target, precision).as_str());
+    match precision {
+        "double" => build.define("HMC_DOUBLE", None),
+        "half" => build.define("HMC_HALF", None),
+        _ => &mut build,
+    };
     // Kernels take minutes to compile: an object of the same sources and flags is kept.
     let stamp = stamp(target, precision, &build);
     let (stamp_file, object) = (folder.join("stamp"), folder.join("object"));

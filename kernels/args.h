@@ -28,12 +28,20 @@ struct HopArgs {
     Pointer ghost[8];     // half spinors [2 mu + (0 from forward, 1 from backward)]
     Pointer phases;       // reals [2 mu + (0 forward, 1 backward)][re, im][lane]
     Pointer sites;        // int list of outer sites, or null for all
+    Pointer keep;         // reals [2 mu + (0 forward, 1 backward)][x_mu][lane]: 0 where a hop leaves its block
     int parity;
     int ghost_mask;       // bit mu: the direction is cut
     int phase_mask;       // bit 2 mu + (0, 1): this rank touches a phase there
-    int first;            // without `sites`: first outer site
+    int epilogue;         // wilson.cuh
+    int dagger;           // the adjoint
+    int blocked;          // 1: without the hops that leave a block
+    int fields;           // spinors, one behind the other
+    int count;            // sites of this launch
+    int keep_stride;
+    int pad;
     double scale;
     double shift;
+    double twist;
 };
 
 // Half spinors of the face of a field, for the neighbour's hop (wilson.cuh) or force.
@@ -137,10 +145,27 @@ struct BlasArgs {
     Pointer y;
     Pointer z;
     Pointer w;
+    Pointer v;
     int half;             // outer sites
     int pad;
     double a;
     double b;
+    double c;
+    double d;
+};
+
+// Minimal residual steps in Schwarz blocks, each with its own step length (schwarz.cuh).
+struct BlockArgs {
+    Geometry g;
+    Pointer x;            // spinors of parity `parity`
+    Pointer y;
+    Pointer z;
+    Pointer products;     // double [site of a block][block][3]
+    Pointer lengths;      // double [block][2]
+    int block[4];         // extents of a block
+    int blocks[4];        // blocks of this rank in each direction
+    int parity;
+    int pad;
 };
 
 // Links from double, bordered storage to an operator's own copy.

@@ -30,6 +30,13 @@ template <class F> HD wide_of<F> site_dot_imaginary(const F* x, const F* y) {
     }
     return (s[0] + s[1]) + (s[2] + s[3]);
 }
+// y += (a + i b) x on a site
+template <class F> HD void site_caxpy(F* y, F a, F b, const F* x) {
+    UNROLL for (int k = 0; k < 24; k += 2) {
+        y[k] = nmad(b, x[k + 1], mad(a, x[k], y[k]));
+        y[k + 1] = mad(b, x[k], mad(a, x[k + 1], y[k + 1]));
+    }
+}
 // y += a x
 template <class F> HD void axpy(const BlasArgs& a, int i) {
     F x[24], y[24];
@@ -53,11 +60,7 @@ template <class F> HD void caxpy(const BlasArgs& a, int i) {
     F x[24], y[24];
     load24(x, a.x, i, a.half);
     load24(y, a.y, i, a.half);
-    const F f = splat<F>(real_of<F>(a.a)), g = splat<F>(real_of<F>(a.b));
-    UNROLL for (int k = 0; k < 24; k += 2) {
-        y[k] = nmad(g, x[k + 1], mad(f, x[k], y[k]));
-        y[k + 1] = mad(g, x[k], mad(f, x[k + 1], y[k + 1]));
-    }
+    site_caxpy(y, splat<F>(real_of<F>(a.a)), splat<F>(real_of<F>(a.b)), x);
     store24(a.y, i, a.half, y);
 }
 // y = a x
@@ -110,6 +113,93 @@ template <class F> HD void cg_step(const BlasArgs& a, int i, Accumulator& sum) {
     store24(a.y, i, a.half, y);
     sum.add(0, site_dot(y, y));
 }
+// Re (x, x), Re (x, y), Im (x, y) of a site to sums 2, 0, 1.
+template <class F> HD void add_products(Accumulator& sum, const F* x, const F* y) {
+    sum.add(0, site_dot(x, y));
+    sum.add(1, site_dot_imaginary(x, y));
+    sum.add(2, site_dot(x, x));
+}
+// y += (a + i b) x; sum 0: |y|^2
+template <class F> HD void caxpy_norm2(const BlasArgs& a, int i, Accumulator& sum) {
+    F x[24], y[24];
+    load24(x, a.x, i, a.half);
+    load24(y, a.y, i, a.half);
+    site_caxpy(y, splat<F>(real_of<F>(a.a)), splat<F>(real_of<F>(a.b)), x);
+    store24(a.y, i, a.half, y);
+    sum.add(0, site_dot(y, y));
+}
+// y += (a + i b) x; sums 0, 1: (z, y)
+template <class F> HD void caxpy_dot(const BlasArgs& a, int i, Accumulator& sum) {
+    F x[24], y[24];
+    load24(x, a.x, i, a.half);
+    load24(y, a.y, i, a.half);
+    site_caxpy(y, splat<F>(real_of<F>(a.a)), splat<F>(real_of<F>(a.b)), x);
+    store24(a.y, i, a.half, y);
+    load24(x, a.z, i, a.half);
+    sum.add(0, site_dot(x, y));
+    sum.add(1, site_dot_imaginary(x, y));
+}
+// Sums 0, 1: (x, y); sum 2: |x|^2
+template <class F> HD void dot_norm2(const BlasArgs& a, int i, Accumulator& sum) {
+    F x[24], y[24];
+    load24(x, a.x, i, a.half);
+    load24(y, a.y, i, a.half);
+    add_products(sum, x, y);
+}
+// The second half of a step of BiCGstab: x += (a + i b) z + (c + i d) y, y -= (c + i d) w; sums 0, 1: (v, y),
+// sum 2: |y|^2. y is the residual, z the direction, w = M y, v the shadow residual.
+template <class F> HD void bicgstab_step(const BlasArgs& a, int i, Accumulator& sum) {
+    F x[24], y[24], t[24];
+    const F c = splat<F>(real_of<F>(a.c)), d = splat<F>(real_of<F>(a.d));
+    load24(x, a.x, i, a.half);
+    load24(t, a.z, i, a.half);
+    load24(y, a.y, i, a.half);
+    site_caxpy(x, splat<F>(real_of<F>(a.a)), splat<F>(real_of<F>(a.b)), t);
+    site_caxpy(x, c, d, y);
+    store24(a.x, i, a.half, x);
+    load24(t, a.w, i, a.half);
+    site_caxpy(y, -c, -d, t);
+    store24(a.y, i, a.half, y);
+    load24(t, a.v, i, a.half);
+    sum.add(0, site_dot(t, y));
+    sum.add(1, site_dot_imaginary(t, y));
+    sum.add(2, site_dot(y, y));
+}
+// The next direction of BiCGstab: y = x + (a + i b) (y - (c + i d) z)
+template <class F> HD void bicgstab_direction(const BlasArgs& a, int i) {
+    F x[24], y[24], z[24];
+    load24(x, a.x, i, a.half);
+    load24(y, a.y, i, a.half);
+    load24(z, a.z, i, a.half);
+    site_caxpy(y, splat<F>(real_of<F>(-a.c)), splat<F>(real_of<F>(-a.d)), z);
+    site_caxpy(x, splat<F>(real_of<F>(a.a)), splat<F>(real_of<F>(a.b)), y);
+    store24(a.y, i, a.half, x);
+}
+// A step of minimal residuals: y += (a + i b) x, x -= (a + i b) z
+template <class F> HD void mr_step(const BlasArgs& a, int i) {
+    F x[24], y[24];
+    const F f = splat<F>(real_of<F>(a.a)), g = splat<F>(real_of<F>(a.b));
+    load24(x, a.x, i, a.half);
+    load24(y, a.y, i, a.half);
+    site_caxpy(y, f, g, x);
+    store24(a.y, i, a.half, y);
+    load24(y, a.z, i, a.half);
+    site_caxpy(x, -f, -g, y);
+    store24(a.x, i, a.half, x);
+}
+// y += i a gamma_5 x
+template <class F> HD void add_twist(const BlasArgs& a, int i) {
+    F x[24], y[24];
+    load24(x, a.x, i, a.half);
+    load24(y, a.y, i, a.half);
+    const F f = splat<F>(real_of<F>(a.a));
+    UNROLL for (int k = 0; k < 24; k += 2) {
+        const F t = k < 12 ? f : -f;
+        y[k] = nmad(t, x[k + 1], y[k]);
+        y[k + 1] = mad(t, x[k], y[k + 1]);
+    }
+    store24(a.y, i, a.half, y);
+}
 // y = x, x in double
 template <class F> HD void from_double(const BlasArgs& a, int i) {
     wide_of<F> x[24];
@@ -127,6 +217,22 @@ template <class F> HD void add_to_double(const BlasArgs& a, int i) {
     UNROLL for (int k = 0; k < 24; ++k) y[k] = y[k] + widen(x[k]);
     store24(a.y, i, a.half, y);
 }
+#ifdef HMC_HALF
+// y = x, x in single and y in half
+template <class F> HD void from_single(const BlasArgs& a, int i) {
+    F x[24];
+    load_plain<24, 1>(x, a.x, 0, i, a.half);
+    store24(a.y, i, a.half, x);
+}
+// y += x, y in single and x in half
+template <class F> HD void add_to_single(const BlasArgs& a, int i) {
+    F x[24], y[24];
+    load24(x, a.x, i, a.half);
+    load_plain<24, 1>(y, a.y, 0, i, a.half);
+    UNROLL for (int k = 0; k < 24; ++k) y[k] = y[k] + x[k];
+    store_plain<24, 1>(a.y, 0, i, a.half, y);
+}
+#endif
 // Clover blocks y = x, x in double: 2 x 36 reals a site.
 template <class F> HD void clover_from_double(const BlasArgs& a, int i) {
     for (int chirality = 0; chirality < 2; ++chirality) {
@@ -148,6 +254,16 @@ template <class F> HD void clover_from_double(const BlasArgs& a, int i) {
     SUM(blas, dot, BlasArgs, 2, (dot<F>))                               \
     SUM(blas, real_dot, BlasArgs, 1, (real_dot<F>))                     \
     SUM(blas, cg_step, BlasArgs, 1, (cg_step<F>))                       \
+    SUM(blas, caxpy_norm2, BlasArgs, 1, (caxpy_norm2<F>))               \
+    SUM(blas, caxpy_dot, BlasArgs, 2, (caxpy_dot<F>))                   \
+    SUM(blas, dot_norm2, BlasArgs, 3, (dot_norm2<F>))                   \
+    SUM(blas, bicgstab_step, BlasArgs, 3, (bicgstab_step<F>))           \
+    SITE(blas, bicgstab_direction, BlasArgs, (bicgstab_direction<F>))   \
+    SITE(blas, mr_step, BlasArgs, (mr_step<F>))                         \
+    SITE(blas, add_twist, BlasArgs, (add_twist<F>))                     \
     SITE(blas, from_double, BlasArgs, (from_double<F>))                 \
     SITE(blas, add_to_double, BlasArgs, (add_to_double<F>))             \
     SITE(blas, clover_from_double, BlasArgs, (clover_from_double<F>))
+#define HALF_BLAS_KERNELS(SITE, SUM)                                    \
+    SITE(blas, from_single, BlasArgs, (from_single<F>))                 \
+    SITE(blas, add_to_single, BlasArgs, (add_to_single<F>))

@@ -12,18 +12,18 @@ HD void add_outer(Matrix<F>& w, const HopForceArgs& a, const Coord& c, int s, co
     const bool edge = c.x[MU] == a.g.outer[MU] - 1;
     Complex<F> h[6], v[6], k[6], p[12];
     if (GHOSTS && edge && (a.ghost_mask >> MU & 1)) {
-        load<12, 1>(reinterpret_cast<F*>(h), ghost_zone, 0, face_index<MU>(a.g, c), a.g.half / a.g.outer[MU]);
+        load_plain<12, 1>(reinterpret_cast<F*>(h), ghost_zone, 0, face_index<MU>(a.g, c), a.g.half / a.g.outer[MU]);
     } else {
         Coord n = c;
         n.x[MU] = edge ? 0 : c.x[MU] + 1;
         load_spinor(p, there, index_of(a.g, n), a.g.half);
-        project<MU, S>(h, p);
+        project<MU, S>(h, p, splat<F>(1));
         if (edge) permute_half(h, a.g, MU, true);
     }
     multiply_half<false>(v, u, h);
     if (edge && (a.phase_mask >> (2 * MU) & 1)) apply_phase(v, a.phases, 2 * MU);
     load_spinor(p, here, s, a.g.half);
-    project<MU, S>(k, p);
+    project<MU, S>(k, p, splat<F>(1));
     UNROLL for (int r = 0; r < 3; ++r) UNROLL for (int t = 0; t < 3; ++t) UNROLL for (int spin = 0; spin < 2; ++spin)
         cmad_conj(w.e[3 * r + t], k[3 * spin + t], v[3 * spin + r]);
 }

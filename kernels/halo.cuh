@@ -46,17 +46,20 @@ template <class F> HD void slab(const SlabArgs& a, int i) {
 }
 // An operator's own links of one parity, NR reals, in its precision.
 template <class F, int NR> HD void import_links(const ImportArgs& a, int i) {
+    using D = wide_of<F>;
     const Walk w = walk_from(coord_of(a.g, i, a.parity));
     for (int mu = 0; mu < 4; ++mu) {
-        const Matrix<wide_of<F>> u = link_at<wide_of<F>>(a.g, a.links, w, mu);
-        F r[18];
-        for (int k = 0; k < 9; ++k) {
-            r[2 * k] = narrow<F>(u.e[k].re);
-            r[2 * k + 1] = narrow<F>(u.e[k].im);
-        }
-        store<NR, 4>(a.out, mu, i, a.g.half, r);
+        const Matrix<D> u = link_at<D>(a.g, a.links, w, mu);
+        const D* all = reinterpret_cast<const D*>(u.e);
+        D few[NR];
+        if constexpr (NR == 8) compress_matrix(few, u);
+        else for (int k = 0; k < NR; ++k) few[k] = all[k];
+        F r[NR];
+        for (int k = 0; k < NR; ++k) r[k] = narrow<F>(few[k]);
+        store_unit<NR, 4>(a.out, mu, i, a.g.half, r);
     }
 }
+
 // Between a field and the rank's sites in natural order, in double.
 template <class F> HD void transpose(const TransposeArgs& a, int i) {
     const Coord c = coord_of(a.g, i, a.parity);
@@ -76,8 +79,10 @@ template <class F> HD void transpose(const TransposeArgs& a, int i) {
     }
 }
 
-#define HALO_KERNELS(SITE, SUM)                                    \
-    SITE(halo, slab, SlabArgs, (slab<F>))                          \
+#define IMPORT_KERNELS(SITE, SUM)                                  \
     SITE(halo, import_18, ImportArgs, (import_links<F, 18>))       \
     SITE(halo, import_12, ImportArgs, (import_links<F, 12>))       \
+    SITE(halo, import_8, ImportArgs, (import_links<F, 8>))
+#define HALO_KERNELS(SITE, SUM)                                    \
+    SITE(halo, slab, SlabArgs, (slab<F>))                          \
     SITE(halo, transpose, TransposeArgs, (transpose<F>))

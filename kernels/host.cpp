@@ -1,5 +1,6 @@
 // The kernels of one instruction set, lane count and precision as a table of functions. Compiled with
-// HMC_LANES, HMC_REGISTER (bytes of a SIMD register), HMC_REAL and HMC_TABLE (the table's name).
+// HMC_LANES, HMC_REGISTER (bytes of a SIMD register), HMC_REAL, HMC_DOUBLE or HMC_HALF, and HMC_TABLE (the
+// table's name).
 #include <cstddef>
 #ifdef __AVX2__
 #include <immintrin.h>
@@ -25,10 +26,7 @@ using F = typename lanes_of<HMC_REAL, HMC_LANES>::type;
         for (int k = 0; k < COUNT * WORDS; ++k) words[k] = sum.words[k / WORDS][k % WORDS]; \
         words[COUNT * WORDS] = sum.max;                                               \
     }
-BOTH_PRECISIONS(SITE, SUM)
-#ifdef HMC_DOUBLE
-DOUBLE_ONLY(SITE, SUM)
-#endif
+ALL_KERNELS(SITE, SUM)
 #undef SITE
 #undef SUM
 
@@ -46,9 +44,6 @@ struct Entry {
 }  // namespace
 
 extern "C" const Entry HMC_TABLE[] = {
-    BOTH_PRECISIONS(SITE, SUM)
-#ifdef HMC_DOUBLE
-    DOUBLE_ONLY(SITE, SUM)
-#endif
+    ALL_KERNELS(SITE, SUM)
     {nullptr, nullptr, nullptr, nullptr, 0, 0, nullptr}};
 #include "args_check.h"

@@ -27,12 +27,14 @@ HD double mad(double a, double b, double c) { return fma(a, b, c); }
 HD float nmad(float a, float b, float c) { return fmaf(-a, b, c); }
 HD double nmad(double a, double b, double c) { return fma(-a, b, c); }
 HD double square_root(double x) { return sqrt(x); }
+HD float square_root(float x) { return sqrtf(x); }
 #else
 HD float mad(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 HD double mad(double a, double b, double c) { return __builtin_fma(a, b, c); }
 HD float nmad(float a, float b, float c) { return __builtin_fmaf(-a, b, c); }
 HD double nmad(double a, double b, double c) { return __builtin_fma(-a, b, c); }
 HD double square_root(double x) { return __builtin_sqrt(x); }
+HD float square_root(float x) { return __builtin_sqrtf(x); }
 #endif
 HD double widen(float x) { return x; }
 HD double widen(double x) { return x; }
@@ -112,9 +114,20 @@ template <class F> HD F splat(real_of<F> x) {
 
 template <class F> HD F root(F x) {
     F r;
-    for (int l = 0; l < lane<F>::W; ++l) set(r, l, real_of<F>(square_root(get(x, l))));
+    for (int l = 0; l < lane<F>::W; ++l) set(r, l, square_root(get(x, l)));
     return r;
 }
+
+// Of each lane: the greater; |x|; a where x is negative and b elsewhere.
+template <class F> HD F larger(F a, F b) { return a > b ? a : b; }
+template <class F> HD F absolute(F x) { return larger(x, -x); }
+template <class F> HD F where_negative(F x, F a, F b) { return x < F{} ? a : b; }
+#ifndef __CUDACC__
+template <class V> HD Pair<V> larger(Pair<V> a, Pair<V> b) { return {larger(a.lo, b.lo), larger(a.hi, b.hi)}; }
+template <class V> HD Pair<V> where_negative(Pair<V> x, Pair<V> a, Pair<V> b) {
+    return {where_negative(x.lo, a.lo, b.lo), where_negative(x.hi, a.hi, b.hi)};
+}
+#endif
 
 // Lane l of the result is lane table[l] of v.
 template <class F> HD F permute(F v, const int* table) {

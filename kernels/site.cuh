@@ -3,6 +3,10 @@
 // Fields hold each parity apart. On a CPU a site's reals are consecutive vectors, [site][block][real];
 // on a GPU they are spread in chunks of 16 bytes, [block][chunk][site] (Babich, Clark, Joo, SC10,
 // equation (4)).
+//
+// With HMC_HALF, fields of F = float are stored in half precision: 16-bit integers, times one float a
+// site and block (its greatest real), which lies behind the block's reals on a CPU and behind the field
+// on a GPU. Links are bounded by 1 and need none.
 #pragma once
 #include "args.h"
 #include "lane.cuh"
@@ -98,14 +102,15 @@ HD i64 global_site(const Geometry& g, const Coord& c, int l) {
     return s;
 }
 
-// N reals of block `block` of a site; NB blocks a site; `stride` sites of one parity.
+// N reals of block `block` of a site; NB blocks a site; `stride` sites of one parity. As they are computed
+// with: wires, ghost zones, tables.
 #ifdef __CUDACC__
 template <class R, int N> struct chunk { using type = double2; static constexpr int n = 2; };
 template <int N, bool FOUR> struct float_chunk { using type = float4; static constexpr int n = 4; };
 template <int N> struct float_chunk<N, false> { using type = float2; static constexpr int n = 2; };
 template <int N> struct chunk<float, N> : float_chunk<N, N % 4 == 0> {};
 
-template <int N, int NB, class F> HD void load(F* r, const void* field, int block, int site, int stride) {
+template <int N, int NB, class F> HD void load_plain(F* r, const void* field, int block, int site, int stride) {
     using V = typename chunk<F, N>::type;
     constexpr int n = chunk<F, N>::n;
     const V* p = (const V*)field + (size_t)(block * (N / n)) * stride + site;
@@ -115,7 +120,7 @@ template <int N, int NB, class F> HD void load(F* r, const void* field, int bloc
         UNROLL for (int j = 0; j < n; ++j) r[k * n + j] = f[j];
     }
 }
-template <int N, int NB, class F> HD void store(void* field, int block, int site, int stride, const F* r) {
+template <int N, int NB, class F> HD void store_plain(void* field, int block, int site, int stride, const F* r) {
     using V = typename chunk<F, N>::type;
     constexpr int n = chunk<F, N>::n;
     V* p = (V*)field + (size_t)(block * (N / n)) * stride + site;
@@ -132,11 +137,11 @@ template <class F> HD size_t place(int blocks, int reals, int block, int real, i
     return ((size_t)(block * (reals / n) + real / n) * stride + site) * n + real % n;
 }
 #else
-template <int N, int NB, class F> HD void load(F* r, const void* field, int block, int site, int) {
+template <int N, int NB, class F> HD void load_plain(F* r, const void* field, int block, int site, int) {
     const F* p = (const F*)field + ((long)site * NB + block) * N;
     for (int k = 0; k < N; ++k) r[k] = p[k];
 }
-template <int N, int NB, class F> HD void store(void* field, int block, int site, int, const F* r) {
+template <int N, int NB, class F> HD void store_plain(void* field, int block, int site, int, const F* r) {
     F* p = (F*)field + ((long)site * NB + block) * N;
     for (int k = 0; k < N; ++k) p[k] = r[k];
 }
@@ -144,6 +149,147 @@ template <class F> HD unsigned long place(int blocks, int reals, int block, int 
     return (((unsigned long)site * blocks + block) * reals + real) * lane<F>::W + l;
 }
 #endif
+
+// 16-bit integers: N of them in all lanes.
+#ifdef HMC_HALF
+constexpr bool HALF = true;
+#else
+constexpr bool HALF = false;
+#endif
+template <class F> HD constexpr bool is_half() { return HALF && sizeof(real_of<F>) == 4; }
+constexpr float STEPS = 32767;
+constexpr float ROUND = 12582912;  // 1.5 2^23: the low bits of x + ROUND are the integer next to x
+
+#ifdef __CUDACC__
+template <int N> struct short_chunk { using type = int; static constexpr int n = 2; };
+template <> struct short_chunk<8> { using type = int4; static constexpr int n = 8; };
+template <> struct short_chunk<4> { using type = int2; static constexpr int n = 4; };
+constexpr int shorts_of(int n) { return n % 8 == 0 ? 8 : n % 4 == 0 ? 4 : 2; }
+
+template <int N, int NB, class F> HD void load_shorts(F* r, const void* field, int block, int site, int stride) {
+    using C = short_chunk<shorts_of(N)>;
+    const typename C::type* p = (const typename C::type*)field + (size_t)(block * (N / C::n)) * stride + site;
+    UNROLL for (int k = 0; k < N / C::n; ++k) {
+        const typename C::type v = __ldg(p + (size_t)k * stride);
+        const short* q = reinterpret_cast<const short*>(&v);
+        UNROLL for (int j = 0; j < C::n; ++j) r[k * C::n + j] = float(q[j]);
+    }
+}
+template <int N, int NB, class F> HD void store_shorts(void* field, int block, int site, int stride, const F* r) {
+    using C = short_chunk<shorts_of(N)>;
+    typename C::type* p = (typename C::type*)field + (size_t)(block * (N / C::n)) * stride + site;
+    UNROLL for (int k = 0; k < N / C::n; ++k) {
+        typename C::type v;
+        short* q = reinterpret_cast<short*>(&v);
+        UNROLL for (int j = 0; j < C::n; ++j) q[j] = short(__float_as_int(r[k * C::n + j] + ROUND));
+        p[(size_t)k * stride] = v;
+    }
+}
+template <int N, int NB, class F> HD F* norm_of(const void* field, int block, int site, int stride) {
+    return (F*)((char*)field + (size_t)2 * N * NB * stride) + (size_t)block * stride + site;
+}
+#else
+template <int N, class F> HD void load_shorts(F* r, const void* from) {
+    constexpr int W = lane<F>::W;
+    const short* p = (const short*)from;
+    for (int k = 0; k < N; ++k) {
+        if constexpr (W == 1) {
+            r[k] = p[k];
+        } else {
+            typename vector_of<short, W>::type v;
+            __builtin_memcpy(&v, p + k * W, sizeof v);
+            r[k] = __builtin_convertvector(v, F);
+        }
+    }
+}
+template <int N, class F> HD void store_shorts(void* to, const F* r) {
+    constexpr int W = lane<F>::W;
+    short* p = (short*)to;
+    for (int k = 0; k < N; ++k) {
+        const F t = r[k] + splat<F>(ROUND);
+        if constexpr (W == 1) {
+            int bits;
+            __builtin_memcpy(&bits, &t, 4);
+            p[k] = short(bits);
+        } else {
+            typename vector_of<int, W>::type bits;
+            __builtin_memcpy(&bits, &t, sizeof bits);
+            const auto v = __builtin_convertvector(bits, typename vector_of<short COMMA W>::type);
+            __builtin_memcpy(p + k * W, &v, sizeof v);
+        }
+    }
+}
+// Bytes of a block's integers, of a block with its norm.
+template <int N, class F> HD constexpr int short_bytes() { return 2 * N * lane<F>::W; }
+template <int N, class F> HD constexpr int half_bytes() { return short_bytes<N, F>() + 4 * lane<F>::W; }
+template <int N, int NB, class F> HD void load_shorts(F* r, const void* field, int block, int site, int) {
+    load_shorts<N>(r, (const char*)field + ((long)site * NB + block) * short_bytes<N, F>());
+}
+template <int N, int NB, class F> HD void store_shorts(void* field, int block, int site, int, const F* r) {
+    store_shorts<N>((char*)field + ((long)site * NB + block) * short_bytes<N, F>(), r);
+}
+#endif
+
+// The same for numbers bounded by 1, as they are stored.
+template <int N, int NB, class F> HD void load_unit(F* r, const void* field, int block, int site, int stride) {
+    if constexpr (is_half<F>()) {
+        load_shorts<N, NB>(r, field, block, site, stride);
+        UNROLL for (int k = 0; k < N; ++k) r[k] = splat<F>(1 / STEPS) * r[k];
+    } else {
+        load_plain<N, NB>(r, field, block, site, stride);
+    }
+}
+template <int N, int NB, class F> HD void store_unit(void* field, int block, int site, int stride, const F* r) {
+    if constexpr (is_half<F>()) {
+        F q[N];
+        UNROLL for (int k = 0; k < N; ++k) q[k] = splat<F>(STEPS) * r[k];
+        store_shorts<N, NB>(field, block, site, stride, q);
+    } else {
+        store_plain<N, NB>(field, block, site, stride, r);
+    }
+}
+// The same for any numbers, as they are stored.
+template <int N, int NB, class F> HD void load(F* r, const void* field, int block, int site, int stride) {
+    if constexpr (is_half<F>()) {
+#ifdef __CUDACC__
+        load_shorts<N, NB>(r, field, block, site, stride);
+        const F norm = __ldg(norm_of<N, NB, F>(field, block, site, stride));
+#else
+        const char* from = (const char*)field + ((long)site * NB + block) * half_bytes<N, F>();
+        load_shorts<N>(r, from);
+        F norm;
+        __builtin_memcpy(&norm, from + short_bytes<N, F>(), sizeof norm);
+#endif
+        const F step = splat<F>(1 / STEPS) * norm;
+        UNROLL for (int k = 0; k < N; ++k) r[k] = step * r[k];
+    } else {
+        load_plain<N, NB>(r, field, block, site, stride);
+    }
+}
+template <int N, int NB, class F> HD void store(void* field, int block, int site, int stride, const F* r) {
+    if constexpr (is_half<F>()) {
+        F norm = F{}, q[N];
+        UNROLL for (int k = 0; k < N; ++k) norm = larger(absolute(r[k]), norm);
+        // What is too small for a quotient is zero.
+        norm = where_negative(norm - splat<F>(1e-30f), F{}, norm);
+        const F inverse = where_negative(-norm, splat<F>(STEPS) / norm, F{});
+        UNROLL for (int k = 0; k < N; ++k) q[k] = inverse * r[k];
+#ifdef __CUDACC__
+        store_shorts<N, NB>(field, block, site, stride, q);
+        *norm_of<N, NB, F>(field, block, site, stride) = norm;
+#else
+        char* to = (char*)field + ((long)site * NB + block) * half_bytes<N, F>();
+        store_shorts<N>(to, q);
+        __builtin_memcpy(to + short_bytes<N, F>(), &norm, sizeof norm);
+#endif
+    } else {
+        store_plain<N, NB>(field, block, site, stride, r);
+    }
+}
+// Bytes of a spinor field of one parity with `sites` outer sites.
+template <class F> HD i64 spinor_bytes(int sites) {
+    return (i64)sites * (is_half<F>() ? 52 * lane<F>::W : 24 * (int)sizeof(F));
+}
 
 // Both parities of a field lie one behind the other.
 template <class F> HD void* half_field(void* field, int parity, int stride, int reals) {

@@ -13,22 +13,22 @@ template <int MU> struct gamma_ {
     static constexpr int PHASE0 = MU == 0 ? 1 : MU == 1 ? 2 : MU == 2 ? 1 : 0;
     static constexpr int PHASE1 = MU == 0 ? 1 : MU == 1 ? 0 : MU == 2 ? 3 : 0;
 };
-// Upper half of (1 + i^S gamma_mu) psi, S = 0 or 2.
-template <int MU, int S, class F> HD void project(Complex<F>* h, const Complex<F>* p) {
+// Upper half of (1 + sign i^S gamma_mu) psi, S = 0 or 2, sign = 1 or -1.
+template <int MU, int S, class F> HD void project(Complex<F>* h, const Complex<F>* p, F sign) {
     using G = gamma_<MU>;
     UNROLL for (int c = 0; c < 3; ++c) {
-        h[c] = add_phase<S + G::PHASE0>(p[c], p[3 * G::COLUMN0 + c]);
-        h[3 + c] = add_phase<S + G::PHASE1>(p[3 + c], p[3 * G::COLUMN1 + c]);
+        h[c] = mad_phase<S + G::PHASE0>(p[c], sign, p[3 * G::COLUMN0 + c]);
+        h[3 + c] = mad_phase<S + G::PHASE1>(p[3 + c], sign, p[3 * G::COLUMN1 + c]);
     }
 }
-// r += (1 + i^S gamma_mu) psi, from its upper half v.
-template <int MU, int S, class F> HD void expand_add(Complex<F>* r, const Complex<F>* v) {
+// r += (1 + sign i^S gamma_mu) psi, from its upper half v.
+template <int MU, int S, class F> HD void expand_add(Complex<F>* r, const Complex<F>* v, F sign) {
     using G = gamma_<MU>;
     UNROLL for (int c = 0; c < 3; ++c) {
         r[c] = add_phase<0>(r[c], v[c]);
         r[3 + c] = add_phase<0>(r[3 + c], v[3 + c]);
-        r[3 * G::COLUMN0 + c] = add_phase<S - G::PHASE0 + 4>(r[3 * G::COLUMN0 + c], v[c]);
-        r[3 * G::COLUMN1 + c] = add_phase<S - G::PHASE1 + 4>(r[3 * G::COLUMN1 + c], v[3 + c]);
+        r[3 * G::COLUMN0 + c] = mad_phase<S - G::PHASE0 + 4>(r[3 * G::COLUMN0 + c], sign, v[c]);
+        r[3 * G::COLUMN1 + c] = mad_phase<S - G::PHASE1 + 4>(r[3 * G::COLUMN1 + c], sign, v[3 + c]);
     }
 }
 // h *= the phase of a hop that crosses the boundary; lanes away from it hold 1.

@@ -14,11 +14,62 @@ template <class F> HD void third_row(Matrix<F>& u) {
         u.e[6 + k].im = mad(x[b].re, y[a].im, mad(x[b].im, y[a].re, nmad(x[a].im, y[b].re, nmad(x[a].re, y[b].im, F{}))));
     }
 }
-template <int NR, int NB, class F> HD Matrix<F> load_matrix(const void* field, int block, int site, int stride) {
+// Eight reals of an SU(3) matrix: u00, u01, u12, and the phases of u02 and u22 (Bunk, Sommer, Comput.
+// Phys. Commun. 40 (1986) 229). The pivots' columns are chosen so that a unit matrix is no special case. A
+// phase is stored as half of the corner's distance along the square |x| + |y| = 1: in [-1, 1], and
+// without trigonometry.
+template <class F> HD F store_phase(Complex<F> z) {
+    const F s = absolute(z.re) + absolute(z.im);
+    const F y = z.im / where_negative(-s, s, splat<F>(1));
+    const F turned = where_negative(y, splat<F>(-2) - y, splat<F>(2) - y);
+    return splat<F>(0.5) * where_negative(z.re, turned, y);
+}
+// The number with that phase and square of modulus m2.
+template <class F> HD Complex<F> load_phase(F p, F m2) {
+    const F x = splat<F>(1) - absolute(p + p), y = splat<F>(1) - absolute(x);
+    const F m = root(larger(m2, F{}) / mad(x, x, mad(y, y, F{})));
+    return {m * x, m * where_negative(p, -y, y)};
+}
+template <class F> HD void compress_matrix(F* r, const Matrix<F>& u) {
+    r[0] = u.e[0].re; r[1] = u.e[0].im;
+    r[2] = u.e[1].re; r[3] = u.e[1].im;
+    r[4] = u.e[5].re; r[5] = u.e[5].im;
+    r[6] = store_phase(u.e[2]);
+    r[7] = store_phase(u.e[8]);
+}
+template <class F> HD Matrix<F> expand_matrix(const F* r) {
     Matrix<F> u;
-    load<NR, NB>(reinterpret_cast<F*>(u.e), field, block, site, stride);
-    if constexpr (NR == 12) third_row(u);
+    u.e[0] = {r[0], r[1]};
+    u.e[1] = {r[2], r[3]};
+    u.e[5] = {r[4], r[5]};
+    const F n = mad(r[3], r[3], mad(r[2], r[2], mad(r[1], r[1], mad(r[0], r[0], F{}))));
+    const F pivot = splat<F>(1) - n, rest = nmad(r[5], r[5], nmad(r[4], r[4], n));
+    u.e[2] = load_phase(r[6], pivot);
+    const Complex<F> c = load_phase(r[7], rest);
+    // u10 conj(u00) + u11 conj(u01) = -u12 conj(u02),  u00 u11 - u01 u10 = conj(u22)
+    const F inverse = splat<F>(1) / larger(n, splat<F>(1e-30f));
+    Complex<F> d = zero<F>(), x = zero<F>(), y = zero<F>();
+    cnmad(d, conj(u.e[2]), u.e[5]);
+    cmad(x, u.e[0], d);
+    cnmad(x, conj(u.e[1]), conj(c));
+    cmad(y, u.e[1], d);
+    cmad(y, conj(u.e[0]), conj(c));
+    u.e[3] = {inverse * x.re, inverse * x.im};
+    u.e[4] = {inverse * y.re, inverse * y.im};
+    third_row(u);
     return u;
+}
+template <int NR, int NB, class F> HD Matrix<F> load_matrix(const void* field, int block, int site, int stride) {
+    if constexpr (NR == 8) {
+        F r[8];
+        load_unit<8, NB>(r, field, block, site, stride);
+        return expand_matrix(r);
+    } else {
+        Matrix<F> u;
+        load_unit<NR, NB>(reinterpret_cast<F*>(u.e), field, block, site, stride);
+        if constexpr (NR == 12) third_row(u);
+        return u;
+    }
 }
 template <int NB, class F> HD void store_matrix(void* field, int block, int site, int stride, const Matrix<F>& u) {
     store<18, NB>(field, block, site, stride, reinterpret_cast<const F*>(u.e));

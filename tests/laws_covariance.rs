@@ -264,7 +264,8 @@ fn operators_are_gamma5_hermitian() {
     }
     // The hopping term itself, on both parities.
     let mut hop =
-        WilsonLinks::new(&p.domain, Precision::Double, 18, params(0.0, Schur::Asymmetric).boundary).unwrap();
+        WilsonLinks::new(&p.domain, Precision::Double, 18, 1, params(0.0, Schur::Asymmetric).boundary)
+            .unwrap();
     hop.update(&p.links).unwrap();
     for parity in [EVEN, ODD] {
         let x = upload(&p.domain, &psi, 1 - parity);
@@ -283,7 +284,7 @@ fn free_field() {
     let domain = domain();
     let links = MatrixField::from_host(&domain, &Gauge::unit(EXTENTS).to_host()).unwrap();
     let boundary = params(0.0, Schur::Asymmetric).boundary;
-    let mut hop = WilsonLinks::new(&domain, Precision::Double, 18, boundary).unwrap();
+    let mut hop = WilsonLinks::new(&domain, Precision::Double, 18, 1, boundary).unwrap();
     hop.update(&links).unwrap();
     let mut y = Spinor::new(&domain, Precision::Double).unwrap();
     let u = plain::random_field([1; 4], 71)[0];

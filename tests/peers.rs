@@ -129,7 +129,7 @@ fn full_operator(links: &MatrixField, params: &WilsonParams, psi: &[f64]) -> Vec
     let domain = links.domain();
     let mut clover = CloverTerm::new(domain, params.diagonal(), params.c_sw, [false; 2]).unwrap();
     clover.update(links).unwrap();
-    let mut hop = WilsonLinks::new(domain, Precision::Double, 18, params.boundary).unwrap();
+    let mut hop = WilsonLinks::new(domain, Precision::Double, 18, 1, params.boundary).unwrap();
     hop.update(links).unwrap();
     let spinor = || Spinor::new(domain, Precision::Double).unwrap();
     let mut x = [spinor(), spinor()];

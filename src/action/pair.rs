@@ -52,7 +52,7 @@ impl PairForce {
     /// No room.
     pub fn new(domain: &Arc<Domain>, clover: bool) -> Result<Self, FieldError> {
         let spinor = || Spinor::new(domain, Precision::Double);
-        let faces = || Faces::new(domain, Precision::Double, true);
+        let faces = || Faces::new(domain, Precision::Double, 1, true);
         Ok(Self {
             domain: Arc::clone(domain),
             x: [spinor()?, spinor()?],

@@ -25,13 +25,16 @@ pub struct QuarkParams {
     pub guess: usize,
 }
 
+/// The residual of an iteration in low precision falls by this factor between reliable updates.
+const UPDATE_FACTOR: f64 = 1e-3;
+
 /// One operator, its solver, its past solutions.
 pub struct Quark {
     params: QuarkParams,
     domain: Arc<Domain>,
     clover: Option<CloverTerm>,
     double: Wilson,
-    single: Option<Wilson>,
+    lower: Option<Wilson>,
     solver: Cg,
     guess: Guess,
     shifted: Option<MultiShift>,
@@ -44,14 +47,13 @@ impl Quark {
     /// No room.
     pub fn new(domain: &Arc<Domain>, params: &QuarkParams) -> Result<Self, FieldError> {
         let wilson = |precision| Wilson::new(domain, precision, params.link_reals, params.operator);
-        let single =
-            (params.precision == Precision::Single).then(|| wilson(Precision::Single)).transpose()?;
+        let lower = (params.precision != Precision::Double).then(|| wilson(params.precision)).transpose()?;
         Ok(Self {
             domain: Arc::clone(domain),
             clover: Wilson::clover_term(domain, &params.operator)?,
             double: wilson(Precision::Double)?,
-            single,
-            solver: Cg::new(domain, params.precision)?,
+            lower,
+            solver: Cg::new(domain, params.precision, UPDATE_FACTOR)?,
             guess: Guess::new(params.guess),
             shifted: None,
             params: params.clone(),
@@ -87,8 +89,8 @@ impl Quark {
             clover.update(links)?;
         }
         self.double.update(links, self.clover.as_ref())?;
-        if let Some(single) = &mut self.single {
-            single.update(links, self.clover.as_ref())?;
+        if let Some(lower) = &mut self.lower {
+            lower.update(links, self.clover.as_ref())?;
         }
         Ok(())
     }
@@ -134,7 +136,7 @@ impl Quark {
 
     fn solve_on(&mut self, x: &mut Spinor, b: &Spinor, residual: f64) -> Result<Info, ActionError> {
         let params = Params { residual, max_iterations: self.params.max_iterations };
-        let sloppy = self.single.as_mut().map(|s| s as &mut dyn Operator);
+        let sloppy = self.lower.as_mut().map(|s| s as &mut dyn Operator);
         Ok(self.solver.solve(&mut self.double, sloppy, x, b, params)?)
     }
 
@@ -154,7 +156,7 @@ impl Quark {
             Some(solver) => solver,
             None => self.shifted.insert(MultiShift::new(&self.domain, self.params.precision)?),
         };
-        let sloppy = self.single.as_mut().map(|s| s as &mut dyn Operator);
+        let sloppy = self.lower.as_mut().map(|s| s as &mut dyn Operator);
         Ok(solver.solve(&mut self.double, sloppy, &mut self.solver, x, b, shifts, params)?)
     }
 

@@ -110,7 +110,7 @@ fn hops(domain: &Arc<Domain>, copy: f64, comm: &Ranks) -> Result<(), AppError> {
     let sites = volume(domain.partition().local()) as f64 / 2.0;
     for precision in [Precision::Double, Precision::Single] {
         for reals in [18, 12] {
-            let mut hop = WilsonLinks::new(domain, precision, reals, [0.0, 0.0, 0.0, 1.0])?;
+            let mut hop = WilsonLinks::new(domain, precision, reals, 1, [0.0, 0.0, 0.0, 1.0])?;
             hop.update(&links)?;
             let (mut out, mut input) = (Spinor::new(domain, precision)?, Spinor::new(domain, precision)?);
             input.set_random(
@@ -153,7 +153,7 @@ fn solves(domain: &Arc<Domain>, comm: &Ranks) -> Result<(), AppError> {
     let (mut x, mut b) = (Spinor::new(domain, Precision::Double)?, Spinor::new(domain, Precision::Double)?);
     b.set_random(ODD, 1.0, RandomAddress { seed: 1, trajectory: 0, purpose: Purpose::Probe(1) })?;
     for precision in [Precision::Double, Precision::Single] {
-        let mut solver = Cg::new(domain, precision)?;
+        let mut solver = Cg::new(domain, precision, 1e-3)?;
         let mut solve = || -> Result<(usize, f64, f64), AppError> {
             x.set_zero()?;
             domain.device().synchronize()?;

@@ -1,7 +1,7 @@
 //! What `hmc --check` prints: partition, memory, files, cost.
 
 use super::{assemble, start};
-use crate::config::{Input, PrecisionMix};
+use crate::config::{Input, Real};
 use crate::lattice::{LaneGrid, Partition, shape, volume};
 
 /// Bytes that a rank's fields take.
@@ -15,15 +15,18 @@ fn memory(input: &Input, partition: &Partition, border: usize) -> usize {
     let mut bytes = 3 * matrix(4) + 2 * sites * 32 * 8;
     for fermion in &input.fermions {
         let spinor = |reals: usize| half * 24 * reals;
-        let single = fermion.solver.precision == PrecisionMix::DoubleSingle;
-        let links = sites * 4 * fermion.solver.link_reals;
-        // X, Y on both parities, phi, solver's vectors, the operator's own; past solutions.
-        bytes += spinor(8) * (10 + 3 * fermion.solver.guess) + links * 8;
-        if fermion.c_sw != 0.0 {
-            bytes += matrix(6) + sites * 72 * 8 * 2;
-        }
-        if single {
-            bytes += spinor(4) * 6 + links * 4 + sites * 72 * 4;
+        // One term of the Hamiltonian for the fermion and one for each Hasenbusch factor.
+        let factors = fermion.hasenbusch.iter().map(|factor| &factor.solver);
+        for solver in std::iter::once(&fermion.solver).chain(factors) {
+            let links = sites * 4 * solver.link_reals;
+            // X, Y on both parities, phi, solver's vectors, the operator's own; past solutions.
+            bytes += spinor(8) * (10 + 3 * solver.guess) + links * 8;
+            if fermion.c_sw != 0.0 {
+                bytes += matrix(6) + sites * 72 * 8 * 2;
+            }
+            if solver.precision[1] != Real::Double {
+                bytes += spinor(4) * 6 + links * 4 + sites * 72 * 4;
+            }
         }
     }
     bytes

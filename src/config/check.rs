@@ -5,17 +5,18 @@
 use super::checked::{
     Correlator, DeviceChoice, Flow, FlowKernel, Input, Measure, MeasureInput, Parallel, Run, Start, Transport,
 };
+use super::fermions::fermions;
 use super::raw::Table;
 use super::reader::{
-    Read, Value, choice, describe, duration, four, is_name, name, or_auto, positive, residual, text, whole,
+    MAX_EXTENT, Read, Value, choice, describe, duration, extent, four, is_name, name, or_auto, positive,
+    residual, text, whole,
 };
 use super::report::hint;
-use super::terms::{Term, fermions, gauge, hmc};
+use super::solver::Boxes;
+use super::terms::{Term, gauge, hmc};
 use crate::lattice::{Extents, LaneGrid, Partition, choose_grid, shape};
 use std::path::PathBuf;
 
-/// Longest extent; products of four stay far from overflow.
-const MAX_EXTENT: i64 = 4096;
 /// Largest step of the flow: with the Symanzik kernel, the third-order scheme is stable below
 /// about 0.094 (2.51 over the largest eigenvalue 80/3 of the free kernel), Wilson's below 0.157.
 const MAX_FLOW_STEP: f64 = 0.15;
@@ -23,23 +24,23 @@ const MAX_FLOW_STEP_SYMANZIK: f64 = 0.09;
 /// The input of a run on `ranks` ranks; `None`: on any number of them.
 pub fn input(root: &mut Table, text: &str, ranks: Option<usize>) -> Option<Input> {
     let run = run(required(root, "run"));
-    let (extents, parallel) = {
+    let (extents, local, parallel) = {
         let mut lattice = required(root, "lattice");
         let mut table = root.table("parallel");
         let extents = lattice.read("extents", four("4 even integers [x, y, z, t]", extent));
         let parallel = parallel(&mut table);
-        if let (Some(extents), Some(ranks)) = (extents, ranks) {
-            check_partition(extents, &parallel, ranks, &lattice, &table);
-        }
+        let local = extents
+            .zip(ranks)
+            .and_then(|(extents, ranks)| local_box(extents, &parallel, ranks, &lattice, &table));
         lattice.finish();
         table.finish();
-        (extents, parallel)
+        (extents, local, parallel)
     };
     let mut terms = Vec::new();
     let table = required(root, "gauge");
-    terms.push(Term { name: "gauge".to_owned(), at: table.at("") });
+    terms.push(Term { name: "gauge".to_owned(), at: table.at(""), quark: false });
     let gauge = gauge(table);
-    let fermions = fermions(root, &mut terms);
+    let fermions = fermions(root, &mut terms, Boxes { lattice: extents, local });
     let hmc = hmc(required(root, "hmc"), &terms);
     let measure = measure(root.table("measure"), &terms, extents);
     let parts = (run?, extents?, gauge?, fermions?, hmc?, measure?);
@@ -53,7 +54,7 @@ pub fn measure_input(root: &mut Table) -> Option<MeasureInput> {
     let parallel = parallel(&mut table);
     table.finish();
     let mut terms = Vec::new();
-    let fermions = fermions(root, &mut terms);
+    let fermions = fermions(root, &mut terms, Boxes::default());
     let table = required(root, "measure");
     if table.has("every") {
         table.warning("every", "every: has no meaning here, each configuration given is measured");
@@ -110,14 +111,6 @@ fn start(value: &Value) -> Read<Start> {
     }
 }
 
-fn extent(value: &Value) -> Read<usize> {
-    let extent: usize = whole(2..=MAX_EXTENT)(value)?;
-    if extent.is_multiple_of(2) {
-        return Ok(extent);
-    }
-    Err(vec![(value.span().start, format!("expected an even extent, found {extent}"))])
-}
-
 fn parallel(table: &mut Table) -> Parallel {
     let ranks = four("\"auto\" or 4 integers [x, y, z, t]", whole(1..=MAX_EXTENT));
     let devices = [("auto", DeviceChoice::Auto), ("cpu", DeviceChoice::Cpu), ("cuda", DeviceChoice::Cuda)];
@@ -139,19 +132,33 @@ fn lanes(value: &Value) -> Read<usize> {
     Err(vec![(value.span().start, format!("expected 1, 4, 8 or 16 lanes, found {lanes}"))])
 }
 
-fn check_partition(extents: Extents, parallel: &Parallel, ranks: usize, lattice: &Table, table: &Table) {
+/// The box of each of `ranks` ranks; `None` after a mistake.
+fn local_box(
+    extents: Extents,
+    parallel: &Parallel,
+    ranks: usize,
+    lattice: &Table,
+    table: &Table,
+) -> Option<Extents> {
     let grid = parallel.grid.map_or_else(|| choose_grid(extents, ranks), Ok);
     let partition = match grid.and_then(|grid| Partition::new(extents, grid, ranks, 0)) {
         Ok(partition) => partition,
-        Err(error) if parallel.grid.is_some() => return table.mistake("grid", format!("grid: {error}")),
-        Err(error) => return lattice.mistake("extents", format!("extents: {error}")),
+        Err(error) => {
+            match parallel.grid {
+                Some(_) => table.mistake("grid", format!("grid: {error}")),
+                None => lattice.mistake("extents", format!("extents: {error}")),
+            }
+            return None;
+        }
     };
-    let Some(lanes) = parallel.lanes.filter(|_| parallel.device != DeviceChoice::Cuda) else { return };
+    let local = partition.local();
     let cut = std::array::from_fn(|mu| partition.is_cut(mu));
-    if LaneGrid::choose(partition.local(), cut, lanes).is_none() {
-        let local = shape(partition.local());
+    let lanes = parallel.lanes.filter(|_| parallel.device != DeviceChoice::Cuda);
+    if let Some(lanes) = lanes.filter(|lanes| LaneGrid::choose(local, cut, *lanes).is_none()) {
+        let local = shape(local);
         table.mistake("lanes", format!("lanes: a rank's box of {local} is too small for {lanes} lanes"));
     }
+    Some(local)
 }
 
 fn measure(mut table: Table, terms: &[Term], extents: Option<Extents>) -> Option<Measure> {
@@ -160,8 +167,7 @@ fn measure(mut table: Table, terms: &[Term], extents: Option<Extents>) -> Option
     let polyakov = table.switch("polyakov");
     let flow_table = table.table("flow");
     let flow = if flow_table.exists() { flow(flow_table).map(Some) } else { Some(None) };
-    let fermions: Vec<&str> =
-        terms.iter().map(|term| term.name.as_str()).filter(|name| *name != "gauge").collect();
+    let fermions: Vec<&str> = terms.iter().filter(|term| term.quark).map(|term| term.name.as_str()).collect();
     let correlators: Vec<_> = table
         .named_tables("correlator")
         .into_iter()

@@ -123,19 +123,79 @@ pub struct Gauge {
     pub c_parallelogram: f64,
 }
 
-/// `[fermion.NAME]`: two degenerate flavours of Wilson(-clover) quarks, even-odd preconditioned.
+/// `[fermion.NAME]`: Wilson(-clover) quarks, even-odd preconditioned. With W the even-odd operator, the
+/// Hasenbusch factors W1 .. Wn split two flavours into terms of the Hamiltonian:
+///
+/// ```text
+/// det W0^dag W0 = ratio(W0 / W1) ratio(W1 / W2) .. det Wn^dag Wn
+/// ```
+///
+/// The first ratio (with no factors, the determinant) goes by NAME; each factor's name is that of what follows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fermion {
     /// NAME.
     pub name: String,
-    /// kappa = 1 / (2 (m0 + 4)).
+    /// How many flavours, and how one of them comes about.
+    pub flavours: Flavours,
+    /// kappa = 1 / (2 (m0 + 4)) of W0.
     pub kappa: f64,
+    /// Twisted mass of W0, which is `Mhat + i mu gamma_5` (asymmetric) or `Mhat + i mu A_oo^-1 gamma_5`
+    /// (symmetric); 0 with one flavour.
+    pub mu: f64,
     /// Clover coefficient; 0 for plain Wilson quarks.
     pub c_sw: f64,
     /// Phase a direction in units of pi: 0 periodic, 1 antiperiodic.
     pub boundary: [f64; 4],
     /// How the Schur complement is taken.
     pub schur: Schur,
+    /// Smearing of the links that the operator sees.
+    pub stout: Option<Stout>,
+    /// The solver of the term NAME.
+    pub solver: Solver,
+    /// The factors W1 .. Wn, each heavier than the one before.
+    pub hasenbusch: Vec<Hasenbusch>,
+}
+
+/// Degenerate flavours of a quark.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Flavours {
+    /// Two: `det W^dag W`.
+    Two,
+    /// One: `det (Mhat^dag Mhat)^(1/2)` by rational functions.
+    One(Rational),
+}
+
+/// `[fermion.NAME.rational]`
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rational {
+    /// Bounds of the spectrum of Mhat^dag Mhat, 0 < lo < hi.
+    pub range: [f64; 2],
+    /// Greatest relative error of the functions of heat bath and action.
+    pub action_error: f64,
+    /// The same of the function of the force.
+    pub force_error: f64,
+    /// The spectrum's bounds are measured, and enforced, every so many trajectories.
+    pub check_every: u64,
+}
+
+/// `stout` of `[fermion.NAME]`
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stout {
+    /// Smearing steps, 1 to 16.
+    pub steps: usize,
+    /// Weight of a staple, 0 < rho < 0.25.
+    pub rho: f64,
+}
+
+/// `[[fermion.NAME.hasenbusch]]`, with what it inherits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hasenbusch {
+    /// The term of the ratio of this factor to the next, or of the last factor's determinant.
+    pub name: String,
+    /// kappa of this factor.
+    pub kappa: f64,
+    /// Twisted mass of this factor.
+    pub mu: f64,
     /// The solver of this term.
     pub solver: Solver,
 }
@@ -149,12 +209,18 @@ pub enum Schur {
     Symmetric,
 }
 
-/// `[fermion.NAME.solver]`
+/// `[fermion.NAME.solver]`, `[fermion.NAME.hasenbusch.solver]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solver {
-    /// Precision of the iterations.
-    pub precision: PrecisionMix,
-    /// Reals kept of a link in the operator: 18 or 12.
+    /// The algorithm.
+    pub method: Method,
+    /// Of the outer iteration (solution and true residual), the inner (Krylov) iteration and the
+    /// preconditioner; where a method has no preconditioner, the last two are equal.
+    pub precision: [Real; 3],
+    /// Fall of the inner residual, 0 to 1, at which the true one is taken anew: a reliable update, or a
+    /// restart of GCR.
+    pub delta: f64,
+    /// Reals kept of a link in the operator: 18, 12 or 8.
     pub link_reals: usize,
     /// `|b - A x| / |b|` in the heat bath and the action.
     pub action_residual: f64,
@@ -166,13 +232,33 @@ pub struct Solver {
     pub guess: usize,
 }
 
-/// Precisions of a solve.
+/// A solver's algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PrecisionMix {
-    /// Double throughout.
+pub enum Method {
+    /// Conjugate gradients of W^dag W; for one flavour with many shifts.
+    Cg,
+    /// Stabilised biconjugate gradients, of W and of W^dag.
+    BiCgStab,
+    /// GCR with an additive Schwarz preconditioner, of W and of W^dag.
+    GcrDd {
+        /// Directions kept before a restart, 2 to 64.
+        k_max: usize,
+        /// Steps of minimal residual in a block, 1 to 64.
+        n_mr: usize,
+        /// Extents of a block; `None`: the box of a rank.
+        block: Option<Extents>,
+    },
+}
+
+/// A precision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Real {
+    /// 64 bits.
     Double,
-    /// Single, with double reliable updates.
-    DoubleSingle,
+    /// 32 bits.
+    Single,
+    /// 16 bits.
+    Half,
 }
 
 /// `[hmc]`
@@ -195,7 +281,7 @@ pub struct Level {
     pub integrator: Integrator,
     /// Steps in one step of the level outside this one (or in the trajectory).
     pub steps: u32,
-    /// The terms that kick here: `gauge` and names of fermions.
+    /// The terms that kick here: `gauge`, names of fermions and of their Hasenbusch factors.
     pub terms: Vec<String>,
 }
 

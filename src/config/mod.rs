@@ -3,7 +3,9 @@
 //! - `raw`: a walker over the parsed file that remembers positions and refuses unknown keys
 //! - `reader`: typed values out of TOML values
 //! - `check`: builds the checked input: the run, the machine, what is measured
-//! - `terms`: the terms of the Hamiltonian and the levels on which they live
+//! - `terms`: the gauge term, and the levels on which all terms live
+//! - `fermions`: quarks and their Hasenbusch factors
+//! - `solver`: the solver of a fermion's term
 //! - `checked`: the checked input, from which the floors above work
 //! - `compare`: what a continued run may not change
 //! - `report`: mistakes with line and column, suggestions
@@ -13,9 +15,11 @@
 mod check;
 mod checked;
 mod compare;
+mod fermions;
 mod raw;
 mod reader;
 mod report;
+mod solver;
 mod terms;
 
 pub use checked::*;

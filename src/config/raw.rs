@@ -93,6 +93,17 @@ impl<'a> Table<'a> {
         self.read_if(key, reader).unwrap_or(default)
     }
 
+    /// The value of a key that has a default; `None` only after a mistake.
+    pub fn read_known<T>(
+        &mut self,
+        key: &'static str,
+        default: T,
+        reader: impl Fn(&'a Value<'a>) -> Read<T>,
+    ) -> Option<T> {
+        let found = self.read_if(key, reader);
+        if self.has(key) { found } else { Some(default) }
+    }
+
     /// Reports at the end that `key` is missing, if it is.
     pub fn demand(&mut self, key: &'static str) {
         if self.exists() && !self.has(key) {

@@ -6,6 +6,9 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::DeValue;
 
+/// Longest extent; products of four stay far from overflow.
+pub const MAX_EXTENT: i64 = 4096;
+
 /// A value with its place in the file.
 pub type Value<'a> = Spanned<DeValue<'a>>;
 
@@ -113,16 +116,33 @@ pub fn list<'a, T>(
     }
 }
 
+/// An array of N values.
+pub fn array<'a, T, const N: usize>(
+    expected: &str,
+    item: impl Fn(&'a Value<'a>) -> Read<T>,
+) -> impl Fn(&'a Value<'a>) -> Read<[T; N]> {
+    let items = list(expected, item);
+    move |value| match items(value)?.try_into() {
+        Ok(array) => Ok(array),
+        Err(_) => unexpected(expected, value),
+    }
+}
+
 /// One value for each of x, y, z, t.
 pub fn four<'a, T>(
     expected: &str,
     item: impl Fn(&'a Value<'a>) -> Read<T>,
 ) -> impl Fn(&'a Value<'a>) -> Read<[T; 4]> {
-    let items = list(expected, item);
-    move |value| match items(value)?.try_into() {
-        Ok(four) => Ok(four),
-        Err(_) => unexpected(expected, value),
+    array(expected, item)
+}
+
+/// An extent of a lattice or of a block.
+pub fn extent(value: &Value) -> Read<usize> {
+    let extent: usize = whole(2..=MAX_EXTENT)(value)?;
+    if extent.is_multiple_of(2) {
+        return Ok(extent);
     }
+    Err(vec![(value.span().start, format!("expected an even extent, found {extent}"))])
 }
 
 /// A text that is not empty.

@@ -1,23 +1,20 @@
-//! The terms of the Hamiltonian, `[gauge]` and `[fermion.*]`, and the levels on which they live.
+//! The gauge term, and the levels on which it and those of the fermions live.
 
-use super::checked::{Fermion, Gauge, Hmc, Integrator, Level, PrecisionMix, Schur, Solver};
+use super::checked::{Gauge, Hmc, Integrator, Level};
 use super::raw::Table;
-use super::reader::{
-    Read, Value, choice, four, is_name, list, number, placed_text, positive, residual, whole,
-};
+use super::reader::{choice, list, number, placed_text, positive, whole};
 use super::report::{hint, nearest};
-use toml::de::DeValue;
 
 /// `lambda` of least error, Omelyan, Mryglod, Folk (2003); Takaishi, de Forcrand hep-lat/0505020.
 const LAMBDA: f64 = 0.193_183_327_503_783_6;
-/// Reversibility with guesses from past solutions needs forces solved at least this well.
-const GUESS_RESIDUAL: f64 = 1e-9;
 
 /// Something that a level can name.
 pub struct Term {
     pub name: String,
     /// The byte of its table's header.
     pub at: usize,
+    /// Whether it is the NAME of a `[fermion.NAME]`, which correlators can ask for.
+    pub quark: bool,
 }
 
 /// Coefficients by PHYSICS section 2; the one-loop action's `c_plaquette` is 1, as in MILC.
@@ -59,93 +56,6 @@ fn one_loop_coefficients(u0: f64, n_f: u32) -> (f64, f64, f64) {
     };
     let (square, log) = (u0 * u0, u0.ln());
     (1.0, -(1.0 - rectangle * log) / (20.0 * square), parallelogram * log / square)
-}
-
-pub fn fermions(root: &mut Table, terms: &mut Vec<Term>) -> Option<Vec<Fermion>> {
-    let tables = root.named_tables("fermion").into_iter();
-    let fermions: Vec<_> = tables
-        .map(|(name, table)| {
-            if name == "gauge" || !is_name(&name) {
-                let message = format!(
-                    "a fermion cannot be named {name:?}: letters, digits, '.', '_', '-', and not 'gauge'"
-                );
-                table.mistake("", message);
-            }
-            terms.push(Term { name: name.clone(), at: table.at("") });
-            fermion(name, table)
-        })
-        .collect();
-    fermions.into_iter().collect()
-}
-
-fn fermion(name: String, mut table: Table) -> Option<Fermion> {
-    let clover = table.read("action", choice(&[("wilson-clover", true), ("wilson", false)]));
-    table.read_if("flavours", whole::<u32>(2..=2));
-    let kappa = table.read_if("kappa", positive);
-    let mass = table.read_if("mass", number("a mass above -4", |mass| mass > -4.0));
-    let c_sw = table.read_if("c_sw", number("a number, 0 at least", |c_sw| c_sw >= 0.0));
-    let boundary = table.read_or("boundary", [0.0, 0.0, 0.0, 1.0], four("4 boundaries [x, y, z, t]", phase));
-    let schurs = [("asymmetric", Schur::Asymmetric), ("symmetric", Schur::Symmetric)];
-    let schur = table.read_or("preconditioning", Schur::Asymmetric, choice(&schurs));
-    let solver = solver(table.table("solver"));
-    match (table.has("kappa"), table.has("mass")) {
-        (true, true) => table.mistake("mass", "mass: kappa is given too; keep one of them"),
-        (false, false) if table.exists() => {
-            table.mistake("", format!("[fermion.{name}] needs 'kappa' or 'mass'"));
-        }
-        _ => {}
-    }
-    match clover {
-        Some(true) => table.demand("c_sw"),
-        Some(false) if table.has("c_sw") => {
-            table.mistake("c_sw", "c_sw: the action \"wilson\" has none; did you mean \"wilson-clover\"?");
-        }
-        _ => {}
-    }
-    table.finish();
-    let kappa = kappa.or_else(|| mass.map(|mass| 0.5 / (mass + 4.0)));
-    let c_sw = if clover? { c_sw? } else { 0.0 };
-    Some(Fermion { name, kappa: kappa?, c_sw, boundary, schur, solver })
-}
-
-/// A boundary phase in units of pi.
-fn phase(value: &Value) -> Read<f64> {
-    match value.get_ref() {
-        DeValue::String(_) => choice(&[("periodic", 0.0), ("antiperiodic", 1.0)])(value),
-        _ => number("\"periodic\", \"antiperiodic\" or a phase from -2 to 2, in units of pi", |phase| {
-            phase.abs() <= 2.0
-        })(value),
-    }
-}
-
-fn solver(mut table: Table) -> Solver {
-    let precisions = [("double-single", PrecisionMix::DoubleSingle), ("double", PrecisionMix::Double)];
-    let solver = Solver {
-        precision: table.read_or("precision", PrecisionMix::DoubleSingle, choice(&precisions)),
-        link_reals: table.read_or("link_reals", 12, link_reals),
-        action_residual: table.read_or("action_residual", 1e-11, residual),
-        force_residual: table.read_or("force_residual", 1e-9, residual),
-        max_iterations: table.read_or("max_iterations", 10_000, whole(1..=1_000_000_000)),
-        guess: table.read_or("guess", 0, whole(0..=12)),
-    };
-    if solver.guess > 0 && solver.force_residual > GUESS_RESIDUAL {
-        let found = solver.force_residual;
-        let message = format!(
-            "guess: past solutions break reversibility at the size of force_residual: \
-             solve to {GUESS_RESIDUAL:e} or better, not {found:e}"
-        );
-        table.warning("guess", message);
-    }
-    table.finish();
-    solver
-}
-
-fn link_reals(value: &Value) -> Read<usize> {
-    let reals = whole(12..=18)(value)?;
-    if [12, 18].contains(&reals) {
-        return Ok(reals);
-    }
-    Err(vec![(value.span().start, format!("expected 12 or 18 reals a link, found {reals}"))])
 }
 
 pub fn hmc(mut table: Table, terms: &[Term]) -> Option<Hmc> {

@@ -92,6 +92,19 @@ impl Buffer {
         // SAFETY: both hold `bytes`.
         unsafe { self.device.backend().copy(self.pointer, other.pointer, self.bytes) }
     }
+
+    /// Replaces `bytes` bytes from `at` by those of another buffer from `from`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Panics
+    /// Past the end of either.
+    pub fn copy_part(&self, at: usize, other: &Self, from: usize, bytes: usize) -> Result<(), DeviceError> {
+        assert!(at + bytes <= self.bytes && from + bytes <= other.bytes, "a copy past a buffer's end");
+        // SAFETY: both ranges were checked.
+        unsafe { self.device.backend().copy(self.at(at), other.at(from), bytes) }
+    }
 }
 
 impl Drop for Buffer {

@@ -2,7 +2,7 @@
 
 use super::args::Pointer;
 use super::backend::{Backend, RawArgs, Sums, Variant};
-use super::table::{Kernels, host_kernels, lane_counts};
+use super::table::{Kernels, host_kernels, lane_counts, name_and_choices};
 use super::{DeviceError, KernelInfo, Precision};
 use crate::math::ExactSum;
 use rayon::prelude::*;
@@ -34,6 +34,7 @@ impl Cpu {
     }
 
     fn kernel(&self, name: &str, precision: Precision, args: RawArgs) -> &KernelInfo {
+        let (name, _) = name_and_choices(name);
         let Some(kernel) = self.kernels.get(&(name.to_string(), precision)) else {
             unreachable!("no kernel {name} in {precision:?}")
         };

@@ -5,6 +5,7 @@
 use super::args::Pointer;
 use super::backend::{Backend, RawArgs, Sums, Variant};
 use super::nvrtc::compile_kernel;
+use super::table::name_and_choices;
 use super::{DeviceError, KernelInfo, Precision, kernel_list};
 use cudarc::driver::{result, sys};
 use std::collections::HashMap;
@@ -49,13 +50,13 @@ pub struct Cuda {
     processors: usize,
     words: u64,
     host_words: *mut i64,
-    kernels: [HashMap<&'static str, &'static KernelInfo>; 2],
+    kernels: [HashMap<&'static str, &'static KernelInfo>; 3],
     loaded: Mutex<Vec<(Variant, Loaded)>>,
     free: Mutex<HashMap<usize, Vec<u64>>>,
 }
 
-/// Kernels in use, for each precision.
-type Loaded = [HashMap<&'static str, Function>; 2];
+/// Kernels in use, with their choices, for each precision.
+type Loaded = [HashMap<String, Function>; 3];
 
 #[derive(Clone, Copy)]
 struct Function {
@@ -134,7 +135,7 @@ impl Cuda {
                 processors: processors as usize,
                 words,
                 host_words: host_words.cast(),
-                kernels: [Precision::Double, Precision::Single].map(|precision| {
+                kernels: Precision::ALL.map(|precision| {
                     let of_precision = kernel_list().iter().filter(|(_, p)| *p == precision);
                     of_precision.map(|(kernel, _)| (kernel.name.as_str(), kernel)).collect()
                 }),
@@ -157,8 +158,9 @@ impl Cuda {
         args: RawArgs,
         n: usize,
     ) -> Result<Function, DeviceError> {
-        let Some((&key, &kernel)) = self.kernels[precision as usize].get_key_value(name) else {
-            unreachable!("no kernel {name} in {precision:?}")
+        let (base, choices) = name_and_choices(name);
+        let Some(&kernel) = self.kernels[precision as usize].get(base) else {
+            unreachable!("no kernel {base} in {precision}")
         };
         assert!(
             kernel.args == args.name && kernel.args_size == args.bytes.len(),
@@ -168,12 +170,13 @@ impl Cuda {
         let Some((variant, loaded)) = loaded.get_mut(args.variant) else {
             unreachable!("a launch without a lattice")
         };
-        if let Some(&function) = loaded[precision as usize].get(key) {
+        if let Some(&function) = loaded[precision as usize].get(name) {
             return Ok(function);
         }
         let compile = |block: usize| {
-            let compiled = compile_kernel(kernel, precision, &self.arch, Some(*variant), block, true)?;
-            let entry = std::ffi::CString::new(name).unwrap_or_default();
+            let compiled =
+                compile_kernel(kernel, choices, precision, &self.arch, Some(*variant), block, true)?;
+            let entry = std::ffi::CString::new(base).unwrap_or_default();
             // SAFETY: a CUBIN that the compiler made for this GPU; modules live until the process ends.
             unsafe {
                 let mut module = std::ptr::null_mut();
@@ -183,7 +186,7 @@ impl Cuda {
                 Ok(Function { handle, block })
             }
         };
-        let function = if name.starts_with("hop_") && kernel.family == "wilson" {
+        let function = if base.starts_with("hop_") && kernel.family == "wilson" {
             let mut best: Option<(f32, Function)> = None;
             for block in BLOCKS {
                 let function = compile(block)?;
@@ -196,7 +199,7 @@ impl Cuda {
         } else {
             compile(BLOCK)?
         };
-        loaded[precision as usize].insert(key, function);
+        loaded[precision as usize].insert(name.to_string(), function);
         Ok(function)
     }
 
@@ -350,7 +353,7 @@ impl Backend for Cuda {
         self.current()?;
         let mut loaded = self.loaded.lock().expect("no panic holds it");
         let function = self.function(&mut loaded, kernel, precision, args, n)?;
-        let Some(sums) = self.kernels[precision as usize][kernel].sums else {
+        let Some(sums) = self.kernels[precision as usize][name_and_choices(kernel).0].sums else {
             unreachable!("{kernel} makes no sums")
         };
         let words = sums * 6 + 1;

@@ -79,12 +79,14 @@ fn ready() -> Result<(), DeviceError> {
 }
 
 /// Compiles `kernel` for `arch` (such as `sm_90`), or finds it in the cache. With a lattice, kernels of
-/// the hopping term have its extents as constants; without, they serve every lattice.
+/// the hopping term have its extents as constants; without, they serve every lattice. `choices` are
+/// `NAME=VALUE` with which it is specialised further.
 ///
 /// # Errors
 /// No compiler, or the kernel does not compile.
 pub fn compile_kernel(
     kernel: &KernelInfo,
+    choices: &str,
     precision: Precision,
     arch: &str,
     variant: Option<Variant>,
@@ -109,6 +111,10 @@ pub fn compile_kernel(
             ["X", "Y", "Z", "T"].iter().zip(variant.outer).map(|(d, n)| format!("-DHMC_OUTER_{d}={n}")),
         );
     }
+    if precision == Precision::Half {
+        options.push("-DHMC_HALF".into());
+    }
+    options.extend(choices.split_whitespace().map(|choice| format!("-DHMC_{choice}")));
     let headers = headers();
     let mut version = (0, 0);
     // SAFETY: plain outputs.
@@ -119,7 +125,7 @@ pub fn compile_kernel(
             (salt, &text, &options, version, &headers).hash(&mut hasher);
             hasher.finish()
         };
-        folder.join(format!("{}_{}_{:016x}{:016x}.cubin", kernel.name, precision.c_name(), hash(0), hash(1)))
+        folder.join(format!("{}_{}_{:016x}{:016x}.cubin", kernel.name, precision, hash(0), hash(1)))
     });
     if let Some(cubin) = file.as_deref().and_then(read_cached) {
         return Ok(Compiled { cubin, report: String::new() });

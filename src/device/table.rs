@@ -5,29 +5,53 @@ use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
 
 /// In what a field is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Precision {
     /// 64 bits.
     Double,
     /// 32 bits.
     Single,
+    /// 16-bit integers times a float a site; computed with in single (Clark et al., arXiv:0911.3191).
+    Half,
 }
 
 impl Precision {
-    /// Bytes of a real.
+    /// From the highest.
+    pub const ALL: [Self; 3] = [Self::Double, Self::Single, Self::Half];
+
+    /// Bytes of a real as it is computed with, and as it travels.
     pub fn bytes(self) -> usize {
         match self {
             Self::Double => 8,
-            Self::Single => 4,
+            Self::Single | Self::Half => 4,
         }
     }
 
-    /// The type in C.
+    /// Bytes of a site's `reals` with their `norms`, which only half precision has.
+    pub fn stored(self, reals: usize, norms: usize) -> usize {
+        match self {
+            Self::Double => 8 * reals,
+            Self::Single => 4 * reals,
+            Self::Half => 2 * reals + 4 * norms,
+        }
+    }
+
+    /// The type in C of a real that is computed with.
     pub fn c_name(self) -> &'static str {
         match self {
             Self::Double => "double",
-            Self::Single => "float",
+            Self::Single | Self::Half => "float",
         }
+    }
+}
+
+impl std::fmt::Display for Precision {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Double => "double",
+            Self::Single => "single",
+            Self::Half => "half",
+        })
     }
 }
 
@@ -41,6 +65,11 @@ pub(super) struct Entry {
     args_size: u64,
     sums: i64,
     run: Option<HostKernel>,
+}
+
+/// A launch names a kernel and, behind a blank, the choices with which a GPU's compiler specialises it.
+pub(super) fn name_and_choices(kernel: &str) -> (&str, &str) {
+    kernel.split_once(' ').unwrap_or((kernel, ""))
 }
 
 /// Runs a kernel on outer sites `begin..end`; sums go to the words.
@@ -129,10 +158,11 @@ pub fn best_lanes() -> usize {
 
 /// The host's kernels with `lanes` lanes for the best instruction set; `None` if there are none.
 pub(super) fn host_kernels(lanes: usize) -> Option<(&'static str, Kernels)> {
-    let (isa, _, double, single) = tables().into_iter().rfind(|t| t.1 == lanes && supported(t.0))?;
+    let (isa, _, of_precision) = tables().into_iter().rfind(|t| t.1 == lanes && supported(t.0))?;
     let mut kernels = Kernels::new();
-    read(double, Precision::Double, &mut kernels);
-    read(single, Precision::Single, &mut kernels);
+    for (table, precision) in of_precision.into_iter().zip(Precision::ALL) {
+        read(table, precision, &mut kernels);
+    }
     Some((isa, kernels))
 }
 
@@ -142,7 +172,7 @@ pub fn kernel_list() -> &'static [(KernelInfo, Precision)] {
     LIST.get_or_init(|| {
         let (_, kernels) = host_kernels(1).expect("one lane is always built");
         let mut list: Vec<_> = kernels.into_iter().map(|((_, precision), info)| (info, precision)).collect();
-        list.sort_by_key(|(info, precision)| (info.family.clone(), info.name.clone(), precision.bytes()));
+        list.sort_by_key(|(info, precision)| (info.family.clone(), info.name.clone(), *precision));
         list
     })
 }

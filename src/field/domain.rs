@@ -6,6 +6,8 @@ use crate::device::{Buffer, Device, Geometry, KernelArgs, Precision, Sums, Varia
 use crate::lattice::{LaneGrid, Partition, volume};
 use crate::math::ExactSum;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 /// How halos travel between ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub struct Domain {
     comm: Arc<dyn Comm>,
     geometry: Geometry,
     halo: Halo,
+    profiled: AtomicBool,
+    waited: AtomicU64,
     _permutation: Buffer,
 }
 
@@ -68,7 +72,18 @@ impl Domain {
             half_bordered: (volume(bordered) / 2) as i32,
             permutation: permutation.pointer(),
         };
-        Ok(Arc::new(Self { partition, lanes, device, comm, geometry, halo, _permutation: permutation }))
+        let (profiled, waited) = (AtomicBool::new(false), AtomicU64::new(0));
+        Ok(Arc::new(Self {
+            partition,
+            lanes,
+            device,
+            comm,
+            geometry,
+            halo,
+            profiled,
+            waited,
+            _permutation: permutation,
+        }))
     }
 
     /// How the lattice is cut.
@@ -117,6 +132,34 @@ impl Domain {
         (0..4).filter(move |&mu| partition.is_cut(mu))
     }
 
+    /// Whether solvers wait for the device around the operator, so that they know its time.
+    pub fn is_profiled(&self) -> bool {
+        self.profiled.load(Ordering::Relaxed)
+    }
+
+    /// Sets [`Domain::is_profiled`]: costs a GPU some of its speed.
+    pub fn profile(&self, profiled: bool) {
+        self.profiled.store(profiled, Ordering::Relaxed);
+    }
+
+    /// Seconds that this rank has waited so far for messages and for other ranks' sums.
+    pub fn communication_seconds(&self) -> f64 {
+        self.waited.load(Ordering::Relaxed) as f64 * 1e-9
+    }
+
+    /// Counts the time of `work` as waiting for other ranks.
+    pub(super) fn waiting<T>(&self, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let done = work();
+        self.waited_since(start);
+        done
+    }
+
+    /// Counts the time since `start` as waiting for other ranks.
+    pub(super) fn waited_since(&self, start: Instant) {
+        self.waited.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+    }
+
     /// Runs a plain kernel on sites `0..n` of this rank.
     ///
     /// # Errors
@@ -142,15 +185,20 @@ impl Domain {
         args: &A,
         n: usize,
     ) -> Result<Sums, FieldError> {
-        let own = agree(self.comm(), self.device.sum(kernel, precision, args, n).map_err(FieldError::from))?;
+        let own = self.device.sum(kernel, precision, args, n).map_err(FieldError::from);
         if self.comm.size() == 1 {
-            return Ok(own);
+            return own;
         }
-        let mut words: Vec<i64> = own.sums.iter().flat_map(|s| s.words()).collect();
-        self.comm.sum(&mut words);
-        let sums =
-            words.chunks_exact(6).map(|w| ExactSum::from_words(w.try_into().expect("six words"))).collect();
-        Ok(Sums { sums, max: self.comm.max(own.max) })
+        self.waiting(|| {
+            let own = agree(self.comm(), own)?;
+            let mut words: Vec<i64> = own.sums.iter().flat_map(|s| s.words()).collect();
+            self.comm.sum(&mut words);
+            let sums = words
+                .chunks_exact(6)
+                .map(|w| ExactSum::from_words(w.try_into().expect("six words")))
+                .collect();
+            Ok(Sums { sums, max: self.comm.max(own.max) })
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use super::{Domain, FieldError, Halo};
 use crate::comm::{Message, agree};
 use crate::device::{Buffer, FaceArgs, LaneArgs, Pointer, Precision, Staging};
 use std::sync::Arc;
+use std::time::Instant;
 
 type Outgoing<'a> = Vec<Message<&'a [u8]>>;
 type Incoming<'a> = Vec<Message<&'a mut [u8]>>;
@@ -23,7 +24,7 @@ pub struct FaceSource {
     pub parity: usize,
     /// The links of the same parity, `reals` a link.
     pub links: Pointer,
-    /// 18 or 12.
+    /// 18, 12 or 8.
     pub reals: usize,
     /// Projectors of the adjoint.
     pub dagger: bool,
@@ -45,16 +46,22 @@ struct Face {
 pub struct Faces {
     domain: Arc<Domain>,
     precision: Precision,
+    fields: usize,
     faces: Vec<Face>,
     turn: usize,
 }
 
 impl Faces {
-    /// Ghost zones for hops in both directions, or for forward ones alone.
+    /// Ghost zones of `fields` spinors for hops in both directions, or for forward ones alone.
     ///
     /// # Errors
     /// No room; no way between the GPUs.
-    pub fn new(domain: &Arc<Domain>, precision: Precision, forward_only: bool) -> Result<Self, FieldError> {
+    pub fn new(
+        domain: &Arc<Domain>,
+        precision: Precision,
+        fields: usize,
+        forward_only: bool,
+    ) -> Result<Self, FieldError> {
         let g = domain.geometry();
         let mut faces = Vec::new();
         for mu in domain.cut_directions() {
@@ -64,7 +71,7 @@ impl Faces {
                 }
                 let sites = domain.half() / g.outer[mu] as usize;
                 let lanes = domain.lanes().count();
-                let bytes = |lanes: usize| sites * lanes * REALS * precision.bytes();
+                let bytes = |lanes: usize| fields * sites * lanes * REALS * precision.bytes();
                 let edge = lanes / domain.lanes().0[mu];
                 let buffer = |lanes| domain.device().buffer(bytes(lanes));
                 let staged = domain.halo() == Halo::Staged && !domain.device().backend().is_host();
@@ -81,7 +88,7 @@ impl Faces {
                 });
             }
         }
-        let mut made = Self { domain: Arc::clone(domain), precision, faces, turn: 0 };
+        let mut made = Self { domain: Arc::clone(domain), precision, fields, faces, turn: 0 };
         if domain.halo() == Halo::Peer {
             made.open_remote()?;
         }
@@ -159,13 +166,21 @@ impl Faces {
                 forward: i32::from(face.forward),
                 dagger: i32::from(source.dagger),
             };
-            domain.launch(&format!("face_{}", source.reals), self.precision, &args, face.sites)?;
+            domain.launch(
+                &format!("face_{}", source.reals),
+                self.precision,
+                &args,
+                self.fields * face.sites,
+            )?;
         }
         backend.mark()?;
         if domain.halo() == Halo::Peer {
             meanwhile()?;
-            backend.wait_for_mark()?;
-            self.tokens();
+            domain.waiting(|| {
+                backend.wait_for_mark()?;
+                self.tokens();
+                Ok::<_, FieldError>(())
+            })?;
         } else if backend.is_host() {
             self.exchange_host(meanwhile)?;
         } else {
@@ -232,12 +247,14 @@ impl Faces {
             .collect();
         let (sends, mut receives) = self.messages(sent, received);
         let mut work = Some(meanwhile);
-        let mut done = Ok(());
+        let (mut done, mut worked) = (Ok(()), Instant::now());
         self.domain.comm().exchange_while(&sends, &mut receives, &mut || {
             if let Some(work) = work.take() {
                 done = work();
             }
+            worked = Instant::now();
         });
+        self.domain.waited_since(worked);
         done
     }
 
@@ -256,7 +273,7 @@ impl Faces {
         let (sent, received) =
             staging.iter_mut().map(|[sent, received]| (&sent[..], &mut received[..])).unzip();
         let (sends, mut receives) = self.messages(sent, received);
-        domain.comm().exchange(&sends, &mut receives);
+        domain.waiting(|| domain.comm().exchange(&sends, &mut receives));
         for (face, [_, received]) in self.faces.iter().zip(&staging) {
             // SAFETY: as long as the zone, which the work asked for so far does not touch.
             unsafe { backend.stage_in(face.ghost[self.turn].pointer(), received)? };
@@ -279,7 +296,7 @@ impl Faces {
                 reals: REALS as i32,
                 sites: face.sites as i32,
             };
-            self.domain.launch("face_merge", self.precision, &args, face.sites)?;
+            self.domain.launch("face_merge", self.precision, &args, self.fields * face.sites)?;
         }
         Ok(())
     }

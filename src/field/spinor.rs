@@ -13,9 +13,13 @@ use std::sync::Arc;
 const REALS: usize = 24;
 
 /// A spinor field of one parity.
+///
+/// With more than one field in it (several right-hand sides) it is what operators take; linear
+/// algebra is on single ones, which [`Spinor::set_field`] and [`Spinor::field`] move in and out.
 pub struct Spinor {
     domain: Arc<Domain>,
     precision: Precision,
+    fields: usize,
     buffer: Buffer,
 }
 
@@ -25,8 +29,40 @@ impl Spinor {
     /// # Errors
     /// No room.
     pub fn new(domain: &Arc<Domain>, precision: Precision) -> Result<Self, FieldError> {
-        let bytes = domain.half() * domain.lanes().count() * REALS * precision.bytes();
-        Ok(Self { domain: Arc::clone(domain), precision, buffer: domain.device().buffer(bytes)? })
+        Self::several(domain, precision, 1)
+    }
+
+    /// Zero everywhere, `fields` of them one behind the other.
+    ///
+    /// # Errors
+    /// No room.
+    pub fn several(domain: &Arc<Domain>, precision: Precision, fields: usize) -> Result<Self, FieldError> {
+        let bytes = fields * domain.half() * domain.lanes().count() * precision.stored(REALS, 1);
+        Ok(Self { domain: Arc::clone(domain), precision, fields, buffer: domain.device().buffer(bytes)? })
+    }
+
+    /// How many there are.
+    pub fn fields(&self) -> usize {
+        self.fields
+    }
+
+    /// Replaces field number `n`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn set_field(&mut self, n: usize, field: &Self) -> Result<(), FieldError> {
+        self.check(field);
+        Ok(self.buffer.copy_part(n * field.buffer.bytes(), &field.buffer, 0, field.buffer.bytes())?)
+    }
+
+    /// Copies field number `n` out.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn field(&self, n: usize, field: &mut Self) -> Result<(), FieldError> {
+        self.check(field);
+        let bytes = field.buffer.bytes();
+        Ok(field.buffer.copy_part(0, &self.buffer, n * bytes, bytes)?)
     }
 
     /// For kernels.
@@ -45,6 +81,7 @@ impl Spinor {
     }
 
     fn args(&self) -> BlasArgs {
+        assert_eq!(self.fields, 1, "linear algebra of single fields");
         BlasArgs { y: self.pointer(), half: self.domain.half() as i32, ..Default::default() }
     }
 
@@ -83,32 +120,35 @@ impl Spinor {
         self.domain.launch("random_spinor", self.precision, &args, self.domain.half())
     }
 
-    /// Replaces the content; single is rounded from double.
+    /// Replaces the content, rounded where it comes from a higher precision.
     ///
     /// # Errors
     /// The device is lost.
     pub fn copy_from(&mut self, other: &Self) -> Result<(), FieldError> {
-        if self.precision == other.precision {
-            return Ok(self.buffer.copy_from(&other.buffer)?);
-        }
-        match self.precision {
-            Precision::Single => {
-                self.launch("from_double", Precision::Single, &BlasArgs { x: other.pointer(), ..self.args() })
-            }
-            Precision::Double => {
+        let args = BlasArgs { x: other.pointer(), ..self.args() };
+        match (self.precision, other.precision) {
+            (to, from) if to == from => Ok(self.buffer.copy_from(&other.buffer)?),
+            (to, Precision::Double) => self.launch("from_double", to, &args),
+            (Precision::Half, _) => self.launch("from_single", Precision::Half, &args),
+            _ => {
                 self.set_zero()?;
                 self.add(other)
             }
         }
     }
 
-    /// `self += x`, x in single and self in double.
+    /// `self += x`, x in a lower precision, or the same.
     ///
     /// # Errors
     /// The device is lost.
     pub fn add(&mut self, x: &Self) -> Result<(), FieldError> {
-        assert_eq!((self.precision, x.precision), (Precision::Double, Precision::Single), "a sum in double");
-        self.launch("add_to_double", Precision::Single, &BlasArgs { x: x.pointer(), ..self.args() })
+        let args = BlasArgs { x: x.pointer(), ..self.args() };
+        match (self.precision, x.precision) {
+            (to, from) if to == from => self.axpy(1.0, x),
+            (Precision::Double, from) => self.launch("add_to_double", from, &args),
+            (Precision::Single, Precision::Half) => self.launch("add_to_single", Precision::Half, &args),
+            (to, from) => unreachable!("a sum in {to} of {from}"),
+        }
     }
 
     /// `self += a x`
@@ -171,6 +211,119 @@ impl Spinor {
         self.check(y);
         let sums = self.sum("dot", &BlasArgs { x: self.pointer(), y: y.pointer(), ..self.args() })?.sums;
         Ok(Complex64::new(sums[0].value(), sums[1].value()))
+    }
+
+    /// `(self, y)` and `|self|^2`
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn dot_norm2(&self, y: &Self) -> Result<(Complex64, f64), FieldError> {
+        self.check(y);
+        let args = BlasArgs { x: self.pointer(), y: y.pointer(), ..self.args() };
+        let sums = self.sum("dot_norm2", &args)?.sums;
+        Ok((Complex64::new(sums[0].value(), sums[1].value()), sums[2].value()))
+    }
+
+    /// [`Spinor::dot_norm2`] over the sites of this rank alone.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn dot_norm2_here(&self, y: &Self) -> Result<(Complex64, f64), FieldError> {
+        self.check(y);
+        let args = BlasArgs { x: self.pointer(), y: y.pointer(), ..self.args() };
+        let sums = self.domain.device().sum("dot_norm2", self.precision, &args, self.domain.half())?.sums;
+        Ok((Complex64::new(sums[0].value(), sums[1].value()), sums[2].value()))
+    }
+
+    /// `self += a x`; returns `|self|^2`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn caxpy_norm2(&mut self, a: Complex64, x: &Self) -> Result<f64, FieldError> {
+        self.check(x);
+        let args = BlasArgs { a: a.re, b: a.im, x: x.pointer(), ..self.args() };
+        Ok(self.sum("caxpy_norm2", &args)?.sums[0].value())
+    }
+
+    /// `self += a x`; returns `(z, self)`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn caxpy_dot(&mut self, a: Complex64, x: &Self, z: &Self) -> Result<Complex64, FieldError> {
+        self.check(x);
+        let args = BlasArgs { a: a.re, b: a.im, x: x.pointer(), z: z.pointer(), ..self.args() };
+        let sums = self.sum("caxpy_dot", &args)?.sums;
+        Ok(Complex64::new(sums[0].value(), sums[1].value()))
+    }
+
+    /// `self += i a gamma_5 x`
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn add_twist(&mut self, a: f64, x: &Self) -> Result<(), FieldError> {
+        self.check(x);
+        self.launch("add_twist", self.precision, &BlasArgs { a, x: x.pointer(), ..self.args() })
+    }
+
+    /// The second half of a step of BiCGstab: `self += alpha p + omega r`, `r -= omega t`; returns
+    /// `(shadow, r)` and `|r|^2`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn bicgstab_step(
+        &mut self,
+        (alpha, p): (Complex64, &Self),
+        omega: Complex64,
+        r: &mut Self,
+        t: &Self,
+        shadow: &Self,
+    ) -> Result<(Complex64, f64), FieldError> {
+        let args = BlasArgs {
+            x: self.pointer(),
+            y: r.pointer(),
+            z: p.pointer(),
+            w: t.pointer(),
+            v: shadow.pointer(),
+            a: alpha.re,
+            b: alpha.im,
+            c: omega.re,
+            d: omega.im,
+            ..self.args()
+        };
+        let sums = self.sum("bicgstab_step", &args)?.sums;
+        Ok((Complex64::new(sums[0].value(), sums[1].value()), sums[2].value()))
+    }
+
+    /// The next direction of BiCGstab: `self = r + beta (self - omega v)`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn bicgstab_direction(
+        &mut self,
+        r: &Self,
+        beta: Complex64,
+        omega: Complex64,
+        v: &Self,
+    ) -> Result<(), FieldError> {
+        let args = BlasArgs {
+            x: r.pointer(),
+            z: v.pointer(),
+            a: beta.re,
+            b: beta.im,
+            c: omega.re,
+            d: omega.im,
+            ..self.args()
+        };
+        self.launch("bicgstab_direction", self.precision, &args)
+    }
+
+    /// A step of minimal residuals: `self += a r`, `r -= a q`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn mr_step(&mut self, a: Complex64, r: &mut Self, q: &Self) -> Result<(), FieldError> {
+        let args = BlasArgs { x: r.pointer(), z: q.pointer(), a: a.re, b: a.im, ..self.args() };
+        self.launch("mr_step", self.precision, &args)
     }
 
     /// One step of conjugate gradients: `self += a p`, `r -= a q`; returns `|r|^2`.

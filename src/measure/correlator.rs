@@ -37,7 +37,7 @@ pub fn pion(links: &MatrixField, params: &CorrelatorParams) -> Result<Vec<f64>, 
     }
     let mut operator = Wilson::new(domain, Precision::Double, 18, params.operator)?;
     operator.update(links, clover.as_ref())?;
-    let mut solver = Cg::new(domain, Precision::Double)?;
+    let mut solver = Cg::new(domain, Precision::Double, 1e-3)?;
     let spinor = || Spinor::new(domain, Precision::Double);
     let (mut b, mut x) = ([spinor()?, spinor()?], [spinor()?, spinor()?]);
     let (mut rhs, mut normal) = (spinor()?, spinor()?);

@@ -10,9 +10,10 @@ mod wilson;
 
 pub use clover::{CloverTerm, field_energy};
 pub use loops::{GaugeLoops, LoopTraces};
-pub use wilson::{Schur, Wilson, WilsonLinks, WilsonParams};
+pub use wilson::{Schur, Wilson, WilsonLinks, WilsonParams, hop_choices};
 
 use crate::field::{Domain, FieldError, Spinor};
+use crate::lattice::Extents;
 use std::sync::Arc;
 
 /// Why an operator could not be applied.
@@ -42,4 +43,41 @@ pub trait Operator {
     /// # Errors
     /// The device is lost.
     fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError>;
+}
+
+/// How a rank's box is divided into Schwarz blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocks {
+    /// Of a block.
+    pub extents: Extents,
+    /// Blocks of this rank in each direction.
+    pub counts: Extents,
+}
+
+impl Blocks {
+    /// Blocks of the given extents, or the whole box as one.
+    ///
+    /// # Panics
+    /// They do not fill the box.
+    pub fn new(local: Extents, block: Option<Extents>) -> Self {
+        let extents = block.unwrap_or(local);
+        assert!((0..4).all(|mu| local[mu].is_multiple_of(extents[mu])), "{extents:?} do not fill {local:?}");
+        Self { extents, counts: std::array::from_fn(|mu| local[mu] / extents[mu]) }
+    }
+
+    /// Blocks of this rank.
+    pub fn count(&self) -> usize {
+        self.counts.iter().product()
+    }
+}
+
+/// An operator that also acts in each Schwarz block alone, with Dirichlet boundaries and no communication.
+pub trait SchwarzOperator: Operator {
+    /// The blocks.
+    fn blocks(&self) -> &Blocks;
+    /// As [`Operator::apply`], without the hops that leave a block.
+    ///
+    /// # Errors
+    /// The device is lost.
+    fn apply_in_blocks(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError>;
 }

@@ -5,13 +5,14 @@
 //!               symmetric:  Mhat = 1 - A_oo^-1 D_oe A_ee^-1 D_eo / 4.
 //! ```
 //!
-//! D as in `kernels/wilson.cuh`, A = 4 + m0 + clover. An operator keeps its own copy of the links, in its
-//! precision, with 18 or 12 reals a link; boundary phases multiply hops, never links.
+//! D as in `kernels/wilson.cuh`, A = 4 + m0 + clover. A twisted mass mu adds `i mu gamma_5` to the asymmetric form,
+//! `i mu A_oo^-1 gamma_5` to the symmetric one. An operator keeps its own copy of the links, in its
+//! precision, with 18, 12 or 8 reals a link; boundary phases multiply hops, never links.
 
-use super::{CloverTerm, Operator};
+use super::{Blocks, CloverTerm, Operator, SchwarzOperator};
 use crate::device::{BlasArgs, Buffer, HopArgs, ImportArgs, Pointer, Precision};
 use crate::field::{Domain, EVEN, FaceSource, Faces, FieldError, MatrixField, ODD, Spinor};
-use crate::lattice::{coordinates, volume};
+use crate::lattice::{Extents, coordinates, volume};
 use std::sync::Arc;
 
 /// Which Schur complement.
@@ -28,7 +29,7 @@ pub enum Schur {
 pub struct WilsonParams {
     /// kappa = 1 / (2 (4 + m0))
     pub kappa: f64,
-    /// Twisted mass: `Mhat + i mu gamma_5`, or `Mhat + i mu A_oo^-1 gamma_5` in the symmetric form.
+    /// Twisted mass of the even-odd form.
     pub mu: f64,
     /// Clover coefficient; 0: no clover term.
     pub c_sw: f64,
@@ -50,32 +51,78 @@ pub struct WilsonLinks {
     domain: Arc<Domain>,
     precision: Precision,
     reals: usize,
+    fields: usize,
     links: [Buffer; 2],
     phases: Buffer,
     phase_mask: i32,
+    keep: Option<Keep>,
     faces: Faces,
     interior: [Buffer; 2],
     boundary: [Buffer; 2],
     interior_sites: usize,
 }
 
+/// Which hops stay in their Schwarz block, as the kernel takes it.
+struct Keep {
+    table: Buffer,
+    stride: usize,
+}
+
 /// What is done with the hopping term (`kernels/wilson.cuh`).
+#[derive(Clone, Copy)]
+enum Kind {
+    Plain,
+    Clover,
+    CloverMinus,
+    MinusClover,
+    Shift,
+}
+
 struct Epilogue<'a> {
-    suffix: &'static str,
+    kind: Kind,
     clover: Pointer,
     x: Option<&'a Spinor>,
     scale: f64,
     shift: f64,
+    twist: f64,
 }
 
 impl Epilogue<'_> {
     fn plain(scale: f64) -> Self {
-        Epilogue { suffix: "", clover: Pointer::default(), x: None, scale, shift: 0.0 }
+        Epilogue { kind: Kind::Plain, clover: Pointer::default(), x: None, scale, shift: 0.0, twist: 0.0 }
     }
 }
 
+/// How a hop is taken.
+#[derive(Clone, Copy)]
+struct Way {
+    dagger: bool,
+    /// Within Schwarz blocks alone.
+    blocked: bool,
+}
+
+/// The choices with which GPUs compile the hopping term, one of each epilogue.
+pub fn hop_choices() -> Vec<String> {
+    [Kind::Plain, Kind::Clover, Kind::CloverMinus, Kind::MinusClover, Kind::Shift]
+        .map(|kind| choices(kind, Way { dagger: false, blocked: false }, 1))
+        .into()
+}
+
+fn choices(kind: Kind, way: Way, fields: usize) -> String {
+    let (dagger, blocked) = (u8::from(way.dagger), u8::from(way.blocked));
+    format!("EPILOGUE={} DAGGER={dagger} BLOCKED={blocked} FIELDS={fields}", kind as i32)
+}
+
+/// A table of reals in an operator's own precision.
+fn table(domain: &Domain, precision: Precision, reals: &[f64]) -> Result<Buffer, FieldError> {
+    Ok(match precision {
+        Precision::Double => domain.device().buffer_of(reals)?,
+        _ => domain.device().buffer_of(&reals.iter().map(|&x| x as f32).collect::<Vec<_>>())?,
+    })
+}
+
 impl WilsonLinks {
-    /// Room for links of `reals` (18 or 12) in `precision`.
+    /// Room for links of `reals` (18, 12 or 8) in `precision`, and hops of `fields` spinors at once.
     ///
     /// # Errors
     /// No room.
@@ -83,24 +130,23 @@ impl WilsonLinks {
         domain: &Arc<Domain>,
         precision: Precision,
         reals: usize,
+        fields: usize,
         boundary: [f64; 4],
     ) -> Result<Self, FieldError> {
         let device = domain.device();
-        let bytes = domain.half() * domain.lanes().count() * 4 * reals * precision.bytes();
-        let (table, phase_mask) = phase_table(domain, boundary);
-        let phases = match precision {
-            Precision::Double => device.buffer_of(&table)?,
-            Precision::Single => device.buffer_of(&table.iter().map(|&x| x as f32).collect::<Vec<_>>())?,
-        };
+        let bytes = domain.half() * domain.lanes().count() * precision.stored(4 * reals, 0);
+        let (phases, phase_mask) = phase_table(domain, boundary);
         let (even, odd) = (regions(domain, EVEN), regions(domain, ODD));
         Ok(Self {
             domain: Arc::clone(domain),
             precision,
             reals,
+            fields,
             links: [device.buffer(bytes)?, device.buffer(bytes)?],
-            phases,
+            phases: table(domain, precision, &phases)?,
             phase_mask,
-            faces: Faces::new(domain, precision, false)?,
+            keep: None,
+            faces: Faces::new(domain, precision, fields, false)?,
             interior_sites: even.0.len(),
             interior: [device.buffer_of(&even.0)?, device.buffer_of(&odd.0)?],
             boundary: [device.buffer_of(&even.1)?, device.buffer_of(&odd.1)?],
@@ -146,7 +192,7 @@ impl WilsonLinks {
         parity: usize,
         dagger: bool,
     ) -> Result<(), FieldError> {
-        self.run(out, input, parity, dagger, &Epilogue::plain(1.0))
+        self.run(out, input, parity, Way { dagger, blocked: false }, &Epilogue::plain(1.0))
     }
 
     fn run(
@@ -154,15 +200,16 @@ impl WilsonLinks {
         out: &mut Spinor,
         input: &Spinor,
         parity: usize,
-        dagger: bool,
+        way: Way,
         epilogue: &Epilogue,
     ) -> Result<(), FieldError> {
         assert!(
-            out.precision() == self.precision && input.precision() == self.precision,
-            "spinors in the operator's precision"
+            [&*out, input].iter().all(|s| s.precision() == self.precision && s.fields() == self.fields),
+            "spinors in the operator's precision, and as many as it takes"
         );
         let domain = Arc::clone(&self.domain);
-        let name = format!("hop_{}{}{}", self.reals, epilogue.suffix, if dagger { "_dagger" } else { "" });
+        let (half, fields) = (domain.half(), self.fields);
+        let name = format!("hop_{} {}", self.reals, choices(epilogue.kind, way, fields));
         let args = HopArgs {
             g: domain.geometry(),
             out: out.pointer(),
@@ -174,28 +221,38 @@ impl WilsonLinks {
             ghost: [Pointer::default(); 8],
             phases: self.phases.pointer(),
             sites: Pointer::default(),
+            keep: self.keep.as_ref().map(|keep| keep.table.pointer()).unwrap_or_default(),
             parity: parity as i32,
             ghost_mask: self.faces.mask(),
             phase_mask: self.phase_mask,
-            first: 0,
+            epilogue: epilogue.kind as i32,
+            dagger: i32::from(way.dagger),
+            blocked: i32::from(way.blocked),
+            fields: fields as i32,
+            count: half as i32,
+            keep_stride: self.keep.as_ref().map_or(0, |keep| keep.stride as i32),
+            pad: 0,
             scale: epilogue.scale,
             shift: epilogue.shift,
+            twist: epilogue.twist,
         };
-        if self.faces.mask() == 0 {
-            return domain.launch(&name, self.precision, &args, domain.half());
+        if self.faces.mask() == 0 || way.blocked {
+            return domain.launch(&name, self.precision, &args, half * fields);
         }
         let source = FaceSource {
             input: input.pointer(),
             parity: 1 - parity,
             links: self.links[1 - parity].pointer(),
             reals: self.reals,
-            dagger,
+            dagger: way.dagger,
         };
         let (precision, interior) = (self.precision, self.interior_sites);
-        let inner = HopArgs { sites: self.interior[parity].pointer(), ..args };
-        self.faces.exchange(source, || domain.launch(&name, precision, &inner, interior))?;
-        let outer = HopArgs { sites: self.boundary[parity].pointer(), ghost: self.faces.ghosts(), ..args };
-        domain.launch(&name, self.precision, &outer, domain.half() - interior)
+        let inner = HopArgs { sites: self.interior[parity].pointer(), count: interior as i32, ..args };
+        self.faces.exchange(source, || domain.launch(&name, precision, &inner, interior * fields))?;
+        let rest = half - interior;
+        let sites = self.boundary[parity].pointer();
+        let outer = HopArgs { sites, ghost: self.faces.ghosts(), count: rest as i32, ..args };
+        domain.launch(&name, self.precision, &outer, rest * fields)
     }
 }
 
@@ -241,11 +298,36 @@ fn phase_table(domain: &Domain, boundary: [f64; 4]) -> (Vec<f64>, i32) {
     (table, mask)
 }
 
+/// For each hop, forward and backward in x, y, z, t, and each coordinate of a lane's box: 1 in the lanes where
+/// it stays in its block, else 0.
+fn keep_table(domain: &Domain, blocks: &Blocks) -> (Vec<f64>, usize) {
+    let (lanes, partition) = (domain.lanes(), domain.partition());
+    let local = partition.local();
+    let outer = lanes.outer(local);
+    let stride = outer.into_iter().max().unwrap_or(1);
+    let mut table = Vec::new();
+    for mu in 0..4 {
+        for forward in [true, false] {
+            for x in 0..stride {
+                for lane in 0..lanes.count() {
+                    let here = coordinates(lanes.0, lane)[mu] * outer[mu] + x;
+                    let there = (here + if forward { 1 } else { local[mu] - 1 }) % local[mu];
+                    let leaves = partition.is_cut(mu) && here == if forward { local[mu] - 1 } else { 0 };
+                    let same = here / blocks.extents[mu] == there / blocks.extents[mu];
+                    table.push(if x < outer[mu] && same && !leaves { 1.0 } else { 0.0 });
+                }
+            }
+        }
+    }
+    (table, stride)
+}
+
 /// The preconditioned operator in one precision.
 pub struct Wilson {
     params: WilsonParams,
     links: WilsonLinks,
-    /// In single: the term on odd sites or (symmetric) its inverse there, and the inverse on even sites.
+    blocks: Option<Blocks>,
+    /// In lower precisions: the term on odd sites or (symmetric) its inverse there, and the inverse on even sites.
     own: Option<[Buffer; 2]>,
     odd: Pointer,
     odd_inverse: Pointer,
@@ -255,7 +337,36 @@ pub struct Wilson {
 }
 
 impl Wilson {
-    /// Room for the operator with links of `reals` (18 or 12).
+    /// Room for the operator with links of `reals` (18, 12 or 8), for `fields` spinors at once.
+    ///
+    /// # Errors
+    /// No room.
+    pub fn several(
+        domain: &Arc<Domain>,
+        precision: Precision,
+        reals: usize,
+        fields: usize,
+        params: WilsonParams,
+    ) -> Result<Self, FieldError> {
+        let bytes = domain.half() * domain.lanes().count() * 2 * precision.stored(36, 1);
+        let own = (precision != Precision::Double && params.c_sw != 0.0)
+            .then(|| Ok::<_, FieldError>([domain.device().buffer(bytes)?, domain.device().buffer(bytes)?]))
+            .transpose()?;
+        let symmetric = params.schur == Schur::Symmetric;
+        Ok(Self {
+            params,
+            links: WilsonLinks::new(domain, precision, reals, fields, params.boundary)?,
+            blocks: None,
+            own,
+            odd: Pointer::default(),
+            odd_inverse: Pointer::default(),
+            even_inverse: Pointer::default(),
+            even: Spinor::several(domain, precision, fields)?,
+            spare: if symmetric { Some(Spinor::several(domain, precision, fields)?) } else { None },
+        })
+    }
+
+    /// Room for the operator on single spinors.
     ///
     /// # Errors
     /// No room.
@@ -265,22 +376,23 @@ impl Wilson {
         reals: usize,
         params: WilsonParams,
     ) -> Result<Self, FieldError> {
-        assert!(params.mu == 0.0, "a twisted mass is not there yet");
-        let bytes = domain.half() * domain.lanes().count() * 72 * 4;
-        let own = (precision == Precision::Single && params.c_sw != 0.0)
-            .then(|| Ok::<_, FieldError>([domain.device().buffer(bytes)?, domain.device().buffer(bytes)?]))
-            .transpose()?;
-        let symmetric = params.schur == Schur::Symmetric;
-        Ok(Self {
-            params,
-            links: WilsonLinks::new(domain, precision, reals, params.boundary)?,
-            own,
-            odd: Pointer::default(),
-            odd_inverse: Pointer::default(),
-            even_inverse: Pointer::default(),
-            even: Spinor::new(domain, precision)?,
-            spare: if symmetric { Some(Spinor::new(domain, precision)?) } else { None },
-        })
+        Self::several(domain, precision, reals, 1, params)
+    }
+
+    /// Lets it act within Schwarz blocks too: those given, or this rank's box.
+    ///
+    /// # Errors
+    /// No room.
+    ///
+    /// # Panics
+    /// The blocks do not fill the box.
+    pub fn with_blocks(mut self, block: Option<Extents>) -> Result<Self, FieldError> {
+        let domain = Arc::clone(&self.links.domain);
+        let blocks = Blocks::new(domain.partition().local(), block);
+        let (reals, stride) = keep_table(&domain, &blocks);
+        self.links.keep = Some(Keep { table: table(&domain, self.links.precision, &reals)?, stride });
+        self.blocks = Some(blocks);
+        Ok(self)
     }
 
     /// The clover term that this operator needs; `None` without one.
@@ -326,7 +438,7 @@ impl Wilson {
                         half: domain.half() as i32,
                         ..Default::default()
                     };
-                    domain.launch("clover_from_double", Precision::Single, &args, domain.half())?;
+                    domain.launch("clover_from_double", self.links.precision, &args, domain.half())?;
                 }
                 [own[0].pointer(), own[1].pointer()]
             }
@@ -346,7 +458,7 @@ impl Wilson {
     /// The epilogue that makes `A_ee^-1 D_eo / 2`.
     fn first(&self) -> Epilogue<'static> {
         if self.has_clover() {
-            Epilogue { suffix: "_clover", clover: self.even_inverse, ..Epilogue::plain(0.5) }
+            Epilogue { kind: Kind::Clover, clover: self.even_inverse, ..Epilogue::plain(0.5) }
         } else {
             Epilogue::plain(0.5 / self.params.diagonal())
         }
@@ -358,7 +470,7 @@ impl Wilson {
     /// The device is lost.
     pub fn complete(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
         let epilogue = self.first();
-        self.links.run(out, x, EVEN, dagger, &epilogue)
+        self.links.run(out, x, EVEN, Way { dagger, blocked: false }, &epilogue)
     }
 
     /// `out_o = A_oo^-1 x_o`, with the symmetric form alone.
@@ -407,13 +519,54 @@ impl Wilson {
         let mut even = Spinor::new(&self.links.domain.clone(), self.links.precision)?;
         self.even_inverse(&mut even, b_even)?;
         // shift x - scale D in, with scale -1/2
-        let epilogue = Epilogue { suffix: "_shift", x: Some(b_odd), shift: 1.0, ..Epilogue::plain(-0.5) };
+        let epilogue = Epilogue { kind: Kind::Shift, x: Some(b_odd), shift: 1.0, ..Epilogue::plain(-0.5) };
+        let way = Way { dagger: false, blocked: false };
         if self.params.schur == Schur::Asymmetric {
-            return self.links.run(out, &even, ODD, false, &epilogue);
+            return self.links.run(out, &even, ODD, way, &epilogue);
         }
         let mut odd = Spinor::new(&self.links.domain.clone(), self.links.precision)?;
-        self.links.run(&mut odd, &even, ODD, false, &epilogue)?;
+        self.links.run(&mut odd, &even, ODD, way, &epilogue)?;
         self.odd_inverse(out, &odd)
+    }
+}
+
+impl Wilson {
+    fn apply_on(&mut self, out: &mut Spinor, x: &Spinor, way: Way) -> Result<(), FieldError> {
+        let (clover, diagonal) = (self.has_clover(), self.params.diagonal());
+        let mu = if way.dagger { -self.params.mu } else { self.params.mu };
+        let first = self.first();
+        let last = |kind: Kind, clover: Pointer, shift: f64, scale: f64, twist: f64| Epilogue {
+            kind,
+            clover,
+            x: Some(x),
+            scale,
+            shift,
+            twist,
+        };
+        if way.dagger && clover && self.params.schur == Schur::Symmetric {
+            let mut spare = self.spare.take().expect("the symmetric form has a spare spinor");
+            let end = last(Kind::Shift, Pointer::default(), 1.0, 0.5, 0.0);
+            let mut done = self
+                .odd_inverse(&mut spare, x)
+                .and_then(|()| self.links.run(&mut self.even, &spare, EVEN, way, &first))
+                .and_then(|()| self.links.run(out, &self.even, ODD, way, &end));
+            if mu != 0.0 {
+                done = done.and_then(|()| out.add_twist(mu, &spare));
+            }
+            self.spare = Some(spare);
+            return done;
+        }
+        self.links.run(&mut self.even, x, EVEN, way, &first)?;
+        let last = match (self.params.schur, clover) {
+            (Schur::Asymmetric, true) => last(Kind::CloverMinus, self.odd, 0.0, 0.5, mu),
+            // x - A^-1 (D in / 2 - i mu gamma_5 x)
+            (Schur::Symmetric, true) => last(Kind::MinusClover, self.odd_inverse, 0.0, 0.5, -2.0 * mu),
+            (Schur::Asymmetric, false) => last(Kind::Shift, Pointer::default(), diagonal, 0.5, mu),
+            (Schur::Symmetric, false) => {
+                last(Kind::Shift, Pointer::default(), 1.0, 0.5 / diagonal, mu / diagonal)
+            }
+        };
+        self.links.run(out, &self.even, ODD, way, &last)
     }
 }
 
@@ -427,44 +580,16 @@ impl Operator for Wilson {
     }
 
     fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
-        let (clover, diagonal) = (self.has_clover(), self.params.diagonal());
-        let first = self.first();
-        let shifted = |shift: f64, scale: f64| Epilogue {
-            suffix: "_shift",
-            x: Some(x),
-            shift,
-            ..Epilogue::plain(scale)
-        };
-        match (self.params.schur, clover) {
-            (Schur::Symmetric, true) if dagger => {
-                let mut spare = self.spare.take().expect("the symmetric form has a spare spinor");
-                let done = self
-                    .odd_inverse(&mut spare, x)
-                    .and_then(|()| self.links.run(&mut self.even, &spare, EVEN, true, &first))
-                    .and_then(|()| self.links.run(out, &self.even, ODD, true, &shifted(1.0, 0.5)));
-                self.spare = Some(spare);
-                done
-            }
-            (schur, _) => {
-                self.links.run(&mut self.even, x, EVEN, dagger, &first)?;
-                let last = match (schur, clover) {
-                    (Schur::Asymmetric, true) => Epilogue {
-                        suffix: "_clover_minus",
-                        clover: self.odd,
-                        x: Some(x),
-                        ..Epilogue::plain(0.5)
-                    },
-                    (Schur::Symmetric, true) => Epilogue {
-                        suffix: "_minus_clover",
-                        clover: self.odd_inverse,
-                        x: Some(x),
-                        ..Epilogue::plain(0.5)
-                    },
-                    (Schur::Asymmetric, false) => shifted(diagonal, 0.5),
-                    (Schur::Symmetric, false) => shifted(1.0, 0.5 / diagonal),
-                };
-                self.links.run(out, &self.even, ODD, dagger, &last)
-            }
-        }
+        self.apply_on(out, x, Way { dagger, blocked: false })
+    }
+}
+
+impl SchwarzOperator for Wilson {
+    fn blocks(&self) -> &Blocks {
+        self.blocks.as_ref().expect("an operator made with blocks")
+    }
+
+    fn apply_in_blocks(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
+        self.apply_on(out, x, Way { dagger, blocked: true })
     }
 }

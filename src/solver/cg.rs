@@ -1,70 +1,66 @@
 //! Conjugate gradients for `(M^dag M + s) x = b`, s >= 0 (Hestenes, Stiefel 1952), with reliable updates: the iteration
 //! runs in its own precision, and whenever its residual has fallen by a factor, the solution is added
 //! up and the residual computed anew in double (Sleijpen, van der Vorst, Computing 56 (1996) 141;
-//! Clark et al., arXiv:0911.3191). Every solve ends with the true residual, checked.
+//! Clark et al., arXiv:0911.3191).
 
-use super::SolverError;
+use super::{Info, Params, SolverError, Trust};
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Spinor};
 use crate::operator::Operator;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What a solve must reach.
-#[derive(Clone, Copy, Debug)]
-pub struct Params {
-    /// `|b - M^dag M x| / |b|`
-    pub residual: f64,
-    /// More are an error.
-    pub max_iterations: usize,
-}
-
-/// What a solve did.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Info {
-    /// Iterations: applications of `M^dag M`, without those of the updates.
-    pub iterations: usize,
-    /// Times the residual was computed anew.
-    pub updates: usize,
-    /// True relative residual at the end.
-    pub residual: f64,
-    /// Wall time.
-    pub seconds: f64,
-}
-
-/// The residual of the iteration falls by this factor between reliable updates in single.
-const UPDATE_FACTOR: f64 = 1e-3;
-
 /// Workspace of solves.
 pub struct Cg {
+    delta: f64,
     residual: Spinor,
     product: Spinor,
     middle: Spinor,
-    inner: Option<Inner>,
     direction: Spinor,
+    inner: Option<Inner>,
 }
 
-/// The iteration's own vectors where it runs in single.
+/// The iteration's own vectors where it runs in a lower precision.
 struct Inner {
     x: Spinor,
     residual: Spinor,
     product: Spinor,
     middle: Spinor,
+    direction: Spinor,
+}
+
+/// The state of an iteration, each once.
+struct Vectors<'a> {
+    x: &'a mut Spinor,
+    r: &'a mut Spinor,
+    q: &'a mut Spinor,
+    middle: &'a mut Spinor,
+    p: &'a mut Spinor,
+    /// Of `M^dag M + shift`.
+    shift: f64,
 }
 
 impl Cg {
-    /// Room for iterations in `precision`.
+    /// Room for iterations in `precision`, whose residual falls by `delta` between updates.
     ///
     /// # Errors
     /// No room.
-    pub fn new(domain: &Arc<Domain>, precision: Precision) -> Result<Self, FieldError> {
+    pub fn new(domain: &Arc<Domain>, precision: Precision, delta: f64) -> Result<Self, FieldError> {
         let double = || Spinor::new(domain, Precision::Double);
         let own = || Spinor::new(domain, precision);
-        let inner = match precision {
-            Precision::Double => None,
-            Precision::Single => Some(Inner { x: own()?, residual: own()?, product: own()?, middle: own()? }),
-        };
-        Ok(Self { residual: double()?, product: double()?, middle: double()?, inner, direction: own()? })
+        let inner = (precision != Precision::Double)
+            .then(|| {
+                Ok::<_, FieldError>(Inner {
+                    x: own()?,
+                    residual: own()?,
+                    product: own()?,
+                    middle: own()?,
+                    direction: own()?,
+                })
+            })
+            .transpose()?;
+        let [residual, product, middle, direction] = [double()?, double()?, double()?, double()?];
+        Ok(Self { delta, residual, product, middle, direction, inner })
     }
 
     /// Solves `M^dag M x = b` from the guess in `x`. `sloppy` is the operator in the iteration's precision;
@@ -97,15 +93,16 @@ impl Cg {
         params: Params,
     ) -> Result<Info, SolverError> {
         let start = Instant::now();
-        let norm_b = b.norm2()?.value();
+        let waited = operator.domain().communication_seconds();
         let mut info = Info::default();
+        let norm_b = b.norm2()?.value();
         if norm_b == 0.0 {
             x.set_zero()?;
             return Ok(info);
         }
         let target = params.residual * params.residual * norm_b;
-        let mut rr = self.true_residual(operator, x, b, shift)?;
-        let mut fresh = true;
+        let mut rr = self.true_residual(operator, x, b, shift, &mut info)?;
+        let (mut fresh, mut trust) = (true, Trust::Reliable);
         loop {
             info.residual = (rr / norm_b).sqrt();
             if !rr.is_finite() {
@@ -113,54 +110,46 @@ impl Cg {
             }
             if rr <= target {
                 info.seconds = start.elapsed().as_secs_f64();
+                info.communication_seconds = operator.domain().communication_seconds() - waited;
                 return Ok(info);
             }
             if info.iterations >= params.max_iterations {
-                return Err(SolverError::NotConverged {
-                    iterations: info.iterations,
-                    residual: info.residual,
-                    wanted: params.residual,
-                });
+                return Err(info.failed(params.residual));
             }
-            rr = match (&mut self.inner, sloppy.as_deref_mut()) {
-                (Some(inner), Some(sloppy)) => {
+            let before = rr;
+            match (&mut self.inner, sloppy.as_deref_mut()) {
+                (Some(inner), Some(sloppy)) if trust < Trust::Double => {
                     inner.residual.copy_from(&self.residual)?;
                     inner.x.set_zero()?;
-                    let stop = target.max(rr * UPDATE_FACTOR * UPDATE_FACTOR);
-                    let vectors = (&mut inner.x, &mut inner.residual, &mut inner.product, &mut inner.middle);
-                    iterate(
-                        sloppy,
-                        vectors,
-                        &mut self.direction,
-                        rr,
-                        stop,
+                    let stop = target.max(rr * self.delta * self.delta);
+                    let vectors = Vectors {
+                        x: &mut inner.x,
+                        r: &mut inner.residual,
+                        q: &mut inner.product,
+                        middle: &mut inner.middle,
+                        p: &mut inner.direction,
                         shift,
-                        params.max_iterations,
-                        fresh,
-                        &mut info,
-                    )?;
+                    };
+                    iterate(sloppy, vectors, rr, stop, params.max_iterations, fresh, &mut info)?;
                     x.add(&inner.x)?;
-                    let renewed = self.true_residual(operator, x, b, shift)?;
+                    rr = self.true_residual(operator, x, b, shift, &mut info)?;
+                    trust = trust.after(before, rr, &mut info);
                     // The direction goes on, unless the iteration lost its way.
-                    fresh = renewed > rr;
-                    renewed
+                    fresh = trust > Trust::Reliable || rr > before;
                 }
                 _ => {
-                    let vectors = (&mut *x, &mut self.residual, &mut self.product, &mut self.middle);
-                    iterate(
-                        operator,
-                        vectors,
-                        &mut self.direction,
-                        rr,
-                        target,
+                    let vectors = Vectors {
+                        x: &mut *x,
+                        r: &mut self.residual,
+                        q: &mut self.product,
+                        middle: &mut self.middle,
+                        p: &mut self.direction,
                         shift,
-                        params.max_iterations,
-                        true,
-                        &mut info,
-                    )?;
-                    self.true_residual(operator, x, b, shift)?
+                    };
+                    iterate(operator, vectors, rr, target, params.max_iterations, true, &mut info)?;
+                    rr = self.true_residual(operator, x, b, shift, &mut info)?;
                 }
-            };
+            }
             info.updates += 1;
         }
     }
@@ -172,9 +161,10 @@ impl Cg {
         x: &Spinor,
         b: &Spinor,
         shift: f64,
+        info: &mut Info,
     ) -> Result<f64, FieldError> {
-        operator.apply(&mut self.middle, x, false)?;
-        operator.apply(&mut self.product, &self.middle, true)?;
+        info.apply(operator, &mut self.middle, x, false)?;
+        info.apply(operator, &mut self.product, &self.middle, true)?;
         self.residual.copy_from(b)?;
         self.residual.axpy(-1.0, &self.product)?;
         if shift != 0.0 {
@@ -186,14 +176,11 @@ impl Cg {
 
 /// Iterates until `|r|^2 <= stop`. With `fresh` the first direction is the residual; else the last
 /// direction goes on with the ratio of residuals that the update left.
-#[expect(clippy::too_many_arguments, reason = "the state of the iteration, each once")]
 fn iterate(
     operator: &mut dyn Operator,
-    (x, r, q, middle): (&mut Spinor, &mut Spinor, &mut Spinor, &mut Spinor),
-    p: &mut Spinor,
+    Vectors { x, r, q, middle, p, shift }: Vectors,
     mut rr: f64,
     stop: f64,
-    shift: f64,
     max_iterations: usize,
     fresh: bool,
     info: &mut Info,
@@ -207,8 +194,8 @@ fn iterate(
         p.xpay(r, 1.0)?;
     }
     while rr > stop && info.iterations < max_iterations {
-        operator.apply(middle, p, false)?;
-        operator.apply(q, middle, true)?;
+        info.apply(operator, middle, p, false)?;
+        info.apply(operator, q, middle, true)?;
         let mut curvature = middle.norm2()?.value();
         if shift != 0.0 {
             q.axpy(shift, p)?;

@@ -1,19 +1,171 @@
-//! Conjugate gradients on the normal equations, in one precision or two.
+//! Solvers of `M x = b` and `M^dag M x = b`, in one precision or several.
 //!
-//! - `cg`: the solver
+//! - `cg`: conjugate gradients on the normal equations
+//! - `bicgstab`: stabilised biconjugate gradients
+//! - `gcr`: generalised conjugate residuals, preconditioned by `schwarz`
+//! - `schwarz`: additive Schwarz, minimal residual steps in blocks
+//! - `normal`: `M^dag M x = b` by any of them
+//! - `multishift`: conjugate gradients with many shifts at once
 //! - `guess`: where to start, from past solutions
-//! - `multishift`: many shifts at once
-//! - `spectrum`: the ends of the spectrum
+//! - `spectrum`: the ends of the spectrum of `M^dag M`
+//!
+//! Every solve ends with the true residual in double, checked.
 
+mod bicgstab;
 mod cg;
+mod gcr;
 mod guess;
 mod multishift;
+mod normal;
+mod schwarz;
 mod spectrum;
 
-pub use cg::{Cg, Info, Params};
+pub use bicgstab::BiCgStab;
+pub use cg::Cg;
+pub use gcr::{Gcr, GcrParams};
 pub use guess::Guess;
 pub use multishift::{MultiInfo, MultiShift};
+pub use normal::{Method, NormalSolver, Settings};
 pub use spectrum::{Bounds, bounds};
+
+use crate::device::Precision;
+use crate::field::{FieldError, Spinor};
+use crate::operator::{Operator, SchwarzOperator};
+use std::time::Instant;
+
+/// An operator in the precisions that a solve may use; for GCR-DD, the preconditioner's has blocks.
+pub struct Operators<'a> {
+    /// The final judge.
+    pub double: &'a mut dyn SchwarzOperator,
+    /// In single.
+    pub single: Option<&'a mut dyn SchwarzOperator>,
+    /// In half.
+    pub half: Option<&'a mut dyn SchwarzOperator>,
+}
+
+impl Operators<'_> {
+    /// The one in `precision`.
+    ///
+    /// # Panics
+    /// There is none.
+    pub fn at(&mut self, precision: Precision) -> &mut dyn SchwarzOperator {
+        match precision {
+            Precision::Double => self.double,
+            Precision::Single => *self.single.as_mut().expect("an operator in single"),
+            Precision::Half => *self.half.as_mut().expect("an operator in half"),
+        }
+    }
+
+    /// The one in double, and the one in `precision` where that is lower.
+    fn pair(&mut self, precision: Precision) -> (&mut dyn Operator, Option<&mut dyn Operator>) {
+        let lower = match precision {
+            Precision::Double => None,
+            Precision::Single => self.single.as_mut().map(|o| &mut **o as &mut dyn Operator),
+            Precision::Half => self.half.as_mut().map(|o| &mut **o as &mut dyn Operator),
+        };
+        (self.double, lower)
+    }
+}
+
+/// What a solve must reach.
+#[derive(Clone, Copy, Debug)]
+pub struct Params {
+    /// `|b - M x| / |b|`, or `|b - M^dag M x| / |b|`.
+    pub residual: f64,
+    /// More are an error.
+    pub max_iterations: usize,
+}
+
+/// What a solve did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Info {
+    /// Iterations, without the work of the updates.
+    pub iterations: usize,
+    /// Times the residual was computed anew: reliable updates, restarts.
+    pub updates: usize,
+    /// Times the iteration lost its way and the solver fell back: first to defect correction, then to
+    /// iterations in double.
+    pub fallbacks: usize,
+    /// Applications of M or its adjoint on the whole lattice, each with its halos.
+    pub applications: usize,
+    /// True relative residual at the end.
+    pub residual: f64,
+    /// Wall time.
+    pub seconds: f64,
+    /// Wall time in the operator, halos included. On a GPU, whose work goes on behind the host's, only
+    /// where the domain is [profiled](crate::field::Domain::profile).
+    pub operator_seconds: f64,
+    /// Wall time in messages that no work hides, and in waiting for other ranks' sums.
+    pub communication_seconds: f64,
+}
+
+impl Info {
+    /// Adds what another solve did; the residual is the greater.
+    pub fn add(&mut self, other: &Self) {
+        self.iterations += other.iterations;
+        self.updates += other.updates;
+        self.fallbacks += other.fallbacks;
+        self.applications += other.applications;
+        self.residual = self.residual.max(other.residual);
+        self.seconds += other.seconds;
+        self.operator_seconds += other.operator_seconds;
+        self.communication_seconds += other.communication_seconds;
+    }
+
+    /// `out = M x` on the whole lattice, counted and timed.
+    fn apply(
+        &mut self,
+        operator: &mut dyn Operator,
+        out: &mut Spinor,
+        x: &Spinor,
+        dagger: bool,
+    ) -> Result<(), FieldError> {
+        let profiled = operator.domain().is_profiled();
+        if profiled {
+            operator.domain().device().synchronize()?;
+        }
+        let start = Instant::now();
+        operator.apply(out, x, dagger)?;
+        if profiled {
+            operator.domain().device().synchronize()?;
+        }
+        self.applications += 1;
+        self.operator_seconds += start.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    fn failed(&self, wanted: f64) -> SolverError {
+        SolverError::NotConverged { iterations: self.iterations, residual: self.residual, wanted }
+    }
+}
+
+/// How far the iteration in low precision is trusted. Whenever its residual, computed anew, has not
+/// fallen, it is trusted less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Trust {
+    /// Directions live on over updates.
+    Reliable,
+    /// Every update starts anew.
+    DefectCorrection,
+    /// Iterations in double.
+    Double,
+}
+
+impl Trust {
+    /// An update that leaves more than this of the residual's square is a failure.
+    const LEAST: f64 = 0.25;
+
+    fn after(self, before: f64, now: f64, info: &mut Info) -> Self {
+        if now <= Self::LEAST * before {
+            return self;
+        }
+        info.fallbacks += 1;
+        match self {
+            Self::Reliable => Self::DefectCorrection,
+            _ => Self::Double,
+        }
+    }
+}
 
 /// Why a solve failed.
 #[derive(Debug, thiserror::Error)]
@@ -40,5 +192,5 @@ pub enum SolverError {
     },
     /// A field failed.
     #[error(transparent)]
-    Field(#[from] crate::field::FieldError),
+    Field(#[from] FieldError),
 }

@@ -1,0 +1,73 @@
+// Additive Schwarz: minimal residual steps in blocks, each with its own step length, so that nothing
+// crosses blocks (Babich, Clark, Joo, Shi, Brower, Gottlieb, SC11, section 8.1). A block lies in
+// one rank; a lane's box holds parts of blocks or whole ones, so sites find their blocks lane by lane.
+#pragma once
+#include "blas.cuh"
+
+// Of a site in lane l: its block, and its number among the block's sites of its parity.
+HD void block_of(const BlockArgs& a, const Coord& c, int l, int& block, int& inside) {
+    block = inside = 0;
+    for (int mu = 3; mu >= 0; --mu) {
+        const int x = lane_coord(a.g, l, mu) * outer(a.g, mu) + c.x[mu];
+        block = block * a.blocks[mu] + x / a.block[mu];
+        inside = inside * a.block[mu] + x % a.block[mu];
+    }
+    inside >>= 1;
+}
+HD int block_count(const BlockArgs& a) { return a.blocks[0] * a.blocks[1] * a.blocks[2] * a.blocks[3]; }
+
+// Re (y, x), Im (y, x), |y|^2 of every site: x the residual, y = M x.
+template <class F> HD void block_products(const BlockArgs& a, int i) {
+    F x[24], y[24];
+    load24(x, a.x, i, half_of(a.g));
+    load24(y, a.y, i, half_of(a.g));
+    const wide_of<F> re = site_dot(y, x), im = site_dot_imaginary(y, x), norm = site_dot(y, y);
+    const Coord c = coord_of(a.g, i, a.parity);
+    const int blocks = block_count(a);
+    for (int l = 0; l < lane<F>::W; ++l) {
+        int block, inside;
+        block_of(a, c, l, block, inside);
+        double* to = (double*)a.products + 3 * ((i64)inside * blocks + block);
+        to[0] = get(re, l);
+        to[1] = get(im, l);
+        to[2] = get(norm, l);
+    }
+}
+// The step length of block i: (M x, x) / |M x|^2, summed over its sites in their order in four chains.
+template <class F> HD void block_length(const BlockArgs& a, int i) {
+    const int blocks = block_count(a), sites = a.block[0] * a.block[1] * a.block[2] * a.block[3] / 2;
+    double s[3][4];
+    for (int k = 0; k < 3; ++k) for (int j = 0; j < 4; ++j) s[k][j] = 0;
+    for (int n = 0; n < sites; ++n) {
+        const double* from = (const double*)a.products + 3 * ((i64)n * blocks + i);
+        for (int k = 0; k < 3; ++k) s[k][n & 3] = s[k][n & 3] + from[k];
+    }
+    double sum[3];
+    for (int k = 0; k < 3; ++k) sum[k] = (s[k][0] + s[k][1]) + (s[k][2] + s[k][3]);
+    double* to = (double*)a.lengths + 2 * (i64)i;
+    to[0] = sum[2] > 0 ? sum[0] / sum[2] : 0;
+    to[1] = sum[2] > 0 ? sum[1] / sum[2] : 0;
+}
+// z += length x, x -= length y
+template <class F> HD void block_step(const BlockArgs& a, int i) {
+    F x[24], y[24], re, im;
+    const Coord c = coord_of(a.g, i, a.parity);
+    for (int l = 0; l < lane<F>::W; ++l) {
+        int block, inside;
+        block_of(a, c, l, block, inside);
+        set(re, l, real_of<F>(((const double*)a.lengths)[2 * (i64)block]));
+        set(im, l, real_of<F>(((const double*)a.lengths)[2 * (i64)block + 1]));
+    }
+    load24(x, a.x, i, half_of(a.g));
+    load24(y, a.z, i, half_of(a.g));
+    site_caxpy(y, re, im, x);
+    store24(a.z, i, half_of(a.g), y);
+    load24(y, a.y, i, half_of(a.g));
+    site_caxpy(x, -re, -im, y);
+    store24(a.x, i, half_of(a.g), x);
+}
+
+#define SCHWARZ_KERNELS(SITE, SUM)                                    \
+    SITE(schwarz, block_products, BlockArgs, (block_products<F>))     \
+    SITE(schwarz, block_length, BlockArgs, (block_length<F>))         \
+    SITE(schwarz, block_step, BlockArgs, (block_step<F>))

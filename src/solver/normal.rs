@@ -1,0 +1,178 @@
+//! `M^dag M x = b` by the method that a term of the Hamiltonian names: conjugate gradients at once, or
+//! `M^dag y = b` and `M x = y` by BiCGstab or GCR-DD. The true residual of the normal equations is the judge of all.
+
+use super::gcr::GcrParams;
+use super::{BiCgStab, Cg, Gcr, Info, Operators, Params, SolverError};
+use crate::device::Precision;
+use crate::field::{Domain, FieldError, Spinor};
+use crate::lattice::Extents;
+use crate::operator::Blocks;
+use num_complex::Complex64;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A method.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Method {
+    /// Conjugate gradients on the normal equations.
+    Cg,
+    /// Two solves by BiCGstab.
+    BiCgStab,
+    /// Two solves by GCR-DD.
+    GcrDd {
+        /// The greatest size of the Krylov space.
+        k_max: usize,
+        /// Steps of minimal residuals of the preconditioner.
+        n_mr: usize,
+        /// Extents of a Schwarz block; `None`: the rank's box.
+        block: Option<Extents>,
+    },
+}
+
+/// How a term's systems are solved.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// The method.
+    pub method: Method,
+    /// Of updates (double, or single for GCR-DD), of the iteration, of the preconditioner.
+    pub precisions: [Precision; 3],
+    /// The residual falls by this between updates.
+    pub delta: f64,
+    /// More are an error.
+    pub max_iterations: usize,
+}
+
+enum Workspace {
+    Cg(Cg),
+    BiCgStab(BiCgStab),
+    GcrDd(Gcr),
+}
+
+/// Workspace of solves.
+pub struct NormalSolver {
+    settings: Settings,
+    workspace: Workspace,
+    /// The residual, a product, y and the change of x; not for CG.
+    spinors: Vec<Spinor>,
+}
+
+/// Corrections of x before a method has failed.
+const CORRECTIONS: usize = 5;
+
+impl NormalSolver {
+    /// Room for solves.
+    ///
+    /// # Errors
+    /// No room.
+    pub fn new(domain: &Arc<Domain>, settings: Settings) -> Result<Self, FieldError> {
+        let Settings { method, precisions, delta, .. } = settings;
+        let workspace = match method {
+            Method::Cg => Workspace::Cg(Cg::new(domain, precisions[1], delta)?),
+            Method::BiCgStab => Workspace::BiCgStab(BiCgStab::new(domain, precisions[1], delta)?),
+            Method::GcrDd { k_max, n_mr, block } => {
+                let blocks = Blocks::new(domain.partition().local(), block);
+                let params = GcrParams { precisions, k_max, delta, n_mr };
+                Workspace::GcrDd(Gcr::new(domain, params, &blocks)?)
+            }
+        };
+        let count = if method == Method::Cg { 0 } else { 4 };
+        let spinors = (0..count).map(|_| Spinor::new(domain, Precision::Double)).collect::<Result<_, _>>()?;
+        Ok(Self { settings, workspace, spinors })
+    }
+
+    /// Solves `M x = b`, or `M^dag x = b`, from the guess in `x`; not by CG.
+    ///
+    /// # Errors
+    /// No convergence, or a number that is not finite.
+    ///
+    /// # Panics
+    /// The method is CG.
+    pub fn solve_one(
+        &mut self,
+        operators: &mut Operators,
+        dagger: bool,
+        x: &mut Spinor,
+        b: &Spinor,
+        params: Params,
+    ) -> Result<Info, SolverError> {
+        solve_one(&mut self.workspace, self.settings.precisions[1], operators, dagger, x, b, params)
+    }
+
+    /// Solves `M^dag M x = b` to `|b - M^dag M x| <= residual |b|` from the guess in `x`.
+    ///
+    /// # Errors
+    /// No convergence, or a number that is not finite.
+    pub fn solve(
+        &mut self,
+        operators: &mut Operators,
+        x: &mut Spinor,
+        b: &Spinor,
+        residual: f64,
+    ) -> Result<Info, SolverError> {
+        let params = Params { residual, max_iterations: self.settings.max_iterations };
+        if let Workspace::Cg(cg) = &mut self.workspace {
+            let (double, sloppy) = operators.pair(self.settings.precisions[1]);
+            return cg.solve(double, sloppy, x, b, params);
+        }
+        let start = Instant::now();
+        let [r, product, y, change] = &mut self.spinors[..] else { unreachable!("four spinors") };
+        let mut info = Info::default();
+        let norm_b = b.norm2()?.value().sqrt();
+        if norm_b == 0.0 {
+            x.set_zero()?;
+            return Ok(info);
+        }
+        for correction in 0.. {
+            info.apply(operators.at(Precision::Double), y, x, false)?;
+            info.apply(operators.at(Precision::Double), product, y, true)?;
+            r.copy_from(b)?;
+            let norm_r = r.caxpy_norm2(Complex64::new(-1.0, 0.0), product)?.sqrt();
+            info.residual = norm_r / norm_b;
+            if info.residual <= residual {
+                break;
+            }
+            if correction == CORRECTIONS || !norm_r.is_finite() {
+                return Err(info.failed(residual));
+            }
+            let left = params.max_iterations.saturating_sub(info.iterations);
+            let wanted =
+                |residual: f64| Params { residual: residual.clamp(1e-14, 0.1), max_iterations: left };
+            let reduction = SHARE * residual * norm_b / norm_r;
+            y.set_zero()?;
+            let (workspace, precision) = (&mut self.workspace, self.settings.precisions[1]);
+            let first = solve_one(workspace, precision, operators, true, y, r, wanted(reduction))?;
+            // |M^dag (y - M change)| counts: M^dag is at least |r| / |y|, and seldom above four times that.
+            let norm_y = y.norm2()?.value().sqrt();
+            change.set_zero()?;
+            let reduction = SHARE * reduction.min(reduction * norm_r / norm_y);
+            let second = solve_one(workspace, precision, operators, false, change, y, wanted(reduction))?;
+            x.axpy(1.0, change)?;
+            info.add(&first);
+            info.add(&second);
+        }
+        info.seconds = start.elapsed().as_secs_f64();
+        Ok(info)
+    }
+}
+
+/// Each of the two solves may leave this share of the residual.
+const SHARE: f64 = 0.4;
+
+fn solve_one(
+    workspace: &mut Workspace,
+    precision: Precision,
+    operators: &mut Operators,
+    dagger: bool,
+    x: &mut Spinor,
+    b: &Spinor,
+    params: Params,
+) -> Result<Info, SolverError> {
+    match workspace {
+        Workspace::Cg(_) => unreachable!("CG solves the normal equations"),
+        Workspace::BiCgStab(solver) => {
+            let (double, sloppy) = operators.pair(precision);
+            solver.solve(double, sloppy, dagger, x, b, params)
+        }
+        Workspace::GcrDd(solver) => solver.solve(operators, dagger, x, b, params),
+    }
+}
