@@ -5,7 +5,7 @@
 //!
 //! | floor | module | its one job |
 //! |---|---|---|
-//! | 0 | [`math`] | SU(3) algebra on the host, exact sums, the address of a random stream |
+//! | 0 | [`math`] | SU(3) algebra on the host, rational functions, exact sums, the address of a random stream |
 //! | 1 | [`lattice`] | extents, sites, parity, the rank grid, lanes |
 //! | 2 | [`comm`] | ranks: messages, exact sums over ranks, agreement on errors |
 //! | 2 | [`device`] | memory, kernels and their launches, on a CPU or a GPU |
