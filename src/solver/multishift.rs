@@ -10,7 +10,7 @@
 //! x_i += alpha_n rho_i zeta_i p_i,   p_i <- r + beta_n rho_i p_i   (p_i divided by zeta_i).
 //! ```
 //!
-//! In mixed precision it runs in single as far as single reaches, and every shift is then refined by conjugate
+//! In mixed precision it runs in single (half) as far as that reaches, and every shift is then refined by conjugate
 //! gradients with reliable updates (Babich et al., arXiv:1109.2935). Every true residual is checked in double.
 
 use super::{Cg, Params, SolverError};
@@ -33,8 +33,14 @@ pub struct MultiInfo {
     pub seconds: f64,
 }
 
-/// Iterations in single stop at this relative residual: below it, with 24 bits, they mostly walk in place.
-const SINGLE_REACH: f64 = 1e-6;
+/// Iterations stop at this relative residual: below it, with the bits at hand, they mostly walk in place.
+const fn reach(precision: Precision) -> f64 {
+    match precision {
+        Precision::Double => 0.0,
+        Precision::Single => 1e-6,
+        Precision::Half => 1e-2,
+    }
+}
 
 /// Workspace of solves.
 pub struct MultiShift {
@@ -45,7 +51,7 @@ pub struct MultiShift {
     middle: Spinor,
     /// One a shift, made as they are asked for.
     directions: Vec<Spinor>,
-    /// In single: the solutions.
+    /// The solutions, in a lower precision than double.
     solutions: Vec<Spinor>,
 }
 
@@ -117,10 +123,10 @@ impl MultiShift {
                 for solution in &mut solutions {
                     solution.set_zero()?;
                 }
-                let reach = Params { residual: params.residual.max(SINGLE_REACH), ..params };
-                info.iterations = self.iterate(sloppy, &mut solutions[..shifts.len()], shifts, reach)?;
-                for (double, single) in x.iter_mut().zip(&solutions) {
-                    double.copy_from(single)?;
+                let goal = Params { residual: params.residual.max(reach(self.precision)), ..params };
+                info.iterations = self.iterate(sloppy, &mut solutions[..shifts.len()], shifts, goal)?;
+                for (double, lower) in x.iter_mut().zip(&solutions) {
+                    double.copy_from(lower)?;
                 }
                 self.solutions = solutions;
             }
