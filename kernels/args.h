@@ -120,6 +120,18 @@ struct CloverArgs {
     double scale;
 };
 
+// The force through one step of stout smearing.
+struct StoutArgs {
+    Geometry g;
+    Pointer links;        // double, bordered: those before the step
+    Pointer exponent;     // double, 8 reals a link: Q
+    Pointer force;        // double, 8 reals a link
+    Pointer insertion;    // double, bordered: 4 matrices a site
+    int terms;            // of the series of Lambda
+    int pad;
+    double rho;
+};
+
 // Force of the hopping term on the links that leave sites of parity `parity`.
 struct HopForceArgs {
     Geometry g;

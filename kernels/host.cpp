@@ -23,7 +23,7 @@ using F = typename lanes_of<HMC_REAL, HMC_LANES>::type;
         Accumulator sum;                                                              \
         sum.clear();                                                                  \
         for (int s = begin; s < end; ++s) EXPRESSION(a, s, sum);                      \
-        for (int k = 0; k < COUNT * WORDS; ++k) words[k] = sum.words[k / WORDS][k % WORDS]; \
+        for (int k = 0; k < COUNT * WORDS; ++k) words[k] = sum.total(k / WORDS, k % WORDS); \
         words[COUNT * WORDS] = sum.max;                                               \
     }
 ALL_KERNELS(SITE, SUM)

@@ -25,15 +25,50 @@ HD i64 bits_of(double x) {
 #endif
 }
 
+#ifndef __CUDACC__
+#if HMC_LANES > 1
+// The same grids in every lane of a vector.
+template <class D, class I> struct Bins {
+    I words[BINS];
+    // False, and nothing added, where a lane is too large or no number.
+    HD bool add(D x) {
+        const D limit = D{} + 0x1p70;
+        if (!all_lanes(absolute(x) < limit)) return false;
+        UNROLL for (int k = 0; k < BINS; ++k) {
+            const D m = D{} + magic(k), t = x + m;
+            words[k] = words[k] + ((I)t - (I)m);
+            x = x - (t - m);
+        }
+        return true;
+    }
+    template <class B> HD static bool all_lanes(const B& b) {
+        i64 all = -1;
+        for (unsigned l = 0; l < sizeof(B) / 8; ++l) all &= b[l];
+        return all;
+    }
+    HD i64 total(int k) const {
+        i64 r = 0;
+        for (unsigned l = 0; l < sizeof(I) / 8; ++l) r += words[k][l];
+        return r;
+    }
+};
+template <class D> struct bins_of { using type = Bins<D, typename vector_of<i64, sizeof(D) / 8>::type>; };
+template <class V> struct Bins<Pair<V>, void> {
+    typename bins_of<V>::type lo, hi;
+    HD i64 total(int k) const { return lo.total(k) + hi.total(k); }
+};
+template <class V> struct bins_of<Pair<V>> { using type = Bins<Pair<V>, void>; };
+#endif
+#endif
+
 struct Accumulator {
     i64 words[MAX_SUMS][WORDS];
     i64 max;
+#if !defined __CUDACC__ && HMC_LANES > 1
+    typename bins_of<double_lanes>::type bins[MAX_SUMS];
+#endif
 
-    HD void clear() {
-        for (int n = 0; n < MAX_SUMS; ++n)
-            for (int k = 0; k < WORDS; ++k) words[n][k] = 0;
-        max = 0;
-    }
+    HD void clear() { *this = Accumulator{}; }
     HD void add_one(int n, double x) {
         if (!(x < 0x1p70 && x > -0x1p70)) {
             words[n][BINS] += 1;
@@ -47,7 +82,28 @@ struct Accumulator {
     }
     // Adds every lane of x to sum n.
     template <class D> HD void add(int n, const D& x) {
+#if !defined __CUDACC__ && HMC_LANES > 1
+        if constexpr (lane<D>::W > 1) {
+            if (add_lanes(bins[n], x)) return;
+        }
+#endif
         for (int l = 0; l < lane<D>::W; ++l) add_one(n, get(x, l));
+    }
+#if !defined __CUDACC__ && HMC_LANES > 1
+    template <class B, class D> HD static bool add_lanes(B& bins, const D& x) { return bins.add(x); }
+    template <class B, class V> HD static bool add_lanes(B& bins, const Pair<V>& x) {
+        const B before = bins;
+        if (add_lanes(bins.lo, x.lo) && add_lanes(bins.hi, x.hi)) return true;
+        bins = before;
+        return false;
+    }
+#endif
+    // Word k of sum n, over all lanes.
+    HD i64 total(int n, int k) const {
+#if !defined __CUDACC__ && HMC_LANES > 1
+        if (k < BINS) return words[n][k] + bins[n].total(k);
+#endif
+        return words[n][k];
     }
     template <class D> HD void raise(const D& x) {
         for (int l = 0; l < lane<D>::W; ++l) {

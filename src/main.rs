@@ -1,7 +1,7 @@
 //! The command line. Exit codes: 0 done, 2 wrong input, 1 anything else.
 
 use clap::{Parser, Subcommand, ValueEnum};
-use hmc::app::{self, AppError, BenchArgs, Ranks};
+use hmc::app::{self, AppError, BenchArgs, BenchTable, Ranks};
 use hmc::config::{DeviceChoice, Transport};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -65,9 +65,9 @@ enum Command {
     },
     /// Measure speeds on this machine
     Bench {
-        /// Lattices, such as 16x16x16x32
-        #[arg(value_parser = extents, default_values = ["16x16x16x16", "16x16x16x32"])]
-        extents: Vec<[usize; 4]>,
+        /// Tables (wilson, clover, solver; all by default) and lattices, such as 16x16x16x32
+        #[arg(value_parser = bench_item)]
+        what: Vec<BenchItem>,
         /// CPU or GPU
         #[arg(long, value_enum, default_value = "auto")]
         device: DeviceName,
@@ -83,6 +83,18 @@ enum Command {
         /// Send halos through host memory
         #[arg(long)]
         staged: bool,
+        /// Links for the solvers (default: those of a short quenched chain at beta = 6)
+        #[arg(long)]
+        links: Option<PathBuf>,
+        /// The solvers' quark
+        #[arg(long, default_value_t = 0.1345)]
+        kappa: f64,
+        /// Its clover coefficient
+        #[arg(long, default_value_t = 1.769)]
+        c_sw: f64,
+        /// The solvers' relative residual
+        #[arg(long, default_value_t = 1e-10)]
+        residual: f64,
     },
     /// Compile every kernel for GPUs and print registers and spills
     Kernels {
@@ -104,6 +116,23 @@ fn extents(text: &str) -> Result<[usize; 4], String> {
     numbers.try_into().map_err(|_| format!("expected four extents such as 16x16x16x32, found '{text}'"))
 }
 
+#[derive(Clone)]
+enum BenchItem {
+    Table(BenchTable),
+    Lattice([usize; 4]),
+}
+
+fn bench_item(text: &str) -> Result<BenchItem, String> {
+    match text {
+        "wilson" => Ok(BenchItem::Table(BenchTable::Wilson)),
+        "clover" => Ok(BenchItem::Table(BenchTable::Clover)),
+        "solver" => Ok(BenchItem::Table(BenchTable::Solver)),
+        _ => extents(text).map(BenchItem::Lattice).map_err(|_| {
+            format!("expected wilson, clover, solver or extents such as 16x16x16x16, found '{text}'")
+        }),
+    }
+}
+
 /// Work on files alone, which the first rank does for all.
 fn once(ranks: &Ranks, work: impl FnOnce() -> Result<(), AppError>) -> Result<(), AppError> {
     if ranks.rank() == 0 { work() } else { Ok(()) }
@@ -116,14 +145,43 @@ fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
         (Some(Command::Measure { input, json, files }), _) => app::measure_files(&input, &files, json, ranks),
         (Some(Command::Convert { from, to }), _) => once(ranks, || app::convert(&from, &to)),
         (Some(Command::Compare { a, b }), _) => once(ranks, || app::compare(&a, &b)),
-        (Some(Command::Bench { extents, device, threads, lanes, grid, staged }), _) => {
+        (
+            Some(Command::Bench { what, device, threads, lanes, grid, staged, links, kappa, c_sw, residual }),
+            _,
+        ) => {
             let device = match device {
                 DeviceName::Auto => DeviceChoice::Auto,
                 DeviceName::Cpu => DeviceChoice::Cpu,
                 DeviceName::Cuda => DeviceChoice::Cuda,
             };
             let transport = if staged { Transport::Staged } else { Transport::Auto };
-            app::bench(&BenchArgs { extents, device, threads, lanes, grid, transport }, ranks)
+            let (mut tables, mut extents) = (Vec::new(), Vec::new());
+            for item in what {
+                match item {
+                    BenchItem::Table(table) => tables.push(table),
+                    BenchItem::Lattice(lattice) => extents.push(lattice),
+                }
+            }
+            if tables.is_empty() {
+                tables = vec![BenchTable::Wilson, BenchTable::Clover, BenchTable::Solver];
+            }
+            if extents.is_empty() {
+                extents = vec![[16; 4], [16, 16, 16, 32]];
+            }
+            let args = BenchArgs {
+                tables,
+                extents,
+                device,
+                threads,
+                lanes,
+                grid,
+                transport,
+                links,
+                kappa,
+                c_sw,
+                residual,
+            };
+            app::bench(&args, ranks)
         }
         (Some(Command::Kernels { arch }), _) => app::kernels(&arch),
         (None, None) => Ok(()),

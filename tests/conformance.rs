@@ -2,13 +2,13 @@
 
 mod reference;
 
-use hmc::action::{Action, GaugeAction, QuarkParams, TwoFlavour, TwoFlavourParams};
+use hmc::action::{Action, GaugeAction, QuarkParams, Smeared, TwoFlavour, TwoFlavourParams};
 use hmc::comm::Solo;
 use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::field::{AlgebraField, Domain, EVEN, Halo, MatrixField, ODD, Spinor};
 use hmc::lattice::{Extents, LaneGrid, Partition};
 use hmc::measure::{CorrelatorParams, FlowKernel, flow, pion, polyakov};
-use hmc::operator::{GaugeLoops, Operator, Schur, Wilson, WilsonParams};
+use hmc::operator::{GaugeLoops, Operator, Schur, Wilson, WilsonParams, smeared};
 use num_complex::Complex64;
 use reference::gauge::{self, Gauge};
 use reference::wilson::{self as plain, Dirac, Parameters};
@@ -122,6 +122,39 @@ fn gradient_flow() {
             let charge = reference::flow::topological_charge(&end);
             // The reference has openQCD's sign, the program MILC's.
             assert!((points[1].q + charge).abs() < 1e-13, "Q {} against {}", points[1].q, -charge);
+        }
+    }
+}
+
+/// The force is compared with differences of the reference's own action of its own smeared links.
+#[test]
+fn stout_smearing() {
+    let extents = [4, 4, 4, 8];
+    let links = Gauge::random(extents, 13);
+    let direction = gauge::random_momenta(extents, 22);
+    let action = gauge::GaugeAction::rectangle(5.7, -0.331);
+    for (steps, rho) in [(1, 0.14), (2, 0.1)] {
+        let expected = reference::stout::smeared(&links, steps, rho);
+        let derivative = gauge::derivative(&links, &direction, 1e-3, |links| {
+            action.value(&reference::stout::smeared(links, steps, rho))
+        });
+        for domain in domains(extents) {
+            let lanes = domain.lanes().count();
+            let field = MatrixField::from_host(&domain, &links.to_host()).unwrap();
+            let found = smeared(&field, steps, rho).unwrap();
+            let expected = MatrixField::from_host(&domain, &expected.to_host()).unwrap();
+            let distance = found.distance(&expected).unwrap();
+            assert!(distance < 1e-14, "lanes {lanes}, {steps} steps: {distance:.1e}");
+            let inner = GaugeAction::new(&domain, 5.7, [1.0 + 8.0 * 0.331, -0.331, 0.0]).unwrap();
+            let mut term = Smeared::new(&domain, Box::new(inner), steps, rho).unwrap();
+            let mut force = AlgebraField::new(&domain).unwrap();
+            term.add_force(&field, &mut force).unwrap();
+            let force = force.to_host().unwrap();
+            let links = direction.iter().flatten().zip(force.chunks_exact(8));
+            let found: f64 = links
+                .map(|(p, f)| reference::su3::components(p).iter().zip(f).map(|(a, b)| a * b).sum::<f64>())
+                .sum();
+            close(found, derivative, 1e-8, &format!("force through {steps} steps, lanes {lanes}"));
         }
     }
 }

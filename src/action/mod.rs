@@ -6,12 +6,14 @@
 //! - `two_flavour`: two flavours of Wilson(-clover) quarks
 //! - `ratio`: a ratio of two-flavour determinants
 //! - `one_flavour`: one flavour, by rational functions
+//! - `smeared`: a term on stout-smeared links
 
 mod gauge;
 mod one_flavour;
 mod pair;
 mod quark;
 mod ratio;
+mod smeared;
 mod two_flavour;
 
 pub use gauge::GaugeAction;
@@ -19,6 +21,7 @@ pub use one_flavour::{OneFlavour, OneFlavourParams};
 pub use pair::{PairForce, PairSum};
 pub use quark::{Quark, QuarkParams};
 pub use ratio::{TwoFlavourRatio, TwoFlavourRatioParams};
+pub use smeared::Smeared;
 pub use two_flavour::{TwoFlavour, TwoFlavourParams};
 
 use crate::field::{AlgebraField, FieldError, MatrixField, RandomAddress};

@@ -8,6 +8,7 @@ use crate::hmc::HmcError;
 use crate::io::IoError;
 use crate::lattice::PartitionError;
 use crate::measure::MeasureError;
+use crate::operator::OperatorError;
 
 /// Why the program ends without its work done.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +39,9 @@ pub enum AppError {
     /// A measurement.
     #[error("measurement: {0}")]
     Measure(#[from] MeasureError),
+    /// An operator.
+    #[error(transparent)]
+    Operator(#[from] OperatorError),
     /// Ranks.
     #[error(transparent)]
     Comm(#[from] CommError),

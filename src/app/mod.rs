@@ -22,7 +22,7 @@ mod report;
 mod run;
 mod start;
 
-pub use bench::{BenchArgs, bench};
+pub use bench::{BenchArgs, BenchTable, bench};
 pub use error::AppError;
 pub use files::{compare, convert, info};
 pub use kernels::kernels;

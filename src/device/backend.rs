@@ -128,6 +128,11 @@ pub trait Backend: Send + Sync {
     /// # Errors
     /// The device is lost, or an earlier kernel failed.
     fn synchronize(&self) -> Result<(), DeviceError>;
+    /// Seconds that the device takes for the launches of `work`, by its own clock.
+    ///
+    /// # Errors
+    /// The device is lost.
+    fn elapsed(&self, work: &mut dyn FnMut()) -> Result<f64, DeviceError>;
     /// Marks this point in the order of work.
     ///
     /// # Errors
@@ -274,5 +279,13 @@ impl Device {
     /// The device is lost, or an earlier kernel failed.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.backend.synchronize()
+    }
+
+    /// Seconds that the device takes for the launches of `work`, by its own clock.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn elapsed(&self, work: &mut dyn FnMut()) -> Result<f64, DeviceError> {
+        self.backend.elapsed(work)
     }
 }

@@ -8,6 +8,7 @@ use crate::math::ExactSum;
 use rayon::prelude::*;
 use std::alloc::Layout;
 use std::ffi::c_void;
+use std::time::Instant;
 
 /// Kernels run by the threads of the rayon pool that calls.
 pub struct Cpu {
@@ -171,6 +172,12 @@ impl Backend for Cpu {
 
     fn synchronize(&self) -> Result<(), DeviceError> {
         Ok(())
+    }
+
+    fn elapsed(&self, work: &mut dyn FnMut()) -> Result<f64, DeviceError> {
+        let start = Instant::now();
+        work();
+        Ok(start.elapsed().as_secs_f64())
     }
 
     fn mark(&self) -> Result<(), DeviceError> {

@@ -205,16 +205,23 @@ impl Cuda {
 
     /// Milliseconds of some launches of a kernel that may be run again and again: its output is no input.
     fn time(&self, function: Function, args: RawArgs, n: usize) -> Result<f32, DeviceError> {
-        // SAFETY: events with plain outputs; the launches are those that the caller wants anyway.
+        // SAFETY: the launches are those that the caller wants anyway.
+        let launch = || unsafe { self.start(function, args, n, n.div_ceil(function.block), None) };
+        launch()?;
+        let mut done = Ok(());
+        let time = self.between_events(&mut || done = (0..TRIALS).try_for_each(|_| launch()))?;
+        done.map(|()| time)
+    }
+
+    /// Milliseconds between events before and after the launches of `work`.
+    fn between_events(&self, work: &mut dyn FnMut()) -> Result<f32, DeviceError> {
+        // SAFETY: events with plain outputs.
         unsafe {
             let (mut start, mut end) = (std::ptr::null_mut(), std::ptr::null_mut());
             call!(cuEventCreate(&mut start, 0))?;
             call!(cuEventCreate(&mut end, 0))?;
-            self.start(function, args, n, n.div_ceil(function.block), None)?;
             call!(cuEventRecord(start, self.stream))?;
-            for _ in 0..TRIALS {
-                self.start(function, args, n, n.div_ceil(function.block), None)?;
-            }
+            work();
             call!(cuEventRecord(end, self.stream))?;
             call!(cuEventSynchronize(end))?;
             let mut milliseconds = 0.0;
@@ -372,6 +379,11 @@ impl Backend for Cuda {
         self.current()?;
         // SAFETY: the stream lives as long as this.
         unsafe { call!(cuStreamSynchronize(self.stream)) }
+    }
+
+    fn elapsed(&self, work: &mut dyn FnMut()) -> Result<f64, DeviceError> {
+        self.current()?;
+        Ok(f64::from(self.between_events(work)?) * 1e-3)
     }
 
     fn mark(&self) -> Result<(), DeviceError> {

@@ -2,14 +2,17 @@
 //!
 //! - `loops`: plaquettes, rectangles, parallelograms; their action and force
 //! - `clover`: the clover term, its inverse and log det, the force through its leaves
+//! - `stout`: stout smearing of links, and the force through it
 //! - `wilson`: the even-odd preconditioned Wilson(-clover) operator
 
 mod clover;
 mod loops;
+mod stout;
 mod wilson;
 
 pub use clover::{CloverTerm, field_energy};
 pub use loops::{GaugeLoops, LoopTraces};
+pub use stout::{Stout, smeared};
 pub use wilson::{Schur, Wilson, WilsonLinks, WilsonParams, hop_choices};
 
 use crate::field::{Domain, FieldError, Spinor};

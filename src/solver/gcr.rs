@@ -6,7 +6,7 @@
 //! single, it is itself corrected in double.
 
 use super::schwarz::Schwarz;
-use super::{Info, Operators, Params, SolverError, Trust};
+use super::{Info, Operators, Params, SolverError, Trust, timed};
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Spinor};
 use crate::operator::Blocks;
@@ -176,7 +176,10 @@ impl Space {
         let mut now = rr;
         while alpha.len() < params.k_max && now > stop && cycle.info.iterations < cycle.max_iterations {
             let k = alpha.len();
-            schwarz.apply(cycle.operators.at(inner), &mut self.p[k], &self.residual, cycle.dagger)?;
+            let domain = Arc::clone(self.residual.domain());
+            let (p, operator) = (&mut self.p[k], cycle.operators.at(inner));
+            cycle.info.preconditioner_seconds +=
+                timed(&domain, || schwarz.apply(operator, p, &self.residual, cycle.dagger))?;
             let (past, rest) = self.z.split_at_mut(k);
             let z = &mut rest[0];
             cycle.info.apply(cycle.operators.at(krylov), z, &self.p[k], cycle.dagger)?;

@@ -29,8 +29,9 @@ pub use normal::{Method, NormalSolver, Settings};
 pub use spectrum::{Bounds, bounds};
 
 use crate::device::Precision;
-use crate::field::{FieldError, Spinor};
+use crate::field::{Domain, FieldError, Spinor};
 use crate::operator::{Operator, SchwarzOperator};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// An operator in the precisions that a solve may use; for GCR-DD, the preconditioner's has blocks.
@@ -95,6 +96,8 @@ pub struct Info {
     /// Wall time in the operator, halos included. On a GPU, whose work goes on behind the host's, only
     /// where the domain is [profiled](crate::field::Domain::profile).
     pub operator_seconds: f64,
+    /// Wall time in the preconditioner, as `operator_seconds`.
+    pub preconditioner_seconds: f64,
     /// Wall time in messages that no work hides, and in waiting for other ranks' sums.
     pub communication_seconds: f64,
 }
@@ -109,6 +112,7 @@ impl Info {
         self.residual = self.residual.max(other.residual);
         self.seconds += other.seconds;
         self.operator_seconds += other.operator_seconds;
+        self.preconditioner_seconds += other.preconditioner_seconds;
         self.communication_seconds += other.communication_seconds;
     }
 
@@ -120,23 +124,25 @@ impl Info {
         x: &Spinor,
         dagger: bool,
     ) -> Result<(), FieldError> {
-        let profiled = operator.domain().is_profiled();
-        if profiled {
-            operator.domain().device().synchronize()?;
-        }
-        let start = Instant::now();
-        operator.apply(out, x, dagger)?;
-        if profiled {
-            operator.domain().device().synchronize()?;
-        }
+        let domain = Arc::clone(operator.domain());
         self.applications += 1;
-        self.operator_seconds += start.elapsed().as_secs_f64();
+        self.operator_seconds += timed(&domain, || operator.apply(out, x, dagger))?;
         Ok(())
     }
 
     fn failed(&self, wanted: f64) -> SolverError {
         SolverError::NotConverged { iterations: self.iterations, residual: self.residual, wanted }
     }
+}
+
+/// Seconds of `work`; of a device that works on behind the host's back, where the domain is profiled.
+fn timed(domain: &Domain, work: impl FnOnce() -> Result<(), FieldError>) -> Result<f64, FieldError> {
+    let wait = || if domain.is_profiled() { domain.device().synchronize() } else { Ok(()) };
+    wait()?;
+    let start = Instant::now();
+    work()?;
+    wait()?;
+    Ok(start.elapsed().as_secs_f64())
 }
 
 /// How far the iteration in low precision is trusted. Whenever its residual, computed anew, has not

@@ -6,6 +6,7 @@
 //! - `su3`: 3x3 complex matrices, random numbers, generators, exponential
 //! - `gauge`: links, paths, gauge actions and forces, gauge transformations
 //! - `flow`: clover-leaf field strength, E and Q, gradient flow
+//! - `stout`: stout smearing
 //! - `wilson`: Wilson-clover operator, Schur forms, conjugate gradients, pion correlator
 //! - `block`: 12x12 matrices of one site
 //! - `data`: readers for the peers' numbers
@@ -16,5 +17,6 @@ pub mod block;
 pub mod data;
 pub mod flow;
 pub mod gauge;
+pub mod stout;
 pub mod su3;
 pub mod wilson;

@@ -1,0 +1,58 @@
+//! A term that sees stout-smeared links: `S(U) = S_inner(V(U))`, its force carried from V to U
+//! (Morningstar, Peardon, hep-lat/0311018).
+
+use super::{Action, ActionError};
+use crate::field::{AlgebraField, Domain, FieldError, MatrixField};
+use crate::math::ExactSum;
+use crate::operator::Stout;
+use std::sync::Arc;
+
+/// The term with its smearing. Links are smeared at each call: they may have changed.
+pub struct Smeared {
+    inner: Box<dyn Action>,
+    stout: Stout,
+    force: AlgebraField,
+}
+
+impl Smeared {
+    /// `inner` on links after `steps` steps with `rho`.
+    ///
+    /// # Errors
+    /// No room.
+    ///
+    /// # Panics
+    /// As [`Stout::new`].
+    pub fn new(
+        domain: &Arc<Domain>,
+        inner: Box<dyn Action>,
+        steps: usize,
+        rho: f64,
+    ) -> Result<Self, FieldError> {
+        Ok(Self { inner, stout: Stout::new(domain, steps, rho)?, force: AlgebraField::new(domain)? })
+    }
+}
+
+impl Action for Smeared {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn refresh(&mut self, links: &MatrixField, seed: u64, trajectory: u64) -> Result<ExactSum, ActionError> {
+        self.inner.refresh(self.stout.smear(links)?, seed, trajectory)
+    }
+
+    fn value(&mut self, links: &MatrixField) -> Result<ExactSum, ActionError> {
+        self.inner.value(self.stout.smear(links)?)
+    }
+
+    fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<usize, ActionError> {
+        self.force.set_zero()?;
+        let iterations = self.inner.add_force(self.stout.smear(links)?, &mut self.force)?;
+        self.stout.add_force(links, &mut self.force, force)?;
+        Ok(iterations)
+    }
+
+    fn report(&self) -> Option<String> {
+        self.inner.report()
+    }
+}

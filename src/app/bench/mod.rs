@@ -1,0 +1,138 @@
+//! `hmc bench`: operators and solvers on this device, beside what its memory allows.
+//!
+//! - `operators`: the hopping term and the clover operator, in every storage
+//! - `solvers`: time to solution
+
+mod operators;
+mod solvers;
+
+use super::{AppError, Ranks, assemble, start};
+use crate::config::{DeviceChoice, Parallel, Transport};
+use crate::field::{Domain, MatrixField, Purpose, RandomAddress};
+use crate::lattice::{Extents, shape};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BenchTable {
+    /// The Wilson hopping term.
+    Wilson,
+    /// The even-odd clover operator.
+    Clover,
+    /// Solvers of the clover operator.
+    Solver,
+}
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct BenchArgs {
+    /// Tables.
+    pub tables: Vec<BenchTable>,
+    /// Lattices.
+    pub extents: Vec<Extents>,
+    /// CPU or GPU.
+    pub device: DeviceChoice,
+    /// Threads a rank; `None`: the node's cores over its ranks.
+    pub threads: Option<usize>,
+    /// SIMD lanes; `None`: the best.
+    pub lanes: Option<usize>,
+    /// Ranks in each direction; `None`: least surface.
+    pub grid: Option<Extents>,
+    /// How halos travel.
+    pub transport: Transport,
+    /// The links of the solvers' table; `None`: those of a short quenched chain.
+    pub links: Option<PathBuf>,
+    /// The quark of the solvers' table.
+    pub kappa: f64,
+    /// Its clover coefficient.
+    pub c_sw: f64,
+    /// The solvers' relative residual.
+    pub residual: f64,
+}
+
+/// Best of so many samples, each at least this long.
+const SAMPLES: usize = 7;
+const SAMPLE_SECONDS: f64 = 0.05;
+
+/// Prints the tables.
+///
+/// # Errors
+/// The device is not there, or has no room.
+pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
+    let parallel = Parallel {
+        grid: args.grid,
+        device: args.device,
+        threads: args.threads,
+        lanes: args.lanes,
+        transport: args.transport,
+    };
+    super::run::with_threads(start::threads(&parallel, &**comm), || {
+        for (n, &extents) in args.extents.iter().enumerate() {
+            let domain = assemble::domain(&parallel, extents, 1, comm)?;
+            let say = |line: &str| {
+                if comm.rank() == 0 {
+                    println!("{line}");
+                }
+            };
+            if n == 0 {
+                say(&format!("{}, halos {:?}", domain.device().backend().name(), domain.halo()));
+            }
+            let copy = copy_bandwidth(&domain)?;
+            say(&format!(
+                "{} on {} ranks as {}: copy {copy:.0} GB/s a rank (read and written)",
+                shape(extents),
+                comm.size(),
+                shape(domain.partition().grid)
+            ));
+            for table in &args.tables {
+                match table {
+                    BenchTable::Wilson => operators::hops(&domain, copy, &say)?,
+                    BenchTable::Clover => operators::clover(&domain, copy, &say)?,
+                    BenchTable::Solver => solvers::solvers(&domain, args, &say)?,
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Seconds of one call by the device's own clock, the best of several samples, the slowest rank's.
+fn seconds(domain: &Domain, mut work: impl FnMut() -> Result<(), AppError>) -> Result<f64, AppError> {
+    let mut sample = |repeats: usize| -> Result<f64, AppError> {
+        domain.device().synchronize()?;
+        domain.comm().barrier();
+        let mut done = Ok(());
+        let time = domain.device().elapsed(&mut || {
+            for _ in 0..repeats {
+                if done.is_ok() {
+                    done = work();
+                }
+            }
+        })?;
+        done?;
+        Ok(domain.comm().max(time / repeats as f64))
+    };
+    sample(1)?;
+    let repeats = ((SAMPLE_SECONDS / sample(3)?) as usize).clamp(1, 10_000);
+    (0..SAMPLES).try_fold(f64::MAX, |best, _| Ok(best.min(sample(repeats)?)))
+}
+
+/// Bytes a second, in GB, of copying a buffer far larger than caches: read and written both counted.
+fn copy_bandwidth(domain: &Domain) -> Result<f64, AppError> {
+    let bytes = 1usize << if domain.device().backend().is_host() { 29 } else { 31 };
+    let buffers = [domain.device().buffer(bytes)?, domain.device().buffer(bytes)?];
+    let time = seconds(domain, || Ok(buffers[0].copy_from(&buffers[1])?))?;
+    Ok(2.0 * bytes as f64 / time / 1e9)
+}
+
+fn random_links(domain: &Arc<Domain>) -> Result<MatrixField, AppError> {
+    let mut links = MatrixField::new(domain, 4)?;
+    links.set_random(RandomAddress { seed: 1, trajectory: 0, purpose: Purpose::Start })?;
+    Ok(links)
+}
+
+/// Where the spinors of benchmarks are drawn.
+fn probe(number: u8) -> RandomAddress {
+    RandomAddress { seed: 1, trajectory: 0, purpose: Purpose::Probe(number) }
+}

@@ -1,0 +1,147 @@
+//! Time to solution of `M x = b` (BiCGstab, GCR-DD) and of the normal equations (CG), from zero, for the even-odd clover
+//! operator in its symmetric form.
+
+use super::{BenchArgs, probe};
+use crate::action::{Action, GaugeAction};
+use crate::app::AppError;
+use crate::device::Precision;
+use crate::field::{Domain, HostLinks, MatrixField, ODD, Spinor};
+use crate::hmc::{Chain, Level, Scheme};
+use crate::io;
+use crate::lattice::volume;
+use crate::operator::{CloverTerm, Schur, Wilson, WilsonParams};
+use crate::solver::{Info, Method, NormalSolver, Operators, Params, Settings, SolverError};
+use std::sync::Arc;
+
+/// Flops a site and application, as QUDA counts; those of linear algebra and of the preconditioner are left out.
+const CLOVER_FLOPS: f64 = 3792.0;
+const BETA: f64 = 6.0;
+const TRAJECTORIES: u64 = 12;
+const MAX_ITERATIONS: usize = 5000;
+use Precision::{Double as D, Half as H, Single as S};
+
+/// The configuration asked for, or a few quenched trajectories from unit links.
+fn links(domain: &Arc<Domain>, args: &BenchArgs) -> Result<MatrixField, AppError> {
+    if let Some(path) = &args.links {
+        let (host, _) = io::read_links(path, domain.partition(), domain.comm())?;
+        return Ok(MatrixField::from_host(domain, &host)?);
+    }
+    let unit = MatrixField::from_host(domain, &HostLinks::unit(domain.partition().local()))?;
+    let gauge: Box<dyn Action> = Box::new(GaugeAction::new(domain, BETA, [1.0, 0.0, 0.0])?);
+    let level = Level { scheme: Scheme::Omelyan2 { lambda: 0.193_183_327_503_783_6 }, steps: 8 };
+    let mut chain = Chain::new(unit, &[level], vec![vec![gauge]], 1.0, 1)?;
+    for number in 0..TRAJECTORIES {
+        chain.trajectory(number, true).map_err(|source| AppError::Trajectory { number, source })?;
+    }
+    Ok(chain.links)
+}
+
+/// The methods of the table: those of the rank's box as Schwarz block, and of fixed ones where they fit.
+fn methods(domain: &Domain) -> Vec<(String, Settings)> {
+    let of =
+        |method, precisions, delta| Settings { method, precisions, delta, max_iterations: MAX_ITERATIONS };
+    let mut all = vec![
+        ("CG double".to_string(), of(Method::Cg, [D, D, D], 1e-3)),
+        ("CG double-single".into(), of(Method::Cg, [D, S, S], 1e-3)),
+        ("CG double-half".into(), of(Method::Cg, [D, H, H], 0.1)),
+        ("BiCGstab double".into(), of(Method::BiCgStab, [D, D, D], 1e-3)),
+        ("BiCGstab double-single".into(), of(Method::BiCgStab, [D, S, S], 1e-3)),
+        ("BiCGstab double-half".into(), of(Method::BiCgStab, [D, H, H], 0.1)),
+    ];
+    let fits = domain.partition().local().iter().all(|n| n.is_multiple_of(8));
+    let blocks = [(None, "rank"), (Some([8; 4]), "8^4")];
+    for (block, name) in blocks.into_iter().take(if fits { 2 } else { 1 }) {
+        let gcr = Method::GcrDd { k_max: 16, n_mr: 10, block };
+        all.push((format!("GCR-DD double-single-half {name}"), of(gcr, [D, S, H], 0.1)));
+        all.push((format!("GCR-DD double-half-half {name}"), of(gcr, [D, H, H], 0.1)));
+        all.push((format!("GCR-DD single-half-half {name}"), of(gcr, [S, H, H], 0.1)));
+    }
+    all
+}
+
+/// What the rows of the table share.
+struct Problem<'a> {
+    domain: &'a Arc<Domain>,
+    params: WilsonParams,
+    links: MatrixField,
+    clover: Option<CloverTerm>,
+    b: Spinor,
+    residual: f64,
+}
+
+/// The table.
+pub(super) fn solvers(domain: &Arc<Domain>, args: &BenchArgs, say: &dyn Fn(&str)) -> Result<(), AppError> {
+    let links = links(domain, args)?;
+    let params = WilsonParams {
+        kappa: args.kappa,
+        mu: 0.0,
+        c_sw: args.c_sw,
+        boundary: [0.0, 0.0, 0.0, 1.0],
+        schur: Schur::Symmetric,
+    };
+    let mut clover = Wilson::clover_term(domain, &params)?;
+    if let Some(clover) = &mut clover {
+        clover.update(&links)?;
+    }
+    let mut b = Spinor::new(domain, D)?;
+    b.set_random(ODD, 1.0, probe(1))?;
+    say(&format!("  kappa {}, c_sw {}, residual {:e}", args.kappa, args.c_sw, args.residual));
+    say(
+        "  method                              iterations  updates  applications   seconds  GFLOP/s a rank  operator  Schwarz  algebra  messages",
+    );
+    let problem = Problem { domain, params, links, clover, b, residual: args.residual };
+    methods(domain).into_iter().try_for_each(|(name, settings)| row(&problem, &name, settings, say))
+}
+
+/// One method: the second solve is timed, for kernels are compiled in the first; a third one, that waits for the
+/// device around the operator, tells where the time goes.
+fn row(problem: &Problem, name: &str, settings: Settings, say: &dyn Fn(&str)) -> Result<(), AppError> {
+    let Problem { domain, params, links, clover, b, residual } = problem;
+    let block = if let Method::GcrDd { block, .. } = settings.method { block } else { None };
+    let operator = |precision: Precision| -> Result<Wilson, AppError> {
+        let mut operator = Wilson::new(domain, precision, 12, *params)?.with_blocks(block)?;
+        operator.update(links, clover.as_ref())?;
+        Ok(operator)
+    };
+    let mut all = [operator(D)?, operator(S)?, operator(H)?];
+    let mut solver = NormalSolver::new(domain, settings)?;
+    let mut x = Spinor::new(domain, D)?;
+    let mut solve = || -> Result<Info, SolverError> {
+        x.set_zero()?;
+        domain.comm().barrier();
+        let [double, single, half] = &mut all;
+        let mut operators = Operators { double, single: Some(single), half: Some(half) };
+        if settings.method == Method::Cg {
+            solver.solve(&mut operators, &mut x, b, *residual)
+        } else {
+            let params = Params { residual: *residual, max_iterations: MAX_ITERATIONS };
+            solver.solve_one(&mut operators, false, &mut x, b, params)
+        }
+    };
+    let timed = solve().and_then(|_| solve());
+    domain.profile(true);
+    let profiled = timed.is_ok().then(&mut solve);
+    domain.profile(false);
+    match (timed, profiled) {
+        (Ok(info), Some(Ok(parts))) => {
+            let sites = volume(domain.partition().local()) as f64 / 2.0;
+            let speed = info.applications as f64 * sites * CLOVER_FLOPS / info.seconds / 1e9;
+            let seconds = domain.comm().max(info.seconds);
+            let share = |part: f64| 100.0 * part / parts.seconds;
+            let algebra = parts.seconds - parts.operator_seconds - parts.preconditioner_seconds;
+            say(&format!(
+                "  {name:36} {:9} {:8} {:13} {seconds:9.4} {speed:15.0} {:8.0}% {:7.0}% {:7.0}% {:8.0}%",
+                info.iterations,
+                info.updates,
+                info.applications,
+                share(parts.operator_seconds),
+                share(parts.preconditioner_seconds),
+                share(algebra),
+                share(parts.communication_seconds),
+            ));
+        }
+        (Err(error), _) | (_, Some(Err(error))) => say(&format!("  {name:36} {error}")),
+        _ => {}
+    }
+    Ok(())
+}
