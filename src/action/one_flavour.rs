@@ -186,7 +186,7 @@ impl Action for OneFlavour {
         }
         sum.add_log_det(&self.quark, 0.5)?;
         sum.finish()?;
-        Ok(info.iterations)
+        Ok(info.total.iterations)
     }
 
     fn report(&self) -> Option<String> {

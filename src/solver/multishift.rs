@@ -13,7 +13,7 @@
 //! In mixed precision it runs in single (half) as far as that reaches, and every shift is then refined by conjugate
 //! gradients with reliable updates (Babich et al., arXiv:1109.2935). Every true residual is checked in double.
 
-use super::{Cg, Params, SolverError};
+use super::{Cg, Info, Params, SolverError};
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Spinor};
 use crate::operator::Operator;
@@ -23,14 +23,12 @@ use std::time::Instant;
 /// What a solve did.
 #[derive(Clone, Debug, Default)]
 pub struct MultiInfo {
-    /// Applications of `M^dag M` for all shifts together and then for single ones, without those of the updates.
-    pub iterations: usize,
-    /// How many of them refined single shifts.
+    /// All of it: iterations for all shifts together and then for single ones; the greatest residual.
+    pub total: Info,
+    /// How many of the iterations refined single shifts.
     pub refinements: usize,
     /// True relative residual of each shift at the end.
     pub residuals: Vec<f64>,
-    /// Wall time.
-    pub seconds: f64,
 }
 
 /// Iterations stop at this relative residual: below it, with the bits at hand, they mostly walk in place.
@@ -105,6 +103,7 @@ impl MultiShift {
         assert_eq!(x.len(), shifts.len(), "a solution for each shift");
         assert!(shifts.iter().all(|&s| s >= 0.0), "a shift is not negative");
         let start = Instant::now();
+        let waited = operator.domain().communication_seconds();
         let mut info = MultiInfo::default();
         for solution in &mut *x {
             solution.set_zero()?;
@@ -114,7 +113,7 @@ impl MultiShift {
         }
         self.residual.copy_from(b)?;
         match sloppy.as_deref_mut() {
-            None => info.iterations = self.iterate(operator, x, shifts, params)?,
+            None => self.iterate(operator, x, shifts, params, &mut info.total)?,
             Some(sloppy) => {
                 let mut solutions = std::mem::take(&mut self.solutions);
                 while solutions.len() < shifts.len() {
@@ -124,7 +123,7 @@ impl MultiShift {
                     solution.set_zero()?;
                 }
                 let goal = Params { residual: params.residual.max(reach(self.precision)), ..params };
-                info.iterations = self.iterate(sloppy, &mut solutions[..shifts.len()], shifts, goal)?;
+                self.iterate(sloppy, &mut solutions[..shifts.len()], shifts, goal, &mut info.total)?;
                 for (double, lower) in x.iter_mut().zip(&solutions) {
                     double.copy_from(lower)?;
                 }
@@ -136,24 +135,26 @@ impl MultiShift {
             let refined = refine.solve_shifted(operator, own, solution, b, shift, params)?;
             info.refinements += refined.iterations;
             info.residuals.push(refined.residual);
+            info.total.add(&refined);
         }
-        info.iterations += info.refinements;
-        info.seconds = start.elapsed().as_secs_f64();
+        info.total.seconds = start.elapsed().as_secs_f64();
+        info.total.communication_seconds = operator.domain().communication_seconds() - waited;
         Ok(info)
     }
 
     /// From `residual = b` until the residuals of the iteration are below `params.residual |b|`, or there were
-    /// too many; returns their number. What is left to do, the true residual tells.
+    /// too many. What is left to do, the true residual tells.
     fn iterate(
         &mut self,
         operator: &mut dyn Operator,
         x: &mut [Spinor],
         shifts: &[f64],
         params: Params,
-    ) -> Result<usize, SolverError> {
+        info: &mut Info,
+    ) -> Result<(), SolverError> {
         let (r, q, middle) = (&mut self.residual, &mut self.product, &mut self.middle);
         let Some(least) = (0..shifts.len()).min_by(|&i, &j| shifts[i].total_cmp(&shifts[j])) else {
-            return Ok(0);
+            return Ok(());
         };
         let others = (0..shifts.len()).filter(|&i| i != least);
         let mut active: Vec<Shift> = others
@@ -164,11 +165,11 @@ impl MultiShift {
         }
         let mut rr = r.norm2()?.value();
         let target = params.residual * params.residual * rr;
-        let (mut iterations, mut before) = (0, None);
-        while rr > target && iterations < params.max_iterations {
+        let mut before = None;
+        while rr > target && info.iterations < params.max_iterations {
             let p = &self.directions[least];
-            operator.apply(middle, p, false)?;
-            operator.apply(q, middle, true)?;
+            info.apply(operator, middle, p, false)?;
+            info.apply(operator, q, middle, true)?;
             let mut curvature = middle.norm2()?.value();
             if shifts[least] != 0.0 {
                 q.axpy(shifts[least], p)?;
@@ -176,11 +177,11 @@ impl MultiShift {
             }
             let alpha = rr / curvature;
             if !(alpha.is_finite() && alpha > 0.0) {
-                return Err(SolverError::NotFinite { what: "a step", iterations });
+                return Err(SolverError::NotFinite { what: "a step", iterations: info.iterations });
             }
             let new = x[least].cg_step(alpha, p, r, q)?;
             if !new.is_finite() {
-                return Err(SolverError::NotFinite { what: "a residual", iterations });
+                return Err(SolverError::NotFinite { what: "a residual", iterations: info.iterations });
             }
             let beta = new / rr;
             // beta_(n-1) alpha_n / alpha_(n-1)
@@ -192,7 +193,7 @@ impl MultiShift {
                 x[own.index].axpy(alpha * own.zeta, &self.directions[own.index])?;
             }
             rr = new;
-            iterations += 1;
+            info.iterations += 1;
             active.retain(|own| own.zeta * own.zeta * rr > target);
             for own in &active {
                 self.directions[own.index].xpay(r, beta * own.rho)?;
@@ -200,6 +201,6 @@ impl MultiShift {
             self.directions[least].xpay(r, beta)?;
             before = Some((alpha, beta));
         }
-        Ok(iterations)
+        Ok(())
     }
 }
