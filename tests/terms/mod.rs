@@ -218,12 +218,10 @@ pub fn eigen(mut a: Dense) -> Vec<(f64, Vec<Complex64>)> {
                 let phase = a[p][q] / r;
                 let angle = 0.5 * (2.0 * r).atan2(a[q][q].re - a[p][p].re);
                 let (s, c) = angle.sin_cos();
-                // (p, q) <- (c p - s phase^* .. ) on rows and columns alike
                 let turn = |m: &mut Dense| {
-                    for k in 0..n {
-                        let (x, y) = (m[p][k], m[q][k]);
-                        m[p][k] = c * x - s * phase * y;
-                        m[q][k] = s * phase.conj() * x + c * y;
+                    let (above, below) = m.split_at_mut(q);
+                    for (x, y) in above[p].iter_mut().zip(&mut below[0]) {
+                        (*x, *y) = (c * *x - s * phase * *y, s * phase.conj() * *x + c * *y);
                     }
                 };
                 turn(&mut a);
