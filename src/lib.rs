@@ -13,7 +13,7 @@
 //! | 3 | [`field`] | gauge, momentum, spinor and clover fields; halos; linear algebra |
 //! | 4 | [`operator`] | Dirac operators, gauge loops, gradient flow |
 //! | 4 | [`io`] | HDF5 ensembles and checkpoints; ILDG, NERSC, MILC, openQCD |
-//! | 5 | [`solver`] | conjugate gradients, plain and in mixed precision |
+//! | 5 | [`solver`] | solvers in one precision and several, with shifts; ends of spectra |
 //! | 6 | [`action`] | terms of the Hamiltonian: `refresh`, `value`, `force` |
 //! | 6 | [`measure`] | observables |
 //! | 7 | [`hmc`] | momenta, integrators, trajectory, Metropolis |

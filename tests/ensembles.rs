@@ -3,7 +3,7 @@
 //! Errors are those of the mean over bins longer than the autocorrelation. The long runs are for
 //! `cargo test --release --test ensembles -- --ignored --nocapture`.
 
-use hmc::action::{Action, GaugeAction, TwoFlavour, TwoFlavourParams};
+use hmc::action::{Action, GaugeAction, QuarkParams, TwoFlavour, TwoFlavourParams};
 use hmc::comm::Solo;
 use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::field::{Domain, Halo, HostLinks, MatrixField, Purpose, RandomAddress};
@@ -92,19 +92,21 @@ fn two_flavours(seed: u64) -> Chain {
     let domain = domain([4; 4]);
     let light = TwoFlavourParams {
         name: "light".into(),
-        operator: WilsonParams {
-            kappa: 0.138,
-            mu: 0.0,
-            c_sw: 1.76,
-            boundary: [0.0, 0.0, 0.0, 1.0],
-            schur: Schur::Asymmetric,
+        quark: QuarkParams {
+            operator: WilsonParams {
+                kappa: 0.138,
+                mu: 0.0,
+                c_sw: 1.76,
+                boundary: [0.0, 0.0, 0.0, 1.0],
+                schur: Schur::Asymmetric,
+            },
+            precision: Precision::Single,
+            link_reals: 12,
+            max_iterations: 5000,
+            guess: 0,
         },
-        precision: Precision::Single,
-        link_reals: 12,
         action_residual: 1e-11,
         force_residual: 1e-7,
-        max_iterations: 5000,
-        guess: 0,
         number: 0,
     };
     let light: Box<dyn Action> = Box::new(TwoFlavour::new(&domain, light).unwrap());

@@ -5,7 +5,7 @@
 
 mod reference;
 
-use hmc::action::{Action, GaugeAction, TwoFlavour, TwoFlavourParams};
+use hmc::action::{Action, GaugeAction, QuarkParams, TwoFlavour, TwoFlavourParams};
 use hmc::comm::Solo;
 use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::field::{AlgebraField, Domain, EVEN, Halo, MatrixField, ODD, Spinor};
@@ -167,13 +167,15 @@ fn two_flavours_are_invariant() {
     for operator in all_params() {
         let settings = TwoFlavourParams {
             name: "light".into(),
-            operator,
-            precision: Precision::Double,
-            link_reals: 18,
+            quark: QuarkParams {
+                operator,
+                precision: Precision::Double,
+                link_reals: 18,
+                max_iterations: 1000,
+                guess: 0,
+            },
             action_residual: 1e-14,
             force_residual: 1e-14,
-            max_iterations: 1000,
-            guess: 0,
             number: 0,
         };
         let mut term = TwoFlavour::new(&p.domain, settings).unwrap();

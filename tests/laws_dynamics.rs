@@ -3,7 +3,7 @@
 
 mod reference;
 
-use hmc::action::{Action, GaugeAction, TwoFlavour, TwoFlavourParams};
+use hmc::action::{Action, GaugeAction, QuarkParams, TwoFlavour, TwoFlavourParams};
 use hmc::comm::Solo;
 use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::field::{Domain, Halo, HostLinks, MatrixField};
@@ -38,19 +38,21 @@ fn chain(links: &HostLinks, setting: &Setting) -> Chain {
     let domain = domain();
     let light = TwoFlavourParams {
         name: "light".into(),
-        operator: WilsonParams {
-            kappa: 0.138,
-            mu: 0.0,
-            c_sw: 1.76,
-            boundary: [0.0, 0.0, 0.0, 1.0],
-            schur: Schur::Asymmetric,
+        quark: QuarkParams {
+            operator: WilsonParams {
+                kappa: 0.138,
+                mu: 0.0,
+                c_sw: 1.76,
+                boundary: [0.0, 0.0, 0.0, 1.0],
+                schur: Schur::Asymmetric,
+            },
+            precision: Precision::Double,
+            link_reals: 18,
+            max_iterations: 5000,
+            guess: setting.guess,
         },
-        precision: Precision::Double,
-        link_reals: 18,
         action_residual: setting.residual.min(1e-12),
         force_residual: setting.residual,
-        max_iterations: 5000,
-        guess: setting.guess,
         number: 0,
     };
     let light: Box<dyn Action> = Box::new(TwoFlavour::new(&domain, light).unwrap());

@@ -4,65 +4,16 @@
 //! side is Gaussian of width |F|, which sets the scale of an error; along the force itself it is far larger.
 
 mod reference;
+mod terms;
 
-use hmc::action::{Action, GaugeAction, TwoFlavour, TwoFlavourParams};
-use hmc::comm::Solo;
-use hmc::device::{Cpu, Device, Precision, lane_counts};
-use hmc::field::{AlgebraField, Domain, Halo, MatrixField};
-use hmc::lattice::{Extents, LaneGrid, Partition};
+use hmc::action::{GaugeAction, TwoFlavour, TwoFlavourParams};
+use hmc::device::Precision;
+use hmc::field::Domain;
+use hmc::lattice::Extents;
 use hmc::operator::{Schur, WilsonParams};
-use reference::gauge::{Gauge, LinkField, random_momenta, shifted};
-use reference::{su3, wilson as plain};
+use reference::gauge::Gauge;
 use std::sync::Arc;
-
-/// One rank's domain with the most lanes that fit.
-fn domain(extents: Extents) -> Arc<Domain> {
-    let fits = |lanes: &usize| LaneGrid::choose(extents, [false; 4], *lanes).is_some();
-    let lanes = lane_counts().into_iter().filter(fits).max().unwrap();
-    let device = Device::new(Cpu::new(lanes).unwrap());
-    Domain::new(Partition::whole(extents).unwrap(), device, Arc::new(Solo), 2, Halo::Staged).unwrap()
-}
-
-fn fields(links: &Gauge, domain: &Arc<Domain>) -> MatrixField {
-    MatrixField::from_host(domain, &links.to_host()).unwrap()
-}
-
-/// `sum_a p_a F_a`, F as the program gives it.
-fn along(momenta: &LinkField, force: &[f64]) -> f64 {
-    let links = momenta.iter().flatten().zip(force.chunks_exact(8));
-    links.map(|(p, f)| su3::components(p).iter().zip(f).map(|(p, f)| p * f).sum::<f64>()).sum()
-}
-
-/// The direction of the force, its components of root mean square 1 as those of random ones; and |F|.
-fn direction(force: &[f64]) -> (LinkField, f64) {
-    let norm = force.iter().map(|f| f * f).sum::<f64>().sqrt();
-    let root = (force.len() as f64).sqrt() / norm;
-    let link = |f: &[f64]| su3::scale(root, &su3::from_components(f.try_into().unwrap()));
-    (force.chunks_exact(32).map(|f| std::array::from_fn(|mu| link(&f[8 * mu..8 * mu + 8]))).collect(), norm)
-}
-
-/// Compares force and action along two random directions and along the force itself.
-fn check(what: &str, links: &Gauge, action: &mut dyn Action, domain: &Arc<Domain>, eps: f64, tolerance: f64) {
-    let mut force = AlgebraField::new(domain).unwrap();
-    action.add_force(&fields(links, domain), &mut force).unwrap();
-    let force = force.to_host().unwrap();
-    let (steepest, norm) = direction(&force);
-    let extents = links.extents;
-    for (name, p) in [
-        ("direction 1", random_momenta(extents, 101)),
-        ("direction 2", random_momenta(extents, 102)),
-        ("along the force", steepest),
-    ] {
-        let mut s = |k: f64| action.value(&fields(&shifted(links, k * eps, &p), domain)).unwrap();
-        // Differences of exact sums: no rounding of the large sum.
-        let mut odd = |k: f64| (s(k) - s(-k)).value();
-        let expected = (45.0 * odd(1.0) - 9.0 * odd(2.0) + odd(3.0)) / (60.0 * eps);
-        let found = along(&p, &force);
-        let error = (found - expected).abs() / found.abs().max(norm);
-        println!("{what}, {name}: {found:.12e} against {expected:.12e}, error {error:.1e}");
-        assert!(error < tolerance, "{what}, {name}: {found:e} is not {expected:e}: {error:.1e}");
-    }
-}
+use terms::{check_force, domain, quark, random_phi};
 
 /// Errors are below 1e-11, of rounding: 1e-10 leaves room for other directions.
 #[test]
@@ -82,7 +33,7 @@ fn gauge_actions() {
             ("parallelograms alone", [0.0, 0.0, 1.0]),
         ] {
             let mut action = GaugeAction::new(&domain, 5.7, coefficients).unwrap();
-            check(&format!("{name} {extents:?}"), &links, &mut action, &domain, 4e-3, 1e-10);
+            check_force(&format!("{name} {extents:?}"), &links, &mut action, &domain, 4e-3, 1e-10);
         }
     }
 }
@@ -90,13 +41,9 @@ fn gauge_actions() {
 fn two_flavour(domain: &Arc<Domain>, operator: WilsonParams, precision: Precision) -> TwoFlavour {
     let params = TwoFlavourParams {
         name: "light".into(),
-        operator,
-        precision,
-        link_reals: 18,
+        quark: quark(operator, precision),
         action_residual: 1e-14,
         force_residual: 1e-14,
-        max_iterations: 2000,
-        guess: 0,
         number: 0,
     };
     TwoFlavour::new(domain, params).unwrap()
@@ -110,11 +57,9 @@ fn fermion(extents: Extents, c_sw: f64, schur: Schur, precision: Precision) {
     let domain = domain(extents);
     let operator = WilsonParams { kappa: 0.115, mu: 0.0, c_sw, boundary: [0.0, 0.3, 0.0, 1.0], schur };
     let mut term = two_flavour(&domain, operator, precision);
-    let phi: Vec<f64> =
-        plain::random_field(extents, 23).iter().flatten().flatten().flat_map(|z| [z.re, z.im]).collect();
-    term.set_phi(&phi).unwrap();
+    term.set_phi(&random_phi(extents, 23)).unwrap();
     let what = format!("two flavours {extents:?} c_sw {c_sw} {schur:?} {precision:?}");
-    check(&what, &links, &mut term, &domain, 5e-3, 1e-9);
+    check_force(&what, &links, &mut term, &domain, 5e-3, 1e-9);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 mod ranks;
 mod reference;
 
-use hmc::action::{Action, GaugeAction, Smeared, TwoFlavour, TwoFlavourParams};
+use hmc::action::{Action, GaugeAction, QuarkParams, Smeared, TwoFlavour, TwoFlavourParams};
 use hmc::comm::{Comm, Solo};
 use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::field::{AlgebraField, Domain, Halo, HostLinks, LINK_REALS, MatrixField};
@@ -50,13 +50,9 @@ fn two_flavour(
 ) -> TwoFlavour {
     let params = TwoFlavourParams {
         name: "light".into(),
-        operator,
-        precision,
-        link_reals: 18,
+        quark: QuarkParams { operator, precision, link_reals: 18, max_iterations: 5000, guess: 0 },
         action_residual: residual.min(1e-12),
         force_residual: residual,
-        max_iterations: 5000,
-        guess: 0,
         number: 0,
     };
     TwoFlavour::new(domain, params).unwrap()
@@ -71,7 +67,7 @@ fn quarks(
     rho: f64,
     phi: &[f64],
 ) -> Smeared {
-    let operator = WilsonParams { kappa: 0.115, c_sw: 1.0, boundary: [0.0, 0.3, 0.0, 1.0], schur };
+    let operator = WilsonParams { kappa: 0.115, mu: 0.0, c_sw: 1.0, boundary: [0.0, 0.3, 0.0, 1.0], schur };
     let mut inner = two_flavour(domain, operator, precision, 1e-14);
     inner.set_phi(phi).unwrap();
     Smeared::new(domain, Box::new(inner), steps, rho).unwrap()
@@ -288,8 +284,13 @@ const OMELYAN: Scheme = Scheme::Omelyan2 { lambda: 0.193_183_327_503_783_6 };
 /// Two flavours on links of two steps outside, the gauge action inside.
 fn chain(links: &HostLinks, steps: u32, tau: f64, residual: f64) -> Chain {
     let domain = domain_of(Partition::whole([4; 4]).unwrap(), Arc::new(Solo), 1);
-    let operator =
-        WilsonParams { kappa: 0.125, c_sw: 1.0, boundary: [0.0, 0.0, 0.0, 1.0], schur: Schur::Asymmetric };
+    let operator = WilsonParams {
+        kappa: 0.125,
+        mu: 0.0,
+        c_sw: 1.0,
+        boundary: [0.0, 0.0, 0.0, 1.0],
+        schur: Schur::Asymmetric,
+    };
     let inner = two_flavour(&domain, operator, Precision::Double, residual);
     let light: Box<dyn Action> = Box::new(Smeared::new(&domain, Box::new(inner), 2, 0.12).unwrap());
     let gauge: Box<dyn Action> = Box::new(GaugeAction::new(&domain, 5.6, [1.0, 0.0, 0.0]).unwrap());

@@ -11,7 +11,7 @@
 
 mod reference;
 
-use hmc::action::{Action, GaugeAction, TwoFlavour, TwoFlavourParams};
+use hmc::action::{Action, GaugeAction, QuarkParams, TwoFlavour, TwoFlavourParams};
 use hmc::comm::Solo;
 use hmc::device::{Cpu, Device, HopArgs, Precision, lane_counts};
 use hmc::field::{AlgebraField, Domain, EVEN, Halo, HostLinks, MatrixField, ODD, Spinor};
@@ -158,13 +158,15 @@ fn full_operator(links: &MatrixField, params: &WilsonParams, psi: &[f64]) -> Vec
 fn two_flavour(domain: &Arc<Domain>) -> TwoFlavour {
     let params = TwoFlavourParams {
         name: "light".into(),
-        operator: OPENQCD,
-        precision: Precision::Double,
-        link_reals: 18,
+        quark: QuarkParams {
+            operator: OPENQCD,
+            precision: Precision::Double,
+            link_reals: 18,
+            max_iterations: 1000,
+            guess: 0,
+        },
         action_residual: 1e-14,
         force_residual: 1e-14,
-        max_iterations: 1000,
-        guess: 0,
         number: 0,
     };
     TwoFlavour::new(domain, params).unwrap()

@@ -1,19 +1,31 @@
 //! Terms of the Hamiltonian: each can be refreshed, valued, and differentiated.
 //!
 //! - `gauge`: plaquettes, rectangles, parallelograms
+//! - `quark`: one Wilson(-clover) operator with its solver
+//! - `pair`: the force of pairs of spinors
+//! - `two_flavour`: two flavours of Wilson(-clover) quarks
+//! - `ratio`: a ratio of two-flavour determinants
+//! - `one_flavour`: one flavour, by rational functions
 //! - `smeared`: a term on stout-smeared links
-//! - `wilson`: two flavours of Wilson(-clover) quarks
 
 mod gauge;
+mod one_flavour;
+mod pair;
+mod quark;
+mod ratio;
 mod smeared;
-mod wilson;
+mod two_flavour;
 
 pub use gauge::GaugeAction;
+pub use one_flavour::{OneFlavour, OneFlavourParams};
+pub use pair::{PairForce, PairSum};
+pub use quark::{Quark, QuarkParams};
+pub use ratio::{TwoFlavourRatio, TwoFlavourRatioParams};
 pub use smeared::Smeared;
-pub use wilson::{TwoFlavour, TwoFlavourParams};
+pub use two_flavour::{TwoFlavour, TwoFlavourParams};
 
 use crate::field::{AlgebraField, FieldError, MatrixField, RandomAddress};
-use crate::math::ExactSum;
+use crate::math::{ExactSum, RationalError};
 use crate::operator::OperatorError;
 use crate::solver::SolverError;
 
@@ -26,6 +38,29 @@ pub enum ActionError {
     /// A solve failed.
     #[error(transparent)]
     Solver(#[from] SolverError),
+    /// A rational function cannot be made.
+    #[error(transparent)]
+    Rational(#[from] RationalError),
+    /// The spectrum does not lie in the range of the rational functions.
+    #[error(
+        "the eigenvalues of the quark's operator, measured from {least:.4e} to {greatest:.4e}, do not lie well inside \
+         the range [{lo:e}, {hi:e}] for which the rational functions are made; \
+         give a wider range, as [{:.1e}, {:.1e}]",
+        wanted[0],
+        wanted[1]
+    )]
+    Range {
+        /// The least eigenvalue of `W^dag W`.
+        least: f64,
+        /// The greatest.
+        greatest: f64,
+        /// Lower end of the range.
+        lo: f64,
+        /// Upper end of the range.
+        hi: f64,
+        /// A range that would do.
+        wanted: [f64; 2],
+    },
 }
 
 impl From<FieldError> for ActionError {
@@ -53,6 +88,10 @@ pub trait Action {
     /// # Errors
     /// A solve failed.
     fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<usize, ActionError>;
+    /// What else the log is to say of it, in a line.
+    fn report(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The address of pseudofermion `number`.

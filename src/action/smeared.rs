@@ -51,4 +51,8 @@ impl Action for Smeared {
         self.stout.add_force(links, &mut self.force, force)?;
         Ok(iterations)
     }
+
+    fn report(&self) -> Option<String> {
+        self.inner.report()
+    }
 }

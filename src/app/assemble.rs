@@ -1,7 +1,7 @@
 //! A checked input as domain, chain and measurements.
 
 use super::{AppError, start};
-use crate::action::{Action, GaugeAction, TwoFlavour, TwoFlavourParams};
+use crate::action::{Action, GaugeAction, QuarkParams, TwoFlavour, TwoFlavourParams};
 use crate::comm::Comm;
 use crate::config::{self, Fermion, Flavours, Input, Integrator, Measure, Method, Parallel, Real, Solver};
 use crate::device::Precision;
@@ -83,16 +83,18 @@ fn two_flavour(domain: &Arc<Domain>, fermion: &Fermion, number: usize) -> Result
     let solver = &fermion.solver;
     let params = TwoFlavourParams {
         name: fermion.name.clone(),
-        operator: operator(fermion),
-        precision: match solver.precision[1] {
-            Real::Double => Precision::Double,
-            Real::Single | Real::Half => Precision::Single,
+        quark: QuarkParams {
+            operator: operator(fermion),
+            precision: match solver.precision[1] {
+                Real::Double => Precision::Double,
+                Real::Single | Real::Half => Precision::Single,
+            },
+            link_reals: solver.link_reals,
+            max_iterations: solver.max_iterations,
+            guess: solver.guess,
         },
-        link_reals: solver.link_reals,
         action_residual: solver.action_residual,
         force_residual: solver.force_residual,
-        max_iterations: solver.max_iterations,
-        guess: solver.guess,
         number: number as u8,
     };
     TwoFlavour::new(domain, params)

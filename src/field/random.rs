@@ -17,7 +17,7 @@ pub enum Purpose {
     Accept,
     /// The pseudofermion with this number.
     Pseudofermion(u8),
-    /// Tests and benchmarks.
+    /// Tests and benchmarks; 15: the start of a measurement of the spectrum.
     Probe(u8),
 }
 

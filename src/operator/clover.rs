@@ -88,7 +88,7 @@ impl CloverTerm {
         self.log_det[0] + self.log_det[1]
     }
 
-    /// Adds to the insertion what `-2 Re y^dag dA x` on sites of `parity` makes of it.
+    /// Adds to the insertion what `-2 weight Re y^dag dA x` on sites of `parity` makes of it.
     ///
     /// # Errors
     /// The device is lost.
@@ -98,8 +98,10 @@ impl CloverTerm {
         x: &Spinor,
         y: &Spinor,
         parity: usize,
+        weight: f64,
     ) -> Result<(), FieldError> {
         let args = CloverArgs {
+            scale: weight * self.c_sw,
             insertion: insertion.pointer(),
             x: x.pointer(),
             y: y.pointer(),
@@ -109,38 +111,44 @@ impl CloverTerm {
         self.domain.launch("insert_pair", Precision::Double, &args, self.domain.half())
     }
 
-    /// Adds to the insertion what `-2 d log det A` makes of it, over the parities that are inverted.
+    /// Adds to the insertion what `-2 weight d log det A` makes of it, over the parities that are inverted.
     ///
     /// # Errors
     /// The device is lost.
-    pub fn insert_log_det(&self, insertion: &mut MatrixField) -> Result<(), FieldError> {
+    pub fn insert_log_det(&self, insertion: &mut MatrixField, weight: f64) -> Result<(), FieldError> {
         for parity in 0..2 {
             let Some(inverse) = self.inverse(parity) else { continue };
-            let args =
-                CloverArgs { insertion: insertion.pointer(), inverse, parity: parity as i32, ..self.args() };
+            let args = CloverArgs {
+                scale: weight * self.c_sw,
+                insertion: insertion.pointer(),
+                inverse,
+                parity: parity as i32,
+                ..self.args()
+            };
             self.domain.launch("insert_inverse", Precision::Double, &args, self.domain.half())?;
         }
         Ok(())
     }
 
-    /// Adds the force of the insertion through the leaves.
+    /// Adds the force of the insertion through the leaves, of whichever terms the insertion is made.
     ///
     /// # Errors
     /// The device is lost.
     pub fn add_force(
-        &self,
         links: &MatrixField,
         insertion: &mut MatrixField,
         force: &mut AlgebraField,
     ) -> Result<(), FieldError> {
         insertion.fill_borders()?;
+        let domain = links.domain();
         let args = CloverArgs {
+            g: domain.geometry(),
             links: links.pointer(),
             insertion: insertion.pointer(),
             force: force.pointer(),
-            ..self.args()
+            ..Default::default()
         };
-        self.domain.launch("clover_force", Precision::Double, &args, 2 * self.domain.half())
+        domain.launch("clover_force", Precision::Double, &args, 2 * domain.half())
     }
 }
 

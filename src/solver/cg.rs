@@ -1,4 +1,4 @@
-//! Conjugate gradients for `M^dag M x = b` (Hestenes, Stiefel 1952), with reliable updates: the iteration
+//! Conjugate gradients for `(M^dag M + s) x = b`, s >= 0 (Hestenes, Stiefel 1952), with reliable updates: the iteration
 //! runs in its own precision, and whenever its residual has fallen by a factor, the solution is added
 //! up and the residual computed anew in double (Sleijpen, van der Vorst, Computing 56 (1996) 141;
 //! Clark et al., arXiv:0911.3191).
@@ -36,6 +36,8 @@ struct Vectors<'a> {
     q: &'a mut Spinor,
     middle: &'a mut Spinor,
     p: &'a mut Spinor,
+    /// Of `M^dag M + shift`.
+    shift: f64,
 }
 
 impl Cg {
@@ -61,17 +63,33 @@ impl Cg {
         Ok(Self { delta, residual, product, middle, direction, inner })
     }
 
-    /// Solves from the guess in `x`. `sloppy` is the operator in the iteration's precision; `None` where
-    /// that is double.
+    /// Solves `M^dag M x = b` from the guess in `x`. `sloppy` is the operator in the iteration's precision;
+    /// `None` where that is double.
     ///
     /// # Errors
     /// No convergence, or a number that is not finite.
     pub fn solve(
         &mut self,
         operator: &mut dyn Operator,
+        sloppy: Option<&mut dyn Operator>,
+        x: &mut Spinor,
+        b: &Spinor,
+        params: Params,
+    ) -> Result<Info, SolverError> {
+        self.solve_shifted(operator, sloppy, x, b, 0.0, params)
+    }
+
+    /// Solves `(M^dag M + shift) x = b`, as [`Cg::solve`] does without a shift.
+    ///
+    /// # Errors
+    /// No convergence, or a number that is not finite.
+    pub fn solve_shifted(
+        &mut self,
+        operator: &mut dyn Operator,
         mut sloppy: Option<&mut dyn Operator>,
         x: &mut Spinor,
         b: &Spinor,
+        shift: f64,
         params: Params,
     ) -> Result<Info, SolverError> {
         let start = Instant::now();
@@ -83,7 +101,7 @@ impl Cg {
             return Ok(info);
         }
         let target = params.residual * params.residual * norm_b;
-        let mut rr = self.true_residual(operator, x, b, &mut info)?;
+        let mut rr = self.true_residual(operator, x, b, shift, &mut info)?;
         let (mut fresh, mut trust) = (true, Trust::Reliable);
         loop {
             info.residual = (rr / norm_b).sqrt();
@@ -110,10 +128,11 @@ impl Cg {
                         q: &mut inner.product,
                         middle: &mut inner.middle,
                         p: &mut inner.direction,
+                        shift,
                     };
                     iterate(sloppy, vectors, rr, stop, params.max_iterations, fresh, &mut info)?;
                     x.add(&inner.x)?;
-                    rr = self.true_residual(operator, x, b, &mut info)?;
+                    rr = self.true_residual(operator, x, b, shift, &mut info)?;
                     trust = trust.after(before, rr, &mut info);
                     // The direction goes on, unless the iteration lost its way.
                     fresh = trust > Trust::Reliable || rr > before;
@@ -125,27 +144,32 @@ impl Cg {
                         q: &mut self.product,
                         middle: &mut self.middle,
                         p: &mut self.direction,
+                        shift,
                     };
                     iterate(operator, vectors, rr, target, params.max_iterations, true, &mut info)?;
-                    rr = self.true_residual(operator, x, b, &mut info)?;
+                    rr = self.true_residual(operator, x, b, shift, &mut info)?;
                 }
             }
             info.updates += 1;
         }
     }
 
-    /// `residual = b - M^dag M x`; returns its square.
+    /// `residual = b - (M^dag M + shift) x`; returns its square.
     fn true_residual(
         &mut self,
         operator: &mut dyn Operator,
         x: &Spinor,
         b: &Spinor,
+        shift: f64,
         info: &mut Info,
     ) -> Result<f64, FieldError> {
         info.apply(operator, &mut self.middle, x, false)?;
         info.apply(operator, &mut self.product, &self.middle, true)?;
         self.residual.copy_from(b)?;
         self.residual.axpy(-1.0, &self.product)?;
+        if shift != 0.0 {
+            self.residual.axpy(-shift, x)?;
+        }
         Ok(self.residual.norm2()?.value())
     }
 }
@@ -154,7 +178,7 @@ impl Cg {
 /// direction goes on with the ratio of residuals that the update left.
 fn iterate(
     operator: &mut dyn Operator,
-    Vectors { x, r, q, middle, p }: Vectors,
+    Vectors { x, r, q, middle, p, shift }: Vectors,
     mut rr: f64,
     stop: f64,
     max_iterations: usize,
@@ -172,7 +196,11 @@ fn iterate(
     while rr > stop && info.iterations < max_iterations {
         info.apply(operator, middle, p, false)?;
         info.apply(operator, q, middle, true)?;
-        let curvature = middle.norm2()?.value();
+        let mut curvature = middle.norm2()?.value();
+        if shift != 0.0 {
+            q.axpy(shift, p)?;
+            curvature += shift * p.norm2()?.value();
+        }
         let alpha = rr / curvature;
         if !(alpha.is_finite() && alpha > 0.0) {
             return Err(SolverError::NotFinite { what: "a step", iterations: info.iterations });

@@ -5,7 +5,9 @@
 //! - `gcr`: generalised conjugate residuals, preconditioned by `schwarz`
 //! - `schwarz`: additive Schwarz, minimal residual steps in blocks
 //! - `normal`: `M^dag M x = b` by any of them
+//! - `multishift`: conjugate gradients with many shifts at once
 //! - `guess`: where to start, from past solutions
+//! - `spectrum`: the ends of the spectrum of `M^dag M`
 //!
 //! Every solve ends with the true residual in double, checked.
 
@@ -13,14 +15,18 @@ mod bicgstab;
 mod cg;
 mod gcr;
 mod guess;
+mod multishift;
 mod normal;
 mod schwarz;
+mod spectrum;
 
 pub use bicgstab::BiCgStab;
 pub use cg::Cg;
 pub use gcr::{Gcr, GcrParams};
 pub use guess::Guess;
+pub use multishift::{MultiInfo, MultiShift};
 pub use normal::{Method, NormalSolver, Settings};
+pub use spectrum::{Bounds, bounds};
 
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Spinor};

@@ -1,0 +1,206 @@
+//! Conjugate gradients for `(M^dag M + s_i) x_i = b`, all shifts from one Krylov space
+//! (Jegerlehner, hep-lat/9612014).
+//!
+//! The iteration is that of the least shift; the residual of each other stays parallel to its own,
+//! `r_i = zeta_i r`. With `rho_i = zeta_i(n+1) / zeta_i(n)`, shifts d_i relative to the least one, and alpha, beta
+//! of the iteration,
+//!
+//! ```text
+//! 1 / rho_i = 1 + d_i alpha_n + (1 - rho_i(n-1)) alpha_n beta_(n-1) / alpha_(n-1),
+//! x_i += alpha_n rho_i zeta_i p_i,   p_i <- r + beta_n rho_i p_i   (p_i divided by zeta_i).
+//! ```
+//!
+//! In mixed precision it runs in single (half) as far as that reaches, and every shift is then refined by conjugate
+//! gradients with reliable updates (Babich et al., arXiv:1109.2935). Every true residual is checked in double.
+
+use super::{Cg, Info, Params, SolverError};
+use crate::device::Precision;
+use crate::field::{Domain, FieldError, Spinor};
+use crate::operator::Operator;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What a solve did.
+#[derive(Clone, Debug, Default)]
+pub struct MultiInfo {
+    /// All of it: iterations for all shifts together and then for single ones; the greatest residual.
+    pub total: Info,
+    /// How many of the iterations refined single shifts.
+    pub refinements: usize,
+    /// True relative residual of each shift at the end.
+    pub residuals: Vec<f64>,
+}
+
+/// Iterations stop at this relative residual: below it, with the bits at hand, they mostly walk in place.
+const fn reach(precision: Precision) -> f64 {
+    match precision {
+        Precision::Double => 0.0,
+        Precision::Single => 1e-6,
+        Precision::Half => 1e-2,
+    }
+}
+
+/// Workspace of solves.
+pub struct MultiShift {
+    domain: Arc<Domain>,
+    precision: Precision,
+    residual: Spinor,
+    product: Spinor,
+    middle: Spinor,
+    /// One a shift, made as they are asked for.
+    directions: Vec<Spinor>,
+    /// The solutions, in a lower precision than double.
+    solutions: Vec<Spinor>,
+}
+
+/// A shift that has not converged.
+struct Shift {
+    /// Where it stands in the caller's list.
+    index: usize,
+    /// Relative to the least.
+    shift: f64,
+    zeta: f64,
+    rho: f64,
+}
+
+impl MultiShift {
+    /// Room for iterations in `precision`; that of directions is made at the first solve.
+    ///
+    /// # Errors
+    /// No room.
+    pub fn new(domain: &Arc<Domain>, precision: Precision) -> Result<Self, FieldError> {
+        let own = || Spinor::new(domain, precision);
+        Ok(Self {
+            domain: Arc::clone(domain),
+            precision,
+            residual: own()?,
+            product: own()?,
+            middle: own()?,
+            directions: Vec::new(),
+            solutions: Vec::new(),
+        })
+    }
+
+    /// Solves from zero. `sloppy` is the operator in the iteration's precision, `None` where that is double;
+    /// `refine` has workspace of the same precision.
+    ///
+    /// # Errors
+    /// A shift did not converge, or a number that is not finite.
+    ///
+    /// # Panics
+    /// A shift is negative, or there are not as many solutions as shifts.
+    #[expect(clippy::too_many_arguments, reason = "operator and workspace in both precisions")]
+    pub fn solve(
+        &mut self,
+        operator: &mut dyn Operator,
+        mut sloppy: Option<&mut dyn Operator>,
+        refine: &mut Cg,
+        x: &mut [Spinor],
+        b: &Spinor,
+        shifts: &[f64],
+        params: Params,
+    ) -> Result<MultiInfo, SolverError> {
+        assert_eq!(x.len(), shifts.len(), "a solution for each shift");
+        assert!(shifts.iter().all(|&s| s >= 0.0), "a shift is not negative");
+        let start = Instant::now();
+        let waited = operator.domain().communication_seconds();
+        let mut info = MultiInfo::default();
+        for solution in &mut *x {
+            solution.set_zero()?;
+        }
+        while self.directions.len() < shifts.len() {
+            self.directions.push(Spinor::new(&self.domain, self.precision)?);
+        }
+        self.residual.copy_from(b)?;
+        match sloppy.as_deref_mut() {
+            None => self.iterate(operator, x, shifts, params, &mut info.total)?,
+            Some(sloppy) => {
+                let mut solutions = std::mem::take(&mut self.solutions);
+                while solutions.len() < shifts.len() {
+                    solutions.push(Spinor::new(&self.domain, self.precision)?);
+                }
+                for solution in &mut solutions {
+                    solution.set_zero()?;
+                }
+                let goal = Params { residual: params.residual.max(reach(self.precision)), ..params };
+                self.iterate(sloppy, &mut solutions[..shifts.len()], shifts, goal, &mut info.total)?;
+                for (double, lower) in x.iter_mut().zip(&solutions) {
+                    double.copy_from(lower)?;
+                }
+                self.solutions = solutions;
+            }
+        }
+        for (solution, &shift) in x.iter_mut().zip(shifts) {
+            let own = sloppy.as_mut().map(|s| &mut **s as &mut dyn Operator);
+            let refined = refine.solve_shifted(operator, own, solution, b, shift, params)?;
+            info.refinements += refined.iterations;
+            info.residuals.push(refined.residual);
+            info.total.add(&refined);
+        }
+        info.total.seconds = start.elapsed().as_secs_f64();
+        info.total.communication_seconds = operator.domain().communication_seconds() - waited;
+        Ok(info)
+    }
+
+    /// From `residual = b` until the residuals of the iteration are below `params.residual |b|`, or there were
+    /// too many. What is left to do, the true residual tells.
+    fn iterate(
+        &mut self,
+        operator: &mut dyn Operator,
+        x: &mut [Spinor],
+        shifts: &[f64],
+        params: Params,
+        info: &mut Info,
+    ) -> Result<(), SolverError> {
+        let (r, q, middle) = (&mut self.residual, &mut self.product, &mut self.middle);
+        let Some(least) = (0..shifts.len()).min_by(|&i, &j| shifts[i].total_cmp(&shifts[j])) else {
+            return Ok(());
+        };
+        let others = (0..shifts.len()).filter(|&i| i != least);
+        let mut active: Vec<Shift> = others
+            .map(|index| Shift { index, shift: shifts[index] - shifts[least], zeta: 1.0, rho: 1.0 })
+            .collect();
+        for p in &mut self.directions[..shifts.len()] {
+            p.copy_from(r)?;
+        }
+        let mut rr = r.norm2()?.value();
+        let target = params.residual * params.residual * rr;
+        let mut before = None;
+        while rr > target && info.iterations < params.max_iterations {
+            let p = &self.directions[least];
+            info.apply(operator, middle, p, false)?;
+            info.apply(operator, q, middle, true)?;
+            let mut curvature = middle.norm2()?.value();
+            if shifts[least] != 0.0 {
+                q.axpy(shifts[least], p)?;
+                curvature += shifts[least] * p.norm2()?.value();
+            }
+            let alpha = rr / curvature;
+            if !(alpha.is_finite() && alpha > 0.0) {
+                return Err(SolverError::NotFinite { what: "a step", iterations: info.iterations });
+            }
+            let new = x[least].cg_step(alpha, p, r, q)?;
+            if !new.is_finite() {
+                return Err(SolverError::NotFinite { what: "a residual", iterations: info.iterations });
+            }
+            let beta = new / rr;
+            // beta_(n-1) alpha_n / alpha_(n-1)
+            let memory = before
+                .map_or(0.0, |(alpha_before, beta_before): (f64, f64)| beta_before * alpha / alpha_before);
+            for own in &mut active {
+                own.rho = 1.0 / (1.0 + own.shift * alpha + memory * (1.0 - own.rho));
+                own.zeta *= own.rho;
+                x[own.index].axpy(alpha * own.zeta, &self.directions[own.index])?;
+            }
+            rr = new;
+            info.iterations += 1;
+            active.retain(|own| own.zeta * own.zeta * rr > target);
+            for own in &active {
+                self.directions[own.index].xpay(r, beta * own.rho)?;
+            }
+            self.directions[least].xpay(r, beta)?;
+            before = Some((alpha, beta));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! Ratios of determinants and one flavour have the same bits on any ranks and lanes: refresh, value, force, and the
+//! measured spectrum.
+
+mod ranks;
+mod reference;
+mod terms;
+
+use hmc::action::{Action, OneFlavour, OneFlavourParams, TwoFlavourRatio, TwoFlavourRatioParams};
+use hmc::comm::{Comm, Solo};
+use hmc::device::{Cpu, Device, Precision, lane_counts};
+use hmc::field::{AlgebraField, Domain, Halo, HostLinks, LINK_REALS, MatrixField};
+use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, site, volume};
+use hmc::operator::{Schur, WilsonParams};
+use reference::gauge::Gauge;
+use std::sync::Arc;
+use terms::quark;
+
+const EXTENTS: Extents = [8, 4, 4, 8];
+
+fn domain(partition: Partition, comm: Arc<dyn Comm>, most: usize) -> Arc<Domain> {
+    let cut = std::array::from_fn(|mu| partition.is_cut(mu));
+    let fits = |lanes: &usize| *lanes <= most && LaneGrid::choose(partition.local(), cut, *lanes).is_some();
+    let lanes = lane_counts().into_iter().filter(fits).max().unwrap();
+    Domain::new(partition, Device::new(Cpu::new(lanes).unwrap()), comm, 1, Halo::Staged).unwrap()
+}
+
+/// This rank's part of a field of `reals` a site.
+fn part(whole: &[f64], partition: &Partition, reals: usize) -> Vec<f64> {
+    let (local, offset) = (partition.local(), partition.offset());
+    let at = |x: usize| {
+        let x = coordinates(local, x);
+        reals * site(partition.global, std::array::from_fn(|mu| x[mu] + offset[mu]))
+    };
+    (0..volume(local)).flat_map(|x| &whole[at(x)..at(x) + reals]).copied().collect()
+}
+
+fn operator(kappa: f64, mu: f64, schur: Schur) -> WilsonParams {
+    WilsonParams { kappa, mu, c_sw: 1.0, boundary: [0.0, 0.3, 0.0, 1.0], schur }
+}
+
+/// The terms, in both precisions and both forms.
+fn terms_of(domain: &Arc<Domain>) -> Vec<Box<dyn Action>> {
+    let ratio = TwoFlavourRatioParams {
+        name: "ratio".into(),
+        light: quark(operator(0.12, 0.0, Schur::Symmetric), Precision::Single),
+        heavy: quark(operator(0.11, 0.2, Schur::Symmetric), Precision::Double),
+        action_residual: 1e-11,
+        force_residual: 1e-8,
+        number: 0,
+    };
+    let one = |schur, precision| OneFlavourParams {
+        name: "strange".into(),
+        quark: quark(operator(0.12, 0.0, schur), precision),
+        range: [0.01, 60.0],
+        action_error: 1e-9,
+        force_error: 1e-5,
+        action_residual: 1e-10,
+        force_residual: 1e-7,
+        check_every: 1,
+        number: 1,
+    };
+    vec![
+        Box::new(TwoFlavourRatio::new(domain, ratio).unwrap()),
+        Box::new(OneFlavour::new(domain, one(Schur::Asymmetric, Precision::Single)).unwrap()),
+        Box::new(OneFlavour::new(domain, one(Schur::Symmetric, Precision::Double)).unwrap()),
+    ]
+}
+
+/// What of the terms must not depend on the machine, force last.
+type Results = Vec<(f64, f64, Option<String>, Vec<f64>)>;
+
+fn results(domain: &Arc<Domain>, links: &HostLinks) -> Results {
+    let links = MatrixField::from_host(domain, links).unwrap();
+    let of = |mut term: Box<dyn Action>| {
+        let drawn = term.refresh(&links, 3, 1).unwrap().value();
+        let value = term.value(&links).unwrap().value();
+        let mut force = AlgebraField::new(domain).unwrap();
+        term.add_force(&links, &mut force).unwrap();
+        (drawn, value, term.report(), force.to_host().unwrap())
+    };
+    terms_of(domain).into_iter().map(of).collect()
+}
+
+#[test]
+fn ranks_and_lanes_have_the_same_bits() {
+    let links = Gauge::warm(EXTENTS, 0.7, 19).to_host();
+    let whole = Partition::whole(EXTENTS).unwrap();
+    let expected = results(&domain(whole, Arc::new(Solo), 1), &links);
+    assert!(expected.iter().all(|(drawn, value, _, _)| ((drawn - value) / drawn).abs() < 1e-7));
+    let check = |what: &str, found: &Results, partition: &Partition| {
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!((found.0, found.1), (expected.0, expected.1), "{what}: S");
+            assert_eq!(found.2, expected.2, "{what}: the report");
+            assert!(found.3 == part(&expected.3, partition, 32), "{what}: force");
+        }
+    };
+    let lanes = domain(whole, Arc::new(Solo), usize::MAX);
+    println!("{} lanes", lanes.lanes().count());
+    check("lanes", &results(&lanes, &links), &whole);
+    for grid in [[1, 1, 1, 2], [2, 2, 1, 1]] {
+        let size = volume(grid);
+        let partition = |rank| Partition::new(EXTENTS, grid, size, rank).unwrap();
+        let found = ranks::run(size, |comm| {
+            let partition = partition(comm.rank());
+            let reals = part(&links.reals, &partition, 4 * LINK_REALS);
+            let domain = domain(partition, comm, usize::MAX);
+            results(&domain, &HostLinks { local: partition.local(), reals })
+        });
+        for (rank, found) in found.iter().enumerate() {
+            check(&format!("grid {grid:?}, rank {rank}"), found, &partition(rank));
+        }
+    }
+}
