@@ -14,10 +14,11 @@ template <class F> HD void third_row(Matrix<F>& u) {
         u.e[6 + k].im = mad(x[b].re, y[a].im, mad(x[b].im, y[a].re, nmad(x[a].im, y[b].re, nmad(x[a].re, y[b].im, F{}))));
     }
 }
-// Eight reals of an SU(3) matrix: u00, u01, u12, and the phases of u02 and u22 (Bunk, Sommer, Comput.
-// Phys. Commun. 40 (1986) 229). The pivots' columns are chosen so that a unit matrix is no special case. A
-// phase is stored as half of the corner's distance along the square |x| + |y| = 1: in [-1, 1], and
-// without trigonometry.
+// Eight reals of an SU(3) matrix: u01, u02, u12, and the phases of u00 and u22 (Bunk, Sommer, Comput.
+// Phys. Commun. 40 (1986) 229). The two moduli are roots of differences, which lose accuracy where they
+// are small: errors grow by 1 / |u00| and 1 / |u22|. So they are those of the diagonal, and nothing is lost
+// near the unit matrix or on diagonal ones; |u02| = 1 cannot be had. A phase is stored as half of the corner's
+// distance along the square |x| + |y| = 1: in [-1, 1], and without trigonometry.
 template <class F> HD F store_phase(Complex<F> z) {
     const F s = absolute(z.re) + absolute(z.im);
     const F y = z.im / where_negative(-s, s, splat<F>(1));
@@ -31,21 +32,20 @@ template <class F> HD Complex<F> load_phase(F p, F m2) {
     return {m * x, m * where_negative(p, -y, y)};
 }
 template <class F> HD void compress_matrix(F* r, const Matrix<F>& u) {
-    r[0] = u.e[0].re; r[1] = u.e[0].im;
-    r[2] = u.e[1].re; r[3] = u.e[1].im;
+    r[0] = u.e[1].re; r[1] = u.e[1].im;
+    r[2] = u.e[2].re; r[3] = u.e[2].im;
     r[4] = u.e[5].re; r[5] = u.e[5].im;
-    r[6] = store_phase(u.e[2]);
+    r[6] = store_phase(u.e[0]);
     r[7] = store_phase(u.e[8]);
 }
 template <class F> HD Matrix<F> expand_matrix(const F* r) {
     Matrix<F> u;
-    u.e[0] = {r[0], r[1]};
-    u.e[1] = {r[2], r[3]};
+    u.e[1] = {r[0], r[1]};
+    u.e[2] = {r[2], r[3]};
     u.e[5] = {r[4], r[5]};
-    const F n = mad(r[3], r[3], mad(r[2], r[2], mad(r[1], r[1], mad(r[0], r[0], F{}))));
-    const F pivot = splat<F>(1) - n, rest = nmad(r[5], r[5], nmad(r[4], r[4], n));
-    u.e[2] = load_phase(r[6], pivot);
-    const Complex<F> c = load_phase(r[7], rest);
+    const F n = nmad(r[3], r[3], nmad(r[2], r[2], splat<F>(1)));
+    u.e[0] = load_phase(r[6], nmad(r[1], r[1], nmad(r[0], r[0], n)));
+    const Complex<F> c = load_phase(r[7], nmad(r[5], r[5], nmad(r[4], r[4], n)));
     // u10 conj(u00) + u11 conj(u01) = -u12 conj(u02),  u00 u11 - u01 u10 = conj(u22)
     const F inverse = splat<F>(1) / larger(n, splat<F>(1e-30f));
     Complex<F> d = zero<F>(), x = zero<F>(), y = zero<F>();

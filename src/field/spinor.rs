@@ -70,6 +70,11 @@ impl Spinor {
         self.buffer.pointer()
     }
 
+    /// Field number `n`, for kernels that take single ones.
+    pub fn pointer_of(&self, n: usize) -> Pointer {
+        self.buffer.at(n * (self.buffer.bytes() / self.fields))
+    }
+
     /// In what it is stored.
     pub fn precision(&self) -> Precision {
         self.precision
@@ -256,13 +261,17 @@ impl Spinor {
         Ok(Complex64::new(sums[0].value(), sums[1].value()))
     }
 
-    /// `self += i a gamma_5 x`
+    /// `self += i a gamma_5 x`, on each of several fields.
     ///
     /// # Errors
     /// The device is lost.
     pub fn add_twist(&mut self, a: f64, x: &Self) -> Result<(), FieldError> {
         self.check(x);
-        self.launch("add_twist", self.precision, &BlasArgs { a, x: x.pointer(), ..self.args() })
+        let half = self.domain.half() as i32;
+        (0..self.fields).try_for_each(|n| {
+            let args = BlasArgs { a, x: x.pointer_of(n), y: self.pointer_of(n), half, ..Default::default() };
+            self.launch("add_twist", self.precision, &args)
+        })
     }
 
     /// The second half of a step of BiCGstab: `self += alpha p + omega r`, `r -= omega t`; returns

@@ -485,17 +485,19 @@ impl Wilson {
         self.clover_apply(out, x, self.odd_inverse)
     }
 
-    /// `out = C x` on one parity, C a packed clover field in this operator's precision.
+    /// `out = C x` on one parity, field by field, C a packed clover field in this operator's precision.
     fn clover_apply(&self, out: &mut Spinor, x: &Spinor, clover: Pointer) -> Result<(), FieldError> {
         let domain = &self.links.domain;
-        let args = HopArgs {
-            g: domain.geometry(),
-            out: out.pointer(),
-            x: x.pointer(),
-            clover,
-            ..Default::default()
-        };
-        domain.launch("clover_apply", self.links.precision, &args, domain.half())
+        (0..x.fields()).try_for_each(|n| {
+            let args = HopArgs {
+                g: domain.geometry(),
+                out: out.pointer_of(n),
+                x: x.pointer_of(n),
+                clover,
+                ..Default::default()
+            };
+            domain.launch("clover_apply", self.links.precision, &args, domain.half())
+        })
     }
 
     /// `out_e = A_ee^-1 x_e`
