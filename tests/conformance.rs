@@ -9,6 +9,7 @@ use hmc::field::{AlgebraField, Domain, EVEN, Halo, MatrixField, ODD, Spinor};
 use hmc::lattice::{Extents, LaneGrid, Partition};
 use hmc::measure::{CorrelatorParams, FlowKernel, flow, pion, polyakov};
 use hmc::operator::{GaugeLoops, Operator, Schur, Wilson, WilsonParams, smeared};
+use hmc::solver::Settings;
 use num_complex::Complex64;
 use reference::gauge::{self, Gauge};
 use reference::wilson::{self as plain, Dirac, Parameters};
@@ -254,9 +255,8 @@ fn two_flavour_forces() {
                 name: "light".into(),
                 quark: QuarkParams {
                     operator,
-                    precision: Precision::Double,
+                    solver: Settings::cg(Precision::Double, 1000),
                     link_reals: 18,
-                    max_iterations: 1000,
                     guess: 0,
                 },
                 action_residual: 1e-14,

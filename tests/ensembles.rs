@@ -10,6 +10,7 @@ use hmc::field::{Domain, Halo, HostLinks, MatrixField, Purpose, RandomAddress};
 use hmc::hmc::{Chain, Level, Scheme};
 use hmc::lattice::{Extents, LaneGrid, Partition};
 use hmc::operator::{GaugeLoops, Schur, WilsonParams};
+use hmc::solver::Settings;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -100,9 +101,8 @@ fn two_flavours(seed: u64) -> Chain {
                 boundary: [0.0, 0.0, 0.0, 1.0],
                 schur: Schur::Asymmetric,
             },
-            precision: Precision::Single,
+            solver: Settings::cg(Precision::Single, 5000),
             link_reals: 12,
-            max_iterations: 5000,
             guess: 0,
         },
         action_residual: 1e-11,

@@ -12,6 +12,7 @@ use hmc::field::{AlgebraField, Domain, EVEN, Halo, MatrixField, ODD, Spinor};
 use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, volume};
 use hmc::measure::{CorrelatorParams, FlowKernel, flow, pion, polyakov};
 use hmc::operator::{CloverTerm, GaugeLoops, Operator, Schur, Wilson, WilsonLinks, WilsonParams};
+use hmc::solver::Settings;
 use num_complex::Complex64;
 use reference::gauge::{Gauge, random_transformation};
 use reference::su3::{self, I, M3};
@@ -169,9 +170,8 @@ fn two_flavours_are_invariant() {
             name: "light".into(),
             quark: QuarkParams {
                 operator,
-                precision: Precision::Double,
+                solver: Settings::cg(Precision::Double, 1000),
                 link_reals: 18,
-                max_iterations: 1000,
                 guess: 0,
             },
             action_residual: 1e-14,

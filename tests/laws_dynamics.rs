@@ -10,6 +10,7 @@ use hmc::field::{Domain, Halo, HostLinks, MatrixField};
 use hmc::hmc::{Chain, Level, Scheme};
 use hmc::lattice::{Extents, LaneGrid, Partition};
 use hmc::operator::{Schur, WilsonParams};
+use hmc::solver::Settings;
 use reference::gauge::Gauge;
 use std::sync::{Arc, OnceLock};
 
@@ -46,9 +47,8 @@ fn chain(links: &HostLinks, setting: &Setting) -> Chain {
                 boundary: [0.0, 0.0, 0.0, 1.0],
                 schur: Schur::Asymmetric,
             },
-            precision: Precision::Double,
+            solver: Settings::cg(Precision::Double, 5000),
             link_reals: 18,
-            max_iterations: 5000,
             guess: setting.guess,
         },
         action_residual: setting.residual.min(1e-12),

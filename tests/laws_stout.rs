@@ -11,6 +11,7 @@ use hmc::field::{AlgebraField, Domain, Halo, HostLinks, LINK_REALS, MatrixField}
 use hmc::hmc::{Chain, Level, Scheme};
 use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, site, volume};
 use hmc::operator::{GaugeLoops, Schur, Stout, WilsonParams, smeared};
+use hmc::solver::Settings;
 use num_complex::Complex64;
 use reference::gauge::{Gauge, LinkField, random_momenta, random_transformation, shifted};
 use reference::{stout, su3, wilson as plain};
@@ -50,7 +51,7 @@ fn two_flavour(
 ) -> TwoFlavour {
     let params = TwoFlavourParams {
         name: "light".into(),
-        quark: QuarkParams { operator, precision, link_reals: 18, max_iterations: 5000, guess: 0 },
+        quark: QuarkParams { operator, solver: Settings::cg(precision, 5000), link_reals: 18, guess: 0 },
         action_residual: residual.min(1e-12),
         force_residual: residual,
         number: 0,

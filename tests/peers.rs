@@ -19,6 +19,7 @@ use hmc::io;
 use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, site, volume};
 use hmc::measure::{CorrelatorParams, FlowKernel, FlowPoint, flow, pion};
 use hmc::operator::{CloverTerm, GaugeLoops, Schur, WilsonLinks, WilsonParams};
+use hmc::solver::Settings;
 use num_complex::Complex64;
 use reference::data;
 use reference::gauge::LinkField;
@@ -160,9 +161,8 @@ fn two_flavour(domain: &Arc<Domain>) -> TwoFlavour {
         name: "light".into(),
         quark: QuarkParams {
             operator: OPENQCD,
-            precision: Precision::Double,
+            solver: Settings::cg(Precision::Double, 1000),
             link_reals: 18,
-            max_iterations: 1000,
             guess: 0,
         },
         action_residual: 1e-14,

@@ -19,7 +19,7 @@ mod two_flavour;
 pub use gauge::GaugeAction;
 pub use one_flavour::{OneFlavour, OneFlavourParams};
 pub use pair::{PairForce, PairSum};
-pub use quark::{Quark, QuarkParams};
+pub use quark::{Quark, QuarkParams, Solves};
 pub use ratio::{TwoFlavourRatio, TwoFlavourRatioParams};
 pub use smeared::Smeared;
 pub use two_flavour::{TwoFlavour, TwoFlavourParams};

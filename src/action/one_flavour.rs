@@ -151,6 +151,7 @@ impl Action for OneFlavour {
     }
 
     fn refresh(&mut self, links: &MatrixField, seed: u64, trajectory: u64) -> Result<ExactSum, ActionError> {
+        self.quark.forget();
         self.quark.update(links)?;
         (self.seed, self.trajectory) = (seed, trajectory);
         if self.measured.is_none() || trajectory.is_multiple_of(self.params.check_every) {
@@ -200,6 +201,6 @@ impl Action for OneFlavour {
             }
             None => format!("range [{lo:.1e}, {hi:.1e}], spectrum not yet measured"),
         };
-        Some(format!("{measured}; {functions}"))
+        Some(format!("{}; {measured}; {functions}", self.quark.solves()))
     }
 }

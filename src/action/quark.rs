@@ -6,8 +6,10 @@ use super::ActionError;
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, MatrixField, Spinor};
 use crate::math::ExactSum;
-use crate::operator::{CloverTerm, Operator, Schur, Wilson, WilsonParams};
-use crate::solver::{Bounds, Cg, Guess, Info, MultiInfo, MultiShift, Params, bounds};
+use crate::operator::{CloverTerm, Operator, Schur, SchwarzOperator, Wilson, WilsonParams};
+use crate::solver::{
+    Bounds, Guess, Info, Method, MultiInfo, MultiShift, NormalSolver, Operators, Params, Settings, bounds,
+};
 use std::sync::Arc;
 
 /// What a quark needs to know.
@@ -15,18 +17,13 @@ use std::sync::Arc;
 pub struct QuarkParams {
     /// The operator.
     pub operator: WilsonParams,
-    /// Precision of the iterations.
-    pub precision: Precision,
-    /// Reals of a link in the operator: 18 or 12.
+    /// How its systems are solved.
+    pub solver: Settings,
+    /// Reals of a link in the operator: 18, 12 or 8; with 8, the operator in double has 12.
     pub link_reals: usize,
-    /// More iterations of a solve are an error.
-    pub max_iterations: usize,
     /// Past solutions from which the next is guessed.
     pub guess: usize,
 }
-
-/// The residual of an iteration in low precision falls by this factor between reliable updates.
-const UPDATE_FACTOR: f64 = 1e-3;
 
 /// One operator, its solver, its past solutions.
 pub struct Quark {
@@ -34,10 +31,49 @@ pub struct Quark {
     domain: Arc<Domain>,
     clover: Option<CloverTerm>,
     double: Wilson,
-    lower: Option<Wilson>,
-    solver: Cg,
+    single: Option<Wilson>,
+    half: Option<Wilson>,
+    solver: NormalSolver,
     guess: Guess,
     shifted: Option<MultiShift>,
+    solves: Solves,
+}
+
+/// What the solves of a term did since the heat bath.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Solves {
+    /// How many.
+    pub count: usize,
+    /// Together; the residual is the greatest.
+    pub total: Info,
+}
+
+impl Solves {
+    fn add(&mut self, info: &Info) {
+        self.count += 1;
+        self.total.add(info);
+    }
+}
+
+impl std::fmt::Display for Solves {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Info { iterations, updates, fallbacks, applications, residual, .. } = self.total;
+        let share = |part: f64| 100.0 * part / self.total.seconds.max(1e-30);
+        write!(
+            f,
+            "{} solves: {iterations} iterations, {updates} updates, {applications} applications, greatest residual \
+             {residual:.1e}, {:.2} s (operator {:.0}%, preconditioner {:.0}%, messages {:.0}%)",
+            self.count,
+            self.total.seconds,
+            share(self.total.operator_seconds),
+            share(self.total.preconditioner_seconds),
+            share(self.total.communication_seconds)
+        )?;
+        if fallbacks > 0 {
+            write!(f, "; low precision failed {fallbacks} times, a higher one took over")?;
+        }
+        Ok(())
+    }
 }
 
 impl Quark {
@@ -46,16 +82,24 @@ impl Quark {
     /// # Errors
     /// No room.
     pub fn new(domain: &Arc<Domain>, params: &QuarkParams) -> Result<Self, FieldError> {
-        let wilson = |precision| Wilson::new(domain, precision, params.link_reals, params.operator);
-        let lower = (params.precision != Precision::Double).then(|| wilson(params.precision)).transpose()?;
+        let Settings { method, precisions, .. } = params.solver;
+        let wilson = |precision, reals| -> Result<Wilson, FieldError> {
+            let operator = Wilson::new(domain, precision, reals, params.operator)?;
+            if let Method::GcrDd { block, .. } = method { operator.with_blocks(block) } else { Ok(operator) }
+        };
+        let lower = |precision| {
+            precisions.contains(&precision).then(|| wilson(precision, params.link_reals)).transpose()
+        };
         Ok(Self {
             domain: Arc::clone(domain),
             clover: Wilson::clover_term(domain, &params.operator)?,
-            double: wilson(Precision::Double)?,
-            lower,
-            solver: Cg::new(domain, params.precision, UPDATE_FACTOR)?,
+            double: wilson(Precision::Double, params.link_reals.max(12))?,
+            single: lower(Precision::Single)?,
+            half: lower(Precision::Half)?,
+            solver: NormalSolver::new(domain, params.solver)?,
             guess: Guess::new(params.guess),
             shifted: None,
+            solves: Solves::default(),
             params: params.clone(),
         })
     }
@@ -89,7 +133,7 @@ impl Quark {
             clover.update(links)?;
         }
         self.double.update(links, self.clover.as_ref())?;
-        if let Some(lower) = &mut self.lower {
+        for lower in [&mut self.single, &mut self.half].into_iter().flatten() {
             lower.update(links, self.clover.as_ref())?;
         }
         Ok(())
@@ -129,21 +173,36 @@ impl Quark {
         Ok(info)
     }
 
-    /// Drops past solutions: at the start of a trajectory, so that a resumed run goes on with the same bits.
+    /// Drops past solutions and the count of solves: at the start of a trajectory, so that a resumed run goes on
+    /// with the same bits.
     pub fn forget(&mut self) {
         self.guess.forget();
+        self.solves = Solves::default();
+    }
+
+    /// What the solves did since [`Quark::forget`].
+    pub fn solves(&self) -> Solves {
+        self.solves
     }
 
     fn solve_on(&mut self, x: &mut Spinor, b: &Spinor, residual: f64) -> Result<Info, ActionError> {
-        let params = Params { residual, max_iterations: self.params.max_iterations };
-        let sloppy = self.lower.as_mut().map(|s| s as &mut dyn Operator);
-        Ok(self.solver.solve(&mut self.double, sloppy, x, b, params)?)
+        let mut operators = Operators {
+            double: &mut self.double,
+            single: self.single.as_mut().map(|o| o as &mut dyn SchwarzOperator),
+            half: self.half.as_mut().map(|o| o as &mut dyn SchwarzOperator),
+        };
+        let info = self.solver.solve(&mut operators, x, b, residual)?;
+        self.solves.add(&info);
+        Ok(info)
     }
 
     /// Solves `(W^dag W + s_i) x_i = b` for all shifts, from zero, each to `residual`.
     ///
     /// # Errors
     /// No convergence.
+    ///
+    /// # Panics
+    /// The method is not CG.
     pub fn solve_shifted(
         &mut self,
         x: &mut [Spinor],
@@ -151,13 +210,21 @@ impl Quark {
         shifts: &[f64],
         residual: f64,
     ) -> Result<MultiInfo, ActionError> {
-        let params = Params { residual, max_iterations: self.params.max_iterations };
+        let Settings { precisions, max_iterations, .. } = self.params.solver;
+        let params = Params { residual, max_iterations };
         let solver = match &mut self.shifted {
             Some(solver) => solver,
-            None => self.shifted.insert(MultiShift::new(&self.domain, self.params.precision)?),
+            None => self.shifted.insert(MultiShift::new(&self.domain, precisions[1])?),
         };
-        let sloppy = self.lower.as_mut().map(|s| s as &mut dyn Operator);
-        Ok(solver.solve(&mut self.double, sloppy, &mut self.solver, x, b, shifts, params)?)
+        let sloppy = match precisions[1] {
+            Precision::Double => None,
+            Precision::Single => self.single.as_mut(),
+            Precision::Half => self.half.as_mut(),
+        };
+        let sloppy = sloppy.map(|o| o as &mut dyn Operator);
+        let info = solver.solve(&mut self.double, sloppy, self.solver.cg(), x, b, shifts, params)?;
+        self.solves.add(&info.total);
+        Ok(info)
     }
 
     /// The least and the greatest eigenvalue of `W^dag W`, from the vector `start`, which is overwritten.
@@ -165,6 +232,6 @@ impl Quark {
     /// # Errors
     /// No convergence.
     pub fn bounds(&mut self, start: &mut Spinor, tolerance: f64) -> Result<Bounds, ActionError> {
-        Ok(bounds(&mut self.double, start, tolerance, self.params.max_iterations)?)
+        Ok(bounds(&mut self.double, start, tolerance, self.params.solver.max_iterations)?)
     }
 }

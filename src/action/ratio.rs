@@ -134,4 +134,8 @@ impl Action for TwoFlavourRatio {
         sum.finish()?;
         Ok(info.iterations)
     }
+
+    fn report(&self) -> Option<String> {
+        Some(self.light.solves().to_string())
+    }
 }

@@ -97,4 +97,8 @@ impl Action for TwoFlavour {
         sum.finish()?;
         Ok(info.iterations)
     }
+
+    fn report(&self) -> Option<String> {
+        Some(self.quark.solves().to_string())
+    }
 }

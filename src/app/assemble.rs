@@ -1,16 +1,15 @@
 //! A checked input as domain, chain and measurements.
 
-use super::{AppError, start};
-use crate::action::{Action, GaugeAction, QuarkParams, TwoFlavour, TwoFlavourParams};
+use super::{AppError, start, terms};
+use crate::action::Action;
 use crate::comm::Comm;
-use crate::config::{self, Fermion, Flavours, Input, Integrator, Measure, Method, Parallel, Real, Solver};
-use crate::device::Precision;
-use crate::field::{Domain, FieldError, MatrixField, Purpose, RandomAddress};
+use crate::config::{self, Fermion, Input, Integrator, Measure, Parallel, Stout};
+use crate::field::{Domain, MatrixField, Purpose, RandomAddress};
 use crate::hmc::{Chain, Level, Scheme};
 use crate::io::{self, Format};
 use crate::lattice::{Extents, LaneGrid, shape};
 use crate::measure::{CorrelatorParams, FlowKernel};
-use crate::operator::{GaugeLoops, Schur, WilsonParams};
+use crate::operator::GaugeLoops;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -42,72 +41,13 @@ pub fn border(input: &Input) -> usize {
     GaugeLoops::reach(input.gauge.c_rectangle).max(measured).max(if flow { 2 } else { 1 })
 }
 
-/// NOT BUILT IN YET: what the input knows of quarks and the terms below do not; struck off as it comes, here
-/// alone. A correlator (`measured`) is solved in its own way and of the lightest factor alone.
-fn built_in(fermion: &Fermion, measured: bool) -> Result<(), AppError> {
-    let Solver { method, precision, delta, link_reals, .. } = &fermion.solver;
-    let missing = [
-        ("mu", fermion.mu > 0.0),
-        ("stout", fermion.stout.is_some()),
-        ("flavours = 1", fermion.flavours != Flavours::Two && !measured),
-        ("hasenbusch", !fermion.hasenbusch.is_empty() && !measured),
-        ("solver.method", *method != Method::Cg && !measured),
-        ("solver.precision", precision[1] == Real::Half && !measured),
-        ("solver.delta", *delta != 1e-3 && !measured),
-        ("solver.link_reals = 8", *link_reals == 8 && !measured),
-    ];
-    match missing.iter().find(|(_, is)| *is) {
-        Some((key, _)) => {
-            Err(AppError::Refused(format!("[fermion.{}]: {key} is not built in yet", fermion.name)))
-        }
-        None => Ok(()),
-    }
-}
-
-/// The operator of a quark.
-pub fn operator(fermion: &Fermion) -> WilsonParams {
-    WilsonParams {
-        kappa: fermion.kappa,
-        mu: 0.0,
-        c_sw: fermion.c_sw,
-        boundary: fermion.boundary,
-        schur: match fermion.schur {
-            config::Schur::Asymmetric => Schur::Asymmetric,
-            config::Schur::Symmetric => Schur::Symmetric,
-        },
-    }
-}
-
-/// The term of the quark with this number in the input.
-fn two_flavour(domain: &Arc<Domain>, fermion: &Fermion, number: usize) -> Result<TwoFlavour, FieldError> {
-    let solver = &fermion.solver;
-    let params = TwoFlavourParams {
-        name: fermion.name.clone(),
-        quark: QuarkParams {
-            operator: operator(fermion),
-            precision: match solver.precision[1] {
-                Real::Double => Precision::Double,
-                Real::Single | Real::Half => Precision::Single,
-            },
-            link_reals: solver.link_reals,
-            max_iterations: solver.max_iterations,
-            guess: solver.guess,
-        },
-        action_residual: solver.action_residual,
-        force_residual: solver.force_residual,
-        number: number as u8,
-    };
-    TwoFlavour::new(domain, params)
-}
-
 /// The chain of an input, from `links`.
 ///
 /// # Errors
-/// No room, or what is not built in.
+/// No room, or a rational function that cannot be made.
 pub fn chain(input: &Input, links: MatrixField) -> Result<Chain, AppError> {
-    input.fermions.iter().try_for_each(|fermion| built_in(fermion, false))?;
-    let domain = Arc::clone(links.domain());
-    let (mut levels, mut terms) = (Vec::new(), Vec::new());
+    let mut all = terms::all(links.domain(), input)?;
+    let (mut levels, mut placed) = (Vec::new(), Vec::new());
     for level in &input.hmc.levels {
         let scheme = match level.integrator {
             Integrator::Leapfrog => Scheme::Leapfrog,
@@ -116,20 +56,16 @@ pub fn chain(input: &Input, links: MatrixField) -> Result<Chain, AppError> {
             Integrator::ForceGradient => Scheme::ForceGradient,
         };
         levels.push(Level { scheme, steps: level.steps });
-        let mut here: Vec<Box<dyn Action>> = Vec::new();
-        for name in &level.terms {
-            match input.fermions.iter().position(|f| f.name == *name) {
-                Some(number) => here.push(Box::new(two_flavour(&domain, &input.fermions[number], number)?)),
-                None => {
-                    let gauge = &input.gauge;
-                    let coefficients = [gauge.c_plaquette, gauge.c_rectangle, gauge.c_parallelogram];
-                    here.push(Box::new(GaugeAction::new(&domain, gauge.beta, coefficients)?));
-                }
-            }
-        }
-        terms.push(here);
+        // Every term is on one level: the input was checked.
+        let (here, rest) = all
+            .into_iter()
+            .partition(|term: &Box<dyn Action>| level.terms.iter().any(|name| name == term.name()));
+        let mut here: Vec<Box<dyn Action>> = here;
+        here.sort_by_key(|term| level.terms.iter().position(|name| name == term.name()));
+        placed.push(here);
+        all = rest;
     }
-    Ok(Chain::new(links, &levels, terms, input.hmc.tau, input.run.seed)?)
+    Ok(Chain::new(links, &levels, placed, input.hmc.tau, input.run.seed)?)
 }
 
 /// The links before trajectory 0.
@@ -177,15 +113,15 @@ pub fn configuration(
     Ok((links, header))
 }
 
-/// The correlators that a measurement asks for, by name.
+/// The correlators that a measurement asks for: name, quark, and how its links are smeared.
 ///
 /// # Errors
-/// A source lies outside the lattice, or what is not built in.
+/// A source lies outside the lattice.
 pub fn correlators(
     measure: &Measure,
     fermions: &[Fermion],
     extents: Extents,
-) -> Result<Vec<(String, CorrelatorParams)>, AppError> {
+) -> Result<Vec<(String, CorrelatorParams, Option<Stout>)>, AppError> {
     let mut all = Vec::new();
     for correlator in &measure.correlators {
         if (0..4).any(|mu| correlator.source[mu] >= extents[mu]) {
@@ -197,14 +133,13 @@ pub fn correlators(
             )));
         }
         let Some(fermion) = fermions.iter().find(|f| f.name == correlator.fermion) else { continue };
-        built_in(fermion, true)?;
         let params = CorrelatorParams {
-            operator: operator(fermion),
+            operator: terms::operator(fermion),
             source: correlator.source,
             residual: correlator.residual,
             max_iterations: fermion.solver.max_iterations,
         };
-        all.push((correlator.name.clone(), params));
+        all.push((correlator.name.clone(), params, fermion.stout));
     }
     Ok(all)
 }

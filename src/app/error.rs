@@ -1,5 +1,6 @@
 //! What ends the program: 0 done, 2 wrong input, 1 anything else.
 
+use crate::action::ActionError;
 use crate::comm::CommError;
 use crate::config::InputError;
 use crate::device::DeviceError;
@@ -42,6 +43,9 @@ pub enum AppError {
     /// An operator.
     #[error(transparent)]
     Operator(#[from] OperatorError),
+    /// A term of the Hamiltonian.
+    #[error(transparent)]
+    Action(#[from] ActionError),
     /// Ranks.
     #[error(transparent)]
     Comm(#[from] CommError),

@@ -4,7 +4,7 @@ use super::{AppError, assemble, start};
 use crate::config::{self, Fermion, Measure};
 use crate::field::MatrixField;
 use crate::measure::{flow, pion, polyakov, reference_scales};
-use crate::operator::GaugeLoops;
+use crate::operator::{GaugeLoops, smeared};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
@@ -42,8 +42,13 @@ pub fn observables(
         found.insert("w0".into(), json!(w0));
     }
     let mut correlators = Vec::new();
-    for (name, params) in assemble::correlators(measure, fermions, links.domain().partition().global)? {
-        correlators.push(json!({ "name": name, "re": pion(links, &params)? }));
+    for (name, params, stout) in assemble::correlators(measure, fermions, links.domain().partition().global)?
+    {
+        let correlator = match stout {
+            Some(stout) => pion(&smeared(links, stout.steps, stout.rho)?, &params)?,
+            None => pion(links, &params)?,
+        };
+        correlators.push(json!({ "name": name, "re": correlator }));
     }
     if !correlators.is_empty() {
         found.insert("correlators".into(), json!(correlators));

@@ -3,6 +3,7 @@
 //! - `error`: what ends the program, and with which exit code
 //! - `start`: ranks, threads and devices
 //! - `assemble`: a checked input as domain, chain and measurements
+//! - `terms`: a checked input's terms of the Hamiltonian
 //! - `plan`: what `--check` prints
 //! - `run`: the driver of a chain
 //! - `report`: lines and progress of a run
@@ -21,6 +22,7 @@ mod plan;
 mod report;
 mod run;
 mod start;
+mod terms;
 
 pub use bench::{BenchArgs, BenchTable, bench};
 pub use error::AppError;

@@ -190,6 +190,9 @@ impl Driver {
         let plaquette = GaugeLoops::traces(&self.chain.links)?.plaquette();
         self.done += 1;
         self.report.trajectory(self.done, &outcome, plaquette);
+        for (term, line) in self.chain.reports() {
+            self.report.line(&format!("  {term}: {line}"));
+        }
         self.record(&outcome, plaquette, drift)?;
         if every(self.input.measure.every) {
             self.measure()?;

@@ -138,6 +138,12 @@ impl Chain {
         Ok(Outcome { delta_h, accepted, levels, seconds: start.elapsed().as_secs_f64() })
     }
 
+    /// What the terms say of the last trajectory: name and line.
+    pub fn reports(&self) -> Vec<(&str, String)> {
+        let terms = self.levels.iter().flatten();
+        terms.filter_map(|term| Some((term.name(), term.report()?))).collect()
+    }
+
     /// A trajectory and the one back, for the links at hand, which stay as they are.
     ///
     /// # Errors

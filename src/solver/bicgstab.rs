@@ -99,7 +99,7 @@ impl BiCgStab {
             if info.iterations >= params.max_iterations {
                 return Err(info.failed(params.residual));
             }
-            let before = rr;
+            let (before, trusted) = (rr, trust);
             let (iterated, vectors): (&mut dyn Operator, _) = match sloppy.as_deref_mut() {
                 Some(sloppy) if trust < Trust::Double => (sloppy, &mut self.own),
                 None => (&mut *operator, &mut self.own),
@@ -114,13 +114,18 @@ impl BiCgStab {
             vectors.r.copy_from(&self.residual)?;
             vectors.x.set_zero()?;
             let stop = target.max(rr * self.delta * self.delta);
-            iterate(iterated, dagger, vectors, rr, stop, params.max_iterations, fresh, &mut info)?;
-            x.add(&vectors.x)?;
-            rr = self.true_residual(operator, dagger, x, b, &mut info)?;
-            let lost = trust;
-            trust = trust.after(before, rr, &mut info);
-            fresh =
-                trust > Trust::Reliable && (trust != lost || trust == Trust::DefectCorrection) || rr > before;
+            match iterate(iterated, dagger, vectors, rr, stop, params.max_iterations, fresh, &mut info) {
+                Ok(()) => {
+                    x.add(&vectors.x)?;
+                    rr = self.true_residual(operator, dagger, x, b, &mut info)?;
+                    trust = trust.after(before, rr, target, &mut info);
+                }
+                // What this precision cannot, the next one may.
+                Err(SolverError::NotFinite { .. }) if trust < Trust::Double => trust = trust.less(&mut info),
+                Err(error) => return Err(error),
+            }
+            // Shadow residual and direction go on, unless the iteration lost its way or its precision.
+            fresh = trust == Trust::DefectCorrection || trust != trusted || rr > before;
             info.updates += 1;
         }
     }
@@ -136,7 +141,7 @@ impl BiCgStab {
     ) -> Result<f64, FieldError> {
         info.apply(operator, &mut self.product, x, dagger)?;
         self.residual.copy_from(b)?;
-        Ok(self.residual.caxpy_norm2(Complex64::new(-1.0, 0.0), &self.product)?)
+        self.residual.caxpy_norm2(Complex64::new(-1.0, 0.0), &self.product)
     }
 }
 

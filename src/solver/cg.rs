@@ -130,10 +130,16 @@ impl Cg {
                         p: &mut inner.direction,
                         shift,
                     };
-                    iterate(sloppy, vectors, rr, stop, params.max_iterations, fresh, &mut info)?;
-                    x.add(&inner.x)?;
-                    rr = self.true_residual(operator, x, b, shift, &mut info)?;
-                    trust = trust.after(before, rr, &mut info);
+                    match iterate(sloppy, vectors, rr, stop, params.max_iterations, fresh, &mut info) {
+                        Ok(()) => {
+                            x.add(&inner.x)?;
+                            rr = self.true_residual(operator, x, b, shift, &mut info)?;
+                            trust = trust.after(before, rr, target, &mut info);
+                        }
+                        // What this precision cannot, the next one may.
+                        Err(SolverError::NotFinite { .. }) => trust = trust.less(&mut info),
+                        Err(error) => return Err(error),
+                    }
                     // The direction goes on, unless the iteration lost its way.
                     fresh = trust > Trust::Reliable || rr > before;
                 }

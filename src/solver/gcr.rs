@@ -119,7 +119,7 @@ impl Gcr {
                 return Ok(info);
             }
             if info.updates > 0 {
-                trust = trust.after(before * before, info.residual * info.residual, &mut info);
+                trust = trust.after(before * before * norm_b, rr, target, &mut info);
             }
             if info.iterations >= params.max_iterations || trust == Trust::Double {
                 return Err(info.failed(params.residual));

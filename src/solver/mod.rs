@@ -161,10 +161,12 @@ impl Trust {
     /// An update that leaves more than this of the residual's square is a failure.
     const LEAST: f64 = 0.25;
 
-    fn after(self, before: f64, now: f64, info: &mut Info) -> Self {
-        if now <= Self::LEAST * before {
-            return self;
-        }
+    /// After an update that brought the residual's square from `before` to `now`, `target` being asked for.
+    fn after(self, before: f64, now: f64, target: f64, info: &mut Info) -> Self {
+        if now <= target.max(Self::LEAST * before) { self } else { self.less(info) }
+    }
+
+    fn less(self, info: &mut Info) -> Self {
         info.fallbacks += 1;
         match self {
             Self::Reliable => Self::DefectCorrection,

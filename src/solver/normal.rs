@@ -1,5 +1,6 @@
 //! `M^dag M x = b` by the method that a term of the Hamiltonian names: conjugate gradients at once, or
-//! `M^dag y = b` and `M x = y` by BiCGstab or GCR-DD. The true residual of the normal equations is the judge of all.
+//! `M^dag y = b` and `M x = y` by BiCGstab or GCR-DD. The true residual of the normal equations is the judge of all; where a
+//! method fails, conjugate gradients in double take over.
 
 use super::gcr::GcrParams;
 use super::{BiCgStab, Cg, Gcr, Info, Operators, Params, SolverError};
@@ -42,6 +43,19 @@ pub struct Settings {
     pub max_iterations: usize,
 }
 
+impl Settings {
+    /// Conjugate gradients that iterate in `precision`.
+    pub fn cg(precision: Precision, max_iterations: usize) -> Self {
+        let delta = if precision == Precision::Half { 0.1 } else { 1e-3 };
+        Self {
+            method: Method::Cg,
+            precisions: [Precision::Double, precision, precision],
+            delta,
+            max_iterations,
+        }
+    }
+}
+
 enum Workspace {
     Cg(Cg),
     BiCgStab(BiCgStab),
@@ -54,6 +68,8 @@ pub struct NormalSolver {
     workspace: Workspace,
     /// The residual, a product, y and the change of x; not for CG.
     spinors: Vec<Spinor>,
+    /// Made when a method has failed.
+    rescue: Option<Cg>,
 }
 
 /// Corrections of x before a method has failed.
@@ -77,7 +93,16 @@ impl NormalSolver {
         };
         let count = if method == Method::Cg { 0 } else { 4 };
         let spinors = (0..count).map(|_| Spinor::new(domain, Precision::Double)).collect::<Result<_, _>>()?;
-        Ok(Self { settings, workspace, spinors })
+        Ok(Self { settings, workspace, spinors, rescue: None })
+    }
+
+    /// The workspace of CG.
+    ///
+    /// # Panics
+    /// The method is another.
+    pub fn cg(&mut self) -> &mut Cg {
+        let Workspace::Cg(cg) = &mut self.workspace else { panic!("the method is not CG") };
+        cg
     }
 
     /// Solves `M x = b`, or `M^dag x = b`, from the guess in `x`; not by CG.
@@ -132,7 +157,7 @@ impl NormalSolver {
                 break;
             }
             if correction == CORRECTIONS || !norm_r.is_finite() {
-                return Err(info.failed(residual));
+                return rescue(&mut self.rescue, operators, x, b, params, info);
             }
             let left = params.max_iterations.saturating_sub(info.iterations);
             let wanted =
@@ -140,12 +165,21 @@ impl NormalSolver {
             let reduction = SHARE * residual * norm_b / norm_r;
             y.set_zero()?;
             let (workspace, precision) = (&mut self.workspace, self.settings.precisions[1]);
-            let first = solve_one(workspace, precision, operators, true, y, r, wanted(reduction))?;
+            let first = match solve_one(workspace, precision, operators, true, y, r, wanted(reduction)) {
+                Ok(first) => first,
+                Err(SolverError::Field(error)) => return Err(error.into()),
+                Err(_) => return rescue(&mut self.rescue, operators, x, b, params, info),
+            };
             // |M^dag (y - M change)| counts: M^dag is at least |r| / |y|, and seldom above four times that.
             let norm_y = y.norm2()?.value().sqrt();
             change.set_zero()?;
             let reduction = SHARE * reduction.min(reduction * norm_r / norm_y);
-            let second = solve_one(workspace, precision, operators, false, change, y, wanted(reduction))?;
+            let second = match solve_one(workspace, precision, operators, false, change, y, wanted(reduction))
+            {
+                Ok(second) => second,
+                Err(SolverError::Field(error)) => return Err(error.into()),
+                Err(_) => return rescue(&mut self.rescue, operators, x, b, params, info),
+            };
             x.axpy(1.0, change)?;
             info.add(&first);
             info.add(&second);
@@ -157,6 +191,28 @@ impl NormalSolver {
 
 /// Each of the two solves may leave this share of the residual.
 const SHARE: f64 = 0.4;
+
+/// Conjugate gradients in double from zero, where another method has failed: counted as a fallback.
+fn rescue(
+    cg: &mut Option<Cg>,
+    operators: &mut Operators,
+    x: &mut Spinor,
+    b: &Spinor,
+    params: Params,
+    mut info: Info,
+) -> Result<Info, SolverError> {
+    let double = operators.at(Precision::Double);
+    let cg = match cg {
+        Some(cg) => cg,
+        None => cg.insert(Cg::new(double.domain(), Precision::Double, 1e-3)?),
+    };
+    x.set_zero()?;
+    let rescued = cg.solve(double, None, x, b, params)?;
+    info.add(&rescued);
+    info.fallbacks += 1;
+    info.residual = rescued.residual;
+    Ok(info)
+}
 
 fn solve_one(
     workspace: &mut Workspace,

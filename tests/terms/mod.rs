@@ -14,6 +14,7 @@ use hmc::field::{AlgebraField, Domain, Halo, HostLinks, MatrixField};
 use hmc::hmc::{Chain, Level, Scheme};
 use hmc::lattice::{Extents, LaneGrid, Partition, volume};
 use hmc::operator::{Schur, WilsonParams};
+use hmc::solver::Settings;
 use num_complex::Complex64;
 use std::sync::Arc;
 
@@ -36,7 +37,7 @@ pub fn fields(links: &Gauge, domain: &Arc<Domain>) -> MatrixField {
 
 /// A quark of so many iterations and no guess.
 pub fn quark(operator: WilsonParams, precision: Precision) -> QuarkParams {
-    QuarkParams { operator, precision, link_reals: 18, max_iterations: 5000, guess: 0 }
+    QuarkParams { operator, solver: Settings::cg(precision, 5000), link_reals: 18, guess: 0 }
 }
 
 /// Random reals for `set_phi`.

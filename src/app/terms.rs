@@ -1,0 +1,139 @@
+//! The terms of the Hamiltonian that a checked input names.
+
+use super::AppError;
+use crate::action::{
+    Action, ActionError, GaugeAction, OneFlavour, OneFlavourParams, QuarkParams, Smeared, TwoFlavour,
+    TwoFlavourParams, TwoFlavourRatio, TwoFlavourRatioParams,
+};
+use crate::config::{self, Fermion, Flavours, Input, Rational, Real, Solver};
+use crate::device::Precision;
+use crate::field::Domain;
+use crate::operator::{Schur, WilsonParams};
+use crate::solver::{Method, Settings};
+use std::sync::Arc;
+
+/// All terms: the gauge action, then the quarks' in the order of the input.
+///
+/// # Errors
+/// No room, or a rational function that cannot be made.
+pub fn all(domain: &Arc<Domain>, input: &Input) -> Result<Vec<Box<dyn Action>>, AppError> {
+    let gauge = &input.gauge;
+    let coefficients = [gauge.c_plaquette, gauge.c_rectangle, gauge.c_parallelogram];
+    let mut terms: Vec<Box<dyn Action>> = vec![Box::new(GaugeAction::new(domain, gauge.beta, coefficients)?)];
+    for fermion in &input.fermions {
+        for factor in factors(fermion) {
+            // Pseudofermions are numbered as the terms are, from the first quark's.
+            let term = term(domain, fermion, &factor, (terms.len() - 1) as u8)?;
+            terms.push(match fermion.stout {
+                Some(stout) => Box::new(Smeared::new(domain, term, stout.steps, stout.rho)?),
+                None => term,
+            });
+        }
+    }
+    Ok(terms)
+}
+
+/// The operator of a quark without a twisted mass: what correlators are of.
+pub fn operator(fermion: &Fermion) -> WilsonParams {
+    WilsonParams {
+        kappa: fermion.kappa,
+        mu: 0.0,
+        c_sw: fermion.c_sw,
+        boundary: fermion.boundary,
+        schur: match fermion.schur {
+            config::Schur::Asymmetric => Schur::Asymmetric,
+            config::Schur::Symmetric => Schur::Symmetric,
+        },
+    }
+}
+
+/// A factor of the determinant, and the next heavier one that it is divided by.
+struct Factor<'a> {
+    name: &'a str,
+    quark: QuarkParams,
+    solver: &'a Solver,
+    heavier: Option<QuarkParams>,
+}
+
+fn factors(fermion: &Fermion) -> Vec<Factor<'_>> {
+    let quark = |kappa: f64, mu: f64, solver: &Solver| QuarkParams {
+        operator: WilsonParams { kappa, mu, ..operator(fermion) },
+        solver: settings(solver),
+        link_reals: solver.link_reals,
+        guess: solver.guess,
+    };
+    let mut all =
+        vec![(fermion.name.as_str(), quark(fermion.kappa, fermion.mu, &fermion.solver), &fermion.solver)];
+    all.extend(
+        fermion.hasenbusch.iter().map(|h| (h.name.as_str(), quark(h.kappa, h.mu, &h.solver), &h.solver)),
+    );
+    let heavier: Vec<Option<QuarkParams>> =
+        all.iter().skip(1).map(|(_, quark, _)| Some(quark.clone())).chain([None]).collect();
+    all.into_iter()
+        .zip(heavier)
+        .map(|((name, quark, solver), heavier)| Factor { name, quark, solver, heavier })
+        .collect()
+}
+
+fn precision(real: Real) -> Precision {
+    match real {
+        Real::Double => Precision::Double,
+        Real::Single => Precision::Single,
+        Real::Half => Precision::Half,
+    }
+}
+
+fn settings(solver: &Solver) -> Settings {
+    Settings {
+        method: match solver.method {
+            config::Method::Cg => Method::Cg,
+            config::Method::BiCgStab => Method::BiCgStab,
+            config::Method::GcrDd { k_max, n_mr, block } => Method::GcrDd { k_max, n_mr, block },
+        },
+        precisions: solver.precision.map(precision),
+        delta: solver.delta,
+        max_iterations: solver.max_iterations,
+    }
+}
+
+fn term(
+    domain: &Arc<Domain>,
+    fermion: &Fermion,
+    factor: &Factor,
+    number: u8,
+) -> Result<Box<dyn Action>, AppError> {
+    let (name, quark, solver) = (factor.name.to_string(), factor.quark.clone(), factor.solver);
+    let (action_residual, force_residual) = (solver.action_residual, solver.force_residual);
+    Ok(match (&fermion.flavours, &factor.heavier) {
+        (Flavours::Two, None) => {
+            let params = TwoFlavourParams { name, quark, action_residual, force_residual, number };
+            Box::new(TwoFlavour::new(domain, params)?)
+        }
+        (Flavours::Two, Some(heavy)) => {
+            let (light, heavy) = (quark, heavy.clone());
+            let params =
+                TwoFlavourRatioParams { name, light, heavy, action_residual, force_residual, number };
+            Box::new(TwoFlavourRatio::new(domain, params)?)
+        }
+        (Flavours::One(rational), _) => {
+            let &Rational { range, action_error, force_error, check_every } = rational;
+            let params = OneFlavourParams {
+                name,
+                quark,
+                range,
+                action_error,
+                force_error,
+                action_residual,
+                force_residual,
+                check_every,
+                number,
+            };
+            Box::new(OneFlavour::new(domain, params).map_err(|error| match error {
+                ActionError::Rational(why) => {
+                    AppError::Refused(format!("[fermion.{}.rational]: {why}", fermion.name))
+                }
+                other => AppError::Action(other),
+            })?)
+        }
+    })
+}
