@@ -59,6 +59,77 @@ fermion = "light"
 source = [3, 2, 1, 5]
 "#;
 
+/// Nf = 2+1 with all that production has: smeared links, ratios in twisted mass and in mass, one flavour by rational
+/// functions, every method with every precision, links of 8 reals, three levels. Blocks are of fixed extents.
+const PRODUCTION: &str = r#"
+[run]
+name = "quickstart"
+seed = 11
+trajectories = 2
+thermalisation = 1
+[lattice]
+extents = [8, 4, 4, 8]
+[gauge]
+action = "iwasaki"
+beta = 2.0
+[fermion.light]
+action = "wilson-clover"
+kappa = 0.12
+c_sw = 1.2
+stout = { steps = 1, rho = 0.1 }
+[fermion.light.solver]
+method = "gcr-dd"
+schwarz_block = [2, 2, 2, 4]
+k_max = 8
+n_mr = 4
+action_residual = 1e-9
+force_residual = 1e-7
+[[fermion.light.hasenbusch]]
+name = "twisted"
+mu = 0.2
+[fermion.light.hasenbusch.solver]
+method = "bicgstab"
+precision = "double-half"
+[[fermion.light.hasenbusch]]
+name = "heavy"
+kappa = 0.1
+[fermion.light.hasenbusch.solver]
+method = "cg"
+precision = "double-single"
+link_reals = 8
+guess = 2
+force_residual = 1e-9
+[fermion.strange]
+action = "wilson-clover"
+flavours = 1
+kappa = 0.11
+c_sw = 1.2
+preconditioning = "symmetric"
+[fermion.strange.rational]
+range = [0.02, 8.0]
+action_error = 1e-9
+force_error = 1e-5
+[fermion.strange.solver]
+action_residual = 1e-9
+force_residual = 1e-7
+[[hmc.level]]
+integrator = "2mn"
+steps = 1
+terms = ["light"]
+[[hmc.level]]
+integrator = "2mn"
+steps = 1
+terms = ["twisted", "strange", "heavy"]
+[[hmc.level]]
+integrator = "omf4"
+steps = 1
+terms = ["gauge"]
+[measure.loops]
+[measure.correlator.pion]
+fermion = "light"
+source = [3, 2, 1, 5]
+"#;
+
 /// One run with its results.
 struct Run {
     scratch: Scratch,
@@ -146,6 +217,15 @@ fn quickstart_has_the_same_bits_everywhere() {
 #[test]
 fn the_other_options_have_the_same_bits() {
     same(OTHER, &[([1, 1, 1, 1], 1, 2), ([1, 1, 1, 2], 8, 1), ([4, 1, 1, 1], 4, 1), ([1, 2, 2, 1], 16, 1)]);
+}
+
+#[test]
+fn production_has_the_same_bits() {
+    // GCR-DD in both of its usual mixes.
+    let half = with(PRODUCTION, "k_max", "8\nprecision = \"double-half-half\"");
+    let quarters = [([1, 1, 1, 1], 1, 2), ([1, 2, 2, 1], 8, 1)];
+    same(PRODUCTION, &[([1, 1, 1, 1], 16, 2), ([1, 1, 1, 2], 8, 1), ([4, 1, 1, 1], 4, 1)]);
+    same(&half, &quarters);
 }
 
 /// The comparison itself can fail: one other bit in the coupling is seen in all that is compared.
