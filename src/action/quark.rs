@@ -53,6 +53,14 @@ impl Solves {
         self.count += 1;
         self.total.add(info);
     }
+
+    /// Those of two quarks.
+    #[must_use]
+    pub fn with(mut self, other: Self) -> Self {
+        self.count += other.count;
+        self.total.add(&other.total);
+        self
+    }
 }
 
 impl std::fmt::Display for Solves {

@@ -136,6 +136,6 @@ impl Action for TwoFlavourRatio {
     }
 
     fn report(&self) -> Option<String> {
-        Some(self.light.solves().to_string())
+        Some(self.light.solves().with(self.heavy.solves()).to_string())
     }
 }

@@ -190,6 +190,19 @@ pub enum SolverError {
         /// The one asked for.
         wanted: f64,
     },
+    /// The ends of the spectrum did not settle.
+    #[error(
+        "the ends of the operator's spectrum did not converge: relative error {error:.1e} after {iterations} iterations, \
+         {wanted:.1e} was asked for"
+    )]
+    Spectrum {
+        /// Iterations done.
+        iterations: usize,
+        /// Bound of the relative error of the worse end.
+        error: f64,
+        /// The one asked for.
+        wanted: f64,
+    },
     /// A number of the iteration is no number.
     #[error("the solver met {what} that is not finite after {iterations} iterations")]
     NotFinite {

@@ -58,7 +58,8 @@ pub fn bounds(
         t.diagonal.push(alpha);
         // The space is exhausted: what T has is exact.
         let exhausted = beta <= 1e-13 * alpha;
-        if exhausted || t.diagonal.len().is_multiple_of(LOOK) {
+        let steps = t.diagonal.len();
+        if exhausted || steps.is_multiple_of(LOOK) || steps == max_iterations {
             let [(least, low), (greatest, high)] = t.ends();
             error = beta * (low / least).max(high / greatest);
             if exhausted || error <= tolerance {
@@ -71,7 +72,7 @@ pub fn bounds(
         let free = std::mem::replace(&mut before, v);
         v = std::mem::replace(&mut next, free);
     }
-    Err(SolverError::NotConverged { iterations: t.diagonal.len(), residual: error, wanted: tolerance })
+    Err(SolverError::Spectrum { iterations: t.diagonal.len(), error, wanted: tolerance })
 }
 
 /// A symmetric tridiagonal matrix.
