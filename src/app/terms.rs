@@ -48,14 +48,15 @@ pub fn operator(fermion: &Fermion) -> WilsonParams {
 }
 
 /// A factor of the determinant, and the next heavier one that it is divided by.
-struct Factor<'a> {
+pub(super) struct Factor<'a> {
     name: &'a str,
-    quark: QuarkParams,
+    pub quark: QuarkParams,
     solver: &'a Solver,
-    heavier: Option<QuarkParams>,
+    pub heavier: Option<QuarkParams>,
 }
 
-fn factors(fermion: &Fermion) -> Vec<Factor<'_>> {
+/// The factors of a quark's determinant, the lightest first.
+pub(super) fn factors(fermion: &Fermion) -> Vec<Factor<'_>> {
     let quark = |kappa: f64, mu: f64, solver: &Solver| QuarkParams {
         operator: WilsonParams { kappa, mu, ..operator(fermion) },
         solver: settings(solver),
