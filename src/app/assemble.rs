@@ -1,7 +1,6 @@
 //! A checked input as domain, chain and measurements.
 
 use super::{AppError, start, terms};
-use crate::action::Action;
 use crate::comm::Comm;
 use crate::config::{self, Fermion, Input, Integrator, Measure, Parallel, Stout};
 use crate::field::{Domain, MatrixField, Purpose, RandomAddress};
@@ -57,13 +56,11 @@ pub fn chain(input: &Input, links: MatrixField) -> Result<Chain, AppError> {
         };
         levels.push(Level { scheme, steps: level.steps });
         // Every term is on one level: the input was checked.
-        let (here, rest) = all
-            .into_iter()
-            .partition(|term: &Box<dyn Action>| level.terms.iter().any(|name| name == term.name()));
-        let mut here: Vec<Box<dyn Action>> = here;
-        here.sort_by_key(|term| level.terms.iter().position(|name| name == term.name()));
-        placed.push(here);
-        all = rest;
+        let here = level.terms.iter().filter_map(|name| {
+            let at = all.iter().position(|term| term.name() == name)?;
+            Some(all.remove(at))
+        });
+        placed.push(here.collect());
     }
     Ok(Chain::new(links, &levels, placed, input.hmc.tau, input.run.seed)?)
 }

@@ -9,14 +9,14 @@ use crate::field::{Domain, HostLinks, MatrixField, ODD, Spinor};
 use crate::hmc::{Chain, Level, Scheme};
 use crate::io;
 use crate::lattice::volume;
-use crate::operator::{CloverTerm, Schur, Wilson, WilsonParams};
+use crate::operator::{CloverTerm, GaugeLoops, Schur, Wilson, WilsonParams};
 use crate::solver::{Info, Method, NormalSolver, Operators, Params, Settings, SolverError};
 use std::sync::Arc;
 
 /// Flops a site and application, as QUDA counts; those of linear algebra and of the preconditioner are left out.
 const CLOVER_FLOPS: f64 = 3792.0;
 const BETA: f64 = 6.0;
-const TRAJECTORIES: u64 = 12;
+const TRAJECTORIES: u64 = 20;
 const MAX_ITERATIONS: usize = 5000;
 use Precision::{Double as D, Half as H, Single as S};
 
@@ -85,7 +85,11 @@ pub(super) fn solvers(domain: &Arc<Domain>, args: &BenchArgs, say: &dyn Fn(&str)
     }
     let mut b = Spinor::new(domain, D)?;
     b.set_random(ODD, 1.0, probe(1))?;
-    say(&format!("  kappa {}, c_sw {}, residual {:e}", args.kappa, args.c_sw, args.residual));
+    let plaquette = GaugeLoops::traces(&links)?.plaquette();
+    say(&format!(
+        "  plaquette {plaquette:.4}, kappa {}, c_sw {}, residual {:e}",
+        args.kappa, args.c_sw, args.residual
+    ));
     say(
         "  method                              iterations  updates  applications   seconds  GFLOP/s a rank  operator  Schwarz  algebra  messages",
     );
