@@ -221,11 +221,13 @@ fn the_other_options_have_the_same_bits() {
 
 #[test]
 fn production_has_the_same_bits() {
-    // GCR-DD in both of its usual mixes.
-    let half = with(PRODUCTION, "k_max", "8\nprecision = \"double-half-half\"");
-    let quarters = [([1, 1, 1, 1], 1, 2), ([1, 2, 2, 1], 8, 1)];
-    same(PRODUCTION, &[([1, 1, 1, 1], 16, 2), ([1, 1, 1, 2], 8, 1), ([4, 1, 1, 1], 4, 1)]);
-    same(&half, &quarters);
+    let production =
+        |precision: &str| with(PRODUCTION, "k_max", &format!("8\nprecision = \"double-{precision}\""));
+    same(PRODUCTION, &[([1, 1, 1, 1], 16, 2), ([4, 1, 1, 1], 4, 1), ([1, 2, 2, 1], 8, 1)]);
+    same(&production("half-half"), &[([1, 1, 1, 1], 1, 2), ([1, 1, 1, 2], 8, 1)]);
+    // A block that is the whole box of a rank, in a precision that hides no rounding of a block's sums.
+    let boxes = with(&production("double-double"), "schwarz_block", "[8, 4, 4, 4]");
+    same(&boxes, &[([1, 1, 1, 2], 4, 1)]);
 }
 
 /// The comparison itself can fail: one other bit in the coupling is seen in all that is compared.

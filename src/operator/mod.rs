@@ -55,6 +55,8 @@ pub struct Blocks {
     pub extents: Extents,
     /// Blocks of this rank in each direction.
     pub counts: Extents,
+    /// Whether the extents are given, and not those of this rank's box, which depend on the cut.
+    pub fixed: bool,
 }
 
 impl Blocks {
@@ -65,7 +67,7 @@ impl Blocks {
     pub fn new(local: Extents, block: Option<Extents>) -> Self {
         let extents = block.unwrap_or(local);
         assert!((0..4).all(|mu| local[mu].is_multiple_of(extents[mu])), "{extents:?} do not fill {local:?}");
-        Self { extents, counts: std::array::from_fn(|mu| local[mu] / extents[mu]) }
+        Self { extents, counts: std::array::from_fn(|mu| local[mu] / extents[mu]), fixed: block.is_some() }
     }
 
     /// Blocks of this rank.

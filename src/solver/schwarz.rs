@@ -15,7 +15,8 @@ pub(super) struct Schwarz {
     residual: Spinor,
     product: Spinor,
     solution: Spinor,
-    /// Of the blocks, where there are several: products of sites, then step lengths.
+    /// Of blocks of fixed extents: products of sites, then step lengths. They are summed in one order however many
+    /// blocks this rank has; the sum over its whole box is another one, and differs by rounding.
     tables: Option<[Buffer; 2]>,
 }
 
@@ -32,7 +33,8 @@ impl Schwarz {
     ) -> Result<Self, FieldError> {
         let own = || Spinor::new(domain, precision);
         let sites = domain.half() * domain.lanes().count();
-        let tables = (blocks.count() > 1)
+        let tables = blocks
+            .fixed
             .then(|| {
                 Ok::<_, FieldError>([
                     domain.device().buffer(sites * 3 * 8)?,
