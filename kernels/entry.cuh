@@ -6,8 +6,10 @@
 #define HMC_BLOCK 128
 #endif
 
-// Adds a thread's sums to the global ones, and raises the maximum: words[COUNT][WORDS], max.
-template <int COUNT> HD void add_to_global(const Accumulator& sum, i64* words) {
+// Adds a thread's sums to the global ones, and raises the maximum: words[COUNT][WORDS], max. The last block to do so
+// hands them to the host, clears them for the next sum, and writes `turn` behind them.
+constexpr int ALL_WORDS = MAX_SUMS * WORDS + 1;
+template <int COUNT> HD void add_to_global(const Accumulator& sum, i64* words, volatile i64* host, i64 turn) {
     __shared__ i64 part[HMC_BLOCK / 32][COUNT * WORDS + 1];
     const int lane_id = threadIdx.x & 31, warp = threadIdx.x >> 5;
     UNROLL for (int n = 0; n < COUNT; ++n) UNROLL for (int k = 0; k < WORDS; ++k) {
@@ -23,15 +25,30 @@ template <int COUNT> HD void add_to_global(const Accumulator& sum, i64* words) {
     if (lane_id == 0) part[warp][COUNT * WORDS] = m;
     __syncthreads();
     const int k = threadIdx.x;
-    if (k > COUNT * WORDS) return;
-    i64 v = part[0][k];
-    for (int w = 1; w < HMC_BLOCK / 32; ++w) {
-        if (k == COUNT * WORDS) v = part[w][k] > v ? part[w][k] : v;
-        else v += part[w][k];
+    if (k <= COUNT * WORDS) {
+        i64 v = part[0][k];
+        for (int w = 1; w < HMC_BLOCK / 32; ++w) {
+            if (k == COUNT * WORDS) v = part[w][k] > v ? part[w][k] : v;
+            else v += part[w][k];
+        }
+        if (k == COUNT * WORDS) {
+            if (v > 0) atomicMax((unsigned long long*)words + k, (unsigned long long)v);
+        } else if (v != 0) {
+            atomicAdd((unsigned long long*)words + k, (unsigned long long)v);
+        }
     }
-    if (k == COUNT * WORDS) {
-        if (v > 0) atomicMax((unsigned long long*)words + k, (unsigned long long)v);
-    } else if (v != 0) {
-        atomicAdd((unsigned long long*)words + k, (unsigned long long)v);
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (k == 0) last = atomicAdd((unsigned long long*)words + ALL_WORDS, 1ull) == gridDim.x - 1;
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
+    if (k <= COUNT * WORDS) host[k] = (i64)atomicExch((unsigned long long*)words + k, 0ull);
+    __threadfence_system();
+    __syncthreads();
+    if (k == 0) {
+        words[ALL_WORDS] = 0;
+        host[ALL_WORDS] = turn;
     }
 }

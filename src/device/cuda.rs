@@ -11,6 +11,7 @@ use cudarc::driver::{result, sys};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 /// Number of GPUs that this process sees.
 ///
@@ -48,8 +49,13 @@ pub struct Cuda {
     marked: sys::CUevent,
     copied: sys::CUevent,
     processors: usize,
+    /// Of the widest sum, and behind them the blocks that have added to it.
     words: u64,
+    /// The same on the host, and behind them the number of the sum that they are.
     host_words: *mut i64,
+    /// What the GPU calls these.
+    mapped_words: u64,
+    turn: AtomicI64,
     kernels: [HashMap<&'static str, &'static KernelInfo>; 3],
     loaded: Mutex<Vec<(Variant, Loaded)>>,
     free: Mutex<HashMap<usize, Vec<u64>>>,
@@ -78,6 +84,21 @@ macro_rules! call {
             .result()
             .map_err(|e| DeviceError::Cuda { call: stringify!($function), reason: format!("{:?}", e.0) })
     };
+}
+
+/// Whether all work of a stream is done.
+///
+/// # Safety
+/// The stream lives.
+unsafe fn stream_is_done(stream: sys::CUstream) -> Result<bool, DeviceError> {
+    // SAFETY: the caller's word.
+    match unsafe { sys::cuStreamQuery(stream) } {
+        sys::cudaError_enum::CUDA_ERROR_NOT_READY => Ok(false),
+        code => code
+            .result()
+            .map(|()| true)
+            .map_err(|e| DeviceError::Cuda { call: "cuStreamQuery", reason: format!("{:?}", e.0) }),
+    }
 }
 
 impl Cuda {
@@ -121,9 +142,13 @@ impl Cuda {
             };
             let (marked, copied) = (event()?, event()?);
             let mut words = 0;
-            call!(cuMemAlloc_v2(&mut words, SUM_WORDS * 8))?;
+            call!(cuMemAlloc_v2(&mut words, (SUM_WORDS + 1) * 8))?;
+            call!(cuMemsetD8Async(words, 0, (SUM_WORDS + 1) * 8, stream))?;
             let mut host_words = std::ptr::null_mut::<c_void>();
-            call!(cuMemHostAlloc(&mut host_words, SUM_WORDS * 8, 0))?;
+            call!(cuMemHostAlloc(&mut host_words, (SUM_WORDS + 1) * 8, sys::CU_MEMHOSTALLOC_DEVICEMAP))?;
+            host_words.cast::<i64>().add(SUM_WORDS).write_volatile(0);
+            let mut mapped_words = 0;
+            call!(cuMemHostGetDevicePointer_v2(&mut mapped_words, host_words, 0))?;
             Ok(Self {
                 name,
                 arch: format!("sm_{major}{minor}"),
@@ -135,6 +160,8 @@ impl Cuda {
                 processors: processors as usize,
                 words,
                 host_words: host_words.cast(),
+                mapped_words,
+                turn: AtomicI64::new(0),
                 kernels: Precision::ALL.map(|precision| {
                     let of_precision = kernel_list().iter().filter(|(_, p)| *p == precision);
                     of_precision.map(|(kernel, _)| (kernel.name.as_str(), kernel)).collect()
@@ -239,14 +266,16 @@ impl Cuda {
         args: RawArgs,
         n: usize,
         blocks: usize,
-        words: Option<u64>,
+        turn: Option<i64>,
     ) -> Result<(), DeviceError> {
         let mut count = n as i32;
-        let mut words_argument = words.unwrap_or(0);
+        let (mut words, mut host, mut turn) = (self.words, self.mapped_words, turn.unwrap_or(0));
         let mut parameters = [
             args.bytes.as_ptr().cast_mut().cast::<c_void>(),
             (&raw mut count).cast(),
-            (&raw mut words_argument).cast(),
+            (&raw mut words).cast(),
+            (&raw mut host).cast(),
+            (&raw mut turn).cast(),
         ];
         // SAFETY: the parameters are those of the kernel's entry in nvrtc.rs.
         unsafe {
@@ -365,12 +394,24 @@ impl Backend for Cuda {
         };
         let words = sums * 6 + 1;
         let blocks = n.div_ceil(BLOCK).clamp(1, 8 * self.processors);
-        // SAFETY: the words hold the widest sum, and the lock keeps them for this one.
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) + 1;
+        // SAFETY: the words hold the widest sum, and the lock keeps them for this one; the GPU writes the turn last.
         unsafe {
-            call!(cuMemsetD8Async(self.words, 0, words * 8, self.stream))?;
-            self.start(function, args, n, blocks, Some(self.words))?;
-            call!(cuMemcpyDtoHAsync_v2(self.host_words.cast(), self.words, words * 8, self.stream))?;
-            call!(cuStreamSynchronize(self.stream))?;
+            self.start(function, args, n, blocks, Some(turn))?;
+            let written = self.host_words.add(SUM_WORDS);
+            let mut looks = 0u32;
+            while written.read_volatile() != turn {
+                std::hint::spin_loop();
+                looks = looks.wrapping_add(1);
+                // A kernel that failed writes nothing: the stream knows.
+                if looks.is_multiple_of(1 << 16)
+                    && stream_is_done(self.stream)?
+                    && written.read_volatile() != turn
+                {
+                    return Err(DeviceError::Cuda { call: "a sum", reason: "the GPU did not answer".into() });
+                }
+            }
+            std::sync::atomic::fence(Ordering::Acquire);
             Ok(Sums::from_words(std::slice::from_raw_parts(self.host_words, words)))
         }
     }

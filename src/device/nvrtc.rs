@@ -33,7 +33,7 @@ fn source(kernel: &KernelInfo, precision: Precision) -> String {
             "{head}) {{\n    const int i = blockIdx.x * HMC_BLOCK + threadIdx.x;\n    if (i < n) {expression}(a, i);\n}}\n"
         ),
         Some(count) => format!(
-            "{head}, i64* words) {{\n    Accumulator sum;\n    sum.clear();\n    for (int i = blockIdx.x * HMC_BLOCK + threadIdx.x; i < n; i += gridDim.x * HMC_BLOCK) {expression}(a, i, sum);\n    add_to_global<{count}>(sum, words);\n}}\n"
+            "{head}, i64* words, i64* host, i64 turn) {{\n    Accumulator sum;\n    sum.clear();\n    for (int i = blockIdx.x * HMC_BLOCK + threadIdx.x; i < n; i += gridDim.x * HMC_BLOCK) {expression}(a, i, sum);\n    add_to_global<{count}>(sum, words, host, turn);\n}}\n"
         ),
     }
 }
