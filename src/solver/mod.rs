@@ -215,3 +215,15 @@ pub enum SolverError {
     #[error(transparent)]
     Field(#[from] FieldError),
 }
+
+impl SolverError {
+    /// Iterations done before it.
+    fn iterations(&self) -> usize {
+        match *self {
+            Self::NotConverged { iterations, .. }
+            | Self::Spectrum { iterations, .. }
+            | Self::NotFinite { iterations, .. } => iterations,
+            Self::Field(_) => 0,
+        }
+    }
+}

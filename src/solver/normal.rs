@@ -157,7 +157,7 @@ impl NormalSolver {
                 break;
             }
             if correction == CORRECTIONS || !norm_r.is_finite() {
-                return rescue(&mut self.rescue, operators, x, b, params, info);
+                return rescue(&mut self.rescue, operators, x, b, params, info, start);
             }
             let left = params.max_iterations.saturating_sub(info.iterations);
             let wanted =
@@ -168,7 +168,10 @@ impl NormalSolver {
             let first = match solve_one(workspace, precision, operators, true, y, r, wanted(reduction)) {
                 Ok(first) => first,
                 Err(SolverError::Field(error)) => return Err(error.into()),
-                Err(_) => return rescue(&mut self.rescue, operators, x, b, params, info),
+                Err(error) => {
+                    info.iterations += error.iterations();
+                    return rescue(&mut self.rescue, operators, x, b, params, info, start);
+                }
             };
             // |M^dag (y - M change)| counts: M^dag is at least |r| / |y|, and seldom above four times that.
             let norm_y = y.norm2()?.value().sqrt();
@@ -178,7 +181,10 @@ impl NormalSolver {
             {
                 Ok(second) => second,
                 Err(SolverError::Field(error)) => return Err(error.into()),
-                Err(_) => return rescue(&mut self.rescue, operators, x, b, params, info),
+                Err(error) => {
+                    info.iterations += error.iterations();
+                    return rescue(&mut self.rescue, operators, x, b, params, info, start);
+                }
             };
             x.axpy(1.0, change)?;
             info.add(&first);
@@ -200,6 +206,7 @@ fn rescue(
     b: &Spinor,
     params: Params,
     mut info: Info,
+    start: Instant,
 ) -> Result<Info, SolverError> {
     let double = operators.at(Precision::Double);
     let cg = match cg {
@@ -211,6 +218,7 @@ fn rescue(
     info.add(&rescued);
     info.fallbacks += 1;
     info.residual = rescued.residual;
+    info.seconds = start.elapsed().as_secs_f64();
     Ok(info)
 }
 
