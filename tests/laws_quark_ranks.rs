@@ -69,6 +69,14 @@ fn terms_of(domain: &Arc<Domain>) -> Vec<Box<dyn Action>> {
 /// What of the terms must not depend on the machine, force last.
 type Results = Vec<(f64, f64, Option<String>, Vec<f64>)>;
 
+/// A report's line without `, 0.12 s (operator 60%, ..)`: all else is the same everywhere.
+fn without_times(line: &str) -> String {
+    let (before, rest) = line.split_once(" s (").expect("the seconds of the solves");
+    let (solves, _seconds) = before.rsplit_once(", ").expect("a number of seconds");
+    let (_shares, after) = rest.split_once(')').expect("the end of the shares");
+    format!("{solves}{after}")
+}
+
 fn results(domain: &Arc<Domain>, links: &HostLinks) -> Results {
     let links = MatrixField::from_host(domain, links).unwrap();
     let of = |mut term: Box<dyn Action>| {
@@ -76,7 +84,7 @@ fn results(domain: &Arc<Domain>, links: &HostLinks) -> Results {
         let value = term.value(&links).unwrap().value();
         let mut force = AlgebraField::new(domain).unwrap();
         term.add_force(&links, &mut force).unwrap();
-        (drawn, value, term.report(), force.to_host().unwrap())
+        (drawn, value, term.report().map(|line| without_times(&line)), force.to_host().unwrap())
     };
     terms_of(domain).into_iter().map(of).collect()
 }
