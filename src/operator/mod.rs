@@ -3,17 +3,20 @@
 //! - `loops`: plaquettes, rectangles, parallelograms; their action and force
 //! - `clover`: the clover term, its inverse and log det, the force through its leaves
 //! - `stout`: stout smearing of links, and the force through it
+//! - `hopping`: the Wilson hopping term on links of its own
 //! - `wilson`: the even-odd preconditioned Wilson(-clover) operator
 
 mod clover;
+mod hopping;
 mod loops;
 mod stout;
 mod wilson;
 
 pub use clover::{CloverTerm, field_energy};
+pub use hopping::{WilsonLinks, hop_choices};
 pub use loops::{GaugeLoops, LoopTraces};
 pub use stout::{Stout, smeared};
-pub use wilson::{Schur, Wilson, WilsonLinks, WilsonParams, hop_choices};
+pub use wilson::{Schur, Wilson, WilsonParams};
 
 use crate::field::{Domain, FieldError, Spinor};
 use crate::lattice::Extents;
