@@ -49,6 +49,7 @@ template <int COUNT> HD void add_to_global(const Accumulator& sum, i64* words, v
     __syncthreads();
     if (k == 0) {
         words[ALL_WORDS] = 0;
+        __threadfence_system();
         host[ALL_WORDS] = turn;
     }
 }

@@ -268,8 +268,13 @@ template <int N, int NB, class F> HD void load(F* r, const void* field, int bloc
 }
 template <int N, int NB, class F> HD void store(void* field, int block, int site, int stride, const F* r) {
     if constexpr (is_half<F>()) {
-        F norm = F{}, q[N];
-        UNROLL for (int k = 0; k < N; ++k) norm = larger(absolute(r[k]), norm);
+        // What is not finite makes the norm no number, so that it is not lost in an integer.
+        F norm = F{}, poison = F{}, q[N];
+        UNROLL for (int k = 0; k < N; ++k) {
+            norm = larger(absolute(r[k]), norm);
+            poison = mad(F{}, r[k], poison);
+        }
+        norm = norm + poison;
         // What is too small for a quotient is zero.
         norm = where_negative(norm - splat<F>(1e-30f), F{}, norm);
         const F inverse = where_negative(-norm, splat<F>(STEPS) / norm, F{});

@@ -78,7 +78,7 @@ impl std::fmt::Display for Solves {
             share(self.total.communication_seconds)
         )?;
         if fallbacks > 0 {
-            write!(f, "; low precision failed {fallbacks} times, a higher one took over")?;
+            write!(f, "; {fallbacks} fallbacks to a higher precision or another method")?;
         }
         Ok(())
     }

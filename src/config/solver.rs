@@ -20,8 +20,8 @@ const PLAIN: [Mix; 3] = [
     ("double-half", [Double, Half, Half]),
 ];
 
-/// The mixes of GCR-DD, none higher than the one before.
-const SCHWARZ: [Mix; 10] = [
+/// The mixes of GCR-DD, none higher than the one before; restarts are in double or single.
+const SCHWARZ: [Mix; 9] = [
     ("double-single-half", [Double, Single, Half]),
     ("double-half-half", [Double, Half, Half]),
     ("double-single-single", [Double, Single, Single]),
@@ -31,7 +31,6 @@ const SCHWARZ: [Mix; 10] = [
     ("single-half-half", [Single, Half, Half]),
     ("single-single-half", [Single, Single, Half]),
     ("single-single-single", [Single; 3]),
-    ("half-half-half", [Half; 3]),
 ];
 
 /// The lattice and the box of every rank, where they are known.

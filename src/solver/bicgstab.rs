@@ -114,8 +114,10 @@ impl BiCgStab {
             vectors.r.copy_from(&self.residual)?;
             vectors.x.set_zero()?;
             let stop = target.max(rr * self.delta * self.delta);
-            match iterate(iterated, dagger, vectors, rr, stop, params.max_iterations, fresh, &mut info) {
-                Ok(()) => {
+            let done = iterate(iterated, dagger, vectors, rr, stop, params.max_iterations, fresh, &mut info);
+            let broke_down = matches!(done, Ok(false));
+            match done {
+                Ok(_) => {
                     x.add(&vectors.x)?;
                     rr = self.true_residual(operator, dagger, x, b, &mut info)?;
                     trust = trust.after(before, rr, target, &mut info);
@@ -125,7 +127,7 @@ impl BiCgStab {
                 Err(error) => return Err(error),
             }
             // Shadow residual and direction go on, unless the iteration lost its way or its precision.
-            fresh = trust == Trust::DefectCorrection || trust != trusted || rr > before;
+            fresh = broke_down || trust == Trust::DefectCorrection || trust != trusted || rr > before;
             info.updates += 1;
         }
     }
@@ -145,8 +147,8 @@ impl BiCgStab {
     }
 }
 
-/// Iterates until `|r|^2 <= stop` or a breakdown, after which the caller starts anew. Without `fresh`, shadow
-/// residual and direction are those of before the update.
+/// Iterates until `|r|^2 <= stop`, or answers `false` at a breakdown, after which the caller starts anew. Without
+/// `fresh`, shadow residual and direction are those of before the update.
 #[expect(clippy::too_many_arguments, reason = "the state of the iteration, each once")]
 fn iterate(
     operator: &mut dyn Operator,
@@ -157,7 +159,7 @@ fn iterate(
     max_iterations: usize,
     fresh: bool,
     info: &mut Info,
-) -> Result<(), SolverError> {
+) -> Result<bool, SolverError> {
     if fresh {
         shadow.copy_from(r)?;
         p.copy_from(r)?;
@@ -168,7 +170,7 @@ fn iterate(
         info.apply(operator, v, p, dagger)?;
         let alpha = *rho / shadow.dot(v)?;
         if !alpha.is_finite() {
-            return Ok(());
+            return Ok(false);
         }
         r.caxpy(-alpha, v)?;
         info.apply(operator, t, r, dagger)?;
@@ -176,7 +178,7 @@ fn iterate(
         let omega = overlap / tt;
         if !omega.is_finite() {
             x.caxpy(alpha, p)?;
-            return Ok(());
+            return Ok(false);
         }
         let (new_rho, new) = x.bicgstab_step((alpha, p), omega, r, t, shadow)?;
         if !new.is_finite() {
@@ -186,9 +188,9 @@ fn iterate(
         *rho = new_rho;
         rr = new;
         if !beta.is_finite() {
-            return Ok(());
+            return Ok(false);
         }
         p.bicgstab_direction(r, beta, omega, v)?;
     }
-    Ok(())
+    Ok(true)
 }

@@ -104,11 +104,12 @@ impl Gcr {
         }
         let target = params.residual * params.residual * norm_b;
         let mut trust = Trust::Reliable;
+        // Residuals' squares: the last true one, and what the cycle since then believes to have reached.
+        let mut last: Option<(f64, f64)> = None;
         loop {
             info.apply(operators.at(Precision::Double), &mut self.product, x, dagger)?;
             self.residual.copy_from(b)?;
             let rr = self.residual.caxpy_norm2(Complex64::new(-1.0, 0.0), &self.product)?;
-            let before = info.residual;
             info.residual = (rr / norm_b).sqrt();
             if !rr.is_finite() {
                 return Err(SolverError::NotFinite { what: "a residual", iterations: info.iterations });
@@ -118,8 +119,10 @@ impl Gcr {
                 info.communication_seconds = domain.communication_seconds() - waited;
                 return Ok(info);
             }
-            if info.updates > 0 {
-                trust = trust.after(before * before * norm_b, rr, target, &mut info);
+            if let Some((before, claimed)) = last {
+                // A cycle ends after k_max directions too: it failed if it did not reach what it believes, or nothing.
+                let reached = (4.0 * claimed).min(0.999 * before);
+                trust = trust.after(before, rr, target.max(reached), &mut info);
             }
             if info.iterations >= params.max_iterations || trust == Trust::Double {
                 return Err(info.failed(params.residual));
@@ -131,35 +134,41 @@ impl Gcr {
                 max_iterations: params.max_iterations,
                 info: &mut info,
             };
-            if let Some([change, r, product]) = &mut self.single {
+            let claimed = if let Some([change, r, product]) = &mut self.single {
                 r.copy_from(&self.residual)?;
                 change.set_zero()?;
                 cycle.stop = target.max(rr * SINGLE_REACH * SINGLE_REACH);
                 let mut now = rr;
                 while now > cycle.stop && cycle.info.iterations < cycle.max_iterations {
-                    self.space.cycle(&mut self.schwarz, &self.params, r, now, &mut cycle)?;
+                    let claimed = self.space.cycle(&mut self.schwarz, &self.params, r, now, &mut cycle)?;
                     change.add(&self.space.change)?;
                     cycle.info.apply(cycle.operators.at(Precision::Single), product, change, dagger)?;
                     r.copy_from(&self.residual)?;
                     let new = r.caxpy_norm2(Complex64::new(-1.0, 0.0), product)?;
                     cycle.info.updates += 1;
-                    if new > Trust::LEAST * now {
+                    let fell = new <= Trust::LEAST * now || new <= (4.0 * claimed).min(0.999 * now);
+                    now = new;
+                    if !fell {
                         break;
                     }
-                    now = new;
                 }
                 x.add(change)?;
+                now
             } else {
-                self.space.cycle(&mut self.schwarz, &self.params, &self.residual, rr, &mut cycle)?;
+                let claimed =
+                    self.space.cycle(&mut self.schwarz, &self.params, &self.residual, rr, &mut cycle)?;
                 x.add(&self.space.change)?;
-            }
+                claimed
+            };
+            last = Some((rr, claimed));
             info.updates += 1;
         }
     }
 }
 
 impl Space {
-    /// One cycle between restarts: `change` becomes the correction for the residual `r` of square `rr`.
+    /// One cycle between restarts: `change` becomes the correction for the residual `r` of square `rr`. Returns the
+    /// residual's square after it, as low precision has it.
     fn cycle(
         &mut self,
         schwarz: &mut Schwarz,
@@ -167,7 +176,7 @@ impl Space {
         r: &Spinor,
         rr: f64,
         cycle: &mut Cycle,
-    ) -> Result<(), SolverError> {
+    ) -> Result<f64, SolverError> {
         let [_, krylov, inner] = params.precisions;
         let stop = cycle.stop.max(params.delta * params.delta * rr);
         let mut beta: Vec<Vec<Complex64>> = Vec::new();
@@ -220,6 +229,6 @@ impl Space {
         for (chi, p) in alpha.iter().zip(&self.p) {
             self.change.caxpy(*chi, p)?;
         }
-        Ok(())
+        Ok(now)
     }
 }

@@ -123,9 +123,11 @@ impl MultiShift {
                     solution.set_zero()?;
                 }
                 let goal = Params { residual: params.residual.max(reach(self.precision)), ..params };
-                self.iterate(sloppy, &mut solutions[..shifts.len()], shifts, goal, &mut info.total)?;
-                for (double, lower) in x.iter_mut().zip(&solutions) {
-                    double.copy_from(lower)?;
+                match self.iterate(sloppy, &mut solutions[..shifts.len()], shifts, goal, &mut info.total) {
+                    Ok(()) => x.iter_mut().zip(&solutions).try_for_each(|(x, lower)| x.copy_from(lower))?,
+                    // Each shift starts from zero then.
+                    Err(SolverError::NotFinite { .. }) => info.total.fallbacks += 1,
+                    Err(error) => return Err(error),
                 }
                 self.solutions = solutions;
             }

@@ -156,39 +156,28 @@ impl NormalSolver {
             if info.residual <= residual {
                 break;
             }
-            if correction == CORRECTIONS || !norm_r.is_finite() {
+            let left = params.max_iterations.saturating_sub(info.iterations);
+            if correction == CORRECTIONS || left == 0 || !norm_r.is_finite() {
                 return rescue(&mut self.rescue, operators, x, b, params, info, start);
             }
-            let left = params.max_iterations.saturating_sub(info.iterations);
             let wanted =
                 |residual: f64| Params { residual: residual.clamp(1e-14, 0.1), max_iterations: left };
             let reduction = SHARE * residual * norm_b / norm_r;
             y.set_zero()?;
             let (workspace, precision) = (&mut self.workspace, self.settings.precisions[1]);
-            let first = match solve_one(workspace, precision, operators, true, y, r, wanted(reduction)) {
-                Ok(first) => first,
-                Err(SolverError::Field(error)) => return Err(error.into()),
-                Err(error) => {
-                    info.iterations += error.iterations();
-                    return rescue(&mut self.rescue, operators, x, b, params, info, start);
-                }
-            };
+            let first = solve_one(workspace, precision, operators, true, y, r, wanted(reduction));
+            if !settled(first, &mut info)? {
+                return rescue(&mut self.rescue, operators, x, b, params, info, start);
+            }
             // |M^dag (y - M change)| counts: M^dag is at least |r| / |y|, and seldom above four times that.
             let norm_y = y.norm2()?.value().sqrt();
             change.set_zero()?;
             let reduction = SHARE * reduction.min(reduction * norm_r / norm_y);
-            let second = match solve_one(workspace, precision, operators, false, change, y, wanted(reduction))
-            {
-                Ok(second) => second,
-                Err(SolverError::Field(error)) => return Err(error.into()),
-                Err(error) => {
-                    info.iterations += error.iterations();
-                    return rescue(&mut self.rescue, operators, x, b, params, info, start);
-                }
-            };
+            let second = solve_one(workspace, precision, operators, false, change, y, wanted(reduction));
+            if !settled(second, &mut info)? {
+                return rescue(&mut self.rescue, operators, x, b, params, info, start);
+            }
             x.axpy(1.0, change)?;
-            info.add(&first);
-            info.add(&second);
         }
         info.seconds = start.elapsed().as_secs_f64();
         Ok(info)
@@ -198,7 +187,22 @@ impl NormalSolver {
 /// Each of the two solves may leave this share of the residual.
 const SHARE: f64 = 0.4;
 
-/// Conjugate gradients in double from zero, where another method has failed: counted as a fallback.
+/// Counts what one of the two solves did. One that missed its target may have done enough: the true residual of both
+/// tells. `false`: it met a number that is not finite, and its solution is none.
+fn settled(solve: Result<Info, SolverError>, info: &mut Info) -> Result<bool, FieldError> {
+    match solve {
+        Ok(done) => info.add(&done),
+        Err(SolverError::Field(error)) => return Err(error),
+        Err(error @ SolverError::NotConverged { .. }) => info.iterations += error.iterations(),
+        Err(error) => {
+            info.iterations += error.iterations();
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Conjugate gradients in double from what there is, where another method has failed: counted as a fallback.
 fn rescue(
     cg: &mut Option<Cg>,
     operators: &mut Operators,
@@ -213,7 +217,9 @@ fn rescue(
         Some(cg) => cg,
         None => cg.insert(Cg::new(double.domain(), Precision::Double, 1e-3)?),
     };
-    x.set_zero()?;
+    if !x.norm2()?.value().is_finite() {
+        x.set_zero()?;
+    }
     let rescued = cg.solve(double, None, x, b, params)?;
     info.add(&rescued);
     info.fallbacks += 1;
