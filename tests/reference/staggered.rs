@@ -230,8 +230,12 @@ impl Staggered {
 
     /// M^dag M chi = (4 m^2 - D^2) chi: a field on the sites of one parity stays there.
     pub fn normal(&self, mass: f64, chi: &[Vector]) -> Vec<Vector> {
-        let squared = self.apply(&self.apply(chi));
-        axpy(&scaled(4.0 * mass * mass, chi), -1.0, &squared)
+        self.shifted(4.0 * mass * mass, chi)
+    }
+
+    /// (shift - D^2) chi.
+    pub fn shifted(&self, shift: f64, chi: &[Vector]) -> Vec<Vector> {
+        axpy(&scaled(shift, chi), -1.0, &self.apply(&self.apply(chi)))
     }
 
     /// (M^dag M)^(-1) b by conjugate gradients, to a residual relative to |b|.
@@ -241,7 +245,6 @@ impl Staggered {
 
     /// (shift - D^2)^(-1) b.
     pub fn solve_shifted(&self, shift: f64, b: &[Vector], tolerance: f64) -> Vec<Vector> {
-        let normal = |p: &[Vector]| axpy(&scaled(shift, p), -1.0, &self.apply(&self.apply(p)));
         let (mut x, mut r, mut p) = (scaled(0.0, b), b.to_vec(), b.to_vec());
         let goal = dot(b, b).re * tolerance * tolerance;
         let mut rr = dot(&r, &r).re;
@@ -249,7 +252,7 @@ impl Staggered {
             if rr <= goal {
                 return x;
             }
-            let ap = normal(&p);
+            let ap = self.shifted(shift, &p);
             let alpha = rr / dot(&p, &ap).re;
             x = axpy(&x, alpha, &p);
             r = axpy(&r, -alpha, &ap);
