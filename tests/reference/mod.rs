@@ -8,6 +8,7 @@
 //! - `flow`: clover-leaf field strength, E and Q, gradient flow
 //! - `stout`: stout smearing
 //! - `wilson`: Wilson-clover operator, Schur forms, conjugate gradients, pion correlator
+//! - `staggered`: smeared links, improved staggered operator, pion correlator
 //! - `block`: 12x12 matrices of one site
 //! - `data`: readers for the peers' numbers
 #![allow(dead_code, reason = "each test crate uses a part")]
@@ -17,6 +18,7 @@ pub mod block;
 pub mod data;
 pub mod flow;
 pub mod gauge;
+pub mod staggered;
 pub mod stout;
 pub mod su3;
 pub mod wilson;
