@@ -121,7 +121,7 @@ impl Gcr {
             }
             if let Some((before, claimed)) = last {
                 // A cycle ends after k_max directions too: it failed if it did not reach what it believes, or nothing.
-                let reached = (4.0 * claimed).min(0.999 * before);
+                let reached = if claimed.is_nan() { 0.0 } else { (4.0 * claimed).min(0.999 * before) };
                 trust = trust.after(before, rr, target.max(reached), &mut info);
             }
             if info.iterations >= params.max_iterations || trust == Trust::Double {

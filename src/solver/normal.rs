@@ -147,6 +147,7 @@ impl NormalSolver {
             x.set_zero()?;
             return Ok(info);
         }
+        let mut before = f64::INFINITY;
         for correction in 0.. {
             info.apply(operators.at(Precision::Double), y, x, false)?;
             info.apply(operators.at(Precision::Double), product, y, true)?;
@@ -157,7 +158,10 @@ impl NormalSolver {
                 break;
             }
             let left = params.max_iterations.saturating_sub(info.iterations);
-            if correction == CORRECTIONS || left == 0 || !norm_r.is_finite() {
+            // Also where a correction made it worse, or the residual is no number.
+            let better = info.residual < before;
+            before = info.residual;
+            if correction == CORRECTIONS || left == 0 || !better {
                 return rescue(&mut self.rescue, operators, x, b, params, info, start);
             }
             let wanted =
@@ -202,7 +206,8 @@ fn settled(solve: Result<Info, SolverError>, info: &mut Info) -> Result<bool, Fi
     Ok(true)
 }
 
-/// Conjugate gradients in double from what there is, where another method has failed: counted as a fallback.
+/// Conjugate gradients in double, where another method has failed: counted as a fallback. From x where that is better
+/// than nothing.
 fn rescue(
     cg: &mut Option<Cg>,
     operators: &mut Operators,
@@ -217,7 +222,7 @@ fn rescue(
         Some(cg) => cg,
         None => cg.insert(Cg::new(double.domain(), Precision::Double, 1e-3)?),
     };
-    if !x.norm2()?.value().is_finite() {
+    if !matches!(info.residual.partial_cmp(&1.0), Some(std::cmp::Ordering::Less)) {
         x.set_zero()?;
     }
     let rescued = cg.solve(double, None, x, b, params)?;
