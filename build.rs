@@ -245,7 +245,7 @@ fn compile_one(target: &Target, precision: &str, out: &Path) -> Vec<PathBuf> {
         .out_dir(&folder);
     build.include(out).include("kernels").cargo_metadata(false);
     // The bit rule: no contraction but the named primitives.
-    for flag in ["-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing"] {
+    for flag in ["-ffp-contract=off", "-fno-exceptions", "-fno-math-errno", "-fno-strict-aliasing"] {
         build.flag(flag);
     }
     build.flag_if_supported("-Wno-psabi").flag_if_supported("-Wno-maybe-uninitialized");

@@ -35,26 +35,44 @@ struct HopArgs {
     int epilogue;         // wilson.cuh
     int dagger;           // the adjoint
     int blocked;          // 1: without the hops that leave a block
-    int fields;           // spinors, one behind the other
+    int fields;           // spinors: slices of a fifth dimension, times right-hand sides
+    int slices;           // of the fifth dimension: of one field, which fields follow one behind the other
     int count;            // sites of this launch
     int keep_stride;
-    int pad;
     double scale;
     double shift;
     double twist;
 };
 
-// Half spinors of the face of a field, for the neighbour's hop (wilson.cuh) or force.
+// A matrix on the fifth dimension, for each chirality (domain_wall.cuh).
+struct WallArgs {
+    Pointer out;
+    Pointer input;
+    Pointer x;            // added, times `shift`; or null
+    Pointer table;        // reals [chirality][coefficient][slice]
+    int half;             // outer sites of one parity
+    int slices;
+    int reversed;         // bit 0, 1: the upper, the lower chirality's order is against the slices
+    int pad;
+    double scale;
+    double shift;
+};
+
+// What the neighbour needs of the face of a field, for its hop (wilson.cuh, staggered.cuh) or force.
 struct FaceArgs {
     Geometry g;
     Pointer input;
-    Pointer links;        // of the same parity as `input`
-    Pointer wire;         // half spinors that leave, edge lanes only
+    Pointer links;        // of the same parity as `input`; fat ones
+    Pointer long_links;   // long ones
+    Pointer ninth;
+    Pointer wire;         // what leaves, edge lanes only
     Pointer ghost;        // own ghost zone: lanes whose neighbour is a lane of this rank
     int parity;           // of `input`
     int mu;
     int forward;          // 1: for the neighbour's forward hop, 0: for its backward hop
     int dagger;           // projectors of the adjoint
+    int slices;           // as in HopArgs
+    int pad;
 };
 
 // Lanes between a wire buffer and a ghost zone.
@@ -68,7 +86,7 @@ struct LaneArgs {
     int sites;
 };
 
-// Borders of a bordered field: the slab of `depth` layers at one end of direction mu.
+// Borders of a bordered field: the slab of `layers` layers at one end of direction mu.
 struct SlabArgs {
     Geometry g;
     Pointer field;        // both parities
@@ -77,6 +95,7 @@ struct SlabArgs {
     int forward;          // 1: our first layers, for the border after the previous rank's last site
     int reals;            // a site and block
     int blocks;
+    int layers;           // at most the border: the innermost of it
     int unpack;
 };
 
@@ -101,6 +120,9 @@ struct RandomArgs {
     int counter_low;      // first 64-byte block of (trajectory, purpose)
     int counter_high;
     int parity;           // of a spinor field
+    int slice;            // of its fifth dimension
+    int slices;
+    int pad;
     double scale;
 };
 
@@ -132,6 +154,38 @@ struct StoutArgs {
     double rho;
 };
 
+// Smeared links of staggered quarks, and the gradient through them (staples.cuh): fields of four
+// matrices a site, but for staples, which have three.
+struct StapleArgs {
+    Geometry g;
+    Pointer links;            // double, bordered: those that staples are made of
+    Pointer middle;           // double, bordered: what stands in the middle of a path
+    Pointer single;           // double, bordered: staples of `middle`
+    Pointer twice;            // double, bordered: staples of those
+    Pointer gradient;         // double, bordered
+    Pointer gradient_single;  // double, bordered: staples of `gradient`
+    Pointer gradient_twice;   // double, bordered: staples of those
+    Pointer out;              // double, bordered; of gradient_force 8 reals a link
+    int mu;
+    int add;                  // 1: `out` is added to
+    double one;               // coefficients of paths
+    double three;
+    double five;
+    double seven;
+    double lepage;
+};
+
+// Links projected to U(3) or SU(3), and the gradient through that (unitary.cuh).
+struct UnitaryArgs {
+    Geometry g;
+    Pointer links;            // double, bordered: any matrices
+    Pointer unitary;          // double, bordered: their unitary factors
+    Pointer gradient;         // double, bordered
+    int special;              // 1: SU(3)
+    int pad;
+    double least;             // singular values below are small
+};
+
 // Force of the hopping term on the links that leave sites of parity `parity`.
 struct HopForceArgs {
     Geometry g;
@@ -147,8 +201,65 @@ struct HopForceArgs {
     int parity;
     int ghost_mask;
     int phase_mask;
+    int slices;           // of a fifth dimension, summed over
+    double scale;
+};
+
+// Improved staggered operator from parity 1 - `parity` to `parity` (staggered.cuh).
+struct StaggeredArgs {
+    Geometry g;
+    Pointer out;
+    Pointer input;
+    Pointer x;            // colour vectors of parity `parity`, or null
+    Pointer fat_out;      // links of parity `parity`
+    Pointer fat_in;       // links of parity 1 - `parity`
+    Pointer long_out;
+    Pointer long_in;
+    Pointer ninth_out;    // the ninth real of long links of nine
+    Pointer ninth_in;
+    Pointer ghost[8];     // [2 mu + (0 from forward: 3 layers, 1 from backward: 3 layers and 1)]
+    Pointer sites;        // int list of outer sites, or null for all
+    int parity;
+    int ghost_mask;       // bit mu: the direction is cut
+    int fields;           // colour vectors, one behind the other
+    int each;             // fields of a thread
+    int count;            // sites of this launch
+    int pad;
+    double fat_scale;
+    double long_scale;
+    double shift;
+};
+
+// Links of a staggered operator from double, bordered storage.
+struct StaggeredImportArgs {
+    Geometry g;
+    Pointer links;
+    Pointer out;          // one parity
+    Pointer ninth;
+    Pointer phases;       // double [mu][passes of the boundary][re, im]
+    int parity;
     int pad;
     double scale;
+};
+
+// Gradients of staggered pseudofermions on the links that leave sites of parity `parity`.
+struct StaggeredForceArgs {
+    Geometry g;
+    Pointer fat;          // gradients: double, bordered, 4 matrices a site
+    Pointer lng;
+    Pointer one;
+    Pointer here;         // colour vectors of parity `parity`, one behind the other
+    Pointer there;        // those of the other parity
+    Pointer ghost[4];     // three layers from forward neighbours
+    Pointer weights;      // double [field]
+    Pointer phases;       // double [mu][passes of the boundary][re, im]
+    int parity;
+    int ghost_mask;
+    int fields;
+    int pad;
+    double fat_weight;
+    double long_weight;
+    double one_weight;
 };
 
 // Linear algebra on fields of one parity, and copies.
@@ -159,11 +270,22 @@ struct BlasArgs {
     Pointer w;
     Pointer v;
     int half;             // outer sites
-    int pad;
+    int fields;           // of the kernels on several fields: up to four
     double a;
     double b;
     double c;
     double d;
+};
+
+// Many solutions and directions with one residual: conjugate gradients with shifts.
+struct ShiftArgs {
+    Pointer r;
+    Pointer x[16];
+    Pointer p[16];
+    int half;             // outer sites
+    int count;            // shifts of this launch
+    double a[16];
+    double b[16];
 };
 
 // Minimal residual steps in Schwarz blocks, each with its own step length (schwarz.cuh).
@@ -195,6 +317,8 @@ struct TransposeArgs {
     Pointer field;        // one parity
     Pointer natural;      // double [site][block][reals] of the whole rank, x fastest
     int parity;
+    int slice;            // of a fifth dimension
+    int slices;
     int blocks;
     int reals;
     int bordered;

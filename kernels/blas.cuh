@@ -1,75 +1,83 @@
-// Linear algebra on spinors of one parity, 24 reals a site. Products are summed in double: four
-// chains over a site's reals, then exactly over sites.
+// Linear algebra on spinors (N = 24 reals a site) and colour vectors (N = 6) of one parity. Products are summed in
+// double: in a few chains over a site's reals, then exactly over sites.
 #pragma once
 #include "sum.cuh"
 
+template <int N, class F> HD void load_site(F* r, const void* x, int i, int half) { load<N, 1>(r, x, 0, i, half); }
+template <int N, class F> HD void store_site(void* x, int i, int half, const F* r) { store<N, 1>(x, 0, i, half, r); }
 template <class F> HD void load24(F* r, const void* x, int i, int half) { load<24, 1>(r, x, 0, i, half); }
 template <class F> HD void store24(void* x, int i, int half, const F* r) { store<24, 1>(x, 0, i, half, r); }
 
+// The sum of four chains, or of two.
+template <int CHAINS, class D> HD D sum_of_chains(const D* s) {
+    if constexpr (CHAINS == 4) return (s[0] + s[1]) + (s[2] + s[3]);
+    else return s[0] + s[1];
+}
 // Re (x, y) of a site
-template <class F> HD wide_of<F> site_dot(const F* x, const F* y) {
+template <int N = 24, class F> HD wide_of<F> site_dot(const F* x, const F* y) {
     using D = wide_of<F>;
-    D s[4];
-    UNROLL for (int j = 0; j < 4; ++j) {
+    constexpr int CHAINS = N % 4 == 0 ? 4 : 2;
+    D s[CHAINS];
+    UNROLL for (int j = 0; j < CHAINS; ++j) {
         s[j] = D{};
-        UNROLL for (int k = 0; k < 6; ++k) s[j] = mad(widen(x[4 * k + j]), widen(y[4 * k + j]), s[j]);
+        UNROLL for (int k = 0; k < N / CHAINS; ++k)
+            s[j] = mad(widen(x[CHAINS * k + j]), widen(y[CHAINS * k + j]), s[j]);
     }
-    return (s[0] + s[1]) + (s[2] + s[3]);
+    return sum_of_chains<CHAINS>(s);
 }
 // Im (x, y) of a site
-template <class F> HD wide_of<F> site_dot_imaginary(const F* x, const F* y) {
+template <int N = 24, class F> HD wide_of<F> site_dot_imaginary(const F* x, const F* y) {
     using D = wide_of<F>;
-    D s[4];
-    UNROLL for (int j = 0; j < 4; ++j) {
-        s[j] = D{};
-        UNROLL for (int k = 0; k < 3; ++k) {
-            const int n = 2 * (4 * k + j);
-            s[j] = mad(widen(x[n]), widen(y[n + 1]), s[j]);
-            s[j] = nmad(widen(x[n + 1]), widen(y[n]), s[j]);
-        }
+    constexpr int CHAINS = N % 4 == 0 ? 4 : 2, PAIRS = N / 2;
+    D s[CHAINS];
+    UNROLL for (int j = 0; j < CHAINS; ++j) s[j] = D{};
+    UNROLL for (int k = 0; k < PAIRS; ++k) {
+        D& t = s[k % CHAINS];
+        t = mad(widen(x[2 * k]), widen(y[2 * k + 1]), t);
+        t = nmad(widen(x[2 * k + 1]), widen(y[2 * k]), t);
     }
-    return (s[0] + s[1]) + (s[2] + s[3]);
+    return sum_of_chains<CHAINS>(s);
 }
 // y += (a + i b) x on a site
-template <class F> HD void site_caxpy(F* y, F a, F b, const F* x) {
-    UNROLL for (int k = 0; k < 24; k += 2) {
+template <int N = 24, class F> HD void site_caxpy(F* y, F a, F b, const F* x) {
+    UNROLL for (int k = 0; k < N; k += 2) {
         y[k] = nmad(b, x[k + 1], mad(a, x[k], y[k]));
         y[k + 1] = mad(b, x[k], mad(a, x[k + 1], y[k + 1]));
     }
 }
 // y += a x
-template <class F> HD void axpy(const BlasArgs& a, int i) {
-    F x[24], y[24];
-    load24(x, a.x, i, a.half);
-    load24(y, a.y, i, a.half);
+template <class F, int N> HD void axpy(const BlasArgs& a, int i) {
+    F x[N], y[N];
+    load_site<N>(x, a.x, i, a.half);
+    load_site<N>(y, a.y, i, a.half);
     const F f = splat<F>(real_of<F>(a.a));
-    UNROLL for (int k = 0; k < 24; ++k) y[k] = mad(f, x[k], y[k]);
-    store24(a.y, i, a.half, y);
+    UNROLL for (int k = 0; k < N; ++k) y[k] = mad(f, x[k], y[k]);
+    store_site<N>(a.y, i, a.half, y);
 }
 // y = x + a y
-template <class F> HD void xpay(const BlasArgs& a, int i) {
-    F x[24], y[24];
-    load24(x, a.x, i, a.half);
-    load24(y, a.y, i, a.half);
+template <class F, int N> HD void xpay(const BlasArgs& a, int i) {
+    F x[N], y[N];
+    load_site<N>(x, a.x, i, a.half);
+    load_site<N>(y, a.y, i, a.half);
     const F f = splat<F>(real_of<F>(a.a));
-    UNROLL for (int k = 0; k < 24; ++k) y[k] = mad(f, y[k], x[k]);
-    store24(a.y, i, a.half, y);
+    UNROLL for (int k = 0; k < N; ++k) y[k] = mad(f, y[k], x[k]);
+    store_site<N>(a.y, i, a.half, y);
 }
 // y += (a + i b) x
-template <class F> HD void caxpy(const BlasArgs& a, int i) {
-    F x[24], y[24];
-    load24(x, a.x, i, a.half);
-    load24(y, a.y, i, a.half);
-    site_caxpy(y, splat<F>(real_of<F>(a.a)), splat<F>(real_of<F>(a.b)), x);
-    store24(a.y, i, a.half, y);
+template <class F, int N> HD void caxpy(const BlasArgs& a, int i) {
+    F x[N], y[N];
+    load_site<N>(x, a.x, i, a.half);
+    load_site<N>(y, a.y, i, a.half);
+    site_caxpy<N>(y, splat<F>(real_of<F>(a.a)), splat<F>(real_of<F>(a.b)), x);
+    store_site<N>(a.y, i, a.half, y);
 }
 // y = a x
-template <class F> HD void scale(const BlasArgs& a, int i) {
-    F x[24];
-    load24(x, a.x, i, a.half);
+template <class F, int N> HD void scale(const BlasArgs& a, int i) {
+    F x[N];
+    load_site<N>(x, a.x, i, a.half);
     const F f = splat<F>(real_of<F>(a.a));
-    UNROLL for (int k = 0; k < 24; ++k) x[k] = f * x[k];
-    store24(a.y, i, a.half, x);
+    UNROLL for (int k = 0; k < N; ++k) x[k] = f * x[k];
+    store_site<N>(a.y, i, a.half, x);
 }
 // y = gamma_5 x
 template <class F> HD void gamma5(const BlasArgs& a, int i) {
@@ -79,39 +87,47 @@ template <class F> HD void gamma5(const BlasArgs& a, int i) {
     store24(a.y, i, a.half, x);
 }
 // Sum 0: |x|^2
-template <class F> HD void norm2(const BlasArgs& a, int i, Accumulator& sum) {
-    F x[24];
-    load24(x, a.x, i, a.half);
-    sum.add(0, site_dot(x, x));
+template <class F, int N> HD void norm2(const BlasArgs& a, int i, Accumulator& sum) {
+    F x[N];
+    load_site<N>(x, a.x, i, a.half);
+    sum.add(0, site_dot<N>(x, x));
+}
+// Sums 0, 1: |x|^2, |y|^2
+template <class F, int N> HD void two_norms(const BlasArgs& a, int i, Accumulator& sum) {
+    F x[N];
+    load_site<N>(x, a.x, i, a.half);
+    sum.add(0, site_dot<N>(x, x));
+    load_site<N>(x, a.y, i, a.half);
+    sum.add(1, site_dot<N>(x, x));
 }
 // Sums 0, 1: (x, y), antilinear in x
-template <class F> HD void dot(const BlasArgs& a, int i, Accumulator& sum) {
-    F x[24], y[24];
-    load24(x, a.x, i, a.half);
-    load24(y, a.y, i, a.half);
-    sum.add(0, site_dot(x, y));
-    sum.add(1, site_dot_imaginary(x, y));
+template <class F, int N> HD void dot(const BlasArgs& a, int i, Accumulator& sum) {
+    F x[N], y[N];
+    load_site<N>(x, a.x, i, a.half);
+    load_site<N>(y, a.y, i, a.half);
+    sum.add(0, site_dot<N>(x, y));
+    sum.add(1, site_dot_imaginary<N>(x, y));
 }
 // Sum 0: Re (x, y)
-template <class F> HD void real_dot(const BlasArgs& a, int i, Accumulator& sum) {
-    F x[24], y[24];
-    load24(x, a.x, i, a.half);
-    load24(y, a.y, i, a.half);
-    sum.add(0, site_dot(x, y));
+template <class F, int N> HD void real_dot(const BlasArgs& a, int i, Accumulator& sum) {
+    F x[N], y[N];
+    load_site<N>(x, a.x, i, a.half);
+    load_site<N>(y, a.y, i, a.half);
+    sum.add(0, site_dot<N>(x, y));
 }
 // One step of conjugate gradients: x += a z, y -= a w; sum 0: |y|^2.
-template <class F> HD void cg_step(const BlasArgs& a, int i, Accumulator& sum) {
-    F x[24], y[24];
+template <class F, int N> HD void cg_step(const BlasArgs& a, int i, Accumulator& sum) {
+    F x[N], y[N];
     const F f = splat<F>(real_of<F>(a.a));
-    load24(x, a.x, i, a.half);
-    load24(y, a.z, i, a.half);
-    UNROLL for (int k = 0; k < 24; ++k) x[k] = mad(f, y[k], x[k]);
-    store24(a.x, i, a.half, x);
-    load24(x, a.w, i, a.half);
-    load24(y, a.y, i, a.half);
-    UNROLL for (int k = 0; k < 24; ++k) y[k] = nmad(f, x[k], y[k]);
-    store24(a.y, i, a.half, y);
-    sum.add(0, site_dot(y, y));
+    load_site<N>(x, a.x, i, a.half);
+    load_site<N>(y, a.z, i, a.half);
+    UNROLL for (int k = 0; k < N; ++k) x[k] = mad(f, y[k], x[k]);
+    store_site<N>(a.x, i, a.half, x);
+    load_site<N>(x, a.w, i, a.half);
+    load_site<N>(y, a.y, i, a.half);
+    UNROLL for (int k = 0; k < N; ++k) y[k] = nmad(f, x[k], y[k]);
+    store_site<N>(a.y, i, a.half, y);
+    sum.add(0, site_dot<N>(y, y));
 }
 // Re (x, x), Re (x, y), Im (x, y) of a site to sums 2, 0, 1.
 template <class F> HD void add_products(Accumulator& sum, const F* x, const F* y) {
@@ -201,36 +217,36 @@ template <class F> HD void add_twist(const BlasArgs& a, int i) {
     store24(a.y, i, a.half, y);
 }
 // y = x, x in double
-template <class F> HD void from_double(const BlasArgs& a, int i) {
-    wide_of<F> x[24];
-    F y[24];
-    load24(x, a.x, i, a.half);
-    for (int k = 0; k < 24; ++k) y[k] = narrow<F>(x[k]);
-    store24(a.y, i, a.half, y);
+template <class F, int N> HD void from_double(const BlasArgs& a, int i) {
+    wide_of<F> x[N];
+    F y[N];
+    load_site<N>(x, a.x, i, a.half);
+    for (int k = 0; k < N; ++k) y[k] = narrow<F>(x[k]);
+    store_site<N>(a.y, i, a.half, y);
 }
 // y += x, y in double
-template <class F> HD void add_to_double(const BlasArgs& a, int i) {
-    F x[24];
-    wide_of<F> y[24];
-    load24(x, a.x, i, a.half);
-    load24(y, a.y, i, a.half);
-    UNROLL for (int k = 0; k < 24; ++k) y[k] = y[k] + widen(x[k]);
-    store24(a.y, i, a.half, y);
+template <class F, int N> HD void add_to_double(const BlasArgs& a, int i) {
+    F x[N];
+    wide_of<F> y[N];
+    load_site<N>(x, a.x, i, a.half);
+    load_site<N>(y, a.y, i, a.half);
+    UNROLL for (int k = 0; k < N; ++k) y[k] = y[k] + widen(x[k]);
+    store_site<N>(a.y, i, a.half, y);
 }
 #ifdef HMC_HALF
 // y = x, x in single and y in half
-template <class F> HD void from_single(const BlasArgs& a, int i) {
-    F x[24];
-    load_plain<24, 1>(x, a.x, 0, i, a.half);
-    store24(a.y, i, a.half, x);
+template <class F, int N> HD void from_single(const BlasArgs& a, int i) {
+    F x[N];
+    load_plain<N, 1>(x, a.x, 0, i, a.half);
+    store_site<N>(a.y, i, a.half, x);
 }
 // y += x, y in single and x in half
-template <class F> HD void add_to_single(const BlasArgs& a, int i) {
-    F x[24], y[24];
-    load24(x, a.x, i, a.half);
-    load_plain<24, 1>(y, a.y, 0, i, a.half);
-    UNROLL for (int k = 0; k < 24; ++k) y[k] = y[k] + x[k];
-    store_plain<24, 1>(a.y, 0, i, a.half, y);
+template <class F, int N> HD void add_to_single(const BlasArgs& a, int i) {
+    F x[N], y[N];
+    load_site<N>(x, a.x, i, a.half);
+    load_plain<N, 1>(y, a.y, 0, i, a.half);
+    UNROLL for (int k = 0; k < N; ++k) y[k] = y[k] + x[k];
+    store_plain<N, 1>(a.y, 0, i, a.half, y);
 }
 #endif
 // Clover blocks y = x, x in double: 2 x 36 reals a site.
@@ -244,16 +260,99 @@ template <class F> HD void clover_from_double(const BlasArgs& a, int i) {
     }
 }
 
+// The same on several fields, one behind the other, each with a number of its own: up to four of them, a sum each.
+HD double number_of(const BlasArgs& a, int n) { return n == 0 ? a.a : n == 1 ? a.b : n == 2 ? a.c : a.d; }
+template <class F, int N> HD void* field_of(const BlasArgs& a, void* first, int n) {
+    return (char*)first + n * field_bytes<N, F>(a.half);
+}
+// Sum n: Re (x_n, y_n)
+template <class F, int N> HD void fields_dot(const BlasArgs& a, int i, Accumulator& sum) {
+    UNROLL for (int n = 0; n < MAX_SUMS; ++n) {
+        if (n >= a.fields) break;
+        F x[N], y[N];
+        load_site<N>(x, field_of<F, N>(a, a.x, n), i, a.half);
+        load_site<N>(y, field_of<F, N>(a, a.y, n), i, a.half);
+        sum.add(n, site_dot<N>(x, y));
+    }
+}
+// y_n += a_n x_n
+template <class F, int N> HD void fields_axpy(const BlasArgs& a, int i) {
+    for (int n = 0; n < a.fields; ++n) {
+        F x[N], y[N];
+        const F f = splat<F>(real_of<F>(number_of(a, n)));
+        load_site<N>(x, field_of<F, N>(a, a.x, n), i, a.half);
+        load_site<N>(y, field_of<F, N>(a, a.y, n), i, a.half);
+        UNROLL for (int k = 0; k < N; ++k) y[k] = mad(f, x[k], y[k]);
+        store_site<N>(field_of<F, N>(a, a.y, n), i, a.half, y);
+    }
+}
+// y_n = x_n + a_n y_n
+template <class F, int N> HD void fields_xpay(const BlasArgs& a, int i) {
+    for (int n = 0; n < a.fields; ++n) {
+        F x[N], y[N];
+        const F f = splat<F>(real_of<F>(number_of(a, n)));
+        load_site<N>(x, field_of<F, N>(a, a.x, n), i, a.half);
+        load_site<N>(y, field_of<F, N>(a, a.y, n), i, a.half);
+        UNROLL for (int k = 0; k < N; ++k) y[k] = mad(f, y[k], x[k]);
+        store_site<N>(field_of<F, N>(a, a.y, n), i, a.half, y);
+    }
+}
+// x_n += a_n z_n, y_n -= a_n w_n; sum n: |y_n|^2
+template <class F, int N> HD void fields_cg_step(const BlasArgs& a, int i, Accumulator& sum) {
+    UNROLL for (int n = 0; n < MAX_SUMS; ++n) {
+        if (n >= a.fields) break;
+        F x[N], y[N];
+        const F f = splat<F>(real_of<F>(number_of(a, n)));
+        load_site<N>(x, field_of<F, N>(a, a.x, n), i, a.half);
+        load_site<N>(y, field_of<F, N>(a, a.z, n), i, a.half);
+        UNROLL for (int k = 0; k < N; ++k) x[k] = mad(f, y[k], x[k]);
+        store_site<N>(field_of<F, N>(a, a.x, n), i, a.half, x);
+        load_site<N>(x, field_of<F, N>(a, a.w, n), i, a.half);
+        load_site<N>(y, field_of<F, N>(a, a.y, n), i, a.half);
+        UNROLL for (int k = 0; k < N; ++k) y[k] = nmad(f, x[k], y[k]);
+        store_site<N>(field_of<F, N>(a, a.y, n), i, a.half, y);
+        sum.add(n, site_dot<N>(y, y));
+    }
+}
+// The end of a step of conjugate gradients with shifts, for all of them: x_n += a_n p_n, p_n = r + b_n p_n.
+template <class F, int N> HD void shift_step(const ShiftArgs& a, int i) {
+    F r[N];
+    load_site<N>(r, a.r, i, a.half);
+    for (int n = 0; n < a.count; ++n) {
+        F x[N], p[N];
+        load_site<N>(x, a.x[n], i, a.half);
+        load_site<N>(p, a.p[n], i, a.half);
+        const F f = splat<F>(real_of<F>(a.a[n])), g = splat<F>(real_of<F>(a.b[n]));
+        UNROLL for (int k = 0; k < N; ++k) {
+            x[k] = mad(f, p[k], x[k]);
+            p[k] = mad(g, p[k], r[k]);
+        }
+        store_site<N>(a.x[n], i, a.half, x);
+        store_site<N>(a.p[n], i, a.half, p);
+    }
+}
+
+#define BLAS_OF(SITE, SUM, N)                                                \
+    SITE(blas, axpy_##N, BlasArgs, (axpy<F, N>))                             \
+    SITE(blas, xpay_##N, BlasArgs, (xpay<F, N>))                             \
+    SITE(blas, caxpy_##N, BlasArgs, (caxpy<F, N>))                           \
+    SITE(blas, scale_##N, BlasArgs, (scale<F, N>))                           \
+    SUM(blas, norm2_##N, BlasArgs, 1, (norm2<F, N>))                         \
+    SUM(blas, two_norms_##N, BlasArgs, 2, (two_norms<F, N>))                 \
+    SUM(blas, dot_##N, BlasArgs, 2, (dot<F, N>))                             \
+    SUM(blas, real_dot_##N, BlasArgs, 1, (real_dot<F, N>))                   \
+    SUM(blas, cg_step_##N, BlasArgs, 1, (cg_step<F, N>))                     \
+    SUM(blas, fields_dot_##N, BlasArgs, 4, (fields_dot<F, N>))               \
+    SITE(blas, fields_axpy_##N, BlasArgs, (fields_axpy<F, N>))               \
+    SITE(blas, fields_xpay_##N, BlasArgs, (fields_xpay<F, N>))               \
+    SUM(blas, fields_cg_step_##N, BlasArgs, 4, (fields_cg_step<F, N>))       \
+    SITE(blas, shift_step_##N, ShiftArgs, (shift_step<F, N>))                \
+    SITE(blas, from_double_##N, BlasArgs, (from_double<F, N>))               \
+    SITE(blas, add_to_double_##N, BlasArgs, (add_to_double<F, N>))
 #define BLAS_KERNELS(SITE, SUM)                                         \
-    SITE(blas, axpy, BlasArgs, (axpy<F>))                               \
-    SITE(blas, xpay, BlasArgs, (xpay<F>))                               \
-    SITE(blas, caxpy, BlasArgs, (caxpy<F>))                             \
-    SITE(blas, scale, BlasArgs, (scale<F>))                             \
+    BLAS_OF(SITE, SUM, 24)                                              \
+    BLAS_OF(SITE, SUM, 6)                                               \
     SITE(blas, gamma5, BlasArgs, (gamma5<F>))                           \
-    SUM(blas, norm2, BlasArgs, 1, (norm2<F>))                           \
-    SUM(blas, dot, BlasArgs, 2, (dot<F>))                               \
-    SUM(blas, real_dot, BlasArgs, 1, (real_dot<F>))                     \
-    SUM(blas, cg_step, BlasArgs, 1, (cg_step<F>))                       \
     SUM(blas, caxpy_norm2, BlasArgs, 1, (caxpy_norm2<F>))               \
     SUM(blas, caxpy_dot, BlasArgs, 2, (caxpy_dot<F>))                   \
     SUM(blas, dot_norm2, BlasArgs, 3, (dot_norm2<F>))                   \
@@ -261,9 +360,9 @@ template <class F> HD void clover_from_double(const BlasArgs& a, int i) {
     SITE(blas, bicgstab_direction, BlasArgs, (bicgstab_direction<F>))   \
     SITE(blas, mr_step, BlasArgs, (mr_step<F>))                         \
     SITE(blas, add_twist, BlasArgs, (add_twist<F>))                     \
-    SITE(blas, from_double, BlasArgs, (from_double<F>))                 \
-    SITE(blas, add_to_double, BlasArgs, (add_to_double<F>))             \
     SITE(blas, clover_from_double, BlasArgs, (clover_from_double<F>))
 #define HALF_BLAS_KERNELS(SITE, SUM)                                    \
-    SITE(blas, from_single, BlasArgs, (from_single<F>))                 \
-    SITE(blas, add_to_single, BlasArgs, (add_to_single<F>))
+    SITE(blas, from_single_24, BlasArgs, (from_single<F, 24>))          \
+    SITE(blas, from_single_6, BlasArgs, (from_single<F, 6>))            \
+    SITE(blas, add_to_single_24, BlasArgs, (add_to_single<F, 24>))      \
+    SITE(blas, add_to_single_6, BlasArgs, (add_to_single<F, 6>))

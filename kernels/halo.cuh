@@ -2,13 +2,13 @@
 #pragma once
 #include "gauge.cuh"
 
-// Site i of the slab of `border` layers at one end of direction mu. Directions before mu run over
-// their borders too, which are filled by then: so corners come along.
+// Site i of the slab of `layers` layers at one end of direction mu. Directions before mu run over
+// as much of their borders too, which is filled by then: so corners come along.
 HD Coord slab_coord(const SlabArgs& a, int i) {
     Coord c;
     for (int nu = 0; nu < 4; ++nu) {
-        const int wide = nu < a.mu ? a.g.border[nu] : 0;
-        const int extent = nu == a.mu ? a.g.border[nu] : a.g.outer[nu] + 2 * wide;
+        const int wide = nu < a.mu && a.g.border[nu] > 0 ? a.layers : 0;
+        const int extent = nu == a.mu ? a.layers : a.g.outer[nu] + 2 * wide;
         c.x[nu] = i % extent - wide;
         i /= extent;
     }
@@ -24,8 +24,8 @@ template <class F> HD void slab(const SlabArgs& a, int i) {
     using R = real_of<F>;
     const int mu = a.mu, n = a.g.lanes[mu], width = lane<F>::W / n;
     Coord from = slab_coord(a, i), to = from;
-    if (!a.forward) from.x[mu] += a.g.outer[mu] - a.g.border[mu];
-    to.x[mu] += a.forward ? a.g.outer[mu] : -a.g.border[mu];
+    if (!a.forward) from.x[mu] += a.g.outer[mu] - a.layers;
+    to.x[mu] += a.forward ? a.g.outer[mu] : -a.layers;
     R* field = (R*)a.field;
     R* wire = (R*)a.wire + (i64)i * a.blocks * a.reals * width;
     const int edge = (a.forward != 0) == (a.unpack != 0) ? n - 1 : 0;
@@ -63,7 +63,8 @@ template <class F, int NR> HD void import_links(const ImportArgs& a, int i) {
 // Between a field and the rank's sites in natural order, in double.
 template <class F> HD void transpose(const TransposeArgs& a, int i) {
     const Coord c = coord_of(a.g, i, a.parity);
-    const int s = a.bordered ? bordered_index_of(a.g, c) : i, stride = a.bordered ? a.g.half_bordered : a.g.half;
+    const int s = a.bordered ? bordered_index_of(a.g, c) : a.slice * a.g.half + i;
+    const int stride = a.bordered ? a.g.half_bordered : a.slices * a.g.half;
     real_of<F>* field = (real_of<F>*)a.field;
     for (int l = 0; l < lane<F>::W; ++l) {
         i64 site = 0;

@@ -65,12 +65,12 @@ template <class F> HD void random_momenta(const RandomArgs& a, int i) {
         store<8, 4>(momentum_half<F>(a.out, a.g, parity), mu, i, a.g.half, p);
     }
 }
-// Spinor of one parity, each real scale * N(0, 1).
-template <class F> HD void random_spinor(const RandomArgs& a, int i) {
-    F p[24];
-    gaussian_lanes<24>(p, a, coord_of(a.g, i, a.parity), 0);
-    for (int k = 0; k < 24; ++k) p[k] = splat<F>(real_of<F>(a.scale)) * p[k];
-    store<24, 1>(a.out, 0, i, a.g.half, p);
+// Spinor of a slice, or colour vector, of one parity, each real scale * N(0, 1).
+template <class F, int N> HD void random_field(const RandomArgs& a, int i) {
+    F p[(N + 7) / 8 * 8];
+    gaussian_lanes<(N + 7) / 8 * 8>(p, a, coord_of(a.g, i, a.parity), a.slice * ((N + 7) / 8));
+    for (int k = 0; k < N; ++k) p[k] = splat<F>(real_of<F>(a.scale)) * p[k];
+    store<N, 1>(a.out, 0, a.slice * a.g.half + i, a.slices * a.g.half, p);
 }
 // Links by the Haar measure: Gaussian matrices made special unitary by Gram and Schmidt.
 template <class F> HD void random_links(const RandomArgs& a, int i) {
@@ -89,5 +89,6 @@ template <class F> HD void random_links(const RandomArgs& a, int i) {
 
 #define RANDOM_KERNELS(SITE, SUM)                                 \
     SITE(random, random_momenta, RandomArgs, (random_momenta<F>)) \
-    SITE(random, random_spinor, RandomArgs, (random_spinor<F>))   \
+    SITE(random, random_24, RandomArgs, (random_field<F, 24>))    \
+    SITE(random, random_6, RandomArgs, (random_field<F, 6>))      \
     SITE(random, random_links, RandomArgs, (random_links<F>))

@@ -6,7 +6,7 @@
 //
 // With HMC_HALF, fields of F = float are stored in half precision: 16-bit integers, times one float a
 // site and block (its greatest real), which lies behind the block's reals on a CPU and behind the field
-// on a GPU. Links are bounded by 1 and need none.
+// on a GPU; a colour vector's six integers and norm are one chunk. Links are bounded by 1 and need none.
 #pragma once
 #include "args.h"
 #include "lane.cuh"
@@ -161,29 +161,34 @@ constexpr float STEPS = 32767;
 constexpr float ROUND = 12582912;  // 1.5 2^23: the low bits of x + ROUND are the integer next to x
 
 #ifdef __CUDACC__
-template <int N> struct short_chunk { using type = int; static constexpr int n = 2; };
-template <> struct short_chunk<8> { using type = int4; static constexpr int n = 8; };
-template <> struct short_chunk<4> { using type = int2; static constexpr int n = 4; };
-HD constexpr int shorts_of(int n) { return n % 8 == 0 ? 8 : n % 4 == 0 ? 4 : 2; }
-
+// A block's integers lie in chunks of eight or of four where N is a multiple of them; else in eights, and a four and a
+// two for the rest.
+template <int N> struct short_chunk { using type = int; };
+template <> struct short_chunk<8> { using type = int4; };
+template <> struct short_chunk<4> { using type = int2; };
+HD constexpr int shorts_of(int n) { return n % 8 != 0 && n % 4 == 0 ? 4 : n >= 8 ? 8 : n >= 4 ? 4 : 2; }
+template <int N, class F> HD void load_chunks(F* r, const char* from, int site, int stride) {
+    constexpr int n = shorts_of(N);
+    using V = typename short_chunk<n>::type;
+    const V v = __ldg((const V*)from + site);
+    const short* q = reinterpret_cast<const short*>(&v);
+    UNROLL for (int j = 0; j < n; ++j) r[j] = float(q[j]);
+    if constexpr (N > n) load_chunks<N - n>(r + n, from + (size_t)2 * n * stride, site, stride);
+}
+template <int N, class F> HD void store_chunks(char* to, int site, int stride, const F* r) {
+    constexpr int n = shorts_of(N);
+    using V = typename short_chunk<n>::type;
+    V v;
+    short* q = reinterpret_cast<short*>(&v);
+    UNROLL for (int j = 0; j < n; ++j) q[j] = short(__float_as_int(r[j] + ROUND));
+    *((V*)to + site) = v;
+    if constexpr (N > n) store_chunks<N - n>(to + (size_t)2 * n * stride, site, stride, r + n);
+}
 template <int N, int NB, class F> HD void load_shorts(F* r, const void* field, int block, int site, int stride) {
-    using C = short_chunk<shorts_of(N)>;
-    const typename C::type* p = (const typename C::type*)field + (size_t)(block * (N / C::n)) * stride + site;
-    UNROLL for (int k = 0; k < N / C::n; ++k) {
-        const typename C::type v = __ldg(p + (size_t)k * stride);
-        const short* q = reinterpret_cast<const short*>(&v);
-        UNROLL for (int j = 0; j < C::n; ++j) r[k * C::n + j] = float(q[j]);
-    }
+    load_chunks<N>(r, (const char*)field + (size_t)2 * N * block * stride, site, stride);
 }
 template <int N, int NB, class F> HD void store_shorts(void* field, int block, int site, int stride, const F* r) {
-    using C = short_chunk<shorts_of(N)>;
-    typename C::type* p = (typename C::type*)field + (size_t)(block * (N / C::n)) * stride + site;
-    UNROLL for (int k = 0; k < N / C::n; ++k) {
-        typename C::type v;
-        short* q = reinterpret_cast<short*>(&v);
-        UNROLL for (int j = 0; j < C::n; ++j) q[j] = short(__float_as_int(r[k * C::n + j] + ROUND));
-        p[(size_t)k * stride] = v;
-    }
+    store_chunks<N>((char*)field + (size_t)2 * N * block * stride, site, stride, r);
 }
 template <int N, int NB, class F> HD F* norm_of(const void* field, int block, int site, int stride) {
     return (F*)((char*)field + (size_t)2 * N * NB * stride) + (size_t)block * stride + site;
@@ -252,8 +257,16 @@ template <int N, int NB, class F> HD void store_unit(void* field, int block, int
 template <int N, int NB, class F> HD void load(F* r, const void* field, int block, int site, int stride) {
     if constexpr (is_half<F>()) {
 #ifdef __CUDACC__
-        load_shorts<N, NB>(r, field, block, site, stride);
-        const F norm = __ldg(norm_of<N, NB, F>(field, block, site, stride));
+        F norm;
+        if constexpr (N == 6) {
+            const int4 v = __ldg((const int4*)field + (size_t)block * stride + site);
+            const short* q = reinterpret_cast<const short*>(&v);
+            UNROLL for (int k = 0; k < N; ++k) r[k] = float(q[k]);
+            norm = __int_as_float(v.w);
+        } else {
+            load_shorts<N, NB>(r, field, block, site, stride);
+            norm = __ldg(norm_of<N, NB, F>(field, block, site, stride));
+        }
 #else
         const char* from = (const char*)field + ((long)site * NB + block) * half_bytes<N, F>();
         load_shorts<N>(r, from);
@@ -280,8 +293,16 @@ template <int N, int NB, class F> HD void store(void* field, int block, int site
         const F inverse = where_negative(-norm, splat<F>(STEPS) / norm, F{});
         UNROLL for (int k = 0; k < N; ++k) q[k] = inverse * r[k];
 #ifdef __CUDACC__
-        store_shorts<N, NB>(field, block, site, stride, q);
-        *norm_of<N, NB, F>(field, block, site, stride) = norm;
+        if constexpr (N == 6) {
+            int4 v;
+            short* t = reinterpret_cast<short*>(&v);
+            UNROLL for (int k = 0; k < N; ++k) t[k] = short(__float_as_int(q[k] + ROUND));
+            v.w = __float_as_int(norm);
+            *((int4*)field + (size_t)block * stride + site) = v;
+        } else {
+            store_shorts<N, NB>(field, block, site, stride, q);
+            *norm_of<N, NB, F>(field, block, site, stride) = norm;
+        }
 #else
         char* to = (char*)field + ((long)site * NB + block) * half_bytes<N, F>();
         store_shorts<N>(to, q);
@@ -291,9 +312,26 @@ template <int N, int NB, class F> HD void store(void* field, int block, int site
         store_plain<N, NB>(field, block, site, stride, r);
     }
 }
-// Bytes of a spinor field of one parity with `sites` outer sites.
-template <class F> HD i64 spinor_bytes(int sites) {
-    return (i64)sites * (is_half<F>() ? 52 * lane<F>::W : 24 * (int)sizeof(F));
+// Bytes of a field of N reals a site, of one parity with `sites` outer sites.
+template <int N, class F> HD i64 field_bytes(int sites) {
+    return (i64)sites * (is_half<F>() ? (2 * N + 4) * lane<F>::W : N * (int)sizeof(F));
+}
+
+// Thread i as one of `count` places and one of n groups (fields that share what lies there): so many places in all groups,
+// then the next ones. On a GPU the warps of a block are the groups of the same places, so that all but one find the links in
+// the cache; on a CPU their links stay in the cache, and what a field's neighbouring sites share too.
+template <int ON_CPU> HD void place_and_group(int i, int count, int n, int& place, int& group) {
+#ifdef __CUDACC__
+    constexpr int TOGETHER = 32;
+#else
+    constexpr int TOGETHER = ON_CPU;
+#endif
+    place = i;
+    group = 0;
+    if (n == 1) return;
+    const int first = i / (TOGETHER * n) * TOGETHER, width = count - first < TOGETHER ? count - first : TOGETHER, rest = i - first * n;
+    place = first + rest % width;
+    group = rest / width;
 }
 
 // Both parities of a field lie one behind the other.

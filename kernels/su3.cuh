@@ -38,15 +38,29 @@ template <class F> HD void compress_matrix(F* r, const Matrix<F>& u) {
     r[6] = store_phase(u.e[0]);
     r[7] = store_phase(u.e[8]);
 }
-template <class F> HD Matrix<F> expand_matrix(const F* r) {
+// The third row of a unitary matrix, from the one that would make it special.
+template <class F> HD void turn_third_row(Matrix<F>& u, Complex<F> det) {
+    UNROLL for (int k = 6; k < 9; ++k) {
+        Complex<F> t = zero<F>();
+        cmad(t, det, u.e[k]);
+        u.e[k] = t;
+    }
+}
+// Of SU(3); or, not SPECIAL, of the unitary matrices with the determinant given.
+template <bool SPECIAL = true, class F> HD Matrix<F> expand_matrix(const F* r, Complex<F> det = zero<F>()) {
     Matrix<F> u;
     u.e[1] = {r[0], r[1]};
     u.e[2] = {r[2], r[3]};
     u.e[5] = {r[4], r[5]};
     const F n = nmad(r[3], r[3], nmad(r[2], r[2], splat<F>(1)));
     u.e[0] = load_phase(r[6], nmad(r[1], r[1], nmad(r[0], r[0], n)));
-    const Complex<F> c = load_phase(r[7], nmad(r[5], r[5], nmad(r[4], r[4], n)));
-    // u10 conj(u00) + u11 conj(u01) = -u12 conj(u02),  u00 u11 - u01 u10 = conj(u22)
+    Complex<F> c = load_phase(r[7], nmad(r[5], r[5], nmad(r[4], r[4], n)));
+    // u10 conj(u00) + u11 conj(u01) = -u12 conj(u02),  u00 u11 - u01 u10 = det conj(u22)
+    if constexpr (!SPECIAL) {
+        Complex<F> t = zero<F>();
+        cmad_conj(t, det, c);
+        c = t;
+    }
     const F inverse = splat<F>(1) / larger(n, splat<F>(1e-30f));
     Complex<F> d = zero<F>(), x = zero<F>(), y = zero<F>();
     cnmad(d, conj(u.e[2]), u.e[5]);
@@ -57,6 +71,7 @@ template <class F> HD Matrix<F> expand_matrix(const F* r) {
     u.e[3] = {inverse * x.re, inverse * x.im};
     u.e[4] = {inverse * y.re, inverse * y.im};
     third_row(u);
+    if constexpr (!SPECIAL) turn_third_row(u, det);
     return u;
 }
 template <int NR, int NB, class F> HD Matrix<F> load_matrix(const void* field, int block, int site, int stride) {
@@ -73,6 +88,12 @@ template <int NR, int NB, class F> HD Matrix<F> load_matrix(const void* field, i
 }
 template <int NB, class F> HD void store_matrix(void* field, int block, int site, int stride, const Matrix<F>& u) {
     store<18, NB>(field, block, site, stride, reinterpret_cast<const F*>(u.e));
+}
+// The stored matrix += c u.
+template <int NB, class F> HD void add_to_matrix(void* field, int block, int site, int stride, F c, const Matrix<F>& u) {
+    Matrix<F> m = load_matrix<18, NB, F>(field, block, site, stride);
+    UNROLL for (int k = 0; k < 9; ++k) m.e[k] = {mad(c, u.e[k].re, m.e[k].re), mad(c, u.e[k].im, m.e[k].im)};
+    store_matrix<NB>(field, block, site, stride, m);
 }
 
 // a b, with the adjoint of either where asked.

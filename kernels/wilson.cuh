@@ -8,6 +8,7 @@
 // Only half spinors cross ranks: those for forward hops bare, those for backward hops times U^dag.
 // With `blocked`, hops that leave a Schwarz block are left out (Dirichlet boundaries).
 #pragma once
+#include "faces.cuh"
 #include "spinor.cuh"
 #include "su3.cuh"
 
@@ -54,22 +55,31 @@ template <class F> HD void permute_half(Complex<F>* h, const Geometry& g, int mu
     }
 }
 
-#ifdef __CUDACC__
-constexpr bool GHOSTS = HMC_GHOSTS;
-#else
-constexpr bool GHOSTS = true;
+// One slice of the fifth dimension of one of several fields: its first byte, its first site, its stride.
+struct Slice { i64 offset; int first, stride; };
+template <class F> HD Slice slice_of(const Geometry& g, int field, int slices) {
+    return {field / slices * field_bytes<24, F>(half_of(g) * slices), field % slices * half_of(g), half_of(g) * slices};
+}
+
+#ifndef __CUDACC__
+template <class F> HD constexpr int spinor_bytes() { return is_half<F>() ? half_bytes<24, F>() : 24 * sizeof(F); }
 // Fetches what this hop of the next site will read, so that misses overlap with arithmetic.
 template <int MU, bool FORWARD, int NR, class F>
-HD void prefetch_hop(const HopArgs& a, const void* input, const Coord& c, int s) {
-    constexpr int SPINOR = is_half<F>() ? 52 * lane<F>::W : 24 * sizeof(F), LINK = NR * sizeof(F) / (is_half<F>() ? 2 : 1);
+HD void prefetch_hop(const HopArgs& a, const void* input, int first, const Coord& c, int s) {
+    constexpr int SPINOR = spinor_bytes<F>(), LINK = NR * sizeof(F) / (is_half<F>() ? 2 : 1);
     const bool edge = FORWARD ? c.x[MU] == outer(a.g, MU) - 1 : c.x[MU] == 0;
     Coord n = c;
     n.x[MU] = edge ? (FORWARD ? 0 : outer(a.g, MU) - 1) : c.x[MU] + (FORWARD ? 1 : -1);
     const long there = index_of(a.g, n);
-    const char* p = (const char*)input + there * SPINOR;
+    const char* p = (const char*)input + (first + there) * SPINOR;
     const char* u = FORWARD ? (const char*)a.links_out + (4L * s + MU) * LINK : (const char*)a.links_in + (4L * there + MU) * LINK;
     for (unsigned k = 0; k < SPINOR; k += 64) __builtin_prefetch(p + k);
     for (unsigned k = 0; k < LINK; k += 64) __builtin_prefetch(u + k);
+}
+// The same of what it will write.
+template <class F> HD void prefetch_out(const HopArgs& a, const Slice& slice, int s) {
+    const char* p = (const char*)a.out + slice.offset + (long)(slice.first + s) * spinor_bytes<F>();
+    for (int k = 0; k < spinor_bytes<F>(); k += 64) __builtin_prefetch(p + k, 1);
 }
 #endif
 
@@ -79,11 +89,13 @@ HD constexpr int epilogue_of(const HopArgs&) { return HMC_EPILOGUE; }
 HD constexpr bool dagger_of(const HopArgs&) { return HMC_DAGGER; }
 HD constexpr bool blocked_of(const HopArgs&) { return HMC_BLOCKED; }
 HD constexpr int fields_of(const HopArgs&) { return HMC_FIELDS; }
+HD constexpr int slices_of(const HopArgs&) { return HMC_SLICES; }
 #else
 HD int epilogue_of(const HopArgs& a) { return a.epilogue; }
 HD bool dagger_of(const HopArgs& a) { return a.dagger; }
 HD bool blocked_of(const HopArgs& a) { return a.blocked; }
 HD int fields_of(const HopArgs& a) { return a.fields; }
+HD int slices_of(const HopArgs& a) { return a.slices; }
 #endif
 
 // The 1 or 0 of a hop in every lane: whether it stays in its Schwarz block.
@@ -97,9 +109,10 @@ template <class F> HD bool any(const F& x) {
 }
 
 template <int MU, bool FORWARD, int NR, class F>
-HD void hop(Complex<F>* r, const HopArgs& a, const void* input, int field, const Coord& c, int s, const Coord& next, F sign) {
+HD void hop(Complex<F>* r, const HopArgs& a, const Slice& slice, int field, const Coord& c, int s, const Coord& next, F sign) {
+    const char* input = (const char*)a.input + slice.offset;
 #ifndef __CUDACC__
-    prefetch_hop<MU, FORWARD, NR, F>(a, input, next, s + 1);
+    prefetch_hop<MU, FORWARD, NR, F>(a, input, slice.first, next, s + 1);
 #endif
     constexpr int S = FORWARD ? 2 : 0;
     const bool edge = FORWARD ? c.x[MU] == outer(a.g, MU) - 1 : c.x[MU] == 0;
@@ -115,7 +128,7 @@ HD void hop(Complex<F>* r, const HopArgs& a, const void* input, int field, const
                           0, face_index<MU>(a.g, c), faces);
     } else {
         Complex<F> p[12];
-        load_spinor(p, input, there, half_of(a.g));
+        load_spinor(p, input, slice.first + there, slice.stride);
         project<MU, S>(h, p, sign);
     }
     if constexpr (FORWARD) {
@@ -143,52 +156,33 @@ template <class F> HD void add_twist(Complex<F>* r, F twist, const Complex<F>* x
     }
 }
 
-// Thread i is a site of one of the fields: on a GPU the warps of a block are the fields of the same
-// sites, so that all but one find the links in the cache.
-template <class F> HD void site_and_field(const HopArgs& a, int i, int& site, int& field) {
-    const int n = fields_of(a);
-    if (n == 1) {
-        site = i;
-        field = 0;
-        return;
-    }
-#ifdef __CUDACC__
-    const int first = i / (32 * n) * 32, width = a.count - first < 32 ? a.count - first : 32, rest = i - first * n;
-    site = first + rest % width;
-    field = rest / width;
-#else
-    site = i / n;
-    field = i % n;
-#endif
-}
-
 template <class F, int NR> HD void wilson_hop(const HopArgs& a, int i) {
     int place, field;
-    site_and_field<F>(a, i, place, field);
+    place_and_group<32>(i, a.count, fields_of(a), place, field);
     const int s = a.sites ? ((const int*)a.sites)[place] : place;
     const Coord c = coord_of(a.g, s, a.parity);
-    const i64 offset = field * spinor_bytes<F>(half_of(a.g));
-    const char* input = (const char*)a.input + offset;
+    const Slice slice = slice_of<F>(a.g, field, slices_of(a));
 #ifdef __CUDACC__
     const Coord& next = c;
 #else
     const Coord next = coord_of(a.g, s + 1 < half_of(a.g) ? s + 1 : s, a.parity);
+    prefetch_out<F>(a, slice, s + 1);
 #endif
     const F sign = splat<F>(dagger_of(a) ? -1 : 1);
     Complex<F> r[12];
     UNROLL for (int k = 0; k < 12; ++k) r[k] = zero<F>();
-    hop<0, true, NR>(r, a, input, field, c, s, next, sign);
-    hop<0, false, NR>(r, a, input, field, c, s, next, sign);
-    hop<1, true, NR>(r, a, input, field, c, s, next, sign);
-    hop<1, false, NR>(r, a, input, field, c, s, next, sign);
-    hop<2, true, NR>(r, a, input, field, c, s, next, sign);
-    hop<2, false, NR>(r, a, input, field, c, s, next, sign);
-    hop<3, true, NR>(r, a, input, field, c, s, next, sign);
-    hop<3, false, NR>(r, a, input, field, c, s, next, sign);
+    hop<0, true, NR>(r, a, slice, field, c, s, next, sign);
+    hop<0, false, NR>(r, a, slice, field, c, s, next, sign);
+    hop<1, true, NR>(r, a, slice, field, c, s, next, sign);
+    hop<1, false, NR>(r, a, slice, field, c, s, next, sign);
+    hop<2, true, NR>(r, a, slice, field, c, s, next, sign);
+    hop<2, false, NR>(r, a, slice, field, c, s, next, sign);
+    hop<3, true, NR>(r, a, slice, field, c, s, next, sign);
+    hop<3, false, NR>(r, a, slice, field, c, s, next, sign);
     const F scale = splat<F>(real_of<F>(a.scale)), twist = splat<F>(real_of<F>(a.twist));
     const int epilogue = epilogue_of(a);
     Complex<F> x[12], y[12];
-    if (epilogue >= CLOVER_MINUS) load_spinor(x, (const char*)a.x + offset, s, half_of(a.g));
+    if (epilogue >= CLOVER_MINUS) load_spinor(x, (const char*)a.x + slice.offset, slice.first + s, slice.stride);
     if (epilogue == CLOVER || epilogue == MINUS_CLOVER) {
         if (epilogue == MINUS_CLOVER && a.twist != 0) add_twist(r, twist, x);
         multiply_clover(y, a.clover, s, half_of(a.g), r);
@@ -208,49 +202,25 @@ template <class F, int NR> HD void wilson_hop(const HopArgs& a, int i) {
         if (epilogue != MINUS_CLOVER && a.twist != 0) add_twist(y, twist, x);
         UNROLL for (int k = 0; k < 12; ++k) r[k] = {nmad(scale, r[k].re, y[k].re), nmad(scale, r[k].im, y[k].im)};
     }
-    store_spinor((char*)a.out + offset, s, half_of(a.g), r);
+    store_spinor((char*)a.out + slice.offset, slice.first + s, slice.stride, r);
 }
 
-// Half spinors of a face for the neighbour. Lanes at the rank's edge go into the wire, the others to
-// the lane of this rank that asks for them.
-template <class F> HD void deliver(const FaceArgs& a, int f, int field, const Complex<F>* h) {
-    using R = real_of<F>;
-    const int faces = half_of(a.g) / outer(a.g, a.mu), n = a.g.lanes[a.mu], width = lane<F>::W / n;
-    const F* r = reinterpret_cast<const F*>(h);
-    R* wire = (R*)a.wire + 12L * faces * width * field;
-    if (width == lane<F>::W) {
-        store_plain<12, 1>(wire, 0, f, faces, r);
-        return;
-    }
-    if constexpr (lane<F>::W > 1) {
-        R* ghost = (R*)a.ghost + 12L * faces * lane<F>::W * field;
-        const int edge = a.forward ? 0 : n - 1;
-        const int* to = permutation(a.g, a.mu, !a.forward, lane<F>::W);
-        int e = 0;
-        for (int l = 0; l < lane<F>::W; ++l) {
-            const bool leaves = lane_coord(a.g, l, a.mu) == edge;
-            for (int k = 0; k < 12; ++k) {
-                if (leaves) wire[(f * 12L + k) * width + e] = get(r[k], l);
-                else ghost[place<F>(1, 12, 0, k, f, faces, to[l])] = get(r[k], l);
-            }
-            e += leaves;
-        }
-    }
-}
+// Half spinors of a face for the neighbour.
 template <int MU, int NR, class F> HD void face_of(const FaceArgs& a, int i) {
     const int faces = half_of(a.g) / outer(a.g, MU), f = i % faces, field = i / faces;
     const Coord c = face_coord(a.g, MU, a.forward ? 0 : outer(a.g, MU) - 1, f, a.parity);
     const int s = index_of(a.g, c);
     const F sign = splat<F>(a.dagger ? -1 : 1);
     Complex<F> p[12], h[6], v[6];
-    load_spinor(p, (const char*)a.input + field * spinor_bytes<F>(half_of(a.g)), s, half_of(a.g));
+    const Slice slice = slice_of<F>(a.g, field, a.slices);
+    load_spinor(p, (const char*)a.input + slice.offset, slice.first + s, slice.stride);
     if (a.forward) {
         project<MU, 2>(h, p, sign);
-        deliver(a, f, field, h);
+        deliver<12, 1>(a, f, field, 0, reinterpret_cast<const F*>(h));
     } else {
         project<MU, 0>(h, p, sign);
         multiply_half<true>(v, load_matrix<NR, 4, F>(a.links, MU, s, half_of(a.g)), h);
-        deliver(a, f, field, v);
+        deliver<12, 1>(a, f, field, 0, reinterpret_cast<const F*>(v));
     }
 }
 template <class F, int NR> HD void wilson_face(const FaceArgs& a, int i) {
@@ -261,21 +231,6 @@ template <class F, int NR> HD void wilson_face(const FaceArgs& a, int i) {
         default: face_of<3, NR, F>(a, i); break;
     }
 }
-// What came from another rank, into the edge lanes of the ghost zone.
-template <class F> HD void face_merge(const LaneArgs& a, int i) {
-    using R = real_of<F>;
-    const int n = a.g.lanes[a.mu], edge = a.forward ? n - 1 : 0, width = lane<F>::W / n, f = i % a.sites, field = i / a.sites;
-    const R* wire = (const R*)a.wire + (i64)a.reals * a.sites * width * field;
-    R* ghost = (R*)a.ghost + (i64)a.reals * a.sites * lane<F>::W * field;
-    int e = 0;
-    for (int l = 0; l < lane<F>::W; ++l) {
-        if (lane_coord(a.g, l, a.mu) != edge) continue;
-        for (int k = 0; k < a.reals; ++k)
-            ghost[place<F>(1, a.reals, 0, k, f, a.sites, l)] = wire[((i64)f * a.reals + k) * width + e];
-        ++e;
-    }
-}
-
 // y = C x on one parity.
 template <class F> HD void clover_apply(const HopArgs& a, int s) {
     Complex<F> x[12], y[12];
@@ -291,5 +246,4 @@ template <class F> HD void clover_apply(const HopArgs& a, int s) {
     WILSON_LINKS(SITE, 18)                                 \
     WILSON_LINKS(SITE, 12)                                 \
     WILSON_LINKS(SITE, 8)                                  \
-    SITE(wilson, face_merge, LaneArgs, (face_merge<F>))    \
     SITE(wilson, clover_apply, HopArgs, (clover_apply<F>))

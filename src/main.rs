@@ -1,8 +1,8 @@
 //! The command line. Exit codes: 0 done, 2 wrong input, 1 anything else.
 
 use clap::{Parser, Subcommand, ValueEnum};
-use hmc::app::{self, AppError, BenchArgs, BenchTable, Ranks};
-use hmc::config::{DeviceChoice, Transport};
+use hmc::app::{self, AppError, BenchArgs, BenchTable, BenchWall, Ranks};
+use hmc::config::{DeviceChoice, Transport, Weights};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -63,9 +63,21 @@ enum Command {
         /// Another
         b: PathBuf,
     },
+    /// One trajectory from a state of links, momenta and pseudofermions: nothing drawn, nothing refused
+    Replay {
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+        /// Write the state after the trajectory
+        #[arg(long)]
+        out: Option<PathBuf>,
+        /// The state (HDF5)
+        state: PathBuf,
+    },
     /// Measure speeds on this machine
     Bench {
-        /// Tables (wilson, clover, solver; all by default) and lattices, such as 16x16x16x32
+        /// Tables (wilson, clover, solver, staggered, staggered-solver, domain-wall, domain-wall-solver; the first three by
+        /// default) and lattices, such as 16x16x16x32
         #[arg(value_parser = bench_item)]
         what: Vec<BenchItem>,
         /// CPU or GPU
@@ -86,12 +98,24 @@ enum Command {
         /// Links for the solvers (default: those of a short quenched chain at beta = 6)
         #[arg(long)]
         links: Option<PathBuf>,
-        /// The solvers' quark
+        /// The solvers' Wilson quark
         #[arg(long, default_value_t = 0.1345)]
         kappa: f64,
         /// Its clover coefficient
         #[arg(long, default_value_t = 1.769)]
         c_sw: f64,
+        /// The solvers' staggered or domain-wall quark
+        #[arg(long, default_value_t = 0.01)]
+        mass: f64,
+        /// Slices of the domain-wall quark
+        #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u8).range(4..=48))]
+        slices: u8,
+        /// Its weights: shamir, borici, mobius=B,C, optimal=LOW,HIGH or optimal-symmetric=LOW,HIGH
+        #[arg(long, default_value = "shamir", value_parser = weights)]
+        weights: Weights,
+        /// The height of its wall
+        #[arg(long, default_value_t = 1.8)]
+        m5: f64,
         /// The solvers' relative residual
         #[arg(long, default_value_t = 1e-10)]
         residual: f64,
@@ -127,10 +151,43 @@ fn bench_item(text: &str) -> Result<BenchItem, String> {
         "wilson" => Ok(BenchItem::Table(BenchTable::Wilson)),
         "clover" => Ok(BenchItem::Table(BenchTable::Clover)),
         "solver" => Ok(BenchItem::Table(BenchTable::Solver)),
+        "staggered" => Ok(BenchItem::Table(BenchTable::Staggered)),
+        "staggered-solver" => Ok(BenchItem::Table(BenchTable::StaggeredSolver)),
+        "domain-wall" => Ok(BenchItem::Table(BenchTable::DomainWall)),
+        "domain-wall-solver" => Ok(BenchItem::Table(BenchTable::DomainWallSolver)),
         _ => extents(text).map(BenchItem::Lattice).map_err(|_| {
-            format!("expected wilson, clover, solver or extents such as 16x16x16x16, found '{text}'")
+            format!(
+                "expected wilson, clover, solver, staggered, staggered-solver, domain-wall, domain-wall-solver or \
+                 extents such as 16x16x16x16, found '{text}'"
+            )
         }),
     }
+}
+
+/// The weights of a domain-wall quark: a name, and the two numbers of those that have some.
+fn weights(text: &str) -> Result<Weights, String> {
+    let (name, numbers) = text.split_once('=').unwrap_or((text, ""));
+    let pair = || {
+        let (a, b) = numbers.split_once(',')?;
+        Some([a.parse::<f64>().ok()?, b.parse::<f64>().ok()?])
+    };
+    let range = || pair().filter(|[low, high]| 0.0 < *low && low < high && high.is_finite());
+    match name {
+        "shamir" if numbers.is_empty() => Some(Weights::Shamir),
+        "borici" if numbers.is_empty() => Some(Weights::Borici),
+        "mobius" => pair()
+            .filter(|[b, c]| 0.0 < *b && b.is_finite() && (0.0..=*b).contains(c))
+            .map(|[b, c]| Weights::Mobius { b, c }),
+        "optimal" => range().map(|spectrum| Weights::Optimal { spectrum, symmetric: false }),
+        "optimal-symmetric" => range().map(|spectrum| Weights::Optimal { spectrum, symmetric: true }),
+        _ => None,
+    }
+    .ok_or_else(|| {
+        format!(
+            "expected shamir, borici, mobius=B,C with 0 <= C <= B, optimal=LOW,HIGH or optimal-symmetric=LOW,HIGH \
+             with 0 < LOW < HIGH, found '{text}'"
+        )
+    })
 }
 
 /// Work on files alone, which the first rank does for all.
@@ -144,9 +201,25 @@ fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
         (Some(Command::Info { json, file }), _) => once(ranks, || app::info(&file, json)),
         (Some(Command::Measure { input, json, files }), _) => app::measure_files(&input, &files, json, ranks),
         (Some(Command::Convert { from, to }), _) => once(ranks, || app::convert(&from, &to)),
+        (Some(Command::Replay { json, out, state }), _) => app::replay(&state, out.as_deref(), json, ranks),
         (Some(Command::Compare { a, b }), _) => once(ranks, || app::compare(&a, &b)),
         (
-            Some(Command::Bench { what, device, threads, lanes, grid, staged, links, kappa, c_sw, residual }),
+            Some(Command::Bench {
+                what,
+                device,
+                threads,
+                lanes,
+                grid,
+                staged,
+                links,
+                kappa,
+                c_sw,
+                mass,
+                slices,
+                weights,
+                m5,
+                residual,
+            }),
             _,
         ) => {
             let device = match device {
@@ -179,6 +252,8 @@ fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
                 links,
                 kappa,
                 c_sw,
+                mass,
+                wall: BenchWall { slices: slices.into(), weights, m5 },
                 residual,
             };
             app::bench(&args, ranks)

@@ -130,6 +130,163 @@ fermion = "light"
 source = [3, 2, 1, 5]
 "#;
 
+/// Staggered quarks with all that they have: HISQ with a Naik correction and asqtad, several pseudofermions, all long
+/// links, both strategies, every precision, MILC's integrator, their measurements.
+const STAGGERED: &str = r#"
+[run]
+name = "quickstart"
+seed = 13
+trajectories = 2
+thermalisation = 1
+[lattice]
+extents = [8, 4, 4, 8]
+[gauge]
+action = "symanzik-1loop"
+beta = 6.5
+u0 = 0.86
+n_f = 3
+[fermion.sea]
+action = "hisq"
+[fermion.sea.rational]
+lambda_max = 60
+heat_bath_error = 1e-9
+action_error = 1e-9
+force_error = 1e-6
+[fermion.sea.solver]
+precision = "double-single"
+long_link_reals = 9
+heat_bath_residual = 1e-9
+action_residual = 1e-9
+force_residual = 1e-7
+[[fermion.sea.pseudofermion]]
+factors = [{ mass = 0.2, power = [2, 4] }, { mass = 0.3, power = [1, 4] }, { mass = 0.6, power = [-3, 4] }]
+[[fermion.sea.pseudofermion]]
+factors = [{ mass = 0.6, power = [3, 4] }]
+copies = 3
+[[fermion.sea.pseudofermion]]
+factors = [{ mass = 0.7, power = [1, 4] }]
+naik_epsilon = -0.25
+[fermion.heavy]
+action = "asqtad"
+u0 = 0.86
+boundary = ["periodic", 0.3, "antiperiodic", "antiperiodic"]
+[fermion.heavy.rational]
+lambda_max = 60
+[fermion.heavy.solver]
+strategy = "one-by-one"
+precision = "double-half"
+[[fermion.heavy.pseudofermion]]
+factors = [{ mass = 0.5, power = [1, 4] }]
+[hmc]
+tau = 0.3
+[[hmc.level]]
+integrator = "3g1f"
+steps = 2
+terms = ["sea", "heavy"]
+[[hmc.level]]
+integrator = "3g1f"
+terms = ["gauge"]
+[measure.loops]
+[measure.correlator.pion]
+fermion = "sea"
+mass = 0.2
+source = [3, 2, 1, 5]
+[measure.correlator.wall]
+fermion = "sea"
+mass = 0.7
+naik_epsilon = -0.25
+source_kind = "corner-wall"
+source = [0, 0, 0, 3]
+[measure.condensate.light]
+fermion = "sea"
+mass = 0.2
+"#;
+
+/// Nf = 2+1+1 domain-wall quarks with all that they have: weights of every kind, smeared links, a Hasenbusch mass, one flavour
+/// exactly and by rational functions, every precision, links of 8 reals, guesses.
+const DOMAIN_WALL: &str = r#"
+[run]
+name = "quickstart"
+seed = 17
+trajectories = 2
+thermalisation = 1
+[lattice]
+extents = [8, 4, 4, 4]
+[gauge]
+action = "iwasaki"
+beta = 2.25
+[fermion.light]
+action = "domain-wall"
+weights = "mobius"
+b = 1.5
+c = 0.5
+n_s = 4
+m5 = 1.8
+mass = 0.2
+stout = { steps = 1, rho = 0.1 }
+[fermion.light.solver]
+precision = "double-single"
+action_residual = 1e-8
+force_residual = 1e-6
+[[fermion.light.hasenbusch]]
+name = "heavy"
+mass = 0.5
+[fermion.light.hasenbusch.solver]
+precision = "double-half"
+link_reals = 8
+guess = 2
+force_residual = 1e-9
+[fermion.strange]
+action = "domain-wall"
+weights = "optimal-symmetric"
+spectrum = [0.1, 6.4]
+n_s = 4
+m5 = 1.3
+mass = 0.3
+flavours = 1
+one_flavour = "eofa"
+boundary = ["periodic", 0.3, "antiperiodic", "antiperiodic"]
+[fermion.strange.rational]
+range = [0.2, 20.0]
+action_error = 1e-5
+[fermion.strange.solver]
+precision = "double-half"
+action_residual = 1e-8
+force_residual = 1e-6
+[fermion.charm]
+action = "domain-wall"
+weights = "optimal"
+spectrum = [0.1, 6.4]
+n_s = 5
+m5 = 1.4
+mass = 0.6
+flavours = 1
+one_flavour = "rational"
+[fermion.charm.rational]
+range = [1e-3, 20.0]
+heavy_range = [1e-3, 20.0]
+action_error = 1e-5
+force_error = 1e-4
+[fermion.charm.solver]
+precision = "double-single"
+action_residual = 1e-8
+force_residual = 1e-6
+[hmc]
+tau = 0.2
+[[hmc.level]]
+integrator = "2mn"
+steps = 1
+terms = ["light", "heavy", "strange", "charm"]
+[[hmc.level]]
+integrator = "omf4"
+steps = 1
+terms = ["gauge"]
+[measure.loops]
+[measure.correlator.pion]
+fermion = "light"
+residual = 1e-7
+"#;
+
 /// One run with its results.
 struct Run {
     scratch: Scratch,
@@ -230,6 +387,20 @@ fn production_has_the_same_bits() {
     same(&boxes, &[([1, 1, 1, 2], 4, 1)]);
 }
 
+#[test]
+fn staggered_quarks_have_the_same_bits() {
+    same(
+        STAGGERED,
+        &[([1, 1, 1, 1], 1, 2), ([1, 1, 1, 2], 4, 1), ([2, 1, 1, 1], 8, 1), ([2, 1, 1, 2], 1, 1)],
+    );
+}
+
+/// With extents of 2 in cut directions.
+#[test]
+fn domain_wall_quarks_have_the_same_bits() {
+    same(DOMAIN_WALL, &[([1, 1, 1, 1], 1, 2), ([4, 1, 1, 1], 8, 1), ([1, 2, 2, 1], 8, 1)]);
+}
+
 /// The comparison itself can fail: one other bit in the coupling is seen in all that is compared.
 #[test]
 fn another_coupling_has_other_bits() {
@@ -243,12 +414,9 @@ fn another_coupling_has_other_bits() {
     }
 }
 
-/// `make bits`
-#[test]
-#[ignore = "takes five minutes"]
-fn whole_matrix() {
-    let text = two_trajectories();
-    let reference = Run::new(&text, [1; 4], 0, 1);
+/// Every grid with every lane count and both thread counts.
+fn matrix(text: &str) {
+    let reference = Run::new(text, [1; 4], 0, 1);
     let available = lane_counts();
     let mut wrong = 0;
     println!("\nranks    lanes  threads  links_checksum    seconds  differences");
@@ -260,7 +428,7 @@ fn whole_matrix() {
             }
             for threads in [1, 2] {
                 let start = Instant::now();
-                let run = Run::new(&text, grid, lanes, threads);
+                let run = Run::new(text, grid, lanes, threads);
                 let differences = run.differences(&reference);
                 wrong += usize::from(!differences.is_empty());
                 println!(
@@ -277,4 +445,18 @@ fn whole_matrix() {
         println!("reference: {row}");
     }
     assert_eq!(wrong, 0, "runs that differ from the reference");
+}
+
+/// `make bits`
+#[test]
+#[ignore = "takes five minutes"]
+fn whole_matrix() {
+    matrix(&two_trajectories());
+}
+
+/// `make bits`
+#[test]
+#[ignore = "takes half an hour"]
+fn whole_matrix_of_domain_wall_quarks() {
+    matrix(DOMAIN_WALL);
 }

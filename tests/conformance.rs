@@ -7,9 +7,9 @@ use hmc::comm::Solo;
 use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::field::{AlgebraField, Domain, EVEN, Halo, MatrixField, ODD, Spinor};
 use hmc::lattice::{Extents, LaneGrid, Partition};
-use hmc::measure::{CorrelatorParams, FlowKernel, flow, pion, polyakov};
+use hmc::measure::{FlowKernel, Source, WilsonQuark, flow, pion, polyakov};
 use hmc::operator::{GaugeLoops, Operator, Schur, Wilson, WilsonParams, smeared};
-use hmc::solver::Settings;
+use hmc::solver::{Params, Settings};
 use num_complex::Complex64;
 use reference::gauge::{self, Gauge};
 use reference::wilson::{self as plain, Dirac, Parameters};
@@ -305,8 +305,9 @@ fn pion_correlator() {
         let expected = dirac.pion(source, 1e-13);
         for domain in domains(extents) {
             let field = MatrixField::from_host(&domain, &links.to_host()).unwrap();
-            let wanted = CorrelatorParams { operator, source, residual: 1e-13, max_iterations: 1000 };
-            let found = pion(&field, &wanted).unwrap();
+            let wanted = Params { residual: 1e-13, max_iterations: 1000 };
+            let mut quark = WilsonQuark::new(&field, operator, wanted).unwrap();
+            let found = pion(&mut quark, Source::Point(source)).unwrap();
             for t in 0..8 {
                 close(found[t], expected[t], 1e-9, &format!("C({t})"));
             }

@@ -221,3 +221,28 @@ fn a_spectrum_outside_the_range() {
     let ended = scratch.chain(2, &on(&text("wide", &wanted), 2));
     assert!(ended.out.contains("done: 1 trajectories"), "{ended:?}");
 }
+
+/// Staggered quarks whose -D^2 reaches beyond the rational functions, or whose poles do not converge.
+#[test]
+fn staggered_quarks_beyond_their_functions() {
+    let text = |lambda_max: f64, iterations: usize| {
+        let quarks = format!(
+            "[fermion.sea]\naction = \"hisq\"\n[fermion.sea.rational]\nlambda_max = {lambda_max}\naction_error = 1e-9\n\
+             heat_bath_error = 1e-9\n[fermion.sea.solver]\nmax_iterations = {iterations}\n\
+             [[fermion.sea.pseudofermion]]\nfactors = [{{ mass = 0.1, power = [1, 4] }}]\n"
+        );
+        let run = "[run]\nname = \"chain\"\nseed = 5\ntrajectories = 1\n[lattice]\nextents = [4, 4, 4, 4]\n\
+                   [gauge]\naction = \"wilson\"\nbeta = 5.5\n";
+        let level = "[[hmc.level]]\nintegrator = \"2mn\"\nsteps = 2\nterms = [\"gauge\", \"sea\"]\n";
+        on(&format!("{run}{quarks}{level}"), 0)
+    };
+    let run = |text: &str| {
+        let scratch = Scratch::new();
+        scratch.write("run.toml", text);
+        scratch.run(0, &["run.toml"])
+    };
+    let beyond = ["error: trajectory 1: term 'sea': -D^2 has eigenvalues up to ", "a greater lambda_max"];
+    run(&text(5.0, 1000)).failed(1, &beyond);
+    run(&text(60.0, 12)).failed(1, &["error: trajectory 1: term 'sea': ", "did not converge"]);
+    assert_eq!(run(&text(60.0, 1000)).code, Some(0));
+}

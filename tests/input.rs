@@ -1,14 +1,26 @@
 //! The input: shipped files are right, mistakes are told all at once and in their places, and a
 //! continued run keeps its physics.
 
-use hmc::config::{self, InputError, Integrator};
+use hmc::config::{self, Fermion, InputError, Integrator, WilsonFermion};
 use std::path::Path;
 
+#[path = "input/domain_wall.rs"]
+mod domain_wall;
 #[path = "input/quarks.rs"]
 mod quarks;
+#[path = "input/staggered.rs"]
+mod staggered;
 
 fn input(text: &str) -> config::Input {
     config::parse(text, "run.toml", 1).unwrap_or_else(|error| panic!("{error}")).input
+}
+
+/// Wilson quarks, as which the first fermion of `text` is read.
+fn wilson(input: config::Input) -> WilsonFermion {
+    match input.fermions.into_iter().next() {
+        Some(Fermion::Wilson(fermion)) => fermion,
+        other => panic!("no Wilson quarks but {other:?}"),
+    }
 }
 
 fn lines(error: &InputError) -> Vec<String> {
@@ -63,13 +75,13 @@ fn shipped_inputs_are_right() {
         assert_eq!(path.file_stem().and_then(|stem| stem.to_str()), Some(loaded.input.run.name.as_str()));
         files += 1;
     }
-    assert!(files >= 6);
+    assert!(files >= 12);
 }
 
 #[test]
 fn defaults_and_masses() {
     let input = input(GOOD);
-    let light = &input.fermions[0];
+    let light = wilson(input.clone());
     assert!((light.kappa - 0.5 / 3.8).abs() < 1e-16);
     assert_eq!(light.boundary.map(f64::to_bits), [0.0f64, 0.0, 0.0, 1.0].map(f64::to_bits));
     assert_eq!(light.solver.max_iterations, 10_000);
@@ -153,7 +165,7 @@ threads = "many"
         r#"27:9: kappa: expected a positive number, found the string "0.13""#,
         r#"28:8: c_sw: the action "wilson" has none; did you mean "wilson-clover"?"#,
         "30:7: tau: expected a positive number, found the integer 0",
-        r#"33:10: lambda: only the integrator "2mn" has it"#,
+        r#"33:10: lambda: only the integrators "2mn" and "2mn-position" have it"#,
         "34:9: steps: expected an integer from 1 to 1000000, found the number 1.5",
         "35:10: terms: unknown term 'lihgt'; did you mean 'light'?",
         "39:10: terms: 'gauge' is on level 1 already",
@@ -205,12 +217,67 @@ fn one_mistake_is_one_message() {
     }
 }
 
+/// `GOOD` with "3g1f" on both levels.
+fn three_to_one() -> String {
+    let text = with("integrator = \"2mn\"", "integrator = \"3g1f\"");
+    text.replace("integrator = \"omf4\"\nsteps = 2\n", "integrator = \"3g1f\"\n")
+}
+
+#[test]
+fn integrators_that_drift_first() {
+    let good = input(&three_to_one());
+    let levels: Vec<_> = good.hmc.levels.iter().map(|level| (level.integrator, level.steps)).collect();
+    assert_eq!(levels, [(Integrator::ThreeToOne, 8), (Integrator::ThreeToOne, 3)]);
+    let position = input(&with("integrator = \"2mn\"", "integrator = \"2mn-position\"\nlambda = 0.2"));
+    assert_eq!(position.hmc.levels[0].integrator, Integrator::Omelyan2Position { lambda: 0.2 });
+    // Around the two levels there may be others.
+    let outer = "[[hmc.level]]\nintegrator = \"2mn\"\nsteps = 2\nterms = [\"heavy\"]\n[[hmc.level]]\n";
+    let heavy = "[fermion.heavy]\naction = \"wilson\"\nkappa = 0.1\n[hmc]";
+    let three = three_to_one().replacen("[[hmc.level]]\n", outer, 1).replace("[hmc]", heavy);
+    assert_eq!(input(&three).hmc.levels.len(), 3);
+}
+
+#[test]
+fn three_to_one_is_of_two_levels() {
+    let none_inside = "17:14: integrator: \"3g1f\" is of the two innermost levels, the quarks' and inside it the \
+                       gauge field's; 0 levels are inside this one";
+    let (base, inner) = (three_to_one(), "integrator = \"3g1f\"\nterms = [\"gauge\"]");
+    let one_level = base.replace("[[hmc.level]]\nintegrator = \"3g1f\"\nterms = [\"gauge\"]\n", "");
+    let third = "terms = [\"light\"]\n[[hmc.level]]\nintegrator = \"2mn\"\nsteps = 1\nterms = [\"heavy\"]";
+    let heavy = "[fermion.heavy]\naction = \"wilson\"\nkappa = 0.1\n[hmc]";
+    let cases = [
+        (base.replacen("3g1f", "3g1g", 1), vec!["17:14: integrator: unknown \"3g1g\"; did you mean '3g1f'?"]),
+        (one_level.replace("[\"light\"]", "[\"light\", \"gauge\"]"), vec![none_inside]),
+        (
+            base.replace(inner, "integrator = \"3g1f\"\nsteps = 3\nterms = [\"gauge\"]"),
+            vec!["22:9: steps: the inner level of \"3g1f\" always has 3; leave it out"],
+        ),
+        (
+            base.replace(inner, "integrator = \"omf4\"\nterms = [\"gauge\"]"),
+            vec!["21:14: integrator: expected \"3g1f\", as on the level outside"],
+        ),
+        (base.replace("steps = 8\n", ""), vec!["16:1: missing 'steps' in [hmc.level]"]),
+        (
+            base.replace("steps = 8", "steps = 8\nlambda = 0.2"),
+            vec!["19:10: lambda: only the integrators \"2mn\" and \"2mn-position\" have it"],
+        ),
+    ];
+    for (text, expected) in cases {
+        let expected: Vec<_> = expected.iter().map(|line| format!("run.toml:{line}")).collect();
+        assert_eq!(mistakes(&text, 1), expected);
+    }
+    let three = base.replace("terms = [\"light\"]", third).replace("[hmc]", heavy);
+    let found = mistakes(&three, 1);
+    assert!(found[0].ends_with("2 levels are inside this one"), "{found:?}");
+}
+
 /// A refusal always says why, whatever line is lost or cut short.
 #[test]
 fn no_refusal_is_silent() {
-    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/inputs/clover-nf2p1-32c64.toml");
-    let shipped = std::fs::read_to_string(shipped).expect("it is there");
-    for text in [GOOD, &shipped] {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs");
+    let shipped = ["clover-nf2p1-32c64", "asqtad-2p1", "dwf-2p1-16c32"]
+        .map(|name| std::fs::read_to_string(folder.join(name).with_extension("toml")).expect("it is there"));
+    for text in [GOOD, &shipped[0], &shipped[1], &shipped[2]] {
         let lines: Vec<&str> = text.lines().collect();
         for (place, line) in lines.iter().enumerate().filter(|(_, line)| line.is_ascii()) {
             let key = line.split_once(' ').map_or("", |(key, _)| key);
@@ -263,7 +330,7 @@ fn measure_inputs_have_no_run() {
                 [measure.correlator.pion]\nfermion = \"light\"\nsource = [99, 0, 0, 0]\n";
     let loaded = config::parse_measure(text, "m.toml").expect("right");
     assert!(loaded.input.measure.loops);
-    assert_eq!(loaded.input.fermions[0].c_sw.to_bits(), 0);
+    assert!(matches!(&loaded.input.fermions[0], Fermion::Wilson(light) if light.c_sw.to_bits() == 0));
     let error = config::parse_measure("[run]\nseed = 1\n", "m.toml").expect_err("has a run");
     let expected = [
         "m.toml:1:1: missing 'measure' in the file",

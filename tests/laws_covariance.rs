@@ -10,9 +10,9 @@ use hmc::comm::Solo;
 use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::field::{AlgebraField, Domain, EVEN, Halo, MatrixField, ODD, Spinor};
 use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, volume};
-use hmc::measure::{CorrelatorParams, FlowKernel, flow, pion, polyakov};
+use hmc::measure::{FlowKernel, Source, WilsonQuark, flow, pion, polyakov};
 use hmc::operator::{CloverTerm, GaugeLoops, Operator, Schur, Wilson, WilsonLinks, WilsonParams};
-use hmc::solver::Settings;
+use hmc::solver::{Params, Settings};
 use num_complex::Complex64;
 use reference::gauge::{Gauge, random_transformation};
 use reference::su3::{self, I, M3};
@@ -203,13 +203,12 @@ fn two_flavours_are_invariant() {
 #[test]
 fn correlators_are_invariant() {
     let p = pair();
-    let wanted = CorrelatorParams {
-        operator: params(1.2, Schur::Symmetric),
-        source: [1, 2, 3, 0],
-        residual: 1e-13,
-        max_iterations: 1000,
+    let of = |links: &MatrixField| {
+        let wanted = Params { residual: 1e-13, max_iterations: 1000 };
+        let mut quark = WilsonQuark::new(links, params(1.2, Schur::Symmetric), wanted).unwrap();
+        pion(&mut quark, Source::Point([1, 2, 3, 0])).unwrap()
     };
-    let (a, b) = (pion(&p.links, &wanted).unwrap(), pion(&p.transformed, &wanted).unwrap());
+    let (a, b) = (of(&p.links), of(&p.transformed));
     assert_eq!((a.len(), b.len()), (EXTENTS[3], EXTENTS[3]));
     // Residuals of 1e-13 against C(t) that falls by 10^3.
     for (t, (a, b)) in a.iter().zip(&b).enumerate() {

@@ -17,6 +17,7 @@ use std::sync::{Arc, OnceLock};
 const EXTENTS: Extents = [4; 4];
 const SEED: u64 = 2024;
 const OMELYAN: Scheme = Scheme::Omelyan2 { lambda: 0.193_183_327_503_783_6 };
+const POSITION: Scheme = Scheme::Omelyan2Position { lambda: 0.193_183_327_503_783_6 };
 
 /// One rank's domain with the most lanes that fit.
 fn domain() -> Arc<Domain> {
@@ -59,7 +60,7 @@ fn chain(links: &HostLinks, setting: &Setting) -> Chain {
     let gauge: Box<dyn Action> = Box::new(GaugeAction::new(&domain, 5.6, [1.0, 0.0, 0.0]).unwrap());
     let level = |steps| Level { scheme: setting.scheme, steps };
     let field = MatrixField::from_host(&domain, links).unwrap();
-    let levels = [level(setting.steps), level(2)];
+    let levels = [level(setting.steps), level(if setting.scheme == Scheme::ThreeToOne { 3 } else { 2 })];
     Chain::new(field, &levels, vec![vec![light], vec![gauge]], setting.tau, SEED).unwrap()
 }
 
@@ -115,6 +116,12 @@ fn omelyan_is_of_second_order() {
 }
 
 #[test]
+fn schemes_that_drift_first_are_of_second_order() {
+    order(POSITION, 8, 2.0, 0.1);
+    order(Scheme::ThreeToOne, 8, 2.0, 0.1);
+}
+
+#[test]
 fn omelyan_of_five_forces_is_of_fourth_order() {
     order(Scheme::Omelyan4, 4, 4.0, 0.2);
 }
@@ -136,9 +143,14 @@ fn round_trip(scheme: Scheme, steps: u32, residual: f64, guess: usize) -> f64 {
 /// Rounding of 1e-16 in 10^2 moves, amplified by less than 10^3 along a trajectory of unit length.
 #[test]
 fn every_scheme_is_reversible() {
-    for (scheme, steps) in
-        [(Scheme::Leapfrog, 10), (OMELYAN, 8), (Scheme::Omelyan4, 3), (Scheme::ForceGradient, 4)]
-    {
+    for (scheme, steps) in [
+        (Scheme::Leapfrog, 10),
+        (OMELYAN, 8),
+        (POSITION, 8),
+        (Scheme::ThreeToOne, 8),
+        (Scheme::Omelyan4, 3),
+        (Scheme::ForceGradient, 4),
+    ] {
         let distance = round_trip(scheme, steps, 1e-13, 0);
         assert!(distance < 1e-12, "{scheme:?}: {distance:e}");
     }

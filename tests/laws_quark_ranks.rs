@@ -9,7 +9,7 @@ use hmc::action::{Action, OneFlavour, OneFlavourParams, TwoFlavourRatio, TwoFlav
 use hmc::comm::{Comm, Solo};
 use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::field::{AlgebraField, Domain, Halo, HostLinks, LINK_REALS, MatrixField};
-use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, site, volume};
+use hmc::lattice::{Extents, LaneGrid, Partition, volume};
 use hmc::operator::{Schur, WilsonParams};
 use reference::gauge::Gauge;
 use std::sync::Arc;
@@ -22,16 +22,6 @@ fn domain(partition: Partition, comm: Arc<dyn Comm>, most: usize) -> Arc<Domain>
     let fits = |lanes: &usize| *lanes <= most && LaneGrid::choose(partition.local(), cut, *lanes).is_some();
     let lanes = lane_counts().into_iter().filter(fits).max().unwrap();
     Domain::new(partition, Device::new(Cpu::new(lanes).unwrap()), comm, 1, Halo::Staged).unwrap()
-}
-
-/// This rank's part of a field of `reals` a site.
-fn part(whole: &[f64], partition: &Partition, reals: usize) -> Vec<f64> {
-    let (local, offset) = (partition.local(), partition.offset());
-    let at = |x: usize| {
-        let x = coordinates(local, x);
-        reals * site(partition.global, std::array::from_fn(|mu| x[mu] + offset[mu]))
-    };
-    (0..volume(local)).flat_map(|x| &whole[at(x)..at(x) + reals]).copied().collect()
 }
 
 fn operator(kappa: f64, mu: f64, schur: Schur) -> WilsonParams {
@@ -99,7 +89,7 @@ fn ranks_and_lanes_have_the_same_bits() {
         for (found, expected) in found.iter().zip(&expected) {
             assert_eq!((found.0, found.1), (expected.0, expected.1), "{what}: S");
             assert_eq!(found.2, expected.2, "{what}: the report");
-            assert!(found.3 == part(&expected.3, partition, 32), "{what}: force");
+            assert!(found.3 == ranks::part(&expected.3, partition, 32), "{what}: force");
         }
     };
     let lanes = domain(whole, Arc::new(Solo), usize::MAX);
@@ -110,7 +100,7 @@ fn ranks_and_lanes_have_the_same_bits() {
         let partition = |rank| Partition::new(EXTENTS, grid, size, rank).unwrap();
         let found = ranks::run(size, |comm| {
             let partition = partition(comm.rank());
-            let reals = part(&links.reals, &partition, 4 * LINK_REALS);
+            let reals = ranks::part(&links.reals, &partition, 4 * LINK_REALS);
             let domain = domain(partition, comm, usize::MAX);
             results(&domain, &HostLinks { local: partition.local(), reals })
         });

@@ -1,15 +1,18 @@
-//! One flavour by rational functions: solves with many shifts, the ends of the spectrum, force, heat bath, dynamics, the
-//! determinant, and what happens outside the range.
+//! One flavour by rational functions, alone and over a heavier one: solves with many shifts, the ends of the spectrum,
+//! force, heat bath, dynamics, the determinant, and what happens outside the range.
 
 mod reference;
 mod terms;
 
-use hmc::action::{Action, ActionError, OneFlavour, OneFlavourParams, Quark};
+use hmc::action::{
+    Action, ActionError, OneFlavour, OneFlavourParams, OneFlavourRatio, OneFlavourRatioParams, Quark,
+};
 use hmc::device::Precision;
-use hmc::field::{Domain, HostLinks, MatrixField, ODD, Purpose, RandomAddress, Spinor};
+use hmc::field::{AlgebraField, Domain, HostLinks, Kind, MatrixField, ODD, Purpose, RandomAddress, Spinor};
 use hmc::hmc::HmcError;
 use hmc::operator::{Operator, Schur, Wilson, WilsonParams};
 use hmc::solver::{Cg, MultiShift, Params, bounds};
+use num_complex::Complex64;
 use reference::gauge::{Gauge, random_momenta, shifted};
 use std::sync::Arc;
 use terms::{check_dynamics, check_force, check_refresh, domain, fields, quark, random_phi};
@@ -72,8 +75,8 @@ fn many_shifts_are_as_many_solves() {
         (Precision::Half, 1e-10),
     ] {
         let params = Params { residual, max_iterations: 2000 };
-        let mut cg = Cg::new(&domain, precision, 1e-2).unwrap();
-        let mut many = MultiShift::new(&domain, precision).unwrap();
+        let mut cg = Cg::new(&domain, Kind::Dirac, precision, 1e-2).unwrap();
+        let mut many = MultiShift::new(&domain, Kind::Dirac, precision).unwrap();
         let mut lower = match precision {
             Precision::Double => None,
             Precision::Single => Some(&mut single),
@@ -115,8 +118,8 @@ fn many_shifts_are_as_many_solves() {
     }
     // Too few iterations are an error.
     let mut x: Vec<Spinor> = shifts.iter().map(|_| spinor()).collect();
-    let mut cg = Cg::new(&domain, Precision::Double, 1e-3).unwrap();
-    let mut many = MultiShift::new(&domain, Precision::Double).unwrap();
+    let mut cg = Cg::new(&domain, Kind::Dirac, Precision::Double, 1e-3).unwrap();
+    let mut many = MultiShift::new(&domain, Kind::Dirac, Precision::Double).unwrap();
     let params = Params { residual: 1e-12, max_iterations: 5 };
     let error = many.solve(&mut double, None, &mut cg, &mut x, &b, &shifts, params).unwrap_err();
     assert!(error.to_string().contains("did not converge"), "{error}");
@@ -155,7 +158,7 @@ fn the_ends_of_the_spectrum() {
         |number, tolerance| bounds(&mut double, &mut random(&domain, number), tolerance, 2000).unwrap();
     let (rough, long, other) = (run(2, 1e-2), run(2, 1e-7), run(4, 1e-7));
     // Inverse iteration: the Rayleigh quotient of (M^dag M)^-k b falls to the least eigenvalue, slowly.
-    let mut cg = Cg::new(&domain, Precision::Double, 1e-3).unwrap();
+    let mut cg = Cg::new(&domain, Kind::Dirac, Precision::Double, 1e-3).unwrap();
     let (mut v, mut x, mut least) = (random(&domain, 3), random(&domain, 3), 0.0);
     for _ in 0..40 {
         v.scale(1.0 / v.norm2().unwrap().value().sqrt()).unwrap();
@@ -220,6 +223,16 @@ fn one_flavour_is_of_second_order_and_reversible() {
     });
 }
 
+/// `(W^dag W)^power x` by the eigenvectors of `W^dag W`.
+fn power(modes: &[(f64, Vec<Complex64>)], power: f64, x: &[Complex64]) -> Vec<Complex64> {
+    let mut sum = vec![Complex64::default(); x.len()];
+    for (value, v) in modes {
+        let overlap: Complex64 = v.iter().zip(x).map(|(v, x)| v.conj() * x).sum();
+        sum.iter_mut().zip(v).for_each(|(s, v)| *s += value.powf(power) * overlap * v);
+    }
+    sum
+}
+
 /// `S = phi^dag (W^dag W)^(-1/2) phi - log det A` of the dense reference, whose weight is |det M|.
 #[test]
 fn one_flavour_is_the_root_of_the_determinant() {
@@ -238,15 +251,7 @@ fn one_flavour_is_the_root_of_the_determinant() {
             for seed in 31..34 {
                 let phi = random_phi(extents, seed);
                 let odd = terms::odd_part(extents, &phi);
-                let overlap = |v: &[_]| terms::norm2(&terms::apply(&vec![v.to_vec()], &odd));
-                let expected: f64 = modes
-                    .iter()
-                    .map(|(value, v)| {
-                        let conjugate: Vec<_> = v.iter().map(|z: &num_complex::Complex64| z.conj()).collect();
-                        overlap(&conjugate) / value.sqrt()
-                    })
-                    .sum::<f64>()
-                    - log_det;
+                let expected = terms::norm2(&power(&modes, -0.25, &odd)) - log_det;
                 term.set_phi(&phi).unwrap();
                 let found = term.value(&field).unwrap().value();
                 let error = ((found - expected) / expected).abs();
@@ -292,8 +297,8 @@ fn outside_the_range_a_trajectory_fails_and_leaves_the_links() {
         println!("{text}");
         assert_eq!(chain.links.to_host().unwrap(), host, "the links stay as they are");
         let HmcError::Term { term, source } = error else { panic!("{text}") };
-        let ActionError::Range { least, greatest, lo, hi, wanted } = source else { panic!("{text}") };
-        assert_eq!((term.as_str(), [lo, hi]), ("strange", range));
+        let ActionError::Range { quark, least, greatest, lo, hi, wanted } = source else { panic!("{text}") };
+        assert_eq!((term.as_str(), quark, [lo, hi]), ("strange", "quark", range));
         assert!(text.contains("range") && text.contains(&format!("{least:.4e}")), "{text}");
         (least, greatest, wanted)
     };
@@ -330,4 +335,202 @@ fn outside_the_range_a_trajectory_fails_and_leaves_the_links() {
         (seen.0 / end.least - 1.0).abs() < 1e-2 && (seen.1 / end.greatest - 1.0).abs() < 1e-2,
         "{seen:?}"
     );
+}
+
+/// One flavour over another, each in its range.
+fn ratio(
+    domain: &Arc<Domain>,
+    light: WilsonParams,
+    heavy: WilsonParams,
+    precision: Precision,
+) -> OneFlavourRatio {
+    let params = OneFlavourRatioParams {
+        name: "ratio".into(),
+        light: quark(light, precision),
+        heavy: quark(heavy, precision),
+        light_range: RANGE,
+        heavy_range: [1e-2, 100.0],
+        action_error: 1e-12,
+        force_error: 1e-12,
+        action_residual: 1e-14,
+        force_residual: 1e-13,
+        check_every: 1,
+        number: 0,
+    };
+    OneFlavourRatio::new(domain, params).unwrap()
+}
+
+fn describe(light: WilsonParams, heavy: WilsonParams, precision: Precision) -> String {
+    let [light_of, heavy_of] =
+        [light, heavy].map(|w| format!("kappa {} mu {} c_sw {}", w.kappa, w.mu, w.c_sw));
+    format!("{light_of} over {heavy_of}, {:?} {precision:?}", light.schur)
+}
+
+fn set_phi(term: &mut dyn Action, reals: &[f64]) {
+    let [phi] = &mut term.pseudofermions()[..] else { panic!("one pseudofermion") };
+    phi.field.read_host(phi.parity, reals).unwrap();
+}
+
+/// (kappa, c_sw) of quarks over which a light one of 0.115, 1.0 is taken: determinants of A cancel, or do not.
+const HEAVIER: [(f64, f64); 3] = [(0.105, 1.0), (0.115, 0.6), (0.1, 0.0)];
+
+/// The forces of the two quarks nearly cancel, and so what is found has more of the errors of both, 1e-12 for each
+/// function; 4e-10 of the whole is the noise of S in its differences. More cancels for a twisted mass of 0.3.
+#[test]
+fn forces_of_ratios() {
+    let extents = [4; 4];
+    let links = Gauge::warm(extents, 0.8, 5);
+    let domain = domain(extents);
+    let check = |light: WilsonParams, heavy: WilsonParams, precision, tolerance| {
+        let mut term = ratio(&domain, light, heavy, precision);
+        set_phi(&mut term, &random_phi(extents, 23));
+        check_force(&describe(light, heavy, precision), &links, &mut term, &domain, 5e-3, tolerance);
+    };
+    for (c_sw, schur) in FORMS {
+        check(operator(0.115, c_sw, schur), operator(0.105, c_sw, schur), Precision::Double, 2e-9);
+    }
+    for schur in [Schur::Asymmetric, Schur::Symmetric] {
+        for (kappa, c_sw) in &HEAVIER[1..] {
+            check(operator(0.115, 1.0, schur), operator(*kappa, *c_sw, schur), Precision::Double, 2e-9);
+        }
+    }
+    let twisted = WilsonParams { mu: 0.3, ..operator(0.115, 1.0, Schur::Symmetric) };
+    check(operator(0.115, 1.0, Schur::Symmetric), twisted, Precision::Single, 1e-8);
+}
+
+#[test]
+fn heat_baths_of_ratios() {
+    let extents = [4; 4];
+    let domain = domain(extents);
+    let links = fields(&Gauge::warm(extents, 0.8, 5), &domain);
+    for schur in [Schur::Asymmetric, Schur::Symmetric] {
+        for (kappa, c_sw) in HEAVIER {
+            for precision in [Precision::Double, Precision::Single] {
+                let (light, heavy) = (operator(0.115, 1.0, schur), operator(kappa, c_sw, schur));
+                let mut term = ratio(&domain, light, heavy, precision);
+                check_refresh(&describe(light, heavy, precision), &links, &mut term, 1e-11);
+                let [light, heavy] = term.measured().map(|bounds| bounds.expect("a spectrum").least);
+                let report = term.report().unwrap();
+                println!("{report}");
+                for (name, least) in [("light", light), ("heavy", heavy)] {
+                    assert!(report.contains(&format!("{name}: spectrum [{least:.4e}, ")), "{report}");
+                }
+            }
+        }
+    }
+}
+
+/// A quark over itself: `S = |phi|^2` on any links, and no force.
+#[test]
+fn a_ratio_of_one_is_trivial() {
+    let extents = [4; 4];
+    let domain = domain(extents);
+    let links = fields(&Gauge::warm(extents, 0.8, 5), &domain);
+    let phi = random_phi(extents, 23);
+    let norm2 = terms::norm2(&terms::odd_part(extents, &phi));
+    let norm = |term: &mut dyn Action| {
+        let mut force = AlgebraField::new(&domain).unwrap();
+        set_phi(term, &phi);
+        term.add_force(&links, &mut force).unwrap();
+        force.to_host().unwrap().iter().map(|f| f * f).sum::<f64>().sqrt()
+    };
+    for (c_sw, schur) in FORMS {
+        let quark = operator(0.115, c_sw, schur);
+        let mut term = ratio(&domain, quark, quark, Precision::Double);
+        let residue = norm(&mut term);
+        let whole = norm(&mut one_flavour(&domain, quark, Precision::Double));
+        let error = (term.value(&links).unwrap().value() / norm2 - 1.0).abs();
+        println!(
+            "c_sw {c_sw} {schur:?}: S off by {error:.1e}, force {residue:.1e}, of one flavour {whole:.1e}"
+        );
+        assert!(error < 1e-11 && residue < 1e-9 * whole, "{schur:?}: {error:e}, {residue:e}");
+    }
+}
+
+/// One flavour, split in two by a heavier one.
+#[test]
+fn a_split_flavour_is_of_second_order_and_reversible() {
+    let domain = domain([4; 4]);
+    check_dynamics("a ratio and its denominator", |links, steps| {
+        let of = |kappa| WilsonParams {
+            boundary: [0.0, 0.0, 0.0, 1.0],
+            ..operator(kappa, 1.76, Schur::Asymmetric)
+        };
+        let (light, heavy) = (of(0.13), of(0.11));
+        let terms: Vec<Vec<Box<dyn Action>>> = vec![
+            vec![Box::new(ratio(&domain, light, heavy, Precision::Double))],
+            vec![Box::new(one_flavour(&domain, heavy, Precision::Double))],
+        ];
+        terms::chain(links, terms, &domain, steps)
+    });
+}
+
+/// `S = |(W^dag W)^(-1/4) (V^dag V)^(1/4) phi|^2 - log det A_W + log det A_V` of the dense reference, whose weight is
+/// `|det M|` of the light quark over that of the heavy one.
+#[test]
+fn a_ratio_is_that_of_the_determinants() {
+    let extents = [2; 4];
+    let domain = terms::domain_of(extents, 1);
+    let links = Gauge::warm(extents, 0.7, 9);
+    let near = shifted(&links, 0.05, &random_momenta(extents, 77));
+    for (schur, (kappa, c_sw)) in [(Schur::Asymmetric, (0.1, 0.6)), (Schur::Symmetric, (0.1, 1.0))] {
+        let quarks = [operator(0.12, 1.0, schur), operator(kappa, c_sw, schur)];
+        let mut term = ratio(&domain, quarks[0], quarks[1], Precision::Double);
+        let mut log_weight = |links: &Gauge| {
+            let field = fields(links, &domain);
+            let modes = quarks.map(|operator| {
+                let w = terms::reference_operator(links, &operator);
+                terms::eigen(terms::product(&terms::adjoint(&w), &w))
+            });
+            let [light, heavy] = quarks.map(|operator| terms::reference_log_det(links, &operator));
+            for seed in 31..34 {
+                let phi = random_phi(extents, seed);
+                let chi = power(&modes[1], 0.25, &terms::odd_part(extents, &phi));
+                let expected = terms::norm2(&power(&modes[0], -0.25, &chi)) - light + heavy;
+                set_phi(&mut term, &phi);
+                let found = term.value(&field).unwrap().value();
+                let error = ((found - expected) / expected).abs();
+                println!("{schur:?}: S {found:.12e}, error {error:.1e}");
+                assert!(error < 1e-11, "{schur:?}: {found} is not {expected}");
+            }
+            let half_log = |modes: &[(f64, _)]| 0.5 * modes.iter().map(|(value, _)| value.ln()).sum::<f64>();
+            half_log(&modes[0]) - half_log(&modes[1]) + light - heavy
+        };
+        let found = log_weight(&near) - log_weight(&links);
+        let change = |operator| {
+            terms::reference_log_abs_det(&near, operator) - terms::reference_log_abs_det(&links, operator)
+        };
+        let expected = change(&quarks[0]) - change(&quarks[1]);
+        let error = (found - expected).abs();
+        println!("{schur:?}: {found:.12} against {expected:.12}, error {error:.1e}");
+        assert!(expected.abs() > 1e-3 && error < 1e-10, "{schur:?}: {found} is not {expected}");
+    }
+}
+
+/// Each of the two spectra has a range of its own, and the message names the quark.
+#[test]
+fn each_quark_of_a_ratio_has_its_range() {
+    let domain = domain([4; 4]);
+    let links = fields(&Gauge::warm([4; 4], 0.3, 1), &domain);
+    let refused = |light_range, heavy_range| {
+        let params = OneFlavourRatioParams {
+            name: "ratio".into(),
+            light: quark(operator(0.12, 1.0, Schur::Asymmetric), Precision::Double),
+            heavy: quark(operator(0.1, 1.0, Schur::Asymmetric), Precision::Double),
+            light_range,
+            heavy_range,
+            action_error: 1e-9,
+            force_error: 1e-6,
+            action_residual: 1e-10,
+            force_residual: 1e-7,
+            check_every: 1,
+            number: 0,
+        };
+        let mut term = OneFlavourRatio::new(&domain, params).unwrap();
+        let text = term.refresh(&links, 1, 0).unwrap_err().to_string();
+        println!("{text}");
+        text
+    };
+    assert!(refused([3.0, 100.0], RANGE).contains("of the light quark's operator"));
+    assert!(refused(RANGE, [8.0, 100.0]).contains("of the heavy quark's operator"));
 }

@@ -9,7 +9,7 @@ use hmc::comm::{Comm, Solo};
 use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::field::{AlgebraField, Domain, Halo, HostLinks, LINK_REALS, MatrixField};
 use hmc::hmc::{Chain, Level, Scheme};
-use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, site, volume};
+use hmc::lattice::{Extents, LaneGrid, Partition, volume};
 use hmc::operator::{GaugeLoops, Schur, Stout, WilsonParams, smeared};
 use hmc::solver::Settings;
 use num_complex::Complex64;
@@ -233,16 +233,6 @@ fn links_and_force_are_covariant() {
     }
 }
 
-/// This rank's part of a field of `reals` a site.
-fn part(whole: &[f64], partition: &Partition, reals: usize) -> Vec<f64> {
-    let (local, offset) = (partition.local(), partition.offset());
-    let at = |x: usize| {
-        let x = coordinates(local, x);
-        reals * site(partition.global, std::array::from_fn(|mu| x[mu] + offset[mu]))
-    };
-    (0..volume(local)).flat_map(|x| &whole[at(x)..at(x) + reals]).copied().collect()
-}
-
 /// Smeared links, action and force have the same bits on every grid of ranks, with one layer of borders and with two.
 #[test]
 fn ranks_have_the_same_bits() {
@@ -266,16 +256,16 @@ fn ranks_have_the_same_bits() {
         let partition = |rank| Partition::new(extents, grid, size, rank).unwrap();
         let found = ranks::run(size, |comm| {
             let partition = partition(comm.rank());
-            let reals = part(&links.reals, &partition, 4 * LINK_REALS);
+            let reals = ranks::part(&links.reals, &partition, 4 * LINK_REALS);
             let domain = domain_of(partition, comm, border);
             results(&domain, &HostLinks { local: partition.local(), reals })
         });
         for (rank, (smooth, value, force)) in found.iter().enumerate() {
             let what = format!("grid {grid:?}, border {border}, rank {rank}");
             let partition = partition(rank);
-            assert!(smooth == &part(&whole.0, &partition, 4 * LINK_REALS), "{what}: links");
+            assert!(smooth == &ranks::part(&whole.0, &partition, 4 * LINK_REALS), "{what}: links");
             assert_eq!(*value, whole.1, "{what}: action");
-            assert!(force == &part(&whole.2, &partition, 32), "{what}: force");
+            assert!(force == &ranks::part(&whole.2, &partition, 32), "{what}: force");
         }
     }
 }

@@ -17,9 +17,9 @@ use hmc::device::{Cpu, Device, HopArgs, Precision, lane_counts};
 use hmc::field::{AlgebraField, Domain, EVEN, Halo, HostLinks, MatrixField, ODD, Spinor};
 use hmc::io;
 use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, site, volume};
-use hmc::measure::{CorrelatorParams, FlowKernel, FlowPoint, flow, pion};
+use hmc::measure::{FlowKernel, FlowPoint, Source, WilsonQuark, flow, pion};
 use hmc::operator::{CloverTerm, GaugeLoops, Schur, WilsonLinks, WilsonParams};
-use hmc::solver::Settings;
+use hmc::solver::{Params, Settings};
 use num_complex::Complex64;
 use reference::data;
 use reference::gauge::LinkField;
@@ -252,9 +252,8 @@ fn openqcd_two_flavours() {
 #[test]
 fn openqcd_pion() {
     let Some(links) = openqcd_links() else { return };
-    let params =
-        CorrelatorParams { operator: OPENQCD, source: [0; 4], residual: 1e-13, max_iterations: 1000 };
-    let ours = pion(&links, &params).unwrap();
+    let wanted = Params { residual: 1e-13, max_iterations: 1000 };
+    let ours = pion(&mut WilsonQuark::new(&links, OPENQCD, wanted).unwrap(), Source::Point([0; 4])).unwrap();
     let peer = [
         1.271_691_573_298_148_0,
         1.198_834_955_638_797_0e-1,
@@ -346,8 +345,9 @@ fn milc_clover_pions() {
                 boundary: [0.0, 0.0, 0.0, phase],
                 schur: Schur::Symmetric,
             };
-            let params = CorrelatorParams { operator, source: [0; 4], residual: 1e-13, max_iterations: 1000 };
-            let ours = pion(&links, &params).unwrap();
+            let wanted = Params { residual: 1e-13, max_iterations: 1000 };
+            let mut quark = WilsonQuark::new(&links, operator, wanted).unwrap();
+            let ours = pion(&mut quark, Source::Point([0; 4])).unwrap();
             let key = format!("PION_d_d_d_d_k{kappa}_k{kappa}_p000");
             let peer = data::milc_correlator(&table, &key, n);
             assert_eq!(ours.len(), peer.len());

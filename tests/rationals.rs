@@ -3,7 +3,7 @@
 
 mod reference;
 
-use hmc::math::{Factor, Rational};
+use hmc::math::{Factor, Rational, milc_rationals};
 use reference::data;
 
 /// One function of a file of MILC.
@@ -66,8 +66,21 @@ fn exact(factors: &[Factor], x: f64) -> f64 {
 
 fn compare(file: &str, expected: usize) {
     let Some(path) = data::find(&format!("milc_rationals/{file}")) else { return };
-    let list = functions(&std::fs::read_to_string(path).unwrap());
+    let text = std::fs::read_to_string(path).unwrap();
+    let list = functions(&text);
     assert_eq!(list.len(), expected);
+    let read = milc_rationals(&text).unwrap();
+    let read: Vec<_> = read.iter().flat_map(|p| [&p.md, &p.heat_bath, &p.action]).collect();
+    assert_eq!(read.len(), expected);
+    for (Milc { name, rational: theirs, .. }, read) in list.iter().zip(read) {
+        let measured = read.measured(theirs.range).unwrap();
+        assert_eq!((measured.constant, &measured.residues), (theirs.constant, &theirs.residues), "{name}");
+        assert_eq!(measured.poles, theirs.poles, "{name}");
+        // What is printed is the relative error, before 17 digits of the coefficients and of 4 m^2; see below.
+        let apart = (measured.error - theirs.error).abs();
+        println!("{name}: measured {:.6e}, printed {:.6e}", measured.error, theirs.error);
+        assert!(apart <= 1e-4 * theirs.error + 1e-14, "{file} {name}: {:e}", measured.error);
+    }
     for Milc { name, factors, rational: theirs } in list {
         let ours = Rational::minimax(&factors, theirs.range, theirs.degree()).unwrap();
         // 20000 points even in ln(x + least shift) see an extremum to (1/2) (pi/1000)^2 of its height.
@@ -113,4 +126,39 @@ fn asqtad_two_masses() {
 #[test]
 fn hisq_four_flavours() {
     compare("rationals.sample.su3_rhmc_hisq_f211", 15);
+}
+
+/// The weights of four flavours at the physical point, as (mass, numerator over 4), in the variable M^dag M at the
+/// least mass m_0: shifts 4 (m^2 - m_0^2) on [4 m_0^2, 90 + 4 m_0^2].
+#[test]
+fn functions_of_the_physical_point() {
+    let weights: [(&str, &[(f64, i32)]); 3] = [
+        ("light and strange over 0.2", &[(0.0012, 2), (0.0363, 1), (0.2, -3)]),
+        ("0.2", &[(0.2, 1)]),
+        ("charm", &[(0.432, 1)]),
+    ];
+    for (name, weight) in weights {
+        let least = weight[0].0;
+        let range = [4.0 * least * least, 90.0 + 4.0 * least * least];
+        // Force, heat bath, action.
+        for (sign, root, error) in [(-1, 1, 1e-7), (1, 2, 1e-12), (-1, 2, 1e-12)] {
+            let factor = |&(mass, p): &(f64, i32)| Factor {
+                shift: 4.0 * (mass * mass - least * least),
+                power: (sign * p, 4 * root),
+            };
+            let factors: Vec<Factor> = weight.iter().map(factor).collect();
+            let start = std::time::Instant::now();
+            let r = Rational::to_error(&factors, range, error);
+            let r = r.unwrap_or_else(|why| panic!("{name}, {sign}/{root}, {error:e}: {why}"));
+            let seconds = start.elapsed().as_secs_f64();
+            println!("{name}, power {sign}/{root}: degree {} for {error:e}, {seconds:.2} s", r.degree());
+            assert!(r.error <= error);
+            // 20000 points even in ln x; f is rounded to 2e-15.
+            for n in 0..=20_000 {
+                let x = (range[0] * (range[1] / range[0]).powf(f64::from(n) / 20_000.0))
+                    .clamp(range[0], range[1]);
+                assert!((r.value(x) / exact(&factors, x) - 1.0).abs() <= r.error + 2e-15, "{name} at {x:e}");
+            }
+        }
+    }
 }

@@ -5,7 +5,7 @@
 use hmc::action::{Action, GaugeAction};
 use hmc::comm::Solo;
 use hmc::device::{Cpu, Device, Precision, lane_counts};
-use hmc::field::{Domain, Halo, HostLinks, MatrixField, ODD, Purpose, RandomAddress, Spinor};
+use hmc::field::{Domain, Halo, HostLinks, Kind, MatrixField, ODD, Purpose, RandomAddress, Spinor};
 use hmc::hmc::{Chain, Level, Scheme};
 use hmc::lattice::{Extents, LaneGrid, Partition};
 use hmc::operator::{CloverTerm, Operator, Schur, Wilson, WilsonParams};
@@ -93,7 +93,7 @@ impl Quark {
         b: &Spinor,
         residual: f64,
     ) -> Result<(Spinor, Info), SolverError> {
-        let mut solver = NormalSolver::new(&self.domain, settings).unwrap();
+        let mut solver = NormalSolver::new(&self.domain, Kind::Dirac, settings).unwrap();
         let mut x = Spinor::new(&self.domain, D).unwrap();
         let info = solver.solve(&mut self.operators(), &mut x, b, residual)?;
         let found = self.residual(&x, b);
@@ -197,7 +197,7 @@ fn gcr_dd_spares_communication() {
             ("GCR-DD d-s-h, n_mr 8", of(gcr, [D, S, H], 0.1)),
         ]
         .map(|(name, settings)| {
-            let mut solver = NormalSolver::new(&quark.domain, settings).unwrap();
+            let mut solver = NormalSolver::new(&quark.domain, Kind::Dirac, settings).unwrap();
             let mut x = Spinor::new(&quark.domain, D).unwrap();
             let goal = Params { residual: RESIDUAL, max_iterations: 4000 };
             let info = solver.solve_one(&mut quark.operators(), false, &mut x, &b, goal).unwrap();
@@ -282,15 +282,15 @@ fn too_few_iterations_are_an_error() {
         let few = Settings { max_iterations: MOST, ..settings };
         failed(name, quark.solve(few, &b, 1e-10).map(|(_, info)| info));
         if settings.method != Method::Cg {
-            let mut solver = NormalSolver::new(&quark.domain, settings).unwrap();
+            let mut solver = NormalSolver::new(&quark.domain, Kind::Dirac, settings).unwrap();
             let mut x = Spinor::new(&quark.domain, D).unwrap();
             let goal = Params { residual: 1e-10, max_iterations: MOST };
             failed(name, solver.solve_one(&mut quark.operators(), true, &mut x, &b, goal));
         }
     }
     for precision in [D, S] {
-        let mut cg = Cg::new(&quark.domain, precision, 1e-3).unwrap();
-        let mut solver = MultiShift::new(&quark.domain, precision).unwrap();
+        let mut cg = Cg::new(&quark.domain, Kind::Dirac, precision, 1e-3).unwrap();
+        let mut solver = MultiShift::new(&quark.domain, Kind::Dirac, precision).unwrap();
         let mut x = [(); 2].map(|()| Spinor::new(&quark.domain, D).unwrap());
         let goal = Params { residual: 1e-10, max_iterations: MOST };
         let [double, single, _] = &mut quark.all;

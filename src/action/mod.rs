@@ -1,33 +1,56 @@
 //! Terms of the Hamiltonian: each can be refreshed, valued, and differentiated.
 //!
+//! - `domain_wall`: domain-wall quarks, and the derivative of their operator
+//! - `eofa`: one flavour of domain-wall quarks, exactly
 //! - `gauge`: plaquettes, rectangles, parallelograms
-//! - `quark`: one Wilson(-clover) operator with its solver
+//! - `quark`: one operator of quarks with its solver
+//! - `wilson`: Wilson(-clover) quarks
 //! - `pair`: the force of pairs of spinors
-//! - `two_flavour`: two flavours of Wilson(-clover) quarks
+//! - `two_flavour`: two flavours of quarks
+//! - `fraction`: a light quark over a heavy one
 //! - `ratio`: a ratio of two-flavour determinants
+//! - `powers`: rational functions for one quark, and the range of its spectrum
 //! - `one_flavour`: one flavour, by rational functions
+//! - `one_flavour_ratio`: one flavour over a heavier one, by rational functions
+//! - `rooted`: rooted staggered quarks, by rational functions
 //! - `smeared`: a term on stout-smeared links
 
+mod domain_wall;
+mod eofa;
+mod fraction;
 mod gauge;
 mod one_flavour;
+mod one_flavour_ratio;
 mod pair;
+mod powers;
 mod quark;
 mod ratio;
+mod rooted;
 mod smeared;
 mod two_flavour;
+mod wilson;
 
+pub use eofa::{ExactOneFlavour, ExactOneFlavourParams};
 pub use gauge::GaugeAction;
 pub use one_flavour::{OneFlavour, OneFlavourParams};
-pub use pair::{PairForce, PairSum};
-pub use quark::{Quark, QuarkParams, Solves};
+pub use one_flavour_ratio::{OneFlavourRatio, OneFlavourRatioParams};
+pub use pair::{Derivative, Pair, PairForce, PairSum};
+pub use quark::{OperatorParams, Quark, QuarkOperator, QuarkParams, Solves};
 pub use ratio::{TwoFlavourRatio, TwoFlavourRatioParams};
+pub use rooted::{Rooted, RootedParams, RootedPseudofermion, RootedSolver};
 pub use smeared::Smeared;
 pub use two_flavour::{TwoFlavour, TwoFlavourParams};
 
-use crate::field::{AlgebraField, FieldError, MatrixField, RandomAddress};
-use crate::math::{ExactSum, RationalError};
+use fraction::Fraction;
+
+use crate::device::Precision;
+use crate::field::{
+    AlgebraField, Domain, FieldError, Kind, MatrixField, ODD, Purpose, RandomAddress, Spinor,
+};
+use crate::math::{ExactSum, Rational, RationalError};
 use crate::operator::OperatorError;
 use crate::solver::SolverError;
+use std::sync::Arc;
 
 /// Why a term failed.
 #[derive(Debug, thiserror::Error)]
@@ -43,13 +66,15 @@ pub enum ActionError {
     Rational(#[from] RationalError),
     /// The spectrum does not lie in the range of the rational functions.
     #[error(
-        "the eigenvalues of the quark's operator, measured from {least:.4e} to {greatest:.4e}, do not lie well inside \
+        "the eigenvalues of the {quark}'s operator, measured from {least:.4e} to {greatest:.4e}, do not lie well inside \
          the range [{lo:e}, {hi:e}] for which the rational functions are made; \
          give a wider range, as [{:.1e}, {:.1e}]",
         wanted[0],
         wanted[1]
     )]
     Range {
+        /// Which quark.
+        quark: &'static str,
         /// The least eigenvalue of `W^dag W`.
         least: f64,
         /// The greatest.
@@ -61,12 +86,65 @@ pub enum ActionError {
         /// A range that would do.
         wanted: [f64; 2],
     },
+    /// A heat bath did not draw from the weight of its action.
+    #[error(
+        "the heat bath of the exact one-flavour action is off by {error:.1e}, more than {bound:.0e}: the spectrum is not \
+         inside the range [{lo:e}, {hi:e}] of its rational function; give a wider one"
+    )]
+    HeatBath {
+        /// How far the width of a mode is off, if it is a single one.
+        error: f64,
+        /// What it may be.
+        bound: f64,
+        /// Lower end of the range.
+        lo: f64,
+        /// Upper end of the range.
+        hi: f64,
+    },
+    /// The spectrum reaches beyond the rational functions.
+    #[error(
+        "-D^2 has eigenvalues up to {greatest:.4}, not well below the {ceiling} up to which the rational functions are \
+         made; give a greater lambda_max, as {wanted:.0}"
+    )]
+    Ceiling {
+        /// The greatest eigenvalue as measured.
+        greatest: f64,
+        /// Where the functions end.
+        ceiling: f64,
+        /// An end that would do.
+        wanted: f64,
+    },
 }
 
 impl From<FieldError> for ActionError {
     fn from(error: FieldError) -> Self {
         Self::Operator(error.into())
     }
+}
+
+/// A pseudofermion of a term.
+pub struct Pseudofermion<'a> {
+    /// The sites it lives on.
+    pub parity: usize,
+    /// The field, in double.
+    pub field: &'a mut Spinor,
+}
+
+impl<'a> Pseudofermion<'a> {
+    /// On odd sites.
+    fn odd(field: &'a mut Spinor) -> Self {
+        Self { parity: ODD, field }
+    }
+}
+
+/// `constant b + sum_n residue_n x_n` into `out`.
+fn combine(out: &mut Spinor, b: &Spinor, x: &[Spinor], r: &Rational) -> Result<(), FieldError> {
+    out.copy_from(b)?;
+    out.scale(r.constant)?;
+    for (x, &residue) in x.iter().zip(&r.residues) {
+        out.axpy(residue, x)?;
+    }
+    Ok(())
 }
 
 /// A term S of the Hamiltonian.
@@ -88,13 +166,36 @@ pub trait Action {
     /// # Errors
     /// A solve failed.
     fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<usize, ActionError>;
+    /// Its pseudofermions in the order of their numbers, to be read or set. Past solutions are forgotten: they were of
+    /// the fields before.
+    fn pseudofermions(&mut self) -> Vec<Pseudofermion<'_>> {
+        Vec::new()
+    }
     /// What else the log is to say of it, in a line.
     fn report(&self) -> Option<String> {
         None
     }
 }
 
+/// A measured end of a spectrum counts as outside a range when this part of it more would be.
+const MARGIN: f64 = 0.05;
+/// Relative error bound of the measured ends.
+const TOLERANCE: f64 = 0.01;
+
+/// A vector that has something of all eigenvectors.
+fn probe(
+    kind: Kind,
+    domain: &Arc<Domain>,
+    parity: usize,
+    seed: u64,
+    trajectory: u64,
+) -> Result<Spinor, FieldError> {
+    let mut start = Spinor::of(domain, kind, Precision::Double, 1)?;
+    start.set_random(parity, 1.0, RandomAddress { seed, trajectory, purpose: Purpose::SPECTRUM })?;
+    Ok(start)
+}
+
 /// The address of pseudofermion `number`.
 fn pseudofermion(seed: u64, trajectory: u64, number: u8) -> RandomAddress {
-    RandomAddress { seed, trajectory, purpose: crate::field::Purpose::Pseudofermion(number) }
+    RandomAddress { seed, trajectory, purpose: Purpose::Pseudofermion(number) }
 }

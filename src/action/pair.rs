@@ -4,28 +4,57 @@
 //! sum_i w_i { -2 Re y_i^dag dW_i x_i } + sum_j w_j { -2 d log det A_j },
 //! ```
 //!
-//! x and y on odd sites. In the asymmetric form `dW = dMhat`; both spinors are completed to even sites by
-//! `A_ee^-1 D_eo / 2` (its adjoint for y), and the full dM acts. In the symmetric one `W = A_oo^-1 B`, so
-//! `dW = A_oo^-1 (dB - dA_oo W)`: y goes in as `A_oo^-1 y`, and the clover term on odd sites acts on `x - W x`.
-//! A twisted mass is constant in `Mhat + i mu gamma_5` and in B, and changes nothing in this.
+//! x and y on odd sites. An operator completes both to even sites (`Derivative`), such that the derivative of the
+//! hopping term acts between them: with D of `kernels/wilson.cuh` a pair is `-2 w Re y^dag (-dD/2) x`, over all sites.
 //!
 //! The clover insertions of all pairs are added up, and go through the leaves once
 //! (Jansen, Liu, hep-lat/9603008; openQCD, "Lattice QCD with twisted-mass Wilson-clover quarks").
 
-use super::Quark;
+use super::{Quark, QuarkOperator};
 use crate::device::{HopForceArgs, Pointer, Precision};
-use crate::field::{AlgebraField, Domain, EVEN, FaceSource, Faces, FieldError, MatrixField, ODD, Spinor};
-use crate::operator::CloverTerm;
+use crate::field::{
+    AlgebraField, Domain, EVEN, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Spinor,
+};
+use crate::operator::{CloverTerm, Operator};
 use std::sync::Arc;
+
+/// An operator W whose derivative is one of hops, and of a clover term where it has one.
+pub trait Derivative: Operator {
+    /// Fills `pair` with the spinors between which `-2 weight Re y^dag dW x` is the derivative of the hopping
+    /// term, and adds what of it goes through the clover term to the insertion. x and y are on odd sites; y is
+    /// `W x` where it is not given.
+    ///
+    /// # Errors
+    /// The device is lost.
+    fn fill(
+        &mut self,
+        pair: &mut Pair,
+        clover: Option<&CloverTerm>,
+        x: &Spinor,
+        y: Option<&Spinor>,
+        weight: f64,
+    ) -> Result<(), FieldError>;
+
+    /// Boundary phases of its hops as kernels take them, and the mask of hops that meet one on this rank.
+    fn phases(&mut self) -> (Pointer, i32);
+}
+
+/// Two spinors on even and odd sites, and the insertions of clover terms, where there are any.
+pub struct Pair {
+    /// On which W acts.
+    pub x: [Spinor; 2],
+    /// What it is multiplied with.
+    pub y: [Spinor; 2],
+    /// Of all pairs of a sum.
+    pub insertion: Option<MatrixField>,
+}
 
 /// Workspace of forces.
 pub struct PairForce {
     domain: Arc<Domain>,
-    x: [Spinor; 2],
-    y: [Spinor; 2],
+    pair: Pair,
     faces_x: Faces,
     faces_y: Faces,
-    insertion: Option<MatrixField>,
 }
 
 /// A force in the making.
@@ -46,20 +75,23 @@ struct Pending {
 }
 
 impl PairForce {
-    /// Room for the forces of quarks, of which one has a clover term or none has.
+    /// Room for the forces of quarks of a kind, of which one has a clover term or none has.
     ///
     /// # Errors
     /// No room.
-    pub fn new(domain: &Arc<Domain>, clover: bool) -> Result<Self, FieldError> {
-        let spinor = || Spinor::new(domain, Precision::Double);
-        let faces = || Faces::new(domain, Precision::Double, 1, true);
+    pub fn new(domain: &Arc<Domain>, kind: Kind, clover: bool) -> Result<Self, FieldError> {
+        let spinor = || Spinor::of(domain, kind, Precision::Double, 1);
+        let reals = FaceReals { forward: 12, backward: 0 };
+        let faces = || Faces::new(domain, Precision::Double, kind.slices(), reals);
         Ok(Self {
             domain: Arc::clone(domain),
-            x: [spinor()?, spinor()?],
-            y: [spinor()?, spinor()?],
+            pair: Pair {
+                x: [spinor()?, spinor()?],
+                y: [spinor()?, spinor()?],
+                insertion: clover.then(|| MatrixField::new(domain, 6)).transpose()?,
+            },
             faces_x: faces()?,
             faces_y: faces()?,
-            insertion: clover.then(|| MatrixField::new(domain, 6)).transpose()?,
         })
     }
 
@@ -72,7 +104,7 @@ impl PairForce {
         links: &'a MatrixField,
         force: &'a mut AlgebraField,
     ) -> Result<PairSum<'a>, FieldError> {
-        if let Some(insertion) = &mut self.insertion {
+        if let Some(insertion) = &mut self.pair.insertion {
             insertion.set_zero()?;
         }
         Ok(PairSum { room: self, links, force, pending: None })
@@ -82,35 +114,38 @@ impl PairForce {
         &mut self,
         links: &MatrixField,
         force: &mut AlgebraField,
-        pair: &Pending,
+        pending: &Pending,
     ) -> Result<(), FieldError> {
+        let Pair { x, y, .. } = &self.pair;
+        let slices = x[EVEN].kind().slices();
         for parity in [EVEN, ODD] {
             let source = |input: &Spinor, dagger| FaceSource {
+                kernel: "face_18",
                 input: input.pointer(),
                 parity: 1 - parity,
-                links: Default::default(),
-                reals: 18,
                 dagger,
+                slices,
+                ..Default::default()
             };
-            self.faces_x.exchange(source(&self.x[1 - parity], false), || Ok(()))?;
-            self.faces_y.exchange(source(&self.y[1 - parity], true), || Ok(()))?;
+            self.faces_x.exchange(source(&x[1 - parity], false), slices, || Ok(()))?;
+            self.faces_y.exchange(source(&y[1 - parity], true), slices, || Ok(()))?;
             let forward = |ghosts: [Pointer; 8]| std::array::from_fn(|mu| ghosts[2 * mu]);
             let args = HopForceArgs {
                 g: self.domain.geometry(),
                 links: links.pointer(),
                 force: force.pointer(),
-                x_here: self.x[parity].pointer(),
-                y_here: self.y[parity].pointer(),
-                x_there: self.x[1 - parity].pointer(),
-                y_there: self.y[1 - parity].pointer(),
+                x_here: x[parity].pointer(),
+                y_here: y[parity].pointer(),
+                x_there: x[1 - parity].pointer(),
+                y_there: y[1 - parity].pointer(),
                 ghost_x: forward(self.faces_x.ghosts()),
                 ghost_y: forward(self.faces_y.ghosts()),
-                phases: pair.phases,
+                phases: pending.phases,
                 parity: parity as i32,
                 ghost_mask: self.faces_x.mask(),
-                phase_mask: pair.phase_mask,
-                pad: 0,
-                scale: pair.weight,
+                phase_mask: pending.phase_mask,
+                slices: slices as i32,
+                scale: pending.weight,
             };
             self.domain.launch("hop_force", Precision::Double, &args, self.domain.half())?;
         }
@@ -123,48 +158,58 @@ impl PairSum<'_> {
     ///
     /// # Errors
     /// The device is lost.
-    pub fn add_square(&mut self, quark: &mut Quark, x: &Spinor, weight: f64) -> Result<(), FieldError> {
-        self.flush()?;
-        let [image, y] = &mut self.room.y;
-        if quark.is_symmetric() {
-            quark.apply(image, x, false)?;
-            quark.operator().odd_inverse(y, image)?;
-        } else {
-            quark.apply(y, x, false)?;
-        }
-        self.add(quark, x, weight)
+    pub fn add_square<O: QuarkOperator>(
+        &mut self,
+        quark: &mut Quark<O>,
+        x: &Spinor,
+        weight: f64,
+    ) -> Result<(), FieldError> {
+        self.add(quark, x, None, weight)
     }
 
     /// Adds the pair x, y. The quark has to live until the sum is finished.
     ///
     /// # Errors
     /// The device is lost.
-    pub fn add_pair(
+    pub fn add_pair<O: QuarkOperator>(
         &mut self,
-        quark: &mut Quark,
+        quark: &mut Quark<O>,
         x: &Spinor,
         y: &Spinor,
         weight: f64,
     ) -> Result<(), FieldError> {
+        self.add(quark, x, Some(y), weight)
+    }
+
+    /// Adds `-2 weight Re y^dag (-dD/2) x`, x and y on even and odd sites. The quark, whose boundary phases count, has to
+    /// live until the sum is finished.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn add_spinors<O: QuarkOperator>(
+        &mut self,
+        quark: &mut Quark<O>,
+        x: [&Spinor; 2],
+        y: [&Spinor; 2],
+        weight: f64,
+    ) -> Result<(), FieldError> {
         self.flush()?;
-        let [image, own_y] = &mut self.room.y;
-        if quark.is_symmetric() {
-            if quark.clover().is_some() {
-                quark.apply(image, x, false)?;
-            }
-            quark.operator().odd_inverse(own_y, y)?;
-        } else {
-            own_y.copy_from(y)?;
+        let pair = &mut self.room.pair;
+        for parity in [EVEN, ODD] {
+            pair.x[parity].copy_from(x[parity])?;
+            pair.y[parity].copy_from(y[parity])?;
         }
-        self.add(quark, x, weight)
+        let (phases, phase_mask) = quark.operator().0.phases();
+        self.pending = Some(Pending { phases, phase_mask, weight });
+        Ok(())
     }
 
     /// Adds `-2 weight d log det A` of the sites that belong to the quark's action.
     ///
     /// # Errors
     /// The device is lost.
-    pub fn add_log_det(&mut self, quark: &Quark, weight: f64) -> Result<(), FieldError> {
-        match (quark.clover(), &mut self.room.insertion) {
+    pub fn add_log_det<O: QuarkOperator>(&mut self, quark: &Quark<O>, weight: f64) -> Result<(), FieldError> {
+        match (quark.clover(), &mut self.room.pair.insertion) {
             (Some(clover), Some(insertion)) => clover.insert_log_det(insertion, weight),
             _ => Ok(()),
         }
@@ -175,40 +220,31 @@ impl PairSum<'_> {
     /// # Errors
     /// The device is lost.
     pub fn finish(mut self) -> Result<(), FieldError> {
-        if let Some(insertion) = &mut self.room.insertion {
+        if let Some(insertion) = &mut self.room.pair.insertion {
             CloverTerm::add_force(self.links, insertion, self.force)?;
         }
         self.flush()
     }
 
-    /// The pair of x and what `room.y` holds: y on odd sites, and in the symmetric form `W x` in the place of
-    /// even ones.
-    fn add(&mut self, quark: &mut Quark, x: &Spinor, weight: f64) -> Result<(), FieldError> {
-        let PairForce { x: [x_even, x_odd], y: [y_even, y_odd], insertion, .. } = &mut *self.room;
-        assert!(insertion.is_some() || quark.clover().is_none(), "room for a clover term");
-        if let (Some(clover), Some(insertion)) = (quark.clover(), &mut *insertion) {
-            if quark.is_symmetric() {
-                x_even.copy_from(x)?;
-                x_even.axpy(-1.0, y_even)?;
-                clover.insert_pair(insertion, x_even, y_odd, ODD, weight)?;
-            } else {
-                clover.insert_pair(insertion, x, y_odd, ODD, weight)?;
-            }
-        }
-        x_odd.copy_from(x)?;
-        quark.operator().complete(x_even, x_odd, false)?;
-        quark.operator().complete(y_even, y_odd, true)?;
-        if let (Some(clover), Some(insertion)) = (quark.clover(), insertion) {
-            clover.insert_pair(insertion, x_even, y_even, EVEN, weight)?;
-        }
-        let (phases, phase_mask) = quark.operator().links().phases();
+    fn add<O: QuarkOperator>(
+        &mut self,
+        quark: &mut Quark<O>,
+        x: &Spinor,
+        y: Option<&Spinor>,
+        weight: f64,
+    ) -> Result<(), FieldError> {
+        self.flush()?;
+        let (operator, clover) = quark.operator();
+        assert!(self.room.pair.insertion.is_some() || clover.is_none(), "room for a clover term");
+        operator.fill(&mut self.room.pair, clover, x, y, weight)?;
+        let (phases, phase_mask) = operator.phases();
         self.pending = Some(Pending { phases, phase_mask, weight });
         Ok(())
     }
 
     fn flush(&mut self) -> Result<(), FieldError> {
         match self.pending.take() {
-            Some(pair) => self.room.hop_force(self.links, self.force, &pair),
+            Some(pending) => self.room.hop_force(self.links, self.force, &pending),
             None => Ok(()),
         }
     }

@@ -1,22 +1,67 @@
-//! A quark: one Wilson(-clover) operator W with all that solves and derivatives of it need.
-//!
-//! W is `Mhat`, or with a twisted mass mu `Mhat + i mu gamma_5` (symmetric form: `Mhat + i mu A_oo^-1 gamma_5`).
+//! A quark: one operator W on odd sites, in each precision that is asked for, with all that solves and derivatives
+//! of it need. Which operator it is, its parameters tell.
 
-use super::ActionError;
+use super::{ActionError, Derivative, combine};
 use crate::device::Precision;
-use crate::field::{Domain, FieldError, MatrixField, Spinor};
-use crate::math::ExactSum;
-use crate::operator::{CloverTerm, Operator, Schur, SchwarzOperator, Wilson, WilsonParams};
+use crate::field::{Domain, FieldError, Kind, MatrixField, Spinor};
+use crate::math::{ExactSum, Rational};
+use crate::operator::{CloverTerm, Operator, Wilson, WilsonParams};
 use crate::solver::{
     Bounds, Guess, Info, Method, MultiInfo, MultiShift, NormalSolver, Operators, Params, Settings, bounds,
 };
 use std::sync::Arc;
 
+/// An operator of quarks, as terms of the Hamiltonian make and keep it.
+pub trait QuarkOperator: Derivative + Sized {
+    /// Its parameters.
+    type Params: OperatorParams<Operator = Self>;
+
+    /// Room for the operator in `precision` with links of `link_reals`, to be solved by `method`.
+    ///
+    /// # Errors
+    /// No room.
+    fn make(
+        domain: &Arc<Domain>,
+        precision: Precision,
+        link_reals: usize,
+        params: &Self::Params,
+        method: Method,
+    ) -> Result<Self, FieldError>;
+
+    /// The clover term that it needs; `None` without one.
+    ///
+    /// # Errors
+    /// No room.
+    fn clover_term(_: &Arc<Domain>, _: &Self::Params) -> Result<Option<CloverTerm>, FieldError> {
+        Ok(None)
+    }
+
+    /// Takes over new links and the clover term that was updated on them.
+    ///
+    /// # Errors
+    /// The device is lost.
+    fn update(&mut self, links: &MatrixField, clover: Option<&CloverTerm>) -> Result<(), FieldError>;
+
+    /// Whether the determinants of A are the same for two quarks, and cancel in a ratio of them.
+    ///
+    /// # Panics
+    /// They are no quarks of one ratio.
+    fn determinants_cancel(_: &Self::Params, _: &Self::Params) -> bool {
+        true
+    }
+}
+
+/// Parameters of an operator, which they choose.
+pub trait OperatorParams: Clone + std::fmt::Debug + PartialEq {
+    /// The operator.
+    type Operator: QuarkOperator<Params = Self>;
+}
+
 /// What a quark needs to know.
 #[derive(Clone, Debug, PartialEq)]
-pub struct QuarkParams {
+pub struct QuarkParams<P = WilsonParams> {
     /// The operator.
-    pub operator: WilsonParams,
+    pub operator: P,
     /// How its systems are solved.
     pub solver: Settings,
     /// Reals of a link in the operator: 18, 12 or 8; with 8, the operator in double has 12.
@@ -26,13 +71,13 @@ pub struct QuarkParams {
 }
 
 /// One operator, its solver, its past solutions.
-pub struct Quark {
-    params: QuarkParams,
+pub struct Quark<O: QuarkOperator = Wilson> {
+    params: QuarkParams<O::Params>,
     domain: Arc<Domain>,
     clover: Option<CloverTerm>,
-    double: Wilson,
-    single: Option<Wilson>,
-    half: Option<Wilson>,
+    double: O,
+    single: Option<O>,
+    half: Option<O>,
     solver: NormalSolver,
     guess: Guess,
     shifted: Option<MultiShift>,
@@ -49,7 +94,7 @@ pub struct Solves {
 }
 
 impl Solves {
-    fn add(&mut self, info: &Info) {
+    pub(super) fn add(&mut self, info: &Info) {
         self.count += 1;
         self.total.add(info);
     }
@@ -84,27 +129,29 @@ impl std::fmt::Display for Solves {
     }
 }
 
-impl Quark {
+impl<O: QuarkOperator> Quark<O> {
     /// Room for the operator.
     ///
     /// # Errors
     /// No room.
-    pub fn new(domain: &Arc<Domain>, params: &QuarkParams) -> Result<Self, FieldError> {
+    pub fn new<P>(domain: &Arc<Domain>, params: &QuarkParams<P>) -> Result<Self, FieldError>
+    where
+        P: OperatorParams<Operator = O>,
+        O: QuarkOperator<Params = P>,
+    {
         let Settings { method, precisions, .. } = params.solver;
-        let wilson = |precision, reals| -> Result<Wilson, FieldError> {
-            let operator = Wilson::new(domain, precision, reals, params.operator)?;
-            if let Method::GcrDd { block, .. } = method { operator.with_blocks(block) } else { Ok(operator) }
-        };
+        let make = |precision, reals| O::make(domain, precision, reals, &params.operator, method);
         let lower = |precision| {
-            precisions.contains(&precision).then(|| wilson(precision, params.link_reals)).transpose()
+            precisions.contains(&precision).then(|| make(precision, params.link_reals)).transpose()
         };
+        let double = make(Precision::Double, params.link_reals.max(12))?;
         Ok(Self {
             domain: Arc::clone(domain),
-            clover: Wilson::clover_term(domain, &params.operator)?,
-            double: wilson(Precision::Double, params.link_reals.max(12))?,
+            clover: O::clover_term(domain, &params.operator)?,
+            solver: NormalSolver::new(domain, double.kind(), params.solver)?,
+            double,
             single: lower(Precision::Single)?,
             half: lower(Precision::Half)?,
-            solver: NormalSolver::new(domain, params.solver)?,
             guess: Guess::new(params.guess),
             shifted: None,
             solves: Solves::default(),
@@ -113,13 +160,23 @@ impl Quark {
     }
 
     /// What it was made of.
-    pub fn params(&self) -> &QuarkParams {
+    pub fn params(&self) -> &QuarkParams<O::Params> {
         &self.params
     }
 
-    /// Whether the form is the symmetric one.
-    pub(super) fn is_symmetric(&self) -> bool {
-        self.params.operator.schur == Schur::Symmetric
+    /// The box.
+    pub fn domain(&self) -> &Arc<Domain> {
+        &self.domain
+    }
+
+    /// What W acts on.
+    pub fn kind(&self) -> Kind {
+        self.double.kind()
+    }
+
+    /// A field that W acts on, in double, zero everywhere.
+    pub(super) fn spinor(&self) -> Result<Spinor, FieldError> {
+        Spinor::of(&self.domain, self.kind(), Precision::Double, 1)
     }
 
     /// Its clover term, if it has one.
@@ -127,9 +184,14 @@ impl Quark {
         self.clover.as_ref()
     }
 
-    /// W in double.
-    pub(super) fn operator(&mut self) -> &mut Wilson {
-        &mut self.double
+    /// W in double, and its clover term.
+    pub(super) fn operator(&mut self) -> (&mut O, Option<&CloverTerm>) {
+        (&mut self.double, self.clover.as_ref())
+    }
+
+    /// W in every precision that there is.
+    pub(super) fn operators(&mut self) -> impl Iterator<Item = &mut O> {
+        std::iter::once(&mut self.double).chain(&mut self.single).chain(&mut self.half)
     }
 
     /// Takes over new links.
@@ -155,8 +217,8 @@ impl Quark {
         self.double.apply(out, x, dagger)
     }
 
-    /// `sum log det A` over the sites that belong to the action: even ones, and in the symmetric form odd ones.
-    /// Without a clover term it is a constant, and left out.
+    /// `sum log det A` over the sites that belong to the action. Without a clover term it is a constant, and left
+    /// out.
     pub fn log_det(&self) -> ExactSum {
         self.clover.as_ref().map(CloverTerm::log_det).unwrap_or_default()
     }
@@ -193,11 +255,17 @@ impl Quark {
         self.solves
     }
 
-    fn solve_on(&mut self, x: &mut Spinor, b: &Spinor, residual: f64) -> Result<Info, ActionError> {
+    /// The same from what x holds.
+    pub(super) fn solve_on(
+        &mut self,
+        x: &mut Spinor,
+        b: &Spinor,
+        residual: f64,
+    ) -> Result<Info, ActionError> {
         let mut operators = Operators {
             double: &mut self.double,
-            single: self.single.as_mut().map(|o| o as &mut dyn SchwarzOperator),
-            half: self.half.as_mut().map(|o| o as &mut dyn SchwarzOperator),
+            single: self.single.as_mut().map(|o| o as &mut dyn Operator),
+            half: self.half.as_mut().map(|o| o as &mut dyn Operator),
         };
         let info = self.solver.solve(&mut operators, x, b, residual)?;
         self.solves.add(&info);
@@ -222,7 +290,7 @@ impl Quark {
         let params = Params { residual, max_iterations };
         let solver = match &mut self.shifted {
             Some(solver) => solver,
-            None => self.shifted.insert(MultiShift::new(&self.domain, precisions[1])?),
+            None => self.shifted.insert(MultiShift::new(&self.domain, self.double.kind(), precisions[1])?),
         };
         let sloppy = match precisions[1] {
             Precision::Double => None,
@@ -232,6 +300,24 @@ impl Quark {
         let sloppy = sloppy.map(|o| o as &mut dyn Operator);
         let info = solver.solve(&mut self.double, sloppy, self.solver.cg(), x, b, shifts, params)?;
         self.solves.add(&info.total);
+        Ok(info)
+    }
+
+    /// `out = r(W^dag W) b`, with the solutions of its poles in the first of `x`.
+    ///
+    /// # Errors
+    /// No convergence.
+    pub(super) fn apply_function(
+        &mut self,
+        out: &mut Spinor,
+        b: &Spinor,
+        r: &Rational,
+        x: &mut [Spinor],
+        residual: f64,
+    ) -> Result<Info, ActionError> {
+        let x = &mut x[..r.poles.len()];
+        let info = self.solve_shifted(x, b, &r.poles, residual)?.total;
+        combine(out, b, x, r)?;
         Ok(info)
     }
 

@@ -1,7 +1,7 @@
 //! A term that sees stout-smeared links: `S(U) = S_inner(V(U))`, its force carried from V to U
 //! (Morningstar, Peardon, hep-lat/0311018).
 
-use super::{Action, ActionError};
+use super::{Action, ActionError, Pseudofermion};
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField};
 use crate::math::ExactSum;
 use crate::operator::Stout;
@@ -50,6 +50,10 @@ impl Action for Smeared {
         let iterations = self.inner.add_force(self.stout.smear(links)?, &mut self.force)?;
         self.stout.add_force(links, &mut self.force, force)?;
         Ok(iterations)
+    }
+
+    fn pseudofermions(&mut self) -> Vec<Pseudofermion<'_>> {
+        self.inner.pseudofermions()
     }
 
     fn report(&self) -> Option<String> {

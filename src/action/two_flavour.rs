@@ -1,25 +1,29 @@
-//! Two degenerate flavours of Wilson(-clover) quarks:
+//! Two degenerate flavours of quarks:
 //!
 //! ```text
-//! S = phi^dag (W^dag W)^-1 phi - 2 log det A_ee  (symmetric form: - 2 log det A_ee A_oo).
+//! S = phi^dag (W^dag W)^-1 phi - 2 log det A,
 //! ```
 //!
-//! With X = (W^dag W)^-1 phi the change under dU is -2 Re (W X)^dag dW X. With a twisted mass the term is the
-//! last determinant of a chain of ratios, `det(W^dag W + ..)` at the greatest mu (Hasenbusch, hep-lat/0107019).
+//! A that of Wilson-clover quarks on even sites, and in the symmetric form on odd ones. With X = (W^dag W)^-1 phi the
+//! change under dU is -2 Re (W X)^dag dW X. With a twisted mass the term is the last determinant of a chain of ratios,
+//! `det(W^dag W + ..)` at the greatest mu (Hasenbusch, hep-lat/0107019).
 
-use super::{Action, ActionError, PairForce, Quark, QuarkParams, pseudofermion};
-use crate::device::Precision;
+use super::{
+    Action, ActionError, OperatorParams, PairForce, Pseudofermion, Quark, QuarkOperator, QuarkParams,
+    pseudofermion,
+};
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField, ODD, Spinor};
 use crate::math::ExactSum;
+use crate::operator::{Wilson, WilsonParams};
 use std::sync::Arc;
 
 /// What a two-flavour term needs to know.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TwoFlavourParams {
+pub struct TwoFlavourParams<P = WilsonParams> {
     /// Its name in the input.
     pub name: String,
     /// The quark.
-    pub quark: QuarkParams,
+    pub quark: QuarkParams<P>,
     /// `|b - A x| / |b|` for the action.
     pub action_residual: f64,
     /// The same for the force.
@@ -29,25 +33,30 @@ pub struct TwoFlavourParams {
 }
 
 /// Two degenerate flavours.
-pub struct TwoFlavour {
-    params: TwoFlavourParams,
-    quark: Quark,
+pub struct TwoFlavour<O: QuarkOperator = Wilson> {
+    params: TwoFlavourParams<O::Params>,
+    quark: Quark<O>,
     pairs: PairForce,
     phi: Spinor,
     x: Spinor,
 }
 
-impl TwoFlavour {
+impl<O: QuarkOperator> TwoFlavour<O> {
     /// Room for the term.
     ///
     /// # Errors
     /// No room.
-    pub fn new(domain: &Arc<Domain>, params: TwoFlavourParams) -> Result<Self, FieldError> {
+    pub fn new<P>(domain: &Arc<Domain>, params: TwoFlavourParams<P>) -> Result<Self, FieldError>
+    where
+        P: OperatorParams<Operator = O>,
+        O: QuarkOperator<Params = P>,
+    {
+        let quark = Quark::new(domain, &params.quark)?;
         Ok(Self {
-            quark: Quark::new(domain, &params.quark)?,
-            pairs: PairForce::new(domain, params.quark.operator.c_sw != 0.0)?,
-            phi: Spinor::new(domain, Precision::Double)?,
-            x: Spinor::new(domain, Precision::Double)?,
+            pairs: PairForce::new(domain, quark.kind(), quark.clover().is_some())?,
+            phi: quark.spinor()?,
+            x: quark.spinor()?,
+            quark,
             params,
         })
     }
@@ -67,7 +76,7 @@ impl TwoFlavour {
     }
 }
 
-impl Action for TwoFlavour {
+impl<O: QuarkOperator> Action for TwoFlavour<O> {
     fn name(&self) -> &str {
         &self.params.name
     }
@@ -96,6 +105,11 @@ impl Action for TwoFlavour {
         sum.add_log_det(&self.quark, 1.0)?;
         sum.finish()?;
         Ok(info.iterations)
+    }
+
+    fn pseudofermions(&mut self) -> Vec<Pseudofermion<'_>> {
+        self.quark.forget();
+        vec![Pseudofermion::odd(&mut self.phi)]
     }
 
     fn report(&self) -> Option<String> {

@@ -1,43 +1,70 @@
 //! A checked input as domain, chain and measurements.
 
-use super::{AppError, start, terms};
+use super::{AppError, domain_wall, rooted, start, terms};
 use crate::comm::Comm;
-use crate::config::{self, Fermion, Input, Integrator, Measure, Parallel, Stout};
+use crate::config::{self, Correlator, CorrelatorKind, Fermion, Input, Integrator, Parallel, SourceKind};
 use crate::field::{Domain, MatrixField, Purpose, RandomAddress};
 use crate::hmc::{Chain, Level, Scheme};
 use crate::io::{self, Format};
-use crate::lattice::{Extents, LaneGrid, shape};
-use crate::measure::{CorrelatorParams, FlowKernel};
-use crate::operator::GaugeLoops;
+use crate::lattice::{Extents, shape};
+use crate::measure::{FlowKernel, Quark, Source, StaggeredParams, StaggeredQuark, WallQuark, WilsonQuark};
+use crate::operator::{GaugeLoops, REACH, smeared};
+use crate::solver::Params;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The domain of a lattice cut as `parallel` says, whose links reach `border` layers.
+/// Layers of its neighbours that a rank takes.
+#[derive(Clone, Copy)]
+pub struct Layers {
+    /// Kept around links.
+    pub border: usize,
+    /// The most that any field or operator takes of one neighbour.
+    pub reach: usize,
+}
+
+impl Layers {
+    /// Of links alone, or of links and Wilson quarks.
+    pub fn of_links(border: usize) -> Self {
+        Self { border, reach: border }
+    }
+
+    /// The same with the quarks of an input.
+    #[must_use]
+    pub fn with(self, fermions: &[Fermion]) -> Self {
+        let staggered = fermions.iter().any(|fermion| matches!(fermion, Fermion::Staggered(_)));
+        if staggered { Self { border: self.border.max(2), reach: self.reach.max(REACH) } } else { self }
+    }
+}
+
+/// The domain of a lattice cut as `parallel` says.
 ///
 /// # Errors
-/// The device is not there, or has no room.
+/// The device is not there, or has no room; a box is too small.
 pub fn domain(
     parallel: &Parallel,
     extents: Extents,
-    border: usize,
+    layers: Layers,
     comm: &super::Ranks,
 ) -> Result<Arc<Domain>, AppError> {
     let partition = start::partition(parallel, extents, &**comm)?;
-    let device = start::device(parallel, &partition, &**comm)?;
-    let cut = std::array::from_fn(|mu| partition.is_cut(mu));
-    if LaneGrid::choose(partition.local(), cut, device.lanes()).is_none() {
-        let local = shape(partition.local());
-        return Err(AppError::Refused(format!("a box of {local} is too small for {} lanes", device.lanes())));
+    let Layers { border, reach } = layers;
+    let device = start::device(parallel, &partition, reach, &**comm)?;
+    if start::lane_grid(&partition, device.lanes(), reach).is_none() {
+        let (local, lanes) = (shape(partition.local()), device.lanes());
+        let cut =
+            if comm.size() == 1 { String::new() } else { format!(" that reach {reach} layers over a cut") };
+        return Err(AppError::Refused(format!("a box of {local} is too small for {lanes} lanes{cut}")));
     }
     let halo = start::halo(parallel, &device, &**comm)?;
     Ok(Domain::new(partition, device, Arc::clone(comm), border, halo)?)
 }
 
-/// Layers of links that a run needs of its neighbours.
-pub fn border(input: &Input) -> usize {
+/// Layers that a run needs of its neighbours.
+pub fn layers(input: &Input) -> Layers {
     let measured = if input.measure.loops { 2 } else { 1 };
     let flow = input.measure.flow.is_some_and(|f| f.kernel == config::FlowKernel::Symanzik);
-    GaugeLoops::reach(input.gauge.c_rectangle).max(measured).max(if flow { 2 } else { 1 })
+    let border = GaugeLoops::reach(input.gauge.c_rectangle).max(measured).max(if flow { 2 } else { 1 });
+    Layers::of_links(border).with(&input.fermions)
 }
 
 /// The chain of an input, from `links`.
@@ -51,8 +78,10 @@ pub fn chain(input: &Input, links: MatrixField) -> Result<Chain, AppError> {
         let scheme = match level.integrator {
             Integrator::Leapfrog => Scheme::Leapfrog,
             Integrator::Omelyan2 { lambda } => Scheme::Omelyan2 { lambda },
+            Integrator::Omelyan2Position { lambda } => Scheme::Omelyan2Position { lambda },
             Integrator::Omelyan4 => Scheme::Omelyan4,
             Integrator::ForceGradient => Scheme::ForceGradient,
+            Integrator::ThreeToOne => Scheme::ThreeToOne,
         };
         levels.push(Level { scheme, steps: level.steps });
         // Every term is on one level: the input was checked.
@@ -97,11 +126,11 @@ pub fn first_links(input: &Input, domain: &Arc<Domain>, comm: &dyn Comm) -> Resu
 pub fn configuration(
     path: &Path,
     parallel: &Parallel,
-    border: usize,
+    layers: Layers,
     comm: &super::Ranks,
 ) -> Result<(MatrixField, io::Header), AppError> {
     let header = io::header(path)?;
-    let domain = domain(parallel, header.extents, border, comm)?;
+    let domain = domain(parallel, header.extents, layers, comm)?;
     let (host, header) = io::read_links(path, domain.partition(), &**comm)?;
     let mut links = MatrixField::from_host(&domain, &host)?;
     if header.format != Format::Hdf5 && header.precision == io::Precision::Single {
@@ -110,35 +139,64 @@ pub fn configuration(
     Ok((links, header))
 }
 
-/// The correlators that a measurement asks for: name, quark, and how its links are smeared.
+/// Where the source of a correlator is.
 ///
 /// # Errors
-/// A source lies outside the lattice.
-pub fn correlators(
-    measure: &Measure,
-    fermions: &[Fermion],
-    extents: Extents,
-) -> Result<Vec<(String, CorrelatorParams, Option<Stout>)>, AppError> {
-    let mut all = Vec::new();
-    for correlator in &measure.correlators {
-        if (0..4).any(|mu| correlator.source[mu] >= extents[mu]) {
-            return Err(AppError::Refused(format!(
-                "[measure.correlator.{}]: the source {:?} lies outside the lattice of {}",
-                correlator.name,
-                correlator.source,
-                shape(extents)
-            )));
-        }
-        let Some(fermion) = fermions.iter().find(|f| f.name == correlator.fermion) else { continue };
-        let params = CorrelatorParams {
-            operator: terms::operator(fermion),
-            source: correlator.source,
-            residual: correlator.residual,
-            max_iterations: fermion.solver.max_iterations,
-        };
-        all.push((correlator.name.clone(), params, fermion.stout));
+/// It lies outside the lattice.
+pub fn source(correlator: &Correlator, extents: Extents) -> Result<Source, AppError> {
+    let at = correlator.source;
+    if (0..4).any(|mu| at[mu] >= extents[mu]) {
+        return Err(AppError::Refused(format!(
+            "[measure.correlator.{}]: the source {at:?} lies outside the lattice of {}",
+            correlator.name,
+            shape(extents)
+        )));
     }
-    Ok(all)
+    Ok(match correlator.kind {
+        CorrelatorKind::Staggered { source: SourceKind::CornerWall, .. } => Source::CornerWall(at[3]),
+        CorrelatorKind::Staggered { .. } | CorrelatorKind::Wilson | CorrelatorKind::DomainWall { .. } => {
+            Source::Point(at)
+        }
+    })
+}
+
+/// The quark that a measurement names; `mass` is that of staggered and domain-wall quarks, the correction of the Naik
+/// term that of staggered ones.
+///
+/// # Errors
+/// No room, or a clover term that cannot be inverted.
+pub fn quark(
+    links: &MatrixField,
+    fermions: &[Fermion],
+    name: &str,
+    (mass, naik_epsilon): (f64, f64),
+    residual: f64,
+) -> Result<Box<dyn Quark>, AppError> {
+    let fermion = fermions.iter().find(|f| f.name() == name).expect("the input was checked");
+    match fermion {
+        Fermion::Wilson(fermion) => {
+            let wanted = Params { residual, max_iterations: fermion.solver.max_iterations };
+            let operator = terms::operator(fermion);
+            Ok(Box::new(match fermion.stout {
+                Some(stout) => WilsonQuark::new(&smeared(links, stout.steps, stout.rho)?, operator, wanted)?,
+                None => WilsonQuark::new(links, operator, wanted)?,
+            }))
+        }
+        Fermion::Staggered(fermion) => {
+            let smearing = rooted::smearing(fermion.links);
+            let params = StaggeredParams { smearing, mass, naik_epsilon, boundary: fermion.boundary };
+            let wanted = Params { residual, max_iterations: fermion.solver.max_iterations };
+            Ok(Box::new(StaggeredQuark::new(links, params, wanted)?))
+        }
+        Fermion::DomainWall(fermion) => {
+            let wanted = Params { residual, max_iterations: fermion.solver.max_iterations };
+            let operator = domain_wall::operator(fermion, mass);
+            Ok(Box::new(match fermion.stout {
+                Some(stout) => WallQuark::new(&smeared(links, stout.steps, stout.rho)?, &operator, wanted)?,
+                None => WallQuark::new(links, &operator, wanted)?,
+            }))
+        }
+    }
 }
 
 /// The kernel of a flow.

@@ -37,6 +37,9 @@ pub enum AppError {
         /// What happened.
         source: HmcError,
     },
+    /// A trajectory from a state.
+    #[error("replay: {0}")]
+    Replay(HmcError),
     /// A measurement.
     #[error("measurement: {0}")]
     Measure(#[from] MeasureError),

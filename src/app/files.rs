@@ -1,5 +1,6 @@
 //! `info`, `convert`, `compare`: what is done with files alone.
 
+use super::assemble::Layers;
 use super::{AppError, assemble};
 use crate::config::{DeviceChoice, Parallel, Transport};
 use crate::field::{HostLinks, MatrixField};
@@ -29,7 +30,7 @@ fn read(path: &Path) -> Result<(HostLinks, Header, Partition), AppError> {
 
 fn mean_plaquette(links: &HostLinks) -> Result<f64, AppError> {
     let comm = start_solo();
-    let domain = assemble::domain(&here(), links.local, 1, &comm)?;
+    let domain = assemble::domain(&here(), links.local, Layers::of_links(1), &comm)?;
     Ok(GaugeLoops::traces(&MatrixField::from_host(&domain, links)?)?.plaquette())
 }
 

@@ -2,7 +2,7 @@
 
 use super::AppError;
 use crate::device::{compile_kernel, kernel_list};
-use crate::operator::hop_choices;
+use crate::operator::{hop_choices, slice_choices, staggered_choices};
 
 /// Prints registers and spills of every kernel for each architecture.
 ///
@@ -12,10 +12,11 @@ pub fn kernels(archs: &[String]) -> Result<(), AppError> {
     for arch in archs {
         println!("{arch}");
         for (kernel, precision) in kernel_list() {
-            let specialised = if kernel.name.starts_with("hop_") && kernel.args == "HopArgs" {
-                hop_choices()
-            } else {
-                Vec::new()
+            let specialised = match kernel.args.as_str() {
+                "HopArgs" => hop_choices(),
+                "StaggeredArgs" => [1, 2, 4, 16].map(staggered_choices).into(),
+                "WallArgs" if kernel.name == "slice_matrix" => slice_choices(),
+                _ => Vec::new(),
             };
             for choices in std::iter::once(String::new()).chain(specialised) {
                 let compiled = compile_kernel(kernel, &choices, *precision, arch, None, 128, false)?;

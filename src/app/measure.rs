@@ -1,14 +1,18 @@
 //! Observables as JSON: one object a configuration.
 
+use super::assemble::Layers;
 use super::{AppError, assemble, start};
-use crate::config::{self, Fermion, Measure};
-use crate::field::MatrixField;
-use crate::measure::{flow, pion, polyakov, reference_scales};
-use crate::operator::{GaugeLoops, smeared};
+use crate::config::{self, CorrelatorKind, Fermion, Measure};
+use crate::field::{MatrixField, Purpose};
+use crate::measure::{self, Condensate, Noise, ResidualMass, condensate, flow, polyakov, reference_scales};
+use crate::operator::GaugeLoops;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
-/// Measures what `measure` asks for.
+// An input asks for no more sources than there are random numbers for.
+const _: () = assert!(config::MAX_SOURCES as usize == Purpose::SOURCES);
+
+/// Measures what `measure` asks for, with random sources by `noise`.
 ///
 /// # Errors
 /// A solve failed.
@@ -16,6 +20,7 @@ pub fn observables(
     links: &MatrixField,
     measure: &Measure,
     fermions: &[Fermion],
+    noise: Noise,
 ) -> Result<Map<String, Value>, AppError> {
     let mut found = Map::new();
     if measure.loops {
@@ -42,16 +47,38 @@ pub fn observables(
         found.insert("w0".into(), json!(w0));
     }
     let mut correlators = Vec::new();
-    for (name, params, stout) in assemble::correlators(measure, fermions, links.domain().partition().global)?
-    {
-        let correlator = match stout {
-            Some(stout) => pion(&smeared(links, stout.steps, stout.rho)?, &params)?,
-            None => pion(links, &params)?,
+    for correlator in &measure.correlators {
+        let source = assemble::source(correlator, links.domain().partition().global)?;
+        let masses = match correlator.kind {
+            CorrelatorKind::Staggered { mass, naik_epsilon, .. } => (mass, naik_epsilon),
+            CorrelatorKind::DomainWall { mass } => (mass, 0.0),
+            CorrelatorKind::Wilson => (0.0, 0.0),
         };
-        correlators.push(json!({ "name": name, "re": correlator }));
+        let mut quark = assemble::quark(links, fermions, &correlator.fermion, masses, correlator.residual)?;
+        let found = measure::correlators(&mut *quark, source)?;
+        let mut entry = json!({ "name": correlator.name, "re": found.pion });
+        if let Some(ResidualMass { ratio, mean }) = found.residual_mass() {
+            entry["midpoint"] = json!(found.midpoint);
+            entry["m_res"] = json!(ratio);
+            entry["m_res_mean"] = json!(mean);
+        }
+        correlators.push(entry);
     }
     if !correlators.is_empty() {
         found.insert("correlators".into(), json!(correlators));
+    }
+    let mut condensates = Vec::new();
+    for wanted in &measure.condensates {
+        let masses = (wanted.mass.unwrap_or_default(), wanted.naik_epsilon);
+        let mut quark = assemble::quark(links, fermions, &wanted.fermion, masses, wanted.residual)?;
+        let Condensate { mean, error, even, odd } = condensate(&mut *quark, wanted.sources, noise)?;
+        condensates.push(json!({
+            "name": wanted.name, "mass": wanted.mass, "re": mean, "error": error, "even": even, "odd": odd,
+            "sources": wanted.sources,
+        }));
+    }
+    if !condensates.is_empty() {
+        found.insert("condensates".into(), json!(condensates));
     }
     Ok(found)
 }
@@ -74,13 +101,15 @@ pub fn measure_files(
     }
     let measure = Measure { loops: true, polyakov: true, ..input.measure };
     let threads = start::threads(&input.parallel, &**comm);
+    let layers = Layers::of_links(2).with(&input.fermions);
     super::run::with_threads(threads, || {
-        for file in files {
-            let (links, header) = assemble::configuration(file, &input.parallel, 2, comm)?;
+        for (file, place) in files.iter().zip(1..) {
+            let (links, header) = assemble::configuration(file, &input.parallel, layers, comm)?;
             let mut object = Map::new();
             object.insert("file".into(), json!(file.display().to_string()));
             object.insert("trajectory".into(), json!(header.trajectory));
-            object.append(&mut observables(&links, &measure, &input.fermions)?);
+            let noise = Noise { seed: input.seed, trajectory: header.trajectory.unwrap_or(place) };
+            object.append(&mut observables(&links, &measure, &input.fermions, noise)?);
             if root {
                 let object = Value::Object(object);
                 println!("{}", if as_json { object.to_string() } else { format!("{object:#}") });

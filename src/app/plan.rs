@@ -1,10 +1,14 @@
 //! What `hmc --check` prints: partition, memory, files, cost.
 
-use super::{assemble, start, terms};
+use super::assemble::Layers;
+use super::{assemble, domain_wall, rooted, start, terms};
 use crate::action::QuarkParams;
-use crate::config::{Flavours, Input};
+use crate::config::{
+    DomainWallFermion, Fermion, Flavours, Input, Real, Solver, StaggeredFermion, StaggeredSolver, Stout,
+    Strategy, WallFlavours, Weights,
+};
 use crate::device::Precision;
-use crate::lattice::{LaneGrid, Partition, shape, volume};
+use crate::lattice::{Partition, shape, volume};
 use crate::operator::{Schur, WilsonParams};
 use crate::solver::{Method, Settings};
 
@@ -86,6 +90,81 @@ impl Sizes {
         let own = if precision == Precision::Double { POLES } else { 2 * POLES };
         self.doubles(POLES) + self.spinors(3 + own, precision)
     }
+
+    /// Of a term: links of each step of the smearing, and their force.
+    fn smeared(&self, stout: Option<Stout>) -> usize {
+        stout.map_or(0, |stout| (stout.steps + 1) * (self.matrices(4) + self.algebra()))
+    }
+
+    /// Of one mass: links in each precision, two fields of all slices for the operator, those of the solver, past
+    /// solutions.
+    fn wall_quark(&self, n_s: usize, solver: &Solver, guess: usize) -> usize {
+        let links = |precision: Precision, reals: usize| 2 * self.half * precision.stored(4 * reals, 0);
+        let double =
+            links(Precision::Double, solver.link_reals.max(12)) + self.doubles(n_s * (2 + 4 + 3 * guess));
+        match terms::precision(solver.precision[1]) {
+            Precision::Double => double,
+            lower => double + links(lower, solver.link_reals) + self.spinors(n_s * (2 + 5), lower),
+        }
+    }
+
+    /// A term of domain-wall quarks, a ratio of two masses.
+    fn wall_term(&self, fermion: &DomainWallFermion, solver: &Solver) -> usize {
+        let n_s = fermion.n_s;
+        let quark = |guess| self.wall_quark(n_s, solver, guess);
+        // The pairs of the force.
+        let bytes = self.doubles(4 * n_s) + self.smeared(fermion.stout);
+        bytes
+            + match fermion.flavours {
+                // phi, x, the heavier operator on phi.
+                WallFlavours::Two => quark(solver.guess) + quark(0) + self.doubles(3 * n_s),
+                // A quark for each chirality; what is solved, on even and odd sites; phi, eta, A phi, r(A) A phi.
+                WallFlavours::OneEofa { .. } => 2 * quark(solver.guess) + self.doubles(6 * n_s + 8),
+                // As of two flavours; for both operators poles, their sum, and vectors of the spectrum.
+                WallFlavours::OneRational { .. } => {
+                    let shifts = self.shifts(terms::precision(solver.precision[1]));
+                    2 * quark(0) + self.doubles(3 * n_s) + 2 * n_s * (shifts + self.doubles(5))
+                }
+            }
+    }
+
+    /// All terms of domain-wall quarks.
+    fn domain_wall(&self, fermion: &DomainWallFermion) -> usize {
+        let heavier = fermion.hasenbusch.iter().map(|factor| &factor.solver);
+        [&fermion.solver].into_iter().chain(heavier).map(|solver| self.wall_term(fermion, solver)).sum()
+    }
+}
+
+/// Poles of a staggered pseudofermion, before its functions are made.
+const STAGGERED_POLES: usize = 20;
+
+impl Sizes {
+    fn colours(&self, count: usize, precision: Precision) -> usize {
+        count * self.half * precision.stored(6, 1)
+    }
+
+    /// Smeared links with room for their force, X, operators, workspace of the solvers, pseudofermions, solutions.
+    fn staggered(&self, fermion: &StaggeredFermion) -> usize {
+        let StaggeredSolver { precision: [_, inner, _], long_link_reals, strategy, .. } = fermion.solver;
+        let mut epsilons: Vec<f64> = fermion.pseudofermions.iter().map(|p| p.naik_epsilon).collect();
+        epsilons.sort_by(f64::total_cmp);
+        epsilons.dedup();
+        let lower = (inner != Real::Double).then_some(terms::precision(inner));
+        let operators = [Some(Precision::Double), lower].into_iter().flatten();
+        let links: usize = operators.map(|p| 2 * self.half * p.stored(4 * (18 + long_link_reals), 0)).sum();
+        let solutions = if strategy == Strategy::MultiShift { STAGGERED_POLES } else { 0 };
+        let shifts = match lower {
+            Some(precision) => self.colours(2 * solutions + 8, precision),
+            None => self.colours(solutions + 8, Precision::Double),
+        };
+        let fields: usize = fermion.pseudofermions.iter().map(|p| p.copies).sum();
+        let smearing = rooted::smearing(fermion.links);
+        self.matrices(smearing.matrices(true) + 4)
+            + epsilons.len() * links
+            + shifts
+            // Solutions, pseudofermions, workspace, and a group of poles on both parities.
+            + self.colours(STAGGERED_POLES + fields + 6 + 16, Precision::Double)
+    }
 }
 
 /// Bytes that a rank's fields take, but for faces.
@@ -96,6 +175,17 @@ fn memory(input: &Input, partition: &Partition, border: usize) -> usize {
     // Links, saved links, one shifted or host copy; momenta and force.
     let mut bytes = 3 * sizes.matrices(4) + 2 * sizes.algebra();
     for fermion in &input.fermions {
+        let fermion = match fermion {
+            Fermion::Wilson(fermion) => fermion,
+            Fermion::Staggered(fermion) => {
+                bytes += sizes.staggered(fermion);
+                continue;
+            }
+            Fermion::DomainWall(fermion) => {
+                bytes += sizes.domain_wall(fermion);
+                continue;
+            }
+        };
         for factor in terms::factors(fermion) {
             let heavier = factor.heavier.as_ref();
             bytes += sizes.quark(&factor.quark) + heavier.map_or(0, |heavier| sizes.quark(heavier));
@@ -108,10 +198,7 @@ fn memory(input: &Input, partition: &Partition, border: usize) -> usize {
             if fermion.c_sw != 0.0 {
                 bytes += sizes.matrices(6);
             }
-            if let Some(stout) = fermion.stout {
-                let level = sizes.matrices(4) + sizes.algebra();
-                bytes += (stout.steps + 1) * level;
-            }
+            bytes += sizes.smeared(fermion.stout);
         }
     }
     bytes
@@ -127,11 +214,11 @@ fn megabytes(bytes: usize) -> String {
 
 /// The plan of a run on `ranks` ranks, as text.
 pub fn plan(input: &Input, partition: &Partition, ranks: usize) -> String {
-    let border = assemble::border(input);
+    let Layers { border, reach } = assemble::layers(input);
     let local = partition.local();
-    let cut = std::array::from_fn(|mu| partition.is_cut(mu));
-    let lanes = start::lanes(&input.parallel, partition);
-    let lane_grid = LaneGrid::choose(local, cut, lanes).map_or_else(|| "-".into(), |grid| shape(grid.0));
+    let lanes = start::lanes(&input.parallel, partition, reach);
+    let lane_grid =
+        start::lane_grid(partition, lanes, reach).map_or_else(|| "-".into(), |grid| shape(grid.0));
     let run = &input.run;
     let configuration = volume(input.extents) * 72 * 8;
     let kept = (run.trajectories / run.save_every.max(1)) as usize;
@@ -154,6 +241,15 @@ pub fn plan(input: &Input, partition: &Partition, ranks: usize) -> String {
             level.steps,
             level.terms.join(", ")
         );
+    }
+    for fermion in &input.fermions {
+        if let Fermion::DomainWall(fermion) = fermion
+            && let Weights::Optimal { spectrum, .. } = fermion.weights
+        {
+            let error = domain_wall::operator(fermion, fermion.mass).weights.sign_error(spectrum);
+            let [lo, hi] = spectrum;
+            text += &format!("sign function  {}: error {error:.1e} on [{lo}, {hi}]\n", fermion.name);
+        }
     }
     text += &format!("folder         {}\n", folder.display());
     text += &format!(

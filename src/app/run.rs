@@ -7,6 +7,7 @@ use crate::config::{self, Input};
 use crate::field::{Domain, MatrixField};
 use crate::hmc::{Chain, Outcome};
 use crate::io::{self, Format, History, IoError, Meta, Value};
+use crate::measure::Noise;
 use crate::operator::GaugeLoops;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs::{self, File};
@@ -88,7 +89,7 @@ impl Driver {
         let root = comm.rank() == 0;
         let made = if root { make_folder(&folder, &input).map(Some) } else { Ok(None) };
         let lock = agree(&**comm, made)?;
-        let domain = assemble::domain(&input.parallel, input.extents, assemble::border(&input), comm)?;
+        let domain = assemble::domain(&input.parallel, input.extents, assemble::layers(&input), comm)?;
         let (links, done, warnings) = resume_or_start(&input, &folder, &domain, &**comm)?;
         let report = Report::new(root, done, input.run.trajectories);
         warnings.iter().for_each(|warning| report.warn(warning));
@@ -249,7 +250,9 @@ impl Driver {
     }
 
     fn measure(&mut self) -> Result<(), AppError> {
-        let found = measure::observables(&self.chain.links, &self.input.measure, &self.input.fermions)?;
+        let noise = Noise { seed: self.input.run.seed, trajectory: self.done };
+        let found =
+            measure::observables(&self.chain.links, &self.input.measure, &self.input.fermions, noise)?;
         if found.is_empty() {
             return Ok(());
         }

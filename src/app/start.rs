@@ -76,10 +76,16 @@ pub fn partition(parallel: &Parallel, extents: [usize; 4], comm: &dyn Comm) -> R
     Ok(Partition::new(extents, grid, comm.size(), comm.rank())?)
 }
 
-/// The lanes that a box gets: what the input says, or the best that fits.
-pub fn lanes(parallel: &Parallel, partition: &Partition) -> usize {
+/// How `lanes` split a box, where that leaves `reach` layers of a lane's box in every cut direction.
+pub fn lane_grid(partition: &Partition, lanes: usize, reach: usize) -> Option<LaneGrid> {
     let cut = std::array::from_fn(|mu| partition.is_cut(mu));
-    let fits = |lanes: usize| LaneGrid::choose(partition.local(), cut, lanes).is_some();
+    let local = partition.local();
+    LaneGrid::choose(local, cut, lanes).filter(|grid| grid.is_thick(local, cut, reach))
+}
+
+/// The lanes that a box gets: what the input says, or the best that fits.
+pub fn lanes(parallel: &Parallel, partition: &Partition, reach: usize) -> usize {
+    let fits = |lanes: usize| lane_grid(partition, lanes, reach).is_some();
     let choices = lane_counts().into_iter().rev();
     parallel.lanes.unwrap_or_else(|| choices.filter(|&l| l <= best_lanes()).find(|&l| fits(l)).unwrap_or(1))
 }
@@ -97,13 +103,18 @@ fn wants_gpu(parallel: &Parallel) -> Result<bool, AppError> {
 ///
 /// # Errors
 /// The device that the input asks for is not there, on any rank.
-pub fn device(parallel: &Parallel, partition: &Partition, comm: &dyn Comm) -> Result<Device, AppError> {
+pub fn device(
+    parallel: &Parallel,
+    partition: &Partition,
+    reach: usize,
+    comm: &dyn Comm,
+) -> Result<Device, AppError> {
     let (place, _) = place_on_node(comm);
     let open = || {
         if wants_gpu(parallel)? {
             return Ok(Device::new(Cuda::new(place % gpu_count()?)?));
         }
-        Ok(Device::new(Cpu::new(lanes(parallel, partition))?))
+        Ok(Device::new(Cpu::new(lanes(parallel, partition, reach))?))
     };
     agree(comm, open())
 }

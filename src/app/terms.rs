@@ -1,13 +1,13 @@
 //! The terms of the Hamiltonian that a checked input names.
 
-use super::AppError;
+use super::{AppError, domain_wall, rooted};
 use crate::action::{
-    Action, ActionError, GaugeAction, OneFlavour, OneFlavourParams, QuarkParams, Smeared, TwoFlavour,
+    Action, ActionError, GaugeAction, OneFlavour, OneFlavourParams, QuarkParams, Rooted, Smeared, TwoFlavour,
     TwoFlavourParams, TwoFlavourRatio, TwoFlavourRatioParams,
 };
-use crate::config::{self, Fermion, Flavours, Input, Rational, Real, Solver};
+use crate::config::{self, Fermion, Flavours, Input, Rational, Real, Solver, Stout, WilsonFermion};
 use crate::device::Precision;
-use crate::field::Domain;
+use crate::field::{Domain, Purpose};
 use crate::operator::{Schur, WilsonParams};
 use crate::solver::{Method, Settings};
 use std::sync::Arc;
@@ -20,21 +20,60 @@ pub fn all(domain: &Arc<Domain>, input: &Input) -> Result<Vec<Box<dyn Action>>, 
     let gauge = &input.gauge;
     let coefficients = [gauge.c_plaquette, gauge.c_rectangle, gauge.c_parallelogram];
     let mut terms: Vec<Box<dyn Action>> = vec![Box::new(GaugeAction::new(domain, gauge.beta, coefficients)?)];
+    let pseudofermions: usize = input.fermions.iter().map(Fermion::pseudofermions).sum();
+    if pseudofermions > Purpose::PSEUDOFERMIONS {
+        let most = Purpose::PSEUDOFERMIONS;
+        return Err(AppError::Refused(format!("{pseudofermions} pseudofermions: a run has {most} at most")));
+    }
+    // They are numbered through all terms.
+    let mut number = 0;
     for fermion in &input.fermions {
-        for factor in factors(fermion) {
-            // Pseudofermions are numbered as the terms are, from the first quark's.
-            let term = term(domain, fermion, &factor, (terms.len() - 1) as u8)?;
-            terms.push(match fermion.stout {
-                Some(stout) => Box::new(Smeared::new(domain, term, stout.steps, stout.rho)?),
-                None => term,
-            });
+        match fermion {
+            Fermion::Wilson(fermion) => {
+                for factor in factors(fermion) {
+                    let term = term(domain, fermion, &factor, number)?;
+                    number += 1;
+                    terms.push(smeared(domain, term, fermion.stout)?);
+                }
+            }
+            Fermion::Staggered(fermion) => {
+                let params = rooted::params(fermion, number)?;
+                number += params.pseudofermions.len() as u8;
+                terms.push(Box::new(Rooted::new(domain, params)?));
+            }
+            Fermion::DomainWall(fermion) => {
+                for term in domain_wall::terms(domain, fermion, number)? {
+                    number += 1;
+                    terms.push(smeared(domain, term, fermion.stout)?);
+                }
+            }
         }
     }
     Ok(terms)
 }
 
+/// The term on the links that the quark sees.
+fn smeared(
+    domain: &Arc<Domain>,
+    term: Box<dyn Action>,
+    stout: Option<Stout>,
+) -> Result<Box<dyn Action>, AppError> {
+    Ok(match stout {
+        Some(stout) => Box::new(Smeared::new(domain, term, stout.steps, stout.rho)?),
+        None => term,
+    })
+}
+
+/// Of a term that could not be made, a rational function as what the input asks for in vain.
+pub(super) fn refused(fermion: &str, error: ActionError) -> AppError {
+    match error {
+        ActionError::Rational(why) => AppError::Refused(format!("[fermion.{fermion}.rational]: {why}")),
+        other => AppError::Action(other),
+    }
+}
+
 /// The operator of a quark without a twisted mass: what correlators are of.
-pub fn operator(fermion: &Fermion) -> WilsonParams {
+pub fn operator(fermion: &WilsonFermion) -> WilsonParams {
     WilsonParams {
         kappa: fermion.kappa,
         mu: 0.0,
@@ -56,7 +95,7 @@ pub(super) struct Factor<'a> {
 }
 
 /// The factors of a quark's determinant, the lightest first.
-pub(super) fn factors(fermion: &Fermion) -> Vec<Factor<'_>> {
+pub(super) fn factors(fermion: &WilsonFermion) -> Vec<Factor<'_>> {
     let quark = |kappa: f64, mu: f64, solver: &Solver| QuarkParams {
         operator: WilsonParams { kappa, mu, ..operator(fermion) },
         solver: settings(solver),
@@ -76,7 +115,7 @@ pub(super) fn factors(fermion: &Fermion) -> Vec<Factor<'_>> {
         .collect()
 }
 
-fn precision(real: Real) -> Precision {
+pub(super) fn precision(real: Real) -> Precision {
     match real {
         Real::Double => Precision::Double,
         Real::Single => Precision::Single,
@@ -84,7 +123,7 @@ fn precision(real: Real) -> Precision {
     }
 }
 
-fn settings(solver: &Solver) -> Settings {
+pub(super) fn settings(solver: &Solver) -> Settings {
     Settings {
         method: match solver.method {
             config::Method::Cg => Method::Cg,
@@ -99,7 +138,7 @@ fn settings(solver: &Solver) -> Settings {
 
 fn term(
     domain: &Arc<Domain>,
-    fermion: &Fermion,
+    fermion: &WilsonFermion,
     factor: &Factor,
     number: u8,
 ) -> Result<Box<dyn Action>, AppError> {
@@ -129,12 +168,7 @@ fn term(
                 check_every,
                 number,
             };
-            Box::new(OneFlavour::new(domain, params).map_err(|error| match error {
-                ActionError::Rational(why) => {
-                    AppError::Refused(format!("[fermion.{}.rational]: {why}", fermion.name))
-                }
-                other => AppError::Action(other),
-            })?)
+            Box::new(OneFlavour::new(domain, params).map_err(|error| refused(&fermion.name, error))?)
         }
     })
 }

@@ -1,6 +1,8 @@
 //! A run's input after every check: what the floors above work from.
 
+use super::domain_wall::DomainWallFermion;
 use crate::lattice::Extents;
+use crate::math::MilcPseudofermion;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -30,10 +32,12 @@ pub struct Input {
 pub struct MeasureInput {
     /// Ranks, threads, lanes, device.
     pub parallel: Parallel,
-    /// The quarks that correlators name.
+    /// The quarks that correlators and condensates name.
     pub fermions: Vec<Fermion>,
     /// What is measured.
     pub measure: Measure,
+    /// Keys the random sources.
+    pub seed: u64,
 }
 
 /// `[run]`
@@ -123,6 +127,39 @@ pub struct Gauge {
     pub c_parallelogram: f64,
 }
 
+/// `[fermion.NAME]`
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fermion {
+    /// Wilson and clover quarks.
+    Wilson(WilsonFermion),
+    /// Improved staggered quarks.
+    Staggered(StaggeredFermion),
+    /// Domain-wall quarks.
+    DomainWall(DomainWallFermion),
+}
+
+impl Fermion {
+    /// NAME.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Wilson(fermion) => &fermion.name,
+            Self::Staggered(fermion) => &fermion.name,
+            Self::DomainWall(fermion) => &fermion.name,
+        }
+    }
+
+    /// How many pseudofermions it has.
+    #[must_use]
+    pub fn pseudofermions(&self) -> usize {
+        match self {
+            Self::Wilson(fermion) => 1 + fermion.hasenbusch.len(),
+            Self::DomainWall(fermion) => 1 + fermion.hasenbusch.len(),
+            Self::Staggered(fermion) => fermion.pseudofermions.iter().map(|p| p.copies).sum(),
+        }
+    }
+}
+
 /// `[fermion.NAME]`: Wilson(-clover) quarks, even-odd preconditioned. With W the even-odd operator, the
 /// Hasenbusch factors W1 .. Wn split two flavours into terms of the Hamiltonian:
 ///
@@ -132,7 +169,7 @@ pub struct Gauge {
 ///
 /// The first ratio (with no factors, the determinant) goes by NAME; each factor's name is that of what follows it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fermion {
+pub struct WilsonFermion {
     /// NAME.
     pub name: String,
     /// How many flavours, and how one of them comes about.
@@ -168,7 +205,7 @@ pub enum Flavours {
 /// `[fermion.NAME.rational]`
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rational {
-    /// Bounds of the spectrum of Mhat^dag Mhat, 0 < lo < hi.
+    /// Bounds of the spectrum of Mhat^dag Mhat (of domain-wall quarks, of C C^dag), 0 < lo < hi.
     pub range: [f64; 2],
     /// Greatest relative error of the functions of heat bath and action.
     pub action_error: f64,
@@ -261,6 +298,128 @@ pub enum Real {
     Half,
 }
 
+/// `[fermion.NAME]`: improved staggered quarks, on even sites `M^dag M = 4 m^2 - D_eo D_oe`. All its
+/// pseudofermions are one term of the Hamiltonian, NAME.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StaggeredFermion {
+    /// NAME.
+    pub name: String,
+    /// How the links that the operator sees are made.
+    pub links: StaggeredSmearing,
+    /// Phase a direction in units of pi: 0 periodic, 1 antiperiodic.
+    pub boundary: [f64; 4],
+    /// In the order of the file: one at least in a run, perhaps none where only measured.
+    pub pseudofermions: Vec<Pseudofermion>,
+    /// The solver of all of them.
+    pub solver: StaggeredSolver,
+}
+
+/// `action` of staggered quarks, with the coefficients of PHYSICS section 6.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum StaggeredSmearing {
+    /// One level of fattening.
+    Asqtad {
+        /// The tadpole factor, 0 to 1: a path of length l is divided by `u0^(l-1)`.
+        u0: f64,
+    },
+    /// Two levels, and a projection between them.
+    Hisq {
+        /// The group that is projected to.
+        projection: Projection,
+    },
+}
+
+/// The group that HISQ's links are projected to after the first level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Projection {
+    /// `V (V^dag V)^(-1/2)`
+    U3,
+    /// The same, divided by the third root of its determinant.
+    Su3,
+}
+
+/// `[[fermion.NAME.pseudofermion]]`: the weight `prod_i det(M^dag M at mass_i)^(p_i/q_i)` over the even sites, where
+/// `det(M^dag M)^(1/4)` is one rooted flavour.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pseudofermion {
+    /// One at least, in the order of the input or of its file.
+    pub factors: Vec<MassFactor>,
+    /// So many pseudofermions, each with all powers divided by this; 1 with a file's functions.
+    pub copies: usize,
+    /// Correction to the Naik term of a heavy quark; 0 with asqtad.
+    pub naik_epsilon: f64,
+    /// Where the rational functions come from.
+    pub rational: RationalSource,
+}
+
+/// One entry of `factors`: `det(M^dag M)^(p/q)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MassFactor {
+    /// m of `M = 2 m + D`, above 0.
+    pub mass: f64,
+    /// Numerator p, not 0, and denominator q.
+    pub power: (i32, u32),
+}
+
+/// `[fermion.NAME.pseudofermion.rational]`, with what it inherits from `[fermion.NAME.rational]`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RationalSource {
+    /// Made at the start of a job.
+    Made {
+        /// Upper end of the spectrum of `-D^2`.
+        lambda_max: f64,
+        /// Greatest relative error of the function of the heat bath.
+        heat_bath_error: f64,
+        /// The same of the function of the action.
+        action_error: f64,
+        /// The same of the function of the force.
+        force_error: f64,
+        /// The spectrum's upper end is measured, and enforced, every so many trajectories.
+        check_every: u64,
+    },
+    /// Of a file in MILC's format.
+    File {
+        /// The file, as it was named.
+        path: PathBuf,
+        /// Which of the file's pseudofermions, from 0.
+        index: usize,
+        /// What the file says of it.
+        functions: MilcPseudofermion,
+        /// As above.
+        check_every: u64,
+    },
+}
+
+/// `[fermion.NAME.solver]` of staggered quarks: conjugate gradients of M^dag M.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StaggeredSolver {
+    /// What is done with the poles of a function.
+    pub strategy: Strategy,
+    /// As of [`Solver`]; never half with [`Strategy::MultiShift`].
+    pub precision: [Real; 3],
+    /// As of [`Solver`].
+    pub delta: f64,
+    /// Reals kept of a long link in the operator: 18, 14 or 9.
+    pub long_link_reals: usize,
+    /// `|b - A x| / |b|`, A = M^dag M at a pole's mass, in the heat bath.
+    pub heat_bath_residual: f64,
+    /// The same in the action.
+    pub action_residual: f64,
+    /// The same in the forces.
+    pub force_residual: f64,
+    /// More iterations than this are an error.
+    pub max_iterations: usize,
+}
+
+/// How the systems of a rational function's poles are solved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// All in one iteration.
+    MultiShift,
+    /// Each by itself, from the largest pole to the least.
+    OneByOne,
+}
+
 /// `[hmc]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hmc {
@@ -279,7 +438,7 @@ pub struct Hmc {
 pub struct Level {
     /// The scheme of a step.
     pub integrator: Integrator,
-    /// Steps in one step of the level outside this one (or in the trajectory).
+    /// Steps in one step of the level outside this one (or in the trajectory); 3 on the inner level of 3G1F.
     pub steps: u32,
     /// The terms that kick here: `gauge`, names of fermions and of their Hasenbusch factors.
     pub terms: Vec<String>,
@@ -295,10 +454,17 @@ pub enum Integrator {
         /// 0.1931833275037836 by default.
         lambda: f64,
     },
+    /// The same drift first, with its lambda.
+    Omelyan2Position {
+        /// 0.1931833275037836 by default.
+        lambda: f64,
+    },
     /// Fourth order, five force evaluations (4MN5FV).
     Omelyan4,
     /// Fourth order, with the force's gradient by an extra evaluation at shifted links.
     ForceGradient,
+    /// Second order: the two innermost levels side by side, three steps inside to one outside (3G1F).
+    ThreeToOne,
 }
 
 /// `[measure.*]`
@@ -312,6 +478,8 @@ pub struct Measure {
     pub flow: Option<Flow>,
     /// Pseudoscalar correlators.
     pub correlators: Vec<Correlator>,
+    /// Chiral condensates.
+    pub condensates: Vec<Condensate>,
     /// In a run: trajectories between measurements.
     pub every: u64,
 }
@@ -345,8 +513,58 @@ pub struct Correlator {
     pub name: String,
     /// The quark, by its name in `[fermion.*]`.
     pub fermion: String,
-    /// Coordinates of the point source.
+    /// Coordinates of the point source; of a wall the last says in which time slice.
     pub source: Extents,
+    /// `|b - M x| / |b|` of every solve.
+    pub residual: f64,
+    /// What the fermion's action asks for besides.
+    pub kind: CorrelatorKind,
+}
+
+/// What a correlator depends on besides fermion, source and residual.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CorrelatorKind {
+    /// Of Wilson quarks, from a point.
+    Wilson,
+    /// Of domain-wall quarks, from a point: with that of J5q at the midpoint of s, and the residual mass.
+    DomainWall {
+        /// m, from 0 to below 1.
+        mass: f64,
+    },
+    /// Of staggered quarks.
+    Staggered {
+        /// m of `M = 2 m + D`.
+        mass: f64,
+        /// As of [`Pseudofermion`].
+        naik_epsilon: f64,
+        /// The source's form.
+        source: SourceKind,
+    },
+}
+
+/// The form of a staggered source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceKind {
+    /// One site.
+    Point,
+    /// The sites of one time slice with even x, y and z.
+    CornerWall,
+}
+
+/// `[measure.condensate.NAME]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condensate {
+    /// NAME.
+    pub name: String,
+    /// The quark, by its name in `[fermion.*]`.
+    pub fermion: String,
+    /// m of `M = 2 m + D` of staggered quarks, or that of domain-wall quarks; `None` of Wilson's, which have theirs in
+    /// `[fermion.*]`.
+    pub mass: Option<f64>,
+    /// As of [`Pseudofermion`].
+    pub naik_epsilon: f64,
+    /// Random sources, 1 to 16384.
+    pub sources: usize,
     /// `|b - M x| / |b|` of every solve.
     pub residual: f64,
 }

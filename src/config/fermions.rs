@@ -1,14 +1,29 @@
 //! Quarks, `[fermion.*]`, and the Hasenbusch factors that split their determinant.
 
-use super::checked::{Fermion, Flavours, Hasenbusch, Rational, Schur, Stout};
+use super::checked::{Fermion, Flavours, Hasenbusch, Rational, Schur, Stout, WilsonFermion};
+use super::domain_wall::domain_wall;
 use super::raw::Table;
-use super::reader::{Read, Value, array, choice, four, is_name, name, number, positive, whole};
-use super::solver::{Boxes, SolverKeys};
-use super::terms::Term;
+use super::reader::{Read, Value, choice, error, four, is_name, name, number, positive, range, whole};
+use super::solver::{Boxes, SolverKeys, Systems};
+use super::staggered::{Links, staggered};
+use super::terms::{Quark, Term};
+use crate::lattice::shape;
 use toml::de::DeValue;
 
+/// What quarks are read for.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Purpose {
+    Run,
+    Measurement,
+}
+
 /// All fermions; their terms and those of their factors are added to `terms`.
-pub fn fermions(root: &mut Table, terms: &mut Vec<Term>, boxes: Boxes) -> Option<Vec<Fermion>> {
+pub fn fermions(
+    root: &mut Table,
+    terms: &mut Vec<Term>,
+    boxes: Boxes,
+    purpose: Purpose,
+) -> Option<Vec<Fermion>> {
     let tables = root.named_tables("fermion");
     for (name, table) in &tables {
         if name == "gauge" || !is_name(name) {
@@ -17,15 +32,77 @@ pub fn fermions(root: &mut Table, terms: &mut Vec<Term>, boxes: Boxes) -> Option
             );
             table.mistake("", message);
         }
-        terms.push(Term { name: name.clone(), at: table.at(""), quark: true });
+        terms.push(Term { name: name.clone(), at: table.at(""), quark: Some(Quark::Unknown) });
     }
     let fermions: Vec<_> =
-        tables.into_iter().map(|(name, table)| fermion(name, table, terms, boxes)).collect();
+        tables.into_iter().map(|(name, table)| fermion(name, table, terms, boxes, purpose)).collect();
     fermions.into_iter().collect()
 }
 
-fn fermion(name: String, mut table: Table, terms: &mut Vec<Term>, boxes: Boxes) -> Option<Fermion> {
-    let clover = table.read("action", choice(&[("wilson-clover", true), ("wilson", false)]));
+/// What `action` chooses.
+#[derive(Clone, Copy)]
+enum Kind {
+    Wilson { clover: bool },
+    DomainWall,
+    Staggered(Links),
+}
+
+/// Steps of a long link.
+const LONG_LINK: usize = 3;
+
+fn fermion(
+    name: String,
+    mut table: Table,
+    terms: &mut Vec<Term>,
+    boxes: Boxes,
+    purpose: Purpose,
+) -> Option<Fermion> {
+    let kinds = [
+        ("wilson-clover", Kind::Wilson { clover: true }),
+        ("wilson", Kind::Wilson { clover: false }),
+        ("domain-wall", Kind::DomainWall),
+        ("asqtad", Kind::Staggered(Links::Asqtad)),
+        ("hisq", Kind::Staggered(Links::Hisq)),
+    ];
+    let kind = table.read("action", choice(&kinds));
+    let quark = kind.map(|kind| match kind {
+        Kind::Wilson { .. } => Quark::Wilson,
+        Kind::DomainWall => Quark::Unknown,
+        Kind::Staggered(links) => Quark::Staggered { naik: links == Links::Hisq },
+    });
+    if let Some(term) = terms.iter_mut().find(|term| term.name == name) {
+        term.quark = quark.or(term.quark);
+    }
+    if let Some((Kind::Staggered(_), partition)) = kind.zip(boxes.partition) {
+        let local = partition.local();
+        if (0..4).any(|mu| partition.is_cut(mu) && local[mu] < LONG_LINK) {
+            let local = shape(local);
+            let message = format!(
+                "action: long links reach {LONG_LINK} layers, and a rank's box of {local} is thinner where it is \
+                 cut: take fewer ranks or another grid"
+            );
+            table.mistake("action", message);
+        }
+    }
+    match kind {
+        Some(Kind::Staggered(links)) => staggered(name, table, Some(links), purpose).map(Fermion::Staggered),
+        Some(Kind::Wilson { clover }) => wilson(name, table, Some(clover), terms, boxes).map(Fermion::Wilson),
+        Some(Kind::DomainWall) => domain_wall(name, table, terms, boxes).map(Fermion::DomainWall),
+        None if table.has("weights") || table.has("n_s") => {
+            domain_wall(name, table, terms, boxes).map(Fermion::DomainWall)
+        }
+        None if table.has("pseudofermion") => staggered(name, table, None, purpose).map(Fermion::Staggered),
+        None => wilson(name, table, None, terms, boxes).map(Fermion::Wilson),
+    }
+}
+
+fn wilson(
+    name: String,
+    mut table: Table,
+    clover: Option<bool>,
+    terms: &mut Vec<Term>,
+    boxes: Boxes,
+) -> Option<WilsonFermion> {
     let count = table.read_known("flavours", 2, whole::<u32>(1..=2));
     let kappa = kappa(&mut table);
     if table.exists() && !table.has("kappa") && !table.has("mass") {
@@ -40,24 +117,17 @@ fn fermion(name: String, mut table: Table, terms: &mut Vec<Term>, boxes: Boxes) 
         }
         _ => {}
     }
-    let boundary = table.read_or("boundary", [0.0, 0.0, 0.0, 1.0], four("4 boundaries [x, y, z, t]", phase));
+    let boundary = boundary(&mut table);
     let schurs = [("asymmetric", Schur::Asymmetric), ("symmetric", Schur::Symmetric)];
     let schur = table.read_or("preconditioning", Schur::Asymmetric, choice(&schurs));
-    let stout_table = table.table("stout");
-    let stout = if stout_table.exists() { stout(stout_table).map(Some) } else { Some(None) };
-    let solver = SolverKeys::read(table.table("solver"), None, count == Some(1), boxes);
+    let stout = stout(&mut table);
+    let systems = if count == Some(1) { Systems::Shifted("flavours = 1") } else { Systems::Any };
+    let solver = SolverKeys::read(table.table("solver"), None, systems, boxes);
 
-    let rational_table = table.table("rational");
-    let rational = if rational_table.exists() { rational(rational_table) } else { None };
-    let refused: &[_] = match count {
-        Some(1) => &["mu", "hasenbusch"],
-        Some(_) => &["rational"],
-        None => &[],
-    };
-    for key in refused.iter().copied().filter(|key| table.has(key)) {
-        let other = if key == "rational" { 1 } else { 2 };
-        table.mistake(key, format!("{key}: only flavours = {other} has it"));
-    }
+    let mut rational_table = table.table("rational");
+    let rational = rational(&mut rational_table);
+    rational_table.finish();
+    only_flavours(&table, count, &["mu", "hasenbusch"], &["rational"]);
     let flavours = match count {
         Some(1) => {
             table.demand("rational");
@@ -73,7 +143,7 @@ fn fermion(name: String, mut table: Table, terms: &mut Vec<Term>, boxes: Boxes) 
         .map(|factor| hasenbusch(factor, &mut before, &solver, terms, boxes))
         .collect();
     table.finish();
-    Some(Fermion {
+    Some(WilsonFermion {
         name,
         flavours: flavours?,
         kappa: kappa?,
@@ -97,6 +167,11 @@ fn kappa(table: &mut Table) -> Option<f64> {
     kappa.or_else(|| mass.map(|mass| 0.5 / (mass + 4.0)))
 }
 
+/// The phases of all directions, in units of pi.
+pub fn boundary(table: &mut Table) -> [f64; 4] {
+    table.read_or("boundary", [0.0, 0.0, 0.0, 1.0], four("4 boundaries [x, y, z, t]", phase))
+}
+
 /// A boundary phase in units of pi.
 fn phase(value: &Value) -> Read<f64> {
     match value.get_ref() {
@@ -107,37 +182,55 @@ fn phase(value: &Value) -> Read<f64> {
     }
 }
 
-fn stout(mut table: Table) -> Option<Stout> {
+/// Refuses the keys that only `two` flavours have, or only `one`.
+pub fn only_flavours(table: &Table, count: Option<u32>, two: &[&str], one: &[&str]) {
+    let (refused, other) = match count {
+        Some(1) => (two, 2),
+        Some(_) => (one, 1),
+        None => return,
+    };
+    for key in refused.iter().filter(|key| table.has(key)) {
+        table.mistake(key, format!("{key}: only flavours = {other} has it"));
+    }
+}
+
+/// The smearing of a fermion's links, perhaps none; `None` after a mistake.
+pub fn stout(table: &mut Table) -> Option<Option<Stout>> {
+    let mut table = table.table("stout");
+    if !table.exists() {
+        return Some(None);
+    }
     let steps = table.read("steps", whole(1..=16));
     let rho = table.read("rho", number("a number between 0 and 0.25", |rho| rho > 0.0 && rho < 0.25));
     table.finish();
-    Some(Stout { steps: steps?, rho: rho? })
+    Some(Some(Stout { steps: steps?, rho: rho? }))
 }
 
-fn rational(mut table: Table) -> Option<Rational> {
+/// The keys of one flavour's rational functions.
+pub fn rational(table: &mut Table) -> Option<Rational> {
     let range = table.read("range", range);
-    let error =
-        |value: &Value| number("an error from 1e-14 to 1e-3", |error| (1e-14..=1e-3).contains(&error))(value);
     let action_error = table.read_or("action_error", 1e-12, error);
     let force_error = table.read_or("force_error", 1e-7, error);
     let check_every = table.read_or("check_every", 1, whole(1..=i64::MAX));
-    table.finish();
     Some(Rational { range: range?, action_error, force_error, check_every })
-}
-
-fn range(value: &Value) -> Read<[f64; 2]> {
-    let expected = "bounds [lo, hi], 0 < lo < hi";
-    let range: [f64; 2] = array(expected, positive)(value)?;
-    if range[0] < range[1] {
-        return Ok(range);
-    }
-    Err(vec![(value.span().start, format!("expected {expected}, found {range:?}"))])
 }
 
 /// The masses of the factor before; `None`: not known, after a mistake.
 struct Before {
     kappa: Option<f64>,
     mu: Option<f64>,
+}
+
+/// The name of a factor's term, which is added to `terms`.
+pub fn factor_name(table: &mut Table, terms: &mut Vec<Term>) -> Option<String> {
+    let name = table.read("name", name)?;
+    if terms.iter().any(|term| term.name == name) {
+        let message = format!("name: there is a term '{name}' already; each needs a name of its own");
+        table.mistake("name", message);
+    } else {
+        terms.push(Term { name: name.clone(), at: table.at("name"), quark: None });
+    }
+    Some(name)
 }
 
 /// Reads a factor, and makes its masses those `before` the next one.
@@ -148,15 +241,7 @@ fn hasenbusch(
     terms: &mut Vec<Term>,
     boxes: Boxes,
 ) -> Option<Hasenbusch> {
-    let name = table.read("name", name);
-    if let Some(name) = &name {
-        if terms.iter().any(|term| term.name == *name) {
-            let message = format!("name: there is a term '{name}' already; each needs a name of its own");
-            table.mistake("name", message);
-        } else {
-            terms.push(Term { name: name.clone(), at: table.at("name"), quark: false });
-        }
-    }
+    let name = factor_name(&mut table, terms);
     let kappa = kappa(&mut table);
     let mu = table.read_if("mu", number("a number, 0 at least", |mu| mu >= 0.0));
     let given = ["kappa", "mass", "mu"].map(|key| table.has(key));
@@ -181,7 +266,7 @@ fn hasenbusch(
     if given[2] {
         before.mu = mu;
     }
-    let solver = SolverKeys::read(table.table("solver"), Some(fermion), false, boxes).solver();
+    let solver = SolverKeys::read(table.table("solver"), Some(fermion), Systems::Any, boxes).solver();
     table.finish();
     Some(Hasenbusch { name: name?, kappa: before.kappa?, mu: before.mu?, solver })
 }

@@ -2,10 +2,13 @@
 //!
 //! - `raw`: a walker over the parsed file that remembers positions and refuses unknown keys
 //! - `reader`: typed values out of TOML values
-//! - `check`: builds the checked input: the run, the machine, what is measured
+//! - `check`: builds the checked input: the run, the machine
+//! - `measure`: what is measured
 //! - `terms`: the gauge term, and the levels on which all terms live
-//! - `fermions`: quarks and their Hasenbusch factors
-//! - `solver`: the solver of a fermion's term
+//! - `fermions`: quarks; those of Wilson, and their Hasenbusch factors
+//! - `domain_wall`: domain-wall quarks, their weights and masses
+//! - `staggered`: improved staggered quarks, their pseudofermions and solver
+//! - `solver`: the solver of a term of Wilson or domain-wall quarks
 //! - `checked`: the checked input, from which the floors above work
 //! - `compare`: what a continued run may not change
 //! - `report`: mistakes with line and column, suggestions
@@ -15,15 +18,20 @@
 mod check;
 mod checked;
 mod compare;
+mod domain_wall;
 mod fermions;
+mod measure;
 mod raw;
 mod reader;
 mod report;
 mod solver;
+mod staggered;
 mod terms;
 
 pub use checked::*;
 pub use compare::compare;
+pub use domain_wall::{DomainWallFermion, WallFactor, WallFlavours, Weights};
+pub use measure::MAX_SOURCES;
 pub use report::{InputError, Mistake};
 
 use raw::Table;

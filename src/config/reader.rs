@@ -57,6 +57,31 @@ pub fn residual(value: &Value) -> Read<f64> {
     number("a residual from 1e-15 to 0.1", |x| (1e-15..=0.1).contains(&x))(value)
 }
 
+/// The mass of a staggered quark.
+pub fn mass(value: &Value) -> Read<f64> {
+    number("a mass above 0", |mass| mass > 0.0)(value)
+}
+
+/// The correction to a Naik term.
+pub fn epsilon(value: &Value) -> Read<f64> {
+    number("a number between -1 and 1", |epsilon| epsilon.abs() < 1.0)(value)
+}
+
+/// The relative error of a rational function of coefficients in double.
+pub fn error(value: &Value) -> Read<f64> {
+    number("an error from 1e-14 to 1e-3", |error| (1e-14..=1e-3).contains(&error))(value)
+}
+
+/// Bounds of a spectrum.
+pub fn range(value: &Value) -> Read<[f64; 2]> {
+    let expected = "bounds [lo, hi], 0 < lo < hi";
+    let range: [f64; 2] = array(expected, positive)(value)?;
+    if range[0] < range[1] {
+        return Ok(range);
+    }
+    Err(vec![(value.span().start, format!("expected {expected}, found {range:?}"))])
+}
+
 /// An integer in `range`.
 pub fn whole<T: TryFrom<i64>>(range: RangeInclusive<i64>) -> impl Fn(&Value) -> Read<T> {
     move |value| {

@@ -1,9 +1,9 @@
-//! The solver of a fermion's term; that of a Hasenbusch factor defaults to that of its fermion.
+//! The solver of a term of Wilson or domain-wall quarks; that of a Hasenbusch factor defaults to that of its fermion.
 
 use super::checked::{Method, Real, Solver};
 use super::raw::Table;
 use super::reader::{Read, Value, choice, extent, four, number, residual, whole};
-use crate::lattice::{Extents, shape};
+use crate::lattice::{Extents, Partition, shape};
 use Real::{Double, Half, Single};
 use toml::de::DeValue;
 
@@ -11,10 +11,10 @@ use toml::de::DeValue;
 const GUESS_RESIDUAL: f64 = 1e-9;
 
 /// A precision's name, and what is outside, in the iteration and in the preconditioner.
-type Mix = (&'static str, [Real; 3]);
+pub type Mix = (&'static str, [Real; 3]);
 
 /// The mixes of methods without a preconditioner.
-const PLAIN: [Mix; 3] = [
+pub const PLAIN: [Mix; 3] = [
     ("double-single", [Double, Single, Single]),
     ("double", [Double; 3]),
     ("double-half", [Double, Half, Half]),
@@ -33,11 +33,22 @@ const SCHWARZ: [Mix; 9] = [
     ("single-single-single", [Single; 3]),
 ];
 
-/// The lattice and the box of every rank, where they are known.
+/// The lattice and how it is cut, where they are known.
 #[derive(Clone, Copy, Default)]
 pub struct Boxes {
     pub lattice: Option<Extents>,
-    pub local: Option<Extents>,
+    pub partition: Option<Partition>,
+}
+
+/// What a solver solves, which limits its methods and precisions.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Systems {
+    /// One at a time, by any method.
+    Any,
+    /// Those of domain-wall quarks, one at a time: by conjugate gradients.
+    Wall,
+    /// All shifts at once, by conjugate gradients: that is what this key says.
+    Shifted(&'static str),
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -80,13 +91,16 @@ impl SolverKeys {
         guess: 0,
     };
 
-    /// Reads the table of a fermion, or of a factor of the `fermion` with these keys; `one`: of a single
-    /// flavour, solved for many shifts at once.
-    pub fn read(mut table: Table, fermion: Option<&Self>, one: bool, boxes: Boxes) -> Self {
+    /// Reads the table of a fermion, or of a factor of the `fermion` with these keys.
+    pub fn read(mut table: Table, fermion: Option<&Self>, systems: Systems, boxes: Boxes) -> Self {
         let default = fermion.unwrap_or(&Self::DEFAULT);
         let kinds = [("cg", Kind::Cg), ("bicgstab", Kind::BiCgStab), ("gcr-dd", Kind::GcrDd)];
         let method = table.read_known("method", default.kind, |value| choice(&kinds)(value).map(Some));
-        let kind = method.flatten();
+        let mut kind = method.flatten();
+        if systems == Systems::Wall && kind.is_some_and(|kind| kind != Kind::Cg) {
+            table.mistake("method", "method: domain-wall quarks are solved by \"cg\" alone");
+            kind = None;
+        }
         // The other methods' precisions mean nothing to GCR-DD, nor its to them.
         let akin = (kind == Some(Kind::GcrDd)) == (default.kind == Some(Kind::GcrDd));
         let precision = table.read_if("precision", |value| match kind {
@@ -108,13 +122,13 @@ impl SolverKeys {
             max_iterations: table.read_or("max_iterations", default.max_iterations, whole(1..=1_000_000_000)),
             guess: table.read_or("guess", default.guess, whole(0..=12)),
         };
-        keys.check(&table, fermion.is_some(), one, boxes);
+        keys.check(&table, fermion.is_some(), systems, boxes);
         table.finish();
         keys
     }
 
     /// What one key means for another; a mistake is told where it is made, not again where it is inherited.
-    fn check(&self, table: &Table, inherits: bool, one: bool, boxes: Boxes) {
+    fn check(&self, table: &Table, inherits: bool, systems: Systems, boxes: Boxes) {
         let own = ["k_max", "n_mr", "schwarz_block"];
         if self.kind.is_some_and(|kind| kind != Kind::GcrDd) {
             for key in own.into_iter().filter(|key| table.has(key)) {
@@ -123,15 +137,15 @@ impl SolverKeys {
         } else if let Some(block) = self.block.flatten().filter(|_| table.has("schwarz_block")) {
             let cuts = |whole: &Extents| (0..4).all(|mu| whole[mu].is_multiple_of(block[mu]));
             let lattice = boxes.lattice.map(|extents| ("the lattice", extents));
-            let local = boxes.local.map(|extents| ("a rank's box", extents));
+            let local = boxes.partition.map(|partition| ("a rank's box", partition.local()));
             if let Some((what, extents)) = lattice.into_iter().chain(local).find(|(_, all)| !cuts(all)) {
                 let (block, extents) = (shape(block), shape(extents));
                 let message = format!("schwarz_block: blocks of {block} do not divide {what} of {extents}");
                 table.mistake("schwarz_block", message);
             }
         }
-        if one {
-            self.check_multi_shift(table);
+        if let Systems::Shifted(by) = systems {
+            self.check_multi_shift(table, by);
         } else if self.guess > 0 && self.force_residual > GUESS_RESIDUAL {
             let found = self.force_residual;
             let message = format!(
@@ -144,15 +158,16 @@ impl SolverKeys {
         }
     }
 
-    fn check_multi_shift(&self, table: &Table) {
+    /// `by`: the key that asks for shifts.
+    fn check_multi_shift(&self, table: &Table, by: &str) {
         if self.kind.is_some_and(|kind| kind != Kind::Cg) {
-            table.mistake("method", "method: flavours = 1 is solved by \"cg\" for all shifts at once");
+            table.mistake("method", format!("method: {by} is solved by \"cg\" for all shifts at once"));
         } else if self.precision.is_some_and(|precision| precision.contains(&Half)) {
-            let message = "precision: flavours = 1 is solved in \"double\" or \"double-single\"";
+            let message = format!("precision: {by} is solved in \"double\" or \"double-single\"");
             table.mistake("precision", message);
         }
         if self.guess > 0 {
-            table.mistake("guess", "guess: with flavours = 1, solves for all shifts start from zero");
+            table.mistake("guess", format!("guess: with {by}, solves for all shifts start from zero"));
         }
     }
 

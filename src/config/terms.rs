@@ -2,7 +2,7 @@
 
 use super::checked::{Gauge, Hmc, Integrator, Level};
 use super::raw::Table;
-use super::reader::{choice, list, number, placed_text, positive, whole};
+use super::reader::{Read, Value, choice, list, number, placed_text, positive, whole};
 use super::report::{hint, nearest};
 
 /// `lambda` of least error, Omelyan, Mryglod, Folk (2003); Takaishi, de Forcrand hep-lat/0505020.
@@ -13,8 +13,24 @@ pub struct Term {
     pub name: String,
     /// The byte of its table's header.
     pub at: usize,
-    /// Whether it is the NAME of a `[fermion.NAME]`, which correlators can ask for.
-    pub quark: bool,
+    /// What the NAME of a `[fermion.NAME]` is: measurements can ask for it.
+    pub quark: Option<Quark>,
+}
+
+/// What measurements must know of a fermion.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Quark {
+    /// After a mistake in `action`.
+    Unknown,
+    Wilson,
+    DomainWall {
+        /// Its own; `None` after a mistake.
+        mass: Option<f64>,
+    },
+    Staggered {
+        /// Whether its Naik term takes a correction.
+        naik: bool,
+    },
 }
 
 /// Coefficients by PHYSICS section 2; the one-loop action's `c_plaquette` is 1, as in MILC.
@@ -68,8 +84,14 @@ pub fn hmc(mut table: Table, terms: &[Term]) -> Option<Hmc> {
     }
     let check_terms = !tables.is_empty();
     let mut placed = Vec::new();
-    let levels: Vec<_> =
-        (1..).zip(tables).map(|(depth, level)| read_level(level, depth, terms, &mut placed)).collect();
+    let count = tables.len();
+    let (mut levels, mut beside) = (Vec::new(), Some(false));
+    for (depth, table) in (1..).zip(tables) {
+        let place = Place { depth, inside: count - depth, beside };
+        let (integrator, level) = read_level(table, place, terms, &mut placed);
+        beside = integrator.map(|integrator| beside != Some(true) && integrator == Integrator::ThreeToOne);
+        levels.push(level);
+    }
     let homeless = terms.iter().filter(|term| placed.iter().all(|(name, _)| *name != term.name));
     for term in homeless.filter(|_| check_terms) {
         let message =
@@ -82,34 +104,82 @@ pub fn hmc(mut table: Table, terms: &[Term]) -> Option<Hmc> {
     present.then_some(Hmc { tau, levels, reproject_every, reversibility_every })
 }
 
-/// Reads a level, and adds its terms with its `depth` to those `placed`.
+/// Where a level stands.
+struct Place {
+    /// From 1, the outermost.
+    depth: usize,
+    /// How many levels are inside this one.
+    inside: usize,
+    /// The level outside is the outer one of the two of "3g1f"; `None`: its integrator has a mistake.
+    beside: Option<bool>,
+}
+
+/// Reads a level, and adds its terms with their depth to those `placed`. The integrator may be known where the level
+/// is not.
 fn read_level(
     mut table: Table,
-    depth: usize,
+    place: Place,
     known: &[Term],
     placed: &mut Vec<(String, usize)>,
-) -> Option<Level> {
+) -> (Option<Integrator>, Option<Level>) {
     let schemes = [
         ("leapfrog", Integrator::Leapfrog),
         ("2mn", Integrator::Omelyan2 { lambda: LAMBDA }),
+        ("2mn-position", Integrator::Omelyan2Position { lambda: LAMBDA }),
         ("omf4", Integrator::Omelyan4),
         ("force-gradient", Integrator::ForceGradient),
+        ("3g1f", Integrator::ThreeToOne),
     ];
     let mut integrator = table.read("integrator", choice(&schemes));
     let lambda = table.read_if("lambda", number("a number between 0 and 0.5", |x| x > 0.0 && x < 0.5));
-    let steps = table.read("steps", whole(1..=1_000_000));
+    let beside = place.beside.unwrap_or(integrator == Some(Integrator::ThreeToOne));
+    let steps = if beside { steps_beside(&mut table) } else { table.read("steps", whole_steps) };
     let terms = table.read("terms", list("names of terms, like [\"gauge\"]", placed_text));
     match (&mut integrator, lambda) {
-        (Some(Integrator::Omelyan2 { lambda }), Some(given)) => *lambda = given,
-        (Some(_), Some(_)) => table.mistake("lambda", "lambda: only the integrator \"2mn\" has it"),
+        (Some(Integrator::Omelyan2 { lambda } | Integrator::Omelyan2Position { lambda }), Some(given)) => {
+            *lambda = given;
+        }
+        (Some(_), Some(_)) => {
+            table.mistake("lambda", "lambda: only the integrators \"2mn\" and \"2mn-position\" have it");
+        }
+        _ => {}
+    }
+    match (integrator, place.inside) {
+        (Some(Integrator::ThreeToOne), inside) if !beside && inside != 1 => {
+            let expected =
+                "\"3g1f\" is of the two innermost levels, the quarks' and inside it the gauge field's";
+            table.mistake(
+                "integrator",
+                format!("integrator: {expected}; {inside} levels are inside this one"),
+            );
+        }
+        (Some(other), _) if beside && other != Integrator::ThreeToOne => {
+            table.mistake("integrator", "integrator: expected \"3g1f\", as on the level outside");
+        }
         _ => {}
     }
     if let Some(terms) = &terms {
-        place_terms(&table, terms, depth, known, placed);
+        place_terms(&table, terms, place.depth, known, placed);
     }
     table.finish();
-    let terms = terms?.into_iter().map(|(name, _)| name).collect();
-    Some(Level { integrator: integrator?, steps: steps?, terms })
+    let level = integrator.zip(steps).zip(terms).map(|((integrator, steps), terms)| Level {
+        integrator,
+        steps,
+        terms: terms.into_iter().map(|(name, _)| name).collect(),
+    });
+    (integrator, level)
+}
+
+fn whole_steps(value: &Value) -> Read<u32> {
+    whole(1..=1_000_000)(value)
+}
+
+/// The steps of the inner level of "3g1f", which are not given.
+fn steps_beside(table: &mut Table) -> Option<u32> {
+    if table.read_if("steps", whole_steps).is_some() {
+        table.mistake("steps", "steps: the inner level of \"3g1f\" always has 3; leave it out");
+    }
+    Some(3)
 }
 
 /// Each of a level's `terms` is a known one and on no other level.

@@ -1,7 +1,7 @@
 //! What both devices offer.
 
 use super::args::{KernelArgs, Pointer};
-use super::{Buffer, DeviceError, Precision};
+use super::{Buffer, DeviceError, Precision, Remote};
 use crate::math::ExactSum;
 use std::sync::Arc;
 
@@ -182,6 +182,11 @@ pub trait Backend: Send + Sync {
     /// # Errors
     /// The GPUs do not reach each other.
     fn import(&self, handle: &[u8]) -> Result<Pointer, DeviceError>;
+    /// Takes `import` back.
+    ///
+    /// # Safety
+    /// The pointer came from `import`, all work on it is done, and it is used no more.
+    unsafe fn close(&self, imported: Pointer);
     /// A number by which launches name this lattice.
     fn specialise(&self, variant: Variant) -> usize;
 }
@@ -238,6 +243,14 @@ impl Device {
         let buffer = self.buffer(size_of_val(data).max(1))?;
         buffer.write(data)?;
         Ok(buffer)
+    }
+
+    /// Opens memory that another process exported ([`Backend::export`]).
+    ///
+    /// # Errors
+    /// The GPUs do not reach each other.
+    pub fn open(&self, handle: &[u8]) -> Result<Remote, DeviceError> {
+        Remote::new(self.clone(), handle)
     }
 
     /// Runs a plain kernel on sites `0..n`.

@@ -114,6 +114,31 @@ impl Drop for Buffer {
     }
 }
 
+/// Memory of another process, opened; closed when dropped, and all work on it must be done by then.
+pub struct Remote {
+    device: Device,
+    pointer: Pointer,
+}
+
+impl Remote {
+    pub(super) fn new(device: Device, handle: &[u8]) -> Result<Self, DeviceError> {
+        let pointer = device.backend().import(handle)?;
+        Ok(Self { device, pointer })
+    }
+
+    /// Where it is, for kernels.
+    pub fn pointer(&self) -> Pointer {
+        self.pointer
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from `import`, and this is its only owner, who has waited for the work.
+        unsafe { self.device.backend().close(self.pointer) }
+    }
+}
+
 /// Host memory from which and to which a device copies fast.
 pub struct Staging {
     device: Device,

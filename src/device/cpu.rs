@@ -212,6 +212,8 @@ impl Backend for Cpu {
         Err(DeviceError::NoGpu("memory of other ranks is reached through MPI on a CPU".into()))
     }
 
+    unsafe fn close(&self, _: Pointer) {}
+
     fn specialise(&self, _: Variant) -> usize {
         0
     }

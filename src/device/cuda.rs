@@ -213,7 +213,7 @@ impl Cuda {
                 Ok(Function { handle, block })
             }
         };
-        let function = if base.starts_with("hop_") && kernel.family == "wilson" {
+        let function = if !choices.is_empty() {
             let mut best: Option<(f32, Function)> = None;
             for block in BLOCKS {
                 let function = compile(block)?;
@@ -493,6 +493,13 @@ impl Backend for Cuda {
             let mut pointer = 0;
             call!(cuIpcOpenMemHandle_v2(&mut pointer, raw, 1))?;
             Ok(Pointer(pointer))
+        }
+    }
+
+    unsafe fn close(&self, imported: Pointer) {
+        if self.current().is_ok() {
+            // SAFETY: by the caller's word it was opened; on a lost device there is nothing left to do.
+            let _ = unsafe { call!(cuIpcCloseMemHandle(imported.0)) };
         }
     }
 

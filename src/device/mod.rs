@@ -18,7 +18,7 @@ mod table;
 
 pub use args::*;
 pub use backend::{Backend, Device, Sums, Variant};
-pub use buffer::{Buffer, Staging};
+pub use buffer::{Buffer, Remote, Staging};
 pub use cpu::Cpu;
 pub use cuda::{Cuda, gpu_count};
 pub use nvrtc::{Compiled, compile_kernel};

@@ -106,7 +106,7 @@ pub fn compile_kernel(
         format!("-DHMC_BLOCK={}", block),
         format!("-DHMC_GHOSTS={}", u8::from(variant.is_none_or(|v| v.cut))),
     ];
-    if let (Some(variant), "wilson") = (variant, kernel.family.as_str()) {
+    if let (Some(variant), "wilson" | "staggered") = (variant, kernel.family.as_str()) {
         options.extend(
             ["X", "Y", "Z", "T"].iter().zip(variant.outer).map(|(d, n)| format!("-DHMC_OUTER_{d}={n}")),
         );

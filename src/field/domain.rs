@@ -1,12 +1,13 @@
 //! This rank's box: how it is cut, the device that works on it, the ranks around it.
 
 use super::FieldError;
+use super::borders::Wires;
 use crate::comm::{Comm, agree};
 use crate::device::{Buffer, Device, Geometry, KernelArgs, Precision, Sums, Variant};
 use crate::lattice::{LaneGrid, Partition, volume};
 use crate::math::ExactSum;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// How halos travel between ranks.
@@ -26,6 +27,7 @@ pub struct Domain {
     comm: Arc<dyn Comm>,
     geometry: Geometry,
     halo: Halo,
+    wires: Mutex<Wires>,
     profiled: AtomicBool,
     waited: AtomicU64,
     _permutation: Buffer,
@@ -80,6 +82,7 @@ impl Domain {
             comm,
             geometry,
             halo,
+            wires: Mutex::default(),
             profiled,
             waited,
             _permutation: permutation,
@@ -109,6 +112,11 @@ impl Domain {
     /// How halos travel.
     pub fn halo(&self) -> Halo {
         self.halo
+    }
+
+    /// By which borders of fields travel.
+    pub(super) fn wires(&self) -> &Mutex<Wires> {
+        &self.wires
     }
 
     /// The box as kernels see it.

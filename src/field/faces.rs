@@ -1,43 +1,54 @@
-//! Half spinors that cross ranks: pack, transport, merge, with work in between.
+//! Vectors of faces that cross ranks: pack, transport, merge, with work in between.
 //!
 //! Face number 2 mu comes from the next rank in direction mu (for forward hops), 2 mu + 1 from the one
 //! before. Lanes at the rank's edge travel; the others are put in place by the pack kernel.
 
 use super::{Domain, FieldError, Halo};
 use crate::comm::{Message, agree};
-use crate::device::{Buffer, FaceArgs, LaneArgs, Pointer, Precision, Staging};
+use crate::device::{Buffer, FaceArgs, LaneArgs, Pointer, Precision, Remote, Staging};
 use std::sync::Arc;
 use std::time::Instant;
 
 type Outgoing<'a> = Vec<Message<&'a [u8]>>;
 type Incoming<'a> = Vec<Message<&'a mut [u8]>>;
 
-/// Reals of a half spinor.
-const REALS: usize = 12;
+/// Reals that a hop needs of a face site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FaceReals {
+    /// From forward neighbours.
+    pub forward: usize,
+    /// From backward ones; 0: nothing travels there.
+    pub backward: usize,
+}
 
 /// What is packed.
-#[derive(Clone, Copy)]
-pub struct FaceSource {
-    /// A spinor field.
+#[derive(Clone, Copy, Default)]
+pub struct FaceSource<'a> {
+    /// The kernel that packs.
+    pub kernel: &'a str,
+    /// Fermion fields.
     pub input: Pointer,
-    /// Its parity.
+    /// Their parity.
     pub parity: usize,
-    /// The links of the same parity, `reals` a link.
+    /// The operator's links of the same parity.
     pub links: Pointer,
-    /// 18, 12 or 8.
-    pub reals: usize,
+    /// Its long links, and their ninth reals.
+    pub long_links: [Pointer; 2],
     /// Projectors of the adjoint.
     pub dagger: bool,
+    /// Slices of the fifth dimension, where the fields have one.
+    pub slices: usize,
 }
 
 struct Face {
     mu: usize,
     forward: bool,
+    reals: usize,
     sites: usize,
     ghost: [Buffer; 2],
     outgoing: Buffer,
     incoming: Option<Buffer>,
-    remote: [Pointer; 2],
+    remote: [Option<Remote>; 2],
     /// Out and in, where halos go through host memory that is not the device's.
     staging: Option<[Staging; 2]>,
 }
@@ -52,7 +63,7 @@ pub struct Faces {
 }
 
 impl Faces {
-    /// Ghost zones of `fields` spinors for hops in both directions, or for forward ones alone.
+    /// Ghost zones of hops of `fields` fields.
     ///
     /// # Errors
     /// No room; no way between the GPUs.
@@ -60,18 +71,18 @@ impl Faces {
         domain: &Arc<Domain>,
         precision: Precision,
         fields: usize,
-        forward_only: bool,
+        reals: FaceReals,
     ) -> Result<Self, FieldError> {
         let g = domain.geometry();
         let mut faces = Vec::new();
         for mu in domain.cut_directions() {
-            for forward in [true, false] {
-                if forward_only && !forward {
+            for (forward, reals) in [(true, reals.forward), (false, reals.backward)] {
+                if reals == 0 {
                     continue;
                 }
                 let sites = domain.half() / g.outer[mu] as usize;
                 let lanes = domain.lanes().count();
-                let bytes = |lanes: usize| fields * sites * lanes * REALS * precision.bytes();
+                let bytes = |lanes: usize| fields * sites * lanes * reals * precision.bytes();
                 let edge = lanes / domain.lanes().0[mu];
                 let buffer = |lanes| domain.device().buffer(bytes(lanes));
                 let staged = domain.halo() == Halo::Staged && !domain.device().backend().is_host();
@@ -79,11 +90,12 @@ impl Faces {
                 faces.push(Face {
                     mu,
                     forward,
+                    reals,
                     sites,
                     ghost: [buffer(lanes)?, buffer(lanes)?],
                     outgoing: buffer(edge)?,
                     incoming: if edge == lanes { None } else { Some(buffer(edge)?) },
-                    remote: [Pointer::default(); 2],
+                    remote: [None, None],
                     staging: if staged { Some([staging()?, staging()?]) } else { None },
                 });
             }
@@ -104,6 +116,8 @@ impl Faces {
             .flat_map(|face| face.ghost.iter().map(Buffer::pointer))
             .map(|pointer| Ok(backend.export(pointer)?.unwrap_or_default()))
             .collect();
+        // New zones are zeroed in the order of the device's work: before a neighbour may write.
+        self.domain.device().synchronize()?;
         let own = agree(self.domain.comm(), own)?;
         let length = own.first().map_or(0, Vec::len);
         let all = self.domain.comm().gather(&own.concat());
@@ -114,8 +128,8 @@ impl Faces {
             let peer = partition.neighbour(face.mu, !face.forward);
             for turn in 0..2 {
                 let handle = &all[peer][(2 * number + turn) * length..][..length];
-                match backend.import(handle) {
-                    Ok(pointer) => face.remote[turn] = pointer,
+                match self.domain.device().open(handle) {
+                    Ok(remote) => face.remote[turn] = Some(remote),
                     Err(error) => opened = Err(FieldError::from(error)),
                 }
             }
@@ -137,15 +151,17 @@ impl Faces {
         self.domain.cut_directions().map(|mu| 1 << mu).sum()
     }
 
-    /// Fills the ghost zones, and runs `meanwhile` while messages travel.
+    /// Fills the ghost zones for the first `fields` fields, and runs `meanwhile` while messages travel.
     ///
     /// # Errors
     /// The device is lost, or `meanwhile` failed.
     pub fn exchange(
         &mut self,
-        source: FaceSource,
+        source: FaceSource<'_>,
+        fields: usize,
         meanwhile: impl FnOnce() -> Result<(), FieldError>,
     ) -> Result<(), FieldError> {
+        assert!(fields <= self.fields, "room for {} fields", self.fields);
         if self.faces.is_empty() {
             return meanwhile();
         }
@@ -153,25 +169,26 @@ impl Faces {
         let domain = Arc::clone(&self.domain);
         let backend = domain.device().backend();
         for face in &self.faces {
-            let wire =
-                if domain.halo() == Halo::Peer { face.remote[self.turn] } else { face.outgoing.pointer() };
+            let wire = match &face.remote[self.turn] {
+                Some(remote) => remote.pointer(),
+                None => face.outgoing.pointer(),
+            };
             let args = FaceArgs {
                 g: domain.geometry(),
                 input: source.input,
                 links: source.links,
+                long_links: source.long_links[0],
+                ninth: source.long_links[1],
                 wire,
                 ghost: face.ghost[self.turn].pointer(),
                 parity: source.parity as i32,
                 mu: face.mu as i32,
                 forward: i32::from(face.forward),
                 dagger: i32::from(source.dagger),
+                slices: source.slices.max(1) as i32,
+                pad: 0,
             };
-            domain.launch(
-                &format!("face_{}", source.reals),
-                self.precision,
-                &args,
-                self.fields * face.sites,
-            )?;
+            domain.launch(source.kernel, self.precision, &args, fields * face.sites)?;
         }
         backend.mark()?;
         if domain.halo() == Halo::Peer {
@@ -187,7 +204,7 @@ impl Faces {
             meanwhile()?;
             self.exchange_staged()?;
         }
-        self.merge()
+        self.merge(fields)
     }
 
     /// Tells the neighbours that their ghost zones are written.
@@ -284,7 +301,7 @@ impl Faces {
         Ok(())
     }
 
-    fn merge(&self) -> Result<(), FieldError> {
+    fn merge(&self, fields: usize) -> Result<(), FieldError> {
         for face in &self.faces {
             let Some(incoming) = &face.incoming else { continue };
             let args = LaneArgs {
@@ -293,10 +310,10 @@ impl Faces {
                 ghost: face.ghost[self.turn].pointer(),
                 mu: face.mu as i32,
                 forward: i32::from(face.forward),
-                reals: REALS as i32,
+                reals: face.reals as i32,
                 sites: face.sites as i32,
             };
-            self.domain.launch("face_merge", self.precision, &args, self.fields * face.sites)?;
+            self.domain.launch("face_merge", self.precision, &args, fields * face.sites)?;
         }
         Ok(())
     }

@@ -3,9 +3,8 @@
 //! Links have four a site. The borders hold copies of the neighbouring ranks' layers; whoever
 //! changes a field fills them again.
 
-use super::{Domain, EVEN, FieldError, HostLinks, LINK_REALS, ODD, RandomAddress};
-use crate::comm::Message;
-use crate::device::{Buffer, LinkArgs, Pointer, Precision, RandomArgs, SlabArgs, TransposeArgs};
+use super::{Domain, EVEN, FieldError, HostLinks, LINK_REALS, ODD, RandomAddress, borders};
+use crate::device::{Buffer, LinkArgs, Pointer, Precision, RandomArgs, TransposeArgs};
 use crate::lattice::volume;
 use std::sync::Arc;
 
@@ -72,6 +71,8 @@ impl MatrixField {
                 field: self.buffer.at(parity * half_bytes),
                 natural: natural.pointer(),
                 parity: parity as i32,
+                slice: 0,
+                slices: 1,
                 blocks: self.blocks as i32,
                 reals: LINK_REALS as i32,
                 bordered: 1,
@@ -154,73 +155,19 @@ impl MatrixField {
     /// # Errors
     /// The device is lost.
     pub fn fill_borders(&mut self) -> Result<(), FieldError> {
-        let domain = Arc::clone(&self.domain);
-        let (g, partition) = (domain.geometry(), *domain.partition());
-        for mu in domain.cut_directions() {
-            let sites: i32 = (0..4)
-                .map(|nu| {
-                    if nu == mu {
-                        g.border[nu]
-                    } else {
-                        g.outer[nu] + if nu < mu { 2 * g.border[nu] } else { 0 }
-                    }
-                })
-                .product();
-            let edge_lanes = domain.lanes().count() / domain.lanes().0[mu];
-            let bytes = sites as usize * self.blocks * LINK_REALS * edge_lanes * 8;
-            let args = |wire: Pointer, forward: bool, unpack: bool| SlabArgs {
-                g,
-                field: self.buffer.pointer(),
-                wire,
-                mu: mu as i32,
-                forward: i32::from(forward),
-                reals: LINK_REALS as i32,
-                blocks: self.blocks as i32,
-                unpack: i32::from(unpack),
-            };
-            let mut sent = [vec![0u8; bytes], vec![0u8; bytes]];
-            let mut received = sent.clone();
-            for (side, host) in sent.iter_mut().enumerate() {
-                let wire = domain.device().buffer(bytes)?;
-                domain.launch(
-                    "slab",
-                    Precision::Double,
-                    &args(wire.pointer(), side == 0, false),
-                    sites as usize,
-                )?;
-                wire.read(host)?;
-            }
-            let sends: Vec<_> = sent
-                .iter()
-                .enumerate()
-                .map(|(side, bytes)| Message {
-                    peer: partition.neighbour(mu, side == 1),
-                    tag: side as i32,
-                    bytes: &bytes[..],
-                })
-                .collect();
-            let mut receives: Vec<_> = received
-                .iter_mut()
-                .enumerate()
-                .map(|(side, bytes)| Message {
-                    peer: partition.neighbour(mu, side == 0),
-                    tag: side as i32,
-                    bytes: &mut bytes[..],
-                })
-                .collect();
-            domain.comm().exchange(&sends, &mut receives);
-            for (side, host) in received.iter().enumerate() {
-                let wire = domain.device().buffer_of(host)?;
-                domain.launch(
-                    "slab",
-                    Precision::Double,
-                    &args(wire.pointer(), side == 0, true),
-                    sites as usize,
-                )?;
-                domain.device().synchronize()?; // the wire is given back here
-            }
-        }
-        Ok(())
+        let border = self.domain.geometry().border;
+        self.fill_borders_to(border.into_iter().fold(0, i32::max) as usize)
+    }
+
+    /// Fills the innermost `layers` of the borders, corners to the same depth; the rest is left alone.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Panics
+    /// More layers than there are, where directions are cut.
+    pub fn fill_borders_to(&mut self, layers: usize) -> Result<(), FieldError> {
+        borders::fill(&self.domain, &self.buffer, self.blocks, layers)
     }
 }
 
@@ -234,6 +181,9 @@ pub(super) fn random_args(domain: &Domain, out: Pointer, address: RandomAddress)
         counter_low: block as u32 as i32,
         counter_high: (block >> 32) as u32 as i32,
         parity: 0,
+        slice: 0,
+        slices: 1,
+        pad: 0,
         scale: 1.0,
     }
 }

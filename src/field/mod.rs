@@ -2,27 +2,32 @@
 //!
 //! - `domain`: the box with its device and ranks
 //! - `host`: links as files hold them
+//! - `borders`: what crosses ranks to fill the borders of matrices
 //! - `matrix`: 3x3 matrices with borders: links, insertions, lines
 //! - `algebra`: one element of su(3) a link: momenta, forces
-//! - `spinor`: Dirac spinors of one parity, and their linear algebra
-//! - `faces`: half spinors that cross ranks
+//! - `spinor`: fermion fields of one parity, and their linear algebra
+//! - `several`: the same on several fields at once
+//! - `faces`: what crosses ranks for a hop
 //! - `random`: where in the random stream a field is drawn
 
 mod algebra;
+mod borders;
 mod domain;
 mod faces;
 mod host;
 mod matrix;
 mod random;
+mod several;
 mod spinor;
 
 pub use algebra::AlgebraField;
 pub use domain::{Domain, Halo};
-pub use faces::{FaceSource, Faces};
+pub use faces::{FaceReals, FaceSource, Faces};
 pub use host::{HostLinks, LINK_REALS};
 pub use matrix::MatrixField;
 pub use random::{Purpose, RandomAddress};
-pub use spinor::Spinor;
+pub use several::ShiftStep;
+pub use spinor::{Kind, Spinor};
 
 /// Even and odd sites, as kernels number them.
 pub const EVEN: usize = 0;

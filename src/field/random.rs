@@ -1,7 +1,7 @@
 //! Where in the random stream a field is drawn: by seed, trajectory and purpose.
 //!
 //! ChaCha12 with the key of `rand_chacha::ChaCha12Rng::seed_from_u64(seed)`; stream = global site;
-//! first block = ((trajectory * 256 + purpose) * 65536).
+//! first block = (trajectory * 256 + purpose) * 65536, of random source n 4 n more.
 
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -15,18 +15,31 @@ pub enum Purpose {
     Momenta,
     /// The Metropolis step.
     Accept,
-    /// The pseudofermion with this number.
+    /// The random source of a measurement with this number, below [`Purpose::SOURCES`].
+    Source(u16),
+    /// The pseudofermion with this number, below [`Purpose::PSEUDOFERMIONS`].
     Pseudofermion(u8),
-    /// Tests and benchmarks; 15: the start of a measurement of the spectrum.
+    /// Tests and benchmarks; 15 is [`Purpose::SPECTRUM`].
     Probe(u8),
 }
 
+/// Blocks that a random source has: a spinor takes 3, a colour vector 1.
+const SOURCE_BLOCKS: u64 = 4;
+
 impl Purpose {
+    /// The start of a measurement of the spectrum.
+    pub const SPECTRUM: Self = Self::Probe(15);
+    /// How many random sources a configuration has.
+    pub const SOURCES: usize = 16384;
+    /// How many pseudofermions a run has.
+    pub const PSEUDOFERMIONS: usize = 224;
+
     fn number(self) -> u64 {
         match self {
             Self::Start => 0,
             Self::Momenta => 1,
             Self::Accept => 2,
+            Self::Source(_) => 3,
             Self::Probe(n) => 16 + u64::from(n & 15),
             Self::Pseudofermion(n) => 32 + u64::from(n),
         }
@@ -55,7 +68,11 @@ impl RandomAddress {
 
     /// The first block.
     pub(super) fn block(&self) -> u64 {
-        (self.trajectory * 256 + self.purpose.number()) << 16
+        let within = match self.purpose {
+            Purpose::Source(n) => SOURCE_BLOCKS * (u64::from(n) % Purpose::SOURCES as u64),
+            _ => 0,
+        };
+        ((self.trajectory * 256 + self.purpose.number()) << 16) + within
     }
 
     /// A uniform number in [0, 1) that is no site's.
@@ -64,5 +81,22 @@ impl RandomAddress {
         stream.set_stream(u64::MAX);
         stream.set_word_pos(u128::from(self.block()) * 16);
         (stream.next_u64() >> 11) as f64 * 2f64.powi(-53)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Purpose, RandomAddress, SOURCE_BLOCKS};
+
+    /// Random sources have blocks of their own, between those of what comes before and after.
+    #[test]
+    fn sources_do_not_overlap() {
+        let block = |trajectory, purpose| RandomAddress { seed: 1, trajectory, purpose }.block();
+        let source = |n: usize| block(7, Purpose::Source(n as u16));
+        assert!(block(7, Purpose::Accept) + (1 << 16) <= source(0));
+        assert_eq!(source(1), source(0) + SOURCE_BLOCKS);
+        let last = source(Purpose::SOURCES - 1) + SOURCE_BLOCKS - 1;
+        assert_eq!(last, source(0) + (1 << 16) - 1);
+        assert!(last < block(7, Purpose::Probe(0)));
     }
 }

@@ -1,4 +1,6 @@
-//! Dirac spinors on the sites of one parity, 24 reals a site in the basis of DeGrand and Rossi.
+//! What fermion fields hold on the sites of one parity: Dirac spinors, 24 reals a site in the basis of DeGrand and
+//! Rossi, one or, of domain-wall quarks, as many as the fifth dimension is long; or colour vectors of staggered
+//! quarks, 6 reals a site.
 //!
 //! Products are summed exactly over sites, so they are the same on any cut. `(x, y)` is antilinear
 //! in x.
@@ -9,60 +11,104 @@ use crate::device::{BlasArgs, Buffer, Pointer, Precision, RandomArgs, TransposeA
 use num_complex::Complex64;
 use std::sync::Arc;
 
-/// Reals of a site.
-const REALS: usize = 24;
+/// What a fermion field holds on a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A Dirac spinor: four spins of three colours.
+    Dirac,
+    /// So many Dirac spinors, the slices of a fifth dimension.
+    Wall(usize),
+    /// A colour vector of staggered quarks.
+    Colour,
+}
 
-/// A spinor field of one parity.
+impl Kind {
+    /// Reals of a site and slice.
+    pub const fn reals(self) -> usize {
+        match self {
+            Self::Dirac | Self::Wall(_) => 24,
+            Self::Colour => 6,
+        }
+    }
+
+    /// Slices of the fifth dimension; 1 without one.
+    pub const fn slices(self) -> usize {
+        match self {
+            Self::Wall(slices) => slices,
+            Self::Dirac | Self::Colour => 1,
+        }
+    }
+}
+
+/// A fermion field of one parity.
 ///
 /// With more than one field in it (several right-hand sides) it is what operators take; linear
 /// algebra is on single ones, which [`Spinor::set_field`] and [`Spinor::field`] move in and out.
 pub struct Spinor {
-    domain: Arc<Domain>,
-    precision: Precision,
-    fields: usize,
-    buffer: Buffer,
+    pub(super) domain: Arc<Domain>,
+    pub(super) kind: Kind,
+    pub(super) precision: Precision,
+    pub(super) fields: usize,
+    pub(super) buffer: Buffer,
 }
 
 impl Spinor {
-    /// Zero everywhere.
+    /// A spinor, zero everywhere.
     ///
     /// # Errors
     /// No room.
     pub fn new(domain: &Arc<Domain>, precision: Precision) -> Result<Self, FieldError> {
-        Self::several(domain, precision, 1)
+        Self::of(domain, Kind::Dirac, precision, 1)
     }
 
-    /// Zero everywhere, `fields` of them one behind the other.
+    /// A colour vector, zero everywhere.
+    ///
+    /// # Errors
+    /// No room.
+    pub fn colour(domain: &Arc<Domain>, precision: Precision) -> Result<Self, FieldError> {
+        Self::of(domain, Kind::Colour, precision, 1)
+    }
+
+    /// `fields` spinors one behind the other, zero everywhere.
     ///
     /// # Errors
     /// No room.
     pub fn several(domain: &Arc<Domain>, precision: Precision, fields: usize) -> Result<Self, FieldError> {
-        let bytes = fields * domain.half() * domain.lanes().count() * precision.stored(REALS, 1);
-        Ok(Self { domain: Arc::clone(domain), precision, fields, buffer: domain.device().buffer(bytes)? })
+        Self::of(domain, Kind::Dirac, precision, fields)
     }
 
-    /// How many there are.
+    /// `fields` of a kind one behind the other, zero everywhere.
+    ///
+    /// # Errors
+    /// No room.
+    pub fn of(
+        domain: &Arc<Domain>,
+        kind: Kind,
+        precision: Precision,
+        fields: usize,
+    ) -> Result<Self, FieldError> {
+        let sites = domain.half() * kind.slices() * domain.lanes().count();
+        let buffer = domain.device().buffer(fields * sites * precision.stored(kind.reals(), 1))?;
+        Ok(Self { domain: Arc::clone(domain), kind, precision, fields, buffer })
+    }
+
+    /// Outer sites of all slices.
+    pub(super) fn sites(&self) -> usize {
+        self.domain.half() * self.kind.slices()
+    }
+
+    /// What it holds on a site.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub(super) fn bytes_of_one(&self) -> usize {
+        self.sites() * self.domain.lanes().count() * self.precision.stored(self.kind.reals(), 1)
+    }
+
+    /// How many there are; of those that are active.
     pub fn fields(&self) -> usize {
         self.fields
-    }
-
-    /// Replaces field number `n`.
-    ///
-    /// # Errors
-    /// The device is lost.
-    pub fn set_field(&mut self, n: usize, field: &Self) -> Result<(), FieldError> {
-        self.check(field);
-        Ok(self.buffer.copy_part(n * field.buffer.bytes(), &field.buffer, 0, field.buffer.bytes())?)
-    }
-
-    /// Copies field number `n` out.
-    ///
-    /// # Errors
-    /// The device is lost.
-    pub fn field(&self, n: usize, field: &mut Self) -> Result<(), FieldError> {
-        self.check(field);
-        let bytes = field.buffer.bytes();
-        Ok(field.buffer.copy_part(0, &self.buffer, n * bytes, bytes)?)
     }
 
     /// For kernels.
@@ -72,7 +118,7 @@ impl Spinor {
 
     /// Field number `n`, for kernels that take single ones.
     pub fn pointer_of(&self, n: usize) -> Pointer {
-        self.buffer.at(n * (self.buffer.bytes() / self.fields))
+        self.buffer.at(n * self.bytes_of_one())
     }
 
     /// In what it is stored.
@@ -87,22 +133,33 @@ impl Spinor {
 
     fn args(&self) -> BlasArgs {
         assert_eq!(self.fields, 1, "linear algebra of single fields");
-        BlasArgs { y: self.pointer(), half: self.domain.half() as i32, ..Default::default() }
+        BlasArgs { y: self.pointer(), half: self.sites() as i32, ..Default::default() }
     }
 
-    fn launch(&self, kernel: &str, precision: Precision, args: &BlasArgs) -> Result<(), FieldError> {
-        self.domain.launch(kernel, precision, args, self.domain.half())
+    pub(super) fn launch(
+        &self,
+        kernel: &str,
+        precision: Precision,
+        args: &BlasArgs,
+    ) -> Result<(), FieldError> {
+        self.domain.launch(kernel, precision, args, self.sites())
     }
 
-    fn sum(&self, kernel: &str, args: &BlasArgs) -> Result<crate::device::Sums, FieldError> {
-        self.domain.sum(kernel, self.precision, args, self.domain.half())
+    /// The kernel for this kind of field.
+    pub(super) fn own(&self, kernel: &str) -> String {
+        format!("{kernel}_{}", self.kind.reals())
     }
 
-    fn check(&self, other: &Self) {
-        assert_eq!(self.precision, other.precision, "linear algebra of spinors in one precision");
+    pub(super) fn sum(&self, kernel: &str, args: &BlasArgs) -> Result<crate::device::Sums, FieldError> {
+        self.domain.sum(kernel, self.precision, args, self.sites())
     }
 
-    /// Zero everywhere.
+    pub(super) fn check(&self, other: &Self) {
+        let of = |field: &Self| (field.kind, field.precision);
+        assert_eq!(of(self), of(other), "linear algebra of fields of one kind, in one precision");
+    }
+
+    /// Zero everywhere, in all fields.
     ///
     /// # Errors
     /// The device is lost.
@@ -120,12 +177,20 @@ impl Spinor {
         scale: f64,
         address: RandomAddress,
     ) -> Result<(), FieldError> {
-        let args =
-            RandomArgs { parity: parity as i32, scale, ..random_args(&self.domain, self.pointer(), address) };
-        self.domain.launch("random_spinor", self.precision, &args, self.domain.half())
+        let slices = self.kind.slices();
+        (0..slices).try_for_each(|slice| {
+            let args = RandomArgs {
+                parity: parity as i32,
+                slice: slice as i32,
+                slices: slices as i32,
+                scale,
+                ..random_args(&self.domain, self.pointer(), address)
+            };
+            self.domain.launch(&self.own("random"), self.precision, &args, self.domain.half())
+        })
     }
 
-    /// Replaces the content, rounded where it comes from a higher precision.
+    /// Replaces the content, rounded where it comes from a higher precision; of several fields, one by one.
     ///
     /// # Errors
     /// The device is lost.
@@ -133,8 +198,8 @@ impl Spinor {
         let args = BlasArgs { x: other.pointer(), ..self.args() };
         match (self.precision, other.precision) {
             (to, from) if to == from => Ok(self.buffer.copy_from(&other.buffer)?),
-            (to, Precision::Double) => self.launch("from_double", to, &args),
-            (Precision::Half, _) => self.launch("from_single", Precision::Half, &args),
+            (to, Precision::Double) => self.launch(&self.own("from_double"), to, &args),
+            (Precision::Half, _) => self.launch(&self.own("from_single"), Precision::Half, &args),
             _ => {
                 self.set_zero()?;
                 self.add(other)
@@ -150,8 +215,10 @@ impl Spinor {
         let args = BlasArgs { x: x.pointer(), ..self.args() };
         match (self.precision, x.precision) {
             (to, from) if to == from => self.axpy(1.0, x),
-            (Precision::Double, from) => self.launch("add_to_double", from, &args),
-            (Precision::Single, Precision::Half) => self.launch("add_to_single", Precision::Half, &args),
+            (Precision::Double, from) => self.launch(&self.own("add_to_double"), from, &args),
+            (Precision::Single, Precision::Half) => {
+                self.launch(&self.own("add_to_single"), Precision::Half, &args)
+            }
             (to, from) => unreachable!("a sum in {to} of {from}"),
         }
     }
@@ -162,7 +229,7 @@ impl Spinor {
     /// The device is lost.
     pub fn axpy(&mut self, a: f64, x: &Self) -> Result<(), FieldError> {
         self.check(x);
-        self.launch("axpy", self.precision, &BlasArgs { a, x: x.pointer(), ..self.args() })
+        self.launch(&self.own("axpy"), self.precision, &BlasArgs { a, x: x.pointer(), ..self.args() })
     }
 
     /// `self += a x`, complex a.
@@ -171,7 +238,11 @@ impl Spinor {
     /// The device is lost.
     pub fn caxpy(&mut self, a: Complex64, x: &Self) -> Result<(), FieldError> {
         self.check(x);
-        self.launch("caxpy", self.precision, &BlasArgs { a: a.re, b: a.im, x: x.pointer(), ..self.args() })
+        self.launch(
+            &self.own("caxpy"),
+            self.precision,
+            &BlasArgs { a: a.re, b: a.im, x: x.pointer(), ..self.args() },
+        )
     }
 
     /// `self = x + a self`
@@ -180,7 +251,7 @@ impl Spinor {
     /// The device is lost.
     pub fn xpay(&mut self, x: &Self, a: f64) -> Result<(), FieldError> {
         self.check(x);
-        self.launch("xpay", self.precision, &BlasArgs { a, x: x.pointer(), ..self.args() })
+        self.launch(&self.own("xpay"), self.precision, &BlasArgs { a, x: x.pointer(), ..self.args() })
     }
 
     /// `self *= a`
@@ -188,7 +259,7 @@ impl Spinor {
     /// # Errors
     /// The device is lost.
     pub fn scale(&mut self, a: f64) -> Result<(), FieldError> {
-        self.launch("scale", self.precision, &BlasArgs { a, x: self.pointer(), ..self.args() })
+        self.launch(&self.own("scale"), self.precision, &BlasArgs { a, x: self.pointer(), ..self.args() })
     }
 
     /// `|self|^2`
@@ -196,7 +267,7 @@ impl Spinor {
     /// # Errors
     /// The device is lost.
     pub fn norm2(&self) -> Result<crate::math::ExactSum, FieldError> {
-        Ok(self.sum("norm2", &BlasArgs { x: self.pointer(), ..self.args() })?.sums[0])
+        Ok(self.sum(&self.own("norm2"), &BlasArgs { x: self.pointer(), ..self.args() })?.sums[0])
     }
 
     /// `Re (self, y)`
@@ -205,7 +276,9 @@ impl Spinor {
     /// The device is lost.
     pub fn real_dot(&self, y: &Self) -> Result<crate::math::ExactSum, FieldError> {
         self.check(y);
-        Ok(self.sum("real_dot", &BlasArgs { x: self.pointer(), y: y.pointer(), ..self.args() })?.sums[0])
+        Ok(self
+            .sum(&self.own("real_dot"), &BlasArgs { x: self.pointer(), y: y.pointer(), ..self.args() })?
+            .sums[0])
     }
 
     /// `(self, y)`
@@ -214,7 +287,8 @@ impl Spinor {
     /// The device is lost.
     pub fn dot(&self, y: &Self) -> Result<Complex64, FieldError> {
         self.check(y);
-        let sums = self.sum("dot", &BlasArgs { x: self.pointer(), y: y.pointer(), ..self.args() })?.sums;
+        let sums =
+            self.sum(&self.own("dot"), &BlasArgs { x: self.pointer(), y: y.pointer(), ..self.args() })?.sums;
         Ok(Complex64::new(sums[0].value(), sums[1].value()))
     }
 
@@ -236,7 +310,7 @@ impl Spinor {
     pub fn dot_norm2_here(&self, y: &Self) -> Result<(Complex64, f64), FieldError> {
         self.check(y);
         let args = BlasArgs { x: self.pointer(), y: y.pointer(), ..self.args() };
-        let sums = self.domain.device().sum("dot_norm2", self.precision, &args, self.domain.half())?.sums;
+        let sums = self.domain.device().sum("dot_norm2", self.precision, &args, self.sites())?.sums;
         Ok((Complex64::new(sums[0].value(), sums[1].value()), sums[2].value()))
     }
 
@@ -267,7 +341,7 @@ impl Spinor {
     /// The device is lost.
     pub fn add_twist(&mut self, a: f64, x: &Self) -> Result<(), FieldError> {
         self.check(x);
-        let half = self.domain.half() as i32;
+        let half = self.sites() as i32;
         (0..self.fields).try_for_each(|n| {
             let args = BlasArgs { a, x: x.pointer_of(n), y: self.pointer_of(n), half, ..Default::default() };
             self.launch("add_twist", self.precision, &args)
@@ -342,25 +416,42 @@ impl Spinor {
     pub fn cg_step(&mut self, a: f64, p: &Self, r: &mut Self, q: &Self) -> Result<f64, FieldError> {
         let args =
             BlasArgs { x: self.pointer(), y: r.pointer(), z: p.pointer(), w: q.pointer(), a, ..self.args() };
-        Ok(self.sum("cg_step", &args)?.sums[0].value())
+        Ok(self.sum(&self.own("cg_step"), &args)?.sums[0].value())
+    }
+
+    /// `|self|^2` and `|y|^2`
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn two_norms(&self, y: &Self) -> Result<(f64, f64), FieldError> {
+        self.check(y);
+        let args = BlasArgs { x: self.pointer(), y: y.pointer(), ..self.args() };
+        let sums = self.sum(&self.own("two_norms"), &args)?.sums;
+        Ok((sums[0].value(), sums[1].value()))
     }
 
     fn transpose(&self, natural: &Buffer, parity: usize, to_natural: bool) -> Result<(), FieldError> {
-        let args = TransposeArgs {
-            g: self.domain.geometry(),
-            field: self.pointer(),
-            natural: natural.pointer(),
-            parity: parity as i32,
-            blocks: 1,
-            reals: REALS as i32,
-            bordered: 0,
-            to_natural: i32::from(to_natural),
-            pad: 0,
-        };
-        self.domain.launch("transpose", self.precision, &args, self.domain.half())
+        let slices = self.kind.slices();
+        (0..slices).try_for_each(|slice| {
+            let args = TransposeArgs {
+                g: self.domain.geometry(),
+                field: self.pointer(),
+                natural: natural.at(slice * (natural.bytes() / slices)),
+                parity: parity as i32,
+                slice: slice as i32,
+                slices: slices as i32,
+                blocks: 1,
+                reals: self.kind.reals() as i32,
+                bordered: 0,
+                to_natural: i32::from(to_natural),
+                pad: 0,
+            };
+            self.domain.launch("transpose", self.precision, &args, self.domain.half())
+        })
     }
 
-    /// Writes the sites of `parity` into `reals`: `[t][z][y][x][spin][colour][re, im]` of the box.
+    /// Writes the sites of `parity` into `reals`: `[t][z][y][x][spin][colour][re, im]` of the box, without
+    /// `[spin]` for colour vectors, slice by slice where there are some.
     ///
     /// # Errors
     /// The device is lost.

@@ -3,7 +3,7 @@
 //! H is summed exactly over sites, so dH is the exact difference of two sums and the same on any cut.
 
 use super::integrator::{Level, Move, plan};
-use crate::action::{Action, ActionError};
+use crate::action::{Action, ActionError, Pseudofermion};
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField, Purpose, RandomAddress};
 use crate::math::ExactSum;
 use std::sync::Arc;
@@ -75,13 +75,30 @@ pub struct Reversibility {
     pub distance: f64,
 }
 
+/// H, term by term.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Energies {
+    /// `sum tr P^2`
+    pub momenta: ExactSum,
+    /// Name and value of each term, the outermost level's first.
+    pub terms: Vec<(String, ExactSum)>,
+}
+
+impl Energies {
+    /// H.
+    pub fn total(&self) -> ExactSum {
+        self.terms.iter().fold(self.momenta, |sum, (_, value)| sum + *value)
+    }
+}
+
 /// A chain of configurations.
 pub struct Chain {
     domain: Arc<Domain>,
     /// The links; the last accepted ones between trajectories.
     pub links: MatrixField,
+    /// The momenta: those of the end of the last trajectory, or as they were set.
+    pub momenta: AlgebraField,
     saved: MatrixField,
-    momenta: AlgebraField,
     force: AlgebraField,
     levels: Vec<Vec<Box<dyn Action>>>,
     moves: Vec<Move>,
@@ -152,12 +169,12 @@ impl Chain {
         self.saved.copy_from(&self.links)?;
         let before = self.refresh(number)?;
         self.integrate()?;
-        let there = self.hamiltonian()?;
+        let there = self.energies()?.total();
         let mut turned = AlgebraField::new(&self.domain)?;
         turned.combine(0.0, -1.0, &self.momenta)?;
         self.momenta.copy_from(&turned)?;
         self.integrate()?;
-        let back = self.hamiltonian()?;
+        let back = self.energies()?.total();
         let distance = self.links.distance(&self.saved)?;
         self.links.copy_from(&self.saved)?;
         Ok(Reversibility {
@@ -167,28 +184,57 @@ impl Chain {
         })
     }
 
+    /// The pseudofermions of each term that has any, by its name; the outermost level's first.
+    pub fn pseudofermions(&mut self) -> Vec<(String, Vec<Pseudofermion<'_>>)> {
+        let terms = self.levels.iter_mut().flatten();
+        let named = terms.map(|term| (term.name().to_owned(), term.pseudofermions()));
+        named.filter(|(_, fields)| !fields.is_empty()).collect()
+    }
+
+    /// A trajectory from links, momenta and pseudofermions as they are, with nothing drawn and nothing refused: H before
+    /// and after. Links and momenta are then those of its end.
+    ///
+    /// # Errors
+    /// A term failed; links and momenta are then anywhere on the way.
+    pub fn replay(&mut self) -> Result<[Energies; 2], HmcError> {
+        let before = self.energies()?;
+        self.integrate()?;
+        let after = self.energies()?;
+        let finite = (after.total() - before.total()).value().is_finite();
+        if finite { Ok([before, after]) } else { Err(HmcError::Hamiltonian) }
+    }
+
+    /// H of links, momenta and pseudofermions as they are.
+    ///
+    /// # Errors
+    /// A term failed.
+    pub fn energies(&mut self) -> Result<Energies, HmcError> {
+        let momenta = self.momenta.kinetic()?;
+        let mut terms = Vec::new();
+        for term in self.levels.iter_mut().flatten() {
+            let value = term.value(&self.links).map_err(|source| failed(term.name(), source))?;
+            terms.push((term.name().to_owned(), value));
+        }
+        Ok(Energies { momenta, terms })
+    }
+
     fn walk(&mut self, number: u64) -> Result<(f64, Vec<KickReport>), HmcError> {
         let before = self.refresh(number)?;
         let reports = self.integrate()?;
-        let delta_h = (self.hamiltonian()? - before).value();
+        let delta_h = (self.energies()?.total() - before).value();
         if delta_h.is_finite() { Ok((delta_h, reports)) } else { Err(HmcError::Hamiltonian) }
     }
 
     /// Draws momenta and pseudofermions; returns H.
-    fn refresh(&mut self, trajectory: u64) -> Result<ExactSum, HmcError> {
+    ///
+    /// # Errors
+    /// A term failed.
+    pub fn refresh(&mut self, trajectory: u64) -> Result<ExactSum, HmcError> {
         let (seed, links) = (self.seed, &self.links);
         self.momenta.set_random(RandomAddress { seed, trajectory, purpose: Purpose::Momenta })?;
         let mut h = self.momenta.kinetic()?;
         for term in self.levels.iter_mut().flatten() {
             h += term.refresh(links, seed, trajectory).map_err(|source| failed(term.name(), source))?;
-        }
-        Ok(h)
-    }
-
-    fn hamiltonian(&mut self) -> Result<ExactSum, HmcError> {
-        let mut h = self.momenta.kinetic()?;
-        for term in self.levels.iter_mut().flatten() {
-            h += term.value(&self.links).map_err(|source| failed(term.name(), source))?;
         }
         Ok(h)
     }

@@ -25,7 +25,6 @@ use super::{Format, Header, IoError, Meta, Precision, links_checksum, require_bo
 use crate::comm::{Comm, Solo, agree};
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Extents, Partition, volume};
-use hdf5::dataset::{AllocTime, FillTime};
 use hdf5::{Dataset, File};
 use std::path::Path;
 
@@ -36,13 +35,15 @@ const FORMAT_VERSION: u64 = 1;
 const SITE_BYTES: u64 = 576;
 /// More than any attributes take in front of the data.
 const LONGEST_HEAD: usize = 1 << 28;
-const DATASET: &str = "gauge/U";
+/// The links' dataset, and its shape on a site.
+pub(super) const DATASET: &str = "gauge/U";
+pub(super) const LINKS: [usize; 3] = [4, 3, 3];
 
 /// Reads what a file says about its links.
 pub(super) fn header(path: &Path) -> Result<Header, IoError> {
     let file = hdf5_raw::open(path, &Solo)?;
     let header = read_header(&file, path)?;
-    dataset(&file, path, header.extents)?;
+    hdf5_raw::dataset(&file, path, DATASET, header.extents, &LINKS)?;
     Ok(header)
 }
 
@@ -56,10 +57,10 @@ pub(super) fn read(
         let file = agree(comm, hdf5_raw::open(path, comm))?;
         let header = agree(comm, read_header(&file, path))?;
         same_lattice(path, header.extents, partition)?;
-        let dataset = agree(comm, dataset(&file, path, header.extents))?;
+        let dataset = agree(comm, hdf5_raw::dataset(&file, path, DATASET, header.extents, &LINKS))?;
         let local = partition.local();
         let mut reals = vec![0.0; volume(local) * 4 * LINK_REALS];
-        let read = hdf5_raw::read(&dataset, &slab(partition), &mut reals, comm);
+        let read = hdf5_raw::read(&dataset, &Slab::new(partition, &LINKS), &mut reals, comm);
         agree(comm, read.map_err(failed(path, "read /gauge/U")))?;
         (HostLinks { local, reals }, header)
     };
@@ -112,7 +113,7 @@ fn put(
 ) -> Result<(), IoError> {
     let file = agree(comm, hdf5_raw::create(path, comm))?;
     let dataset = agree(comm, lay_out(&file, header).map_err(failed(path, "lay out the file")))?;
-    let written = hdf5_raw::write(&dataset, &slab(partition), &links.reals, comm);
+    let written = hdf5_raw::write(&dataset, &Slab::new(partition, &LINKS), &links.reals, comm);
     drop(dataset);
     agree(comm, written.map_err(failed(path, "write /gauge/U")))?;
     agree(comm, file.flush().map_err(failed(path, "flush the file")))?;
@@ -136,17 +137,7 @@ fn lay_out(file: &File, header: &Header) -> hdf5::Result<Dataset> {
     text("state", &header.state)?;
     number("attributes_crc32", attributes_crc32(header).into())?;
     let gauge = file.create_group_builder().obj_track_times(false).create("gauge")?;
-    let [x, y, z, t] = header.extents;
-    gauge
-        .new_dataset_builder()
-        .empty_as(hdf5_raw::complex())
-        .shape((t, z, y, x, 4, 3, 3))
-        .chunk((1, z, y, x, 4, 3, 3))
-        .fletcher32()
-        .alloc_time(Some(AllocTime::Early))
-        .fill_time(FillTime::Never)
-        .obj_track_times(false)
-        .create("U")
+    hdf5_raw::lay_out(&gauge, "U", header.extents, &LINKS)
 }
 
 /// The CRC-32 of all attributes, floats by their bits.
@@ -209,24 +200,4 @@ fn check_heaps(path: &Path, extents: Extents) -> Result<(), IoError> {
         return Ok(());
     }
     Err(IoError::damaged(path, "the heap that holds the texts is broken"))
-}
-
-/// Opens the dataset and checks its shape and type.
-fn dataset(file: &File, path: &Path, [x, y, z, t]: Extents) -> Result<Dataset, IoError> {
-    let dataset = file.dataset(DATASET).map_err(failed(path, "open /gauge/U"))?;
-    let kind = dataset.dtype().and_then(|kind| kind.to_descriptor());
-    let shape = dataset.shape();
-    if shape != [t, z, y, x, 4, 3, 3] {
-        return Err(IoError::malformed(path, format!("/gauge/U has shape {shape:?}")));
-    }
-    if kind.map_err(failed(path, "read the type of /gauge/U"))? != hdf5_raw::complex() {
-        return Err(IoError::malformed(path, "/gauge/U does not hold pairs r, i of doubles"));
-    }
-    Ok(dataset)
-}
-
-/// This rank's box in the dataset.
-fn slab(partition: &Partition) -> Slab<7> {
-    let ([x, y, z, t], [lx, ly, lz, lt]) = (partition.offset(), partition.local());
-    Slab { start: [t, z, y, x, 0, 0, 0], count: [lt, lz, ly, lx, 4, 3, 3] }
 }

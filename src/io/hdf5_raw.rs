@@ -7,9 +7,11 @@
 use super::IoError;
 use super::bytes::{eight, four};
 use crate::comm::Comm;
+use crate::lattice::{Extents, Partition};
+use hdf5::dataset::{AllocTime, FillTime};
 use hdf5::file::LibraryVersion;
 use hdf5::types::{CompoundField, CompoundType, FloatSize, TypeDescriptor, VarLenUnicode};
-use hdf5::{Dataset, Datatype, Error, File, FileBuilder, Location};
+use hdf5::{Dataset, Datatype, Error, File, FileBuilder, Group, Location};
 use hdf5_sys::h5::{herr_t, hsize_t};
 use hdf5_sys::h5d::{H5Dget_space, H5Dread, H5Dwrite};
 use hdf5_sys::h5i::hid_t;
@@ -100,19 +102,66 @@ fn heap_is_sound(bytes: &[u8]) -> Option<()> {
     (end <= bytes.len()).then_some(())
 }
 
+/// Creates an empty dataset of complex numbers `[t, z, y, x]` and `tail`: one chunk a time slice, each with a
+/// Fletcher-32 checksum; collective.
+pub(super) fn lay_out(
+    group: &Group,
+    name: &str,
+    [x, y, z, t]: Extents,
+    tail: &[usize],
+) -> hdf5::Result<Dataset> {
+    group
+        .new_dataset_builder()
+        .empty_as(complex())
+        .shape([&[t, z, y, x], tail].concat())
+        .chunk([&[1, z, y, x], tail].concat())
+        .fletcher32()
+        .alloc_time(Some(AllocTime::Early))
+        .fill_time(FillTime::Never)
+        .obj_track_times(false)
+        .create(name)
+}
+
+/// Opens a dataset of complex numbers and checks shape, `[t, z, y, x]` and `tail`, and type.
+pub(super) fn dataset(
+    file: &File,
+    path: &Path,
+    name: &str,
+    [x, y, z, t]: Extents,
+    tail: &[usize],
+) -> Result<Dataset, IoError> {
+    let dataset = file.dataset(name).map_err(failed(path, format!("open /{name}")))?;
+    let (shape, expected) = (dataset.shape(), [&[t, z, y, x], tail].concat());
+    if shape != expected {
+        let what = format!("/{name} has shape {shape:?}, but {expected:?} is expected");
+        return Err(IoError::malformed(path, what));
+    }
+    let kind = dataset.dtype().and_then(|kind| kind.to_descriptor());
+    if kind.map_err(failed(path, format!("read the type of /{name}")))? != complex() {
+        return Err(IoError::malformed(path, format!("/{name} does not hold pairs r, i of doubles")));
+    }
+    Ok(dataset)
+}
+
 /// One rank's box of a dataset: first element and extents, slowest direction first.
-pub(super) struct Slab<const N: usize> {
-    pub(super) start: [usize; N],
-    pub(super) count: [usize; N],
+pub(super) struct Slab {
+    start: Vec<usize>,
+    count: Vec<usize>,
+}
+
+impl Slab {
+    /// A rank's box where the sites hold `tail`.
+    pub(super) fn new(partition: &Partition, tail: &[usize]) -> Self {
+        let ([x, y, z, t], [lx, ly, lz, lt]) = (partition.offset(), partition.local());
+        Self {
+            start: [&[t, z, y, x], &vec![0; tail.len()][..]].concat(),
+            count: [&[lt, lz, ly, lx], tail].concat(),
+        }
+    }
 }
 
 /// Writes this rank's box of complex numbers, pairs of reals; collective.
-pub(super) fn write<const N: usize>(
-    dataset: &Dataset,
-    slab: &Slab<N>,
-    reals: &[f64],
-    comm: &dyn Comm,
-) -> hdf5::Result<()> {
+pub(super) fn write(dataset: &Dataset, slab: &Slab, reals: &[f64], comm: &dyn Comm) -> hdf5::Result<()> {
     transfer(dataset, slab, reals.len(), comm, |set, kind, memory, file, how| {
         // SAFETY: `memory` has as many complex numbers as `reals` holds pairs: `transfer` checks it.
         unsafe { H5Dwrite(set, kind, memory, file, how, reals.as_ptr().cast()) }
@@ -120,12 +169,7 @@ pub(super) fn write<const N: usize>(
 }
 
 /// Reads this rank's box of complex numbers; collective.
-pub(super) fn read<const N: usize>(
-    dataset: &Dataset,
-    slab: &Slab<N>,
-    reals: &mut [f64],
-    comm: &dyn Comm,
-) -> hdf5::Result<()> {
+pub(super) fn read(dataset: &Dataset, slab: &Slab, reals: &mut [f64], comm: &dyn Comm) -> hdf5::Result<()> {
     transfer(dataset, slab, reals.len(), comm, |set, kind, memory, file, how| {
         // SAFETY: as in `write`.
         unsafe { H5Dread(set, kind, memory, file, how, reals.as_mut_ptr().cast()) }
@@ -133,27 +177,28 @@ pub(super) fn read<const N: usize>(
 }
 
 /// Calls `go` with the dataset, the type in memory, both dataspaces and the transfer properties.
-fn transfer<const N: usize>(
+fn transfer(
     dataset: &Dataset,
-    slab: &Slab<N>,
+    slab: &Slab,
     reals: usize,
     comm: &dyn Comm,
     go: impl FnOnce(hid_t, hid_t, hid_t, hid_t, hid_t) -> herr_t,
 ) -> hdf5::Result<()> {
-    if dataset.ndim() != N || slab.count.iter().product::<usize>() * 2 != reals {
+    let dimensions = slab.count.len();
+    if dataset.ndim() != dimensions || slab.count.iter().product::<usize>() * 2 != reals {
         return Err(Error::Internal("a box of another shape".into()));
     }
-    let start = slab.start.map(|n| n as hsize_t);
-    let count = slab.count.map(|n| n as hsize_t);
+    let [start, count] =
+        [&slab.start, &slab.count].map(|all| all.iter().map(|&n| n as hsize_t).collect::<Vec<_>>());
     let kind = Datatype::from_descriptor(&complex())?;
     hdf5::sync::sync(|| {
         // SAFETY: the dataset is open.
         let file = Owned::new(unsafe { H5Dget_space(dataset.id()) }, H5Sclose)?;
-        // SAFETY: `count` has N numbers.
-        let memory = unsafe { H5Screate_simple(N as i32, count.as_ptr(), std::ptr::null()) };
+        // SAFETY: `count` has as many numbers as is said.
+        let memory = unsafe { H5Screate_simple(dimensions as i32, count.as_ptr(), std::ptr::null()) };
         let memory = Owned::new(memory, H5Sclose)?;
         let (set, none) = (H5S_seloper_t::H5S_SELECT_SET, std::ptr::null());
-        // SAFETY: the dataset has N dimensions, as `start` and `count` do.
+        // SAFETY: the dataset has as many dimensions as `start` and `count` have numbers.
         let selected =
             unsafe { H5Sselect_hyperslab(file.0, set, start.as_ptr(), none, count.as_ptr(), none) };
         check(selected.into())?;

@@ -7,6 +7,7 @@
 //! - `whole`: plaquette and link trace of a whole lattice, for headers
 //! - `safe`: a file is complete and checked before it has its name
 //! - `checkpoint`: the newest two states of a run, and the newest readable one
+//! - `state`: links, momenta and pseudofermions of a trajectory
 //! - `history`: one row a trajectory, as CSV that survives a crash, and as HDF5
 //! - `error`: why a file could not be read or written
 //!
@@ -25,12 +26,14 @@ mod milc;
 mod nersc;
 mod openqcd;
 mod safe;
+mod state;
 mod whole;
 
 pub use checkpoint::{Loaded, load_newest, save};
 pub use error::IoError;
 pub use history::{Column, History, Table, Value};
 pub use safe::write_aside;
+pub use state::{Place, State, read_state, state_input, write_state};
 
 use crate::comm::{Comm, agree};
 use crate::field::{HostLinks, LINK_REALS};

@@ -27,6 +27,13 @@ impl LaneGrid {
         Some(Self(grid))
     }
 
+    /// Whether the `cut` directions of a box of `local` extents keep as many layers in each lane as an operator of so
+    /// long a `reach` takes from one neighbour.
+    pub fn is_thick(self, local: Extents, cut: [bool; 4], reach: usize) -> bool {
+        let outer = self.outer(local);
+        (0..4).all(|mu| !cut[mu] || outer[mu] >= reach)
+    }
+
     /// Number of lanes.
     pub fn count(self) -> usize {
         volume(self.0)

@@ -1,17 +1,26 @@
 //! Algebra on the host, without lattice or files.
 //!
 //! - `exact_sum`: sums of doubles that do not depend on their order
+//! - `milc_rational`: rational functions of MILC's files
 //! - `rational`: partial fractions close to products of fractional powers, with measured errors
 //! - `remez`: the exchange algorithm that finds them
+//! - `slices`: matrices on the fifth dimension of domain-wall quarks
 //! - `target`: the function it comes close to, in many digits
+//! - `wall_weights`: weights of domain-wall quarks in the fifth dimension, and their sign function
 //! - `zolotarev`: elliptic functions; the best sign function and square roots in closed form
 
 mod exact_sum;
+mod milc_rational;
 mod rational;
 mod remez;
+mod slices;
 mod target;
+mod wall_weights;
 mod zolotarev;
 
 pub use exact_sum::ExactSum;
+pub use milc_rational::{MilcPseudofermion, MilcRational, MilcRationalError, milc_rationals};
 pub use rational::{Factor, MAX_DEGREE, MIN_ERROR, Rational, RationalError};
+pub use slices::{SliceMatrix, TwoTerms};
+pub use wall_weights::WallWeights;
 pub use zolotarev::{Elliptic, SquareRoot, ZolotarevSign, zolotarev};

@@ -51,10 +51,11 @@ impl Target {
             if !(factor.shift.is_finite() && range[0] + factor.shift > 0.0) {
                 return Err(RationalError::Factor { shift: factor.shift, lo: range[0] });
             }
+            let common = gcd(p, q);
+            let (p, q) = (p / common, q / common);
             if p > LARGEST_POWER || q > LARGEST_POWER {
                 return refuse("the exponents of a rational function need small numerators and denominators");
             }
-            let q = q / gcd(p, q);
             denominator = denominator / gcd(denominator, q) * q;
             if denominator > LARGEST_POWER {
                 return refuse("the exponents of a rational function need a small common denominator");
@@ -62,7 +63,7 @@ impl Target {
         }
         let mut factors: Vec<(f64, i32)> = Vec::new();
         for &Factor { shift, power: (p, q) } in given {
-            let p = p * (denominator as i32) / q as i32;
+            let p = (i64::from(p) * i64::from(denominator) / i64::from(q)) as i32;
             match factors.iter_mut().find(|(a, _)| *a == shift) {
                 Some((_, sum)) => *sum += p,
                 None => factors.push((shift, p)),
@@ -74,13 +75,14 @@ impl Target {
         let sums: Vec<i32> = (1..=factors.len()).map(|n| factors[..n].iter().map(|(_, p)| p).sum()).collect();
         if sums.iter().any(|sum| sum.unsigned_abs() >= denominator) || sums.is_empty() {
             return refuse(
-                "the exponents of a rational function, summed from the smallest shift up, must stay between -1 and 1, \
-                 and one must be left",
+                "the exponents of a rational function, summed from the smallest shift (or mass) up, must stay \
+                 between -1 and 1, and one must be left",
             );
         }
         if sums.iter().any(|&sum| sum > 0) && sums.iter().any(|&sum| sum < 0) {
             return refuse(
-                "the exponents of a rational function, summed from the smallest shift up, must keep one sign",
+                "the exponents of a rational function, summed from the smallest shift (or mass) up, must keep \
+                 one sign",
             );
         }
         Ok(Self { factors, denominator, range })

@@ -168,7 +168,7 @@ pub fn zolotarev(root: SquareRoot, range: [f64; 2], degree: usize) -> Result<Rat
         constant * (zeros[i] - poles[i]) * (0..degree).map(ratio).product::<f64>()
     };
     let residues = (0..degree).map(residue).collect();
-    Rational::measured(constant, residues, poles, &[Factor { shift: 0.0, power: (power, 2) }], range)
+    Rational::given(constant, residues, poles, &[Factor { shift: 0.0, power: (power, 2) }], range)
 }
 
 #[cfg(test)]

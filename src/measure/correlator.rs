@@ -1,81 +1,130 @@
-//! Point-source pseudoscalar correlators: `C(t) = sum_{x at t} sum_{spins, colours} |M^-1(x, source)|^2`.
+//! Pseudoscalar correlators: `C(t) = sum_{x at t} sum over components of source and sink |M^-1(x, source)|^2`. Components
+//! are spins and colours, or the colours of staggered quarks. Domain-wall quarks have one at the midpoint besides.
 
 use super::MeasureError;
-use crate::device::Precision;
-use crate::field::{EVEN, MatrixField, ODD, Spinor};
-use crate::lattice::{Extents, coordinates, site, volume};
+use super::quark::{Fields, Quark, fields};
+use crate::field::{EVEN, ODD};
+use crate::lattice::{Extents, coordinates, volume};
 use crate::math::ExactSum;
-use crate::operator::{Operator, Wilson, WilsonParams};
-use crate::solver::{Cg, Params};
 use std::sync::Arc;
 
-/// What a correlator needs to know.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CorrelatorParams {
-    /// The quark.
-    pub operator: WilsonParams,
-    /// Coordinates of the source.
-    pub source: Extents,
-    /// Relative residual of each solve on the normal equations.
-    pub residual: f64,
-    /// More iterations are an error.
-    pub max_iterations: usize,
+/// Where a source is 1, component by component; it is 0 elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// At one site.
+    Point(Extents),
+    /// At the sites of this time slice with even x, y and z.
+    CornerWall(usize),
 }
 
-/// Reals of a site.
-const REALS: usize = 24;
+impl Source {
+    /// Its time slice, from which t is counted.
+    pub fn time(self) -> usize {
+        match self {
+            Self::Point(at) => at[3],
+            Self::CornerWall(t) => t,
+        }
+    }
 
-/// C(t) for t from 0 to Lt - 1, counted from the source.
+    fn contains(self, x: Extents) -> bool {
+        match self {
+            Self::Point(at) => x == at,
+            Self::CornerWall(t) => x[3] == t && x[..3].iter().all(|x| x.is_multiple_of(2)),
+        }
+    }
+}
+
+/// C(t) for t from 0 to Lt - 1, counted from the source; not normalised.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Correlators {
+    /// Of the pseudoscalar density with itself.
+    pub pion: Vec<f64>,
+    /// Of a quark with a fifth dimension: of J5q, the density at its midpoint, with that of the source.
+    pub midpoint: Option<Vec<f64>>,
+}
+
+/// What a finite fifth dimension adds to a quark's mass: `R(t) = <J5q P>(t) / <P P>(t)`, which is the residual mass away from
+/// the source (Blum et al., hep-lat/0007038).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResidualMass {
+    /// R(t).
+    pub ratio: Vec<f64>,
+    /// Its mean over Lt/4 <= t <= 3 Lt/4.
+    pub mean: f64,
+}
+
+impl Correlators {
+    /// The residual mass of a quark with a fifth dimension.
+    pub fn residual_mass(&self) -> Option<ResidualMass> {
+        let ratio: Vec<f64> = self.midpoint.as_ref()?.iter().zip(&self.pion).map(|(j, p)| j / p).collect();
+        let middle = &ratio[ratio.len().div_ceil(4)..=3 * ratio.len() / 4];
+        Some(ResidualMass { mean: middle.iter().sum::<f64>() / middle.len() as f64, ratio })
+    }
+}
+
+/// The pion's correlator alone.
 ///
 /// # Errors
 /// A solve failed.
-pub fn pion(links: &MatrixField, params: &CorrelatorParams) -> Result<Vec<f64>, MeasureError> {
-    let domain = links.domain();
-    let mut clover = Wilson::clover_term(domain, &params.operator)?;
-    if let Some(clover) = &mut clover {
-        clover.update(links)?;
-    }
-    let mut operator = Wilson::new(domain, Precision::Double, 18, params.operator)?;
-    operator.update(links, clover.as_ref())?;
-    let mut solver = Cg::new(domain, Precision::Double, 1e-3)?;
-    let spinor = || Spinor::new(domain, Precision::Double);
-    let (mut b, mut x) = ([spinor()?, spinor()?], [spinor()?, spinor()?]);
-    let (mut rhs, mut normal) = (spinor()?, spinor()?);
+pub fn pion(quark: &mut dyn Quark, source: Source) -> Result<Vec<f64>, MeasureError> {
+    Ok(correlators(quark, source)?.pion)
+}
 
-    let partition = *domain.partition();
-    let (local, offset) = (partition.local(), partition.offset());
-    let mut sums = vec![ExactSum::default(); partition.global[3]];
-    let mut reals = vec![0.0; volume(local) * REALS];
-    let inside = (0..4).all(|mu| (offset[mu]..offset[mu] + local[mu]).contains(&params.source[mu]));
-    for component in 0..12 {
-        reals.fill(0.0);
-        if inside {
-            let at = site(local, std::array::from_fn(|mu| params.source[mu] - offset[mu]));
-            reals[at * REALS + 2 * component] = 1.0;
+/// The correlators of a quark from a source.
+///
+/// # Errors
+/// A solve failed.
+pub fn correlators(quark: &mut dyn Quark, source: Source) -> Result<Correlators, MeasureError> {
+    let domain = Arc::clone(quark.domain());
+    let (partition, reals_of_site) = (*domain.partition(), quark.kind().reals());
+    let (local, offset, slices) = (partition.local(), partition.offset(), partition.global[3]);
+    let place = |s: usize| -> Extents {
+        let x = coordinates(local, s);
+        std::array::from_fn(|mu| x[mu] + offset[mu])
+    };
+    let zero = vec![ExactSum::default(); slices];
+    let (mut sums, mut midpoint) = (zero.clone(), None);
+    let mut reals = vec![0.0; volume(local) * reals_of_site];
+    let mut others = reals.clone();
+    let components: Vec<usize> = (0..reals_of_site / 2).collect();
+    for some in components.chunks(quark.together()) {
+        let mut b = fields(&domain, quark.kind(), some.len())?;
+        let mut x = fields(&domain, quark.kind(), some.len())?;
+        for (n, component) in some.iter().enumerate() {
+            for (s, value) in reals.chunks_exact_mut(reals_of_site).enumerate() {
+                value.fill(0.0);
+                value[2 * component] = f64::from(u8::from(source.contains(place(s))));
+            }
+            for parity in [EVEN, ODD] {
+                b[parity][n].read_host(parity, &reals)?;
+            }
         }
-        b[EVEN].read_host(EVEN, &reals)?;
-        b[ODD].read_host(ODD, &reals)?;
-        // Mhat x_o = rhs, by its normal equations; then x_e = A_ee^-1 (b_e + D_eo x_o / 2).
-        operator.prepare(&mut rhs, &b[EVEN], &b[ODD])?;
-        operator.apply(&mut normal, &rhs, true)?;
-        x[ODD].set_zero()?;
-        let wanted = Params { residual: params.residual, max_iterations: params.max_iterations };
-        solver.solve(&mut operator, None, &mut x[ODD], &normal, wanted)?;
-        let [x_even, x_odd] = &mut x;
-        operator.complete(x_even, x_odd, false)?;
-        operator.even_inverse(&mut rhs, &b[EVEN])?;
-        x_even.axpy(1.0, &rhs)?;
-        x_even.write_host(EVEN, &mut reals)?;
-        x_odd.write_host(ODD, &mut reals)?;
-        for (s, psi) in reals.chunks_exact(REALS).enumerate() {
-            let t = offset[3] + coordinates(local, s)[3] + partition.global[3] - params.source[3];
-            sums[t % partition.global[3]].push(psi.iter().map(|r| r * r).sum());
+        // Re y^dag x of every site, to the sum of its time slice.
+        let mut add = |sums: &mut [ExactSum], x: &Fields, y: &Fields| -> Result<(), MeasureError> {
+            for n in 0..some.len() {
+                for parity in [EVEN, ODD] {
+                    x[parity][n].write_host(parity, &mut reals)?;
+                    y[parity][n].write_host(parity, &mut others)?;
+                }
+                let sites = reals.chunks_exact(reals_of_site).zip(others.chunks_exact(reals_of_site));
+                for (s, (x, y)) in sites.enumerate() {
+                    let t = place(s)[3] + slices - source.time();
+                    sums[t % slices].push(x.iter().zip(y).map(|(x, y)| x * y).sum());
+                }
+            }
+            Ok(())
+        };
+        quark.solve(&mut x, &b)?;
+        add(&mut sums, &x, &x)?;
+        if let Some([x, y]) = quark.midpoint(&b)? {
+            add(midpoint.get_or_insert_with(|| zero.clone()), &x, &y)?;
         }
     }
-    let mut words: Vec<i64> = sums.iter().flat_map(|s| s.words()).collect();
-    Arc::clone(domain).comm().sum(&mut words);
-    Ok(words
-        .chunks_exact(6)
-        .map(|w| ExactSum::from_words(w.try_into().expect("six words")).value())
-        .collect())
+    let over_ranks = |sums: Vec<ExactSum>| -> Vec<f64> {
+        let mut words: Vec<i64> = sums.iter().flat_map(|s| s.words()).collect();
+        domain.comm().sum(&mut words);
+        let value = |w: &[i64]| ExactSum::from_words(w.try_into().expect("six words")).value();
+        words.chunks_exact(6).map(value).collect()
+    };
+    Ok(Correlators { pion: over_ranks(sums), midpoint: midpoint.map(over_ranks) })
 }

@@ -27,7 +27,7 @@ pub fn polyakov(links: &MatrixField) -> Result<Complex64, FieldError> {
         };
         let sums = domain.sum("extend_line", Precision::Double, &args, 2 * domain.half())?.sums;
         trace = Complex64::new(sums[0].value(), sums[1].value());
-        longer.fill_borders()?;
+        longer.fill_borders_to(1)?;
         std::mem::swap(&mut line, &mut longer);
     }
     Ok(trace / domain.global_volume())

@@ -139,7 +139,7 @@ impl CloverTerm {
         insertion: &mut MatrixField,
         force: &mut AlgebraField,
     ) -> Result<(), FieldError> {
-        insertion.fill_borders()?;
+        insertion.fill_borders_to(1)?;
         let domain = links.domain();
         let args = CloverArgs {
             g: domain.geometry(),

@@ -3,7 +3,7 @@
 
 use super::Blocks;
 use crate::device::{Buffer, HopArgs, ImportArgs, Pointer, Precision};
-use crate::field::{Domain, EVEN, FaceSource, Faces, FieldError, MatrixField, ODD, Spinor};
+use crate::field::{Domain, EVEN, FaceReals, FaceSource, Faces, FieldError, MatrixField, ODD, Spinor};
 use crate::lattice::{coordinates, volume};
 use std::sync::Arc;
 
@@ -64,18 +64,21 @@ pub(super) struct Way {
 
 /// The choices with which GPUs compile the hopping term, one of each epilogue.
 pub fn hop_choices() -> Vec<String> {
+    let way = Way { dagger: false, blocked: false };
     [Kind::Plain, Kind::Clover, Kind::CloverMinus, Kind::MinusClover, Kind::Shift]
-        .map(|kind| choices(kind, Way { dagger: false, blocked: false }, 1))
-        .into()
+        .map(|kind| choices(kind, way, 1, 1))
+        .into_iter()
+        .chain([choices(Kind::Plain, way, 16, 16)])
+        .collect()
 }
 
-fn choices(kind: Kind, way: Way, fields: usize) -> String {
+fn choices(kind: Kind, way: Way, spinors: usize, slices: usize) -> String {
     let (dagger, blocked) = (u8::from(way.dagger), u8::from(way.blocked));
-    format!("EPILOGUE={} DAGGER={dagger} BLOCKED={blocked} FIELDS={fields}", kind as i32)
+    format!("EPILOGUE={} DAGGER={dagger} BLOCKED={blocked} FIELDS={spinors} SLICES={slices}", kind as i32)
 }
 
 /// A table of reals in an operator's own precision.
-fn table(domain: &Domain, precision: Precision, reals: &[f64]) -> Result<Buffer, FieldError> {
+pub(super) fn table(domain: &Domain, precision: Precision, reals: &[f64]) -> Result<Buffer, FieldError> {
     Ok(match precision {
         Precision::Double => domain.device().buffer_of(reals)?,
         _ => domain.device().buffer_of(&reals.iter().map(|&x| x as f32).collect::<Vec<_>>())?,
@@ -83,7 +86,8 @@ fn table(domain: &Domain, precision: Precision, reals: &[f64]) -> Result<Buffer,
 }
 
 impl WilsonLinks {
-    /// Room for links of `reals` (18, 12 or 8) in `precision`, and hops of `fields` spinors at once.
+    /// Room for links of `reals` (18, 12 or 8) in `precision`, and hops of so many spinors at once: of fields with a
+    /// fifth dimension, each slice counts.
     ///
     /// # Errors
     /// No room.
@@ -97,7 +101,7 @@ impl WilsonLinks {
         let device = domain.device();
         let bytes = domain.half() * domain.lanes().count() * precision.stored(4 * reals, 0);
         let (phases, phase_mask) = phase_table(domain, boundary);
-        let (even, odd) = (regions(domain, EVEN), regions(domain, ODD));
+        let (even, odd) = (regions(domain, EVEN, 1), regions(domain, ODD, 1));
         Ok(Self {
             domain: Arc::clone(domain),
             precision,
@@ -107,7 +111,7 @@ impl WilsonLinks {
             phases: table(domain, precision, &phases)?,
             phase_mask,
             keep: None,
-            faces: Faces::new(domain, precision, fields, false)?,
+            faces: Faces::new(domain, precision, fields, FaceReals { forward: 12, backward: 12 })?,
             interior_sites: even.0.len(),
             interior: [device.buffer_of(&even.0)?, device.buffer_of(&odd.0)?],
             boundary: [device.buffer_of(&even.1)?, device.buffer_of(&odd.1)?],
@@ -182,13 +186,18 @@ impl WilsonLinks {
         way: Way,
         epilogue: &Epilogue,
     ) -> Result<(), FieldError> {
+        let slices = input.kind().slices();
+        let fields = input.fields() * slices;
+        let fit = |s: &Spinor| {
+            (s.precision(), s.kind(), s.fields()) == (self.precision, input.kind(), input.fields())
+        };
         assert!(
-            [&*out, input].iter().all(|s| s.precision() == self.precision && s.fields() == self.fields),
-            "spinors in the operator's precision, and as many as it takes"
+            [Some(&*out), Some(input), epilogue.x].into_iter().flatten().all(fit) && fields <= self.fields,
+            "spinors in the operator's precision, no more than there is room for"
         );
         let domain = Arc::clone(&self.domain);
-        let (half, fields) = (domain.half(), self.fields);
-        let name = format!("hop_{} {}", self.reals, choices(epilogue.kind, way, fields));
+        let half = domain.half();
+        let name = format!("hop_{} {}", self.reals, choices(epilogue.kind, way, fields, slices));
         let args = HopArgs {
             g: domain.geometry(),
             out: out.pointer(),
@@ -208,9 +217,9 @@ impl WilsonLinks {
             dagger: i32::from(way.dagger),
             blocked: i32::from(way.blocked),
             fields: fields as i32,
+            slices: slices as i32,
             count: half as i32,
             keep_stride: self.keep.as_ref().map_or(0, |keep| keep.stride as i32),
-            pad: 0,
             scale: epilogue.scale,
             shift: epilogue.shift,
             twist: epilogue.twist,
@@ -219,15 +228,17 @@ impl WilsonLinks {
             return domain.launch(&name, self.precision, &args, half * fields);
         }
         let source = FaceSource {
+            kernel: &format!("face_{}", self.reals),
             input: input.pointer(),
             parity: 1 - parity,
             links: self.links[1 - parity].pointer(),
-            reals: self.reals,
             dagger: way.dagger,
+            slices,
+            ..Default::default()
         };
         let (precision, interior) = (self.precision, self.interior_sites);
         let inner = HopArgs { sites: self.interior[parity].pointer(), count: interior as i32, ..args };
-        self.faces.exchange(source, || domain.launch(&name, precision, &inner, interior * fields))?;
+        self.faces.exchange(source, fields, || domain.launch(&name, precision, &inner, interior * fields))?;
         let rest = half - interior;
         let sites = self.boundary[parity].pointer();
         let outer = HopArgs { sites, ghost: self.faces.ghosts(), count: rest as i32, ..args };
@@ -235,14 +246,14 @@ impl WilsonLinks {
     }
 }
 
-/// Outer sites of one parity that need no ghost, and those that do.
-fn regions(domain: &Domain, parity: usize) -> (Vec<i32>, Vec<i32>) {
+/// Outer sites of one parity from which `reach` steps need no ghost, and those from which they do.
+pub(super) fn regions(domain: &Domain, parity: usize, reach: usize) -> (Vec<i32>, Vec<i32>) {
     let outer = domain.geometry().outer.map(|x| x as usize);
     let half_row = [outer[0] / 2, outer[1], outer[2], outer[3]];
     (0..volume(half_row) as i32).partition(|&s| {
         let [xh, y, z, t] = coordinates(half_row, s as usize);
         let x = [2 * xh + ((y + z + t + parity) & 1), y, z, t];
-        domain.cut_directions().all(|mu| x[mu] != 0 && x[mu] != outer[mu] - 1)
+        domain.cut_directions().all(|mu| (reach..outer[mu].saturating_sub(reach)).contains(&x[mu]))
     })
 }
 

@@ -3,22 +3,40 @@
 //! - `loops`: plaquettes, rectangles, parallelograms; their action and force
 //! - `clover`: the clover term, its inverse and log det, the force through its leaves
 //! - `stout`: stout smearing of links, and the force through it
+//! - `staples`: fat7 and its kin by staples of staples, and the gradient through it
+//! - `unitary`: the unitary factor of matrices, and the gradient through it
+//! - `staggered_links`: links of asqtad and HISQ quarks, and the force through them
 //! - `hopping`: the Wilson hopping term on links of its own
+//! - `slices`: matrices on the fifth dimension of domain-wall quarks
+//! - `domain_wall`: the even-odd preconditioned operator of domain-wall quarks
+//! - `staggered`: the operator of improved staggered quarks
 //! - `wilson`: the even-odd preconditioned Wilson(-clover) operator
 
 mod clover;
+mod domain_wall;
 mod hopping;
 mod loops;
+mod slices;
+mod staggered;
+mod staggered_links;
+mod staples;
 mod stout;
+mod unitary;
 mod wilson;
 
 pub use clover::{CloverTerm, field_energy};
+pub use domain_wall::{DomainWall, DomainWallParams, MOST_SLICES};
 pub use hopping::{WilsonLinks, hop_choices};
 pub use loops::{GaugeLoops, LoopTraces};
+pub use slices::{OnSlices, SliceVector, reflect, slice_choices};
+pub use staggered::{REACH, Staggered, boundary_phases, staggered_choices};
+pub use staggered_links::{Gradients, Smearing, StaggeredLinks};
+pub use staples::Paths;
 pub use stout::{Stout, smeared};
+pub use unitary::{LEAST_SINGULAR_VALUE, unitary_factor, unitary_gradient};
 pub use wilson::{Schur, Wilson, WilsonParams};
 
-use crate::field::{Domain, FieldError, Spinor};
+use crate::field::{Domain, FieldError, Kind, Spinor};
 use crate::lattice::Extents;
 use std::sync::Arc;
 
@@ -38,17 +56,39 @@ pub enum OperatorError {
     },
 }
 
-/// A linear operator M on spinors of odd sites.
+/// A linear operator M: on spinors of odd sites, or from colour vectors of even sites to those of odd ones.
 pub trait Operator {
     /// The box.
     fn domain(&self) -> &Arc<Domain>;
     /// The precision in which it works.
     fn precision(&self) -> crate::device::Precision;
+    /// What it acts on.
+    fn kind(&self) -> Kind {
+        Kind::Dirac
+    }
     /// `out = M x`, or `M^dag x`.
     ///
     /// # Errors
     /// The device is lost.
     fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError>;
+    /// `out = M^dag x + shift y`
+    ///
+    /// # Errors
+    /// The device is lost.
+    fn apply_adjoint_plus(
+        &mut self,
+        out: &mut Spinor,
+        x: &Spinor,
+        shift: f64,
+        y: &Spinor,
+    ) -> Result<(), FieldError> {
+        self.apply(out, x, true)?;
+        if shift == 0.0 { Ok(()) } else { out.axpy_each(&vec![shift; y.fields()], y) }
+    }
+    /// Its side that acts in Schwarz blocks, where it was made with blocks.
+    fn schwarz(&mut self) -> Option<&mut dyn SchwarzOperator> {
+        None
+    }
 }
 
 /// How a rank's box is divided into Schwarz blocks.

@@ -94,7 +94,7 @@ impl Stout {
             };
             let sites = 2 * self.domain.half();
             self.domain.launch("stout_insertion", Precision::Double, &args, sites)?;
-            insertion.fill_borders()?;
+            insertion.fill_borders_to(1)?;
             self.domain.launch("stout_force", Precision::Double, &args, sites)?;
         }
         force.combine(1.0, 1.0, smeared)?;

@@ -133,6 +133,11 @@ impl Wilson {
         CloverTerm::new(domain, params.diagonal(), params.c_sw, inverted).map(Some)
     }
 
+    /// What it was made of.
+    pub fn params(&self) -> &WilsonParams {
+        &self.params
+    }
+
     /// The hopping term.
     pub fn links(&mut self) -> &mut WilsonLinks {
         &mut self.links
@@ -306,6 +311,10 @@ impl Operator for Wilson {
 
     fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
         self.apply_on(out, x, Way { dagger, blocked: false })
+    }
+
+    fn schwarz(&mut self) -> Option<&mut dyn SchwarzOperator> {
+        if self.blocks.is_some() { Some(self) } else { None }
     }
 }
 

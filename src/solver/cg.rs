@@ -5,7 +5,7 @@
 
 use super::{Info, Params, SolverError, Trust};
 use crate::device::Precision;
-use crate::field::{Domain, FieldError, Spinor};
+use crate::field::{Domain, FieldError, Kind, Spinor};
 use crate::operator::Operator;
 use std::sync::Arc;
 use std::time::Instant;
@@ -41,13 +41,18 @@ struct Vectors<'a> {
 }
 
 impl Cg {
-    /// Room for iterations in `precision`, whose residual falls by `delta` between updates.
+    /// Room for iterations on fields of one kind in `precision`, whose residual falls by `delta` between updates.
     ///
     /// # Errors
     /// No room.
-    pub fn new(domain: &Arc<Domain>, precision: Precision, delta: f64) -> Result<Self, FieldError> {
-        let double = || Spinor::new(domain, Precision::Double);
-        let own = || Spinor::new(domain, precision);
+    pub fn new(
+        domain: &Arc<Domain>,
+        kind: Kind,
+        precision: Precision,
+        delta: f64,
+    ) -> Result<Self, FieldError> {
+        let double = || Spinor::of(domain, kind, Precision::Double, 1);
+        let own = || Spinor::of(domain, kind, precision, 1);
         let inner = (precision != Precision::Double)
             .then(|| {
                 Ok::<_, FieldError>(Inner {
@@ -170,14 +175,20 @@ impl Cg {
         info: &mut Info,
     ) -> Result<f64, FieldError> {
         info.apply(operator, &mut self.middle, x, false)?;
-        info.apply(operator, &mut self.product, &self.middle, true)?;
+        info.apply_adjoint_plus(operator, &mut self.product, &self.middle, shift, x)?;
         self.residual.copy_from(b)?;
         self.residual.axpy(-1.0, &self.product)?;
-        if shift != 0.0 {
-            self.residual.axpy(-shift, x)?;
-        }
         Ok(self.residual.norm2()?.value())
     }
+}
+
+/// `|M p|^2 + shift |p|^2`, `M p` given.
+pub(super) fn curvature(image: &Spinor, shift: f64, p: &Spinor) -> Result<f64, FieldError> {
+    if shift == 0.0 {
+        return Ok(image.norm2()?.value());
+    }
+    let (image, p) = image.two_norms(p)?;
+    Ok(image + shift * p)
 }
 
 /// Iterates until `|r|^2 <= stop`. With `fresh` the first direction is the residual; else the last
@@ -201,12 +212,8 @@ fn iterate(
     }
     while rr > stop && info.iterations < max_iterations {
         info.apply(operator, middle, p, false)?;
-        info.apply(operator, q, middle, true)?;
-        let mut curvature = middle.norm2()?.value();
-        if shift != 0.0 {
-            q.axpy(shift, p)?;
-            curvature += shift * p.norm2()?.value();
-        }
+        info.apply_adjoint_plus(operator, q, middle, shift, p)?;
+        let curvature = curvature(middle, shift, p)?;
         let alpha = rr / curvature;
         if !(alpha.is_finite() && alpha > 0.0) {
             return Err(SolverError::NotFinite { what: "a step", iterations: info.iterations });

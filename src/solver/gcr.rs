@@ -186,7 +186,9 @@ impl Space {
         while alpha.len() < params.k_max && now > stop && cycle.info.iterations < cycle.max_iterations {
             let k = alpha.len();
             let domain = Arc::clone(self.residual.domain());
-            let (p, operator) = (&mut self.p[k], cycle.operators.at(inner));
+            let operator =
+                cycle.operators.at(inner).schwarz().expect("the preconditioner's operator has blocks");
+            let p = &mut self.p[k];
             cycle.info.preconditioner_seconds +=
                 timed(&domain, || schwarz.apply(operator, p, &self.residual, cycle.dagger))?;
             let (past, rest) = self.z.split_at_mut(k);

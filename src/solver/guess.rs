@@ -38,7 +38,7 @@ impl Guess {
         let mut room = if self.past.len() == self.keep {
             self.past.remove(0)
         } else {
-            Spinor::new(domain, Precision::Double)?
+            Spinor::of(domain, x.kind(), Precision::Double, 1)?
         };
         room.copy_from(x)?;
         self.past.push(room);
@@ -55,7 +55,7 @@ impl Guess {
         // Orthonormal basis of the past, the latest first; what depends on it is left out.
         let mut basis: Vec<Spinor> = Vec::new();
         for past in self.past.iter().rev() {
-            let mut v = Spinor::new(&domain, Precision::Double)?;
+            let mut v = Spinor::of(&domain, x.kind(), Precision::Double, 1)?;
             v.copy_from(past)?;
             let before = v.norm2()?.value();
             for u in &basis {
@@ -72,7 +72,7 @@ impl Guess {
         let images = basis
             .iter()
             .map(|v| {
-                let mut image = Spinor::new(&domain, Precision::Double)?;
+                let mut image = Spinor::of(&domain, x.kind(), Precision::Double, 1)?;
                 operator.apply(&mut image, v, false)?;
                 Ok(image)
             })

@@ -1,6 +1,7 @@
 //! Solvers of `M x = b` and `M^dag M x = b`, in one precision or several.
 //!
 //! - `cg`: conjugate gradients on the normal equations
+//! - `block`: conjugate gradients on several right-hand sides at once
 //! - `bicgstab`: stabilised biconjugate gradients
 //! - `gcr`: generalised conjugate residuals, preconditioned by `schwarz`
 //! - `schwarz`: additive Schwarz, minimal residual steps in blocks
@@ -12,6 +13,7 @@
 //! Every solve ends with the true residual in double, checked.
 
 mod bicgstab;
+mod block;
 mod cg;
 mod gcr;
 mod guess;
@@ -21,27 +23,28 @@ mod schwarz;
 mod spectrum;
 
 pub use bicgstab::BiCgStab;
+pub use block::BlockCg;
 pub use cg::Cg;
 pub use gcr::{Gcr, GcrParams};
 pub use guess::Guess;
 pub use multishift::{MultiInfo, MultiShift};
 pub use normal::{Method, NormalSolver, Settings};
-pub use spectrum::{Bounds, bounds};
+pub use spectrum::{Bounds, bounds, greatest};
 
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Spinor};
-use crate::operator::{Operator, SchwarzOperator};
+use crate::operator::Operator;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// An operator in the precisions that a solve may use; for GCR-DD, the preconditioner's has blocks.
 pub struct Operators<'a> {
     /// The final judge.
-    pub double: &'a mut dyn SchwarzOperator,
+    pub double: &'a mut dyn Operator,
     /// In single.
-    pub single: Option<&'a mut dyn SchwarzOperator>,
+    pub single: Option<&'a mut dyn Operator>,
     /// In half.
-    pub half: Option<&'a mut dyn SchwarzOperator>,
+    pub half: Option<&'a mut dyn Operator>,
 }
 
 impl Operators<'_> {
@@ -49,7 +52,7 @@ impl Operators<'_> {
     ///
     /// # Panics
     /// There is none.
-    pub fn at(&mut self, precision: Precision) -> &mut dyn SchwarzOperator {
+    pub fn at(&mut self, precision: Precision) -> &mut dyn Operator {
         match precision {
             Precision::Double => self.double,
             Precision::Single => *self.single.as_mut().expect("an operator in single"),
@@ -127,6 +130,21 @@ impl Info {
         let domain = Arc::clone(operator.domain());
         self.applications += 1;
         self.operator_seconds += timed(&domain, || operator.apply(out, x, dagger))?;
+        Ok(())
+    }
+
+    /// `out = M^dag x + shift y` on the whole lattice, counted and timed.
+    fn apply_adjoint_plus(
+        &mut self,
+        operator: &mut dyn Operator,
+        out: &mut Spinor,
+        x: &Spinor,
+        shift: f64,
+        y: &Spinor,
+    ) -> Result<(), FieldError> {
+        let domain = Arc::clone(operator.domain());
+        self.applications += 1;
+        self.operator_seconds += timed(&domain, || operator.apply_adjoint_plus(out, x, shift, y))?;
         Ok(())
     }
 

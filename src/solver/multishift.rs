@@ -13,9 +13,10 @@
 //! In mixed precision it runs in single (half) as far as that reaches, and every shift is then refined by conjugate
 //! gradients with reliable updates (Babich et al., arXiv:1109.2935). Every true residual is checked in double.
 
+use super::cg::curvature;
 use super::{Cg, Info, Params, SolverError};
 use crate::device::Precision;
-use crate::field::{Domain, FieldError, Spinor};
+use crate::field::{Domain, FieldError, Kind, ShiftStep, Spinor};
 use crate::operator::Operator;
 use std::sync::Arc;
 use std::time::Instant;
@@ -43,6 +44,7 @@ const fn reach(precision: Precision) -> f64 {
 /// Workspace of solves.
 pub struct MultiShift {
     domain: Arc<Domain>,
+    kind: Kind,
     precision: Precision,
     residual: Spinor,
     product: Spinor,
@@ -68,10 +70,11 @@ impl MultiShift {
     ///
     /// # Errors
     /// No room.
-    pub fn new(domain: &Arc<Domain>, precision: Precision) -> Result<Self, FieldError> {
-        let own = || Spinor::new(domain, precision);
+    pub fn new(domain: &Arc<Domain>, kind: Kind, precision: Precision) -> Result<Self, FieldError> {
+        let own = || Spinor::of(domain, kind, precision, 1);
         Ok(Self {
             domain: Arc::clone(domain),
+            kind,
             precision,
             residual: own()?,
             product: own()?,
@@ -109,7 +112,7 @@ impl MultiShift {
             solution.set_zero()?;
         }
         while self.directions.len() < shifts.len() {
-            self.directions.push(Spinor::new(&self.domain, self.precision)?);
+            self.directions.push(Spinor::of(&self.domain, self.kind, self.precision, 1)?);
         }
         self.residual.copy_from(b)?;
         match sloppy.as_deref_mut() {
@@ -117,7 +120,7 @@ impl MultiShift {
             Some(sloppy) => {
                 let mut solutions = std::mem::take(&mut self.solutions);
                 while solutions.len() < shifts.len() {
-                    solutions.push(Spinor::new(&self.domain, self.precision)?);
+                    solutions.push(Spinor::of(&self.domain, self.kind, self.precision, 1)?);
                 }
                 for solution in &mut solutions {
                     solution.set_zero()?;
@@ -171,13 +174,8 @@ impl MultiShift {
         while rr > target && info.iterations < params.max_iterations {
             let p = &self.directions[least];
             info.apply(operator, middle, p, false)?;
-            info.apply(operator, q, middle, true)?;
-            let mut curvature = middle.norm2()?.value();
-            if shifts[least] != 0.0 {
-                q.axpy(shifts[least], p)?;
-                curvature += shifts[least] * p.norm2()?.value();
-            }
-            let alpha = rr / curvature;
+            info.apply_adjoint_plus(operator, q, middle, shifts[least], p)?;
+            let alpha = rr / curvature(middle, shifts[least], p)?;
             if !(alpha.is_finite() && alpha > 0.0) {
                 return Err(SolverError::NotFinite { what: "a step", iterations: info.iterations });
             }
@@ -189,17 +187,18 @@ impl MultiShift {
             // beta_(n-1) alpha_n / alpha_(n-1)
             let memory = before
                 .map_or(0.0, |(alpha_before, beta_before): (f64, f64)| beta_before * alpha / alpha_before);
+            let mut steps = Vec::with_capacity(active.len());
+            let mut rest = x.iter_mut().zip(&mut self.directions).enumerate();
             for own in &mut active {
                 own.rho = 1.0 / (1.0 + own.shift * alpha + memory * (1.0 - own.rho));
                 own.zeta *= own.rho;
-                x[own.index].axpy(alpha * own.zeta, &self.directions[own.index])?;
+                let (_, (x, p)) = rest.find(|(index, _)| *index == own.index).expect("shifts in their order");
+                steps.push(ShiftStep { x, a: alpha * own.zeta, p, b: beta * own.rho });
             }
+            r.shift_steps(&mut steps)?;
             rr = new;
             info.iterations += 1;
             active.retain(|own| own.zeta * own.zeta * rr > target);
-            for own in &active {
-                self.directions[own.index].xpay(r, beta * own.rho)?;
-            }
             self.directions[least].xpay(r, beta)?;
             before = Some((alpha, beta));
         }

@@ -5,7 +5,7 @@
 use super::gcr::GcrParams;
 use super::{BiCgStab, Cg, Gcr, Info, Operators, Params, SolverError};
 use crate::device::Precision;
-use crate::field::{Domain, FieldError, Spinor};
+use crate::field::{Domain, FieldError, Kind, Spinor};
 use crate::lattice::Extents;
 use crate::operator::Blocks;
 use num_complex::Complex64;
@@ -76,14 +76,21 @@ pub struct NormalSolver {
 const CORRECTIONS: usize = 5;
 
 impl NormalSolver {
-    /// Room for solves.
+    /// Room for solves with fields of a kind.
     ///
     /// # Errors
     /// No room.
-    pub fn new(domain: &Arc<Domain>, settings: Settings) -> Result<Self, FieldError> {
+    ///
+    /// # Panics
+    /// The method is not CG, and the fields are no Dirac spinors.
+    pub fn new(domain: &Arc<Domain>, kind: Kind, settings: Settings) -> Result<Self, FieldError> {
+        assert!(
+            settings.method == Method::Cg || kind == Kind::Dirac,
+            "fields of the kind {kind:?} are solved by conjugate gradients"
+        );
         let Settings { method, precisions, delta, .. } = settings;
         let workspace = match method {
-            Method::Cg => Workspace::Cg(Cg::new(domain, precisions[1], delta)?),
+            Method::Cg => Workspace::Cg(Cg::new(domain, kind, precisions[1], delta)?),
             Method::BiCgStab => Workspace::BiCgStab(BiCgStab::new(domain, precisions[1], delta)?),
             Method::GcrDd { k_max, n_mr, block } => {
                 let blocks = Blocks::new(domain.partition().local(), block);
@@ -220,7 +227,7 @@ fn rescue(
     let double = operators.at(Precision::Double);
     let cg = match cg {
         Some(cg) => cg,
-        None => cg.insert(Cg::new(double.domain(), Precision::Double, 1e-3)?),
+        None => cg.insert(Cg::new(double.domain(), double.kind(), Precision::Double, 1e-3)?),
     };
     if !matches!(info.residual.partial_cmp(&1.0), Some(std::cmp::Ordering::Less)) {
         x.set_zero()?;

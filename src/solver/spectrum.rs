@@ -36,8 +36,31 @@ pub fn bounds(
     tolerance: f64,
     max_iterations: usize,
 ) -> Result<Bounds, SolverError> {
-    let domain = Arc::clone(operator.domain());
-    let spinor = || Spinor::new(&domain, Precision::Double);
+    lanczos(operator, start, true, tolerance, max_iterations)
+}
+
+/// The greatest eigenvalue of `M^dag M` alone, as [`bounds`] finds it; far fewer steps.
+///
+/// # Errors
+/// As [`bounds`].
+pub fn greatest(
+    operator: &mut dyn Operator,
+    start: &mut Spinor,
+    tolerance: f64,
+    max_iterations: usize,
+) -> Result<f64, SolverError> {
+    Ok(lanczos(operator, start, false, tolerance, max_iterations)?.greatest)
+}
+
+fn lanczos(
+    operator: &mut dyn Operator,
+    start: &mut Spinor,
+    both: bool,
+    tolerance: f64,
+    max_iterations: usize,
+) -> Result<Bounds, SolverError> {
+    let (domain, kind) = (Arc::clone(operator.domain()), operator.kind());
+    let spinor = || Spinor::of(&domain, kind, Precision::Double, 1);
     let (mut v, mut before, mut middle, mut next) = (start, &mut spinor()?, spinor()?, &mut spinor()?);
     v.scale(1.0 / v.norm2()?.value().sqrt())?;
     let mut t = Tridiagonal::default();
@@ -61,7 +84,7 @@ pub fn bounds(
         let steps = t.diagonal.len();
         if exhausted || steps.is_multiple_of(LOOK) || steps == max_iterations {
             let [(least, low), (greatest, high)] = t.ends();
-            error = beta * (low / least).max(high / greatest);
+            error = beta * (if both { low / least } else { 0.0 }).max(high / greatest);
             if exhausted || error <= tolerance {
                 return Ok(Bounds { least, greatest, iterations: t.diagonal.len() });
             }

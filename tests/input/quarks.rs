@@ -1,7 +1,7 @@
 //! Quarks: each key's right and wrong forms, what is inherited, what a continued run keeps.
 
-use super::{GOOD, input, mistakes, with};
-use hmc::config::{self, Fermion, Flavours, Method, Rational, Real, Solver, Stout};
+use super::{GOOD, input, mistakes, wilson, with};
+use hmc::config::{self, Flavours, Method, Rational, Real, Solver, Stout, WilsonFermion};
 use std::path::Path;
 
 /// A fermion of `GOOD` with these keys more; tables may follow the keys.
@@ -22,8 +22,8 @@ fn factors(keys: &str) -> String {
     fermion(&tables).replacen("[\"light\"]", "[\"light\", \"l1\", \"l2\"]", 1)
 }
 
-fn light(text: &str) -> Fermion {
-    input(text).fermions.remove(0)
+fn light(text: &str) -> WilsonFermion {
+    wilson(input(text))
 }
 
 /// Each text has one mistake, of this message without the file.
@@ -384,7 +384,7 @@ fn inherited_guesses_warn_once() {
         1,
     );
     let loaded = config::parse(&text, "run.toml", 1).expect("only a warning");
-    assert_eq!(loaded.input.fermions[0].hasenbusch[0].solver.guess, 3);
+    assert_eq!(wilson(loaded.input).hasenbusch[0].solver.guess, 3);
     assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
 }
 

@@ -1,6 +1,8 @@
 //! Ranks that are threads of one test: messages, sums and all else through shared memory.
+#![allow(dead_code, reason = "each test takes what it needs")]
 
 use hmc::comm::{Comm, Message};
+use hmc::lattice::{Partition, coordinates, site, volume};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -33,6 +35,16 @@ pub fn run<T: Send>(size: usize, work: impl Fn(Arc<dyn Comm>) -> T + Sync) -> Ve
         let threads: Vec<_> = (0..size).map(rank).map(|comm| scope.spawn(move || work(comm))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     })
+}
+
+/// A rank's part of a field of the whole lattice, `reals` a site.
+pub fn part(whole: &[f64], partition: &Partition, reals: usize) -> Vec<f64> {
+    let (local, offset) = (partition.local(), partition.offset());
+    let at = |x: usize| {
+        let x = coordinates(local, x);
+        reals * site(partition.global, std::array::from_fn(|mu| x[mu] + offset[mu]))
+    };
+    (0..volume(local)).flat_map(|x| &whole[at(x)..at(x) + reals]).copied().collect()
 }
 
 impl Thread {

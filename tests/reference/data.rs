@@ -110,6 +110,14 @@ pub fn milc_correlator(path: &Path, key: &str, n: usize) -> Vec<f64> {
     lines.map(|line| line.split_whitespace().nth(1).unwrap().parse().unwrap()).collect()
 }
 
+/// The correlator `key` of a table of Grid's, lines `REF key t value`.
+pub fn grid_correlator(path: &Path, key: &str) -> Vec<f64> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let start = format!("REF {key} ");
+    let lines = text.lines().filter_map(|line| line.strip_prefix(&start));
+    lines.map(|line| line.split_whitespace().nth(1).unwrap().parse().unwrap()).collect()
+}
+
 fn read(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }

@@ -8,6 +8,7 @@
 //! - `flow`: clover-leaf field strength, E and Q, gradient flow
 //! - `stout`: stout smearing
 //! - `wilson`: Wilson-clover operator, Schur forms, conjugate gradients, pion correlator
+//! - `domain_wall`: domain-wall operator, its Schur form and overlap operator by dense matrices
 //! - `staggered`: smeared links, improved staggered operator, pion correlator
 //! - `block`: 12x12 matrices of one site
 //! - `data`: readers for the peers' numbers
@@ -16,6 +17,7 @@
 
 pub mod block;
 pub mod data;
+pub mod domain_wall;
 pub mod flow;
 pub mod gauge;
 pub mod staggered;

@@ -198,8 +198,12 @@ impl Staggered {
 
     /// The links given, each smeared once.
     pub fn of_paths(gauge: &Gauge, paths: &Paths, phases: [f64; 4]) -> Self {
-        let (fat, long) = (smear(gauge, |mu| paths.fat(mu)), smear(gauge, |mu| paths.long(mu)));
-        let extents = gauge.extents;
+        Self::of_links(smear(gauge, |mu| paths.fat(mu)), smear(gauge, |mu| paths.long(mu)), phases)
+    }
+
+    /// X and N as they are.
+    pub fn of_links(fat: Gauge, long: Gauge, phases: [f64; 4]) -> Self {
+        let extents = fat.extents;
         let hop = |x, mu, sign, length| {
             let (y, phase) = walk(extents, x, (mu, sign), length, phases[mu]);
             (y, eta(extents, x, mu) * phase)

@@ -36,13 +36,24 @@ pub fn fields(links: &Gauge, domain: &Arc<Domain>) -> MatrixField {
 }
 
 /// A quark of so many iterations and no guess.
-pub fn quark(operator: WilsonParams, precision: Precision) -> QuarkParams {
+pub fn quark<P>(operator: P, precision: Precision) -> QuarkParams<P> {
     QuarkParams { operator, solver: Settings::cg(precision, 5000), link_reals: 18, guess: 0 }
 }
 
 /// Random reals for `set_phi`.
 pub fn random_phi(extents: Extents, seed: u64) -> Vec<f64> {
     plain::random_field(extents, seed).iter().flatten().flatten().flat_map(|z| [z.re, z.im]).collect()
+}
+
+/// Random pseudofermions, whichever a term has.
+pub fn set_random_pseudofermions(term: &mut dyn Action, seed: u64) {
+    for (number, pseudofermion) in term.pseudofermions().into_iter().enumerate() {
+        let field = pseudofermion.field;
+        let (extents, slices) = (field.domain().partition().local(), field.kind().slices());
+        let seed = |slice: usize| 10_000 * seed + (100 * number + slice) as u64;
+        let reals: Vec<f64> = (0..slices).flat_map(|slice| random_phi(extents, seed(slice))).collect();
+        field.read_host(pseudofermion.parity, &reals).unwrap();
+    }
 }
 
 /// `sum_a p_a F_a`, F as the program gives it.
@@ -99,50 +110,71 @@ pub fn check_refresh(what: &str, links: &MatrixField, action: &mut dyn Action, t
     assert!(error < tolerance, "{what}: S = {} at the refresh, {}", drawn.value(), valued.value());
 }
 
-const OMELYAN: Scheme = Scheme::Omelyan2 { lambda: 0.193_183_327_503_783_6 };
+/// Omelyan, Mryglod and Folk's scheme of second order.
+pub const OMELYAN: Scheme = Scheme::Omelyan2 { lambda: 0.193_183_327_503_783_6 };
 
 /// A chain of `terms`, each on its own level, above the gauge action at beta 5.6; each level has 2 steps in one of
 /// the level above, the outermost has `steps`.
-pub fn chain(
+pub fn chain(links: &HostLinks, terms: Vec<Vec<Box<dyn Action>>>, domain: &Arc<Domain>, steps: u32) -> Chain {
+    let gauge = GaugeAction::new(domain, 5.6, [1.0, 0.0, 0.0]).unwrap();
+    chain_above(gauge, links, terms, domain, OMELYAN, steps)
+}
+
+/// As [`chain`], above another gauge action and with another scheme.
+pub fn chain_above(
+    gauge: GaugeAction,
     links: &HostLinks,
     mut terms: Vec<Vec<Box<dyn Action>>>,
     domain: &Arc<Domain>,
+    scheme: Scheme,
     steps: u32,
 ) -> Chain {
-    terms.push(vec![Box::new(GaugeAction::new(domain, 5.6, [1.0, 0.0, 0.0]).unwrap())]);
+    terms.push(vec![Box::new(gauge)]);
     let levels: Vec<Level> =
-        (0..terms.len()).map(|n| Level { scheme: OMELYAN, steps: if n == 0 { steps } else { 2 } }).collect();
+        (0..terms.len()).map(|n| Level { scheme, steps: if n == 0 { steps } else { 2 } }).collect();
     Chain::new(MatrixField::from_host(domain, links).unwrap(), &levels, terms, 0.5, 2024).unwrap()
 }
 
-/// Second order of |dH| and reversibility, from what four trajectories make of smooth links.
-pub fn check_dynamics(what: &str, make: impl Fn(&HostLinks, u32) -> Chain) {
+/// The order of |dH| in the step, from three draws with `steps` and with twice as many.
+pub fn check_order(
+    what: &str,
+    links: &HostLinks,
+    make: impl Fn(&HostLinks, u32) -> Chain,
+    steps: u32,
+    (expected, tolerance): (f64, f64),
+) {
+    let mean = |steps| {
+        let mut chain = make(links, steps);
+        let mut sum = 0.0;
+        for number in 100..103 {
+            sum += chain.trajectory(number, true).unwrap().delta_h.abs();
+            chain.links.set_host(links).unwrap();
+        }
+        sum / 3.0
+    };
+    let (coarse, fine) = (mean(steps), mean(2 * steps));
+    let order = (coarse / fine).log2();
+    println!("{what}: |dH| {coarse:.3e} and {fine:.3e} with twice the steps: order {order:.3}");
+    // Far above rounding and solves, far below where higher orders mix in.
+    assert!(fine > 1e-9 && coarse < 0.5, "{what}: |dH| of {coarse:e} and {fine:e} show no order");
+    assert!((order - expected).abs() < tolerance, "{what}: order {order} is not {expected}");
+}
+
+/// Second order of |dH| and reversibility, from what four trajectories make of smooth links, which it returns.
+pub fn check_dynamics(what: &str, make: impl Fn(&HostLinks, u32) -> Chain) -> HostLinks {
     let mut start = make(&Gauge::warm([4; 4], 0.3, 1).to_host(), 6);
     for number in 0..4 {
         start.trajectory(number, true).unwrap();
     }
     let links = start.links.to_host().unwrap();
-    let mean = |steps| {
-        let mut chain = make(&links, steps);
-        let mut sum = 0.0;
-        for number in 100..103 {
-            sum += chain.trajectory(number, true).unwrap().delta_h.abs();
-            chain.links.set_host(&links).unwrap();
-        }
-        sum / 3.0
-    };
-    let (coarse, fine) = (mean(6), mean(12));
-    let order = (coarse / fine).log2();
-    println!("{what}: |dH| {coarse:.3e} and {fine:.3e} with twice the steps: order {order:.3}");
-    // Far above rounding and solves, far below where higher orders mix in.
-    assert!(fine > 1e-9 && coarse < 0.5, "{what}: |dH| of {coarse:e} and {fine:e} show no order");
-    assert!((order - 2.0).abs() < 0.1, "{what}: order {order} is not 2");
+    check_order(what, &links, &make, 6, (2.0, 0.1));
     let mut chain = make(&links, 6);
     let report = chain.reversibility(7).unwrap();
     println!("{what}: {report:?}");
     assert_eq!(chain.links.to_host().unwrap(), links, "the links stay as they are");
     // Rounding of 1e-16 in 10^2 moves, amplified by less than 10^3.
     assert!(report.distance < 1e-12, "{what}: {:e}", report.distance);
+    links
 }
 
 /// A square matrix.

@@ -2,14 +2,23 @@
 //!
 //! - `operators`: the hopping term and the clover operator, in every storage
 //! - `solvers`: time to solution
+//! - `staggered`: the operator of improved staggered quarks, and its solvers
+//! - `domain_wall`: the operator of domain-wall quarks, its parts, and its solvers
 
+mod domain_wall;
 mod operators;
 mod solvers;
+mod staggered;
 
+pub use domain_wall::BenchWall;
+
+use super::assemble::Layers;
 use super::{AppError, Ranks, assemble, start};
 use crate::config::{DeviceChoice, Parallel, Transport};
 use crate::field::{Domain, MatrixField, Purpose, RandomAddress};
 use crate::lattice::{Extents, shape};
+use crate::operator::REACH;
+use crate::solver::{Info, SolverError};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -22,6 +31,14 @@ pub enum BenchTable {
     Clover,
     /// Solvers of the clover operator.
     Solver,
+    /// The operator of improved staggered quarks.
+    Staggered,
+    /// Its solvers.
+    StaggeredSolver,
+    /// The operator of domain-wall quarks, and its parts.
+    DomainWall,
+    /// Its solvers.
+    DomainWallSolver,
 }
 
 /// What to measure.
@@ -41,12 +58,16 @@ pub struct BenchArgs {
     pub grid: Option<Extents>,
     /// How halos travel.
     pub transport: Transport,
-    /// The links of the solvers' table; `None`: those of a short quenched chain.
+    /// The links of the solvers' tables; `None`: those of a short quenched chain.
     pub links: Option<PathBuf>,
-    /// The quark of the solvers' table.
+    /// The Wilson quark of the solvers' table.
     pub kappa: f64,
     /// Its clover coefficient.
     pub c_sw: f64,
+    /// The staggered or domain-wall quark.
+    pub mass: f64,
+    /// The rest of the domain-wall quark.
+    pub wall: BenchWall,
     /// The solvers' relative residual.
     pub residual: f64,
 }
@@ -67,9 +88,14 @@ pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
         lanes: args.lanes,
         transport: args.transport,
     };
+    let staggered = [BenchTable::Staggered, BenchTable::StaggeredSolver];
+    let layers = match args.tables.iter().any(|table| staggered.contains(table)) {
+        true => Layers { border: 2, reach: REACH },
+        false => Layers::of_links(1),
+    };
     super::run::with_threads(start::threads(&parallel, &**comm), || {
         for (n, &extents) in args.extents.iter().enumerate() {
-            let domain = assemble::domain(&parallel, extents, 1, comm)?;
+            let domain = assemble::domain(&parallel, extents, layers, comm)?;
             let say = |line: &str| {
                 if comm.rank() == 0 {
                     println!("{line}");
@@ -90,6 +116,10 @@ pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
                     BenchTable::Wilson => operators::hops(&domain, copy, &say)?,
                     BenchTable::Clover => operators::clover(&domain, copy, &say)?,
                     BenchTable::Solver => solvers::solvers(&domain, args, &say)?,
+                    BenchTable::Staggered => staggered::operator(&domain, copy, &say)?,
+                    BenchTable::StaggeredSolver => staggered::table(&domain, args, &say)?,
+                    BenchTable::DomainWall => domain_wall::operator(&domain, args, copy, &say)?,
+                    BenchTable::DomainWallSolver => domain_wall::table(&domain, args, &say)?,
                 }
             }
         }
@@ -116,6 +146,44 @@ fn seconds(domain: &Domain, mut work: impl FnMut() -> Result<(), AppError>) -> R
     sample(1)?;
     let repeats = ((SAMPLE_SECONDS / sample(3)?) as usize).clamp(1, 10_000);
     (0..SAMPLES).try_fold(f64::MAX, |best, _| Ok(best.min(sample(repeats)?)))
+}
+
+/// What a solve took.
+struct Timed {
+    info: Info,
+    /// Of the slowest rank.
+    seconds: f64,
+    /// The same solve, but with waits for the device around the operator: where the time goes.
+    parts: Info,
+}
+
+impl Timed {
+    /// GFLOP/s of this rank, with so many flops an application.
+    fn speed(&self, flops: f64) -> f64 {
+        self.info.applications as f64 * flops / self.info.seconds / 1e9
+    }
+
+    /// Percent of the time.
+    fn share(&self, part: impl Fn(&Info) -> f64) -> f64 {
+        100.0 * part(&self.parts) / self.parts.seconds
+    }
+}
+
+/// Times the second solve, for kernels are compiled in the first, and looks into a third.
+fn timed(
+    domain: &Domain,
+    mut solve: impl FnMut() -> Result<Info, SolverError>,
+) -> Result<Timed, SolverError> {
+    let mut together = || {
+        domain.comm().barrier();
+        solve()
+    };
+    together()?;
+    let info = together()?;
+    domain.profile(true);
+    let parts = together();
+    domain.profile(false);
+    Ok(Timed { seconds: domain.comm().max(info.seconds), info, parts: parts? })
 }
 
 /// Bytes a second, in GB, of copying a buffer far larger than caches: read and written both counted.

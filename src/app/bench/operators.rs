@@ -3,30 +3,36 @@
 use super::{probe, random_links, seconds};
 use crate::app::AppError;
 use crate::device::Precision;
-use crate::field::{Domain, EVEN, ODD, Spinor};
+use crate::field::{Domain, EVEN, Kind, ODD, Spinor};
 use crate::lattice::volume;
 use crate::operator::{Operator, Schur, Wilson, WilsonLinks, WilsonParams};
 use std::sync::Arc;
 
 /// Flops a site: the hopping term; the even-odd clover operator as QUDA counts it.
-const HOP_FLOPS: f64 = 1320.0;
-const CLOVER_FLOPS: f64 = 3792.0;
-const BOUNDARY: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
+pub(super) const HOP_FLOPS: f64 = 1320.0;
+pub(super) const CLOVER_FLOPS: f64 = 3792.0;
+pub(super) const BOUNDARY: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
 /// Right-hand sides that share links.
 const FIELDS: [usize; 4] = [2, 4, 8, 16];
 
-/// A random spinor in any precision, `fields` times.
-fn spinors(domain: &Arc<Domain>, precision: Precision, fields: usize) -> Result<Spinor, AppError> {
-    let (mut double, mut one) = (Spinor::new(domain, Precision::Double)?, Spinor::new(domain, precision)?);
+/// A random field of a kind in any precision, `fields` times.
+pub(super) fn spinors(
+    domain: &Arc<Domain>,
+    kind: Kind,
+    precision: Precision,
+    fields: usize,
+) -> Result<Spinor, AppError> {
+    let of = |precision, fields| Spinor::of(domain, kind, precision, fields);
+    let (mut double, mut one, mut all) =
+        (of(Precision::Double, 1)?, of(precision, 1)?, of(precision, fields)?);
     double.set_random(ODD, 1.0, probe(0))?;
     one.copy_from(&double)?;
-    let mut all = Spinor::several(domain, precision, fields)?;
     (0..fields).try_for_each(|n| all.set_field(n, &one))?;
     Ok(all)
 }
 
 /// One row: what must move through memory, each real once, is the bound.
-fn row(what: &str, sites: f64, flops: f64, bytes: f64, time: f64, copy: f64) -> String {
+pub(super) fn row(what: &str, sites: f64, flops: f64, bytes: f64, time: f64, copy: f64) -> String {
     let (speed, rate) = (sites * flops / time / 1e9, sites * bytes / time / 1e9);
     let bound = copy * flops / bytes;
     format!(
@@ -43,7 +49,7 @@ pub(super) fn hops(domain: &Arc<Domain>, copy: f64, say: &dyn Fn(&str)) -> Resul
     let one = |precision: Precision, reals: usize, fields: usize| -> Result<(), AppError> {
         let mut hop = WilsonLinks::new(domain, precision, reals, fields, BOUNDARY)?;
         hop.update(&links)?;
-        let input = spinors(domain, precision, fields)?;
+        let input = spinors(domain, Kind::Dirac, precision, fields)?;
         let mut out = Spinor::several(domain, precision, fields)?;
         let time = seconds(domain, || Ok(hop.hop(&mut out, &input, EVEN, false)?))?;
         let all = fields as f64;
@@ -84,7 +90,7 @@ pub(super) fn clover(domain: &Arc<Domain>, copy: f64, say: &dyn Fn(&str)) -> Res
         for reals in [18, 12, 8] {
             let mut operator = Wilson::new(domain, precision, reals, params)?;
             operator.update(&links, term.as_ref())?;
-            let input = spinors(domain, precision, 1)?;
+            let input = spinors(domain, Kind::Dirac, precision, 1)?;
             let mut out = Spinor::new(domain, precision)?;
             let time = seconds(domain, || Ok(operator.apply(&mut out, &input, false)?))?;
             // Two hops with their links, A and A^-1; spinors: in, between out and in, x, out.

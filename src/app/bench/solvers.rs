@@ -1,27 +1,26 @@
 //! Time to solution of `M x = b` (BiCGstab, GCR-DD) and of the normal equations (CG), from zero, for the even-odd clover
 //! operator in its symmetric form.
 
-use super::{BenchArgs, probe};
+use super::operators::{BOUNDARY, CLOVER_FLOPS};
+use super::{BenchArgs, probe, timed};
 use crate::action::{Action, GaugeAction};
 use crate::app::AppError;
 use crate::device::Precision;
-use crate::field::{Domain, HostLinks, MatrixField, ODD, Spinor};
+use crate::field::{Domain, HostLinks, Kind, MatrixField, ODD, Spinor};
 use crate::hmc::{Chain, Level, Scheme};
 use crate::io;
 use crate::lattice::volume;
 use crate::operator::{CloverTerm, GaugeLoops, Schur, Wilson, WilsonParams};
-use crate::solver::{Info, Method, NormalSolver, Operators, Params, Settings, SolverError};
+use crate::solver::{Method, NormalSolver, Operators, Params, Settings};
 use std::sync::Arc;
 
-/// Flops a site and application, as QUDA counts; those of linear algebra and of the preconditioner are left out.
-const CLOVER_FLOPS: f64 = 3792.0;
 const BETA: f64 = 6.0;
 const TRAJECTORIES: u64 = 20;
 const MAX_ITERATIONS: usize = 5000;
 use Precision::{Double as D, Half as H, Single as S};
 
 /// The configuration asked for, or a few quenched trajectories from unit links.
-fn links(domain: &Arc<Domain>, args: &BenchArgs) -> Result<MatrixField, AppError> {
+pub(super) fn links(domain: &Arc<Domain>, args: &BenchArgs) -> Result<MatrixField, AppError> {
     if let Some(path) = &args.links {
         let (host, _) = io::read_links(path, domain.partition(), domain.comm())?;
         return Ok(MatrixField::from_host(domain, &host)?);
@@ -76,7 +75,7 @@ pub(super) fn solvers(domain: &Arc<Domain>, args: &BenchArgs, say: &dyn Fn(&str)
         kappa: args.kappa,
         mu: 0.0,
         c_sw: args.c_sw,
-        boundary: [0.0, 0.0, 0.0, 1.0],
+        boundary: BOUNDARY,
         schur: Schur::Symmetric,
     };
     let mut clover = Wilson::clover_term(domain, &params)?;
@@ -97,8 +96,7 @@ pub(super) fn solvers(domain: &Arc<Domain>, args: &BenchArgs, say: &dyn Fn(&str)
     methods(domain).into_iter().try_for_each(|(name, settings)| row(&problem, &name, settings, say))
 }
 
-/// One method: the second solve is timed, for kernels are compiled in the first; a third one, that waits for the
-/// device around the operator, tells where the time goes.
+/// One method. Flops of linear algebra and of the preconditioner are not counted.
 fn row(problem: &Problem, name: &str, settings: Settings, say: &dyn Fn(&str)) -> Result<(), AppError> {
     let Problem { domain, params, links, clover, b, residual } = problem;
     let block = if let Method::GcrDd { block, .. } = settings.method { block } else { None };
@@ -108,11 +106,10 @@ fn row(problem: &Problem, name: &str, settings: Settings, say: &dyn Fn(&str)) ->
         Ok(operator)
     };
     let mut all = [operator(D)?, operator(S)?, operator(H)?];
-    let mut solver = NormalSolver::new(domain, settings)?;
+    let mut solver = NormalSolver::new(domain, Kind::Dirac, settings)?;
     let mut x = Spinor::new(domain, D)?;
-    let mut solve = || -> Result<Info, SolverError> {
+    let solved = timed(domain, || {
         x.set_zero()?;
-        domain.comm().barrier();
         let [double, single, half] = &mut all;
         let mut operators = Operators { double, single: Some(single), half: Some(half) };
         if settings.method == Method::Cg {
@@ -121,31 +118,24 @@ fn row(problem: &Problem, name: &str, settings: Settings, say: &dyn Fn(&str)) ->
             let params = Params { residual: *residual, max_iterations: MAX_ITERATIONS };
             solver.solve_one(&mut operators, false, &mut x, b, params)
         }
-    };
-    let timed = solve().and_then(|_| solve());
-    domain.profile(true);
-    let profiled = timed.is_ok().then(&mut solve);
-    domain.profile(false);
-    match (timed, profiled) {
-        (Ok(info), Some(Ok(parts))) => {
+    });
+    match solved {
+        Ok(solve) => {
             let sites = volume(domain.partition().local()) as f64 / 2.0;
-            let speed = info.applications as f64 * sites * CLOVER_FLOPS / info.seconds / 1e9;
-            let seconds = domain.comm().max(info.seconds);
-            let share = |part: f64| 100.0 * part / parts.seconds;
-            let algebra = parts.seconds - parts.operator_seconds - parts.preconditioner_seconds;
             say(&format!(
-                "  {name:36} {:9} {:8} {:13} {seconds:9.4} {speed:15.0} {:8.0}% {:7.0}% {:7.0}% {:8.0}%",
-                info.iterations,
-                info.updates,
-                info.applications,
-                share(parts.operator_seconds),
-                share(parts.preconditioner_seconds),
-                share(algebra),
-                share(parts.communication_seconds),
+                "  {name:36} {:9} {:8} {:13} {:9.4} {:15.0} {:8.0}% {:7.0}% {:7.0}% {:8.0}%",
+                solve.info.iterations,
+                solve.info.updates,
+                solve.info.applications,
+                solve.seconds,
+                solve.speed(sites * CLOVER_FLOPS),
+                solve.share(|parts| parts.operator_seconds),
+                solve.share(|parts| parts.preconditioner_seconds),
+                solve.share(|parts| parts.seconds - parts.operator_seconds - parts.preconditioner_seconds),
+                solve.share(|parts| parts.communication_seconds),
             ));
         }
-        (Err(error), _) | (_, Some(Err(error))) => say(&format!("  {name:36} {error}")),
-        _ => {}
+        Err(error) => say(&format!("  {name:36} {error}")),
     }
     Ok(())
 }

@@ -1,0 +1,335 @@
+//! One flavour of domain-wall quarks over a heavier one, by the exact one-flavour action (Chen, Chiu, Phys. Lett. B738
+//! (2014) 55, arXiv:1403.1683; Jung, Kelly, Mawhinney, Murphy, Phys. Rev. D97 (2018) 054503, arXiv:1706.05843).
+//!
+//! Let `K(m_+, m_-) = D_w + M_+(m_+) P_+ + M_-(m_-) P_-` be the operator of the two masses, divided by what holds no
+//! links, on all sites. A mass stands in one product of vectors on the fifth dimension, `M(m) - M(m') = w v^T`. So
+//! from the light mass m to the heavy one m', one chirality after the other,
+//!
+//! ```text
+//! det K(m, m) / det K(m', m') = 1 / (det A_- det A_+),   A = 1 - v^T K^-1 w  on spinors of the chirality,
+//! A_-: K(m, m), w and v of M_-;   A_+: K(m, m'), w and v of M_+;   S = phi_-^dag A_- phi_- + phi_+^dag A_+ phi_+.
+//! ```
+//!
+//! Where `gamma_5 R K` is hermitian (R reflects the fifth dimension), as for symmetric weights, w is R v but for a
+//! number, and A is hermitian and positive. Heat bath: `phi = r(A) eta`, `r(x) ~ x^(-1/2)`, where
+//!
+//! ```text
+//! (A + p)^-1 = 1 / (1 + p) + v^T K'^-1 w / (1 + p)^2,
+//! ```
+//!
+//! K' with the mass between m and m' at which M is `M(m) - w v^T / (1 + p)`. With `x = K^-1 w phi` the change under dU
+//! is `(K^-dag v phi)^dag dD_w x`, and `K^-dag v phi` is gamma_5 R x but for a number: one solve a chirality.
+
+use super::{Action, ActionError, PairForce, Pseudofermion, Quark, QuarkParams, pseudofermion};
+use crate::device::Precision;
+use crate::field::{AlgebraField, Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
+use crate::math::{ExactSum, Factor, Rational};
+use crate::operator::{DomainWall, DomainWallParams, SliceVector, reflect};
+use std::sync::Arc;
+
+/// What an exact one-flavour term needs to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExactOneFlavourParams {
+    /// Its name in the input.
+    pub name: String,
+    /// The quark; both its masses are m.
+    pub quark: QuarkParams<DomainWallParams>,
+    /// m' of the heavier quark that it is divided by; 1: Pauli and Villars.
+    pub heavy_mass: f64,
+    /// Where the spectra of A lie.
+    pub range: [f64; 2],
+    /// Relative error on the range of the heat bath's function.
+    pub error: f64,
+    /// The heat bath is checked on every so many trajectories, and on the first of a run; at least 1.
+    pub check_every: u64,
+    /// `|b - C C^dag x| / |b|` for heat bath and action.
+    pub action_residual: f64,
+    /// The same for the force.
+    pub force_residual: f64,
+    /// Tells pseudofermions of one run apart.
+    pub number: u8,
+}
+
+/// One flavour, exactly.
+pub struct ExactOneFlavour {
+    params: ExactOneFlavourParams,
+    chiralities: [Chirality; 2],
+    pairs: PairForce,
+    heat_bath: Rational,
+    phi: Dirac,
+    room: Room,
+    /// `|r(A) A phi - eta|` as last checked.
+    checked: Option<f64>,
+}
+
+/// A Dirac spinor on even and odd sites.
+type Dirac = [Spinor; 2];
+
+/// The part of the action of one chirality.
+struct Chirality {
+    number: usize,
+    quark: Quark<DomainWall>,
+    /// Both masses of K, and those that the quark has.
+    mass: [f64; 2],
+    set: [f64; 2],
+    v: SliceVector,
+    w: SliceVector,
+    /// `gamma_5 R w phi = reflection v phi`
+    reflection: f64,
+}
+
+/// Where a solve starts.
+#[derive(Clone, Copy)]
+enum Start {
+    Zero,
+    /// The solution of the solve before, with another mass.
+    Before,
+    /// Past solutions of the trajectory.
+    Past,
+}
+
+/// Fields of all slices, on even and odd sites.
+struct Room {
+    b: [Spinor; 2],
+    x: [Spinor; 2],
+    rhs: Spinor,
+    normal: Spinor,
+}
+
+impl Chirality {
+    fn new(domain: &Arc<Domain>, params: &ExactOneFlavourParams, number: usize) -> Result<Self, FieldError> {
+        let operator = &params.quark.operator;
+        let light = operator.mass[0];
+        let mass = if number == 0 { [light, params.heavy_mass] } else { [light; 2] };
+        let corner = |mass: f64| operator.with_mass([mass; 2]).coupling()[number].corner();
+        let ([mut w, v], [heavy, _]) = (corner(light), corner(params.heavy_mass));
+        w.iter_mut().zip(heavy).for_each(|(w, heavy)| *w -= heavy);
+        // The reflection of w, where v is greatest.
+        let last = v.len() - 1;
+        let greatest = (0..=last).max_by(|&i, &j| v[i].abs().total_cmp(&v[j].abs())).unwrap_or_default();
+        let reflection = w[last - greatest] / v[greatest] * if number == 0 { 1.0 } else { -1.0 };
+        let nothing = vec![0.0; last + 1];
+        let vector = |own: &[f64]| {
+            SliceVector::new(domain, if number == 0 { [own, &nothing] } else { [&nothing, own] })
+        };
+        let quark = QuarkParams { operator: operator.with_mass(mass), ..params.quark.clone() };
+        Ok(Self {
+            number,
+            quark: Quark::new(domain, &quark)?,
+            mass,
+            set: mass,
+            v: vector(&v)?,
+            w: vector(&w)?,
+            reflection,
+        })
+    }
+
+    /// `room.x = K^-1 w phi`, K with the masses `mass`; returns the iterations.
+    fn solve(
+        &mut self,
+        room: &mut Room,
+        phi: &Dirac,
+        mass: [f64; 2],
+        residual: f64,
+        start: Start,
+    ) -> Result<usize, ActionError> {
+        if mass != self.set {
+            self.quark.operators().try_for_each(|operator| operator.set_mass(mass))?;
+            self.set = mass;
+        }
+        let Room { b, x: [x_even, x_odd], rhs, normal } = room;
+        for (b, phi) in b.iter_mut().zip(phi) {
+            self.w.spread(b, phi)?;
+        }
+        let [b_even, b_odd] = b;
+        self.quark.operator().0.prepare(rhs, b_even, b_odd)?;
+        let info = match start {
+            Start::Zero => self.quark.solve(normal, rhs, residual)?,
+            Start::Before => self.quark.solve_on(normal, rhs, residual)?,
+            Start::Past => self.quark.solve_guessed(normal, rhs, residual)?,
+        };
+        // C z = rhs by C C^dag normal = rhs
+        self.quark.apply(x_odd, normal, false)?;
+        self.quark.operator().0.finish(x_even, x_odd, b_even)?;
+        Ok(info.iterations)
+    }
+
+    /// `out += a v^T room.x`
+    fn add(&self, out: &mut Dirac, a: f64, room: &Room) -> Result<(), FieldError> {
+        let mut part = Spinor::new(out[EVEN].domain(), Precision::Double)?;
+        for (out, x) in out.iter_mut().zip(&room.x) {
+            self.v.sum(&mut part, x)?;
+            out.axpy(a, &part)?;
+        }
+        Ok(())
+    }
+}
+
+fn dirac(domain: &Arc<Domain>) -> Result<Dirac, FieldError> {
+    Ok([Spinor::new(domain, Precision::Double)?, Spinor::new(domain, Precision::Double)?])
+}
+
+impl ExactOneFlavour {
+    /// Makes the function of the heat bath, and room for the term.
+    ///
+    /// # Errors
+    /// There is no such function; no room.
+    ///
+    /// # Panics
+    /// The weights are not symmetric; `check_every` is 0.
+    pub fn new(domain: &Arc<Domain>, params: ExactOneFlavourParams) -> Result<Self, ActionError> {
+        let operator = &params.quark.operator;
+        assert!(params.check_every > 0, "the heat bath is checked on some trajectories");
+        assert!(operator.weights.is_symmetric(), "gamma_5 R K is hermitian with symmetric weights alone");
+        let kind = operator.kind();
+        let heat_bath =
+            Rational::to_error(&[Factor { shift: 0.0, power: (-1, 2) }], params.range, params.error)?;
+        let wall = || Spinor::of(domain, kind, Precision::Double, 1);
+        Ok(Self {
+            chiralities: [Chirality::new(domain, &params, 0)?, Chirality::new(domain, &params, 1)?],
+            pairs: PairForce::new(domain, kind, false)?,
+            heat_bath,
+            phi: dirac(domain)?,
+            room: Room { b: [wall()?, wall()?], x: [wall()?, wall()?], rhs: wall()?, normal: wall()? },
+            checked: None,
+            params,
+        })
+    }
+
+    /// Sets the pseudofermion on even and odd sites: for tests and replays. Host reals as `Spinor::read_host` takes them.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn set_phi(&mut self, reals: [&[f64]; 2]) -> Result<(), FieldError> {
+        [EVEN, ODD].into_iter().try_for_each(|parity| self.phi[parity].read_host(parity, reals[parity]))
+    }
+
+    fn update(&mut self, links: &MatrixField) -> Result<(), ActionError> {
+        self.chiralities.iter_mut().try_for_each(|chirality| chirality.quark.update(links))
+    }
+
+    /// `r(A) x`
+    fn function(&mut self, x: &Dirac) -> Result<Dirac, ActionError> {
+        let Rational { constant, poles, residues, .. } = &self.heat_bath;
+        let (operator, heavy) = (&self.params.quark.operator, self.params.heavy_mass);
+        let direct =
+            poles.iter().zip(residues).fold(*constant, |sum, (pole, residue)| sum + residue / (1.0 + pole));
+        let mut out = dirac(x[EVEN].domain())?;
+        for (out, x) in out.iter_mut().zip(x) {
+            out.copy_from(x)?;
+            out.scale(direct)?;
+        }
+        for chirality in &mut self.chiralities {
+            let mut start = Start::Zero;
+            for (pole, residue) in poles.iter().zip(residues) {
+                let mut mass = chirality.mass;
+                let own = &mut mass[chirality.number];
+                *own = operator.mass_between(*own, heavy, 1.0 / (1.0 + pole));
+                chirality.solve(&mut self.room, x, mass, self.params.action_residual, start)?;
+                chirality.add(&mut out, residue / ((1.0 + pole) * (1.0 + pole)), &self.room)?;
+                start = Start::Before;
+            }
+        }
+        Ok(out)
+    }
+
+    /// `A phi`, and the action.
+    fn image(&mut self) -> Result<(Dirac, ExactSum), ActionError> {
+        let mut image = dirac(self.phi[EVEN].domain())?;
+        for (image, phi) in image.iter_mut().zip(&self.phi) {
+            image.copy_from(phi)?;
+        }
+        for chirality in &mut self.chiralities {
+            let (mass, residual) = (chirality.mass, self.params.action_residual);
+            chirality.solve(&mut self.room, &self.phi, mass, residual, Start::Zero)?;
+            chirality.add(&mut image, -1.0, &self.room)?;
+        }
+        let action = self.phi[EVEN].real_dot(&image[EVEN])? + self.phi[ODD].real_dot(&image[ODD])?;
+        Ok((image, action))
+    }
+
+    /// Whether `r(A)^2 A` is 1 on what the heat bath drew, `image` being `A phi`: nothing else says that the spectrum
+    /// is inside the range.
+    fn check(&mut self, image: &Dirac, eta: &Dirac) -> Result<(), ActionError> {
+        let mut back = self.function(image)?;
+        let (mut square, mut length) = (0.0, 0.0);
+        for (back, eta) in back.iter_mut().zip(eta) {
+            back.axpy(-1.0, eta)?;
+            square += back.norm2()?.value();
+            length += eta.norm2()?.value();
+        }
+        // Every mode in the range may be off by twice the function's error.
+        let (error, bound) = (square.sqrt(), WIDTH + 2.0 * self.heat_bath.error * length.sqrt());
+        self.checked = Some(error);
+        if error <= bound {
+            return Ok(());
+        }
+        let [lo, hi] = self.params.range;
+        Err(ActionError::HeatBath { error, bound, lo, hi })
+    }
+}
+
+/// The heat bath may draw a mode of A with a width that is off by this part: all that `r(A) A phi - eta` is, were it
+/// in a single one.
+const WIDTH: f64 = 1e-2;
+
+impl Action for ExactOneFlavour {
+    fn name(&self) -> &str {
+        &self.params.name
+    }
+
+    fn refresh(&mut self, links: &MatrixField, seed: u64, trajectory: u64) -> Result<ExactSum, ActionError> {
+        self.chiralities.iter_mut().for_each(|chirality| chirality.quark.forget());
+        self.update(links)?;
+        let mut eta = dirac(self.phi[EVEN].domain())?;
+        for (parity, eta) in eta.iter_mut().enumerate() {
+            eta.set_random(parity, 0.5f64.sqrt(), pseudofermion(seed, trajectory, self.params.number))?;
+        }
+        self.phi = self.function(&eta)?;
+        let (image, action) = self.image()?;
+        if self.checked.is_none() || trajectory.is_multiple_of(self.params.check_every) {
+            self.check(&image, &eta)?;
+        }
+        Ok(action)
+    }
+
+    fn value(&mut self, links: &MatrixField) -> Result<ExactSum, ActionError> {
+        self.update(links)?;
+        Ok(self.image()?.1)
+    }
+
+    fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<usize, ActionError> {
+        self.update(links)?;
+        let mut sum = self.pairs.begin(links, force)?;
+        let mut iterations = 0;
+        for chirality in &mut self.chiralities {
+            let (mass, residual) = (chirality.mass, self.params.force_residual);
+            iterations += chirality.solve(&mut self.room, &self.phi, mass, residual, Start::Past)?;
+            let Room { b, x, .. } = &mut self.room;
+            for (b, x) in b.iter_mut().zip(&*x) {
+                reflect(b, x, 1.0 / chirality.reflection)?;
+            }
+            // A pair is -2 Re y^dag dD_w x.
+            sum.add_spinors(&mut chirality.quark, [&x[EVEN], &x[ODD]], [&b[EVEN], &b[ODD]], -0.5)?;
+        }
+        sum.finish()?;
+        Ok(iterations)
+    }
+
+    fn pseudofermions(&mut self) -> Vec<Pseudofermion<'_>> {
+        self.chiralities.iter_mut().for_each(|chirality| chirality.quark.forget());
+        self.phi.iter_mut().enumerate().map(|(parity, field)| Pseudofermion { parity, field }).collect()
+    }
+
+    fn report(&self) -> Option<String> {
+        let [lower, upper] = [&self.chiralities[0], &self.chiralities[1]].map(|c| c.quark.solves());
+        let ([lo, hi], function) = (self.params.range, &self.heat_bath);
+        let checked = self.checked.map(|error| format!(", as checked {error:.1e}")).unwrap_or_default();
+        Some(format!(
+            "{}; heat bath {} poles on [{lo:.1e}, {hi:.1e}], error {:.1e}{checked}",
+            lower.with(upper),
+            function.poles.len(),
+            function.error
+        ))
+    }
+}

@@ -1,0 +1,123 @@
+//! Powers of `W^dag W` by rational functions, and whether the spectrum lies where they are right.
+//!
+//! The ends of the spectrum are measured at the refresh and at the value of every `check_every`-th trajectory and of
+//! the first of a run. Outside the range the trajectory fails.
+
+use super::{ActionError, MARGIN, Quark, QuarkOperator, TOLERANCE, probe};
+use crate::field::ODD;
+use crate::math::{Factor, Rational, RationalError};
+use crate::solver::Bounds;
+
+/// An exponent, its numerator and denominator.
+type Exponent = (i32, u32);
+
+/// What is asked of the functions.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    /// Of the heat bath's function.
+    pub heat_bath: Exponent,
+    /// Of the action's and the force's.
+    pub action: Exponent,
+    /// Where the spectrum of `W^dag W` lies.
+    pub range: [f64; 2],
+    /// Relative error on the range for heat bath and action.
+    pub action_error: f64,
+    /// The same for the force.
+    pub force_error: f64,
+    /// The spectrum is measured on every so many trajectories; at least 1.
+    pub check_every: u64,
+}
+
+/// The functions of heat bath, action and force for one quark.
+pub(super) struct Powers {
+    pub heat_bath: Rational,
+    pub action: Rational,
+    pub force: Rational,
+    check_every: u64,
+    /// Where the run is, for the check.
+    seed: u64,
+    trajectory: u64,
+    /// Whether this trajectory checks.
+    due: bool,
+    measured: Option<Bounds>,
+}
+
+impl Powers {
+    /// Makes the functions.
+    ///
+    /// # Errors
+    /// There is no such function.
+    ///
+    /// # Panics
+    /// `check_every` is 0.
+    pub fn new(wanted: Wanted) -> Result<Self, RationalError> {
+        let Wanted { heat_bath, action, range, action_error, force_error, check_every } = wanted;
+        assert!(check_every > 0, "the spectrum is checked on some trajectories");
+        let function = |power, error| Rational::to_error(&[Factor { shift: 0.0, power }], range, error);
+        Ok(Self {
+            heat_bath: function(heat_bath, action_error)?,
+            action: function(action, action_error)?,
+            force: function(action, force_error)?,
+            check_every,
+            seed: 0,
+            trajectory: 0,
+            due: true,
+            measured: None,
+        })
+    }
+
+    /// Poles of the function that has most.
+    pub fn poles(&self) -> usize {
+        [&self.heat_bath, &self.action, &self.force].map(|r| r.poles.len()).into_iter().max().unwrap_or(0)
+    }
+
+    /// The ends of the spectrum as last measured.
+    pub fn measured(&self) -> Option<Bounds> {
+        self.measured
+    }
+
+    /// Begins a trajectory, which checks the spectrum or does not.
+    pub fn begin(&mut self, seed: u64, trajectory: u64) {
+        (self.seed, self.trajectory) = (seed, trajectory);
+        self.due = self.measured.is_none() || trajectory.is_multiple_of(self.check_every);
+    }
+
+    /// Measures the spectrum of the quark as it is, where this trajectory does. `name` is the quark's in a message.
+    ///
+    /// # Errors
+    /// It does not lie well inside the range.
+    pub fn check<O: QuarkOperator>(
+        &mut self,
+        quark: &mut Quark<O>,
+        name: &'static str,
+    ) -> Result<(), ActionError> {
+        if !self.due {
+            return Ok(());
+        }
+        let mut start = probe(quark.kind(), quark.domain(), ODD, self.seed, self.trajectory)?;
+        let bounds = quark.bounds(&mut start, TOLERANCE)?;
+        self.measured = Some(bounds);
+        let ([lo, hi], Bounds { least, greatest, .. }) = (self.action.range, bounds);
+        if lo > (1.0 - MARGIN) * least || hi < (1.0 + MARGIN) * greatest {
+            let wanted = [0.5 * least, 1.2 * greatest];
+            return Err(ActionError::Range { quark: name, least, greatest, lo, hi, wanted });
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Powers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [lo, hi] = self.action.range;
+        match self.measured {
+            Some(Bounds { least, greatest, .. }) => {
+                write!(f, "spectrum [{least:.4e}, {greatest:.4e}] in the range [{lo:.1e}, {hi:.1e}]")?;
+            }
+            None => write!(f, "range [{lo:.1e}, {hi:.1e}], spectrum not yet measured")?,
+        }
+        for (name, r) in [("heat bath", &self.heat_bath), ("action", &self.action), ("force", &self.force)] {
+            write!(f, "; {name} {} poles, error {:.1e}", r.poles.len(), r.error)?;
+        }
+        Ok(())
+    }
+}

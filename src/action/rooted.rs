@@ -1,0 +1,405 @@
+//! Rooted improved staggered quarks (RHMC), any number of pseudofermions on links that are smeared once for all:
+//!
+//! ```text
+//! S = sum_k |a_k(-D_k^2) phi_k|^2,   a_k(x) ~ prod_i (x + 4 m_i^2)^(-p_i / 2 q_i),
+//! ```
+//!
+//! on even sites, whose weight is `prod det(M^dag M at m_i)^(p_i / q_i)` (Clark, Kennedy, hep-lat/0608015; MILC, arXiv:1004.0342).
+//! Heat bath: `phi = h(-D^2) eta`, `h ~ 1 / a`. Force: of `phi^dag f(-D^2) phi` with `f ~ a^2`: `f(x) = c + sum_n r_n / (x + p_n)`
+//! and `X_n = (-D^2 + p_n)^-1 phi` give gradients on fat and long links (`kernels/staggered.cuh`), summed over all poles and
+//! pseudofermions before they go through the smearing.
+//!
+//! -D^2 starts above 0 and masses are shifts, so of the spectrum the upper end alone is measured.
+
+use super::{Action, ActionError, MARGIN, Pseudofermion, Solves, TOLERANCE, combine, probe, pseudofermion};
+use crate::device::{Precision, StaggeredForceArgs};
+use crate::field::{
+    AlgebraField, Domain, EVEN, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Spinor,
+};
+use crate::math::{ExactSum, Rational};
+use crate::operator::{Operator, Smearing, Staggered, StaggeredLinks};
+use crate::solver::{Cg, Info, MultiShift, Params, greatest};
+use std::sync::Arc;
+
+/// What the term needs to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RootedParams {
+    /// Its name in the input.
+    pub name: String,
+    /// How links are smeared.
+    pub smearing: Smearing,
+    /// A phase a direction, in units of pi.
+    pub boundary: [f64; 4],
+    /// How systems are solved.
+    pub solver: RootedSolver,
+    /// One at least.
+    pub pseudofermions: Vec<RootedPseudofermion>,
+    /// The number of the first pseudofermion; the others follow.
+    pub number: u8,
+}
+
+/// How the systems of the poles are solved.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RootedSolver {
+    /// Of the iteration: double or single; half for one pole after the other.
+    pub precision: Precision,
+    /// The residual falls by this between updates.
+    pub delta: f64,
+    /// All poles in one iteration; or one after the other, from the greatest, each from the solution before.
+    pub multi_shift: bool,
+    /// Reals of a long link in the operator: 18, 14 or 9.
+    pub long_reals: usize,
+    /// `|b - A x| / |b|` of every pole in the heat bath.
+    pub heat_bath_residual: f64,
+    /// The same in the action.
+    pub action_residual: f64,
+    /// The same in the force.
+    pub force_residual: f64,
+    /// More are an error.
+    pub max_iterations: usize,
+}
+
+/// One pseudofermion.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RootedPseudofermion {
+    /// Correction of its Naik term.
+    pub naik_epsilon: f64,
+    /// Of -D^2: h.
+    pub heat_bath: Rational,
+    /// a.
+    pub action: Rational,
+    /// f.
+    pub force: Rational,
+    /// The spectrum's upper end is measured on every so many trajectories; at least 1.
+    pub check_every: u64,
+}
+
+/// The operator with one correction of the Naik term.
+struct Quark {
+    naik_epsilon: f64,
+    double: Staggered,
+    lower: Option<Staggered>,
+    /// The upper end of -D^2 as last measured.
+    greatest: Option<f64>,
+    /// Whether this trajectory measures it.
+    due: bool,
+}
+
+/// The operators, and what solves their systems.
+struct Systems {
+    settings: RootedSolver,
+    quarks: Vec<Quark>,
+    cg: Cg,
+    shifts: MultiShift,
+    /// The solutions of the last solve, one a pole.
+    x: Vec<Spinor>,
+    solves: Solves,
+}
+
+/// A pseudofermion, and which quark it is of.
+struct Root {
+    functions: RootedPseudofermion,
+    quark: usize,
+    phi: Spinor,
+}
+
+/// Room for the gradients of some poles at once.
+struct Outer {
+    even: Spinor,
+    odd: Spinor,
+    faces: Faces,
+}
+
+/// The term.
+pub struct Rooted {
+    params: RootedParams,
+    domain: Arc<Domain>,
+    links: StaggeredLinks,
+    fat: MatrixField,
+    systems: Systems,
+    roots: Vec<Root>,
+    outer: Outer,
+    /// Projections near singular links since the heat bath.
+    singular: u64,
+    seed: u64,
+    trajectory: u64,
+}
+
+/// Poles whose gradients are added at once.
+const GROUP: usize = 8;
+impl Rooted {
+    /// Room for the term.
+    ///
+    /// # Errors
+    /// No room.
+    ///
+    /// # Panics
+    /// No pseudofermion; a domain with borders thinner than two layers.
+    pub fn new(domain: &Arc<Domain>, params: RootedParams) -> Result<Self, FieldError> {
+        let settings = params.solver;
+        let mut epsilons: Vec<f64> = Vec::new();
+        let mut roots = Vec::new();
+        for functions in params.pseudofermions.iter().cloned() {
+            let known = epsilons.iter().position(|e| *e == functions.naik_epsilon);
+            let quark = known.unwrap_or(epsilons.len());
+            if known.is_none() {
+                epsilons.push(functions.naik_epsilon);
+            }
+            roots.push(Root { functions, quark, phi: Spinor::colour(domain, Precision::Double)? });
+        }
+        let operator = |precision, fields| {
+            Staggered::new(domain, precision, settings.long_reals, fields, params.boundary)
+        };
+        let quark = |naik_epsilon| -> Result<Quark, FieldError> {
+            let lower = settings.precision != Precision::Double;
+            Ok(Quark {
+                naik_epsilon,
+                double: operator(Precision::Double, GROUP)?,
+                lower: lower.then(|| operator(settings.precision, 1)).transpose()?,
+                greatest: None,
+                due: true,
+            })
+        };
+        let most = roots.iter().flat_map(|root| root.functions.all()).map(Rational::degree).max();
+        let group = || Spinor::of(domain, Kind::Colour, Precision::Double, GROUP);
+        let reals = FaceReals { forward: 18, backward: 0 };
+        Ok(Self {
+            domain: Arc::clone(domain),
+            links: StaggeredLinks::new(domain, params.smearing, true)?,
+            fat: MatrixField::new(domain, 4)?,
+            systems: Systems {
+                settings,
+                quarks: epsilons.into_iter().map(quark).collect::<Result<_, _>>()?,
+                cg: Cg::new(domain, Kind::Colour, settings.precision, settings.delta)?,
+                shifts: MultiShift::new(domain, Kind::Colour, settings.precision)?,
+                x: (0..most.expect("a pseudofermion"))
+                    .map(|_| Spinor::colour(domain, Precision::Double))
+                    .collect::<Result<_, _>>()?,
+                solves: Solves::default(),
+            },
+            roots,
+            outer: Outer {
+                even: group()?,
+                odd: group()?,
+                faces: Faces::new(domain, Precision::Double, GROUP, reals)?,
+            },
+            singular: 0,
+            seed: 0,
+            trajectory: 0,
+            params,
+        })
+    }
+
+    /// Smears `links`, and makes the operators those of the smeared ones.
+    fn update(&mut self, links: &MatrixField) -> Result<(), FieldError> {
+        self.singular += self.links.update(links)?;
+        for quark in &mut self.systems.quarks {
+            self.links.fat(quark.naik_epsilon, &mut self.fat)?;
+            let naik = self.links.naik(quark.naik_epsilon);
+            for operator in [Some(&mut quark.double), quark.lower.as_mut()].into_iter().flatten() {
+                operator.update(&self.fat, self.links.long(), naik)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Measures the upper ends of the spectra that are due.
+    fn check(&mut self) -> Result<(), ActionError> {
+        for (k, quark) in self.systems.quarks.iter_mut().enumerate().filter(|(_, quark)| quark.due) {
+            let mut start = probe(Kind::Colour, &self.domain, EVEN, self.seed, self.trajectory)?;
+            let iterations = self.params.solver.max_iterations;
+            let found = greatest(&mut quark.double, &mut start, TOLERANCE, iterations)?;
+            quark.greatest = Some(found);
+            let own = self.roots.iter().filter(|root| root.quark == k);
+            let ends = own.flat_map(|root| root.functions.all()).map(|function| function.range[1]);
+            let ceiling = ends.fold(f64::MAX, f64::min);
+            if ceiling < (1.0 + MARGIN) * found {
+                return Err(ActionError::Ceiling { greatest: found, ceiling, wanted: 1.2 * found });
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the gradients of pseudofermion `number`, whose solutions are at hand.
+    fn add_gradients(&mut self, number: usize) -> Result<(), FieldError> {
+        let Root { functions, quark, .. } = &self.roots[number];
+        let (function, Systems { quarks, x, .. }) = (&functions.force, &mut self.systems);
+        let Quark { naik_epsilon: epsilon, double, .. } = &mut quarks[*quark];
+        let Outer { even, odd, faces } = &mut self.outer;
+        let poles = x[..function.degree()].chunks(GROUP).zip(function.residues.chunks(GROUP));
+        for (solutions, residues) in poles {
+            even.set_active(solutions.len());
+            odd.set_active(solutions.len());
+            for (n, x) in solutions.iter().enumerate() {
+                even.set_field(n, x)?;
+            }
+            double.hop(odd, even, ODD, 1.0, None)?;
+            let weights = self.domain.device().buffer_of(residues)?;
+            for parity in [EVEN, ODD] {
+                let (here, there) = if parity == EVEN { (&*even, &*odd) } else { (&*odd, &*even) };
+                let source = FaceSource {
+                    kernel: "staggered_face_18",
+                    input: there.pointer(),
+                    parity: 1 - parity,
+                    ..Default::default()
+                };
+                faces.exchange(source, solutions.len(), || Ok(()))?;
+                let ghosts = faces.ghosts();
+                let long_weight = self.links.naik(*epsilon);
+                let gradients = self.links.gradients();
+                let args = StaggeredForceArgs {
+                    g: self.domain.geometry(),
+                    fat: gradients.fat.pointer(),
+                    lng: gradients.long.pointer(),
+                    one: gradients.one.pointer(),
+                    here: here.pointer(),
+                    there: there.pointer(),
+                    ghost: std::array::from_fn(|mu| ghosts[2 * mu]),
+                    weights: weights.pointer(),
+                    phases: double.phases(),
+                    parity: parity as i32,
+                    ghost_mask: faces.mask(),
+                    fields: solutions.len() as i32,
+                    pad: 0,
+                    fat_weight: 1.0,
+                    long_weight,
+                    one_weight: *epsilon / 8.0,
+                };
+                self.domain.launch("staggered_force", Precision::Double, &args, self.domain.half())?;
+            }
+            // The weights are given back here.
+            self.domain.device().synchronize()?;
+        }
+        Ok(())
+    }
+}
+
+impl RootedPseudofermion {
+    fn all(&self) -> [&Rational; 3] {
+        [&self.heat_bath, &self.action, &self.force]
+    }
+}
+
+impl Systems {
+    /// `x_n = (-D^2 + p_n)^-1 b` for all poles; returns the iterations.
+    fn solve(
+        &mut self,
+        quark: usize,
+        poles: &[f64],
+        b: &Spinor,
+        residual: f64,
+    ) -> Result<usize, ActionError> {
+        let RootedSolver { multi_shift, max_iterations, .. } = self.settings;
+        let Quark { double, lower, .. } = &mut self.quarks[quark];
+        let (params, x) = (Params { residual, max_iterations }, &mut self.x[..poles.len()]);
+        let mut sloppy = lower.as_mut().map(|o| o as &mut dyn Operator);
+        let mut total = Info::default();
+        if multi_shift {
+            total = self.shifts.solve(double, sloppy, &mut self.cg, x, b, poles, params)?.total;
+        } else {
+            for n in (0..poles.len()).rev() {
+                let (below, above) = x.split_at_mut(n + 1);
+                match above.first() {
+                    Some(above) => below[n].copy_from(above)?,
+                    None => below[n].set_zero()?,
+                }
+                let own = sloppy.as_mut().map(|o| &mut **o as &mut dyn Operator);
+                total.add(&self.cg.solve_shifted(double, own, &mut below[n], b, poles[n], params)?);
+            }
+        }
+        self.solves.add(&total);
+        Ok(total.iterations)
+    }
+
+    /// `out = r(-D^2) b`
+    fn apply(
+        &mut self,
+        quark: usize,
+        r: &Rational,
+        out: &mut Spinor,
+        b: &Spinor,
+        residual: f64,
+    ) -> Result<(), ActionError> {
+        self.solve(quark, &r.poles, b, residual)?;
+        Ok(combine(out, b, &self.x, r)?)
+    }
+}
+
+impl Action for Rooted {
+    fn name(&self) -> &str {
+        &self.params.name
+    }
+
+    fn refresh(&mut self, links: &MatrixField, seed: u64, trajectory: u64) -> Result<ExactSum, ActionError> {
+        self.systems.solves = Solves::default();
+        self.singular = 0;
+        (self.seed, self.trajectory) = (seed, trajectory);
+        for (k, quark) in self.systems.quarks.iter_mut().enumerate() {
+            let mut own = self.roots.iter().filter(|root| root.quark == k);
+            let due = own.any(|root| trajectory.is_multiple_of(root.functions.check_every));
+            quark.due = due || quark.greatest.is_none();
+        }
+        self.update(links)?;
+        self.check()?;
+        let mut eta = Spinor::colour(&self.domain, Precision::Double)?;
+        let mut weight = ExactSum::default();
+        for (number, Root { functions, quark, phi }) in (self.params.number..).zip(&mut self.roots) {
+            eta.set_random(EVEN, 0.5f64.sqrt(), pseudofermion(seed, trajectory, number))?;
+            weight += eta.norm2()?;
+            let residual = self.params.solver.heat_bath_residual;
+            self.systems.apply(*quark, &functions.heat_bath, phi, &eta, residual)?;
+        }
+        Ok(weight)
+    }
+
+    fn value(&mut self, links: &MatrixField) -> Result<ExactSum, ActionError> {
+        self.update(links)?;
+        self.check()?;
+        let mut image = Spinor::colour(&self.domain, Precision::Double)?;
+        let mut sum = ExactSum::default();
+        for Root { functions, quark, phi } in &self.roots {
+            let residual = self.params.solver.action_residual;
+            self.systems.apply(*quark, &functions.action, &mut image, phi, residual)?;
+            sum += image.norm2()?;
+        }
+        Ok(sum)
+    }
+
+    fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<usize, ActionError> {
+        self.update(links)?;
+        self.links.begin()?;
+        let mut iterations = 0;
+        for number in 0..self.roots.len() {
+            let Root { functions, quark, phi } = &self.roots[number];
+            let residual = self.params.solver.force_residual;
+            iterations += self.systems.solve(*quark, &functions.force.poles, phi, residual)?;
+            self.add_gradients(number)?;
+        }
+        self.links.add_force(links, force)?;
+        Ok(iterations)
+    }
+
+    fn pseudofermions(&mut self) -> Vec<Pseudofermion<'_>> {
+        self.roots.iter_mut().map(|root| Pseudofermion { parity: EVEN, field: &mut root.phi }).collect()
+    }
+
+    fn report(&self) -> Option<String> {
+        let spectra = self.systems.quarks.iter().map(|quark| match quark.greatest {
+            Some(found) => format!("-D^2 up to {found:.2} (eps_N {})", quark.naik_epsilon),
+            None => "spectrum not yet measured".to_string(),
+        });
+        let functions = self.roots.iter().map(|Root { functions, .. }| {
+            let [heat_bath, action, force] =
+                functions.all().map(|r| format!("{} poles {:.1e}", r.degree(), r.error));
+            format!("heat bath {heat_bath}, action {action}, force {force}")
+        });
+        let [spectra, functions] =
+            [spectra.collect::<Vec<_>>().join(", "), functions.collect::<Vec<_>>().join("; ")];
+        let singular = if self.singular == 0 {
+            String::new()
+        } else {
+            format!("; {} projections of links near singular ones, regulated", self.singular)
+        };
+        Some(format!("{}; {spectra}; {functions}{singular}", self.systems.solves))
+    }
+}

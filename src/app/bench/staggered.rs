@@ -1,0 +1,214 @@
+//! Speed of the operator of improved staggered quarks, and time to solution of its solvers on HISQ links.
+
+use super::operators::{BOUNDARY, row, spinors};
+use super::{BenchArgs, probe, random_links, seconds, solvers, timed};
+use crate::action::ActionError;
+use crate::app::AppError;
+use crate::device::Precision;
+use crate::field::{Domain, EVEN, Kind, MatrixField, Spinor};
+use crate::lattice::volume;
+use crate::math::{Factor, Rational};
+use crate::operator::{GaugeLoops, Operator, Smearing, Staggered, StaggeredLinks};
+use crate::solver::{BlockCg, Cg, Info, MultiShift, Params, SolverError, greatest};
+use std::sync::Arc;
+
+/// Flops a site and field, as MILC and QUDA count.
+const FLOPS: f64 = 1146.0;
+/// Right-hand sides that share links.
+const FIELDS: [usize; 5] = [1, 2, 4, 8, 16];
+/// Reals of the solvers' long links.
+const LONG_REALS: usize = 14;
+/// The strange quark's mass in units of the light one's.
+const STRANGE: f64 = 25.0;
+const POLES: usize = 10;
+const RIGHT_HAND_SIDES: usize = 4;
+const MAX_ITERATIONS: usize = 50_000;
+use Precision::{Double as D, Half as H, Single as S};
+
+/// D in every storage, then with several right-hand sides.
+pub(super) fn operator(domain: &Arc<Domain>, copy: f64, say: &dyn Fn(&str)) -> Result<(), AppError> {
+    let links = random_links(domain)?;
+    let sites = volume(domain.partition().local()) as f64 / 2.0;
+    let one = |precision: Precision, reals: usize, fields: usize| -> Result<(), AppError> {
+        let mut operator = Staggered::new(domain, precision, reals, fields, BOUNDARY)?;
+        operator.update(&links, &links, -1.0 / 24.0)?;
+        let all = spinors(domain, Kind::Colour, precision, fields)?;
+        let mut out = Spinor::of(domain, Kind::Colour, precision, fields)?;
+        let time = seconds(domain, || Ok(operator.hop(&mut out, &all, EVEN, 1.0, None)?))?;
+        let shared = precision.stored(8 * (18 + reals), 0) as f64;
+        let bytes = shared / fields as f64 + 2.0 * precision.stored(6, 1) as f64;
+        let what = match fields {
+            1 => format!("staggered D {precision:6} {reals:2} reals"),
+            _ => format!("staggered D {precision:6} {reals:2} reals, n = {fields}"),
+        };
+        say(&row(&what, sites * fields as f64, FLOPS, bytes, time, copy));
+        Ok(())
+    };
+    for precision in Precision::ALL {
+        for reals in [18, 14, 9] {
+            one(precision, reals, 1)?;
+        }
+    }
+    for (precision, reals) in [(D, 14), (S, 18), (S, 14), (H, 18), (H, 14)] {
+        for fields in &FIELDS[1..] {
+            one(precision, reals, *fields)?;
+        }
+    }
+    Ok(())
+}
+
+/// What the rows of the solvers' table share.
+struct Problem<'a> {
+    domain: &'a Arc<Domain>,
+    fat: MatrixField,
+    smeared: StaggeredLinks,
+    wanted: Params,
+    say: &'a dyn Fn(&str),
+}
+
+impl Problem<'_> {
+    fn operator(&self, precision: Precision, fields: usize) -> Result<Staggered, AppError> {
+        let mut operator = Staggered::new(self.domain, precision, LONG_REALS, fields, BOUNDARY)?;
+        operator.update(&self.fat, self.smeared.long(), self.smeared.naik(0.0))?;
+        Ok(operator)
+    }
+
+    fn vectors(&self, count: usize) -> Result<Vec<Spinor>, AppError> {
+        Ok((0..count).map(|_| Spinor::colour(self.domain, D)).collect::<Result<_, _>>()?)
+    }
+
+    fn sources(&self, count: usize) -> Result<Vec<Spinor>, AppError> {
+        let mut all = self.vectors(count)?;
+        all.iter_mut().zip(1..).try_for_each(|(b, number)| b.set_random(EVEN, 1.0, probe(number)))?;
+        Ok(all)
+    }
+
+    /// One row, of solves of `fields` systems at once. Returns the seconds.
+    fn row(
+        &self,
+        name: &str,
+        fields: usize,
+        solve: impl FnMut() -> Result<Info, SolverError>,
+    ) -> Result<f64, AppError> {
+        let Self { domain, say, .. } = self;
+        match timed(domain, solve) {
+            Ok(solve) => {
+                let sites = volume(domain.partition().local()) as f64 / 2.0;
+                say(&format!(
+                    "  {name:36} {:9} {:8} {:13} {:9.4} {:15.0} {:8.0}% {:7.0}% {:8.0}%",
+                    solve.info.iterations,
+                    solve.info.updates,
+                    solve.info.applications,
+                    solve.seconds,
+                    solve.speed(fields as f64 * sites * FLOPS),
+                    solve.share(|parts| parts.operator_seconds),
+                    solve.share(|parts| parts.seconds - parts.operator_seconds),
+                    solve.share(|parts| parts.communication_seconds),
+                ));
+                Ok(solve.seconds)
+            }
+            Err(error) => {
+                say(&format!("  {name:36} {error}"));
+                Ok(f64::NAN)
+            }
+        }
+    }
+
+    /// The residual's fall between updates.
+    fn delta(precision: Precision) -> f64 {
+        if precision == H { 0.1 } else { 1e-3 }
+    }
+
+    /// All shifts at once in double, and in single with refinement; one by one.
+    fn shifts(&self, shifts: &[f64]) -> Result<(), AppError> {
+        let b = self.sources(1)?.remove(0);
+        let mut x = self.vectors(shifts.len())?;
+        let (mut double, mut single) = (self.operator(D, 1)?, self.operator(S, 1)?);
+        for (name, precision) in [("multi-shift double", D), ("multi-shift double-single", S)] {
+            let mut cg = Cg::new(self.domain, Kind::Colour, precision, Self::delta(precision))?;
+            let mut solver = MultiShift::new(self.domain, Kind::Colour, precision)?;
+            self.row(name, 1, || {
+                let sloppy = (precision == S).then_some(&mut single as &mut dyn Operator);
+                let done = solver.solve(&mut double, sloppy, &mut cg, &mut x, &b, shifts, self.wanted)?;
+                Ok(done.total)
+            })?;
+        }
+        let mut cg = Cg::new(self.domain, Kind::Colour, S, Self::delta(S))?;
+        self.row("each shift double-single", 1, || {
+            let mut all = Info::default();
+            for (x, &shift) in x.iter_mut().zip(shifts) {
+                x.set_zero()?;
+                all.add(&cg.solve_shifted(&mut double, Some(&mut single), x, &b, shift, self.wanted)?);
+            }
+            Ok(all)
+        })?;
+        Ok(())
+    }
+
+    /// One right-hand side; several at once against one after another.
+    fn right_hand_sides(&self, shift: f64) -> Result<(), AppError> {
+        let b = self.sources(RIGHT_HAND_SIDES)?;
+        let mut x = self.vectors(RIGHT_HAND_SIDES)?;
+        let mut in_turn = f64::NAN;
+        for (name, precision) in [("CG double", D), ("CG double-single", S), ("CG double-half", H)] {
+            let (mut double, mut lower) = (self.operator(D, 1)?, self.operator(precision, 1)?);
+            let mut cg = Cg::new(self.domain, Kind::Colour, precision, Self::delta(precision))?;
+            let mut solve = |count: usize| {
+                let mut all = Info::default();
+                for (x, b) in x.iter_mut().zip(&b[..count]) {
+                    let sloppy = (precision != D).then_some(&mut lower as &mut dyn Operator);
+                    x.set_zero()?;
+                    all.add(&cg.solve_shifted(&mut double, sloppy, x, b, shift, self.wanted)?);
+                }
+                Ok(all)
+            };
+            self.row(name, 1, || solve(1))?;
+            if precision == S {
+                in_turn = self
+                    .row(&format!("{name}, n = {RIGHT_HAND_SIDES} in turn"), 1, || solve(RIGHT_HAND_SIDES))?;
+            }
+        }
+        let (mut double, mut single) =
+            (self.operator(D, RIGHT_HAND_SIDES)?, self.operator(S, RIGHT_HAND_SIDES)?);
+        let mut block = BlockCg::new(self.domain, Kind::Colour, S, Self::delta(S));
+        let name = format!("block CG double-single, n = {RIGHT_HAND_SIDES}");
+        let at_once = self.row(&name, RIGHT_HAND_SIDES, || {
+            x.iter_mut().try_for_each(Spinor::set_zero)?;
+            Ok(block.solve(&mut double, Some(&mut single), &mut x, &b, shift, self.wanted)?.total)
+        })?;
+        (self.say)(&format!("  in turn / at once: {:.2}", in_turn / at_once));
+        Ok(())
+    }
+}
+
+/// The solvers' table: the shifts are the poles of light^(-2/4) strange^(-1/4).
+pub(super) fn table(domain: &Arc<Domain>, args: &BenchArgs, say: &dyn Fn(&str)) -> Result<(), AppError> {
+    let links = solvers::links(domain, args)?;
+    let mut smeared = StaggeredLinks::new(domain, Smearing::Hisq { special: false }, false)?;
+    smeared.update(&links)?;
+    let mut fat = MatrixField::new(domain, 4)?;
+    smeared.fat(0.0, &mut fat)?;
+    let wanted = Params { residual: args.residual, max_iterations: MAX_ITERATIONS };
+    let problem = Problem { domain, fat, smeared, wanted, say };
+    let mut start = problem.sources(1)?.remove(0);
+    let top = greatest(&mut problem.operator(D, 1)?, &mut start, 0.01, MAX_ITERATIONS)
+        .map_err(ActionError::from)?;
+    let top = 1.05 * top;
+    let (light, strange) = (4.0 * args.mass.powi(2), 4.0 * (STRANGE * args.mass).powi(2));
+    let factors = [Factor { shift: 0.0, power: (-2, 4) }, Factor { shift: strange - light, power: (-1, 4) }];
+    let function =
+        Rational::minimax(&factors, [light, top + light], POLES).map_err(ActionError::from)?.shifted(light);
+    say(&format!(
+        "  HISQ, plaquette {:.4}, mass {}, {POLES} poles (error {:.0e}, -D^2 up to {top:.1}), residual {:e}, long links of \
+         {LONG_REALS} reals",
+        GaugeLoops::traces(&links)?.plaquette(),
+        args.mass,
+        function.error,
+        args.residual
+    ));
+    say(
+        "  method                              iterations  updates  applications   seconds  GFLOP/s a rank  operator  algebra  messages",
+    );
+    problem.shifts(&function.poles)?;
+    problem.right_hand_sides(light)
+}

@@ -1,0 +1,169 @@
+//! `hmc replay`: one trajectory from a state, with nothing drawn and nothing refused.
+
+use super::{AppError, Ranks, assemble, start};
+use crate::comm::agree;
+use crate::config;
+use crate::field::{FieldError, MatrixField};
+use crate::hmc::{Chain, Energies};
+use crate::io::{self, Place, State};
+use crate::lattice::{shape, volume};
+use crate::math::ExactSum;
+use serde_json::{Map, Value, json};
+use std::path::Path;
+
+/// `hmc replay [--json] [--out FILE] STATE`: the energies before and after, and dH. `out` gets the state after.
+///
+/// The grid of the stored input counts where it holds the ranks there are.
+///
+/// # Errors
+/// The state cannot be read, its input is wrong, or a term fails.
+pub fn replay(path: &Path, out: Option<&Path>, as_json: bool, comm: &Ranks) -> Result<(), AppError> {
+    let text = agree(&**comm, io::state_input(path))?;
+    let loaded = config::parse_stored(&text, &format!("{} (input)", path.display()))?;
+    let root = comm.rank() == 0;
+    if root {
+        loaded.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    }
+    let mut input = loaded.input;
+    input.parallel.grid = input.parallel.grid.filter(|grid| volume(*grid) == comm.size());
+    super::run::with_threads(start::threads(&input.parallel, &**comm), || {
+        let domain = assemble::domain(&input.parallel, input.extents, assemble::layers(&input), comm)?;
+        let mut chain = assemble::chain(&input, MatrixField::new(&domain, 4)?)?;
+        let state = io::read_state(path, domain.partition(), &**comm, &places(&mut chain))?;
+        set_state(&mut chain, &state)?;
+        let [before, after] = chain.replay().map_err(AppError::Replay)?;
+        if let Some(out) = out {
+            io::write_state(out, &state_of(&mut chain, text)?, domain.partition(), &**comm)?;
+        }
+        if root && as_json {
+            println!("{}", object(path, &before, &after));
+        } else if root {
+            println!("{}: {}, tau {}", path.display(), shape(input.extents), input.hmc.tau);
+            print!("{}", table(&before, &after));
+        }
+        Ok(())
+    })
+}
+
+/// The state that a chain is in. `input` is the text of its run.
+///
+/// # Errors
+/// The device is lost.
+pub fn state_of(chain: &mut Chain, input: String) -> Result<State, FieldError> {
+    let (links, momenta) = (chain.links.to_host()?, chain.momenta.to_matrices()?);
+    let sites = volume(links.local);
+    let places = places(chain);
+    let fields = chain.pseudofermions().into_iter().flat_map(|(_, fields)| fields);
+    let pseudofermions = places.into_iter().zip(fields).map(|(place, pseudofermion)| {
+        let mut reals = vec![0.0; sites * place.site_reals()];
+        pseudofermion.field.write_host(place.parity, &mut reals)?;
+        let reals = exchanged(&reals, [place.slices, sites], place.slice_reals);
+        Ok((place, reals))
+    });
+    let pseudofermions = pseudofermions.collect::<Result<_, FieldError>>()?;
+    Ok(State { input, links, momenta, pseudofermions })
+}
+
+/// Puts a chain in a state, whose pseudofermions are those of the chain's terms.
+///
+/// # Errors
+/// The device is lost.
+pub fn set_state(chain: &mut Chain, state: &State) -> Result<(), FieldError> {
+    chain.links.set_host(&state.links)?;
+    chain.momenta.set_matrices(&state.momenta)?;
+    let fields = chain.pseudofermions().into_iter().flat_map(|(_, fields)| fields);
+    fields.zip(&state.pseudofermions).try_for_each(|(pseudofermion, (place, reals))| {
+        let sites = reals.len() / place.site_reals();
+        pseudofermion
+            .field
+            .read_host(place.parity, &exchanged(reals, [sites, place.slices], place.slice_reals))
+    })
+}
+
+/// Rows and columns of `shape` exchanged, each entry of so many reals: files have the slices of a site together, fields
+/// the sites of a slice.
+fn exchanged(reals: &[f64], [rows, columns]: [usize; 2], entry: usize) -> Vec<f64> {
+    let mut out = Vec::with_capacity(reals.len());
+    for column in 0..columns {
+        for row in 0..rows {
+            out.extend_from_slice(&reals[(row * columns + column) * entry..][..entry]);
+        }
+    }
+    out
+}
+
+/// The pseudofermions of a chain, in the order of its terms.
+pub fn places(chain: &mut Chain) -> Vec<Place> {
+    let mut places = Vec::new();
+    for (term, fields) in chain.pseudofermions() {
+        places.extend(fields.iter().enumerate().map(|(number, pseudofermion)| Place {
+            term: term.clone(),
+            number,
+            parity: pseudofermion.parity,
+            slice_reals: pseudofermion.field.kind().reals(),
+            slices: pseudofermion.field.kind().slices(),
+        }));
+    }
+    places
+}
+
+/// The terms of quarks.
+fn quarks(energies: &Energies) -> impl Iterator<Item = &(String, ExactSum)> {
+    energies.terms.iter().filter(|(name, _)| name != "gauge")
+}
+
+/// g, h, the sum of all f, H.
+fn sums(energies: &Energies) -> [ExactSum; 4] {
+    let sum = |values: &mut dyn Iterator<Item = &(String, ExactSum)>| {
+        values.fold(ExactSum::default(), |sum, (_, value)| sum + *value)
+    };
+    let f = sum(&mut quarks(energies));
+    let g = sum(&mut energies.terms.iter().filter(|(name, _)| name == "gauge"));
+    [g, energies.momenta, f, energies.total()]
+}
+
+/// Values before, after, and their exact difference.
+type Row = [f64; 3];
+
+fn row(before: ExactSum, after: ExactSum) -> Row {
+    [before, after, after - before].map(ExactSum::value)
+}
+
+/// Those of g, h, f and H, and of each term of quarks by its name.
+fn rows(before: &Energies, after: &Energies) -> ([Row; 4], Vec<(String, Row)>) {
+    let (sums_before, sums_after) = (sums(before), sums(after));
+    let terms = quarks(before).zip(quarks(after));
+    (
+        std::array::from_fn(|n| row(sums_before[n], sums_after[n])),
+        terms.map(|((name, before), (_, after))| (name.clone(), row(*before, *after))).collect(),
+    )
+}
+
+fn object(path: &Path, before: &Energies, after: &Energies) -> Value {
+    let ([g, h, f, total], terms) = rows(before, after);
+    let column = |n: usize| {
+        let terms: Map<_, _> = terms.iter().map(|(name, row)| (name.clone(), json!(row[n]))).collect();
+        json!({ "g": g[n], "h": h[n], "f": terms, "f_sum": f[n], "total": total[n] })
+    };
+    json!({
+        "file": path.display().to_string(),
+        "before": column(0),
+        "after": column(1),
+        "change": column(2),
+        "delta_h": total[2],
+    })
+}
+
+fn table(before: &Energies, after: &Energies) -> String {
+    let ([g, h, f, total], terms) = rows(before, after);
+    let line = |name: &str, row: Row| {
+        let [before, after, change] = row;
+        format!("{name:<16} {before:>24.15e} {after:>24.15e} {change:>24.15e}\n")
+    };
+    let mut text = format!("{:<16} {:>24} {:>24} {:>24}\n", "", "before", "after", "change");
+    text += &(line("g", g) + &line("h", h));
+    for (name, row) in &terms {
+        text += &line(&format!("f {name}"), *row);
+    }
+    text + &line("f", f) + &line("H", total) + &format!("dH {:e}\n", total[2])
+}

@@ -1,0 +1,247 @@
+//! What crosses ranks to fill the borders of matrices: wires that a domain keeps and its fields share.
+//!
+//! Of each direction a slab goes to either side; it is packed, sent and unpacked before the next direction's, so that
+//! corners come along. All ranks fill fields of one kind in one order, so their wires grow together.
+
+use super::{Domain, FieldError, Halo, LINK_REALS};
+use crate::comm::{Message, agree};
+use crate::device::{Buffer, Pointer, Precision, Remote, SlabArgs, Staging};
+
+/// Layers at both ends of direction mu.
+struct Slab {
+    mu: usize,
+    sites: usize,
+    bytes: usize,
+}
+
+impl Slab {
+    fn new(domain: &Domain, mu: usize, blocks: usize, layers: usize) -> Self {
+        let g = domain.geometry();
+        let extent = |nu: usize| match nu {
+            nu if nu == mu => layers,
+            nu if nu < mu && g.border[nu] > 0 => g.outer[nu] as usize + 2 * layers,
+            nu => g.outer[nu] as usize,
+        };
+        let sites = (0..4).map(extent).product();
+        let edge_lanes = domain.lanes().count() / domain.lanes().0[mu];
+        Self { mu, sites, bytes: sites * blocks * LINK_REALS * edge_lanes * 8 }
+    }
+}
+
+/// Where this rank packs.
+enum Packed {
+    Own(Buffer),
+    /// The wire on which the neighbour receives.
+    Neighbours(Remote),
+}
+
+impl Packed {
+    fn pointer(&self) -> Pointer {
+        match self {
+            Self::Own(buffer) => buffer.pointer(),
+            Self::Neighbours(remote) => remote.pointer(),
+        }
+    }
+}
+
+/// One slab out, and the one that comes in its place.
+struct Wire {
+    packed: Packed,
+    incoming: Buffer,
+    /// Out and in, where halos go through host memory that is not the device's.
+    staging: Option<[Staging; 2]>,
+}
+
+/// The wires of a domain, as large as its fills have needed so far.
+///
+/// Where messages carry the slabs, both sides have a wire for all directions: it is packed anew after its message has
+/// been sent, and received into after it has been unpacked. Where ranks pack into each other's wires, every direction
+/// has its own, two in turn: a neighbour packs into one again in its next fill but one, after a token of the fill
+/// between, which this rank sends when its packing of that fill is done. That was asked of the device after the wire
+/// was unpacked.
+#[derive(Default)]
+pub(super) struct Wires {
+    /// Bytes of each cut direction's slab.
+    room: Vec<usize>,
+    /// What goes and comes for the border after the last site, and for that before the first.
+    pairs: Vec<[Wire; 2]>,
+    turn: usize,
+}
+
+impl Wires {
+    /// Wires for slabs of all cut directions; what they held is lost.
+    fn make_room(&mut self, domain: &Domain, slabs: &[Slab]) -> Result<(), FieldError> {
+        let enough = slabs.iter().zip(&self.room).all(|(slab, room)| slab.bytes <= *room);
+        if enough && !self.pairs.is_empty() {
+            return Ok(());
+        }
+        // No rank packs any more into what goes here, since the last tokens have come. All close what they opened
+        // before anyone gives memory back.
+        let quiet = domain.device().synchronize();
+        let old: Vec<Buffer> = self.pairs.drain(..).flatten().map(|wire| wire.incoming).collect();
+        agree(domain.comm(), quiet.map_err(FieldError::from))?;
+        drop(old);
+        self.room.resize(slabs.len(), 0);
+        for (room, slab) in self.room.iter_mut().zip(slabs) {
+            *room = slab.bytes.max(*room);
+        }
+        self.pairs = match domain.halo() {
+            Halo::Peer => self.between_gpus(domain)?,
+            Halo::Staged => {
+                let greatest = self.room.iter().copied().max().unwrap_or(0);
+                let wire = || for_messages(domain, greatest);
+                let pair = wire().and_then(|first| Ok([first, wire()?]));
+                vec![agree(domain.comm(), pair)?]
+            }
+        };
+        Ok(())
+    }
+
+    /// Buffers in order of direction, turn and side, and their handles.
+    fn exported(&self, domain: &Domain) -> Result<(Vec<Buffer>, Vec<Vec<u8>>), FieldError> {
+        let device = domain.device();
+        let (mut buffers, mut handles) = (Vec::new(), Vec::new());
+        for bytes in self.room.iter().flat_map(|room| [*room; 4]) {
+            let buffer = device.buffer(bytes)?;
+            handles.push(device.backend().export(buffer.pointer())?.unwrap_or_default());
+            buffers.push(buffer);
+        }
+        // They are set to zero before a neighbour packs.
+        device.synchronize()?;
+        Ok((buffers, handles))
+    }
+
+    /// Two pairs for each direction, which the neighbours open.
+    fn between_gpus(&self, domain: &Domain) -> Result<Vec<[Wire; 2]>, FieldError> {
+        let device = domain.device();
+        let (buffers, own) = agree(domain.comm(), self.exported(domain))?;
+        let length = own.first().map_or(0, Vec::len);
+        let all = domain.comm().gather(&own.concat());
+        let opened: Result<Vec<Wire>, FieldError> = buffers
+            .into_iter()
+            .enumerate()
+            .map(|(number, incoming)| {
+                let mu = domain.cut_directions().nth(number / 4).expect("four wires a direction");
+                let handle = &all[receiver(domain, mu, number % 2)][number * length..][..length];
+                let packed = Packed::Neighbours(device.open(handle)?);
+                Ok(Wire { packed, incoming, staging: None })
+            })
+            .collect();
+        let mut wires = agree(domain.comm(), opened)?.into_iter();
+        Ok(std::iter::from_fn(|| Some([wires.next()?, wires.next()?])).collect())
+    }
+}
+
+/// A wire of which messages carry the content.
+fn for_messages(domain: &Domain, bytes: usize) -> Result<Wire, FieldError> {
+    let device = domain.device();
+    let staging = || Staging::new(device, bytes);
+    Ok(Wire {
+        packed: Packed::Own(device.buffer(bytes)?),
+        incoming: device.buffer(bytes)?,
+        staging: if device.backend().is_host() { None } else { Some([staging()?, staging()?]) },
+    })
+}
+
+/// The rank to which a side's slab goes: our first layers (side 0) to the one before.
+fn receiver(domain: &Domain, mu: usize, side: usize) -> usize {
+    domain.partition().neighbour(mu, side == 1)
+}
+
+/// Fills the innermost `layers` of the borders of a field of `blocks` matrices a site.
+///
+/// # Errors
+/// No room, or the device is lost.
+///
+/// # Panics
+/// More layers than the borders have.
+pub(super) fn fill(domain: &Domain, field: &Buffer, blocks: usize, layers: usize) -> Result<(), FieldError> {
+    let g = domain.geometry();
+    let border = g.border;
+    assert!(
+        domain.cut_directions().all(|mu| layers <= border[mu] as usize),
+        "{layers} layers of borders of {border:?}"
+    );
+    let slabs: Vec<Slab> = domain.cut_directions().map(|mu| Slab::new(domain, mu, blocks, layers)).collect();
+    if layers == 0 || slabs.is_empty() {
+        return Ok(());
+    }
+    let mut wires = domain.wires().lock().expect("no panic holds it");
+    wires.make_room(domain, &slabs)?;
+    wires.turn = 1 - wires.turn;
+    for (number, slab) in slabs.iter().enumerate() {
+        let place = if domain.halo() == Halo::Peer { 2 * number + wires.turn } else { 0 };
+        let pair = &mut wires.pairs[place];
+        let launch = |wire: Pointer, side: usize, unpack: bool| {
+            let args = SlabArgs {
+                g,
+                field: field.pointer(),
+                wire,
+                mu: slab.mu as i32,
+                forward: i32::from(side == 0),
+                reals: LINK_REALS as i32,
+                blocks: blocks as i32,
+                layers: layers as i32,
+                unpack: i32::from(unpack),
+            };
+            domain.launch("slab", Precision::Double, &args, slab.sites)
+        };
+        for (side, wire) in pair.iter().enumerate() {
+            launch(wire.packed.pointer(), side, false)?;
+        }
+        transport(domain, slab, pair)?;
+        for (side, wire) in pair.iter().enumerate() {
+            launch(wire.incoming.pointer(), side, true)?;
+        }
+    }
+    Ok(())
+}
+
+/// Brings what was packed to the neighbours, and what they packed here.
+fn transport(domain: &Domain, slab: &Slab, pair: &mut [Wire; 2]) -> Result<(), FieldError> {
+    let backend = domain.device().backend();
+    backend.mark()?;
+    if domain.halo() == Halo::Peer {
+        return domain.waiting(|| {
+            backend.wait_for_mark()?;
+            exchange(domain, slab.mu, [&[0], &[0]], [&mut [0], &mut [0]]);
+            Ok(())
+        });
+    }
+    let bytes = slab.bytes;
+    let places = pair.each_ref().map(|wire| (wire.packed.pointer(), wire.incoming.pointer()));
+    if backend.is_host() {
+        // SAFETY: a CPU's launches return when they are done, and each wire is memory of its own with room for the slab.
+        let host = |at: Pointer| unsafe { std::slice::from_raw_parts_mut(at.0 as *mut u8, bytes) };
+        let sent = places.map(|(packed, _)| &*host(packed));
+        let received = places.map(|(_, incoming)| host(incoming));
+        domain.waiting(|| exchange(domain, slab.mu, sent, received));
+        return Ok(());
+    }
+    let mut staging = pair.each_mut().map(|wire| wire.staging.as_mut().expect("staging of a staged halo"));
+    for ([sent, _], (packed, _)) in staging.iter_mut().zip(places) {
+        // SAFETY: the wire has room for the slab, and only the next direction's packing writes it.
+        unsafe { backend.stage_out(&mut sent[..bytes], packed)? };
+    }
+    let [[sent, received], [sent_too, received_too]] = &mut staging;
+    let received = [&mut received[..bytes], &mut received_too[..bytes]];
+    domain.waiting(|| exchange(domain, slab.mu, [&sent[..bytes], &sent_too[..bytes]], received));
+    for ([_, received], (_, incoming)) in staging.iter().zip(places) {
+        // SAFETY: the wire has room for the slab; it was unpacked before the mark that `stage_out` waited for.
+        unsafe { backend.stage_in(incoming, &received[..bytes])? };
+    }
+    Ok(())
+}
+
+/// Both sides' messages of direction mu.
+fn exchange(domain: &Domain, mu: usize, sent: [&[u8]; 2], received: [&mut [u8]; 2]) {
+    let sends: Vec<_> = (0..2)
+        .zip(sent)
+        .map(|(side, bytes)| Message { peer: receiver(domain, mu, side), tag: side as i32, bytes })
+        .collect();
+    let mut receives: Vec<_> = (0..2)
+        .zip(received)
+        .map(|(side, bytes)| Message { peer: receiver(domain, mu, 1 - side), tag: side as i32, bytes })
+        .collect();
+    domain.comm().exchange(&sends, &mut receives);
+}

@@ -1,0 +1,357 @@
+//! The state of a trajectory, links, momenta and pseudofermions, in HDF5: what `hmc replay` starts from.
+//!
+//! `/gauge/U` and `/momenta/P` of shape `[Lt, Lz, Ly, Lx, 4, 3, 3]`, and for each term of quarks `/pseudofermion/TERM/0`, `/1`,
+//! .. of shape `[Lt, Lz, Ly, Lx, 4, 3]`, all complex as in configurations. P = sum_a p_a T_a, hermitian and traceless.
+//! Attributes of `/`:
+//!
+//! | name | type | meaning |
+//! |---|---|---|
+//! | `kind` | text | `hmc state` |
+//! | `version` | u64 | 1 |
+//! | `input` | text | the input of the run, as TOML |
+//!
+//! Any program may write it, so what is read is checked for what it must be, and not by checksums alone.
+
+use super::bytes::head;
+use super::hdf5_config::{DATASET as LINKS, LINKS as MATRICES};
+use super::hdf5_raw::{self, Slab, failed};
+use super::safe::require_room;
+use super::{IoError, require_box, write_aside};
+use crate::comm::{Comm, Solo, agree};
+use crate::field::{HostLinks, LINK_REALS};
+use crate::lattice::{Partition, coordinates, volume};
+use hdf5::{Dataset, File, Group};
+use num_complex::Complex64;
+use std::path::Path;
+
+const KIND: &str = "hmc state";
+const VERSION: u64 = 1;
+const MOMENTA: &str = "momenta/P";
+const PSEUDOFERMIONS: &str = "pseudofermion";
+/// Elements may be off by so much: of links of single precision, and of momenta.
+const SPECIAL_UNITARY_TO: f64 = 1e-6;
+const HERMITIAN_TO: f64 = 1e-10;
+/// More than any attributes take in front of the data.
+const LONGEST_HEAD: usize = 1 << 28;
+
+/// A state: one rank's box.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    /// The input of the run, as TOML.
+    pub input: String,
+    /// The links.
+    pub links: HostLinks,
+    /// The matrices P, laid out as links are.
+    pub momenta: HostLinks,
+    /// Pseudofermions, `[t][z][y][x][slice][spin][colour][re, im]`, without `[spin]` where they are colour vectors, without
+    /// `[slice]` where they have no fifth dimension: zero on sites of the other parity.
+    pub pseudofermions: Vec<(Place, Vec<f64>)>,
+}
+
+/// Which pseudofermion it is, and what it looks like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The term of the Hamiltonian.
+    pub term: String,
+    /// Which of the term's, from 0.
+    pub number: usize,
+    /// The sites it lives on.
+    pub parity: usize,
+    /// Reals of a slice of a site, 6 a colour vector.
+    pub slice_reals: usize,
+    /// Slices of the fifth dimension; 1 without one.
+    pub slices: usize,
+}
+
+impl Place {
+    fn dataset(&self) -> String {
+        format!("{PSEUDOFERMIONS}/{}/{}", self.term, self.number)
+    }
+
+    /// Reals of a site.
+    pub fn site_reals(&self) -> usize {
+        self.slices * self.slice_reals
+    }
+
+    /// The shape on a site: colours, spins and slices where there are some.
+    fn tail(&self) -> Vec<usize> {
+        let spins = self.slice_reals / 6;
+        [self.slices, spins, 3].into_iter().skip_while(|&n| n == 1).collect()
+    }
+}
+
+/// The input that a state holds.
+///
+/// # Errors
+/// The file cannot be read, or is none of a state.
+pub fn state_input(path: &Path) -> Result<String, IoError> {
+    read_input(&hdf5_raw::open(path, &Solo)?, path)
+}
+
+/// Reads the state of a trajectory with pseudofermions at the places `wanted`; collective.
+///
+/// # Errors
+/// The file cannot be read, is of another lattice, has other pseudofermions; links are not in SU(3) to 1e-6, momenta
+/// not hermitian and traceless to 1e-10, pseudofermions not zero on the other parity.
+pub fn read_state(
+    path: &Path,
+    partition: &Partition,
+    comm: &dyn Comm,
+    wanted: &[Place],
+) -> Result<State, IoError> {
+    let file = agree(comm, hdf5_raw::open(path, comm))?;
+    let input = agree(comm, read_input(&file, path))?;
+    agree(comm, nothing_else(&file, path, wanted))?;
+    let (local, global) = (partition.local(), partition.global);
+    let read = |name: &str, tail: &[usize]| {
+        agree(comm, exists(&file, path, name))?;
+        let dataset = agree(comm, hdf5_raw::dataset(&file, path, name, global, tail))?;
+        let mut reals = vec![0.0; volume(local) * 2 * tail.iter().product::<usize>()];
+        let read = hdf5_raw::read(&dataset, &Slab::new(partition, tail), &mut reals, comm);
+        agree(comm, read.map_err(failed(path, format!("read /{name}"))))?;
+        Ok::<_, IoError>(reals)
+    };
+    let state = State {
+        links: HostLinks { local, reals: read(LINKS, &MATRICES)? },
+        momenta: HostLinks { local, reals: read(MOMENTA, &MATRICES)? },
+        pseudofermions: wanted
+            .iter()
+            .map(|place| Ok((place.clone(), read(&place.dataset(), &place.tail())?)))
+            .collect::<Result<_, IoError>>()?,
+        input,
+    };
+    agree(comm, check(path, &state, partition))?;
+    Ok(state)
+}
+
+/// Writes a state beside `path`, reads it back, compares, and only then gives the file its name; collective.
+///
+/// # Errors
+/// The file cannot be written, or the state is none that [`read_state`] takes.
+pub fn write_state(
+    path: &Path,
+    state: &State,
+    partition: &Partition,
+    comm: &dyn Comm,
+) -> Result<(), IoError> {
+    agree(comm, require_box(path, &state.links, partition))?;
+    agree(comm, require_box(path, &state.momenta, partition))?;
+    let places: Vec<Place> = state.pseudofermions.iter().map(|(place, _)| place.clone()).collect();
+    let site_reals = 8 * LINK_REALS + places.iter().map(|place| place.site_reals()).sum::<usize>();
+    let bytes = volume(partition.global) * site_reals * 8 + state.input.len() + (1 << 16);
+    write_aside(path, comm, |temporary| {
+        agree(comm, if comm.rank() == 0 { require_room(temporary, bytes as u64) } else { Ok(()) })?;
+        put(temporary, state, partition, comm)?;
+        let same = read_state(temporary, partition, comm, &places)? == *state;
+        if same { Ok(()) } else { Err(IoError::damaged(temporary, "reads back as something else")) }
+    })
+}
+
+/// The steps of writing, with every rank's consent before each transfer.
+fn put(path: &Path, state: &State, partition: &Partition, comm: &dyn Comm) -> Result<(), IoError> {
+    let file = agree(comm, hdf5_raw::create(path, comm))?;
+    let datasets = agree(comm, lay_out(&file, state, partition).map_err(failed(path, "lay out the file")))?;
+    let fields = [&state.links.reals, &state.momenta.reals].into_iter();
+    let fields = fields.chain(state.pseudofermions.iter().map(|(_, reals)| reals));
+    for ((name, tail, dataset), reals) in datasets.into_iter().zip(fields) {
+        let written = hdf5_raw::write(&dataset, &Slab::new(partition, &tail), reals, comm);
+        drop(dataset);
+        agree(comm, written.map_err(failed(path, format!("write /{name}"))))?;
+    }
+    agree(comm, file.flush().map_err(failed(path, "flush the file")))?;
+    agree(comm, file.close().map_err(failed(path, "close the file")))
+}
+
+/// A dataset with its name and its shape on a site.
+type Named = (String, Vec<usize>, Dataset);
+
+/// Attributes and empty datasets: those of links and momenta, then the pseudofermions'.
+fn lay_out(file: &File, state: &State, partition: &Partition) -> hdf5::Result<Vec<Named>> {
+    hdf5_raw::put_text(file, "kind", KIND)?;
+    file.new_attr::<u64>().create("version")?.write_scalar(&VERSION)?;
+    hdf5_raw::put_text(file, "input", &state.input)?;
+    let mut all = vec![(LINKS.to_owned(), MATRICES.to_vec()), (MOMENTA.to_owned(), MATRICES.to_vec())];
+    all.extend(state.pseudofermions.iter().map(|(place, _)| (place.dataset(), place.tail())));
+    let dataset = |(name, tail): (String, Vec<usize>)| {
+        let (folder, last) = name.rsplit_once('/').unwrap_or(("/", &name));
+        let dataset = hdf5_raw::lay_out(&group(file, folder)?, last, partition.global, &tail)?;
+        Ok((name, tail, dataset))
+    };
+    all.into_iter().map(dataset).collect()
+}
+
+/// The group of this path, made with its parents where it is not there.
+fn group(file: &File, path: &str) -> hdf5::Result<Group> {
+    let mut group = file.group("/")?;
+    for name in path.split('/') {
+        group = if group.link_exists(name) {
+            group.group(name)?
+        } else {
+            group.create_group_builder().obj_track_times(false).create(name)?
+        };
+    }
+    Ok(group)
+}
+
+/// Checks kind and version, and reads the input.
+fn read_input(file: &File, path: &Path) -> Result<String, IoError> {
+    // Before HDF5 reads a text, as in configurations: a broken heap sends it into an endless loop.
+    if !hdf5_raw::heaps_are_sound(&head(path, LONGEST_HEAD)?.0) {
+        return Err(IoError::damaged(path, "the heap that holds the texts is broken"));
+    }
+    let text = |name: &str| {
+        if file.attr(name).is_err() {
+            return Err(IoError::malformed(
+                path,
+                format!("no state of a trajectory: there is no attribute {name}"),
+            ));
+        }
+        hdf5_raw::get_text(file, name).map_err(failed(path, format!("read attribute {name}")))
+    };
+    let kind = text("kind")?;
+    if kind != KIND {
+        return Err(IoError::malformed(path, format!("kind is '{kind}', but '{KIND}' is expected")));
+    }
+    let version = file.attr("version").and_then(|a| a.read_scalar::<u64>());
+    let version = version.map_err(failed(path, "read attribute version"))?;
+    if version != VERSION {
+        let what = format!("a state of version {version}, this program reads {VERSION}");
+        return Err(IoError::malformed(path, what));
+    }
+    text("input")
+}
+
+/// Refuses a file without this dataset.
+fn exists(file: &File, path: &Path, name: &str) -> Result<(), IoError> {
+    let there =
+        name.match_indices('/').all(|(end, _)| file.link_exists(&name[..end])) && file.link_exists(name);
+    if there { Ok(()) } else { Err(IoError::malformed(path, format!("there is no /{name}"))) }
+}
+
+/// Refuses pseudofermions of no term.
+fn nothing_else(file: &File, path: &Path, wanted: &[Place]) -> Result<(), IoError> {
+    if !file.link_exists(PSEUDOFERMIONS) {
+        return Ok(());
+    }
+    let members = |name: &str| {
+        let names = file.group(name).and_then(|group| group.member_names());
+        names.map_err(failed(path, format!("list /{name}")))
+    };
+    for term in members(PSEUDOFERMIONS)? {
+        if wanted.iter().all(|place| place.term != term) {
+            let what =
+                format!("/{PSEUDOFERMIONS}/{term}: the input has no term '{term}' with pseudofermions");
+            return Err(IoError::malformed(path, what));
+        }
+        for number in members(&format!("{PSEUDOFERMIONS}/{term}"))? {
+            let name = format!("{PSEUDOFERMIONS}/{term}/{number}");
+            if wanted.iter().all(|place| place.dataset() != name) {
+                let count = wanted.iter().filter(|place| place.term == term).count();
+                let what = format!("/{name}: the term has {count} pseudofermions, numbered from 0");
+                return Err(IoError::malformed(path, what));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what cannot be a state.
+fn check(path: &Path, state: &State, partition: &Partition) -> Result<(), IoError> {
+    let (local, offset) = (partition.local(), partition.offset());
+    let at = |site: usize| {
+        let x = coordinates(local, site);
+        let x: [usize; 4] = std::array::from_fn(|mu| x[mu] + offset[mu]);
+        format!("site {x:?} (x, y, z, t)")
+    };
+    let refuse = |name: &str, site, what: String| {
+        Err(IoError::malformed(path, format!("/{name} at {}{what}", at(site))))
+    };
+    for (n, link) in state.links.reals.chunks_exact(LINK_REALS).enumerate() {
+        if !is_at_most(off_special_unitary(&matrix(link)), SPECIAL_UNITARY_TO) {
+            let what = format!(", direction {}: not in SU(3) to {SPECIAL_UNITARY_TO:e}", n % 4);
+            return refuse(LINKS, n / 4, what);
+        }
+    }
+    for (n, momentum) in state.momenta.reals.chunks_exact(LINK_REALS).enumerate() {
+        if !is_at_most(off_hermitian(&matrix(momentum)), HERMITIAN_TO) {
+            let what = format!(", direction {}: not hermitian and traceless to {HERMITIAN_TO:e}", n % 4);
+            return refuse(MOMENTA, n / 4, what);
+        }
+    }
+    for (place, reals) in &state.pseudofermions {
+        for (n, site) in reals.chunks_exact(place.site_reals()).enumerate() {
+            // Boxes have even extents, so a site's parity is the same in its box.
+            let here = coordinates(local, n).iter().sum::<usize>() % 2 == place.parity;
+            let parity = ["even", "odd"][place.parity];
+            if !site.iter().all(|x| x.is_finite()) {
+                return refuse(&place.dataset(), n, ": not finite".into());
+            }
+            if !here && site.iter().any(|&x| x != 0.0) {
+                return refuse(&place.dataset(), n, format!(": not zero, but it lives on {parity} sites"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// False for what is no number.
+fn is_at_most(x: f64, bound: f64) -> bool {
+    x <= bound
+}
+
+type Matrix = [[Complex64; 3]; 3];
+
+fn matrix(reals: &[f64]) -> Matrix {
+    std::array::from_fn(|i| {
+        std::array::from_fn(|j| Complex64::new(reals[6 * i + 2 * j], reals[6 * i + 2 * j + 1]))
+    })
+}
+
+/// The greatest of `values`, or what is no number among them.
+fn greatest(values: impl Iterator<Item = f64>) -> f64 {
+    values.fold(0.0, |most: f64, x| if most.is_nan() || x <= most { most } else { x })
+}
+
+/// The greatest element of `P - P^dag` and `tr P`.
+fn off_hermitian(p: &Matrix) -> f64 {
+    let pairs = (0..9).map(|n| (p[n / 3][n % 3] - p[n % 3][n / 3].conj()).norm());
+    greatest(pairs.chain([(p[0][0] + p[1][1] + p[2][2]).norm()]))
+}
+
+/// The greatest element of `U U^dag - 1` of the first two rows, and of the third less the conjugate of their product.
+fn off_special_unitary(u: &Matrix) -> f64 {
+    let product = |i: usize, j: usize| (0..3).map(|k| u[i][k] * u[j][k].conj()).sum::<Complex64>();
+    let rows = [product(0, 0) - 1.0, product(1, 1) - 1.0, product(0, 1)].map(Complex64::norm);
+    let third = (0..3).map(|k| {
+        let (i, j) = ((k + 1) % 3, (k + 2) % 3);
+        (u[2][k] - (u[0][i] * u[1][j] - u[0][j] * u[1][i]).conj()).norm()
+    });
+    greatest(rows.into_iter().chain(third))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matrices_are_known_for_what_they_are() {
+        let unit = &HostLinks::unit([2; 4]).reals[..LINK_REALS];
+        let with = |at: usize, value: f64| {
+            let mut reals = unit.to_vec();
+            reals[at] = value;
+            matrix(&reals)
+        };
+        assert!(off_special_unitary(&matrix(unit)) < 1e-15);
+        // diag(1, 1, -1) is unitary, of determinant -1.
+        assert!(off_special_unitary(&with(16, -1.0)) > 1.0);
+        for at in 0..LINK_REALS {
+            assert!(!is_at_most(off_special_unitary(&with(at, f64::NAN)), 1e300), "real {at}");
+            assert!(!is_at_most(off_hermitian(&with(at, f64::NAN)), 1e300), "real {at}");
+        }
+        assert!(off_hermitian(&with(16, -2.0)) < 1e-15);
+        for p in [matrix(unit), with(2, 0.5), with(1, 0.5)] {
+            assert!(off_hermitian(&p) > 0.4);
+        }
+        assert!(!is_at_most(off_hermitian(&with(16, f64::NAN)), 1.0));
+    }
+}

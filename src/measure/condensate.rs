@@ -1,0 +1,72 @@
+//! The chiral condensate by random sources: `Re R^dag M^-1 R` a site, with complex Gaussian R, `<R R^dag> = 1`. Its mean is
+//! `Re tr M^-1 / V`, the trace over components and sites: MILC's PBP for staggered quarks, whose M is 2 m + D, with no
+//! factor of flavours.
+
+use super::MeasureError;
+use super::quark::{Quark, fields};
+use crate::field::{EVEN, ODD, Purpose, RandomAddress};
+use std::sync::Arc;
+
+/// What the sources of a configuration are drawn by: whatever the quark, they are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Noise {
+    /// The run's seed.
+    pub seed: u64,
+    /// The trajectory of the links.
+    pub trajectory: u64,
+}
+
+/// Means over sources.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Condensate {
+    /// A site: the mean of `even` and `odd`.
+    pub mean: f64,
+    /// Standard error of `mean` by the scatter of the sources; `None` of a single one.
+    pub error: Option<f64>,
+    /// `Re R^dag M^-1 R` of even sites, on which R^dag is taken, an even site.
+    pub even: f64,
+    /// The same of odd sites.
+    pub odd: f64,
+}
+
+/// The condensate by the first `sources` of the configuration.
+///
+/// # Errors
+/// A solve failed.
+///
+/// # Panics
+/// No sources, or more than [`Purpose::SOURCES`].
+pub fn condensate(quark: &mut dyn Quark, sources: usize, noise: Noise) -> Result<Condensate, MeasureError> {
+    assert!((1..=Purpose::SOURCES).contains(&sources), "{sources} sources");
+    let domain = Arc::clone(quark.domain());
+    let half_volume = domain.global_volume() / 2.0;
+    let numbers: Vec<usize> = (0..sources).collect();
+    let mut found: Vec<[f64; 2]> = Vec::with_capacity(sources);
+    for some in numbers.chunks(quark.together()) {
+        let mut b = fields(&domain, quark.kind(), some.len())?;
+        let mut x = fields(&domain, quark.kind(), some.len())?;
+        for (n, &number) in some.iter().enumerate() {
+            let Noise { seed, trajectory } = noise;
+            let address = RandomAddress { seed, trajectory, purpose: Purpose::Source(number as u16) };
+            for parity in [EVEN, ODD] {
+                b[parity][n].set_random(parity, 0.5_f64.sqrt(), address)?;
+            }
+        }
+        quark.solve(&mut x, &b)?;
+        for n in 0..some.len() {
+            let of = |parity: usize| Ok::<_, MeasureError>(b[parity][n].real_dot(&x[parity][n])?.value());
+            found.push([of(EVEN)? / half_volume, of(ODD)? / half_volume]);
+        }
+    }
+    let count = sources as f64;
+    let mean = |of: &dyn Fn(&[f64; 2]) -> f64| found.iter().map(of).sum::<f64>() / count;
+    let whole = |parts: &[f64; 2]| 0.5 * (parts[EVEN] + parts[ODD]);
+    let all = mean(&whole);
+    let variance = mean(&|parts| (whole(parts) - all) * (whole(parts) - all));
+    Ok(Condensate {
+        mean: all,
+        error: (sources > 1).then(|| (variance / (count - 1.0)).sqrt()),
+        even: mean(&|parts| parts[EVEN]),
+        odd: mean(&|parts| parts[ODD]),
+    })
+}

@@ -1,0 +1,296 @@
+//! Domain-wall quarks of any weights, even-odd preconditioned in four dimensions, on odd sites.
+//!
+//! The operator of N_s slices is `D(m) = D_w (omega + sigma L) + 1 - L`, with the Wilson operator D_w of mass -M5, and
+//! `L = P_+ L_+ + P_- L_-` that shifts a slice, `-m` in its corner. With `Y = omega + sigma L` and
+//!
+//! ```text
+//! T = omega^-1/2 Y X^-1 omega^1/2,   X = (4 - M5) Y + 1 - L:
+//! omega^-1/2 D Y^-1 omega^1/2 = T^-1 + H,   C = 1 - T H_oe T H_eo,
+//! ```
+//!
+//! H the hopping part of D_w. The determinant of D is that of C, times one that no link is in (Chiu, Phys. Rev. Lett.
+//! 90 (2003) 071601, hep-lat/0209153; Mao, Chiu, TWQCD, PoS LATTICE2010 030). T is applied in O(N_s)
+//! (`src/math/slices.rs`). The two chiralities may have masses of their own, as the exact one-flavour action asks.
+
+use super::hopping::{Epilogue, Kind as With, Way};
+use super::{OnSlices, Operator, WilsonLinks};
+use crate::device::Precision;
+use crate::field::{Domain, EVEN, FieldError, Kind, MatrixField, ODD, Spinor};
+use crate::math::{SliceMatrix, TwoTerms, WallWeights};
+use std::sync::Arc;
+
+/// The most slices of the fifth dimension, as in `kernels/domain_wall.cuh`.
+pub const MOST_SLICES: usize = 48;
+
+/// The operator's parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DomainWallParams {
+    /// omega and sigma of each slice.
+    pub weights: WallWeights,
+    /// The height of the wall, above 0 and below 2.
+    pub m5: f64,
+    /// The mass m in the corners of L_+ and of L_-; 1: Pauli and Villars.
+    pub mass: [f64; 2],
+    /// Phase of a hop that crosses the boundary, a direction, in units of pi.
+    pub boundary: [f64; 4],
+}
+
+impl DomainWallParams {
+    /// Slices of the fifth dimension.
+    pub fn slices(&self) -> usize {
+        self.weights.n_s()
+    }
+
+    /// What a quark's fields hold on a site.
+    pub fn kind(&self) -> Kind {
+        Kind::Wall(self.slices())
+    }
+
+    /// The same with other masses.
+    #[must_use]
+    pub fn with_mass(&self, mass: [f64; 2]) -> Self {
+        Self { mass, ..self.clone() }
+    }
+
+    /// The mass at which the [coupling](Self::coupling) is that of `one`, and `share` of the way to that of `other`.
+    pub fn mass_between(&self, one: f64, other: f64, share: f64) -> f64 {
+        // The coupling is linear in m / (1 + m g).
+        let WallWeights { omega, sigma } = &self.weights;
+        let g: f64 = omega.iter().zip(sigma).map(|(omega, sigma)| -sigma / omega).product();
+        let [one, other] = [one, other].map(|m| m / (1.0 + m * g));
+        let between = one + share * (other - one);
+        between / (1.0 - between * g)
+    }
+
+    /// For each chirality, `numerator denominator^-1` of two of the operators below.
+    fn quotients(
+        &self,
+        of: impl Fn(&Self) -> [Vec<f64>; 2],
+        over: impl Fn(&Self) -> [Vec<f64>; 2],
+    ) -> [SliceMatrix; 2] {
+        let ([p, q], [over_p, over_q]) = (of(self), over(self));
+        [0, 1].map(|chirality| {
+            let (numerator, denominator) = (TwoTerms { p: &p, q: &q }, TwoTerms { p: &over_p, q: &over_q });
+            SliceMatrix::quotient(chirality, numerator, denominator, self.mass[chirality])
+        })
+    }
+
+    /// `omega + sigma L`
+    fn y(&self) -> [Vec<f64>; 2] {
+        [self.weights.omega.clone(), self.weights.sigma.clone()]
+    }
+
+    /// `(4 - M5) Y + 1 - L`
+    fn x(&self) -> [Vec<f64>; 2] {
+        let of = |weights: &[f64], unit: f64| weights.iter().map(|w| (4.0 - self.m5) * w + unit).collect();
+        [of(&self.weights.omega, 1.0), of(&self.weights.sigma, -1.0)]
+    }
+
+    fn constants(&self, p: f64, q: f64) -> [Vec<f64>; 2] {
+        [vec![p; self.slices()], vec![q; self.slices()]]
+    }
+
+    /// `omega^power`
+    pub fn omega(&self, power: f64) -> Vec<f64> {
+        self.weights.omega.iter().map(|w| w.powf(power)).collect()
+    }
+
+    /// `omega^-1/2 t omega^1/2`
+    fn symmetrised(&self, t: [SliceMatrix; 2]) -> [SliceMatrix; 2] {
+        let [below, above] = [-0.5, 0.5].map(|power| self.omega(power));
+        t.map(|t| t.between(&below, &above))
+    }
+
+    /// T of each chirality.
+    pub fn propagator(&self) -> [SliceMatrix; 2] {
+        self.symmetrised(self.quotients(Self::y, Self::x))
+    }
+
+    /// `omega^-1/2 (1 - L) Y^-1 omega^1/2` of each chirality: what the fifth dimension adds to D_w.
+    pub fn coupling(&self) -> [SliceMatrix; 2] {
+        self.symmetrised(self.quotients(|p| p.constants(1.0, -1.0), Self::y))
+    }
+
+    /// `Y^-1 omega^1/2` of each chirality, which takes a solution of `(T^-1 + H) z = omega^-1/2 b` to that of `D x = b`.
+    pub fn to_quark(&self) -> [SliceMatrix; 2] {
+        let (unit, above) = (vec![1.0; self.slices()], self.omega(0.5));
+        self.quotients(|p| p.constants(1.0, 0.0), Self::y).map(|t| t.between(&unit, &above))
+    }
+}
+
+/// The preconditioned operator in one precision, `M = C^dag`: so `M^dag M = C C^dag`.
+pub struct DomainWall {
+    params: DomainWallParams,
+    links: WilsonLinks,
+    /// T / 2 and its transposed.
+    half: [OnSlices; 2],
+    spare: [Spinor; 2],
+}
+
+impl DomainWall {
+    /// Room for the operator with links of `reals` (18, 12 or 8), for `fields` right-hand sides at once.
+    ///
+    /// # Errors
+    /// No room.
+    ///
+    /// # Panics
+    /// An omega that is not positive, more than [`MOST_SLICES`] of them.
+    pub fn several(
+        domain: &Arc<Domain>,
+        precision: Precision,
+        reals: usize,
+        fields: usize,
+        params: &DomainWallParams,
+    ) -> Result<Self, FieldError> {
+        assert!(params.weights.omega.iter().all(|&omega| omega > 0.0), "the weights omega are positive");
+        assert!(params.slices() <= MOST_SLICES, "the fifth dimension has {MOST_SLICES} slices at most");
+        let spinor = || Spinor::of(domain, params.kind(), precision, fields);
+        let links = WilsonLinks::new(domain, precision, reals, fields * params.slices(), params.boundary)?;
+        Ok(Self {
+            half: halves(domain, precision, params)?,
+            params: params.clone(),
+            links,
+            spare: [spinor()?, spinor()?],
+        })
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &DomainWallParams {
+        &self.params
+    }
+
+    /// The hopping term.
+    pub fn links(&mut self) -> &mut WilsonLinks {
+        &mut self.links
+    }
+
+    /// Takes over new links.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn update(&mut self, links: &MatrixField) -> Result<(), FieldError> {
+        self.links.update(links)
+    }
+
+    /// Takes other masses.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn set_mass(&mut self, mass: [f64; 2]) -> Result<(), FieldError> {
+        self.params.mass = mass;
+        self.half = halves(self.links.domain(), self.links.precision(), &self.params)?;
+        Ok(())
+    }
+
+    /// `out = scale T x + shift y`, or with the adjoint of T, on either parity.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn propagate(
+        &self,
+        out: &mut Spinor,
+        x: &Spinor,
+        dagger: bool,
+        scale: f64,
+        shifted: Option<(f64, &Spinor)>,
+    ) -> Result<(), FieldError> {
+        self.half[usize::from(dagger)].apply(out, x, 2.0 * scale, shifted)
+    }
+
+    /// `out = C x`, or `C^dag x`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn schur(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
+        self.spare.iter_mut().for_each(|spare| spare.set_active(x.fields()));
+        let Self { links, half: [half, transposed], spare: [one, other], .. } = self;
+        let (way, plain) = (Way { dagger, blocked: false }, Epilogue::plain(1.0));
+        if dagger {
+            transposed.apply(one, x, 1.0, None)?;
+            links.run(other, one, EVEN, way, &plain)?;
+            transposed.apply(one, other, 1.0, None)?;
+            let end = Epilogue { kind: With::Shift, x: Some(x), shift: 1.0, ..plain };
+            links.run(out, one, ODD, way, &end)
+        } else {
+            links.run(one, x, EVEN, way, &plain)?;
+            half.apply(other, one, 1.0, None)?;
+            links.run(one, other, ODD, way, &plain)?;
+            half.apply(out, one, -1.0, Some((1.0, x)))
+        }
+    }
+
+    /// The even part of the spinors of the force, `out_e = T D_eo x_o / 2`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn complete(&mut self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
+        let Self { links, half: [half, _], spare: [spare, _], .. } = self;
+        links.hop(spare, x, EVEN, false)?;
+        half.apply(out, spare, 1.0, None)
+    }
+
+    /// Its counterpart of the adjoint, `out_e = T^dag D_oe^dag x_o / 2`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn complete_adjoint(&mut self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
+        let Self { links, half: [_, transposed], spare: [spare, _], .. } = self;
+        links.hop(spare, x, EVEN, true)?;
+        transposed.apply(out, spare, 1.0, None)
+    }
+
+    /// The right-hand side of `C z_o = out` that `(T^-1 + H) z = b` leaves on odd sites: `T (b_o + D_oe T b_e / 2)`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn prepare(&mut self, out: &mut Spinor, b_even: &Spinor, b_odd: &Spinor) -> Result<(), FieldError> {
+        let Self { links, half: [half, _], spare: [one, other], .. } = self;
+        half.apply(one, b_even, 1.0, None)?;
+        let plain = Epilogue::plain(1.0);
+        // b - (-1) D T b_e / 2
+        let end = Epilogue { kind: With::Shift, x: Some(b_odd), shift: 1.0, scale: -1.0, ..plain };
+        links.run(other, one, ODD, Way { dagger: false, blocked: false }, &end)?;
+        half.apply(out, other, 2.0, None)
+    }
+
+    /// The even part of that solution, `z_e = T (b_e + D_eo z_o / 2)`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn finish(&mut self, z_even: &mut Spinor, z_odd: &Spinor, b_even: &Spinor) -> Result<(), FieldError> {
+        let plain = Epilogue::plain(1.0);
+        let end = Epilogue { kind: With::Shift, x: Some(b_even), shift: 1.0, scale: -0.5, ..plain };
+        let Self { links, half: [half, _], spare: [spare, _], .. } = self;
+        links.run(spare, z_odd, EVEN, Way { dagger: false, blocked: false }, &end)?;
+        half.apply(z_even, spare, 2.0, None)
+    }
+}
+
+/// T / 2 and its transposed.
+fn halves(
+    domain: &Domain,
+    precision: Precision,
+    params: &DomainWallParams,
+) -> Result<[OnSlices; 2], FieldError> {
+    let t = params.propagator().map(|t| t.scaled(0.5));
+    let transposed = t.clone().map(SliceMatrix::transposed);
+    Ok([OnSlices::new(domain, precision, &t)?, OnSlices::new(domain, precision, &transposed)?])
+}
+
+impl Operator for DomainWall {
+    fn domain(&self) -> &Arc<Domain> {
+        self.links.domain()
+    }
+
+    fn precision(&self) -> Precision {
+        self.links.precision()
+    }
+
+    fn kind(&self) -> Kind {
+        self.params.kind()
+    }
+
+    fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
+        self.schur(out, x, !dagger)
+    }
+}
