@@ -27,10 +27,13 @@ pub(super) fn failed(path: &Path, action: impl Into<String>) -> impl FnOnce(Erro
 }
 
 /// Files of this format only: HDF5 1.10 checks its metadata by checksums of their own.
+///
+/// Without HDF5's file locks: a file is written under another name and appears whole, some parallel file
+/// systems have no locks, and a lock outlives its file where a process was forked meanwhile.
 fn builder(comm: &dyn Comm) -> FileBuilder {
     let mut builder = FileBuilder::new();
     builder.with_fapl(|p| {
-        let p = p.libver_bounds(LibraryVersion::V110, LibraryVersion::V110);
+        let p = p.libver_bounds(LibraryVersion::V110, LibraryVersion::V110).file_locking(false);
         match comm.raw() {
             Some(raw) => p.mpio(raw, None),
             None => p.sec2(),
