@@ -1,4 +1,4 @@
-//! The same bits on every choice of ranks, lanes and threads: links, dH, accepted, plaquette,
+//! The same bits on every choice of ranks, lanes, threads and device: links, dH, accepted, plaquette,
 //! unitarity and all measurements.
 //!
 //! There is no tolerance here: every sum is exact, and every site is computed by the same operations.
@@ -6,7 +6,7 @@
 mod common;
 
 use common::{Chain, Scratch, parallel, quickstart, read_chain, with};
-use hmc::device::lane_counts;
+use hmc::device::{gpu_count, lane_counts};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -287,6 +287,47 @@ fermion = "light"
 residual = 1e-7
 "#;
 
+/// What computes a run.
+#[derive(Clone, Copy, Debug)]
+enum On {
+    /// `lanes` 0: the best.
+    Cpu { lanes: usize, threads: usize },
+    /// How halos travel: `staged` or `peer`.
+    Gpu { transport: &'static str },
+}
+use On::{Cpu, Gpu};
+
+const REFERENCE: On = Cpu { lanes: 0, threads: 1 };
+
+impl On {
+    /// `[parallel]` of a run.
+    fn input(self, grid: [usize; 4]) -> String {
+        match self {
+            Cpu { lanes, threads } => parallel(grid, lanes, threads),
+            Gpu { transport } => {
+                format!("[parallel]\ndevice = \"cuda\"\ngrid = {grid:?}\ntransport = \"{transport}\"\n")
+            }
+        }
+    }
+
+    /// What the program says it ran on: a key that is not obeyed would compare a run with itself.
+    fn is_told(self, grid: [usize; 4], out: &str) -> bool {
+        let (ranks, shape) = (grid.iter().product::<usize>(), grid.map(|n| n.to_string()).join("x"));
+        let on = format!("on {ranks} ranks as {shape}, ");
+        match self {
+            Cpu { lanes, threads } => {
+                out.contains(&format!("{on}CPU, {threads} threads"))
+                    && (lanes == 0 || out.contains(&format!(" {lanes} lanes")))
+            }
+            Gpu { transport } => {
+                out.contains(&on)
+                    && !out.contains(&format!("{on}CPU"))
+                    && (ranks == 1 || out.to_lowercase().contains(&format!("halos {transport}")))
+            }
+        }
+    }
+}
+
 /// One run with its results.
 struct Run {
     scratch: Scratch,
@@ -296,18 +337,11 @@ struct Run {
 }
 
 impl Run {
-    fn new(text: &str, grid: [usize; 4], lanes: usize, threads: usize) -> Self {
+    fn new(text: &str, grid: [usize; 4], on: On) -> Self {
         let scratch = Scratch::new();
         let ranks = grid.iter().product();
-        let text = format!("{text}\n{}", parallel(grid, lanes, threads));
-        let ended = scratch.chain(if ranks == 1 { 0 } else { ranks }, &text);
-        // What the program says it ran on: a key that is not obeyed would compare a run with itself.
-        let grid = grid.map(|n| n.to_string()).join("x");
-        assert!(
-            ended.out.contains(&format!("on {ranks} ranks as {grid}, CPU, {threads} threads")),
-            "{ended:?}"
-        );
-        assert!(lanes == 0 || ended.out.contains(&format!(" {lanes} lanes")), "{ended:?}");
+        let ended = scratch.chain(if ranks == 1 { 0 } else { ranks }, &format!("{text}\n{}", on.input(grid)));
+        assert!(on.is_told(grid, &ended.out), "{on:?} {grid:?}: {ended:?}");
         let folder = scratch.at("ensembles/quickstart");
         let last = folder.join("cfg/cfg_000002.h5");
         let (checksum, chain) = (scratch.checksum(&last), read_chain(&folder));
@@ -338,9 +372,11 @@ impl Run {
     }
 }
 
+/// Compares choices of grid, lanes and threads with one rank, and the same grids on GPUs where there are any.
 fn same(text: &str, choices: &[([usize; 4], usize, usize)]) {
-    let reference = Run::new(text, [1; 4], 0, 1);
+    let reference = Run::new(text, [1; 4], REFERENCE);
     let available = lane_counts();
+    let mut grids = Vec::new();
     for &(grid, lanes, threads) in choices {
         // A grid is tried whatever the processor's lanes are.
         let lanes = if available.contains(&lanes) {
@@ -349,9 +385,30 @@ fn same(text: &str, choices: &[([usize; 4], usize, usize)]) {
             println!("skipped: {lanes} lanes are not on this processor");
             0
         };
-        let differences = Run::new(text, grid, lanes, threads).differences(&reference);
+        let differences = Run::new(text, grid, Cpu { lanes, threads }).differences(&reference);
         assert_eq!(differences, "", "grid {grid:?}, {lanes} lanes, {threads} threads");
+        if !grids.contains(&grid) {
+            grids.push(grid);
+        }
     }
+    if let Err(none) = gpu_count() {
+        println!("skipped: the same bits on a GPU: {none}");
+        return;
+    }
+    let mut wrong = Vec::new();
+    for grid in grids {
+        for transport in if grid == [1; 4] { &["staged"][..] } else { &["staged", "peer"] } {
+            let differences = Run::new(text, grid, Gpu { transport }).differences(&reference);
+            println!(
+                "GPU, {grid:?}, {transport}: {}",
+                if differences.is_empty() { "equal" } else { "DIFFERENT" }
+            );
+            if !differences.is_empty() {
+                wrong.push(format!("{grid:?}, {transport}: {differences}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// Every grid, every lane count and both thread counts, though not each with each.
@@ -406,7 +463,7 @@ fn domain_wall_quarks_have_the_same_bits() {
 fn another_coupling_has_other_bits() {
     let [a, b] = ["5.3", "5.300000000000001"].map(|beta| {
         let text = with(&with(&two_trajectories(), "beta", beta), "extents", "[4, 4, 4, 4]");
-        Run::new(&text, [1; 4], 0, 1)
+        Run::new(&text, [1; 4], REFERENCE)
     });
     let differences = a.differences(&b);
     for part in ["links_checksum", "reals differ", "history 1,", "history 2,", "measurements.jsonl"] {
@@ -416,7 +473,7 @@ fn another_coupling_has_other_bits() {
 
 /// Every grid with every lane count and both thread counts.
 fn matrix(text: &str) {
-    let reference = Run::new(text, [1; 4], 0, 1);
+    let reference = Run::new(text, [1; 4], REFERENCE);
     let available = lane_counts();
     let mut wrong = 0;
     println!("\nranks    lanes  threads  links_checksum    seconds  differences");
@@ -428,7 +485,7 @@ fn matrix(text: &str) {
             }
             for threads in [1, 2] {
                 let start = Instant::now();
-                let run = Run::new(text, grid, lanes, threads);
+                let run = Run::new(text, grid, Cpu { lanes, threads });
                 let differences = run.differences(&reference);
                 wrong += usize::from(!differences.is_empty());
                 println!(
