@@ -91,6 +91,28 @@ fn the_command_line_itself() {
     }
 }
 
+/// A reader that has enough is no error, and stops no run; a product that cannot be written is one.
+#[test]
+fn words_that_nobody_takes() {
+    let scratch = Scratch::new();
+    let input = scratch.write("run.toml", on(PURE, 0));
+    let to = |out: std::process::Stdio, arguments: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_hmc"));
+        let ended = command.args(arguments).current_dir(scratch.at("")).stdout(out).output().unwrap();
+        (ended.status.code(), String::from_utf8(ended.stderr).unwrap())
+    };
+    let closed = || std::io::pipe().unwrap().1.into();
+    let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap().into();
+    for arguments in [&["--check", &input][..], &[&input]] {
+        assert_eq!(to(closed(), arguments), (Some(0), String::new()), "{arguments:?}");
+    }
+    for arguments in [&["--check", &input][..], &["info", FIRST], &["compare", FIRST, FIRST]] {
+        assert_eq!(to(closed(), arguments), (Some(0), String::new()), "{arguments:?}");
+        let told = "error: standard output: No space left on device (os error 28)\n";
+        assert_eq!(to(full(), arguments), (Some(1), told.into()), "{arguments:?}");
+    }
+}
+
 #[test]
 fn mistakes_in_an_input_are_told_at_once_and_once() {
     let scratch = Scratch::new();

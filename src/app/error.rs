@@ -55,6 +55,9 @@ pub enum AppError {
     /// The lattice cannot be cut so.
     #[error(transparent)]
     Partition(#[from] PartitionError),
+    /// What a command says cannot be written.
+    #[error("standard output: {0}")]
+    Output(std::io::Error),
     /// A comparison found a difference.
     #[error("{0}")]
     Differs(String),

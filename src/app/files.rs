@@ -1,6 +1,7 @@
 //! `info`, `convert`, `compare`: what is done with files alone.
 
 use super::assemble::Layers;
+use super::report::say;
 use super::{AppError, assemble};
 use crate::config::{DeviceChoice, Parallel, Transport};
 use crate::field::{HostLinks, MatrixField};
@@ -56,19 +57,18 @@ pub fn info(path: &Path, as_json: bool) -> Result<(), AppError> {
             "links_checksum": checksum,
             "program": header.program,
         });
-        println!("{object}");
-        return Ok(());
+        return say(object);
     }
-    println!("{}: {} of {}", path.display(), header.format, shape(header.extents));
+    say(format_args!("{}: {} of {}", path.display(), header.format, shape(header.extents)))?;
     if let Some(trajectory) = header.trajectory {
-        println!("trajectory      {trajectory}");
+        say(format_args!("trajectory      {trajectory}"))?;
     }
-    println!("plaquette       {plaquette:?}\nlinks checksum  {checksum}");
+    say(format_args!("plaquette       {plaquette:?}\nlinks checksum  {checksum}"))?;
     if let Some(program) = &header.program {
-        println!("written by      {program}");
+        say(format_args!("written by      {program}"))?;
     }
     if let Some(input) = &header.input {
-        println!("\n{input}");
+        say(format_args!("\n{input}"))?;
     }
     Ok(())
 }
@@ -114,8 +114,7 @@ pub fn compare(a: &Path, b: &Path) -> Result<(), AppError> {
     let pairs = || links_a.reals.iter().zip(&links_b.reals);
     let count = pairs().filter(|(x, y)| x.to_bits() != y.to_bits()).count();
     let Some(at) = pairs().position(|(x, y)| x.to_bits() != y.to_bits()) else {
-        println!("equal to the bit");
-        return Ok(());
+        return say("equal to the bit");
     };
     let (site, rest) = (at / 72, at % 72);
     Err(AppError::Differs(format!(

@@ -1,6 +1,7 @@
 //! `hmc kernels --arch sm_90`: compiles every kernel for GPUs; needs none.
 
 use super::AppError;
+use super::report::say;
 use crate::device::{compile_kernel, kernel_list};
 use crate::operator::{hop_choices, slice_choices, staggered_choices};
 
@@ -10,7 +11,7 @@ use crate::operator::{hop_choices, slice_choices, staggered_choices};
 /// No compiler, or a kernel that does not compile.
 pub fn kernels(archs: &[String]) -> Result<(), AppError> {
     for arch in archs {
-        println!("{arch}");
+        say(arch)?;
         for (kernel, precision) in kernel_list() {
             let specialised = match kernel.args.as_str() {
                 "HopArgs" => hop_choices(),
@@ -21,7 +22,7 @@ pub fn kernels(archs: &[String]) -> Result<(), AppError> {
             for choices in std::iter::once(String::new()).chain(specialised) {
                 let compiled = compile_kernel(kernel, &choices, *precision, arch, None, 128, false)?;
                 let name = format!("{} {choices}", kernel.name);
-                println!("  {name:60} {precision:6}  {}", compiled.report);
+                say(format_args!("  {name:60} {precision:6}  {}", compiled.report))?;
             }
         }
     }

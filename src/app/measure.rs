@@ -1,6 +1,7 @@
 //! Observables as JSON: one object a configuration.
 
 use super::assemble::Layers;
+use super::report::{say, warn};
 use super::{AppError, assemble, start};
 use crate::config::{self, CorrelatorKind, Fermion, Measure};
 use crate::field::{MatrixField, Purpose};
@@ -97,7 +98,7 @@ pub fn measure_files(
     let loaded = config::load_measure(input)?;
     let (root, input) = (comm.rank() == 0, loaded.input);
     if root {
-        loaded.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+        loaded.warnings.iter().for_each(warn);
     }
     let measure = Measure { loops: true, polyakov: true, ..input.measure };
     let threads = start::threads(&input.parallel, &**comm);
@@ -112,7 +113,7 @@ pub fn measure_files(
             object.append(&mut observables(&links, &measure, &input.fermions, noise)?);
             if root {
                 let object = Value::Object(object);
-                println!("{}", if as_json { object.to_string() } else { format!("{object:#}") });
+                say(if as_json { object.to_string() } else { format!("{object:#}") })?;
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! `hmc replay`: one trajectory from a state, with nothing drawn and nothing refused.
 
+use super::report::{say, warn};
 use super::{AppError, Ranks, assemble, start};
 use crate::comm::agree;
 use crate::config;
@@ -22,7 +23,7 @@ pub fn replay(path: &Path, out: Option<&Path>, as_json: bool, comm: &Ranks) -> R
     let loaded = config::parse_stored(&text, &format!("{} (input)", path.display()))?;
     let root = comm.rank() == 0;
     if root {
-        loaded.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+        loaded.warnings.iter().for_each(warn);
     }
     let mut input = loaded.input;
     input.parallel.grid = input.parallel.grid.filter(|grid| volume(*grid) == comm.size());
@@ -36,10 +37,10 @@ pub fn replay(path: &Path, out: Option<&Path>, as_json: bool, comm: &Ranks) -> R
             io::write_state(out, &state_of(&mut chain, text)?, domain.partition(), &**comm)?;
         }
         if root && as_json {
-            println!("{}", object(path, &before, &after));
+            say(object(path, &before, &after))?;
         } else if root {
-            println!("{}: {}, tau {}", path.display(), shape(input.extents), input.hmc.tau);
-            print!("{}", table(&before, &after));
+            say(format_args!("{}: {}, tau {}", path.display(), shape(input.extents), input.hmc.tau))?;
+            say(table(&before, &after).trim_end())?;
         }
         Ok(())
     })

@@ -1,10 +1,29 @@
-//! Lines and progress of a run: a bar with the time left on a terminal, plain lines otherwise.
+//! What the program says; lines and progress of a run: a bar with the time left on a terminal, plain lines otherwise.
 
+use super::AppError;
 use crate::hmc::Outcome;
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io::IsTerminal;
+use std::fmt::Display;
+use std::io::{ErrorKind, IsTerminal, Write};
 
-/// Where a run's lines go; silent on all ranks but the first.
+/// Says a line that is a command's product. A reader that has enough (`head`) is no error.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn say(text: impl Display) -> Result<(), AppError> {
+    match writeln!(std::io::stdout(), "{text}") {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(AppError::Output(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Warns. Where nobody listens the work goes on.
+pub(super) fn warn(text: impl Display) {
+    let _ = writeln!(std::io::stderr(), "warning: {text}");
+}
+
+/// Where a run's lines go; silent on all ranks but the first. A log that cannot be written stops no run: what counts is in
+/// its files.
 pub struct Report {
     bar: Option<ProgressBar>,
     speaks: bool,
@@ -27,8 +46,8 @@ impl Report {
     /// Says a line.
     pub fn line(&self, text: &str) {
         match (&self.bar, self.speaks) {
-            (Some(bar), _) => bar.suspend(|| println!("{text}")),
-            (None, true) => println!("{text}"),
+            (Some(bar), _) => drop(bar.suspend(|| say(text))),
+            (None, true) => drop(say(text)),
             _ => {}
         }
     }
@@ -36,8 +55,8 @@ impl Report {
     /// Warns.
     pub fn warn(&self, text: &str) {
         match (&self.bar, self.speaks) {
-            (Some(bar), _) => bar.suspend(|| eprintln!("warning: {text}")),
-            (None, true) => eprintln!("warning: {text}"),
+            (Some(bar), _) => bar.suspend(|| warn(text)),
+            (None, true) => warn(text),
             _ => {}
         }
     }

@@ -1,6 +1,6 @@
 //! The driver of a chain: starts or resumes, walks, measures, saves, stops when told.
 
-use super::report::Report;
+use super::report::{Report, say};
 use super::{AppError, Ranks, assemble, measure, plan, start};
 use crate::comm::{Comm, agree};
 use crate::config::{self, Input};
@@ -38,8 +38,8 @@ pub fn run(path: &Path, check: bool, comm: &Ranks) -> Result<(), AppError> {
     let input = loaded.input;
     if check {
         let partition = start::partition(&input.parallel, input.extents, &**comm)?;
-        report.line(plan::plan(&input, &partition, comm.size()).trim_end());
-        return Ok(());
+        let root = comm.rank() == 0;
+        return if root { say(plan::plan(&input, &partition, comm.size()).trim_end()) } else { Ok(()) };
     }
     drop(report);
     with_threads(start::threads(&input.parallel, &**comm), || Driver::new(input, comm)?.go())

@@ -13,6 +13,7 @@ mod staggered;
 pub use domain_wall::BenchWall;
 
 use super::assemble::Layers;
+use super::report;
 use super::{AppError, Ranks, assemble, start};
 use crate::config::{DeviceChoice, Parallel, Transport};
 use crate::field::{Domain, MatrixField, Purpose, RandomAddress};
@@ -98,7 +99,7 @@ pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
             let domain = assemble::domain(&parallel, extents, layers, comm)?;
             let say = |line: &str| {
                 if comm.rank() == 0 {
-                    println!("{line}");
+                    drop(report::say(line));
                 }
             };
             if n == 0 {
