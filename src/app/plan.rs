@@ -21,6 +21,8 @@ struct Sizes {
     half: usize,
     /// All sites, with borders.
     bordered: usize,
+    /// Sites of one parity on one side of every cut direction.
+    faces: usize,
 }
 
 impl Sizes {
@@ -40,17 +42,23 @@ impl Sizes {
         2 * self.half * 32 * 8
     }
 
+    /// Ghost zones of an operator's hops, two in turn, and what is sent; `reals` of a site's two faces.
+    fn ghosts(&self, reals: usize, count: usize, precision: Precision) -> usize {
+        3 * count * self.faces * reals * precision.bytes()
+    }
+
     /// Hermitian blocks on one parity.
     fn clover(&self, precision: Precision) -> usize {
         self.half * 2 * precision.stored(36, 1)
     }
 
-    /// Links, spinors on even sites, and the clover term where it is a copy.
+    /// Links, spinors on even sites, ghost zones, and the clover term where it is a copy.
     fn operator(&self, params: &WilsonParams, precision: Precision, link_reals: usize) -> usize {
         let spare = usize::from(params.schur == Schur::Symmetric);
         let copies = if params.c_sw != 0.0 && precision != Precision::Double { 2 } else { 0 };
         2 * self.half * precision.stored(4 * link_reals, 0)
             + self.spinors(1 + spare, precision)
+            + self.ghosts(24, 1, precision)
             + copies * self.clover(precision)
     }
 
@@ -96,15 +104,19 @@ impl Sizes {
         stout.map_or(0, |stout| (stout.steps + 1) * (self.matrices(4) + self.algebra()))
     }
 
-    /// Of one mass: links in each precision, two fields of all slices for the operator, those of the solver, past
-    /// solutions.
+    /// Of one mass: links in each precision, two fields of all slices and ghost zones for the operator, the solver's
+    /// fields, past solutions.
     fn wall_quark(&self, n_s: usize, solver: &Solver, guess: usize) -> usize {
-        let links = |precision: Precision, reals: usize| 2 * self.half * precision.stored(4 * reals, 0);
+        let operator = |precision: Precision, reals: usize| {
+            2 * self.half * precision.stored(4 * reals, 0)
+                + self.spinors(2 * n_s, precision)
+                + self.ghosts(24, n_s, precision)
+        };
         let double =
-            links(Precision::Double, solver.link_reals.max(12)) + self.doubles(n_s * (2 + 4 + 3 * guess));
+            operator(Precision::Double, solver.link_reals.max(12)) + self.doubles(n_s * (4 + 3 * guess));
         match terms::precision(solver.precision[1]) {
             Precision::Double => double,
-            lower => double + links(lower, solver.link_reals) + self.spinors(n_s * (2 + 5), lower),
+            lower => double + operator(lower, solver.link_reals) + self.spinors(n_s * 5, lower),
         }
     }
 
@@ -151,7 +163,9 @@ impl Sizes {
         epsilons.dedup();
         let lower = (inner != Real::Double).then_some(terms::precision(inner));
         let operators = [Some(Precision::Double), lower].into_iter().flatten();
-        let links: usize = operators.map(|p| 2 * self.half * p.stored(4 * (18 + long_link_reals), 0)).sum();
+        let operator =
+            |p: Precision| 2 * self.half * p.stored(4 * (18 + long_link_reals), 0) + self.ghosts(42, 1, p);
+        let operators: usize = operators.map(operator).sum();
         let solutions = if strategy == Strategy::MultiShift { STAGGERED_POLES } else { 0 };
         let shifts = match lower {
             Some(precision) => self.colours(2 * solutions + 8, precision),
@@ -160,18 +174,20 @@ impl Sizes {
         let fields: usize = fermion.pseudofermions.iter().map(|p| p.copies).sum();
         let smearing = rooted::smearing(fermion.links);
         self.matrices(smearing.matrices(true) + 4)
-            + epsilons.len() * links
+            + epsilons.len() * operators
             + shifts
             // Solutions, pseudofermions, workspace, and a group of poles on both parities.
             + self.colours(STAGGERED_POLES + fields + 6 + 16, Precision::Double)
     }
 }
 
-/// Bytes that a rank's fields take, but for faces.
+/// Bytes that a rank's fields take.
 fn memory(input: &Input, partition: &Partition, border: usize) -> usize {
     let local = partition.local();
     let bordered = (0..4).map(|mu| local[mu] + if partition.is_cut(mu) { 2 * border } else { 0 }).product();
-    let sizes = Sizes { half: volume(local) / 2, bordered };
+    let half = volume(local) / 2;
+    let faces = (0..4).filter(|&mu| partition.is_cut(mu)).map(|mu| half / local[mu]).sum();
+    let sizes = Sizes { half, bordered, faces };
     // Links, saved links, one shifted or host copy; momenta and force.
     let mut bytes = 3 * sizes.matrices(4) + 2 * sizes.algebra();
     for fermion in &input.fermions {
