@@ -4,7 +4,7 @@
 //! - `kernels/host.cpp` -> one object per instruction set, lane count and precision.
 //! - `tables.rs`: the tables of functions in those objects; `sources.rs`: the headers for NVRTC.
 //!
-//! `HMC_KERNEL_TARGETS="v4:1,8"` restricts the objects while developing.
+//! An instruction set named `gpu` is the GPU's source, for checks without a GPU. `HMC_KERNEL_TARGETS="v4:1,8 gpu:1"` restricts the objects while developing.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -172,8 +172,11 @@ struct Target {
 /// Instruction sets and lanes; the first is the one that runs anywhere.
 fn targets() -> Vec<Target> {
     let x86 = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "x86_64");
-    let all: &[(&str, &[usize])] =
-        if x86 { &[("base", &[1]), ("v3", &[1, 4]), ("v4", &[1, 4, 8, 16])] } else { &[("base", &[1])] };
+    let all: &[(&str, &[usize])] = if x86 {
+        &[("base", &[1]), ("v3", &[1, 4]), ("v4", &[1, 4, 8, 16]), ("gpu", &[1])]
+    } else {
+        &[("base", &[1]), ("gpu", &[1])]
+    };
     let wanted = env::var("HMC_KERNEL_TARGETS").ok();
     let keep = |isa: &str, lanes: usize| {
         wanted.as_ref().is_none_or(|w| {
@@ -250,16 +253,20 @@ fn compile_one(target: &Target, precision: &str, out: &Path) -> Vec<PathBuf> {
     }
     build.flag_if_supported("-Wno-psabi").flag_if_supported("-Wno-maybe-uninitialized");
     let register = match target.isa {
-        "v3" => {
-            build.flag("-march=x86-64-v3");
-            "32"
-        }
-        "v4" => {
-            build.flag("-march=x86-64-v4");
-            "64"
-        }
+        "v3" => "32",
+        "v4" => "64",
         _ => "0",
     };
+    if let "v3" | "v4" = target.isa {
+        build.flag(format!("-march=x86-64-{}", target.isa));
+    }
+    if target.isa == "gpu" {
+        // Fused operations, where the processor has them, are not calls then.
+        build
+            .define("HMC_EMULATION", None)
+            .flag_if_supported("-march=x86-64-v3")
+            .flag("-Wno-unknown-pragmas");
+    }
     for flag in env::var("HMC_KERNEL_FLAGS").unwrap_or_default().split_whitespace() {
         build.flag(flag);
     }

@@ -1,6 +1,6 @@
 // The kernels of one instruction set, lane count and precision as a table of functions. Compiled with
 // HMC_LANES, HMC_REGISTER (bytes of a SIMD register), HMC_REAL, HMC_DOUBLE or HMC_HALF, and HMC_TABLE (the
-// table's name).
+// table's name). With HMC_EMULATION, as a GPU runs them.
 #include <cstddef>
 #ifdef __AVX2__
 #include <immintrin.h>
@@ -8,9 +8,14 @@
 
 // All of it has internal linkage: objects of other instruction sets hold the same names.
 namespace {
+#ifdef HMC_EMULATION
+#include "emulation.h"
+using F = HMC_REAL;
 #include "kernels.cuh"
-
+#else
+#include "kernels.cuh"
 using F = typename lanes_of<HMC_REAL, HMC_LANES>::type;
+#endif
 
 #define SITE(FAMILY, NAME, ARGS, EXPRESSION)                                          \
     void run_##NAME(const void* args, int begin, int end, long long*) {               \

@@ -186,6 +186,9 @@ template <class F, int NR> HD void staggered_hop(const StaggeredArgs& a, int i) 
     staggered_group<NR, HMC_EACH, F>(a, i);
 #else
     if (a.each == 1) staggered_group<NR, 1, F>(a, i);
+#ifdef HMC_EMULATION
+    else if (a.each == 2) staggered_group<NR, 2, F>(a, i);
+#endif
     else staggered_group<NR, 4, F>(a, i);
 #endif
 }

@@ -133,6 +133,7 @@ enum DeviceName {
     Auto,
     Cpu,
     Cuda,
+    Emulated,
 }
 
 fn extents(text: &str) -> Result<[usize; 4], String> {
@@ -226,6 +227,7 @@ fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
                 DeviceName::Auto => DeviceChoice::Auto,
                 DeviceName::Cpu => DeviceChoice::Cpu,
                 DeviceName::Cuda => DeviceChoice::Cuda,
+                DeviceName::Emulated => DeviceChoice::Emulated,
             };
             let transport = if staged { Transport::Staged } else { Transport::Auto };
             let (mut tables, mut extents) = (Vec::new(), Vec::new());

@@ -6,7 +6,7 @@
 mod common;
 
 use common::{Chain, Scratch, parallel, quickstart, read_chain, with};
-use hmc::device::{gpu_count, lane_counts};
+use hmc::device::{gpu_count, has_emulation, lane_counts};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -292,10 +292,12 @@ residual = 1e-7
 enum On {
     /// `lanes` 0: the best.
     Cpu { lanes: usize, threads: usize },
+    /// A GPU's kernels, halos staged as a GPU's.
+    Emulated,
     /// How halos travel: `staged` or `peer`.
     Gpu { transport: &'static str },
 }
-use On::{Cpu, Gpu};
+use On::{Cpu, Emulated, Gpu};
 
 const REFERENCE: On = Cpu { lanes: 0, threads: 1 };
 
@@ -304,6 +306,7 @@ impl On {
     fn input(self, grid: [usize; 4]) -> String {
         match self {
             Cpu { lanes, threads } => parallel(grid, lanes, threads),
+            Emulated => format!("[parallel]\ndevice = \"emulated\"\ngrid = {grid:?}\nthreads = 1\n"),
             Gpu { transport } => {
                 format!("[parallel]\ndevice = \"cuda\"\ngrid = {grid:?}\ntransport = \"{transport}\"\n")
             }
@@ -319,9 +322,10 @@ impl On {
                 out.contains(&format!("{on}CPU, {threads} threads"))
                     && (lanes == 0 || out.contains(&format!(" {lanes} lanes")))
             }
+            Emulated => out.contains(&format!("{on}emulated GPU")),
             Gpu { transport } => {
                 out.contains(&on)
-                    && !out.contains(&format!("{on}CPU"))
+                    && !["CPU", "emulated"].iter().any(|other| out.contains(&format!("{on}{other}")))
                     && (ranks == 1 || out.to_lowercase().contains(&format!("halos {transport}")))
             }
         }
@@ -372,7 +376,8 @@ impl Run {
     }
 }
 
-/// Compares choices of grid, lanes and threads with one rank, and the same grids on GPUs where there are any.
+/// Compares choices of grid, lanes and threads with one rank; and their grids on GPUs where there are any, the first two
+/// on an emulated one.
 fn same(text: &str, choices: &[([usize; 4], usize, usize)]) {
     let reference = Run::new(text, [1; 4], REFERENCE);
     let available = lane_counts();
@@ -391,21 +396,26 @@ fn same(text: &str, choices: &[([usize; 4], usize, usize)]) {
             grids.push(grid);
         }
     }
-    if let Err(none) = gpu_count() {
-        println!("skipped: the same bits on a GPU: {none}");
-        return;
+    let mut devices = Vec::new();
+    if has_emulation() {
+        devices.extend(grids.iter().take(2).map(|&grid| (grid, Emulated)));
+    } else {
+        println!("skipped: the same bits of an emulated GPU: this build has none");
+    }
+    match gpu_count() {
+        Ok(_) => devices.extend(grids.iter().flat_map(|&grid| {
+            let transports = if grid == [1; 4] { &["staged"][..] } else { &["staged", "peer"] };
+            transports.iter().map(move |transport| (grid, Gpu { transport }))
+        })),
+        Err(none) => println!("skipped: the same bits on a GPU: {none}"),
     }
     let mut wrong = Vec::new();
-    for grid in grids {
-        for transport in if grid == [1; 4] { &["staged"][..] } else { &["staged", "peer"] } {
-            let differences = Run::new(text, grid, Gpu { transport }).differences(&reference);
-            println!(
-                "GPU, {grid:?}, {transport}: {}",
-                if differences.is_empty() { "equal" } else { "DIFFERENT" }
-            );
-            if !differences.is_empty() {
-                wrong.push(format!("{grid:?}, {transport}: {differences}"));
-            }
+    for (grid, on) in devices {
+        let start = Instant::now();
+        let differences = Run::new(text, grid, on).differences(&reference);
+        println!("{grid:?} {on:?}, {:.1} s: '{differences}'", start.elapsed().as_secs_f64());
+        if !differences.is_empty() {
+            wrong.push(format!("{grid:?} {on:?}: {differences}"));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

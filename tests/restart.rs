@@ -73,8 +73,8 @@ fn is_writing(folder: &Path) -> bool {
     names(folder).iter().any(|file| file.ends_with(".tmp"))
 }
 
-/// The moments are random, of a fixed seed: 5 while the program starts, 10 anywhere in what follows,
-/// 5 while a configuration or a checkpoint is being written. Every run but the last is killed, so the chain has no end until
+/// The moments are random, of a fixed seed: 5 while the program starts, 5 anywhere in what follows, 5 there after a
+/// trajectory, 5 while a configuration or a checkpoint is being written. Every run but the last is killed, so the chain has no end until
 /// then; how long it became is seen at the end.
 #[test]
 fn twenty_kills_change_nothing() {
@@ -107,6 +107,9 @@ fn twenty_kills_change_nothing() {
                 let folder = folder.join(if number % 8 == 1 { "checkpoint" } else { "cfg" });
                 in_writing += usize::from(job.wait_until(|_| is_writing(&folder)));
             } else {
+                if number % 4 == 0 {
+                    assert!(job.wait_until(|_| trajectories_done(&scratch) > done), "{}", job.said());
+                }
                 let (walk, limit) = (Instant::now(), up_to(walking.mul_f64(1.5)));
                 job.wait_until(|_| walk.elapsed() >= limit);
             }
@@ -125,7 +128,7 @@ fn twenty_kills_change_nothing() {
     let done = trajectories_done(&scratch);
     println!("{killed} runs killed, {in_writing} of them in writing; {resumed} resumed; {done} trajectories");
     assert_eq!((killed, in_writing), (KILLS, KILLS / 4));
-    assert!(resumed >= KILLS / 4 && done >= 2, "the chain did not advance between kills");
+    assert!(resumed >= KILLS / 2 && done >= KILLS as u64 / 4, "the chain did not advance between kills");
     let (ranks, text) = cut(&small(done + 2), KILLS + 1);
     scratch.chain(ranks, &text);
     same_as(&scratch, &reference(done + 2), done + 2);

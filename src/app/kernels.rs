@@ -2,29 +2,35 @@
 
 use super::AppError;
 use super::report::say;
-use crate::device::{compile_kernel, kernel_list};
+use crate::device::{DeviceError, KernelInfo, Precision, compile_kernel, kernel_list};
 use crate::operator::{hop_choices, slice_choices, staggered_choices};
+use rayon::prelude::*;
 
 /// Prints registers and spills of every kernel for each architecture.
 ///
 /// # Errors
 /// No compiler, or a kernel that does not compile.
 pub fn kernels(archs: &[String]) -> Result<(), AppError> {
+    let mut jobs = Vec::new();
+    for (kernel, precision) in kernel_list() {
+        let specialised = match kernel.args.as_str() {
+            "HopArgs" => hop_choices(),
+            "StaggeredArgs" => [1, 2, 4, 16].map(staggered_choices).into(),
+            "WallArgs" if kernel.name == "slice_matrix" => slice_choices(),
+            _ => Vec::new(),
+        };
+        let all = std::iter::once(String::new()).chain(specialised);
+        jobs.extend(all.map(|choices| (kernel, *precision, choices)));
+    }
     for arch in archs {
+        let report = |(kernel, precision, choices): &(&KernelInfo, Precision, String)| {
+            let compiled = compile_kernel(kernel, choices, *precision, arch, None, 128, false)?;
+            let name = format!("{} {choices}", kernel.name);
+            Ok(format!("  {name:60} {precision:6}  {}", compiled.report))
+        };
+        let reports: Vec<String> = jobs.par_iter().map(report).collect::<Result<_, DeviceError>>()?;
         say(arch)?;
-        for (kernel, precision) in kernel_list() {
-            let specialised = match kernel.args.as_str() {
-                "HopArgs" => hop_choices(),
-                "StaggeredArgs" => [1, 2, 4, 16].map(staggered_choices).into(),
-                "WallArgs" if kernel.name == "slice_matrix" => slice_choices(),
-                _ => Vec::new(),
-            };
-            for choices in std::iter::once(String::new()).chain(specialised) {
-                let compiled = compile_kernel(kernel, &choices, *precision, arch, None, 128, false)?;
-                let name = format!("{} {choices}", kernel.name);
-                say(format_args!("  {name:60} {precision:6}  {}", compiled.report))?;
-            }
-        }
+        reports.iter().try_for_each(say)?;
     }
     Ok(())
 }

@@ -90,15 +90,6 @@ pub fn lanes(parallel: &Parallel, partition: &Partition, reach: usize) -> usize 
     parallel.lanes.unwrap_or_else(|| choices.filter(|&l| l <= best_lanes()).find(|&l| fits(l)).unwrap_or(1))
 }
 
-/// Whether the input asks for a GPU, or takes one where there is one.
-fn wants_gpu(parallel: &Parallel) -> Result<bool, AppError> {
-    match parallel.device {
-        DeviceChoice::Cpu => Ok(false),
-        DeviceChoice::Cuda => gpu_count().map(|_| true).map_err(AppError::from),
-        DeviceChoice::Auto => Ok(gpu_count().is_ok()),
-    }
-}
-
 /// The device of this rank; ranks of a node take its GPUs in turn.
 ///
 /// # Errors
@@ -110,11 +101,13 @@ pub fn device(
     comm: &dyn Comm,
 ) -> Result<Device, AppError> {
     let (place, _) = place_on_node(comm);
-    let open = || {
-        if wants_gpu(parallel)? {
-            return Ok(Device::new(Cuda::new(place % gpu_count()?)?));
-        }
-        Ok(Device::new(Cpu::new(lanes(parallel, partition, reach))?))
+    let gpu = |count: usize| Ok(Device::new(Cuda::new(place % count)?));
+    let cpu = || Ok(Device::new(Cpu::new(lanes(parallel, partition, reach))?));
+    let open = || match parallel.device {
+        DeviceChoice::Cpu => cpu(),
+        DeviceChoice::Cuda => gpu(gpu_count()?),
+        DeviceChoice::Auto => gpu_count().map_or_else(|_| cpu(), gpu),
+        DeviceChoice::Emulated => Ok(Device::new(Cpu::emulating()?)),
     };
     agree(comm, open())
 }

@@ -107,7 +107,12 @@ fn start(value: &Value) -> Read<Start> {
 
 fn parallel(table: &mut Table) -> Parallel {
     let ranks = four("\"auto\" or 4 integers [x, y, z, t]", whole(1..=MAX_EXTENT));
-    let devices = [("auto", DeviceChoice::Auto), ("cpu", DeviceChoice::Cpu), ("cuda", DeviceChoice::Cuda)];
+    let devices = [
+        ("auto", DeviceChoice::Auto),
+        ("cpu", DeviceChoice::Cpu),
+        ("cuda", DeviceChoice::Cuda),
+        ("emulated", DeviceChoice::Emulated),
+    ];
     let transports = [("auto", Transport::Auto), ("staged", Transport::Staged), ("peer", Transport::Peer)];
     Parallel {
         grid: table.read_or("grid", None, or_auto(ranks)),
@@ -147,7 +152,8 @@ fn partition(
     };
     let local = partition.local();
     let cut = std::array::from_fn(|mu| partition.is_cut(mu));
-    let lanes = parallel.lanes.filter(|_| parallel.device != DeviceChoice::Cuda);
+    let has_lanes = matches!(parallel.device, DeviceChoice::Auto | DeviceChoice::Cpu);
+    let lanes = parallel.lanes.filter(|_| has_lanes);
     if let Some(lanes) = lanes.filter(|lanes| LaneGrid::choose(local, cut, *lanes).is_none()) {
         let local = shape(local);
         table.mistake("lanes", format!("lanes: a rank's box of {local} is too small for {lanes} lanes"));

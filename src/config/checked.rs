@@ -98,6 +98,8 @@ pub enum DeviceChoice {
     Cpu,
     /// A GPU, or an error.
     Cuda,
+    /// A GPU's kernels on the processor's cores.
+    Emulated,
 }
 
 /// How halos travel between ranks.

@@ -51,7 +51,7 @@ pub trait Backend: Send + Sync {
     fn name(&self) -> String;
     /// Sites that a kernel works on at once.
     fn lanes(&self) -> usize;
-    /// Whether its memory is host memory.
+    /// Whether its fields have the host's layout, and MPI takes them where they are.
     fn is_host(&self) -> bool;
     /// Takes memory, its content undefined.
     ///

@@ -2,7 +2,7 @@
 
 use super::args::Pointer;
 use super::backend::{Backend, RawArgs, Sums, Variant};
-use super::table::{Kernels, host_kernels, lane_counts, name_and_choices};
+use super::table::{Kernels, emulated_kernels, host_kernels, lane_counts, name_and_choices};
 use super::{DeviceError, KernelInfo, Precision};
 use crate::math::ExactSum;
 use rayon::prelude::*;
@@ -15,6 +15,7 @@ pub struct Cpu {
     isa: &'static str,
     lanes: usize,
     kernels: Kernels,
+    emulates: bool,
 }
 
 /// Large enough for a cache line and every vector; large fields ask for huge pages.
@@ -31,7 +32,16 @@ impl Cpu {
     pub fn new(lanes: usize) -> Result<Self, DeviceError> {
         let (isa, kernels) = host_kernels(lanes)
             .ok_or_else(|| DeviceError::Lanes { asked: lanes, available: lane_counts() })?;
-        Ok(Self { isa, lanes, kernels })
+        Ok(Self { isa, lanes, kernels, emulates: false })
+    }
+
+    /// A GPU's kernels on a GPU's layout of fields, slowly: what a GPU computes, without one.
+    ///
+    /// # Errors
+    /// This build has none for this processor.
+    pub fn emulating() -> Result<Self, DeviceError> {
+        let (isa, kernels) = emulated_kernels().ok_or(DeviceError::NoEmulation)?;
+        Ok(Self { isa, lanes: 1, kernels, emulates: true })
     }
 
     fn kernel(&self, name: &str, precision: Precision, args: RawArgs) -> &KernelInfo {
@@ -68,7 +78,11 @@ fn blocks(bytes: usize) -> impl ParallelIterator<Item = (usize, usize)> {
 
 impl Backend for Cpu {
     fn name(&self) -> String {
-        format!("CPU, {} threads, {} lanes ({})", rayon::current_num_threads(), self.lanes, self.isa)
+        let threads = rayon::current_num_threads();
+        if self.emulates {
+            return format!("emulated GPU, {threads} threads");
+        }
+        format!("CPU, {threads} threads, {} lanes ({})", self.lanes, self.isa)
     }
 
     fn lanes(&self) -> usize {
@@ -76,7 +90,7 @@ impl Backend for Cpu {
     }
 
     fn is_host(&self) -> bool {
-        true
+        !self.emulates
     }
 
     fn allocate(&self, bytes: usize) -> Result<Pointer, DeviceError> {

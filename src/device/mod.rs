@@ -22,7 +22,7 @@ pub use buffer::{Buffer, Remote, Staging};
 pub use cpu::Cpu;
 pub use cuda::{Cuda, gpu_count};
 pub use nvrtc::{Compiled, compile_kernel};
-pub use table::{KernelInfo, Precision, best_lanes, kernel_list, lane_counts};
+pub use table::{KernelInfo, Precision, best_lanes, has_emulation, kernel_list, lane_counts};
 
 /// Why a device failed.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +54,9 @@ pub enum DeviceError {
         /// What was asked for.
         megabytes: usize,
     },
+    /// A build without the GPU's source, or a processor that cannot run it.
+    #[error("this build has no emulated GPU for this processor")]
+    NoEmulation,
     /// A lane count that this processor or build does not have.
     #[error("{asked} SIMD lanes are not to be had here; there are {available:?}")]
     Lanes {

@@ -119,6 +119,9 @@ fn read(table: *const Entry, precision: Precision, kernels: &mut Kernels) {
     }
 }
 
+/// The GPU's source among the instruction sets.
+const EMULATION: &str = "gpu";
+
 fn supported(isa: &str) -> bool {
     match isa {
         "base" => true,
@@ -143,6 +146,16 @@ fn supported(isa: &str) -> bool {
     }
 }
 
+/// Whether this build has the GPU's source for this processor.
+pub fn has_emulation() -> bool {
+    emulation().is_some()
+}
+
+fn emulation() -> Option<[*const Entry; 3]> {
+    let (_, _, of_precision) = tables().into_iter().find(|t| t.0 == EMULATION)?;
+    (cfg!(not(target_arch = "x86_64")) || supported("v3")).then_some(of_precision)
+}
+
 /// Lane counts of this build on this processor, ascending.
 pub fn lane_counts() -> Vec<usize> {
     let mut lanes: Vec<usize> = tables().into_iter().filter(|t| supported(t.0)).map(|t| t.1).collect();
@@ -159,11 +172,20 @@ pub fn best_lanes() -> usize {
 /// The host's kernels with `lanes` lanes for the best instruction set; `None` if there are none.
 pub(super) fn host_kernels(lanes: usize) -> Option<(&'static str, Kernels)> {
     let (isa, _, of_precision) = tables().into_iter().rfind(|t| t.1 == lanes && supported(t.0))?;
+    Some((isa, kernels(of_precision)))
+}
+
+/// A GPU's kernels for the host; `None` if this build has none.
+pub(super) fn emulated_kernels() -> Option<(&'static str, Kernels)> {
+    Some((EMULATION, kernels(emulation()?)))
+}
+
+fn kernels(of_precision: [*const Entry; 3]) -> Kernels {
     let mut kernels = Kernels::new();
     for (table, precision) in of_precision.into_iter().zip(Precision::ALL) {
         read(table, precision, &mut kernels);
     }
-    Some((isa, kernels))
+    kernels
 }
 
 /// Every kernel with its precision, sorted by name.
