@@ -1,33 +1,21 @@
 //! Every kernel against the plain reference, on every lane count of this machine.
 
+mod devices;
 mod reference;
 
+use devices::domains;
 use hmc::action::{Action, GaugeAction, QuarkParams, Smeared, TwoFlavour, TwoFlavourParams};
-use hmc::comm::Solo;
-use hmc::device::{Cpu, Device, Precision, lane_counts};
-use hmc::field::{AlgebraField, Domain, EVEN, Halo, MatrixField, ODD, Spinor};
-use hmc::lattice::{Extents, LaneGrid, Partition};
+use hmc::device::Precision;
+use hmc::field::{AlgebraField, EVEN, MatrixField, ODD, Spinor};
+use hmc::lattice::Extents;
 use hmc::measure::{FlowKernel, Source, WilsonQuark, flow, pion, polyakov};
 use hmc::operator::{GaugeLoops, Operator, Schur, Wilson, WilsonParams, smeared};
 use hmc::solver::{Params, Settings};
 use num_complex::Complex64;
 use reference::gauge::{self, Gauge};
 use reference::wilson::{self as plain, Dirac, Parameters};
-use std::sync::Arc;
 
 const EXTENTS: Extents = [4, 8, 4, 8];
-
-/// One rank's domain for each lane count that the machine and the lattice have.
-fn domains(extents: Extents) -> Vec<Arc<Domain>> {
-    lane_counts()
-        .into_iter()
-        .filter(|&lanes| LaneGrid::choose(extents, [false; 4], lanes).is_some())
-        .map(|lanes| {
-            let device = Device::new(Cpu::new(lanes).unwrap());
-            Domain::new(Partition::whole(extents).unwrap(), device, Arc::new(Solo), 2, Halo::Staged).unwrap()
-        })
-        .collect()
-}
 
 fn close(found: f64, expected: f64, tolerance: f64, what: &str) {
     let error = (found - expected).abs() / expected.abs().max(1e-300);

@@ -4,12 +4,13 @@
 //! Found errors are printed: `cargo test --release --test domain_wall -- --nocapture`.
 #![allow(clippy::pedantic, reason = "indices and names as in the formulas")]
 
+mod devices;
 mod reference;
 
-use hmc::comm::Solo;
-use hmc::device::{Cpu, Device, Precision, lane_counts};
-use hmc::field::{Domain, EVEN, Halo, Kind, MatrixField, ODD, Spinor};
-use hmc::lattice::{Extents, LaneGrid, Partition, volume};
+use devices::domains;
+use hmc::device::Precision;
+use hmc::field::{Domain, EVEN, Kind, MatrixField, ODD, Spinor};
+use hmc::lattice::{Extents, volume};
 use hmc::math::WallWeights;
 use hmc::operator::{DomainWall, DomainWallParams, OnSlices, Operator, WilsonLinks, reflect};
 use hmc::solver::{Cg, Params};
@@ -25,18 +26,6 @@ const TWISTED: [f64; 4] = [0.1, -0.3, 0.5, 0.8];
 const LINK_REALS: [usize; 3] = [18, 12, 8];
 /// Of gamma_5 D_w with M5 = 1.3, as in large ensembles.
 const SPECTRUM: [f64; 2] = [0.05, 6.2];
-
-/// One rank's domain for each lane count that the machine and the lattice have.
-fn domains(extents: Extents) -> Vec<Arc<Domain>> {
-    lane_counts()
-        .into_iter()
-        .filter(|&lanes| LaneGrid::choose(extents, [false; 4], lanes).is_some())
-        .map(|lanes| {
-            let device = Device::new(Cpu::new(lanes).unwrap());
-            Domain::new(Partition::whole(extents).unwrap(), device, Arc::new(Solo), 2, Halo::Staged).unwrap()
-        })
-        .collect()
-}
 
 fn params(weights: WallWeights, m5: f64, mass: [f64; 2], boundary: [f64; 4]) -> DomainWallParams {
     DomainWallParams { weights, m5, mass, boundary }

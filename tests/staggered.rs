@@ -5,6 +5,7 @@
 
 #[path = "staggered/algebra.rs"]
 mod algebra;
+mod devices;
 #[path = "staggered/laws.rs"]
 mod laws;
 #[path = "staggered/ranks.rs"]
@@ -16,8 +17,9 @@ mod reference;
 #[path = "staggered/solvers.rs"]
 mod solvers;
 
+use devices::{Choice, choices};
 use hmc::comm::{Comm, Solo};
-use hmc::device::{Cpu, Device, Precision, lane_counts};
+use hmc::device::Precision;
 use hmc::field::{Domain, Halo, HostLinks, Kind, LINK_REALS, MatrixField, Spinor};
 use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, volume};
 use hmc::operator::{REACH, Staggered};
@@ -36,24 +38,23 @@ const H: Precision = Precision::Half;
 /// Half a step of 16-bit integers, in units of the greatest number.
 const HALF_STEP: f64 = 1.0 / 65534.0;
 
-/// The lane counts that this machine has and a rank's box takes.
-fn lanes_of(partition: &Partition) -> Vec<usize> {
+/// The devices that a rank's box takes.
+fn choices_of(partition: &Partition) -> Vec<Choice> {
     let cut = std::array::from_fn(|mu| partition.is_cut(mu));
-    let fits = |lanes: &usize| {
-        LaneGrid::choose(partition.local(), cut, *lanes)
+    choices(|lanes| {
+        LaneGrid::choose(partition.local(), cut, lanes)
             .is_some_and(|grid| grid.is_thick(partition.local(), cut, REACH))
-    };
-    lane_counts().into_iter().filter(fits).collect()
+    })
 }
 
-fn domain_of(partition: Partition, comm: Arc<dyn Comm>, lanes: usize) -> Arc<Domain> {
-    Domain::new(partition, Device::new(Cpu::new(lanes).unwrap()), comm, 2, Halo::Staged).unwrap()
+fn domain_of(partition: Partition, comm: Arc<dyn Comm>, choice: Choice) -> Arc<Domain> {
+    Domain::new(partition, choice.open(), comm, 2, Halo::Staged).unwrap()
 }
 
-/// One rank's domain for each lane count.
+/// One rank's domain on each device.
 fn domains(extents: Extents) -> Vec<Arc<Domain>> {
     let whole = Partition::whole(extents).unwrap();
-    lanes_of(&whole).into_iter().map(|lanes| domain_of(whole, Arc::new(Solo), lanes)).collect()
+    choices_of(&whole).into_iter().map(|choice| domain_of(whole, Arc::new(Solo), choice)).collect()
 }
 
 /// One rank's domain of most lanes.

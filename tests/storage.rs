@@ -5,12 +5,13 @@
 
 #[path = "storage/algebra.rs"]
 mod algebra;
+mod devices;
 mod reference;
 
-use hmc::comm::Solo;
-use hmc::device::{Cpu, Device, Precision, lane_counts};
-use hmc::field::{Domain, EVEN, Halo, MatrixField, ODD, Spinor};
-use hmc::lattice::{Extents, LaneGrid, Partition, coordinates};
+use devices::domains;
+use hmc::device::Precision;
+use hmc::field::{Domain, EVEN, MatrixField, ODD, Spinor};
+use hmc::lattice::{Extents, coordinates};
 use hmc::operator::{Operator, Schur, SchwarzOperator, Wilson, WilsonLinks, WilsonParams};
 use num_complex::Complex64;
 use reference::gauge::{Gauge, neighbour};
@@ -24,18 +25,6 @@ const LINK_REALS: [usize; 3] = [18, 12, 8];
 
 /// Half a step of 16-bit integers, in units of the greatest number.
 const HALF_STEP: f64 = 1.0 / 65534.0;
-
-/// One rank's domain for each lane count that the machine and the lattice have.
-fn domains(extents: Extents) -> Vec<Arc<Domain>> {
-    lane_counts()
-        .into_iter()
-        .filter(|&lanes| LaneGrid::choose(extents, [false; 4], lanes).is_some())
-        .map(|lanes| {
-            let device = Device::new(Cpu::new(lanes).unwrap());
-            Domain::new(Partition::whole(extents).unwrap(), device, Arc::new(Solo), 2, Halo::Staged).unwrap()
-        })
-        .collect()
-}
 
 fn params(c_sw: f64, schur: Schur, mu: f64) -> WilsonParams {
     WilsonParams { kappa: 0.12, mu, c_sw, boundary: BOUNDARY, schur }

@@ -35,19 +35,19 @@ fn results(domain: &Arc<Domain>, links: &Links, whole: &[Vec<f64>]) -> Results {
 fn same_on(extents: Extents, grids: &[[usize; 4]]) {
     let links = Links::random(extents, 21);
     let whole: Vec<_> = (0..4).map(|n| reals(&plain::random_field(extents, 60 + n))).collect();
-    let one = domain_of(Partition::whole(extents).unwrap(), Arc::new(Solo), 1);
+    let one = domain_of(Partition::whole(extents).unwrap(), Arc::new(Solo), Choice::Lanes(1));
     let expected = results(&one, &links, &whole);
     for &grid in grids {
         let size = volume(grid);
         let partition = |rank| Partition::new(extents, grid, size, rank).unwrap();
-        for lanes in lanes_of(&partition(0)) {
+        for choice in choices_of(&partition(0)) {
             let found = ranks::run(size, |comm| {
-                let domain = domain_of(partition(comm.rank()), comm, lanes);
+                let domain = domain_of(partition(comm.rank()), comm, choice);
                 (results(&domain, &links, &whole), domain.lanes())
             });
-            println!("{extents:?} on {grid:?}: {lanes} lanes as {:?}", found[0].1.0);
+            println!("{extents:?} on {grid:?}: {choice:?} as {:?}", found[0].1.0);
             for (rank, (found, _)) in found.iter().enumerate() {
-                let what = format!("grid {grid:?}, {lanes} lanes, rank {rank}");
+                let what = format!("grid {grid:?}, {choice:?}, rank {rank}");
                 assert_same_bits(&found.sums, &expected.sums, &format!("{what}: sums"));
                 for (n, (found, expected)) in found.fields.iter().zip(&expected.fields).enumerate() {
                     let expected = ranks::part(expected, &partition(rank), 6);

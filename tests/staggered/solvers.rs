@@ -272,15 +272,15 @@ fn solved(domain: &Arc<Domain>, links: &Links) -> (Vec<Vec<f64>>, Vec<f64>) {
 fn ranks_and_lanes_have_the_same_bits() {
     let extents = [4, 4, 8, 16];
     let links = Links::smooth(extents, 0.5, 51);
-    let one = domain_of(Partition::whole(extents).unwrap(), Arc::new(Solo), 1);
+    let one = domain_of(Partition::whole(extents).unwrap(), Arc::new(Solo), Choice::Lanes(1));
     let expected = solved(&one, &links);
     for grid in [[1, 1, 1, 1], [1, 1, 1, 2], [1, 1, 2, 2]] {
         let size = volume(grid);
         let partition = |rank| Partition::new(extents, grid, size, rank).unwrap();
-        let lanes = lanes_of(&partition(0)).pop().unwrap();
-        let found = ranks::run(size, |comm| solved(&domain_of(partition(comm.rank()), comm, lanes), &links));
+        let choice = choices_of(&partition(0)).pop().unwrap();
+        let found = ranks::run(size, |comm| solved(&domain_of(partition(comm.rank()), comm, choice), &links));
         for (rank, found) in found.iter().enumerate() {
-            let what = format!("grid {grid:?}, {lanes} lanes, rank {rank}");
+            let what = format!("grid {grid:?}, {choice:?}, rank {rank}");
             assert_same_bits(&found.1, &expected.1, &format!("{what}: numbers"));
             for (n, (found, expected)) in found.0.iter().zip(&expected.0).enumerate() {
                 let expected = ranks::part(expected, &partition(rank), 6);
