@@ -4,7 +4,8 @@
 //! - `kernels/host.cpp` -> one object per instruction set, lane count and precision.
 //! - `tables.rs`: the tables of functions in those objects; `sources.rs`: the headers for NVRTC.
 //!
-//! An instruction set named `gpu` is the GPU's source, for checks without a GPU. `HMC_KERNEL_TARGETS="v4:1,8 gpu:1"` restricts the objects while developing.
+//! An instruction set named `gpu` is the GPU's source, for checks without a GPU.
+//! `HMC_KERNEL_TARGETS="v4:1,8 gpu:1"` restricts the objects while developing.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
