@@ -76,7 +76,7 @@ kernels: build
 	HMC_NVRTC=$(or $(HMC_NVRTC),$(TARGET)/nvrtc) $(TARGET)/release/hmc kernels $(ARCHS:%=--arch %)
 
 # -O1: at -O3 the sanitized kernels take a quarter of an hour to compile. Four lanes: the same source as with more, of
-# which sanitized tests run ten times as long.
+# which sanitized tests run much longer.
 # Flags for the test alone: build scripts and macros, loaded by rustc, must not have them. rustc
 # links with -nodefaultlibs, so the run-times are named; ASan's has to come first, so it is preloaded.
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
