@@ -53,9 +53,15 @@ struct WallArgs {
     int half;             // outer sites of one parity
     int slices;
     int reversed;         // bit 0, 1: the upper, the lower chirality's order is against the slices
-    int pad;
+    int fields;           // of all slices
     double scale;
     double shift;
+};
+
+// The same of the hopping term's result (domain_wall.cuh).
+struct WallHopArgs {
+    HopArgs hop;          // its sites and input; its `out`, epilogue and what that takes are unused
+    WallArgs wall;        // its `input` is unused
 };
 
 // What the neighbour needs of the face of a field, for its hop (wilson.cuh, staggered.cuh) or force.

@@ -5,6 +5,10 @@
 
 template <int N, class F> HD void load_site(F* r, const void* x, int i, int half) { load<N, 1>(r, x, 0, i, half); }
 template <int N, class F> HD void store_site(void* x, int i, int half, const F* r) { store<N, 1>(x, 0, i, half, r); }
+// A solution that many small steps are added to: never in less than single, where each step would be rounded at the size
+// of the whole.
+template <int N, class F> HD void load_solution(F* r, const void* x, int i, int half) { load_plain<N, 1>(r, x, 0, i, half); }
+template <int N, class F> HD void store_solution(void* x, int i, int half, const F* r) { store_plain<N, 1>(x, 0, i, half, r); }
 template <class F> HD void load24(F* r, const void* x, int i, int half) { load<24, 1>(r, x, 0, i, half); }
 template <class F> HD void store24(void* x, int i, int half, const F* r) { store<24, 1>(x, 0, i, half, r); }
 
@@ -115,14 +119,14 @@ template <class F, int N> HD void real_dot(const BlasArgs& a, int i, Accumulator
     load_site<N>(y, a.y, i, a.half);
     sum.add(0, site_dot<N>(x, y));
 }
-// One step of conjugate gradients: x += a z, y -= a w; sum 0: |y|^2.
+// One step of conjugate gradients: x += a z, y -= a w; sum 0: |y|^2. x is a solution.
 template <class F, int N> HD void cg_step(const BlasArgs& a, int i, Accumulator& sum) {
     F x[N], y[N];
     const F f = splat<F>(real_of<F>(a.a));
-    load_site<N>(x, a.x, i, a.half);
+    load_solution<N>(x, a.x, i, a.half);
     load_site<N>(y, a.z, i, a.half);
     UNROLL for (int k = 0; k < N; ++k) x[k] = mad(f, y[k], x[k]);
-    store_site<N>(a.x, i, a.half, x);
+    store_solution<N>(a.x, i, a.half, x);
     load_site<N>(x, a.w, i, a.half);
     load_site<N>(y, a.y, i, a.half);
     UNROLL for (int k = 0; k < N; ++k) y[k] = nmad(f, x[k], y[k]);
@@ -297,16 +301,17 @@ template <class F, int N> HD void fields_xpay(const BlasArgs& a, int i) {
         store_site<N>(field_of<F, N>(a, a.y, n), i, a.half, y);
     }
 }
-// x_n += a_n z_n, y_n -= a_n w_n; sum n: |y_n|^2
+// x_n += a_n z_n, y_n -= a_n w_n; sum n: |y_n|^2. x_n are solutions.
 template <class F, int N> HD void fields_cg_step(const BlasArgs& a, int i, Accumulator& sum) {
     UNROLL for (int n = 0; n < MAX_SUMS; ++n) {
         if (n >= a.fields) break;
         F x[N], y[N];
         const F f = splat<F>(real_of<F>(number_of(a, n)));
-        load_site<N>(x, field_of<F, N>(a, a.x, n), i, a.half);
+        void* solution = (char*)a.x + n * (i64)a.half * N * sizeof(F);
+        load_solution<N>(x, solution, i, a.half);
         load_site<N>(y, field_of<F, N>(a, a.z, n), i, a.half);
         UNROLL for (int k = 0; k < N; ++k) x[k] = mad(f, y[k], x[k]);
-        store_site<N>(field_of<F, N>(a, a.x, n), i, a.half, x);
+        store_solution<N>(solution, i, a.half, x);
         load_site<N>(x, field_of<F, N>(a, a.w, n), i, a.half);
         load_site<N>(y, field_of<F, N>(a, a.y, n), i, a.half);
         UNROLL for (int k = 0; k < N; ++k) y[k] = nmad(f, x[k], y[k]);
@@ -315,19 +320,20 @@ template <class F, int N> HD void fields_cg_step(const BlasArgs& a, int i, Accum
     }
 }
 // The end of a step of conjugate gradients with shifts, for all of them: x_n += a_n p_n, p_n = r + b_n p_n.
+// x_n are solutions.
 template <class F, int N> HD void shift_step(const ShiftArgs& a, int i) {
     F r[N];
     load_site<N>(r, a.r, i, a.half);
     for (int n = 0; n < a.count; ++n) {
         F x[N], p[N];
-        load_site<N>(x, a.x[n], i, a.half);
+        load_solution<N>(x, a.x[n], i, a.half);
         load_site<N>(p, a.p[n], i, a.half);
         const F f = splat<F>(real_of<F>(a.a[n])), g = splat<F>(real_of<F>(a.b[n]));
         UNROLL for (int k = 0; k < N; ++k) {
             x[k] = mad(f, p[k], x[k]);
             p[k] = mad(g, p[k], r[k]);
         }
-        store_site<N>(a.x[n], i, a.half, x);
+        store_solution<N>(a.x[n], i, a.half, x);
         store_site<N>(a.p[n], i, a.half, p);
     }
 }

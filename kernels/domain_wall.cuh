@@ -3,20 +3,19 @@
 //   (T y)_i = d_i y_i + e_i r_i + u_i sum_j v_j y_j,   r_0 = 0,   r_{i+1} = a_i r_i + f_i y_i,
 //
 // i from 0 to N_s - 1 along the slices, or against them. A quotient of two-term operators p + q L is such a matrix
-// (src/math/slices.rs). A thread has all slices of a part of a spinor of one chirality.
+// (src/math/slices.rs). A team has all slices of some sites: its threads make, or load, a spinor each, then go along the
+// slices with a few reals each, and at last store a spinor each. So the hopping term goes before T without a trip to memory.
 #pragma once
+#include "team.cuh"
 #include "wilson.cuh"
 
-constexpr int MOST_SLICES = 48;
 enum SliceCoefficient { SLICE_D, SLICE_E, SLICE_A, SLICE_F, SLICE_U, SLICE_V, SLICE_COEFFICIENTS };
 
 // Options of a launch: constants where a GPU's kernel is compiled for them.
 #ifdef HMC_SLICES
 HD constexpr int slices_of(const WallArgs&) { return HMC_SLICES; }
-constexpr int ROOM_FOR_SLICES = HMC_SLICES;
 #else
 HD int slices_of(const WallArgs& a) { return a.slices; }
-constexpr int ROOM_FOR_SLICES = MOST_SLICES;
 #endif
 #ifdef HMC_REVERSED
 HD constexpr int reversed_of(const WallArgs&) { return HMC_REVERSED; }
@@ -24,182 +23,133 @@ HD constexpr int reversed_of(const WallArgs&) { return HMC_REVERSED; }
 HD int reversed_of(const WallArgs& a) { return a.reversed; }
 #endif
 
-// Reals of a part: on a GPU a chunk, or half of one of integers.
-#ifdef __CUDACC__
-template <class F> HD constexpr int part_of() { return 16 / sizeof(F); }
-#else
-template <class F> HD constexpr int part_of() { return 12; }
-#endif
-// Threads that share a spinor.
-#ifdef __CUDACC__
-template <class F> constexpr int PARTS = 24 / part_of<F>();
-#else
-template <class F> constexpr int PARTS = 1;
-#endif
-
 template <class F> HD F slice_coefficient(const WallArgs& a, int chirality, int which, int i) {
-    return splat<F>(((const real_of<F>*)a.table)[(chirality * SLICE_COEFFICIENTS + which) * slices_of(a) + i]);
+    const real_of<F>* p = (const real_of<F>*)a.table + (chirality * SLICE_COEFFICIENTS + which) * slices_of(a) + i;
+#ifdef __CUDACC__
+    return __ldg(p);
+#else
+    return splat<F>(*p);
+#endif
 }
 // The slice that is number i in the order of a chirality.
 HD int slice_number(const WallArgs& a, int chirality, int i) {
     return reversed_of(a) >> chirality & 1 ? slices_of(a) - 1 - i : i;
 }
 
-// The norm of a spinor as it is stored.
-template <class F> HD F norm_at(const char* field, int site, [[maybe_unused]] int stride) {
+// Sites of a team, and reals that it shares for each slice (src/operator/slices.rs): those of its sites, and on a GPU a gap,
+// so that two slices of a warp lie in different banks.
+constexpr int TEAM_SITES = 16;
+constexpr int TEAM_REALS = 25 * TEAM_SITES;
+HD int shared_index(int slice, int site, int real) {
 #ifdef __CUDACC__
-    return __ldg(norm_of<24, 1, F>(field, 0, site, stride));
+    return slice * TEAM_REALS + real * TEAM_SITES + site;
 #else
-    F r;
-    __builtin_memcpy(&r, field + (long)site * half_bytes<24, F>() + short_bytes<24, F>(), sizeof r);
-    return r;
+    return slice * TEAM_REALS + site * 24 + real;
 #endif
 }
-// N reals of a spinor from real `first` on. In half precision a GPU keeps them as memory holds them: fewer registers.
-#if defined __CUDACC__ && defined HMC_HALF
-template <int N, class F> struct Part {
-    int2 integers;
-    F norm;
-    HD void load(const char* field, int first, int site, int stride) {
-        integers = __ldg((const int2*)(field + (size_t)(first / 8) * 16 * stride + (size_t)16 * site + first % 8 * 2));
-        norm = norm_at<F>(field, site, stride);
-    }
-    HD const F* reals(F* room) const {
-        const short* q = reinterpret_cast<const short*>(&integers);
-        const F step = (1 / STEPS) * norm;
-        UNROLL for (int k = 0; k < N; ++k) room[k] = step * float(q[k]);
-        return room;
-    }
-};
-#else
-template <int N, class F> struct Part {
-    F r[N];
-    HD void load(const char* field, int first, int site, int stride) {
+// Reals with which a thread goes along the slices, all of one chirality.
 #ifdef __CUDACC__
-        load_plain<N, 1>(r, field, first / N, site, stride);
+constexpr int CHAINED = 2;
 #else
-        if constexpr (is_half<F>()) {
-            load_shorts<N>(r, field + (long)site * half_bytes<24, F>() + first * short_bytes<1, F>());
-            const F step = splat<F>(1 / STEPS) * norm_at<F>(field, site, stride);
-            for (int k = 0; k < N; ++k) r[k] = step * r[k];
-        } else {
-            load_plain<N, 1>(r, (const F*)field + 24L * site + first, 0, 0, stride);
-        }
+constexpr int CHAINED = 12;
 #endif
-    }
-    HD const F* reals(F*) const { return r; }
-};
-#endif
-// The same stored, its norm a bound of all reals of the spinor.
-template <int N, class F> HD void store_part(char* field, int first, int site, int stride, const F* r, const F& bound) {
-    if constexpr (is_half<F>()) {
-        const F inverse = where_negative(-bound, splat<F>(STEPS) / bound, F{});
-        F q[N];
-        UNROLL for (int k = 0; k < N; ++k) q[k] = inverse * r[k];
-#ifdef __CUDACC__
-        int2 v;
-        short* to = reinterpret_cast<short*>(&v);
-        UNROLL for (int k = 0; k < N; ++k) to[k] = short(__float_as_int(q[k] + ROUND));
-        *(int2*)(field + (size_t)(first / 8) * 16 * stride + (size_t)16 * site + first % 8 * 2) = v;
-        if (first == 0) *norm_of<24, 1, F>(field, 0, site, stride) = bound;
-#else
-        char* to = field + (long)site * half_bytes<24, F>();
-        store_shorts<N>(to + first * short_bytes<1, F>(), q);
-        if (first == 0) __builtin_memcpy(to + short_bytes<24, F>(), &bound, sizeof bound);
-#endif
-    } else {
-#ifdef __CUDACC__
-        store_plain<N, 1>(field, first / N, site, stride, r);
-#else
-        store_plain<N, 1>((F*)field + 24L * site + first, 0, 0, stride, r);
-#endif
-    }
+
+// A thread's place in a team: its site there, its site's number in the launch, its slice, the field of all slices.
+struct Member { int site, place, slice, field; };
+HD Member member_of(const WallArgs& a, int team, int thread) {
+    const int site = thread % TEAM_SITES;
+    return {site, team / a.fields * TEAM_SITES + site, thread / TEAM_SITES, team % a.fields};
+}
+template <class F> HD Slice slice_of(const WallArgs& a, const Member& m) {
+    const int stride = slices_of(a) * a.half;
+    return {m.field * field_bytes<24, F>(stride), m.slice * a.half, stride};
+}
+template <class F> HD void share(F* shared, const Member& m, const Complex<F>* p) {
+    const F* reals = reinterpret_cast<const F*>(p);
+    UNROLL for (int k = 0; k < 24; ++k) shared[shared_index(m.slice, m.site, k)] = reals[k];
 }
 
-// Bounds of the reals of every slice of the result, from the norms of what goes in, for storage in half precision:
-// the greatest real itself is known to no single thread.
-template <class F> HD void slice_bounds(F* bound, const WallArgs& a, const char* input, const char* x, int place, int stride) {
+// scale T on the reals of a site from `first` on, in place.
+template <int CHIRALITY, class F> HD void chain(const WallArgs& a, F* shared, int site, int first) {
     const int slices = slices_of(a);
-    const F scale = absolute(splat<F>(real_of<F>(a.scale))), shift = absolute(splat<F>(real_of<F>(a.shift)));
-    F poison = F{};
-    UNROLL for (int slice = 0; slice < slices; ++slice) {
-        bound[slice] = F{};
-        poison = mad(F{}, norm_at<F>(input, slice * a.half + place, stride), poison);
-    }
-    UNROLL for (int chirality = 0; chirality < 2; ++chirality) {
-        auto size = [&](int which, int i) { return absolute(slice_coefficient<F>(a, chirality, which, i)); };
-        auto norm = [&](int i) { return norm_at<F>(input, slice_number(a, chirality, i) * a.half + place, stride); };
-        F corner = F{}, r = F{};
-        UNROLL for (int i = 0; i < slices; ++i) corner = mad(size(SLICE_V, i), norm(i), corner);
-        UNROLL for (int i = 0; i < slices; ++i) {
-            F& b = bound[slice_number(a, chirality, i)];
-            b = larger(b, mad(size(SLICE_D, i), norm(i), mad(size(SLICE_E, i), r, size(SLICE_U, i) * corner)));
-            r = mad(size(SLICE_A, i), r, size(SLICE_F, i) * norm(i));
-        }
-    }
-    UNROLL for (int slice = 0; slice < slices; ++slice) {
-        F b = scale * bound[slice];
-        if (a.x) b = mad(shift, norm_at<F>(x, slice * a.half + place, stride), b);
-        // A little more, for rounding; what is too small for a quotient is zero; what is no number stays none.
-        b = mad(splat<F>(0x1p-20f), b, b) + poison;
-        bound[slice] = where_negative(b - splat<F>(1e-30f), F{}, b);
-    }
-}
-
-// The reals from `first` on, of one chirality, in all slices.
-template <int CHIRALITY, class F>
-HD void slice_part(const WallArgs& a, const char* input, const char* x, char* out, int first, int place, int stride, const F* bound) {
-    constexpr int N = part_of<F>();
-    const int slices = slices_of(a);
-    const F scale = splat<F>(real_of<F>(a.scale)), shift = splat<F>(real_of<F>(a.shift));
-    Part<N, F> y[ROOM_FOR_SLICES], added;
-    F corner[N], r[N], room[N];
-    UNROLL for (int k = 0; k < N; ++k) corner[k] = r[k] = F{};
+    const F scale = splat<F>(real_of<F>(a.scale));
+    F corner[CHAINED], r[CHAINED];
+    UNROLL for (int k = 0; k < CHAINED; ++k) corner[k] = r[k] = F{};
     UNROLL for (int i = 0; i < slices; ++i) {
-        y[i].load(input, first, slice_number(a, CHIRALITY, i) * a.half + place, stride);
-        const F* here = y[i].reals(room);
+        const int slice = slice_number(a, CHIRALITY, i);
         const F v = slice_coefficient<F>(a, CHIRALITY, SLICE_V, i);
-        UNROLL for (int k = 0; k < N; ++k) corner[k] = mad(v, here[k], corner[k]);
+        UNROLL for (int k = 0; k < CHAINED; ++k)
+            corner[k] = mad(v, shared[shared_index(slice, site, first + k)], corner[k]);
     }
     UNROLL for (int i = 0; i < slices; ++i) {
-        const int slice = slice_number(a, CHIRALITY, i), site = slice * a.half + place;
+        const int slice = slice_number(a, CHIRALITY, i);
         auto coefficient = [&](int which) { return slice_coefficient<F>(a, CHIRALITY, which, i); };
         const F d = coefficient(SLICE_D), e = coefficient(SLICE_E), u = coefficient(SLICE_U), along = coefficient(SLICE_A),
                 f = coefficient(SLICE_F);
-        const F* here = y[i].reals(room);
-        F z[N];
-        UNROLL for (int k = 0; k < N; ++k) {
-            z[k] = scale * mad(d, here[k], mad(e, r[k], u * corner[k]));
-            r[k] = mad(along, r[k], f * here[k]);
+        UNROLL for (int k = 0; k < CHAINED; ++k) {
+            F& y = shared[shared_index(slice, site, first + k)];
+            const F here = y;
+            y = scale * mad(d, here, mad(e, r[k], u * corner[k]));
+            r[k] = mad(along, r[k], f * here);
         }
-        if (a.x) {
-            added.load(x, first, site, stride);
-            const F* more = added.reals(room);
-            UNROLL for (int k = 0; k < N; ++k) z[k] = mad(shift, more[k], z[k]);
-        }
-        store_part<N>(out, first, site, stride, z, is_half<F>() ? bound[slice] : F{});
     }
 }
-
-// out = scale T input + shift x; a thread has a part of a spinor on a GPU, all of it on a CPU.
-template <class F> HD void slice_matrix(const WallArgs& a, int i) {
-    const int stride = slices_of(a) * a.half, place = i % a.half;
-    const int part = i / a.half % PARTS<F>, field = i / (a.half * PARTS<F>);
-    const i64 offset = field * field_bytes<24, F>(stride);
-    const char *input = (const char*)a.input + offset, *x = a.x ? (const char*)a.x + offset : nullptr;
-    char* out = (char*)a.out + offset;
-    F bound[is_half<F>() ? ROOM_FOR_SLICES : 1];
-    if constexpr (is_half<F>()) slice_bounds(bound, a, input, x, place, stride);
-#ifdef __CUDACC__
-    const int first = part * part_of<F>();
-    if (first < 12) slice_part<0>(a, input, x, out, first, place, stride, bound);
-    else slice_part<1>(a, input, x, out, first, place, stride, bound);
-#else
-    (void)part;
-    slice_part<0>(a, input, x, out, 0, place, stride, bound);
-    slice_part<1>(a, input, x, out, 12, place, stride, bound);
-#endif
+// The second phase: every real that is shared.
+template <class F> HD void chains(const WallArgs& a, int thread, F* shared) {
+    for (int n = thread; n < 24 / CHAINED * TEAM_SITES; n += TEAM_SITES * slices_of(a)) {
+        const int site = n % TEAM_SITES, first = n / TEAM_SITES * CHAINED;
+        if (first < 12) chain<0>(a, shared, site, first);
+        else chain<1>(a, shared, site, first);
+    }
 }
+// The third: out = what is shared + shift x.
+template <class F> HD void take(const WallArgs& a, const Member& m, int s, const F* shared) {
+    const Slice slice = slice_of<F>(a, m);
+    F r[24];
+    UNROLL for (int k = 0; k < 24; ++k) r[k] = shared[shared_index(m.slice, m.site, k)];
+    if (a.x) {
+        const F shift = splat<F>(real_of<F>(a.shift));
+        F x[24];
+        load<24, 1>(x, (const char*)a.x + slice.offset, 0, slice.first + s, slice.stride);
+        UNROLL for (int k = 0; k < 24; ++k) r[k] = mad(shift, x[k], r[k]);
+    }
+    store<24, 1>((char*)a.out + slice.offset, 0, slice.first + s, slice.stride, r);
+}
+
+// out = scale T input + shift x
+template <class F> struct SliceMatrix {
+    static constexpr int PHASES = 3;
+    HD static int threads(const WallArgs& a) { return TEAM_SITES * slices_of(a); }
+    template <int PHASE> HD static void phase(const WallArgs& a, int team, int thread, F* shared) {
+        const Member m = member_of(a, team, thread);
+        const bool works = m.place < a.half;
+        if (PHASE == 0 && works) {
+            const Slice slice = slice_of<F>(a, m);
+            Complex<F> p[12];
+            load_spinor(p, (const char*)a.input + slice.offset, slice.first + m.place, slice.stride);
+            share(shared, m, p);
+        }
+        if (PHASE == 1) chains(a, thread, shared);
+        if (PHASE == 2 && works) take(a, m, m.place, shared);
+    }
+};
+// out = scale T D input + shift x
+template <class F, int NR> struct SliceMatrixOfHops {
+    static constexpr int PHASES = 3;
+    HD static int threads(const WallHopArgs& a) { return TEAM_SITES * slices_of(a.wall); }
+    template <int PHASE> HD static void phase(const WallHopArgs& a, int team, int thread, F* shared) {
+        const Member m = member_of(a.wall, team, thread);
+        const bool works = m.place < a.hop.count;
+        const int s = works && a.hop.sites ? ((const int*)a.hop.sites)[m.place] : m.place;
+        if (PHASE == 0 && works) {
+            Complex<F> p[12];
+            hops<NR>(p, a.hop, slice_of<F>(a.wall, m), m.field * slices_of(a.wall) + m.slice, s);
+            share(shared, m, p);
+        }
+        if (PHASE == 1) chains(a.wall, thread, shared);
+        if (PHASE == 2 && works) take(a.wall, m, s, shared);
+    }
+};
 
 // A Dirac spinor of all slices, each real of a chirality times a number: out = sum_s c_s input_s.
 template <class F> HD void slice_sum(const WallArgs& a, int place) {
@@ -241,7 +191,11 @@ template <class F> HD void slice_reflect(const WallArgs& a, int i) {
     store_spinor(a.out, slice * a.half + place, stride, p);
 }
 
-#define DOMAIN_WALL_KERNELS(SITE, SUM) SITE(domain_wall, slice_matrix, WallArgs, (slice_matrix<F>))
+#define DOMAIN_WALL_KERNELS(SITE, SUM, TEAM)                                                \
+    TEAM(domain_wall, slice_matrix, WallArgs, (SliceMatrix<F>{}))                           \
+    TEAM(domain_wall, slice_matrix_of_hops_18, WallHopArgs, (SliceMatrixOfHops<F, 18>{}))   \
+    TEAM(domain_wall, slice_matrix_of_hops_12, WallHopArgs, (SliceMatrixOfHops<F, 12>{}))   \
+    TEAM(domain_wall, slice_matrix_of_hops_8, WallHopArgs, (SliceMatrixOfHops<F, 8>{}))
 #define DOMAIN_WALL_DOUBLE_KERNELS(SITE, SUM)                     \
     SITE(domain_wall, slice_sum, WallArgs, (slice_sum<F>))        \
     SITE(domain_wall, slice_spread, WallArgs, (slice_spread<F>))  \

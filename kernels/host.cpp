@@ -31,9 +31,15 @@ using F = typename lanes_of<HMC_REAL, HMC_LANES>::type;
         for (int k = 0; k < COUNT * WORDS; ++k) words[k] = sum.total(k / WORDS, k % WORDS); \
         words[COUNT * WORDS] = sum.max;                                               \
     }
-ALL_KERNELS(SITE, SUM)
+#define TEAM(FAMILY, NAME, ARGS, WORK)                                                \
+    void run_##NAME(const void* args, int begin, int end, long long* shared) {        \
+        const ARGS a = *static_cast<const ARGS*>(args);                               \
+        for (int team = begin; team < end; ++team) run_phases(WORK, a, team, reinterpret_cast<F*>(shared)); \
+    }
+ALL_KERNELS(SITE, SUM, TEAM)
 #undef SITE
 #undef SUM
+#undef TEAM
 
 struct Entry {
     const char* family;
@@ -41,14 +47,15 @@ struct Entry {
     const char* args;
     const char* expression;
     unsigned long args_size;
-    long long sums;  // -1: a kernel without sums
+    long long sums;  // -1: a kernel without sums, -2: of teams
     void (*run)(const void*, int, int, long long*);
 };
 #define SITE(FAMILY, NAME, ARGS, EXPRESSION) {#FAMILY, #NAME, #ARGS, #EXPRESSION, sizeof(ARGS), -1, run_##NAME},
 #define SUM(FAMILY, NAME, ARGS, COUNT, EXPRESSION) {#FAMILY, #NAME, #ARGS, #EXPRESSION, sizeof(ARGS), COUNT, run_##NAME},
+#define TEAM(FAMILY, NAME, ARGS, WORK) {#FAMILY, #NAME, #ARGS, #WORK, sizeof(ARGS), -2, run_##NAME},
 }  // namespace
 
 extern "C" const Entry HMC_TABLE[] = {
-    ALL_KERNELS(SITE, SUM)
+    ALL_KERNELS(SITE, SUM, TEAM)
     {nullptr, nullptr, nullptr, nullptr, 0, 0, nullptr}};
 #include "args_check.h"

@@ -132,7 +132,7 @@ template <int N, int NB, class F> HD void store_plain(void* field, int block, in
     }
 }
 // Place of one real, for code that goes real by real and lane by lane.
-template <class F> HD size_t place(int blocks, int reals, int block, int real, int site, int stride, int) {
+template <class F> HD size_t place(int, int reals, int block, int real, int site, int stride, int) {
     const int n = sizeof(F) == 8 || reals % 4 != 0 ? 2 : 4;
     return ((size_t)(block * (reals / n) + real / n) * stride + site) * n + real % n;
 }

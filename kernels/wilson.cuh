@@ -109,7 +109,8 @@ template <class F> HD bool any(const F& x) {
 }
 
 template <int MU, bool FORWARD, int NR, class F>
-HD void hop(Complex<F>* r, const HopArgs& a, const Slice& slice, int field, const Coord& c, int s, const Coord& next, F sign) {
+HD void hop(Complex<F>* r, const HopArgs& a, const Slice& slice, int field, const Coord& c, int s,
+            [[maybe_unused]] const Coord& next, F sign) {
     const char* input = (const char*)a.input + slice.offset;
 #ifndef __CUDACC__
     prefetch_hop<MU, FORWARD, NR, F>(a, input, slice.first, next, s + 1);
@@ -156,20 +157,15 @@ template <class F> HD void add_twist(Complex<F>* r, F twist, const Complex<F>* x
     }
 }
 
-template <class F, int NR> HD void wilson_hop(const HopArgs& a, int i) {
-    int place, field;
-    place_and_group<32>(i, a.count, fields_of(a), place, field);
-    const int s = a.sites ? ((const int*)a.sites)[place] : place;
+// The sum of all hops to a site.
+template <int NR, class F> HD void hops(Complex<F>* r, const HopArgs& a, const Slice& slice, int field, int s) {
     const Coord c = coord_of(a.g, s, a.parity);
-    const Slice slice = slice_of<F>(a.g, field, slices_of(a));
 #ifdef __CUDACC__
     const Coord& next = c;
 #else
     const Coord next = coord_of(a.g, s + 1 < half_of(a.g) ? s + 1 : s, a.parity);
-    prefetch_out<F>(a, slice, s + 1);
 #endif
     const F sign = splat<F>(dagger_of(a) ? -1 : 1);
-    Complex<F> r[12];
     UNROLL for (int k = 0; k < 12; ++k) r[k] = zero<F>();
     hop<0, true, NR>(r, a, slice, field, c, s, next, sign);
     hop<0, false, NR>(r, a, slice, field, c, s, next, sign);
@@ -179,6 +175,18 @@ template <class F, int NR> HD void wilson_hop(const HopArgs& a, int i) {
     hop<2, false, NR>(r, a, slice, field, c, s, next, sign);
     hop<3, true, NR>(r, a, slice, field, c, s, next, sign);
     hop<3, false, NR>(r, a, slice, field, c, s, next, sign);
+}
+
+template <class F, int NR> HD void wilson_hop(const HopArgs& a, int i) {
+    int place, field;
+    place_and_group<32>(i, a.count, fields_of(a), place, field);
+    const int s = a.sites ? ((const int*)a.sites)[place] : place;
+    const Slice slice = slice_of<F>(a.g, field, slices_of(a));
+#ifndef __CUDACC__
+    prefetch_out<F>(a, slice, s + 1);
+#endif
+    Complex<F> r[12];
+    hops<NR>(r, a, slice, field, s);
     const F scale = splat<F>(real_of<F>(a.scale)), twist = splat<F>(real_of<F>(a.twist));
     const int epilogue = epilogue_of(a);
     Complex<F> x[12], y[12];

@@ -2,8 +2,8 @@
 
 use super::AppError;
 use super::report::say;
-use crate::device::{DeviceError, KernelInfo, Precision, compile_kernel, kernel_list};
-use crate::operator::{hop_choices, slice_choices, staggered_choices};
+use crate::device::{DeviceError, KernelInfo, Precision, Shape, Work, compile_kernel, kernel_list};
+use crate::operator::{USUAL_THREADS, hop_choices, slice_choices, slice_hop_choices, staggered_choices};
 use rayon::prelude::*;
 
 /// Prints registers and spills of every kernel for each architecture.
@@ -16,7 +16,8 @@ pub fn kernels(archs: &[String]) -> Result<(), AppError> {
         let specialised = match kernel.args.as_str() {
             "HopArgs" => hop_choices(),
             "StaggeredArgs" => [1, 2, 4, 16].map(staggered_choices).into(),
-            "WallArgs" if kernel.name == "slice_matrix" => slice_choices(),
+            "WallArgs" if kernel.work == Work::Teams => slice_choices(),
+            "WallHopArgs" => slice_hop_choices(),
             _ => Vec::new(),
         };
         let all = std::iter::once(String::new()).chain(specialised);
@@ -24,7 +25,9 @@ pub fn kernels(archs: &[String]) -> Result<(), AppError> {
     }
     for arch in archs {
         let report = |(kernel, precision, choices): &(&KernelInfo, Precision, String)| {
-            let compiled = compile_kernel(kernel, choices, *precision, arch, None, 128, false)?;
+            let block = if kernel.work == Work::Teams { USUAL_THREADS } else { 128 };
+            let compiled =
+                compile_kernel(kernel, choices, *precision, arch, None, Shape { block, resident: 1 }, false)?;
             let name = format!("{} {choices}", kernel.name);
             Ok(format!("  {name:60} {precision:6}  {}", compiled.report))
         };

@@ -80,7 +80,7 @@ impl Sizes {
             if precision == Precision::Double { 0 } else { self.spinors(count, precision) }
         };
         bytes += match method {
-            Method::Cg => self.doubles(4) + lower(krylov, 5),
+            Method::Cg => self.doubles(4) + self.gradients(1, krylov),
             Method::BiCgStab => self.doubles(6) + self.spinors(6, krylov),
             Method::GcrDd { k_max, .. } => {
                 // The last: products of sites in blocks.
@@ -93,10 +93,19 @@ impl Sizes {
         bytes + self.doubles(3 * guess)
     }
 
+    /// The fields of conjugate gradients in a lower precision.
+    fn gradients(&self, n_s: usize, precision: Precision) -> usize {
+        if precision == Precision::Double {
+            return 0;
+        }
+        self.spinors(4 * n_s, precision) + self.spinors(n_s, precision.of_solution())
+    }
+
     /// Of all shifts: solutions; and in the iteration's precision directions, and solutions again where it is lower.
     fn shifts(&self, precision: Precision) -> usize {
-        let own = if precision == Precision::Double { POLES } else { 2 * POLES };
-        self.doubles(POLES) + self.spinors(3 + own, precision)
+        let own =
+            if precision == Precision::Double { 0 } else { self.spinors(POLES, precision.of_solution()) };
+        self.doubles(POLES) + own + self.spinors(3 + POLES, precision)
     }
 
     /// Of a term: links of each step of the smearing, and their force.
@@ -116,7 +125,7 @@ impl Sizes {
             operator(Precision::Double, solver.link_reals.max(12)) + self.doubles(n_s * (4 + 3 * guess));
         match terms::precision(solver.precision[1]) {
             Precision::Double => double,
-            lower => double + operator(lower, solver.link_reals) + self.spinors(n_s * 5, lower),
+            lower => double + operator(lower, solver.link_reals) + self.gradients(n_s, lower),
         }
     }
 

@@ -44,6 +44,26 @@ pub struct RawArgs<'a> {
     pub name: &'static str,
 }
 
+/// How many there are of what a launch works on.
+#[derive(Clone, Copy, Debug)]
+pub enum Size {
+    /// Sites `0..n`.
+    Sites(usize),
+    /// Teams of threads.
+    Teams(Teams),
+}
+
+/// Teams `0..count`.
+#[derive(Clone, Copy, Debug)]
+pub struct Teams {
+    /// How many.
+    pub count: usize,
+    /// Threads of each.
+    pub threads: usize,
+    /// Bytes that the threads of each share.
+    pub shared: usize,
+}
+
 /// A device. Work is done in the order in which it is asked for; only `download`, `sum` and
 /// `synchronize` wait for it.
 pub trait Backend: Send + Sync {
@@ -95,19 +115,19 @@ pub trait Backend: Send + Sync {
     /// # Safety
     /// The memory holds `bytes`.
     unsafe fn zero(&self, at: Pointer, bytes: usize) -> Result<(), DeviceError>;
-    /// Runs a plain kernel on sites `0..n`.
+    /// Runs a kernel without sums.
     ///
     /// # Errors
     /// The kernel does not compile, or the device is lost.
     ///
     /// # Safety
-    /// The arguments' pointers hold what the kernel touches.
+    /// The arguments' pointers hold what the kernel touches, and teams are those of the kernel.
     unsafe fn launch(
         &self,
         kernel: &str,
         precision: Precision,
         args: RawArgs,
-        n: usize,
+        size: Size,
     ) -> Result<(), DeviceError>;
     /// Runs a kernel with sums on sites `0..n` and waits for them.
     ///
@@ -268,7 +288,25 @@ impl Device {
             return Ok(());
         }
         // SAFETY: the fields that made `args` hold buffers of the geometry in it.
-        unsafe { self.backend.launch(kernel, precision, self.raw(args), n) }
+        unsafe { self.backend.launch(kernel, precision, self.raw(args), Size::Sites(n)) }
+    }
+
+    /// Runs a kernel of teams.
+    ///
+    /// # Errors
+    /// The kernel does not compile, or the device is lost.
+    pub fn launch_teams<A: KernelArgs>(
+        &self,
+        kernel: &str,
+        precision: Precision,
+        args: &A,
+        teams: Teams,
+    ) -> Result<(), DeviceError> {
+        if teams.count == 0 {
+            return Ok(());
+        }
+        // SAFETY: as in `launch`; whoever knows the arguments knows the kernel's teams.
+        unsafe { self.backend.launch(kernel, precision, self.raw(args), Size::Teams(teams)) }
     }
 
     /// Runs a kernel with sums on sites `0..n`.

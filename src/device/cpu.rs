@@ -1,9 +1,9 @@
 //! Kernels on the cores of this rank: ranges of outer sites over rayon's threads, SIMD lanes inside.
 
 use super::args::Pointer;
-use super::backend::{Backend, RawArgs, Sums, Variant};
+use super::backend::{Backend, RawArgs, Size, Sums, Variant};
 use super::table::{Kernels, emulated_kernels, host_kernels, lane_counts, name_and_choices};
-use super::{DeviceError, KernelInfo, Precision};
+use super::{DeviceError, KernelInfo, Precision, Work};
 use crate::math::ExactSum;
 use rayon::prelude::*;
 use std::alloc::Layout;
@@ -23,6 +23,8 @@ const ALIGNMENT: usize = 4096;
 const HUGE: usize = 1 << 21;
 /// Below this many outer sites a launch stays on one thread.
 const FEW_SITES: usize = 64;
+/// The same of teams.
+const FEW_TEAMS: usize = 4;
 
 impl Cpu {
     /// Kernels with `lanes` lanes.
@@ -63,10 +65,15 @@ fn layout(bytes: usize) -> Layout {
     Layout::from_size_align(bytes.max(64).next_multiple_of(64), alignment).expect("a size below isize::MAX")
 }
 
-/// Ranges of sites for the threads: a few for each, so that an uneven load evens out.
-fn ranges(n: usize) -> Vec<(i32, i32)> {
+/// A cache line: memory that the threads of a team share.
+#[derive(Clone)]
+#[repr(align(64))]
+struct Line(#[expect(dead_code, reason = "kernels know it by its address")] [u8; 64]);
+
+/// Ranges of sites or teams for the threads: a few for each, so that an uneven load evens out.
+fn ranges(n: usize, few: usize) -> Vec<(i32, i32)> {
     let threads = rayon::current_num_threads();
-    let parts = if threads == 1 || n < FEW_SITES { 1 } else { (4 * threads).min(n / (FEW_SITES / 4)) };
+    let parts = if threads == 1 || n < few { 1 } else { (4 * threads).min(n / (few / 4)) };
     (0..parts).map(|k| ((n * k / parts) as i32, (n * (k + 1) / parts) as i32)).collect()
 }
 
@@ -146,15 +153,20 @@ impl Backend for Cpu {
         kernel: &str,
         precision: Precision,
         args: RawArgs,
-        n: usize,
+        size: Size,
     ) -> Result<(), DeviceError> {
         let kernel = self.kernel(kernel, precision, args);
         let (run, pointer) = (kernel.run, args.bytes.as_ptr() as usize);
-        let work = |(begin, end): (i32, i32)| {
-            // SAFETY: the table's function with the arguments it was built for; a site writes what is its own.
-            unsafe { run(pointer as *const c_void, begin, end, std::ptr::null_mut()) };
+        let (ranges, shared) = match size {
+            Size::Sites(n) => (ranges(n, FEW_SITES), 0),
+            Size::Teams(teams) => (ranges(teams.count, FEW_TEAMS), teams.shared),
         };
-        match ranges(n)[..] {
+        let work = |(begin, end): (i32, i32)| {
+            let mut shared = vec![Line([0; 64]); shared.div_ceil(64)];
+            // SAFETY: the table's function with the arguments it was built for; a site, or a team, writes what is its own.
+            unsafe { run(pointer as *const c_void, begin, end, shared.as_mut_ptr().cast()) };
+        };
+        match ranges[..] {
             [all] => work(all),
             ref parts => parts.par_iter().copied().for_each(work),
         }
@@ -169,7 +181,7 @@ impl Backend for Cpu {
         n: usize,
     ) -> Result<Sums, DeviceError> {
         let kernel = self.kernel(kernel, precision, args);
-        let Some(count) = kernel.sums else { unreachable!("{} makes no sums", kernel.name) };
+        let Work::Sums(count) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };
         let (run, pointer) = (kernel.run, args.bytes.as_ptr() as usize);
         let work = |(begin, end): (i32, i32)| {
             let mut words = vec![0i64; count * 6 + 1];
@@ -178,7 +190,7 @@ impl Backend for Cpu {
             Sums::from_words(&words)
         };
         let none = || Sums { sums: vec![ExactSum::default(); count], max: 0.0 };
-        Ok(ranges(n).into_par_iter().map(work).reduce(none, |a, b| Sums {
+        Ok(ranges(n, FEW_SITES).into_par_iter().map(work).reduce(none, |a, b| Sums {
             sums: a.sums.iter().zip(&b.sums).map(|(x, y)| *x + *y).collect(),
             max: if a.max.is_nan() || a.max > b.max { a.max } else { b.max },
         }))

@@ -3,10 +3,10 @@
 //! All work is in one stream. Memory that is given back is kept by size for the next who asks.
 
 use super::args::Pointer;
-use super::backend::{Backend, RawArgs, Sums, Variant};
-use super::nvrtc::compile_kernel;
+use super::backend::{Backend, RawArgs, Size, Sums, Teams, Variant};
+use super::nvrtc::{Shape, compile_kernel};
 use super::table::name_and_choices;
-use super::{DeviceError, KernelInfo, Precision, kernel_list};
+use super::{DeviceError, KernelInfo, Precision, Work, kernel_list};
 use cudarc::driver::{result, sys};
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -34,6 +34,9 @@ pub fn gpu_count() -> Result<usize, DeviceError> {
 const BLOCK: usize = 128;
 /// Those that are tried for the hopping term, whose best depends on the lattice.
 const BLOCKS: [usize; 4] = [64, 128, 192, 256];
+/// Registers of a processor, and those of a thread that are tried for teams.
+const REGISTERS: usize = 65536;
+const THREAD_REGISTERS: [usize; 4] = [255, 128, 80, 64];
 /// Launches that are timed for each.
 const TRIALS: usize = 20;
 /// Words of the widest sum: four sums and a maximum.
@@ -68,6 +71,38 @@ type Loaded = [HashMap<String, Function>; 3];
 struct Function {
     handle: sys::CUfunction,
     block: usize,
+    /// Bytes that a block shares, besides what the kernel itself declares.
+    shared: usize,
+}
+
+/// The shapes that are tried for a kernel with choices; of any other the first is taken.
+fn shapes(size: Size) -> Vec<Shape> {
+    match size {
+        Size::Sites(_) => BLOCKS.map(|block| Shape { block, resident: 1 }).into(),
+        Size::Teams(Teams { threads, .. }) => {
+            let mut resident = THREAD_REGISTERS.map(|own| (REGISTERS / (own * threads)).max(1)).to_vec();
+            resident.dedup();
+            resident.into_iter().map(|resident| Shape { block: threads, resident }).collect()
+        }
+    }
+}
+
+impl Function {
+    /// Blocks that cover all of it.
+    fn blocks(self, size: Size) -> usize {
+        match size {
+            Size::Sites(n) => n.div_ceil(self.block),
+            Size::Teams(teams) => teams.count,
+        }
+    }
+}
+
+/// Sites, as kernels of sites are told.
+fn count(size: Size) -> usize {
+    match size {
+        Size::Sites(n) => n,
+        Size::Teams(teams) => teams.count,
+    }
 }
 
 // SAFETY: the driver's handles may be used from any thread; the context is made current first.
@@ -183,7 +218,7 @@ impl Cuda {
         name: &str,
         precision: Precision,
         args: RawArgs,
-        n: usize,
+        size: Size,
     ) -> Result<Function, DeviceError> {
         let (base, choices) = name_and_choices(name);
         let Some(&kernel) = self.kernels[precision as usize].get(base) else {
@@ -200,9 +235,9 @@ impl Cuda {
         if let Some(&function) = loaded[precision as usize].get(name) {
             return Ok(function);
         }
-        let compile = |block: usize| {
+        let compile = |shape: Shape| {
             let compiled =
-                compile_kernel(kernel, choices, precision, &self.arch, Some(*variant), block, true)?;
+                compile_kernel(kernel, choices, precision, &self.arch, Some(*variant), shape, true)?;
             let entry = std::ffi::CString::new(base).unwrap_or_default();
             // SAFETY: a CUBIN that the compiler made for this GPU; modules live until the process ends.
             unsafe {
@@ -210,30 +245,40 @@ impl Cuda {
                 call!(cuModuleLoadData(&mut module, compiled.cubin.as_ptr().cast()))?;
                 let mut handle = std::ptr::null_mut();
                 call!(cuModuleGetFunction(&mut handle, module, entry.as_ptr()))?;
-                Ok(Function { handle, block })
+                let shared = match size {
+                    Size::Sites(_) => 0,
+                    Size::Teams(teams) => teams.shared,
+                };
+                let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+                call!(cuFuncSetAttribute(handle, most, shared as i32))?;
+                Ok(Function { handle, block: shape.block, shared })
             }
+        };
+        let plain = match size {
+            Size::Sites(_) => Shape { block: BLOCK, resident: 1 },
+            Size::Teams(teams) => Shape { block: teams.threads, resident: 1 },
         };
         let function = if !choices.is_empty() {
             let mut best: Option<(f32, Function)> = None;
-            for block in BLOCKS {
-                let function = compile(block)?;
-                let time = self.time(function, args, n)?;
+            for shape in shapes(size) {
+                let function = compile(shape)?;
+                let time = self.time(function, args, size)?;
                 if best.is_none_or(|(least, _)| time < least) {
                     best = Some((time, function));
                 }
             }
-            best.map_or_else(|| compile(BLOCK), |(_, function)| Ok(function))?
+            best.map_or_else(|| compile(plain), |(_, function)| Ok(function))?
         } else {
-            compile(BLOCK)?
+            compile(plain)?
         };
         loaded[precision as usize].insert(name.to_string(), function);
         Ok(function)
     }
 
     /// Milliseconds of some launches of a kernel that may be run again and again: its output is no input.
-    fn time(&self, function: Function, args: RawArgs, n: usize) -> Result<f32, DeviceError> {
+    fn time(&self, function: Function, args: RawArgs, size: Size) -> Result<f32, DeviceError> {
         // SAFETY: the launches are those that the caller wants anyway.
-        let launch = || unsafe { self.start(function, args, n, n.div_ceil(function.block), None) };
+        let launch = || unsafe { self.start(function, args, count(size), function.blocks(size), None) };
         launch()?;
         let mut done = Ok(());
         let time = self.between_events(&mut || done = (0..TRIALS).try_for_each(|_| launch()))?;
@@ -287,7 +332,7 @@ impl Cuda {
                 function.block as u32,
                 1,
                 1,
-                0,
+                function.shared as u32,
                 self.stream,
                 parameters.as_mut_ptr(),
                 std::ptr::null_mut(),
@@ -370,13 +415,18 @@ impl Backend for Cuda {
         kernel: &str,
         precision: Precision,
         args: RawArgs,
-        n: usize,
+        size: Size,
     ) -> Result<(), DeviceError> {
         self.current()?;
-        let function =
-            self.function(&mut self.loaded.lock().expect("no panic holds it"), kernel, precision, args, n)?;
+        let function = self.function(
+            &mut self.loaded.lock().expect("no panic holds it"),
+            kernel,
+            precision,
+            args,
+            size,
+        )?;
         // SAFETY: a plain kernel, by the caller's word with good pointers.
-        unsafe { self.start(function, args, n, n.div_ceil(function.block), None) }
+        unsafe { self.start(function, args, count(size), function.blocks(size), None) }
     }
 
     unsafe fn sum(
@@ -388,8 +438,8 @@ impl Backend for Cuda {
     ) -> Result<Sums, DeviceError> {
         self.current()?;
         let mut loaded = self.loaded.lock().expect("no panic holds it");
-        let function = self.function(&mut loaded, kernel, precision, args, n)?;
-        let Some(sums) = self.kernels[precision as usize][name_and_choices(kernel).0].sums else {
+        let function = self.function(&mut loaded, kernel, precision, args, Size::Sites(n))?;
+        let Work::Sums(sums) = self.kernels[precision as usize][name_and_choices(kernel).0].work else {
             unreachable!("{kernel} makes no sums")
         };
         let words = sums * 6 + 1;

@@ -17,12 +17,12 @@ mod nvrtc;
 mod table;
 
 pub use args::*;
-pub use backend::{Backend, Device, Sums, Variant};
+pub use backend::{Backend, Device, Size, Sums, Teams, Variant};
 pub use buffer::{Buffer, Remote, Staging};
 pub use cpu::Cpu;
 pub use cuda::{Cuda, gpu_count};
-pub use nvrtc::{Compiled, compile_kernel};
-pub use table::{KernelInfo, Precision, best_lanes, has_emulation, kernel_list, lane_counts};
+pub use nvrtc::{Compiled, Shape, compile_kernel};
+pub use table::{KernelInfo, Precision, Work, best_lanes, has_emulation, kernel_list, lane_counts};
 
 /// Why a device failed.
 #[derive(Debug, thiserror::Error)]

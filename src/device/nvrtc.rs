@@ -3,7 +3,7 @@
 //! One kernel is one CUBIN. The cache's key is a hash of source, options, compiler and GPU; a file is
 //! written aside and renamed, so any number of ranks may share it, and is checked before use.
 
-use super::{DeviceError, KernelInfo, Precision, Variant};
+use super::{DeviceError, KernelInfo, Precision, Variant, Work};
 use cudarc::nvrtc::{result, sys};
 use std::ffi::{CStr, CString};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -21,19 +21,32 @@ pub struct Compiled {
     pub report: String,
 }
 
+/// How a GPU's threads are grouped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Threads of a block.
+    pub block: usize,
+    /// Of teams, how many a processor's registers are to hold at once.
+    pub resident: usize,
+}
+
 /// The source of a kernel's GPU entry.
 fn source(kernel: &KernelInfo, precision: Precision) -> String {
     let KernelInfo { family, name, args, expression, .. } = kernel;
     let real = precision.c_name();
+    let bounds = if kernel.work == Work::Teams { "HMC_BLOCK, HMC_RESIDENT" } else { "HMC_BLOCK" };
     let head = format!(
-        "#include \"entry.cuh\"\n#include \"{family}.cuh\"\nusing F = {real};\nextern \"C\" __global__ void __launch_bounds__(HMC_BLOCK) {name}(const {args} a, int n"
+        "#include \"entry.cuh\"\n#include \"{family}.cuh\"\nusing F = {real};\nextern \"C\" __global__ void __launch_bounds__({bounds}) {name}(const {args} a"
     );
-    match kernel.sums {
-        None => format!(
-            "{head}) {{\n    const int i = blockIdx.x * HMC_BLOCK + threadIdx.x;\n    if (i < n) {expression}(a, i);\n}}\n"
+    match kernel.work {
+        Work::Sites => format!(
+            "{head}, int n) {{\n    const int i = blockIdx.x * HMC_BLOCK + threadIdx.x;\n    if (i < n) {expression}(a, i);\n}}\n"
         ),
-        Some(count) => format!(
-            "{head}, i64* words, i64* host, i64 turn) {{\n    Accumulator sum;\n    sum.clear();\n    for (int i = blockIdx.x * HMC_BLOCK + threadIdx.x; i < n; i += gridDim.x * HMC_BLOCK) {expression}(a, i, sum);\n    add_to_global<{count}>(sum, words, host, turn);\n}}\n"
+        Work::Teams => format!(
+            "{head}, int) {{\n    extern __shared__ double shared[];\n    run_phases({expression}, a, blockIdx.x, (F*)shared);\n}}\n"
+        ),
+        Work::Sums(count) => format!(
+            "{head}, int n, i64* words, i64* host, i64 turn) {{\n    Accumulator sum;\n    sum.clear();\n    for (int i = blockIdx.x * HMC_BLOCK + threadIdx.x; i < n; i += gridDim.x * HMC_BLOCK) {expression}(a, i, sum);\n    add_to_global<{count}>(sum, words, host, turn);\n}}\n"
         ),
     }
 }
@@ -90,7 +103,7 @@ pub fn compile_kernel(
     precision: Precision,
     arch: &str,
     variant: Option<Variant>,
-    block: usize,
+    shape: Shape,
     use_cache: bool,
 ) -> Result<Compiled, DeviceError> {
     ready()?;
@@ -103,10 +116,11 @@ pub fn compile_kernel(
         "--prec-div=true".into(),
         "--prec-sqrt=true".into(),
         "--ptxas-options=-v".into(),
-        format!("-DHMC_BLOCK={}", block),
+        format!("-DHMC_BLOCK={}", shape.block),
+        format!("-DHMC_RESIDENT={}", shape.resident),
         format!("-DHMC_GHOSTS={}", u8::from(variant.is_none_or(|v| v.cut))),
     ];
-    if let (Some(variant), "wilson" | "staggered") = (variant, kernel.family.as_str()) {
+    if let (Some(variant), "wilson" | "staggered" | "domain_wall") = (variant, kernel.family.as_str()) {
         options.extend(
             ["X", "Y", "Z", "T"].iter().zip(variant.outer).map(|(d, n)| format!("-DHMC_OUTER_{d}={n}")),
         );

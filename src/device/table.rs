@@ -36,6 +36,13 @@ impl Precision {
         }
     }
 
+    /// In what an iteration in this precision sums its solution up: many small steps, each of which half precision would
+    /// round at the size of the whole.
+    #[must_use]
+    pub fn of_solution(self) -> Self {
+        if self == Self::Half { Self::Single } else { self }
+    }
+
     /// The type in C of a real that is computed with.
     pub fn c_name(self) -> &'static str {
         match self {
@@ -72,10 +79,21 @@ pub(super) fn name_and_choices(kernel: &str) -> (&str, &str) {
     kernel.split_once(' ').unwrap_or((kernel, ""))
 }
 
-/// Runs a kernel on outer sites `begin..end`; sums go to the words.
+/// Runs a kernel on outer sites `begin..end`, or on so many teams; sums go to the words, which for teams are what they share.
 pub(super) type HostKernel = unsafe extern "C" fn(*const c_void, i32, i32, *mut i64);
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
+
+/// What a kernel works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Site by site.
+    Sites,
+    /// Site by site, with so many sums over them.
+    Sums(usize),
+    /// Teams of threads that share memory (`kernels/team.cuh`).
+    Teams,
+}
 
 /// What is known of a kernel.
 #[derive(Clone, Debug)]
@@ -88,10 +106,10 @@ pub struct KernelInfo {
     pub args: String,
     /// Size of that struct.
     pub args_size: usize,
-    /// The C++ expression that is called with (arguments, site\[, sums\]).
+    /// The C++ expression that is called with (arguments, site\[, sums\]), or the work of a team.
     pub expression: String,
-    /// Sums over sites that it makes; `None` for a plain kernel.
-    pub sums: Option<usize>,
+    /// What it works on.
+    pub work: Work,
     pub(super) run: HostKernel,
 }
 
@@ -110,7 +128,10 @@ fn read(table: *const Entry, precision: Precision, kernels: &mut Kernels) {
                 args: text(e.args),
                 args_size: e.args_size as usize,
                 expression: text(e.expression),
-                sums: usize::try_from(e.sums).ok(),
+                work: match e.sums {
+                    -2 => Work::Teams,
+                    sums => usize::try_from(sums).map_or(Work::Sites, Work::Sums),
+                },
                 run,
             };
             kernels.insert((info.name.clone(), precision), info);

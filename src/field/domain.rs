@@ -3,7 +3,7 @@
 use super::FieldError;
 use super::borders::Wires;
 use crate::comm::{Comm, agree};
-use crate::device::{Buffer, Device, Geometry, KernelArgs, Precision, Sums, Variant};
+use crate::device::{Buffer, Device, Geometry, KernelArgs, Precision, Sums, Teams, Variant};
 use crate::lattice::{LaneGrid, Partition, volume};
 use crate::math::ExactSum;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -180,6 +180,20 @@ impl Domain {
         n: usize,
     ) -> Result<(), FieldError> {
         Ok(self.device.launch(kernel, precision, args, n)?)
+    }
+
+    /// Runs a kernel of teams on this rank.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn launch_teams<A: KernelArgs>(
+        &self,
+        kernel: &str,
+        precision: Precision,
+        args: &A,
+        teams: Teams,
+    ) -> Result<(), FieldError> {
+        Ok(self.device.launch_teams(kernel, precision, args, teams)?)
     }
 
     /// Runs a kernel with sums on sites `0..n` of every rank: the sums are those of the lattice.

@@ -10,7 +10,7 @@ const SHIFTS: usize = 16;
 
 /// One shift of [`Spinor::shift_steps`].
 pub struct ShiftStep<'a> {
-    /// Its solution.
+    /// Its solution ([`Precision::of_solution`](crate::device::Precision::of_solution)).
     pub x: &'a mut Spinor,
     /// The step along `p`.
     pub a: f64,
@@ -72,7 +72,7 @@ impl Spinor {
                 ..Default::default()
             };
             for (n, ShiftStep { x, a, p, b }) in some.iter_mut().enumerate() {
-                self.check(x);
+                x.check_solution(self);
                 self.check(p);
                 (args.x[n], args.p[n], args.a[n], args.b[n]) = (x.pointer(), p.pointer(), *a, *b);
             }
@@ -163,7 +163,8 @@ impl Spinor {
         r: &mut Self,
         q: &Self,
     ) -> Result<Vec<f64>, FieldError> {
-        [p, r, q].into_iter().for_each(|other| self.check_several(other));
+        self.check_solution(r);
+        [p, q].into_iter().for_each(|other| r.check_several(other));
         let mut all = Vec::with_capacity(self.fields);
         for (n, some) in a.chunks(GROUP).enumerate() {
             let first = n * GROUP;
@@ -173,7 +174,7 @@ impl Spinor {
                 w: q.pointer_of(first),
                 ..r.group(first, some)
             };
-            let sums = self.sum(&self.own("fields_cg_step"), &args)?.sums;
+            let sums = r.sum(&r.own("fields_cg_step"), &args)?.sums;
             all.extend(sums[..some.len()].iter().map(|sum| sum.value()));
         }
         Ok(all)

@@ -154,6 +154,12 @@ impl Spinor {
         self.domain.sum(kernel, self.precision, args, self.sites())
     }
 
+    /// As `check`, of a solution and what belongs to its iteration.
+    pub(super) fn check_solution(&self, other: &Self) {
+        let of = (other.kind, other.precision.of_solution());
+        assert_eq!((self.kind, self.precision), of, "a solution and its iteration");
+    }
+
     pub(super) fn check(&self, other: &Self) {
         let of = |field: &Self| (field.kind, field.precision);
         assert_eq!(of(self), of(other), "linear algebra of fields of one kind, in one precision");
@@ -409,14 +415,16 @@ impl Spinor {
         self.launch("mr_step", self.precision, &args)
     }
 
-    /// One step of conjugate gradients: `self += a p`, `r -= a q`; returns `|r|^2`.
+    /// One step of conjugate gradients: `self += a p`, `r -= a q`; returns `|r|^2`. `self` is a solution
+    /// ([`Precision::of_solution`]).
     ///
     /// # Errors
     /// The device is lost.
     pub fn cg_step(&mut self, a: f64, p: &Self, r: &mut Self, q: &Self) -> Result<f64, FieldError> {
         let args =
             BlasArgs { x: self.pointer(), y: r.pointer(), z: p.pointer(), w: q.pointer(), a, ..self.args() };
-        Ok(self.sum(&self.own("cg_step"), &args)?.sums[0].value())
+        self.check_solution(r);
+        Ok(r.sum(&r.own("cg_step"), &args)?.sums[0].value())
     }
 
     /// `|self|^2` and `|y|^2`

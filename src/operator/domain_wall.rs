@@ -19,7 +19,7 @@ use crate::field::{Domain, EVEN, FieldError, Kind, MatrixField, ODD, Spinor};
 use crate::math::{SliceMatrix, TwoTerms, WallWeights};
 use std::sync::Arc;
 
-/// The most slices of the fifth dimension, as in `kernels/domain_wall.cuh`.
+/// The most slices of the fifth dimension: what a team of threads may share on a GPU, in double (`kernels/domain_wall.cuh`).
 pub const MOST_SLICES: usize = 48;
 
 /// The operator's parameters.
@@ -204,18 +204,14 @@ impl DomainWall {
     pub fn schur(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
         self.spare.iter_mut().for_each(|spare| spare.set_active(x.fields()));
         let Self { links, half: [half, transposed], spare: [one, other], .. } = self;
-        let (way, plain) = (Way { dagger, blocked: false }, Epilogue::plain(1.0));
         if dagger {
             transposed.apply(one, x, 1.0, None)?;
-            links.run(other, one, EVEN, way, &plain)?;
-            transposed.apply(one, other, 1.0, None)?;
-            let end = Epilogue { kind: With::Shift, x: Some(x), shift: 1.0, ..plain };
-            links.run(out, one, ODD, way, &end)
+            links.run_then(other, one, EVEN, true, (transposed, 1.0), None)?;
+            let end = Epilogue { kind: With::Shift, x: Some(x), shift: 1.0, ..Epilogue::plain(1.0) };
+            links.run(out, other, ODD, Way { dagger: true, blocked: false }, &end)
         } else {
-            links.run(one, x, EVEN, way, &plain)?;
-            half.apply(other, one, 1.0, None)?;
-            links.run(one, other, ODD, way, &plain)?;
-            half.apply(out, one, -1.0, Some((1.0, x)))
+            links.run_then(one, x, EVEN, false, (half, 1.0), None)?;
+            links.run_then(out, one, ODD, false, (half, -1.0), Some((1.0, x)))
         }
     }
 
@@ -224,9 +220,8 @@ impl DomainWall {
     /// # Errors
     /// The device is lost.
     pub fn complete(&mut self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
-        let Self { links, half: [half, _], spare: [spare, _], .. } = self;
-        links.hop(spare, x, EVEN, false)?;
-        half.apply(out, spare, 1.0, None)
+        let Self { links, half: [half, _], .. } = self;
+        links.run_then(out, x, EVEN, false, (half, 1.0), None)
     }
 
     /// Its counterpart of the adjoint, `out_e = T^dag D_oe^dag x_o / 2`.
@@ -234,9 +229,8 @@ impl DomainWall {
     /// # Errors
     /// The device is lost.
     pub fn complete_adjoint(&mut self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
-        let Self { links, half: [_, transposed], spare: [spare, _], .. } = self;
-        links.hop(spare, x, EVEN, true)?;
-        transposed.apply(out, spare, 1.0, None)
+        let Self { links, half: [_, transposed], .. } = self;
+        links.run_then(out, x, EVEN, true, (transposed, 1.0), None)
     }
 
     /// The right-hand side of `C z_o = out` that `(T^-1 + H) z = b` leaves on odd sites: `T (b_o + D_oe T b_e / 2)`.

@@ -1,8 +1,9 @@
 //! The Wilson hopping term D of `kernels/wilson.cuh`, with the epilogues of even-odd preconditioning, on links of its
 //! own: in one precision, with 18, 12 or 8 reals a link. Boundary phases multiply hops, never links.
 
-use super::Blocks;
-use crate::device::{Buffer, HopArgs, ImportArgs, Pointer, Precision};
+use super::slices::{USUAL_SLICES, teams};
+use super::{Blocks, OnSlices};
+use crate::device::{Buffer, HopArgs, ImportArgs, Pointer, Precision, WallHopArgs};
 use crate::field::{Domain, EVEN, FaceReals, FaceSource, Faces, FieldError, MatrixField, ODD, Spinor};
 use crate::lattice::{coordinates, volume};
 use std::sync::Arc;
@@ -55,7 +56,7 @@ impl Epilogue<'_> {
 }
 
 /// How a hop is taken.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Way {
     pub dagger: bool,
     /// Within Schwarz blocks alone.
@@ -64,15 +65,15 @@ pub(super) struct Way {
 
 /// The choices with which GPUs compile the hopping term, one of each epilogue.
 pub fn hop_choices() -> Vec<String> {
-    let way = Way { dagger: false, blocked: false };
+    let way = Way::default();
     [Kind::Plain, Kind::Clover, Kind::CloverMinus, Kind::MinusClover, Kind::Shift]
         .map(|kind| choices(kind, way, 1, 1))
         .into_iter()
-        .chain([choices(Kind::Plain, way, 16, 16)])
+        .chain([choices(Kind::Plain, way, USUAL_SLICES, USUAL_SLICES)])
         .collect()
 }
 
-fn choices(kind: Kind, way: Way, spinors: usize, slices: usize) -> String {
+pub(super) fn choices(kind: Kind, way: Way, spinors: usize, slices: usize) -> String {
     let (dagger, blocked) = (u8::from(way.dagger), u8::from(way.blocked));
     format!("EPILOGUE={} DAGGER={dagger} BLOCKED={blocked} FIELDS={spinors} SLICES={slices}", kind as i32)
 }
@@ -192,57 +193,98 @@ impl WilsonLinks {
             (s.precision(), s.kind(), s.fields()) == (self.precision, input.kind(), input.fields())
         };
         assert!(
-            [Some(&*out), Some(input), epilogue.x].into_iter().flatten().all(fit) && fields <= self.fields,
-            "spinors in the operator's precision, no more than there is room for"
+            [Some(&*out), epilogue.x].into_iter().flatten().all(fit),
+            "spinors of one kind in the operator's precision"
         );
-        let domain = Arc::clone(&self.domain);
-        let half = domain.half();
+        let (domain, precision) = (Arc::clone(&self.domain), self.precision);
         let name = format!("hop_{} {}", self.reals, choices(epilogue.kind, way, fields, slices));
         let args = HopArgs {
-            g: domain.geometry(),
             out: out.pointer(),
-            input: input.pointer(),
             x: epilogue.x.map(Spinor::pointer).unwrap_or_default(),
             clover: epilogue.clover,
+            epilogue: epilogue.kind as i32,
+            scale: epilogue.scale,
+            shift: epilogue.shift,
+            twist: epilogue.twist,
+            ..self.args(input, parity, way)
+        };
+        self.cover(args, |args| domain.launch(&name, precision, args, args.count as usize * fields))
+    }
+
+    /// `out = scale T D input + shift x` on sites of `parity`, for a matrix T on slices.
+    pub(super) fn run_then(
+        &mut self,
+        out: &mut Spinor,
+        input: &Spinor,
+        parity: usize,
+        dagger: bool,
+        (matrix, scale): (&OnSlices, f64),
+        shifted: Option<(f64, &Spinor)>,
+    ) -> Result<(), FieldError> {
+        let (slices, fields) = (input.kind().slices(), input.fields());
+        let (domain, precision) = (Arc::clone(&self.domain), self.precision);
+        let way = Way { dagger, blocked: false };
+        let hop = choices(Kind::Plain, way, fields * slices, slices);
+        let name = format!("slice_matrix_of_hops_{} {hop} {}", self.reals, matrix.order());
+        let wall = matrix.args(out, input, scale, shifted);
+        self.cover(self.args(input, parity, way), |hop| {
+            let teams = teams(&domain, precision, slices, hop.count as usize, fields);
+            domain.launch_teams(&name, precision, &WallHopArgs { hop: *hop, wall }, teams)
+        })
+    }
+
+    /// The arguments of `D input` on all sites of `parity`, without what becomes of it.
+    fn args(&self, input: &Spinor, parity: usize, way: Way) -> HopArgs {
+        let slices = input.kind().slices();
+        let fields = input.fields() * slices;
+        assert!(
+            input.precision() == self.precision && fields <= self.fields,
+            "spinors in the operator's precision, no more than there is room for"
+        );
+        HopArgs {
+            g: self.domain.geometry(),
+            input: input.pointer(),
             links_out: self.links[parity].pointer(),
             links_in: self.links[1 - parity].pointer(),
-            ghost: [Pointer::default(); 8],
             phases: self.phases.pointer(),
-            sites: Pointer::default(),
             keep: self.keep.as_ref().map(|keep| keep.table.pointer()).unwrap_or_default(),
             parity: parity as i32,
             ghost_mask: self.faces.mask(),
             phase_mask: self.phase_mask,
-            epilogue: epilogue.kind as i32,
             dagger: i32::from(way.dagger),
             blocked: i32::from(way.blocked),
             fields: fields as i32,
             slices: slices as i32,
-            count: half as i32,
+            count: self.domain.half() as i32,
             keep_stride: self.keep.as_ref().map_or(0, |keep| keep.stride as i32),
-            scale: epilogue.scale,
-            shift: epilogue.shift,
-            twist: epilogue.twist,
-        };
-        if self.faces.mask() == 0 || way.blocked {
-            return domain.launch(&name, self.precision, &args, half * fields);
+            ..Default::default()
         }
+    }
+
+    /// Launches on all sites of `args`; where halos are needed, on those that need none while the halos travel.
+    fn cover(
+        &mut self,
+        args: HopArgs,
+        launch: impl Fn(&HopArgs) -> Result<(), FieldError>,
+    ) -> Result<(), FieldError> {
+        if self.faces.mask() == 0 || args.blocked != 0 {
+            return launch(&args);
+        }
+        let parity = args.parity as usize;
         let source = FaceSource {
             kernel: &format!("face_{}", self.reals),
-            input: input.pointer(),
+            input: args.input,
             parity: 1 - parity,
-            links: self.links[1 - parity].pointer(),
-            dagger: way.dagger,
-            slices,
+            links: args.links_in,
+            dagger: args.dagger != 0,
+            slices: args.slices as usize,
             ..Default::default()
         };
-        let (precision, interior) = (self.precision, self.interior_sites);
-        let inner = HopArgs { sites: self.interior[parity].pointer(), count: interior as i32, ..args };
-        self.faces.exchange(source, fields, || domain.launch(&name, precision, &inner, interior * fields))?;
-        let rest = half - interior;
-        let sites = self.boundary[parity].pointer();
-        let outer = HopArgs { sites, ghost: self.faces.ghosts(), count: rest as i32, ..args };
-        domain.launch(&name, self.precision, &outer, rest * fields)
+        let interior = self.interior_sites as i32;
+        let inner = HopArgs { sites: self.interior[parity].pointer(), count: interior, ..args };
+        self.faces.exchange(source, args.fields as usize, || launch(&inner))?;
+        let (sites, ghost) = (self.boundary[parity].pointer(), self.faces.ghosts());
+        launch(&HopArgs { sites, ghost, count: args.count - interior, ..args })
     }
 }
 

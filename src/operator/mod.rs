@@ -28,7 +28,7 @@ pub use clover::{CloverTerm, field_energy};
 pub use domain_wall::{DomainWall, DomainWallParams, MOST_SLICES};
 pub use hopping::{WilsonLinks, hop_choices};
 pub use loops::{GaugeLoops, LoopTraces};
-pub use slices::{OnSlices, SliceVector, reflect, slice_choices};
+pub use slices::{OnSlices, SliceVector, USUAL_THREADS, reflect, slice_choices, slice_hop_choices};
 pub use staggered::{REACH, Staggered, boundary_phases, staggered_choices};
 pub use staggered_links::{Gradients, Smearing, StaggeredLinks};
 pub use staples::Paths;

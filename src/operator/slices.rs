@@ -1,17 +1,47 @@
 //! Matrices and vectors on the fifth dimension, as `kernels/domain_wall.cuh` takes them.
 
-use super::hopping::table;
-use crate::device::{Buffer, Pointer, Precision, WallArgs};
+use super::hopping::{self, Way, table};
+use crate::device::{Buffer, Pointer, Precision, Teams, WallArgs};
 use crate::field::{Domain, FieldError, Kind, Spinor};
 use crate::math::SliceMatrix;
 
+/// Sites of a team, and reals that it shares for each slice, as in `kernels/domain_wall.cuh`.
+const TEAM_SITES: usize = 16;
+const TEAM_REALS: usize = 25 * TEAM_SITES;
+/// Slices of the kernels that are compiled ahead.
+pub(super) const USUAL_SLICES: usize = 16;
+
+/// Threads of their teams.
+pub const USUAL_THREADS: usize = TEAM_SITES * USUAL_SLICES;
+
 /// The choices with which GPUs compile a matrix on slices, one of each order.
 pub fn slice_choices() -> Vec<String> {
-    [1, 2].map(|reversed| choices(16, reversed)).into()
+    [1, 2].map(|reversed| format!("SLICES={USUAL_SLICES} {}", order(reversed))).into()
 }
 
-fn choices(slices: usize, reversed: i32) -> String {
-    format!("SLICES={slices} REVERSED={reversed}")
+/// The same of a matrix on slices of the hopping term.
+pub fn slice_hop_choices() -> Vec<String> {
+    let hop = hopping::choices(hopping::Kind::Plain, Way::default(), USUAL_SLICES, USUAL_SLICES);
+    [1, 2].map(|reversed| format!("{hop} {}", order(reversed))).into()
+}
+
+fn order(reversed: i32) -> String {
+    format!("REVERSED={reversed}")
+}
+
+/// The teams that cover so many sites of all slices in so many fields.
+pub(super) fn teams(
+    domain: &Domain,
+    precision: Precision,
+    slices: usize,
+    sites: usize,
+    fields: usize,
+) -> Teams {
+    Teams {
+        count: sites.div_ceil(TEAM_SITES) * fields,
+        threads: TEAM_SITES * slices,
+        shared: slices * TEAM_REALS * precision.bytes() * domain.lanes().count(),
+    }
 }
 
 /// A matrix on slices for each chirality, in one precision.
@@ -55,8 +85,22 @@ impl OnSlices {
         scale: f64,
         shifted: Option<(f64, &Spinor)>,
     ) -> Result<(), FieldError> {
-        let fields = input.fields();
-        let own = (self.precision, Kind::Wall(self.slices), fields);
+        let domain = input.domain();
+        let args = self.args(out, input, scale, shifted);
+        let name = format!("slice_matrix SLICES={} {}", self.slices, self.order());
+        let teams = teams(domain, self.precision, self.slices, domain.half(), input.fields());
+        domain.launch_teams(&name, self.precision, &args, teams)
+    }
+
+    /// The arguments of `out = scale T input + shift x`.
+    pub(super) fn args(
+        &self,
+        out: &mut Spinor,
+        input: &Spinor,
+        scale: f64,
+        shifted: Option<(f64, &Spinor)>,
+    ) -> WallArgs {
+        let own = (self.precision, Kind::Wall(self.slices), input.fields());
         let fit = |s: &Spinor| (s.precision(), s.kind(), s.fields()) == own;
         assert!(
             [Some(&*out), Some(input), shifted.map(|(_, x)| x)].into_iter().flatten().all(fit),
@@ -64,18 +108,19 @@ impl OnSlices {
             self.slices,
             self.precision
         );
-        let domain = input.domain();
-        let args = WallArgs {
+        WallArgs {
             x: shifted.map(|(_, x)| x.pointer()).unwrap_or_default(),
             scale,
             shift: shifted.map_or(0.0, |(shift, _)| shift),
             reversed: self.reversed,
-            ..args(domain, self.slices, out, input, self.table.pointer())
-        };
-        // Threads that share a spinor: as in the kernel.
-        let parts = if domain.device().backend().is_host() { 1 } else { 24 * self.precision.bytes() / 16 };
-        let name = format!("slice_matrix {}", choices(self.slices, self.reversed));
-        domain.launch(&name, self.precision, &args, domain.half() * parts * fields)
+            fields: input.fields() as i32,
+            ..args(input.domain(), self.slices, out, input, self.table.pointer())
+        }
+    }
+
+    /// The choice of the order along the slices.
+    pub(super) fn order(&self) -> String {
+        order(self.reversed)
     }
 }
 

@@ -35,8 +35,9 @@ struct Vectors {
     q: Spinor,
     middle: Spinor,
     p: Spinor,
-    /// Room to exchange two fields.
+    /// Room to exchange two fields, and two solutions.
     spare: [Spinor; 2],
+    spare_x: [Spinor; 2],
 }
 
 /// One right-hand side.
@@ -63,20 +64,24 @@ impl Vectors {
     ) -> Result<Self, FieldError> {
         let several = || Spinor::of(domain, kind, precision, fields);
         let spare = || Spinor::of(domain, kind, precision, 1);
+        let spare_x = || Spinor::of(domain, kind, precision.of_solution(), 1);
         Ok(Self {
-            x: several()?,
+            x: Spinor::of(domain, kind, precision.of_solution(), fields)?,
             r: several()?,
             q: several()?,
             middle: several()?,
             p: several()?,
             spare: [spare()?, spare()?],
+            spare_x: [spare_x()?, spare_x()?],
         })
     }
 
     /// Exchanges the places of two fields.
     fn swap(&mut self, i: usize, j: usize) -> Result<(), FieldError> {
-        let [one, other] = &mut self.spare;
-        for vector in [&mut self.x, &mut self.r, &mut self.p] {
+        let vectors = [(&mut self.r, 0), (&mut self.p, 0), (&mut self.x, 1)];
+        let spares = [&mut self.spare, &mut self.spare_x];
+        for (vector, spare) in vectors {
+            let [one, other] = &mut *spares[spare];
             vector.field(i, one)?;
             vector.field(j, other)?;
             vector.set_field(i, other)?;
@@ -210,8 +215,8 @@ impl BlockCg {
                     };
                     found.set_active(work.len());
                     for (at, side) in work.iter().enumerate() {
-                        found.x.field(at, &mut found.spare[0])?;
-                        x[side.index].add(&found.spare[0])?;
+                        found.x.field(at, &mut found.spare_x[0])?;
+                        x[side.index].add(&found.spare_x[0])?;
                     }
                     known = work.iter().map(|side| side.index).collect();
                     // Residuals come in the order in which the directions stand.

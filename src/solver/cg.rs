@@ -56,7 +56,7 @@ impl Cg {
         let inner = (precision != Precision::Double)
             .then(|| {
                 Ok::<_, FieldError>(Inner {
-                    x: own()?,
+                    x: Spinor::of(domain, kind, precision.of_solution(), 1)?,
                     residual: own()?,
                     product: own()?,
                     middle: own()?,

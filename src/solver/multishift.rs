@@ -120,7 +120,7 @@ impl MultiShift {
             Some(sloppy) => {
                 let mut solutions = std::mem::take(&mut self.solutions);
                 while solutions.len() < shifts.len() {
-                    solutions.push(Spinor::of(&self.domain, self.kind, self.precision, 1)?);
+                    solutions.push(Spinor::of(&self.domain, self.kind, self.precision.of_solution(), 1)?);
                 }
                 for solution in &mut solutions {
                     solution.set_zero()?;

@@ -123,8 +123,14 @@ fn several_fields_are_as_single_ones() {
             let make = |seed: u64| -> Vec<Spinor> {
                 (0..FIELDS as u64).map(|n| upload(&domain, precision, ODD, &random(seed + n))).collect()
             };
+            let solutions = |seed: u64| -> Vec<Spinor> {
+                let precision = precision.of_solution();
+                (0..FIELDS as u64).map(|n| upload(&domain, precision, ODD, &random(seed + n))).collect()
+            };
             let (mut x, p, mut r, q) = (make(100), make(120), make(140), make(160));
-            let (mut xs, ps, mut rs, qs) = (joined(&x), joined(&p), joined(&r), joined(&q));
+            let mut y = solutions(100);
+            let (mut xs, mut ys, ps, mut rs, qs) =
+                (joined(&x), joined(&y), joined(&p), joined(&r), joined(&q));
             let numbers: Vec<f64> = (0..FIELDS).map(|n| 0.2 * n as f64 - 0.5).collect();
             let same = |what: &str, several: &Spinor, single: &[Spinor]| {
                 for (n, single) in single.iter().enumerate() {
@@ -138,12 +144,12 @@ fn several_fields_are_as_single_ones() {
             };
             let dots: Vec<f64> = x.iter().zip(&p).map(|(x, p)| x.real_dot(p).unwrap().value()).collect();
             assert_same_bits(&xs.dot_each(&ps).unwrap(), &dots, "dot_each");
-            let squares = xs.cg_step_each(&numbers, &ps, &mut rs, &qs).unwrap();
-            let single: Vec<f64> = (x.iter_mut().zip(&p).zip(r.iter_mut().zip(&q)).zip(&numbers))
+            let squares = ys.cg_step_each(&numbers, &ps, &mut rs, &qs).unwrap();
+            let single: Vec<f64> = (y.iter_mut().zip(&p).zip(r.iter_mut().zip(&q)).zip(&numbers))
                 .map(|(((x, p), (r, q)), a)| x.cg_step(*a, p, r, q).unwrap())
                 .collect();
             assert_same_bits(&squares, &single, "cg_step_each");
-            same("cg_step_each: x", &xs, &x);
+            same("cg_step_each: x", &ys, &y);
             same("cg_step_each: r", &rs, &r);
             xs.axpy_each(&numbers, &qs).unwrap();
             x.iter_mut().zip(&q).zip(&numbers).for_each(|((x, q), a)| x.axpy(*a, q).unwrap());

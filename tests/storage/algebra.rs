@@ -137,8 +137,8 @@ fn half_algebra(domain: &Arc<Domain>, scale: f64) {
     y.mr_step(s, &mut r, &z).unwrap();
     check_field("mr_step: x", &y, &ab);
     check_field("mr_step: r", &r, &combination((one, a), (-s, c)));
-    // x += s z, y -= s w
-    let (mut y, mut r) = (make(a), make(b));
+    // x += s z, y -= s w; x is kept in single
+    let (mut y, mut r) = (upload(domain, Precision::Half.of_solution(), a), make(b));
     let found = y.cg_step(s.re, &z, &mut r, &w).unwrap();
     let residual = combination((one, b), (-real, d));
     check_field("cg_step: x", &y, &combination((one, a), (real, c)));

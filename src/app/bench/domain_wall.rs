@@ -95,6 +95,9 @@ impl Parts<'_> {
         let bytes = shared + 2.0 * precision.stored(24, 1) as f64;
         let several = if fields == 1 { String::new() } else { format!(", n = {fields}") };
         self.row(&format!("D_w {precision:6} {reals:2} reals{several}"), fields, HOP_FLOPS, bytes, time);
+        let time = seconds(self.domain, || Ok(operator.complete(&mut out, &input)?))?;
+        let flops = HOP_FLOPS + MATRIX_FLOPS;
+        self.row(&format!("M5 D_w {precision:6} {reals:2} reals{several}"), fields, flops, bytes, time);
         Ok(())
     }
 
@@ -123,9 +126,10 @@ impl Parts<'_> {
             operator.apply(&mut middle, &input, false)?;
             Ok(operator.apply(&mut out, &middle, true)?)
         })?;
-        // Four hops with their links, four matrices; each takes a spinor and leaves one, and C and C^dag add one.
+        // Four hops with their links, three of them with a matrix, and another matrix: each takes a spinor and leaves one,
+        // and C and C^dag add one.
         let links = 4.0 * precision.stored(8 * reals, 0) as f64 / self.slices();
-        let bytes = links + 18.0 * precision.stored(24, 1) as f64;
+        let bytes = links + 12.0 * precision.stored(24, 1) as f64;
         let what = format!("C C^dag {precision:6} {reals:2} reals");
         self.row(&what, 1, 2.0 * SCHUR_FLOPS, bytes, time);
         if self.params.slices() == QUDA_SLICES {

@@ -1,0 +1,16 @@
+// Work of a team of threads that share memory. It comes in phases; each ends for all of the team before the next begins.
+// The type T of a team's work has PHASES, threads(args), and phase<P>(args, team, thread, shared).
+#pragma once
+#include "lane.cuh"
+
+template <int P = 0, class T, class A, class F> HD void run_phases(T work, const A& a, int team, F* shared) {
+    if constexpr (P < T::PHASES) {
+#if defined __CUDACC__ && !defined HMC_EMULATION
+        if (P > 0) __syncthreads();
+        T::template phase<P>(a, team, threadIdx.x, shared);
+#else
+        for (int thread = 0; thread < T::threads(a); ++thread) T::template phase<P>(a, team, thread, shared);
+#endif
+        run_phases<P + 1>(work, a, team, shared);
+    }
+}
