@@ -47,6 +47,12 @@ HD int shared_index(int slice, int site, int real) {
     return slice * TEAM_REALS + site * 24 + real;
 #endif
 }
+// How far the loops along them are unrolled: in double, all the way takes too many registers.
+#ifdef __CUDACC__
+#define UNROLL_SLICES _Pragma("unroll sizeof(F) == 8 ? 4 : 64")
+#else
+#define UNROLL_SLICES
+#endif
 // Reals with which a thread goes along the slices, all of one chirality.
 #ifdef __CUDACC__
 constexpr int CHAINED = 2;
@@ -75,13 +81,13 @@ template <int CHIRALITY, class F> HD void chain(const WallArgs& a, F* shared, in
     const F scale = splat<F>(real_of<F>(a.scale));
     F corner[CHAINED], r[CHAINED];
     UNROLL for (int k = 0; k < CHAINED; ++k) corner[k] = r[k] = F{};
-    UNROLL for (int i = 0; i < slices; ++i) {
+    UNROLL_SLICES for (int i = 0; i < slices; ++i) {
         const int slice = slice_number(a, CHIRALITY, i);
         const F v = slice_coefficient<F>(a, CHIRALITY, SLICE_V, i);
         UNROLL for (int k = 0; k < CHAINED; ++k)
             corner[k] = mad(v, shared[shared_index(slice, site, first + k)], corner[k]);
     }
-    UNROLL for (int i = 0; i < slices; ++i) {
+    UNROLL_SLICES for (int i = 0; i < slices; ++i) {
         const int slice = slice_number(a, CHIRALITY, i);
         auto coefficient = [&](int which) { return slice_coefficient<F>(a, CHIRALITY, which, i); };
         const F d = coefficient(SLICE_D), e = coefficient(SLICE_E), u = coefficient(SLICE_U), along = coefficient(SLICE_A),

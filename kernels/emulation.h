@@ -22,6 +22,13 @@ template <class To, class From> __forceinline__ To reinterpreted(From x) {
 }
 __forceinline__ int __float_as_int(float x) { return reinterpreted<int>(x); }
 __forceinline__ float __int_as_float(int x) { return reinterpreted<float>(x); }
+// Bytes of the eight of y and x, each chosen by four bits of `selector`.
+__forceinline__ unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+    const unsigned long long bytes = (unsigned long long)y << 32 | x;
+    unsigned r = 0;
+    for (int k = 0; k < 4; ++k) r |= unsigned(bytes >> 8 * (selector >> 4 * k & 7) & 255) << 8 * k;
+    return r;
+}
 __forceinline__ long long __double_as_longlong(double x) { return reinterpreted<long long>(x); }
 __forceinline__ double __longlong_as_double(long long x) { return reinterpreted<double>(x); }
 __forceinline__ float fmaf(float a, float b, float c) { return __builtin_fmaf(a, b, c); }

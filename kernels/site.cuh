@@ -167,12 +167,18 @@ template <int N> struct short_chunk { using type = int; };
 template <> struct short_chunk<8> { using type = int4; };
 template <> struct short_chunk<4> { using type = int2; };
 HD constexpr int shorts_of(int n) { return n % 8 != 0 && n % 4 == 0 ? 4 : n >= 8 ? 8 : n >= 4 ? 4 : 2; }
+// The two integers of a word, exactly: as low bits of 2^23 + 2^15 + integer, for a GPU's own conversion of 16 bits is slow.
+template <class F> HD void integers_of(F* r, int word) {
+    const u32 raised = u32(word) ^ 0x80008000u;
+    r[0] = __int_as_float(__byte_perm(raised, 0x4b000000u, 0x7610)) - 8421376.0f;
+    r[1] = __int_as_float(__byte_perm(raised, 0x4b000000u, 0x7632)) - 8421376.0f;
+}
 template <int N, class F> HD void load_chunks(F* r, const char* from, int site, int stride) {
     constexpr int n = shorts_of(N);
     using V = typename short_chunk<n>::type;
     const V v = __ldg((const V*)from + site);
-    const short* q = reinterpret_cast<const short*>(&v);
-    UNROLL for (int j = 0; j < n; ++j) r[j] = float(q[j]);
+    const int* words = reinterpret_cast<const int*>(&v);
+    UNROLL for (int j = 0; j < n / 2; ++j) integers_of(r + 2 * j, words[j]);
     if constexpr (N > n) load_chunks<N - n>(r + n, from + (size_t)2 * n * stride, site, stride);
 }
 template <int N, class F> HD void store_chunks(char* to, int site, int stride, const F* r) {
@@ -253,15 +259,36 @@ template <int N, int NB, class F> HD void store_unit(void* field, int block, int
         store_plain<N, NB>(field, block, site, stride, r);
     }
 }
-// The same for any numbers, as they are stored.
-template <int N, int NB, class F> HD void load(F* r, const void* field, int block, int site, int stride) {
+// The greatest |r|; no number if one of them is not finite, so that it is not lost in an integer.
+template <int N, class F> HD F greatest(const F* r) {
+#ifdef __CUDACC__
+    // The bits of |r| are in the order of their values, infinity and what is no number above all others.
+    int most = 0;
+    UNROLL for (int k = 0; k < N; ++k) {
+        const int bits = __float_as_int(r[k]) & 0x7fffffff;
+        most = bits > most ? bits : most;
+    }
+    const F norm = __int_as_float(most);
+    return norm + mad(F{}, norm, F{});
+#else
+    F norm = F{}, poison = F{};
+    for (int k = 0; k < N; ++k) {
+        norm = larger(absolute(r[k]), norm);
+        poison = mad(F{}, r[k], poison);
+    }
+    return norm + poison;
+#endif
+}
+// Any numbers, as they are stored, but for a factor, which it returns: for what is summed up before it is scaled.
+template <int N, int NB, class F> HD F load_unscaled(F* r, const void* field, int block, int site, int stride) {
     if constexpr (is_half<F>()) {
 #ifdef __CUDACC__
         F norm;
         if constexpr (N == 6) {
             const int4 v = __ldg((const int4*)field + (size_t)block * stride + site);
-            const short* q = reinterpret_cast<const short*>(&v);
-            UNROLL for (int k = 0; k < N; ++k) r[k] = float(q[k]);
+            integers_of(r, v.x);
+            integers_of(r + 2, v.y);
+            integers_of(r + 4, v.z);
             norm = __int_as_float(v.w);
         } else {
             load_shorts<N, NB>(r, field, block, site, stride);
@@ -273,21 +300,22 @@ template <int N, int NB, class F> HD void load(F* r, const void* field, int bloc
         F norm;
         __builtin_memcpy(&norm, from + short_bytes<N, F>(), sizeof norm);
 #endif
-        const F step = splat<F>(1 / STEPS) * norm;
-        UNROLL for (int k = 0; k < N; ++k) r[k] = step * r[k];
+        return splat<F>(1 / STEPS) * norm;
     } else {
         load_plain<N, NB>(r, field, block, site, stride);
+        return splat<F>(1);
+    }
+}
+// The same, scaled.
+template <int N, int NB, class F> HD void load(F* r, const void* field, int block, int site, int stride) {
+    const F step = load_unscaled<N, NB>(r, field, block, site, stride);
+    if constexpr (is_half<F>()) {
+        UNROLL for (int k = 0; k < N; ++k) r[k] = step * r[k];
     }
 }
 template <int N, int NB, class F> HD void store(void* field, int block, int site, int stride, const F* r) {
     if constexpr (is_half<F>()) {
-        // What is not finite makes the norm no number, so that it is not lost in an integer.
-        F norm = F{}, poison = F{}, q[N];
-        UNROLL for (int k = 0; k < N; ++k) {
-            norm = larger(absolute(r[k]), norm);
-            poison = mad(F{}, r[k], poison);
-        }
-        norm = norm + poison;
+        F norm = greatest<N>(r), q[N];
         // What is too small for a quotient is zero.
         norm = where_negative(norm - splat<F>(1e-30f), F{}, norm);
         const F inverse = where_negative(-norm, splat<F>(STEPS) / norm, F{});

@@ -45,6 +45,15 @@ template <class F> HD void multiply_clover(Complex<F>* y, const void* clover, in
 template <class F> HD void load_spinor(Complex<F>* p, const void* field, int site, int stride) {
     load<24, 1>(reinterpret_cast<F*>(p), field, 0, site, stride);
 }
+// The upper half of (1 + sign i^S gamma_mu) times a spinor; in half precision scaled once it is projected.
+template <int MU, int S, class F> HD void load_projected(Complex<F>* h, const void* field, int site, int stride, F sign) {
+    Complex<F> p[12];
+    const F step = load_unscaled<24, 1>(reinterpret_cast<F*>(p), field, 0, site, stride);
+    project<MU, S>(h, p, sign);
+    if constexpr (is_half<F>()) {
+        UNROLL for (int k = 0; k < 6; ++k) h[k] = {step * h[k].re, step * h[k].im};
+    }
+}
 template <class F> HD void store_spinor(void* field, int site, int stride, const Complex<F>* p) {
     store<24, 1>(field, 0, site, stride, reinterpret_cast<const F*>(p));
 }
@@ -128,9 +137,7 @@ HD void hop(Complex<F>* r, const HopArgs& a, const Slice& slice, int field, cons
         load_plain<12, 1>(reinterpret_cast<F*>(FORWARD ? h : v), (const F*)a.ghost[2 * MU + (FORWARD ? 0 : 1)] + 12L * faces * field,
                           0, face_index<MU>(a.g, c), faces);
     } else {
-        Complex<F> p[12];
-        load_spinor(p, input, slice.first + there, slice.stride);
-        project<MU, S>(h, p, sign);
+        load_projected<MU, S>(h, input, slice.first + there, slice.stride, sign);
     }
     if constexpr (FORWARD) {
         if (!ghost && edge) permute_half(h, a.g, MU, true);
@@ -219,14 +226,14 @@ template <int MU, int NR, class F> HD void face_of(const FaceArgs& a, int i) {
     const Coord c = face_coord(a.g, MU, a.forward ? 0 : outer(a.g, MU) - 1, f, a.parity);
     const int s = index_of(a.g, c);
     const F sign = splat<F>(a.dagger ? -1 : 1);
-    Complex<F> p[12], h[6], v[6];
+    Complex<F> h[6], v[6];
     const Slice slice = slice_of<F>(a.g, field, a.slices);
-    load_spinor(p, (const char*)a.input + slice.offset, slice.first + s, slice.stride);
+    const char* input = (const char*)a.input + slice.offset;
     if (a.forward) {
-        project<MU, 2>(h, p, sign);
+        load_projected<MU, 2>(h, input, slice.first + s, slice.stride, sign);
         deliver<12, 1>(a, f, field, 0, reinterpret_cast<const F*>(h));
     } else {
-        project<MU, 0>(h, p, sign);
+        load_projected<MU, 0>(h, input, slice.first + s, slice.stride, sign);
         multiply_half<true>(v, load_matrix<NR, 4, F>(a.links, MU, s, half_of(a.g)), h);
         deliver<12, 1>(a, f, field, 0, reinterpret_cast<const F*>(v));
     }
