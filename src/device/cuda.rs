@@ -34,7 +34,7 @@ pub fn gpu_count() -> Result<usize, DeviceError> {
 const BLOCK: usize = 128;
 /// Those that are tried for the hopping term, whose best depends on the lattice.
 const BLOCKS: [usize; 4] = [64, 128, 192, 256];
-/// Registers of a processor, and those of a thread that are tried for teams.
+/// Registers of a processor, and the limits on those of a thread that are tried for teams.
 const REGISTERS: usize = 65536;
 const THREAD_REGISTERS: [usize; 4] = [255, 128, 80, 64];
 /// Launches that are timed for each.
@@ -75,7 +75,16 @@ struct Function {
     shared: usize,
 }
 
-/// The shapes that are tried for a kernel with choices; of any other the first is taken.
+/// The shape of a kernel without choices.
+fn plain_shape(size: Size) -> Shape {
+    let block = match size {
+        Size::Sites(_) => BLOCK,
+        Size::Teams(teams) => teams.threads,
+    };
+    Shape { block, resident: 1 }
+}
+
+/// The shapes that are tried for one with choices.
 fn shapes(size: Size) -> Vec<Shape> {
     match size {
         Size::Sites(_) => BLOCKS.map(|block| Shape { block, resident: 1 }).into(),
@@ -97,7 +106,7 @@ impl Function {
     }
 }
 
-/// Sites, as kernels of sites are told.
+/// What the kernel is told: its sites, or teams.
 fn count(size: Size) -> usize {
     match size {
         Size::Sites(n) => n,
@@ -254,10 +263,6 @@ impl Cuda {
                 Ok(Function { handle, block: shape.block, shared })
             }
         };
-        let plain = match size {
-            Size::Sites(_) => Shape { block: BLOCK, resident: 1 },
-            Size::Teams(teams) => Shape { block: teams.threads, resident: 1 },
-        };
         let function = if !choices.is_empty() {
             let mut best: Option<(f32, Function)> = None;
             for shape in shapes(size) {
@@ -267,9 +272,9 @@ impl Cuda {
                     best = Some((time, function));
                 }
             }
-            best.map_or_else(|| compile(plain), |(_, function)| Ok(function))?
+            best.map_or_else(|| compile(plain_shape(size)), |(_, function)| Ok(function))?
         } else {
-            compile(plain)?
+            compile(plain_shape(size))?
         };
         loaded[precision as usize].insert(name.to_string(), function);
         Ok(function)
