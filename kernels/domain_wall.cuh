@@ -47,7 +47,7 @@ HD int shared_index(int slice, int site, int real) {
     return slice * TEAM_REALS + site * 24 + real;
 #endif
 }
-// How far the loops along them are unrolled: in double, all the way takes too many registers.
+// How far the loops along the slices are unrolled: in double, all the way takes too many registers.
 #ifdef __CUDACC__
 #define UNROLL_SLICES _Pragma("unroll sizeof(F) == 8 ? 4 : 64")
 #else
