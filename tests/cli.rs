@@ -154,7 +154,7 @@ fn check_prints_the_plan_and_writes_nothing() {
         let input = scratch.write("run.toml", on(&quickstart(), ranks));
         let before = names(&scratch.at(""));
         let ended = scratch.run(ranks, &["--check", &input]);
-        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.succeeded();
         let local = if ranks == 0 { "8x4x4x8" } else { "8x4x4x4" };
         for part in [
             "lattice        8x4x4x8",
@@ -256,7 +256,7 @@ fn formats_of_double_precision_keep_every_bit() {
 #[test]
 fn compare_tells_the_first_difference() {
     let scratch = pure();
-    assert_eq!(scratch.run(0, &["compare", FIRST, FIRST]).code, Some(0));
+    scratch.run(0, &["compare", FIRST, FIRST]).succeeded();
     let ended = scratch.run(0, &["compare", FIRST, SECOND]);
     ended.failed(1, &["reals differ; the first: site [0, 0, 0, 0], direction x, row 0, column 0, re: "]);
     let other = Scratch::new();
@@ -275,7 +275,7 @@ fn files_under_mpirun() {
     assert_eq!((ended.code, ended.out), (Some(0), alone.out));
     for name in ["a.nersc", "b.ildg", "c.h5"] {
         let ended = scratch.run(2, &["convert", FIRST, name]);
-        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.succeeded();
         assert_eq!(scratch.run(2, &["compare", FIRST, name]).out.trim(), "equal to the bit");
     }
     let ended = scratch.run(2, &["compare", FIRST, SECOND]);
@@ -290,7 +290,7 @@ fn measure_gives_the_same_bits_everywhere() {
     let measure = |ranks: usize, text: &str| {
         let input = scratch.write("measure.toml", text);
         let ended = scratch.run(ranks, &["measure", "--input", &input, "--json", FIRST, SECOND]);
-        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.succeeded();
         ended
     };
     let reference = measure(0, &format!("{MEASURE}{}", parallel([1; 4], 1, 1)));
@@ -357,7 +357,7 @@ fn measure_tells_what_is_wrong() {
 fn unreadable_files_are_told_clearly() {
     let scratch = pure();
     let whole = fs::read(scratch.at(SECOND)).unwrap();
-    scratch.run(0, &["convert", SECOND, "good.nersc"]);
+    scratch.run(0, &["convert", SECOND, "good.nersc"]).succeeded();
     let nersc = fs::read(scratch.at("good.nersc")).unwrap();
     let mut flipped = whole.clone();
     flipped[whole.len() / 2] ^= 1;
@@ -397,7 +397,7 @@ fn unreadable_files_are_told_clearly() {
 #[test]
 fn a_chain_starts_from_a_file_of_its_lattice() {
     let scratch = pure();
-    scratch.run(0, &["convert", SECOND, "good.nersc"]);
+    scratch.run(0, &["convert", SECOND, "good.nersc"]).succeeded();
     let text = with(&with(PURE, "name", "\"new\""), "seed", "3\nstart = \"./good.nersc\"");
     let wrong = with(&text, "extents", "[4, 4, 8, 8]");
     for ranks in [0, 2] {

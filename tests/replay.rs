@@ -162,7 +162,7 @@ fn read(scratch: &Scratch, name: &str, places: &[Place]) -> State {
 /// `hmc replay --json`, which must succeed.
 fn replay(scratch: &Scratch, ranks: usize, arguments: &[&str]) -> Value {
     let ended = scratch.run(ranks, &[&["replay", "--json"], arguments].concat());
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+    ended.succeeded();
     serde_json::from_str(&ended.out).unwrap()
 }
 
@@ -228,7 +228,7 @@ fn a_replay_is_the_trajectory() {
 
     // As text.
     let ended = scratch.run(0, &["replay", "state.h5"]);
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+    ended.succeeded();
     for part in ["state.h5: 4x4x4x8, tau 0.5", "\nf light ", &format!("dH {delta_h:e}")] {
         assert!(ended.out.contains(part), "no '{part}' in {}", ended.out);
     }
@@ -518,7 +518,7 @@ fn what_is_no_state_is_refused() {
         file.close().unwrap();
         let ended = scratch.run(0, &["replay", "state.h5"]);
         if code == 0 {
-            assert_eq!(ended.code, Some(0), "{ended:?}");
+            ended.succeeded();
         } else {
             ended.failed(code, told);
         }

@@ -53,7 +53,7 @@ fn same_as(scratch: &Scratch, reference: &Scratch, trajectories: u64) {
         assert_eq!(scratch.checksum(a), reference.checksum(b), "{} differs", a.display());
     }
     let last = [cfgs.last(), others.last()].map(|path| path.unwrap().display().to_string());
-    assert_eq!(scratch.run(0, &["compare", &last[0], &last[1]]).code, Some(0));
+    scratch.run(0, &["compare", &last[0], &last[1]]).succeeded();
     let checkpoints = files(scratch, "checkpoint");
     assert_eq!(checkpoints.len(), 2);
     for path in &checkpoints {
@@ -190,7 +190,7 @@ fn a_signal_ends_a_run_well() {
         assert_eq!(pids.len(), ranks.max(1));
         signal(*pids.last().unwrap(), libc::SIGTERM);
         let ended = job.wait();
-        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.succeeded();
         done = trajectories_done(&scratch);
         let words = format!("stops after {done} trajectories: a signal came; checkpoint written");
         assert!(done > 0 && ended.out.contains(&words), "{ended:?}");

@@ -100,7 +100,7 @@ impl Scratch {
     /// `hmc info --json`, which reads all of a file.
     pub fn info(&self, file: &Path) -> Value {
         let ended = self.run(0, &["info", "--json", &file.display().to_string()]);
-        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.succeeded();
         serde_json::from_str(&ended.out).unwrap()
     }
 
@@ -126,6 +126,10 @@ pub struct Ended {
 }
 
 impl Ended {
+    pub fn succeeded(&self) {
+        assert_eq!(self.code, Some(0), "{self:?}");
+    }
+
     /// That it failed with `code` and messages that have all of `parts`, and not by a fault of its own.
     pub fn failed(&self, code: i32, parts: &[&str]) {
         assert_eq!(self.code, Some(code), "{self:?}");
