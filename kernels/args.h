@@ -283,13 +283,13 @@ struct BlasArgs {
     double d;
 };
 
-// Many solutions and directions with one residual: conjugate gradients with shifts.
-struct ShiftArgs {
-    Pointer r;
+// Solutions, directions and residuals of conjugate gradients, these the same for all shifts of a matrix.
+struct CgArgs {
+    Pointer r[16];
     Pointer x[16];
     Pointer p[16];
     int half;             // outer sites
-    int count;            // shifts of this launch
+    int count;            // solutions of this launch
     double a[16];
     double b[16];
 };

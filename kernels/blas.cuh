@@ -119,17 +119,13 @@ template <class F, int N> HD void real_dot(const BlasArgs& a, int i, Accumulator
     load_site<N>(y, a.y, i, a.half);
     sum.add(0, site_dot<N>(x, y));
 }
-// One step of conjugate gradients: x += a z, y -= a w; sum 0: |y|^2. x is a solution.
-template <class F, int N> HD void cg_step(const BlasArgs& a, int i, Accumulator& sum) {
+// y += a x; sum 0: |y|^2
+template <class F, int N> HD void axpy_norm2(const BlasArgs& a, int i, Accumulator& sum) {
     F x[N], y[N];
-    const F f = splat<F>(real_of<F>(a.a));
-    load_solution<N>(x, a.x, i, a.half);
-    load_site<N>(y, a.z, i, a.half);
-    UNROLL for (int k = 0; k < N; ++k) x[k] = mad(f, y[k], x[k]);
-    store_solution<N>(a.x, i, a.half, x);
-    load_site<N>(x, a.w, i, a.half);
+    load_site<N>(x, a.x, i, a.half);
     load_site<N>(y, a.y, i, a.half);
-    UNROLL for (int k = 0; k < N; ++k) y[k] = nmad(f, x[k], y[k]);
+    const F f = splat<F>(real_of<F>(a.a));
+    UNROLL for (int k = 0; k < N; ++k) y[k] = mad(f, x[k], y[k]);
     store_site<N>(a.y, i, a.half, y);
     sum.add(0, site_dot<N>(y, y));
 }
@@ -301,30 +297,25 @@ template <class F, int N> HD void fields_xpay(const BlasArgs& a, int i) {
         store_site<N>(field_of<F, N>(a, a.y, n), i, a.half, y);
     }
 }
-// x_n += a_n z_n, y_n -= a_n w_n; sum n: |y_n|^2. x_n are solutions.
-template <class F, int N> HD void fields_cg_step(const BlasArgs& a, int i, Accumulator& sum) {
+// y_n += a_n x_n; sum n: |y_n|^2
+template <class F, int N> HD void fields_axpy_norm2(const BlasArgs& a, int i, Accumulator& sum) {
     UNROLL for (int n = 0; n < MAX_SUMS; ++n) {
         if (n >= a.fields) break;
         F x[N], y[N];
         const F f = splat<F>(real_of<F>(number_of(a, n)));
-        void* solution = (char*)a.x + n * (i64)a.half * N * sizeof(F);
-        load_solution<N>(x, solution, i, a.half);
-        load_site<N>(y, field_of<F, N>(a, a.z, n), i, a.half);
-        UNROLL for (int k = 0; k < N; ++k) x[k] = mad(f, y[k], x[k]);
-        store_solution<N>(solution, i, a.half, x);
-        load_site<N>(x, field_of<F, N>(a, a.w, n), i, a.half);
+        load_site<N>(x, field_of<F, N>(a, a.x, n), i, a.half);
         load_site<N>(y, field_of<F, N>(a, a.y, n), i, a.half);
-        UNROLL for (int k = 0; k < N; ++k) y[k] = nmad(f, x[k], y[k]);
+        UNROLL for (int k = 0; k < N; ++k) y[k] = mad(f, x[k], y[k]);
         store_site<N>(field_of<F, N>(a, a.y, n), i, a.half, y);
         sum.add(n, site_dot<N>(y, y));
     }
 }
-// The end of a step of conjugate gradients with shifts, for all of them: x_n += a_n p_n, p_n = r + b_n p_n.
-// x_n are solutions.
-template <class F, int N> HD void shift_step(const ShiftArgs& a, int i) {
+// The end of steps of conjugate gradients: x_n += a_n p_n, p_n = r_n + b_n p_n. x_n are solutions.
+template <class F, int N> HD void cg_steps(const CgArgs& a, int i) {
     F r[N];
-    load_site<N>(r, a.r, i, a.half);
+    load_site<N>(r, a.r[0], i, a.half);
     for (int n = 0; n < a.count; ++n) {
+        if (n > 0 && a.r[n] != a.r[n - 1]) load_site<N>(r, a.r[n], i, a.half);
         F x[N], p[N];
         load_solution<N>(x, a.x[n], i, a.half);
         load_site<N>(p, a.p[n], i, a.half);
@@ -347,12 +338,12 @@ template <class F, int N> HD void shift_step(const ShiftArgs& a, int i) {
     SUM(blas, two_norms_##N, BlasArgs, 2, (two_norms<F, N>))                 \
     SUM(blas, dot_##N, BlasArgs, 2, (dot<F, N>))                             \
     SUM(blas, real_dot_##N, BlasArgs, 1, (real_dot<F, N>))                   \
-    SUM(blas, cg_step_##N, BlasArgs, 1, (cg_step<F, N>))                     \
+    SUM(blas, axpy_norm2_##N, BlasArgs, 1, (axpy_norm2<F, N>))               \
     SUM(blas, fields_dot_##N, BlasArgs, 4, (fields_dot<F, N>))               \
     SITE(blas, fields_axpy_##N, BlasArgs, (fields_axpy<F, N>))               \
     SITE(blas, fields_xpay_##N, BlasArgs, (fields_xpay<F, N>))               \
-    SUM(blas, fields_cg_step_##N, BlasArgs, 4, (fields_cg_step<F, N>))       \
-    SITE(blas, shift_step_##N, ShiftArgs, (shift_step<F, N>))                \
+    SUM(blas, fields_axpy_norm2_##N, BlasArgs, 4, (fields_axpy_norm2<F, N>)) \
+    SITE(blas, cg_steps_##N, CgArgs, (cg_steps<F, N>))                       \
     SITE(blas, from_double_##N, BlasArgs, (from_double<F, N>))               \
     SITE(blas, add_to_double_##N, BlasArgs, (add_to_double<F, N>))
 #define BLAS_KERNELS(SITE, SUM)                                         \

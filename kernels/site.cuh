@@ -167,37 +167,48 @@ template <int N> struct short_chunk { using type = int; };
 template <> struct short_chunk<8> { using type = int4; };
 template <> struct short_chunk<4> { using type = int2; };
 HD constexpr int shorts_of(int n) { return n % 8 != 0 && n % 4 == 0 ? 4 : n >= 8 ? 8 : n >= 4 ? 4 : 2; }
-// The two integers of a word, exactly: as low bits of 2^23 + 2^15 + integer, for a GPU's own conversion of 16 bits is slow.
-template <class F> HD void integers_of(F* r, int word) {
-    const u32 raised = u32(word) ^ 0x80008000u;
-    r[0] = __int_as_float(__byte_perm(raised, 0x4b000000u, 0x7610)) - 8421376.0f;
-    r[1] = __int_as_float(__byte_perm(raised, 0x4b000000u, 0x7632)) - 8421376.0f;
-}
-template <int N, class F> HD void load_chunks(F* r, const char* from, int site, int stride) {
+// Integers are stored with 2^15 added, two in a word, and read as the low bits of 2^23 + 2^15 + integer, for a GPU's own
+// conversion of 16 bits is slow.
+constexpr float RAISED = 8421376;
+static_assert(double(RAISED * (1 / STEPS)) == double(RAISED) * double(1 / STEPS), "1 / STEPS is 2^-15 + 2^-30, of few bits");
+HD short stored(float x) { return short(__float_as_int(x + (ROUND + 32768))); }
+HD float raised(u32 word, int k) { return __int_as_float(__byte_perm(word, 0x4b000000u, k % 2 == 0 ? 0x7610 : 0x7632)); }
+template <int N> HD void load_words(u32* words, const char* from, int site, int stride) {
     constexpr int n = shorts_of(N);
     using V = typename short_chunk<n>::type;
     const V v = __ldg((const V*)from + site);
-    const int* words = reinterpret_cast<const int*>(&v);
-    UNROLL for (int j = 0; j < n / 2; ++j) integers_of(r + 2 * j, words[j]);
-    if constexpr (N > n) load_chunks<N - n>(r + n, from + (size_t)2 * n * stride, site, stride);
+    UNROLL for (int j = 0; j < n / 2; ++j) words[j] = reinterpret_cast<const u32*>(&v)[j];
+    if constexpr (N > n) load_words<N - n>(words + n / 2, from + (size_t)2 * n * stride, site, stride);
 }
 template <int N, class F> HD void store_chunks(char* to, int site, int stride, const F* r) {
     constexpr int n = shorts_of(N);
     using V = typename short_chunk<n>::type;
     V v;
     short* q = reinterpret_cast<short*>(&v);
-    UNROLL for (int j = 0; j < n; ++j) q[j] = short(__float_as_int(r[j] + ROUND));
+    UNROLL for (int j = 0; j < n; ++j) q[j] = stored(r[j]);
     *((V*)to + site) = v;
     if constexpr (N > n) store_chunks<N - n>(to + (size_t)2 * n * stride, site, stride, r + n);
-}
-template <int N, int NB, class F> HD void load_shorts(F* r, const void* field, int block, int site, int stride) {
-    load_chunks<N>(r, (const char*)field + (size_t)2 * N * block * stride, site, stride);
 }
 template <int N, int NB, class F> HD void store_shorts(void* field, int block, int site, int stride, const F* r) {
     store_chunks<N>((char*)field + (size_t)2 * N * block * stride, site, stride, r);
 }
 template <int N, int NB, class F> HD F* norm_of(const void* field, int block, int site, int stride) {
     return (F*)((char*)field + (size_t)2 * N * NB * stride) + (size_t)block * stride + site;
+}
+// The integers of a block, raised, and what they are to be multiplied by.
+template <int N, int NB, class F> HD F load_raised(u32* words, const void* field, int block, int site, int stride) {
+    F norm;
+    if constexpr (N == 6) {
+        const int4 v = __ldg((const int4*)field + (size_t)block * stride + site);
+        words[0] = v.x;
+        words[1] = v.y;
+        words[2] = v.z;
+        norm = __int_as_float(v.w);
+    } else {
+        load_words<N>(words, (const char*)field + (size_t)2 * N * block * stride, site, stride);
+        norm = __ldg(norm_of<N, NB, F>(field, block, site, stride));
+    }
+    return F(1 / STEPS) * norm;
 }
 #else
 template <int N, class F> HD void load_shorts(F* r, const void* from) {
@@ -244,8 +255,14 @@ template <int N, int NB, class F> HD void store_shorts(void* field, int block, i
 // The same for numbers bounded by 1, as they are stored.
 template <int N, int NB, class F> HD void load_unit(F* r, const void* field, int block, int site, int stride) {
     if constexpr (is_half<F>()) {
+#ifdef __CUDACC__
+        u32 words[N / 2];
+        load_words<N>(words, (const char*)field + (size_t)2 * N * block * stride, site, stride);
+        UNROLL for (int k = 0; k < N; ++k) r[k] = mad(F(1 / STEPS), raised(words[k / 2], k), F(-RAISED * (1 / STEPS)));
+#else
         load_shorts<N, NB>(r, field, block, site, stride);
-        UNROLL for (int k = 0; k < N; ++k) r[k] = splat<F>(1 / STEPS) * r[k];
+        for (int k = 0; k < N; ++k) r[k] = splat<F>(1 / STEPS) * r[k];
+#endif
     } else {
         load_plain<N, NB>(r, field, block, site, stride);
     }
@@ -283,24 +300,17 @@ template <int N, class F> HD F greatest(const F* r) {
 template <int N, int NB, class F> HD F load_unscaled(F* r, const void* field, int block, int site, int stride) {
     if constexpr (is_half<F>()) {
 #ifdef __CUDACC__
-        F norm;
-        if constexpr (N == 6) {
-            const int4 v = __ldg((const int4*)field + (size_t)block * stride + site);
-            integers_of(r, v.x);
-            integers_of(r + 2, v.y);
-            integers_of(r + 4, v.z);
-            norm = __int_as_float(v.w);
-        } else {
-            load_shorts<N, NB>(r, field, block, site, stride);
-            norm = __ldg(norm_of<N, NB, F>(field, block, site, stride));
-        }
+        u32 words[N / 2];
+        const F step = load_raised<N, NB, F>(words, field, block, site, stride);
+        UNROLL for (int k = 0; k < N; ++k) r[k] = raised(words[k / 2], k) - RAISED;
+        return step;
 #else
         const char* from = (const char*)field + ((long)site * NB + block) * half_bytes<N, F>();
         load_shorts<N>(r, from);
         F norm;
         __builtin_memcpy(&norm, from + short_bytes<N, F>(), sizeof norm);
-#endif
         return splat<F>(1 / STEPS) * norm;
+#endif
     } else {
         load_plain<N, NB>(r, field, block, site, stride);
         return splat<F>(1);
@@ -324,7 +334,7 @@ template <int N, int NB, class F> HD void store(void* field, int block, int site
         if constexpr (N == 6) {
             int4 v;
             short* t = reinterpret_cast<short*>(&v);
-            UNROLL for (int k = 0; k < N; ++k) t[k] = short(__float_as_int(q[k] + ROUND));
+            UNROLL for (int k = 0; k < N; ++k) t[k] = stored(q[k]);
             v.w = __float_as_int(norm);
             *((int4*)field + (size_t)block * stride + site) = v;
         } else {

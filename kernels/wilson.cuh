@@ -45,8 +45,33 @@ template <class F> HD void multiply_clover(Complex<F>* y, const void* clover, in
 template <class F> HD void load_spinor(Complex<F>* p, const void* field, int site, int stride) {
     load<24, 1>(reinterpret_cast<F*>(p), field, 0, site, stride);
 }
+#ifdef __CUDACC__
+// step (a + s i^K b), s = -1 if `minus` and 1 if not, of two complex numbers in half precision. What was added to the integers
+// goes in the difference; for a sum, a word with all bits turned has 2^15 - 1 - b in place of 2^15 + b.
+HD float sum_of_raised(u32 a, u32 b, int of_a, int of_b, bool minus, float step) {
+    const float x = raised(a, of_a);
+    return minus ? step * (x - raised(b, of_b)) : mad(step, x - raised(~b, of_b), -step);
+}
+template <int K> HD Complex<float> mad_phase_of_raised(u32 a, bool minus, u32 b, float step) {
+    constexpr int ODD = K & 1;
+    return {sum_of_raised(a, b, 0, ODD, minus != ((K & 3) == 1 || (K & 3) == 2), step),
+            sum_of_raised(a, b, 1, 1 - ODD, minus != ((K & 3) >= 2), step)};
+}
+#endif
 // The upper half of (1 + sign i^S gamma_mu) times a spinor; in half precision scaled once it is projected.
 template <int MU, int S, class F> HD void load_projected(Complex<F>* h, const void* field, int site, int stride, F sign) {
+#ifdef __CUDACC__
+    if constexpr (is_half<F>()) {
+        using G = gamma_<MU>;
+        u32 p[12];
+        const F step = load_raised<24, 1, F>(p, field, 0, site, stride);
+        UNROLL for (int c = 0; c < 3; ++c) {
+            h[c] = mad_phase_of_raised<S + G::PHASE0>(p[c], sign < 0, p[3 * G::COLUMN0 + c], step);
+            h[3 + c] = mad_phase_of_raised<S + G::PHASE1>(p[3 + c], sign < 0, p[3 * G::COLUMN1 + c], step);
+        }
+        return;
+    }
+#endif
     Complex<F> p[12];
     const F step = load_unscaled<24, 1>(reinterpret_cast<F*>(p), field, 0, site, stride);
     project<MU, S>(h, p, sign);

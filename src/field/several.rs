@@ -1,12 +1,12 @@
 //! Several fermion fields one behind the other: in and out of them, and linear algebra with a number for each.
 
 use super::{FieldError, Spinor};
-use crate::device::{BlasArgs, ShiftArgs};
+use crate::device::{BlasArgs, CgArgs, Pointer};
 
 /// Fields that a kernel on several takes at once.
 const GROUP: usize = 4;
-/// Shifts that a kernel takes at once.
-const SHIFTS: usize = 16;
+/// Steps that a kernel takes at once.
+const STEPS: usize = 16;
 
 /// One shift of [`Spinor::shift_steps`].
 pub struct ShiftStep<'a> {
@@ -18,6 +18,15 @@ pub struct ShiftStep<'a> {
     pub p: &'a mut Spinor,
     /// The part of `p` in the next direction.
     pub b: f64,
+}
+
+/// `x += a p`, then `p = r + b p`.
+struct Step {
+    x: Pointer,
+    a: f64,
+    p: Pointer,
+    r: Pointer,
+    b: f64,
 }
 
 impl Spinor {
@@ -64,19 +73,42 @@ impl Spinor {
     /// # Errors
     /// The device is lost.
     pub fn shift_steps(&self, steps: &mut [ShiftStep]) -> Result<(), FieldError> {
-        for some in steps.chunks_mut(SHIFTS) {
-            let mut args = ShiftArgs {
-                r: self.pointer(),
-                half: self.sites() as i32,
-                count: some.len() as i32,
-                ..Default::default()
-            };
-            for (n, ShiftStep { x, a, p, b }) in some.iter_mut().enumerate() {
-                x.check_solution(self);
-                self.check(p);
-                (args.x[n], args.p[n], args.a[n], args.b[n]) = (x.pointer(), p.pointer(), *a, *b);
+        let step = |ShiftStep { x, a, p, b }: &mut ShiftStep| {
+            x.check_solution(self);
+            self.check(p);
+            Step { x: x.pointer(), a: *a, p: p.pointer(), r: self.pointer(), b: *b }
+        };
+        self.cg_steps(&steps.iter_mut().map(step).collect::<Vec<_>>())
+    }
+
+    /// The end of a step of conjugate gradients: `self_n += a_n p_n`, then `p_n = r_n + b_n p_n`. `self` are solutions
+    /// ([`Precision::of_solution`](crate::device::Precision::of_solution)).
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn cg_step_each(&mut self, a: &[f64], p: &mut Self, r: &Self, b: &[f64]) -> Result<(), FieldError> {
+        self.check_solution(r);
+        r.check_several(p);
+        assert_eq!([self.fields, a.len(), b.len()], [r.fields; 3], "numbers and a solution for each field");
+        let step = |n: usize| Step {
+            x: self.pointer_of(n),
+            a: a[n],
+            p: p.pointer_of(n),
+            r: r.pointer_of(n),
+            b: b[n],
+        };
+        r.cg_steps(&(0..r.fields).map(step).collect::<Vec<_>>())
+    }
+
+    fn cg_steps(&self, steps: &[Step]) -> Result<(), FieldError> {
+        for some in steps.chunks(STEPS) {
+            let mut args =
+                CgArgs { half: self.sites() as i32, count: some.len() as i32, ..Default::default() };
+            for (n, step) in some.iter().enumerate() {
+                (args.x[n], args.p[n], args.r[n]) = (step.x, step.p, step.r);
+                (args.a[n], args.b[n]) = (step.a, step.b);
             }
-            self.domain.launch(&self.own("shift_step"), self.precision, &args, self.sites())?;
+            self.domain.launch(&self.own("cg_steps"), self.precision, &args, self.sites())?;
         }
         Ok(())
     }
@@ -152,29 +184,17 @@ impl Spinor {
         Ok(())
     }
 
-    /// [`Spinor::cg_step`] of every field.
+    /// `self_n += a_n x_n`; returns `|self_n|^2` of every field.
     ///
     /// # Errors
     /// The device is lost.
-    pub fn cg_step_each(
-        &mut self,
-        a: &[f64],
-        p: &Self,
-        r: &mut Self,
-        q: &Self,
-    ) -> Result<Vec<f64>, FieldError> {
-        self.check_solution(r);
-        [p, q].into_iter().for_each(|other| r.check_several(other));
+    pub fn axpy_norm2_each(&mut self, a: &[f64], x: &Self) -> Result<Vec<f64>, FieldError> {
+        self.check_several(x);
+        assert_eq!(a.len(), self.fields, "a number for each field");
         let mut all = Vec::with_capacity(self.fields);
         for (n, some) in a.chunks(GROUP).enumerate() {
-            let first = n * GROUP;
-            let args = BlasArgs {
-                x: self.pointer_of(first),
-                z: p.pointer_of(first),
-                w: q.pointer_of(first),
-                ..r.group(first, some)
-            };
-            let sums = r.sum(&r.own("fields_cg_step"), &args)?.sums;
+            let args = BlasArgs { x: x.pointer_of(n * GROUP), ..self.group(n * GROUP, some) };
+            let sums = self.sum(&self.own("fields_axpy_norm2"), &args)?.sums;
             all.extend(sums[..some.len()].iter().map(|sum| sum.value()));
         }
         Ok(all)

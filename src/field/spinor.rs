@@ -238,6 +238,16 @@ impl Spinor {
         self.launch(&self.own("axpy"), self.precision, &BlasArgs { a, x: x.pointer(), ..self.args() })
     }
 
+    /// `self += a x`; returns `|self|^2`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn axpy_norm2(&mut self, a: f64, x: &Self) -> Result<f64, FieldError> {
+        self.check(x);
+        let args = BlasArgs { a, x: x.pointer(), ..self.args() };
+        Ok(self.sum(&self.own("axpy_norm2"), &args)?.sums[0].value())
+    }
+
     /// `self += a x`, complex a.
     ///
     /// # Errors
@@ -413,18 +423,6 @@ impl Spinor {
     pub fn mr_step(&mut self, a: Complex64, r: &mut Self, q: &Self) -> Result<(), FieldError> {
         let args = BlasArgs { x: r.pointer(), z: q.pointer(), a: a.re, b: a.im, ..self.args() };
         self.launch("mr_step", self.precision, &args)
-    }
-
-    /// One step of conjugate gradients: `self += a p`, `r -= a q`; returns `|r|^2`. `self` is a solution
-    /// ([`Precision::of_solution`]).
-    ///
-    /// # Errors
-    /// The device is lost.
-    pub fn cg_step(&mut self, a: f64, p: &Self, r: &mut Self, q: &Self) -> Result<f64, FieldError> {
-        let args =
-            BlasArgs { x: self.pointer(), y: r.pointer(), z: p.pointer(), w: q.pointer(), a, ..self.args() };
-        self.check_solution(r);
-        Ok(r.sum(&r.own("cg_step"), &args)?.sums[0].value())
     }
 
     /// `|self|^2` and `|y|^2`

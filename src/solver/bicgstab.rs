@@ -143,7 +143,7 @@ impl BiCgStab {
     ) -> Result<f64, FieldError> {
         info.apply(operator, &mut self.product, x, dagger)?;
         self.residual.copy_from(b)?;
-        self.residual.caxpy_norm2(Complex64::new(-1.0, 0.0), &self.product)
+        self.residual.axpy_norm2(-1.0, &self.product)
     }
 }
 

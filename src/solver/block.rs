@@ -312,12 +312,13 @@ fn iterate(
         if steps.iter().any(|step| !(step.is_finite() && *step > 0.0)) {
             return Err(SolverError::NotFinite { what: "a step", iterations: info.total.iterations });
         }
-        let squares = x.cg_step_each(&steps, p, r, q)?;
+        let back: Vec<f64> = steps.iter().map(|step| -step).collect();
+        let squares = r.axpy_norm2_each(&back, q)?;
         if squares.iter().any(|square| !square.is_finite()) {
             return Err(SolverError::NotFinite { what: "a residual", iterations: info.total.iterations });
         }
         let ratios: Vec<f64> = sides.iter().zip(&squares).map(|(side, new)| new / side.rr).collect();
-        p.xpay_each(r, &ratios)?;
+        x.cg_step_each(&steps, p, r, &ratios)?;
         for (side, square) in sides.iter_mut().zip(&squares) {
             side.rr = *square;
             info.iterations[side.index] += 1;

@@ -177,8 +177,7 @@ impl Cg {
         info.apply(operator, &mut self.middle, x, false)?;
         info.apply_adjoint_plus(operator, &mut self.product, &self.middle, shift, x)?;
         self.residual.copy_from(b)?;
-        self.residual.axpy(-1.0, &self.product)?;
-        Ok(self.residual.norm2()?.value())
+        self.residual.axpy_norm2(-1.0, &self.product)
     }
 }
 
@@ -218,11 +217,11 @@ fn iterate(
         if !(alpha.is_finite() && alpha > 0.0) {
             return Err(SolverError::NotFinite { what: "a step", iterations: info.iterations });
         }
-        let new = x.cg_step(alpha, p, r, q)?;
+        let new = r.axpy_norm2(-alpha, q)?;
         if !new.is_finite() {
             return Err(SolverError::NotFinite { what: "a residual", iterations: info.iterations });
         }
-        p.xpay(r, new / rr)?;
+        x.cg_step_each(&[alpha], p, r, &[new / rr])?;
         rr = new;
         info.iterations += 1;
     }

@@ -109,7 +109,7 @@ impl Gcr {
         loop {
             info.apply(operators.at(Precision::Double), &mut self.product, x, dagger)?;
             self.residual.copy_from(b)?;
-            let rr = self.residual.caxpy_norm2(Complex64::new(-1.0, 0.0), &self.product)?;
+            let rr = self.residual.axpy_norm2(-1.0, &self.product)?;
             info.residual = (rr / norm_b).sqrt();
             if !rr.is_finite() {
                 return Err(SolverError::NotFinite { what: "a residual", iterations: info.iterations });
@@ -144,7 +144,7 @@ impl Gcr {
                     change.add(&self.space.change)?;
                     cycle.info.apply(cycle.operators.at(Precision::Single), product, change, dagger)?;
                     r.copy_from(&self.residual)?;
-                    let new = r.caxpy_norm2(Complex64::new(-1.0, 0.0), product)?;
+                    let new = r.axpy_norm2(-1.0, product)?;
                     cycle.info.updates += 1;
                     let fell = new <= Trust::LEAST * now || new <= (4.0 * claimed).min(0.999 * now);
                     now = new;

@@ -161,9 +161,8 @@ impl MultiShift {
         let Some(least) = (0..shifts.len()).min_by(|&i, &j| shifts[i].total_cmp(&shifts[j])) else {
             return Ok(());
         };
-        let others = (0..shifts.len()).filter(|&i| i != least);
-        let mut active: Vec<Shift> = others
-            .map(|index| Shift { index, shift: shifts[index] - shifts[least], zeta: 1.0, rho: 1.0 })
+        let mut active: Vec<Shift> = (shifts.iter().enumerate())
+            .map(|(index, shift)| Shift { index, shift: shift - shifts[least], zeta: 1.0, rho: 1.0 })
             .collect();
         for p in &mut self.directions[..shifts.len()] {
             p.copy_from(r)?;
@@ -179,7 +178,7 @@ impl MultiShift {
             if !(alpha.is_finite() && alpha > 0.0) {
                 return Err(SolverError::NotFinite { what: "a step", iterations: info.iterations });
             }
-            let new = x[least].cg_step(alpha, p, r, q)?;
+            let new = r.axpy_norm2(-alpha, q)?;
             if !new.is_finite() {
                 return Err(SolverError::NotFinite { what: "a residual", iterations: info.iterations });
             }
@@ -199,7 +198,6 @@ impl MultiShift {
             rr = new;
             info.iterations += 1;
             active.retain(|own| own.zeta * own.zeta * rr > target);
-            self.directions[least].xpay(r, beta)?;
             before = Some((alpha, beta));
         }
         Ok(())

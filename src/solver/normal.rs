@@ -8,7 +8,6 @@ use crate::device::Precision;
 use crate::field::{Domain, FieldError, Kind, Spinor};
 use crate::lattice::Extents;
 use crate::operator::Blocks;
-use num_complex::Complex64;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -159,7 +158,7 @@ impl NormalSolver {
             info.apply(operators.at(Precision::Double), y, x, false)?;
             info.apply(operators.at(Precision::Double), product, y, true)?;
             r.copy_from(b)?;
-            let norm_r = r.caxpy_norm2(Complex64::new(-1.0, 0.0), product)?.sqrt();
+            let norm_r = r.axpy_norm2(-1.0, product)?.sqrt();
             info.residual = norm_r / norm_b;
             if info.residual <= residual {
                 break;

@@ -65,11 +65,14 @@ fn double_against_plain_sums() {
         );
         close("add", &changed(&|x| x.add(&y).unwrap()), &plus(one));
         let (mut x, mut r) = (make(&a), make(&c));
-        let rr = x.cg_step(0.4, &make(&b), &mut r, &make(&d)).unwrap();
+        let rr = r.axpy_norm2(-0.4, &make(&d)).unwrap();
         let residual = combination((one, &c), ((-0.4).into(), &d));
+        close("axpy_norm2", &host(&r), &residual);
+        sum_is("axpy_norm2", rr, product(&residual, &residual));
+        let mut p = make(&b);
+        x.cg_step_each(&[0.4], &mut p, &r, &[0.7]).unwrap();
         close("cg_step: x", &host(&x), &plus(0.4.into()));
-        close("cg_step: r", &host(&r), &residual);
-        sum_is("cg_step", rr, product(&residual, &residual));
+        close("cg_step: p", &host(&p), &combination((one, &host(&r)), (0.7.into(), &b)));
         // More shifts than one launch takes.
         let mut pairs: Vec<_> = (0..19).map(|n| (make(&random(20 + n)), make(&random(50 + n)))).collect();
         let number = |n: usize| (0.1 + n as f64, 1.0 - 0.2 * n as f64);
@@ -127,9 +130,9 @@ fn several_fields_are_as_single_ones() {
                 let precision = precision.of_solution();
                 (0..FIELDS as u64).map(|n| upload(&domain, precision, ODD, &random(seed + n))).collect()
             };
-            let (mut x, p, mut r, q) = (make(100), make(120), make(140), make(160));
+            let (mut x, mut p, mut r, q) = (make(100), make(120), make(140), make(160));
             let mut y = solutions(100);
-            let (mut xs, mut ys, ps, mut rs, qs) =
+            let (mut xs, mut ys, mut ps, mut rs, qs) =
                 (joined(&x), joined(&y), joined(&p), joined(&r), joined(&q));
             let numbers: Vec<f64> = (0..FIELDS).map(|n| 0.2 * n as f64 - 0.5).collect();
             let same = |what: &str, several: &Spinor, single: &[Spinor]| {
@@ -144,13 +147,20 @@ fn several_fields_are_as_single_ones() {
             };
             let dots: Vec<f64> = x.iter().zip(&p).map(|(x, p)| x.real_dot(p).unwrap().value()).collect();
             assert_same_bits(&xs.dot_each(&ps).unwrap(), &dots, "dot_each");
-            let squares = ys.cg_step_each(&numbers, &ps, &mut rs, &qs).unwrap();
-            let single: Vec<f64> = (y.iter_mut().zip(&p).zip(r.iter_mut().zip(&q)).zip(&numbers))
-                .map(|(((x, p), (r, q)), a)| x.cg_step(*a, p, r, q).unwrap())
-                .collect();
-            assert_same_bits(&squares, &single, "cg_step_each");
+            let squares = rs.axpy_norm2_each(&numbers, &qs).unwrap();
+            let single: Vec<f64> =
+                r.iter_mut().zip(&q).zip(&numbers).map(|((r, q), a)| r.axpy_norm2(*a, q).unwrap()).collect();
+            assert_same_bits(&squares, &single, "axpy_norm2_each");
+            same("axpy_norm2_each", &rs, &r);
+            let ratios: Vec<f64> = numbers.iter().map(|a| 1.0 - a).collect();
+            ys.cg_step_each(&numbers, &mut ps, &rs, &ratios).unwrap();
+            for ((y, (p, r)), (a, b)) in
+                y.iter_mut().zip(p.iter_mut().zip(&r)).zip(numbers.iter().zip(&ratios))
+            {
+                y.cg_step_each(&[*a], p, r, &[*b]).unwrap();
+            }
             same("cg_step_each: x", &ys, &y);
-            same("cg_step_each: r", &rs, &r);
+            same("cg_step_each: p", &ps, &p);
             xs.axpy_each(&numbers, &qs).unwrap();
             x.iter_mut().zip(&q).zip(&numbers).for_each(|((x, q), a)| x.axpy(*a, q).unwrap());
             same("axpy_each", &xs, &x);

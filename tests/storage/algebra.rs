@@ -137,13 +137,17 @@ fn half_algebra(domain: &Arc<Domain>, scale: f64) {
     y.mr_step(s, &mut r, &z).unwrap();
     check_field("mr_step: x", &y, &ab);
     check_field("mr_step: r", &r, &combination((one, a), (-s, c)));
-    // x += s z, y -= s w; x is kept in single
-    let (mut y, mut r) = (upload(domain, Precision::Half.of_solution(), a), make(b));
-    let found = y.cg_step(s.re, &z, &mut r, &w).unwrap();
+    // r -= s w
+    let mut r = make(b);
+    let found = r.axpy_norm2(-s.re, &w).unwrap();
     let residual = combination((one, b), (-real, d));
-    check_field("cg_step: x", &y, &combination((one, a), (real, c)));
-    check_field("cg_step: r", &r, &residual);
-    check_sum("cg_step: norm2", found.into(), product(&residual, &residual), size(&residual, &residual));
+    check_field("axpy_norm2", &r, &residual);
+    check_sum("axpy_norm2: norm2", found.into(), product(&residual, &residual), size(&residual, &residual));
+    // x += s z, z = y + t z; x is kept in single
+    let (mut solution, mut direction) = (upload(domain, Precision::Half.of_solution(), a), make(c));
+    solution.cg_step_each(&[s.re], &mut direction, &make(b), &[t.re]).unwrap();
+    check_field("cg_step: x", &solution, &combination((one, a), (real, c)));
+    check_field("cg_step: p", &direction, &combination((one, b), (t.re.into(), c)));
 }
 
 #[test]
