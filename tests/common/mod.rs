@@ -126,6 +126,7 @@ pub struct Ended {
 }
 
 impl Ended {
+    /// That it ended well.
     pub fn succeeded(&self) {
         assert_eq!(self.code, Some(0), "{self:?}");
     }
