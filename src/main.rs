@@ -119,6 +119,9 @@ enum Command {
         /// The solvers' relative residual
         #[arg(long, default_value_t = 1e-10)]
         residual: f64,
+        /// By how much it falls between updates of solves in mixed precision (default: 0.1 in half, 0.001 in single)
+        #[arg(long)]
+        delta: Option<f64>,
     },
     /// Compile every kernel for GPUs and print registers and spills
     Kernels {
@@ -220,6 +223,7 @@ fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
                 weights,
                 m5,
                 residual,
+                delta,
             }),
             _,
         ) => {
@@ -257,6 +261,7 @@ fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
                 mass,
                 wall: BenchWall { slices: slices.into(), weights, m5 },
                 residual,
+                delta,
             };
             app::bench(&args, ranks)
         }

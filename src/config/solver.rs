@@ -4,6 +4,7 @@ use super::checked::{Method, Real, Solver};
 use super::raw::Table;
 use super::reader::{Read, Value, choice, extent, four, number, residual, whole};
 use crate::lattice::{Extents, Partition, shape};
+use crate::solver::usual_delta;
 use Real::{Double, Half, Single};
 use toml::de::DeValue;
 
@@ -175,7 +176,6 @@ impl SolverKeys {
     pub fn solver(&self) -> Solver {
         let schwarz = self.kind == Some(Kind::GcrDd);
         let precision = self.precision.unwrap_or(if schwarz { SCHWARZ[0].1 } else { PLAIN[0].1 });
-        let delta = if schwarz || precision[1] == Half { 0.1 } else { 1e-3 };
         Solver {
             method: match self.kind {
                 Some(Kind::GcrDd) => Method::GcrDd {
@@ -187,7 +187,7 @@ impl SolverKeys {
                 Some(Kind::Cg) | None => Method::Cg,
             },
             precision,
-            delta: self.delta.unwrap_or(delta),
+            delta: self.delta.unwrap_or(usual_delta(schwarz || precision[1] == Half)),
             link_reals: self.link_reals,
             action_residual: self.action_residual,
             force_residual: self.force_residual,

@@ -12,6 +12,7 @@ use super::reader::{
 };
 use super::solver::PLAIN;
 use crate::math::{Factor, MilcPseudofermion, Rational, milc_rationals};
+use crate::solver::usual_delta;
 use std::path::PathBuf;
 
 /// Copies of a pseudofermion that are suggested at most.
@@ -294,7 +295,7 @@ fn solver(mut table: Table) -> StaggeredSolver {
     let solver = StaggeredSolver {
         strategy: strategy.unwrap_or(Strategy::MultiShift),
         precision,
-        delta: table.read_or("delta", if half { 0.1 } else { 1e-3 }, delta),
+        delta: table.read_or("delta", usual_delta(half), delta),
         long_link_reals: table.read_or("long_link_reals", 14, long_link_reals),
         heat_bath_residual: table.read_or("heat_bath_residual", 1e-11, residual),
         action_residual: table.read_or("action_residual", 1e-11, residual),

@@ -3,7 +3,7 @@
 //! method fails, conjugate gradients in double take over.
 
 use super::gcr::GcrParams;
-use super::{BiCgStab, Cg, Gcr, Info, Operators, Params, SolverError};
+use super::{BiCgStab, Cg, Gcr, Info, Operators, Params, SolverError, usual_delta};
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Kind, Spinor};
 use crate::lattice::Extents;
@@ -45,11 +45,10 @@ pub struct Settings {
 impl Settings {
     /// Conjugate gradients that iterate in `precision`.
     pub fn cg(precision: Precision, max_iterations: usize) -> Self {
-        let delta = if precision == Precision::Half { 0.1 } else { 1e-3 };
         Self {
             method: Method::Cg,
             precisions: [Precision::Double, precision, precision],
-            delta,
+            delta: usual_delta(precision == Precision::Half),
             max_iterations,
         }
     }

@@ -8,7 +8,7 @@ use crate::device::Precision;
 use crate::field::{Domain, EVEN, ODD, Spinor};
 use crate::lattice::volume;
 use crate::operator::{DomainWall, DomainWallParams, GaugeLoops, Operator};
-use crate::solver::{NormalSolver, Operators, Settings};
+use crate::solver::{Method, NormalSolver, Operators};
 use std::sync::Arc;
 
 /// Flops a site and slice of a matrix on slices, as its kernel does them: four multiply-adds and three products a real.
@@ -24,7 +24,6 @@ const QUDA_FLOPS: f64 = 15372.0;
 const FIELDS: [usize; 2] = [2, 4];
 /// Reals of the solvers' links.
 const SOLVER_REALS: usize = 12;
-const MAX_ITERATIONS: usize = 50_000;
 use Precision::{Double as D, Half as H, Single as S};
 
 /// The quark of the tables.
@@ -205,7 +204,8 @@ pub(super) fn table(domain: &Arc<Domain>, args: &BenchArgs, say: &dyn Fn(&str)) 
     for (name, precision) in [("CG double", D), ("CG double-single", S), ("CG double-half", H)] {
         let mut double = operator(D)?;
         let mut lower = if precision == D { None } else { Some(operator(precision)?) };
-        let mut solver = NormalSolver::new(domain, params.kind(), Settings::cg(precision, MAX_ITERATIONS))?;
+        let settings = args.settings(Method::Cg, [D, precision, precision]);
+        let mut solver = NormalSolver::new(domain, params.kind(), settings)?;
         let solved = timed(domain, || {
             let lower = lower.as_mut().map(|operator| operator as &mut dyn Operator);
             let (single, half) = if precision == S { (lower, None) } else { (None, lower) };

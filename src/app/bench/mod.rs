@@ -16,10 +16,11 @@ use super::assemble::Layers;
 use super::report;
 use super::{AppError, Ranks, assemble, start};
 use crate::config::{DeviceChoice, Parallel, Transport};
+use crate::device::Precision;
 use crate::field::{Domain, MatrixField, Purpose, RandomAddress};
 use crate::lattice::{Extents, shape};
 use crate::operator::REACH;
-use crate::solver::{Info, SolverError};
+use crate::solver::{Info, Method, Settings, SolverError, usual_delta};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -71,11 +72,24 @@ pub struct BenchArgs {
     pub wall: BenchWall,
     /// The solvers' relative residual.
     pub residual: f64,
+    /// By how much it falls between updates; `None`: as in runs.
+    pub delta: Option<f64>,
+}
+
+impl BenchArgs {
+    /// How `method` solves in these precisions: of updates, of the iteration, of the preconditioner.
+    fn settings(&self, method: Method, precisions: [Precision; 3]) -> Settings {
+        let in_half = precisions[1] == Precision::Half || matches!(method, Method::GcrDd { .. });
+        let delta = self.delta.unwrap_or(usual_delta(in_half));
+        Settings { method, precisions, delta, max_iterations: MAX_ITERATIONS }
+    }
 }
 
 /// Best of so many samples, each at least this long.
 const SAMPLES: usize = 7;
 const SAMPLE_SECONDS: f64 = 0.05;
+
+const MAX_ITERATIONS: usize = 50_000;
 
 /// Prints the tables.
 ///

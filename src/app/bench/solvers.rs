@@ -2,7 +2,7 @@
 //! operator in its symmetric form.
 
 use super::operators::{BOUNDARY, CLOVER_FLOPS};
-use super::{BenchArgs, probe, timed};
+use super::{BenchArgs, MAX_ITERATIONS, probe, timed};
 use crate::action::{Action, GaugeAction};
 use crate::app::AppError;
 use crate::device::Precision;
@@ -16,7 +16,6 @@ use std::sync::Arc;
 
 const BETA: f64 = 6.0;
 const TRAJECTORIES: u64 = 20;
-const MAX_ITERATIONS: usize = 5000;
 use Precision::{Double as D, Half as H, Single as S};
 
 /// The configuration asked for, or a few quenched trajectories from unit links.
@@ -36,24 +35,23 @@ pub(super) fn links(domain: &Arc<Domain>, args: &BenchArgs) -> Result<MatrixFiel
 }
 
 /// The methods of the table: those of the rank's box as Schwarz block, and of fixed ones where they fit.
-fn methods(domain: &Domain) -> Vec<(String, Settings)> {
-    let of =
-        |method, precisions, delta| Settings { method, precisions, delta, max_iterations: MAX_ITERATIONS };
+fn methods(domain: &Domain, args: &BenchArgs) -> Vec<(String, Settings)> {
+    let of = |method, precisions| args.settings(method, precisions);
     let mut all = vec![
-        ("CG double".to_string(), of(Method::Cg, [D, D, D], 1e-3)),
-        ("CG double-single".into(), of(Method::Cg, [D, S, S], 1e-3)),
-        ("CG double-half".into(), of(Method::Cg, [D, H, H], 0.1)),
-        ("BiCGstab double".into(), of(Method::BiCgStab, [D, D, D], 1e-3)),
-        ("BiCGstab double-single".into(), of(Method::BiCgStab, [D, S, S], 1e-3)),
-        ("BiCGstab double-half".into(), of(Method::BiCgStab, [D, H, H], 0.1)),
+        ("CG double".to_string(), of(Method::Cg, [D, D, D])),
+        ("CG double-single".into(), of(Method::Cg, [D, S, S])),
+        ("CG double-half".into(), of(Method::Cg, [D, H, H])),
+        ("BiCGstab double".into(), of(Method::BiCgStab, [D, D, D])),
+        ("BiCGstab double-single".into(), of(Method::BiCgStab, [D, S, S])),
+        ("BiCGstab double-half".into(), of(Method::BiCgStab, [D, H, H])),
     ];
     let fits = domain.partition().local().iter().all(|n| n.is_multiple_of(8));
     let blocks = [(None, "rank"), (Some([8; 4]), "8^4")];
     for (block, name) in blocks.into_iter().take(if fits { 2 } else { 1 }) {
         let gcr = Method::GcrDd { k_max: 16, n_mr: 10, block };
-        all.push((format!("GCR-DD double-single-half {name}"), of(gcr, [D, S, H], 0.1)));
-        all.push((format!("GCR-DD double-half-half {name}"), of(gcr, [D, H, H], 0.1)));
-        all.push((format!("GCR-DD single-half-half {name}"), of(gcr, [S, H, H], 0.1)));
+        all.push((format!("GCR-DD double-single-half {name}"), of(gcr, [D, S, H])));
+        all.push((format!("GCR-DD double-half-half {name}"), of(gcr, [D, H, H])));
+        all.push((format!("GCR-DD single-half-half {name}"), of(gcr, [S, H, H])));
     }
     all
 }
@@ -93,7 +91,7 @@ pub(super) fn solvers(domain: &Arc<Domain>, args: &BenchArgs, say: &dyn Fn(&str)
         "  method                              iterations  updates  applications   seconds  GFLOP/s a rank  operator  Schwarz  algebra  messages",
     );
     let problem = Problem { domain, params, links, clover, b, residual: args.residual };
-    methods(domain).into_iter().try_for_each(|(name, settings)| row(&problem, &name, settings, say))
+    methods(domain, args).into_iter().try_for_each(|(name, settings)| row(&problem, &name, settings, say))
 }
 
 /// One method. Flops of linear algebra and of the preconditioner are not counted.

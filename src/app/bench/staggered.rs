@@ -1,7 +1,7 @@
 //! Speed of the operator of improved staggered quarks, and time to solution of its solvers on HISQ links.
 
 use super::operators::{BOUNDARY, row, spinors};
-use super::{BenchArgs, probe, random_links, seconds, solvers, timed};
+use super::{BenchArgs, MAX_ITERATIONS, probe, random_links, seconds, solvers, timed};
 use crate::action::ActionError;
 use crate::app::AppError;
 use crate::device::Precision;
@@ -9,7 +9,7 @@ use crate::field::{Domain, EVEN, Kind, MatrixField, Spinor};
 use crate::lattice::volume;
 use crate::math::{Factor, Rational};
 use crate::operator::{GaugeLoops, Operator, Smearing, Staggered, StaggeredLinks};
-use crate::solver::{BlockCg, Cg, Info, MultiShift, Params, SolverError, greatest};
+use crate::solver::{BlockCg, Cg, Info, Method, MultiShift, Params, SolverError, greatest};
 use std::sync::Arc;
 
 /// Flops a site and field, as MILC and QUDA count.
@@ -22,7 +22,6 @@ const LONG_REALS: usize = 14;
 const STRANGE: f64 = 25.0;
 const POLES: usize = 10;
 const RIGHT_HAND_SIDES: usize = 4;
-const MAX_ITERATIONS: usize = 50_000;
 use Precision::{Double as D, Half as H, Single as S};
 
 /// D in every storage, then with several right-hand sides.
@@ -60,6 +59,7 @@ pub(super) fn operator(domain: &Arc<Domain>, copy: f64, say: &dyn Fn(&str)) -> R
 /// What the rows of the solvers' table share.
 struct Problem<'a> {
     domain: &'a Arc<Domain>,
+    args: &'a BenchArgs,
     fat: MatrixField,
     smeared: StaggeredLinks,
     wanted: Params,
@@ -81,6 +81,11 @@ impl Problem<'_> {
         let mut all = self.vectors(count)?;
         all.iter_mut().zip(1..).try_for_each(|(b, number)| b.set_random(EVEN, 1.0, probe(number)))?;
         Ok(all)
+    }
+
+    /// By how much the residual falls between updates.
+    fn delta(&self, precision: Precision) -> f64 {
+        self.args.settings(Method::Cg, [D, precision, precision]).delta
     }
 
     /// One row, of solves of `fields` systems at once. Returns the seconds.
@@ -114,18 +119,13 @@ impl Problem<'_> {
         }
     }
 
-    /// The residual's fall between updates.
-    fn delta(precision: Precision) -> f64 {
-        if precision == H { 0.1 } else { 1e-3 }
-    }
-
     /// All shifts at once in double, and in single with refinement; one by one.
     fn shifts(&self, shifts: &[f64]) -> Result<(), AppError> {
         let b = self.sources(1)?.remove(0);
         let mut x = self.vectors(shifts.len())?;
         let (mut double, mut single) = (self.operator(D, 1)?, self.operator(S, 1)?);
         for (name, precision) in [("multi-shift double", D), ("multi-shift double-single", S)] {
-            let mut cg = Cg::new(self.domain, Kind::Colour, precision, Self::delta(precision))?;
+            let mut cg = Cg::new(self.domain, Kind::Colour, precision, self.delta(precision))?;
             let mut solver = MultiShift::new(self.domain, Kind::Colour, precision)?;
             self.row(name, 1, || {
                 let sloppy = (precision == S).then_some(&mut single as &mut dyn Operator);
@@ -133,7 +133,7 @@ impl Problem<'_> {
                 Ok(done.total)
             })?;
         }
-        let mut cg = Cg::new(self.domain, Kind::Colour, S, Self::delta(S))?;
+        let mut cg = Cg::new(self.domain, Kind::Colour, S, self.delta(S))?;
         self.row("each shift double-single", 1, || {
             let mut all = Info::default();
             for (x, &shift) in x.iter_mut().zip(shifts) {
@@ -152,7 +152,7 @@ impl Problem<'_> {
         let mut in_turn = f64::NAN;
         for (name, precision) in [("CG double", D), ("CG double-single", S), ("CG double-half", H)] {
             let (mut double, mut lower) = (self.operator(D, 1)?, self.operator(precision, 1)?);
-            let mut cg = Cg::new(self.domain, Kind::Colour, precision, Self::delta(precision))?;
+            let mut cg = Cg::new(self.domain, Kind::Colour, precision, self.delta(precision))?;
             let mut solve = |count: usize| {
                 let mut all = Info::default();
                 for (x, b) in x.iter_mut().zip(&b[..count]) {
@@ -170,7 +170,7 @@ impl Problem<'_> {
         }
         let (mut double, mut single) =
             (self.operator(D, RIGHT_HAND_SIDES)?, self.operator(S, RIGHT_HAND_SIDES)?);
-        let mut block = BlockCg::new(self.domain, Kind::Colour, S, Self::delta(S));
+        let mut block = BlockCg::new(self.domain, Kind::Colour, S, self.delta(S));
         let name = format!("block CG double-single, n = {RIGHT_HAND_SIDES}");
         let at_once = self.row(&name, RIGHT_HAND_SIDES, || {
             x.iter_mut().try_for_each(Spinor::set_zero)?;
@@ -189,7 +189,7 @@ pub(super) fn table(domain: &Arc<Domain>, args: &BenchArgs, say: &dyn Fn(&str)) 
     let mut fat = MatrixField::new(domain, 4)?;
     smeared.fat(0.0, &mut fat)?;
     let wanted = Params { residual: args.residual, max_iterations: MAX_ITERATIONS };
-    let problem = Problem { domain, fat, smeared, wanted, say };
+    let problem = Problem { domain, args, fat, smeared, wanted, say };
     let mut start = problem.sources(1)?.remove(0);
     let top = greatest(&mut problem.operator(D, 1)?, &mut start, 0.01, MAX_ITERATIONS)
         .map_err(ActionError::from)?;
