@@ -7,6 +7,7 @@
 
 use serde_json::Value;
 use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -80,6 +81,13 @@ impl Scratch {
         command.stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
         // A test that failed while it had its turn is no reason for others to fail.
         let turn = (ranks > 1).then(|| TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+        // A job does not outlive a test that is killed. SAFETY: prctl may be called between fork and exec.
+        unsafe {
+            command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            });
+        }
         let child = command.args(arguments).current_dir(&self.0).spawn().expect("hmc or mpirun starts");
         Job { child, out, err, ended: false, _turn: turn }
     }
