@@ -33,6 +33,7 @@ pub use compare::compare;
 pub use domain_wall::{DomainWallFermion, WallFactor, WallFlavours, Weights};
 pub use measure::MAX_SOURCES;
 pub use report::{InputError, Mistake};
+pub use solver::usual_delta;
 
 use raw::Table;
 use report::Report;

@@ -10,9 +10,8 @@ use super::raw::Table;
 use super::reader::{
     Read, Value, array, choice, epsilon, error, mass, number, positive, residual, text, whole,
 };
-use super::solver::PLAIN;
+use super::solver::{PLAIN, usual_delta};
 use crate::math::{Factor, MilcPseudofermion, Rational, milc_rationals};
-use crate::solver::usual_delta;
 use std::path::PathBuf;
 
 /// Copies of a pseudofermion that are suggested at most.

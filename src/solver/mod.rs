@@ -37,11 +37,6 @@ use crate::operator::Operator;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// By how much the residual falls between updates, where nobody says it.
-pub fn usual_delta(in_half: bool) -> f64 {
-    if in_half { 0.1 } else { 1e-3 }
-}
-
 /// An operator in the precisions that a solve may use; for GCR-DD, the preconditioner's has blocks.
 pub struct Operators<'a> {
     /// The final judge.

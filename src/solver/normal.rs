@@ -3,7 +3,8 @@
 //! method fails, conjugate gradients in double take over.
 
 use super::gcr::GcrParams;
-use super::{BiCgStab, Cg, Gcr, Info, Operators, Params, SolverError, usual_delta};
+use super::{BiCgStab, Cg, Gcr, Info, Operators, Params, SolverError};
+use crate::config::usual_delta;
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Kind, Spinor};
 use crate::lattice::Extents;

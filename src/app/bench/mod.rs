@@ -15,12 +15,12 @@ pub use domain_wall::BenchWall;
 use super::assemble::Layers;
 use super::report;
 use super::{AppError, Ranks, assemble, start};
-use crate::config::{DeviceChoice, Parallel, Transport};
+use crate::config::{DeviceChoice, Parallel, Transport, usual_delta};
 use crate::device::Precision;
 use crate::field::{Domain, MatrixField, Purpose, RandomAddress};
 use crate::lattice::{Extents, shape};
 use crate::operator::REACH;
-use crate::solver::{Info, Method, Settings, SolverError, usual_delta};
+use crate::solver::{Info, Method, Settings, SolverError};
 use std::path::PathBuf;
 use std::sync::Arc;
 
