@@ -1,7 +1,7 @@
 //! The command line. Exit codes: 0 done, 2 wrong input, 1 anything else.
 
 use clap::{Parser, Subcommand, ValueEnum};
-use hmc::app::{self, AppError, BenchArgs, BenchTable, BenchWall, Ranks};
+use hmc::app::{self, AppError, BenchArgs, BenchTable, BenchWall, Gaps, Ranks, RunOptions};
 use hmc::config::{DeviceChoice, Transport, Weights};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,9 +20,42 @@ struct Cli {
 struct RunArgs {
     /// The run's input (TOML)
     input: PathBuf,
-    /// Print partition, memory and files, and stop
+    /// Print partition, memory, files and what stands in the way of the run, and stop
     #[arg(long)]
     check: bool,
+    /// With --check: plan for this many ranks, which need not be there
+    #[arg(long, requires = "check", value_parser = clap::value_parser!(u32).range(1..))]
+    ranks: Option<u32>,
+    /// Tell levels and solves of every trajectory
+    #[arg(long)]
+    verbose: bool,
+    /// Go on with a chain of another version of the program, though bits changed since
+    #[arg(long)]
+    accept_version: bool,
+    /// When the history or the measurements have gaps: make them again whatever it takes, or leave them
+    #[arg(long, value_enum)]
+    gaps: Option<GapsName>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum GapsName {
+    Repair,
+    Leave,
+}
+
+impl RunArgs {
+    fn options(&self) -> RunOptions {
+        RunOptions {
+            check: self.check,
+            ranks: self.ranks.map(|n| n as usize),
+            verbose: self.verbose,
+            accept_version: self.accept_version,
+            gaps: self.gaps.map(|gaps| match gaps {
+                GapsName::Repair => Gaps::Repair,
+                GapsName::Leave => Gaps::Leave,
+            }),
+        }
+    }
 }
 
 #[derive(Subcommand)]
@@ -39,7 +72,7 @@ enum Command {
     },
     /// Measure observables on configurations
     Measure {
-        /// What to measure (TOML)
+        /// What to measure (TOML): an input of `hmc measure`, or that of a run
         #[arg(long)]
         input: PathBuf,
         /// One JSON object a line
@@ -201,7 +234,7 @@ fn once(ranks: &Ranks, work: impl FnOnce() -> Result<(), AppError>) -> Result<()
 
 fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
     match (cli.command, cli.run) {
-        (Some(Command::Run(args)), _) | (None, Some(args)) => app::run(&args.input, args.check, ranks),
+        (Some(Command::Run(args)), _) | (None, Some(args)) => app::run(&args.input, &args.options(), ranks),
         (Some(Command::Info { json, file }), _) => once(ranks, || app::info(&file, json)),
         (Some(Command::Measure { input, json, files }), _) => app::measure_files(&input, &files, json, ranks),
         (Some(Command::Convert { from, to }), _) => once(ranks, || app::convert(&from, &to)),
@@ -272,6 +305,7 @@ fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    app::ignore_file_size_signal();
     std::panic::set_hook(Box::new(|info| eprintln!("error: internal fault, please report it: {info}")));
     let ranks = match app::start_ranks() {
         Ok(ranks) => ranks,

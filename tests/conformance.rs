@@ -97,7 +97,7 @@ fn gradient_flow() {
             (FlowKernel::Wilson, reference::flow::wilson_kernel()),
             (FlowKernel::Symanzik, reference::flow::symanzik_kernel()),
         ] {
-            let points = flow(&field, kernel, 0.05, 0.1, 2).unwrap();
+            let points = flow(&field, kernel, 0.05, 0.1, 2, &|| false).unwrap();
             let end = reference::flow::flow(&links, &action, 0.05, 2);
             close(
                 points[0].e_plaquette,

@@ -83,7 +83,7 @@ fn grid_pions_and_midpoints() {
         let peer = |key: &str| data::grid_correlator(&table, key);
         let quark = params(weights, 1.8, 0.1, ANTIPERIODIC);
         let mut quark = WallQuark::new(&links, &quark, wanted(1e-13)).unwrap();
-        let found = correlators(&mut quark, Source::Point([0; 4])).unwrap();
+        let found = correlators(&mut quark, Source::Point([0; 4]), &|| false).unwrap();
         let midpoint = found.midpoint.as_ref().unwrap();
         let errors = [worst(&found.pion, &peer("PION")), worst(midpoint, &peer("J5Q"))];
         println!("{name}: greatest error of the pion {:.1e}, of J5q {:.1e}", errors[0], errors[1]);
@@ -206,7 +206,7 @@ fn ward_identity() {
     let field = whole(&Gauge::warm(extents, 0.4, 9));
     for (name, p) in cases() {
         let mut quark = WallQuark::new(&field, &p, wanted(1e-13)).unwrap();
-        let found = correlators(&mut quark, Source::Point(source)).unwrap();
+        let found = correlators(&mut quark, Source::Point(source), &|| false).unwrap();
         let [pion, midpoint]: [f64; 2] = [found.pion.iter().sum(), found.midpoint.unwrap().iter().sum()];
         let trace = trace_at(&mut quark, extents, source);
         let error = ((midpoint + p.mass[0] * pion) / trace - 1.0).abs();
@@ -237,7 +237,7 @@ fn correlators_are_invariant() {
     let optimal = params(WallWeights::optimal(6, SPECTRUM), 1.4, 0.1, ANTIPERIODIC);
     let of = |links: &Gauge, source: Extents| {
         let mut quark = WallQuark::new(&whole(links), &optimal, wanted(1e-13)).unwrap();
-        correlators(&mut quark, Source::Point(source)).unwrap()
+        correlators(&mut quark, Source::Point(source), &|| false).unwrap()
     };
     let expected = of(&links, [1, 2, 0, 4]);
     let there = of(&moved(&links, [2, 3, 1, 5]), [3, 1, 1, 3]);
@@ -254,8 +254,8 @@ fn results(domain: &Arc<Domain>, links: &HostLinks) -> Vec<(Correlators, Condens
     let noise = Noise { seed: 5, trajectory: 3 };
     let of = |weights| {
         let mut quark = WallQuark::new(&links, &params(weights, 1.8, 0.1, TWISTED), wanted(1e-8)).unwrap();
-        let correlators = correlators(&mut quark, Source::Point([3, 2, 1, 5])).unwrap();
-        (correlators, condensate(&mut quark, 2, noise).unwrap())
+        let correlators = correlators(&mut quark, Source::Point([3, 2, 1, 5]), &|| false).unwrap();
+        (correlators, condensate(&mut quark, 2, noise, &|| false).unwrap())
     };
     vec![of(WallWeights::mobius(4, 1.5, 0.5)), of(WallWeights::optimal(4, SPECTRUM))]
 }

@@ -368,7 +368,7 @@ fn milc_flow() {
     for (name, kernel) in [("wilson", FlowKernel::Wilson), ("symanzik", FlowKernel::Symanzik)] {
         let Some(path) = data::find(&format!("wilson_flow/milc_flow_l4448_{name}.txt")) else { continue };
         let table = data::table(&path);
-        let points = flow(&links, kernel, 0.02, 2.0, 1).unwrap();
+        let points = flow(&links, kernel, 0.02, 2.0, 1, &|| false).unwrap();
         assert_eq!(points.len(), table.len());
         for (point, row) in points.iter().zip(&table) {
             // Same scheme and steps, so rounding alone; our Q has MILC's sign.
@@ -385,7 +385,7 @@ fn openqcd_flow() {
     else {
         return;
     };
-    let points: Vec<FlowPoint> = flow(&links, FlowKernel::Wilson, 0.005, 1.0, 20).unwrap();
+    let points: Vec<FlowPoint> = flow(&links, FlowKernel::Wilson, 0.005, 1.0, 20, &|| false).unwrap();
     assert_eq!(points.len(), 11);
     let table = data::table(&path);
     relative("YM action", 512.0 * points[0].e_clover, 1.059_412_235_019_579_2e3, 1e-13);

@@ -267,7 +267,7 @@ fn staggered_condensate_is_the_trace() {
     close("odd trace", &exact[1..], &exact[..1], 1e-10);
 
     let sources = 200;
-    let found = condensate(&mut quark, sources, NOISE).unwrap();
+    let found = condensate(&mut quark, sources, NOISE, &|| false).unwrap();
     // Squares are of both parities.
     let part = (0.5 * (squares + 0.5 * cross) / sources as f64).sqrt() / half_volume;
     check_condensate("staggered", found, exact, half_volume, part);
@@ -277,10 +277,10 @@ fn staggered_condensate_is_the_trace() {
     assert!((found.mean - 0.5 * (found.even + found.odd)).abs() < 1e-14);
 
     // The first sources are the same, whatever their number, and others on other trajectories.
-    let one = condensate(&mut quark, 1, NOISE).unwrap();
+    let one = condensate(&mut quark, 1, NOISE, &|| false).unwrap();
     assert_eq!(one.error, None);
-    let two = condensate(&mut quark, 2, NOISE).unwrap();
-    let other = condensate(&mut quark, 1, Noise { trajectory: 4, ..NOISE }).unwrap();
+    let two = condensate(&mut quark, 2, NOISE, &|| false).unwrap();
+    let other = condensate(&mut quark, 1, Noise { trajectory: 4, ..NOISE }, &|| false).unwrap();
     assert!(two.mean != one.mean && other.mean != one.mean);
     let second = 2.0 * two.mean - one.mean;
     assert!((two.error.unwrap() - 0.5 * (second - one.mean).abs()).abs() < 1e-12);
@@ -295,7 +295,7 @@ fn wilson_condensate_is_the_trace() {
         let operator = WilsonParams { kappa: 0.12, mu: 0.5, c_sw, boundary: PHASES, schur };
         let mut quark = WilsonQuark::new(&field, operator, wanted(1e-10)).unwrap();
         let exact = exact_trace(&mut quark, extents);
-        let found = condensate(&mut quark, 50, NOISE).unwrap();
+        let found = condensate(&mut quark, 50, NOISE, &|| false).unwrap();
         // The parts have no more than half of the noise of M^-1 between parities besides.
         let part = 2.0 * found.error.unwrap();
         check_condensate("Wilson", found, exact, volume(extents) as f64 / 2.0, part);
@@ -327,9 +327,9 @@ fn results(domain: &Arc<Domain>, links: &HostLinks) -> Results {
         pion(&mut asqtad, Source::CornerWall(5)).unwrap(),
     ];
     let condensates = vec![
-        condensate(&mut hisq, 5, NOISE).unwrap(),
-        condensate(&mut asqtad, 1, NOISE).unwrap(),
-        condensate(&mut wilson, 2, NOISE).unwrap(),
+        condensate(&mut hisq, 5, NOISE, &|| false).unwrap(),
+        condensate(&mut asqtad, 1, NOISE, &|| false).unwrap(),
+        condensate(&mut wilson, 2, NOISE, &|| false).unwrap(),
     ];
     (pions, condensates)
 }

@@ -20,7 +20,7 @@
 //! K' with the mass between m and m' at which M is `M(m) - w v^T / (1 + p)`. With `x = K^-1 w phi` the change under dU
 //! is `(K^-dag v phi)^dag dD_w x`, and `K^-dag v phi` is gamma_5 R x but for a number: one solve a chirality.
 
-use super::{Action, ActionError, PairForce, Pseudofermion, Quark, QuarkParams, pseudofermion};
+use super::{Action, ActionError, PairForce, Pseudofermion, Quark, QuarkParams, TermReport, pseudofermion};
 use crate::device::Precision;
 use crate::field::{AlgebraField, Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
 use crate::math::{ExactSum, Factor, Rational};
@@ -321,15 +321,14 @@ impl Action for ExactOneFlavour {
         self.phi.iter_mut().enumerate().map(|(parity, field)| Pseudofermion { parity, field }).collect()
     }
 
-    fn report(&self) -> Option<String> {
+    fn report(&self) -> Option<TermReport> {
         let [lower, upper] = [&self.chiralities[0], &self.chiralities[1]].map(|c| c.quark.solves());
         let ([lo, hi], function) = (self.params.range, &self.heat_bath);
         let checked = self.checked.map(|error| format!(", as checked {error:.1e}")).unwrap_or_default();
-        Some(format!(
-            "{}; heat bath {} poles on [{lo:.1e}, {hi:.1e}], error {:.1e}{checked}",
-            lower.with(upper),
+        Some(lower.with(upper).report(&format!(
+            "; heat bath {} poles on [{lo:.1e}, {hi:.1e}], error {:.1e}{checked}",
             function.poles.len(),
             function.error
-        ))
+        )))
     }
 }

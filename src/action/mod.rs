@@ -147,6 +147,15 @@ fn combine(out: &mut Spinor, b: &Spinor, x: &[Spinor], r: &Rational) -> Result<(
     Ok(())
 }
 
+/// What a term says of a trajectory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TermReport {
+    /// A line.
+    pub text: String,
+    /// Whether every log has to have it: a solver fell back, links were near singular.
+    pub notable: bool,
+}
+
 /// A term S of the Hamiltonian.
 pub trait Action {
     /// Its name in the input.
@@ -171,8 +180,8 @@ pub trait Action {
     fn pseudofermions(&mut self) -> Vec<Pseudofermion<'_>> {
         Vec::new()
     }
-    /// What else the log is to say of it, in a line.
-    fn report(&self) -> Option<String> {
+    /// What the log may say of it after a trajectory.
+    fn report(&self) -> Option<TermReport> {
         None
     }
 }

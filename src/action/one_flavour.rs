@@ -13,7 +13,7 @@
 use super::powers::{Powers, Wanted};
 use super::{
     Action, ActionError, OperatorParams, PairForce, Pseudofermion, Quark, QuarkOperator, QuarkParams,
-    pseudofermion,
+    TermReport, pseudofermion,
 };
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField, ODD, Spinor};
 use crate::math::ExactSum;
@@ -146,7 +146,7 @@ impl<O: QuarkOperator> Action for OneFlavour<O> {
         vec![Pseudofermion::odd(&mut self.phi)]
     }
 
-    fn report(&self) -> Option<String> {
-        Some(format!("{}; {}", self.quark.solves(), self.powers))
+    fn report(&self) -> Option<TermReport> {
+        Some(self.quark.solves().report(&format!("; {}", self.powers)))
     }
 }

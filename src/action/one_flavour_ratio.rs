@@ -18,7 +18,7 @@
 use super::powers::{Powers, Wanted};
 use super::{
     Action, ActionError, Fraction, OperatorParams, PairForce, Pseudofermion, QuarkOperator, QuarkParams,
-    pseudofermion,
+    TermReport, pseudofermion,
 };
 use crate::field::{AlgebraField, Domain, MatrixField, ODD, Spinor};
 use crate::math::ExactSum;
@@ -178,7 +178,8 @@ impl<O: QuarkOperator> Action for OneFlavourRatio<O> {
         vec![Pseudofermion::odd(&mut self.phi)]
     }
 
-    fn report(&self) -> Option<String> {
-        Some(format!("{}; light: {}; heavy: {}", self.quarks.solves(), self.light_powers, self.heavy_powers))
+    fn report(&self) -> Option<TermReport> {
+        let powers = format!("; light: {}; heavy: {}", self.light_powers, self.heavy_powers);
+        Some(self.quarks.solves().report(&powers))
     }
 }

@@ -1,7 +1,7 @@
 //! A quark: one operator W on odd sites, in each precision that is asked for, with all that solves and derivatives
 //! of it need. Which operator it is, its parameters tell.
 
-use super::{ActionError, Derivative, combine};
+use super::{ActionError, Derivative, TermReport, combine};
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Kind, MatrixField, Spinor};
 use crate::math::{ExactSum, Rational};
@@ -105,6 +105,11 @@ impl Solves {
         self.count += other.count;
         self.total.add(&other.total);
         self
+    }
+
+    /// What a term says of them, with more behind.
+    pub(super) fn report(self, more: &str) -> TermReport {
+        TermReport { text: format!("{self}{more}"), notable: self.total.fallbacks > 0 }
     }
 }
 

@@ -13,7 +13,7 @@
 
 use super::{
     Action, ActionError, Fraction, OperatorParams, PairForce, Pseudofermion, QuarkOperator, QuarkParams,
-    pseudofermion,
+    TermReport, pseudofermion,
 };
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField, ODD, Spinor};
 use crate::math::ExactSum;
@@ -122,7 +122,7 @@ impl<O: QuarkOperator> Action for TwoFlavourRatio<O> {
         vec![Pseudofermion::odd(&mut self.phi)]
     }
 
-    fn report(&self) -> Option<String> {
-        Some(self.quarks.solves().to_string())
+    fn report(&self) -> Option<TermReport> {
+        Some(self.quarks.solves().report(""))
     }
 }

@@ -11,7 +11,9 @@
 //!
 //! -D^2 starts above 0 and masses are shifts, so of the spectrum the upper end alone is measured.
 
-use super::{Action, ActionError, MARGIN, Pseudofermion, Solves, TOLERANCE, combine, probe, pseudofermion};
+use super::{
+    Action, ActionError, MARGIN, Pseudofermion, Solves, TOLERANCE, TermReport, combine, probe, pseudofermion,
+};
 use crate::device::{Precision, StaggeredForceArgs};
 use crate::field::{
     AlgebraField, Domain, EVEN, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Spinor,
@@ -383,7 +385,7 @@ impl Action for Rooted {
         self.roots.iter_mut().map(|root| Pseudofermion { parity: EVEN, field: &mut root.phi }).collect()
     }
 
-    fn report(&self) -> Option<String> {
+    fn report(&self) -> Option<TermReport> {
         let spectra = self.systems.quarks.iter().map(|quark| match quark.greatest {
             Some(found) => format!("-D^2 up to {found:.2} (eps_N {})", quark.naik_epsilon),
             None => "spectrum not yet measured".to_string(),
@@ -400,6 +402,8 @@ impl Action for Rooted {
         } else {
             format!("; {} projections of links near singular ones, regulated", self.singular)
         };
-        Some(format!("{}; {spectra}; {functions}{singular}", self.systems.solves))
+        let mut report = self.systems.solves.report(&format!("; {spectra}; {functions}{singular}"));
+        report.notable |= self.singular > 0;
+        Some(report)
     }
 }

@@ -1,7 +1,7 @@
 //! A term that sees stout-smeared links: `S(U) = S_inner(V(U))`, its force carried from V to U
 //! (Morningstar, Peardon, hep-lat/0311018).
 
-use super::{Action, ActionError, Pseudofermion};
+use super::{Action, ActionError, Pseudofermion, TermReport};
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField};
 use crate::math::ExactSum;
 use crate::operator::Stout;
@@ -56,7 +56,7 @@ impl Action for Smeared {
         self.inner.pseudofermions()
     }
 
-    fn report(&self) -> Option<String> {
+    fn report(&self) -> Option<TermReport> {
         self.inner.report()
     }
 }

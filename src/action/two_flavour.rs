@@ -10,7 +10,7 @@
 
 use super::{
     Action, ActionError, OperatorParams, PairForce, Pseudofermion, Quark, QuarkOperator, QuarkParams,
-    pseudofermion,
+    TermReport, pseudofermion,
 };
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField, ODD, Spinor};
 use crate::math::ExactSum;
@@ -112,7 +112,7 @@ impl<O: QuarkOperator> Action for TwoFlavour<O> {
         vec![Pseudofermion::odd(&mut self.phi)]
     }
 
-    fn report(&self) -> Option<String> {
-        Some(self.quark.solves().to_string())
+    fn report(&self) -> Option<TermReport> {
+        Some(self.quark.solves().report(""))
     }
 }

@@ -2,7 +2,9 @@
 
 use super::{AppError, domain_wall, rooted, start, terms};
 use crate::comm::Comm;
-use crate::config::{self, Correlator, CorrelatorKind, Fermion, Input, Integrator, Parallel, SourceKind};
+use crate::config::{
+    self, Correlator, CorrelatorKind, Fermion, Input, Integrator, Measure, Parallel, SourceKind,
+};
 use crate::field::{Domain, MatrixField, Purpose, RandomAddress};
 use crate::hmc::{Chain, Level, Scheme};
 use crate::io::{self, Format};
@@ -49,21 +51,19 @@ pub fn domain(
     let partition = start::partition(parallel, extents, &**comm)?;
     let Layers { border, reach } = layers;
     let device = start::device(parallel, &partition, reach, &**comm)?;
-    if start::lane_grid(&partition, device.lanes(), reach).is_none() {
-        let (local, lanes) = (shape(partition.local()), device.lanes());
-        let cut =
-            if comm.size() == 1 { String::new() } else { format!(" that reach {reach} layers over a cut") };
-        return Err(AppError::Refused(format!("a box of {local} is too small for {lanes} lanes{cut}")));
-    }
+    start::require_lanes(&partition, device.lanes(), reach)?;
     let halo = start::halo(parallel, &device, &**comm)?;
     Ok(Domain::new(partition, device, Arc::clone(comm), border, halo)?)
 }
 
-/// Layers that a run needs of its neighbours.
-pub fn layers(input: &Input) -> Layers {
-    let measured = if input.measure.loops { 2 } else { 1 };
-    let flow = input.measure.flow.is_some_and(|f| f.kernel == config::FlowKernel::Symanzik);
-    let border = GaugeLoops::reach(input.gauge.c_rectangle).max(measured).max(if flow { 2 } else { 1 });
+/// Layers that a run needs of its neighbours, with these measurements.
+pub fn layers<'a>(input: &Input, measured: impl IntoIterator<Item = &'a Measure>) -> Layers {
+    let of = |measure: &Measure| {
+        let flow = measure.flow.is_some_and(|f| f.kernel == config::FlowKernel::Symanzik);
+        if measure.loops || flow { 2 } else { 1 }
+    };
+    let gauge = GaugeLoops::reach(input.gauge.c_rectangle);
+    let border = measured.into_iter().map(of).fold(gauge, usize::max);
     Layers::of_links(border).with(&input.fermions)
 }
 

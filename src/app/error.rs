@@ -10,6 +10,7 @@ use crate::io::IoError;
 use crate::lattice::PartitionError;
 use crate::measure::MeasureError;
 use crate::operator::OperatorError;
+use std::path::PathBuf;
 
 /// Why the program ends without its work done.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +21,38 @@ pub enum AppError {
     /// The input is right, but not for this run: another ensemble's, or this machine cannot.
     #[error("{0}")]
     Refused(String),
+    /// The ensemble's folder.
+    #[error("{}: cannot {action}: {source}", path.display())]
+    Folder {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// Threads.
+    #[error(
+        "cannot start {count} threads: {message}; look at the limits on address space and processes (ulimit -v, -u), and at \
+         'threads' in [parallel]"
+    )]
+    Threads {
+        /// How many.
+        count: usize,
+        /// The system's reason.
+        message: String,
+    },
+    /// What `--check` found to stand in the way of a run.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\nerror: "))]
+    Several(Vec<AppError>),
+    /// Some of the files could not be measured, as was told.
+    #[error("{failed} of {all} files were not measured")]
+    Files {
+        /// How many.
+        failed: usize,
+        /// Of so many.
+        all: usize,
+    },
     /// Files.
     #[error(transparent)]
     Io(#[from] IoError),
@@ -68,6 +101,7 @@ impl AppError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Input(_) | Self::Refused(_) | Self::Partition(_) => 2,
+            Self::Several(errors) => errors.iter().map(Self::exit_code).max().unwrap_or(1),
             _ => 1,
         }
     }

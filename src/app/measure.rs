@@ -5,9 +5,13 @@ use super::report::{say, warn};
 use super::{AppError, assemble, start};
 use crate::config::{self, CorrelatorKind, Fermion, Measure};
 use crate::field::{MatrixField, Purpose};
-use crate::measure::{self, Condensate, Noise, ResidualMass, condensate, flow, polyakov, reference_scales};
+use crate::measure::{
+    self, Condensate, MeasureError, Noise, ResidualMass, Stop, condensate, flow, polyakov, reference_scales,
+};
 use crate::operator::GaugeLoops;
+use crate::solver::SolverError;
 use serde_json::{Map, Value, json};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 // An input asks for no more sources than there are random numbers for.
@@ -16,12 +20,13 @@ const _: () = assert!(config::MAX_SOURCES as usize == Purpose::SOURCES);
 /// Measures what `measure` asks for, with random sources by `noise`.
 ///
 /// # Errors
-/// A solve failed.
+/// A solve failed, or `stop` said so.
 pub fn observables(
     links: &MatrixField,
     measure: &Measure,
     fermions: &[Fermion],
     noise: Noise,
+    stop: Stop,
 ) -> Result<Map<String, Value>, AppError> {
     let mut found = Map::new();
     if measure.loops {
@@ -37,7 +42,7 @@ pub fn observables(
     }
     if let Some(wanted) = measure.flow {
         let points =
-            flow(links, assemble::flow_kernel(wanted.kernel), wanted.step, wanted.t_max, wanted.every)?;
+            flow(links, assemble::flow_kernel(wanted.kernel), wanted.step, wanted.t_max, wanted.every, stop)?;
         let (t0, w0) = reference_scales(&points);
         let rows: Vec<Value> = points
             .iter()
@@ -56,7 +61,7 @@ pub fn observables(
             CorrelatorKind::Wilson => (0.0, 0.0),
         };
         let mut quark = assemble::quark(links, fermions, &correlator.fermion, masses, correlator.residual)?;
-        let found = measure::correlators(&mut *quark, source)?;
+        let found = measure::correlators(&mut *quark, source, stop)?;
         let mut entry = json!({ "name": correlator.name, "re": found.pion });
         if let Some(ResidualMass { ratio, mean }) = found.residual_mass() {
             entry["midpoint"] = json!(found.midpoint);
@@ -72,7 +77,7 @@ pub fn observables(
     for wanted in &measure.condensates {
         let masses = (wanted.mass.unwrap_or_default(), wanted.naik_epsilon);
         let mut quark = assemble::quark(links, fermions, &wanted.fermion, masses, wanted.residual)?;
-        let Condensate { mean, error, even, odd } = condensate(&mut *quark, wanted.sources, noise)?;
+        let Condensate { mean, error, even, odd } = condensate(&mut *quark, wanted.sources, noise, stop)?;
         condensates.push(json!({
             "name": wanted.name, "mass": wanted.mass, "re": mean, "error": error, "even": even, "odd": odd,
             "sources": wanted.sources,
@@ -85,10 +90,10 @@ pub fn observables(
 }
 
 /// `hmc measure --input M.toml [--json] CFG...`: plaquette, rectangle and Polyakov loop always, the rest as
-/// the input asks.
+/// the input asks. A file that cannot be measured is told, and the others follow.
 ///
 /// # Errors
-/// Wrong input, unreadable files, a solve that failed.
+/// Wrong input; some files were not measured.
 pub fn measure_files(
     input: &Path,
     files: &[PathBuf],
@@ -103,19 +108,80 @@ pub fn measure_files(
     let measure = Measure { loops: true, polyakov: true, ..input.measure };
     let threads = start::threads(&input.parallel, &**comm);
     let layers = Layers::of_links(2).with(&input.fermions);
-    super::run::with_threads(threads, || {
+    let one = |file: &Path, place: u64| -> Result<Map<String, Value>, AppError> {
+        let (links, header) = assemble::configuration(file, &input.parallel, layers, comm)?;
+        let mut object = Map::new();
+        object.insert("file".into(), json!(file.display().to_string()));
+        object.insert("trajectory".into(), json!(header.trajectory));
+        let noise = Noise { seed: input.seed, trajectory: header.trajectory.unwrap_or(place) };
+        object.append(&mut observables(&links, &measure, &input.fermions, noise, &|| false)?);
+        Ok(object)
+    };
+    let mut failed = 0;
+    start::in_pool(threads, || {
         for (file, place) in files.iter().zip(1..) {
-            let (links, header) = assemble::configuration(file, &input.parallel, layers, comm)?;
-            let mut object = Map::new();
-            object.insert("file".into(), json!(file.display().to_string()));
-            object.insert("trajectory".into(), json!(header.trajectory));
-            let noise = Noise { seed: input.seed, trajectory: header.trajectory.unwrap_or(place) };
-            object.append(&mut observables(&links, &measure, &input.fermions, noise)?);
-            if root {
-                let object = Value::Object(object);
-                say(if as_json { object.to_string() } else { format!("{object:#}") })?;
+            match one(file, place) {
+                Ok(object) if root && as_json => say(Value::Object(object))?,
+                Ok(object) if root => say(table(&object).trim_end())?,
+                Ok(_) => {}
+                // What is one file's own fault, and the same on all ranks.
+                Err(
+                    error @ (AppError::Io(_)
+                    | AppError::Partition(_)
+                    | AppError::Measure(MeasureError::Solver(SolverError::NotConverged { .. }))),
+                ) => {
+                    failed += 1;
+                    if root {
+                        let _ = writeln!(std::io::stderr(), "error: {error}");
+                    }
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(())
-    })
+    })?;
+    if failed == 0 { Ok(()) } else { Err(AppError::Files { failed, all: files.len() }) }
+}
+
+/// Observables as a person reads them: a line a number, a list in rows below its name.
+fn table(object: &Map<String, Value>) -> String {
+    let mut text = String::new();
+    for (name, value) in object {
+        match value {
+            Value::Array(rows) if rows.iter().any(Value::is_object) => {
+                for row in rows.iter().filter_map(Value::as_object) {
+                    let cells: Vec<String> = row.iter().map(|(key, value)| cell(key, value)).collect();
+                    text += &format!("  {name:<14} {}\n", cells.join("  "));
+                }
+            }
+            Value::String(file) => text += &format!("{file}\n"),
+            _ => text += &format!("  {name:<14} {}\n", number(value)),
+        }
+    }
+    text
+}
+
+/// One entry of a row: a list starts lines of its own.
+fn cell(key: &str, value: &Value) -> String {
+    match value {
+        Value::Array(values) => {
+            let lines = values.iter().enumerate().map(|(n, x)| format!("\n  {n:>16} {}", number(x)));
+            format!("{key}{}", lines.collect::<String>())
+        }
+        Value::String(text) => text.clone(),
+        _ => format!("{key} {}", number(value)),
+    }
+}
+
+/// A number with the digits that are worth reading; all of them are in the JSON.
+fn number(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::Array(parts) => parts.iter().map(number).collect::<Vec<_>>().join(" "),
+        Value::Number(n) if n.is_f64() => {
+            let x = n.as_f64().unwrap_or(f64::NAN);
+            if x == 0.0 || (1e-3..1e6).contains(&x.abs()) { format!("{x:.10}") } else { format!("{x:.9e}") }
+        }
+        _ => value.to_string(),
+    }
 }

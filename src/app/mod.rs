@@ -6,9 +6,17 @@
 //! - `terms`: a checked input's terms of the Hamiltonian
 //! - `rooted`: the term of staggered quarks
 //! - `plan`: what `--check` prints
+//! - `domain_wall`: the terms of domain-wall quarks
 //! - `run`: the driver of a chain
+//! - `resume`: where a chain goes on, and what its records lack
+//! - `repair`: makes missing records again
+//! - `lock`: the lock of an ensemble's folder
+//! - `job`: where this job runs, and the jobs of a chain
+//! - `stop`: signals and wall time
+//! - `version`: chains of other versions of the program
+//! - `check`: whether a run would go, for `--check`
 //! - `replay`: one trajectory from a state
-//! - `report`: lines and progress of a run
+//! - `report`: what a run says
 //! - `measure`: observables as JSON
 //! - `files`: `info`, `convert`, `compare`
 //! - `bench`: speeds
@@ -16,18 +24,25 @@
 
 mod assemble;
 mod bench;
+mod check;
 mod domain_wall;
 mod error;
 mod files;
+mod job;
 mod kernels;
+mod lock;
 mod measure;
 mod plan;
+mod repair;
 mod replay;
 mod report;
+mod resume;
 mod rooted;
 mod run;
 mod start;
+mod stop;
 mod terms;
+mod version;
 
 pub use bench::{BenchArgs, BenchTable, BenchWall, bench};
 pub use error::AppError;
@@ -35,5 +50,5 @@ pub use files::{compare, convert, info};
 pub use kernels::kernels;
 pub use measure::measure_files;
 pub use replay::{places, replay, set_state, state_of};
-pub use run::run;
-pub use start::{Ranks, guard, start_ranks};
+pub use run::{Gaps, RunOptions, run};
+pub use start::{Ranks, guard, ignore_file_size_signal, start_ranks};

@@ -1,11 +1,11 @@
-//! What `hmc --check` prints: partition, memory, files, cost.
+//! What `hmc --check` prints of an input alone: partition, memory, files.
 
 use super::assemble::Layers;
 use super::{assemble, domain_wall, rooted, start, terms};
 use crate::action::QuarkParams;
 use crate::config::{
-    DomainWallFermion, Fermion, Flavours, Input, Real, Solver, StaggeredFermion, StaggeredSolver, Stout,
-    Strategy, WallFlavours, Weights,
+    DomainWallFermion, Fermion, Flavours, Input, Integrator, Real, Solver, StaggeredFermion, StaggeredSolver,
+    Stout, Strategy, WallFlavours, Weights,
 };
 use crate::device::Precision;
 use crate::lattice::{Partition, shape, volume};
@@ -191,7 +191,8 @@ impl Sizes {
 }
 
 /// Bytes that a rank's fields take.
-fn memory(input: &Input, partition: &Partition, border: usize) -> usize {
+pub fn memory(input: &Input, partition: &Partition) -> usize {
+    let border = assemble::layers(input, [&input.measure]).border;
     let local = partition.local();
     let bordered = (0..4).map(|mu| local[mu] + if partition.is_cut(mu) { 2 * border } else { 0 }).product();
     let half = volume(local) / 2;
@@ -229,7 +230,25 @@ fn memory(input: &Input, partition: &Partition, border: usize) -> usize {
     bytes
 }
 
-fn megabytes(bytes: usize) -> String {
+/// Bytes of a configuration or a checkpoint.
+pub fn configuration(input: &Input) -> usize {
+    volume(input.extents) * 72 * 8
+}
+
+/// An integrator as the input names it.
+fn integrator(scheme: &Integrator) -> String {
+    match scheme {
+        Integrator::Leapfrog => "leapfrog".to_owned(),
+        Integrator::Omelyan2 { lambda } => format!("2mn (lambda {lambda:.6})"),
+        Integrator::Omelyan2Position { lambda } => format!("2mn-position (lambda {lambda:.6})"),
+        Integrator::Omelyan4 => "omf4".to_owned(),
+        Integrator::ForceGradient => "force-gradient".to_owned(),
+        Integrator::ThreeToOne => "3g1f".to_owned(),
+    }
+}
+
+/// A size in memory or on a disk.
+pub fn megabytes(bytes: usize) -> String {
     if bytes < 1 << 30 {
         format!("{:.1} MB", bytes as f64 / 1e6)
     } else {
@@ -239,13 +258,13 @@ fn megabytes(bytes: usize) -> String {
 
 /// The plan of a run on `ranks` ranks, as text.
 pub fn plan(input: &Input, partition: &Partition, ranks: usize) -> String {
-    let Layers { border, reach } = assemble::layers(input);
+    let Layers { reach, .. } = assemble::layers(input, [&input.measure]);
     let local = partition.local();
     let lanes = start::lanes(&input.parallel, partition, reach);
     let lane_grid =
         start::lane_grid(partition, lanes, reach).map_or_else(|| "-".into(), |grid| shape(grid.0));
     let run = &input.run;
-    let configuration = volume(input.extents) * 72 * 8;
+    let configuration = configuration(input);
     let kept = (run.trajectories / run.save_every.max(1)) as usize;
     let folder = run.ensembles.join(&run.name);
     let mut text = format!(
@@ -254,16 +273,17 @@ pub fn plan(input: &Input, partition: &Partition, ranks: usize) -> String {
         shape(partition.grid),
         shape(local),
     );
-    text += &format!("memory a rank  about {}\n", megabytes(memory(input, partition, border)));
+    text += &format!("memory         about {} per rank\n", megabytes(memory(input, partition)));
     text += &format!(
         "trajectories   {} of length {}, {} of them thermalisation\n",
         run.trajectories, input.hmc.tau, run.thermalisation
     );
     for (n, level) in input.hmc.levels.iter().enumerate() {
         text += &format!(
-            "level {n}        {:?}, {} steps: {}\n",
-            level.integrator,
+            "level {n}        {}, {} step{}: {}\n",
+            integrator(&level.integrator),
             level.steps,
+            if level.steps == 1 { "" } else { "s" },
             level.terms.join(", ")
         );
     }

@@ -27,8 +27,8 @@ pub fn replay(path: &Path, out: Option<&Path>, as_json: bool, comm: &Ranks) -> R
     }
     let mut input = loaded.input;
     input.parallel.grid = input.parallel.grid.filter(|grid| volume(*grid) == comm.size());
-    super::run::with_threads(start::threads(&input.parallel, &**comm), || {
-        let domain = assemble::domain(&input.parallel, input.extents, assemble::layers(&input), comm)?;
+    start::in_pool(start::threads(&input.parallel, &**comm), || {
+        let domain = assemble::domain(&input.parallel, input.extents, assemble::layers(&input, None), comm)?;
         let mut chain = assemble::chain(&input, MatrixField::new(&domain, 4)?)?;
         let state = io::read_state(path, domain.partition(), &**comm, &places(&mut chain))?;
         set_state(&mut chain, &state)?;

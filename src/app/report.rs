@@ -1,10 +1,21 @@
-//! What the program says; lines and progress of a run: a bar with the time left on a terminal, plain lines otherwise.
+//! What the program says: products of commands, warnings, and the log of a run: a line a trajectory with the time left,
+//! and a summary at the end.
 
 use super::AppError;
+use crate::action::TermReport;
 use crate::hmc::Outcome;
-use indicatif::{ProgressBar, ProgressStyle};
+use crate::io::Table;
+use std::collections::VecDeque;
 use std::fmt::Display;
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::{ErrorKind, Write};
+use std::time::Duration;
+
+/// Rejections in a row that are told.
+const MANY_REJECTIONS: u64 = 10;
+/// A |dH| after thermalisation that is told.
+const GREAT_DELTA_H: f64 = 50.0;
+/// Trajectories over which the time left is estimated.
+const RECENT: usize = 8;
 
 /// Says a line that is a command's product. A reader that has enough (`head`) is no error.
 ///
@@ -22,67 +33,223 @@ pub(super) fn warn(text: impl Display) {
     let _ = writeln!(std::io::stderr(), "warning: {text}");
 }
 
-/// Where a run's lines go; silent on all ranks but the first. A log that cannot be written stops no run: what counts is in
-/// its files.
+/// A time in the unit that suits it.
+pub(super) fn span(seconds: f64) -> String {
+    match seconds {
+        s if s < 9.995 => format!("{s:.2} s"),
+        s if s < 99.95 => format!("{s:.1} s"),
+        s if s < 600.0 => format!("{s:.0} s"),
+        s if s < 2.0 * 3600.0 => format!("{:.0} min", s / 60.0),
+        s if s < 2.0 * 86400.0 => format!("{:.1} h", s / 3600.0),
+        s => format!("{:.1} d", s / 86400.0),
+    }
+}
+
+/// A mean with its error in units of its last digit: `0.4807(3)`.
+fn with_error(mean: f64, error: f64) -> String {
+    if !(error > 0.0 && error.is_finite()) {
+        return format!("{mean:.8}");
+    }
+    // Two digits of the error below 20 units of the last one.
+    let digits =
+        (-(error.log10().floor()) as i32 + i32::from(error / 10f64.powf(error.log10().floor()) < 2.0)).max(0);
+    format!("{mean:.*}({:.0})", digits as usize, error * 10f64.powi(digits))
+}
+
+/// The log of a run, silent on all ranks but the first. A log that cannot be written stops no run: what counts is in its
+/// files.
 pub struct Report {
-    bar: Option<ProgressBar>,
     speaks: bool,
+    verbose: bool,
+    total: u64,
+    thermalisation: u64,
+    /// Accepted trajectories after thermalisation, and all of them.
+    accepted: u64,
+    decided: u64,
+    rejected_in_a_row: u64,
+    /// Seconds of the last trajectories, with all that goes along.
+    recent: VecDeque<f64>,
 }
 
 impl Report {
-    /// For `total` trajectories of which `done` are there.
-    pub fn new(speaks: bool, done: u64, total: u64) -> Self {
-        let bar = (speaks && std::io::stderr().is_terminal()).then(|| {
-            let bar = ProgressBar::new(total).with_position(done);
-            if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} trajectories, {eta} left") {
-                bar.set_style(style);
-            }
-            bar.reset_eta();
-            bar
-        });
-        Self { bar, speaks }
+    /// For `total` trajectories, of which the first `thermalisation` are accepted whatever dH is.
+    pub fn new(speaks: bool, verbose: bool, total: u64, thermalisation: u64) -> Self {
+        Self {
+            speaks,
+            verbose,
+            total,
+            thermalisation,
+            accepted: 0,
+            decided: 0,
+            rejected_in_a_row: 0,
+            recent: VecDeque::new(),
+        }
+    }
+
+    /// Counts the trajectories of earlier jobs.
+    pub fn remember(&mut self, history: &Table) {
+        for (number, accepted) in history.reals("trajectory").into_iter().zip(history.reals("accepted")) {
+            self.count(number as u64, accepted > 0.0);
+        }
+    }
+
+    fn count(&mut self, number: u64, accepted: bool) {
+        if number > self.thermalisation {
+            self.decided += 1;
+            self.accepted += u64::from(accepted);
+            self.rejected_in_a_row = if accepted { 0 } else { self.rejected_in_a_row + 1 };
+        }
     }
 
     /// Says a line.
     pub fn line(&self, text: &str) {
-        match (&self.bar, self.speaks) {
-            (Some(bar), _) => drop(bar.suspend(|| say(text))),
-            (None, true) => drop(say(text)),
-            _ => {}
+        if self.speaks {
+            let _ = say(text);
         }
     }
 
     /// Warns.
     pub fn warn(&self, text: &str) {
-        match (&self.bar, self.speaks) {
-            (Some(bar), _) => bar.suspend(|| warn(text)),
-            (None, true) => warn(text),
-            _ => {}
+        if self.speaks {
+            warn(text);
         }
     }
 
-    /// Tells a trajectory.
-    pub fn trajectory(&self, number: u64, outcome: &Outcome, plaquette: f64) {
-        let levels: String = outcome
-            .levels
-            .iter()
-            .enumerate()
-            .map(|(n, level)| {
-                let iterations =
-                    if level.iterations > 0 { format!(" it {}", level.iterations) } else { String::new() };
-                format!(
-                    " | level {n}: |F| {:.3} max {:.3}{iterations} {:.2} s",
-                    level.norm, level.max, level.seconds
-                )
-            })
-            .collect();
-        let verdict = if outcome.accepted { "accept" } else { "reject" };
+    /// Tells a trajectory; `terms` are the terms' own lines.
+    pub fn trajectory(
+        &mut self,
+        number: u64,
+        outcome: &Outcome,
+        plaquette: f64,
+        terms: &[(&str, TermReport)],
+    ) {
+        let Outcome { delta_h, accepted, levels, seconds } = outcome;
+        self.count(number, *accepted);
+        let decides = number > self.thermalisation;
+        let verdict = match (decides, accepted) {
+            (false, _) => "therm",
+            (true, true) => "accept",
+            (true, false) => "reject",
+        };
+        let iterations: usize = levels.iter().map(|level| level.iterations).sum();
+        let solves = if iterations > 0 { format!("{iterations:>8} it") } else { String::new() };
+        let acceptance = if decides {
+            format!("  acc {:.2}", self.accepted as f64 / self.decided as f64)
+        } else {
+            String::new()
+        };
+        let width = self.total.to_string().len();
+        let change = if delta_h.abs() < 1e3 { format!("{delta_h:+.4}") } else { format!("{delta_h:+.2e}") };
         self.line(&format!(
-            "trajectory {number}: dH {:+.6e} {verdict} plaquette {plaquette:.8}{levels} | {:.2} s",
-            outcome.delta_h, outcome.seconds
+            "{number:>width$}/{} {verdict:<6} dH {change:>9}  plaquette {plaquette:.8}{solves} {:>8}{acceptance}{}",
+            self.total,
+            span(*seconds),
+            self.left(number, *seconds)
         ));
-        if let Some(bar) = &self.bar {
-            bar.inc(1);
+        if self.verbose {
+            for (n, level) in levels.iter().enumerate() {
+                let iterations =
+                    if level.iterations > 0 { format!(", {} it", level.iterations) } else { String::new() };
+                self.line(&format!(
+                    "  level {n}: |F| {:.3}, max {:.3}{iterations}, {}",
+                    level.norm,
+                    level.max,
+                    span(level.seconds)
+                ));
+            }
         }
+        for (name, term) in terms.iter().filter(|(_, term)| term.notable || self.verbose) {
+            self.line(&format!("  {name}: {}", term.text));
+        }
+        if decides {
+            self.judge(number, *delta_h);
+        }
+    }
+
+    /// Takes note of what a trajectory took with all that went along: measurements, files.
+    pub fn took(&mut self, time: Duration) {
+        self.recent.push_back(time.as_secs_f64());
+        if self.recent.len() > RECENT {
+            self.recent.pop_front();
+        }
+    }
+
+    /// `16 s left`, by the last trajectories of this job, or by the one of `seconds`, its first.
+    fn left(&self, number: u64, seconds: f64) -> String {
+        let mean = match self.recent.len() {
+            0 => seconds,
+            n => self.recent.iter().sum::<f64>() / n as f64,
+        };
+        let left = self.total.saturating_sub(number);
+        if left == 0 { String::new() } else { format!("  {} left", span(mean * left as f64)) }
+    }
+
+    /// Warns of a chain that does not move.
+    fn judge(&self, number: u64, delta_h: f64) {
+        const ADVICE: &str = "more 'steps' on the levels with the greatest forces (dH falls with their square, with \
+                              their fourth power for omf4), a smaller tau, or more thermalisation";
+        if delta_h.abs() > GREAT_DELTA_H {
+            self.warn(&format!(
+                "trajectory {number}: dH = {delta_h:+.3e}, the integration goes astray; take {ADVICE}"
+            ));
+        }
+        let rejected = self.rejected_in_a_row;
+        if rejected > 0 && rejected.is_multiple_of(MANY_REJECTIONS) {
+            self.warn(&format!("trajectory {number}: the last {rejected} were rejected; take {ADVICE}"));
+        }
+    }
+
+    /// The chain so far, by its history.
+    pub fn summary(&self, history: &Table) {
+        let column = |name: &str| history.reals(name);
+        let decided = |values: Vec<f64>| -> Vec<f64> {
+            let numbers = column("trajectory");
+            let after = |n: &f64| *n > self.thermalisation as f64;
+            values.into_iter().zip(numbers).filter(|(_, n)| after(n)).map(|(value, _)| value).collect()
+        };
+        let mean = |values: &[f64]| {
+            let n = values.len() as f64;
+            let mean = values.iter().sum::<f64>() / n;
+            let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
+            (mean, (variance / n).sqrt())
+        };
+        let accepted = decided(column("accepted"));
+        if !accepted.is_empty() {
+            let (exp, exp_error) =
+                mean(&decided(column("delta_h")).iter().map(|dh| (-dh).exp()).collect::<Vec<_>>());
+            let (plaquette, error) = mean(&decided(column("plaquette")));
+            self.line(&format!(
+                "  after thermalisation: {} trajectories, acceptance {:.2}, <exp(-dH)> {}, plaquette {} (errors without \
+                 autocorrelation)",
+                accepted.len(),
+                mean(&accepted).0,
+                with_error(exp, exp_error),
+                with_error(plaquette, error),
+            ));
+        }
+        let seconds = column("seconds");
+        if !seconds.is_empty() {
+            self.line(&format!("  a trajectory: {}", span(mean(&seconds).0)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_stand_in_the_last_digits() {
+        assert_eq!(with_error(0.480_712, 0.000_31), "0.4807(3)");
+        assert_eq!(with_error(0.480_712, 0.000_14), "0.48071(14)");
+        assert_eq!(with_error(0.9927, 0.0099), "0.993(10)");
+        assert_eq!(with_error(12.3, 2.0), "12(2)");
+        assert_eq!(with_error(0.5, f64::NAN), "0.50000000");
+    }
+
+    #[test]
+    fn times_have_units() {
+        let told = [0.39, 16.0, 250.0, 900.0, 40_000.0, 1e6].map(span);
+        assert_eq!(told, ["0.39 s", "16.0 s", "250 s", "15 min", "11.1 h", "11.6 d"]);
     }
 }

@@ -1,183 +1,201 @@
 //! The driver of a chain: starts or resumes, walks, measures, saves, stops when told.
 
-use super::report::{Report, say};
-use super::{AppError, Ranks, assemble, measure, plan, start};
-use crate::comm::{Comm, agree};
-use crate::config::{self, Input};
+use super::job::{self, JOBS, Job};
+use super::lock::Lock;
+use super::report::Report;
+use super::resume::{self, Found, MEASUREMENTS, Point, columns, keep_input};
+use super::stop::{Reason, Stop};
+use super::version::PROGRAM;
+use super::{AppError, Ranks, assemble, check, measure, start};
+use crate::comm::agree;
+use crate::config::{self, Fermion, Input, Measure};
 use crate::field::{Domain, MatrixField};
 use crate::hmc::{Chain, Outcome};
-use crate::io::{self, Format, History, IoError, Meta, Value};
-use crate::measure::Noise;
+use crate::io::{self, History, IoError, Journal, Meta, Table, Value};
+use crate::measure::{MeasureError, Noise};
 use crate::operator::GaugeLoops;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use std::fs::{self, File};
-use std::io::Write;
-use std::os::fd::AsRawFd;
+use serde_json::json;
+use std::cell::Cell;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Runs `work` in a pool of `threads` threads.
-pub(super) fn with_threads<T: Send>(
-    threads: usize,
-    work: impl FnOnce() -> Result<T, AppError> + Send,
-) -> Result<T, AppError> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.map_err(|e| AppError::Refused(format!("{threads} threads: {e}")))?.install(work)
+/// What to do about records that a chain lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gaps {
+    /// Make them again, whatever it takes.
+    Repair,
+    /// Go on without.
+    Leave,
+}
+
+/// How `hmc RUN.toml` is to go about it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RunOptions {
+    /// Print the plan, and whether anything stands in its way, and stop.
+    pub check: bool,
+    /// With `check`: the ranks to plan for.
+    pub ranks: Option<usize>,
+    /// Tell levels and terms of every trajectory.
+    pub verbose: bool,
+    /// Go on with a chain of a version whose bits differ.
+    pub accept_version: bool,
+    /// What to do about records that are missing; `None`: make few of them again, else stop.
+    pub gaps: Option<Gaps>,
 }
 
 /// `hmc RUN.toml`: starts the chain of an input, or resumes it; with `check` prints the plan alone.
 ///
 /// # Errors
 /// Wrong input, a chain of other physics, or anything that stops a run.
-pub fn run(path: &Path, check: bool, comm: &Ranks) -> Result<(), AppError> {
-    let loaded = config::load(path, comm.size())?;
-    let report = Report::new(comm.rank() == 0, 0, 0);
-    loaded.warnings.iter().for_each(|warning| report.warn(warning));
-    let input = loaded.input;
-    if check {
-        let partition = start::partition(&input.parallel, input.extents, &**comm)?;
-        let root = comm.rank() == 0;
-        return if root { say(plan::plan(&input, &partition, comm.size()).trim_end()) } else { Ok(()) };
+pub fn run(path: &Path, options: &RunOptions, comm: &Ranks) -> Result<(), AppError> {
+    let loaded = config::load(path, options.ranks.unwrap_or(comm.size()))?;
+    if comm.rank() == 0 {
+        loaded.warnings.iter().for_each(super::report::warn);
     }
-    drop(report);
-    with_threads(start::threads(&input.parallel, &**comm), || Driver::new(input, comm)?.go())
+    if options.check {
+        return check::check(&loaded.input, options, comm);
+    }
+    let (input, options) = (loaded.input, *options);
+    start::in_pool(start::threads(&input.parallel, &**comm), || Driver::new(input, options, comm)?.go())
+}
+
+/// What only rank 0 has open.
+struct Files {
+    history: History,
+    measurements: Journal,
+    lock: Lock,
 }
 
 /// A chain with its files.
-struct Driver {
-    input: Input,
-    comm: Ranks,
-    domain: Arc<Domain>,
-    chain: Chain,
-    folder: PathBuf,
-    history: Option<History>,
+pub(super) struct Driver {
+    pub(super) input: Input,
+    pub(super) comm: Ranks,
+    pub(super) domain: Arc<Domain>,
+    pub(super) chain: Chain,
+    pub(super) folder: PathBuf,
+    /// `None` on all ranks but the first.
+    files: Option<Files>,
     report: Report,
     done: u64,
-    stop: Arc<AtomicBool>,
-    started: Instant,
-    _lock: Option<File>,
+    /// The trajectory of the newest checkpoint on the disk.
+    saved: Option<u64>,
+    pub(super) stop: Stop,
 }
 
-/// Columns of the history: those of a trajectory, then four for each level.
-fn columns(levels: usize) -> Vec<String> {
-    let mut names: Vec<String> =
-        ["trajectory", "delta_h", "accepted", "plaquette", "unitarity", "seconds"].map(String::from).to_vec();
-    for level in 0..levels {
-        names.extend(["force", "force_max", "iterations", "seconds"].map(|name| format!("{name}_{level}")));
-    }
-    names
-}
-
-/// Takes the folder for this job: two jobs on one chain would spoil it.
-fn lock(folder: &Path) -> Result<File, AppError> {
-    let path = folder.join("lock");
-    let failed = |e: std::io::Error| AppError::Refused(format!("{}: {e}", path.display()));
-    let file = File::create(&path).map_err(failed)?;
-    // SAFETY: an open file.
-    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-        return Err(AppError::Refused(format!("{}: another job works on this chain", folder.display())));
-    }
-    Ok(file)
+/// A trajectory that was walked, and what the history says of it.
+pub(super) struct Walked {
+    outcome: Outcome,
+    plaquette: f64,
+    pub(super) row: Vec<Value>,
 }
 
 impl Driver {
-    fn new(input: Input, comm: &Ranks) -> Result<Self, AppError> {
+    fn new(input: Input, options: RunOptions, comm: &Ranks) -> Result<Self, AppError> {
         let started = Instant::now();
         let folder = input.run.ensembles.join(&input.run.name);
-        let root = comm.rank() == 0;
-        let made = if root { make_folder(&folder, &input).map(Some) } else { Ok(None) };
-        let lock = agree(&**comm, made)?;
-        let domain = assemble::domain(&input.parallel, input.extents, assemble::layers(&input), comm)?;
-        let (links, done, warnings) = resume_or_start(&input, &folder, &domain, &**comm)?;
-        let report = Report::new(root, done, input.run.trajectories);
-        warnings.iter().for_each(|warning| report.warn(warning));
-        report.line(&format!(
-            "{}: {} on {} ranks as {}, {}, halos {:?}",
-            input.run.name,
-            crate::lattice::shape(input.extents),
-            comm.size(),
-            crate::lattice::shape(domain.partition().grid),
-            domain.device().backend().name(),
-            domain.halo(),
-        ));
-        report.line(&match done {
-            0 => format!("starts: {} trajectories to go", input.run.trajectories),
-            n => format!("resumes after {n} of {} trajectories", input.run.trajectories),
-        });
-        let names = columns(input.hmc.levels.len());
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let opened = root.then(|| {
-            keep_lines_before(&folder.join("measurements.jsonl"), done + 1)?;
-            History::open(&folder, &names, done + 1)
-        });
-        let history = agree(&**comm, opened.transpose())?;
-        let stop = Arc::new(AtomicBool::new(false));
-        for signal in [SIGTERM, SIGINT] {
-            signal_hook::flag::register(signal, Arc::clone(&stop))
-                .map_err(|e| AppError::Refused(format!("signal handler: {e}")))?;
-        }
-        let chain = assemble::chain(&input, links)?;
-        let driver = Self {
-            input,
-            comm: Arc::clone(comm),
-            domain,
-            chain,
-            folder,
-            history,
-            report,
-            done,
-            stop,
-            started,
-            _lock: lock,
+        let (root, job) = (comm.rank() == 0, Job::this());
+        let lock = agree(&**comm, if root { take_folder(&folder, &job).map(Some) } else { Ok(None) })?;
+        let mut found = Found::look(&folder, &input, &**comm)?;
+        let kept = found.inputs.iter().map(|kept| &kept.measure);
+        let layers = assemble::layers(&input, kept.chain([&input.measure]));
+        let domain = assemble::domain(&input.parallel, input.extents, layers, comm)?;
+        let mut point = resume::point(&folder, &input, &options, domain.partition(), &**comm)?;
+        let repairs = found.repairs(&mut point, &folder, &input.run, options.gaps, &**comm)?;
+        let Point { links, done, dropped, warnings, accepted } = point;
+        let is_new = links.is_none();
+        let links = match links {
+            Some(links) => MatrixField::from_host(&domain, &links)?,
+            None => assemble::first_links(&input, &domain, &**comm)?,
         };
-        if done == 0 {
+        let run = &input.run;
+        let report = Report::new(root, options.verbose, run.trajectories, run.thermalisation);
+        warnings.iter().for_each(|warning| report.warn(warning));
+        report.line(&start::describe(&run.name, &domain));
+        report.line(&match done {
+            0 => format!("starts: {} trajectories to go", run.trajectories),
+            n => format!("resumes after {n} of {} trajectories", run.trajectories),
+        });
+        if dropped > 0 {
+            report.line(&format!("the history has {dropped} rows after that, which are made again"));
+        }
+        let stop = Stop::new(comm, started, run.wall_time)?;
+        let chain = assemble::chain(&input, links)?;
+        let comm = Arc::clone(comm);
+        let (files, saved) = (None, None);
+        let mut driver = Self { input, comm, domain, chain, folder, files, report, done, saved, stop };
+        if is_new {
             driver.checkpoint()?;
         }
+        driver.repair(&repairs, &mut found)?;
+        let opened = lock.map(|lock| driver.open(lock, &job, &found, accepted, is_new));
+        driver.files = agree(&*driver.comm, opened.transpose())?;
         Ok(driver)
+    }
+
+    /// Opens the files of records, keeps the input, and records this job; on rank 0.
+    fn open(
+        &mut self,
+        lock: Lock,
+        job: &Job,
+        found: &Found,
+        accepted: Vec<String>,
+        is_new: bool,
+    ) -> Result<Files, AppError> {
+        let (folder, input) = (&self.folder, &self.input);
+        let history = History::open(folder, columns(input.hmc.levels.len()).len(), &found.history)?;
+        let measurements = Journal::open(&folder.join(MEASUREMENTS), &found.measurements)?;
+        if let Some(warning) = keep_input(folder, &input.text, self.done, is_new)? {
+            self.report.warn(&warning);
+        }
+        let mut object = job.json();
+        object["after"] = json!(self.done);
+        object["program"] = json!(PROGRAM);
+        object["ranks"] = json!(self.comm.size());
+        object["grid"] = json!(self.domain.partition().grid);
+        object["device"] = json!(self.domain.device().backend().name());
+        object["accepted"] = json!(accepted);
+        job::record(folder, &object).map_err(|source| AppError::Folder {
+            path: folder.join(JOBS),
+            action: "append to",
+            source,
+        })?;
+        self.report.remember(&History::read(folder)?);
+        Ok(Files { history, measurements, lock })
     }
 
     fn go(mut self) -> Result<(), AppError> {
         let mut longest = Duration::ZERO;
         while self.done < self.input.run.trajectories {
-            if let Some(reason) = self.must_stop(longest) {
-                self.checkpoint()?;
-                self.report
-                    .line(&format!("stops after {} trajectories: {reason}; checkpoint written", self.done));
-                return self.close();
+            if let Some(reason) = self.stop.reason(longest.mul_f64(1.2)) {
+                let words = format!("stops after {} trajectories: {reason}; checkpoint written", self.done);
+                return self.end(&words);
             }
             let start = Instant::now();
             self.one()?;
             longest = longest.max(start.elapsed());
+            if let Some(reason) = self.measure_and_tell()? {
+                let words = format!(
+                    "stops in the measurement of trajectory {}: {reason}; checkpoint written, the measurement is made \
+                     when the run resumes",
+                    self.done
+                );
+                return self.end(&words);
+            }
+            self.report.took(start.elapsed());
         }
-        self.checkpoint()?;
-        self.report.line(&format!("done: {} trajectories in {}", self.done, self.folder.display()));
-        self.close()
+        let folder = self.folder.display();
+        let words = format!("done: {} trajectories in {folder}", self.done);
+        self.end(&words)
     }
 
-    /// Whether to end before the next trajectory; the same on all ranks.
-    fn must_stop(&self, longest: Duration) -> Option<&'static str> {
-        let signalled = self.stop.load(Ordering::Relaxed);
-        let late = self
-            .input
-            .run
-            .wall_time
-            .is_some_and(|limit| self.started.elapsed() + longest.mul_f64(1.2) > limit);
-        let code = self.comm.max(if signalled { 2.0 } else { f64::from(u8::from(late)) });
-        match code as u8 {
-            2 => Some("a signal came"),
-            1 => Some("wall_time is near"),
-            _ => None,
-        }
-    }
-
-    /// One trajectory with all that goes along.
+    /// One trajectory with its row, configuration and checkpoint.
     fn one(&mut self) -> Result<(), AppError> {
-        let (number, run) = (self.done, self.input.run.clone());
-        let failed = |source| AppError::Trajectory { number: number + 1, source };
+        let number = self.done;
         let every = |n: u64| n != 0 && (number + 1).is_multiple_of(n);
         if every(self.input.hmc.reversibility_every) {
+            let failed = |source| AppError::Trajectory { number: number + 1, source };
             let r = self.chain.reversibility(number).map_err(failed)?;
             self.report.line(&format!(
                 "trajectory {}: reversibility: max |U - U_back| {:.2e}, |dH| there and back {:.2e}",
@@ -186,51 +204,34 @@ impl Driver {
                 r.round_trip_delta_h
             ));
         }
-        let outcome = self.chain.trajectory(number, number < run.thermalisation).map_err(failed)?;
-        let drift = self.chain.links.unitarity(every(self.input.hmc.reproject_every))?;
-        let plaquette = GaugeLoops::traces(&self.chain.links)?.plaquette();
+        let Walked { outcome, plaquette, row } = self.walk(number)?;
         self.done += 1;
-        self.report.trajectory(self.done, &outcome, plaquette);
-        for (term, line) in self.chain.reports() {
-            self.report.line(&format!("  {term}: {line}"));
+        self.record(&row)?;
+        self.report.trajectory(self.done, &outcome, plaquette, &self.chain.reports());
+        if every(self.input.run.save_every) {
+            let (host, meta) = (self.chain.links.to_host()?, self.meta(plaquette));
+            let partition = self.domain.partition();
+            let saved =
+                io::save_configuration(&self.folder, self.done, &host, partition, &*self.comm, &meta)?;
+            saved.iter().for_each(|warning| self.report.warn(warning));
         }
-        self.record(&outcome, plaquette, drift)?;
-        if every(self.input.measure.every) {
-            self.measure()?;
-        }
-        if every(run.save_every) {
-            let path = self.folder.join("cfg").join(format!("cfg_{:06}.h5", self.done));
-            let host = self.chain.links.to_host()?;
-            io::write_links(
-                &path,
-                Format::Hdf5,
-                &host,
-                self.domain.partition(),
-                &*self.comm,
-                &self.meta(plaquette),
-            )?;
-        }
-        if every(run.checkpoint_every) && self.done < run.trajectories {
+        if every(self.input.run.checkpoint_every) && self.done < self.input.run.trajectories {
             self.checkpoint()?;
         }
         Ok(())
     }
 
-    fn meta(&self, plaquette: f64) -> Meta {
-        Meta { trajectory: self.done, plaquette, input: self.input.text.clone() }
-    }
-
-    fn checkpoint(&self) -> Result<(), AppError> {
+    /// Walks trajectory `number`, counted from 0, from the links at hand.
+    pub(super) fn walk(&mut self, number: u64) -> Result<Walked, AppError> {
+        let failed = |source| AppError::Trajectory { number: number + 1, source };
+        let project = self.input.hmc.reproject_every;
+        let project = project != 0 && (number + 1).is_multiple_of(project);
+        let always = number < self.input.run.thermalisation;
+        let outcome = self.chain.trajectory(number, always).map_err(failed)?;
+        let drift = self.chain.links.unitarity(project)?;
         let plaquette = GaugeLoops::traces(&self.chain.links)?.plaquette();
-        let host = self.chain.links.to_host()?;
-        let state = serde_json::json!({ "trajectories": self.done, "seed": self.input.run.seed }).to_string();
-        io::save(&self.folder, &host, self.domain.partition(), &*self.comm, &self.meta(plaquette), &state)?;
-        Ok(())
-    }
-
-    fn record(&mut self, outcome: &Outcome, plaquette: f64, drift: f64) -> Result<(), AppError> {
         let mut row = vec![
-            Value::Count(self.done),
+            Value::Count(number + 1),
             Value::Real(outcome.delta_h),
             Value::Count(u64::from(outcome.accepted)),
             Value::Real(plaquette),
@@ -245,94 +246,109 @@ impl Driver {
                 Value::Real(level.seconds),
             ]);
         }
-        let written = self.history.as_mut().map_or(Ok(()), |history| history.append(&row));
-        Ok(agree(&*self.comm, written)?)
+        Ok(Walked { outcome, plaquette, row })
     }
 
-    fn measure(&mut self) -> Result<(), AppError> {
-        let noise = Noise { seed: self.input.run.seed, trajectory: self.done };
-        let found =
-            measure::observables(&self.chain.links, &self.input.measure, &self.input.fermions, noise)?;
-        if found.is_empty() {
+    /// What `measure` asks of the links at hand, those after trajectory `number`, as a line of the measurements; or why it
+    /// was left off.
+    pub(super) fn measured(
+        &mut self,
+        number: u64,
+        measure: &Measure,
+        fermions: &[Fermion],
+    ) -> Result<Result<String, Reason>, AppError> {
+        let noise = Noise { seed: self.input.run.seed, trajectory: number };
+        // All that a stop still has to do is to close files.
+        let reason = Cell::new(None);
+        let stop = || {
+            reason.set(self.stop.reason(Duration::from_secs(1)));
+            reason.get().is_some()
+        };
+        let found = match measure::observables(&self.chain.links, measure, fermions, noise, &stop) {
+            Err(AppError::Measure(MeasureError::Stopped)) => {
+                return Ok(Err(reason.get().expect("it said stop")));
+            }
+            found => found?,
+        };
+        let mut object = serde_json::Map::new();
+        object.insert("trajectory".into(), number.into());
+        object.extend(found);
+        Ok(Ok(serde_json::Value::Object(object).to_string()))
+    }
+
+    /// Measures where that is due; why it was left off.
+    fn measure_and_tell(&mut self) -> Result<Option<Reason>, AppError> {
+        let (measure, fermions) = (self.input.measure.clone(), self.input.fermions.clone());
+        if !measure.is_due(self.done) {
+            return Ok(None);
+        }
+        match self.measured(self.done, &measure, &fermions)? {
+            Ok(line) => {
+                self.on_files(|files| files.measurements.append(&line).map_err(Into::into)).map(|()| None)
+            }
+            Err(reason) => Ok(Some(reason)),
+        }
+    }
+
+    /// Writes a row, after a look whether the folder is still this job's.
+    fn record(&mut self, row: &[Value]) -> Result<(), AppError> {
+        self.on_files(|files| files.lock.check())?;
+        self.on_files(|files| Ok(files.history.append(row)?))
+    }
+
+    /// Does `work`, whose answer is a warning, on rank 0; collective.
+    fn on_files(
+        &mut self,
+        work: impl FnOnce(&mut Files) -> Result<Option<String>, AppError>,
+    ) -> Result<(), AppError> {
+        let worked = self.files.as_mut().map_or(Ok(None), work);
+        let warning = agree(&*self.comm, worked)?;
+        warning.iter().for_each(|warning| self.report.warn(warning));
+        Ok(())
+    }
+
+    fn meta(&self, plaquette: f64) -> Meta {
+        Meta { trajectory: self.done, plaquette, input: self.input.text.clone() }
+    }
+
+    /// Writes a checkpoint, where the newest is of another trajectory.
+    fn checkpoint(&mut self) -> Result<(), AppError> {
+        if self.saved == Some(self.done) {
             return Ok(());
         }
-        let mut object = serde_json::Map::new();
-        object.insert("trajectory".into(), self.done.into());
-        object.extend(found);
-        let path = self.folder.join("measurements.jsonl");
-        let append = || -> std::io::Result<()> {
-            let mut file = fs::OpenOptions::new().create(true).append(true).open(&path)?;
-            file.write_all(format!("{}\n", serde_json::Value::Object(object)).as_bytes())?;
-            file.sync_data()
+        let plaquette = GaugeLoops::traces(&self.chain.links)?.plaquette();
+        let (host, meta) = (self.chain.links.to_host()?, self.meta(plaquette));
+        let state = json!({ "trajectories": self.done, "seed": self.input.run.seed }).to_string();
+        let partition = self.domain.partition();
+        io::save(&self.folder, self.done, &host, partition, &*self.comm, &meta, &state)?;
+        self.saved = Some(self.done);
+        Ok(())
+    }
+
+    /// Ends the job in good order.
+    fn end(mut self, words: &str) -> Result<(), AppError> {
+        self.checkpoint()?;
+        self.report.line(words);
+        let close = || -> Result<Table, IoError> {
+            History::write_h5(&self.folder)?;
+            History::read(&self.folder)
         };
-        let written = if self.comm.rank() == 0 { append() } else { Ok(()) };
-        Ok(agree(
-            &*self.comm,
-            written.map_err(|source| IoError::System { path: path.clone(), action: "append to", source }),
-        )?)
+        let closed = agree(&*self.comm, self.files.as_ref().map(|_| close()).transpose())?;
+        closed.iter().for_each(|history| self.report.summary(history));
+        Ok(())
     }
 
-    fn close(self) -> Result<(), AppError> {
-        let written = if self.history.is_some() { History::write_h5(&self.folder) } else { Ok(()) };
-        Ok(agree(&*self.comm, written)?)
+    /// Says a line of the log.
+    pub(super) fn say(&self, text: &str) {
+        self.report.line(text);
     }
 }
 
-/// Makes the ensemble's folders, takes the lock, keeps the input.
-fn make_folder(folder: &Path, input: &Input) -> Result<File, AppError> {
-    let failed = |e: std::io::Error| AppError::Refused(format!("{}: {e}", folder.display()));
-    fs::create_dir_all(folder.join("cfg")).map_err(failed)?;
-    let lock = lock(folder)?;
-    if !folder.join("run.toml").exists() {
-        fs::write(folder.join("run.toml"), &input.text).map_err(failed)?;
+/// Makes the ensemble's folders and takes the lock.
+fn take_folder(folder: &Path, job: &Job) -> Result<Lock, AppError> {
+    for path in [folder, &folder.join("cfg")] {
+        let failed = |source| AppError::Folder { path: path.into(), action: "make the folder", source };
+        fs::create_dir_all(path).map_err(failed)?;
     }
-    Ok(lock)
-}
-
-/// The newest checkpoint's links and trajectories, or the start's.
-fn resume_or_start(
-    input: &Input,
-    folder: &Path,
-    domain: &Arc<Domain>,
-    comm: &dyn Comm,
-) -> Result<(MatrixField, u64, Vec<String>), AppError> {
-    let Some(loaded) = io::load_newest(folder, domain.partition(), comm)? else {
-        return Ok((assemble::first_links(input, domain, comm)?, 0, Vec::new()));
-    };
-    if let Some(text) = &loaded.header.input {
-        let stored = config::parse_stored(text, &loaded.path.display().to_string())?;
-        let changes = config::compare(&stored.input, input);
-        if !changes.is_empty() {
-            return Err(AppError::Refused(format!(
-                "{} holds a chain of other physics; give the run another name, or take back:\n  {}",
-                folder.display(),
-                changes.join("\n  ")
-            )));
-        }
-    }
-    let links = MatrixField::from_host(domain, &loaded.links)?;
-    Ok((links, loaded.header.trajectory.unwrap_or(0), loaded.warnings))
-}
-
-/// Drops what a resumed run will measure again.
-fn keep_lines_before(path: &Path, trajectory: u64) -> Result<(), IoError> {
-    let Ok(text) = fs::read_to_string(path) else { return Ok(()) };
-    let kept: String = text
-        .lines()
-        .filter(|line| {
-            let object: Option<serde_json::Value> = serde_json::from_str(line).ok();
-            object.and_then(|o| o["trajectory"].as_u64()).is_some_and(|n| n < trajectory)
-        })
-        .map(|line| format!("{line}\n"))
-        .collect();
-    if kept == text {
-        return Ok(());
-    }
-    io::write_aside(path, &crate::comm::Solo, |temporary| {
-        fs::write(temporary, &kept).map_err(|source| IoError::System {
-            path: temporary.to_path_buf(),
-            action: "write",
-            source,
-        })
-    })
+    Lock::take(folder, job)
 }

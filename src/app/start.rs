@@ -4,8 +4,8 @@ use super::AppError;
 use crate::comm::{Comm, Solo, World, agree};
 use crate::config::{DeviceChoice, Parallel, Transport};
 use crate::device::{Cpu, Cuda, Device, best_lanes, gpu_count, lane_counts};
-use crate::field::Halo;
-use crate::lattice::{LaneGrid, Partition, choose_grid};
+use crate::field::{Domain, Halo};
+use crate::lattice::{LaneGrid, Partition, choose_grid, shape};
 use std::env;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +25,12 @@ pub fn start_ranks() -> Result<Ranks, AppError> {
         return Ok(Arc::new(World::start()?));
     }
     Ok(Arc::new(Solo))
+}
+
+/// A file that grows beyond the limit (`ulimit -f`) is an error of the write, with a message, and not a silent end.
+pub fn ignore_file_size_signal() {
+    // SAFETY: a plain call, before there are threads.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
 /// Runs `work` and turns its end into an exit code: one message in all, whichever rank failed.
@@ -54,10 +60,34 @@ pub fn guard(comm: &dyn Comm, work: impl FnOnce() -> Result<(), AppError>) -> u8
 
 /// Rank and number of ranks on this node.
 fn place_on_node(comm: &dyn Comm) -> (usize, usize) {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = super::job::host();
     let names = comm.gather(name.as_bytes());
     let same = |end: usize| names[..end].iter().filter(|n| **n == name.as_bytes()).count();
     (same(comm.rank()), same(comm.size()))
+}
+
+/// Runs `work` in a pool of `threads` threads.
+///
+/// # Errors
+/// Those of `work`; the system gives no threads.
+pub fn in_pool<T: Send>(
+    threads: usize,
+    work: impl FnOnce() -> Result<T, AppError> + Send,
+) -> Result<T, AppError> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|e| AppError::Threads { count: threads, message: e.to_string() })?.install(work)
+}
+
+/// The first line of a run: lattice, ranks, device.
+pub fn describe(name: &str, domain: &Domain) -> String {
+    let (partition, ranks) = (domain.partition(), domain.comm().size());
+    let ranks = if ranks == 1 {
+        "1 rank".to_owned()
+    } else {
+        let halos = if domain.halo() == Halo::Peer { "peer to peer" } else { "staged" };
+        format!("{ranks} ranks as {}, halos {halos}", shape(partition.grid))
+    };
+    format!("{name}: {} on {ranks}; {}", shape(partition.global), domain.device().backend().name())
 }
 
 /// Threads of each rank: what the input says, or the node's cores over its ranks.
@@ -91,6 +121,20 @@ pub fn lanes(parallel: &Parallel, partition: &Partition, reach: usize) -> usize 
     let fits = |lanes: usize| lane_grid(partition, lanes, reach).is_some();
     let choices = lane_counts().into_iter().rev();
     parallel.lanes.unwrap_or_else(|| choices.filter(|&l| l <= best_lanes()).find(|&l| fits(l)).unwrap_or(1))
+}
+
+/// Refuses a box that is too small for `lanes` lanes.
+///
+/// # Errors
+/// It is.
+pub fn require_lanes(partition: &Partition, lanes: usize, reach: usize) -> Result<(), AppError> {
+    if lane_grid(partition, lanes, reach).is_some() {
+        return Ok(());
+    }
+    let cut = (0..4).any(|mu| partition.is_cut(mu));
+    let cut = if cut { format!(" that reach {reach} layers over a cut") } else { String::new() };
+    let local = shape(partition.local());
+    Err(AppError::Refused(format!("a box of {local} is too small for {lanes} lanes{cut}")))
 }
 
 /// The device of this rank; ranks of a node take its GPUs in turn.

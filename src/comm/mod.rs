@@ -66,6 +66,15 @@ pub trait Comm: Send + Sync {
     fn abort(&self, code: i32) -> !;
 }
 
+/// The bytes of rank 0, on all ranks; what the others have does not count. Collective.
+pub fn from_first(comm: &dyn Comm, own: Vec<u8>) -> Vec<u8> {
+    if comm.size() == 1 {
+        return own;
+    }
+    let own = if comm.rank() == 0 { own } else { Vec::new() };
+    comm.gather(&own).swap_remove(0)
+}
+
 /// Makes one rank's failure every rank's: all return the value, or all an error.
 ///
 /// # Errors

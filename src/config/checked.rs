@@ -486,6 +486,17 @@ pub struct Measure {
     pub every: u64,
 }
 
+impl Measure {
+    /// Whether a run measures anything after trajectory `number`, counted from 1.
+    #[must_use]
+    pub fn is_due(&self, number: u64) -> bool {
+        let Self { loops, polyakov, flow, correlators, condensates, every } = self;
+        let anything =
+            *loops || *polyakov || flow.is_some() || !correlators.is_empty() || !condensates.is_empty();
+        anything && *every != 0 && number.is_multiple_of(*every)
+    }
+}
+
 /// `[measure.flow]`
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flow {

@@ -73,6 +73,8 @@ pub trait Backend: Send + Sync {
     fn lanes(&self) -> usize;
     /// Whether its fields have the host's layout, and MPI takes them where they are.
     fn is_host(&self) -> bool;
+    /// Bytes of memory that are free and that there are; `None` where the system does not say.
+    fn memory(&self) -> Option<[u64; 2]>;
     /// Takes memory, its content undefined.
     ///
     /// # Errors

@@ -100,6 +100,14 @@ impl Backend for Cpu {
         !self.emulates
     }
 
+    fn memory(&self) -> Option<[u64; 2]> {
+        let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+        let kilobytes = |name: &str| -> Option<u64> {
+            text.lines().find_map(|line| line.strip_prefix(name))?.trim().strip_suffix(" kB")?.parse().ok()
+        };
+        Some([1024 * kilobytes("MemAvailable:")?, 1024 * kilobytes("MemTotal:")?])
+    }
+
     fn allocate(&self, bytes: usize) -> Result<Pointer, DeviceError> {
         let layout = layout(bytes);
         // SAFETY: the size is not zero.

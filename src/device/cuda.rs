@@ -359,6 +359,14 @@ impl Backend for Cuda {
         false
     }
 
+    fn memory(&self) -> Option<[u64; 2]> {
+        self.current().ok()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: plain outputs.
+        unsafe { call!(cuMemGetInfo_v2(&mut free, &mut total)).ok()? };
+        Some([free as u64, total as u64])
+    }
+
     fn allocate(&self, bytes: usize) -> Result<Pointer, DeviceError> {
         let bytes = bytes.max(16);
         if let Some(kept) = self.free.lock().expect("no panic holds it").get_mut(&bytes).and_then(Vec::pop) {

@@ -3,7 +3,7 @@
 //! H is summed exactly over sites, so dH is the exact difference of two sums and the same on any cut.
 
 use super::integrator::{Level, Move, plan};
-use crate::action::{Action, ActionError, Pseudofermion};
+use crate::action::{Action, ActionError, Pseudofermion, TermReport};
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField, Purpose, RandomAddress};
 use crate::math::ExactSum;
 use std::sync::Arc;
@@ -155,8 +155,8 @@ impl Chain {
         Ok(Outcome { delta_h, accepted, levels, seconds: start.elapsed().as_secs_f64() })
     }
 
-    /// What the terms say of the last trajectory: name and line.
-    pub fn reports(&self) -> Vec<(&str, String)> {
+    /// What the terms say of the last trajectory, by their names.
+    pub fn reports(&self) -> Vec<(&str, TermReport)> {
         let terms = self.levels.iter().flatten();
         terms.filter_map(|term| Some((term.name(), term.report()?))).collect()
     }

@@ -1,10 +1,12 @@
-//! Checkpoints: `checkpoint/ckpt_000123.h5`, a configuration with the state of the run.
+//! The states of a chain on the disk: checkpoints, `checkpoint/ckpt_000123.h5`, and configurations, `cfg/cfg_000123.h5`.
 //!
-//! The newest two are kept, so that a damaged one costs the trajectories since the one before, no more.
+//! A checkpoint is a configuration with the state of the run. The newest two are kept, so that a damaged one costs the
+//! trajectories since the one before, no more. Random numbers have addresses and no state, so a chain goes on from a
+//! configuration just as well.
 
 use super::safe::make_folder;
 use super::{Header, IoError, Meta, hdf5_config};
-use crate::comm::{Comm, agree};
+use crate::comm::{Comm, agree, from_first};
 use crate::field::HostLinks;
 use crate::lattice::Partition;
 use std::fs;
@@ -13,116 +15,241 @@ use std::path::{Path, PathBuf};
 /// How many checkpoints stay.
 const KEPT: usize = 2;
 
-/// The checkpoint that a run goes on from.
+/// A file that a chain can go on from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Configuration,
+    Checkpoint,
+}
+
+impl Kind {
+    /// Folder and start of the name.
+    fn place(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Configuration => ("cfg", "cfg_"),
+            Self::Checkpoint => ("checkpoint", "ckpt_"),
+        }
+    }
+
+    fn path(self, folder: &Path, trajectory: u64) -> PathBuf {
+        folder.join(self.place().0).join(self.name(trajectory))
+    }
+
+    fn name(self, trajectory: u64) -> String {
+        format!("{}{trajectory:06}.h5", self.place().1)
+    }
+
+    /// The trajectory of a name.
+    fn trajectory(self, name: &str) -> Option<u64> {
+        let number: u64 = name.strip_prefix(self.place().1)?.strip_suffix(".h5")?.parse().ok()?;
+        (self.name(number) == name).then_some(number)
+    }
+
+    /// The trajectories that have such a file, oldest first.
+    fn list(self, folder: &Path) -> Result<Vec<u64>, IoError> {
+        let folder = folder.join(self.place().0);
+        let refused = || IoError::system(&folder, "list the folder");
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(refused())?,
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(refused())?.file_name();
+            found.extend(name.to_str().and_then(|name| self.trajectory(name)));
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+}
+
+/// The state that a run goes on from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
     /// This rank's links.
     pub links: HostLinks,
-    /// What the file says: `state`, `trajectory` and `input` are there.
+    /// What the file says: `trajectory` and `input` are there.
     pub header: Header,
+    /// Trajectories done.
+    pub trajectory: u64,
     /// The file.
     pub path: PathBuf,
-    /// One line for every newer checkpoint that could not be read.
+    /// One line for every newer file that could not be read.
     pub warnings: Vec<String>,
 }
 
-/// Writes the checkpoint of `meta.trajectory` into `folder/checkpoint` and removes the old ones;
-/// collective. `state` is the caller's text.
+/// Writes the checkpoint of trajectory `number` into `folder/checkpoint` and removes the old ones; collective. `state` is
+/// the caller's text.
 ///
 /// # Errors
 /// The folder or the file cannot be written. What was there is then still there.
 pub fn save(
     folder: &Path,
+    number: u64,
     links: &HostLinks,
     partition: &Partition,
     comm: &dyn Comm,
     meta: &Meta,
     state: &str,
 ) -> Result<PathBuf, IoError> {
-    let folder = folder.join("checkpoint");
     let first = comm.rank() == 0;
-    agree(comm, if first { make_folder(&folder) } else { Ok(()) })?;
-    let path = folder.join(name(meta.trajectory));
+    let path = Kind::Checkpoint.path(folder, number);
+    agree(comm, if first { make_folder(&folder.join("checkpoint")) } else { Ok(()) })?;
     hdf5_config::write(&path, links, partition, comm, meta, Some(state))?;
-    agree(comm, if first { remove_old(&folder, meta.trajectory) } else { Ok(()) })?;
+    agree(comm, if first { remove_old(folder, number) } else { Ok(()) })?;
     Ok(path)
 }
 
-/// Reads the newest checkpoint in `folder/checkpoint` that is whole; `None` where there are none;
-/// collective.
+/// Writes the configuration of trajectory `number` into `folder/cfg`; collective. One that is there with the same links
+/// stays; a damaged one is moved aside, and the answer tells so.
 ///
 /// # Errors
-/// There are checkpoints, but none can be read; or the newest is of another lattice.
-pub fn load_newest(folder: &Path, partition: &Partition, comm: &dyn Comm) -> Result<Option<Loaded>, IoError> {
-    let folder = folder.join("checkpoint");
-    let mut warnings = Vec::new();
-    for trajectory in agreed_list(&folder, comm)?.into_iter().rev() {
-        let path = folder.join(name(trajectory));
-        match load(&path, partition, comm) {
-            Ok((links, header)) => return Ok(Some(Loaded { links, header, path, warnings })),
+/// The file cannot be written, or one with other links is there.
+pub fn save_configuration(
+    folder: &Path,
+    number: u64,
+    links: &HostLinks,
+    partition: &Partition,
+    comm: &dyn Comm,
+    meta: &Meta,
+) -> Result<Option<String>, IoError> {
+    let path = Kind::Configuration.path(folder, number);
+    let first = comm.rank() == 0;
+    let is_there = comm.max(f64::from(u8::from(first && fs::symlink_metadata(&path).is_ok()))) > 0.0;
+    let mut warning = None;
+    if is_there {
+        match load(&path, number, partition, comm) {
+            Ok((found, _)) => {
+                let differ = comm.max(f64::from(u8::from(found != *links))) > 0.0;
+                let what = "is there already, with other links than this chain's; move it away";
+                return if differ { Err(IoError::malformed(&path, what)) } else { Ok(None) };
+            }
             Err(error) => {
-                // Any checkpoint of the run would be refused the same way.
-                let mut other_lattice = [i64::from(matches!(error, IoError::WrongLattice { .. }))];
-                comm.sum(&mut other_lattice);
-                if other_lattice[0] > 0 {
-                    return Err(error);
-                }
-                warnings.push(error.to_string());
+                let mut aside = path.clone().into_os_string();
+                aside.push(".damaged");
+                let moved = if first { fs::rename(&path, &aside) } else { Ok(()) };
+                agree(comm, moved.map_err(IoError::system(&path, "move aside")))?;
+                warning = Some(format!("{error}; moved aside as {}", aside.display()));
             }
         }
     }
-    if warnings.is_empty() { Ok(None) } else { Err(IoError::NoCheckpoint { folder, reasons: warnings }) }
+    hdf5_config::write(&path, links, partition, comm, meta, None)?;
+    Ok(warning)
 }
 
-fn load(path: &Path, partition: &Partition, comm: &dyn Comm) -> Result<(HostLinks, Header), IoError> {
-    let (links, header) = hdf5_config::read(path, partition, comm)?;
-    if header.state.is_none() {
-        return Err(IoError::malformed(path, "a configuration, not a checkpoint: it has no state"));
-    }
-    Ok((links, header))
+/// The checkpoints and configurations in `folder` with their trajectories, the newest first, checkpoints before
+/// configurations. Not collective.
+///
+/// # Errors
+/// A folder cannot be listed.
+pub fn states(folder: &Path) -> Result<Vec<(u64, PathBuf)>, IoError> {
+    Ok(list(folder)?.into_iter().map(|(n, kind)| (n, kind.path(folder, n))).collect())
 }
 
-fn name(trajectory: u64) -> String {
-    format!("ckpt_{trajectory:06}.h5")
-}
-
-/// The trajectory of a checkpoint's name.
-fn trajectory(name: &str) -> Option<u64> {
-    let number: u64 = name.strip_prefix("ckpt_")?.strip_suffix(".h5")?.parse().ok()?;
-    (self::name(number) == name).then_some(number)
-}
-
-/// The trajectories that have a checkpoint, oldest first.
-fn list(folder: &Path) -> Result<Vec<u64>, IoError> {
-    let refused = || IoError::system(folder, "list the folder");
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(refused())?,
-    };
+fn list(folder: &Path) -> Result<Vec<(u64, Kind)>, IoError> {
     let mut found = Vec::new();
-    for entry in entries {
-        found.extend(entry.map_err(refused())?.file_name().to_str().and_then(trajectory));
+    for kind in [Kind::Checkpoint, Kind::Configuration] {
+        found.extend(kind.list(folder)?.into_iter().map(|n| (n, kind)));
     }
-    found.sort_unstable();
+    found.sort_unstable_by(|a, b| b.cmp(a));
     Ok(found)
 }
 
+/// Reads the newest state in `folder` that is whole; `None` where there are no files; collective.
+///
+/// `judge` is asked about each file's header, on all ranks, before its links are read: an error of its ends the search.
+///
+/// # Errors
+/// `judge`'s; or there are files, but none can be read.
+pub fn load_newest<E: From<IoError>>(
+    folder: &Path,
+    partition: &Partition,
+    comm: &dyn Comm,
+    mut judge: impl FnMut(&Path, &Header) -> Result<(), E>,
+) -> Result<Option<Loaded>, E> {
+    let mut warnings = Vec::new();
+    for (trajectory, kind) in agreed_list(folder, comm)? {
+        let path = kind.path(folder, trajectory);
+        match agree(comm, hdf5_config::header(&path)) {
+            Ok(header) => judge(&path, &header)?,
+            Err(error) => {
+                warnings.push(error.to_string());
+                continue;
+            }
+        }
+        match load(&path, trajectory, partition, comm) {
+            Ok((_, header)) if kind == Kind::Checkpoint && header.state.is_none() => {
+                let what = "a configuration, not a checkpoint: it has no state";
+                warnings.push(IoError::malformed(&path, what).to_string());
+            }
+            Ok((links, header)) => return Ok(Some(Loaded { links, header, trajectory, path, warnings })),
+            Err(error) => warnings.push(error.to_string()),
+        }
+    }
+    if warnings.is_empty() {
+        return Ok(None);
+    }
+    Err(IoError::NoState { folder: folder.into(), reasons: warnings }.into())
+}
+
+/// The links after trajectory `number`, from a checkpoint or a configuration that is whole; `None` where there is none;
+/// collective.
+///
+/// # Errors
+/// A folder cannot be listed.
+pub fn load_state(
+    folder: &Path,
+    number: u64,
+    partition: &Partition,
+    comm: &dyn Comm,
+) -> Result<Option<HostLinks>, IoError> {
+    for (trajectory, kind) in agreed_list(folder, comm)? {
+        if trajectory == number
+            && let Ok((links, _)) = load(&kind.path(folder, number), number, partition, comm)
+        {
+            return Ok(Some(links));
+        }
+    }
+    Ok(None)
+}
+
+/// Reads a file whose name says the trajectory `number`.
+fn load(
+    path: &Path,
+    number: u64,
+    partition: &Partition,
+    comm: &dyn Comm,
+) -> Result<(HostLinks, Header), IoError> {
+    let (links, header) = hdf5_config::read(path, partition, comm)?;
+    match header.trajectory {
+        Some(n) if n == number => Ok((links, header)),
+        other => {
+            let found = other.map_or("unknown".to_owned(), |n| n.to_string());
+            Err(IoError::malformed(path, format!("its trajectory is {found}, not that of its name")))
+        }
+    }
+}
+
 /// Rank 0's list, on all ranks: folders on a network may look different for a while.
-fn agreed_list(folder: &Path, comm: &dyn Comm) -> Result<Vec<u64>, IoError> {
+fn agreed_list(folder: &Path, comm: &dyn Comm) -> Result<Vec<(u64, Kind)>, IoError> {
     let first = comm.rank() == 0;
     let own = agree(comm, if first { list(folder) } else { Ok(Vec::new()) })?;
-    let bytes: Vec<u8> = own.iter().flat_map(|n| n.to_le_bytes()).collect();
-    let all = comm.gather(&bytes);
-    let words = all.first().map_or(&[][..], Vec::as_slice).as_chunks().0;
-    Ok(words.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect())
+    let bytes: Vec<u8> = own
+        .iter()
+        .flat_map(|&(n, kind)| (2 * n + u64::from(kind == Kind::Checkpoint)).to_le_bytes())
+        .collect();
+    let bytes = from_first(comm, bytes);
+    let words = bytes.as_chunks().0;
+    let decode = |word: u64| (word / 2, if word % 2 == 1 { Kind::Checkpoint } else { Kind::Configuration });
+    Ok(words.iter().map(|bytes| decode(u64::from_le_bytes(*bytes))).collect())
 }
 
 /// Removes all but the newest two, and never the one just saved.
 fn remove_old(folder: &Path, saved: u64) -> Result<(), IoError> {
-    let found = list(folder)?;
+    let found = Kind::Checkpoint.list(folder)?;
     for old in &found[..found.len().saturating_sub(KEPT)] {
         if *old != saved {
-            let path = folder.join(name(*old));
+            let path = Kind::Checkpoint.path(folder, *old);
             fs::remove_file(&path).map_err(IoError::system(&path, "remove"))?;
         }
     }
@@ -135,10 +262,11 @@ mod tests {
 
     #[test]
     fn names_are_numbers() {
-        assert_eq!(trajectory("ckpt_000123.h5"), Some(123));
-        assert_eq!(trajectory(&name(12_345_678)), Some(12_345_678));
+        let kind = Kind::Checkpoint;
+        assert_eq!(kind.trajectory("ckpt_000123.h5"), Some(123));
+        assert_eq!(kind.trajectory(&kind.name(12_345_678)), Some(12_345_678));
         for other in ["ckpt_123.h5", "ckpt_000123.h5.tmp", "cfg_000123.h5", "ckpt_+00123.h5"] {
-            assert_eq!(trajectory(other), None, "{other}");
+            assert_eq!(kind.trajectory(other), None, "{other}");
         }
     }
 }

@@ -91,12 +91,17 @@ pub enum IoError {
         /// The ranks there are.
         ranks: usize,
     },
-    /// There are checkpoints, and all are damaged.
-    #[error("{}: no checkpoint can be read: {}", folder.display(), reasons.join("; "))]
-    NoCheckpoint {
-        /// The folder of the checkpoints.
+    /// There are checkpoints or configurations, and all are damaged.
+    #[error(
+        "{}: none of its checkpoints and configurations can be read; put back a copy of one, or give the run another \
+         name\n  {}",
+        folder.display(),
+        reasons.join("\n  ")
+    )]
+    NoState {
+        /// The ensemble's folder.
         folder: PathBuf,
-        /// One reason a checkpoint.
+        /// One reason a file.
         reasons: Vec<String>,
     },
     /// Another rank failed; its message names the file.

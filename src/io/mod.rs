@@ -6,7 +6,8 @@
 //! - `bytes`: byte order, precision, links as site records
 //! - `whole`: plaquette and link trace of a whole lattice, for headers
 //! - `safe`: a file is complete and checked before it has its name
-//! - `checkpoint`: the newest two states of a run, and the newest readable one
+//! - `checkpoint`: checkpoints and configurations of a chain, and the newest readable one
+//! - `records`: files that grow by a line a trajectory, each with a checksum
 //! - `state`: links, momenta and pseudofermions of a trajectory
 //! - `history`: one row a trajectory, as CSV that survives a crash, and as HDF5
 //! - `error`: why a file could not be read or written
@@ -25,14 +26,16 @@ mod lime;
 mod milc;
 mod nersc;
 mod openqcd;
+mod records;
 mod safe;
 mod state;
 mod whole;
 
-pub use checkpoint::{Loaded, load_newest, save};
+pub use checkpoint::{Loaded, load_newest, load_state, save, save_configuration, states};
 pub use error::IoError;
 pub use history::{Column, History, Table, Value};
-pub use safe::write_aside;
+pub use records::{Form, Journal, Records};
+pub use safe::{free_bytes, write_aside};
 pub use state::{Place, State, read_state, state_input, write_state};
 
 use crate::comm::{Comm, agree};

@@ -43,16 +43,24 @@ pub fn write_aside<T>(
 /// and where the file system can, the room is reserved for a moment, which asks for the quota as well.
 pub(super) fn require_room(path: &Path, needed: u64) -> Result<(), IoError> {
     let file = OpenOptions::new().write(true).open(path).map_err(IoError::system(path, "open"))?;
-    let mut room = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
-    // SAFETY: `room` has the size of the structure, and is initialised by being zeroed.
-    let (code, room) = unsafe { (libc::fstatvfs(file.as_raw_fd(), room.as_mut_ptr()), room.assume_init()) };
-    let free = room.f_bavail.saturating_mul(room.f_frsize);
-    // File systems that know nothing about their room say zero blocks in all.
-    if code == 0 && room.f_blocks > 0 && free < needed {
+    if let Some(free) = free_bytes_of(&file).filter(|free| *free < needed) {
         return Err(IoError::DiskFull { path: path.into(), needed, free });
     }
     reserve(&file, needed).map_err(IoError::system(path, "reserve room for"))?;
     file.set_len(0).map_err(IoError::system(path, "write"))
+}
+
+/// The bytes that are free on the file system of a file or folder; `None` where it does not say.
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    free_bytes_of(&File::open(path).ok()?)
+}
+
+fn free_bytes_of(file: &File) -> Option<u64> {
+    let mut room = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
+    // SAFETY: `room` has the size of the structure, and is initialised by being zeroed.
+    let (code, room) = unsafe { (libc::fstatvfs(file.as_raw_fd(), room.as_mut_ptr()), room.assume_init()) };
+    // File systems that know nothing about their room say zero blocks in all.
+    (code == 0 && room.f_blocks > 0).then(|| room.f_bavail.saturating_mul(room.f_frsize))
 }
 
 /// Reserves `needed` bytes where the system offers it.

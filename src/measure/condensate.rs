@@ -2,8 +2,8 @@
 //! `Re tr M^-1 / V`, the trace over components and sites: MILC's PBP for staggered quarks, whose M is 2 m + D, with no
 //! factor of flavours.
 
-use super::MeasureError;
 use super::quark::{Quark, fields};
+use super::{MeasureError, Stop};
 use crate::field::{EVEN, ODD, Purpose, RandomAddress};
 use std::sync::Arc;
 
@@ -32,17 +32,25 @@ pub struct Condensate {
 /// The condensate by the first `sources` of the configuration.
 ///
 /// # Errors
-/// A solve failed.
+/// A solve failed, or the measurement was told to stop.
 ///
 /// # Panics
 /// No sources, or more than [`Purpose::SOURCES`].
-pub fn condensate(quark: &mut dyn Quark, sources: usize, noise: Noise) -> Result<Condensate, MeasureError> {
+pub fn condensate(
+    quark: &mut dyn Quark,
+    sources: usize,
+    noise: Noise,
+    stop: Stop,
+) -> Result<Condensate, MeasureError> {
     assert!((1..=Purpose::SOURCES).contains(&sources), "{sources} sources");
     let domain = Arc::clone(quark.domain());
     let half_volume = domain.global_volume() / 2.0;
     let numbers: Vec<usize> = (0..sources).collect();
     let mut found: Vec<[f64; 2]> = Vec::with_capacity(sources);
     for some in numbers.chunks(quark.together()) {
+        if stop() {
+            return Err(MeasureError::Stopped);
+        }
         let mut b = fields(&domain, quark.kind(), some.len())?;
         let mut x = fields(&domain, quark.kind(), some.len())?;
         for (n, &number) in some.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Pseudoscalar correlators: `C(t) = sum_{x at t} sum over components of source and sink |M^-1(x, source)|^2`. Components
 //! are spins and colours, or the colours of staggered quarks. Domain-wall quarks have one at the midpoint besides.
 
-use super::MeasureError;
 use super::quark::{Fields, Quark, fields};
+use super::{MeasureError, Stop};
 use crate::field::{EVEN, ODD};
 use crate::lattice::{Extents, coordinates, volume};
 use crate::math::ExactSum;
@@ -67,14 +67,14 @@ impl Correlators {
 /// # Errors
 /// A solve failed.
 pub fn pion(quark: &mut dyn Quark, source: Source) -> Result<Vec<f64>, MeasureError> {
-    Ok(correlators(quark, source)?.pion)
+    Ok(correlators(quark, source, &|| false)?.pion)
 }
 
 /// The correlators of a quark from a source.
 ///
 /// # Errors
-/// A solve failed.
-pub fn correlators(quark: &mut dyn Quark, source: Source) -> Result<Correlators, MeasureError> {
+/// A solve failed, or the measurement was told to stop.
+pub fn correlators(quark: &mut dyn Quark, source: Source, stop: Stop) -> Result<Correlators, MeasureError> {
     let domain = Arc::clone(quark.domain());
     let (partition, reals_of_site) = (*domain.partition(), quark.kind().reals());
     let (local, offset, slices) = (partition.local(), partition.offset(), partition.global[3]);
@@ -88,6 +88,9 @@ pub fn correlators(quark: &mut dyn Quark, source: Source) -> Result<Correlators,
     let mut others = reals.clone();
     let components: Vec<usize> = (0..reals_of_site / 2).collect();
     for some in components.chunks(quark.together()) {
+        if stop() {
+            return Err(MeasureError::Stopped);
+        }
         let mut b = fields(&domain, quark.kind(), some.len())?;
         let mut x = fields(&domain, quark.kind(), some.len())?;
         for (n, component) in some.iter().enumerate() {

@@ -6,6 +6,7 @@
 //!
 //! t in lattice units; E a site; t0 and w0 where t^2 E and t d/dt t^2 E are 0.3 (Borsanyi et al., arXiv:1203.4469).
 
+use super::{MeasureError, Stop};
 use crate::field::{AlgebraField, FieldError, MatrixField};
 use crate::operator::{GaugeLoops, field_energy};
 
@@ -34,14 +35,15 @@ pub struct FlowPoint {
 /// Flows a copy of `links` to `t_max` in steps of `step`; a point at t = 0 and after each `every` steps.
 ///
 /// # Errors
-/// The device is lost.
+/// The device is lost, or the flow was told to stop.
 pub fn flow(
     links: &MatrixField,
     kernel: FlowKernel,
     step: f64,
     t_max: f64,
     every: usize,
-) -> Result<Vec<FlowPoint>, FieldError> {
+    stop: Stop,
+) -> Result<Vec<FlowPoint>, MeasureError> {
     let domain = links.domain();
     let c1 = if kernel == FlowKernel::Symanzik { -1.0 / 12.0 } else { 0.0 };
     // g0^2 S does not depend on the coupling: beta = 6.
@@ -52,6 +54,9 @@ pub fn flow(
     let mut points = vec![point(&v, 0.0)?];
     let steps = (t_max / step).round() as usize;
     for n in 1..=steps {
+        if stop() {
+            return Err(MeasureError::Stopped);
+        }
         // z accumulates the exponent; a force is -Z / step.
         for (old, new) in [(0.0, -0.25), (-17.0 / 9.0, -8.0 / 9.0), (-1.0, -0.75)] {
             force.set_zero()?;

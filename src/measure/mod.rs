@@ -25,9 +25,15 @@ use crate::field::FieldError;
 use crate::operator::OperatorError;
 use crate::solver::SolverError;
 
+/// Asked before each step of a flow and each solve: whether to stop there. The same on all ranks, and collective.
+pub type Stop<'a> = &'a dyn Fn() -> bool;
+
 /// Why a measurement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
+    /// It was told to stop.
+    #[error("stopped before its end")]
+    Stopped,
     /// A field failed.
     #[error(transparent)]
     Field(#[from] FieldError),

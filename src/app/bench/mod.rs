@@ -108,7 +108,7 @@ pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
         true => Layers { border: 2, reach: REACH },
         false => Layers::of_links(1),
     };
-    super::run::with_threads(start::threads(&parallel, &**comm), || {
+    start::in_pool(start::threads(&parallel, &**comm), || {
         for (n, &extents) in args.extents.iter().enumerate() {
             let domain = assemble::domain(&parallel, extents, layers, comm)?;
             let say = |line: &str| {

@@ -1,0 +1,143 @@
+//! `hmc --check`: the plan of a run, and whether this machine, the disk and the folder let it go. Nothing is written.
+
+use super::report::{say, span, warn};
+use super::resume::{self, Found, Point};
+use super::{AppError, Ranks, RunOptions, assemble, job, lock, plan, start};
+use crate::comm::Solo;
+use crate::config::{Input, Start};
+use crate::io::{self, IoError};
+use crate::lattice::{Partition, choose_grid};
+use std::io::Error;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Prints the plan for the ranks there are, or for `options.ranks`.
+///
+/// # Errors
+/// All that stands in the way of the run.
+pub fn check(input: &Input, options: &RunOptions, comm: &Ranks) -> Result<(), AppError> {
+    let ranks = options.ranks.unwrap_or(comm.size());
+    let grid = input.parallel.grid.map_or_else(|| choose_grid(input.extents, ranks), Ok)?;
+    let partition = Partition::new(input.extents, grid, ranks, 0)?;
+    if comm.rank() != 0 {
+        return Ok(());
+    }
+    say(plan::plan(input, &partition, ranks).trim_end())?;
+    let mut errors = Vec::new();
+    let mut note = |found: Result<(), AppError>| errors.extend(found.err());
+    note(device(input, &partition, options.ranks.is_none().then_some(comm.size())));
+    let folder = input.run.ensembles.join(&input.run.name);
+    let done = chain(input, &folder, options);
+    note(disk(input, &folder, done.as_ref().map_or(0, |done| *done)));
+    note(done.map(drop));
+    match errors.len() {
+        0 => say("nothing stands in the way of this run"),
+        _ => Err(AppError::Several(errors)),
+    }
+}
+
+/// The device of rank 0, and its memory. `here`: how many ranks run now, if it is them that were asked about.
+fn device(input: &Input, partition: &Partition, here: Option<usize>) -> Result<(), AppError> {
+    let layers = assemble::layers(input, [&input.measure]);
+    let device = start::device(&input.parallel, partition, layers.reach, &Solo)?;
+    start::require_lanes(partition, device.lanes(), layers.reach)?;
+    let needed = plan::memory(input, partition);
+    let Some([free, total]) = device.backend().memory() else { return Ok(()) };
+    let free_text = plan::megabytes(free as usize);
+    say(format_args!("device         {}, {free_text} free", device.backend().name()))?;
+    // On a CPU the ranks of a node share its memory; how many there will be is known of those that run alone.
+    let sharing = if device.backend().is_host() { here.unwrap_or(1) } else { 1 };
+    let all = needed.saturating_mul(sharing);
+    if all as f64 > 1.1 * total as f64 {
+        return Err(AppError::Refused(format!(
+            "{} are needed by {sharing} rank{} on this node's device, which has {}; take more nodes, or a smaller lattice",
+            plan::megabytes(all),
+            if sharing == 1 { "" } else { "s" },
+            plan::megabytes(total as usize)
+        )));
+    }
+    if all as u64 > free {
+        warn(format_args!("about {} are needed, {free_text} are free just now", plan::megabytes(all)));
+    }
+    Ok(())
+}
+
+/// What a start or a resumed run would find in the folder: the trajectories that are done.
+fn chain(input: &Input, folder: &Path, options: &RunOptions) -> Result<u64, AppError> {
+    if let Some(who) = lock::holder(folder) {
+        warn(format_args!("{}: another job works on this chain just now: {who}", folder.display()));
+    }
+    let newest = resume::newest_header(folder)?;
+    let mut found = Found::look(folder, input, &Solo)?;
+    let Some((path, header)) = newest else {
+        if let Start::File(path) = &input.run.start {
+            let header = io::header(path)?;
+            if header.extents != input.extents {
+                let (found, expected) = (header.extents, input.extents);
+                return Err(IoError::WrongLattice { path: path.clone(), found, expected }.into());
+            }
+        }
+        say("folder state   no chain yet: the run starts")?;
+        return Ok(0);
+    };
+    let accepted = resume::judge(folder, &path, &header, input, options)?;
+    let mut point = Point::new(None, header.trajectory.unwrap_or(0), accepted);
+    let repairs = found.repairs(&mut point, folder, &input.run, options.gaps, &Solo);
+    point.warnings.iter().for_each(warn);
+    repairs?;
+    let (done, total) = (point.done, input.run.trajectories);
+    say(format_args!(
+        "folder state   resumes after {done} of {total} trajectories, from {}",
+        path.display()
+    ))?;
+    time(folder, total.saturating_sub(done), options)?;
+    Ok(done)
+}
+
+/// What the trajectories to go will take, as the history has it.
+fn time(folder: &Path, left: u64, options: &RunOptions) -> Result<(), AppError> {
+    let seconds = resume::seconds(folder);
+    if seconds == 0.0 {
+        return Ok(());
+    }
+    let jobs = job::recorded(folder);
+    let last = jobs.last().and_then(|job| job["ranks"].as_u64());
+    let on =
+        last.map_or(String::new(), |ranks| format!(" on {ranks} rank{}", if ranks == 1 { "" } else { "s" }));
+    let all = span(seconds * left as f64);
+    say(format_args!("time           {} a trajectory{on}, {all} for the {left} to go", span(seconds)))?;
+    if let (Some(ranks), Some(last)) = (options.ranks, last)
+        && ranks as u64 != last
+    {
+        let ideal = seconds * last as f64 / ranks as f64;
+        say(format_args!("               {} a trajectory on {ranks}, if it scaled perfectly", span(ideal)))?;
+    }
+    Ok(())
+}
+
+/// Room for what is still to be written, and the right to write it.
+fn disk(input: &Input, folder: &Path, done: u64) -> Result<(), AppError> {
+    let exists = |path: &&Path| path.exists();
+    let ancestors = folder.ancestors().map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
+    let there: PathBuf = ancestors.into_iter().find(exists).unwrap_or(Path::new(".")).into();
+    let name = std::ffi::CString::new(there.as_os_str().as_bytes()).unwrap_or_default();
+    // SAFETY: a text that ends with a zero.
+    if unsafe { libc::access(name.as_ptr(), libc::W_OK | libc::X_OK) } != 0 {
+        return Err(AppError::Folder { path: there, action: "write to", source: Error::last_os_error() });
+    }
+    let Some(free) = io::free_bytes(&there) else { return Ok(()) };
+    let run = &input.run;
+    let to_go = run.trajectories.saturating_sub(done) / run.save_every.max(1);
+    let one = plan::configuration(input);
+    // Two checkpoints stay, and one file more is there while it is written.
+    let (least, all) = (4 * one, one.saturating_mul(to_go as usize).saturating_add(3 * one));
+    let free_text = plan::megabytes(free as usize);
+    say(format_args!("disk           {free_text} free in {}", there.display()))?;
+    if (least as u64) > free {
+        return Err(IoError::DiskFull { path: there, needed: least as u64, free }.into());
+    }
+    if all as u64 > free {
+        warn(format_args!("the whole chain takes {}, the disk has {free_text}", plan::megabytes(all)));
+    }
+    Ok(())
+}

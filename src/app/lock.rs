@@ -1,0 +1,108 @@
+//! The lock of an ensemble's folder: two jobs on one chain would spoil it.
+//!
+//! `lock` is held by `flock` and says who holds it. Some file systems have no locks, and some users remove the file: so a
+//! run looks at every trajectory whether the file still says its own name, before it writes anything.
+
+use super::AppError;
+use super::job::Job;
+use super::report::warn;
+use std::fs::{File, OpenOptions};
+use std::io::{Error, ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+/// The folder is this job's as long as this lives.
+pub struct Lock {
+    path: PathBuf,
+    file: File,
+    text: String,
+}
+
+impl Lock {
+    /// Takes the folder for `job`.
+    ///
+    /// # Errors
+    /// Another job has it, or the file cannot be written.
+    pub fn take(folder: &Path, job: &Job) -> Result<Self, AppError> {
+        let path = folder.join("lock");
+        let failed = |e: Error| AppError::Folder { path: path.clone(), action: "take the lock", source: e };
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(failed)?;
+        // SAFETY: an open file.
+        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+            let error = Error::last_os_error();
+            if error.kind() == ErrorKind::WouldBlock {
+                let mut holder = String::new();
+                let _ = file.read_to_string(&mut holder);
+                return Err(taken(folder, &holder));
+            }
+            warn(format_args!(
+                "{}: this file system has no locks ({error}; Lustre has them with the mount option 'flock'): nothing keeps \
+                 a second job out of this folder, but the older of two stops at its next trajectory",
+                folder.display()
+            ));
+        }
+        let text = format!("{}\n", job.json());
+        let put = |file: &mut File| {
+            file.set_len(0)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_data()
+        };
+        put(&mut file).map_err(failed)?;
+        Ok(Self { path, file, text })
+    }
+
+    /// That the folder is still this job's. A lock that was removed is put back; the answer is a warning.
+    ///
+    /// # Errors
+    /// Another job has taken the folder meanwhile.
+    pub fn check(&mut self) -> Result<Option<String>, AppError> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        match std::fs::read_to_string(&self.path) {
+            Ok(text) if text == self.text => return Ok(None),
+            Ok(text) => return Err(taken(folder, &text)),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(source) => {
+                return Err(AppError::Folder { path: self.path.clone(), action: "read the lock", source });
+            }
+        }
+        // Only one of two jobs can make the file anew.
+        let failed = |source: Error| match source.kind() {
+            ErrorKind::AlreadyExists => taken(folder, ""),
+            _ => AppError::Folder { path: self.path.clone(), action: "take the lock again", source },
+        };
+        let mut file =
+            OpenOptions::new().read(true).write(true).create_new(true).open(&self.path).map_err(failed)?;
+        // SAFETY: an open file. Where there are no locks that was told at the start.
+        unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
+        file.write_all(self.text.as_bytes()).map_err(failed)?;
+        let warning = format!("{}: was removed under the run; taken again", self.path.display());
+        self.file = file;
+        Ok(Some(warning))
+    }
+}
+
+/// Who works in the folder now, if anybody does; touches nothing.
+pub fn holder(folder: &Path) -> Option<String> {
+    let mut file = File::open(folder.join("lock")).ok()?;
+    // SAFETY: an open file; what is taken here is given back when it is closed.
+    let busy = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) } != 0
+        && Error::last_os_error().kind() == ErrorKind::WouldBlock;
+    let mut text = String::new();
+    let _ = file.read_to_string(&mut text);
+    busy.then(|| {
+        Job::parse(&text)
+            .map_or_else(|| "a process that does not say its name".to_owned(), |job| job.to_string())
+    })
+}
+
+/// The error of a folder in which another job works, which says so in `holder`.
+fn taken(folder: &Path, holder: &str) -> AppError {
+    let who = Job::parse(holder).map_or_else(String::new, |job| format!(": {job}"));
+    AppError::Refused(format!("{}: another job works on this chain{who}", folder.display()))
+}

@@ -1,0 +1,408 @@
+//! Where a chain goes on, what its records lack, and whether this run may touch the folder at all.
+//!
+//! A chain goes on from the newest checkpoint or configuration that is whole. Every trajectory up to there has to have its
+//! row of the history, and its line of the measurements where the input in force asked for one; what is missing, doubled
+//! or altered is told, and made again by walking from the state before it.
+
+use super::job::{self, JOBS};
+use super::{AppError, Gaps, RunOptions, version};
+use crate::comm::{Comm, agree, from_first};
+use crate::config::{self, Fermion, Input, Measure, Run};
+use crate::field::HostLinks;
+use crate::io::{self, Form, Header, History, IoError, Records, write_aside};
+use crate::lattice::Partition;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// As many trajectories are walked again without being asked to.
+const FREE_WALKS: u64 = 20;
+
+/// The file of measurements.
+pub const MEASUREMENTS: &str = "measurements.jsonl";
+
+/// Columns of the history: those of a trajectory, then four for each level.
+pub fn columns(levels: usize) -> Vec<String> {
+    let mut names: Vec<String> =
+        ["trajectory", "delta_h", "accepted", "plaquette", "unitarity", "seconds"].map(String::from).to_vec();
+    for level in 0..levels {
+        names.extend(["force", "force_max", "iterations", "seconds"].map(|name| format!("{name}_{level}")));
+    }
+    names
+}
+
+/// An input that the folder keeps, and the trajectory after which it came into force.
+pub struct Kept {
+    /// 0 of `run.toml`.
+    pub after: u64,
+    /// What it measured.
+    pub measure: Measure,
+    /// The quarks that measurements name.
+    pub fermions: Vec<Fermion>,
+}
+
+/// What the folder's files say, as rank 0 sees them; the same on all ranks but for the records.
+pub struct Found {
+    /// Inputs in force, oldest first.
+    pub inputs: Vec<Kept>,
+    /// Rows of the history; on other ranks none.
+    pub history: Records,
+    /// Lines of the measurements; on other ranks none.
+    pub measurements: Records,
+    /// Trajectories of checkpoints and configurations.
+    states: BTreeSet<u64>,
+    /// Gaps that earlier jobs were told to leave.
+    left: BTreeSet<u64>,
+}
+
+/// A stretch of trajectories to be walked again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Walk {
+    /// From the links after this trajectory.
+    pub from: u64,
+    /// To those after this one.
+    pub to: u64,
+}
+
+/// Records to be made again.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Repairs {
+    /// Trajectories without a row.
+    pub rows: BTreeSet<u64>,
+    /// Trajectories without their line of measurements.
+    pub lines: BTreeSet<u64>,
+    /// How to come by both.
+    pub walks: Vec<Walk>,
+}
+
+/// Where a chain goes on.
+pub struct Point {
+    /// This rank's links; `None`: the start's.
+    pub links: Option<HostLinks>,
+    /// Trajectories done.
+    pub done: u64,
+    /// Rows of the history after it, which are made again.
+    pub dropped: usize,
+    /// What to tell.
+    pub warnings: Vec<String>,
+    /// What options let pass, for the record.
+    pub accepted: Vec<String>,
+}
+
+impl Point {
+    /// After `done` trajectories; `accepted` is what options let pass.
+    pub fn new(links: Option<HostLinks>, done: u64, accepted: impl IntoIterator<Item = String>) -> Self {
+        let accepted: Vec<String> = accepted.into_iter().collect();
+        let told = |what: &String| format!("goes on after {what}, as asked for: the bits may differ");
+        Self { links, done, dropped: 0, warnings: accepted.iter().map(told).collect(), accepted }
+    }
+}
+
+impl Found {
+    /// Looks at the folder; collective.
+    ///
+    /// # Errors
+    /// Files cannot be read; or there are records of a chain, but nothing to go on from.
+    pub fn look(folder: &Path, input: &Input, comm: &dyn Comm) -> Result<Self, AppError> {
+        let first = comm.rank() == 0;
+        let names = columns(input.hmc.levels.len());
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let read = || -> Result<_, AppError> {
+            let history = History::records(folder, &names)?;
+            let measurements = Records::read(&folder.join(MEASUREMENTS), Form::Json, "")?;
+            let states: Vec<u64> = io::states(folder)?.into_iter().map(|(n, _)| n).collect();
+            if states.is_empty() && !(history.is_empty() && measurements.is_empty()) {
+                return Err(AppError::Refused(format!(
+                    "{} holds a chain's history or measurements, but neither a checkpoint nor a configuration to go on \
+                     from; put one back, give the run another name, or move the folder away",
+                    folder.display()
+                )));
+            }
+            let left = job::recorded(folder).iter().flat_map(left_by).collect();
+            Ok((history, measurements, states, left, kept_inputs(folder)))
+        };
+        let empty = || Ok((Records::none(Form::Csv), Records::none(Form::Json), vec![], vec![], vec![]));
+        let (history, measurements, states, left, inputs) =
+            agree(comm, if first { read() } else { empty() })?;
+        let numbers = |own: Vec<u64>| -> BTreeSet<u64> {
+            let bytes = from_first(comm, own.iter().flat_map(|n| n.to_le_bytes()).collect());
+            bytes.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect()
+        };
+        let inputs = from_first(comm, serde_json::to_vec(&inputs).unwrap_or_default());
+        let inputs: Vec<(u64, String)> = serde_json::from_slice(&inputs).unwrap_or_default();
+        // One that cannot be read any more asks for nothing.
+        let inputs = inputs.into_iter().filter_map(|(after, text)| {
+            let Input { measure, fermions, .. } = config::parse_stored(&text, "").ok()?.input;
+            Some(Kept { after, measure, fermions })
+        });
+        let inputs = inputs.collect();
+        Ok(Self { inputs, history, measurements, states: numbers(states), left: numbers(left) })
+    }
+
+    /// The input in force when trajectory `number` was made.
+    pub fn in_force(&self, number: u64) -> Option<&Kept> {
+        self.inputs.iter().rev().find(|kept| kept.after < number)
+    }
+
+    /// What the records lack up to trajectory `done`, and how to make it again, which `gaps` allows or not; collective.
+    /// Records after `done` are dropped: they are made again. Tells what it found, and what was let pass.
+    ///
+    /// # Errors
+    /// It would take many trajectories, and nobody asked for that.
+    pub fn repairs(
+        &mut self,
+        point: &mut Point,
+        folder: &Path,
+        run: &Run,
+        gaps: Option<Gaps>,
+        comm: &dyn Comm,
+    ) -> Result<Repairs, AppError> {
+        let done = point.done;
+        for (name, records) in [("history.csv", &mut self.history), (MEASUREMENTS, &mut self.measurements)] {
+            point.warnings.extend(records.faults.iter().map(|fault| format!("{name}: {fault}")));
+        }
+        let (dropped, _) = (self.history.keep_up_to(done), self.measurements.keep_up_to(done));
+        let usual = FREE_WALKS.max(run.checkpoint_every.min(run.save_every));
+        let lost = if dropped as u64 > usual && gaps != Some(Gaps::Repair) {
+            Err(AppError::Refused(format!(
+                "{}: the history has {dropped} rows after the newest checkpoint or configuration, that of trajectory {done}; \
+                 put back a newer one, or walk these trajectories again: --gaps repair",
+                folder.display()
+            )))
+        } else {
+            Ok(())
+        };
+        agree(comm, lost)?;
+        point.dropped = dropped;
+        let missing = |records: &Records, wanted: &dyn Fn(u64) -> bool| -> Vec<u64> {
+            let all = 1..=if comm.rank() == 0 { done } else { 0 };
+            all.filter(|n| wanted(*n) && !records.has(*n) && !self.left.contains(n)).collect()
+        };
+        let rows = missing(&self.history, &|_| true);
+        let measured = |n: u64| self.in_force(n).is_some_and(|kept| kept.measure.is_due(n));
+        let lines = missing(&self.measurements, &measured);
+        let own = serde_json::to_vec(&(rows, lines)).unwrap_or_default();
+        let (rows, lines): (BTreeSet<u64>, BTreeSet<u64>) =
+            serde_json::from_slice(&from_first(comm, own)).unwrap_or_default();
+        let walks = walks(&rows, &lines, &self.states);
+        let repairs = Repairs { rows, lines, walks };
+        if repairs.walks.is_empty() {
+            return Ok(repairs);
+        }
+        let what = repairs.to_string();
+        if gaps == Some(Gaps::Leave) {
+            point.warnings.push(format!("{what}: left so, as asked for"));
+            point
+                .accepted
+                .push(format!("gaps {}", repairs.all().map(|n| n.to_string()).collect::<Vec<_>>().join(" ")));
+            return Ok(Repairs::default());
+        }
+        let cost: u64 = repairs.walks.iter().map(|walk| walk.to - walk.from).sum();
+        let seconds = seconds(folder);
+        let time = if seconds > 0.0 {
+            format!(", about {}", super::report::span(seconds * cost as f64))
+        } else {
+            String::new()
+        };
+        if cost > FREE_WALKS && gaps.is_none() {
+            return Err(AppError::Refused(format!(
+                "{what}; to make that again takes {cost} trajectories{time}: --gaps repair does so, --gaps leave goes on \
+                 without"
+            )));
+        }
+        let again = if cost > 0 {
+            format!(", for which {cost} trajectories are walked again{time}")
+        } else {
+            String::new()
+        };
+        point.warnings.push(format!("{what}: made again from checkpoints and configurations{again}"));
+        Ok(repairs)
+    }
+}
+
+impl Repairs {
+    /// All trajectories that lack a record.
+    fn all(&self) -> impl Iterator<Item = &u64> {
+        self.rows.union(&self.lines)
+    }
+}
+
+impl std::fmt::Display for Repairs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let parts = [("history.csv", "row", &self.rows), (MEASUREMENTS, "line", &self.lines)];
+        let told = parts.iter().filter(|(.., missing)| !missing.is_empty()).map(|(name, what, missing)| {
+            let some: Vec<String> = missing.iter().take(5).map(u64::to_string).collect();
+            let more =
+                if missing.len() > 5 { format!(" and {} more", missing.len() - 5) } else { String::new() };
+            format!("{name} lacks the {what} of trajectory {}{more}", some.join(", "))
+        });
+        f.write_str(&told.collect::<Vec<_>>().join("; "))
+    }
+}
+
+/// How to come by missing rows and lines: from the newest state before each, or on from the walk before it.
+fn walks(rows: &BTreeSet<u64>, lines: &BTreeSet<u64>, states: &BTreeSet<u64>) -> Vec<Walk> {
+    let mut walks: Vec<Walk> = Vec::new();
+    for &number in rows.union(lines) {
+        // A line is of links that may be on the disk, a row is of the way there.
+        let latest = if rows.contains(&number) { number - 1 } else { number };
+        let from = states.range(..=latest).next_back().copied().unwrap_or(0);
+        match walks.last_mut() {
+            Some(walk) if walk.to >= from => walk.to = number,
+            _ => walks.push(Walk { from, to: number }),
+        }
+    }
+    walks
+}
+
+/// The trajectories whose records a job was told to leave out.
+fn left_by(job: &serde_json::Value) -> Vec<u64> {
+    let accepted = job["accepted"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
+    let gaps = accepted.filter_map(|text| text.strip_prefix("gaps "));
+    gaps.flat_map(str::split_whitespace).filter_map(|n| n.parse().ok()).collect()
+}
+
+/// `run.toml` and every `run_NNNNNN.toml` of a folder, oldest first.
+fn kept_inputs(folder: &Path) -> Vec<(u64, String)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let number = |name: &str| match name {
+        "run.toml" => Some(0),
+        _ => name.strip_prefix("run_")?.strip_suffix(".toml")?.parse().ok(),
+    };
+    let found = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        Some((number(&name)?, name != "run.toml", fs::read_to_string(entry.path()).ok()?))
+    });
+    let mut found: Vec<_> = found.collect();
+    found.sort();
+    found.into_iter().map(|(n, _, text)| (n, text)).collect()
+}
+
+/// Keeps the input of a job that goes on after `done` trajectories: `run.toml` of the first, `run_NNNNNN.toml` where the
+/// text is another than that of the job before. The answer is a warning.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn keep_input(folder: &Path, text: &str, done: u64, is_new: bool) -> Result<Option<String>, IoError> {
+    let kept = kept_inputs(folder);
+    if kept.last().is_some_and(|(_, last)| last == text) {
+        return Ok(None);
+    }
+    let name = if is_new || kept.is_empty() { "run.toml".to_owned() } else { format!("run_{done:06}.toml") };
+    let path = folder.join(name);
+    let warning = (is_new && !kept.is_empty())
+        .then(|| format!("{}: was the input of a run that never started; replaced", path.display()));
+    write_aside(&path, &crate::comm::Solo, |temporary| {
+        fs::write(temporary, text).map_err(|source| IoError::System {
+            path: temporary.to_path_buf(),
+            action: "write",
+            source,
+        })
+    })?;
+    Ok(warning)
+}
+
+/// Whether a chain whose file has this header goes on with `input`; what `options` let pass is the answer.
+///
+/// # Errors
+/// Another chain, or one of another version of the program.
+pub fn judge(
+    folder: &Path,
+    file: &Path,
+    header: &Header,
+    input: &Input,
+    options: &RunOptions,
+) -> Result<Option<String>, AppError> {
+    let text = header.input.as_deref().unwrap_or_default();
+    let stored = config::parse_stored(text, &format!("{} (the input in it)", file.display()))?;
+    let changes = config::compare(&stored.input, input);
+    if !changes.is_empty() {
+        return Err(AppError::Refused(format!(
+            "{} holds a chain of other physics; give the run another name, or take back:\n  {}",
+            folder.display(),
+            changes.join("\n  ")
+        )));
+    }
+    let writer = header.program.as_deref().unwrap_or("an unknown program");
+    let reason = match version::changes_since(writer) {
+        Ok(changes) if changes.is_empty() => return Ok(None),
+        Ok(changes) => format!("since then these change bits (CHANGELOG.md):\n  {}", changes.join("\n  ")),
+        Err(reason) => reason,
+    };
+    if options.accept_version {
+        return Ok(Some(format!("version {writer}")));
+    }
+    Err(AppError::Refused(format!(
+        "{}: written by {writer}; {reason}\ngo on with {writer}, or, with other bits than an uninterrupted chain, by \
+         --accept-version, which {JOBS} records",
+        file.display()
+    )))
+}
+
+/// Where the chain in `folder` goes on; collective.
+///
+/// # Errors
+/// It is another chain, or no file of it can be read.
+pub fn point(
+    folder: &Path,
+    input: &Input,
+    options: &RunOptions,
+    partition: &Partition,
+    comm: &dyn Comm,
+) -> Result<Point, AppError> {
+    let mut accepted = BTreeSet::new();
+    let judge = |path: &Path, header: &Header| {
+        accepted.extend(judge(folder, path, header, input, options)?);
+        Ok::<_, AppError>(())
+    };
+    let loaded = io::load_newest(folder, partition, comm, judge)?;
+    let Some(loaded) = loaded else { return Ok(Point::new(None, 0, None)) };
+    let mut point = Point::new(Some(loaded.links), loaded.trajectory, accepted);
+    point.warnings.extend(loaded.warnings);
+    Ok(point)
+}
+
+/// The mean time of a trajectory, by the history's rows; 0 without any.
+pub fn seconds(folder: &Path) -> f64 {
+    let Ok(table) = History::read(folder) else { return 0.0 };
+    let seconds = table.reals("seconds");
+    let last = &seconds[seconds.len().saturating_sub(20)..];
+    if last.is_empty() { 0.0 } else { last.iter().sum::<f64>() / last.len() as f64 }
+}
+
+/// The newest file of the chain in `folder` whose header can be read; not collective.
+///
+/// # Errors
+/// There are files, but none can be read.
+pub fn newest_header(folder: &Path) -> Result<Option<(PathBuf, Header)>, AppError> {
+    let states = io::states(folder)?;
+    let Some((_, newest)) = states.first() else { return Ok(None) };
+    let whole =
+        states.iter().find_map(|(_, path)| io::header(path).ok().map(|header| (path.clone(), header)));
+    whole.map_or_else(|| Err(io::header(newest).expect_err("none is whole").into()), |found| Ok(Some(found)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(numbers: &[u64]) -> BTreeSet<u64> {
+        numbers.iter().copied().collect()
+    }
+
+    #[test]
+    fn walks_start_at_the_newest_state_before() {
+        let found = |rows: &[u64], lines: &[u64], states: &[u64]| {
+            let walks = walks(&set(rows), &set(lines), &set(states));
+            walks.iter().map(|walk| (walk.from, walk.to)).collect::<Vec<_>>()
+        };
+        let all: Vec<u64> = (0..=9).collect();
+        assert_eq!(found(&[], &[], &all), []);
+        assert_eq!(found(&[4], &[], &all), [(3, 4)]);
+        assert_eq!(found(&[], &[4], &all), [(4, 4)]);
+        assert_eq!(found(&[4, 5], &[7], &all), [(3, 5), (7, 7)]);
+        // Configurations are rare: one walk serves neighbours.
+        assert_eq!(found(&[4, 6], &[8], &[0, 5, 9]), [(0, 4), (5, 8)]);
+        assert_eq!(found(&[2], &[], &[9]), [(0, 2)]);
+    }
+}

@@ -1,0 +1,278 @@
+//! Files that grow by a line a trajectory: `history.csv` and `measurements.jsonl`.
+//!
+//! A line ends with the CRC-32 of all that stands before it, so that one that is missing, doubled, altered or cut is known
+//! when a run resumes. An open file notices when it is removed or replaced under the run.
+
+use super::IoError;
+use super::safe::write_aside;
+use crate::comm::Solo;
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// How a line says its trajectory and its checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Numbers between commas: the trajectory first, the checksum last; below a line of names.
+    Csv,
+    /// A JSON object with the fields `trajectory` and, last, `crc32`.
+    Json,
+}
+
+/// The name of the checksum.
+const CRC: &str = "crc32";
+
+impl Form {
+    /// A line with its checksum.
+    #[must_use]
+    pub fn seal(self, line: &str) -> String {
+        let crc = crc32fast::hash(line.as_bytes());
+        match self {
+            Self::Csv => format!("{line},{crc}"),
+            Self::Json => format!("{},\"{CRC}\":{crc}}}", line.strip_suffix('}').unwrap_or(line)),
+        }
+    }
+
+    /// A line without its checksum; `None` where that is not there, or is another.
+    fn unseal(self, sealed: &str) -> Option<String> {
+        let line = match self {
+            Self::Csv => sealed.rsplit_once(',')?.0.to_owned(),
+            Self::Json => format!("{}}}", sealed.rsplit_once(&format!(",\"{CRC}\":"))?.0),
+        };
+        (self.seal(&line) == sealed).then_some(line)
+    }
+
+    /// The trajectory of a whole line.
+    fn trajectory(self, line: &str) -> Option<u64> {
+        match self {
+            Self::Csv => line.split(',').next()?.parse().ok(),
+            Self::Json => serde_json::from_str::<serde_json::Value>(line).ok()?["trajectory"].as_u64(),
+        }
+    }
+
+    /// The line of names, as it stands in the file.
+    fn header(self, names: &str) -> String {
+        match self {
+            Self::Csv => format!("{names},{CRC}\n"),
+            Self::Json => String::new(),
+        }
+    }
+}
+
+/// What a file of records holds: its whole lines, without checksums, by trajectory; and what is wrong with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Records {
+    form: Form,
+    names: String,
+    lines: BTreeMap<u64, String>,
+    /// A few words on each line that was not as it should be, in the order of the file.
+    pub faults: Vec<String>,
+}
+
+impl Records {
+    /// No lines.
+    #[must_use]
+    pub fn none(form: Form) -> Self {
+        Self { form, names: String::new(), lines: BTreeMap::new(), faults: Vec::new() }
+    }
+
+    /// Reads a file; one that is not there has no lines. `names` are those of a CSV file, without the checksum's.
+    ///
+    /// A last line without its end is left out: the run was killed while it wrote it.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn read(path: &Path, form: Form, names: &str) -> Result<Self, IoError> {
+        let mut found = Self { names: names.to_owned(), ..Self::none(form) };
+        let bytes = match fs::read(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(found),
+            bytes => bytes.map_err(IoError::system(path, "read"))?,
+        };
+        let complete = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
+        let text = String::from_utf8_lossy(&bytes[..complete]);
+        let mut lines = (1..).zip(text.lines());
+        // Files of older versions have no checksums.
+        let sealed = match form {
+            Form::Csv => {
+                let first = lines.next().map_or("", |(_, line)| line);
+                if first != names && first != form.header(names).trim_end() {
+                    found.faults.push("line 1: not the names of this run's columns".to_owned());
+                }
+                first != names
+            }
+            Form::Json => lines.clone().any(|(_, line)| form.unseal(line).is_some()),
+        };
+        let (mut last, mut unsealed) = (0, 0);
+        let mut contested = Vec::new();
+        for (number, line) in lines {
+            let whole = match form.unseal(line) {
+                Some(line) => Some(line),
+                None if !sealed => {
+                    unsealed += 1;
+                    Some(line.to_owned())
+                }
+                None => None,
+            };
+            let Some((trajectory, line)) = whole.and_then(|line| Some((form.trajectory(&line)?, line)))
+            else {
+                found.faults.push(format!("line {number}: altered, or not written by this program"));
+                continue;
+            };
+            if trajectory < last {
+                found.faults.push(format!("line {number}: trajectory {trajectory} after {last}"));
+            }
+            last = last.max(trajectory);
+            match found.lines.insert(trajectory, line.clone()) {
+                None => {}
+                Some(other) if other == line => {
+                    found.faults.push(format!("line {number}: trajectory {trajectory} again"));
+                }
+                Some(_) => {
+                    found
+                        .faults
+                        .push(format!("line {number}: trajectory {trajectory} again, with other numbers"));
+                    contested.push(trajectory);
+                }
+            }
+        }
+        for trajectory in contested {
+            found.lines.remove(&trajectory);
+        }
+        if unsealed > 0 {
+            found
+                .faults
+                .push(format!("{unsealed} lines without checksums, as of older versions: kept as they are"));
+        }
+        Ok(found)
+    }
+
+    /// Whether there is any line.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// Whether there is a line of this trajectory.
+    #[must_use]
+    pub fn has(&self, trajectory: u64) -> bool {
+        self.lines.contains_key(&trajectory)
+    }
+
+    /// The whole lines, without checksums, in order.
+    pub fn lines(&self) -> impl Iterator<Item = &str> {
+        self.lines.values().map(String::as_str)
+    }
+
+    /// Puts in a line.
+    pub fn insert(&mut self, trajectory: u64, line: String) {
+        self.lines.insert(trajectory, line);
+    }
+
+    /// Drops the lines of trajectories after `last`; answers how many.
+    pub fn keep_up_to(&mut self, last: u64) -> usize {
+        self.lines.split_off(&last.saturating_add(1)).len()
+    }
+}
+
+/// A file of records, open for more lines.
+pub struct Journal {
+    path: PathBuf,
+    form: Form,
+    file: File,
+    /// Bytes up to the last whole line.
+    length: u64,
+}
+
+impl Journal {
+    /// Puts `records` into the file at `path`, which stays as it is where it holds just that, and opens it.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn open(path: &Path, records: &Records) -> Result<Self, IoError> {
+        let form = records.form;
+        let lines: String = records.lines().map(|line| form.seal(line) + "\n").collect();
+        let text = form.header(&records.names) + &lines;
+        let is_there = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+        if !is_there || fs::read(path).ok().as_deref() != Some(text.as_bytes()) {
+            put(path, text.as_bytes())?;
+        }
+        Ok(Self { path: path.into(), form, file: append_to(path)?, length: text.len() as u64 })
+    }
+
+    /// Appends a line with its checksum and puts it on the disk. The answer is a warning: what had happened to the file.
+    ///
+    /// # Errors
+    /// The system refuses, or another file stands in the place of this one.
+    pub fn append(&mut self, line: &str) -> Result<Option<String>, IoError> {
+        let warning = self.mend()?;
+        let line = self.form.seal(line) + "\n";
+        if let Err(error) = self.file.write_all(line.as_bytes()) {
+            // Half a line must not stand in front of the next one; reading drops it only at the end.
+            let _ = self.file.set_len(self.length);
+            return Err(IoError::system(&self.path, "append to")(error));
+        }
+        self.length += line.len() as u64;
+        self.file.sync_data().map_err(IoError::system(&self.path, "put on the disk"))?;
+        Ok(warning)
+    }
+
+    /// Writes the file again where it was removed under the run: its content lives as long as it is open.
+    fn mend(&mut self) -> Result<Option<String>, IoError> {
+        let failed = |action| IoError::system(&self.path, action);
+        let own = self.file.metadata().map_err(failed("look at"))?;
+        let same = |found: &fs::Metadata| (found.dev(), found.ino()) == (own.dev(), own.ino());
+        let there = fs::metadata(&self.path);
+        if there.as_ref().is_ok_and(same) && own.len() == self.length {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; self.length as usize];
+        let is_whole = self.file.read_exact_at(&mut bytes, 0).is_ok();
+        let done = match there {
+            Err(error) if is_whole && error.kind() == ErrorKind::NotFound => {
+                put(&self.path, &bytes)?;
+                "was removed under the run; it is written again"
+            }
+            // An editor that saves nothing new puts an equal file in its place.
+            _ if is_whole && fs::read(&self.path).is_ok_and(|found| found == bytes) => {
+                "was replaced by an equal file"
+            }
+            _ => {
+                let what = "was altered or replaced under the run; put back what was there, or move it away";
+                return Err(IoError::malformed(&self.path, what));
+            }
+        };
+        self.file = append_to(&self.path)?;
+        Ok(Some(format!("{}: {done}", self.path.display())))
+    }
+}
+
+fn put(path: &Path, bytes: &[u8]) -> Result<(), IoError> {
+    write_aside(path, &Solo, |temporary| {
+        fs::write(temporary, bytes).map_err(IoError::system(temporary, "write"))
+    })
+}
+
+fn append_to(path: &Path) -> Result<File, IoError> {
+    OpenOptions::new().read(true).append(true).open(path).map_err(IoError::system(path, "open"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sealed_line_shows_every_altered_byte() {
+        for (form, line) in [(Form::Csv, "7,0.25,1"), (Form::Json, "{\"trajectory\":7,\"plaquette\":0.25}")] {
+            let sealed = form.seal(line);
+            assert_eq!(form.unseal(&sealed).as_deref(), Some(line));
+            assert_eq!(form.trajectory(&sealed), Some(7));
+            for place in 0..sealed.len() {
+                let mut bytes = sealed.clone().into_bytes();
+                bytes[place] ^= 1;
+                assert_eq!(form.unseal(&String::from_utf8(bytes).unwrap()), None, "byte {place} of {sealed}");
+            }
+        }
+    }
+}
