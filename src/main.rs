@@ -307,7 +307,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     app::ignore_file_size_signal();
     std::panic::set_hook(Box::new(|info| eprintln!("error: internal fault, please report it: {info}")));
-    let ranks = match app::start_ranks() {
+    let ranks = match app::check_limits().and_then(|()| app::start_ranks()) {
         Ok(ranks) => ranks,
         Err(error) => {
             eprintln!("error: {error}");

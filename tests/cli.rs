@@ -162,7 +162,7 @@ fn check_prints_the_plan_and_writes_nothing() {
             &format!("local lattice  {local}"),
             "trajectories   20 of length 1, 5 of them thermalisation",
             "6 steps: light",
-            "1 steps: gauge",
+            "1 step: gauge",
             "folder         ensembles/quickstart",
             "configurations 20 of",
             "checkpoints    2 of",
@@ -331,10 +331,12 @@ fn measure_gives_the_same_bits_everywhere() {
         }
     }
     assert_ne!(found[0]["correlators"], found[1]["correlators"]);
-    // Without --json: the same object, on many lines.
+    // Without --json a table.
     let input = scratch.write("measure.toml", MEASURE);
-    let pretty = scratch.run(0, &["measure", "--input", &input, FIRST]);
-    assert_eq!(serde_json::from_str::<Value>(&pretty.out).unwrap(), found[0]);
+    let table = scratch.run(0, &["measure", "--input", &input, FIRST]).out;
+    let plaquette = format!("  plaquette      {:.10}\n", number(&found[0]["plaquette"]));
+    assert!(table.starts_with(&format!("{FIRST}\n")) && table.contains(&plaquette), "{table}");
+    assert_eq!(table.lines().filter(|line| line.starts_with("  flow ")).count(), 3, "{table}");
 }
 
 #[test]
@@ -347,6 +349,10 @@ fn measure_tells_what_is_wrong() {
         let measure =
             |input: &str, file: &str| scratch.run(ranks, &["measure", "--input", input, "--json", file]);
         measure(&good, "missing.h5").failed(1, &["missing.h5", "No such file"]);
+        // The others are measured.
+        let ended = scratch.run(ranks, &["measure", "--input", &good, "--json", "missing.h5", FIRST]);
+        ended.failed(1, &["missing.h5", "error: 1 of 2 files were not measured"]);
+        assert_eq!(objects(&ended)[0]["file"], FIRST);
         measure(&bad, FIRST).failed(2, &["bad.toml:11:11: fermion: unknown fermion 'strange'"]);
         measure(&far, FIRST).failed(2, &["[measure.correlator.shifted]", "outside the lattice of 4x4x4x8"]);
     }
@@ -434,7 +440,7 @@ fn folders_that_cannot_be_written() {
             let text = with(PURE, "seed", &format!("3\nensembles = {folder:?}"));
             let input = scratch.write("run.toml", on(&text, ranks));
             let ended = scratch.run(ranks, &[&input]);
-            ended.failed(2, &["error: ", &format!("{folder}/pure: ")]);
+            ended.failed(1, &["error: ", &format!("{folder}/pure: cannot make the folder: ")]);
             assert_eq!(ended.err.matches("error: ").count(), 1, "{ended:?}");
         }
     }
@@ -452,6 +458,11 @@ fn a_solve_that_does_not_converge() {
     let [scratch, other] = [(); 2].map(|()| Scratch::new());
     scratch.chain(0, &on(&small(2), 0));
     let folder = scratch.at("ensembles/quickstart");
+    // That a job has been there is all that is new.
+    let contents = |folder| {
+        let all = contents(folder);
+        all.into_iter().filter(|(path, _)| !path.ends_with("jobs.jsonl")).collect::<Vec<_>>()
+    };
     let before = contents(&folder);
     for ranks in [0, 2] {
         let text = on(&small(3), ranks) + "[fermion.light.solver]\nmax_iterations = 3\n";
@@ -503,7 +514,7 @@ fn a_second_job_on_a_chain_is_refused() {
     for ranks in STARTS {
         let second = scratch.write("second.toml", on(&with(PURE, "trajectories", "1000000"), ranks));
         let ended = scratch.run(ranks, &[&second]);
-        ended.failed(2, &["ensembles/pure: another job works on this chain"]);
+        ended.failed(2, &["ensembles/pure: another job works on this chain: process ", " since 20"]);
         assert_eq!(ended.err.matches("another job").count(), 1, "{ended:?}");
     }
     assert!(job.is_running(), "the first job goes on");

@@ -2,7 +2,7 @@
 
 use hmc::comm::Solo;
 use hmc::field::HostLinks;
-use hmc::io::{self, Column, Format, History, IoError, Meta, Precision, Value};
+use hmc::io::{self, Format, IoError, Meta, Precision};
 use hmc::lattice::{Extents, Partition, coordinates, site, volume};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -331,82 +331,6 @@ fn damage_is_told() {
     assert!(matches!(read(&path, extents), Err(IoError::UnknownFormat { .. })));
     assert!(read(&folder.0, extents).is_err());
     assert!(read(&folder.0.join("none"), extents).is_err());
-}
-
-#[test]
-fn the_checkpoint_before_a_damaged_one_is_taken() {
-    let folder = Folder::new("checkpoint");
-    let partition = Partition::whole(EXTENTS).unwrap();
-    let load = || io::load_newest(&folder.0, &partition, &Solo);
-    assert!(load().unwrap().is_none());
-    let mut paths = Vec::new();
-    for trajectory in [8, 9, 10] {
-        let links = random_links(EXTENTS, trajectory);
-        let meta = Meta { trajectory, ..meta() };
-        let state = format!("{{\"trajectory\": {trajectory}}}");
-        paths.push(io::save(&folder.0, &links, &partition, &Solo, &meta, &state).unwrap());
-    }
-    assert!(!paths[0].exists() && paths[1].exists());
-    assert!(paths[2].ends_with("checkpoint/ckpt_000010.h5"));
-    let newest = load().unwrap().unwrap();
-    assert!(newest.links == random_links(EXTENTS, 10) && newest.warnings.is_empty());
-    assert_eq!(newest.header.state.as_deref(), Some("{\"trajectory\": 10}"));
-    assert_eq!((newest.header.trajectory, newest.header.input), (Some(10), Some(meta().input)));
-
-    let mut bytes = fs::read(&paths[2]).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 16;
-    fs::write(&paths[2], &bytes).unwrap();
-    let before = load().unwrap().unwrap();
-    assert!(before.links == random_links(EXTENTS, 9));
-    assert_eq!(before.warnings.len(), 1);
-    assert!(before.warnings[0].contains("ckpt_000010.h5"), "{:?}", before.warnings);
-
-    fs::write(&paths[1], b"").unwrap();
-    assert!(matches!(load(), Err(IoError::NoCheckpoint { reasons, .. }) if reasons.len() == 2));
-}
-
-#[test]
-fn a_checkpoint_of_another_lattice_is_no_damage() {
-    let folder = Folder::new("other-lattice");
-    let partition = Partition::whole([2, 2, 2, 4]).unwrap();
-    io::save(&folder.0, &random_links([2, 2, 2, 4], 1), &partition, &Solo, &meta(), "{}").unwrap();
-    let other = Partition::whole([4; 4]).unwrap();
-    assert!(matches!(io::load_newest(&folder.0, &other, &Solo), Err(IoError::WrongLattice { .. })));
-}
-
-#[test]
-fn history_survives_a_crash_and_a_restart() {
-    let folder = Folder::new("history");
-    let columns = ["trajectory", "accepted", "delta_h"];
-    let value = |n: u64| 0.1 * n as f64 - 1e-17;
-    let row = |n: u64| [Value::Count(n), Value::Count(n % 2), Value::Real(value(n))];
-    let mut history = History::open(&folder.0, &columns, 0).unwrap();
-    for n in 0..6 {
-        history.append(&row(n)).unwrap();
-    }
-    assert!(history.append(&row(6)[..2]).is_err());
-    drop(history);
-    let path = folder.0.join("history.csv");
-    let mut text = fs::read_to_string(&path).unwrap();
-    text.push_str("6,0,1.2");
-    fs::write(&path, &text).unwrap();
-
-    let mut history = History::open(&folder.0, &columns, 4).unwrap();
-    history.append(&row(4)).unwrap();
-    let table = History::read(&folder.0).unwrap();
-    let expected = [
-        ("trajectory".to_owned(), Column::Counts((0..5).collect())),
-        ("accepted".to_owned(), Column::Counts((0..5).map(|n| n % 2).collect())),
-        ("delta_h".to_owned(), Column::Reals((0..5).map(value).collect())),
-    ];
-    assert_eq!(table.columns, expected);
-    History::write_h5(&folder.0).unwrap();
-    assert!(fs::read(folder.0.join("history.h5")).unwrap().starts_with(b"\x89HDF"));
-
-    assert!(History::open(&folder.0, &["trajectory", "plaquette"], 9).is_err());
-    fs::write(&path, "trajectory,accepted,delta_h\n0,1\n1,1,0.5\n").unwrap();
-    assert!(matches!(History::open(&folder.0, &columns, 9), Err(IoError::Damaged { .. })));
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod common;
 use common::{Scratch, names, parallel, quickstart, read_chain, signal, with};
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -43,9 +44,7 @@ fn files(scratch: &Scratch, folder: &str) -> Vec<PathBuf> {
 
 /// All that must be equal: history, measurements, every configuration, the newest checkpoint.
 fn same_as(scratch: &Scratch, reference: &Scratch, trajectories: u64) {
-    let [own, other] = [scratch, reference].map(|s| read_chain(&s.at(FOLDER)));
-    assert_eq!(own.history.len() as u64, trajectories);
-    assert_eq!(own, other);
+    same_records(scratch, reference, trajectories);
     let [cfgs, others] = [scratch, reference].map(|s| files(s, "cfg"));
     assert_eq!(cfgs.len() as u64, trajectories);
     assert_eq!(others.len() as u64, trajectories);
@@ -62,10 +61,16 @@ fn same_as(scratch: &Scratch, reference: &Scratch, trajectories: u64) {
     assert_eq!(scratch.checksum(&checkpoints[1]), scratch.checksum(Path::new(&last[0])));
 }
 
+fn same_records(scratch: &Scratch, reference: &Scratch, trajectories: u64) {
+    let [own, other] = [scratch, reference].map(|s| read_chain(&s.at(FOLDER)));
+    assert_eq!(own.history.len() as u64, trajectories);
+    assert_eq!(own, other);
+}
+
 fn trajectories_done(scratch: &Scratch) -> u64 {
-    let folder = scratch.at(FOLDER).join("checkpoint");
-    let whole = |name: &String| name.strip_prefix("ckpt_")?.strip_suffix(".h5")?.parse().ok();
-    names(&folder).iter().filter_map(whole).max().unwrap_or(0)
+    let number = |name: &String| name.split_once('_')?.1.strip_suffix(".h5")?.parse().ok();
+    let in_folder = |place: &str| names(&scratch.at(FOLDER).join(place)).iter().filter_map(number).max();
+    in_folder("checkpoint").max(in_folder("cfg")).unwrap_or(0)
 }
 
 /// Whether a file is being written just now.
@@ -134,7 +139,188 @@ fn twenty_kills_change_nothing() {
     same_as(&scratch, &reference(done + 2), done + 2);
 }
 
-/// A damaged newest checkpoint costs a trajectory, no bit; without any that is whole the run ends.
+/// What happens to a folder between two jobs.
+#[derive(Clone, Copy, Debug)]
+enum Damage {
+    Nothing,
+    EmptyCheckpoints,
+    NewestCheckpoint,
+    AllCheckpoints,
+    NewestConfiguration,
+    RemoveConfiguration,
+    CutHistory,
+    RemoveHistory,
+    RemoveRow,
+    AlterRow,
+    CutMeasurements,
+    RemoveLock,
+}
+
+const DAMAGES: [Damage; 12] = [
+    Damage::Nothing,
+    Damage::EmptyCheckpoints,
+    Damage::NewestCheckpoint,
+    Damage::AllCheckpoints,
+    Damage::NewestConfiguration,
+    Damage::RemoveConfiguration,
+    Damage::CutHistory,
+    Damage::RemoveHistory,
+    Damage::RemoveRow,
+    Damage::AlterRow,
+    Damage::CutMeasurements,
+    Damage::RemoveLock,
+];
+
+/// Damages the folder; answers the configurations that it removed or damaged.
+fn damage(folder: &Path, what: Damage, random: &mut ChaCha12Rng) -> Vec<String> {
+    let mut below = |n: usize| (random.next_u64() % n.max(1) as u64) as usize;
+    let [checkpoints, cfgs] = ["checkpoint", "cfg"].map(|place| {
+        let whole = |name: &String| name.ends_with(".h5");
+        names(&folder.join(place))
+            .into_iter()
+            .filter(whole)
+            .map(|n| folder.join(place).join(n))
+            .collect::<Vec<_>>()
+    });
+    let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+    let mut flip = |path: &PathBuf| {
+        let mut bytes = fs::read(path).unwrap();
+        let place = below(bytes.len());
+        bytes[place] ^= 0x40;
+        fs::write(path, bytes).unwrap();
+    };
+    let lines = |file: &str| -> Vec<String> {
+        let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
+        text.lines().map(|line| format!("{line}\n")).collect()
+    };
+    match what {
+        Damage::Nothing => {}
+        Damage::EmptyCheckpoints => checkpoints.iter().for_each(|path| fs::remove_file(path).unwrap()),
+        Damage::NewestCheckpoint => checkpoints.last().into_iter().for_each(&mut flip),
+        Damage::AllCheckpoints => checkpoints.iter().for_each(&mut flip),
+        Damage::NewestConfiguration => {
+            cfgs.last().into_iter().for_each(&mut flip);
+            return cfgs.last().map(|path| name(path)).into_iter().collect();
+        }
+        Damage::RemoveConfiguration if !cfgs.is_empty() => {
+            let path = &cfgs[below(cfgs.len())];
+            fs::remove_file(path).unwrap();
+            return vec![name(path)];
+        }
+        Damage::RemoveConfiguration => {}
+        Damage::CutHistory => {
+            let text = lines("history.csv").concat();
+            fs::write(folder.join("history.csv"), &text[..below(text.len())]).unwrap();
+        }
+        Damage::RemoveHistory => drop(fs::remove_file(folder.join("history.csv"))),
+        Damage::RemoveRow | Damage::AlterRow => {
+            let mut rows = lines("history.csv");
+            if rows.len() > 1 {
+                let at = 1 + below(rows.len() - 1);
+                if matches!(what, Damage::RemoveRow) {
+                    rows.remove(at);
+                } else {
+                    rows[at] = rows[at].replacen(['1', '2', '3'], "4", 1);
+                }
+                fs::write(folder.join("history.csv"), rows.concat()).unwrap();
+            }
+        }
+        Damage::CutMeasurements => {
+            let text = lines("measurements.jsonl").concat();
+            fs::write(folder.join("measurements.jsonl"), &text[..below(text.len())]).unwrap();
+        }
+        Damage::RemoveLock => drop(fs::remove_file(folder.join("lock"))),
+    }
+    Vec::new()
+}
+
+/// `count` kills at random moments, the folder damaged at random after each. No configuration that is there and whole is
+/// ever written again; a job that is refused says why and touches nothing; and the end is the uninterrupted chain.
+fn kills_and_damages(count: usize) {
+    let mut random = ChaCha12Rng::seed_from_u64(200);
+    let scratch = Scratch::new();
+    let folder = scratch.at(FOLDER);
+    let cfgs = || -> BTreeMap<String, Vec<u8>> {
+        let whole = |name: &String| name.ends_with(".h5");
+        let read = |name: String| (name.clone(), fs::read(folder.join("cfg").join(name)).unwrap());
+        names(&folder.join("cfg")).into_iter().filter(whole).map(read).collect()
+    };
+    let [mut refused, mut resumed, mut walked, mut killed] = [0; 4];
+    let mut kept = cfgs();
+    for number in 0..count {
+        // In turn, so that each kind comes, in another state of the chain each time.
+        let what = DAMAGES[number % DAMAGES.len()];
+        for name in damage(&folder, what, &mut random) {
+            kept.remove(&name);
+        }
+        let (ranks, text) = cut(&small(1000), number);
+        let input = scratch.write("run.toml", &text);
+        let mut job = scratch.start(ranks, &[&input]);
+        let begun =
+            job.wait_until(|job| job.said().contains("starts: ") || job.said().contains("resumes after "));
+        let limit = Duration::from_micros(random.next_u64() % 900_000);
+        let start = Instant::now();
+        let running = begun && job.wait_until(|_| start.elapsed() >= limit);
+        if running {
+            resumed += usize::from(job.said().contains("resumes after "));
+            killed += usize::from(job.kill());
+        } else {
+            let ended = job.wait();
+            println!("kill {number}, {what:?}: {}", ended.err);
+            ended.failed(2, &["--gaps repair"]);
+            refused += 1;
+            // As it says; the moment of the kill is anywhere in what it walks again.
+            let mut job = scratch.start(ranks, &["--gaps", "repair", &input]);
+            assert!(job.wait_until(|job| job.said().contains("resumes after ")));
+            job.wait_until(|_| start.elapsed() >= limit);
+            killed += usize::from(job.kill());
+            walked += 1;
+        }
+        // Whole ones stay as they are, byte by byte.
+        let now = cfgs();
+        for (name, bytes) in &kept {
+            assert!(
+                now.get(name) == Some(bytes),
+                "kill {number}, {what:?}: {name} was written again or lost"
+            );
+        }
+        kept = now;
+    }
+    println!(
+        "{killed} of {count} runs killed, {resumed} resumed, {refused} refused, {walked} with --gaps repair"
+    );
+    assert!(killed * 10 >= count * 9 && resumed * 2 >= count, "the kills missed the runs");
+    let last = kept.keys().next_back().and_then(|name| name[4..10].parse::<u64>().ok()).unwrap_or(0);
+    let (ranks, text) = cut(&small(last + 2), count);
+    let input = scratch.write("run.toml", text);
+    scratch.run(ranks, &["--gaps", "repair", &input]).succeeded();
+    let reference = reference(last + 2);
+    same_records(&scratch, &reference, last + 2);
+    for path in names(&folder.join("cfg")).iter().filter(|name| name.ends_with(".h5")) {
+        let [own, other] = [&scratch, &reference].map(|s| s.checksum(&s.at(FOLDER).join("cfg").join(path)));
+        assert_eq!(own, other, "{path} differs");
+    }
+    println!(
+        "{} trajectories, {} configurations: the bits of the chain that nothing interrupted",
+        last + 2,
+        kept.len()
+    );
+}
+
+#[test]
+fn kills_and_damaged_folders() {
+    kills_and_damages(2 * DAMAGES.len());
+}
+
+/// The same, longer: `make kills`.
+#[test]
+#[ignore = "takes several minutes: make kills"]
+fn two_hundred_kills_and_damaged_folders() {
+    kills_and_damages(18 * DAMAGES.len());
+}
+
+/// A damaged newest checkpoint costs nothing where its configuration is there, else a trajectory, and no bit; without any
+/// state that is whole the run ends.
 #[test]
 fn damaged_checkpoints() {
     let reference = reference(4);
@@ -154,24 +340,34 @@ fn damaged_checkpoints() {
         let mut bytes = fs::read(&newest).unwrap();
         damage(&mut bytes);
         fs::write(&newest, bytes).unwrap();
+        if number % 2 == 1 {
+            fs::remove_file(scratch.at(FOLDER).join("cfg/cfg_000003.h5")).unwrap();
+        }
         let (ranks, text) = cut(&small(4), number);
         let ended = scratch.chain(ranks, &text);
-        assert!(ended.out.contains("resumes after 2 of 4"), "{what}: {ended:?}");
+        // The configuration of trajectory 3 is as good as its checkpoint; without it the one before is taken.
+        let done = if number % 2 == 0 { 3 } else { 2 };
+        assert!(ended.out.contains(&format!("resumes after {done} of 4")), "{what}: {ended:?}");
         let warnings: Vec<&str> = ended.err.lines().filter(|line| line.starts_with("warning: ")).collect();
         assert!(matches!(warnings[..], [one] if one.contains("ckpt_000003.h5")), "{what}: {ended:?}");
         same_as(&scratch, &reference, 4);
     }
-    for path in files(&scratch, "checkpoint") {
+    for path in ["checkpoint", "cfg"].iter().flat_map(|place| files(&scratch, place)) {
         fs::write(path, "no checkpoint").unwrap();
     }
-    let before = common::contents(&scratch.at(FOLDER));
+    let contents = || {
+        let all = common::contents(&scratch.at(FOLDER));
+        all.into_iter().filter(|(path, _)| !path.ends_with("lock")).collect::<Vec<_>>()
+    };
+    let before = contents();
     for number in [0, 1] {
         let (ranks, text) = cut(&small(4), number);
         let input = scratch.write("run.toml", text);
-        scratch
-            .run(ranks, &[&input])
-            .failed(1, &["no checkpoint can be read", "ckpt_000003.h5", "ckpt_000004.h5"]);
-        assert!(common::contents(&scratch.at(FOLDER)) == before, "files changed");
+        scratch.run(ranks, &[&input]).failed(
+            1,
+            &["none of its checkpoints and configurations can be read", "ckpt_000004.h5", "cfg_000001.h5"],
+        );
+        assert!(contents() == before, "files changed");
     }
 }
 
@@ -185,15 +381,19 @@ fn a_signal_ends_a_run_well() {
         // Rare checkpoints: that of the signal is not one that was due.
         let input = scratch.write("run.toml", with(&text, "seed", "1\ncheckpoint_every = 500"));
         let mut job = scratch.start(ranks, &[&input]);
-        job.await_words(&format!("trajectory {}: ", done + 1));
+        job.await_words(&format!(" {}/1000 ", done + 1));
         let pids = job.ranks();
         assert_eq!(pids.len(), ranks.max(1));
         signal(*pids.last().unwrap(), libc::SIGTERM);
         let ended = job.wait();
         ended.succeeded();
         done = trajectories_done(&scratch);
-        let words = format!("stops after {done} trajectories: a signal came; checkpoint written");
-        assert!(done > 0 && ended.out.contains(&words), "{ended:?}");
+        // Anywhere in its work: between trajectories, or in the measurement of one.
+        assert!(done > 0 && ended.out.contains(": SIGTERM came; checkpoint written"), "{ended:?}");
+        assert!(
+            ended.out.contains(&format!("trajectory {done}: "))
+                || ended.out.contains(&format!("after {done} "))
+        );
         assert_eq!(read_chain(&scratch.at(FOLDER)).history.len() as u64, done);
     }
     scratch.chain(2, &cut(&small(done + 1), 3).1);
@@ -206,8 +406,11 @@ fn wall_time_ends_a_run_well() {
     let (ranks, text) = cut(&small(100_000), 1);
     let ended = scratch.chain(ranks, &with(&text, "seed", "1\nwall_time = \"3s\"\ncheckpoint_every = 50000"));
     let done = trajectories_done(&scratch);
-    let words = format!("stops after {done} trajectories: wall_time is near; checkpoint written");
-    assert!(done > 0 && ended.out.contains(&words), "{ended:?}");
+    assert!(done > 0 && ended.out.contains(": wall_time is near; checkpoint written"), "{ended:?}");
+    assert!(
+        ended.out.contains(&format!("trajectory {done}: "))
+            || ended.out.contains(&format!("stops after {done} "))
+    );
     scratch.chain(0, &cut(&small(done + 1), 0).1);
     same_as(&scratch, &reference(done + 1), done + 1);
 }

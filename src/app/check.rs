@@ -120,6 +120,10 @@ fn disk(input: &Input, folder: &Path, done: u64) -> Result<(), AppError> {
     let exists = |path: &&Path| path.exists();
     let ancestors = folder.ancestors().map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
     let there: PathBuf = ancestors.into_iter().find(exists).unwrap_or(Path::new(".")).into();
+    if !there.is_dir() {
+        let source = std::io::ErrorKind::NotADirectory.into();
+        return Err(AppError::Folder { path: there, action: "make a folder in", source });
+    }
     let name = std::ffi::CString::new(there.as_os_str().as_bytes()).unwrap_or_default();
     // SAFETY: a text that ends with a zero.
     if unsafe { libc::access(name.as_ptr(), libc::W_OK | libc::X_OK) } != 0 {

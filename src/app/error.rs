@@ -42,6 +42,9 @@ pub enum AppError {
         /// The system's reason.
         message: String,
     },
+    /// A limit of the system.
+    #[error("{0}")]
+    Limit(String),
     /// What `--check` found to stand in the way of a run.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\nerror: "))]
     Several(Vec<AppError>),

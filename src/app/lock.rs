@@ -87,6 +87,15 @@ impl Lock {
     }
 }
 
+impl Drop for Lock {
+    /// Takes its name off, unless another's stands there.
+    fn drop(&mut self) {
+        if std::fs::read_to_string(&self.path).is_ok_and(|text| text == self.text) {
+            let _ = self.file.set_len(0);
+        }
+    }
+}
+
 /// Who works in the folder now, if anybody does; touches nothing.
 pub fn holder(folder: &Path) -> Option<String> {
     let mut file = File::open(folder.join("lock")).ok()?;

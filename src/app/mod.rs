@@ -51,4 +51,4 @@ pub use kernels::kernels;
 pub use measure::measure_files;
 pub use replay::{places, replay, set_state, state_of};
 pub use run::{Gaps, RunOptions, run};
-pub use start::{Ranks, guard, ignore_file_size_signal, start_ranks};
+pub use start::{Ranks, check_limits, guard, ignore_file_size_signal, start_ranks};

@@ -219,17 +219,17 @@ impl Report {
                 mean(&decided(column("delta_h")).iter().map(|dh| (-dh).exp()).collect::<Vec<_>>());
             let (plaquette, error) = mean(&decided(column("plaquette")));
             self.line(&format!(
-                "  after thermalisation: {} trajectories, acceptance {:.2}, <exp(-dH)> {}, plaquette {} (errors without \
-                 autocorrelation)",
-                accepted.len(),
+                "  after thermalisation: acceptance {:.2} of {}, <exp(-dH)> {}, plaquette {}",
                 mean(&accepted).0,
+                accepted.len(),
                 with_error(exp, exp_error),
                 with_error(plaquette, error),
             ));
         }
         let seconds = column("seconds");
         if !seconds.is_empty() {
-            self.line(&format!("  a trajectory: {}", span(mean(&seconds).0)));
+            let mean = span(mean(&seconds).0);
+            self.line(&format!("  a trajectory took {mean} on average; errors are without autocorrelation"));
         }
     }
 }

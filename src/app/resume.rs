@@ -81,6 +81,8 @@ pub struct Point {
     pub links: Option<HostLinks>,
     /// Trajectories done.
     pub done: u64,
+    /// Whether its checkpoint is on the disk.
+    pub has_checkpoint: bool,
     /// Rows of the history after it, which are made again.
     pub dropped: usize,
     /// What to tell.
@@ -94,7 +96,14 @@ impl Point {
     pub fn new(links: Option<HostLinks>, done: u64, accepted: impl IntoIterator<Item = String>) -> Self {
         let accepted: Vec<String> = accepted.into_iter().collect();
         let told = |what: &String| format!("goes on after {what}, as asked for: the bits may differ");
-        Self { links, done, dropped: 0, warnings: accepted.iter().map(told).collect(), accepted }
+        Self {
+            links,
+            done,
+            has_checkpoint: false,
+            dropped: 0,
+            warnings: accepted.iter().map(told).collect(),
+            accepted,
+        }
     }
 }
 
@@ -137,6 +146,39 @@ impl Found {
         });
         let inputs = inputs.collect();
         Ok(Self { inputs, history, measurements, states: numbers(states), left: numbers(left) })
+    }
+
+    /// Where the chain in `folder` goes on; collective.
+    ///
+    /// # Errors
+    /// It is another chain, or no file of it can be read.
+    pub fn point(
+        &self,
+        folder: &Path,
+        input: &Input,
+        options: &RunOptions,
+        partition: &Partition,
+        comm: &dyn Comm,
+    ) -> Result<Point, AppError> {
+        let mut accepted = BTreeSet::new();
+        let judge = |path: &Path, header: &Header| {
+            accepted.extend(judge(folder, path, header, input, options)?);
+            Ok::<_, AppError>(())
+        };
+        let loaded = match io::load_newest(folder, partition, comm, judge) {
+            // Nothing is lost where no trajectory was done.
+            Err(AppError::Io(IoError::NoState { reasons, .. })) if self.states.iter().all(|n| *n == 0) => {
+                let mut point = Point::new(None, 0, None);
+                point.warnings.extend(reasons);
+                return Ok(point);
+            }
+            loaded => loaded?,
+        };
+        let Some(loaded) = loaded else { return Ok(Point::new(None, 0, None)) };
+        let mut point = Point::new(Some(loaded.links), loaded.trajectory, accepted);
+        point.warnings.extend(loaded.warnings);
+        point.has_checkpoint = loaded.is_checkpoint;
+        Ok(point)
     }
 
     /// The input in force when trajectory `number` was made.
@@ -278,20 +320,21 @@ fn kept_inputs(folder: &Path) -> Vec<(u64, String)> {
     found.into_iter().map(|(n, _, text)| (n, text)).collect()
 }
 
-/// Keeps the input of a job that goes on after `done` trajectories: `run.toml` of the first, `run_NNNNNN.toml` where the
+/// Keeps the input of a job that goes on after `done` trajectories: `run.toml` of a new chain, `run_NNNNNN.toml` where the
 /// text is another than that of the job before. The answer is a warning.
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn keep_input(folder: &Path, text: &str, done: u64, is_new: bool) -> Result<Option<String>, IoError> {
+pub fn keep_input(folder: &Path, text: &str, done: u64) -> Result<Option<String>, IoError> {
     let kept = kept_inputs(folder);
     if kept.last().is_some_and(|(_, last)| last == text) {
         return Ok(None);
     }
-    let name = if is_new || kept.is_empty() { "run.toml".to_owned() } else { format!("run_{done:06}.toml") };
+    let name =
+        if kept.is_empty() || done == 0 { "run.toml".to_owned() } else { format!("run_{done:06}.toml") };
     let path = folder.join(name);
-    let warning = (is_new && !kept.is_empty())
-        .then(|| format!("{}: was the input of a run that never started; replaced", path.display()));
+    let warning = (done == 0 && !kept.is_empty())
+        .then(|| format!("{}: was the input of a run that made no trajectory; replaced", path.display()));
     write_aside(&path, &crate::comm::Solo, |temporary| {
         fs::write(temporary, text).map_err(|source| IoError::System {
             path: temporary.to_path_buf(),
@@ -337,29 +380,6 @@ pub fn judge(
          --accept-version, which {JOBS} records",
         file.display()
     )))
-}
-
-/// Where the chain in `folder` goes on; collective.
-///
-/// # Errors
-/// It is another chain, or no file of it can be read.
-pub fn point(
-    folder: &Path,
-    input: &Input,
-    options: &RunOptions,
-    partition: &Partition,
-    comm: &dyn Comm,
-) -> Result<Point, AppError> {
-    let mut accepted = BTreeSet::new();
-    let judge = |path: &Path, header: &Header| {
-        accepted.extend(judge(folder, path, header, input, options)?);
-        Ok::<_, AppError>(())
-    };
-    let loaded = io::load_newest(folder, partition, comm, judge)?;
-    let Some(loaded) = loaded else { return Ok(Point::new(None, 0, None)) };
-    let mut point = Point::new(Some(loaded.links), loaded.trajectory, accepted);
-    point.warnings.extend(loaded.warnings);
-    Ok(point)
 }
 
 /// The mean time of a trajectory, by the history's rows; 0 without any.

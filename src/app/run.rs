@@ -3,7 +3,7 @@
 use super::job::{self, JOBS, Job};
 use super::lock::Lock;
 use super::report::Report;
-use super::resume::{self, Found, MEASUREMENTS, Point, columns, keep_input};
+use super::resume::{Found, MEASUREMENTS, Point, columns, keep_input};
 use super::stop::{Reason, Stop};
 use super::version::PROGRAM;
 use super::{AppError, Ranks, assemble, check, measure, start};
@@ -81,6 +81,7 @@ pub(super) struct Driver {
     done: u64,
     /// The trajectory of the newest checkpoint on the disk.
     saved: Option<u64>,
+    input_is_kept: bool,
     pub(super) stop: Stop,
 }
 
@@ -101,9 +102,9 @@ impl Driver {
         let kept = found.inputs.iter().map(|kept| &kept.measure);
         let layers = assemble::layers(&input, kept.chain([&input.measure]));
         let domain = assemble::domain(&input.parallel, input.extents, layers, comm)?;
-        let mut point = resume::point(&folder, &input, &options, domain.partition(), &**comm)?;
+        let mut point = found.point(&folder, &input, &options, domain.partition(), &**comm)?;
         let repairs = found.repairs(&mut point, &folder, &input.run, options.gaps, &**comm)?;
-        let Point { links, done, dropped, warnings, accepted } = point;
+        let Point { links, done, has_checkpoint, dropped, warnings, accepted } = point;
         let is_new = links.is_none();
         let links = match links {
             Some(links) => MatrixField::from_host(&domain, &links)?,
@@ -123,11 +124,10 @@ impl Driver {
         let stop = Stop::new(comm, started, run.wall_time)?;
         let chain = assemble::chain(&input, links)?;
         let comm = Arc::clone(comm);
-        let (files, saved) = (None, None);
-        let mut driver = Self { input, comm, domain, chain, folder, files, report, done, saved, stop };
-        if is_new {
-            driver.checkpoint()?;
-        }
+        let (files, saved, input_is_kept) = (None, has_checkpoint.then_some(done), false);
+        let mut driver =
+            Self { input, comm, domain, chain, folder, files, report, done, saved, input_is_kept, stop };
+        driver.checkpoint()?;
         driver.repair(&repairs, &mut found)?;
         let opened = lock.map(|lock| driver.open(lock, &job, &found, accepted, is_new));
         driver.files = agree(&*driver.comm, opened.transpose())?;
@@ -146,8 +146,8 @@ impl Driver {
         let (folder, input) = (&self.folder, &self.input);
         let history = History::open(folder, columns(input.hmc.levels.len()).len(), &found.history)?;
         let measurements = Journal::open(&folder.join(MEASUREMENTS), &found.measurements)?;
-        if let Some(warning) = keep_input(folder, &input.text, self.done, is_new)? {
-            self.report.warn(&warning);
+        if is_new {
+            keep_input(folder, &input.text, 0)?.iter().for_each(|warning| self.report.warn(warning));
         }
         let mut object = job.json();
         object["after"] = json!(self.done);
@@ -290,9 +290,15 @@ impl Driver {
         }
     }
 
-    /// Writes a row, after a look whether the folder is still this job's.
+    /// Writes a row, after a look whether the folder is still this job's. With the first one the input has a part in the
+    /// chain, and is kept.
     fn record(&mut self, row: &[Value]) -> Result<(), AppError> {
         self.on_files(|files| files.lock.check())?;
+        if !self.input_is_kept {
+            let (folder, text, before) = (self.folder.clone(), self.input.text.clone(), self.done - 1);
+            self.on_files(|_| Ok(keep_input(&folder, &text, before)?))?;
+            self.input_is_kept = true;
+        }
         self.on_files(|files| Ok(files.history.append(row)?))
     }
 
@@ -350,5 +356,16 @@ fn take_folder(folder: &Path, job: &Job) -> Result<Lock, AppError> {
         let failed = |source| AppError::Folder { path: path.into(), action: "make the folder", source };
         fs::create_dir_all(path).map_err(failed)?;
     }
-    Lock::take(folder, job)
+    let lock = Lock::take(folder, job)?;
+    // What a run that was killed had not finished writing.
+    for place in [folder, &folder.join("cfg"), &folder.join("checkpoint")] {
+        for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let ours = [".h5.tmp", ".csv.tmp", ".jsonl.tmp", ".toml.tmp"];
+            if ours.iter().any(|ending| name.to_string_lossy().ends_with(ending)) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+    Ok(lock)
 }

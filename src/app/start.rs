@@ -33,6 +33,24 @@ pub fn ignore_file_size_signal() {
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
+/// Refuses to run under a limit on the address space (`ulimit -v`) in which not even threads find room: what fails there
+/// has no chance to say so.
+///
+/// # Errors
+/// There is such a limit.
+pub fn check_limits() -> Result<(), AppError> {
+    const LEAST: u64 = 256 << 20;
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a plain output.
+    if unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } == 0 && limit.rlim_cur < LEAST {
+        let (megabytes, least) = (limit.rlim_cur >> 20, LEAST >> 20);
+        let message =
+            format!("the limit on the address space (ulimit -v) is {megabytes} MB, {least} MB are the least");
+        return Err(AppError::Limit(message));
+    }
+    Ok(())
+}
+
 /// Runs `work` and turns its end into an exit code: one message in all, whichever rank failed.
 pub fn guard(comm: &dyn Comm, work: impl FnOnce() -> Result<(), AppError>) -> u8 {
     let Err(error) = work() else { return 0 };

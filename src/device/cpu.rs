@@ -86,10 +86,12 @@ fn blocks(bytes: usize) -> impl ParallelIterator<Item = (usize, usize)> {
 impl Backend for Cpu {
     fn name(&self) -> String {
         let threads = rayon::current_num_threads();
+        let threads = format!("{threads} thread{}", if threads == 1 { "" } else { "s" });
         if self.emulates {
-            return format!("emulated GPU, {threads} threads");
+            return format!("emulated GPU, {threads}");
         }
-        format!("CPU, {threads} threads, {} lanes ({})", self.lanes, self.isa)
+        let lanes = if self.lanes == 1 { "1 lane".to_owned() } else { format!("{} lanes", self.lanes) };
+        format!("CPU, {threads}, {lanes} ({})", self.isa)
     }
 
     fn lanes(&self) -> usize {

@@ -74,6 +74,8 @@ pub struct Loaded {
     pub trajectory: u64,
     /// The file.
     pub path: PathBuf,
+    /// Whether it is a checkpoint.
+    pub is_checkpoint: bool,
     /// One line for every newer file that could not be read.
     pub warnings: Vec<String>,
 }
@@ -182,7 +184,10 @@ pub fn load_newest<E: From<IoError>>(
                 let what = "a configuration, not a checkpoint: it has no state";
                 warnings.push(IoError::malformed(&path, what).to_string());
             }
-            Ok((links, header)) => return Ok(Some(Loaded { links, header, trajectory, path, warnings })),
+            Ok((links, header)) => {
+                let is_checkpoint = kind == Kind::Checkpoint;
+                return Ok(Some(Loaded { links, header, trajectory, path, is_checkpoint, warnings }));
+            }
             Err(error) => warnings.push(error.to_string()),
         }
     }
