@@ -536,13 +536,13 @@ fn what_is_no_state_is_refused() {
     let shape = "/gauge/U has shape [8, 4, 4, 4, 4, 3, 3], but [4, 4, 4, 4, 4, 3, 3] is expected";
     scratch.run(0, &["replay", "other.h5"]).failed(1, &[shape]);
     scratch.write("text.h5", "no HDF5");
-    scratch.run(0, &["replay", "text.h5"]).failed(1, &["text.h5: HDF5 cannot open the file"]);
-    scratch.run(0, &["replay", "missing.h5"]).failed(1, &["missing.h5: "]);
+    scratch.run(0, &["replay", "text.h5"]).failed(1, &["text.h5: no state of hmc replay: not an HDF5 file"]);
+    scratch.run(0, &["replay", "missing.h5"]).failed(1, &["error: missing.h5: cannot open: No such file"]);
     let unit = HostLinks::unit([4; 4]);
-    let meta = hmc::io::Meta { trajectory: 0, plaquette: 1.0, input: String::new() };
+    let meta = hmc::io::Meta { trajectory: None, plaquette: 1.0, input: String::new() };
     let partition = Partition::whole([4; 4]).unwrap();
     hmc::io::write_links(&scratch.at("cfg.h5"), hmc::io::Format::Hdf5, &unit, &partition, &Solo, &meta)
         .unwrap();
-    let no_state = "cfg.h5: no state of a trajectory: there is no attribute kind";
+    let no_state = "cfg.h5: no state of hmc replay: there is no attribute kind";
     scratch.run(0, &["replay", "cfg.h5"]).failed(1, &[no_state]);
 }

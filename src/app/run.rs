@@ -217,7 +217,7 @@ impl Driver {
     }
 
     fn meta(&self, plaquette: f64) -> Meta {
-        Meta { trajectory: self.done, plaquette, input: self.input.text.clone() }
+        Meta { trajectory: Some(self.done), plaquette, input: self.input.text.clone() }
     }
 
     fn checkpoint(&self) -> Result<(), AppError> {

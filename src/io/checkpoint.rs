@@ -30,7 +30,7 @@ pub struct Loaded {
 /// collective. `state` is the caller's text.
 ///
 /// # Errors
-/// The folder or the file cannot be written. What was there is then still there.
+/// There is no trajectory, or the folder or the file cannot be written. What was there is then still there.
 pub fn save(
     folder: &Path,
     links: &HostLinks,
@@ -40,11 +40,13 @@ pub fn save(
     state: &str,
 ) -> Result<PathBuf, IoError> {
     let folder = folder.join("checkpoint");
+    let unknown = || IoError::malformed(&folder, "a checkpoint needs the number of its trajectory");
+    let trajectory = meta.trajectory.ok_or_else(unknown)?;
     let first = comm.rank() == 0;
     agree(comm, if first { make_folder(&folder) } else { Ok(()) })?;
-    let path = folder.join(name(meta.trajectory));
+    let path = folder.join(name(trajectory));
     hdf5_config::write(&path, links, partition, comm, meta, Some(state))?;
-    agree(comm, if first { remove_old(&folder, meta.trajectory) } else { Ok(()) })?;
+    agree(comm, if first { remove_old(&folder, trajectory) } else { Ok(()) })?;
     Ok(path)
 }
 
@@ -76,8 +78,11 @@ pub fn load_newest(folder: &Path, partition: &Partition, comm: &dyn Comm) -> Res
 
 fn load(path: &Path, partition: &Partition, comm: &dyn Comm) -> Result<(HostLinks, Header), IoError> {
     let (links, header) = hdf5_config::read(path, partition, comm)?;
-    if header.state.is_none() {
-        return Err(IoError::malformed(path, "a configuration, not a checkpoint: it has no state"));
+    if header.state.is_none() || header.trajectory.is_none() {
+        return Err(IoError::malformed(
+            path,
+            "a configuration, not a checkpoint: it has no state or no trajectory",
+        ));
     }
     Ok((links, header))
 }
