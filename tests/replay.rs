@@ -260,14 +260,30 @@ fn any_state() -> State {
 /// Replays `state.h5` on one rank and on two, with mpirun and without, to `one.h5`: the same numbers and the same file.
 fn on_any_ranks(scratch: &Scratch, state: &State) -> (Value, Vec<Place>) {
     write(scratch, "state.h5", state);
-    let one = replay(scratch, 0, &["--out", "one.h5", "state.h5"]);
+    let one = replay(scratch, 0, &["--out", "one.h5", "--force", "state.h5"]);
     println!("{one}");
     for ranks in [1, 2] {
-        assert_eq!(replay(scratch, ranks, &["--out", "two.h5", "state.h5"]), one, "{ranks} ranks");
+        assert_eq!(replay(scratch, ranks, &["--out", "two.h5", "--force", "state.h5"]), one, "{ranks} ranks");
         let files = ["one.h5", "two.h5"].map(|name| std::fs::read(scratch.at(name)).unwrap());
         assert!(files[0] == files[1], "the files of {ranks} ranks and of one differ");
     }
     (one, state.pseudofermions.iter().map(|(place, _)| place.clone()).collect())
+}
+
+#[test]
+fn a_state_is_overwritten_only_where_that_is_asked_for() {
+    let scratch = Scratch::new();
+    write(&scratch, "state.h5", &any_state());
+    scratch.write("out.h5", "mine");
+    for ranks in [0, 2] {
+        scratch
+            .run(ranks, &["replay", "--out", "out.h5", "state.h5"])
+            .failed(2, &["error: out.h5: exists already; --force overwrites it"]);
+        assert_eq!(std::fs::read(scratch.at("out.h5")).unwrap(), b"mine");
+    }
+    scratch.run(0, &["replay", "--force", "state.h5"]).failed(2, &["--out"]);
+    scratch.run(0, &["replay", "--out", "out.h5", "--force", "state.h5"]).succeeded();
+    assert!(hmc::io::state_input(&scratch.at("out.h5")).unwrap().contains("light"));
 }
 
 /// With momenta reversed it goes back to where it came from.
@@ -381,6 +397,11 @@ fn make_state(scratch: &Scratch, python: &OsString, arguments: &[&str]) {
     command.arg(tool).args(["--input", "run.toml"]).args(arguments).arg("made.h5");
     let output = command.current_dir(scratch.at("")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // Not a second time unasked.
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("made.h5: exists already"), "{output:?}");
+    assert!(command.arg("--force").status().unwrap().success());
 }
 
 /// A term of several pseudofermions, colour vectors on even sites, beside a Dirac spinor: written and read, and by

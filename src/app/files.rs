@@ -76,11 +76,23 @@ pub fn info(path: &Path, as_json: bool) -> Result<(), AppError> {
     Ok(())
 }
 
-/// `hmc convert IN OUT.{h5,milc,nersc,ildg,openqcd}`
+/// Refuses to write where there is something, unless `force`d.
 ///
 /// # Errors
-/// An ending that is no format, or files that cannot be read or written.
-pub fn convert(from: &Path, to: &Path) -> Result<(), AppError> {
+/// [`AppError::Refused`].
+pub(super) fn require_new(path: &Path, force: bool) -> Result<(), AppError> {
+    // A link to nothing is something as well.
+    if force || path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    Err(AppError::Refused(format!("{}: exists already; --force overwrites it", path.display())))
+}
+
+/// `hmc convert [--force] IN OUT.{h5,milc,nersc,ildg,openqcd}`
+///
+/// # Errors
+/// An ending that is no format, something at OUT without `force`, or files that cannot be read or written.
+pub fn convert(from: &Path, to: &Path, force: bool) -> Result<(), AppError> {
     let ending = to.extension().map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
     let format = match ending.as_str() {
         "h5" => Format::Hdf5,
@@ -95,6 +107,7 @@ pub fn convert(from: &Path, to: &Path) -> Result<(), AppError> {
             )));
         }
     };
+    require_new(to, force)?;
     let (links, header, partition) = read(from)?;
     let meta = Meta {
         trajectory: header.trajectory,
