@@ -1,7 +1,7 @@
 //! The command line. Exit codes: 0 done, 2 wrong input, 1 anything else.
 
 use clap::{Parser, Subcommand, ValueEnum};
-use hmc::app::{self, AppError, BenchArgs, BenchTable, BenchWall, Gaps, Ranks, RunOptions};
+use hmc::app::{self, AppError, BenchArgs, BenchTable, BenchWall, Gaps, Out, Ranks, RunOptions};
 use hmc::config::{DeviceChoice, Transport, Weights};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -84,6 +84,9 @@ enum Command {
     },
     /// Convert a configuration; the ending of OUT names the format: .h5 .milc .nersc .ildg .openqcd
     Convert {
+        /// Overwrite OUT where it exists
+        #[arg(long)]
+        force: bool,
         /// A configuration in any format
         from: PathBuf,
         /// The file to write
@@ -104,6 +107,9 @@ enum Command {
         /// Write the state after the trajectory
         #[arg(long)]
         out: Option<PathBuf>,
+        /// Overwrite that file where it exists
+        #[arg(long, requires = "out")]
+        force: bool,
         /// The state (HDF5)
         state: PathBuf,
     },
@@ -237,8 +243,10 @@ fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
         (Some(Command::Run(args)), _) | (None, Some(args)) => app::run(&args.input, &args.options(), ranks),
         (Some(Command::Info { json, file }), _) => once(ranks, || app::info(&file, json)),
         (Some(Command::Measure { input, json, files }), _) => app::measure_files(&input, &files, json, ranks),
-        (Some(Command::Convert { from, to }), _) => once(ranks, || app::convert(&from, &to)),
-        (Some(Command::Replay { json, out, state }), _) => app::replay(&state, out.as_deref(), json, ranks),
+        (Some(Command::Convert { force, from, to }), _) => once(ranks, || app::convert(&from, &to, force)),
+        (Some(Command::Replay { json, out, force, state }), _) => {
+            app::replay(&state, out.map(|path| Out { path, force }).as_ref(), json, ranks)
+        }
         (Some(Command::Compare { a, b }), _) => once(ranks, || app::compare(&a, &b)),
         (
             Some(Command::Bench {

@@ -204,7 +204,10 @@ fn info_tells_all_fields() {
     let scratch = pure();
     let info = scratch.info(&scratch.at(SECOND));
     let fields: Vec<&String> = info.as_object().unwrap().keys().collect();
-    assert_eq!(fields, ["file", "format", "extents", "trajectory", "plaquette", "links_checksum", "program"]);
+    let expected =
+        ["file", "format", "extents", "trajectory", "plaquette", "links_checksum", "program", "verified"];
+    assert_eq!(fields, expected);
+    assert_eq!(info["verified"], "checksum");
     assert_eq!(info["format"], "HDF5");
     assert_eq!(info["extents"], serde_json::json!([4, 4, 4, 8]));
     assert_eq!(info["trajectory"], 2);
@@ -215,9 +218,13 @@ fn info_tells_all_fields() {
     assert_eq!(rows[1].split(',').nth(3), Some(&*format!("{:?}", number(&info["plaquette"]))));
     let ended = scratch.run(0, &["info", SECOND]);
     assert_eq!(ended.code, Some(0));
-    for part in
-        ["HDF5 of 4x4x4x8", "trajectory      2", info["links_checksum"].as_str().unwrap(), "beta = 5.7"]
-    {
+    for part in [
+        "HDF5 of 4x4x4x8",
+        "trajectory      2",
+        "verified by     checksum",
+        info["links_checksum"].as_str().unwrap(),
+        "beta = 5.7",
+    ] {
         assert!(ended.out.contains(part), "no '{part}' in {}", ended.out);
     }
 }

@@ -31,7 +31,7 @@ fn h5py_reads_links() {
         links.reals[at + k] = value;
     }
     let path = std::env::temp_dir().join(format!("hmc_h5py_{}.h5", std::process::id()));
-    let meta = Meta { trajectory: 7, plaquette: 1.0, input: "text".into() };
+    let meta = Meta { trajectory: Some(7), plaquette: 1.0, input: "text".into() };
     write_links(&path, Format::Hdf5, &links, &partition, &Solo, &meta).unwrap();
     let output = Command::new(python).args(["-c", SCRIPT]).arg(&path).output().unwrap();
     std::fs::remove_file(&path).unwrap();

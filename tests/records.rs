@@ -1,28 +1,14 @@
 //! States and records of a chain: what a damaged, altered or missing one costs, and that it is told.
 
+mod files;
+
+use files::Folder;
 use hmc::comm::Solo;
 use hmc::field::HostLinks;
 use hmc::io::{self, Column, Form, History, IoError, Journal, Meta, Records, Value};
 use hmc::lattice::Partition;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// A folder that goes when the test ends.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("hmc-records-{}-{name}", std::process::id()));
-        fs::create_dir_all(path.join("cfg")).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn whole() -> Partition {
     Partition::whole([2, 2, 2, 4]).unwrap()
@@ -36,15 +22,16 @@ fn links(number: u64) -> HostLinks {
 }
 
 fn meta(number: u64) -> Meta {
-    Meta { trajectory: number, plaquette: 1.0, input: "an input".into() }
+    Meta { trajectory: Some(number), plaquette: 1.0, input: "an input".into() }
 }
 
 fn save(folder: &Path, number: u64) -> PathBuf {
-    io::save(folder, number, &links(number), &whole(), &Solo, &meta(number), "{}").unwrap()
+    io::save(folder, &links(number), &whole(), &Solo, &meta(number), "{}").unwrap()
 }
 
 fn keep(folder: &Path, number: u64, links: &HostLinks) -> Result<Option<String>, IoError> {
-    io::save_configuration(folder, number, links, &whole(), &Solo, &meta(number))
+    fs::create_dir_all(folder.join("cfg")).unwrap();
+    io::save_configuration(folder, links, &whole(), &Solo, &meta(number))
 }
 
 fn flip(path: &Path) {

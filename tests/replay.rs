@@ -260,14 +260,30 @@ fn any_state() -> State {
 /// Replays `state.h5` on one rank and on two, with mpirun and without, to `one.h5`: the same numbers and the same file.
 fn on_any_ranks(scratch: &Scratch, state: &State) -> (Value, Vec<Place>) {
     write(scratch, "state.h5", state);
-    let one = replay(scratch, 0, &["--out", "one.h5", "state.h5"]);
+    let one = replay(scratch, 0, &["--out", "one.h5", "--force", "state.h5"]);
     println!("{one}");
     for ranks in [1, 2] {
-        assert_eq!(replay(scratch, ranks, &["--out", "two.h5", "state.h5"]), one, "{ranks} ranks");
+        assert_eq!(replay(scratch, ranks, &["--out", "two.h5", "--force", "state.h5"]), one, "{ranks} ranks");
         let files = ["one.h5", "two.h5"].map(|name| std::fs::read(scratch.at(name)).unwrap());
         assert!(files[0] == files[1], "the files of {ranks} ranks and of one differ");
     }
     (one, state.pseudofermions.iter().map(|(place, _)| place.clone()).collect())
+}
+
+#[test]
+fn a_state_is_overwritten_only_where_that_is_asked_for() {
+    let scratch = Scratch::new();
+    write(&scratch, "state.h5", &any_state());
+    scratch.write("out.h5", "mine");
+    for ranks in [0, 2] {
+        scratch
+            .run(ranks, &["replay", "--out", "out.h5", "state.h5"])
+            .failed(2, &["error: out.h5: exists already; --force overwrites it"]);
+        assert_eq!(std::fs::read(scratch.at("out.h5")).unwrap(), b"mine");
+    }
+    scratch.run(0, &["replay", "--force", "state.h5"]).failed(2, &["--out"]);
+    scratch.run(0, &["replay", "--out", "out.h5", "--force", "state.h5"]).succeeded();
+    assert!(hmc::io::state_input(&scratch.at("out.h5")).unwrap().contains("light"));
 }
 
 /// With momenta reversed it goes back to where it came from.
@@ -381,6 +397,11 @@ fn make_state(scratch: &Scratch, python: &OsString, arguments: &[&str]) {
     command.arg(tool).args(["--input", "run.toml"]).args(arguments).arg("made.h5");
     let output = command.current_dir(scratch.at("")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // Not a second time unasked.
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("made.h5: exists already"), "{output:?}");
+    assert!(command.arg("--force").status().unwrap().success());
 }
 
 /// A term of several pseudofermions, colour vectors on even sites, beside a Dirac spinor: written and read, and by
@@ -536,13 +557,13 @@ fn what_is_no_state_is_refused() {
     let shape = "/gauge/U has shape [8, 4, 4, 4, 4, 3, 3], but [4, 4, 4, 4, 4, 3, 3] is expected";
     scratch.run(0, &["replay", "other.h5"]).failed(1, &[shape]);
     scratch.write("text.h5", "no HDF5");
-    scratch.run(0, &["replay", "text.h5"]).failed(1, &["text.h5: HDF5 cannot open the file"]);
-    scratch.run(0, &["replay", "missing.h5"]).failed(1, &["missing.h5: "]);
+    scratch.run(0, &["replay", "text.h5"]).failed(1, &["text.h5: no state of hmc replay: not an HDF5 file"]);
+    scratch.run(0, &["replay", "missing.h5"]).failed(1, &["error: missing.h5: cannot open: No such file"]);
     let unit = HostLinks::unit([4; 4]);
-    let meta = hmc::io::Meta { trajectory: 0, plaquette: 1.0, input: String::new() };
+    let meta = hmc::io::Meta { trajectory: None, plaquette: 1.0, input: String::new() };
     let partition = Partition::whole([4; 4]).unwrap();
     hmc::io::write_links(&scratch.at("cfg.h5"), hmc::io::Format::Hdf5, &unit, &partition, &Solo, &meta)
         .unwrap();
-    let no_state = "cfg.h5: no state of a trajectory: there is no attribute kind";
+    let no_state = "cfg.h5: no state of hmc replay: there is no attribute kind";
     scratch.run(0, &["replay", "cfg.h5"]).failed(1, &[no_state]);
 }

@@ -2,16 +2,17 @@
 """Residual masses of domain-wall quarks against N_s, as a table and as a plot.
 
     hmc measure --input M.toml --json CFG... > m_res.jsonl
-    python3 tools/m_res.py m_res.jsonl m_res.svg
+    python3 tools/m_res.py [--force] m_res.jsonl m_res.svg
 
 Correlators are to be named FAMILY-NS, as "shamir-8". Two residual masses are made of correlators averaged over the configurations, their
 errors by the jackknife: R, the mean of R(t) = <J5q P>(t) / <P P>(t) over Lt/4 <= t <= 3 Lt/4, and "sum", sum_t <J5q P>(t) / sum_t <P P>(t)
 (Chen, Chiu, arXiv:1205.6151; dashed in the plot). What is negative is an open point at its size.
 """
 
+import argparse
 import json
 import math
-import sys
+import os
 
 WIDTH, HEIGHT = 640, 440
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 30, 50
@@ -125,4 +126,11 @@ def main(source, target):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--force", action="store_true", help="overwrite the plot where it exists")
+    parser.add_argument("source", help="what hmc measure --json printed")
+    parser.add_argument("target", help="the plot (SVG)")
+    given = parser.parse_args()
+    if os.path.lexists(given.target) and not given.force:
+        parser.error(f"{given.target}: exists already; --force overwrites it")
+    main(given.source, given.target)

@@ -19,6 +19,7 @@ Example, a trajectory of two terms of which the first has two pseudofermions:
 """
 
 import argparse
+import os
 import sys
 import tomllib
 
@@ -56,8 +57,11 @@ def main():
         "--pseudofermion", action="append", default=[], metavar="TERM=FILE",
         help="raw file; those of one term in the order of their numbers",
     )
+    parser.add_argument("--force", action="store_true", help="overwrite the state where it exists")
     parser.add_argument("out", help="the state (HDF5)")
     given = parser.parse_args()
+    if os.path.lexists(given.out) and not given.force:
+        parser.error(f"{given.out}: exists already; --force overwrites it")
 
     with open(given.input, encoding="utf-8") as file:
         text = file.read()

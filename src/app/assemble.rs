@@ -1,5 +1,6 @@
 //! A checked input as domain, chain and measurements.
 
+use super::report::warn;
 use super::{AppError, domain_wall, rooted, start, terms};
 use crate::comm::Comm;
 use crate::config::{
@@ -110,12 +111,18 @@ pub fn first_links(input: &Input, domain: &Arc<Domain>, comm: &dyn Comm) -> Resu
             })?;
         }
         config::Start::File(path) => {
-            let (host, _) = io::read_links(path, domain.partition(), comm)?;
+            let (host, header) = io::read_links(path, domain.partition(), comm)?;
+            warn_of_doubt(path, &header, comm);
             links.set_host(&host)?;
             links.unitarity(true)?;
         }
     }
     Ok(links)
+}
+
+/// Tells, once, of a file without a checksum.
+fn warn_of_doubt(path: &Path, header: &io::Header, comm: &dyn Comm) {
+    header.doubt(path).iter().filter(|_| comm.rank() == 0).for_each(warn);
 }
 
 /// A configuration on a domain of its own lattice. Files of single precision are made special unitary,
@@ -132,6 +139,7 @@ pub fn configuration(
     let header = io::header(path)?;
     let domain = domain(parallel, header.extents, layers, comm)?;
     let (host, header) = io::read_links(path, domain.partition(), &**comm)?;
+    warn_of_doubt(path, &header, &**comm);
     let mut links = MatrixField::from_host(&domain, &host)?;
     if header.format != Format::Hdf5 && header.precision == io::Precision::Single {
         links.unitarity(true)?;

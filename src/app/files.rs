@@ -1,7 +1,7 @@
 //! `info`, `convert`, `compare`: what is done with files alone.
 
 use super::assemble::Layers;
-use super::report::say;
+use super::report::{say, warn};
 use super::{AppError, assemble};
 use crate::config::{DeviceChoice, Parallel, Transport};
 use crate::field::{HostLinks, MatrixField};
@@ -26,6 +26,7 @@ fn read(path: &Path) -> Result<(HostLinks, Header, Partition), AppError> {
     let header = io::header(path)?;
     let partition = Partition::whole(header.extents)?;
     let (links, header) = io::read_links(path, &partition, &crate::comm::Solo)?;
+    header.doubt(path).iter().for_each(warn);
     Ok((links, header, partition))
 }
 
@@ -56,6 +57,7 @@ pub fn info(path: &Path, as_json: bool) -> Result<(), AppError> {
             "plaquette": plaquette,
             "links_checksum": checksum,
             "program": header.program,
+            "verified": header.verified.to_string(),
         });
         return say(object);
     }
@@ -64,6 +66,7 @@ pub fn info(path: &Path, as_json: bool) -> Result<(), AppError> {
         say(format_args!("trajectory      {trajectory}"))?;
     }
     say(format_args!("plaquette       {plaquette:?}\nlinks checksum  {checksum}"))?;
+    say(format_args!("verified by     {}", header.verified))?;
     if let Some(program) = &header.program {
         say(format_args!("written by      {program}"))?;
     }
@@ -73,11 +76,23 @@ pub fn info(path: &Path, as_json: bool) -> Result<(), AppError> {
     Ok(())
 }
 
-/// `hmc convert IN OUT.{h5,milc,nersc,ildg,openqcd}`
+/// Refuses to write where there is something, unless `force`d.
 ///
 /// # Errors
-/// An ending that is no format, or files that cannot be read or written.
-pub fn convert(from: &Path, to: &Path) -> Result<(), AppError> {
+/// [`AppError::Refused`].
+pub(super) fn require_new(path: &Path, force: bool) -> Result<(), AppError> {
+    // A link to nothing is something as well.
+    if force || path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    Err(AppError::Refused(format!("{}: exists already; --force overwrites it", path.display())))
+}
+
+/// `hmc convert [--force] IN OUT.{h5,milc,nersc,ildg,openqcd}`
+///
+/// # Errors
+/// An ending that is no format, something at OUT without `force`, or files that cannot be read or written.
+pub fn convert(from: &Path, to: &Path, force: bool) -> Result<(), AppError> {
     let ending = to.extension().map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
     let format = match ending.as_str() {
         "h5" => Format::Hdf5,
@@ -92,9 +107,10 @@ pub fn convert(from: &Path, to: &Path) -> Result<(), AppError> {
             )));
         }
     };
+    require_new(to, force)?;
     let (links, header, partition) = read(from)?;
     let meta = Meta {
-        trajectory: header.trajectory.unwrap_or(0),
+        trajectory: header.trajectory,
         plaquette: mean_plaquette(&links)?,
         input: header.input.unwrap_or_default(),
     };

@@ -49,6 +49,6 @@ pub use error::AppError;
 pub use files::{compare, convert, info};
 pub use kernels::kernels;
 pub use measure::measure_files;
-pub use replay::{places, replay, set_state, state_of};
+pub use replay::{Out, places, replay, set_state, state_of};
 pub use run::{Gaps, RunOptions, run};
 pub use start::{Ranks, check_limits, guard, ignore_file_size_signal, start_ranks};

@@ -1,5 +1,6 @@
 //! `hmc replay`: one trajectory from a state, with nothing drawn and nothing refused.
 
+use super::files::require_new;
 use super::report::{say, warn};
 use super::{AppError, Ranks, assemble, start};
 use crate::comm::agree;
@@ -10,15 +11,26 @@ use crate::io::{self, Place, State};
 use crate::lattice::{shape, volume};
 use crate::math::ExactSum;
 use serde_json::{Map, Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// `hmc replay [--json] [--out FILE] STATE`: the energies before and after, and dH. `out` gets the state after.
+/// Where the state after a trajectory goes.
+pub struct Out {
+    /// The file.
+    pub path: PathBuf,
+    /// Whether it may replace what is there.
+    pub force: bool,
+}
+
+/// `hmc replay [--json] [--out FILE [--force]] STATE`: the energies before and after, and dH. `out` gets the state after.
 ///
 /// The grid of the stored input counts where it holds the ranks there are.
 ///
 /// # Errors
-/// The state cannot be read, its input is wrong, or a term fails.
-pub fn replay(path: &Path, out: Option<&Path>, as_json: bool, comm: &Ranks) -> Result<(), AppError> {
+/// The state cannot be read, its input is wrong, there is something at `out` already, or a term fails.
+pub fn replay(path: &Path, out: Option<&Out>, as_json: bool, comm: &Ranks) -> Result<(), AppError> {
+    if let Some(Out { path, force }) = out {
+        agree(&**comm, if comm.rank() == 0 { require_new(path, *force) } else { Ok(()) })?;
+    }
     let text = agree(&**comm, io::state_input(path))?;
     let loaded = config::parse_stored(&text, &format!("{} (input)", path.display()))?;
     let root = comm.rank() == 0;
@@ -34,7 +46,7 @@ pub fn replay(path: &Path, out: Option<&Path>, as_json: bool, comm: &Ranks) -> R
         set_state(&mut chain, &state)?;
         let [before, after] = chain.replay().map_err(AppError::Replay)?;
         if let Some(out) = out {
-            io::write_state(out, &state_of(&mut chain, text)?, domain.partition(), &**comm)?;
+            io::write_state(&out.path, &state_of(&mut chain, text)?, domain.partition(), &**comm)?;
         }
         if root && as_json {
             say(object(path, &before, &after))?;

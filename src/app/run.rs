@@ -127,7 +127,9 @@ impl Driver {
         let (files, saved, input_is_kept) = (None, has_checkpoint.then_some(done), false);
         let mut driver =
             Self { input, comm, domain, chain, folder, files, report, done, saved, input_is_kept, stop };
+        // Both are there where the last job wrote them and nothing happened to them since.
         driver.checkpoint()?;
+        driver.configuration()?;
         driver.repair(&repairs, &mut found)?;
         let opened = lock.map(|lock| driver.open(lock, &job, &found, accepted, is_new));
         driver.files = agree(&*driver.comm, opened.transpose())?;
@@ -208,13 +210,7 @@ impl Driver {
         self.done += 1;
         self.record(&row)?;
         self.report.trajectory(self.done, &outcome, plaquette, &self.chain.reports());
-        if every(self.input.run.save_every) {
-            let (host, meta) = (self.chain.links.to_host()?, self.meta(plaquette));
-            let partition = self.domain.partition();
-            let saved =
-                io::save_configuration(&self.folder, self.done, &host, partition, &*self.comm, &meta)?;
-            saved.iter().for_each(|warning| self.report.warn(warning));
-        }
+        self.configuration()?;
         if every(self.input.run.checkpoint_every) && self.done < self.input.run.trajectories {
             self.checkpoint()?;
         }
@@ -314,7 +310,20 @@ impl Driver {
     }
 
     fn meta(&self, plaquette: f64) -> Meta {
-        Meta { trajectory: self.done, plaquette, input: self.input.text.clone() }
+        Meta { trajectory: Some(self.done), plaquette, input: self.input.text.clone() }
+    }
+
+    /// Writes the configuration, where one is due.
+    fn configuration(&mut self) -> Result<(), AppError> {
+        if self.done == 0 || !self.done.is_multiple_of(self.input.run.save_every) {
+            return Ok(());
+        }
+        let plaquette = GaugeLoops::traces(&self.chain.links)?.plaquette();
+        let (host, meta) = (self.chain.links.to_host()?, self.meta(plaquette));
+        let partition = self.domain.partition();
+        let saved = io::save_configuration(&self.folder, &host, partition, &*self.comm, &meta)?;
+        saved.iter().for_each(|warning| self.report.warn(warning));
+        Ok(())
     }
 
     /// Writes a checkpoint, where the newest is of another trajectory.
@@ -326,7 +335,7 @@ impl Driver {
         let (host, meta) = (self.chain.links.to_host()?, self.meta(plaquette));
         let state = json!({ "trajectories": self.done, "seed": self.input.run.seed }).to_string();
         let partition = self.domain.partition();
-        io::save(&self.folder, self.done, &host, partition, &*self.comm, &meta, &state)?;
+        io::save(&self.folder, &host, partition, &*self.comm, &meta, &state)?;
         self.saved = Some(self.done);
         Ok(())
     }

@@ -80,21 +80,20 @@ pub struct Loaded {
     pub warnings: Vec<String>,
 }
 
-/// Writes the checkpoint of trajectory `number` into `folder/checkpoint` and removes the old ones; collective. `state` is
-/// the caller's text.
+/// Writes the checkpoint of `meta.trajectory` into `folder/checkpoint` and removes the old ones; collective. `state` is the
+/// caller's text.
 ///
 /// # Errors
-/// The folder or the file cannot be written. What was there is then still there.
+/// There is no trajectory, or the folder or the file cannot be written. What was there is then still there.
 pub fn save(
     folder: &Path,
-    number: u64,
     links: &HostLinks,
     partition: &Partition,
     comm: &dyn Comm,
     meta: &Meta,
     state: &str,
 ) -> Result<PathBuf, IoError> {
-    let first = comm.rank() == 0;
+    let (number, first) = (number(folder, meta)?, comm.rank() == 0);
     let path = Kind::Checkpoint.path(folder, number);
     agree(comm, if first { make_folder(&folder.join("checkpoint")) } else { Ok(()) })?;
     hdf5_config::write(&path, links, partition, comm, meta, Some(state))?;
@@ -102,21 +101,20 @@ pub fn save(
     Ok(path)
 }
 
-/// Writes the configuration of trajectory `number` into `folder/cfg`; collective. One that is there with the same links
+/// Writes the configuration of `meta.trajectory` into `folder/cfg`; collective. One that is there with the same links
 /// stays; a damaged one is moved aside, and the answer tells so.
 ///
 /// # Errors
-/// The file cannot be written, or one with other links is there.
+/// There is no trajectory, the file cannot be written, or one with other links is there.
 pub fn save_configuration(
     folder: &Path,
-    number: u64,
     links: &HostLinks,
     partition: &Partition,
     comm: &dyn Comm,
     meta: &Meta,
 ) -> Result<Option<String>, IoError> {
+    let (number, first) = (number(folder, meta)?, comm.rank() == 0);
     let path = Kind::Configuration.path(folder, number);
-    let first = comm.rank() == 0;
     let is_there = comm.max(f64::from(u8::from(first && fs::symlink_metadata(&path).is_ok()))) > 0.0;
     let mut warning = None;
     if is_there {
@@ -137,6 +135,12 @@ pub fn save_configuration(
     }
     hdf5_config::write(&path, links, partition, comm, meta, None)?;
     Ok(warning)
+}
+
+/// The trajectory of a state of the chain in `folder`.
+fn number(folder: &Path, meta: &Meta) -> Result<u64, IoError> {
+    meta.trajectory
+        .ok_or_else(|| IoError::malformed(folder, "a state of a chain needs the number of its trajectory"))
 }
 
 /// The checkpoints and configurations in `folder` with their trajectories, the newest first, checkpoints before

@@ -8,7 +8,7 @@
 //! | `format_version` | u64 | 1 |
 //! | `program` | text | name and version of the writer |
 //! | `extents` | u64[4] | x, y, z, t |
-//! | `trajectory` | u64 | the trajectory that made the links |
+//! | `trajectory` | u64 | the trajectory that made the links, where it is known |
 //! | `plaquette` | f64 | average of (1/3) Re tr P |
 //! | `links_checksum` | text | 16 hexadecimal digits: [`links_checksum`](super::links_checksum) |
 //! | `input` | text | the input of the run, as TOML |
@@ -84,7 +84,7 @@ pub(super) fn write(
 ) -> Result<(), IoError> {
     agree(comm, require_box(path, links, partition))?;
     let header = Header {
-        trajectory: Some(meta.trajectory),
+        trajectory: meta.trajectory,
         plaquette: Some(meta.plaquette),
         links_checksum: Some(links_checksum(links, partition, comm)),
         program: Some(PROGRAM.into()),
@@ -130,7 +130,7 @@ fn lay_out(file: &File, header: &Header) -> hdf5::Result<Dataset> {
     number("format_version", FORMAT_VERSION)?;
     text("program", &header.program)?;
     file.new_attr::<u64>().shape(4).create("extents")?.write_raw(&header.extents.map(|n| n as u64))?;
-    number("trajectory", header.trajectory.unwrap_or_default())?;
+    header.trajectory.map_or(Ok(()), |value| number("trajectory", value))?;
     file.new_attr::<f64>().create("plaquette")?.write_scalar(&plaquette)?;
     text("links_checksum", &header.links_checksum.map(|sum| format!("{sum:016x}")))?;
     text("input", &header.input)?;
@@ -152,6 +152,16 @@ fn read_header(file: &File, path: &Path) -> Result<Header, IoError> {
     let failed = |name: &str| failed(path, format!("read attribute {name}"));
     let number = |name: &str| file.attr(name).and_then(|a| a.read_scalar::<u64>()).map_err(failed(name));
     let text = |name: &str| hdf5_raw::get_text(file, name).map_err(failed(name));
+    if !hdf5_raw::has(file, DATASET) {
+        return Err(IoError::malformed(
+            path,
+            format!("an HDF5 file, but no configuration: there is no /{DATASET}"),
+        ));
+    }
+    if file.attr("format_version").is_err() {
+        let what = "an HDF5 file, but no configuration of hmc: there is no attribute format_version";
+        return Err(IoError::malformed(path, what));
+    }
     let version = number("format_version")?;
     if version != FORMAT_VERSION {
         let what = format!("format_version {version}, this program reads {FORMAT_VERSION}");
@@ -171,12 +181,12 @@ fn read_header(file: &File, path: &Path) -> Result<Header, IoError> {
     let checksum = u64::from_str_radix(&checksum, 16)
         .map_err(|_| IoError::malformed(path, format!("links_checksum {checksum} is no checksum")))?;
     let header = Header {
-        trajectory: Some(number("trajectory")?),
+        // Whether this, and the state, should be there, the checksum below knows.
+        trajectory: file.attr("trajectory").ok().map(|_| number("trajectory")).transpose()?,
         plaquette: Some(plaquette),
         links_checksum: Some(checksum),
         program: Some(text("program")?),
         input: Some(text("input")?),
-        // Whether it should be there, the checksum below knows.
         state: file.attr("state").ok().map(|_| text("state")).transpose()?,
         ..Header::new(Format::Hdf5, extents, Precision::Double)
     };
@@ -200,4 +210,27 @@ fn check_heaps(path: &Path, extents: Extents) -> Result<(), IoError> {
         return Ok(());
     }
     Err(IoError::damaged(path, "the heap that holds the texts is broken"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_attributes_checksum_is_of_this_text() {
+        let known = Header {
+            trajectory: Some(7),
+            plaquette: Some(0.5),
+            links_checksum: Some(9),
+            program: Some("hmc".into()),
+            input: Some("a = \"b\"".into()),
+            ..Header::new(Format::Hdf5, [4, 4, 6, 8], Precision::Double)
+        };
+        // Another text, and no file that there is would be read any more.
+        let text = r#"(1, [4, 4, 6, 8], Some(7), Some(4602678819172646912), Some(9))(Some("hmc"), Some("a = \"b\""), None)"#;
+        assert_eq!(attributes_crc32(&known), crc32fast::hash(text.as_bytes()));
+        let unknown = Header { trajectory: None, ..known };
+        let text = text.replacen("Some(7)", "None", 1);
+        assert_eq!(attributes_crc32(&unknown), crc32fast::hash(text.as_bytes()));
+    }
 }

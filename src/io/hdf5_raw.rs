@@ -20,6 +20,9 @@ use hdf5_sys::h5s::{H5S_seloper_t, H5Sclose, H5Screate_simple, H5Sselect_hypersl
 use std::path::Path;
 use std::str::FromStr;
 
+/// The first bytes of a file.
+pub(super) const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
+
 /// For `map_err`: HDF5 cannot do `action` with `path`.
 pub(super) fn failed(path: &Path, action: impl Into<String>) -> impl FnOnce(Error) -> IoError {
     let (path, action) = (path.to_path_buf(), action.into());
@@ -52,6 +55,11 @@ pub(super) fn create(path: &Path, comm: &dyn Comm) -> Result<File, IoError> {
 /// Opens a file for reading; collective.
 pub(super) fn open(path: &Path, comm: &dyn Comm) -> Result<File, IoError> {
     builder(comm).open(path).map_err(failed(path, "open the file"))
+}
+
+/// Whether there is a dataset of this name, in groups that are there.
+pub(super) fn has(file: &File, name: &str) -> bool {
+    name.match_indices('/').all(|(end, _)| file.link_exists(&name[..end])) && file.link_exists(name)
 }
 
 /// The type that h5py reads as complex128.

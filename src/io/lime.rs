@@ -5,9 +5,12 @@
 //! `ildg-format` is XML with extents and precision; record `ildg-binary-data` holds the links
 //! `[t][z][y][x][mu][3][3]` big-endian. QIO's `scidac-checksum`: with c_s the CRC-32 of site s's bytes,
 //! suma = xor of c_s rotated left by s mod 29, sumb the same with 31.
+//!
+//! Written is one message in the order of QIO: `ildg-format`, `ildg-data-lfn`, `ildg-binary-data`, `scidac-checksum`. Grid
+//! reads no file without the logical file name, which QIO leaves out where there is none.
 
 use super::bytes::{Endian, Records, checked_extents, eight, head, open, read_at, same_lattice};
-use super::{Format, Header, IoError, Precision, xor_over_ranks};
+use super::{Format, Header, IoError, Precision, Read, Verified, xor_over_ranks};
 use crate::comm::{Comm, agree};
 use crate::field::HostLinks;
 use crate::lattice::{Extents, Partition, volume};
@@ -121,7 +124,9 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
             Some([sum("suma")?, sum("sumb")?])
         }
     };
-    Ok((Header::new(Format::Ildg, extents, precision), Layout { records, sums }))
+    let verified = if sums.is_some() { Verified::Checksum } else { Verified::Unitarity };
+    let header = Header { verified, ..Header::new(Format::Ildg, extents, precision) };
+    Ok((header, Layout { records, sums }))
 }
 
 /// Adds the sites in `bytes`, the first of which is `first`, to the checksums.
@@ -134,11 +139,7 @@ fn add(bytes: &[u8], site_bytes: usize, first: usize, sums: &mut [u32; 2]) {
 }
 
 /// Reads this rank's box and verifies the checksums.
-pub(super) fn read(
-    path: &Path,
-    partition: &Partition,
-    comm: &dyn Comm,
-) -> Result<(HostLinks, Header), IoError> {
+pub(super) fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Result<Read, IoError> {
     let (header, layout) = agree(comm, header(path))?;
     same_lattice(path, header.extents, partition)?;
     let records = layout.records;
@@ -152,7 +153,7 @@ pub(super) fn read(
         let what = format!("checksums {a:x} {b:x} in the file, {:x} {:x} found", found[0], found[1]);
         return Err(IoError::damaged(path, what));
     }
-    Ok((links, header))
+    Ok(Read { links, header, claims: Vec::new() })
 }
 
 /// The `ildg-format` record.
@@ -166,7 +167,18 @@ fn format_xml([x, y, z, t]: Extents) -> String {
     )
 }
 
-/// A record's header. `flags`: 0x8000 begins a message, 0x4000 ends it.
+/// The flags of the first and of the last record of a message.
+const BEGINS: u16 = 0x8000;
+const ENDS: u16 = 0x4000;
+
+/// A record of text, padded to 8 bytes.
+fn put_text(file: &mut impl Write, kind: &str, text: &str, flags: u16) -> std::io::Result<()> {
+    file.write_all(&record_header(kind, text.len() as u64, flags))?;
+    file.write_all(text.as_bytes())?;
+    file.write_all(&vec![0; text.len().next_multiple_of(8) - text.len()])
+}
+
+/// A record's header.
 fn record_header(kind: &str, length: u64, flags: u16) -> Vec<u8> {
     let mut bytes = MAGIC.to_be_bytes().to_vec();
     bytes.extend(1_u16.to_be_bytes());
@@ -177,19 +189,22 @@ fn record_header(kind: &str, length: u64, flags: u16) -> Vec<u8> {
     bytes
 }
 
-/// Writes all links in double precision: one message of format, data and checksum.
-pub(super) fn write(path: &Path, links: &HostLinks) -> Result<(), IoError> {
+/// The logical file name of a file that will be at `path`.
+fn logical_name(path: &Path) -> String {
+    format!("lfn://hmc/{}", path.file_name().unwrap_or_default().to_string_lossy())
+}
+
+/// Writes all links in double precision to `path`, a file that will be at `named`.
+pub(super) fn write(path: &Path, links: &HostLinks, named: &Path) -> Result<(), IoError> {
     let site_bytes = 4 * 18 * 8;
-    let format = format_xml(links.local);
+    let (format, name) = (format_xml(links.local), logical_name(named));
     let data_bytes = (volume(links.local) * site_bytes) as u64;
     let mut sums = [0; 2];
     let mut bytes = Vec::new();
     let mut body = || -> std::io::Result<()> {
         let mut file = BufWriter::new(File::create(path)?);
-        let pad = |length: usize| vec![0; length.next_multiple_of(8) - length];
-        file.write_all(&record_header("ildg-format", format.len() as u64, 0x8000))?;
-        file.write_all(format.as_bytes())?;
-        file.write_all(&pad(format.len()))?;
+        put_text(&mut file, "ildg-format", &format, BEGINS)?;
+        put_text(&mut file, "ildg-data-lfn", &name, 0)?;
         // A site's bytes are a multiple of 8: no padding.
         file.write_all(&record_header("ildg-binary-data", data_bytes, 0))?;
         let row = links.local[0];
@@ -204,9 +219,7 @@ pub(super) fn write(path: &Path, links: &HostLinks) -> Result<(), IoError> {
              <suma>{:x}</suma><sumb>{:x}</sumb></scidacChecksum>",
             sums[0], sums[1]
         );
-        file.write_all(&record_header("scidac-checksum", checksum.len() as u64, 0x4000))?;
-        file.write_all(checksum.as_bytes())?;
-        file.write_all(&pad(checksum.len()))?;
+        put_text(&mut file, "scidac-checksum", &checksum, ENDS)?;
         file.flush()
     };
     body().map_err(IoError::system(path, "write"))

@@ -7,7 +7,7 @@
 //! Checksums: over 32-bit words w_n, `sum29` = xor of w_n rotated left by n mod 29, `sum31` the same with 31.
 
 use super::bytes::{Endian, Records, checked_extents, four, head, same_lattice};
-use super::{Format, Header, IoError, Precision, xor_over_ranks};
+use super::{Format, Header, IoError, Precision, Read, xor_over_ranks};
 use crate::comm::{Comm, agree};
 use crate::field::HostLinks;
 use crate::lattice::Partition;
@@ -69,11 +69,7 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
 }
 
 /// Reads this rank's box and verifies the checksums.
-pub(super) fn read(
-    path: &Path,
-    partition: &Partition,
-    comm: &dyn Comm,
-) -> Result<(HostLinks, Header), IoError> {
+pub(super) fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Result<Read, IoError> {
     let (header, layout) = agree(comm, header(path))?;
     same_lattice(path, header.extents, partition)?;
     let records = layout.records;
@@ -91,7 +87,7 @@ pub(super) fn read(
             format!("checksums {a:08x} {b:08x} in the header, {:08x} {:08x} found", found[0], found[1]);
         return Err(IoError::damaged(path, what));
     }
-    Ok((links, header))
+    Ok(Read { links, header, claims: Vec::new() })
 }
 
 /// Writes all links in single precision, in this machine's byte order.

@@ -4,7 +4,8 @@
 //! - `hdf5_raw`: files, text attributes and collective transfers, as thin as HDF5 allows
 //! - `nersc`, `milc`, `lime` (ILDG), `openqcd`: configurations of other programs, written by one rank
 //! - `bytes`: byte order, precision, links as site records
-//! - `whole`: plaquette and link trace of a whole lattice, for headers
+//! - `whole`: plaquette and link trace of the whole lattice, for headers
+//! - `verify`: unitarity of links, and what their header says of them
 //! - `safe`: a file is complete and checked before it has its name
 //! - `checkpoint`: checkpoints and configurations of a chain, and the newest readable one
 //! - `records`: files that grow by a line a trajectory, each with a checksum
@@ -29,6 +30,7 @@ mod openqcd;
 mod records;
 mod safe;
 mod state;
+mod verify;
 mod whole;
 
 pub use checkpoint::{Loaded, load_newest, load_state, save, save_configuration, states};
@@ -91,6 +93,28 @@ impl Precision {
     }
 }
 
+/// What tells that links are those that were written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verified {
+    /// A checksum, and what else the file says: no bit is another.
+    Checksum,
+    /// No checksum, but the plaquette that the file says, and that no link is less unitary than the others: only the last
+    /// bits of some reals may be others.
+    Plaquette,
+    /// No checksum and no plaquette, but that no link is less unitary than the others: they may also have changed places.
+    Unitarity,
+}
+
+impl std::fmt::Display for Verified {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Checksum => "checksum",
+            Self::Plaquette => "plaquette",
+            Self::Unitarity => "unitarity",
+        })
+    }
+}
+
 /// What a file says about its links. Only HDF5 files say everything.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
@@ -112,6 +136,8 @@ pub struct Header {
     pub input: Option<String>,
     /// The state of the run (checkpoints only); what it means is its writer's business.
     pub state: Option<String>,
+    /// What verifies the links when they are read.
+    pub verified: Verified,
 }
 
 impl Header {
@@ -127,19 +153,38 @@ impl Header {
             program: None,
             input: None,
             state: None,
+            verified: Verified::Checksum,
         }
+    }
+
+    /// A line to warn with where the links of `path` have no checksum.
+    #[must_use]
+    pub fn doubt(&self, path: &Path) -> Option<String> {
+        let by = match self.verified {
+            Verified::Checksum => return None,
+            Verified::Plaquette => "the plaquette in its header and the unitarity of its links",
+            Verified::Unitarity => "the unitarity of its links",
+        };
+        Some(format!("{}: has no checksum; verified by {by} alone", path.display()))
     }
 }
 
 /// What a writer says about the links.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meta {
-    /// The trajectory that made the links.
-    pub trajectory: u64,
+    /// The trajectory that made the links, where it is known.
+    pub trajectory: Option<u64>,
     /// The average of (1/3) Re tr P. Formats written by one rank get it computed anew.
     pub plaquette: f64,
     /// The input of the run, as TOML.
     pub input: String,
+}
+
+/// A box of links as its file holds them, and what the file's header says of all.
+struct Read {
+    links: HostLinks,
+    header: Header,
+    claims: Vec<verify::Claim>,
 }
 
 /// Finds the format by the file's first bytes, whatever its name.
@@ -148,7 +193,7 @@ pub struct Meta {
 /// No format's mark is there, or the file cannot be read.
 pub fn detect(path: &Path) -> Result<Format, IoError> {
     let (bytes, _) = bytes::head(path, 24)?;
-    if bytes.starts_with(b"\x89HDF\r\n\x1a\n") {
+    if bytes.starts_with(hdf5_raw::SIGNATURE) {
         Ok(Format::Hdf5)
     } else if bytes.starts_with(&lime::MAGIC.to_be_bytes()) {
         Ok(Format::Ildg)
@@ -177,10 +222,11 @@ pub fn header(path: &Path) -> Result<Header, IoError> {
     }
 }
 
-/// Reads a configuration of any format, each rank its own box, and verifies the file's checksums.
+/// Reads a configuration of any format, each rank its own box, and verifies it: by the file's checksums, by the plaquette and
+/// the link trace of its header as far as its digits go, and by the unitarity of each link.
 ///
-/// Links in single precision are not made unitary again; links of other programs must be unitary to
-/// 1e-4.
+/// Links in single precision are not made unitary again; links of other programs must be unitary to 1e-4, and where there is
+/// no checksum none may be much less so than the others.
 ///
 /// # Errors
 /// The file cannot be read, is damaged, or holds another lattice.
@@ -189,14 +235,14 @@ pub fn read_links(
     partition: &Partition,
     comm: &dyn Comm,
 ) -> Result<(HostLinks, Header), IoError> {
-    let (links, header) = match agree(comm, detect(path))? {
+    let Read { links, header, claims } = match agree(comm, detect(path))? {
         Format::Hdf5 => return hdf5_config::read(path, partition, comm),
         Format::Milc => milc::read(path, partition, comm)?,
         Format::Nersc => nersc::read(path, partition, comm)?,
         Format::Ildg => lime::read(path, partition, comm)?,
         Format::OpenQcd => openqcd::read(path, partition, comm)?,
     };
-    agree(comm, whole::require_unitary(path, &links))?;
+    verify::verify(path, &links, partition, comm, &header, &claims)?;
     Ok((links, header))
 }
 
@@ -227,7 +273,7 @@ pub fn write_links(
             Format::Hdf5 => {}
             Format::Milc => milc::write(temporary, links)?,
             Format::Nersc => nersc::write(temporary, links, meta)?,
-            Format::Ildg => lime::write(temporary, links)?,
+            Format::Ildg => lime::write(temporary, links, path)?,
             Format::OpenQcd => openqcd::write(temporary, links)?,
         }
         let (back, header) = read_links(temporary, partition, comm)?;

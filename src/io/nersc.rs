@@ -6,10 +6,14 @@
 //! after the header, `PLAQUETTE` the average of (1/3) Re tr P, `LINK_TRACE` that of (1/3) Re tr U.
 //!
 //! `IEEE32` and `IEEE64` without a byte order are old: little-endian is tried, then big-endian, and the
-//! checksum decides. The `BOUNDARY` keys tell of fermions: the links are taken as they stand.
+//! checksum decides. The `BOUNDARY` keys tell of fermions: the links are taken as they stand, and where one is not
+//! periodic the link trace, of which nobody knows whether it has the sign, is not compared.
+//!
+//! `CHECKSUM` does not see two links change places: `PLAQUETTE` and `LINK_TRACE` are compared as well, where they are there.
 
 use super::bytes::{Endian, Records, checked_extents, head, same_lattice};
-use super::{Format, Header, IoError, Meta, Precision, whole};
+use super::verify::{Claim, Quantity, printed, rounding};
+use super::{Format, Header, IoError, Meta, Precision, Read, Verified, whole};
 use crate::comm::{Comm, agree};
 use crate::field::HostLinks;
 use crate::lattice::Partition;
@@ -24,6 +28,7 @@ const LONGEST_HEADER: usize = 1 << 16;
 pub(super) struct Layout {
     records: Records,
     checksum: Option<u32>,
+    claims: Vec<Claim>,
     /// The byte orders that `FLOATING_POINT` allows.
     orders: &'static [Endian],
 }
@@ -75,21 +80,35 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
     if size < records.end(extents) {
         return Err(IoError::Truncated { path: path.into(), expected: records.end(extents), found: size });
     }
+    let claim = |of, key: &'static str| -> Result<Option<Claim>, IoError> {
+        let Some(text) = value(key) else { return Ok(None) };
+        let (value, half_a_digit) =
+            printed(&text).ok_or_else(|| IoError::malformed(path, format!("{key} = {text} is no number")))?;
+        let within = half_a_digit + rounding(precision, extents);
+        Ok(Some(Claim { of, key, text, value, within }))
+    };
+    let plaquette = claim(Quantity::Plaquette, "PLAQUETTE")?;
+    let is_periodic = |key| value(key).is_none_or(|text| text == "PERIODIC");
+    let all_periodic = ["BOUNDARY_1", "BOUNDARY_2", "BOUNDARY_3", "BOUNDARY_4"].into_iter().all(is_periodic);
+    let trace = claim(Quantity::LinkTrace, "LINK_TRACE")?.filter(|_| all_periodic);
     let header = Header {
+        // Ours is -1 where it is not known: Grid stops where the key is missing.
         trajectory: value("SEQUENCE_NUMBER").and_then(|v| v.parse().ok()),
-        plaquette: value("PLAQUETTE").and_then(|v| v.parse().ok()),
+        plaquette: plaquette.as_ref().map(|claim| claim.value),
         program: value("CREATOR"),
+        verified: match (checksum, &plaquette) {
+            (Some(_), _) => Verified::Checksum,
+            (None, Some(_)) => Verified::Plaquette,
+            (None, None) => Verified::Unitarity,
+        },
         ..Header::new(Format::Nersc, extents, precision)
     };
-    Ok((header, Layout { records, checksum, orders }))
+    let claims = plaquette.into_iter().chain(trace).collect();
+    Ok((header, Layout { records, checksum, claims, orders }))
 }
 
 /// Reads this rank's box and verifies the checksum.
-pub(super) fn read(
-    path: &Path,
-    partition: &Partition,
-    comm: &dyn Comm,
-) -> Result<(HostLinks, Header), IoError> {
+pub(super) fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Result<Read, IoError> {
     let (header, layout) = agree(comm, header(path))?;
     same_lattice(path, header.extents, partition)?;
     let mut found = 0;
@@ -105,7 +124,7 @@ pub(super) fn read(
         comm.sum(&mut total);
         found = total[0] as u32;
         if layout.checksum.is_none_or(|checksum| checksum == found) {
-            return Ok((links, header));
+            return Ok(Read { links, header, claims: layout.claims });
         }
     }
     let expected = layout.checksum.unwrap_or_default();
@@ -123,17 +142,16 @@ pub(super) fn write(path: &Path, links: &HostLinks, meta: &Meta) -> Result<(), I
         checksum = Endian::Big.words(&bytes).fold(checksum, u32::wrapping_add);
     }
     let [x, y, z, t] = links.local;
+    let whole::Means { plaquette, link_trace } = whole::means_of_whole(links);
+    let number = meta.trajectory.map_or_else(|| "-1".into(), |number| number.to_string());
     // No dates: the same links make the same file.
     let header = format!(
         "BEGIN_HEADER\nHDR_VERSION = 1.0\nDATATYPE = 4D_SU3_GAUGE_3x3\nSTORAGE_FORMAT = 1.0\n\
          DIMENSION_1 = {x}\nDIMENSION_2 = {y}\nDIMENSION_3 = {z}\nDIMENSION_4 = {t}\n\
-         LINK_TRACE = {:?}\nPLAQUETTE = {:?}\n\
+         LINK_TRACE = {link_trace:.17}\nPLAQUETTE = {plaquette:.17}\n\
          BOUNDARY_1 = PERIODIC\nBOUNDARY_2 = PERIODIC\nBOUNDARY_3 = PERIODIC\nBOUNDARY_4 = PERIODIC\n\
-         CHECKSUM = {checksum:x}\nENSEMBLE_ID = hmc\nENSEMBLE_LABEL = hmc\nSEQUENCE_NUMBER = {}\n\
+         CHECKSUM = {checksum:x}\nENSEMBLE_ID = hmc\nENSEMBLE_LABEL = hmc\nSEQUENCE_NUMBER = {number}\n\
          CREATOR = {}\nFLOATING_POINT = IEEE64BIG\nEND_HEADER\n",
-        whole::link_trace(links),
-        whole::plaquette(links),
-        meta.trajectory,
         super::hdf5_config::PROGRAM,
     );
     let mut body = || -> std::io::Result<()> {

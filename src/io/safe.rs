@@ -46,7 +46,7 @@ pub(super) fn require_room(path: &Path, needed: u64) -> Result<(), IoError> {
     if let Some(free) = free_bytes_of(&file).filter(|free| *free < needed) {
         return Err(IoError::DiskFull { path: path.into(), needed, free });
     }
-    reserve(&file, needed).map_err(IoError::system(path, "reserve room for"))?;
+    reserve(&file, needed).map_err(IoError::system(path, "reserve room"))?;
     file.set_len(0).map_err(IoError::system(path, "write"))
 }
 
@@ -69,8 +69,14 @@ fn reserve(file: &File, needed: u64) -> io::Result<()> {
     // SAFETY: the descriptor is open for writing.
     let code = unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, needed.cast_signed()) };
     let error = io::Error::last_os_error();
-    let full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
-    if code != 0 && full { Err(error) } else { Ok(()) }
+    match error.kind() {
+        _ if code == 0 => Ok(()),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Err(error),
+        kind @ io::ErrorKind::FileTooLarge => {
+            Err(io::Error::new(kind, "larger than the limit on file sizes (ulimit -f)"))
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -85,6 +85,10 @@ impl Place {
 /// # Errors
 /// The file cannot be read, or is none of a state.
 pub fn state_input(path: &Path) -> Result<String, IoError> {
+    // HDF5's own words for a file that is not there, or not its own, are about its insides.
+    if !head(path, hdf5_raw::SIGNATURE.len())?.0.starts_with(hdf5_raw::SIGNATURE) {
+        return Err(IoError::malformed(path, "no state of hmc replay: not an HDF5 file"));
+    }
     read_input(&hdf5_raw::open(path, &Solo)?, path)
 }
 
@@ -203,7 +207,7 @@ fn read_input(file: &File, path: &Path) -> Result<String, IoError> {
         if file.attr(name).is_err() {
             return Err(IoError::malformed(
                 path,
-                format!("no state of a trajectory: there is no attribute {name}"),
+                format!("no state of hmc replay: there is no attribute {name}"),
             ));
         }
         hdf5_raw::get_text(file, name).map_err(failed(path, format!("read attribute {name}")))
@@ -223,9 +227,11 @@ fn read_input(file: &File, path: &Path) -> Result<String, IoError> {
 
 /// Refuses a file without this dataset.
 fn exists(file: &File, path: &Path, name: &str) -> Result<(), IoError> {
-    let there =
-        name.match_indices('/').all(|(end, _)| file.link_exists(&name[..end])) && file.link_exists(name);
-    if there { Ok(()) } else { Err(IoError::malformed(path, format!("there is no /{name}"))) }
+    if hdf5_raw::has(file, name) {
+        Ok(())
+    } else {
+        Err(IoError::malformed(path, format!("there is no /{name}")))
+    }
 }
 
 /// Refuses pseudofermions of no term.

@@ -1,27 +1,140 @@
-//! What a header says about the links, computed on the host: plaquette, link trace, unitarity.
+//! Plaquette and link trace of the whole lattice, on the host, where every rank has a box: for headers.
 //!
-//! Slow and obvious; the program's own plaquette is a kernel (`operator`).
+//! Slow and obvious; the program's own plaquette is a kernel (`operator`). A rank gets the first layer of links of
+//! each forward neighbour. The sums are of integers: the same bits on any grid.
 
-use super::IoError;
-use crate::field::HostLinks;
-use crate::lattice::{coordinates, shape, site, volume};
+use super::Precision;
+use super::bytes::Endian;
+use crate::comm::{Comm, Message, Solo};
+use crate::field::{HostLinks, LINK_REALS};
+use crate::lattice::{Extents, Partition, coordinates, site, volume};
 use crate::math::ExactSum;
 use rayon::prelude::*;
 use std::ops::Add;
-use std::path::Path;
 
 /// Sites summed at once: far fewer than an [`ExactSum`] takes between normalisations.
 const BLOCK: usize = 1 << 12;
 
-/// How far U U^dag may be from 1: single precision of any file's writer, with two digits to spare.
-const UNITARY_TO: f64 = 1e-4;
+/// Averages over the lattice.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Means {
+    /// Of (1/3) Re tr U_{mu nu} over sites and planes.
+    pub(super) plaquette: f64,
+    /// Of (1/3) Re tr U over links.
+    pub(super) link_trace: f64,
+}
+
+/// The averages; collective.
+pub(super) fn means(links: &HostLinks, partition: &Partition, comm: &dyn Comm) -> Means {
+    let all = Boxed::new(links, partition, comm);
+    let (sites, whole) = (volume(links.local), volume(partition.global) as f64);
+    let planes = || (0..3).flat_map(|mu| (mu + 1..4).map(move |nu| (mu, nu)));
+    let plaquettes = |s: usize| {
+        let x = coordinates(links.local, s);
+        planes().map(|(mu, nu)| all.plaquette(x, mu, nu)).sum()
+    };
+    let trace = |u: &[f64]| u[0] + u[8] + u[16];
+    let traces = |s: usize| (0..4).map(|mu| trace(links.link(s, mu))).sum();
+    Means {
+        plaquette: sum_over_sites(sites, comm, plaquettes) / (18.0 * whole),
+        link_trace: sum_over_sites(sites, comm, traces) / (12.0 * whole),
+    }
+}
+
+/// The averages of links that are the whole lattice.
+pub(super) fn means_of_whole(links: &HostLinks) -> Means {
+    means(links, &Partition { global: links.local, grid: [1; 4], place: [0; 4] }, &Solo)
+}
+
+/// The sum of `value` over the sites of all ranks, to the same bits on any number of threads and ranks.
+fn sum_over_sites(sites: usize, comm: &dyn Comm, value: impl Fn(usize) -> f64 + Sync) -> f64 {
+    let mut words = (0..sites.div_ceil(BLOCK))
+        .into_par_iter()
+        .map(|block| (block * BLOCK..sites.min((block + 1) * BLOCK)).map(&value).collect::<ExactSum>())
+        .reduce(ExactSum::default, Add::add)
+        .words();
+    comm.sum(&mut words);
+    ExactSum::from_words(words).value()
+}
+
+/// A rank's links, and of each forward neighbour the layer that touches them.
+struct Boxed<'a> {
+    links: &'a HostLinks,
+    /// Four links a site; none in directions that are not cut.
+    layers: [Vec<f64>; 4],
+}
+
+impl<'a> Boxed<'a> {
+    fn new(links: &'a HostLinks, partition: &Partition, comm: &dyn Comm) -> Self {
+        let cut: Vec<usize> = (0..4).filter(|&mu| partition.is_cut(mu)).collect();
+        let own: Vec<Vec<u8>> = cut.iter().map(|&mu| first_layer(links, mu)).collect();
+        let mut theirs: Vec<Vec<u8>> = own.iter().map(|bytes| vec![0; bytes.len()]).collect();
+        let sends = cut.iter().zip(&own).map(|(&mu, bytes)| Message {
+            peer: partition.neighbour(mu, false),
+            tag: mu as i32,
+            bytes: &bytes[..],
+        });
+        let receives = cut.iter().zip(&mut theirs).map(|(&mu, bytes)| Message {
+            peer: partition.neighbour(mu, true),
+            tag: mu as i32,
+            bytes: &mut bytes[..],
+        });
+        comm.exchange(&sends.collect::<Vec<_>>(), &mut receives.collect::<Vec<_>>());
+        let mut layers: [Vec<f64>; 4] = Default::default();
+        for (mu, bytes) in cut.into_iter().zip(theirs) {
+            Endian::Little.decode(Precision::Double, &bytes, &mut layers[mu]);
+        }
+        Self { links, layers }
+    }
+
+    /// Link `nu` of the site one step in direction `mu` from `x`.
+    fn forward(&self, mut x: Extents, mu: usize, nu: usize) -> &[f64] {
+        let local = self.links.local;
+        x[mu] += 1;
+        if x[mu] < local[mu] {
+            return self.links.link(site(local, x), nu);
+        }
+        x[mu] = 0;
+        if self.layers[mu].is_empty() {
+            return self.links.link(site(local, x), nu);
+        }
+        &self.layers[mu][(site(layer_of(local, mu), x) * 4 + nu) * LINK_REALS..][..LINK_REALS]
+    }
+
+    /// Re tr U_mu(x) U_nu(x + mu) [U_nu(x) U_mu(x + nu)]^dag
+    fn plaquette(&self, x: Extents, mu: usize, nu: usize) -> f64 {
+        let here = site(self.links.local, x);
+        let there = times(self.links.link(here, mu), self.forward(x, mu, nu));
+        let back = times(self.links.link(here, nu), self.forward(x, nu, mu));
+        let p = times_dagger(&there, &back);
+        p[0] + p[8] + p[16]
+    }
+}
+
+/// The extents of a layer across `mu`.
+fn layer_of(mut local: Extents, mu: usize) -> Extents {
+    local[mu] = 1;
+    local
+}
+
+/// The links at x_mu = 0 as bytes.
+fn first_layer(links: &HostLinks, mu: usize) -> Vec<u8> {
+    let layer = layer_of(links.local, mu);
+    let mut bytes = Vec::with_capacity(volume(layer) * 4 * LINK_REALS * 8);
+    for s in 0..volume(layer) {
+        let place = site(links.local, coordinates(layer, s)) * 4 * LINK_REALS;
+        let reals = &links.reals[place..place + 4 * LINK_REALS];
+        Endian::Little.encode(Precision::Double, reals, &mut bytes);
+    }
+    bytes
+}
 
 /// A 3x3 complex matrix, row by row, as in a link's reals.
-type Matrix = [f64; 18];
+type Matrix = [f64; LINK_REALS];
 
 /// a b
 fn times(a: &[f64], b: &[f64]) -> Matrix {
-    let mut product = [0.0; 18];
+    let mut product = [0.0; LINK_REALS];
     for (i, j, k) in indices() {
         let (x, y) = (&a[6 * i + 2 * k..], &b[6 * k + 2 * j..]);
         product[6 * i + 2 * j] += x[0] * y[0] - x[1] * y[1];
@@ -31,8 +144,8 @@ fn times(a: &[f64], b: &[f64]) -> Matrix {
 }
 
 /// a b^dag
-fn times_dagger(a: &[f64], b: &[f64]) -> Matrix {
-    let mut product = [0.0; 18];
+pub(super) fn times_dagger(a: &[f64], b: &[f64]) -> Matrix {
+    let mut product = [0.0; LINK_REALS];
     for (i, j, k) in indices() {
         let (x, y) = (&a[6 * i + 2 * k..], &b[6 * j + 2 * k..]);
         product[6 * i + 2 * j] += x[0] * y[0] + x[1] * y[1];
@@ -45,60 +158,6 @@ fn indices() -> impl Iterator<Item = (usize, usize, usize)> {
     (0..27).map(|n| (n / 9, n / 3 % 3, n % 3))
 }
 
-/// The sum of `value` over sites, to the same bits on any number of threads.
-fn sum_over_sites(sites: usize, value: impl Fn(usize) -> f64 + Sync) -> f64 {
-    (0..sites.div_ceil(BLOCK))
-        .into_par_iter()
-        .map(|block| (block * BLOCK..sites.min((block + 1) * BLOCK)).map(&value).collect::<ExactSum>())
-        .reduce(ExactSum::default, Add::add)
-        .value()
-}
-
-/// The average of (1/3) Re tr U over all links of the whole lattice.
-pub(super) fn link_trace(links: &HostLinks) -> f64 {
-    let sites = volume(links.local);
-    let trace = |u: &[f64]| u[0] + u[8] + u[16];
-    sum_over_sites(sites, |s| (0..4).map(|mu| trace(links.link(s, mu))).sum()) / (12.0 * sites as f64)
-}
-
-/// The average of (1/3) Re tr U_{mu nu} over the sites and planes of the whole lattice.
-pub(super) fn plaquette(links: &HostLinks) -> f64 {
-    let extents = links.local;
-    let sites = volume(extents);
-    let at = |s: usize| {
-        let x = coordinates(extents, s);
-        let forward = |mu: usize| {
-            let mut y = x;
-            y[mu] = (y[mu] + 1) % extents[mu];
-            site(extents, y)
-        };
-        let plane = |mu: usize, nu: usize| {
-            let there = times(links.link(s, mu), links.link(forward(mu), nu));
-            let back = times(links.link(s, nu), links.link(forward(nu), mu));
-            let p = times_dagger(&there, &back);
-            p[0] + p[8] + p[16]
-        };
-        (0..3).flat_map(|mu| (mu + 1..4).map(move |nu| (mu, nu))).map(|(mu, nu)| plane(mu, nu)).sum()
-    };
-    sum_over_sites(sites, at) / (18.0 * sites as f64)
-}
-
-/// Refuses links that are not unitary to `UNITARY_TO`: what garbage and most flipped bits fail.
-pub(super) fn require_unitary(path: &Path, links: &HostLinks) -> Result<(), IoError> {
-    for (n, u) in links.reals.chunks_exact(18).enumerate() {
-        let p = times_dagger(u, u);
-        for (k, value) in p.iter().enumerate() {
-            let off = value - f64::from(u8::from(k % 8 == 0));
-            if off.is_nan() || off.abs() > UNITARY_TO {
-                let x = shape(coordinates(links.local, n / 4));
-                let what = format!("link {} of site {x} of this rank's box is not unitary", n % 4);
-                return Err(IoError::damaged(path, what));
-            }
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,10 +165,6 @@ mod tests {
     #[test]
     fn unit_links_have_plaquette_one() {
         let links = HostLinks::unit([2, 2, 2, 4]);
-        assert_eq!((plaquette(&links), link_trace(&links)), (1.0, 1.0));
-        assert!(require_unitary(Path::new("x"), &links).is_ok());
-        let mut bad = links;
-        bad.reals[7] = f64::NAN;
-        assert!(require_unitary(Path::new("x"), &bad).is_err());
+        assert_eq!(means_of_whole(&links), Means { plaquette: 1.0, link_trace: 1.0 });
     }
 }
