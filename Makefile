@@ -1,6 +1,7 @@
 # make run      set up, build, and run the quickstart on two ranks
 # make test     set up, and every test
 # make bits     the same bits on every choice of ranks, lanes and threads: the whole matrix
+# make kills    200 kills at random moments, folders damaged between them
 # make check    formatting, lints, documentation, and the GPU kernels (needs no GPU)
 # make sanitize the host kernels under AddressSanitizer and UndefinedBehaviorSanitizer
 # make bundle   the program for another machine, in bundle/
@@ -38,7 +39,7 @@ ifneq ($(HMC_PYTHON),)
 export HMC_PYTHON
 endif
 
-.PHONY: run test bits check fmt clippy docs kernels sanitize bundle build setup nvrtc venv clean
+.PHONY: run test bits kills check fmt clippy docs kernels sanitize bundle build setup nvrtc venv clean
 
 run: build
 	mpirun -n $(RANKS) $(TARGET)/release/hmc inputs/quickstart.toml
@@ -55,6 +56,9 @@ test: setup
 
 bits: setup
 	$(CARGO) test --release --locked --test bits -- --ignored --nocapture
+
+kills: setup
+	$(CARGO) test --release --locked --test restart -- --ignored --nocapture
 
 check: fmt clippy docs kernels
 
