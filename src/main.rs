@@ -275,10 +275,7 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|info| eprintln!("error: internal fault, please report it: {info}")));
     let ranks = match app::start_ranks() {
         Ok(ranks) => ranks,
-        Err(error) => {
-            eprintln!("error: {error}");
-            return ExitCode::from(error.exit_code());
-        }
+        Err(code) => return ExitCode::from(code),
     };
     let work = std::panic::AssertUnwindSafe(|| app::guard(&*ranks, || perform(cli, &ranks)));
     let code = std::panic::catch_unwind(work).unwrap_or_else(|_| {

@@ -1,6 +1,7 @@
 //! The program around the floors below.
 //!
 //! - `error`: what ends the program, and with which exit code
+//! - `launch`: how the process was started
 //! - `start`: ranks, threads and devices
 //! - `assemble`: a checked input as domain, chain and measurements
 //! - `terms`: a checked input's terms of the Hamiltonian
@@ -20,6 +21,7 @@ mod domain_wall;
 mod error;
 mod files;
 mod kernels;
+mod launch;
 mod measure;
 mod plan;
 mod replay;

@@ -1,6 +1,7 @@
 //! Ranks, threads and devices.
 
 use super::AppError;
+use super::launch::{Launch, Tasks, launch};
 use crate::comm::{Comm, Solo, World, agree};
 use crate::config::{DeviceChoice, Parallel, Transport};
 use crate::device::{Cpu, Cuda, Device, best_lanes, gpu_count, lane_counts};
@@ -13,18 +14,31 @@ use std::time::Duration;
 /// The ranks of this job.
 pub type Ranks = Arc<dyn Comm>;
 
-/// Variables by which launchers tell a process that it is a rank.
-const LAUNCHERS: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK", "MPI_LOCALRANKID"];
-
 /// The ranks that a launcher started, or this process alone.
 ///
 /// # Errors
-/// MPI does not start.
-pub fn start_ranks() -> Result<Ranks, AppError> {
-    if LAUNCHERS.iter().any(|name| env::var_os(name).is_some()) {
-        return Ok(Arc::new(World::start()?));
+/// The exit code, after one task has told why: MPI does not start, or does not connect the tasks that there are.
+pub fn start_ranks() -> Result<Ranks, u8> {
+    let refused = |tasks: &Tasks, error: AppError| {
+        if tasks.speaks() {
+            eprintln!("error: {error}");
+        }
+        Err(error.exit_code())
+    };
+    let tasks = match launch(|name| env::var(name).ok()) {
+        Launch::Alone => return Ok(Arc::new(Solo)),
+        Launch::Unconnected(tasks) => return refused(&tasks, AppError::Refused(tasks.unconnected())),
+        Launch::Mpi(tasks) => tasks,
+    };
+    let world = World::start().map_err(|error| {
+        let error = AppError::from(error);
+        eprintln!("error: {error}");
+        error.exit_code()
+    })?;
+    match tasks.filter(|tasks| tasks.count > 1 && world.size() == 1) {
+        Some(tasks) => refused(&tasks, AppError::Refused(tasks.foreign())),
+        None => Ok(Arc::new(world)),
     }
-    Ok(Arc::new(Solo))
 }
 
 /// Runs `work` and turns its end into an exit code: one message in all, whichever rank failed.
