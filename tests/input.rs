@@ -1,11 +1,15 @@
 //! The input: shipped files are right, mistakes are told all at once and in their places, and a
 //! continued run keeps its physics.
 
-use hmc::config::{self, Fermion, InputError, Integrator, WilsonFermion};
+use hmc::config::{self, Fermion, InputError, Integrator, Method, Real, WilsonFermion};
 use std::path::Path;
 
 #[path = "input/domain_wall.rs"]
 mod domain_wall;
+#[path = "input/doubts.rs"]
+mod doubts;
+#[path = "input/files.rs"]
+mod files;
 #[path = "input/quarks.rs"]
 mod quarks;
 #[path = "input/staggered.rs"]
@@ -297,7 +301,10 @@ fn broken_toml_is_told_with_its_place() {
     let found = mistakes("[run]\nname = \"x\nseed = 1\nseed = 2\n", 1);
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(found[0].starts_with("run.toml:2:10: not valid TOML: "), "{found:?}");
-    assert_eq!(found[1], "run.toml:4:1: not valid TOML: duplicate key");
+    assert_eq!(
+        found[1],
+        "run.toml:4:1: not valid TOML: the key 'seed' is there already, in line 3: keep one of both"
+    );
 }
 
 #[test]
@@ -331,12 +338,24 @@ fn measure_inputs_have_no_run() {
     let loaded = config::parse_measure(text, "m.toml").expect("right");
     assert!(loaded.input.measure.loops);
     assert!(matches!(&loaded.input.fermions[0], Fermion::Wilson(light) if light.c_sw.to_bits() == 0));
-    let error = config::parse_measure("[run]\nseed = 1\n", "m.toml").expect_err("has a run");
+    let error = config::parse_measure("[runs]\nseed = 1\n", "m.toml").expect_err("has something else");
     let expected = [
         "m.toml:1:1: missing 'measure' in the file",
-        "m.toml:1:2: unknown table 'run' in the file; expected 'parallel', 'fermion' or 'measure'",
+        "m.toml:1:2: unknown table 'runs' in the file; expected 'parallel', 'fermion' or 'measure'",
     ];
     assert_eq!(lines(&error), expected);
+}
+
+/// What docs/performance.md measured as the fastest, with the same bits on any grid.
+#[test]
+fn the_production_input_takes_the_fastest_solvers() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs/clover-nf2p1-32c64.toml");
+    let fermions = config::load(&path, 1).expect("right").input.fermions;
+    let [Fermion::Wilson(light), Fermion::Wilson(strange)] = &fermions[..] else { panic!("{fermions:?}") };
+    assert_eq!(light.solver.method, Method::BiCgStab);
+    assert_eq!(light.solver.precision, [Real::Double, Real::Half, Real::Half]);
+    assert_eq!(light.hasenbusch[0].solver, light.solver);
+    assert_eq!(strange.solver.precision, [Real::Double; 3]);
 }
 
 #[test]

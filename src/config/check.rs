@@ -72,6 +72,8 @@ fn run(mut table: Table) -> Option<Run> {
     let ensembles = PathBuf::from(table.read_or("ensembles", "ensembles".to_owned(), text));
     let save_every = table.read_or("save_every", 1, whole(1..=i64::MAX));
     let checkpoint_every = table.read_or("checkpoint_every", 1, whole(1..=i64::MAX));
+    let many = trajectories.is_some_and(|all| all > 10_000_000);
+    table.doubt("trajectories", many, "more than 10 million: chains have some thousands");
     if let Some(trajectories) = trajectories.filter(|all| thermalisation > *all) {
         let message =
             format!("thermalisation: {thermalisation} is more than all {trajectories} trajectories");
