@@ -332,7 +332,7 @@ fn loose_forces_with_guesses_warn() {
 }
 
 #[test]
-fn measure_inputs_have_no_run() {
+fn measure_inputs_need_no_run() {
     let text = "[fermion.light]\naction = \"wilson\"\nkappa = 0.13\n[measure.loops]\n\
                 [measure.correlator.pion]\nfermion = \"light\"\nsource = [99, 0, 0, 0]\n";
     let loaded = config::parse_measure(text, "m.toml").expect("right");
@@ -344,6 +344,20 @@ fn measure_inputs_have_no_run() {
         "m.toml:1:2: unknown table 'runs' in the file; expected 'parallel', 'fermion' or 'measure'",
     ];
     assert_eq!(lines(&error), expected);
+}
+
+/// Whatever the ranks that it is for; random sources are those of the run.
+#[test]
+fn measure_inputs_may_be_those_of_a_run() {
+    let text = with("seed = 1", "seed = 42").replace("[hmc]", "[parallel]\ngrid = [1, 1, 1, 8]\n[hmc]");
+    let measured = config::parse_measure(&text, "m.toml").expect("right").input;
+    let run = config::parse_stored(&text, "m.toml").expect("right").input;
+    assert_eq!((measured.seed, measured.parallel), (42, run.parallel));
+    assert_eq!((measured.fermions, measured.measure), (run.fermions, run.measure));
+    let error = config::parse_measure(&with("beta", "betta"), "m.toml").expect_err("a mistake");
+    assert_eq!(lines(&error), ["m.toml:9:1: unknown key 'betta' in [gauge]; did you mean 'beta'?"]);
+    let error = config::parse_measure("[run]\nname = \"x\"\nseed = 1\n", "m.toml").expect_err("half a run");
+    assert!(lines(&error).contains(&"m.toml:1:1: missing 'gauge' in the file".to_owned()), "{error}");
 }
 
 /// What docs/performance.md measured as the fastest, with the same bits on any grid.

@@ -78,7 +78,7 @@ pub fn parse_stored(text: &str, file: &str) -> Result<Loaded<Input>, InputError>
     checked(text, file, |root| check::input(root, text, None))
 }
 
-/// Reads and checks the input of `hmc measure`.
+/// Reads and checks the input of `hmc measure`: one of its own, or that of a run.
 ///
 /// # Errors
 /// An unreadable file, or all mistakes in it.
@@ -91,7 +91,7 @@ pub fn load_measure(path: &Path) -> Result<Loaded<MeasureInput>, InputError> {
 /// # Errors
 /// All mistakes in the text.
 pub fn parse_measure(text: &str, file: &str) -> Result<Loaded<MeasureInput>, InputError> {
-    checked(text, file, check::measure_input)
+    checked(text, file, |root| check::measure_input(root, text))
 }
 
 /// Parses `text` and hands its root table to `build`, which answers `None` only after a mistake.
