@@ -313,14 +313,10 @@ fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    app::ignore_file_size_signal();
     std::panic::set_hook(Box::new(|info| eprintln!("error: internal fault, please report it: {info}")));
-    let ranks = match app::check_limits().and_then(|()| app::start_ranks()) {
+    let ranks = match app::start_ranks() {
         Ok(ranks) => ranks,
-        Err(error) => {
-            eprintln!("error: {error}");
-            return ExitCode::from(error.exit_code());
-        }
+        Err(code) => return ExitCode::from(code),
     };
     let work = std::panic::AssertUnwindSafe(|| app::guard(&*ranks, || perform(cli, &ranks)));
     let code = std::panic::catch_unwind(work).unwrap_or_else(|_| {

@@ -1,11 +1,15 @@
 //! The input: shipped files are right, mistakes are told all at once and in their places, and a
 //! continued run keeps its physics.
 
-use hmc::config::{self, Fermion, InputError, Integrator, WilsonFermion};
+use hmc::config::{self, Fermion, InputError, Integrator, Method, Real, WilsonFermion};
 use std::path::Path;
 
 #[path = "input/domain_wall.rs"]
 mod domain_wall;
+#[path = "input/doubts.rs"]
+mod doubts;
+#[path = "input/files.rs"]
+mod files;
 #[path = "input/quarks.rs"]
 mod quarks;
 #[path = "input/staggered.rs"]
@@ -297,7 +301,10 @@ fn broken_toml_is_told_with_its_place() {
     let found = mistakes("[run]\nname = \"x\nseed = 1\nseed = 2\n", 1);
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(found[0].starts_with("run.toml:2:10: not valid TOML: "), "{found:?}");
-    assert_eq!(found[1], "run.toml:4:1: not valid TOML: duplicate key");
+    assert_eq!(
+        found[1],
+        "run.toml:4:1: not valid TOML: the key 'seed' is there already, in line 3: keep one of both"
+    );
 }
 
 #[test]
@@ -325,18 +332,44 @@ fn loose_forces_with_guesses_warn() {
 }
 
 #[test]
-fn measure_inputs_have_no_run() {
+fn measure_inputs_need_no_run() {
     let text = "[fermion.light]\naction = \"wilson\"\nkappa = 0.13\n[measure.loops]\n\
                 [measure.correlator.pion]\nfermion = \"light\"\nsource = [99, 0, 0, 0]\n";
     let loaded = config::parse_measure(text, "m.toml").expect("right");
     assert!(loaded.input.measure.loops);
     assert!(matches!(&loaded.input.fermions[0], Fermion::Wilson(light) if light.c_sw.to_bits() == 0));
-    let error = config::parse_measure("[run]\nseed = 1\n", "m.toml").expect_err("has a run");
+    let error = config::parse_measure("[runs]\nseed = 1\n", "m.toml").expect_err("has something else");
     let expected = [
         "m.toml:1:1: missing 'measure' in the file",
-        "m.toml:1:2: unknown table 'run' in the file; expected 'parallel', 'fermion' or 'measure'",
+        "m.toml:1:2: unknown table 'runs' in the file; expected 'parallel', 'fermion' or 'measure'",
     ];
     assert_eq!(lines(&error), expected);
+}
+
+/// Whatever the ranks that it is for; random sources are those of the run.
+#[test]
+fn measure_inputs_may_be_those_of_a_run() {
+    let text = with("seed = 1", "seed = 42").replace("[hmc]", "[parallel]\ngrid = [1, 1, 1, 8]\n[hmc]");
+    let measured = config::parse_measure(&text, "m.toml").expect("right").input;
+    let run = config::parse_stored(&text, "m.toml").expect("right").input;
+    assert_eq!((measured.seed, measured.parallel), (42, run.parallel));
+    assert_eq!((measured.fermions, measured.measure), (run.fermions, run.measure));
+    let error = config::parse_measure(&with("beta", "betta"), "m.toml").expect_err("a mistake");
+    assert_eq!(lines(&error), ["m.toml:9:1: unknown key 'betta' in [gauge]; did you mean 'beta'?"]);
+    let error = config::parse_measure("[run]\nname = \"x\"\nseed = 1\n", "m.toml").expect_err("half a run");
+    assert!(lines(&error).contains(&"m.toml:1:1: missing 'gauge' in the file".to_owned()), "{error}");
+}
+
+/// What docs/performance.md measured as the fastest, with the same bits on any grid.
+#[test]
+fn the_production_input_takes_the_fastest_solvers() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs/clover-nf2p1-32c64.toml");
+    let fermions = config::load(&path, 1).expect("right").input.fermions;
+    let [Fermion::Wilson(light), Fermion::Wilson(strange)] = &fermions[..] else { panic!("{fermions:?}") };
+    assert_eq!(light.solver.method, Method::BiCgStab);
+    assert_eq!(light.solver.precision, [Real::Double, Real::Half, Real::Half]);
+    assert_eq!(light.hasenbusch[0].solver, light.solver);
+    assert_eq!(strange.solver.precision, [Real::Double; 3]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The program around the floors below.
 //!
 //! - `error`: what ends the program, and with which exit code
+//! - `launch`: how the process was started
 //! - `start`: ranks, threads and devices
 //! - `assemble`: a checked input as domain, chain and measurements
 //! - `terms`: a checked input's terms of the Hamiltonian
@@ -30,6 +31,7 @@ mod error;
 mod files;
 mod job;
 mod kernels;
+mod launch;
 mod lock;
 mod measure;
 mod plan;
@@ -51,4 +53,4 @@ pub use kernels::kernels;
 pub use measure::measure_files;
 pub use replay::{Out, places, replay, set_state, state_of};
 pub use run::{Gaps, RunOptions, run};
-pub use start::{Ranks, check_limits, guard, ignore_file_size_signal, start_ranks};
+pub use start::{Ranks, guard, start_ranks};

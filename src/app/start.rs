@@ -1,6 +1,7 @@
 //! Ranks, threads and devices.
 
 use super::AppError;
+use super::launch::{Launch, Tasks, launch};
 use crate::comm::{Comm, Solo, World, agree};
 use crate::config::{DeviceChoice, Parallel, Transport};
 use crate::device::{Cpu, Cuda, Device, best_lanes, gpu_count, lane_counts};
@@ -13,42 +14,32 @@ use std::time::Duration;
 /// The ranks of this job.
 pub type Ranks = Arc<dyn Comm>;
 
-/// Variables by which launchers tell a process that it is a rank.
-const LAUNCHERS: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK", "MPI_LOCALRANKID"];
-
 /// The ranks that a launcher started, or this process alone.
 ///
 /// # Errors
-/// MPI does not start.
-pub fn start_ranks() -> Result<Ranks, AppError> {
-    if LAUNCHERS.iter().any(|name| env::var_os(name).is_some()) {
-        return Ok(Arc::new(World::start()?));
+/// The exit code, after one task has told why: MPI does not start, or does not connect the tasks that there are.
+pub fn start_ranks() -> Result<Ranks, u8> {
+    let told = |error: AppError| {
+        eprintln!("error: {error}");
+        error.exit_code()
+    };
+    // Of tasks that are not connected one tells.
+    let refused = |tasks: &Tasks, reason: String| {
+        let error = AppError::Refused(reason);
+        Err(if tasks.speaks() { told(error) } else { error.exit_code() })
+    };
+    ignore_file_size_signal();
+    check_limits().map_err(told)?;
+    let tasks = match launch(|name| env::var(name).ok()) {
+        Launch::Alone => return Ok(Arc::new(Solo)),
+        Launch::Unconnected(tasks) => return refused(&tasks, tasks.unconnected()),
+        Launch::Mpi(tasks) => tasks,
+    };
+    let world = World::start().map_err(|error| told(error.into()))?;
+    match tasks.filter(|tasks| tasks.count > 1 && world.size() == 1) {
+        Some(tasks) => refused(&tasks, tasks.foreign()),
+        None => Ok(Arc::new(world)),
     }
-    Ok(Arc::new(Solo))
-}
-
-/// A file that grows beyond the limit (`ulimit -f`) is an error of the write, with a message, and not a silent end.
-pub fn ignore_file_size_signal() {
-    // SAFETY: a plain call, before there are threads.
-    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-}
-
-/// Refuses to run under a limit on the address space (`ulimit -v`) in which not even threads find room: what fails there
-/// has no chance to say so.
-///
-/// # Errors
-/// There is such a limit.
-pub fn check_limits() -> Result<(), AppError> {
-    const LEAST: u64 = 256 << 20;
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a plain output.
-    if unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } == 0 && limit.rlim_cur < LEAST {
-        let (megabytes, least) = (limit.rlim_cur >> 20, LEAST >> 20);
-        let message =
-            format!("the limit on the address space (ulimit -v) is {megabytes} MB, {least} MB are the least");
-        return Err(AppError::Limit(message));
-    }
-    Ok(())
 }
 
 /// Runs `work` and turns its end into an exit code: one message in all, whichever rank failed.
@@ -74,6 +65,27 @@ pub fn guard(comm: &dyn Comm, work: impl FnOnce() -> Result<(), AppError>) -> u8
         comm.abort(i32::from(code));
     }
     code
+}
+
+/// A file that grows beyond the limit (`ulimit -f`) is an error of the write, with a message, and not a silent end.
+fn ignore_file_size_signal() {
+    // SAFETY: a plain call, before there are threads.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
+/// Refuses to run under a limit on the address space (`ulimit -v`) in which not even threads find room: what fails there
+/// has no chance to say so.
+fn check_limits() -> Result<(), AppError> {
+    const LEAST: u64 = 256 << 20;
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a plain output.
+    if unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } == 0 && limit.rlim_cur < LEAST {
+        let (megabytes, least) = (limit.rlim_cur >> 20, LEAST >> 20);
+        let message =
+            format!("the limit on the address space (ulimit -v) is {megabytes} MB, {least} MB are the least");
+        return Err(AppError::Limit(message));
+    }
+    Ok(())
 }
 
 /// Rank and number of ranks on this node.

@@ -41,8 +41,13 @@ pub fn input(root: &mut Table, text: &str, ranks: Option<usize>) -> Option<Input
     Some(Input { run, extents, parallel, gauge, fermions, hmc, measure, text: text.to_owned() })
 }
 
-/// The input of `hmc measure`, whose lattice is that of each configuration.
-pub fn measure_input(root: &mut Table) -> Option<MeasureInput> {
+/// The input of `hmc measure`, whose lattice is that of each configuration. That of a run is checked as such, for any
+/// number of ranks, and random sources are by the run's seed.
+pub fn measure_input(root: &mut Table, text: &str) -> Option<MeasureInput> {
+    if ["run", "lattice", "gauge", "hmc"].iter().any(|table| root.has(table)) {
+        let Input { run, parallel, fermions, measure, .. } = input(root, text, None)?;
+        return Some(MeasureInput { parallel, fermions, measure, seed: run.seed });
+    }
     let mut table = root.table("parallel");
     let parallel = parallel(&mut table);
     table.finish();
@@ -72,6 +77,8 @@ fn run(mut table: Table) -> Option<Run> {
     let ensembles = PathBuf::from(table.read_or("ensembles", "ensembles".to_owned(), text));
     let save_every = table.read_or("save_every", 1, whole(1..=i64::MAX));
     let checkpoint_every = table.read_or("checkpoint_every", 1, whole(1..=i64::MAX));
+    let many = trajectories.is_some_and(|all| all > 10_000_000);
+    table.doubt("trajectories", many, "more than 10 million: chains have some thousands");
     if let Some(trajectories) = trajectories.filter(|all| thermalisation > *all) {
         let message =
             format!("thermalisation: {thermalisation} is more than all {trajectories} trajectories");

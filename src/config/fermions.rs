@@ -110,6 +110,8 @@ fn wilson(
     }
     let mu = table.read_known("mu", 0.0, number("a number, 0 at least", |mu| mu >= 0.0));
     let c_sw = table.read_if("c_sw", number("a number, 0 at least", |c_sw| c_sw >= 0.0));
+    let large = c_sw.is_some_and(|c_sw| c_sw > 5.0);
+    table.doubt("c_sw", large, "it is 1 at tree level, and about 1 to 3 where it was determined");
     match clover {
         Some(true) => table.demand("c_sw"),
         Some(false) if table.has("c_sw") => {
@@ -164,7 +166,18 @@ fn kappa(table: &mut Table) -> Option<f64> {
     if table.has("kappa") && table.has("mass") {
         table.mistake("mass", "mass: kappa is given too; keep one of them");
     }
+    let beyond =
+        "beyond the critical value at any coupling: kappa is 1/8 for free quarks, and always below 1/4";
+    table.doubt("kappa", kappa.is_some_and(|kappa| kappa >= 0.25), beyond);
+    table.doubt("mass", mass.is_some_and(|mass| mass <= -2.0), beyond);
+    heavy(table, mass);
     kappa.or_else(|| mass.map(|mass| 0.5 / (mass + 4.0)))
+}
+
+/// Warns of a `mass` in units of the lattice that no quark has.
+pub fn heavy(table: &Table, mass: Option<f64>) {
+    let far = mass.is_some_and(|mass| mass > 10.0);
+    table.doubt("mass", far, "in units of the lattice spacing: above 10 such a quark does next to nothing");
 }
 
 /// The phases of all directions, in units of pi.

@@ -2,9 +2,11 @@
 
 use super::checked::{Condensate, Correlator, CorrelatorKind, Flow, FlowKernel, Measure, SourceKind};
 use super::domain_wall;
+use super::fermions::heavy;
 use super::raw::Table;
 use super::reader::{MAX_EXTENT, choice, epsilon, four, is_name, mass, positive, residual, text, whole};
 use super::report::hint;
+use super::solver::tight;
 use super::terms::{Quark, Term};
 use crate::lattice::{Extents, shape};
 
@@ -12,6 +14,8 @@ use crate::lattice::{Extents, shape};
 /// about 0.094 (2.51 over the largest eigenvalue 80/3 of the free kernel), Wilson's below 0.157.
 const MAX_FLOW_STEP: f64 = 0.15;
 const MAX_FLOW_STEP_SYMANZIK: f64 = 0.09;
+/// Steps of the flow beyond which there is a warning.
+const MOST_FLOW_STEPS: f64 = 100_000.0;
 /// Random sources that the stream of random numbers has for a configuration.
 pub const MAX_SOURCES: i64 = 16384;
 
@@ -20,7 +24,7 @@ pub fn measure(mut table: Table, terms: &[Term], extents: Option<Extents>) -> Op
     let loops = table.switch("loops");
     let polyakov = table.switch("polyakov");
     let flow_table = table.table("flow");
-    let flow = if flow_table.exists() { flow(flow_table).map(Some) } else { Some(None) };
+    let flow = if flow_table.exists() { flow(flow_table, extents).map(Some) } else { Some(None) };
     let correlators: Vec<_> = table
         .named_tables("correlator")
         .into_iter()
@@ -37,7 +41,7 @@ pub fn measure(mut table: Table, terms: &[Term], extents: Option<Extents>) -> Op
     Some(Measure { loops, polyakov, flow: flow?, correlators, condensates, every })
 }
 
-fn flow(mut table: Table) -> Option<Flow> {
+fn flow(mut table: Table, extents: Option<Extents>) -> Option<Flow> {
     let kernels = [("wilson", FlowKernel::Wilson), ("symanzik", FlowKernel::Symanzik)];
     let kernel = table.read_or("kernel", FlowKernel::Wilson, choice(&kernels));
     let step = table.read_or("step", 0.02, positive);
@@ -57,6 +61,19 @@ fn flow(mut table: Table) -> Option<Flow> {
         if steps.round() < 1.0 || (steps - steps.round()).abs() > 1e-6 * steps {
             table.mistake("t_max", format!("t_max: {t_max} is not a whole number of steps of {step}"));
         }
+        if steps > MOST_FLOW_STEPS {
+            table.warning(
+                "t_max",
+                format!("t_max: {steps:.0} steps of {step} take long: 0.01 to 0.05 is usual"),
+            );
+        }
+        let (radius, least) = ((8.0 * t_max).sqrt(), extents.and_then(|extents| extents.into_iter().min()));
+        if let Some(least) = least.filter(|least| radius > *least as f64) {
+            let message = format!(
+                "t_max: links are smeared over sqrt(8 t) = {radius:.1}, more than the extent {least} of the lattice"
+            );
+            table.warning("t_max", message);
+        }
     }
     table.finish();
     Some(Flow { kernel, step, t_max: t_max?, every })
@@ -74,6 +91,7 @@ fn correlator(
     let form = table.read_known("source_kind", SourceKind::Point, choice(&kinds));
     let source = table.read_or("source", [0; 4], four("4 coordinates [x, y, z, t]", whole(0..=MAX_EXTENT)));
     let residual = table.read_or("residual", 1e-12, residual);
+    tight(&table, "residual", residual);
     let mass = quark_mass(&mut table, quark);
     let naik_epsilon = naik_epsilon(&mut table, quark);
     if let Some(extents) = extents.filter(|extents| (0..4).any(|mu| source[mu] >= extents[mu])) {
@@ -107,6 +125,7 @@ fn condensate(name: String, mut table: Table, terms: &[Term]) -> Option<Condensa
     let naik_epsilon = naik_epsilon(&mut table, quark);
     let sources = table.read_or("sources", 1, whole(1..=MAX_SOURCES));
     let residual = table.read_or("residual", 1e-12, residual);
+    tight(&table, "residual", residual);
     table.finish();
     if matches!(quark, Quark::Staggered { .. } | Quark::DomainWall { .. }) {
         mass?;
@@ -123,6 +142,7 @@ fn quark_mass(table: &mut Table, quark: Quark) -> Option<f64> {
         }
         _ => table.read_if("mass", mass),
     };
+    heavy(table, found);
     match quark {
         Quark::Wilson if table.has("mass") => {
             table.mistake("mass", "mass: that of Wilson quarks is in their [fermion.NAME]");

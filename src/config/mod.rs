@@ -10,6 +10,8 @@
 //! - `staggered`: improved staggered quarks, their pseudofermions and solver
 //! - `solver`: the solver of a term of Wilson or domain-wall quarks
 //! - `checked`: the checked input, from which the floors above work
+//! - `source`: reads the file
+//! - `syntax`: what is wrong with a text that is not TOML
 //! - `compare`: what a continued run may not change
 //! - `report`: mistakes with line and column, suggestions
 //!
@@ -25,7 +27,9 @@ mod raw;
 mod reader;
 mod report;
 mod solver;
+mod source;
 mod staggered;
+mod syntax;
 mod terms;
 
 pub use checked::*;
@@ -36,7 +40,8 @@ pub use report::{InputError, Mistake};
 pub use solver::usual_delta;
 
 use raw::Table;
-use report::Report;
+use report::{MAX_TOLD, Report};
+use source::read;
 use std::path::Path;
 use toml::de::DeTable;
 
@@ -73,7 +78,7 @@ pub fn parse_stored(text: &str, file: &str) -> Result<Loaded<Input>, InputError>
     checked(text, file, |root| check::input(root, text, None))
 }
 
-/// Reads and checks the input of `hmc measure`.
+/// Reads and checks the input of `hmc measure`: one of its own, or that of a run.
 ///
 /// # Errors
 /// An unreadable file, or all mistakes in it.
@@ -86,12 +91,7 @@ pub fn load_measure(path: &Path) -> Result<Loaded<MeasureInput>, InputError> {
 /// # Errors
 /// All mistakes in the text.
 pub fn parse_measure(text: &str, file: &str) -> Result<Loaded<MeasureInput>, InputError> {
-    checked(text, file, check::measure_input)
-}
-
-fn read(path: &Path) -> Result<String, InputError> {
-    std::fs::read_to_string(path)
-        .map_err(|source| InputError::Unreadable { file: path.display().to_string(), source })
+    checked(text, file, |root| check::measure_input(root, text))
 }
 
 /// Parses `text` and hands its root table to `build`, which answers `None` only after a mistake.
@@ -102,14 +102,17 @@ fn checked<T>(
 ) -> Result<Loaded<T>, InputError> {
     let report = Report::new(file, text);
     let (document, errors) = DeTable::parse_recoverable(text);
-    let mut broken_line = 0;
+    let (mut broken_line, mut broken_lines) = (0, 0);
     for error in &errors {
         let at = error.span().map_or(0, |span| span.start);
         // What follows on a broken line is mostly the parser's own confusion.
-        let line = report.position(at).0;
+        let line = report.line(at);
         if line != broken_line {
-            report.mistake(at, format!("not valid TOML: {}", error.message()));
+            let tell = broken_lines < MAX_TOLD;
+            let message = if tell { syntax::explain(text, error) } else { error.message().to_owned() };
+            report.mistake(at, format!("not valid TOML: {message}"));
             broken_line = line;
+            broken_lines += 1;
         }
     }
     if !errors.is_empty() {

@@ -66,6 +66,13 @@ impl<'a> Table<'a> {
         self.report.warning(self.at(key), message);
     }
 
+    /// Warns of the value of `key` where it is allowed but makes no sense, and says why.
+    pub fn doubt(&self, key: &str, senseless: bool, why: &str) {
+        if senseless && self.has(key) {
+            self.warning(key, format!("{key}: {why}"));
+        }
+    }
+
     /// The value of a key that may be absent. A mistake is reported and reads as absent.
     pub fn read_if<T>(&mut self, key: &'static str, reader: impl Fn(&'a Value<'a>) -> Read<T>) -> Option<T> {
         let read = reader(self.value(key)?);

@@ -174,6 +174,9 @@ pub fn extent(value: &Value) -> Read<usize> {
 pub fn text(value: &Value) -> Read<String> {
     match value.get_ref() {
         DeValue::String(text) if !text.is_empty() => Ok(text.to_string()),
+        DeValue::String(_) => {
+            Err(vec![(value.span().start, "an empty text is no name and no path".to_owned())])
+        }
         _ => unexpected("a text", value),
     }
 }

@@ -20,6 +20,9 @@ pub struct Mistake {
     pub message: String,
 }
 
+/// Mistakes that are told; of more there is only the number.
+pub const MAX_TOLD: usize = 50;
+
 /// Why an input is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
@@ -31,22 +34,55 @@ pub enum InputError {
         /// What the system says.
         source: std::io::Error,
     },
-    /// All mistakes, in the order of the file: one line each.
-    #[error("{}", .0.iter().map(Mistake::to_string).collect::<Vec<_>>().join("\n"))]
-    Mistakes(Vec<Mistake>),
+    /// The file is too large to be an input.
+    #[error("{file}: larger than {limit} MiB, which no input is")]
+    TooLarge {
+        /// The file, as it was named.
+        file: String,
+        /// In MiB.
+        limit: u64,
+    },
+    /// The file holds links.
+    #[error("{file}: is a configuration ({format}), not an input; `hmc info {file}` reads it")]
+    Configuration {
+        /// The file, as it was named.
+        file: String,
+        /// What kind of.
+        format: &'static str,
+    },
+    /// Mistakes in the text, in the order of the file: one line each.
+    #[error("{}", lines(.told, *.more))]
+    Mistakes {
+        /// The first ones.
+        told: Vec<Mistake>,
+        /// How many there are besides.
+        more: usize,
+    },
+}
+
+fn lines(told: &[Mistake], more: usize) -> String {
+    let mut lines: Vec<String> = told.iter().map(Mistake::to_string).collect();
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    lines.join("\n")
 }
 
 /// Collects mistakes and warnings by their byte in the text.
 pub struct Report<'a> {
     file: &'a str,
     text: &'a str,
+    /// The bytes at which lines begin.
+    starts: Vec<usize>,
     mistakes: RefCell<Vec<(usize, String)>>,
     warnings: RefCell<Vec<(usize, String)>>,
 }
 
 impl<'a> Report<'a> {
     pub fn new(file: &'a str, text: &'a str) -> Self {
-        Self { file, text, mistakes: RefCell::default(), warnings: RefCell::default() }
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        let starts = std::iter::once(0).chain(breaks).collect();
+        Self { file, text, starts, mistakes: RefCell::default(), warnings: RefCell::default() }
     }
 
     pub fn mistake(&self, at: usize, message: impl Into<String>) {
@@ -57,32 +93,36 @@ impl<'a> Report<'a> {
         self.warnings.borrow_mut().push((at, message.into()));
     }
 
+    /// The line, from 1, of byte `at`.
+    pub fn line(&self, at: usize) -> usize {
+        self.starts.partition_point(|start| *start <= at)
+    }
+
     /// Line and column, from 1, of byte `at`.
-    pub fn position(&self, at: usize) -> (usize, usize) {
-        let before = self.text.char_indices().take_while(|(byte, _)| *byte < at);
-        before
-            .fold((1, 1), |(line, column), (_, c)| if c == '\n' { (line + 1, 1) } else { (line, column + 1) })
+    fn position(&self, at: usize) -> (usize, usize) {
+        let line = self.line(at);
+        let start = self.starts[line - 1];
+        (line, 1 + self.text[start..].char_indices().take_while(|(byte, _)| start + byte < at).count())
     }
 
     /// The input, where there was no mistake.
     pub fn finish<T>(self, input: Option<T>) -> Result<Loaded<T>, InputError> {
-        let place = |mut found: Vec<(usize, String)>| -> Vec<Mistake> {
+        let place = |mut found: Vec<(usize, String)>| -> (Vec<Mistake>, usize) {
             found.sort_by_key(|(at, _)| *at);
-            found
-                .into_iter()
-                .map(|(at, message)| {
-                    let (line, column) = self.position(at);
-                    Mistake { file: self.file.to_owned(), line, column, message }
-                })
-                .collect()
+            let more = found.len().saturating_sub(MAX_TOLD);
+            let told = found.into_iter().take(MAX_TOLD).map(|(at, message)| {
+                let (line, column) = self.position(at);
+                Mistake { file: self.file.to_owned(), line, column, message }
+            });
+            (told.collect(), more)
         };
-        let mistakes = place(self.mistakes.take());
+        let (told, more) = place(self.mistakes.take());
         match input {
-            Some(input) if mistakes.is_empty() => {
-                let warnings = place(self.warnings.take()).iter().map(Mistake::to_string).collect();
-                Ok(Loaded { input, warnings })
+            Some(input) if told.is_empty() => {
+                let (told, more) = place(self.warnings.take());
+                Ok(Loaded { input, warnings: lines(&told, more).lines().map(str::to_owned).collect() })
             }
-            _ => Err(InputError::Mistakes(mistakes)),
+            _ => Err(InputError::Mistakes { told, more }),
         }
     }
 }

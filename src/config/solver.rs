@@ -127,6 +127,8 @@ impl SolverKeys {
             max_iterations: table.read_or("max_iterations", default.max_iterations, whole(1..=1_000_000_000)),
             guess: table.read_or("guess", default.guess, whole(0..=12)),
         };
+        tight(&table, "action_residual", keys.action_residual);
+        tight(&table, "force_residual", keys.force_residual);
         keys.check(&table, fermion.is_some(), systems, boxes);
         table.finish();
         keys
@@ -199,6 +201,15 @@ impl SolverKeys {
             guess: self.guess,
         }
     }
+}
+
+/// Warns of a residual that rounding may keep a solve from.
+pub fn tight(table: &Table, key: &str, residual: f64) {
+    table.doubt(
+        key,
+        residual < 1e-14,
+        "below 1e-14 rounding in double may end the job: it may not be reached",
+    );
 }
 
 fn link_reals(value: &Value) -> Read<usize> {

@@ -5,12 +5,12 @@ use super::checked::{
     MassFactor, Projection, Pseudofermion, RationalSource, Real, StaggeredFermion, StaggeredSmearing,
     StaggeredSolver, Strategy,
 };
-use super::fermions::{Purpose, boundary};
+use super::fermions::{Purpose, boundary, heavy};
 use super::raw::Table;
 use super::reader::{
     Read, Value, array, choice, epsilon, error, mass, number, positive, residual, text, whole,
 };
-use super::solver::{PLAIN, usual_delta};
+use super::solver::{PLAIN, tight, usual_delta};
 use crate::math::{Factor, MilcPseudofermion, Rational, milc_rationals};
 use std::path::PathBuf;
 
@@ -18,6 +18,9 @@ use std::path::PathBuf;
 const MAX_COPIES: u32 = 16;
 /// Errors of the functions of heat bath, action and force by default.
 const ERRORS: [f64; 3] = [1e-12, 1e-12, 1e-7];
+
+/// The greatest eigenvalue of -D^2 is never below this.
+const LEAST_LAMBDA_MAX: f64 = 1.0;
 
 /// How links are fattened.
 #[derive(Clone, Copy, PartialEq)]
@@ -119,6 +122,7 @@ fn pseudofermion(mut table: Table, index: usize, place: &Place) -> Option<Pseudo
 
 fn factor(mut table: Table) -> Option<MassFactor> {
     let mass = table.read("mass", mass);
+    heavy(&table, mass);
     let power = table.read("power", power);
     table.finish();
     Some(MassFactor { mass: mass?, power: power? })
@@ -222,6 +226,13 @@ impl Keys {
         const KEYS: [&str; 3] = ["heat_bath_error", "action_error", "force_error"];
         let file = table.read_if("file", text).map(|path| read_file(table, PathBuf::from(path)));
         let lambda_max = table.read_if("lambda_max", positive);
+        if let Some(low) = lambda_max.filter(|lambda_max| *lambda_max < LEAST_LAMBDA_MAX) {
+            let message = format!(
+                "lambda_max: {low:e} is below the spectrum: the greatest eigenvalue of -D^2 is about 4 to 22, of smooth \
+                 links the greatest; give a bound above it"
+            );
+            table.mistake("lambda_max", message);
+        }
         let errors = KEYS.map(|key| table.read_if(key, error));
         let made: Vec<_> = ["lambda_max"].into_iter().chain(KEYS).filter(|key| table.has(key)).collect();
         if table.has("file") {
@@ -301,6 +312,9 @@ fn solver(mut table: Table) -> StaggeredSolver {
         force_residual: table.read_or("force_residual", 1e-9, residual),
         max_iterations: table.read_or("max_iterations", 10_000, whole(1..=1_000_000_000)),
     };
+    tight(&table, "heat_bath_residual", solver.heat_bath_residual);
+    tight(&table, "action_residual", solver.action_residual);
+    tight(&table, "force_residual", solver.force_residual);
     if half && strategy == Some(Strategy::MultiShift) {
         let message = "precision: all shifts at once are solved in \"double\" or \"double-single\"; the strategy \
                        \"one-by-one\" has \"double-half\" too";

@@ -45,6 +45,12 @@ pub fn gauge(mut table: Table) -> Option<Gauge> {
     ];
     let action = table.read("action", choice(&names.map(|entry| (entry.0, entry))));
     let beta = table.read("beta", positive);
+    let odd = beta.is_some_and(|beta| !(0.1..=100.0).contains(&beta));
+    table.doubt(
+        "beta",
+        odd,
+        "simulations are between 0.1 and 100: is it 6/g^2, or with \"symanzik-1loop\" 10/g^2?",
+    );
     let u0 = table.read_if("u0", number("a tadpole factor above 0, 1 at most", |u0| u0 > 0.0 && u0 <= 1.0));
     let n_f = table.read_or("n_f", 0, whole(0..=16));
     let one_loop = matches!(action, Some((_, None)));
@@ -76,6 +82,7 @@ fn one_loop_coefficients(u0: f64, n_f: u32) -> (f64, f64, f64) {
 
 pub fn hmc(mut table: Table, terms: &[Term]) -> Option<Hmc> {
     let tau = table.read_or("tau", 1.0, positive);
+    table.doubt("tau", tau > 10.0, "a trajectory is mostly 0.5 to 4 long, and its cost grows with it");
     let reproject_every = table.read_or("reproject_every", 1, whole(1..=i64::MAX));
     let reversibility_every = table.read_or("reversibility_every", 0, whole(0..=i64::MAX));
     let tables = table.list("level");
@@ -134,6 +141,12 @@ fn read_level(
     let lambda = table.read_if("lambda", number("a number between 0 and 0.5", |x| x > 0.0 && x < 0.5));
     let beside = place.beside.unwrap_or(integrator == Some(Integrator::ThreeToOne));
     let steps = if beside { steps_beside(&mut table) } else { table.read("steps", whole_steps) };
+    let many = steps.is_some_and(|steps| steps > 1000);
+    table.doubt(
+        "steps",
+        many,
+        "mostly 1 to 50, for a step of 0.02 to 0.3; forces are computed in each of them",
+    );
     let terms = table.read("terms", list("names of terms, like [\"gauge\"]", placed_text));
     match (&mut integrator, lambda) {
         (Some(Integrator::Omelyan2 { lambda } | Integrator::Omelyan2Position { lambda }), Some(given)) => {

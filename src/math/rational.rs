@@ -30,10 +30,17 @@ pub enum RationalError {
         degree: usize,
     },
     /// The error falls below what coefficients in double can show.
-    #[error("degree {degree} has error {error:.1e}, below double precision: a smaller degree does the same")]
+    #[error(
+        "on the range [{lo:e}, {hi:e}] a function of degree {degree} would have error {error:.1e}, far below double \
+         precision: take a smaller degree, or, if it is 1, the operator's true spectrum, which is much wider"
+    )]
     DegreeTooLarge {
         /// As asked for.
         degree: usize,
+        /// Lower end of the range.
+        lo: f64,
+        /// Upper end of the range.
+        hi: f64,
         /// Of the function before rounding.
         error: f64,
     },
@@ -130,7 +137,8 @@ impl Rational {
         check_degree(degree)?;
         let (best, unrounded) = Self::best(&Target::new(factors, range)?, degree)?;
         if unrounded < remez::NOTHING {
-            return Err(RationalError::DegreeTooLarge { degree, error: unrounded });
+            let [lo, hi] = range;
+            return Err(RationalError::DegreeTooLarge { degree, lo, hi, error: unrounded });
         }
         Ok(best)
     }

@@ -95,10 +95,10 @@ struct Exchange<'a> {
 /// The best function of this degree.
 pub(super) fn solve(target: &Target, degree: usize) -> Result<Solution, RationalError> {
     let expected = 4.0 * (-target.rate() * degree as f64).exp();
-    if expected < HOPELESS {
-        return Err(RationalError::DegreeTooLarge { degree, error: expected });
-    }
     let [lo, hi] = target.range;
+    if expected < HOPELESS {
+        return Err(RationalError::DegreeTooLarge { degree, lo, hi, error: expected });
+    }
     let failed = RationalError::NoConvergence { degree, lo, hi };
     Exchange::start(target, degree).converge().ok_or(failed)
 }

@@ -37,7 +37,26 @@ const MPIRUN: [(&str, &str); 10] = [
 const SHARED_MEMORY: [&str; 2] =
     ["OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"];
 /// By these the program believes to be a rank.
-const LAUNCHERS: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK", "MPI_LOCALRANKID"];
+pub const LAUNCHERS: [&str; 18] = [
+    "OMPI_COMM_WORLD_SIZE",
+    "OMPI_COMM_WORLD_RANK",
+    "PMI_RANK",
+    "PMI_SIZE",
+    "PMI_CONTROL_PORT",
+    "PMIX_RANK",
+    "MPI_LOCALRANKID",
+    "I_MPI_PMI_LIBRARY",
+    "MV2_COMM_WORLD_RANK",
+    "MV2_COMM_WORLD_SIZE",
+    "PALS_RANKID",
+    "PALS_SIZE",
+    "PALS_NRANKS",
+    "FLUX_JOB_SIZE",
+    "FLUX_TASK_RANK",
+    "SLURM_STEP_NUM_TASKS",
+    "SLURM_PROCID",
+    "SLURM_NTASKS",
+];
 
 /// A folder that is removed at the end. Its path is short: sockets of mpirun lie in it.
 pub struct Scratch(PathBuf);
@@ -63,6 +82,11 @@ impl Scratch {
 
     /// Starts `hmc` in this folder: on `ranks` ranks, 0 being one without mpirun.
     pub fn start(&self, ranks: usize, arguments: &[&str]) -> Job {
+        self.start_with(ranks, arguments, &[])
+    }
+
+    /// As [`Self::start`], with these variables in the environment besides.
+    pub fn start_with(&self, ranks: usize, arguments: &[&str], variables: &[(&str, &str)]) -> Job {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let program = env!("CARGO_BIN_EXE_hmc");
@@ -77,6 +101,7 @@ impl Scratch {
             command.env_remove(name);
         }
         command.envs(MPIRUN).envs(SHARED_MEMORY.map(|name| (name, &self.0))).env("TMPDIR", &self.0);
+        command.envs(variables.iter().copied());
         let [out, err] = ["out", "err"].map(|end| self.at(&format!("{number}.{end}")));
         command.stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
         // A test that failed while it had its turn is no reason for others to fail.
