@@ -130,10 +130,15 @@ impl Driver {
         // Both are there where the last job wrote them and nothing happened to them since.
         driver.checkpoint()?;
         driver.configuration()?;
-        driver.repair(&repairs, &mut found)?;
+        let stopped = match driver.repair(&repairs, &mut found) {
+            Err(stopped @ AppError::Refused(_)) => Some(stopped),
+            // After any other error ranks may be apart.
+            repaired => repaired.map(|()| None)?,
+        };
         let opened = lock.map(|lock| driver.open(lock, &job, &found, accepted, is_new));
         driver.files = agree(&*driver.comm, opened.transpose())?;
-        Ok(driver)
+        // What was made again before a stop stays made.
+        stopped.map_or(Ok(driver), Err)
     }
 
     /// Opens the files of records, keeps the input, and records this job; on rank 0.
