@@ -1,42 +1,78 @@
 //! Makes missing records of a chain again, by walking from the states before them.
 
 use super::AppError;
-use super::resume::{Found, Repairs};
+use super::resume::{Found, Repairs, Walk};
 use super::run::Driver;
+use super::stop::Reason;
 use crate::field::MatrixField;
 use crate::io::{self, History};
 use std::time::Duration;
 
 impl Driver {
-    /// Makes missing rows and lines again, and puts them into `found`; the links stay those at hand.
+    /// Makes missing rows and lines again, and puts them into `found`; the links stay those at hand. The answer is why it
+    /// stopped before the end.
     ///
     /// # Errors
-    /// A state on the way is damaged, a trajectory comes to other links than it did, or the run has to stop before.
-    pub(super) fn repair(&mut self, repairs: &Repairs, found: &mut Found) -> Result<(), AppError> {
+    /// A state on the way is damaged, a trajectory comes to other links than it did, or the job has too little time to make
+    /// a single record.
+    pub(super) fn repair(
+        &mut self,
+        repairs: &Repairs,
+        found: &mut Found,
+    ) -> Result<Option<Reason>, AppError> {
         if repairs.walks.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let here = self.chain.links.to_host()?;
+        let mut made = 0;
         for walk in &repairs.walks {
-            self.go_to(walk.from)?;
-            if repairs.lines.contains(&walk.from) && !repairs.rows.contains(&walk.from) {
-                self.measure_again(walk.from, found)?;
+            if let Some(reason) = self.walk_again(*walk, repairs, found, &mut made)? {
+                // The next job would come no farther.
+                if reason == Reason::WallTime && made == 0 {
+                    let what = "before a single record of the chain was made again; give the job more time";
+                    return Err(AppError::Refused(format!("{reason} {what}")));
+                }
+                return Ok(Some(reason));
             }
-            for number in walk.from..walk.to {
-                self.may_go_on()?;
-                let walked = self.walk(number)?;
-                let number = number + 1;
+        }
+        self.chain.links.set_host(&here)?;
+        Ok(None)
+    }
+
+    /// The records of a stretch of trajectories; counts what it made.
+    fn walk_again(
+        &mut self,
+        walk: Walk,
+        repairs: &Repairs,
+        found: &mut Found,
+        made: &mut usize,
+    ) -> Result<Option<Reason>, AppError> {
+        self.go_to(walk.from)?;
+        for number in walk.from..=walk.to {
+            if number > walk.from {
+                if let Some(reason) = self.stop.reason(Duration::ZERO) {
+                    return Ok(Some(reason));
+                }
+                let walked = self.walk(number - 1)?;
                 self.require_same_links(number)?;
                 if repairs.rows.contains(&number) {
                     found.history.insert(number, History::line(&walked.row));
+                    *made += 1;
                     self.say(&format!("trajectory {number}: its row of the history is made again"));
                 }
-                if repairs.lines.contains(&number) {
-                    self.measure_again(number, found)?;
+            }
+            let due = repairs.lines.contains(&number) && !found.measurements.has(number);
+            let Some(kept) = found.in_force(number).filter(|_| due) else { continue };
+            match self.measured(number, &kept.measure, &kept.fermions)? {
+                Ok(line) => {
+                    found.measurements.insert(number, line);
+                    *made += 1;
+                    self.say(&format!("trajectory {number}: its measurement is made"));
                 }
+                Err(reason) => return Ok(Some(reason)),
             }
         }
-        Ok(self.chain.links.set_host(&here)?)
+        Ok(None)
     }
 
     /// Takes the links after trajectory `number` from the disk, or those of the start.
@@ -74,25 +110,4 @@ impl Driver {
         }
         Ok(())
     }
-
-    fn measure_again(&mut self, number: u64, found: &mut Found) -> Result<(), AppError> {
-        let Some(kept) = found.in_force(number) else { return Ok(()) };
-        match self.measured(number, &kept.measure, &kept.fermions)? {
-            Ok(line) => {
-                found.measurements.insert(number, line);
-                self.say(&format!("trajectory {number}: its measurement is made"));
-                Ok(())
-            }
-            Err(reason) => Err(stopped(&reason)),
-        }
-    }
-
-    fn may_go_on(&self) -> Result<(), AppError> {
-        self.stop.reason(Duration::ZERO).map_or(Ok(()), |reason| Err(stopped(&reason)))
-    }
-}
-
-/// The run ends before it began: nothing was written, and the next job would come no farther.
-fn stopped(reason: &super::stop::Reason) -> AppError {
-    AppError::Refused(format!("{reason} before the chain's missing records were made again"))
 }

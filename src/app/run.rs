@@ -83,6 +83,8 @@ pub(super) struct Driver {
     saved: Option<u64>,
     input_is_kept: bool,
     pub(super) stop: Stop,
+    /// Why the run ends before its first trajectory.
+    stopped: Option<Reason>,
 }
 
 /// A trajectory that was walked, and what the history says of it.
@@ -124,21 +126,28 @@ impl Driver {
         let stop = Stop::new(comm, started, run.wall_time)?;
         let chain = assemble::chain(&input, links)?;
         let comm = Arc::clone(comm);
-        let (files, saved, input_is_kept) = (None, has_checkpoint.then_some(done), false);
-        let mut driver =
-            Self { input, comm, domain, chain, folder, files, report, done, saved, input_is_kept, stop };
+        let (files, saved, input_is_kept, stopped) = (None, has_checkpoint.then_some(done), false, None);
+        let mut driver = Self {
+            input,
+            comm,
+            domain,
+            chain,
+            folder,
+            files,
+            report,
+            done,
+            saved,
+            input_is_kept,
+            stop,
+            stopped,
+        };
         // Both are there where the last job wrote them and nothing happened to them since.
         driver.checkpoint()?;
         driver.configuration()?;
-        let stopped = match driver.repair(&repairs, &mut found) {
-            Err(stopped @ AppError::Refused(_)) => Some(stopped),
-            // After any other error ranks may be apart.
-            repaired => repaired.map(|()| None)?,
-        };
+        driver.stopped = driver.repair(&repairs, &mut found)?;
         let opened = lock.map(|lock| driver.open(lock, &job, &found, accepted, is_new));
         driver.files = agree(&*driver.comm, opened.transpose())?;
-        // What was made again before a stop stays made.
-        stopped.map_or(Ok(driver), Err)
+        Ok(driver)
     }
 
     /// Opens the files of records, keeps the input, and records this job; on rank 0.
@@ -174,6 +183,10 @@ impl Driver {
 
     fn go(mut self) -> Result<(), AppError> {
         let mut longest = Duration::ZERO;
+        if let Some(reason) = self.stopped {
+            return self
+                .end(&format!("stops while records are made again: {reason}; those that are made are kept"));
+        }
         while self.done < self.input.run.trajectories {
             if let Some(reason) = self.stop.reason(longest.mul_f64(1.2)) {
                 let words = format!("stops after {} trajectories: {reason}; checkpoint written", self.done);

@@ -191,6 +191,11 @@ impl Job {
         fs::read_to_string(&self.out).unwrap_or_default()
     }
 
+    /// What it has warned of so far.
+    pub fn warned(&self) -> String {
+        fs::read_to_string(&self.err).unwrap_or_default()
+    }
+
     pub fn is_running(&mut self) -> bool {
         self.ended = self.ended || self.child.try_wait().unwrap().is_some();
         !self.ended
