@@ -199,7 +199,7 @@ fn heat_baths() {
             if precision == Precision::Double {
                 let mut term = rational(&domain, &light, errors, 1);
                 check_refresh(&format!("rational, {name}"), &links, &mut term, 1e-11);
-                println!("{}", term.report().unwrap());
+                println!("{}", term.report().unwrap().text);
             }
             if light.weights.is_symmetric() {
                 let mut term = exact(&domain, &light, EXACT_RANGE, errors);
@@ -208,7 +208,7 @@ fn heat_baths() {
                 let (s, eta) = (term.value(&links).unwrap().value(), (eta[EVEN] + eta[ODD]).value());
                 println!("exact, {name} {precision:?}: S / |eta|^2 - 1 = {:.1e}", s / eta - 1.0);
                 assert!((s / eta - 1.0).abs() < 1e-11, "{name}: S = {s}, |eta|^2 = {eta}");
-                println!("{}", term.report().unwrap());
+                println!("{}", term.report().unwrap().text);
             }
         }
     }

@@ -74,7 +74,7 @@ fn results(domain: &Arc<Domain>, links: &HostLinks) -> Results {
         let value = term.value(&links).unwrap().value();
         let mut force = AlgebraField::new(domain).unwrap();
         term.add_force(&links, &mut force).unwrap();
-        (drawn, value, term.report().map(|line| without_times(&line)), force.to_host().unwrap())
+        (drawn, value, term.report().map(|report| without_times(&report.text)), force.to_host().unwrap())
     };
     terms_of(domain).into_iter().map(of).collect()
 }

@@ -204,10 +204,10 @@ fn heat_bath() {
     for (c_sw, schur) in FORMS {
         for precision in [Precision::Double, Precision::Single] {
             let mut term = one_flavour(&domain, operator(0.115, c_sw, schur), precision);
-            assert!(term.report().unwrap().contains("not yet measured"));
+            assert!(term.report().unwrap().text.contains("not yet measured"));
             check_refresh(&format!("c_sw {c_sw} {schur:?} {precision:?}"), &links, &mut term, 1e-11);
-            println!("{}", term.report().unwrap());
-            assert!(term.report().unwrap().contains("spectrum ["));
+            println!("{}", term.report().unwrap().text);
+            assert!(term.report().unwrap().text.contains("spectrum ["));
         }
     }
 }
@@ -410,7 +410,7 @@ fn heat_baths_of_ratios() {
                 let mut term = ratio(&domain, light, heavy, precision);
                 check_refresh(&describe(light, heavy, precision), &links, &mut term, 1e-11);
                 let [light, heavy] = term.measured().map(|bounds| bounds.expect("a spectrum").least);
-                let report = term.report().unwrap();
+                let report = term.report().unwrap().text;
                 println!("{report}");
                 for (name, least) in [("light", light), ("heavy", heavy)] {
                     assert!(report.contains(&format!("{name}: spectrum [{least:.4e}, ")), "{report}");
