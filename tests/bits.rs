@@ -316,19 +316,28 @@ impl On {
     /// What the program says it ran on: a key that is not obeyed would compare a run with itself.
     fn is_told(self, grid: [usize; 4], out: &str) -> bool {
         let (ranks, shape) = (grid.iter().product::<usize>(), grid.map(|n| n.to_string()).join("x"));
-        let on = format!("on {ranks} ranks as {shape}, ");
-        match self {
-            Cpu { lanes, threads } => {
-                out.contains(&format!("{on}CPU, {threads} threads"))
-                    && (lanes == 0 || out.contains(&format!(" {lanes} lanes")))
+        let first = out.lines().next().unwrap_or_default();
+        let Some((on, device)) = first.split_once("; ") else { return false };
+        let (cut, halos) = match ranks {
+            1 => (" on 1 rank".to_owned(), String::new()),
+            _ => (
+                format!(" on {ranks} ranks as {shape}, halos "),
+                on.rsplit("halos ").next().unwrap_or_default().to_owned(),
+            ),
+        };
+        let many = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        on.contains(&cut)
+            && match self {
+                Cpu { lanes, threads } => {
+                    device.starts_with(&format!("CPU, {}, ", many(threads, "thread")))
+                        && (lanes == 0 || device.contains(&format!(", {} (", many(lanes, "lane"))))
+                }
+                Emulated => device.starts_with("emulated GPU"),
+                Gpu { transport } => {
+                    !["CPU", "emulated"].iter().any(|other| device.starts_with(other))
+                        && (ranks == 1 || halos.starts_with(transport))
+                }
             }
-            Emulated => out.contains(&format!("{on}emulated GPU")),
-            Gpu { transport } => {
-                out.contains(&on)
-                    && !["CPU", "emulated"].iter().any(|other| out.contains(&format!("{on}{other}")))
-                    && (ranks == 1 || out.to_lowercase().contains(&format!("halos {transport}")))
-            }
-        }
     }
 }
 

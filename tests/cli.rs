@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{Ended, Scratch, contents, names, parallel, quickstart, read_chain, with};
+use common::{Ended, Scratch, chain_contents, contents, names, parallel, quickstart, read_chain, with};
 use hmc::device::lane_counts;
 use serde_json::Value;
 use std::fs;
@@ -465,12 +465,7 @@ fn a_solve_that_does_not_converge() {
     let [scratch, other] = [(); 2].map(|()| Scratch::new());
     scratch.chain(0, &on(&small(2), 0));
     let folder = scratch.at("ensembles/quickstart");
-    // That a job has been there is all that is new.
-    let contents = |folder| {
-        let all = contents(folder);
-        all.into_iter().filter(|(path, _)| !path.ends_with("jobs.jsonl")).collect::<Vec<_>>()
-    };
-    let before = contents(&folder);
+    let before = chain_contents(&folder);
     for ranks in [0, 2] {
         let text = on(&small(3), ranks) + "[fermion.light.solver]\nmax_iterations = 3\n";
         let input = scratch.write("few.toml", text);
@@ -481,7 +476,7 @@ fn a_solve_that_does_not_converge() {
         ];
         ended.failed(1, &told);
         assert_eq!(ended.err.matches("did not converge").count(), 1, "{ended:?}");
-        let after = contents(&folder);
+        let after = chain_contents(&folder);
         assert!(
             after == before,
             "{:?}",

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Scratch, contents, names, parallel, read_chain, with};
+use common::{Scratch, chain_contents, names, parallel, read_chain, with};
 
 /// Nf = 2+1 with a solver of each kind. `@` stands for its `max_iterations`.
 const CHAIN: &str = r#"[run]
@@ -90,7 +90,7 @@ fn solves_that_do_not_converge_leave_the_chain_as_it_was() {
     let [scratch, other] = [(); 2].map(|()| Scratch::new());
     scratch.chain(0, &on(&with(&chain("", 0), "trajectories", "1"), 0));
     let folder = scratch.at(FOLDER);
-    let before = contents(&folder);
+    let before = chain_contents(&folder);
     for (number, term) in TERMS.into_iter().enumerate() {
         let ranks = 2 * (number % 2);
         let input = scratch.write("few.toml", on(&chain(term, 3), ranks));
@@ -107,7 +107,7 @@ fn solves_that_do_not_converge_leave_the_chain_as_it_was() {
         assert_eq!(ended.err.matches("did not converge").count(), 1, "{ended:?}");
         let (reached, wanted) = told(&ended.err);
         assert!(reached > wanted && reached.is_finite() && wanted > 0.0, "{ended:?}");
-        assert!(contents(&folder) == before, "{term}: files changed: {:?}", names(&folder));
+        assert!(chain_contents(&folder) == before, "{term}: files changed: {:?}", names(&folder));
     }
     // With the iterations that it needs it goes on, as if nothing had been.
     let ended = scratch.chain(2, &on(&chain("", 0), 2));

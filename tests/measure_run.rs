@@ -42,6 +42,7 @@ fn the_input_of_a_run_measures_what_the_run_did() {
     let of_run = std::fs::read_to_string(scratch.at("ensembles/chain/measurements.jsonl")).unwrap();
     let mut expected: Value = serde_json::from_str(of_run.lines().last().unwrap()).unwrap();
     expected["file"] = LAST.into();
+    expected.as_object_mut().unwrap().remove("crc32");
     assert!(!expected["condensates"].is_null(), "{expected}");
     for (ranks, text) in [(2, text), (0, RUN.to_owned())] {
         let input = scratch.write("run.toml", text);

@@ -258,7 +258,7 @@ fn kills_and_damages(count: usize) {
         kept.retain(|name, _| !gone.contains(name));
         // One that is damaged may be moved aside at any time.
         spoilt.extend(cfgs().into_iter().filter(|(name, _)| gone.contains(name)));
-        let after = common::contents(&folder);
+        let after = common::chain_contents(&folder);
         let (ranks, text) = cut(&small(1000), number);
         let input = scratch.write("run.toml", &text);
         let mut job = scratch.start(ranks, &[&input]);
@@ -281,8 +281,7 @@ fn kills_and_damages(count: usize) {
             let ended = job.wait();
             println!("kill {number}, {what:?}: {}", ended.err);
             refused += 1;
-            let damaged = common::contents(&folder);
-            let untouched = damaged.iter().all(|file| file.0.ends_with("lock") || after.contains(file));
+            let untouched = common::chain_contents(&folder) == after;
             assert!(untouched, "kill {number}, {what:?}: a refused job wrote");
             if ended.err.contains("can be read") {
                 // Damage upon damage has left no state: a copy is put back.
@@ -383,11 +382,7 @@ fn damaged_checkpoints() {
     for path in ["checkpoint", "cfg"].iter().flat_map(|place| files(&scratch, place)) {
         fs::write(path, "no checkpoint").unwrap();
     }
-    let contents = || {
-        let all = common::contents(&scratch.at(FOLDER));
-        all.into_iter().filter(|(path, _)| !path.ends_with("lock")).collect::<Vec<_>>()
-    };
-    let before = contents();
+    let before = common::chain_contents(&scratch.at(FOLDER));
     for number in [0, 1] {
         let (ranks, text) = cut(&small(4), number);
         let input = scratch.write("run.toml", text);
@@ -395,7 +390,7 @@ fn damaged_checkpoints() {
             1,
             &["none of its checkpoints and configurations can be read", "ckpt_000004.h5", "cfg_000001.h5"],
         );
-        assert!(contents() == before, "files changed");
+        assert!(common::chain_contents(&scratch.at(FOLDER)) == before, "files changed");
     }
 }
 

@@ -5,6 +5,7 @@ use super::resume::{self, Found, Point};
 use super::{AppError, Ranks, RunOptions, assemble, job, lock, plan, start};
 use crate::comm::Solo;
 use crate::config::{Input, Start};
+use crate::device::gpu_count;
 use crate::io::{self, IoError};
 use crate::lattice::{Partition, choose_grid};
 use std::io::Error;
@@ -19,13 +20,15 @@ pub fn check(input: &Input, options: &RunOptions, comm: &Ranks) -> Result<(), Ap
     let ranks = options.ranks.unwrap_or(comm.size());
     let grid = input.parallel.grid.map_or_else(|| choose_grid(input.extents, ranks), Ok)?;
     let partition = Partition::new(input.extents, grid, ranks, 0)?;
+    // Those that run now share their node; of others nobody knows.
+    let sharing = if options.ranks.is_some() { 1 } else { start::place_on_node(&**comm).1 };
     if comm.rank() != 0 {
         return Ok(());
     }
     say(plan::plan(input, &partition, ranks).trim_end())?;
     let mut errors = Vec::new();
     let mut note = |found: Result<(), AppError>| errors.extend(found.err());
-    note(device(input, &partition, options.ranks.is_none().then_some(comm.size())));
+    note(device(input, &partition, sharing));
     let folder = input.run.ensembles.join(&input.run.name);
     let done = chain(input, &folder, options);
     note(disk(input, &folder, done.as_ref().map_or(0, |done| *done)));
@@ -36,8 +39,8 @@ pub fn check(input: &Input, options: &RunOptions, comm: &Ranks) -> Result<(), Ap
     }
 }
 
-/// The device of rank 0, and its memory. `here`: how many ranks run now, if it is them that were asked about.
-fn device(input: &Input, partition: &Partition, here: Option<usize>) -> Result<(), AppError> {
+/// The device of rank 0, and its memory, which `sharing` ranks of its node share, or share its GPUs.
+fn device(input: &Input, partition: &Partition, sharing: usize) -> Result<(), AppError> {
     let layers = assemble::layers(input, [&input.measure]);
     let device = start::device(&input.parallel, partition, layers.reach, &Solo)?;
     start::require_lanes(partition, device.lanes(), layers.reach)?;
@@ -45,8 +48,8 @@ fn device(input: &Input, partition: &Partition, here: Option<usize>) -> Result<(
     let Some([free, total]) = device.backend().memory() else { return Ok(()) };
     let free_text = plan::megabytes(free as usize);
     say(format_args!("device         {}, {free_text} free", device.backend().name()))?;
-    // On a CPU the ranks of a node share its memory; how many there will be is known of those that run alone.
-    let sharing = if device.backend().is_host() { here.unwrap_or(1) } else { 1 };
+    let devices = if device.backend().is_host() { 1 } else { gpu_count().unwrap_or(1) };
+    let sharing = sharing.div_ceil(devices.max(1));
     let all = needed.saturating_mul(sharing);
     if all as f64 > 1.1 * total as f64 {
         return Err(AppError::Refused(format!(

@@ -303,8 +303,12 @@ pub fn plan(input: &Input, partition: &Partition, ranks: usize) -> String {
         megabytes(kept * configuration)
     );
     text + &format!(
-        "checkpoints    2 of {}, written every {} trajectories\n",
+        "checkpoints    2 of {}, written every {}\n",
         megabytes(configuration),
-        run.checkpoint_every
+        if run.checkpoint_every == 1 {
+            "trajectory".to_owned()
+        } else {
+            format!("{} trajectories", run.checkpoint_every)
+        }
     )
 }

@@ -397,9 +397,12 @@ pub fn seconds(folder: &Path) -> f64 {
 pub fn newest_header(folder: &Path) -> Result<Option<(PathBuf, Header)>, AppError> {
     let states = io::states(folder)?;
     let Some((_, newest)) = states.first() else { return Ok(None) };
-    let whole =
-        states.iter().find_map(|(_, path)| io::header(path).ok().map(|header| (path.clone(), header)));
-    whole.map_or_else(|| Err(io::header(newest).expect_err("none is whole").into()), |found| Ok(Some(found)))
+    let whole = states.iter().find_map(|(_, path)| Some((path.clone(), io::header(path).ok()?)));
+    match (whole, io::header(newest)) {
+        // Where no trajectory was done the run starts again.
+        (None, Err(error)) if states.iter().any(|(n, _)| *n > 0) => Err(error.into()),
+        (whole, _) => Ok(whole),
+    }
 }
 
 #[cfg(test)]

@@ -88,8 +88,8 @@ fn check_limits() -> Result<(), AppError> {
     Ok(())
 }
 
-/// Rank and number of ranks on this node.
-fn place_on_node(comm: &dyn Comm) -> (usize, usize) {
+/// Rank and number of ranks on this node; collective.
+pub fn place_on_node(comm: &dyn Comm) -> (usize, usize) {
     let name = super::job::host();
     let names = comm.gather(name.as_bytes());
     let same = |end: usize| names[..end].iter().filter(|n| **n == name.as_bytes()).count();

@@ -351,6 +351,13 @@ pub fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     all
 }
 
+/// All files of an ensemble with their bytes, but those that say which jobs were there.
+pub fn chain_contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut all = contents(folder);
+    all.retain(|(path, _)| !["lock", "jobs.jsonl"].iter().any(|name| path.ends_with(name)));
+    all
+}
+
 /// What of a chain must not depend on the machine.
 #[derive(Debug, PartialEq)]
 pub struct Chain {
