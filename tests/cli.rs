@@ -341,7 +341,7 @@ fn measure_gives_the_same_bits_everywhere() {
     // Without --json a table.
     let input = scratch.write("measure.toml", MEASURE);
     let table = scratch.run(0, &["measure", "--input", &input, FIRST]).out;
-    let plaquette = format!("  plaquette      {:.10}\n", number(&found[0]["plaquette"]));
+    let plaquette = format!("  {:<16} {:.10}\n", "plaquette", number(&found[0]["plaquette"]));
     assert!(table.starts_with(&format!("{FIRST}\n")) && table.contains(&plaquette), "{table}");
     assert_eq!(table.lines().filter(|line| line.starts_with("  flow ")).count(), 3, "{table}");
 }

@@ -107,6 +107,12 @@ fn records_without_links_are_not_wiped() {
         assert_eq!(read_chain(&folder), before);
         scratch.run(ranks, &["--check", &input]).failed(2, &["neither a checkpoint nor a configuration"]);
     }
+    // Nor are files of which no line can be read.
+    fs::remove_file(folder.join("measurements.jsonl")).unwrap();
+    fs::write(folder.join("history.csv"), "?\n?\n").unwrap();
+    let input = scratch.write("run.toml", on(PURE, 0));
+    scratch.run(0, &[&input]).failed(2, &["neither a checkpoint nor a configuration to go on from"]);
+    assert_eq!(fs::read_to_string(folder.join("history.csv")).unwrap(), "?\n?\n");
 }
 
 /// F2: `run.toml` is of the chain that ran; later inputs stand beside it.
@@ -122,7 +128,10 @@ fn the_input_is_kept_when_the_chain_has_begun() {
     // One that somebody left there, of no chain.
     fs::write(folder.join("run.toml"), &bad).unwrap();
     let ended = scratch.chain(0, &first);
-    assert!(ended.err.contains("was the input of a run that made no trajectory; replaced"), "{ended:?}");
+    assert!(
+        ended.err.contains("run.toml: not of this chain any more; moved aside as *.superseded"),
+        "{ended:?}"
+    );
     assert_eq!(fs::read_to_string(folder.join("run.toml")).unwrap(), first);
     scratch.chain(0, &long(8));
     assert_eq!(fs::read_to_string(folder.join("run.toml")).unwrap(), first);
@@ -191,6 +200,9 @@ fn damaged_records_are_made_again() {
         let ranks = 2 * (number % 2);
         let ended = scratch.chain(ranks, &on(&with(PURE, "trajectories", "7"), ranks));
         assert!(ended.err.contains(told), "{what}: {ended:?}");
+        // What is no record any more is not thrown away.
+        let kept = names(&scratch.at(FOLDER)).contains(&format!("{file}.damaged"));
+        assert_eq!(kept, ended.err.contains(&format!("{file}: line ")), "{what}: {ended:?}");
         same(&scratch, &reference);
     }
     // Gone altogether, or a link to nowhere; and gaps that are to be left.
@@ -231,7 +243,10 @@ fn many_trajectories_are_walked_again_when_asked_only() {
     }
     remove(&[folder.join("checkpoint")]);
     let before = read_chain(&folder);
-    scratch.run(0, &[&input]).failed(2, &["the history has 23 rows after the newest", "--gaps repair"]);
+    scratch.run(0, &[&input]).failed(
+        2,
+        &["the history has 23 rows, and the measurements 11 lines, after the newest", "--gaps repair"],
+    );
     assert_eq!(read_chain(&folder), before);
     scratch.run(0, &["--gaps", "repair", &input]).succeeded();
     same(&scratch, &reference);

@@ -185,6 +185,9 @@ fn every_damaged_line_is_found() {
             &[],
             &["trajectory 1 after 6"],
         );
+        let altered: String = (1..=6).map(|n| sealed(n).replace(".5", ".6")).collect();
+        let all = [1, 2, 3, 4, 5, 6];
+        check("all", good[..after_names].to_owned() + &altered, &all, &["altered"; 6]);
         check("nothing", good[..after_names].into(), &[1, 2, 3, 4, 5, 6], &[]);
         if form == Form::Csv {
             check("names", good.replacen("trajectory", "trajektory", 1), &[], &["line 1"]);

@@ -2,7 +2,7 @@
 
 use super::report::warn;
 use super::{AppError, domain_wall, rooted, start, terms};
-use crate::comm::Comm;
+use crate::comm::{Comm, agree};
 use crate::config::{
     self, Correlator, CorrelatorKind, Fermion, Input, Integrator, Measure, Parallel, SourceKind,
 };
@@ -136,7 +136,7 @@ pub fn configuration(
     layers: Layers,
     comm: &super::Ranks,
 ) -> Result<(MatrixField, io::Header), AppError> {
-    let header = io::header(path)?;
+    let header = agree(&**comm, io::header(path))?;
     let domain = domain(parallel, header.extents, layers, comm)?;
     let (host, header) = io::read_links(path, domain.partition(), &**comm)?;
     warn_of_doubt(path, &header, &**comm);

@@ -151,11 +151,11 @@ fn table(object: &Map<String, Value>) -> String {
             Value::Array(rows) if rows.iter().any(Value::is_object) => {
                 for row in rows.iter().filter_map(Value::as_object) {
                     let cells: Vec<String> = row.iter().map(|(key, value)| cell(key, value)).collect();
-                    text += &format!("  {name:<14} {}\n", cells.join("  "));
+                    text += &format!("  {name:<16} {}\n", cells.join("  "));
                 }
             }
             Value::String(file) => text += &format!("{file}\n"),
-            _ => text += &format!("  {name:<14} {}\n", number(value)),
+            _ => text += &format!("  {name:<16} {}\n", number(value)),
         }
     }
     text

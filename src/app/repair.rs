@@ -1,12 +1,17 @@
 //! Makes missing records of a chain again, by walking from the states before them.
 
 use super::AppError;
-use super::resume::{Found, Repairs, Walk};
+use super::resume::{Found, Repairs, Walk, seconds};
 use super::run::Driver;
 use super::stop::Reason;
 use crate::field::MatrixField;
 use crate::io::{self, History};
-use std::time::Duration;
+use crate::measure::MeasureError;
+use crate::solver::SolverError;
+use std::time::{Duration, Instant};
+
+/// So many records are made before they are put on the disk.
+const KEPT_AT_ONCE: usize = 10;
 
 impl Driver {
     /// Makes missing rows and lines again, and puts them into `found`; the links stay those at hand. The answer is why it
@@ -26,7 +31,9 @@ impl Driver {
         let here = self.chain.links.to_host()?;
         let mut made = 0;
         for walk in &repairs.walks {
-            if let Some(reason) = self.walk_again(*walk, repairs, found, &mut made)? {
+            let stopped = self.walk_again(*walk, repairs, found, &mut made)?;
+            self.keep(found)?;
+            if let Some(reason) = stopped {
                 // The next job would come no farther.
                 if reason == Reason::WallTime && made == 0 {
                     let what = "before a single record of the chain was made again; give the job more time";
@@ -48,12 +55,15 @@ impl Driver {
         made: &mut usize,
     ) -> Result<Option<Reason>, AppError> {
         self.go_to(walk.from)?;
+        let mut longest = Duration::from_secs_f64(seconds(&self.folder));
         for number in walk.from..=walk.to {
             if number > walk.from {
-                if let Some(reason) = self.stop.reason(Duration::ZERO) {
+                if let Some(reason) = self.stop.reason(longest.mul_f64(1.2)) {
                     return Ok(Some(reason));
                 }
+                let start = Instant::now();
                 let walked = self.walk(number - 1)?;
+                longest = longest.max(start.elapsed());
                 self.require_same_links(number)?;
                 if repairs.rows.contains(&number) {
                     found.history.insert(number, History::line(&walked.row));
@@ -61,9 +71,23 @@ impl Driver {
                     self.say(&format!("trajectory {number}: its row of the history is made again"));
                 }
             }
+            if *made > 0 && made.is_multiple_of(KEPT_AT_ONCE) {
+                self.keep(found)?;
+            }
             let due = repairs.lines.contains(&number) && !found.measurements.has(number);
             let Some(kept) = found.in_force(number).filter(|_| due) else { continue };
-            match self.measured(number, &kept.measure, &kept.fermions)? {
+            let Some(measure) = &kept.measure else { continue };
+            let measured = self.measured(number, measure, &kept.fermions);
+            let hopeless = |error: AppError| match error {
+                AppError::Measure(error @ MeasureError::Solver(SolverError::NotConverged { .. })) => {
+                    let folder = self.folder.display();
+                    AppError::Refused(format!(
+                        "{folder}: measurement of trajectory {number}: {error}; --gaps leave goes on without it"
+                    ))
+                }
+                other => other,
+            };
+            match measured.map_err(hopeless)? {
                 Ok(line) => {
                     found.measurements.insert(number, line);
                     *made += 1;

@@ -35,8 +35,8 @@ pub fn columns(levels: usize) -> Vec<String> {
 pub struct Kept {
     /// 0 of `run.toml`.
     pub after: u64,
-    /// What it measured.
-    pub measure: Measure,
+    /// What it measured; `None` where this version cannot read it.
+    pub measure: Option<Measure>,
     /// The quarks that measurements name.
     pub fermions: Vec<Fermion>,
 }
@@ -53,6 +53,8 @@ pub struct Found {
     states: BTreeSet<u64>,
     /// Gaps that earlier jobs were told to leave.
     left: BTreeSet<u64>,
+    /// That no trajectory was done here.
+    is_unused: bool,
 }
 
 /// A stretch of trajectories to be walked again.
@@ -120,7 +122,7 @@ impl Found {
             let history = History::records(folder, &names)?;
             let measurements = Records::read(&folder.join(MEASUREMENTS), Form::Json, "")?;
             let states: Vec<u64> = io::states(folder)?.into_iter().map(|(n, _)| n).collect();
-            if states.is_empty() && !(history.is_empty() && measurements.is_empty()) {
+            if states.is_empty() && [&history, &measurements].iter().any(|r| !r.is_untouched()) {
                 return Err(AppError::Refused(format!(
                     "{} holds a chain's history or measurements, but neither a checkpoint nor a configuration to go on \
                      from; put one back, give the run another name, or move the folder away",
@@ -139,13 +141,18 @@ impl Found {
         };
         let inputs = from_first(comm, serde_json::to_vec(&inputs).unwrap_or_default());
         let inputs: Vec<(u64, String)> = serde_json::from_slice(&inputs).unwrap_or_default();
-        // One that cannot be read any more asks for nothing.
-        let inputs = inputs.into_iter().filter_map(|(after, text)| {
-            let Input { measure, fermions, .. } = config::parse_stored(&text, "").ok()?.input;
-            Some(Kept { after, measure, fermions })
+        let inputs = inputs.into_iter().map(|(after, text)| match config::parse_stored(&text, "") {
+            Ok(loaded) => {
+                Kept { after, measure: Some(loaded.input.measure), fermions: loaded.input.fermions }
+            }
+            // One that cannot be read any more asks for nothing.
+            Err(_) => Kept { after, measure: None, fermions: Vec::new() },
         });
         let inputs = inputs.collect();
-        Ok(Self { inputs, history, measurements, states: numbers(states), left: numbers(left) })
+        let (states, left) = (numbers(states), numbers(left));
+        let touched = comm.max(f64::from(u8::from(!(history.is_untouched() && measurements.is_untouched()))));
+        let is_unused = touched == 0.0 && states.iter().all(|n| *n == 0);
+        Ok(Self { inputs, history, measurements, states, left, is_unused })
     }
 
     /// Where the chain in `folder` goes on; collective.
@@ -167,7 +174,7 @@ impl Found {
         };
         let loaded = match io::load_newest(folder, partition, comm, judge) {
             // Nothing is lost where no trajectory was done.
-            Err(AppError::Io(IoError::NoState { reasons, .. })) if self.states.iter().all(|n| *n == 0) => {
+            Err(AppError::Io(IoError::NoState { reasons, .. })) if self.is_unused => {
                 let mut point = Point::new(None, 0, None);
                 point.warnings.extend(reasons);
                 return Ok(point);
@@ -203,11 +210,12 @@ impl Found {
         for (name, records) in [("history.csv", &mut self.history), (MEASUREMENTS, &mut self.measurements)] {
             point.warnings.extend(records.faults.iter().map(|fault| format!("{name}: {fault}")));
         }
-        let (dropped, _) = (self.history.keep_up_to(done), self.measurements.keep_up_to(done));
+        let [dropped, lines] =
+            [&mut self.history, &mut self.measurements].map(|records| records.keep_up_to(done));
         let usual = FREE_WALKS.max(run.checkpoint_every.min(run.save_every));
-        let lost = if dropped as u64 > usual && gaps != Some(Gaps::Repair) {
+        let lost = if dropped.max(lines) as u64 > usual && gaps != Some(Gaps::Repair) {
             Err(AppError::Refused(format!(
-                "{}: the history has {dropped} rows after the newest checkpoint or configuration, that of trajectory {done}; \
+                "{}: the history has {dropped} rows, and the measurements {lines} lines, after the newest checkpoint or configuration, that of trajectory {done}; \
                  put back a newer one, or walk these trajectories again: --gaps repair",
                 folder.display()
             )))
@@ -221,7 +229,8 @@ impl Found {
             all.filter(|n| wanted(*n) && !records.has(*n) && !self.left.contains(n)).collect()
         };
         let rows = missing(&self.history, &|_| true);
-        let measured = |n: u64| self.in_force(n).is_some_and(|kept| kept.measure.is_due(n));
+        let measured =
+            |n: u64| self.in_force(n).and_then(|kept| kept.measure.as_ref()).is_some_and(|m| m.is_due(n));
         let lines = missing(&self.measurements, &measured);
         let own = serde_json::to_vec(&(rows, lines)).unwrap_or_default();
         let (rows, lines): (BTreeSet<u64>, BTreeSet<u64>) =
@@ -246,9 +255,10 @@ impl Found {
         } else {
             String::new()
         };
-        if cost > FREE_WALKS && gaps.is_none() {
+        let measured = repairs.lines.len() as u64;
+        if cost.max(measured) > FREE_WALKS && gaps.is_none() {
             return Err(AppError::Refused(format!(
-                "{what}; to make that again takes {cost} trajectories{time}: --gaps repair does so, --gaps leave goes on \
+                "{what}; to make that again takes {cost} trajectories{time} and {measured} measurements: --gaps repair does so, --gaps leave goes on \
                  without"
             )));
         }
@@ -327,22 +337,27 @@ fn kept_inputs(folder: &Path) -> Vec<(u64, String)> {
 /// The file cannot be written.
 pub fn keep_input(folder: &Path, text: &str, done: u64) -> Result<Option<String>, IoError> {
     let kept = kept_inputs(folder);
-    if kept.last().is_some_and(|(_, last)| last == text) {
-        return Ok(None);
+    let (before, after): (Vec<_>, Vec<_>) = kept.into_iter().partition(|(n, _)| *n <= done);
+    let path = |n: u64| folder.join(if n == 0 { "run.toml".to_owned() } else { format!("run_{n:06}.toml") });
+    let refused = |action| move |path: PathBuf, source| IoError::System { path, action, source };
+    let mut aside: Vec<u64> = after.into_iter().map(|(n, _)| n).collect();
+    let is_kept = before.last().is_some_and(|(_, last)| last == text);
+    aside.extend(before.last().filter(|(n, _)| *n == done && !is_kept).map(|(n, _)| *n));
+    // They made nothing, or what the chain does not go on from.
+    for &n in &aside {
+        let mut name = path(n).into_os_string();
+        name.push(".superseded");
+        fs::rename(path(n), name).map_err(|e| refused("move aside")(path(n), e))?;
     }
-    let name =
-        if kept.is_empty() || done == 0 { "run.toml".to_owned() } else { format!("run_{done:06}.toml") };
-    let path = folder.join(name);
-    let warning = (done == 0 && !kept.is_empty())
-        .then(|| format!("{}: was the input of a run that made no trajectory; replaced", path.display()));
-    write_aside(&path, &crate::comm::Solo, |temporary| {
-        fs::write(temporary, text).map_err(|source| IoError::System {
-            path: temporary.to_path_buf(),
-            action: "write",
-            source,
-        })
-    })?;
-    Ok(warning)
+    if !is_kept {
+        let path = path(done);
+        write_aside(&path, &crate::comm::Solo, |temporary| {
+            fs::write(temporary, text).map_err(|e| refused("write")(temporary.to_path_buf(), e))
+        })?;
+    }
+    let names: Vec<String> = aside.iter().map(|n| path(*n).display().to_string()).collect();
+    let told = || format!("{}: not of this chain any more; moved aside as *.superseded", names.join(", "));
+    Ok((!aside.is_empty()).then(told))
 }
 
 /// Whether a chain whose file has this header goes on with `input`; what `options` let pass is the answer.

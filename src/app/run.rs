@@ -101,7 +101,7 @@ impl Driver {
         let (root, job) = (comm.rank() == 0, Job::this());
         let lock = agree(&**comm, if root { take_folder(&folder, &job).map(Some) } else { Ok(None) })?;
         let mut found = Found::look(&folder, &input, &**comm)?;
-        let kept = found.inputs.iter().map(|kept| &kept.measure);
+        let kept = found.inputs.iter().filter_map(|kept| kept.measure.as_ref());
         let layers = assemble::layers(&input, kept.chain([&input.measure]));
         let domain = assemble::domain(&input.parallel, input.extents, layers, comm)?;
         let mut point = found.point(&folder, &input, &options, domain.partition(), &**comm)?;
@@ -144,6 +144,14 @@ impl Driver {
         // Both are there where the last job wrote them and nothing happened to them since.
         driver.checkpoint()?;
         driver.configuration()?;
+        let folder = &driver.folder;
+        let damaged = || -> Result<Vec<String>, IoError> {
+            let history = found.history.keep_damaged(&folder.join("history.csv"))?;
+            let measurements = found.measurements.keep_damaged(&folder.join(MEASUREMENTS))?;
+            Ok(history.into_iter().chain(measurements).collect())
+        };
+        let kept = agree(&*driver.comm, if root { damaged() } else { Ok(Vec::new()) })?;
+        kept.iter().for_each(|warning| driver.report.warn(warning));
         driver.stopped = driver.repair(&repairs, &mut found)?;
         let opened = lock.map(|lock| driver.open(lock, &job, &found, accepted, is_new));
         driver.files = agree(&*driver.comm, opened.transpose())?;
@@ -160,8 +168,7 @@ impl Driver {
         is_new: bool,
     ) -> Result<Files, AppError> {
         let (folder, input) = (&self.folder, &self.input);
-        let history = History::open(folder, columns(input.hmc.levels.len()).len(), &found.history)?;
-        let measurements = Journal::open(&folder.join(MEASUREMENTS), &found.measurements)?;
+        let (history, measurements) = open_records(folder, input, found)?;
         if is_new {
             keep_input(folder, &input.text, 0)?.iter().for_each(|warning| self.report.warn(warning));
         }
@@ -179,6 +186,13 @@ impl Driver {
         })?;
         self.report.remember(&History::read(folder)?);
         Ok(Files { history, measurements, lock })
+    }
+
+    /// Puts the records that are there so far on the disk; collective.
+    pub(super) fn keep(&self, found: &Found) -> Result<(), AppError> {
+        let first = self.comm.rank() == 0;
+        let kept = if first { open_records(&self.folder, &self.input, found).map(drop) } else { Ok(()) };
+        Ok(agree(&*self.comm, kept)?)
     }
 
     fn go(mut self) -> Result<(), AppError> {
@@ -229,7 +243,7 @@ impl Driver {
         self.record(&row)?;
         self.report.trajectory(self.done, &outcome, plaquette, &self.chain.reports());
         self.configuration()?;
-        if every(self.input.run.checkpoint_every) && self.done < self.input.run.trajectories {
+        if every(self.input.run.checkpoint_every) {
             self.checkpoint()?;
         }
         Ok(())
@@ -295,6 +309,10 @@ impl Driver {
         let (measure, fermions) = (self.input.measure.clone(), self.input.fermions.clone());
         if !measure.is_due(self.done) {
             return Ok(None);
+        }
+        // So that a measurement may take all the time that is left.
+        if self.input.run.wall_time.is_some() {
+            self.checkpoint()?;
         }
         match self.measured(self.done, &measure, &fermions)? {
             Ok(line) => {
@@ -375,6 +393,12 @@ impl Driver {
     pub(super) fn say(&self, text: &str) {
         self.report.line(text);
     }
+}
+
+/// Puts the records on the disk, and opens them for more.
+fn open_records(folder: &Path, input: &Input, found: &Found) -> Result<(History, Journal), IoError> {
+    let history = History::open(folder, columns(input.hmc.levels.len()).len(), &found.history)?;
+    Ok((history, Journal::open(&folder.join(MEASUREMENTS), &found.measurements)?))
 }
 
 /// Makes the ensemble's folders and takes the lock.

@@ -4,6 +4,7 @@
 //! trajectories since the one before, no more. Random numbers have addresses and no state, so a chain goes on from a
 //! configuration just as well.
 
+use super::records::free_name;
 use super::safe::make_folder;
 use super::{Header, IoError, Meta, hdf5_config};
 use crate::comm::{Comm, agree, from_first};
@@ -125,8 +126,12 @@ pub fn save_configuration(
                 return if differ { Err(IoError::malformed(&path, what)) } else { Ok(None) };
             }
             Err(error) => {
-                let mut aside = path.clone().into_os_string();
-                aside.push(".damaged");
+                // What the system could not read just now may be whole.
+                let is_system = f64::from(u8::from(matches!(error, IoError::System { .. })));
+                if comm.max(is_system) > 0.0 {
+                    return Err(error);
+                }
+                let aside = free_name(&path);
                 let moved = if first { fs::rename(&path, &aside) } else { Ok(()) };
                 agree(comm, moved.map_err(IoError::system(&path, "move aside")))?;
                 warning = Some(format!("{error}; moved aside as {}", aside.display()));

@@ -102,7 +102,7 @@ impl Records {
                 }
                 first != names
             }
-            Form::Json => lines.clone().any(|(_, line)| form.unseal(line).is_some()),
+            Form::Json => lines.clone().any(|(_, line)| line.contains(&format!(",\"{CRC}\":"))),
         };
         let (mut last, mut unsealed) = (0, 0);
         let mut contested = Vec::new();
@@ -154,6 +154,12 @@ impl Records {
         self.lines.is_empty()
     }
 
+    /// Whether the file was empty, or not there.
+    #[must_use]
+    pub fn is_untouched(&self) -> bool {
+        self.lines.is_empty() && self.faults.is_empty()
+    }
+
     /// Whether there is a line of this trajectory.
     #[must_use]
     pub fn has(&self, trajectory: u64) -> bool {
@@ -168,6 +174,20 @@ impl Records {
     /// Puts in a line.
     pub fn insert(&mut self, trajectory: u64, line: String) {
         self.lines.insert(trajectory, line);
+    }
+
+    /// Copies the file from which this was read, where a line of it is not in here as it was, to the first free of
+    /// `NAME.damaged`, `NAME.damaged-2`, ...; the answer is a warning.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn keep_damaged(&self, path: &Path) -> Result<Option<String>, IoError> {
+        if self.faults.is_empty() || !path.exists() {
+            return Ok(None);
+        }
+        let copy = free_name(path);
+        fs::copy(path, &copy).map_err(IoError::system(&copy, "write"))?;
+        Ok(Some(format!("{}: as it was, it is kept as {}", path.display(), copy.display())))
     }
 
     /// Drops the lines of trajectories after `last`; answers how many.
@@ -246,6 +266,18 @@ impl Journal {
         self.file = append_to(&self.path)?;
         Ok(Some(format!("{}: {done}", self.path.display())))
     }
+}
+
+/// The first of `NAME.damaged`, `NAME.damaged-2`, ... that is free.
+pub(super) fn free_name(path: &Path) -> PathBuf {
+    let named = |ending: String| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    };
+    let others = (2..).map(|n: u64| named(format!(".damaged-{n}")));
+    let mut all = std::iter::once(named(".damaged".to_owned())).chain(others);
+    all.find(|name| fs::symlink_metadata(name).is_err()).expect("names do not end")
 }
 
 fn put(path: &Path, bytes: &[u8]) -> Result<(), IoError> {
