@@ -263,7 +263,8 @@ impl Found {
             )));
         }
         let again = if cost > 0 {
-            format!(", for which {cost} trajectories are walked again{time}")
+            let many = if cost == 1 { "trajectory is" } else { "trajectories are" };
+            format!(", for which {cost} {many} walked again{time}")
         } else {
             String::new()
         };

@@ -96,7 +96,7 @@ pub(super) struct Walked {
 
 impl Driver {
     fn new(input: Input, options: RunOptions, comm: &Ranks) -> Result<Self, AppError> {
-        let started = Instant::now();
+        let stop = Stop::new(comm, Instant::now(), input.run.wall_time)?;
         let folder = input.run.ensembles.join(&input.run.name);
         let (root, job) = (comm.rank() == 0, Job::this());
         let lock = agree(&**comm, if root { take_folder(&folder, &job).map(Some) } else { Ok(None) })?;
@@ -123,7 +123,6 @@ impl Driver {
         if dropped > 0 {
             report.line(&format!("the history has {dropped} rows after that, which are made again"));
         }
-        let stop = Stop::new(comm, started, run.wall_time)?;
         let chain = assemble::chain(&input, links)?;
         let comm = Arc::clone(comm);
         let (files, saved, input_is_kept, stopped) = (None, has_checkpoint.then_some(done), false, None);
