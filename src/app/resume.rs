@@ -215,7 +215,8 @@ impl Found {
         let usual = FREE_WALKS.max(run.checkpoint_every.min(run.save_every));
         let lost = if dropped.max(lines) as u64 > usual && gaps != Some(Gaps::Repair) {
             Err(AppError::Refused(format!(
-                "{}: the history has {dropped} rows, and the measurements {lines} lines, after the newest checkpoint or configuration, that of trajectory {done}; \
+                "{}: the history has {dropped} rows, and the measurements {lines} lines, after the newest checkpoint or \
+                 configuration, that of trajectory {done}; \
                  put back a newer one, or walk these trajectories again: --gaps repair",
                 folder.display()
             )))
@@ -258,8 +259,8 @@ impl Found {
         let measured = repairs.lines.len() as u64;
         if cost.max(measured) > FREE_WALKS && gaps.is_none() {
             return Err(AppError::Refused(format!(
-                "{what}; to make that again takes {cost} trajectories{time} and {measured} measurements: --gaps repair does so, --gaps leave goes on \
-                 without"
+                "{what}; to make that again takes {cost} trajectories{time} and {measured} measurements: --gaps repair does \
+                 so, --gaps leave goes on without"
             )));
         }
         let again = if cost > 0 {
