@@ -8,12 +8,10 @@
 
 // All of it has internal linkage: objects of other instruction sets hold the same names.
 namespace {
+#include "kernels.cuh"
 #ifdef HMC_EMULATION
-#include "emulation.h"
 using F = HMC_REAL;
-#include "kernels.cuh"
 #else
-#include "kernels.cuh"
 using F = typename lanes_of<HMC_REAL, HMC_LANES>::type;
 #endif
 
