@@ -5,27 +5,31 @@
 //!
 //! | floor | module | its one job |
 //! |---|---|---|
-//! | 0 | [`math`] | SU(3) algebra on the host, rational functions, exact sums, the address of a random stream |
-//! | 1 | [`lattice`] | extents, sites, parity, the rank grid, lanes |
+//! | 0 | [`math`] | rational functions, exact sums, weights and matrices of the fifth dimension |
+//! | 1 | [`lattice`] | extents, sites, the rank grid, lanes |
+//! | 1 | [`config`] | a walker over a TOML file: typed values, every mistake with its place, suggestions |
 //! | 2 | [`comm`] | ranks: messages, exact sums over ranks, agreement on errors |
 //! | 2 | [`device`] | memory, kernels and their launches, on a CPU or a GPU |
-//! | 2 | [`config`] | TOML to a checked input, with every mistake told at once |
-//! | 3 | [`field`] | gauge, momentum, spinor and clover fields; halos; linear algebra |
-//! | 4 | [`operator`] | Dirac operators, gauge loops, gradient flow |
+//! | 3 | [`field`] | links, momenta, spinors; halos; linear algebra; where random numbers are drawn |
+//! | 4 | [`operator`] | gauge loops, the clover term, stout smearing; what Dirac operators have in common |
 //! | 4 | [`io`] | HDF5 ensembles and checkpoints; ILDG, NERSC, MILC, openQCD |
 //! | 5 | [`solver`] | solvers in one precision and several, with shifts; ends of spectra |
 //! | 6 | [`action`] | terms of the Hamiltonian: `refresh`, `value`, `force` |
-//! | 6 | [`measure`] | observables |
+//! | 6 | [`measure`] | observables: loops, gradient flow, correlators, condensates |
 //! | 7 | [`hmc`] | momenta, integrators, trajectory, Metropolis |
-//! | 8 | [`app`] | assembles a run from a checked input; driver, log, bench |
+//! | 7 | [`family`] | the families of quarks: operator, terms, inverse |
+//! | 8 | [`input`] | a run's input, checked |
+//! | 9 | [`app`] | assembles a run from a checked input; driver, log, bench |
 
 pub mod action;
 pub mod app;
 pub mod comm;
 pub mod config;
 pub mod device;
+pub mod family;
 pub mod field;
 pub mod hmc;
+pub mod input;
 pub mod io;
 pub mod lattice;
 pub mod math;

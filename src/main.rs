@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 use hmc::app::{self, AppError, BenchArgs, BenchTable, BenchWall, Gaps, Out, Ranks, RunOptions};
-use hmc::config::{DeviceChoice, Transport, Weights};
+use hmc::input::{DeviceChoice, Transport, Weights};
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -9,10 +9,11 @@ mod reference;
 
 use devices::domains;
 use hmc::device::Precision;
+use hmc::family::{DomainWall, DomainWallParams, OnSlices, reflect};
 use hmc::field::{Domain, EVEN, Kind, MatrixField, ODD, Spinor};
 use hmc::lattice::{Extents, volume};
 use hmc::math::WallWeights;
-use hmc::operator::{DomainWall, DomainWallParams, OnSlices, Operator, WilsonLinks, reflect};
+use hmc::operator::{Operator, WilsonLinks};
 use hmc::solver::{Cg, Params};
 use num_complex::Complex64;
 use reference::domain_wall::{self as plain, Dense, Field, Wall};

@@ -8,14 +8,12 @@ mod reference;
 use common::{Scratch, parallel};
 use hmc::comm::{Comm, Solo};
 use hmc::device::{Cpu, Device, lane_counts};
+use hmc::family::{DomainWallParams, WallQuark};
 use hmc::field::{Domain, EVEN, Halo, HostLinks, LINK_REALS, MatrixField, ODD};
 use hmc::io;
 use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, site, volume};
 use hmc::math::WallWeights;
-use hmc::measure::{
-    Condensate, Correlators, Noise, Quark, Source, WallQuark, condensate, correlators, fields,
-};
-use hmc::operator::DomainWallParams;
+use hmc::measure::{Condensate, Correlators, Noise, Quark, Source, condensate, correlators, fields};
 use hmc::solver::Params;
 use reference::data;
 use reference::domain_wall::{self as plain, Field, Wall};

@@ -6,10 +6,11 @@
 use hmc::action::{Action, GaugeAction, QuarkParams, TwoFlavour, TwoFlavourParams};
 use hmc::comm::Solo;
 use hmc::device::{Cpu, Device, Precision, lane_counts};
+use hmc::family::{Schur, WilsonParams};
 use hmc::field::{Domain, Halo, HostLinks, MatrixField, Purpose, RandomAddress};
 use hmc::hmc::{Chain, Level, Scheme};
 use hmc::lattice::{Extents, LaneGrid, Partition};
-use hmc::operator::{GaugeLoops, Schur, WilsonParams};
+use hmc::operator::GaugeLoops;
 use hmc::solver::Settings;
 use std::sync::Arc;
 use std::time::Instant;

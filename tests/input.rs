@@ -1,7 +1,8 @@
 //! The input: shipped files are right, mistakes are told all at once and in their places, and a
 //! continued run keeps its physics.
 
-use hmc::config::{self, Fermion, InputError, Integrator, Method, Real, WilsonFermion};
+use hmc::config::InputError;
+use hmc::input::{self, Fermion, Integrator, Method, Real, WilsonFermion};
 use std::path::Path;
 
 #[path = "input/domain_wall.rs"]
@@ -15,12 +16,12 @@ mod quarks;
 #[path = "input/staggered.rs"]
 mod staggered;
 
-fn input(text: &str) -> config::Input {
-    config::parse(text, "run.toml", 1).unwrap_or_else(|error| panic!("{error}")).input
+fn input(text: &str) -> input::Input {
+    input::parse(text, "run.toml", 1).unwrap_or_else(|error| panic!("{error}")).input
 }
 
 /// Wilson quarks, as which the first fermion of `text` is read.
-fn wilson(input: config::Input) -> WilsonFermion {
+fn wilson(input: input::Input) -> WilsonFermion {
     match input.fermions.into_iter().next() {
         Some(Fermion::Wilson(fermion)) => fermion,
         other => panic!("no Wilson quarks but {other:?}"),
@@ -32,7 +33,7 @@ fn lines(error: &InputError) -> Vec<String> {
 }
 
 fn mistakes(text: &str, ranks: usize) -> Vec<String> {
-    lines(&config::parse(text, "run.toml", ranks).expect_err("the input has mistakes"))
+    lines(&input::parse(text, "run.toml", ranks).expect_err("the input has mistakes"))
 }
 
 const GOOD: &str = r#"[run]
@@ -74,7 +75,7 @@ fn shipped_inputs_are_right() {
     let mut files = 0;
     for entry in std::fs::read_dir(folder).expect("inputs/ is there") {
         let path = entry.expect("inputs/ can be listed").path();
-        let loaded = config::load(&path, 1).unwrap_or_else(|error| panic!("{error}"));
+        let loaded = input::load(&path, 1).unwrap_or_else(|error| panic!("{error}"));
         assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
         assert_eq!(path.file_stem().and_then(|stem| stem.to_str()), Some(loaded.input.run.name.as_str()));
         files += 1;
@@ -288,7 +289,7 @@ fn no_refusal_is_silent() {
             for new in ["", "x = 1", key, &line[..line.len().saturating_sub(1)]] {
                 let mut changed = lines.clone();
                 changed[place] = new;
-                if let Err(error) = config::parse(&changed.join("\n"), "run.toml", 1) {
+                if let Err(error) = input::parse(&changed.join("\n"), "run.toml", 1) {
                     assert!(error.to_string().starts_with("run.toml:"), "{new:?} for {line:?}");
                 }
             }
@@ -320,13 +321,13 @@ fn partitions_must_fit() {
         mistakes(&lanes, 1),
         ["run.toml:8:9: lanes: a rank's box of 2x2x2x4 is too small for 16 lanes"]
     );
-    assert_eq!(config::parse(GOOD, "run.toml", 4).map(|loaded| loaded.input.parallel.grid).ok(), Some(None));
+    assert_eq!(input::parse(GOOD, "run.toml", 4).map(|loaded| loaded.input.parallel.grid).ok(), Some(None));
 }
 
 #[test]
 fn loose_forces_with_guesses_warn() {
     let text = with("[hmc]", "[fermion.light.solver]\nguess = 3\nforce_residual = 1e-7\n[hmc]");
-    let warnings = config::parse(&text, "run.toml", 1).expect("only a warning").warnings;
+    let warnings = input::parse(&text, "run.toml", 1).expect("only a warning").warnings;
     assert_eq!(warnings.len(), 1);
     assert!(warnings[0].starts_with("run.toml:15:9: guess: "), "{warnings:?}");
 }
@@ -335,10 +336,10 @@ fn loose_forces_with_guesses_warn() {
 fn measure_inputs_need_no_run() {
     let text = "[fermion.light]\naction = \"wilson\"\nkappa = 0.13\n[measure.loops]\n\
                 [measure.correlator.pion]\nfermion = \"light\"\nsource = [99, 0, 0, 0]\n";
-    let loaded = config::parse_measure(text, "m.toml").expect("right");
+    let loaded = input::parse_measure(text, "m.toml").expect("right");
     assert!(loaded.input.measure.loops);
     assert!(matches!(&loaded.input.fermions[0], Fermion::Wilson(light) if light.c_sw.to_bits() == 0));
-    let error = config::parse_measure("[runs]\nseed = 1\n", "m.toml").expect_err("has something else");
+    let error = input::parse_measure("[runs]\nseed = 1\n", "m.toml").expect_err("has something else");
     let expected = [
         "m.toml:1:1: missing 'measure' in the file",
         "m.toml:1:2: unknown table 'runs' in the file; expected 'parallel', 'fermion' or 'measure'",
@@ -350,13 +351,13 @@ fn measure_inputs_need_no_run() {
 #[test]
 fn measure_inputs_may_be_those_of_a_run() {
     let text = with("seed = 1", "seed = 42").replace("[hmc]", "[parallel]\ngrid = [1, 1, 1, 8]\n[hmc]");
-    let measured = config::parse_measure(&text, "m.toml").expect("right").input;
-    let run = config::parse_stored(&text, "m.toml").expect("right").input;
+    let measured = input::parse_measure(&text, "m.toml").expect("right").input;
+    let run = input::parse_stored(&text, "m.toml").expect("right").input;
     assert_eq!((measured.seed, measured.parallel), (42, run.parallel));
     assert_eq!((measured.fermions, measured.measure), (run.fermions, run.measure));
-    let error = config::parse_measure(&with("beta", "betta"), "m.toml").expect_err("a mistake");
+    let error = input::parse_measure(&with("beta", "betta"), "m.toml").expect_err("a mistake");
     assert_eq!(lines(&error), ["m.toml:9:1: unknown key 'betta' in [gauge]; did you mean 'beta'?"]);
-    let error = config::parse_measure("[run]\nname = \"x\"\nseed = 1\n", "m.toml").expect_err("half a run");
+    let error = input::parse_measure("[run]\nname = \"x\"\nseed = 1\n", "m.toml").expect_err("half a run");
     assert!(lines(&error).contains(&"m.toml:1:1: missing 'gauge' in the file".to_owned()), "{error}");
 }
 
@@ -364,7 +365,7 @@ fn measure_inputs_may_be_those_of_a_run() {
 #[test]
 fn the_production_input_takes_the_fastest_solvers() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs/clover-nf2p1-32c64.toml");
-    let fermions = config::load(&path, 1).expect("right").input.fermions;
+    let fermions = input::load(&path, 1).expect("right").input.fermions;
     let [Fermion::Wilson(light), Fermion::Wilson(strange)] = &fermions[..] else { panic!("{fermions:?}") };
     assert_eq!(light.solver.method, Method::BiCgStab);
     assert_eq!(light.solver.precision, [Real::Double, Real::Half, Real::Half]);
@@ -374,18 +375,18 @@ fn the_production_input_takes_the_fastest_solvers() {
 
 #[test]
 fn an_unreadable_file_is_named() {
-    let error = config::load(Path::new("no/such.toml"), 1).expect_err("there is none");
+    let error = input::load(Path::new("no/such.toml"), 1).expect_err("there is none");
     assert!(error.to_string().starts_with("no/such.toml: "));
 }
 
 #[test]
 fn comparison_names_changed_physics_only() {
     let stored = input(GOOD);
-    assert!(config::compare(&stored, &stored).is_empty());
+    assert!(input::compare(&stored, &stored).is_empty());
     let machine = with("trajectories = 20", "trajectories = 50\nwall_time = \"1h\"\nsave_every = 5")
         .replace("[hmc]", "[fermion.light.solver]\nmax_iterations = 5\n[parallel]\nthreads = 2\n[hmc]")
         .replace("[measure.correlator.pion]\nfermion = \"light\"\n", "[measure.loops]\n");
-    assert!(config::compare(&stored, &input(&machine)).is_empty());
+    assert!(input::compare(&stored, &input(&machine)).is_empty());
 
     let physics = with("seed = 1", "seed = 2")
         .replace("beta = 5.6", "beta = 5.7")
@@ -401,5 +402,5 @@ fn comparison_names_changed_physics_only() {
         "hmc.level 2 steps: was 2, is (absent)",
         "hmc.level 2 terms: was [\"gauge\"], is (absent)",
     ];
-    assert_eq!(config::compare(&stored, &input(&physics)), expected);
+    assert_eq!(input::compare(&stored, &input(&physics)), expected);
 }

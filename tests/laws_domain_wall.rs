@@ -5,15 +5,15 @@ mod reference;
 mod terms;
 
 use hmc::action::{
-    Action, ActionError, ExactOneFlavour, ExactOneFlavourParams, GaugeAction, OneFlavourRatio,
-    OneFlavourRatioParams, Smeared, TwoFlavourRatio, TwoFlavourRatioParams,
+    Action, ActionError, GaugeAction, OneFlavourRatio, OneFlavourRatioParams, Smeared, TwoFlavourRatio,
+    TwoFlavourRatioParams,
 };
 use hmc::device::Precision;
+use hmc::family::{DomainWall, DomainWallParams, ExactOneFlavour, ExactOneFlavourParams};
 use hmc::field::{Domain, EVEN, MatrixField, ODD, Purpose, RandomAddress, Spinor};
 use hmc::hmc::{HmcError, Scheme};
 use hmc::lattice::{Extents, volume};
 use hmc::math::{Factor, Rational, WallWeights};
-use hmc::operator::{DomainWall, DomainWallParams};
 use num_complex::Complex64;
 use reference::domain_wall::{self as plain, Dense, Wall};
 use reference::gauge::{Gauge, parity};

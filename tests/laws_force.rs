@@ -8,9 +8,9 @@ mod terms;
 
 use hmc::action::{GaugeAction, TwoFlavour, TwoFlavourParams};
 use hmc::device::Precision;
+use hmc::family::{Schur, Wilson, WilsonParams};
 use hmc::field::Domain;
 use hmc::lattice::Extents;
-use hmc::operator::{Schur, WilsonParams};
 use reference::gauge::Gauge;
 use std::sync::Arc;
 use terms::{check_force, domain, quark, random_phi};
@@ -38,7 +38,7 @@ fn gauge_actions() {
     }
 }
 
-fn two_flavour(domain: &Arc<Domain>, operator: WilsonParams, precision: Precision) -> TwoFlavour {
+fn two_flavour(domain: &Arc<Domain>, operator: WilsonParams, precision: Precision) -> TwoFlavour<Wilson> {
     let params = TwoFlavourParams {
         name: "light".into(),
         quark: quark(operator, precision),

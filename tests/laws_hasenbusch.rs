@@ -6,8 +6,8 @@ mod terms;
 
 use hmc::action::{Action, TwoFlavour, TwoFlavourParams, TwoFlavourRatio, TwoFlavourRatioParams};
 use hmc::device::Precision;
+use hmc::family::{Schur, Wilson, WilsonParams};
 use hmc::field::Domain;
-use hmc::operator::{Schur, WilsonParams};
 use reference::gauge::{Gauge, random_momenta, shifted};
 use std::sync::Arc;
 use terms::{check_dynamics, check_force, check_refresh, domain, fields, quark, random_phi};
@@ -21,7 +21,7 @@ fn ratio(
     light: WilsonParams,
     heavy: WilsonParams,
     precision: Precision,
-) -> TwoFlavourRatio {
+) -> TwoFlavourRatio<Wilson> {
     let params = TwoFlavourRatioParams {
         name: "ratio".into(),
         light: quark(light, precision),
@@ -33,7 +33,7 @@ fn ratio(
     TwoFlavourRatio::new(domain, params).unwrap()
 }
 
-fn last(domain: &Arc<Domain>, operator: WilsonParams) -> TwoFlavour {
+fn last(domain: &Arc<Domain>, operator: WilsonParams) -> TwoFlavour<Wilson> {
     let params = TwoFlavourParams {
         name: "last".into(),
         quark: quark(operator, Precision::Double),

@@ -8,9 +8,10 @@ use hmc::action::{
     Action, ActionError, OneFlavour, OneFlavourParams, OneFlavourRatio, OneFlavourRatioParams, Quark,
 };
 use hmc::device::Precision;
+use hmc::family::{Schur, Wilson, WilsonParams};
 use hmc::field::{AlgebraField, Domain, HostLinks, Kind, MatrixField, ODD, Purpose, RandomAddress, Spinor};
 use hmc::hmc::HmcError;
-use hmc::operator::{Operator, Schur, Wilson, WilsonParams};
+use hmc::operator::Operator;
 use hmc::solver::{Cg, MultiShift, Params, bounds};
 use num_complex::Complex64;
 use reference::gauge::{Gauge, random_momenta, shifted};
@@ -24,7 +25,7 @@ fn operator(kappa: f64, c_sw: f64, schur: Schur) -> WilsonParams {
 /// Wide enough for both forms of every operator here.
 const RANGE: [f64; 2] = [5e-3, 100.0];
 
-fn one_flavour(domain: &Arc<Domain>, operator: WilsonParams, precision: Precision) -> OneFlavour {
+fn one_flavour(domain: &Arc<Domain>, operator: WilsonParams, precision: Precision) -> OneFlavour<Wilson> {
     let params = OneFlavourParams {
         name: "strange".into(),
         quark: quark(operator, precision),
@@ -343,7 +344,7 @@ fn ratio(
     light: WilsonParams,
     heavy: WilsonParams,
     precision: Precision,
-) -> OneFlavourRatio {
+) -> OneFlavourRatio<Wilson> {
     let params = OneFlavourRatioParams {
         name: "ratio".into(),
         light: quark(light, precision),

@@ -5,13 +5,13 @@ mod ranks;
 mod reference;
 mod terms;
 
-use hmc::action::{Action, Rooted, RootedParams, RootedPseudofermion, RootedSolver};
+use hmc::action::Action;
 use hmc::comm::{Comm, Solo};
 use hmc::device::{Cpu, Device, Precision, lane_counts};
+use hmc::family::{Rooted, RootedParams, RootedPseudofermion, RootedSolver, Smearing};
 use hmc::field::{AlgebraField, Domain, Halo, HostLinks, LINK_REALS, MatrixField};
 use hmc::lattice::{Extents, LaneGrid, Partition, volume};
 use hmc::math::{Factor, Rational};
-use hmc::operator::Smearing;
 use reference::gauge::Gauge;
 use std::sync::Arc;
 use terms::{chain, check_dynamics, check_force, check_refresh, domain};

@@ -8,11 +8,11 @@ mod reference;
 
 use hmc::comm::{Comm, Solo};
 use hmc::device::{Cpu, Device, lane_counts};
-use hmc::field::{AlgebraField, Domain, Halo, HostLinks, LINK_REALS, MatrixField};
-use hmc::lattice::{Extents, LaneGrid, Partition, volume};
-use hmc::operator::{
+use hmc::family::{
     Gradients, LEAST_SINGULAR_VALUE, Smearing, StaggeredLinks, unitary_factor, unitary_gradient,
 };
+use hmc::field::{AlgebraField, Domain, Halo, HostLinks, LINK_REALS, MatrixField};
+use hmc::lattice::{Extents, LaneGrid, Partition, volume};
 use num_complex::Complex64;
 use reference::data;
 use reference::gauge::{Gauge, LinkField, neighbour, random_momenta, random_transformation, shifted};

@@ -7,10 +7,11 @@ mod reference;
 use hmc::action::{Action, GaugeAction, QuarkParams, Smeared, TwoFlavour, TwoFlavourParams};
 use hmc::comm::{Comm, Solo};
 use hmc::device::{Cpu, Device, Precision, lane_counts};
+use hmc::family::{Schur, Wilson, WilsonParams};
 use hmc::field::{AlgebraField, Domain, Halo, HostLinks, LINK_REALS, MatrixField};
 use hmc::hmc::{Chain, Level, Scheme};
 use hmc::lattice::{Extents, LaneGrid, Partition, volume};
-use hmc::operator::{GaugeLoops, Schur, Stout, WilsonParams, smeared};
+use hmc::operator::{GaugeLoops, Stout, smeared};
 use hmc::solver::Settings;
 use num_complex::Complex64;
 use reference::gauge::{Gauge, LinkField, random_momenta, random_transformation, shifted};
@@ -48,7 +49,7 @@ fn two_flavour(
     operator: WilsonParams,
     precision: Precision,
     residual: f64,
-) -> TwoFlavour {
+) -> TwoFlavour<Wilson> {
     let params = TwoFlavourParams {
         name: "light".into(),
         quark: QuarkParams { operator, solver: Settings::cg(precision, 5000), link_reals: 18, guess: 0 },

@@ -6,14 +6,16 @@ mod reference;
 mod terms;
 
 use common::{Scratch, parallel};
-use hmc::action::{Action, GaugeAction, Rooted, RootedParams, RootedPseudofermion, RootedSolver};
+use hmc::action::{Action, GaugeAction};
 use hmc::comm::Solo;
 use hmc::device::Precision;
+use hmc::family::{
+    Rooted, RootedParams, RootedPseudofermion, RootedSolver, Smearing, Staggered, StaggeredLinks,
+};
 use hmc::field::{AlgebraField, EVEN, HostLinks, MatrixField, ODD, Spinor};
 use hmc::io::{Place, State, read_links, read_state, write_state};
 use hmc::lattice::{Extents, Partition, coordinates};
 use hmc::math::milc_rationals;
-use hmc::operator::{Smearing, Staggered, StaggeredLinks};
 use reference::data;
 use reference::gauge::{Gauge, LinkField};
 use reference::su3;

@@ -14,11 +14,12 @@ mod reference;
 use hmc::action::{Action, GaugeAction, QuarkParams, TwoFlavour, TwoFlavourParams};
 use hmc::comm::Solo;
 use hmc::device::{Cpu, Device, HopArgs, Precision, lane_counts};
+use hmc::family::{Schur, Wilson, WilsonParams, WilsonQuark};
 use hmc::field::{AlgebraField, Domain, EVEN, Halo, HostLinks, MatrixField, ODD, Spinor};
 use hmc::io;
 use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, site, volume};
-use hmc::measure::{FlowKernel, FlowPoint, Source, WilsonQuark, flow, pion};
-use hmc::operator::{CloverTerm, GaugeLoops, Schur, WilsonLinks, WilsonParams};
+use hmc::measure::{FlowKernel, FlowPoint, Source, flow, pion};
+use hmc::operator::{CloverTerm, GaugeLoops, WilsonLinks};
 use hmc::solver::{Params, Settings};
 use num_complex::Complex64;
 use reference::data;
@@ -156,7 +157,7 @@ fn full_operator(links: &MatrixField, params: &WilsonParams, psi: &[f64]) -> Vec
 }
 
 /// openQCD's two flavours, on odd sites.
-fn two_flavour(domain: &Arc<Domain>) -> TwoFlavour {
+fn two_flavour(domain: &Arc<Domain>) -> TwoFlavour<Wilson> {
     let params = TwoFlavourParams {
         name: "light".into(),
         quark: QuarkParams {

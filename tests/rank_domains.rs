@@ -11,12 +11,13 @@ mod reference;
 use hmc::action::{Action, GaugeAction};
 use hmc::comm::{Comm, Solo};
 use hmc::device::{Cpu, Device, Precision, lane_counts};
+use hmc::family::{Schur, Wilson, WilsonParams};
 use hmc::field::{
     Domain, Halo, HostLinks, Kind, LINK_REALS, MatrixField, ODD, Purpose, RandomAddress, Spinor,
 };
 use hmc::hmc::{Chain, Level, Scheme};
 use hmc::lattice::{Extents, LaneGrid, Partition, volume};
-use hmc::operator::{CloverTerm, Operator, Schur, Wilson, WilsonParams};
+use hmc::operator::{CloverTerm, Operator};
 use hmc::solver::{Info, Method, NormalSolver, Operators, Params, Settings};
 use reference::gauge::Gauge;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};

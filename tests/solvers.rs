@@ -5,10 +5,11 @@
 use hmc::action::{Action, GaugeAction};
 use hmc::comm::Solo;
 use hmc::device::{Cpu, Device, Precision, lane_counts};
+use hmc::family::{Schur, Wilson, WilsonParams};
 use hmc::field::{Domain, Halo, HostLinks, Kind, MatrixField, ODD, Purpose, RandomAddress, Spinor};
 use hmc::hmc::{Chain, Level, Scheme};
 use hmc::lattice::{Extents, LaneGrid, Partition};
-use hmc::operator::{CloverTerm, Operator, Schur, Wilson, WilsonParams};
+use hmc::operator::{CloverTerm, Operator};
 use hmc::solver::{Cg, Info, Method, MultiShift, NormalSolver, Operators, Params, Settings, SolverError};
 use std::sync::{Arc, OnceLock};
 

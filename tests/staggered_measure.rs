@@ -9,13 +9,11 @@ mod reference;
 use common::{Scratch, parallel};
 use hmc::comm::{Comm, Solo};
 use hmc::device::{Cpu, Device, lane_counts};
+use hmc::family::{REACH, Schur, Smearing, StaggeredParams, StaggeredQuark, WilsonParams, WilsonQuark};
 use hmc::field::{Domain, EVEN, Halo, HostLinks, LINK_REALS, MatrixField, ODD};
 use hmc::io;
 use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, site, volume};
-use hmc::measure::{
-    Condensate, Noise, Quark, Source, StaggeredParams, StaggeredQuark, WilsonQuark, condensate, fields, pion,
-};
-use hmc::operator::{REACH, Schur, Smearing, WilsonParams};
+use hmc::measure::{Condensate, Noise, Quark, Source, condensate, fields, pion};
 use hmc::solver::Params;
 use num_complex::Complex64;
 use reference::data;

@@ -10,9 +10,10 @@ mod reference;
 
 use devices::domains;
 use hmc::device::Precision;
+use hmc::family::{Schur, Wilson, WilsonParams};
 use hmc::field::{Domain, EVEN, MatrixField, ODD, Spinor};
 use hmc::lattice::{Extents, coordinates};
-use hmc::operator::{Operator, Schur, SchwarzOperator, Wilson, WilsonLinks, WilsonParams};
+use hmc::operator::{Operator, SchwarzOperator, WilsonLinks};
 use num_complex::Complex64;
 use reference::gauge::{Gauge, neighbour};
 use reference::su3::{self, M3, Rng};

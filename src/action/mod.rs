@@ -1,10 +1,7 @@
 //! Terms of the Hamiltonian: each can be refreshed, valued, and differentiated.
 //!
-//! - `domain_wall`: domain-wall quarks, and the derivative of their operator
-//! - `eofa`: one flavour of domain-wall quarks, exactly
 //! - `gauge`: plaquettes, rectangles, parallelograms
 //! - `quark`: one operator of quarks with its solver
-//! - `wilson`: Wilson(-clover) quarks
 //! - `pair`: the force of pairs of spinors
 //! - `two_flavour`: two flavours of quarks
 //! - `fraction`: a light quark over a heavy one
@@ -12,11 +9,8 @@
 //! - `powers`: rational functions for one quark, and the range of its spectrum
 //! - `one_flavour`: one flavour, by rational functions
 //! - `one_flavour_ratio`: one flavour over a heavier one, by rational functions
-//! - `rooted`: rooted staggered quarks, by rational functions
 //! - `smeared`: a term on stout-smeared links
 
-mod domain_wall;
-mod eofa;
 mod fraction;
 mod gauge;
 mod one_flavour;
@@ -25,19 +19,15 @@ mod pair;
 mod powers;
 mod quark;
 mod ratio;
-mod rooted;
 mod smeared;
 mod two_flavour;
-mod wilson;
 
-pub use eofa::{ExactOneFlavour, ExactOneFlavourParams};
 pub use gauge::GaugeAction;
 pub use one_flavour::{OneFlavour, OneFlavourParams};
 pub use one_flavour_ratio::{OneFlavourRatio, OneFlavourRatioParams};
 pub use pair::{Derivative, Pair, PairForce, PairSum};
 pub use quark::{OperatorParams, Quark, QuarkOperator, QuarkParams, Solves};
 pub use ratio::{TwoFlavourRatio, TwoFlavourRatioParams};
-pub use rooted::{Rooted, RootedParams, RootedPseudofermion, RootedSolver};
 pub use smeared::Smeared;
 pub use two_flavour::{TwoFlavour, TwoFlavourParams};
 
@@ -132,13 +122,13 @@ pub struct Pseudofermion<'a> {
 
 impl<'a> Pseudofermion<'a> {
     /// On odd sites.
-    fn odd(field: &'a mut Spinor) -> Self {
+    pub(crate) fn odd(field: &'a mut Spinor) -> Self {
         Self { parity: ODD, field }
     }
 }
 
 /// `constant b + sum_n residue_n x_n` into `out`.
-fn combine(out: &mut Spinor, b: &Spinor, x: &[Spinor], r: &Rational) -> Result<(), FieldError> {
+pub(crate) fn combine(out: &mut Spinor, b: &Spinor, x: &[Spinor], r: &Rational) -> Result<(), FieldError> {
     out.copy_from(b)?;
     out.scale(r.constant)?;
     for (x, &residue) in x.iter().zip(&r.residues) {
@@ -187,12 +177,12 @@ pub trait Action {
 }
 
 /// A measured end of a spectrum counts as outside a range when this part of it more would be.
-const MARGIN: f64 = 0.05;
+pub(crate) const MARGIN: f64 = 0.05;
 /// Relative error bound of the measured ends.
-const TOLERANCE: f64 = 0.01;
+pub(crate) const TOLERANCE: f64 = 0.01;
 
 /// A vector that has something of all eigenvectors.
-fn probe(
+pub(crate) fn probe(
     kind: Kind,
     domain: &Arc<Domain>,
     parity: usize,
@@ -205,6 +195,6 @@ fn probe(
 }
 
 /// The address of pseudofermion `number`.
-fn pseudofermion(seed: u64, trajectory: u64, number: u8) -> RandomAddress {
+pub(crate) fn pseudofermion(seed: u64, trajectory: u64, number: u8) -> RandomAddress {
     RandomAddress { seed, trajectory, purpose: Purpose::Pseudofermion(number) }
 }

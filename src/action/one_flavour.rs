@@ -17,13 +17,12 @@ use super::{
 };
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField, ODD, Spinor};
 use crate::math::ExactSum;
-use crate::operator::{Wilson, WilsonParams};
 use crate::solver::Bounds;
 use std::sync::Arc;
 
 /// What a one-flavour term needs to know.
 #[derive(Clone, Debug, PartialEq)]
-pub struct OneFlavourParams<P = WilsonParams> {
+pub struct OneFlavourParams<P> {
     /// Its name in the input.
     pub name: String,
     /// The quark. Its solves start from zero whatever `guess` is.
@@ -45,7 +44,7 @@ pub struct OneFlavourParams<P = WilsonParams> {
 }
 
 /// One flavour.
-pub struct OneFlavour<O: QuarkOperator = Wilson> {
+pub struct OneFlavour<O: QuarkOperator> {
     params: OneFlavourParams<O::Params>,
     quark: Quark<O>,
     pairs: PairForce,

@@ -22,13 +22,12 @@ use super::{
 };
 use crate::field::{AlgebraField, Domain, MatrixField, ODD, Spinor};
 use crate::math::ExactSum;
-use crate::operator::{Wilson, WilsonParams};
 use crate::solver::Bounds;
 use std::sync::Arc;
 
 /// What a ratio of one flavour needs to know.
 #[derive(Clone, Debug, PartialEq)]
-pub struct OneFlavourRatioParams<P = WilsonParams> {
+pub struct OneFlavourRatioParams<P> {
     /// Its name in the input.
     pub name: String,
     /// W, the quark of the numerator. Solves of both start from zero whatever `guess` is.
@@ -54,7 +53,7 @@ pub struct OneFlavourRatioParams<P = WilsonParams> {
 }
 
 /// One flavour over a heavier one.
-pub struct OneFlavourRatio<O: QuarkOperator = Wilson> {
+pub struct OneFlavourRatio<O: QuarkOperator> {
     params: OneFlavourRatioParams<O::Params>,
     quarks: Fraction<O>,
     pairs: PairForce,

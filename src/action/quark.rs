@@ -5,7 +5,7 @@ use super::{ActionError, Derivative, TermReport, combine};
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Kind, MatrixField, Spinor};
 use crate::math::{ExactSum, Rational};
-use crate::operator::{CloverTerm, Operator, Wilson, WilsonParams};
+use crate::operator::{CloverTerm, Operator};
 use crate::solver::{
     Bounds, Guess, Info, Method, MultiInfo, MultiShift, NormalSolver, Operators, Params, Settings, bounds,
 };
@@ -59,7 +59,7 @@ pub trait OperatorParams: Clone + std::fmt::Debug + PartialEq {
 
 /// What a quark needs to know.
 #[derive(Clone, Debug, PartialEq)]
-pub struct QuarkParams<P = WilsonParams> {
+pub struct QuarkParams<P> {
     /// The operator.
     pub operator: P,
     /// How its systems are solved.
@@ -71,7 +71,7 @@ pub struct QuarkParams<P = WilsonParams> {
 }
 
 /// One operator, its solver, its past solutions.
-pub struct Quark<O: QuarkOperator = Wilson> {
+pub struct Quark<O: QuarkOperator> {
     params: QuarkParams<O::Params>,
     domain: Arc<Domain>,
     clover: Option<CloverTerm>,
@@ -94,7 +94,7 @@ pub struct Solves {
 }
 
 impl Solves {
-    pub(super) fn add(&mut self, info: &Info) {
+    pub(crate) fn add(&mut self, info: &Info) {
         self.count += 1;
         self.total.add(info);
     }
@@ -108,7 +108,7 @@ impl Solves {
     }
 
     /// What a term says of them, with more behind.
-    pub(super) fn report(self, more: &str) -> TermReport {
+    pub(crate) fn report(self, more: &str) -> TermReport {
         TermReport { text: format!("{self}{more}"), notable: self.total.fallbacks > 0 }
     }
 }
@@ -180,22 +180,22 @@ impl<O: QuarkOperator> Quark<O> {
     }
 
     /// A field that W acts on, in double, zero everywhere.
-    pub(super) fn spinor(&self) -> Result<Spinor, FieldError> {
+    pub(crate) fn spinor(&self) -> Result<Spinor, FieldError> {
         Spinor::of(&self.domain, self.kind(), Precision::Double, 1)
     }
 
     /// Its clover term, if it has one.
-    pub(super) fn clover(&self) -> Option<&CloverTerm> {
+    pub(crate) fn clover(&self) -> Option<&CloverTerm> {
         self.clover.as_ref()
     }
 
     /// W in double, and its clover term.
-    pub(super) fn operator(&mut self) -> (&mut O, Option<&CloverTerm>) {
+    pub(crate) fn operator(&mut self) -> (&mut O, Option<&CloverTerm>) {
         (&mut self.double, self.clover.as_ref())
     }
 
     /// W in every precision that there is.
-    pub(super) fn operators(&mut self) -> impl Iterator<Item = &mut O> {
+    pub(crate) fn operators(&mut self) -> impl Iterator<Item = &mut O> {
         std::iter::once(&mut self.double).chain(&mut self.single).chain(&mut self.half)
     }
 
@@ -261,7 +261,7 @@ impl<O: QuarkOperator> Quark<O> {
     }
 
     /// The same from what x holds.
-    pub(super) fn solve_on(
+    pub(crate) fn solve_on(
         &mut self,
         x: &mut Spinor,
         b: &Spinor,
@@ -312,7 +312,7 @@ impl<O: QuarkOperator> Quark<O> {
     ///
     /// # Errors
     /// No convergence.
-    pub(super) fn apply_function(
+    pub(crate) fn apply_function(
         &mut self,
         out: &mut Spinor,
         b: &Spinor,

@@ -17,12 +17,11 @@ use super::{
 };
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField, ODD, Spinor};
 use crate::math::ExactSum;
-use crate::operator::{Wilson, WilsonParams};
 use std::sync::Arc;
 
 /// What a ratio needs to know.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TwoFlavourRatioParams<P = WilsonParams> {
+pub struct TwoFlavourRatioParams<P> {
     /// Its name in the input.
     pub name: String,
     /// W, the quark of the numerator.
@@ -38,7 +37,7 @@ pub struct TwoFlavourRatioParams<P = WilsonParams> {
 }
 
 /// A ratio of determinants.
-pub struct TwoFlavourRatio<O: QuarkOperator = Wilson> {
+pub struct TwoFlavourRatio<O: QuarkOperator> {
     params: TwoFlavourRatioParams<O::Params>,
     quarks: Fraction<O>,
     pairs: PairForce,

@@ -14,12 +14,11 @@ use super::{
 };
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField, ODD, Spinor};
 use crate::math::ExactSum;
-use crate::operator::{Wilson, WilsonParams};
 use std::sync::Arc;
 
 /// What a two-flavour term needs to know.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TwoFlavourParams<P = WilsonParams> {
+pub struct TwoFlavourParams<P> {
     /// Its name in the input.
     pub name: String,
     /// The quark.
@@ -33,7 +32,7 @@ pub struct TwoFlavourParams<P = WilsonParams> {
 }
 
 /// Two degenerate flavours.
-pub struct TwoFlavour<O: QuarkOperator = Wilson> {
+pub struct TwoFlavour<O: QuarkOperator> {
     params: TwoFlavourParams<O::Params>,
     quark: Quark<O>,
     pairs: PairForce,

@@ -3,15 +3,16 @@
 use super::report::warn;
 use super::{AppError, domain_wall, rooted, start, terms};
 use crate::comm::{Comm, agree};
-use crate::config::{
-    self, Correlator, CorrelatorKind, Fermion, Input, Integrator, Measure, Parallel, SourceKind,
-};
+use crate::family::{REACH, StaggeredParams, StaggeredQuark, WallQuark, WilsonQuark};
 use crate::field::{Domain, MatrixField, Purpose, RandomAddress};
 use crate::hmc::{Chain, Level, Scheme};
+use crate::input::{
+    self, Correlator, CorrelatorKind, Fermion, Input, Integrator, Measure, Parallel, SourceKind,
+};
 use crate::io::{self, Format};
 use crate::lattice::{Extents, shape};
-use crate::measure::{FlowKernel, Quark, Source, StaggeredParams, StaggeredQuark, WallQuark, WilsonQuark};
-use crate::operator::{GaugeLoops, REACH, smeared};
+use crate::measure::{FlowKernel, Quark, Source};
+use crate::operator::{GaugeLoops, smeared};
 use crate::solver::Params;
 use std::path::Path;
 use std::sync::Arc;
@@ -60,7 +61,7 @@ pub fn domain(
 /// Layers that a run needs of its neighbours, with these measurements.
 pub fn layers<'a>(input: &Input, measured: impl IntoIterator<Item = &'a Measure>) -> Layers {
     let of = |measure: &Measure| {
-        let flow = measure.flow.is_some_and(|f| f.kernel == config::FlowKernel::Symanzik);
+        let flow = measure.flow.is_some_and(|f| f.kernel == input::FlowKernel::Symanzik);
         if measure.loops || flow { 2 } else { 1 }
     };
     let gauge = GaugeLoops::reach(input.gauge.c_rectangle);
@@ -102,15 +103,15 @@ pub fn chain(input: &Input, links: MatrixField) -> Result<Chain, AppError> {
 pub fn first_links(input: &Input, domain: &Arc<Domain>, comm: &dyn Comm) -> Result<MatrixField, AppError> {
     let mut links = MatrixField::new(domain, 4)?;
     match &input.run.start {
-        config::Start::Cold => links.set_host(&crate::field::HostLinks::unit(domain.partition().local()))?,
-        config::Start::Hot => {
+        input::Start::Cold => links.set_host(&crate::field::HostLinks::unit(domain.partition().local()))?,
+        input::Start::Hot => {
             links.set_random(RandomAddress {
                 seed: input.run.seed,
                 trajectory: 0,
                 purpose: Purpose::Start,
             })?;
         }
-        config::Start::File(path) => {
+        input::Start::File(path) => {
             let (host, header) = io::read_links(path, domain.partition(), comm)?;
             warn_of_doubt(path, &header, comm);
             links.set_host(&host)?;
@@ -208,9 +209,9 @@ pub fn quark(
 }
 
 /// The kernel of a flow.
-pub fn flow_kernel(kernel: config::FlowKernel) -> FlowKernel {
+pub fn flow_kernel(kernel: input::FlowKernel) -> FlowKernel {
     match kernel {
-        config::FlowKernel::Wilson => FlowKernel::Wilson,
-        config::FlowKernel::Symanzik => FlowKernel::Symanzik,
+        input::FlowKernel::Wilson => FlowKernel::Wilson,
+        input::FlowKernel::Symanzik => FlowKernel::Symanzik,
     }
 }

@@ -2,13 +2,12 @@
 
 use super::{AppError, terms};
 use crate::action::{
-    Action, ExactOneFlavour, ExactOneFlavourParams, OneFlavourRatio, OneFlavourRatioParams, QuarkParams,
-    TwoFlavourRatio, TwoFlavourRatioParams,
+    Action, OneFlavourRatio, OneFlavourRatioParams, QuarkParams, TwoFlavourRatio, TwoFlavourRatioParams,
 };
-use crate::config::{DomainWallFermion, Rational, Solver, WallFlavours, Weights};
+use crate::family::{DomainWallParams, ExactOneFlavour, ExactOneFlavourParams};
 use crate::field::Domain;
+use crate::input::{DomainWallFermion, Rational, Solver, WallFlavours, Weights};
 use crate::math::WallWeights;
-use crate::operator::DomainWallParams;
 use std::sync::Arc;
 
 /// The mass of the Pauli-Villars fields.

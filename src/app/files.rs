@@ -3,8 +3,8 @@
 use super::assemble::Layers;
 use super::report::{say, warn};
 use super::{AppError, assemble};
-use crate::config::{DeviceChoice, Parallel, Transport};
 use crate::field::{HostLinks, MatrixField};
+use crate::input::{DeviceChoice, Parallel, Transport};
 use crate::io::{self, Format, Header, Meta};
 use crate::lattice::{Partition, coordinates, shape};
 use crate::operator::GaugeLoops;

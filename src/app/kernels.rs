@@ -3,7 +3,8 @@
 use super::AppError;
 use super::report::say;
 use crate::device::{DeviceError, KernelInfo, Precision, Shape, Work, compile_kernel, kernel_list};
-use crate::operator::{USUAL_THREADS, hop_choices, slice_choices, slice_hop_choices, staggered_choices};
+use crate::family::{USUAL_THREADS, slice_choices, slice_hop_choices, staggered_choices};
+use crate::operator::hop_choices;
 use rayon::prelude::*;
 
 /// Prints registers and spills of every kernel for each architecture.

@@ -3,8 +3,8 @@
 use super::assemble::Layers;
 use super::report::{say, warn};
 use super::{AppError, assemble, start};
-use crate::config::{self, CorrelatorKind, Fermion, Measure};
 use crate::field::{MatrixField, Purpose};
+use crate::input::{self, CorrelatorKind, Fermion, Measure};
 use crate::measure::{
     self, Condensate, MeasureError, Noise, ResidualMass, Stop, condensate, flow, polyakov, reference_scales,
 };
@@ -15,7 +15,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 // An input asks for no more sources than there are random numbers for.
-const _: () = assert!(config::MAX_SOURCES as usize == Purpose::SOURCES);
+const _: () = assert!(input::MAX_SOURCES as usize == Purpose::SOURCES);
 
 /// Measures what `measure` asks for, with random sources by `noise`.
 ///
@@ -100,7 +100,7 @@ pub fn measure_files(
     as_json: bool,
     comm: &super::Ranks,
 ) -> Result<(), AppError> {
-    let loaded = config::load_measure(input)?;
+    let loaded = input::load_measure(input)?;
     let (root, input) = (comm.rank() == 0, loaded.input);
     if root {
         loaded.warnings.iter().for_each(warn);

@@ -3,13 +3,13 @@
 use super::assemble::Layers;
 use super::{assemble, domain_wall, rooted, start, terms};
 use crate::action::QuarkParams;
-use crate::config::{
+use crate::device::Precision;
+use crate::family::{Schur, WilsonParams};
+use crate::input::{
     DomainWallFermion, Fermion, Flavours, Input, Integrator, Real, Solver, StaggeredFermion, StaggeredSolver,
     Stout, Strategy, WallFlavours, Weights,
 };
-use crate::device::Precision;
 use crate::lattice::{Partition, shape, volume};
-use crate::operator::{Schur, WilsonParams};
 use crate::solver::{Method, Settings};
 
 /// Poles of one flavour, before its functions are made.
@@ -63,7 +63,7 @@ impl Sizes {
     }
 
     /// Operators, clover term, workspace of the solver, past solutions.
-    fn quark(&self, quark: &QuarkParams) -> usize {
+    fn quark(&self, quark: &QuarkParams<WilsonParams>) -> usize {
         let QuarkParams { operator, solver, link_reals, guess } = quark;
         let Settings { method, precisions: [outer, krylov, inner], .. } = *solver;
         let mut bytes = self.operator(operator, Precision::Double, (*link_reals).max(12));

@@ -4,9 +4,9 @@ use super::files::require_new;
 use super::report::{say, warn};
 use super::{AppError, Ranks, assemble, start};
 use crate::comm::agree;
-use crate::config;
 use crate::field::{FieldError, MatrixField};
 use crate::hmc::{Chain, Energies};
+use crate::input;
 use crate::io::{self, Place, State};
 use crate::lattice::{shape, volume};
 use crate::math::ExactSum;
@@ -32,7 +32,7 @@ pub fn replay(path: &Path, out: Option<&Out>, as_json: bool, comm: &Ranks) -> Re
         agree(&**comm, if comm.rank() == 0 { require_new(path, *force) } else { Ok(()) })?;
     }
     let text = agree(&**comm, io::state_input(path))?;
-    let loaded = config::parse_stored(&text, &format!("{} (input)", path.display()))?;
+    let loaded = input::parse_stored(&text, &format!("{} (input)", path.display()))?;
     let root = comm.rank() == 0;
     if root {
         loaded.warnings.iter().for_each(warn);

@@ -7,8 +7,8 @@
 use super::job::{self, JOBS};
 use super::{AppError, Gaps, RunOptions, version};
 use crate::comm::{Comm, agree, from_first};
-use crate::config::{self, Fermion, Input, Measure, Run};
 use crate::field::HostLinks;
+use crate::input::{self, Fermion, Input, Measure, Run};
 use crate::io::{self, Form, Header, History, IoError, Records, write_aside};
 use crate::lattice::Partition;
 use std::collections::BTreeSet;
@@ -141,7 +141,7 @@ impl Found {
         };
         let inputs = from_first(comm, serde_json::to_vec(&inputs).unwrap_or_default());
         let inputs: Vec<(u64, String)> = serde_json::from_slice(&inputs).unwrap_or_default();
-        let inputs = inputs.into_iter().map(|(after, text)| match config::parse_stored(&text, "") {
+        let inputs = inputs.into_iter().map(|(after, text)| match input::parse_stored(&text, "") {
             Ok(loaded) => {
                 Kept { after, measure: Some(loaded.input.measure), fermions: loaded.input.fermions }
             }
@@ -374,8 +374,8 @@ pub fn judge(
     options: &RunOptions,
 ) -> Result<Option<String>, AppError> {
     let text = header.input.as_deref().unwrap_or_default();
-    let stored = config::parse_stored(text, &format!("{} (the input in it)", file.display()))?;
-    let changes = config::compare(&stored.input, input);
+    let stored = input::parse_stored(text, &format!("{} (the input in it)", file.display()))?;
+    let changes = input::compare(&stored.input, input);
     if !changes.is_empty() {
         return Err(AppError::Refused(format!(
             "{} holds a chain of other physics; give the run another name, or take back:\n  {}",

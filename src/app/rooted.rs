@@ -1,13 +1,12 @@
 //! The term of staggered quarks that a checked input asks for.
 
 use super::{AppError, terms};
-use crate::action::{RootedParams, RootedPseudofermion, RootedSolver};
-use crate::config::{
+use crate::family::{RootedParams, RootedPseudofermion, RootedSolver, Smearing};
+use crate::input::{
     MassFactor, Projection, Pseudofermion, RationalSource, StaggeredFermion, StaggeredSmearing,
     StaggeredSolver, Strategy,
 };
 use crate::math::{Factor, MilcPseudofermion, MilcRational, Rational};
-use crate::operator::Smearing;
 
 /// Greatest relative errors of a file's functions: of heat bath and action, which nothing corrects; of the force.
 const FILE_ERRORS: [f64; 2] = [1e-3, 0.1];

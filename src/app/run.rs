@@ -8,9 +8,9 @@ use super::stop::{Reason, Stop};
 use super::version::PROGRAM;
 use super::{AppError, Ranks, assemble, check, measure, start};
 use crate::comm::agree;
-use crate::config::{self, Fermion, Input, Measure};
 use crate::field::{Domain, MatrixField};
 use crate::hmc::{Chain, Outcome};
+use crate::input::{self, Fermion, Input, Measure};
 use crate::io::{self, History, IoError, Journal, Meta, Table, Value};
 use crate::measure::{MeasureError, Noise};
 use crate::operator::GaugeLoops;
@@ -50,7 +50,7 @@ pub struct RunOptions {
 /// # Errors
 /// Wrong input, a chain of other physics, or anything that stops a run.
 pub fn run(path: &Path, options: &RunOptions, comm: &Ranks) -> Result<(), AppError> {
-    let loaded = config::load(path, options.ranks.unwrap_or(comm.size()))?;
+    let loaded = input::load(path, options.ranks.unwrap_or(comm.size()))?;
     if comm.rank() == 0 {
         loaded.warnings.iter().for_each(super::report::warn);
     }

@@ -3,9 +3,9 @@
 use super::AppError;
 use super::launch::{Launch, Tasks, launch};
 use crate::comm::{Comm, Solo, World, agree};
-use crate::config::{DeviceChoice, Parallel, Transport};
 use crate::device::{Cpu, Cuda, Device, best_lanes, gpu_count, lane_counts};
 use crate::field::{Domain, Halo};
+use crate::input::{DeviceChoice, Parallel, Transport};
 use crate::lattice::{LaneGrid, Partition, choose_grid, shape};
 use std::env;
 use std::sync::Arc;

@@ -2,13 +2,13 @@
 
 use super::{AppError, domain_wall, rooted};
 use crate::action::{
-    Action, ActionError, GaugeAction, OneFlavour, OneFlavourParams, QuarkParams, Rooted, Smeared, TwoFlavour,
+    Action, ActionError, GaugeAction, OneFlavour, OneFlavourParams, QuarkParams, Smeared, TwoFlavour,
     TwoFlavourParams, TwoFlavourRatio, TwoFlavourRatioParams,
 };
-use crate::config::{self, Fermion, Flavours, Input, Rational, Real, Solver, Stout, WilsonFermion};
 use crate::device::Precision;
+use crate::family::{Rooted, Schur, WilsonParams};
 use crate::field::{Domain, Purpose};
-use crate::operator::{Schur, WilsonParams};
+use crate::input::{self, Fermion, Flavours, Input, Rational, Real, Solver, Stout, WilsonFermion};
 use crate::solver::{Method, Settings};
 use std::sync::Arc;
 
@@ -80,8 +80,8 @@ pub fn operator(fermion: &WilsonFermion) -> WilsonParams {
         c_sw: fermion.c_sw,
         boundary: fermion.boundary,
         schur: match fermion.schur {
-            config::Schur::Asymmetric => Schur::Asymmetric,
-            config::Schur::Symmetric => Schur::Symmetric,
+            input::Schur::Asymmetric => Schur::Asymmetric,
+            input::Schur::Symmetric => Schur::Symmetric,
         },
     }
 }
@@ -89,9 +89,9 @@ pub fn operator(fermion: &WilsonFermion) -> WilsonParams {
 /// A factor of the determinant, and the next heavier one that it is divided by.
 pub(super) struct Factor<'a> {
     name: &'a str,
-    pub quark: QuarkParams,
+    pub quark: QuarkParams<WilsonParams>,
     solver: &'a Solver,
-    pub heavier: Option<QuarkParams>,
+    pub heavier: Option<QuarkParams<WilsonParams>>,
 }
 
 /// The factors of a quark's determinant, the lightest first.
@@ -107,7 +107,7 @@ pub(super) fn factors(fermion: &WilsonFermion) -> Vec<Factor<'_>> {
     all.extend(
         fermion.hasenbusch.iter().map(|h| (h.name.as_str(), quark(h.kappa, h.mu, &h.solver), &h.solver)),
     );
-    let heavier: Vec<Option<QuarkParams>> =
+    let heavier: Vec<Option<QuarkParams<WilsonParams>>> =
         all.iter().skip(1).map(|(_, quark, _)| Some(quark.clone())).chain([None]).collect();
     all.into_iter()
         .zip(heavier)
@@ -126,9 +126,9 @@ pub(super) fn precision(real: Real) -> Precision {
 pub(super) fn settings(solver: &Solver) -> Settings {
     Settings {
         method: match solver.method {
-            config::Method::Cg => Method::Cg,
-            config::Method::BiCgStab => Method::BiCgStab,
-            config::Method::GcrDd { k_max, n_mr, block } => Method::GcrDd { k_max, n_mr, block },
+            input::Method::Cg => Method::Cg,
+            input::Method::BiCgStab => Method::BiCgStab,
+            input::Method::GcrDd { k_max, n_mr, block } => Method::GcrDd { k_max, n_mr, block },
         },
         precisions: solver.precision.map(precision),
         delta: solver.delta,

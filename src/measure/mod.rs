@@ -3,7 +3,6 @@
 //! - `polyakov`: the Polyakov loop in t
 //! - `flow`: the gradient flow with E, Q, t0 and w0
 //! - `quark`: quarks whose `M x = b` is solved on all sites
-//! - `wall`: domain-wall quarks, at the walls and at the midpoint
 //! - `correlator`: pseudoscalar correlators and the residual mass
 //! - `condensate`: chiral condensates by random sources
 
@@ -12,14 +11,12 @@ mod correlator;
 mod flow;
 mod polyakov;
 mod quark;
-mod wall;
 
 pub use condensate::{Condensate, Noise, condensate};
 pub use correlator::{Correlators, ResidualMass, Source, correlators, pion};
 pub use flow::{FlowKernel, FlowPoint, flow, reference_scales};
 pub use polyakov::polyakov;
-pub use quark::{Fields, Quark, StaggeredParams, StaggeredQuark, WilsonQuark, fields};
-pub use wall::WallQuark;
+pub use quark::{Fields, Quark, fields};
 
 use crate::field::FieldError;
 use crate::operator::OperatorError;

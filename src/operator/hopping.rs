@@ -1,9 +1,8 @@
 //! The Wilson hopping term D of `kernels/wilson.cuh`, with the epilogues of even-odd preconditioning, on links of its
 //! own: in one precision, with 18, 12 or 8 reals a link. Boundary phases multiply hops, never links.
 
-use super::slices::{USUAL_SLICES, teams};
-use super::{Blocks, OnSlices};
-use crate::device::{Buffer, HopArgs, ImportArgs, Pointer, Precision, WallHopArgs};
+use super::Blocks;
+use crate::device::{Buffer, HopArgs, ImportArgs, Pointer, Precision};
 use crate::field::{Domain, EVEN, FaceReals, FaceSource, Faces, FieldError, MatrixField, ODD, Spinor};
 use crate::lattice::{coordinates, volume};
 use std::sync::Arc;
@@ -32,7 +31,7 @@ struct Keep {
 
 /// What is done with the hopping term (`kernels/wilson.cuh`).
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(crate) enum HopKind {
     Plain,
     Clover,
     CloverMinus,
@@ -40,8 +39,8 @@ pub(super) enum Kind {
     Shift,
 }
 
-pub(super) struct Epilogue<'a> {
-    pub kind: Kind,
+pub(crate) struct Epilogue<'a> {
+    pub kind: HopKind,
     pub clover: Pointer,
     pub x: Option<&'a Spinor>,
     pub scale: f64,
@@ -51,35 +50,38 @@ pub(super) struct Epilogue<'a> {
 
 impl Epilogue<'_> {
     pub fn plain(scale: f64) -> Self {
-        Epilogue { kind: Kind::Plain, clover: Pointer::default(), x: None, scale, shift: 0.0, twist: 0.0 }
+        Epilogue { kind: HopKind::Plain, clover: Pointer::default(), x: None, scale, shift: 0.0, twist: 0.0 }
     }
 }
 
 /// How a hop is taken.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Way {
+pub(crate) struct Way {
     pub dagger: bool,
     /// Within Schwarz blocks alone.
     pub blocked: bool,
 }
 
+/// Slices of the kernels that are compiled ahead.
+pub(crate) const USUAL_SLICES: usize = 16;
+
 /// The choices with which GPUs compile the hopping term, one of each epilogue.
 pub fn hop_choices() -> Vec<String> {
     let way = Way::default();
-    [Kind::Plain, Kind::Clover, Kind::CloverMinus, Kind::MinusClover, Kind::Shift]
+    [HopKind::Plain, HopKind::Clover, HopKind::CloverMinus, HopKind::MinusClover, HopKind::Shift]
         .map(|kind| choices(kind, way, 1, 1))
         .into_iter()
-        .chain([choices(Kind::Plain, way, USUAL_SLICES, USUAL_SLICES)])
+        .chain([choices(HopKind::Plain, way, USUAL_SLICES, USUAL_SLICES)])
         .collect()
 }
 
-pub(super) fn choices(kind: Kind, way: Way, spinors: usize, slices: usize) -> String {
+pub(crate) fn choices(kind: HopKind, way: Way, spinors: usize, slices: usize) -> String {
     let (dagger, blocked) = (u8::from(way.dagger), u8::from(way.blocked));
     format!("EPILOGUE={} DAGGER={dagger} BLOCKED={blocked} FIELDS={spinors} SLICES={slices}", kind as i32)
 }
 
 /// A table of reals in an operator's own precision.
-pub(super) fn table(domain: &Domain, precision: Precision, reals: &[f64]) -> Result<Buffer, FieldError> {
+pub(crate) fn table(domain: &Domain, precision: Precision, reals: &[f64]) -> Result<Buffer, FieldError> {
     Ok(match precision {
         Precision::Double => domain.device().buffer_of(reals)?,
         _ => domain.device().buffer_of(&reals.iter().map(|&x| x as f32).collect::<Vec<_>>())?,
@@ -152,13 +154,18 @@ impl WilsonLinks {
         &self.domain
     }
 
+    /// Reals of a link.
+    pub(crate) fn reals(&self) -> usize {
+        self.reals
+    }
+
     /// The precision of links and spinors.
     pub fn precision(&self) -> Precision {
         self.precision
     }
 
     /// Knows the Schwarz blocks within which hops may be asked to stay.
-    pub(super) fn set_blocks(&mut self, blocks: &Blocks) -> Result<(), FieldError> {
+    pub(crate) fn set_blocks(&mut self, blocks: &Blocks) -> Result<(), FieldError> {
         let (reals, stride) = keep_table(&self.domain, blocks);
         self.keep = Some(Keep { table: table(&self.domain, self.precision, &reals)?, stride });
         Ok(())
@@ -179,7 +186,7 @@ impl WilsonLinks {
     }
 
     /// `D input` on sites of `parity` with an epilogue.
-    pub(super) fn run(
+    pub(crate) fn run(
         &mut self,
         out: &mut Spinor,
         input: &Spinor,
@@ -211,30 +218,8 @@ impl WilsonLinks {
         self.cover(args, |args| domain.launch(&name, precision, args, args.count as usize * fields))
     }
 
-    /// `out = scale T D input + shift x` on sites of `parity`, for a matrix T on slices.
-    pub(super) fn run_then(
-        &mut self,
-        out: &mut Spinor,
-        input: &Spinor,
-        parity: usize,
-        dagger: bool,
-        (matrix, scale): (&OnSlices, f64),
-        shifted: Option<(f64, &Spinor)>,
-    ) -> Result<(), FieldError> {
-        let (slices, fields) = (input.kind().slices(), input.fields());
-        let (domain, precision) = (Arc::clone(&self.domain), self.precision);
-        let way = Way { dagger, blocked: false };
-        let hop = choices(Kind::Plain, way, fields * slices, slices);
-        let name = format!("slice_matrix_of_hops_{} {hop} {}", self.reals, matrix.order());
-        let wall = matrix.args(out, input, scale, shifted);
-        self.cover(self.args(input, parity, way), |hop| {
-            let teams = teams(&domain, precision, slices, hop.count as usize, fields);
-            domain.launch_teams(&name, precision, &WallHopArgs { hop: *hop, wall }, teams)
-        })
-    }
-
     /// The arguments of `D input` on all sites of `parity`, without what becomes of it.
-    fn args(&self, input: &Spinor, parity: usize, way: Way) -> HopArgs {
+    pub(crate) fn args(&self, input: &Spinor, parity: usize, way: Way) -> HopArgs {
         let slices = input.kind().slices();
         let fields = input.fields() * slices;
         assert!(
@@ -262,7 +247,7 @@ impl WilsonLinks {
     }
 
     /// Launches on all sites of `args`; where halos are needed, on those that need none while the halos travel.
-    fn cover(
+    pub(crate) fn cover(
         &mut self,
         args: HopArgs,
         launch: impl Fn(&HopArgs) -> Result<(), FieldError>,
@@ -289,7 +274,7 @@ impl WilsonLinks {
 }
 
 /// Outer sites of one parity from which `reach` steps need no ghost, and those from which they do.
-pub(super) fn regions(domain: &Domain, parity: usize, reach: usize) -> (Vec<i32>, Vec<i32>) {
+pub(crate) fn regions(domain: &Domain, parity: usize, reach: usize) -> (Vec<i32>, Vec<i32>) {
     let outer = domain.geometry().outer.map(|x| x as usize);
     let half_row = [outer[0] / 2, outer[1], outer[2], outer[3]];
     (0..volume(half_row) as i32).partition(|&s| {

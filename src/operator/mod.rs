@@ -1,40 +1,20 @@
-//! What acts on fields: gauge loops and Dirac operators.
+//! What acts on fields: gauge loops, smearing, and what Dirac operators have in common.
 //!
 //! - `loops`: plaquettes, rectangles, parallelograms; their action and force
 //! - `clover`: the clover term, its inverse and log det, the force through its leaves
 //! - `stout`: stout smearing of links, and the force through it
-//! - `staples`: fat7 and its kin by staples of staples, and the gradient through it
-//! - `unitary`: the unitary factor of matrices, and the gradient through it
-//! - `staggered_links`: links of asqtad and HISQ quarks, and the force through them
 //! - `hopping`: the Wilson hopping term on links of its own
-//! - `slices`: matrices on the fifth dimension of domain-wall quarks
-//! - `domain_wall`: the even-odd preconditioned operator of domain-wall quarks
-//! - `staggered`: the operator of improved staggered quarks
-//! - `wilson`: the even-odd preconditioned Wilson(-clover) operator
 
 mod clover;
-mod domain_wall;
 mod hopping;
 mod loops;
-mod slices;
-mod staggered;
-mod staggered_links;
-mod staples;
 mod stout;
-mod unitary;
-mod wilson;
 
 pub use clover::{CloverTerm, field_energy};
-pub use domain_wall::{DomainWall, DomainWallParams, MOST_SLICES};
+pub(crate) use hopping::{Epilogue, HopKind, USUAL_SLICES, Way, choices, regions, table};
 pub use hopping::{WilsonLinks, hop_choices};
 pub use loops::{GaugeLoops, LoopTraces};
-pub use slices::{OnSlices, SliceVector, USUAL_THREADS, reflect, slice_choices, slice_hop_choices};
-pub use staggered::{REACH, Staggered, boundary_phases, staggered_choices};
-pub use staggered_links::{Gradients, Smearing, StaggeredLinks};
-pub use staples::Paths;
 pub use stout::{Stout, smeared};
-pub use unitary::{LEAST_SINGULAR_VALUE, unitary_factor, unitary_gradient};
-pub use wilson::{Schur, Wilson, WilsonParams};
 
 use crate::field::{Domain, FieldError, Kind, Spinor};
 use crate::lattice::Extents;

@@ -28,7 +28,7 @@ pub use cg::Cg;
 pub use gcr::{Gcr, GcrParams};
 pub use guess::Guess;
 pub use multishift::{MultiInfo, MultiShift};
-pub use normal::{Method, NormalSolver, Settings};
+pub use normal::{Method, NormalSolver, Settings, usual_delta};
 pub use spectrum::{Bounds, bounds, greatest};
 
 use crate::device::Precision;

@@ -4,7 +4,6 @@
 
 use super::gcr::GcrParams;
 use super::{BiCgStab, Cg, Gcr, Info, Operators, Params, SolverError};
-use crate::config::usual_delta;
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Kind, Spinor};
 use crate::lattice::Extents;
@@ -53,6 +52,11 @@ impl Settings {
             max_iterations,
         }
     }
+}
+
+/// By how much the residual falls between updates, where nobody says it.
+pub fn usual_delta(in_half: bool) -> f64 {
+    if in_half { 0.1 } else { 1e-3 }
 }
 
 enum Workspace {

@@ -1,9 +1,8 @@
 //! Domain-wall quarks: weights, one flavour, masses in between, solver, measurements.
 
 use super::{GOOD, input, mistakes};
-use hmc::config::{
-    self, CorrelatorKind, DomainWallFermion, Fermion, Method, Rational, Real, Solver, Stout, WallFlavours,
-    Weights,
+use hmc::input::{
+    CorrelatorKind, DomainWallFermion, Fermion, Method, Rational, Real, Solver, Stout, WallFlavours, Weights,
 };
 
 const TABLES: &str = r#"[fermion.light]
@@ -343,7 +342,7 @@ fn comparison_names_every_key() {
         "fermion.light.solver.guess: was 2, is 3",
         "fermion.light.hasenbusch: was [\"l1\", \"l2\"], is [\"k1\", \"l2\"]",
     ];
-    let found = config::compare(&input(&stored), &input(&changed));
+    let found = input::compare(&input(&stored), &input(&changed));
     assert_eq!(found[..expected.len()], expected);
     for key in [
         "hasenbusch l2 mass: was 0.5, is 0.6",
@@ -356,23 +355,23 @@ fn comparison_names_every_key() {
         );
     }
     let more = stored.replace("guess = 2", "guess = 2\nmax_iterations = 5");
-    assert!(config::compare(&input(&stored), &input(&more)).is_empty());
+    assert!(input::compare(&input(&stored), &input(&more)).is_empty());
 
     let eofa = one("50]\n", "50]\naction_error = 1e-11\n");
     let expected = [
         "fermion.light.rational.range: was [0.5, 50.0], is [0.4, 50.0]",
         "fermion.light.rational.action_error: was 1e-11, is 1e-12",
     ];
-    assert_eq!(config::compare(&input(&eofa), &input(&one("0.5", "0.4"))), expected);
+    assert_eq!(input::compare(&input(&eofa), &input(&one("0.5", "0.4"))), expected);
     let heavy = rational("").replace("[0.1, 50]", "[0.2, 50]\ncheck_every = 2");
     let expected = [
         "fermion.light.rational.check_every: was 1, is 2",
         "fermion.light.rational.heavy_range: was [0.1, 50.0], is [0.2, 50.0]",
     ];
-    assert_eq!(config::compare(&input(&rational("")), &input(&heavy)), expected);
-    let ways = config::compare(&input(&eofa), &input(&heavy));
+    assert_eq!(input::compare(&input(&rational("")), &input(&heavy)), expected);
+    let ways = input::compare(&input(&eofa), &input(&heavy));
     assert_eq!(ways[0], "fermion.light.one_flavour: was \"eofa\", is \"rational\"");
-    let kinds = config::compare(&input(GOOD), &input(&stored));
+    let kinds = input::compare(&input(GOOD), &input(&stored));
     assert!(kinds.contains(&"fermion.light.n_s: was (absent), is 12".to_owned()));
 }
 
@@ -400,10 +399,10 @@ fn measurements() {
     // The quarks of a run are read for `hmc measure` too, and where the mass is wrong that is told once.
     for tables in [TABLES, ONE] {
         let text = format!("{tables}[measure.correlator.pion]\nfermion = \"light\"\n");
-        let loaded = config::parse_measure(&text, "m.toml").expect("as in a run");
+        let loaded = input::parse_measure(&text, "m.toml").expect("as in a run");
         assert!(matches!(&loaded.input.fermions[0], Fermion::DomainWall(light) if light.name == "light"));
         let broken = text.replacen("mass = 0.0", "mass = -", 1);
-        let error = config::parse_measure(&broken, "m.toml").expect_err("a wrong mass").to_string();
+        let error = input::parse_measure(&broken, "m.toml").expect_err("a wrong mass").to_string();
         assert_eq!(error.lines().count(), 1, "{error}");
     }
 }

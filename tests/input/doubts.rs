@@ -1,11 +1,11 @@
 //! Values that are allowed but make no sense come with a warning and its reason; some are refused.
 
 use super::{GOOD, mistakes, with};
-use hmc::config;
+use hmc::input;
 use std::fmt::Write;
 
 fn warnings(text: &str) -> Vec<String> {
-    config::parse(text, "run.toml", 1).unwrap_or_else(|error| panic!("{error}\n{text}")).warnings
+    input::parse(text, "run.toml", 1).unwrap_or_else(|error| panic!("{error}\n{text}")).warnings
 }
 
 /// A warning at this place that begins with the key and has this in its reason.
@@ -58,7 +58,7 @@ fn flows_that_are_wider_than_the_lattice_or_endless_warn() {
     assert_warns(&flow("0.1", "8.1"), "28:9: t_max", "sqrt(8 t) = 8.0, more than the extent 8");
     assert_warns(&flow("2e-8", "0.2"), "28:9: t_max", "10000000 steps");
     // The lattice of `hmc measure` is not known before.
-    let measured = config::parse_measure("[measure.flow]\nt_max = 600\n", "m.toml").expect("right");
+    let measured = input::parse_measure("[measure.flow]\nt_max = 600\n", "m.toml").expect("right");
     assert!(measured.warnings.is_empty(), "{:?}", measured.warnings);
 }
 

@@ -1,7 +1,7 @@
 //! Files that are no inputs: no text, configurations, without an end.
 
 use super::{GOOD, lines, mistakes, with};
-use hmc::config;
+use hmc::input;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ impl Drop for Temporary {
 }
 
 fn refused(path: &Path) -> Vec<String> {
-    lines(&config::load(path, 1).expect_err("it is no input"))
+    lines(&input::load(path, 1).expect_err("it is no input"))
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn reading_has_a_limit() {
     assert_eq!(refused(Path::new("/dev/zero")), ["/dev/zero: larger than 16 MiB, which no input is"]);
     assert!(start.elapsed().as_secs() < 5);
     let comment = Temporary::new("comment", format!("# {}\n{GOOD}", "x".repeat(15 << 20)).as_bytes());
-    assert!(config::load(&comment.0, 1).is_ok());
+    assert!(input::load(&comment.0, 1).is_ok());
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_pipe_is_read() {
         let pipe = pipe.clone();
         std::thread::spawn(move || fs::write(pipe, GOOD))
     };
-    let loaded = config::load(&pipe, 1);
+    let loaded = input::load(&pipe, 1);
     writer.join().expect("it writes").expect("the pipe is open");
     fs::remove_file(&pipe).expect("it is there");
     assert_eq!(loaded.expect("right").input, super::input(GOOD));

@@ -1,7 +1,7 @@
 //! Quarks: each key's right and wrong forms, what is inherited, what a continued run keeps.
 
 use super::{GOOD, input, mistakes, wilson, with};
-use hmc::config::{self, Flavours, Method, Rational, Real, Solver, Stout, WilsonFermion};
+use hmc::input::{Flavours, Method, Rational, Real, Solver, Stout, WilsonFermion};
 use std::path::Path;
 
 /// A fermion of `GOOD` with these keys more; tables may follow the keys.
@@ -335,15 +335,15 @@ fn schwarz_blocks_divide_every_box() {
         ),
     ]);
     let wide = blocks("[8, 8, 8, 16]");
-    assert!(config::parse(&wide, "run.toml", 1).is_ok());
+    assert!(input::parse(&wide, "run.toml", 1).is_ok());
     assert_eq!(
         mistakes(&wide, 2),
         ["run.toml:16:17: schwarz_block: blocks of 8x8x8x16 do not divide a rank's box of 8x8x8x8"]
     );
-    assert!(config::parse_stored(&wide, "run.toml").is_ok());
+    assert!(input::parse_stored(&wide, "run.toml").is_ok());
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs/clover-nf2p1-32c64.toml");
     for ranks in [1, 2, 8, 64, 512] {
-        assert!(config::load(&path, ranks).is_ok(), "{ranks} ranks");
+        assert!(input::load(&path, ranks).is_ok(), "{ranks} ranks");
     }
 }
 
@@ -383,7 +383,7 @@ fn inherited_guesses_warn_once() {
         "[fermion.light.solver]\nguess = 3\nforce_residual = 1e-7\n[[fermion",
         1,
     );
-    let loaded = config::parse(&text, "run.toml", 1).expect("only a warning");
+    let loaded = input::parse(&text, "run.toml", 1).expect("only a warning");
     assert_eq!(wilson(loaded.input).hasenbusch[0].solver.guess, 3);
     assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
 }
@@ -407,7 +407,7 @@ fn comparison_names_every_key_of_quarks() {
         "fermion.light.stout.steps: was (absent), is 2",
         "fermion.light.stout.rho: was (absent), is 0.1",
     ];
-    assert_eq!(config::compare(&input(&stored), &input(&changed)), expected);
+    assert_eq!(input::compare(&input(&stored), &input(&changed)), expected);
 
     let stored = one_flavour("");
     let changed = stored.replace("[0.1, 30]", "[0.2, 40]\ncheck_every = 3\nforce_error = 1e-6");
@@ -416,8 +416,8 @@ fn comparison_names_every_key_of_quarks() {
         "fermion.light.rational.force_error: was 1e-7, is 1e-6",
         "fermion.light.rational.check_every: was 1, is 3",
     ];
-    assert_eq!(config::compare(&input(&stored), &input(&changed)), expected);
-    let flavours = config::compare(&input(GOOD), &input(&stored));
+    assert_eq!(input::compare(&input(&stored), &input(&changed)), expected);
+    let flavours = input::compare(&input(GOOD), &input(&stored));
     assert_eq!(flavours[0], "fermion.light.flavours: was 2, is 1");
 }
 
@@ -427,7 +427,7 @@ fn measurements_read_the_same_fermions() {
         let (_, rest) = tables.split_once("[fermion").expect("a fermion");
         let (fermion, _) = rest.split_once("[hmc]").expect("then the dynamics");
         let text = format!("[fermion{fermion}[measure.correlator.pion]\nfermion = \"light\"\n");
-        let loaded = config::parse_measure(&text, "m.toml").expect("as in a run");
+        let loaded = input::parse_measure(&text, "m.toml").expect("as in a run");
         assert_eq!(loaded.input.fermions, input(&tables).fermions);
     }
 }

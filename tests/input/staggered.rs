@@ -1,9 +1,9 @@
 //! Staggered quarks: pseudofermions, the sources of their functions, solver, measurements.
 
 use super::{GOOD, input, mistakes};
-use hmc::config::{
-    self, CorrelatorKind, Fermion, MassFactor, Projection, RationalSource, Real, SourceKind,
-    StaggeredFermion, StaggeredSmearing, StaggeredSolver, Strategy,
+use hmc::input::{
+    CorrelatorKind, Fermion, MassFactor, Projection, RationalSource, Real, SourceKind, StaggeredFermion,
+    StaggeredSmearing, StaggeredSolver, Strategy,
 };
 use std::path::PathBuf;
 
@@ -292,8 +292,8 @@ fn comparison_names_every_key() {
         "fermion.light.pseudofermion 1 copies: was 3, is 4",
         "fermion.light.solver.delta: was 0.001, is 0.1",
     ];
-    assert_eq!(config::compare(&input(&stored), &input(&changed)), expected);
-    let kinds = config::compare(&input(GOOD), &input(&stored));
+    assert_eq!(input::compare(&input(&stored), &input(&changed)), expected);
+    let kinds = input::compare(&input(GOOD), &input(&stored));
     assert!(kinds.contains(&"fermion.light.action: was (absent), is Hisq { projection: U3 }".to_owned()));
 }
 
@@ -309,7 +309,7 @@ fn measurements() {
     assert_eq!(measure.correlators[0].kind, kind(0.01, 0.0, SourceKind::CornerWall));
     assert_eq!(measure.correlators[0].source, [0, 0, 0, 3]);
     assert_eq!(measure.correlators[1].kind, kind(0.4, -0.1, SourceKind::Point));
-    let condensate = config::Condensate {
+    let condensate = input::Condensate {
         name: "light".into(),
         fermion: "light".into(),
         mass: Some(0.01),
@@ -324,7 +324,7 @@ fn measurements() {
     let wilson = |keys: &str| format!("{GOOD}{keys}");
     let condensate =
         |keys: &str| measured(&format!("[measure.condensate.light]\nfermion = \"light\"\n{keys}"));
-    assert!(config::parse(&wilson("source_kind = \"point\"\n"), "run.toml", 1).is_ok());
+    assert!(input::parse(&wilson("source_kind = \"point\"\n"), "run.toml", 1).is_ok());
     let text = wilson("[measure.condensate.c]\nfermion = \"light\"\nsources = 16384\n");
     assert_eq!(input(&text).measure.condensates[0].mass, None);
     let asqtad =
@@ -367,12 +367,12 @@ fn measurements() {
 
     let (none, _) = TABLES.split_once("[fermion.light.rational]").expect("a rational function");
     let text = format!("{none}[measure.condensate.c]\nfermion = \"light\"\nmass = 0.1\n");
-    let loaded = config::parse_measure(&text, "m.toml").expect("pseudofermions are for runs");
+    let loaded = input::parse_measure(&text, "m.toml").expect("pseudofermions are for runs");
     assert!(
         matches!(&loaded.input.fermions[0], Fermion::Staggered(light) if light.pseudofermions.is_empty())
     );
     assert_eq!(loaded.input.seed, 1);
-    let seeded = config::parse_measure(&format!("{text}[measure]\nseed = 7\n"), "m.toml").unwrap();
+    let seeded = input::parse_measure(&format!("{text}[measure]\nseed = 7\n"), "m.toml").unwrap();
     assert_eq!(seeded.input.seed, 7);
 }
 
@@ -382,7 +382,7 @@ fn thin_boxes_are_refused() {
     let cut = |grid: &str, ranks: usize| {
         let text = quarks(TABLES);
         assert!(!text.contains("[parallel]"), "{text}");
-        config::parse(&format!("{text}[parallel]\ngrid = {grid}\n"), "run.toml", ranks).map(|_| ())
+        input::parse(&format!("{text}[parallel]\ngrid = {grid}\n"), "run.toml", ranks).map(|_| ())
     };
     assert!(cut("[1, 1, 1, 4]", 4).is_ok());
     let refused = cut("[1, 1, 1, 8]", 8).unwrap_err().to_string();

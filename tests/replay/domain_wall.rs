@@ -5,11 +5,11 @@ use crate::common::Scratch;
 use crate::terms::{domain, quark, random_phi};
 use hmc::action::{Action, TwoFlavourRatio, TwoFlavourRatioParams};
 use hmc::device::Precision;
+use hmc::family::DomainWallParams;
 use hmc::field::MatrixField;
 use hmc::io::{Place, State};
 use hmc::lattice::volume;
 use hmc::math::WallWeights;
-use hmc::operator::DomainWallParams;
 
 /// Two flavours of domain-wall quarks, and one by the exact action.
 const WALLS: &str = r#"[fermion.light]

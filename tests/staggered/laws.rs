@@ -1,8 +1,9 @@
 //! D is antihermitian and gauge covariant, and on unit links its spectrum is known.
 
 use super::*;
+use hmc::family::{Smearing, StaggeredLinks};
 use hmc::field::{EVEN, ODD};
-use hmc::operator::{Operator, Smearing, StaggeredLinks};
+use hmc::operator::Operator;
 use reference::gauge::{neighbour, random_transformation};
 
 const EXTENTS: Extents = [4, 6, 4, 8];

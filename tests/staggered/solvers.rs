@@ -1,8 +1,8 @@
 //! Solvers of s - D_eo D_oe: true residuals, taken by another way than the solvers', and agreement.
 
 use super::*;
+use hmc::family::{Smearing, StaggeredLinks};
 use hmc::field::{EVEN, Purpose, RandomAddress};
-use hmc::operator::{Smearing, StaggeredLinks};
 use hmc::solver::{BlockCg, Cg, MultiShift, Params, SolverError, greatest};
 use reference::data;
 

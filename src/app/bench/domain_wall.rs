@@ -3,11 +3,12 @@
 use super::operators::{BOUNDARY, HOP_FLOPS, row, spinors};
 use super::{BenchArgs, probe, random_links, seconds, solvers, timed};
 use crate::app::{AppError, domain_wall};
-use crate::config::Weights;
 use crate::device::Precision;
+use crate::family::{DomainWall, DomainWallParams};
 use crate::field::{Domain, EVEN, ODD, Spinor};
+use crate::input::Weights;
 use crate::lattice::volume;
-use crate::operator::{DomainWall, DomainWallParams, GaugeLoops, Operator};
+use crate::operator::{GaugeLoops, Operator};
 use crate::solver::{Method, NormalSolver, Operators};
 use std::sync::Arc;
 

@@ -3,9 +3,10 @@
 use super::{probe, random_links, seconds};
 use crate::app::AppError;
 use crate::device::Precision;
+use crate::family::{Schur, Wilson, WilsonParams};
 use crate::field::{Domain, EVEN, Kind, ODD, Spinor};
 use crate::lattice::volume;
-use crate::operator::{Operator, Schur, Wilson, WilsonLinks, WilsonParams};
+use crate::operator::{Operator, WilsonLinks};
 use std::sync::Arc;
 
 /// Flops a site: the hopping term; the even-odd clover operator as QUDA counts it.

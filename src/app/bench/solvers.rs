@@ -6,11 +6,12 @@ use super::{BenchArgs, MAX_ITERATIONS, probe, timed};
 use crate::action::{Action, GaugeAction};
 use crate::app::AppError;
 use crate::device::Precision;
+use crate::family::{Schur, Wilson, WilsonParams};
 use crate::field::{Domain, HostLinks, Kind, MatrixField, ODD, Spinor};
 use crate::hmc::{Chain, Level, Scheme};
 use crate::io;
 use crate::lattice::volume;
-use crate::operator::{CloverTerm, GaugeLoops, Schur, Wilson, WilsonParams};
+use crate::operator::{CloverTerm, GaugeLoops};
 use crate::solver::{Method, NormalSolver, Operators, Params, Settings};
 use std::sync::Arc;
 

@@ -5,10 +5,11 @@ use super::{BenchArgs, MAX_ITERATIONS, probe, random_links, seconds, solvers, ti
 use crate::action::ActionError;
 use crate::app::AppError;
 use crate::device::Precision;
+use crate::family::{Smearing, Staggered, StaggeredLinks};
 use crate::field::{Domain, EVEN, Kind, MatrixField, Spinor};
 use crate::lattice::volume;
 use crate::math::{Factor, Rational};
-use crate::operator::{GaugeLoops, Operator, Smearing, Staggered, StaggeredLinks};
+use crate::operator::{GaugeLoops, Operator};
 use crate::solver::{BlockCg, Cg, Info, Method, MultiShift, Params, SolverError, greatest};
 use std::sync::Arc;
 

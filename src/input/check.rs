@@ -5,12 +5,12 @@
 use super::checked::{DeviceChoice, Input, MeasureInput, Parallel, Run, Start, Transport};
 use super::fermions::{Purpose, fermions};
 use super::measure::measure;
-use super::raw::Table;
-use super::reader::{
-    MAX_EXTENT, Read, Value, choice, describe, duration, extent, four, name, or_auto, text, whole,
-};
 use super::solver::Boxes;
 use super::terms::{Term, gauge, hmc};
+use crate::config::raw::Table;
+use crate::config::reader::{
+    MAX_EXTENT, Read, Value, choice, describe, duration, extent, four, name, or_auto, text, whole,
+};
 use crate::lattice::{Extents, LaneGrid, Partition, choose_grid, shape};
 use std::path::PathBuf;
 

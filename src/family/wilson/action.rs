@@ -6,10 +6,11 @@
 //! in as `A_oo^-1 y`, and the clover term on odd sites acts on `x - W x`. A twisted mass is constant in
 //! `Mhat + i mu gamma_5` and in B, and changes nothing in this.
 
-use super::{Derivative, OperatorParams, Pair, QuarkOperator};
+use super::{Schur, Wilson, WilsonParams};
+use crate::action::{Derivative, OperatorParams, Pair, QuarkOperator};
 use crate::device::{Pointer, Precision};
 use crate::field::{Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
-use crate::operator::{CloverTerm, Operator, Schur, Wilson, WilsonParams};
+use crate::operator::{CloverTerm, Operator};
 use crate::solver::Method;
 use std::sync::Arc;
 

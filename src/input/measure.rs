@@ -3,11 +3,13 @@
 use super::checked::{Condensate, Correlator, CorrelatorKind, Flow, FlowKernel, Measure, SourceKind};
 use super::domain_wall;
 use super::fermions::heavy;
-use super::raw::Table;
-use super::reader::{MAX_EXTENT, choice, epsilon, four, is_name, mass, positive, residual, text, whole};
-use super::report::hint;
 use super::solver::tight;
 use super::terms::{Quark, Term};
+use crate::config::raw::Table;
+use crate::config::reader::{
+    MAX_EXTENT, choice, epsilon, four, is_name, mass, positive, residual, text, whole,
+};
+use crate::config::report::hint;
 use crate::lattice::{Extents, shape};
 
 /// Largest step of the flow: with the Symanzik kernel, the third-order scheme is stable below

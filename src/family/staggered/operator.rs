@@ -10,10 +10,9 @@
 //! `M^dag M = 4 m^2 - D_eo D_oe` on even ones. As an [`Operator`] it is `D_oe`, from even to odd sites, and its adjoint
 //! `-D_eo` back: the solvers' `M^dag M + s` is `s - D_eo D_oe`, with masses as shifts.
 
-use super::Operator;
-use super::hopping::regions;
 use crate::device::{Buffer, LinkArgs, Pointer, Precision, StaggeredArgs, StaggeredImportArgs};
 use crate::field::{Domain, EVEN, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Spinor};
+use crate::operator::{Operator, regions};
 use std::sync::Arc;
 
 /// Layers of a neighbour's sites that D reaches.

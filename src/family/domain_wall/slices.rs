@@ -1,16 +1,14 @@
 //! Matrices and vectors on the fifth dimension, as `kernels/domain_wall.cuh` takes them.
 
-use super::hopping::{self, Way, table};
-use crate::device::{Buffer, Pointer, Precision, Teams, WallArgs};
+use crate::device::{Buffer, Pointer, Precision, Teams, WallArgs, WallHopArgs};
 use crate::field::{Domain, FieldError, Kind, Spinor};
 use crate::math::SliceMatrix;
+use crate::operator::{HopKind, USUAL_SLICES, Way, WilsonLinks, choices, table};
+use std::sync::Arc;
 
 /// Sites of a team, and reals that it shares for each slice, as in `kernels/domain_wall.cuh`.
 const TEAM_SITES: usize = 16;
 const TEAM_REALS: usize = 25 * TEAM_SITES;
-/// Slices of the kernels that are compiled ahead.
-pub(super) const USUAL_SLICES: usize = 16;
-
 /// Threads of their teams.
 pub const USUAL_THREADS: usize = TEAM_SITES * USUAL_SLICES;
 
@@ -21,7 +19,7 @@ pub fn slice_choices() -> Vec<String> {
 
 /// The same of a matrix on slices of the hopping term.
 pub fn slice_hop_choices() -> Vec<String> {
-    let hop = hopping::choices(hopping::Kind::Plain, Way::default(), USUAL_SLICES, USUAL_SLICES);
+    let hop = choices(HopKind::Plain, Way::default(), USUAL_SLICES, USUAL_SLICES);
     [1, 2].map(|reversed| format!("{hop} {}", order(reversed))).into()
 }
 
@@ -30,13 +28,7 @@ fn order(reversed: i32) -> String {
 }
 
 /// The teams that cover so many sites of all slices in so many fields.
-pub(super) fn teams(
-    domain: &Domain,
-    precision: Precision,
-    slices: usize,
-    sites: usize,
-    fields: usize,
-) -> Teams {
+fn teams(domain: &Domain, precision: Precision, slices: usize, sites: usize, fields: usize) -> Teams {
     Teams {
         count: sites.div_ceil(TEAM_SITES) * fields,
         threads: TEAM_SITES * slices,
@@ -92,8 +84,33 @@ impl OnSlices {
         domain.launch_teams(&name, self.precision, &args, teams)
     }
 
+    /// `out = scale T D input + shift x` on sites of `parity`, D the hopping term of `links`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub(super) fn apply_after_hop(
+        &self,
+        links: &mut WilsonLinks,
+        out: &mut Spinor,
+        input: &Spinor,
+        (parity, dagger): (usize, bool),
+        scale: f64,
+        shifted: Option<(f64, &Spinor)>,
+    ) -> Result<(), FieldError> {
+        let (slices, fields) = (self.slices, input.fields());
+        let (domain, precision) = (Arc::clone(links.domain()), self.precision);
+        let way = Way { dagger, blocked: false };
+        let hop = choices(HopKind::Plain, way, fields * slices, slices);
+        let name = format!("slice_matrix_of_hops_{} {hop} {}", links.reals(), self.order());
+        let wall = self.args(out, input, scale, shifted);
+        links.cover(links.args(input, parity, way), |hop| {
+            let teams = teams(&domain, precision, slices, hop.count as usize, fields);
+            domain.launch_teams(&name, precision, &WallHopArgs { hop: *hop, wall }, teams)
+        })
+    }
+
     /// The arguments of `out = scale T input + shift x`.
-    pub(super) fn args(
+    fn args(
         &self,
         out: &mut Spinor,
         input: &Spinor,
@@ -119,7 +136,7 @@ impl OnSlices {
     }
 
     /// The choice of the order along the slices.
-    pub(super) fn order(&self) -> String {
+    fn order(&self) -> String {
         order(self.reversed)
     }
 }

@@ -9,10 +9,11 @@
 //!
 //! and of the adjoint the spinors change places. T holds no links.
 
-use super::{Derivative, OperatorParams, Pair, QuarkOperator};
+use super::{DomainWall, DomainWallParams};
+use crate::action::{Derivative, OperatorParams, Pair, QuarkOperator};
 use crate::device::{Pointer, Precision};
 use crate::field::{Domain, FieldError, MatrixField, Spinor};
-use crate::operator::{CloverTerm, DomainWall, DomainWallParams, Operator};
+use crate::operator::{CloverTerm, Operator};
 use crate::solver::Method;
 use std::sync::Arc;
 

@@ -3,10 +3,10 @@
 
 use super::checked::{Rational, Solver, Stout};
 use super::fermions::{boundary, factor_name, only_flavours, rational, stout};
-use super::raw::Table;
-use super::reader::{Read, Value, choice, number, range, whole};
 use super::solver::{Boxes, SolverKeys, Systems};
 use super::terms::{Quark, Term};
+use crate::config::raw::Table;
+use crate::config::reader::{Read, Value, choice, number, range, whole};
 
 /// `[fermion.NAME]`: domain-wall quarks, even-odd preconditioned in four dimensions. With C(m) the even-odd operator on
 /// N_s slices, the Hasenbusch masses m_1 < .. < m_n split two flavours into terms of the Hamiltonian, and one that comes

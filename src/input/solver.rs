@@ -1,9 +1,10 @@
 //! The solver of a term of Wilson or domain-wall quarks; that of a Hasenbusch factor defaults to that of its fermion.
 
 use super::checked::{Method, Real, Solver};
-use super::raw::Table;
-use super::reader::{Read, Value, choice, extent, four, number, residual, whole};
+use crate::config::raw::Table;
+use crate::config::reader::{Read, Value, choice, extent, four, number, residual, whole};
 use crate::lattice::{Extents, Partition, shape};
+use crate::solver::usual_delta;
 use Real::{Double, Half, Single};
 use toml::de::DeValue;
 
@@ -56,11 +57,6 @@ enum Kind {
     Cg,
     BiCgStab,
     GcrDd,
-}
-
-/// By how much the residual falls between updates, where nobody says it.
-pub fn usual_delta(in_half: bool) -> f64 {
-    if in_half { 0.1 } else { 1e-3 }
 }
 
 /// The keys of a solver's table, and those of its fermion's for the ones that it lacks.

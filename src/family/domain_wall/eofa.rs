@@ -20,11 +20,13 @@
 //! K' with the mass between m and m' at which M is `M(m) - w v^T / (1 + p)`. With `x = K^-1 w phi` the change under dU
 //! is `(K^-dag v phi)^dag dD_w x`, and `K^-dag v phi` is gamma_5 R x but for a number: one solve a chirality.
 
-use super::{Action, ActionError, PairForce, Pseudofermion, Quark, QuarkParams, TermReport, pseudofermion};
+use super::{DomainWall, DomainWallParams, SliceVector, reflect};
+use crate::action::{
+    Action, ActionError, PairForce, Pseudofermion, Quark, QuarkParams, TermReport, pseudofermion,
+};
 use crate::device::Precision;
 use crate::field::{AlgebraField, Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
 use crate::math::{ExactSum, Factor, Rational};
-use crate::operator::{DomainWall, DomainWallParams, SliceVector, reflect};
 use std::sync::Arc;
 
 /// What an exact one-flavour term needs to know.

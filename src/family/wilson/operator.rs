@@ -9,11 +9,10 @@
 //! `i mu A_oo^-1 gamma_5` to the symmetric one. An operator keeps its own copy of the links, in its
 //! precision, with 18, 12 or 8 reals a link; boundary phases multiply hops, never links.
 
-use super::hopping::{Epilogue, Kind, Way};
-use super::{Blocks, CloverTerm, Operator, SchwarzOperator, WilsonLinks};
 use crate::device::{BlasArgs, Buffer, HopArgs, Pointer, Precision};
 use crate::field::{Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
 use crate::lattice::Extents;
+use crate::operator::{Blocks, CloverTerm, Epilogue, HopKind, Operator, SchwarzOperator, Way, WilsonLinks};
 use std::sync::Arc;
 
 /// Which Schur complement.
@@ -186,7 +185,7 @@ impl Wilson {
     /// The epilogue that makes `A_ee^-1 D_eo / 2`.
     fn first(&self) -> Epilogue<'static> {
         if self.has_clover() {
-            Epilogue { kind: Kind::Clover, clover: self.even_inverse, ..Epilogue::plain(0.5) }
+            Epilogue { kind: HopKind::Clover, clover: self.even_inverse, ..Epilogue::plain(0.5) }
         } else {
             Epilogue::plain(0.5 / self.params.diagonal())
         }
@@ -249,7 +248,7 @@ impl Wilson {
         let mut even = Spinor::new(&self.links.domain().clone(), self.links.precision())?;
         self.even_inverse(&mut even, b_even)?;
         // shift x - scale D in, with scale -1/2
-        let epilogue = Epilogue { kind: Kind::Shift, x: Some(b_odd), shift: 1.0, ..Epilogue::plain(-0.5) };
+        let epilogue = Epilogue { kind: HopKind::Shift, x: Some(b_odd), shift: 1.0, ..Epilogue::plain(-0.5) };
         let way = Way { dagger: false, blocked: false };
         if self.params.schur == Schur::Asymmetric {
             return self.links.run(out, &even, ODD, way, &epilogue);
@@ -265,7 +264,7 @@ impl Wilson {
         let (clover, diagonal) = (self.has_clover(), self.params.diagonal());
         let mu = if way.dagger { -self.params.mu } else { self.params.mu };
         let first = self.first();
-        let last = |kind: Kind, clover: Pointer, shift: f64, scale: f64, twist: f64| Epilogue {
+        let last = |kind: HopKind, clover: Pointer, shift: f64, scale: f64, twist: f64| Epilogue {
             kind,
             clover,
             x: Some(x),
@@ -275,7 +274,7 @@ impl Wilson {
         };
         if way.dagger && clover && self.params.schur == Schur::Symmetric {
             let mut spare = self.spare.take().expect("the symmetric form has a spare spinor");
-            let end = last(Kind::Shift, Pointer::default(), 1.0, 0.5, 0.0);
+            let end = last(HopKind::Shift, Pointer::default(), 1.0, 0.5, 0.0);
             let mut done = self
                 .odd_inverse(&mut spare, x)
                 .and_then(|()| self.links.run(&mut self.even, &spare, EVEN, way, &first))
@@ -288,12 +287,12 @@ impl Wilson {
         }
         self.links.run(&mut self.even, x, EVEN, way, &first)?;
         let last = match (self.params.schur, clover) {
-            (Schur::Asymmetric, true) => last(Kind::CloverMinus, self.odd, 0.0, 0.5, mu),
+            (Schur::Asymmetric, true) => last(HopKind::CloverMinus, self.odd, 0.0, 0.5, mu),
             // x - A^-1 (D in / 2 - i mu gamma_5 x)
-            (Schur::Symmetric, true) => last(Kind::MinusClover, self.odd_inverse, 0.0, 0.5, -2.0 * mu),
-            (Schur::Asymmetric, false) => last(Kind::Shift, Pointer::default(), diagonal, 0.5, mu),
+            (Schur::Symmetric, true) => last(HopKind::MinusClover, self.odd_inverse, 0.0, 0.5, -2.0 * mu),
+            (Schur::Asymmetric, false) => last(HopKind::Shift, Pointer::default(), diagonal, 0.5, mu),
             (Schur::Symmetric, false) => {
-                last(Kind::Shift, Pointer::default(), 1.0, 0.5 / diagonal, mu / diagonal)
+                last(HopKind::Shift, Pointer::default(), 1.0, 0.5 / diagonal, mu / diagonal)
             }
         };
         self.links.run(out, &self.even, ODD, way, &last)

@@ -12,11 +12,11 @@
 //! 90 (2003) 071601, hep-lat/0209153; Mao, Chiu, TWQCD, PoS LATTICE2010 030). T is applied in O(N_s)
 //! (`src/math/slices.rs`). The two chiralities may have masses of their own, as the exact one-flavour action asks.
 
-use super::hopping::{Epilogue, Kind as With, Way};
-use super::{OnSlices, Operator, WilsonLinks};
+use super::OnSlices;
 use crate::device::Precision;
 use crate::field::{Domain, EVEN, FieldError, Kind, MatrixField, ODD, Spinor};
 use crate::math::{SliceMatrix, TwoTerms, WallWeights};
+use crate::operator::{Epilogue, HopKind, Operator, Way, WilsonLinks};
 use std::sync::Arc;
 
 /// The most slices of the fifth dimension: what a team of threads may share on a GPU, in double (`kernels/domain_wall.cuh`).
@@ -206,12 +206,12 @@ impl DomainWall {
         let Self { links, half: [half, transposed], spare: [one, other], .. } = self;
         if dagger {
             transposed.apply(one, x, 1.0, None)?;
-            links.run_then(other, one, EVEN, true, (transposed, 1.0), None)?;
-            let end = Epilogue { kind: With::Shift, x: Some(x), shift: 1.0, ..Epilogue::plain(1.0) };
+            transposed.apply_after_hop(links, other, one, (EVEN, true), 1.0, None)?;
+            let end = Epilogue { kind: HopKind::Shift, x: Some(x), shift: 1.0, ..Epilogue::plain(1.0) };
             links.run(out, other, ODD, Way { dagger: true, blocked: false }, &end)
         } else {
-            links.run_then(one, x, EVEN, false, (half, 1.0), None)?;
-            links.run_then(out, one, ODD, false, (half, -1.0), Some((1.0, x)))
+            half.apply_after_hop(links, one, x, (EVEN, false), 1.0, None)?;
+            half.apply_after_hop(links, out, one, (ODD, false), -1.0, Some((1.0, x)))
         }
     }
 
@@ -221,7 +221,7 @@ impl DomainWall {
     /// The device is lost.
     pub fn complete(&mut self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
         let Self { links, half: [half, _], .. } = self;
-        links.run_then(out, x, EVEN, false, (half, 1.0), None)
+        half.apply_after_hop(links, out, x, (EVEN, false), 1.0, None)
     }
 
     /// Its counterpart of the adjoint, `out_e = T^dag D_oe^dag x_o / 2`.
@@ -230,7 +230,7 @@ impl DomainWall {
     /// The device is lost.
     pub fn complete_adjoint(&mut self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
         let Self { links, half: [_, transposed], .. } = self;
-        links.run_then(out, x, EVEN, true, (transposed, 1.0), None)
+        transposed.apply_after_hop(links, out, x, (EVEN, true), 1.0, None)
     }
 
     /// The right-hand side of `C z_o = out` that `(T^-1 + H) z = b` leaves on odd sites: `T (b_o + D_oe T b_e / 2)`.
@@ -242,7 +242,7 @@ impl DomainWall {
         half.apply(one, b_even, 1.0, None)?;
         let plain = Epilogue::plain(1.0);
         // b - (-1) D T b_e / 2
-        let end = Epilogue { kind: With::Shift, x: Some(b_odd), shift: 1.0, scale: -1.0, ..plain };
+        let end = Epilogue { kind: HopKind::Shift, x: Some(b_odd), shift: 1.0, scale: -1.0, ..plain };
         links.run(other, one, ODD, Way { dagger: false, blocked: false }, &end)?;
         half.apply(out, other, 2.0, None)
     }
@@ -253,7 +253,7 @@ impl DomainWall {
     /// The device is lost.
     pub fn finish(&mut self, z_even: &mut Spinor, z_odd: &Spinor, b_even: &Spinor) -> Result<(), FieldError> {
         let plain = Epilogue::plain(1.0);
-        let end = Epilogue { kind: With::Shift, x: Some(b_even), shift: 1.0, scale: -0.5, ..plain };
+        let end = Epilogue { kind: HopKind::Shift, x: Some(b_even), shift: 1.0, scale: -0.5, ..plain };
         let Self { links, half: [half, _], spare: [spare, _], .. } = self;
         links.run(spare, z_odd, EVEN, Way { dagger: false, blocked: false }, &end)?;
         half.apply(z_even, spare, 2.0, None)

@@ -1,9 +1,9 @@
 //! The gauge term, and the levels on which it and those of the fermions live.
 
 use super::checked::{Gauge, Hmc, Integrator, Level};
-use super::raw::Table;
-use super::reader::{Read, Value, choice, list, number, placed_text, positive, whole};
-use super::report::{hint, nearest};
+use crate::config::raw::Table;
+use crate::config::reader::{Read, Value, choice, list, number, placed_text, positive, whole};
+use crate::config::report::{hint, nearest};
 
 /// `lambda` of least error, Omelyan, Mryglod, Folk (2003); Takaishi, de Forcrand hep-lat/0505020.
 const LAMBDA: f64 = 0.193_183_327_503_783_6;

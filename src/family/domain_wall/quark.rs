@@ -22,12 +22,11 @@
 //! D_w acts on no source: where `(T^-1 + H) z = omega^-1/2 (1 + (1 - L) Y^-1 sigma) b_5` (`src/operator/domain_wall.rs`),
 //! `x = Y^-1 omega^1/2 (z - omega^-1/2 sigma b_5)`.
 
-use super::MeasureError;
-use super::quark::{Fields, Quark, fields};
+use super::{DomainWall, DomainWallParams, SliceVector};
 use crate::device::Precision;
 use crate::field::{Domain, EVEN, FieldError, Kind, MatrixField, ODD, Spinor};
 use crate::math::{SliceMatrix, WallWeights};
-use crate::operator::{DomainWall, DomainWallParams, SliceVector};
+use crate::measure::{Fields, MeasureError, Quark, fields};
 use crate::solver::{Cg, Params};
 use std::sync::Arc;
 

@@ -6,12 +6,13 @@ use super::checked::{
     StaggeredSolver, Strategy,
 };
 use super::fermions::{Purpose, boundary, heavy};
-use super::raw::Table;
-use super::reader::{
+use super::solver::{PLAIN, tight};
+use crate::config::raw::Table;
+use crate::config::reader::{
     Read, Value, array, choice, epsilon, error, mass, number, positive, residual, text, whole,
 };
-use super::solver::{PLAIN, tight, usual_delta};
 use crate::math::{Factor, MilcPseudofermion, Rational, milc_rationals};
+use crate::solver::usual_delta;
 use std::path::PathBuf;
 
 /// Copies of a pseudofermion that are suggested at most.

@@ -2,11 +2,13 @@
 
 use super::checked::{Fermion, Flavours, Hasenbusch, Rational, Schur, Stout, WilsonFermion};
 use super::domain_wall::domain_wall;
-use super::raw::Table;
-use super::reader::{Read, Value, choice, error, four, is_name, name, number, positive, range, whole};
 use super::solver::{Boxes, SolverKeys, Systems};
 use super::staggered::{Links, staggered};
 use super::terms::{Quark, Term};
+use crate::config::raw::Table;
+use crate::config::reader::{
+    Read, Value, choice, error, four, is_name, name, number, positive, range, whole,
+};
 use crate::lattice::shape;
 use toml::de::DeValue;
 

@@ -11,7 +11,8 @@
 //!
 //! -D^2 starts above 0 and masses are shifts, so of the spectrum the upper end alone is measured.
 
-use super::{
+use super::{Smearing, Staggered, StaggeredLinks};
+use crate::action::{
     Action, ActionError, MARGIN, Pseudofermion, Solves, TOLERANCE, TermReport, combine, probe, pseudofermion,
 };
 use crate::device::{Precision, StaggeredForceArgs};
@@ -19,7 +20,7 @@ use crate::field::{
     AlgebraField, Domain, EVEN, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Spinor,
 };
 use crate::math::{ExactSum, Rational};
-use crate::operator::{Operator, Smearing, Staggered, StaggeredLinks};
+use crate::operator::Operator;
 use crate::solver::{Cg, Info, MultiShift, Params, greatest};
 use std::sync::Arc;
 
