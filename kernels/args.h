@@ -22,8 +22,7 @@ struct Reals;     // a table in the kernel's precision
 struct Doubles;   // a table in double
 struct Ints;      // a table of int
 
-constexpr int BINS = 5;             // grids of an exact sum
-constexpr int WORDS = 6;            // its words: the bins, and the count of what they do not hold
+constexpr int WORDS = 6;            // words of an exact sum: its bins, and the count of what they do not hold
 constexpr int MAX_SUMS = 4;         // sums of a kernel; fields of the kernels on several
 constexpr int CG_STEPS = 16;        // steps of a launch of cg_steps
 constexpr int PART = 32;            // sites of a Schwarz block that are summed first

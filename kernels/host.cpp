@@ -9,7 +9,7 @@
 // All of it has internal linkage: objects of other instruction sets hold the same names.
 namespace {
 #include "kernels.cuh"
-#ifdef HMC_EMULATION
+#if ON_GPU
 using F = HMC_REAL;
 #else
 using F = typename lanes_of<HMC_REAL, HMC_LANES>::type;

@@ -6,6 +6,8 @@
 #pragma once
 #include "site.cuh"
 
+constexpr int BINS = WORDS - 1;
+
 HD constexpr double magic(int k) {  // 1.5 * 2^(52 + e_k), e_k = 20 - 40 k
     double m = 1.5;
     int e = 72 - 40 * k;

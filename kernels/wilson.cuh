@@ -113,12 +113,15 @@ template <class F> HD void prefetch_out(const WilsonHop& a, const Slice& slice, 
 // Options of a launch: constants where a GPU's kernel is compiled for them.
 #ifdef HMC_EPILOGUE
 HD constexpr int epilogue_of(const WilsonHop&) { return HMC_EPILOGUE; }
+#else
+HD int epilogue_of(const WilsonHop& a) { return a.epilogue; }
+#endif
+#ifdef HMC_DAGGER
 HD constexpr bool dagger_of(const Hopping&) { return HMC_DAGGER; }
 HD constexpr bool blocked_of(const Hopping&) { return HMC_BLOCKED; }
 HD constexpr int fields_of(const Hopping&) { return HMC_FIELDS; }
 HD constexpr int slices_of(const Hopping&) { return HMC_SLICES; }
 #else
-HD int epilogue_of(const WilsonHop& a) { return a.epilogue; }
 HD bool dagger_of(const Hopping& a) { return a.dagger; }
 HD bool blocked_of(const Hopping& a) { return a.blocked; }
 HD int fields_of(const Hopping& a) { return a.fields; }

@@ -216,18 +216,14 @@ pub fn halo(parallel: &Parallel, device: &Device, comm: &dyn Comm) -> Result<Hal
 /// Whether this rank can open the memory of all others.
 fn probe(device: &Device, comm: &dyn Comm) -> Result<(), String> {
     let buffer = device.buffer(1 << 21);
-    let own = buffer
-        .as_ref()
-        .ok()
-        .and_then(|b| device.backend().export(b.pointer()).ok().flatten())
-        .unwrap_or_default();
+    let own = buffer.as_ref().ok().and_then(|b| b.export().ok().flatten()).unwrap_or_default();
     let handles = comm.gather(&own);
     let opened =
         handles.iter().enumerate().filter(|(rank, _)| *rank != comm.rank()).try_for_each(|(rank, handle)| {
             if handle.is_empty() {
                 return Err(format!("rank {rank} has no memory to open"));
             }
-            device.backend().import(handle).map(drop).map_err(|e| e.to_string())
+            device.open(handle).map(drop).map_err(|e| e.to_string())
         });
     comm.barrier(); // the buffer lives until all have tried
     opened

@@ -22,7 +22,8 @@ mod spinor;
 
 pub use algebra::AlgebraField;
 pub use domain::{Domain, Halo};
-pub use faces::{FaceReals, FaceSource, Faces};
+pub(crate) use faces::{FaceHop, FaceSource};
+pub use faces::{FaceReals, Faces};
 pub use host::{HostLinks, LINK_REALS};
 pub use matrix::MatrixField;
 pub use random::{Purpose, RandomAddress};
