@@ -245,10 +245,8 @@ impl Args {
         let Struct { name, comment, fields } = s;
         let (lifetime, any) = if self.borrows(s) { ("<'a>", "<'_>") } else { ("", "") };
         let copies = if self.writes(s) { "" } else { "#[derive(Clone, Copy)]\n" };
-        let mut text = format!(
-            "#[doc = {:?}]\n#[repr(C)]\n{copies}pub(crate) struct {name}{lifetime} {{\n",
-            sentence(comment)
-        );
+        let mut text =
+            format!("#[doc = {:?}]\n#[repr(C)]\n{copies}pub struct {name}{lifetime} {{\n", sentence(comment));
         for field in fields {
             let doc = if field.comment.is_empty() { &field.name } else { &field.comment };
             let own = self.rust_type(field);

@@ -128,7 +128,7 @@ impl PairForce {
             }
             let kernel = HopForce {
                 g: domain.geometry(),
-                links: links.matrices(),
+                links: links.links(),
                 force: force.algebra_mut(),
                 x_here: x[parity].fermions(),
                 y_here: y[parity].fermions(),

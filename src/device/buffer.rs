@@ -102,7 +102,13 @@ impl Buffer {
         unsafe { self.device.backend().upload(self.pointer, bytemuck::cast_slice(data)) }
     }
 
-    /// Reads the first `size_of_val(data)` bytes.
+    /// Reads the first `size_of_val(data)` bytes, into numbers of any bits:
+    ///
+    /// ```compile_fail,E0277
+    /// fn read(buffer: &hmc::device::Buffer) {
+    ///     buffer.read(&mut [true]).unwrap();
+    /// }
+    /// ```
     ///
     /// # Errors
     /// The device is lost, or an earlier kernel failed.

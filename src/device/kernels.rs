@@ -1,8 +1,53 @@
 //! Kernels as types: the argument structs of `kernels/args.h`, each of which is the argument of one kernel.
 //!
-//! A pointer among the arguments is [`In`], from a shared borrow, or [`Out`], from an exclusive one, of a kind of memory. So
-//! a kernel that is not there, a struct that is another kernel's, a field of another kind, a field that is left out, and
-//! memory that is gone do not compile.
+//! A pointer among the arguments is [`In`], from a shared borrow, or [`Out`], from an exclusive one, of a kind of memory.
+//! Fields of this library alone make them and launch kernels.
+//!
+//! ```
+//! use hmc::device::kernels::{Algebra, Geometry, In, Kinetic};
+//! fn kinetic<'a>(g: Geometry<'a>, momenta: In<'a, Algebra>) -> Kinetic<'a> {
+//!     Kinetic { g, momenta }
+//! }
+//! ```
+//! A kernel that is not there does not compile:
+//! ```compile_fail,E0432
+//! use hmc::device::kernels::Kinetik;
+//! ```
+//! nor does memory of another kind,
+//! ```compile_fail,E0308
+//! use hmc::device::kernels::{Geometry, In, Kinetic, Matrices};
+//! fn kinetic<'a>(g: Geometry<'a>, links: In<'a, Matrices>) -> Kinetic<'a> {
+//!     Kinetic { g, momenta: links }
+//! }
+//! ```
+//! memory that is only borrowed to be read where a kernel writes it,
+//! ```compile_fail,E0308
+//! use hmc::device::kernels::{Algebra, Drift, Geometry, In, Matrices};
+//! fn drift<'a>(g: Geometry<'a>, links: In<'a, Matrices>, momenta: In<'a, Algebra>) -> Drift<'a> {
+//!     Drift { g, links, momenta, scale: 0.1 }
+//! }
+//! ```
+//! an argument that is left out,
+//! ```compile_fail,E0063
+//! use hmc::device::kernels::{Geometry, Kinetic};
+//! fn kinetic<'a>(g: Geometry<'a>) -> Kinetic<'a> {
+//!     Kinetic { g }
+//! }
+//! ```
+//! a launch from outside,
+//! ```compile_fail,E0624
+//! use hmc::{device::kernels::Kinetic, field::Domain};
+//! fn launch(domain: &Domain, kernel: &Kinetic) {
+//!     domain.sum(kernel, 16).unwrap();
+//! }
+//! ```
+//! and a raw one that is not marked as unsafe:
+//! ```compile_fail,E0133
+//! use hmc::device::{Call, Device, Size};
+//! fn launch(device: &Device, call: Call) {
+//!     device.backend().launch(call, Size::Sites(16)).unwrap();
+//! }
+//! ```
 
 use super::{Buffer, Precision};
 use std::marker::PhantomData;
@@ -10,7 +55,7 @@ use std::num::NonZero;
 
 /// Memory of kind `K` that a kernel reads.
 #[repr(transparent)]
-pub(crate) struct In<'a, K> {
+pub struct In<'a, K> {
     at: NonZero<u64>,
     lives: PhantomData<&'a (Buffer, K)>,
 }
@@ -25,7 +70,7 @@ impl<K> Copy for In<'_, K> {}
 
 /// Memory of kind `K` that a kernel writes, and may read.
 #[repr(transparent)]
-pub(crate) struct Out<'a, K> {
+pub struct Out<'a, K> {
     at: NonZero<u64>,
     lives: PhantomData<&'a mut (Buffer, K)>,
 }

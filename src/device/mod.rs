@@ -13,7 +13,7 @@ mod backend;
 mod buffer;
 mod cpu;
 mod cuda;
-pub(crate) mod kernels;
+pub mod kernels;
 mod nvrtc;
 mod table;
 mod usual;

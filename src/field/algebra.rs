@@ -159,7 +159,7 @@ impl AlgebraField {
     pub fn drift(&self, links: &mut MatrixField, eps: f64) -> Result<(), FieldError> {
         self.domain.check([links.domain()]);
         let (g, momenta) = (self.domain.geometry(), self.algebra());
-        let kernel = Drift { g, links: links.matrices_mut(), momenta, scale: eps };
+        let kernel = Drift { g, links: links.links_mut(), momenta, scale: eps };
         self.domain.launch(&kernel, 2 * self.domain.half())?;
         links.fill_borders()
     }

@@ -147,6 +147,13 @@ impl Domain {
     }
 
     /// # Panics
+    /// Fewer than so many layers of neighbours' sites, which a kernel is to reach, where directions are cut.
+    pub(crate) fn check_border(&self, layers: usize) {
+        let deep = self.cut_directions().all(|mu| self.border[mu] >= layers);
+        assert!(deep, "{layers} layers of borders of {:?}", self.border);
+    }
+
+    /// # Panics
     /// A field of another box among those that a kernel is to take together.
     pub(crate) fn check<'a>(&self, others: impl IntoIterator<Item = &'a Arc<Self>>) {
         let own = |other: &Arc<Self>| std::ptr::eq(Arc::as_ptr(other), self);

@@ -11,6 +11,9 @@ use crate::device::{Buffer, Precision};
 use crate::lattice::volume;
 use std::sync::Arc;
 
+/// Matrices of a site where they are links.
+const LINKS: usize = 4;
+
 /// Matrices on every site of the box, both parities.
 pub struct MatrixField {
     domain: Arc<Domain>,
@@ -34,7 +37,7 @@ impl MatrixField {
     /// # Errors
     /// No room, or the device is lost.
     pub fn from_host(domain: &Arc<Domain>, links: &HostLinks) -> Result<Self, FieldError> {
-        let mut field = Self::new(domain, 4)?;
+        let mut field = Self::new(domain, LINKS)?;
         field.set_host(links)?;
         Ok(field)
     }
@@ -44,14 +47,38 @@ impl MatrixField {
         &self.domain
     }
 
-    /// For kernels that read it.
-    pub(crate) fn matrices(&self) -> In<'_, Matrices> {
+    /// For kernels that read `blocks` matrices a site.
+    ///
+    /// # Panics
+    /// It has another number of them.
+    pub(crate) fn matrices(&self, blocks: usize) -> In<'_, Matrices> {
+        assert_eq!(self.blocks, blocks, "matrices of a site");
         self.buffer.input()
     }
 
-    /// For kernels that write it.
-    pub(crate) fn matrices_mut(&mut self) -> Out<'_, Matrices> {
+    /// For kernels that write `blocks` matrices a site.
+    ///
+    /// # Panics
+    /// It has another number of them.
+    pub(crate) fn matrices_mut(&mut self, blocks: usize) -> Out<'_, Matrices> {
+        assert_eq!(self.blocks, blocks, "matrices of a site");
         self.buffer.output()
+    }
+
+    /// For kernels that read four matrices a site.
+    ///
+    /// # Panics
+    /// It has another number of them.
+    pub(crate) fn links(&self) -> In<'_, Matrices> {
+        self.matrices(LINKS)
+    }
+
+    /// For kernels that write four matrices a site.
+    ///
+    /// # Panics
+    /// It has another number of them.
+    pub(crate) fn links_mut(&mut self) -> Out<'_, Matrices> {
+        self.matrices_mut(LINKS)
     }
 
     /// All reals as a CPU lays them out, borders too: `[parity][site][block][real][lane]`, x fastest and halved. `None` on
@@ -129,6 +156,7 @@ impl MatrixField {
     /// # Errors
     /// The device is lost.
     pub fn set_random(&mut self, address: RandomAddress) -> Result<(), FieldError> {
+        assert_eq!(self.blocks, LINKS, "random links");
         let (g, sites) = (self.domain.geometry(), 2 * self.domain.half());
         self.domain.launch(&RandomLinks { g, stream: address.stream(), out: self.buffer.output() }, sites)?;
         self.fill_borders()
@@ -140,9 +168,10 @@ impl MatrixField {
     /// # Errors
     /// The device is lost.
     pub fn unitarity(&mut self, project: bool) -> Result<f64, FieldError> {
+        assert_eq!(self.blocks, LINKS, "links");
         let (g, sites) = (self.domain.geometry(), 2 * self.domain.half());
         if !project {
-            return Ok(self.domain.sum(&Unitarity { g, links: self.matrices() }, sites)?.max);
+            return Ok(self.domain.sum(&Unitarity { g, links: self.links() }, sites)?.max);
         }
         let drift = self.domain.sum(&Reunitarise { g, links: self.buffer.output() }, sites)?.max;
         self.fill_borders()?;
@@ -156,7 +185,7 @@ impl MatrixField {
     pub fn distance(&self, other: &Self) -> Result<f64, FieldError> {
         self.domain.check([&other.domain]);
         let g = self.domain.geometry();
-        let kernel = LinkDistance { g, links: self.matrices(), other: other.matrices() };
+        let kernel = LinkDistance { g, links: self.links(), other: other.links() };
         Ok(self.domain.sum(&kernel, 2 * self.domain.half())?.max)
     }
 

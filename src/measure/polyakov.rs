@@ -19,9 +19,9 @@ pub fn polyakov(links: &MatrixField) -> Result<Complex64, FieldError> {
     for length in 0..domain.partition().global[3] {
         let kernel = ExtendLine {
             g: domain.geometry(),
-            links: links.matrices(),
-            line: (length > 0).then(|| line.matrices()),
-            longer: longer.matrices_mut(),
+            links: links.links(),
+            line: (length > 0).then(|| line.matrices(1)),
+            longer: longer.matrices_mut(1),
         };
         let sums = domain.sum(&kernel, 2 * domain.half())?.sums;
         trace = Complex64::new(sums[0].value(), sums[1].value());

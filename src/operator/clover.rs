@@ -85,6 +85,7 @@ impl CloverTerm {
         c_sw: f64,
         inverted: [bool; 2],
     ) -> Result<Self, FieldError> {
+        domain.check_border(1);
         let half = domain.half() * domain.lanes().count() * REALS * 8;
         let buffer = |wanted: bool| wanted.then(|| domain.device().buffer(half).map(Arc::new)).transpose();
         Ok(Self {
@@ -111,7 +112,7 @@ impl CloverTerm {
         let (g, half) = (self.domain.geometry(), self.domain.half());
         let (diagonal, scale) = (self.diagonal, self.c_sw);
         let clover = self.term.shared_output();
-        let kernel = CloverBuild { g, links: links.matrices(), clover, diagonal, scale };
+        let kernel = CloverBuild { g, links: links.links(), clover, diagonal, scale };
         self.domain.launch(&kernel, 2 * half)?;
         for parity in 0..2 {
             let Some(inverse) = &self.inverse[parity] else { continue };
@@ -179,7 +180,7 @@ impl CloverTerm {
         self.domain.check([insertion.domain(), x.domain(), y.domain()]);
         let kernel = InsertPair {
             g: self.domain.geometry(),
-            insertion: insertion.matrices_mut(),
+            insertion: insertion.matrices_mut(6),
             x: x.fermions(),
             y: y.fermions(),
             parity: parity as i32,
@@ -198,7 +199,7 @@ impl CloverTerm {
             let Some(inverse) = &self.inverse[parity] else { continue };
             let kernel = InsertInverse {
                 g: self.domain.geometry(),
-                insertion: insertion.matrices_mut(),
+                insertion: insertion.matrices_mut(6),
                 inverse: inverse.input(),
                 parity: parity as i32,
                 scale: weight * self.c_sw,
@@ -220,7 +221,7 @@ impl CloverTerm {
         insertion.fill_borders_to(1)?;
         let domain = links.domain();
         domain.check([insertion.domain(), force.domain()]);
-        let (g, links, insertion) = (domain.geometry(), links.matrices(), insertion.matrices());
+        let (g, links, insertion) = (domain.geometry(), links.links(), insertion.matrices(6));
         domain.launch(&CloverForce { g, links, insertion, force: force.algebra_mut() }, 2 * domain.half())
     }
 }
@@ -232,7 +233,8 @@ impl CloverTerm {
 /// The device is lost.
 pub fn field_energy(links: &MatrixField) -> Result<(f64, f64), FieldError> {
     let domain = links.domain();
-    let kernel = FieldEnergy { g: domain.geometry(), links: links.matrices() };
+    domain.check_border(1);
+    let kernel = FieldEnergy { g: domain.geometry(), links: links.links() };
     let sums = domain.sum(&kernel, 2 * domain.half())?.sums;
     Ok((sums[0].value() / domain.global_volume(), sums[1].value()))
 }

@@ -129,7 +129,7 @@ impl WilsonLinks {
         let Own { domain, precision, reals, links: own, .. } = &mut self.own;
         domain.check([links.domain()]);
         for (parity, own) in own.iter_mut().enumerate() {
-            let (g, links, out) = (domain.geometry(), links.matrices(), own.output());
+            let (g, links, out) = (domain.geometry(), links.links(), own.output());
             let kernel = ImportLinks { g, links, out, parity: parity as i32 };
             domain.launch_as((*precision, *reals), &kernel, domain.half())?;
         }

@@ -89,12 +89,16 @@ impl GaugeLoops {
     ///
     /// # Errors
     /// No room.
+    ///
+    /// # Panics
+    /// The domain's borders are thinner than the force [reaches](Self::reach).
     pub fn new(
         domain: &Arc<Domain>,
         plaquette: f64,
         rectangle: f64,
         parallelogram: f64,
     ) -> Result<Self, FieldError> {
+        domain.check_border(Self::reach(rectangle));
         let wanted = |loops: Vec<Vec<Step>>, weight: f64| if weight == 0.0 { Vec::new() } else { loops };
         let all_plaquettes = [plaquettes(false), plaquettes(true)].concat();
         let loops = [
@@ -142,7 +146,7 @@ impl GaugeLoops {
         self.domain.check([links.domain()]);
         let kernel = GaugeAction {
             g: self.domain.geometry(),
-            links: links.matrices(),
+            links: links.links(),
             paths: self.loops.input(),
             counts: self.loop_counts,
             weights: self.loop_weights,
@@ -163,7 +167,7 @@ impl GaugeLoops {
         self.domain.check([links.domain(), force.domain()]);
         let kernel = GaugeForce {
             g: self.domain.geometry(),
-            links: links.matrices(),
+            links: links.links(),
             force: force.algebra_mut(),
             paths: self.staples.input(),
             counts: self.staple_counts,
@@ -182,7 +186,7 @@ impl GaugeLoops {
         let domain = links.domain();
         let deep = domain.border().iter().all(|&layers| layers != 1);
         let loops = Self::new(domain, 1.0, if deep { 1.0 } else { 0.0 }, 0.0)?;
-        let (g, links, paths) = (domain.geometry(), links.matrices(), loops.loops.input());
+        let (g, links, paths) = (domain.geometry(), links.links(), loops.loops.input());
         let kernel = Traces { g, links, paths, counts: loops.loop_counts };
         let sums = domain.sum(&kernel, 2 * domain.half())?.sums;
         let volume = domain.global_volume();

@@ -88,13 +88,13 @@ impl Stout {
                 g,
                 exponent: self.levels[n].exponent.algebra(),
                 force: smeared.algebra_mut(),
-                insertion: insertion.matrices_mut(),
+                insertion: insertion.links_mut(),
                 terms: self.terms,
                 rho: self.rho,
             };
             self.domain.launch(&kernel, sites)?;
             insertion.fill_borders_to(1)?;
-            let (links, insertion) = (thin.matrices(), insertion.matrices());
+            let (links, insertion) = (thin.links(), insertion.links());
             self.domain.launch(&StoutForce { g, links, insertion, force: smeared.algebra_mut() }, sites)?;
         }
         force.combine(1.0, 1.0, smeared)?;

@@ -136,16 +136,16 @@ impl Staggered {
         domain.check([fat.domain(), long.domain()]);
         let (g, half) = (domain.geometry(), domain.half());
         if *precision == Precision::Half {
-            let greatest = domain.sum(&GreatestReal { g, links: fat.matrices() }, 2 * half)?.max;
+            let greatest = domain.sum(&GreatestReal { g, links: fat.links() }, 2 * half)?.max;
             // With a phase that is no sign, both parts of an element may meet in one. NaN stays NaN.
             *fat_unit = if greatest == 0.0 { 1.0 } else { greatest * std::f64::consts::SQRT_2 };
         }
         let scale = 1.0 / *fat_unit;
         for parity in [EVEN, ODD] {
-            let (links, out, phases) = (fat.matrices(), own_fat[parity].output(), phases.input());
+            let (links, out, phases) = (fat.links(), own_fat[parity].output(), phases.input());
             let kernel = ImportFat { g, links, out, phases, parity: parity as i32, scale };
             domain.launch_as(*precision, &kernel, half)?;
-            let (links, out) = (long.matrices(), own_long[parity].output());
+            let (links, out) = (long.links(), own_long[parity].output());
             let ninth = ninth.as_mut().map(|ninth| ninth[parity].output());
             let kernel = ImportLong { g, links, out, ninth, phases, parity: parity as i32 };
             domain.launch_as((*precision, *long_reals), &kernel, half)?;

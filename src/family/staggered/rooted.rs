@@ -252,9 +252,9 @@ impl Rooted {
                 let gradients = self.links.gradients();
                 let kernel = StaggeredForce {
                     g: self.domain.geometry(),
-                    fat: gradients.fat.matrices_mut(),
-                    lng: gradients.long.matrices_mut(),
-                    one: gradients.one.matrices_mut(),
+                    fat: gradients.fat.links_mut(),
+                    lng: gradients.long.links_mut(),
+                    one: gradients.one.links_mut(),
                     here: here.fermions(),
                     there: there.fermions(),
                     ghost: faces.forward_ghosts(),

@@ -76,12 +76,12 @@ impl Pair {
     /// Staples of `middle`, with a layer of borders, which is all that the kernels reach.
     fn build(&mut self, links: &MatrixField, middle: &MatrixField, mu: i32) -> Result<(), FieldError> {
         let Self { single, twice } = self;
-        let (domain, links) = (links.domain(), links.matrices());
+        let (domain, links) = (links.domain(), links.links());
         let (g, sites) = (domain.geometry(), 2 * domain.half());
-        let kernel = StapleSingle { g, links, middle: middle.matrices(), single: single.matrices_mut(), mu };
+        let kernel = StapleSingle { g, links, middle: middle.links(), single: single.matrices_mut(3), mu };
         domain.launch(&kernel, sites)?;
         single.fill_borders_to(1)?;
-        let kernel = StapleTwice { g, links, single: single.matrices(), twice: twice.matrices_mut(), mu };
+        let kernel = StapleTwice { g, links, single: single.matrices(3), twice: twice.matrices_mut(3), mu };
         domain.launch(&kernel, sites)?;
         twice.fill_borders_to(1)
     }
@@ -97,11 +97,11 @@ impl Pair {
         let domain = links.domain();
         let kernel = StapleSum {
             g: domain.geometry(),
-            links: links.matrices(),
-            middle: middle.matrices(),
-            single: self.single.matrices(),
-            twice: self.twice.matrices(),
-            out: out.matrices_mut(),
+            links: links.links(),
+            middle: middle.links(),
+            single: self.single.matrices(3),
+            twice: self.twice.matrices(3),
+            out: out.links_mut(),
             mu,
             add: i32::from(sum == Sum::Add),
             weights: paths.weights(),
@@ -161,14 +161,14 @@ impl Staples {
             self.links.build(links, links, mu)?;
             let kernel = StapleSides {
                 g: links.domain().geometry(),
-                links: links.matrices(),
-                middle: links.matrices(),
-                single: self.links.single.matrices(),
-                twice: self.links.twice.matrices(),
-                gradient: gradient.matrices(),
-                gradient_single: pair.single.matrices(),
-                gradient_twice: pair.twice.matrices(),
-                out: out.matrices_mut(),
+                links: links.links(),
+                middle: links.links(),
+                single: self.links.single.matrices(3),
+                twice: self.links.twice.matrices(3),
+                gradient: gradient.links(),
+                gradient_single: pair.single.matrices(3),
+                gradient_twice: pair.twice.matrices(3),
+                out: out.links_mut(),
                 mu,
                 weights: paths.weights(),
             };
@@ -182,7 +182,7 @@ impl Staples {
 pub(super) fn long_links(links: &MatrixField, out: &mut MatrixField) -> Result<(), FieldError> {
     let domain = links.domain();
     domain.check([out.domain()]);
-    let kernel = LongLinks { g: domain.geometry(), links: links.matrices(), out: out.matrices_mut() };
+    let kernel = LongLinks { g: domain.geometry(), links: links.links(), out: out.links_mut() };
     domain.launch(&kernel, 2 * domain.half())
 }
 
@@ -195,8 +195,8 @@ pub(super) fn add_long_gradient(
     gradient.fill_borders_to(2)?;
     let domain = links.domain();
     domain.check([gradient.domain(), out.domain()]);
-    let (g, links, gradient) = (domain.geometry(), links.matrices(), gradient.matrices());
-    domain.launch(&LongGradient { g, links, gradient, out: out.matrices_mut() }, 2 * domain.half())
+    let (g, links, gradient) = (domain.geometry(), links.links(), gradient.links());
+    domain.launch(&LongGradient { g, links, gradient, out: out.links_mut() }, 2 * domain.half())
 }
 
 /// `out = x + scale y`, without borders.
@@ -208,8 +208,8 @@ pub(super) fn blend(
 ) -> Result<(), FieldError> {
     let domain = x.domain();
     domain.check([y.domain(), out.domain()]);
-    let (g, x, y) = (domain.geometry(), x.matrices(), y.matrices());
-    domain.launch(&BlendLinks { g, x, y, out: out.matrices_mut(), scale }, 2 * domain.half())
+    let (g, x, y) = (domain.geometry(), x.links(), y.links());
+    domain.launch(&BlendLinks { g, x, y, out: out.links_mut(), scale }, 2 * domain.half())
 }
 
 /// `force_a += Re tr(i T_a U G^dag)`, the gradient G on links U.
@@ -220,6 +220,6 @@ pub(super) fn add_force(
 ) -> Result<(), FieldError> {
     let domain = links.domain();
     domain.check([gradient.domain(), force.domain()]);
-    let (g, links, gradient) = (domain.geometry(), links.matrices(), gradient.matrices());
+    let (g, links, gradient) = (domain.geometry(), links.links(), gradient.links());
     domain.launch(&GradientForce { g, links, gradient, force: force.algebra_mut() }, 2 * domain.half())
 }

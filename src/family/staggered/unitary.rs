@@ -22,8 +22,8 @@ pub fn unitary_factor(
     domain.check([factor.domain()]);
     let kernel = UnitaryFactor {
         g: domain.geometry(),
-        links: matrices.matrices(),
-        unitary: factor.matrices_mut(),
+        links: matrices.links(),
+        unitary: factor.links_mut(),
         special: i32::from(special),
         least: LEAST_SINGULAR_VALUE,
     };
@@ -48,9 +48,9 @@ pub fn unitary_gradient(
     domain.check([factor.domain(), gradient.domain()]);
     let kernel = UnitaryGradient {
         g: domain.geometry(),
-        links: matrices.matrices(),
-        unitary: factor.matrices(),
-        gradient: gradient.matrices_mut(),
+        links: matrices.links(),
+        unitary: factor.links(),
+        gradient: gradient.links_mut(),
         special: i32::from(special),
         least: LEAST_SINGULAR_VALUE,
     };

@@ -315,3 +315,40 @@ impl SchwarzOperator for Wilson {
         self.apply_on(out, x, Way { dagger, blocked: true })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::Solo;
+    use crate::device::{Cpu, Device};
+    use crate::field::{Halo, Purpose, RandomAddress};
+    use crate::lattice::Partition;
+
+    /// The operator shares the blocks of the clover term: it may go.
+    #[test]
+    fn the_clover_term_may_be_dropped() {
+        let partition = Partition::new([4; 4], [1; 4], 1, 0).unwrap();
+        let device = Device::new(Cpu::new(1).unwrap());
+        let domain = Domain::new(partition, device, Arc::new(Solo), 0, Halo::Staged).unwrap();
+        let address = |n| RandomAddress { seed: 7, trajectory: 0, purpose: Purpose::Probe(n) };
+        let mut links = MatrixField::new(&domain, 4).unwrap();
+        links.set_random(address(0)).unwrap();
+        let schur = Schur::Symmetric;
+        let params = WilsonParams { kappa: 0.1, mu: 0.2, c_sw: 1.0, boundary: [0.0, 0.0, 0.0, 1.0], schur };
+        let mut clover = Wilson::clover_term(&domain, &params).unwrap().unwrap();
+        clover.update(&links).unwrap();
+        let mut operator = Wilson::new(&domain, Precision::Double, 18, params).unwrap();
+        operator.update(&links, Some(&clover)).unwrap();
+        let spinor = || Spinor::new(&domain, Precision::Double).unwrap();
+        let (mut x, mut before, mut after) = (spinor(), spinor(), spinor());
+        x.set_random(ODD, 1.0, address(1)).unwrap();
+        operator.apply(&mut before, &x, false).unwrap();
+        drop(clover);
+        // Memory of the same sizes, which would take the place of what was given back.
+        let mut other = CloverTerm::new(&domain, 1.0, 2.0, [true, true]).unwrap();
+        other.update(&links).unwrap();
+        operator.apply(&mut after, &x, false).unwrap();
+        after.axpy(-1.0, &before).unwrap();
+        assert_eq!(after.norm2().unwrap().value(), 0.0);
+    }
+}
