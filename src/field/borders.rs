@@ -170,11 +170,7 @@ pub(super) fn fill(
     blocks: usize,
     layers: usize,
 ) -> Result<(), FieldError> {
-    let border = domain.border();
-    assert!(
-        domain.cut_directions().all(|mu| layers <= border[mu]),
-        "{layers} layers of borders of {border:?}"
-    );
+    domain.check_border(layers);
     let slabs: Vec<Slab> = domain.cut_directions().map(|mu| Slab::new(domain, mu, blocks, layers)).collect();
     if layers == 0 || slabs.is_empty() {
         return Ok(());
