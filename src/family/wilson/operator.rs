@@ -345,7 +345,7 @@ mod tests {
         operator.apply(&mut before, &x, false).unwrap();
         drop(clover);
         // Memory of the same sizes, which would take the place of what was given back.
-        let mut other = CloverTerm::new(&domain, 1.0, 2.0, [true, true]).unwrap();
+        let mut other = CloverTerm::new(&domain, 40.0, 2.0, [true, true]).unwrap();
         other.update(&links).unwrap();
         operator.apply(&mut after, &x, false).unwrap();
         after.axpy(-1.0, &before).unwrap();
