@@ -10,16 +10,16 @@
 //! The clover insertions of all pairs are added up, and go through the leaves once
 //! (Jansen, Liu, hep-lat/9603008; openQCD, "Lattice QCD with twisted-mass Wilson-clover quarks").
 
-use super::{Quark, QuarkOperator};
 use crate::device::{HopForceArgs, Pointer, Precision};
 use crate::field::{
     AlgebraField, Domain, EVEN, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Spinor,
 };
-use crate::operator::{CloverTerm, Operator};
+use crate::operator::CloverTerm;
+use crate::quark::{Quark, QuarkOperator};
 use std::sync::Arc;
 
 /// An operator W whose derivative is one of hops, and of a clover term where it has one.
-pub trait Derivative: Operator {
+pub trait Derivative: QuarkOperator {
     /// Fills `pair` with the spinors between which `-2 weight Re y^dag dW x` is the derivative of the hopping
     /// term, and adds what of it goes through the clover term to the insertion. x and y are on odd sites; y is
     /// `W x` where it is not given.
@@ -158,7 +158,7 @@ impl PairSum<'_> {
     ///
     /// # Errors
     /// The device is lost.
-    pub fn add_square<O: QuarkOperator>(
+    pub fn add_square<O: Derivative>(
         &mut self,
         quark: &mut Quark<O>,
         x: &Spinor,
@@ -171,7 +171,7 @@ impl PairSum<'_> {
     ///
     /// # Errors
     /// The device is lost.
-    pub fn add_pair<O: QuarkOperator>(
+    pub fn add_pair<O: Derivative>(
         &mut self,
         quark: &mut Quark<O>,
         x: &Spinor,
@@ -186,7 +186,7 @@ impl PairSum<'_> {
     ///
     /// # Errors
     /// The device is lost.
-    pub fn add_spinors<O: QuarkOperator>(
+    pub fn add_spinors<O: Derivative>(
         &mut self,
         quark: &mut Quark<O>,
         x: [&Spinor; 2],
@@ -208,7 +208,7 @@ impl PairSum<'_> {
     ///
     /// # Errors
     /// The device is lost.
-    pub fn add_log_det<O: QuarkOperator>(&mut self, quark: &Quark<O>, weight: f64) -> Result<(), FieldError> {
+    pub fn add_log_det<O: Derivative>(&mut self, quark: &Quark<O>, weight: f64) -> Result<(), FieldError> {
         match (quark.clover(), &mut self.room.pair.insertion) {
             (Some(clover), Some(insertion)) => clover.insert_log_det(insertion, weight),
             _ => Ok(()),
@@ -226,7 +226,7 @@ impl PairSum<'_> {
         self.flush()
     }
 
-    fn add<O: QuarkOperator>(
+    fn add<O: Derivative>(
         &mut self,
         quark: &mut Quark<O>,
         x: &Spinor,

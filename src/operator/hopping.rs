@@ -25,6 +25,7 @@ pub struct WilsonLinks {
 
 /// Which hops stay in their Schwarz block, as the kernel takes it.
 struct Keep {
+    blocks: Blocks,
     table: Buffer,
     stride: usize,
 }
@@ -166,8 +167,12 @@ impl WilsonLinks {
 
     /// Knows the Schwarz blocks within which hops may be asked to stay.
     pub(crate) fn set_blocks(&mut self, blocks: &Blocks) -> Result<(), FieldError> {
+        if self.keep.as_ref().is_some_and(|keep| keep.blocks == *blocks) {
+            return Ok(());
+        }
         let (reals, stride) = keep_table(&self.domain, blocks);
-        self.keep = Some(Keep { table: table(&self.domain, self.precision, &reals)?, stride });
+        let table = table(&self.domain, self.precision, &reals)?;
+        self.keep = Some(Keep { blocks: *blocks, table, stride });
         Ok(())
     }
 

@@ -23,6 +23,8 @@ pub struct Staggered {
     domain: Arc<Domain>,
     precision: Precision,
     long_reals: usize,
+    /// As an [`Operator`] it acts on fields of these sites.
+    from: usize,
     fat: [Buffer; 2],
     long: [Buffer; 2],
     /// The ninth reals of long links of nine.
@@ -103,6 +105,7 @@ impl Staggered {
             domain: Arc::clone(domain),
             precision,
             long_reals,
+            from: EVEN,
             fat: room(18)?,
             long: room(if nine { 8 } else { long_reals })?,
             ninth: if nine { Some(room(1)?) } else { None },
@@ -147,6 +150,12 @@ impl Staggered {
             launch(&format!("import_long_{}", self.long_reals), args(long, &self.long[parity]))?;
         }
         Ok(())
+    }
+
+    /// Lets it act as an [`Operator`] on fields of `parity`: it is D from there to the other sites. At first those are
+    /// the even ones.
+    pub fn act_on(&mut self, parity: usize) {
+        self.from = parity;
     }
 
     /// The phases, for the force.
@@ -238,7 +247,8 @@ impl Operator for Staggered {
     }
 
     fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
-        if dagger { self.hop(out, x, EVEN, -1.0, None) } else { self.hop(out, x, ODD, 1.0, None) }
+        let (to, sign) = if dagger { (self.from, -1.0) } else { (1 - self.from, 1.0) };
+        self.hop(out, x, to, sign, None)
     }
 
     fn apply_adjoint_plus(
@@ -248,6 +258,6 @@ impl Operator for Staggered {
         shift: f64,
         y: &Spinor,
     ) -> Result<(), FieldError> {
-        self.hop(out, x, EVEN, -1.0, (shift != 0.0).then_some((shift, y)))
+        self.hop(out, x, self.from, -1.0, (shift != 0.0).then_some((shift, y)))
     }
 }

@@ -11,7 +11,6 @@
 
 use crate::device::{BlasArgs, Buffer, HopArgs, Pointer, Precision};
 use crate::field::{Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
-use crate::lattice::Extents;
 use crate::operator::{Blocks, CloverTerm, Epilogue, HopKind, Operator, SchwarzOperator, Way, WilsonLinks};
 use std::sync::Arc;
 
@@ -50,7 +49,6 @@ impl WilsonParams {
 pub struct Wilson {
     params: WilsonParams,
     links: WilsonLinks,
-    blocks: Option<Blocks>,
     /// In lower precisions: the term on odd sites or (symmetric) its inverse there, and the inverse on even sites.
     own: Option<[Buffer; 2]>,
     odd: Pointer,
@@ -80,7 +78,6 @@ impl Wilson {
         Ok(Self {
             params,
             links: WilsonLinks::new(domain, precision, reals, fields, params.boundary)?,
-            blocks: None,
             own,
             odd: Pointer::default(),
             odd_inverse: Pointer::default(),
@@ -101,20 +98,6 @@ impl Wilson {
         params: WilsonParams,
     ) -> Result<Self, FieldError> {
         Self::several(domain, precision, reals, 1, params)
-    }
-
-    /// Lets it act within Schwarz blocks too: those given, or this rank's box.
-    ///
-    /// # Errors
-    /// No room.
-    ///
-    /// # Panics
-    /// The blocks do not fill the box.
-    pub fn with_blocks(mut self, block: Option<Extents>) -> Result<Self, FieldError> {
-        let blocks = Blocks::new(self.links.domain().partition().local(), block);
-        self.links.set_blocks(&blocks)?;
-        self.blocks = Some(blocks);
-        Ok(self)
     }
 
     /// The clover term that this operator needs; `None` without one.
@@ -191,6 +174,14 @@ impl Wilson {
         }
     }
 
+    /// Lets the spinors of its own hold as many fields as `x`.
+    fn fit(&mut self, x: &Spinor) {
+        [Some(&mut self.even), self.spare.as_mut()]
+            .into_iter()
+            .flatten()
+            .for_each(|own| own.set_active(x.fields()));
+    }
+
     /// `out_e = A_ee^-1 D_eo x_o / 2`: what completes a solution on odd sites to all sites.
     ///
     /// # Errors
@@ -205,11 +196,16 @@ impl Wilson {
     /// # Errors
     /// The device is lost.
     pub fn odd_inverse(&self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
-        if !self.has_clover() {
-            out.copy_from(x)?;
-            return out.scale(1.0 / self.params.diagonal());
+        self.inverse(out, x, self.odd_inverse)
+    }
+
+    /// `out = A^-1 x` on one parity, `inverse` the packed inverse if there is a clover term.
+    fn inverse(&self, out: &mut Spinor, x: &Spinor, inverse: Pointer) -> Result<(), FieldError> {
+        if self.has_clover() {
+            return self.clover_apply(out, x, inverse);
         }
-        self.clover_apply(out, x, self.odd_inverse)
+        out.copy_from(x)?;
+        out.scale(1.0 / self.params.diagonal())
     }
 
     /// `out = C x` on one parity, field by field, C a packed clover field in this operator's precision.
@@ -232,35 +228,37 @@ impl Wilson {
     /// # Errors
     /// The device is lost.
     pub fn even_inverse(&self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
-        if !self.has_clover() {
-            out.copy_from(x)?;
-            return out.scale(1.0 / self.params.diagonal());
-        }
-        self.clover_apply(out, x, self.even_inverse)
+        self.inverse(out, x, self.even_inverse)
     }
 
     /// The right-hand side on odd sites of `M x = b` after elimination of the even ones:
-    /// `b_o + D_oe A_ee^-1 b_e / 2`, times `A_oo^-1` in the symmetric form.
+    /// `b_o + D_oe A_ee^-1 b_e / 2`, times `A_oo^-1` in the symmetric form. `spare` is overwritten.
     ///
     /// # Errors
     /// The device is lost.
-    pub fn prepare(&mut self, out: &mut Spinor, b_even: &Spinor, b_odd: &Spinor) -> Result<(), FieldError> {
-        let mut even = Spinor::new(&self.links.domain().clone(), self.links.precision())?;
-        self.even_inverse(&mut even, b_even)?;
+    pub fn prepare(
+        &mut self,
+        out: &mut Spinor,
+        b: [&Spinor; 2],
+        spare: &mut Spinor,
+    ) -> Result<(), FieldError> {
         // shift x - scale D in, with scale -1/2
-        let epilogue = Epilogue { kind: HopKind::Shift, x: Some(b_odd), shift: 1.0, ..Epilogue::plain(-0.5) };
+        let epilogue =
+            Epilogue { kind: HopKind::Shift, x: Some(b[ODD]), shift: 1.0, ..Epilogue::plain(-0.5) };
         let way = Way { dagger: false, blocked: false };
         if self.params.schur == Schur::Asymmetric {
-            return self.links.run(out, &even, ODD, way, &epilogue);
+            self.even_inverse(spare, b[EVEN])?;
+            return self.links.run(out, spare, ODD, way, &epilogue);
         }
-        let mut odd = Spinor::new(&self.links.domain().clone(), self.links.precision())?;
-        self.links.run(&mut odd, &even, ODD, way, &epilogue)?;
-        self.odd_inverse(out, &odd)
+        self.even_inverse(out, b[EVEN])?;
+        self.links.run(spare, out, ODD, way, &epilogue)?;
+        self.odd_inverse(out, spare)
     }
 }
 
 impl Wilson {
     fn apply_on(&mut self, out: &mut Spinor, x: &Spinor, way: Way) -> Result<(), FieldError> {
+        self.fit(x);
         let (clover, diagonal) = (self.has_clover(), self.params.diagonal());
         let mu = if way.dagger { -self.params.mu } else { self.params.mu };
         let first = self.first();
@@ -312,16 +310,13 @@ impl Operator for Wilson {
         self.apply_on(out, x, Way { dagger, blocked: false })
     }
 
-    fn schwarz(&mut self) -> Option<&mut dyn SchwarzOperator> {
-        if self.blocks.is_some() { Some(self) } else { None }
+    fn blocked(&mut self, blocks: &Blocks) -> Result<Option<&mut dyn SchwarzOperator>, FieldError> {
+        self.links.set_blocks(blocks)?;
+        Ok(Some(self))
     }
 }
 
 impl SchwarzOperator for Wilson {
-    fn blocks(&self) -> &Blocks {
-        self.blocks.as_ref().expect("an operator made with blocks")
-    }
-
     fn apply_in_blocks(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
         self.apply_on(out, x, Way { dagger, blocked: true })
     }
