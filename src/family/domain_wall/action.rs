@@ -11,9 +11,8 @@
 
 use super::{DomainWall, DomainWallParams};
 use crate::action::{Derivative, Pair};
-use crate::device::Pointer;
 use crate::field::{Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
-use crate::operator::{CloverTerm, Operator};
+use crate::operator::{CloverTerm, HopPhases, Operator};
 use crate::quark::{OperatorParams, QuarkOperator, Storage};
 use std::sync::Arc;
 
@@ -70,7 +69,7 @@ impl Derivative for DomainWall {
         self.complete_adjoint(even, odd)
     }
 
-    fn phases(&mut self) -> (Pointer, i32) {
+    fn phases(&mut self) -> HopPhases {
         self.links().phases()
     }
 }

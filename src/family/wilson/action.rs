@@ -8,9 +8,8 @@
 
 use super::{Schur, Wilson, WilsonParams};
 use crate::action::{Derivative, Pair};
-use crate::device::Pointer;
 use crate::field::{Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
-use crate::operator::{CloverTerm, Operator};
+use crate::operator::{CloverTerm, HopPhases, Operator};
 use crate::quark::{OperatorParams, QuarkOperator, Storage};
 use std::sync::Arc;
 
@@ -102,7 +101,7 @@ impl Derivative for Wilson {
         }
     }
 
-    fn phases(&mut self) -> (Pointer, i32) {
+    fn phases(&mut self) -> HopPhases {
         self.links().phases()
     }
 }
