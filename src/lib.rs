@@ -14,12 +14,13 @@
 //! | 4 | [`operator`] | gauge loops, the clover term, stout smearing; what Dirac operators have in common |
 //! | 4 | [`io`] | HDF5 ensembles and checkpoints; ILDG, NERSC, MILC, openQCD |
 //! | 5 | [`solver`] | solvers in one precision and several, with shifts; ends of spectra |
-//! | 6 | [`action`] | terms of the Hamiltonian: `refresh`, `value`, `force` |
-//! | 6 | [`measure`] | observables: loops, gradient flow, correlators, condensates |
-//! | 7 | [`hmc`] | momenta, integrators, trajectory, Metropolis |
-//! | 7 | [`family`] | the families of quarks: operator, terms, inverse |
-//! | 8 | [`input`] | a run's input, checked |
-//! | 9 | [`app`] | assembles a run from a checked input; driver, log, bench |
+//! | 6 | [`quark`] | one quark: operator in its precisions, clover term, solver, guesses; its inverse on all sites |
+//! | 7 | [`action`] | terms of the Hamiltonian: `refresh`, `value`, `force` |
+//! | 7 | [`measure`] | observables: loops, gradient flow, correlators, condensates |
+//! | 8 | [`hmc`] | momenta, integrators, trajectory, Metropolis |
+//! | 8 | [`family`] | the families of quarks: operator, terms, inverse |
+//! | 9 | [`input`] | a run's input, checked |
+//! | 10 | [`app`] | assembles a run from a checked input; driver, log, bench |
 
 pub mod action;
 #[cfg(feature = "hdf5")]
@@ -36,4 +37,5 @@ pub mod lattice;
 pub mod math;
 pub mod measure;
 pub mod operator;
+pub mod quark;
 pub mod solver;

@@ -4,14 +4,15 @@ mod devices;
 mod reference;
 
 use devices::domains;
-use hmc::action::{Action, GaugeAction, QuarkParams, Smeared, TwoFlavour, TwoFlavourParams};
+use hmc::action::{Action, Determinant, DeterminantParams, GaugeAction, Power, Smeared, TermHeader};
 use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams, WilsonQuark};
 use hmc::field::{AlgebraField, EVEN, MatrixField, ODD, Spinor};
 use hmc::lattice::Extents;
 use hmc::measure::{FlowKernel, Source, flow, pion, polyakov};
 use hmc::operator::{GaugeLoops, Operator, smeared};
-use hmc::solver::{Params, Settings};
+use hmc::quark::QuarkParams;
+use hmc::solver::Settings;
 use num_complex::Complex64;
 use reference::gauge::{self, Gauge};
 use reference::wilson::{self as plain, Dirac, Parameters};
@@ -240,19 +241,23 @@ fn two_flavour_forces() {
     {
         let operator = params(c_sw, schur);
         for domain in domains(extents) {
-            let settings = TwoFlavourParams {
-                name: "light".into(),
-                quark: QuarkParams {
+            let settings = DeterminantParams {
+                header: TermHeader {
+                    name: "light".into(),
+                    number: 0,
+                    action_residual: 1e-14,
+                    force_residual: 1e-14,
+                },
+                light: QuarkParams {
                     operator,
                     solver: Settings::cg(Precision::Double, 1000),
                     link_reals: 18,
                     guess: 0,
                 },
-                action_residual: 1e-14,
-                force_residual: 1e-14,
-                number: 0,
+                heavy: None,
+                power: Power::Inverse,
             };
-            let mut term = TwoFlavour::new(&domain, settings).unwrap();
+            let mut term = Determinant::new(&domain, settings).unwrap();
             term.set_phi(&reals(&phi)).unwrap();
             let mut value = |links: &Gauge| {
                 let field = MatrixField::from_host(&domain, &links.to_host()).unwrap();
@@ -294,8 +299,7 @@ fn pion_correlator() {
         let expected = dirac.pion(source, 1e-13);
         for domain in domains(extents) {
             let field = MatrixField::from_host(&domain, &links.to_host()).unwrap();
-            let wanted = Params { residual: 1e-13, max_iterations: 1000 };
-            let mut quark = WilsonQuark::new(&field, operator, wanted).unwrap();
+            let mut quark = WilsonQuark::new(&field, &QuarkParams::in_double(operator, 1000), 1e-13).unwrap();
             let found = pion(&mut quark, Source::Point(source)).unwrap();
             for t in 0..8 {
                 close(found[t], expected[t], 1e-9, &format!("C({t})"));

@@ -14,7 +14,7 @@ use hmc::field::{Domain, EVEN, Kind, MatrixField, ODD, Spinor};
 use hmc::lattice::{Extents, volume};
 use hmc::math::WallWeights;
 use hmc::operator::{Operator, WilsonLinks};
-use hmc::solver::{Cg, Params};
+use hmc::solver::{Cg, Operators, Params, Solver};
 use num_complex::Complex64;
 use reference::domain_wall::{self as plain, Dense, Field, Wall};
 use reference::gauge::{Gauge, parity};
@@ -311,7 +311,7 @@ fn solutions_on_all_sites() {
         operator.prepare(&mut rhs, &even, &odd).unwrap();
         let mut solver = Cg::new(&domain, p.kind(), Precision::Double, 1e-3).unwrap();
         let wanted = Params { residual: RESIDUAL, max_iterations: 20_000 };
-        let info = solver.solve(&mut operator, None, &mut y, &rhs, wanted).unwrap();
+        let info = solver.solve(&mut Operators::new(&mut operator, None), &mut y, &rhs, wanted).unwrap();
         operator.apply(&mut z_odd, &y, false).unwrap();
         operator.finish(&mut z_even, &z_odd, &even).unwrap();
         let to_quark = OnSlices::new(&domain, Precision::Double, &p.to_quark()).unwrap();

@@ -3,7 +3,7 @@
 //! Errors are those of the mean over bins longer than the autocorrelation. The long runs are for
 //! `cargo test --release --test ensembles -- --ignored --nocapture`.
 
-use hmc::action::{Action, GaugeAction, QuarkParams, TwoFlavour, TwoFlavourParams};
+use hmc::action::{Action, Determinant, DeterminantParams, GaugeAction, Power, TermHeader};
 use hmc::comm::Solo;
 use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::family::{Schur, WilsonParams};
@@ -11,6 +11,7 @@ use hmc::field::{Domain, Halo, HostLinks, MatrixField, Purpose, RandomAddress};
 use hmc::hmc::{Chain, Level, Scheme};
 use hmc::lattice::{Extents, LaneGrid, Partition};
 use hmc::operator::GaugeLoops;
+use hmc::quark::QuarkParams;
 use hmc::solver::Settings;
 use std::sync::Arc;
 use std::time::Instant;
@@ -92,9 +93,9 @@ fn pure_gauge(extents: Extents, beta: f64, steps: u32, seed: u64) -> Chain {
 /// Two flavours of clover quarks at beta 5.6, kappa 0.138, `c_sw` 1.76 on 4^4, from unit links.
 fn two_flavours(seed: u64) -> Chain {
     let domain = domain([4; 4]);
-    let light = TwoFlavourParams {
-        name: "light".into(),
-        quark: QuarkParams {
+    let light = DeterminantParams {
+        header: TermHeader { name: "light".into(), number: 0, action_residual: 1e-11, force_residual: 1e-7 },
+        light: QuarkParams {
             operator: WilsonParams {
                 kappa: 0.138,
                 mu: 0.0,
@@ -106,11 +107,10 @@ fn two_flavours(seed: u64) -> Chain {
             link_reals: 12,
             guess: 0,
         },
-        action_residual: 1e-11,
-        force_residual: 1e-7,
-        number: 0,
+        heavy: None,
+        power: Power::Inverse,
     };
-    let light: Box<dyn Action> = Box::new(TwoFlavour::new(&domain, light).unwrap());
+    let light: Box<dyn Action> = Box::new(Determinant::new(&domain, light).unwrap());
     let gauge: Box<dyn Action> = Box::new(GaugeAction::new(&domain, 5.6, [1.0, 0.0, 0.0]).unwrap());
     let links = MatrixField::from_host(&domain, &HostLinks::unit([4; 4])).unwrap();
     let levels = [Level { scheme: OMELYAN, steps: 5 }, Level { scheme: OMELYAN, steps: 2 }];

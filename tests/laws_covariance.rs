@@ -5,7 +5,7 @@
 
 mod reference;
 
-use hmc::action::{Action, GaugeAction, QuarkParams, TwoFlavour, TwoFlavourParams};
+use hmc::action::{Action, Determinant, DeterminantParams, GaugeAction, Power, TermHeader};
 use hmc::comm::Solo;
 use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::family::{Schur, Wilson, WilsonParams, WilsonQuark};
@@ -13,7 +13,8 @@ use hmc::field::{AlgebraField, Domain, EVEN, Halo, MatrixField, ODD, Spinor};
 use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, volume};
 use hmc::measure::{FlowKernel, Source, flow, pion, polyakov};
 use hmc::operator::{CloverTerm, GaugeLoops, Operator, WilsonLinks};
-use hmc::solver::{Params, Settings};
+use hmc::quark::QuarkParams;
+use hmc::solver::Settings;
 use num_complex::Complex64;
 use reference::gauge::{Gauge, random_transformation};
 use reference::su3::{self, I, M3};
@@ -167,19 +168,23 @@ fn two_flavours_are_invariant() {
     let phi = plain::random_field(EXTENTS, 41);
     let phi_transformed = plain::transformed(&phi, &p.g);
     for operator in all_params() {
-        let settings = TwoFlavourParams {
-            name: "light".into(),
-            quark: QuarkParams {
+        let settings = DeterminantParams {
+            header: TermHeader {
+                name: "light".into(),
+                number: 0,
+                action_residual: 1e-14,
+                force_residual: 1e-14,
+            },
+            light: QuarkParams {
                 operator,
                 solver: Settings::cg(Precision::Double, 1000),
                 link_reals: 18,
                 guess: 0,
             },
-            action_residual: 1e-14,
-            force_residual: 1e-14,
-            number: 0,
+            heavy: None,
+            power: Power::Inverse,
         };
-        let mut term = TwoFlavour::new(&p.domain, settings).unwrap();
+        let mut term = Determinant::new(&p.domain, settings).unwrap();
         term.set_phi(&reals(&phi)).unwrap();
         let before = term.value(&p.links).unwrap().value();
         let unturned = term.value(&p.transformed).unwrap().value();
@@ -205,8 +210,9 @@ fn two_flavours_are_invariant() {
 fn correlators_are_invariant() {
     let p = pair();
     let of = |links: &MatrixField| {
-        let wanted = Params { residual: 1e-13, max_iterations: 1000 };
-        let mut quark = WilsonQuark::new(links, params(1.2, Schur::Symmetric), wanted).unwrap();
+        let mut quark =
+            WilsonQuark::new(links, &QuarkParams::in_double(params(1.2, Schur::Symmetric), 1000), 1e-13)
+                .unwrap();
         pion(&mut quark, Source::Point([1, 2, 3, 0])).unwrap()
     };
     let (a, b) = (of(&p.links), of(&p.transformed));

@@ -5,8 +5,8 @@ mod reference;
 mod terms;
 
 use hmc::action::{
-    Action, ActionError, GaugeAction, OneFlavourRatio, OneFlavourRatioParams, Smeared, TwoFlavourRatio,
-    TwoFlavourRatioParams,
+    Action, ActionError, Determinant, DeterminantParams, GaugeAction, Power, RationalPower, Smeared,
+    TermHeader,
 };
 use hmc::device::Precision;
 use hmc::family::{DomainWall, DomainWallParams, ExactOneFlavour, ExactOneFlavourParams};
@@ -55,16 +55,19 @@ fn two_flavours(
     light: &DomainWallParams,
     heavy: f64,
     errors: Errors,
-) -> TwoFlavourRatio<DomainWall> {
-    let params = TwoFlavourRatioParams {
-        name: "light".into(),
+) -> Determinant<DomainWall> {
+    let params = DeterminantParams {
+        header: TermHeader {
+            name: "light".into(),
+            number: 0,
+            action_residual: errors.residual,
+            force_residual: errors.residual,
+        },
         light: quark(light.clone(), errors.precision),
-        heavy: quark(light.with_mass([heavy; 2]), errors.precision),
-        action_residual: errors.residual,
-        force_residual: errors.residual,
-        number: 0,
+        heavy: Some(quark(light.with_mass([heavy; 2]), errors.precision)),
+        power: Power::Inverse,
     };
-    TwoFlavourRatio::new(domain, params).unwrap()
+    Determinant::new(domain, params).unwrap()
 }
 
 /// With exact chiral symmetry A is from a to a / m, `a = (1 + g m) / (1 + g)`, g the product of sigma / omega of an even
@@ -73,15 +76,17 @@ const EXACT_RANGE: [f64; 2] = [0.3, 30.0];
 
 fn exact(domain: &Arc<Domain>, light: &DomainWallParams, range: [f64; 2], errors: Errors) -> ExactOneFlavour {
     let params = ExactOneFlavourParams {
-        name: "strange".into(),
+        header: TermHeader {
+            name: "strange".into(),
+            number: 1,
+            action_residual: errors.residual,
+            force_residual: errors.residual,
+        },
         quark: quark(light.clone(), errors.precision),
         heavy_mass: HEAVY,
         range,
         error: errors.function,
         check_every: 1,
-        action_residual: errors.residual,
-        force_residual: errors.residual,
-        number: 1,
     };
     ExactOneFlavour::new(domain, params).unwrap()
 }
@@ -92,21 +97,25 @@ fn rational(
     light: &DomainWallParams,
     errors: Errors,
     check_every: u64,
-) -> OneFlavourRatio<DomainWall> {
-    let params = OneFlavourRatioParams {
-        name: "strange".into(),
+) -> Determinant<DomainWall> {
+    let params = DeterminantParams {
+        header: TermHeader {
+            name: "strange".into(),
+            number: 1,
+            action_residual: errors.residual,
+            force_residual: errors.residual,
+        },
         light: quark(light.clone(), errors.precision),
-        heavy: quark(light.with_mass([HEAVY; 2]), errors.precision),
-        light_range: [1e-4, 30.0],
-        heavy_range: [1e-3, 30.0],
-        action_error: errors.function,
-        force_error: errors.function,
-        action_residual: errors.residual,
-        force_residual: errors.residual,
-        check_every,
-        number: 1,
+        heavy: Some(quark(light.with_mass([HEAVY; 2]), errors.precision)),
+        power: Power::Rational(RationalPower {
+            range: [1e-4, 30.0],
+            heavy_range: Some([1e-3, 30.0]),
+            action_error: errors.function,
+            force_error: errors.function,
+            check_every,
+        }),
     };
-    OneFlavourRatio::new(domain, params).unwrap()
+    Determinant::new(domain, params).unwrap()
 }
 
 /// Errors of the differences fall with the sixth power of their step: along the force, where A is near singular modes, they

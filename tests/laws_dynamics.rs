@@ -3,13 +3,14 @@
 
 mod reference;
 
-use hmc::action::{Action, GaugeAction, QuarkParams, TwoFlavour, TwoFlavourParams};
+use hmc::action::{Action, Determinant, DeterminantParams, GaugeAction, Power, TermHeader};
 use hmc::comm::Solo;
 use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::family::{Schur, WilsonParams};
 use hmc::field::{Domain, Halo, HostLinks, MatrixField};
 use hmc::hmc::{Chain, Level, Scheme};
 use hmc::lattice::{Extents, LaneGrid, Partition};
+use hmc::quark::QuarkParams;
 use hmc::solver::Settings;
 use reference::gauge::Gauge;
 use std::sync::{Arc, OnceLock};
@@ -38,9 +39,14 @@ struct Setting {
 
 fn chain(links: &HostLinks, setting: &Setting) -> Chain {
     let domain = domain();
-    let light = TwoFlavourParams {
-        name: "light".into(),
-        quark: QuarkParams {
+    let light = DeterminantParams {
+        header: TermHeader {
+            name: "light".into(),
+            number: 0,
+            action_residual: setting.residual.min(1e-12),
+            force_residual: setting.residual,
+        },
+        light: QuarkParams {
             operator: WilsonParams {
                 kappa: 0.138,
                 mu: 0.0,
@@ -52,11 +58,10 @@ fn chain(links: &HostLinks, setting: &Setting) -> Chain {
             link_reals: 18,
             guess: setting.guess,
         },
-        action_residual: setting.residual.min(1e-12),
-        force_residual: setting.residual,
-        number: 0,
+        heavy: None,
+        power: Power::Inverse,
     };
-    let light: Box<dyn Action> = Box::new(TwoFlavour::new(&domain, light).unwrap());
+    let light: Box<dyn Action> = Box::new(Determinant::new(&domain, light).unwrap());
     let gauge: Box<dyn Action> = Box::new(GaugeAction::new(&domain, 5.6, [1.0, 0.0, 0.0]).unwrap());
     let level = |steps| Level { scheme: setting.scheme, steps };
     let field = MatrixField::from_host(&domain, links).unwrap();

@@ -6,7 +6,7 @@
 mod reference;
 mod terms;
 
-use hmc::action::{GaugeAction, TwoFlavour, TwoFlavourParams};
+use hmc::action::{Determinant, DeterminantParams, GaugeAction, Power, TermHeader};
 use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams};
 use hmc::field::Domain;
@@ -38,15 +38,14 @@ fn gauge_actions() {
     }
 }
 
-fn two_flavour(domain: &Arc<Domain>, operator: WilsonParams, precision: Precision) -> TwoFlavour<Wilson> {
-    let params = TwoFlavourParams {
-        name: "light".into(),
-        quark: quark(operator, precision),
-        action_residual: 1e-14,
-        force_residual: 1e-14,
-        number: 0,
+fn two_flavour(domain: &Arc<Domain>, operator: WilsonParams, precision: Precision) -> Determinant<Wilson> {
+    let params = DeterminantParams {
+        header: TermHeader { name: "light".into(), number: 0, action_residual: 1e-14, force_residual: 1e-14 },
+        light: quark(operator, precision),
+        heavy: None,
+        power: Power::Inverse,
     };
-    TwoFlavour::new(domain, params).unwrap()
+    Determinant::new(domain, params).unwrap()
 }
 
 /// Errors are below 1e-10, of the differences.

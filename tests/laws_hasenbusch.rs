@@ -4,7 +4,7 @@
 mod reference;
 mod terms;
 
-use hmc::action::{Action, TwoFlavour, TwoFlavourParams, TwoFlavourRatio, TwoFlavourRatioParams};
+use hmc::action::{Action, Determinant, DeterminantParams, Power, TermHeader};
 use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams};
 use hmc::field::Domain;
@@ -21,27 +21,24 @@ fn ratio(
     light: WilsonParams,
     heavy: WilsonParams,
     precision: Precision,
-) -> TwoFlavourRatio<Wilson> {
-    let params = TwoFlavourRatioParams {
-        name: "ratio".into(),
+) -> Determinant<Wilson> {
+    let params = DeterminantParams {
+        header: TermHeader { name: "ratio".into(), number: 0, action_residual: 1e-14, force_residual: 1e-14 },
         light: quark(light, precision),
-        heavy: quark(heavy, precision),
-        action_residual: 1e-14,
-        force_residual: 1e-14,
-        number: 0,
+        heavy: Some(quark(heavy, precision)),
+        power: Power::Inverse,
     };
-    TwoFlavourRatio::new(domain, params).unwrap()
+    Determinant::new(domain, params).unwrap()
 }
 
-fn last(domain: &Arc<Domain>, operator: WilsonParams) -> TwoFlavour<Wilson> {
-    let params = TwoFlavourParams {
-        name: "last".into(),
-        quark: quark(operator, Precision::Double),
-        action_residual: 1e-14,
-        force_residual: 1e-14,
-        number: 1,
+fn last(domain: &Arc<Domain>, operator: WilsonParams) -> Determinant<Wilson> {
+    let params = DeterminantParams {
+        header: TermHeader { name: "last".into(), number: 1, action_residual: 1e-14, force_residual: 1e-14 },
+        light: quark(operator, Precision::Double),
+        heavy: None,
+        power: Power::Inverse,
     };
-    TwoFlavour::new(domain, params).unwrap()
+    Determinant::new(domain, params).unwrap()
 }
 
 const FORMS: [(f64, Schur); 4] =

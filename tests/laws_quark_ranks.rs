@@ -5,7 +5,7 @@ mod ranks;
 mod reference;
 mod terms;
 
-use hmc::action::{Action, OneFlavour, OneFlavourParams, TwoFlavourRatio, TwoFlavourRatioParams};
+use hmc::action::{Action, Determinant, DeterminantParams, Power, RationalPower, TermHeader};
 use hmc::comm::{Comm, Solo};
 use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::family::{Schur, WilsonParams};
@@ -30,29 +30,33 @@ fn operator(kappa: f64, mu: f64, schur: Schur) -> WilsonParams {
 
 /// The terms, in both precisions and both forms.
 fn terms_of(domain: &Arc<Domain>) -> Vec<Box<dyn Action>> {
-    let ratio = TwoFlavourRatioParams {
-        name: "ratio".into(),
+    let ratio = DeterminantParams {
+        header: TermHeader { name: "ratio".into(), number: 0, action_residual: 1e-11, force_residual: 1e-8 },
         light: quark(operator(0.12, 0.0, Schur::Symmetric), Precision::Single),
-        heavy: quark(operator(0.11, 0.2, Schur::Symmetric), Precision::Double),
-        action_residual: 1e-11,
-        force_residual: 1e-8,
-        number: 0,
+        heavy: Some(quark(operator(0.11, 0.2, Schur::Symmetric), Precision::Double)),
+        power: Power::Inverse,
     };
-    let one = |schur, precision| OneFlavourParams {
-        name: "strange".into(),
-        quark: quark(operator(0.12, 0.0, schur), precision),
-        range: [0.01, 60.0],
-        action_error: 1e-9,
-        force_error: 1e-5,
-        action_residual: 1e-10,
-        force_residual: 1e-7,
-        check_every: 1,
-        number: 1,
+    let one = |schur, precision| DeterminantParams {
+        header: TermHeader {
+            name: "strange".into(),
+            number: 1,
+            action_residual: 1e-10,
+            force_residual: 1e-7,
+        },
+        light: quark(operator(0.12, 0.0, schur), precision),
+        heavy: None,
+        power: Power::Rational(RationalPower {
+            range: [0.01, 60.0],
+            heavy_range: None,
+            action_error: 1e-9,
+            force_error: 1e-5,
+            check_every: 1,
+        }),
     };
     vec![
-        Box::new(TwoFlavourRatio::new(domain, ratio).unwrap()),
-        Box::new(OneFlavour::new(domain, one(Schur::Asymmetric, Precision::Single)).unwrap()),
-        Box::new(OneFlavour::new(domain, one(Schur::Symmetric, Precision::Double)).unwrap()),
+        Box::new(Determinant::new(domain, ratio).unwrap()),
+        Box::new(Determinant::new(domain, one(Schur::Asymmetric, Precision::Single)).unwrap()),
+        Box::new(Determinant::new(domain, one(Schur::Symmetric, Precision::Double)).unwrap()),
     ]
 }
 

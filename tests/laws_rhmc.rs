@@ -4,15 +4,14 @@
 mod reference;
 mod terms;
 
-use hmc::action::{
-    Action, ActionError, OneFlavour, OneFlavourParams, OneFlavourRatio, OneFlavourRatioParams, Quark,
-};
+use hmc::action::{Action, ActionError, Determinant, DeterminantParams, Power, RationalPower, TermHeader};
 use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams};
 use hmc::field::{AlgebraField, Domain, HostLinks, Kind, MatrixField, ODD, Purpose, RandomAddress, Spinor};
 use hmc::hmc::HmcError;
 use hmc::operator::Operator;
-use hmc::solver::{Cg, MultiShift, Params, bounds};
+use hmc::quark::Quark;
+use hmc::solver::{Cg, MultiShift, Operators, Params, Solver, bounds};
 use num_complex::Complex64;
 use reference::gauge::{Gauge, random_momenta, shifted};
 use std::sync::Arc;
@@ -25,19 +24,25 @@ fn operator(kappa: f64, c_sw: f64, schur: Schur) -> WilsonParams {
 /// Wide enough for both forms of every operator here.
 const RANGE: [f64; 2] = [5e-3, 100.0];
 
-fn one_flavour(domain: &Arc<Domain>, operator: WilsonParams, precision: Precision) -> OneFlavour<Wilson> {
-    let params = OneFlavourParams {
-        name: "strange".into(),
-        quark: quark(operator, precision),
-        range: RANGE,
-        action_error: 1e-12,
-        force_error: 1e-11,
-        action_residual: 1e-14,
-        force_residual: 1e-13,
-        check_every: 1,
-        number: 0,
+fn one_flavour(domain: &Arc<Domain>, operator: WilsonParams, precision: Precision) -> Determinant<Wilson> {
+    let params = DeterminantParams {
+        header: TermHeader {
+            name: "strange".into(),
+            number: 0,
+            action_residual: 1e-14,
+            force_residual: 1e-13,
+        },
+        light: quark(operator, precision),
+        heavy: None,
+        power: Power::Rational(RationalPower {
+            range: RANGE,
+            heavy_range: None,
+            action_error: 1e-12,
+            force_error: 1e-11,
+            check_every: 1,
+        }),
     };
-    OneFlavour::new(domain, params).unwrap()
+    Determinant::new(domain, params).unwrap()
 }
 
 const FORMS: [(f64, Schur); 4] =
@@ -77,7 +82,7 @@ fn many_shifts_are_as_many_solves() {
     ] {
         let params = Params { residual, max_iterations: 2000 };
         let mut cg = Cg::new(&domain, Kind::Dirac, precision, 1e-2).unwrap();
-        let mut many = MultiShift::new(&domain, Kind::Dirac, precision).unwrap();
+        let mut many = MultiShift::new(&domain, Kind::Dirac, precision, 1e-2, shifts.len()).unwrap();
         let mut lower = match precision {
             Precision::Double => None,
             Precision::Single => Some(&mut single),
@@ -85,7 +90,8 @@ fn many_shifts_are_as_many_solves() {
         };
         let mut x: Vec<Spinor> = shifts.iter().map(|_| spinor()).collect();
         let sloppy = lower.as_mut().map(|o| &mut **o as &mut dyn Operator);
-        let info = many.solve(&mut double, sloppy, &mut cg, &mut x, &b, &shifts, params).unwrap();
+        let mut operators = Operators::new(&mut double, sloppy);
+        let info = many.solve_all(&mut operators, &mut x, &b, &shifts, params).unwrap();
         let mut separate = 0;
         for ((x, &shift), &reported) in x.iter().zip(&shifts).zip(&info.residuals) {
             // The true residual, without the solver.
@@ -100,7 +106,8 @@ fn many_shifts_are_as_many_solves() {
             // |x - y| / |x| <= 2 residual (lambda_max + shift) / (lambda_min + shift)
             let mut y = spinor();
             let sloppy = lower.as_mut().map(|o| &mut **o as &mut dyn Operator);
-            separate += cg.solve_shifted(&mut double, sloppy, &mut y, &b, shift, params).unwrap().iterations;
+            let mut operators = Operators::new(&mut double, sloppy);
+            separate += cg.solve_shifted(&mut operators, shift, &mut y, &b, params).unwrap().iterations;
             y.axpy(-1.0, x).unwrap();
             let apart = (y.norm2().unwrap().value() / x.norm2().unwrap().value()).sqrt();
             println!("{precision:?} to {residual:e}, shift {shift}: residual {found:.2e}, apart {apart:.1e}");
@@ -119,10 +126,10 @@ fn many_shifts_are_as_many_solves() {
     }
     // Too few iterations are an error.
     let mut x: Vec<Spinor> = shifts.iter().map(|_| spinor()).collect();
-    let mut cg = Cg::new(&domain, Kind::Dirac, Precision::Double, 1e-3).unwrap();
-    let mut many = MultiShift::new(&domain, Kind::Dirac, Precision::Double).unwrap();
+    let mut many = MultiShift::new(&domain, Kind::Dirac, Precision::Double, 1e-3, shifts.len()).unwrap();
     let params = Params { residual: 1e-12, max_iterations: 5 };
-    let error = many.solve(&mut double, None, &mut cg, &mut x, &b, &shifts, params).unwrap_err();
+    let mut operators = Operators::new(&mut double, None);
+    let error = many.solve_all(&mut operators, &mut x, &b, &shifts, params).unwrap_err();
     assert!(error.to_string().contains("did not converge"), "{error}");
 }
 
@@ -165,7 +172,7 @@ fn the_ends_of_the_spectrum() {
         v.scale(1.0 / v.norm2().unwrap().value().sqrt()).unwrap();
         x.set_zero().unwrap();
         let params = Params { residual: 1e-8, max_iterations: 2000 };
-        cg.solve(&mut double, None, &mut x, &v, params).unwrap();
+        cg.solve(&mut Operators::new(&mut double, None), &mut x, &v, params).unwrap();
         least = v.real_dot(&x).unwrap().value() / x.norm2().unwrap().value();
         v.copy_from(&x).unwrap();
     }
@@ -277,18 +284,24 @@ fn outside_the_range_a_trajectory_fails_and_leaves_the_links() {
     let domain = domain([4; 4]);
     let host = Gauge::warm([4; 4], 0.3, 1).to_host();
     let make = |range: [f64; 2], check_every| {
-        let params = OneFlavourParams {
-            name: "strange".into(),
-            quark: quark(operator(0.12, 1.0, Schur::Asymmetric), Precision::Double),
-            range,
-            action_error: 1e-9,
-            force_error: 1e-6,
-            action_residual: 1e-10,
-            force_residual: 1e-7,
-            check_every,
-            number: 0,
+        let params = DeterminantParams {
+            header: TermHeader {
+                name: "strange".into(),
+                number: 0,
+                action_residual: 1e-10,
+                force_residual: 1e-7,
+            },
+            light: quark(operator(0.12, 1.0, Schur::Asymmetric), Precision::Double),
+            heavy: None,
+            power: Power::Rational(RationalPower {
+                range,
+                heavy_range: None,
+                action_error: 1e-9,
+                force_error: 1e-6,
+                check_every,
+            }),
         };
-        let term: Box<dyn Action> = Box::new(OneFlavour::new(&domain, params).unwrap());
+        let term: Box<dyn Action> = Box::new(Determinant::new(&domain, params).unwrap());
         terms::chain(&host, vec![vec![term]], &domain, 2)
     };
     let fails = |range, check_every| {
@@ -344,21 +357,20 @@ fn ratio(
     light: WilsonParams,
     heavy: WilsonParams,
     precision: Precision,
-) -> OneFlavourRatio<Wilson> {
-    let params = OneFlavourRatioParams {
-        name: "ratio".into(),
+) -> Determinant<Wilson> {
+    let params = DeterminantParams {
+        header: TermHeader { name: "ratio".into(), number: 0, action_residual: 1e-14, force_residual: 1e-13 },
         light: quark(light, precision),
-        heavy: quark(heavy, precision),
-        light_range: RANGE,
-        heavy_range: [1e-2, 100.0],
-        action_error: 1e-12,
-        force_error: 1e-12,
-        action_residual: 1e-14,
-        force_residual: 1e-13,
-        check_every: 1,
-        number: 0,
+        heavy: Some(quark(heavy, precision)),
+        power: Power::Rational(RationalPower {
+            range: RANGE,
+            heavy_range: Some([1e-2, 100.0]),
+            action_error: 1e-12,
+            force_error: 1e-12,
+            check_every: 1,
+        }),
     };
-    OneFlavourRatio::new(domain, params).unwrap()
+    Determinant::new(domain, params).unwrap()
 }
 
 fn describe(light: WilsonParams, heavy: WilsonParams, precision: Precision) -> String {
@@ -514,20 +526,24 @@ fn each_quark_of_a_ratio_has_its_range() {
     let domain = domain([4; 4]);
     let links = fields(&Gauge::warm([4; 4], 0.3, 1), &domain);
     let refused = |light_range, heavy_range| {
-        let params = OneFlavourRatioParams {
-            name: "ratio".into(),
+        let params = DeterminantParams {
+            header: TermHeader {
+                name: "ratio".into(),
+                number: 0,
+                action_residual: 1e-10,
+                force_residual: 1e-7,
+            },
             light: quark(operator(0.12, 1.0, Schur::Asymmetric), Precision::Double),
-            heavy: quark(operator(0.1, 1.0, Schur::Asymmetric), Precision::Double),
-            light_range,
-            heavy_range,
-            action_error: 1e-9,
-            force_error: 1e-6,
-            action_residual: 1e-10,
-            force_residual: 1e-7,
-            check_every: 1,
-            number: 0,
+            heavy: Some(quark(operator(0.1, 1.0, Schur::Asymmetric), Precision::Double)),
+            power: Power::Rational(RationalPower {
+                range: light_range,
+                heavy_range: Some(heavy_range),
+                action_error: 1e-9,
+                force_error: 1e-6,
+                check_every: 1,
+            }),
         };
-        let mut term = OneFlavourRatio::new(&domain, params).unwrap();
+        let mut term = Determinant::new(&domain, params).unwrap();
         let text = term.refresh(&links, 1, 0).unwrap_err().to_string();
         println!("{text}");
         text

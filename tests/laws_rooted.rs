@@ -5,7 +5,7 @@ mod ranks;
 mod reference;
 mod terms;
 
-use hmc::action::Action;
+use hmc::action::{Action, TermHeader};
 use hmc::comm::{Comm, Solo};
 use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::family::{Rooted, RootedParams, RootedPseudofermion, RootedSolver, Smearing};
@@ -49,7 +49,12 @@ fn params(smearing: Smearing, precision: Precision, multi_shift: bool, errors: [
     }
     let residual = 1e-13;
     RootedParams {
-        name: "ks".into(),
+        header: TermHeader {
+            name: "ks".into(),
+            number: 0,
+            action_residual: residual,
+            force_residual: residual,
+        },
         smearing,
         boundary: [0.0, 0.3, 0.0, 1.0],
         solver: RootedSolver {
@@ -58,12 +63,9 @@ fn params(smearing: Smearing, precision: Precision, multi_shift: bool, errors: [
             multi_shift,
             long_reals: 14,
             heat_bath_residual: residual,
-            action_residual: residual,
-            force_residual: residual,
             max_iterations: 5000,
         },
         pseudofermions,
-        number: 0,
     }
 }
 

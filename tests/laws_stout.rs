@@ -4,7 +4,7 @@
 mod ranks;
 mod reference;
 
-use hmc::action::{Action, GaugeAction, QuarkParams, Smeared, TwoFlavour, TwoFlavourParams};
+use hmc::action::{Action, Determinant, DeterminantParams, GaugeAction, Power, Smeared, TermHeader};
 use hmc::comm::{Comm, Solo};
 use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::family::{Schur, Wilson, WilsonParams};
@@ -12,6 +12,7 @@ use hmc::field::{AlgebraField, Domain, Halo, HostLinks, LINK_REALS, MatrixField}
 use hmc::hmc::{Chain, Level, Scheme};
 use hmc::lattice::{Extents, LaneGrid, Partition, volume};
 use hmc::operator::{GaugeLoops, Stout, smeared};
+use hmc::quark::QuarkParams;
 use hmc::solver::Settings;
 use num_complex::Complex64;
 use reference::gauge::{Gauge, LinkField, random_momenta, random_transformation, shifted};
@@ -49,15 +50,19 @@ fn two_flavour(
     operator: WilsonParams,
     precision: Precision,
     residual: f64,
-) -> TwoFlavour<Wilson> {
-    let params = TwoFlavourParams {
-        name: "light".into(),
-        quark: QuarkParams { operator, solver: Settings::cg(precision, 5000), link_reals: 18, guess: 0 },
-        action_residual: residual.min(1e-12),
-        force_residual: residual,
-        number: 0,
+) -> Determinant<Wilson> {
+    let params = DeterminantParams {
+        header: TermHeader {
+            name: "light".into(),
+            number: 0,
+            action_residual: residual.min(1e-12),
+            force_residual: residual,
+        },
+        light: QuarkParams { operator, solver: Settings::cg(precision, 5000), link_reals: 18, guess: 0 },
+        heavy: None,
+        power: Power::Inverse,
     };
-    TwoFlavour::new(domain, params).unwrap()
+    Determinant::new(domain, params).unwrap()
 }
 
 /// Two flavours with a pseudofermion of the test's own, behind `steps` steps.

@@ -6,7 +6,7 @@ mod reference;
 mod terms;
 
 use common::{Scratch, parallel};
-use hmc::action::{Action, GaugeAction};
+use hmc::action::{Action, GaugeAction, TermHeader};
 use hmc::comm::Solo;
 use hmc::device::Precision;
 use hmc::family::{
@@ -119,7 +119,7 @@ fn rooted() -> Option<Rooted> {
     let functions = &milc_rationals(&text).unwrap()[0];
     let range = [1e-15, 90.0];
     let params = RootedParams {
-        name: "ks".into(),
+        header: TermHeader { name: "ks".into(), number: 0, action_residual: 1e-13, force_residual: 1e-13 },
         smearing: Smearing::Asqtad { u0: 0.862 },
         boundary: BOUNDARY,
         solver: RootedSolver {
@@ -128,8 +128,6 @@ fn rooted() -> Option<Rooted> {
             multi_shift: true,
             long_reals: 18,
             heat_bath_residual: 1e-13,
-            action_residual: 1e-13,
-            force_residual: 1e-13,
             max_iterations: 5000,
         },
         pseudofermions: vec![RootedPseudofermion {
@@ -139,7 +137,6 @@ fn rooted() -> Option<Rooted> {
             force: functions.md.measured(range).unwrap(),
             check_every: 1,
         }],
-        number: 0,
     };
     Some(Rooted::new(&domain(EXTENTS), params).unwrap())
 }

@@ -11,7 +11,7 @@
 
 mod reference;
 
-use hmc::action::{Action, GaugeAction, QuarkParams, TwoFlavour, TwoFlavourParams};
+use hmc::action::{Action, Determinant, DeterminantParams, GaugeAction, Power, TermHeader};
 use hmc::comm::Solo;
 use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::family::{Schur, Wilson, WilsonParams, WilsonQuark};
@@ -20,7 +20,8 @@ use hmc::io;
 use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, site, volume};
 use hmc::measure::{FlowKernel, FlowPoint, Source, flow, pion};
 use hmc::operator::{CloverTerm, GaugeLoops, WilsonLinks};
-use hmc::solver::{Params, Settings};
+use hmc::quark::QuarkParams;
+use hmc::solver::Settings;
 use num_complex::Complex64;
 use reference::data;
 use reference::gauge::LinkField;
@@ -150,20 +151,19 @@ fn full_operator(links: &MatrixField, params: &WilsonParams, psi: &[f64]) -> Vec
 }
 
 /// openQCD's two flavours, on odd sites.
-fn two_flavour(domain: &Arc<Domain>) -> TwoFlavour<Wilson> {
-    let params = TwoFlavourParams {
-        name: "light".into(),
-        quark: QuarkParams {
+fn two_flavour(domain: &Arc<Domain>) -> Determinant<Wilson> {
+    let params = DeterminantParams {
+        header: TermHeader { name: "light".into(), number: 0, action_residual: 1e-14, force_residual: 1e-14 },
+        light: QuarkParams {
             operator: OPENQCD,
             solver: Settings::cg(Precision::Double, 1000),
             link_reals: 18,
             guess: 0,
         },
-        action_residual: 1e-14,
-        force_residual: 1e-14,
-        number: 0,
+        heavy: None,
+        power: Power::Inverse,
     };
-    TwoFlavour::new(domain, params).unwrap()
+    Determinant::new(domain, params).unwrap()
 }
 
 #[test]
@@ -246,8 +246,11 @@ fn openqcd_two_flavours() {
 #[test]
 fn openqcd_pion() {
     let Some(links) = openqcd_links() else { return };
-    let wanted = Params { residual: 1e-13, max_iterations: 1000 };
-    let ours = pion(&mut WilsonQuark::new(&links, OPENQCD, wanted).unwrap(), Source::Point([0; 4])).unwrap();
+    let ours = pion(
+        &mut WilsonQuark::new(&links, &QuarkParams::in_double(OPENQCD, 1000), 1e-13).unwrap(),
+        Source::Point([0; 4]),
+    )
+    .unwrap();
     let peer = [
         1.271_691_573_298_148_0,
         1.198_834_955_638_797_0e-1,
@@ -339,8 +342,7 @@ fn milc_clover_pions() {
                 boundary: [0.0, 0.0, 0.0, phase],
                 schur: Schur::Symmetric,
             };
-            let wanted = Params { residual: 1e-13, max_iterations: 1000 };
-            let mut quark = WilsonQuark::new(&links, operator, wanted).unwrap();
+            let mut quark = WilsonQuark::new(&links, &QuarkParams::in_double(operator, 1000), 1e-13).unwrap();
             let ours = pion(&mut quark, Source::Point([0; 4])).unwrap();
             let key = format!("PION_d_d_d_d_k{kappa}_k{kappa}_p000");
             let peer = data::milc_correlator(&table, &key, n);

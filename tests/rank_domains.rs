@@ -18,7 +18,7 @@ use hmc::field::{
 use hmc::hmc::{Chain, Level, Scheme};
 use hmc::lattice::{Extents, LaneGrid, Partition, volume};
 use hmc::operator::{CloverTerm, Operator};
-use hmc::solver::{Info, Method, NormalSolver, Operators, Params, Settings};
+use hmc::solver::{Info, Matrix, Method, Operators, Params, Settings, System};
 use reference::gauge::Gauge;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
@@ -68,7 +68,7 @@ fn thermalised() -> &'static HostLinks {
     })
 }
 
-/// The operator in all precisions, whose blocks are the ranks' boxes unless one is given.
+/// The operator in all precisions.
 struct Quark {
     domain: Arc<Domain>,
     all: [Wilson; 3],
@@ -77,7 +77,7 @@ struct Quark {
 }
 
 impl Quark {
-    fn new(domain: &Arc<Domain>, block: Option<Extents>, schur: Schur) -> Self {
+    fn new(domain: &Arc<Domain>, schur: Schur) -> Self {
         // Not light: systems of one rank take some hundred iterations by BiCGstab.
         let params =
             WilsonParams { kappa: 0.13, mu: 0.0, c_sw: 1.769, boundary: [0.0, 0.0, 0.0, 1.0], schur };
@@ -89,8 +89,7 @@ impl Quark {
             if let Some(clover) = &mut clover {
                 clover.update(&links).unwrap();
             }
-            let operator = Wilson::new(domain, precision, 12, params).unwrap();
-            let mut operator = operator.with_blocks(block).unwrap();
+            let mut operator = Wilson::new(domain, precision, 12, params).unwrap();
             operator.update(&links, clover.as_ref()).unwrap();
             (operator, clover)
         });
@@ -105,7 +104,7 @@ impl Quark {
     /// On this rank of a grid.
     fn on(grid: Extents, comm: Arc<dyn Comm>, schur: Schur) -> Self {
         let partition = Partition::new(EXTENTS, grid, volume(grid), comm.rank()).unwrap();
-        Self::new(&domain(partition, comm), None, schur)
+        Self::new(&domain(partition, comm), schur)
     }
 
     fn operators(&mut self) -> Operators<'_> {
@@ -126,18 +125,21 @@ impl Quark {
 
     /// What solving `M^dag M x = b` did, and x.
     fn solve(&mut self, settings: Settings) -> (Info, Vec<f64>) {
-        let mut solver = NormalSolver::new(&self.domain, Kind::Dirac, settings).unwrap();
+        let mut solver = settings.solver(&self.domain, Kind::Dirac).unwrap();
         let (mut x, b) = (self.spinor(), self.random());
-        let info = solver.solve(&mut self.operators(), &mut x, &b, RESIDUAL).unwrap();
+        let params = Params { residual: RESIDUAL, max_iterations: settings.max_iterations };
+        let info = solver.solve(&mut self.operators(), &mut x, &b, params).unwrap();
         (info, self.reals(&x))
     }
 
     /// What solving `M x = b` did, and x.
     fn solve_one(&mut self, settings: Settings, residual: f64) -> (Info, Vec<f64>) {
-        let mut solver = NormalSolver::new(&self.domain, Kind::Dirac, settings).unwrap();
+        let mut solver = settings.linear_solver(&self.domain).unwrap().expect("a solver of M x = b");
         let (mut x, b) = (self.spinor(), self.random());
         let params = Params { residual, max_iterations: settings.max_iterations };
-        let info = solver.solve_one(&mut self.operators(), false, &mut x, &b, params).unwrap();
+        let mut operators = self.operators();
+        let mut system = System { operators: &mut operators, matrix: Matrix::Plain };
+        let info = solver.solve(&mut system, &mut x, &b, params).unwrap();
         (info, self.reals(&x))
     }
 
@@ -196,7 +198,7 @@ fn every_mix_reaches_the_true_residual_on_every_grid() {
             let mut quark = Quark::on(grid, comm, schur);
             mixes.iter().map(|mix| quark.solve(gcr_dd(*mix, None))).collect::<Vec<_>>()
         });
-        let mut judge = Quark::new(&domain(whole(), Arc::new(Solo)), None, schur);
+        let mut judge = Quark::new(&domain(whole(), Arc::new(Solo)), schur);
         for (n, mix) in mixes.iter().enumerate() {
             let info = found[0][n].0;
             let parts: Vec<_> = found.iter().map(|rank| rank[n].1.clone()).collect();
@@ -226,7 +228,7 @@ fn the_domain_is_the_box_of_the_rank() {
         });
         let local = Some(std::array::from_fn(|mu| EXTENTS[mu] / grid[mu]));
         let settings = gcr_dd([D; 3], local);
-        let (info, blocks) = Quark::new(&one, local, Schur::Symmetric).solve_one(settings, LOOSE);
+        let (info, blocks) = Quark::new(&one, Schur::Symmetric).solve_one(settings, LOOSE);
         let x = join(&found.iter().map(|rank| rank.1.clone()).collect::<Vec<_>>(), grid);
         let norm2 = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>();
         let difference = norm2(&mut x.iter().zip(&blocks).map(|(x, y)| x - y));

@@ -8,7 +8,7 @@ mod reference;
 mod terms;
 
 use common::{Scratch, parallel};
-use hmc::action::{Action, GaugeAction, TwoFlavour, TwoFlavourParams};
+use hmc::action::{Action, Determinant, DeterminantParams, GaugeAction, Power, TermHeader};
 use hmc::app::{places, set_state, state_of};
 use hmc::comm::Solo;
 use hmc::device::Precision;
@@ -132,14 +132,13 @@ fn chain() -> Chain {
         boundary: [0.0, 0.0, 0.0, 1.0],
         schur: Schur::Asymmetric,
     };
-    let params = TwoFlavourParams {
-        name: "light".into(),
-        quark: quark(operator, Precision::Double),
-        action_residual: 1e-14,
-        force_residual: 1e-14,
-        number: 0,
+    let params = DeterminantParams {
+        header: TermHeader { name: "light".into(), number: 0, action_residual: 1e-14, force_residual: 1e-14 },
+        light: quark(operator, Precision::Double),
+        heavy: None,
+        power: Power::Inverse,
     };
-    let light: Box<dyn Action> = Box::new(TwoFlavour::new(&domain, params).unwrap());
+    let light: Box<dyn Action> = Box::new(Determinant::new(&domain, params).unwrap());
     let gauge: Box<dyn Action> = Box::new(GaugeAction::new(&domain, 5.6, [1.0, 0.0, 0.0]).unwrap());
     let position = |lambda, steps| Level { scheme: Scheme::Omelyan2Position { lambda }, steps };
     let levels = [position(0.193_183_327_503_783_6, 3), position(0.2, 2)];

@@ -10,7 +10,7 @@ use hmc::field::{Domain, Halo, HostLinks, Kind, MatrixField, ODD, Purpose, Rando
 use hmc::hmc::{Chain, Level, Scheme};
 use hmc::lattice::{Extents, LaneGrid, Partition};
 use hmc::operator::{CloverTerm, Operator};
-use hmc::solver::{Cg, Info, Method, MultiShift, NormalSolver, Operators, Params, Settings, SolverError};
+use hmc::solver::{Info, Matrix, Method, MultiShift, Operators, Params, Settings, SolverError, System};
 use std::sync::{Arc, OnceLock};
 
 const EXTENTS: Extents = [8, 8, 8, 8];
@@ -43,7 +43,7 @@ fn thermalised() -> &'static HostLinks {
     })
 }
 
-/// The operator in all precisions, with blocks.
+/// The operator in all precisions.
 struct Quark {
     domain: Arc<Domain>,
     all: [Wilson; 3],
@@ -52,12 +52,12 @@ struct Quark {
 }
 
 impl Quark {
-    fn new(links: &HostLinks, params: WilsonParams, block: Option<Extents>) -> Self {
-        Self::of([links; 3], params, block)
+    fn new(links: &HostLinks, params: WilsonParams) -> Self {
+        Self::of([links; 3], params)
     }
 
     /// Each precision on links of its own.
-    fn of(links: [&HostLinks; 3], params: WilsonParams, block: Option<Extents>) -> Self {
+    fn of(links: [&HostLinks; 3], params: WilsonParams) -> Self {
         let domain = domain();
         let all = [0, 1, 2].map(|n| {
             let field = MatrixField::from_host(&domain, links[n]).unwrap();
@@ -65,8 +65,7 @@ impl Quark {
             if let Some(clover) = &mut clover {
                 clover.update(&field).unwrap();
             }
-            let operator = Wilson::new(&domain, Precision::ALL[n], 12, params).unwrap();
-            let mut operator = operator.with_blocks(block).unwrap();
+            let mut operator = Wilson::new(&domain, Precision::ALL[n], 12, params).unwrap();
             operator.update(&field, clover.as_ref()).unwrap();
             (operator, clover)
         });
@@ -94,14 +93,29 @@ impl Quark {
         b: &Spinor,
         residual: f64,
     ) -> Result<(Spinor, Info), SolverError> {
-        let mut solver = NormalSolver::new(&self.domain, Kind::Dirac, settings).unwrap();
+        let mut solver = settings.solver(&self.domain, Kind::Dirac).unwrap();
         let mut x = Spinor::new(&self.domain, D).unwrap();
-        let info = solver.solve(&mut self.operators(), &mut x, b, residual)?;
+        let goal = Params { residual, max_iterations: settings.max_iterations };
+        let info = solver.solve(&mut self.operators(), &mut x, b, goal)?;
         let found = self.residual(&x, b);
         // |b - M^dag M x| has the rounding of b, a few 1e-16, in it.
         let close = (found - info.residual).abs() < 1e-3 * info.residual + 1e-15;
         assert!(info.residual <= residual && close, "{settings:?}: {found:.3e}, {info:?}");
         Ok((x, info))
+    }
+
+    /// Solves `M x = b` or `M^dag x = b` from zero.
+    fn solve_one(
+        &mut self,
+        settings: Settings,
+        matrix: Matrix,
+        b: &Spinor,
+        goal: Params,
+    ) -> Result<Info, SolverError> {
+        let mut solver = settings.linear_solver(&self.domain).unwrap().expect("a solver of M x = b");
+        let mut x = Spinor::new(&self.domain, D).unwrap();
+        let mut operators = self.operators();
+        solver.solve(&mut System { operators: &mut operators, matrix }, &mut x, b, goal)
     }
 
     fn random(&self, number: u8) -> Spinor {
@@ -161,7 +175,7 @@ fn all_methods_reach_the_residual_and_agree() {
             &["CG double-half", "BiCGstab double-half", "GCR-DD double-single-half"].map(setting),
         ),
     ] {
-        let mut quark = Quark::new(thermalised(), params(schur), Some([4; 4]));
+        let mut quark = Quark::new(thermalised(), params(schur));
         let b = quark.random(0);
         let mut first: Option<Spinor> = None;
         for &(name, settings) in methods {
@@ -189,7 +203,7 @@ fn gcr_dd_spares_communication() {
     let params = params(Schur::Symmetric);
     println!("\ndomains  method                  iterations  applications  residual");
     for (domains, block) in [(1, [8, 8, 8, 8]), (2, [8, 8, 8, 4]), (4, [8, 8, 4, 4])] {
-        let mut quark = Quark::new(thermalised(), params, Some(block));
+        let mut quark = Quark::new(thermalised(), params);
         let b = quark.random(0);
         let gcr = Method::GcrDd { k_max: 16, n_mr: 8, block: Some(block) };
         let of = |method, precisions, delta| Settings { method, precisions, delta, max_iterations: 4000 };
@@ -198,10 +212,8 @@ fn gcr_dd_spares_communication() {
             ("GCR-DD d-s-h, n_mr 8", of(gcr, [D, S, H], 0.1)),
         ]
         .map(|(name, settings)| {
-            let mut solver = NormalSolver::new(&quark.domain, Kind::Dirac, settings).unwrap();
-            let mut x = Spinor::new(&quark.domain, D).unwrap();
             let goal = Params { residual: RESIDUAL, max_iterations: 4000 };
-            let info = solver.solve_one(&mut quark.operators(), false, &mut x, &b, goal).unwrap();
+            let info = quark.solve_one(settings, Matrix::Plain, &b, goal).unwrap();
             let (iterations, applications, residual) = (info.iterations, info.applications, info.residual);
             println!("{domains:7}  {name:22}  {iterations:10}  {applications:12}  {residual:.1e}");
             assert!(residual <= RESIDUAL && info.fallbacks == 0, "{name}: {info:?}");
@@ -222,7 +234,7 @@ fn what_low_precision_cannot_double_does() {
     let links = thermalised();
     let broken = HostLinks { reals: vec![f64::NAN; links.reals.len()], ..links.clone() };
     for (what, lower) in [("other", &HostLinks::unit(EXTENTS)), ("broken", &broken)] {
-        let mut quark = Quark::of([links, lower, lower], params, Some([4; 4]));
+        let mut quark = Quark::of([links, lower, lower], params);
         let b = quark.random(0);
         for (name, settings) in settings() {
             let (_, info) = quark.solve(settings, &b, RESIDUAL).unwrap();
@@ -236,7 +248,7 @@ fn what_low_precision_cannot_double_does() {
 #[test]
 fn what_bicgstab_cannot_cg_does() {
     let params = WilsonParams { kappa: 0.14, ..params(Schur::Symmetric) };
-    let mut quark = Quark::new(thermalised(), params, Some([4; 4]));
+    let mut quark = Quark::new(thermalised(), params);
     let b = quark.random(0);
     for (name, settings) in settings() {
         if settings.method == Method::BiCgStab {
@@ -252,7 +264,7 @@ fn what_bicgstab_cannot_cg_does() {
 /// fall between updates may be set to more than half can follow.
 #[test]
 fn extreme_residuals_are_reached_or_refused() {
-    let mut quark = Quark::new(thermalised(), params(Schur::Symmetric), Some([4; 4]));
+    let mut quark = Quark::new(thermalised(), params(Schur::Symmetric));
     let b = quark.random(0);
     for (name, settings) in settings() {
         if !settings.precisions.contains(&H) {
@@ -271,7 +283,7 @@ fn extreme_residuals_are_reached_or_refused() {
 #[test]
 fn too_few_iterations_are_an_error() {
     const MOST: usize = 6;
-    let mut quark = Quark::new(thermalised(), params(Schur::Symmetric), Some([4; 4]));
+    let mut quark = Quark::new(thermalised(), params(Schur::Symmetric));
     let b = quark.random(0);
     let failed = |name: &str, result: Result<Info, SolverError>| match result {
         Err(SolverError::NotConverged { iterations, residual, wanted }) => {
@@ -283,20 +295,18 @@ fn too_few_iterations_are_an_error() {
         let few = Settings { max_iterations: MOST, ..settings };
         failed(name, quark.solve(few, &b, 1e-10).map(|(_, info)| info));
         if settings.method != Method::Cg {
-            let mut solver = NormalSolver::new(&quark.domain, Kind::Dirac, settings).unwrap();
-            let mut x = Spinor::new(&quark.domain, D).unwrap();
             let goal = Params { residual: 1e-10, max_iterations: MOST };
-            failed(name, solver.solve_one(&mut quark.operators(), true, &mut x, &b, goal));
+            failed(name, quark.solve_one(settings, Matrix::Adjoint, &b, goal));
         }
     }
     for precision in [D, S] {
-        let mut cg = Cg::new(&quark.domain, Kind::Dirac, precision, 1e-3).unwrap();
-        let mut solver = MultiShift::new(&quark.domain, Kind::Dirac, precision).unwrap();
+        let mut solver = MultiShift::new(&quark.domain, Kind::Dirac, precision, 1e-3, 2).unwrap();
         let mut x = [(); 2].map(|()| Spinor::new(&quark.domain, D).unwrap());
         let goal = Params { residual: 1e-10, max_iterations: MOST };
         let [double, single, _] = &mut quark.all;
         let single = (precision == S).then_some(single as &mut dyn Operator);
-        let result = solver.solve(double, single, &mut cg, &mut x, &b, &[1e-3, 1e-2], goal);
+        let mut operators = Operators::new(double, single);
+        let result = solver.solve_all(&mut operators, &mut x, &b, &[1e-3, 1e-2], goal);
         failed("many shifts", result.map(|info| info.total));
     }
 }

@@ -8,13 +8,14 @@ mod reference;
 
 use common::{Scratch, parallel};
 use hmc::comm::{Comm, Solo};
-use hmc::device::{Cpu, Device, lane_counts};
+use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::family::{REACH, Schur, Smearing, StaggeredParams, StaggeredQuark, WilsonParams, WilsonQuark};
 use hmc::field::{Domain, EVEN, Halo, HostLinks, LINK_REALS, MatrixField, ODD};
 use hmc::io;
 use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, site, volume};
-use hmc::measure::{Condensate, Noise, Quark, Source, condensate, fields, pion};
-use hmc::solver::Params;
+use hmc::measure::{Condensate, Noise, Source, condensate, pion};
+use hmc::quark::{Inverse, QuarkParams, fields};
+use hmc::solver::{Method, Settings};
 use num_complex::Complex64;
 use reference::data;
 use reference::gauge::{Gauge, parity};
@@ -28,8 +29,8 @@ const HISQ: Smearing = Smearing::Hisq { special: false };
 const PHASES: [f64; 4] = [0.1, 0.2, 0.3, 1.0];
 const NOISE: Noise = Noise { seed: 5, trajectory: 3 };
 
-fn wanted(residual: f64) -> Params {
-    Params { residual, max_iterations: 5000 }
+fn in_double<P>(operator: P) -> QuarkParams<P> {
+    QuarkParams::in_double(operator, 5000)
 }
 
 /// With the most lanes that fit, `most` at most.
@@ -62,7 +63,7 @@ fn read(path: &Path, reunitarise: bool) -> MatrixField {
 
 fn staggered(links: &MatrixField, smearing: Smearing, mass: f64, naik_epsilon: f64) -> StaggeredQuark {
     let params = StaggeredParams { smearing, mass, naik_epsilon, boundary: PHASES };
-    StaggeredQuark::new(links, params, wanted(1e-13)).unwrap()
+    StaggeredQuark::new(links, &in_double(params), 1e-13).unwrap()
 }
 
 fn close(name: &str, found: &[f64], expected: &[f64], tolerance: f64) {
@@ -89,7 +90,7 @@ fn milc_pions() {
         for (mass, naik_epsilon) in quarks {
             let boundary = [0.0, 0.0, 0.0, time];
             let params = StaggeredParams { smearing, mass, naik_epsilon, boundary };
-            let mut quark = StaggeredQuark::new(&links, params, wanted(1e-13)).unwrap();
+            let mut quark = StaggeredQuark::new(&links, &in_double(params), 1e-13).unwrap();
             let ours = pion(&mut quark, Source::Point([0; 4])).unwrap();
             let key = format!("PION_5_d_d_d_d_m{mass}_m{mass}_p000");
             close(&format!("{name} m {mass}"), &ours, &data::milc_correlator(&table, &key, 0), 1e-11);
@@ -108,7 +109,7 @@ fn chroma_pions() {
     ] {
         let smearing = Smearing::Asqtad { u0: 0.463_032 };
         let params = StaggeredParams { smearing, mass, naik_epsilon: 0.0, boundary: ANTIPERIODIC };
-        let mut quark = StaggeredQuark::new(&links, params, wanted(1e-13)).unwrap();
+        let mut quark = StaggeredQuark::new(&links, &in_double(params), 1e-13).unwrap();
         close(&format!("m {mass}"), &pion(&mut quark, Source::Point([0; 4])).unwrap(), &peer, 5e-6);
     }
 }
@@ -118,7 +119,7 @@ fn reals(field: &[Vector]) -> Vec<f64> {
 }
 
 /// M^-1 b by the program: one right-hand side for each of `b`.
-fn solved(quark: &mut dyn Quark, b: &[Vec<f64>]) -> Vec<Vec<f64>> {
+fn solved(quark: &mut dyn Inverse, b: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let domain = Arc::clone(quark.domain());
     let mut all = Vec::new();
     for some in b.chunks(quark.together()) {
@@ -164,7 +165,7 @@ fn residuals_of_all_sites() {
     let d = Staggered::hisq(&links, -0.1, PHASES);
     for mass in [0.3, 1e-2, 1e-4] {
         let params = StaggeredParams { smearing: HISQ, mass, naik_epsilon: -0.1, boundary: PHASES };
-        let mut quark = StaggeredQuark::new(&field, params, wanted(1e-11)).unwrap();
+        let mut quark = StaggeredQuark::new(&field, &in_double(params), 1e-11).unwrap();
         let rhs: Vec<Vec<f64>> = b.iter().map(|b| reals(b)).collect();
         for (b, x) in b.iter().zip(solved(&mut quark, &rhs)) {
             let x = vectors(&x);
@@ -212,7 +213,7 @@ fn corner_walls() {
 }
 
 /// Re tr M^-1 over the sites of each parity, by a point source for every component.
-fn exact_trace(quark: &mut dyn Quark, extents: Extents) -> [f64; 2] {
+fn exact_trace(quark: &mut dyn Inverse, extents: Extents) -> [f64; 2] {
     let reals = quark.kind().reals();
     let unit = |k: usize| {
         let mut b = vec![0.0; volume(extents) * reals];
@@ -291,12 +292,57 @@ fn wilson_condensate_is_the_trace() {
     for (c_sw, schur) in [(0.0, Schur::Symmetric), (1.2, Schur::Asymmetric)] {
         // mu is no part of M.
         let operator = WilsonParams { kappa: 0.12, mu: 0.5, c_sw, boundary: PHASES, schur };
-        let mut quark = WilsonQuark::new(&field, operator, wanted(1e-10)).unwrap();
+        let mut quark = WilsonQuark::new(&field, &in_double(operator), 1e-10).unwrap();
         let exact = exact_trace(&mut quark, extents);
         let found = condensate(&mut quark, 50, NOISE, &|| false).unwrap();
         // The parts have no more than half of the noise of M^-1 between parities besides.
         let part = 2.0 * found.error.unwrap();
         check_condensate("Wilson", found, exact, volume(extents) as f64 / 2.0, part);
+    }
+}
+
+/// Measurements use the solver that the input gives its quark: in low precision, with few reals per link, by another
+/// method. All reach the same true residual in double.
+#[test]
+fn solvers_of_any_kind_agree() {
+    const RESIDUAL: f64 = 1e-12;
+    let field = whole(&Gauge::warm([4, 4, 4, 8], 0.4, 21).to_host());
+    let source = Source::Point([1, 2, 3, 4]);
+    // |x - y| <= |M^-1| (|r_x| + |r_y|): the correlator falls to a hundredth, and condition numbers are below 10^3.
+    let check = |what: &str, found: &[f64], expected: &[f64]| {
+        let error = found
+            .iter()
+            .zip(expected)
+            .map(|(found, expected)| (found / expected - 1.0).abs())
+            .fold(0.0, f64::max);
+        println!("{what}: {error:.1e}");
+        assert!(error < 1e-7, "{what}: {error:e}");
+    };
+    let [d, s, h] = [Precision::Double, Precision::Single, Precision::Half];
+    let of = |method, precisions| Settings { method, precisions, delta: 0.1, max_iterations: 2000 };
+    let gcr_dd = Method::GcrDd { k_max: 8, n_mr: 4, block: Some([2, 2, 2, 4]) };
+    let operator =
+        WilsonParams { kappa: 0.12, mu: 0.0, c_sw: 1.0, boundary: PHASES, schur: Schur::Symmetric };
+    let expected =
+        pion(&mut WilsonQuark::new(&field, &in_double(operator), RESIDUAL).unwrap(), source).unwrap();
+    for (what, solver, link_reals, together) in [
+        ("CG double-single", Settings::cg(s, 2000), 12, 4),
+        ("CG double-half", Settings::cg(h, 2000), 8, 4),
+        ("BiCGstab double-single", of(Method::BiCgStab, [d, s, s]), 12, 1),
+        ("GCR-DD double-single-half", of(gcr_dd, [d, s, h]), 12, 1),
+    ] {
+        let params = QuarkParams { operator, solver, link_reals, guess: 0 };
+        let mut quark = WilsonQuark::new(&field, &params, RESIDUAL).unwrap();
+        assert_eq!(quark.together(), together, "{what}");
+        check(what, &pion(&mut quark, source).unwrap(), &expected);
+    }
+    let expected = pion(&mut staggered(&field, HISQ, 0.1, -0.1), source).unwrap();
+    for (what, precision, link_reals) in [("staggered double-single", s, 14), ("staggered double-half", h, 9)]
+    {
+        let operator = StaggeredParams { smearing: HISQ, mass: 0.1, naik_epsilon: -0.1, boundary: PHASES };
+        let params = QuarkParams { operator, solver: Settings::cg(precision, 5000), link_reals, guess: 0 };
+        let mut quark = StaggeredQuark::new(&field, &params, RESIDUAL).unwrap();
+        check(what, &pion(&mut quark, source).unwrap(), &expected);
     }
 }
 
@@ -319,7 +365,7 @@ fn results(domain: &Arc<Domain>, links: &HostLinks) -> Results {
     let mut asqtad = staggered(&links, Smearing::Asqtad { u0: 0.9 }, 0.2, 0.0);
     let operator =
         WilsonParams { kappa: 0.12, mu: 0.0, c_sw: 1.0, boundary: PHASES, schur: Schur::Symmetric };
-    let mut wilson = WilsonQuark::new(&links, operator, wanted(1e-10)).unwrap();
+    let mut wilson = WilsonQuark::new(&links, &in_double(operator), 1e-10).unwrap();
     let pions = vec![
         pion(&mut hisq, Source::Point([5, 3, 2, 7])).unwrap(),
         pion(&mut asqtad, Source::CornerWall(5)).unwrap(),

@@ -13,7 +13,7 @@ use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams};
 use hmc::field::{Domain, EVEN, MatrixField, ODD, Spinor};
 use hmc::lattice::{Extents, coordinates};
-use hmc::operator::{Operator, SchwarzOperator, WilsonLinks};
+use hmc::operator::{Blocks, Operator, WilsonLinks};
 use num_complex::Complex64;
 use reference::gauge::{Gauge, neighbour};
 use reference::su3::{self, M3, Rng};
@@ -451,12 +451,13 @@ fn schwarz_blocks() {
                         if let Some(clover) = &mut clover {
                             clover.update(field).unwrap();
                         }
-                        let mut operator =
-                            Wilson::new(domain, precision, kept, p).unwrap().with_blocks(block).unwrap();
+                        let mut operator = Wilson::new(domain, precision, kept, p).unwrap();
                         operator.update(field, clover.as_ref()).unwrap();
                         let x = upload(domain, precision, &host);
                         let mut y = Spinor::new(domain, precision).unwrap();
-                        operator.apply_in_blocks(&mut y, &x, dagger).unwrap();
+                        let blocks = Blocks::new(domain.partition().local(), block);
+                        let blocked = operator.blocked(&blocks).unwrap().expect("a side in blocks");
+                        blocked.apply_in_blocks(&mut y, &x, dagger).unwrap();
                         let found = download(&y);
                         if block.is_none() {
                             operator.apply(&mut y, &x, dagger).unwrap();

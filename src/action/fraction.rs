@@ -1,48 +1,56 @@
-//! A light quark W over a heavy one V: what ratios of determinants are made of.
+//! A light quark W, and a heavy one V that it may be divided by: what determinants are made of.
 
-use super::{ActionError, OperatorParams, PairForce, PairSum, Quark, QuarkOperator, QuarkParams, Solves};
-use crate::field::{Domain, FieldError, MatrixField};
+use super::{ActionError, PairForce, PairSum};
+use crate::field::{FieldError, MatrixField};
 use crate::math::ExactSum;
-use std::sync::Arc;
+use crate::quark::{OperatorParams, Quark, QuarkOperator, QuarkParams, Solves};
 
-/// The two quarks.
+/// The quarks.
 pub(super) struct Fraction<O: QuarkOperator> {
     /// W
     pub light: Quark<O>,
     /// V
-    pub heavy: Quark<O>,
-    /// Whether the determinants of A differ.
+    pub heavy: Option<Quark<O>>,
+    /// Whether determinants of A are left.
     log_det: bool,
 }
 
 impl<O: QuarkOperator> Fraction<O> {
-    /// Room for both.
+    /// Makes both by `quark`.
     ///
     /// # Errors
-    /// No room.
+    /// No memory.
     ///
     /// # Panics
     /// They are no quarks of one ratio.
     pub fn new<P>(
-        domain: &Arc<Domain>,
+        quark: impl Fn(&QuarkParams<P>) -> Result<Quark<O>, FieldError>,
         light: &QuarkParams<P>,
-        heavy: &QuarkParams<P>,
+        heavy: Option<&QuarkParams<P>>,
     ) -> Result<Self, FieldError>
     where
         P: OperatorParams<Operator = O>,
         O: QuarkOperator<Params = P>,
     {
-        let log_det = !O::determinants_cancel(&light.operator, &heavy.operator);
-        Ok(Self { light: Quark::new(domain, light)?, heavy: Quark::new(domain, heavy)?, log_det })
+        let cancel = heavy.is_some_and(|heavy| O::determinants_cancel(&light.operator, &heavy.operator));
+        Ok(Self { light: quark(light)?, heavy: heavy.map(quark).transpose()?, log_det: !cancel })
     }
 
-    /// Room for forces of both.
+    /// Memory for forces of both.
     ///
     /// # Errors
-    /// No room.
+    /// No memory.
     pub fn pairs(&self) -> Result<PairForce, FieldError> {
-        let clover = self.light.clover().is_some() || self.heavy.clover().is_some();
+        let clover = self.all().any(|quark| quark.clover().is_some());
         PairForce::new(self.light.domain(), self.light.kind(), clover)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Quark<O>> {
+        std::iter::once(&self.light).chain(&self.heavy)
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Quark<O>> {
+        std::iter::once(&mut self.light).chain(&mut self.heavy)
     }
 
     /// Takes over new links.
@@ -50,35 +58,36 @@ impl<O: QuarkOperator> Fraction<O> {
     /// # Errors
     /// A clover term is not positive.
     pub fn update(&mut self, links: &MatrixField) -> Result<(), ActionError> {
-        self.light.update(links)?;
-        self.heavy.update(links)
+        Ok(self.all_mut().try_for_each(|quark| quark.update(links))?)
     }
 
     /// As [`Quark::forget`].
     pub fn forget(&mut self) {
-        self.light.forget();
-        self.heavy.forget();
+        self.all_mut().for_each(Quark::forget);
     }
 
     /// `-(log det A_W - log det A_V)`
     pub fn log_det(&self) -> ExactSum {
-        if self.log_det { self.heavy.log_det() - self.light.log_det() } else { ExactSum::default() }
+        let heavy = self.heavy.as_ref().map(Quark::log_det).unwrap_or_default();
+        if self.log_det { heavy - self.light.log_det() } else { ExactSum::default() }
     }
 
+    /// What the solves of both did.
+    pub fn solves(&self) -> Solves {
+        self.all().fold(Solves::default(), |sum, quark| sum.with(quark.solves()))
+    }
+}
+
+impl<O: super::Derivative> Fraction<O> {
     /// Adds `-2 weight d (log det A_W - log det A_V)`.
     ///
     /// # Errors
     /// The device is lost.
     pub fn add_log_det(&self, sum: &mut PairSum, weight: f64) -> Result<(), FieldError> {
-        if self.log_det {
-            sum.add_log_det(&self.light, weight)?;
-            sum.add_log_det(&self.heavy, -weight)?;
+        if !self.log_det {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// What the solves of both did.
-    pub fn solves(&self) -> Solves {
-        self.light.solves().with(self.heavy.solves())
+        sum.add_log_det(&self.light, weight)?;
+        self.heavy.iter().try_for_each(|heavy| sum.add_log_det(heavy, -weight))
     }
 }

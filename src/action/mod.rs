@@ -1,35 +1,28 @@
 //! Terms of the Hamiltonian: each can be refreshed, valued, and differentiated.
 //!
 //! - `gauge`: plaquettes, rectangles, parallelograms
-//! - `quark`: one operator of quarks with its solver
-//! - `pair`: the force of pairs of spinors
-//! - `two_flavour`: two flavours of quarks
-//! - `fraction`: a light quark over a heavy one
-//! - `ratio`: a ratio of two-flavour determinants
+//! - `determinant`: a determinant of quarks, or a ratio of two, to any power
+//! - `two_flavours`: its heat bath, value and force for two flavours
+//! - `rational`: the same for one flavour, by rational functions
 //! - `powers`: rational functions for one quark, and the range of its spectrum
-//! - `one_flavour`: one flavour, by rational functions
-//! - `one_flavour_ratio`: one flavour over a heavier one, by rational functions
+//! - `fraction`: a light quark, and the heavy one that it is divided by
+//! - `pair`: the force of pairs of spinors
 //! - `smeared`: a term on stout-smeared links
 
+mod determinant;
 mod fraction;
 mod gauge;
-mod one_flavour;
-mod one_flavour_ratio;
 mod pair;
 mod powers;
-mod quark;
-mod ratio;
+mod rational;
 mod smeared;
-mod two_flavour;
+mod two_flavours;
 
+pub use determinant::{Determinant, DeterminantParams, Power};
 pub use gauge::GaugeAction;
-pub use one_flavour::{OneFlavour, OneFlavourParams};
-pub use one_flavour_ratio::{OneFlavourRatio, OneFlavourRatioParams};
 pub use pair::{Derivative, Pair, PairForce, PairSum};
-pub use quark::{OperatorParams, Quark, QuarkOperator, QuarkParams, Solves};
-pub use ratio::{TwoFlavourRatio, TwoFlavourRatioParams};
+pub use rational::RationalPower;
 pub use smeared::Smeared;
-pub use two_flavour::{TwoFlavour, TwoFlavourParams};
 
 use fraction::Fraction;
 
@@ -37,8 +30,9 @@ use crate::device::Precision;
 use crate::field::{
     AlgebraField, Domain, FieldError, Kind, MatrixField, ODD, Purpose, RandomAddress, Spinor,
 };
-use crate::math::{ExactSum, Rational, RationalError};
+use crate::math::{ExactSum, RationalError};
 use crate::operator::OperatorError;
+use crate::quark::{QuarkError, Solves};
 use crate::solver::SolverError;
 use std::sync::Arc;
 
@@ -112,6 +106,15 @@ impl From<FieldError> for ActionError {
     }
 }
 
+impl From<QuarkError> for ActionError {
+    fn from(error: QuarkError) -> Self {
+        match error {
+            QuarkError::Operator(error) => Self::Operator(error),
+            QuarkError::Solver(error) => Self::Solver(error),
+        }
+    }
+}
+
 /// A pseudofermion of a term.
 pub struct Pseudofermion<'a> {
     /// The sites it lives on.
@@ -127,23 +130,33 @@ impl<'a> Pseudofermion<'a> {
     }
 }
 
-/// `constant b + sum_n residue_n x_n` into `out`.
-pub(crate) fn combine(out: &mut Spinor, b: &Spinor, x: &[Spinor], r: &Rational) -> Result<(), FieldError> {
-    out.copy_from(b)?;
-    out.scale(r.constant)?;
-    for (x, &residue) in x.iter().zip(&r.residues) {
-        out.axpy(residue, x)?;
-    }
-    Ok(())
+/// What every term of quarks needs to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TermHeader {
+    /// Its name in the input.
+    pub name: String,
+    /// Tells pseudofermions of one run apart; if the term has several, the number of the first.
+    pub number: u8,
+    /// `|b - A x| / |b|` of every system of the action. Unless the term has another one for it, of the heat bath too.
+    pub action_residual: f64,
+    /// The same for the force.
+    pub force_residual: f64,
 }
 
-/// What a term says of a trajectory.
+/// What a term reports of a trajectory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TermReport {
     /// A line.
     pub text: String,
     /// Whether every log has to have it: a solver fell back, links were near singular.
     pub notable: bool,
+}
+
+impl TermReport {
+    /// Reports solves, with `more` behind.
+    pub fn of(solves: Solves, more: &str) -> Self {
+        Self { text: format!("{solves}{more}"), notable: solves.total.fallbacks > 0 }
+    }
 }
 
 /// A term S of the Hamiltonian.
@@ -170,13 +183,13 @@ pub trait Action {
     fn pseudofermions(&mut self) -> Vec<Pseudofermion<'_>> {
         Vec::new()
     }
-    /// What the log may say of it after a trajectory.
+    /// What the log may report of it after a trajectory.
     fn report(&self) -> Option<TermReport> {
         None
     }
 }
 
-/// A measured end of a spectrum counts as outside a range when this part of it more would be.
+/// Safety margin: a measured eigenvalue must stay inside the range even after it is moved outwards by this fraction.
 pub(crate) const MARGIN: f64 = 0.05;
 /// Relative error bound of the measured ends.
 pub(crate) const TOLERANCE: f64 = 0.01;

@@ -10,18 +10,18 @@
 //! The clover insertions of all pairs are added up, and go through the leaves once
 //! (Jansen, Liu, hep-lat/9603008; openQCD, "Lattice QCD with twisted-mass Wilson-clover quarks").
 
-use super::{Quark, QuarkOperator};
 use crate::device::Precision;
 use crate::device::kernels::{HopForce, LinkReals};
 use crate::field::{
     AlgebraField, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD,
     Spinor,
 };
-use crate::operator::{CloverTerm, HopPhases, Operator};
+use crate::operator::{CloverTerm, HopPhases};
+use crate::quark::{Quark, QuarkOperator};
 use std::sync::Arc;
 
 /// An operator W whose derivative is one of hops, and of a clover term where it has one.
-pub trait Derivative: Operator {
+pub trait Derivative: QuarkOperator {
     /// Fills `pair` with the spinors between which `-2 weight Re y^dag dW x` is the derivative of the hopping
     /// term, and adds what of it goes through the clover term to the insertion. x and y are on odd sites; y is
     /// `W x` where it is not given.
@@ -154,7 +154,7 @@ impl PairSum<'_> {
     ///
     /// # Errors
     /// The device is lost.
-    pub fn add_square<O: QuarkOperator>(
+    pub fn add_square<O: Derivative>(
         &mut self,
         quark: &mut Quark<O>,
         x: &Spinor,
@@ -167,7 +167,7 @@ impl PairSum<'_> {
     ///
     /// # Errors
     /// The device is lost.
-    pub fn add_pair<O: QuarkOperator>(
+    pub fn add_pair<O: Derivative>(
         &mut self,
         quark: &mut Quark<O>,
         x: &Spinor,
@@ -181,7 +181,7 @@ impl PairSum<'_> {
     ///
     /// # Errors
     /// The device is lost.
-    pub fn add_spinors<O: QuarkOperator>(
+    pub fn add_spinors<O: Derivative>(
         &mut self,
         quark: &mut Quark<O>,
         x: [&Spinor; 2],
@@ -203,7 +203,7 @@ impl PairSum<'_> {
     ///
     /// # Errors
     /// The device is lost.
-    pub fn add_log_det<O: QuarkOperator>(&mut self, quark: &Quark<O>, weight: f64) -> Result<(), FieldError> {
+    pub fn add_log_det<O: Derivative>(&mut self, quark: &Quark<O>, weight: f64) -> Result<(), FieldError> {
         match (quark.clover(), &mut self.room.pair.insertion) {
             (Some(clover), Some(insertion)) => clover.insert_log_det(insertion, weight),
             _ => Ok(()),
@@ -221,7 +221,7 @@ impl PairSum<'_> {
         self.flush()
     }
 
-    fn add<O: QuarkOperator>(
+    fn add<O: Derivative>(
         &mut self,
         quark: &mut Quark<O>,
         x: &Spinor,

@@ -3,9 +3,10 @@
 //! The ends of the spectrum are measured at the refresh and at the value of every `check_every`-th trajectory and of
 //! the first of a run. Outside the range the trajectory fails.
 
-use super::{ActionError, MARGIN, Quark, QuarkOperator, TOLERANCE, probe};
+use super::{ActionError, MARGIN, TOLERANCE, probe};
 use crate::field::ODD;
 use crate::math::{Factor, Rational, RationalError};
+use crate::quark::{Quark, QuarkOperator};
 use crate::solver::Bounds;
 
 /// An exponent, its numerator and denominator.

@@ -7,13 +7,15 @@ use crate::family::{REACH, StaggeredParams, StaggeredQuark, WallQuark, WilsonQua
 use crate::field::{Domain, MatrixField, Purpose, RandomAddress};
 use crate::hmc::{Chain, Level, Scheme};
 use crate::input::{
-    self, Correlator, CorrelatorKind, Fermion, Input, Integrator, Measure, Parallel, SourceKind,
+    self, Correlator, CorrelatorKind, Fermion, Input, Integrator, Measure, Parallel, Solver, SourceKind,
+    StaggeredSolver,
 };
 use crate::io::{self, Format};
 use crate::lattice::{Extents, shape};
-use crate::measure::{FlowKernel, Quark, Source};
+use crate::measure::{FlowKernel, Source};
 use crate::operator::{GaugeLoops, smeared};
-use crate::solver::Params;
+use crate::quark::{Inverse, QuarkParams};
+use crate::solver::Settings;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -180,32 +182,37 @@ pub fn quark(
     name: &str,
     (mass, naik_epsilon): (f64, f64),
     residual: f64,
-) -> Result<Box<dyn Quark>, AppError> {
+) -> Result<Box<dyn Inverse>, AppError> {
     let fermion = fermions.iter().find(|f| f.name() == name).expect("the input was checked");
     match fermion {
         Fermion::Wilson(fermion) => {
-            let wanted = Params { residual, max_iterations: fermion.solver.max_iterations };
-            let operator = terms::operator(fermion);
+            let params = quark_params(terms::operator(fermion), &fermion.solver);
             Ok(Box::new(match fermion.stout {
-                Some(stout) => WilsonQuark::new(&smeared(links, stout.steps, stout.rho)?, operator, wanted)?,
-                None => WilsonQuark::new(links, operator, wanted)?,
+                Some(stout) => WilsonQuark::new(&smeared(links, stout.steps, stout.rho)?, &params, residual)?,
+                None => WilsonQuark::new(links, &params, residual)?,
             }))
         }
         Fermion::Staggered(fermion) => {
-            let smearing = rooted::smearing(fermion.links);
-            let params = StaggeredParams { smearing, mass, naik_epsilon, boundary: fermion.boundary };
-            let wanted = Params { residual, max_iterations: fermion.solver.max_iterations };
-            Ok(Box::new(StaggeredQuark::new(links, params, wanted)?))
+            let (smearing, boundary) = (rooted::smearing(fermion.links), fermion.boundary);
+            let StaggeredSolver { precision, delta, long_link_reals, max_iterations, .. } = fermion.solver;
+            let solver = Settings { delta, ..Settings::cg(terms::precision(precision[1]), max_iterations) };
+            let operator = StaggeredParams { smearing, mass, naik_epsilon, boundary };
+            let params = QuarkParams { operator, solver, link_reals: long_link_reals, guess: 0 };
+            Ok(Box::new(StaggeredQuark::new(links, &params, residual)?))
         }
         Fermion::DomainWall(fermion) => {
-            let wanted = Params { residual, max_iterations: fermion.solver.max_iterations };
-            let operator = domain_wall::operator(fermion, mass);
+            let params = quark_params(domain_wall::operator(fermion, mass), &fermion.solver);
             Ok(Box::new(match fermion.stout {
-                Some(stout) => WallQuark::new(&smeared(links, stout.steps, stout.rho)?, &operator, wanted)?,
-                None => WallQuark::new(links, &operator, wanted)?,
+                Some(stout) => WallQuark::new(&smeared(links, stout.steps, stout.rho)?, &params, residual)?,
+                None => WallQuark::new(links, &params, residual)?,
             }))
         }
     }
+}
+
+/// A quark that is solved from zero, as the input's solver has it.
+fn quark_params<P>(operator: P, solver: &Solver) -> QuarkParams<P> {
+    QuarkParams { operator, solver: terms::settings(solver), link_reals: solver.link_reals, guess: 0 }
 }
 
 /// The kernel of a flow.

@@ -1,13 +1,12 @@
 //! The terms of domain-wall quarks that a checked input asks for.
 
 use super::{AppError, terms};
-use crate::action::{
-    Action, OneFlavourRatio, OneFlavourRatioParams, QuarkParams, TwoFlavourRatio, TwoFlavourRatioParams,
-};
+use crate::action::{Action, Determinant, DeterminantParams, Power};
 use crate::family::{DomainWallParams, ExactOneFlavour, ExactOneFlavourParams};
 use crate::field::Domain;
-use crate::input::{DomainWallFermion, Rational, Solver, WallFlavours, Weights};
+use crate::input::{DomainWallFermion, Solver, WallFlavours, Weights};
 use crate::math::WallWeights;
+use crate::quark::QuarkParams;
 use std::sync::Arc;
 
 /// The mass of the Pauli-Villars fields.
@@ -77,45 +76,18 @@ fn term(
         link_reals: solver.link_reals,
         guess: solver.guess,
     };
-    let (light, heavy) = (quark(mass), quark(heavy_mass));
-    let (action_residual, force_residual) = (solver.action_residual, solver.force_residual);
+    let (light, heavy) = (quark(mass), Some(quark(heavy_mass)));
+    let header = terms::header(&name, solver, number);
     let refused = |error| terms::refused(&fermion.name, error);
-    Ok(match fermion.flavours {
-        WallFlavours::Two => {
-            let params =
-                TwoFlavourRatioParams { name, light, heavy, action_residual, force_residual, number };
-            Box::new(TwoFlavourRatio::new(domain, params)?)
-        }
+    let power = match fermion.flavours {
+        WallFlavours::Two => Power::Inverse,
+        WallFlavours::OneRational { rational, heavy_range } => terms::rational(&rational, Some(heavy_range)),
         WallFlavours::OneEofa { range, error, check_every } => {
-            let params = ExactOneFlavourParams {
-                name,
-                quark: light,
-                heavy_mass,
-                range,
-                error,
-                check_every,
-                action_residual,
-                force_residual,
-                number,
-            };
-            Box::new(ExactOneFlavour::new(domain, params).map_err(refused)?)
+            let params =
+                ExactOneFlavourParams { header, quark: light, heavy_mass, range, error, check_every };
+            return Ok(Box::new(ExactOneFlavour::new(domain, params).map_err(refused)?));
         }
-        WallFlavours::OneRational { rational, heavy_range } => {
-            let Rational { range, action_error, force_error, check_every } = rational;
-            let params = OneFlavourRatioParams {
-                name,
-                light,
-                heavy,
-                light_range: range,
-                heavy_range,
-                action_error,
-                force_error,
-                action_residual,
-                force_residual,
-                check_every,
-                number,
-            };
-            Box::new(OneFlavourRatio::new(domain, params).map_err(refused)?)
-        }
-    })
+    };
+    let params = DeterminantParams { header, light, heavy, power };
+    Ok(Box::new(Determinant::new(domain, params).map_err(refused)?))
 }

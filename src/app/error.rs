@@ -10,6 +10,7 @@ use crate::io::IoError;
 use crate::lattice::PartitionError;
 use crate::measure::MeasureError;
 use crate::operator::OperatorError;
+use crate::quark::QuarkError;
 use std::path::PathBuf;
 
 /// Why the program ends without its work done.
@@ -97,6 +98,13 @@ pub enum AppError {
     /// A comparison found a difference.
     #[error("{0}")]
     Differs(String),
+}
+
+/// The application itself meets quarks in measurements alone.
+impl From<QuarkError> for AppError {
+    fn from(error: QuarkError) -> Self {
+        Self::Measure(error.into())
+    }
 }
 
 impl AppError {

@@ -2,7 +2,6 @@
 
 use super::assemble::Layers;
 use super::{assemble, domain_wall, rooted, start, terms};
-use crate::action::QuarkParams;
 use crate::device::Precision;
 use crate::family::{Schur, WilsonParams};
 use crate::input::{
@@ -10,6 +9,7 @@ use crate::input::{
     Stout, Strategy, WallFlavours, Weights,
 };
 use crate::lattice::{Partition, shape, volume};
+use crate::quark::QuarkParams;
 use crate::solver::{Method, Settings};
 
 /// Poles of one flavour, before its functions are made.

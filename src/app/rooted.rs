@@ -1,6 +1,7 @@
 //! The term of staggered quarks that a checked input asks for.
 
 use super::{AppError, terms};
+use crate::action::TermHeader;
 use crate::family::{RootedParams, RootedPseudofermion, RootedSolver, Smearing};
 use crate::input::{
     MassFactor, Projection, Pseudofermion, RationalSource, StaggeredFermion, StaggeredSmearing,
@@ -26,12 +27,16 @@ pub(super) fn params(fermion: &StaggeredFermion, number: u8) -> Result<RootedPar
         pseudofermions.extend(std::iter::repeat_n(made, pseudofermion.copies));
     }
     Ok(RootedParams {
-        name: fermion.name.clone(),
+        header: TermHeader {
+            name: fermion.name.clone(),
+            number,
+            action_residual: fermion.solver.action_residual,
+            force_residual: fermion.solver.force_residual,
+        },
         smearing: smearing(fermion.links),
         boundary: fermion.boundary,
         solver: solver(&fermion.solver),
         pseudofermions,
-        number,
     })
 }
 
@@ -50,8 +55,6 @@ fn solver(solver: &StaggeredSolver) -> RootedSolver {
         multi_shift: solver.strategy == Strategy::MultiShift,
         long_reals: solver.long_link_reals,
         heat_bath_residual: solver.heat_bath_residual,
-        action_residual: solver.action_residual,
-        force_residual: solver.force_residual,
         max_iterations: solver.max_iterations,
     }
 }

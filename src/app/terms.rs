@@ -2,13 +2,14 @@
 
 use super::{AppError, domain_wall, rooted};
 use crate::action::{
-    Action, ActionError, GaugeAction, OneFlavour, OneFlavourParams, QuarkParams, Smeared, TwoFlavour,
-    TwoFlavourParams, TwoFlavourRatio, TwoFlavourRatioParams,
+    Action, ActionError, Determinant, DeterminantParams, GaugeAction, Power, RationalPower, Smeared,
+    TermHeader,
 };
 use crate::device::Precision;
 use crate::family::{Rooted, Schur, WilsonParams};
 use crate::field::{Domain, Purpose};
 use crate::input::{self, Fermion, Flavours, Input, Rational, Real, Solver, Stout, WilsonFermion};
+use crate::quark::QuarkParams;
 use crate::solver::{Method, Settings};
 use std::sync::Arc;
 
@@ -136,39 +137,29 @@ pub(super) fn settings(solver: &Solver) -> Settings {
     }
 }
 
+/// Name and residuals of a term.
+pub(super) fn header(name: &str, solver: &Solver, number: u8) -> TermHeader {
+    let &Solver { action_residual, force_residual, .. } = solver;
+    TermHeader { name: name.to_string(), number, action_residual, force_residual }
+}
+
+/// One flavour by the rational functions of the input.
+pub(super) fn rational(rational: &Rational, heavy_range: Option<[f64; 2]>) -> Power {
+    let &Rational { range, action_error, force_error, check_every } = rational;
+    Power::Rational(RationalPower { range, heavy_range, action_error, force_error, check_every })
+}
+
 fn term(
     domain: &Arc<Domain>,
     fermion: &WilsonFermion,
     factor: &Factor,
     number: u8,
 ) -> Result<Box<dyn Action>, AppError> {
-    let (name, quark, solver) = (factor.name.to_string(), factor.quark.clone(), factor.solver);
-    let (action_residual, force_residual) = (solver.action_residual, solver.force_residual);
-    Ok(match (&fermion.flavours, &factor.heavier) {
-        (Flavours::Two, None) => {
-            let params = TwoFlavourParams { name, quark, action_residual, force_residual, number };
-            Box::new(TwoFlavour::new(domain, params)?)
-        }
-        (Flavours::Two, Some(heavy)) => {
-            let (light, heavy) = (quark, heavy.clone());
-            let params =
-                TwoFlavourRatioParams { name, light, heavy, action_residual, force_residual, number };
-            Box::new(TwoFlavourRatio::new(domain, params)?)
-        }
-        (Flavours::One(rational), _) => {
-            let &Rational { range, action_error, force_error, check_every } = rational;
-            let params = OneFlavourParams {
-                name,
-                quark,
-                range,
-                action_error,
-                force_error,
-                action_residual,
-                force_residual,
-                check_every,
-                number,
-            };
-            Box::new(OneFlavour::new(domain, params).map_err(|error| refused(&fermion.name, error))?)
-        }
-    })
+    let (power, heavy) = match &fermion.flavours {
+        Flavours::Two => (Power::Inverse, factor.heavier.clone()),
+        Flavours::One(functions) => (rational(functions, None), None),
+    };
+    let header = header(factor.name, factor.solver, number);
+    let params = DeterminantParams { header, light: factor.quark.clone(), heavy, power };
+    Ok(Box::new(Determinant::new(domain, params).map_err(|error| refused(&fermion.name, error))?))
 }

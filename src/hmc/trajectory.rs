@@ -99,6 +99,8 @@ pub struct Chain {
     /// The momenta: those of the end of the last trajectory, or as they were set.
     pub momenta: AlgebraField,
     saved: MatrixField,
+    /// Those of the gradient's force, if an integrator has one.
+    shifted: Option<MatrixField>,
     force: AlgebraField,
     levels: Vec<Vec<Box<dyn Action>>>,
     moves: Vec<Move>,
@@ -119,12 +121,15 @@ impl Chain {
     ) -> Result<Self, FieldError> {
         assert_eq!(levels.len(), terms.len(), "a list of terms for each level");
         let domain = Arc::clone(links.domain());
+        let moves = plan(levels, tau);
+        let gradient = moves.iter().any(|step| matches!(step, Move::GradientKick { .. }));
         Ok(Self {
             saved: MatrixField::new(&domain, 4)?,
+            shifted: gradient.then(|| MatrixField::new(&domain, 4)).transpose()?,
             momenta: AlgebraField::new(&domain)?,
             force: AlgebraField::new(&domain)?,
             levels: terms,
-            moves: plan(levels, tau),
+            moves,
             seed,
             links,
             domain,
@@ -255,12 +260,12 @@ impl Chain {
                 Move::GradientKick { level, eps, shift } => {
                     let start = Instant::now();
                     let report = &mut reports[level];
-                    let mut shifted = MatrixField::new(&self.domain, 4)?;
+                    let shifted = self.shifted.as_mut().expect("made with the moves");
                     shifted.copy_from(&self.links)?;
                     report.iterations +=
                         Self::force_of(&mut self.levels[level], &self.links, &mut self.force)?;
-                    self.force.drift(&mut shifted, -shift)?;
-                    report.iterations += Self::force_of(&mut self.levels[level], &shifted, &mut self.force)?;
+                    self.force.drift(shifted, -shift)?;
+                    report.iterations += Self::force_of(&mut self.levels[level], shifted, &mut self.force)?;
                     Self::kick(&self.levels[level], &mut self.momenta, &self.force, level, eps, report)?;
                     report.seconds += start.elapsed().as_secs_f64();
                 }

@@ -82,8 +82,8 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
     }
     let claim = |of, key: &'static str| -> Result<Option<Claim>, IoError> {
         let Some(text) = value(key) else { return Ok(None) };
-        let (value, half_a_digit) =
-            printed(&text).ok_or_else(|| IoError::malformed(path, format!("{key} = {text} is not a number")))?;
+        let (value, half_a_digit) = printed(&text)
+            .ok_or_else(|| IoError::malformed(path, format!("{key} = {text} is not a number")))?;
         let within = half_a_digit + rounding(precision, extents);
         Ok(Some(Claim { of, key, text, value, within }))
     };

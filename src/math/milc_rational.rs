@@ -110,7 +110,8 @@ impl Line<'_> {
 
     /// The words after the key.
     fn numbers<T: std::str::FromStr>(&self) -> Result<Vec<T>, MilcRationalError> {
-        let parse = |word: &&str| word.parse().map_err(|_| self.error(format!("'{word}' is not a number here")));
+        let parse =
+            |word: &&str| word.parse().map_err(|_| self.error(format!("'{word}' is not a number here")));
         self.words[1..].iter().map(parse).collect()
     }
 

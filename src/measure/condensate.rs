@@ -2,9 +2,9 @@
 //! `Re tr M^-1 / V`, the trace over components and sites: MILC's PBP for staggered quarks, whose M is 2 m + D, with no
 //! factor of flavours.
 
-use super::quark::{Quark, fields};
 use super::{MeasureError, Stop};
 use crate::field::{EVEN, ODD, Purpose, RandomAddress};
+use crate::quark::{Inverse, fields};
 use std::sync::Arc;
 
 /// What the sources of a configuration are drawn by: whatever the quark, they are the same.
@@ -37,7 +37,7 @@ pub struct Condensate {
 /// # Panics
 /// No sources, or more than [`Purpose::SOURCES`].
 pub fn condensate(
-    quark: &mut dyn Quark,
+    quark: &mut dyn Inverse,
     sources: usize,
     noise: Noise,
     stop: Stop,

@@ -1,11 +1,11 @@
 //! Pseudoscalar correlators: `C(t) = sum_{x at t} sum over components of source and sink |M^-1(x, source)|^2`. Components
 //! are spins and colours, or the colours of staggered quarks. Domain-wall quarks have one at the midpoint besides.
 
-use super::quark::{Fields, Quark, fields};
 use super::{MeasureError, Stop};
 use crate::field::{EVEN, ODD};
 use crate::lattice::{Extents, coordinates, volume};
 use crate::math::ExactSum;
+use crate::quark::{Fields, Inverse, fields};
 use std::sync::Arc;
 
 /// Where a source is 1, component by component; it is 0 elsewhere.
@@ -66,7 +66,7 @@ impl Correlators {
 ///
 /// # Errors
 /// A solve failed.
-pub fn pion(quark: &mut dyn Quark, source: Source) -> Result<Vec<f64>, MeasureError> {
+pub fn pion(quark: &mut dyn Inverse, source: Source) -> Result<Vec<f64>, MeasureError> {
     Ok(correlators(quark, source, &|| false)?.pion)
 }
 
@@ -74,7 +74,7 @@ pub fn pion(quark: &mut dyn Quark, source: Source) -> Result<Vec<f64>, MeasureEr
 ///
 /// # Errors
 /// A solve failed, or the measurement was told to stop.
-pub fn correlators(quark: &mut dyn Quark, source: Source, stop: Stop) -> Result<Correlators, MeasureError> {
+pub fn correlators(quark: &mut dyn Inverse, source: Source, stop: Stop) -> Result<Correlators, MeasureError> {
     let domain = Arc::clone(quark.domain());
     let (partition, reals_of_site) = (*domain.partition(), quark.kind().reals());
     let (local, offset, slices) = (partition.local(), partition.offset(), partition.global[3]);

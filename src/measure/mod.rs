@@ -2,7 +2,6 @@
 //!
 //! - `polyakov`: the Polyakov loop in t
 //! - `flow`: the gradient flow with E, Q, t0 and w0
-//! - `quark`: quarks whose `M x = b` is solved on all sites
 //! - `correlator`: pseudoscalar correlators and the residual mass
 //! - `condensate`: chiral condensates by random sources
 
@@ -10,16 +9,15 @@ mod condensate;
 mod correlator;
 mod flow;
 mod polyakov;
-mod quark;
 
 pub use condensate::{Condensate, Noise, condensate};
 pub use correlator::{Correlators, ResidualMass, Source, correlators, pion};
 pub use flow::{FlowKernel, FlowPoint, flow, reference_scales};
 pub use polyakov::polyakov;
-pub use quark::{Fields, Quark, fields};
 
 use crate::field::FieldError;
 use crate::operator::OperatorError;
+use crate::quark::QuarkError;
 use crate::solver::SolverError;
 
 /// Asked before each step of a flow and each solve: whether to stop there. The same on all ranks, and collective.
@@ -40,4 +38,13 @@ pub enum MeasureError {
     /// A solve failed.
     #[error(transparent)]
     Solver(#[from] SolverError),
+}
+
+impl From<QuarkError> for MeasureError {
+    fn from(error: QuarkError) -> Self {
+        match error {
+            QuarkError::Operator(error) => Self::Operator(error),
+            QuarkError::Solver(error) => Self::Solver(error),
+        }
+    }
 }

@@ -52,6 +52,7 @@ impl HopPhases {
 
 /// Which hops stay in their Schwarz block, as the kernel takes it.
 struct Keep {
+    blocks: Blocks,
     table: Buffer,
     stride: usize,
 }
@@ -159,8 +160,11 @@ impl WilsonLinks {
     /// Knows the Schwarz blocks within which hops may be asked to stay.
     pub(crate) fn set_blocks(&mut self, blocks: &Blocks) -> Result<(), FieldError> {
         let Own { domain, precision, keep, .. } = &mut self.own;
+        if keep.as_ref().is_some_and(|keep| keep.blocks == *blocks) {
+            return Ok(());
+        }
         let (reals, stride) = keep_table(domain, blocks);
-        *keep = Some(Keep { table: table(domain, *precision, &reals)?, stride });
+        *keep = Some(Keep { blocks: *blocks, table: table(domain, *precision, &reals)?, stride });
         Ok(())
     }
 

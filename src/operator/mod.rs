@@ -66,9 +66,13 @@ pub trait Operator {
         self.apply(out, x, true)?;
         if shift == 0.0 { Ok(()) } else { out.axpy_each(&vec![shift; y.fields()], y) }
     }
-    /// Its side that acts in Schwarz blocks, where it was made with blocks.
-    fn schwarz(&mut self) -> Option<&mut dyn SchwarzOperator> {
-        None
+    /// Its side that acts in these Schwarz blocks, if it has one. Tables of the blocks are made at the first call with
+    /// them, and kept.
+    ///
+    /// # Errors
+    /// No memory.
+    fn blocked(&mut self, _: &Blocks) -> Result<Option<&mut dyn SchwarzOperator>, FieldError> {
+        Ok(None)
     }
 }
 
@@ -102,9 +106,7 @@ impl Blocks {
 
 /// An operator that also acts in each Schwarz block alone, with Dirichlet boundaries and no communication.
 pub trait SchwarzOperator: Operator {
-    /// The blocks.
-    fn blocks(&self) -> &Blocks;
-    /// As [`Operator::apply`], without the hops that leave a block.
+    /// As [`Operator::apply`], without the hops that leave one of the blocks of the last [`Operator::blocked`].
     ///
     /// # Errors
     /// The device is lost.

@@ -2,12 +2,13 @@
 //! and all share the links' loads. One that has converged leaves; the others go on. In mixed precision with reliable
 //! updates as in [`Cg`](super::Cg), for all that are left at once.
 
-use super::{Info, Params, SolverError, Trust};
+use super::info::Clock;
+use super::refine::Trust;
+use super::{Info, Operators, Params, SolverError};
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Kind, Spinor};
 use crate::operator::Operator;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// What a solve did.
 #[derive(Clone, Debug, Default)]
@@ -22,10 +23,12 @@ pub struct BlockInfo {
 
 /// Workspace of solves.
 pub struct BlockCg {
-    domain: Arc<Domain>,
-    kind: Kind,
+    fields: usize,
     precision: Precision,
     delta: f64,
+    outer: Vectors,
+    /// In a lower precision than double.
+    inner: Option<Vectors>,
 }
 
 /// The vectors of an iteration, of which the first few are active.
@@ -90,6 +93,24 @@ impl Vectors {
         Ok(())
     }
 
+    /// Puts those that are done behind the others of the first `active`; returns how many are left.
+    fn drop_done(&mut self, sides: &mut [Side], mut active: usize) -> Result<usize, FieldError> {
+        let mut at = 0;
+        while at < active {
+            if sides[at].rr > sides[at].stop {
+                at += 1;
+                continue;
+            }
+            active -= 1;
+            if at != active {
+                self.swap(at, active)?;
+                sides.swap(at, active);
+            }
+        }
+        self.set_active(active.max(1));
+        Ok(active)
+    }
+
     fn set_active(&mut self, fields: usize) {
         for vector in [&mut self.x, &mut self.r, &mut self.q, &mut self.middle, &mut self.p] {
             vector.set_active(fields);
@@ -97,141 +118,197 @@ impl Vectors {
     }
 }
 
-impl BlockCg {
-    /// For iterations on fields of one kind in `precision`, whose residuals fall by `delta` between updates.
-    pub fn new(domain: &Arc<Domain>, kind: Kind, precision: Precision, delta: f64) -> Self {
-        Self { domain: Arc::clone(domain), kind, precision, delta }
+/// How far a solve is.
+struct State {
+    /// Those that have not converged.
+    sides: Vec<Side>,
+    /// The directions of the iteration belong to these right-hand sides, in this order.
+    known: Vec<usize>,
+    trust: Trust,
+    shift: f64,
+    params: Params,
+    info: BlockInfo,
+}
+
+impl State {
+    fn new(b: &[Spinor], shift: f64, trust: Trust, params: Params) -> Result<Self, FieldError> {
+        let mut sides = Vec::with_capacity(b.len());
+        for (index, b) in b.iter().enumerate() {
+            let norm = b.norm2()?.value();
+            if norm != 0.0 {
+                sides.push(Side { index, norm, rr: f64::INFINITY, truth: f64::INFINITY, stop: 0.0 });
+            }
+        }
+        let (iterations, residuals) = (vec![0; b.len()], vec![0.0; b.len()]);
+        let info = BlockInfo { total: Info::default(), iterations, residuals };
+        Ok(Self { sides, known: Vec::new(), trust, shift, params, info })
     }
 
-    /// Solves from the guesses in `x`. `sloppy` is the operator in the iteration's precision, `None` where that is
-    /// double. Both take as many fields as there are right-hand sides.
+    fn target(&self, side: &Side) -> f64 {
+        self.params.residual * self.params.residual * side.norm
+    }
+
+    fn not_finite(&self, what: &'static str) -> SolverError {
+        SolverError::NotFinite { what, iterations: self.info.total.iterations }
+    }
+
+    /// Takes note of residuals that were computed anew; `before` are those of the update before.
+    fn judge(&mut self, before: &[f64]) -> Result<(), SolverError> {
+        let lost = self.sides.iter().zip(before).any(|(side, before)| {
+            before.is_finite() && side.rr > self.target(side).max(Trust::LEAST * before)
+        });
+        if lost && self.trust < Trust::Double {
+            self.trust = self.trust.less(&mut self.info.total);
+        }
+        if self.sides.iter().any(|side| !side.rr.is_finite()) {
+            return Err(self.not_finite("a residual"));
+        }
+        for side in &self.sides {
+            self.info.residuals[side.index] = (side.rr / side.norm).sqrt();
+        }
+        self.info.total.residual = self.info.residuals.iter().fold(0.0, |m: f64, r| m.max(*r));
+        Ok(())
+    }
+}
+
+impl BlockCg {
+    /// Workspace for up to `fields` right-hand sides of a kind, and iterations in `precision`, whose residuals fall by
+    /// `delta` between updates.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn new(
+        domain: &Arc<Domain>,
+        kind: Kind,
+        precision: Precision,
+        delta: f64,
+        fields: usize,
+    ) -> Result<Self, FieldError> {
+        let lower = precision != Precision::Double;
+        Ok(Self {
+            fields,
+            precision,
+            delta,
+            outer: Vectors::new(domain, kind, Precision::Double, fields)?,
+            inner: lower.then(|| Vectors::new(domain, kind, precision, fields)).transpose()?,
+        })
+    }
+
+    /// Solves `(M^dag M + shift) x_n = b_n` from the guesses in `x`. The operators take as many fields as there are
+    /// right-hand sides.
     ///
     /// # Errors
     /// No convergence of one of them, or a number that is not finite.
     ///
     /// # Panics
-    /// There are not as many solutions as right-hand sides.
+    /// There are not as many solutions as right-hand sides, or more than there is workspace for.
     pub fn solve(
         &mut self,
-        operator: &mut dyn Operator,
-        mut sloppy: Option<&mut dyn Operator>,
+        operators: &mut Operators,
+        shift: f64,
         x: &mut [Spinor],
         b: &[Spinor],
-        shift: f64,
         params: Params,
     ) -> Result<BlockInfo, SolverError> {
         assert_eq!(x.len(), b.len(), "a solution for each right-hand side");
-        let start = Instant::now();
-        let waited = operator.domain().communication_seconds();
-        let count = b.len();
-        let mut info =
-            BlockInfo { total: Info::default(), iterations: vec![0; count], residuals: vec![0.0; count] };
-        let mut outer = Vectors::new(&self.domain, self.kind, Precision::Double, count)?;
-        let mut inner = match sloppy {
-            Some(_) => Some(Vectors::new(&self.domain, self.kind, self.precision, count)?),
-            None => None,
-        };
-        let mut sides = Vec::with_capacity(count);
-        for (index, b) in b.iter().enumerate() {
-            let norm = b.norm2()?.value();
-            if norm == 0.0 {
-                x[index].set_zero()?;
-            } else {
-                sides.push(Side { index, norm, rr: f64::INFINITY, truth: f64::INFINITY, stop: 0.0 });
+        assert!(b.len() <= self.fields, "workspace for {} right-hand sides", self.fields);
+        let clock = Clock::new(operators.double.domain());
+        let lower = self.inner.is_some() && operators.lower(self.precision).is_some();
+        let trust = if lower { Trust::Reliable } else { Trust::Double };
+        let mut state = State::new(b, shift, trust, params)?;
+        for (n, x) in x.iter_mut().enumerate() {
+            if state.sides.iter().all(|side| side.index != n) {
+                x.set_zero()?;
             }
         }
-        // The directions of the iteration belong to these right-hand sides, in this order.
-        let (mut trust, mut known) = (Trust::Reliable, Vec::new());
         loop {
-            let before: Vec<f64> = sides.iter().map(|side| side.truth).collect();
-            residuals(operator, &mut outer, &mut sides, x, b, shift, &mut info.total)?;
-            let target = |side: &Side| params.residual * params.residual * side.norm;
-            let lost = sides.iter().zip(&before).any(|(side, before)| {
-                before.is_finite() && side.rr > target(side).max(Trust::LEAST * before)
-            });
-            if lost && inner.is_some() && trust < Trust::Double {
-                trust = trust.less(&mut info.total);
+            let before: Vec<f64> = state.sides.iter().map(|side| side.truth).collect();
+            residuals(operators.double, &mut self.outer, &mut state, x, b)?;
+            state.judge(&before)?;
+            self.retire(&mut state)?;
+            if state.sides.is_empty() {
+                clock.stop(&mut state.info.total);
+                return Ok(state.info);
             }
-            for side in &sides {
-                if !side.rr.is_finite() {
-                    let iterations = info.total.iterations;
-                    return Err(SolverError::NotFinite { what: "a residual", iterations });
-                }
-                info.residuals[side.index] = (side.rr / side.norm).sqrt();
+            if state.info.total.iterations >= params.max_iterations {
+                return Err(state.info.total.failed(params.residual));
             }
-            info.total.residual = info.residuals.iter().fold(0.0, |m: f64, r| m.max(*r));
-            // What has converged leaves; residuals of the others close the ranks.
-            for at in
-                (0..sides.len()).rev().filter(|&at| sides[at].rr <= target(&sides[at])).collect::<Vec<_>>()
-            {
-                let last = sides.len() - 1;
-                if at != last {
-                    outer.swap(at, last)?;
-                    if let Some(inner) = &mut inner {
-                        inner.swap(at, last)?;
-                    }
-                }
-                sides.swap_remove(at);
-                if at < known.len() {
-                    known.swap_remove(at);
-                }
-            }
-            if sides.is_empty() {
-                info.total.seconds = start.elapsed().as_secs_f64();
-                info.total.communication_seconds = operator.domain().communication_seconds() - waited;
-                return Ok(info);
-            }
-            if info.total.iterations >= params.max_iterations {
-                return Err(info.total.failed(params.residual));
-            }
-            outer.set_active(sides.len());
-            let order: Vec<usize> = sides.iter().map(|side| side.index).collect();
-            let mut work = sides.clone();
-            let sloppy = sloppy.as_deref_mut().filter(|_| trust < Trust::Double);
-            let done = match (&mut inner, sloppy) {
-                (Some(inner), Some(sloppy)) => {
-                    inner.set_active(sides.len());
-                    for (at, side) in work.iter_mut().enumerate() {
-                        side.stop = target(side).max(side.rr * self.delta * self.delta);
-                        outer.r.field(at, &mut outer.spare[0])?;
-                        inner.spare[0].copy_from(&outer.spare[0])?;
-                        inner.r.set_field(at, &inner.spare[0])?;
-                    }
-                    inner.x.set_zero()?;
-                    let fresh = trust > Trust::Reliable || known != order;
-                    iterate(sloppy, inner, &mut work, shift, params.max_iterations, fresh, &mut info)
-                }
-                _ => {
-                    work.iter_mut().for_each(|side| side.stop = target(side));
-                    outer.x.set_zero()?;
-                    iterate(operator, &mut outer, &mut work, shift, params.max_iterations, true, &mut info)
-                }
-            };
-            match done {
-                Ok(()) => {
-                    let found = match &mut inner {
-                        Some(inner) if trust < Trust::Double => inner,
-                        _ => &mut outer,
-                    };
-                    found.set_active(work.len());
-                    for (at, side) in work.iter().enumerate() {
-                        found.x.field(at, &mut found.spare_x[0])?;
-                        x[side.index].add(&found.spare_x[0])?;
-                    }
-                    known = work.iter().map(|side| side.index).collect();
-                    // Residuals come in the order in which the directions stand.
-                    sides = work;
-                }
-                // What this precision cannot, the next one may.
-                Err(SolverError::NotFinite { .. }) if trust < Trust::Double && inner.is_some() => {
-                    trust = trust.less(&mut info.total);
-                    known.clear();
-                    sides.iter_mut().for_each(|side| side.truth = f64::INFINITY);
+            match self.cycle(operators, &mut state) {
+                Ok(work) => self.correct(x, &mut state, work)?,
+                // What this precision cannot do, the next one may.
+                Err(SolverError::NotFinite { .. }) if state.trust < Trust::Double => {
+                    state.trust = state.trust.less(&mut state.info.total);
+                    state.known.clear();
+                    state.sides.iter_mut().for_each(|side| side.truth = f64::INFINITY);
                 }
                 Err(error) => return Err(error),
             }
-            info.total.updates += 1;
+            state.info.total.updates += 1;
         }
+    }
+
+    /// What has converged leaves; residuals of the others close the ranks.
+    fn retire(&mut self, state: &mut State) -> Result<(), FieldError> {
+        for at in (0..state.sides.len()).rev() {
+            if state.sides[at].rr > state.target(&state.sides[at]) {
+                continue;
+            }
+            let last = state.sides.len() - 1;
+            if at != last {
+                self.outer.swap(at, last)?;
+                if let Some(inner) = &mut self.inner {
+                    inner.swap(at, last)?;
+                }
+            }
+            state.sides.swap_remove(at);
+            if at < state.known.len() {
+                state.known.swap_remove(at);
+            }
+        }
+        Ok(())
+    }
+
+    /// Iterates from the residuals; returns the right-hand sides in the order in which they stand then.
+    fn cycle(&mut self, operators: &mut Operators, state: &mut State) -> Result<Vec<Side>, SolverError> {
+        let (mut work, outer) = (state.sides.clone(), &mut self.outer);
+        outer.set_active(work.len());
+        if state.trust == Trust::Double {
+            work.iter_mut().for_each(|side| side.stop = state.target(side));
+            outer.x.set_zero()?;
+            iterate(operators.double, outer, &mut work, true, state)?;
+            return Ok(work);
+        }
+        let inner = self.inner.as_mut().expect("vectors in low precision");
+        inner.set_active(work.len());
+        for (at, side) in work.iter_mut().enumerate() {
+            side.stop = state.target(side).max(side.rr * self.delta * self.delta);
+            outer.r.field(at, &mut outer.spare[0])?;
+            inner.spare[0].copy_from(&outer.spare[0])?;
+            inner.r.set_field(at, &inner.spare[0])?;
+        }
+        inner.x.set_zero()?;
+        let fresh = state.trust > Trust::Reliable
+            || !state.known.iter().copied().eq(work.iter().map(|side| side.index));
+        let lower = operators.lower(self.precision).expect("an operator in low precision");
+        iterate(lower, inner, &mut work, fresh, state)?;
+        Ok(work)
+    }
+
+    /// Adds what a cycle found to the solutions.
+    fn correct(&mut self, x: &mut [Spinor], state: &mut State, work: Vec<Side>) -> Result<(), FieldError> {
+        let found = match &mut self.inner {
+            Some(inner) if state.trust < Trust::Double => inner,
+            _ => &mut self.outer,
+        };
+        found.set_active(work.len());
+        for (at, side) in work.iter().enumerate() {
+            found.x.field(at, &mut found.spare_x[0])?;
+            x[side.index].add(&found.spare_x[0])?;
+        }
+        state.known = work.iter().map(|side| side.index).collect();
+        // Residuals come in the order in which the directions stand.
+        state.sides = work;
+        Ok(())
     }
 }
 
@@ -239,11 +316,9 @@ impl BlockCg {
 fn residuals(
     operator: &mut dyn Operator,
     outer: &mut Vectors,
-    sides: &mut [Side],
+    State { sides, shift, info, .. }: &mut State,
     x: &[Spinor],
     b: &[Spinor],
-    shift: f64,
-    info: &mut Info,
 ) -> Result<(), FieldError> {
     if sides.is_empty() {
         return Ok(());
@@ -253,26 +328,24 @@ fn residuals(
         outer.x.set_field(at, &x[side.index])?;
         outer.r.set_field(at, &b[side.index])?;
     }
-    info.apply(operator, &mut outer.middle, &outer.x, false)?;
-    info.apply_adjoint_plus(operator, &mut outer.q, &outer.middle, shift, &outer.x)?;
+    info.total.apply(operator, &mut outer.middle, &outer.x, false)?;
+    info.total.apply_adjoint_plus(operator, &mut outer.q, &outer.middle, *shift, &outer.x)?;
     outer.r.axpy_each(&vec![-1.0; sides.len()], &outer.q)?;
     let squares = outer.r.dot_each(&outer.r)?;
     sides.iter_mut().zip(squares).for_each(|(side, square)| (side.rr, side.truth) = (square, square));
     Ok(())
 }
 
-/// Iterates until each `|r_n|^2` is at its stop; on return all are in `vectors` again, in the order of `sides`. With
-/// `fresh` the first directions are the residuals; else the last ones go on with the residuals that the update left.
+/// Iterates until each `|r_n|^2` is at its stop; on return all are in `vectors` again, in the order of `sides`. If
+/// fresh, the first directions are the residuals; else the last ones go on with the residuals that the update left.
 fn iterate(
     operator: &mut dyn Operator,
     vectors: &mut Vectors,
     sides: &mut [Side],
-    shift: f64,
-    max_iterations: usize,
     fresh: bool,
-    info: &mut BlockInfo,
+    state: &mut State,
 ) -> Result<(), SolverError> {
-    let all = sides.len();
+    let (all, shift) = (sides.len(), state.shift);
     if fresh {
         vectors.p.copy_each(&vectors.r)?;
     } else {
@@ -282,27 +355,14 @@ fn iterate(
         vectors.p.xpay_each(&vectors.r, &vec![1.0; all])?;
     }
     let mut active = all;
-    while info.total.iterations < max_iterations {
-        // Those that are done go behind the others.
-        let mut at = 0;
-        while at < active {
-            if sides[at].rr > sides[at].stop {
-                at += 1;
-                continue;
-            }
-            active -= 1;
-            if at != active {
-                vectors.swap(at, active)?;
-                sides.swap(at, active);
-            }
-        }
-        vectors.set_active(active.max(1));
+    while state.info.total.iterations < state.params.max_iterations {
+        active = vectors.drop_done(sides, active)?;
         if active == 0 {
             break;
         }
         let Vectors { x, r, q, middle, p, .. } = vectors;
-        info.total.apply(operator, middle, p, false)?;
-        info.total.apply_adjoint_plus(operator, q, middle, shift, p)?;
+        state.info.total.apply(operator, middle, p, false)?;
+        state.info.total.apply_adjoint_plus(operator, q, middle, shift, p)?;
         let mut curvature = middle.dot_each(middle)?;
         if shift != 0.0 {
             let squares = p.dot_each(p)?;
@@ -310,20 +370,20 @@ fn iterate(
         }
         let steps: Vec<f64> = sides.iter().zip(&curvature).map(|(side, c)| side.rr / c).collect();
         if steps.iter().any(|step| !(step.is_finite() && *step > 0.0)) {
-            return Err(SolverError::NotFinite { what: "a step", iterations: info.total.iterations });
+            return Err(state.not_finite("a step"));
         }
         let back: Vec<f64> = steps.iter().map(|step| -step).collect();
         let squares = r.axpy_norm2_each(&back, q)?;
         if squares.iter().any(|square| !square.is_finite()) {
-            return Err(SolverError::NotFinite { what: "a residual", iterations: info.total.iterations });
+            return Err(state.not_finite("a residual"));
         }
         let ratios: Vec<f64> = sides.iter().zip(&squares).map(|(side, new)| new / side.rr).collect();
         x.cg_step_each(&steps, p, r, &ratios)?;
         for (side, square) in sides.iter_mut().zip(&squares) {
             side.rr = *square;
-            info.iterations[side.index] += 1;
+            state.info.iterations[side.index] += 1;
         }
-        info.total.iterations += 1;
+        state.info.total.iterations += 1;
     }
     vectors.set_active(all);
     Ok(())

@@ -1,22 +1,26 @@
 //! Conjugate gradients for `(M^dag M + s) x = b`, s >= 0 (Hestenes, Stiefel 1952), with reliable updates: the iteration
-//! runs in its own precision, and whenever its residual has fallen by a factor, the solution is added
-//! up and the residual computed anew in double (Sleijpen, van der Vorst, Computing 56 (1996) 141;
-//! Clark et al., arXiv:0911.3191).
+//! runs in its own precision, and its direction lives on when `refine` computes the residual anew.
 
-use super::{Info, Params, SolverError, Trust};
+use super::refine::{Cycle, Ended, Outer, Stage, Trust, refine};
+use super::{Info, Matrix, Operators, Params, Solver, SolverError, System};
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Kind, Spinor};
 use crate::operator::Operator;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Workspace of solves.
 pub struct Cg {
+    outer: Outer,
+    gradients: Gradients,
+}
+
+/// The iteration.
+struct Gradients {
+    precision: Precision,
     delta: f64,
-    residual: Spinor,
-    product: Spinor,
-    middle: Spinor,
+    /// In double.
     direction: Spinor,
+    /// In a lower precision.
     inner: Option<Inner>,
 }
 
@@ -41,17 +45,16 @@ struct Vectors<'a> {
 }
 
 impl Cg {
-    /// Room for iterations on fields of one kind in `precision`, whose residual falls by `delta` between updates.
+    /// Workspace for iterations on fields of one kind in `precision`, whose residual falls by `delta` between updates.
     ///
     /// # Errors
-    /// No room.
+    /// No memory.
     pub fn new(
         domain: &Arc<Domain>,
         kind: Kind,
         precision: Precision,
         delta: f64,
     ) -> Result<Self, FieldError> {
-        let double = || Spinor::of(domain, kind, Precision::Double, 1);
         let own = || Spinor::of(domain, kind, precision, 1);
         let inner = (precision != Precision::Double)
             .then(|| {
@@ -64,120 +67,81 @@ impl Cg {
                 })
             })
             .transpose()?;
-        let [residual, product, middle, direction] = [double()?, double()?, double()?, double()?];
-        Ok(Self { delta, residual, product, middle, direction, inner })
+        let direction = Spinor::of(domain, kind, Precision::Double, 1)?;
+        Ok(Self {
+            outer: Outer::new(domain, kind, Matrix::Normal { shift: 0.0 })?,
+            gradients: Gradients { precision, delta, direction, inner },
+        })
     }
 
-    /// Solves `M^dag M x = b` from the guess in `x`. `sloppy` is the operator in the iteration's precision;
-    /// `None` where that is double.
-    ///
-    /// # Errors
-    /// No convergence, or a number that is not finite.
-    pub fn solve(
-        &mut self,
-        operator: &mut dyn Operator,
-        sloppy: Option<&mut dyn Operator>,
-        x: &mut Spinor,
-        b: &Spinor,
-        params: Params,
-    ) -> Result<Info, SolverError> {
-        self.solve_shifted(operator, sloppy, x, b, 0.0, params)
-    }
-
-    /// Solves `(M^dag M + shift) x = b`, as [`Cg::solve`] does without a shift.
+    /// Solves `(M^dag M + shift) x = b` from the guess in `x`.
     ///
     /// # Errors
     /// No convergence, or a number that is not finite.
     pub fn solve_shifted(
         &mut self,
-        operator: &mut dyn Operator,
-        mut sloppy: Option<&mut dyn Operator>,
+        operators: &mut Operators,
+        shift: f64,
         x: &mut Spinor,
         b: &Spinor,
-        shift: f64,
         params: Params,
     ) -> Result<Info, SolverError> {
-        let start = Instant::now();
-        let waited = operator.domain().communication_seconds();
-        let mut info = Info::default();
-        let norm_b = b.norm2()?.value();
-        if norm_b == 0.0 {
-            x.set_zero()?;
-            return Ok(info);
-        }
-        let target = params.residual * params.residual * norm_b;
-        let mut rr = self.true_residual(operator, x, b, shift, &mut info)?;
-        let (mut fresh, mut trust) = (true, Trust::Reliable);
-        loop {
-            info.residual = (rr / norm_b).sqrt();
-            if !rr.is_finite() {
-                return Err(SolverError::NotFinite { what: "a residual", iterations: info.iterations });
-            }
-            if rr <= target {
-                info.seconds = start.elapsed().as_secs_f64();
-                info.communication_seconds = operator.domain().communication_seconds() - waited;
-                return Ok(info);
-            }
-            if info.iterations >= params.max_iterations {
-                return Err(info.failed(params.residual));
-            }
-            let before = rr;
-            match (&mut self.inner, sloppy.as_deref_mut()) {
-                (Some(inner), Some(sloppy)) if trust < Trust::Double => {
-                    inner.residual.copy_from(&self.residual)?;
-                    inner.x.set_zero()?;
-                    let stop = target.max(rr * self.delta * self.delta);
-                    let vectors = Vectors {
-                        x: &mut inner.x,
-                        r: &mut inner.residual,
-                        q: &mut inner.product,
-                        middle: &mut inner.middle,
-                        p: &mut inner.direction,
-                        shift,
-                    };
-                    match iterate(sloppy, vectors, rr, stop, params.max_iterations, fresh, &mut info) {
-                        Ok(()) => {
-                            x.add(&inner.x)?;
-                            rr = self.true_residual(operator, x, b, shift, &mut info)?;
-                            trust = trust.after(before, rr, target, &mut info);
-                        }
-                        // What this precision cannot, the next one may.
-                        Err(SolverError::NotFinite { .. }) => trust = trust.less(&mut info),
-                        Err(error) => return Err(error),
-                    }
-                    // The direction goes on, unless the iteration lost its way.
-                    fresh = trust > Trust::Reliable || rr > before;
-                }
-                _ => {
-                    let vectors = Vectors {
-                        x: &mut *x,
-                        r: &mut self.residual,
-                        q: &mut self.product,
-                        middle: &mut self.middle,
-                        p: &mut self.direction,
-                        shift,
-                    };
-                    iterate(operator, vectors, rr, target, params.max_iterations, true, &mut info)?;
-                    rr = self.true_residual(operator, x, b, shift, &mut info)?;
-                }
-            }
-            info.updates += 1;
-        }
+        let mut system = System { operators, matrix: Matrix::Normal { shift } };
+        refine(&mut self.gradients, &mut self.outer, &mut system, x, b, params)
+    }
+}
+
+impl Solver for Cg {
+    fn solve(
+        &mut self,
+        operators: &mut Operators,
+        x: &mut Spinor,
+        b: &Spinor,
+        params: Params,
+    ) -> Result<Info, SolverError> {
+        self.solve_shifted(operators, 0.0, x, b, params)
+    }
+}
+
+impl Cycle for Gradients {
+    fn precision(&self) -> Precision {
+        self.precision
     }
 
-    /// `residual = b - (M^dag M + shift) x`; returns its square.
-    fn true_residual(
+    fn run(
         &mut self,
-        operator: &mut dyn Operator,
-        x: &Spinor,
-        b: &Spinor,
-        shift: f64,
+        system: &mut System,
+        x: &mut Spinor,
+        outer: &mut Outer,
+        stage: Stage,
         info: &mut Info,
-    ) -> Result<f64, FieldError> {
-        info.apply(operator, &mut self.middle, x, false)?;
-        info.apply_adjoint_plus(operator, &mut self.product, &self.middle, shift, x)?;
-        self.residual.copy_from(b)?;
-        self.residual.axpy_norm2(-1.0, &self.product)
+    ) -> Result<Ended, SolverError> {
+        let Matrix::Normal { shift } = system.matrix else {
+            panic!("conjugate gradients on {:?}", system.matrix)
+        };
+        let (operators, Outer { residual, product, middle }) = (&mut *system.operators, outer);
+        if stage.trust == Trust::Double {
+            let middle = middle.as_mut().expect("workspace for the normal equations");
+            let vectors = Vectors { x, r: residual, q: product, middle, p: &mut self.direction, shift };
+            iterate(operators.double, vectors, Stage { fresh: true, ..stage }, info)?;
+            // Nothing is to be trusted more than this.
+            return Ok(Ended { broke_down: false, allowed: f64::INFINITY });
+        }
+        let lower = operators.lower(self.precision).expect("an operator in low precision");
+        let inner = self.inner.as_mut().expect("vectors in low precision");
+        inner.residual.copy_from(residual)?;
+        inner.x.set_zero()?;
+        let vectors = Vectors {
+            x: &mut inner.x,
+            r: &mut inner.residual,
+            q: &mut inner.product,
+            middle: &mut inner.middle,
+            p: &mut inner.direction,
+            shift,
+        };
+        iterate(lower, vectors, stage.until(self.delta), info)?;
+        x.add(&inner.x)?;
+        Ok(Ended { broke_down: false, allowed: 0.0 })
     }
 }
 
@@ -190,15 +154,12 @@ pub(super) fn curvature(image: &Spinor, shift: f64, p: &Spinor) -> Result<f64, F
     Ok(image + shift * p)
 }
 
-/// Iterates until `|r|^2 <= stop`. With `fresh` the first direction is the residual; else the last
-/// direction goes on with the ratio of residuals that the update left.
+/// Iterates until `|r|^2 <= stop`. If fresh, the first direction is the residual; else the last direction goes on with
+/// the ratio of residuals that the update left.
 fn iterate(
     operator: &mut dyn Operator,
     Vectors { x, r, q, middle, p, shift }: Vectors,
-    mut rr: f64,
-    stop: f64,
-    max_iterations: usize,
-    fresh: bool,
+    Stage { mut rr, stop, max_iterations, fresh, .. }: Stage,
     info: &mut Info,
 ) -> Result<(), SolverError> {
     if fresh {

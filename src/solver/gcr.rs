@@ -1,30 +1,26 @@
-//! GCR-DD: flexible generalised conjugate residuals for `M x = b` or `M^dag x = b`, preconditioned by additive Schwarz
-//! (Babich, Clark, Joo, Shi, Brower, Gottlieb, "Scaling lattice QCD beyond 100 GPUs", SC11, Algorithm 1).
+//! Flexible generalised conjugate residuals with a preconditioner, for `M x = b` or `M^dag x = b`: with additive Schwarz,
+//! GCR-DD (Babich, Clark, Joo, Shi, Brower, Gottlieb, "Scaling lattice QCD beyond 100 GPUs", SC11, Algorithm 1).
 //!
 //! Three precisions: the Krylov space and the preconditioner in their own, low ones; restarts, where the
 //! solution is added up (the implicit update) and the residual computed anew, in the outer one. Where that is
 //! single, it is itself corrected in double.
 
-use super::schwarz::Schwarz;
-use super::{Info, Operators, Params, SolverError, Trust, timed};
+use super::refine::{Cycle, Ended, Outer, Stage, Trust, refine};
+use super::{Info, LinearSolver, Matrix, Operators, Params, Preconditioner, SolverError, System, timed};
 use crate::device::Precision;
-use crate::field::{Domain, FieldError, Spinor};
-use crate::operator::Blocks;
+use crate::field::{Domain, FieldError, Kind, Spinor};
 use num_complex::Complex64;
 use std::sync::Arc;
-use std::time::Instant;
 
-/// How GCR-DD runs.
+/// How the solver runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GcrParams {
-    /// Of restarts, the Krylov space, the preconditioner: none higher than the one before.
-    pub precisions: [Precision; 3],
+    /// Of restarts and of the Krylov space, the second not higher than the first.
+    pub precisions: [Precision; 2],
     /// The greatest size of the Krylov space.
     pub k_max: usize,
     /// A restart when the residual has fallen by this.
     pub delta: f64,
-    /// Steps of minimal residuals of the preconditioner.
-    pub n_mr: usize,
 }
 
 /// What single precision reaches below the residual from which it starts.
@@ -32,168 +28,174 @@ const SINGLE_REACH: f64 = 1e-5;
 
 /// Workspace of solves.
 pub struct Gcr {
-    params: GcrParams,
-    schwarz: Schwarz,
-    residual: Spinor,
-    product: Spinor,
-    single: Option<[Spinor; 3]>,
+    outer: Outer,
+    restarts: Restarts,
+}
+
+/// The iteration.
+struct Restarts {
+    preconditioner: Box<dyn Preconditioner>,
     space: Space,
+    /// Change, residual and product where restarts are in single.
+    single: Option<[Spinor; 3]>,
 }
 
 /// The Krylov space: p, z = M p made orthogonal, the residual, and the solution's change.
 struct Space {
+    k_max: usize,
+    delta: f64,
     p: Vec<Spinor>,
     z: Vec<Spinor>,
     residual: Spinor,
     change: Spinor,
 }
 
-/// What a cycle takes from its caller.
-struct Cycle<'a, 'b, 'c> {
-    operators: &'a mut Operators<'b>,
-    dagger: bool,
-    stop: f64,
-    max_iterations: usize,
-    info: &'c mut Info,
-}
-
 impl Gcr {
-    /// Room for the Krylov space.
+    /// Workspace for a Krylov space.
     ///
     /// # Errors
-    /// No room.
-    pub fn new(domain: &Arc<Domain>, params: GcrParams, blocks: &Blocks) -> Result<Self, FieldError> {
-        let [outer, krylov, inner] = params.precisions;
+    /// No memory.
+    pub fn new(
+        domain: &Arc<Domain>,
+        params: GcrParams,
+        preconditioner: Box<dyn Preconditioner>,
+    ) -> Result<Self, FieldError> {
+        let GcrParams { precisions: [outer, krylov], k_max, delta } = params;
         let spinor = |precision| Spinor::new(domain, precision);
-        let several = || (0..params.k_max).map(|_| spinor(krylov)).collect::<Result<Vec<_>, _>>();
+        let several = || (0..k_max).map(|_| spinor(krylov)).collect::<Result<Vec<_>, _>>();
         let single = if outer == Precision::Double {
             None
         } else {
             Some([spinor(outer)?, spinor(outer)?, spinor(outer)?])
         };
+        let space = Space {
+            k_max,
+            delta,
+            p: several()?,
+            z: several()?,
+            residual: spinor(krylov)?,
+            change: spinor(krylov)?,
+        };
         Ok(Self {
-            params,
-            schwarz: Schwarz::new(domain, inner, params.n_mr, blocks)?,
-            residual: spinor(Precision::Double)?,
-            product: spinor(Precision::Double)?,
-            single,
-            space: Space { p: several()?, z: several()?, residual: spinor(krylov)?, change: spinor(krylov)? },
+            outer: Outer::new(domain, Kind::Dirac, Matrix::Plain)?,
+            restarts: Restarts { preconditioner, space, single },
         })
     }
+}
 
-    /// Solves from the guess in `x`.
-    ///
-    /// # Errors
-    /// No convergence, or a number that is not finite.
-    pub fn solve(
+impl LinearSolver for Gcr {
+    fn solve(
         &mut self,
-        operators: &mut Operators,
-        dagger: bool,
+        system: &mut System,
         x: &mut Spinor,
         b: &Spinor,
         params: Params,
     ) -> Result<Info, SolverError> {
-        let start = Instant::now();
-        let domain = Arc::clone(operators.double.domain());
-        let waited = domain.communication_seconds();
-        let mut info = Info::default();
-        let norm_b = b.norm2()?.value();
-        if norm_b == 0.0 {
-            x.set_zero()?;
-            return Ok(info);
-        }
-        let target = params.residual * params.residual * norm_b;
-        let mut trust = Trust::Reliable;
-        // Residuals' squares: the last true one, and what the cycle since then believes to have reached.
-        let mut last: Option<(f64, f64)> = None;
-        loop {
-            info.apply(operators.at(Precision::Double), &mut self.product, x, dagger)?;
-            self.residual.copy_from(b)?;
-            let rr = self.residual.axpy_norm2(-1.0, &self.product)?;
-            info.residual = (rr / norm_b).sqrt();
-            if !rr.is_finite() {
-                return Err(SolverError::NotFinite { what: "a residual", iterations: info.iterations });
-            }
-            if rr <= target {
-                info.seconds = start.elapsed().as_secs_f64();
-                info.communication_seconds = domain.communication_seconds() - waited;
-                return Ok(info);
-            }
-            if let Some((before, claimed)) = last {
-                // A cycle ends after k_max directions too: it failed if it did not reach what it believes, or nothing.
-                let reached = if claimed.is_nan() { 0.0 } else { (4.0 * claimed).min(0.999 * before) };
-                trust = trust.after(before, rr, target.max(reached), &mut info);
-            }
-            if info.iterations >= params.max_iterations || trust == Trust::Double {
-                return Err(info.failed(params.residual));
-            }
-            let mut cycle = Cycle {
-                operators: &mut *operators,
-                dagger,
-                stop: target,
-                max_iterations: params.max_iterations,
-                info: &mut info,
-            };
-            let claimed = if let Some([change, r, product]) = &mut self.single {
-                r.copy_from(&self.residual)?;
-                change.set_zero()?;
-                cycle.stop = target.max(rr * SINGLE_REACH * SINGLE_REACH);
-                let mut now = rr;
-                while now > cycle.stop && cycle.info.iterations < cycle.max_iterations {
-                    let claimed = self.space.cycle(&mut self.schwarz, &self.params, r, now, &mut cycle)?;
-                    change.add(&self.space.change)?;
-                    cycle.info.apply(cycle.operators.at(Precision::Single), product, change, dagger)?;
-                    r.copy_from(&self.residual)?;
-                    let new = r.axpy_norm2(-1.0, product)?;
-                    cycle.info.updates += 1;
-                    let fell = new <= Trust::LEAST * now || new <= (4.0 * claimed).min(0.999 * now);
-                    now = new;
-                    if !fell {
-                        break;
-                    }
-                }
-                x.add(change)?;
-                now
-            } else {
-                let claimed =
-                    self.space.cycle(&mut self.schwarz, &self.params, &self.residual, rr, &mut cycle)?;
-                x.add(&self.space.change)?;
-                claimed
-            };
-            last = Some((rr, claimed));
+        refine(&mut self.restarts, &mut self.outer, system, x, b, params)
+    }
+
+    fn update(&mut self, operators: &mut Operators) -> Result<(), SolverError> {
+        self.restarts.preconditioner.update(operators)
+    }
+
+    fn forget(&mut self) {
+        self.restarts.preconditioner.forget();
+    }
+}
+
+impl Cycle for Restarts {
+    fn precision(&self) -> Precision {
+        self.space.residual.precision()
+    }
+
+    /// Where it fails another method takes over.
+    fn has_double(&self) -> bool {
+        false
+    }
+
+    fn run(
+        &mut self,
+        system: &mut System,
+        x: &mut Spinor,
+        outer: &mut Outer,
+        stage: Stage,
+        info: &mut Info,
+    ) -> Result<Ended, SolverError> {
+        let claimed = if self.single.is_some() {
+            self.run_in_single(system, x, &outer.residual, stage, info)?
+        } else {
+            let claimed =
+                self.space.cycle(&mut *self.preconditioner, system, &outer.residual, stage, info)?;
+            x.add(&self.space.change)?;
+            claimed
+        };
+        // A cycle ends after k_max directions too: it failed if it did not reach what it believes, or nothing.
+        let allowed = if claimed.is_nan() { 0.0 } else { (4.0 * claimed).min(0.999 * stage.rr) };
+        Ok(Ended { broke_down: false, allowed })
+    }
+}
+
+impl Restarts {
+    /// Restarts in single as far as these reach. Returns the residual's square as single precision has it.
+    fn run_in_single(
+        &mut self,
+        system: &mut System,
+        x: &mut Spinor,
+        residual: &Spinor,
+        stage: Stage,
+        info: &mut Info,
+    ) -> Result<f64, SolverError> {
+        let [change, r, product] = self.single.as_mut().expect("fields in single");
+        let dagger = system.matrix == Matrix::Adjoint;
+        r.copy_from(residual)?;
+        change.set_zero()?;
+        let stop = stage.stop.max(stage.rr * SINGLE_REACH * SINGLE_REACH);
+        let mut now = stage.rr;
+        while now > stop && info.iterations < stage.max_iterations {
+            let own = Stage { rr: now, stop, ..stage };
+            let claimed = self.space.cycle(&mut *self.preconditioner, system, r, own, info)?;
+            change.add(&self.space.change)?;
+            info.apply(system.operators.at(Precision::Single), product, change, dagger)?;
+            r.copy_from(residual)?;
+            let new = r.axpy_norm2(-1.0, product)?;
             info.updates += 1;
+            let fell = new <= Trust::LEAST * now || new <= (4.0 * claimed).min(0.999 * now);
+            now = new;
+            if !fell {
+                break;
+            }
         }
+        x.add(change)?;
+        Ok(now)
     }
 }
 
 impl Space {
-    /// One cycle between restarts: `change` becomes the correction for the residual `r` of square `rr`. Returns the
+    /// One cycle between restarts: `change` becomes the correction for the residual `r` of square `stage.rr`. Returns the
     /// residual's square after it, as low precision has it.
     fn cycle(
         &mut self,
-        schwarz: &mut Schwarz,
-        params: &GcrParams,
+        preconditioner: &mut dyn Preconditioner,
+        system: &mut System,
         r: &Spinor,
-        rr: f64,
-        cycle: &mut Cycle,
+        stage: Stage,
+        info: &mut Info,
     ) -> Result<f64, SolverError> {
-        let [_, krylov, inner] = params.precisions;
-        let stop = cycle.stop.max(params.delta * params.delta * rr);
+        let dagger = system.matrix == Matrix::Adjoint;
+        let stop = stage.stop.max(self.delta * self.delta * stage.rr);
         let mut beta: Vec<Vec<Complex64>> = Vec::new();
         let (mut alpha, mut gamma2): (Vec<Complex64>, Vec<f64>) = (Vec::new(), Vec::new());
         self.residual.copy_from(r)?;
-        let mut now = rr;
-        while alpha.len() < params.k_max && now > stop && cycle.info.iterations < cycle.max_iterations {
+        let mut now = stage.rr;
+        while alpha.len() < self.k_max && now > stop && info.iterations < stage.max_iterations {
             let k = alpha.len();
             let domain = Arc::clone(self.residual.domain());
-            let operator =
-                cycle.operators.at(inner).schwarz().expect("the preconditioner's operator has blocks");
-            let p = &mut self.p[k];
-            cycle.info.preconditioner_seconds +=
-                timed(&domain, || schwarz.apply(operator, p, &self.residual, cycle.dagger))?;
+            let (p, r) = (&mut self.p[k], &self.residual);
+            info.preconditioner_seconds +=
+                timed(&domain, || preconditioner.apply(system.operators, p, r, dagger))?;
             let (past, rest) = self.z.split_at_mut(k);
             let z = &mut rest[0];
-            cycle.info.apply(cycle.operators.at(krylov), z, &self.p[k], cycle.dagger)?;
+            info.apply(system.operators.at(z.precision()), z, &self.p[k], dagger)?;
             // Modified Gram and Schmidt; a step's sum needs the vector that the step before made.
             let mut row = Vec::with_capacity(k);
             let mut overlap = match past.first() {
@@ -213,7 +215,7 @@ impl Space {
             }
             let (overlap, norm) = z.dot_norm2(&self.residual)?;
             let a = overlap / norm;
-            cycle.info.iterations += 1;
+            info.iterations += 1;
             if !a.is_finite() {
                 break;
             }
@@ -222,15 +224,17 @@ impl Space {
             alpha.push(a);
             gamma2.push(norm);
         }
-        // The implicit update: the solution's change from the p, whose images are not orthogonal.
+        self.update(&mut alpha, &beta)?;
+        Ok(now)
+    }
+
+    /// The implicit update: the solution's change from the p, whose images are not orthogonal.
+    fn update(&mut self, alpha: &mut [Complex64], beta: &[Vec<Complex64>]) -> Result<(), FieldError> {
         self.change.set_zero()?;
         for l in (0..alpha.len()).rev() {
             let known: Complex64 = (l + 1..alpha.len()).map(|i| beta[i][l] * alpha[i]).sum();
             alpha[l] -= known;
         }
-        for (chi, p) in alpha.iter().zip(&self.p) {
-            self.change.caxpy(*chi, p)?;
-        }
-        Ok(now)
+        alpha.iter().zip(&self.p).try_for_each(|(chi, p)| self.change.caxpy(*chi, p))
     }
 }

@@ -1,82 +1,73 @@
-//! Where a solve starts: the combination of past solutions with the least residual in the norm of
+//! A first guess: the combination of past solutions with the least residual in the norm of
 //! `M^dag M` (Brower, Ivanenko, Levi, Orginos, hep-lat/9509012).
 //!
 //! A guess from the past spoils reversibility unless solves are tight. It is forgotten when a
 //! trajectory starts, so that a resumed run goes on with the same bits.
 
 use crate::device::Precision;
-use crate::field::{Domain, FieldError, Spinor};
+use crate::field::{Domain, FieldError, Kind, Spinor};
 use crate::operator::Operator;
 use num_complex::Complex64;
 use std::sync::Arc;
 
 /// Past solutions, the latest last.
 pub struct Guess {
-    keep: usize,
+    /// How many of `past` are known.
+    known: usize,
     past: Vec<Spinor>,
+    /// Workspace: an orthonormal basis of the past, and its images under M.
+    basis: Vec<Spinor>,
+    images: Vec<Spinor>,
 }
 
 impl Guess {
-    /// Keeps up to `keep` solutions; 0: every solve starts from zero.
-    pub fn new(keep: usize) -> Self {
-        Self { keep, past: Vec::new() }
+    /// Keeps up to `keep` solutions in double; 0: every solve starts from zero.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn new(domain: &Arc<Domain>, kind: Kind, keep: usize) -> Result<Self, FieldError> {
+        let fields = || (0..keep).map(|_| Spinor::of(domain, kind, Precision::Double, 1)).collect();
+        let [past, basis, images]: [Result<_, FieldError>; 3] = [fields(), fields(), fields()];
+        Ok(Self { known: 0, past: past?, basis: basis?, images: images? })
     }
 
     /// Drops the past.
     pub fn forget(&mut self) {
-        self.past.clear();
+        self.known = 0;
     }
 
     /// Remembers a solution.
     ///
     /// # Errors
-    /// No room.
-    pub fn remember(&mut self, domain: &Arc<Domain>, x: &Spinor) -> Result<(), FieldError> {
-        if self.keep == 0 {
+    /// The device is lost.
+    pub fn remember(&mut self, x: &Spinor) -> Result<(), FieldError> {
+        if self.past.is_empty() {
             return Ok(());
         }
-        let mut room = if self.past.len() == self.keep {
-            self.past.remove(0)
+        if self.known == self.past.len() {
+            self.past.rotate_left(1);
         } else {
-            Spinor::of(domain, x.kind(), Precision::Double, 1)?
-        };
-        room.copy_from(x)?;
-        self.past.push(room);
-        Ok(())
+            self.known += 1;
+        }
+        self.past[self.known - 1].copy_from(x)
     }
 
     /// Sets `x` to the guess for `M^dag M x = b`.
     ///
     /// # Errors
     /// The device is lost.
-    pub fn start(&self, operator: &mut dyn Operator, x: &mut Spinor, b: &Spinor) -> Result<(), FieldError> {
+    pub fn start(
+        &mut self,
+        operator: &mut dyn Operator,
+        x: &mut Spinor,
+        b: &Spinor,
+    ) -> Result<(), FieldError> {
         x.set_zero()?;
-        let domain = Arc::clone(operator.domain());
-        // Orthonormal basis of the past, the latest first; what depends on it is left out.
-        let mut basis: Vec<Spinor> = Vec::new();
-        for past in self.past.iter().rev() {
-            let mut v = Spinor::of(&domain, x.kind(), Precision::Double, 1)?;
-            v.copy_from(past)?;
-            let before = v.norm2()?.value();
-            for u in &basis {
-                let overlap = u.dot(&v)?;
-                v.caxpy(-overlap, u)?;
-            }
-            let after = v.norm2()?.value();
-            if after > 1e-20 * before {
-                v.scale(1.0 / after.sqrt())?;
-                basis.push(v);
-            }
+        let n = self.orthonormalise()?;
+        let (basis, images) = (&self.basis[..n], &mut self.images[..n]);
+        for (image, v) in images.iter_mut().zip(basis) {
+            operator.apply(image, v, false)?;
         }
-        let n = basis.len();
-        let images = basis
-            .iter()
-            .map(|v| {
-                let mut image = Spinor::of(&domain, x.kind(), Precision::Double, 1)?;
-                operator.apply(&mut image, v, false)?;
-                Ok(image)
-            })
-            .collect::<Result<Vec<_>, FieldError>>()?;
         let mut matrix = vec![vec![Complex64::default(); n + 1]; n];
         for i in 0..n {
             for j in 0..n {
@@ -88,6 +79,27 @@ impl Guess {
             x.caxpy(a, v)?;
         }
         Ok(())
+    }
+
+    /// Makes an orthonormal basis of the past, the latest first; leaves out what depends on it. Returns its size.
+    fn orthonormalise(&mut self) -> Result<usize, FieldError> {
+        let mut n = 0;
+        for past in self.past[..self.known].iter().rev() {
+            let (basis, rest) = self.basis.split_at_mut(n);
+            let v = &mut rest[0];
+            v.copy_from(past)?;
+            let before = v.norm2()?.value();
+            for u in &*basis {
+                let overlap = u.dot(v)?;
+                v.caxpy(-overlap, u)?;
+            }
+            let after = v.norm2()?.value();
+            if after > 1e-20 * before {
+                v.scale(1.0 / after.sqrt())?;
+                n += 1;
+            }
+        }
+        Ok(n)
     }
 }
 

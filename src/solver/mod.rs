@@ -1,196 +1,139 @@
 //! Solvers of `M x = b` and `M^dag M x = b`, in one precision or several.
 //!
+//! - `method`: the register of methods, by which a term of the Hamiltonian names its [`Solver`]
+//! - `operators`: what is solved: an operator in its precisions, and the matrix made of it
+//! - `refine`: the outer iteration of all solvers: true residuals in double, trust, fallbacks
 //! - `cg`: conjugate gradients on the normal equations
 //! - `block`: conjugate gradients on several right-hand sides at once
-//! - `bicgstab`: stabilised biconjugate gradients
-//! - `gcr`: generalised conjugate residuals, preconditioned by `schwarz`
-//! - `schwarz`: additive Schwarz, minimal residual steps in blocks
-//! - `normal`: `M^dag M x = b` by any of them
 //! - `multishift`: conjugate gradients with many shifts at once
-//! - `guess`: where to start, from past solutions
+//! - `bicgstab`: stabilised biconjugate gradients
+//! - `gcr`: generalised conjugate residuals with a preconditioner
+//! - `schwarz`: additive Schwarz as preconditioner, minimal residual steps in blocks
+//! - `normal`: `M^dag M x = b` by two solves of `M x = b`
+//! - `guess`: a first guess from past solutions
 //! - `spectrum`: the ends of the spectrum of `M^dag M`
+//! - `info`: what a solve did, and how long it took
 //!
-//! Every solve ends with the true residual in double, checked.
+//! Every solve ends with a check of the true residual in double. A new solver is a file with its [`Solver`] or
+//! [`LinearSolver`] and a line in `method`; a new preconditioner is a file with its [`Preconditioner`] and a line there.
 
 mod bicgstab;
 mod block;
 mod cg;
 mod gcr;
 mod guess;
+mod info;
+mod method;
 mod multishift;
 mod normal;
+mod operators;
+mod refine;
 mod schwarz;
 mod spectrum;
 
 pub use bicgstab::BiCgStab;
-pub use block::BlockCg;
+pub use block::{BlockCg, BlockInfo};
 pub use cg::Cg;
 pub use gcr::{Gcr, GcrParams};
 pub use guess::Guess;
+pub use info::Info;
+pub use method::{Method, Settings, usual_delta};
 pub use multishift::{MultiInfo, MultiShift};
-pub use normal::{Method, NormalSolver, Settings, usual_delta};
+pub use normal::TwoSolves;
+pub use operators::{Matrix, Operators, System};
+pub use schwarz::Schwarz;
 pub use spectrum::{Bounds, bounds, greatest};
 
-use crate::device::Precision;
-use crate::field::{Domain, FieldError, Spinor};
-use crate::operator::Operator;
-use std::sync::Arc;
-use std::time::Instant;
+use info::timed;
 
-/// An operator in the precisions that a solve may use; for GCR-DD, the preconditioner's has blocks.
-pub struct Operators<'a> {
-    /// The final judge.
-    pub double: &'a mut dyn Operator,
-    /// In single.
-    pub single: Option<&'a mut dyn Operator>,
-    /// In half.
-    pub half: Option<&'a mut dyn Operator>,
-}
-
-impl Operators<'_> {
-    /// The one in `precision`.
-    ///
-    /// # Panics
-    /// There is none.
-    pub fn at(&mut self, precision: Precision) -> &mut dyn Operator {
-        match precision {
-            Precision::Double => self.double,
-            Precision::Single => *self.single.as_mut().expect("an operator in single"),
-            Precision::Half => *self.half.as_mut().expect("an operator in half"),
-        }
-    }
-
-    /// The one in double, and the one in `precision` where that is lower.
-    fn pair(&mut self, precision: Precision) -> (&mut dyn Operator, Option<&mut dyn Operator>) {
-        let lower = match precision {
-            Precision::Double => None,
-            Precision::Single => self.single.as_mut().map(|o| &mut **o as &mut dyn Operator),
-            Precision::Half => self.half.as_mut().map(|o| &mut **o as &mut dyn Operator),
-        };
-        (self.double, lower)
-    }
-}
+use crate::field::{FieldError, Spinor};
 
 /// What a solve must reach.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
-    /// `|b - M x| / |b|`, or `|b - M^dag M x| / |b|`.
+    /// `|b - A x| / |b|`, A the matrix of the system.
     pub residual: f64,
     /// More are an error.
     pub max_iterations: usize,
 }
 
-/// What a solve did.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Info {
-    /// Iterations, without the work of the updates.
-    pub iterations: usize,
-    /// Times the residual was computed anew: reliable updates, restarts.
-    pub updates: usize,
-    /// Times the iteration lost its way and the solver fell back: first to defect correction, then to
-    /// iterations in double.
-    pub fallbacks: usize,
-    /// Applications of M or its adjoint on the whole lattice, each with its halos.
-    pub applications: usize,
-    /// True relative residual at the end.
-    pub residual: f64,
-    /// Wall time.
-    pub seconds: f64,
-    /// Wall time in the operator, halos included. On a GPU, whose work goes on behind the host's, only
-    /// where the domain is [profiled](crate::field::Domain::profile).
-    pub operator_seconds: f64,
-    /// Wall time in the preconditioner, as `operator_seconds`.
-    pub preconditioner_seconds: f64,
-    /// Wall time in messages that no work hides, and in waiting for other ranks' sums.
-    pub communication_seconds: f64,
-}
+/// A solver of `M^dag M x = b`. It owns its workspace and allocates nothing in a solve, unless a method has failed and
+/// another takes over.
+pub trait Solver {
+    /// Solves `M^dag M x = b` to `|b - M^dag M x| <= residual |b|` from the guess in `x`.
+    ///
+    /// # Errors
+    /// No convergence, or a number that is not finite.
+    fn solve(
+        &mut self,
+        operators: &mut Operators,
+        x: &mut Spinor,
+        b: &Spinor,
+        params: Params,
+    ) -> Result<Info, SolverError>;
 
-impl Info {
-    /// Adds what another solve did; the residual is the greater.
-    pub fn add(&mut self, other: &Self) {
-        self.iterations += other.iterations;
-        self.updates += other.updates;
-        self.fallbacks += other.fallbacks;
-        self.applications += other.applications;
-        self.residual = self.residual.max(other.residual);
-        self.seconds += other.seconds;
-        self.operator_seconds += other.operator_seconds;
-        self.preconditioner_seconds += other.preconditioner_seconds;
-        self.communication_seconds += other.communication_seconds;
+    /// Adapts a set-up that lives over a trajectory, if it has one: the operators have taken over new links.
+    ///
+    /// # Errors
+    /// The set-up failed.
+    fn update(&mut self, _: &mut Operators) -> Result<(), SolverError> {
+        Ok(())
     }
 
-    /// `out = M x` on the whole lattice, counted and timed.
+    /// Drops such a set-up at the start of a trajectory, so that a resumed run goes on with the same bits.
+    fn forget(&mut self) {}
+}
+
+/// A solver of `M x = b` and of `M^dag x = b`; otherwise as [`Solver`].
+pub trait LinearSolver {
+    /// Solves the system, whose matrix is M or its adjoint, from the guess in `x`.
+    ///
+    /// # Errors
+    /// No convergence, or a number that is not finite.
+    fn solve(
+        &mut self,
+        system: &mut System,
+        x: &mut Spinor,
+        b: &Spinor,
+        params: Params,
+    ) -> Result<Info, SolverError>;
+
+    /// As [`Solver::update`].
+    ///
+    /// # Errors
+    /// The set-up failed.
+    fn update(&mut self, _: &mut Operators) -> Result<(), SolverError> {
+        Ok(())
+    }
+
+    /// As [`Solver::forget`].
+    fn forget(&mut self) {}
+}
+
+/// An approximate inverse of M, cheap to apply, with workspace of its own.
+pub trait Preconditioner {
+    /// `out ~ M^-1 x`, or of the adjoint.
+    ///
+    /// # Errors
+    /// The device is lost.
     fn apply(
         &mut self,
-        operator: &mut dyn Operator,
+        operators: &mut Operators,
         out: &mut Spinor,
         x: &Spinor,
         dagger: bool,
-    ) -> Result<(), FieldError> {
-        let domain = Arc::clone(operator.domain());
-        self.applications += 1;
-        self.operator_seconds += timed(&domain, || operator.apply(out, x, dagger))?;
+    ) -> Result<(), FieldError>;
+
+    /// As [`Solver::update`].
+    ///
+    /// # Errors
+    /// The set-up failed.
+    fn update(&mut self, _: &mut Operators) -> Result<(), SolverError> {
         Ok(())
     }
 
-    /// `out = M^dag x + shift y` on the whole lattice, counted and timed.
-    fn apply_adjoint_plus(
-        &mut self,
-        operator: &mut dyn Operator,
-        out: &mut Spinor,
-        x: &Spinor,
-        shift: f64,
-        y: &Spinor,
-    ) -> Result<(), FieldError> {
-        let domain = Arc::clone(operator.domain());
-        self.applications += 1;
-        self.operator_seconds += timed(&domain, || operator.apply_adjoint_plus(out, x, shift, y))?;
-        Ok(())
-    }
-
-    fn failed(&self, wanted: f64) -> SolverError {
-        SolverError::NotConverged { iterations: self.iterations, residual: self.residual, wanted }
-    }
-}
-
-/// Seconds of `work`; of a device that works on behind the host's back, where the domain is profiled.
-fn timed(domain: &Domain, work: impl FnOnce() -> Result<(), FieldError>) -> Result<f64, FieldError> {
-    let wait = || if domain.is_profiled() { domain.device().synchronize() } else { Ok(()) };
-    wait()?;
-    let start = Instant::now();
-    work()?;
-    wait()?;
-    Ok(start.elapsed().as_secs_f64())
-}
-
-/// How far the iteration in low precision is trusted. Whenever its residual, computed anew, has not
-/// fallen, it is trusted less.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Trust {
-    /// Directions live on over updates.
-    Reliable,
-    /// Every update starts anew.
-    DefectCorrection,
-    /// Iterations in double.
-    Double,
-}
-
-impl Trust {
-    /// An update that leaves more than this of the residual's square is a failure.
-    const LEAST: f64 = 0.25;
-
-    /// After an update that brought the residual's square from `before` to `now`, `target` being asked for.
-    fn after(self, before: f64, now: f64, target: f64, info: &mut Info) -> Self {
-        if now <= target.max(Self::LEAST * before) { self } else { self.less(info) }
-    }
-
-    fn less(self, info: &mut Info) -> Self {
-        info.fallbacks += 1;
-        match self {
-            Self::Reliable => Self::DefectCorrection,
-            _ => Self::Double,
-        }
-    }
+    /// As [`Solver::forget`].
+    fn forget(&mut self) {}
 }
 
 /// Why a solve failed.
@@ -221,7 +164,7 @@ pub enum SolverError {
         /// The one asked for.
         wanted: f64,
     },
-    /// A number of the iteration is no number.
+    /// A number of the iteration is infinite or NaN.
     #[error("the solver met {what} that is not finite after {iterations} iterations")]
     NotFinite {
         /// Which number.

@@ -14,12 +14,12 @@
 //! gradients with reliable updates (Babich et al., arXiv:1109.2935). Every true residual is checked in double.
 
 use super::cg::curvature;
-use super::{Cg, Info, Params, SolverError};
+use super::info::Clock;
+use super::{Cg, Info, Operators, Params, Solver, SolverError};
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Kind, ShiftStep, Spinor};
 use crate::operator::Operator;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// What a solve did.
 #[derive(Clone, Debug, Default)]
@@ -43,16 +43,21 @@ const fn reach(precision: Precision) -> f64 {
 
 /// Workspace of solves.
 pub struct MultiShift {
-    domain: Arc<Domain>,
-    kind: Kind,
+    /// Refines single shifts.
+    cg: Cg,
+    krylov: Krylov,
+    /// The solutions in a lower precision than double.
+    solutions: Vec<Spinor>,
+}
+
+/// The iteration for all shifts.
+struct Krylov {
     precision: Precision,
     residual: Spinor,
     product: Spinor,
     middle: Spinor,
-    /// One a shift, made as they are asked for.
+    /// One a shift.
     directions: Vec<Spinor>,
-    /// The solutions, in a lower precision than double.
-    solutions: Vec<Spinor>,
 }
 
 /// A shift that has not converged.
@@ -66,38 +71,49 @@ struct Shift {
 }
 
 impl MultiShift {
-    /// Room for iterations in `precision`; that of directions is made at the first solve.
+    /// Workspace for up to `shifts` shifts and iterations in `precision`; when single shifts are refined, the residual
+    /// falls by `delta` between updates.
     ///
     /// # Errors
-    /// No room.
-    pub fn new(domain: &Arc<Domain>, kind: Kind, precision: Precision) -> Result<Self, FieldError> {
+    /// No memory.
+    pub fn new(
+        domain: &Arc<Domain>,
+        kind: Kind,
+        precision: Precision,
+        delta: f64,
+        shifts: usize,
+    ) -> Result<Self, FieldError> {
         let own = || Spinor::of(domain, kind, precision, 1);
+        let solution = || Spinor::of(domain, kind, precision.of_solution(), 1);
+        let lower = if precision == Precision::Double { 0 } else { shifts };
         Ok(Self {
-            domain: Arc::clone(domain),
-            kind,
-            precision,
-            residual: own()?,
-            product: own()?,
-            middle: own()?,
-            directions: Vec::new(),
-            solutions: Vec::new(),
+            cg: Cg::new(domain, kind, precision, delta)?,
+            krylov: Krylov {
+                precision,
+                residual: own()?,
+                product: own()?,
+                middle: own()?,
+                directions: (0..shifts).map(|_| own()).collect::<Result<_, _>>()?,
+            },
+            solutions: (0..lower).map(|_| solution()).collect::<Result<_, _>>()?,
         })
     }
 
-    /// Solves from zero. `sloppy` is the operator in the iteration's precision, `None` where that is double;
-    /// `refine` has workspace of the same precision.
+    /// Conjugate gradients for a single shift.
+    pub fn single(&mut self) -> &mut Cg {
+        &mut self.cg
+    }
+
+    /// Solves `(M^dag M + s_i) x_i = b` for all shifts, from zero.
     ///
     /// # Errors
     /// A shift did not converge, or a number that is not finite.
     ///
     /// # Panics
-    /// A shift is negative, or there are not as many solutions as shifts.
-    #[expect(clippy::too_many_arguments, reason = "operator and workspace in both precisions")]
-    pub fn solve(
+    /// A shift is negative; there are not as many solutions as shifts, or more than there is workspace for.
+    pub fn solve_all(
         &mut self,
-        operator: &mut dyn Operator,
-        mut sloppy: Option<&mut dyn Operator>,
-        refine: &mut Cg,
+        operators: &mut Operators,
         x: &mut [Spinor],
         b: &Spinor,
         shifts: &[f64],
@@ -105,50 +121,51 @@ impl MultiShift {
     ) -> Result<MultiInfo, SolverError> {
         assert_eq!(x.len(), shifts.len(), "a solution for each shift");
         assert!(shifts.iter().all(|&s| s >= 0.0), "a shift is not negative");
-        let start = Instant::now();
-        let waited = operator.domain().communication_seconds();
+        let clock = Clock::new(operators.double.domain());
         let mut info = MultiInfo::default();
-        for solution in &mut *x {
-            solution.set_zero()?;
-        }
-        while self.directions.len() < shifts.len() {
-            self.directions.push(Spinor::of(&self.domain, self.kind, self.precision, 1)?);
-        }
-        self.residual.copy_from(b)?;
-        match sloppy.as_deref_mut() {
-            None => self.iterate(operator, x, shifts, params, &mut info.total)?,
-            Some(sloppy) => {
-                let mut solutions = std::mem::take(&mut self.solutions);
-                while solutions.len() < shifts.len() {
-                    solutions.push(Spinor::of(&self.domain, self.kind, self.precision.of_solution(), 1)?);
-                }
-                for solution in &mut solutions {
-                    solution.set_zero()?;
-                }
-                let goal = Params { residual: params.residual.max(reach(self.precision)), ..params };
-                match self.iterate(sloppy, &mut solutions[..shifts.len()], shifts, goal, &mut info.total) {
-                    Ok(()) => x.iter_mut().zip(&solutions).try_for_each(|(x, lower)| x.copy_from(lower))?,
+        x.iter_mut().try_for_each(Spinor::set_zero)?;
+        let krylov = &mut self.krylov;
+        krylov.residual.copy_from(b)?;
+        match operators.lower(krylov.precision) {
+            None => krylov.iterate(operators.double, x, shifts, params, &mut info.total)?,
+            Some(lower) => {
+                let solutions = &mut self.solutions[..shifts.len()];
+                solutions.iter_mut().try_for_each(Spinor::set_zero)?;
+                let goal = Params { residual: params.residual.max(reach(krylov.precision)), ..params };
+                match krylov.iterate(lower, solutions, shifts, goal, &mut info.total) {
+                    Ok(()) => x.iter_mut().zip(&*solutions).try_for_each(|(x, lower)| x.copy_from(lower))?,
                     // Each shift starts from zero then.
                     Err(SolverError::NotFinite { .. }) => info.total.fallbacks += 1,
                     Err(error) => return Err(error),
                 }
-                self.solutions = solutions;
             }
         }
         for (solution, &shift) in x.iter_mut().zip(shifts) {
-            let own = sloppy.as_mut().map(|s| &mut **s as &mut dyn Operator);
-            let refined = refine.solve_shifted(operator, own, solution, b, shift, params)?;
+            let refined = self.cg.solve_shifted(operators, shift, solution, b, params)?;
             info.refinements += refined.iterations;
             info.residuals.push(refined.residual);
             info.total.add(&refined);
         }
-        info.total.seconds = start.elapsed().as_secs_f64();
-        info.total.communication_seconds = operator.domain().communication_seconds() - waited;
+        clock.stop(&mut info.total);
         Ok(info)
     }
+}
 
-    /// From `residual = b` until the residuals of the iteration are below `params.residual |b|`, or there were
-    /// too many. What is left to do, the true residual tells.
+impl Solver for MultiShift {
+    fn solve(
+        &mut self,
+        operators: &mut Operators,
+        x: &mut Spinor,
+        b: &Spinor,
+        params: Params,
+    ) -> Result<Info, SolverError> {
+        self.cg.solve(operators, x, b, params)
+    }
+}
+
+impl Krylov {
+    /// Iterates from `residual = b` until the residuals of the iteration are below `params.residual |b|`, or there were
+    /// too many. The true residual shows what is left to do.
     fn iterate(
         &mut self,
         operator: &mut dyn Operator,

@@ -1,17 +1,21 @@
 //! Additive Schwarz: in every block alone, a few steps of minimal residuals (Babich, Clark, Joo, Shi, Brower,
 //! Gottlieb, SC11, section 8.1). Nothing crosses blocks: no halos, no sums over ranks.
 //!
-//! With this rank's box as its one block (the paper's choice) the result depends on the cut; with blocks
-//! of fixed extents it does not.
+//! The operator is asked for its side that acts in blocks ([`SchwarzOperator`](crate::operator::SchwarzOperator)). With
+//! this rank's box as its one block (the paper's choice) the result depends on the cut; with blocks of fixed extents it
+//! does not.
 
+use super::{Operators, Preconditioner, SolverError};
 use crate::device::kernels::{BlockGrid, BlockLength, BlockPart, BlockProducts, BlockStep, PART};
 use crate::device::{Buffer, Precision};
 use crate::field::{Domain, FieldError, ODD, Spinor};
-use crate::operator::{Blocks, SchwarzOperator};
+use crate::lattice::Extents;
+use crate::operator::Blocks;
 use std::sync::Arc;
 
 /// The preconditioner's vectors.
-pub(super) struct Schwarz {
+pub struct Schwarz {
+    blocks: Blocks,
     steps: usize,
     residual: Spinor,
     product: Spinor,
@@ -22,16 +26,20 @@ pub(super) struct Schwarz {
 }
 
 impl Schwarz {
-    /// Room for `steps` steps in `precision` and the blocks given.
+    /// Workspace for `steps` steps in `precision`, in blocks of these extents or of this rank's box.
     ///
     /// # Errors
-    /// No room.
+    /// No memory.
+    ///
+    /// # Panics
+    /// The blocks do not fill the box.
     pub fn new(
         domain: &Arc<Domain>,
         precision: Precision,
         steps: usize,
-        blocks: &Blocks,
+        block: Option<Extents>,
     ) -> Result<Self, FieldError> {
+        let blocks = Blocks::new(domain.partition().local(), block);
         let own = || Spinor::new(domain, precision);
         let sites = domain.half() * domain.lanes().count();
         let tables = blocks
@@ -43,27 +51,27 @@ impl Schwarz {
                 ])
             })
             .transpose()?;
-        Ok(Self { steps, residual: own()?, product: own()?, solution: own()?, tables })
+        Ok(Self { blocks, steps, residual: own()?, product: own()?, solution: own()?, tables })
     }
+}
 
-    /// `out ~ M^-1 x` block by block.
-    ///
-    /// # Errors
-    /// The device is lost.
-    pub fn apply(
+impl Preconditioner for Schwarz {
+    fn apply(
         &mut self,
-        operator: &mut dyn SchwarzOperator,
+        operators: &mut Operators,
         out: &mut Spinor,
         x: &Spinor,
         dagger: bool,
     ) -> Result<(), FieldError> {
-        let Self { residual, product, solution, tables, .. } = self;
+        let Self { blocks, steps, residual, product, solution, tables } = self;
+        let operator = operators.at(solution.precision()).blocked(blocks)?;
+        let operator = operator.expect("an operator that acts in Schwarz blocks");
         residual.copy_from(x)?;
         solution.set_zero()?;
-        for _ in 0..self.steps {
+        for _ in 0..*steps {
             operator.apply_in_blocks(product, residual, dagger)?;
             if let Some(tables) = tables {
-                block_step(operator, tables, solution, residual, product)?;
+                block_step(blocks, tables, solution, residual, product)?;
             } else {
                 let (overlap, norm) = product.dot_norm2_here(residual)?;
                 let length = if norm > 0.0 { overlap / norm } else { num_complex::Complex64::default() };
@@ -72,17 +80,23 @@ impl Schwarz {
         }
         out.copy_from(solution)
     }
+
+    /// Has the operator make its tables of the blocks.
+    fn update(&mut self, operators: &mut Operators) -> Result<(), SolverError> {
+        operators.at(self.solution.precision()).blocked(&self.blocks)?;
+        Ok(())
+    }
 }
 
 fn block_step(
-    operator: &dyn SchwarzOperator,
+    blocks: &Blocks,
     [products, lengths]: &mut [Buffer; 2],
     solution: &mut Spinor,
     residual: &mut Spinor,
     product: &Spinor,
 ) -> Result<(), FieldError> {
-    let (domain, blocks) = (operator.domain(), operator.blocks());
-    domain.check([solution.domain(), residual.domain(), product.domain()]);
+    let domain = Arc::clone(solution.domain());
+    domain.check([residual.domain(), product.domain()]);
     let ints = |x: [usize; 4]| x.map(|n| n as i32);
     let grid = BlockGrid { block: ints(blocks.extents), blocks: ints(blocks.counts) };
     let (g, parity, precision) = (domain.geometry(), ODD as i32, solution.precision());

@@ -3,7 +3,7 @@
 use super::{EVERYTHING, EXTENTS, any_state, number, on_any_ranks, on_cpu, read, restricted};
 use crate::common::Scratch;
 use crate::terms::{domain, quark, random_phi};
-use hmc::action::{Action, TwoFlavourRatio, TwoFlavourRatioParams};
+use hmc::action::{Action, Determinant, DeterminantParams, Power, TermHeader};
 use hmc::device::Precision;
 use hmc::family::DomainWallParams;
 use hmc::field::MatrixField;
@@ -67,15 +67,13 @@ fn domain_wall_quarks_on_any_ranks() {
     let domain = domain(EXTENTS);
     let weights = WallWeights::mobius(5, 1.5, 0.5);
     let operator = DomainWallParams { weights, m5: 1.8, mass: [0.3; 2], boundary: [0.0, 0.0, 0.0, 1.0] };
-    let params = TwoFlavourRatioParams {
-        name: "light".into(),
-        heavy: quark(operator.with_mass([1.0; 2]), Precision::Double),
-        light: quark(operator, Precision::Double),
-        action_residual: 1e-12,
-        force_residual: 1e-11,
-        number: 0,
+    let params = DeterminantParams {
+        header: TermHeader { name: "light".into(), number: 0, action_residual: 1e-12, force_residual: 1e-11 },
+        light: quark(operator.clone(), Precision::Double),
+        heavy: Some(quark(operator.with_mass([1.0; 2]), Precision::Double)),
+        power: Power::Inverse,
     };
-    let mut term = TwoFlavourRatio::new(&domain, params).unwrap();
+    let mut term = Determinant::new(&domain, params).unwrap();
     term.set_phi(&slices.concat()).unwrap();
     let links = MatrixField::from_host(&domain, &state.links).unwrap();
     let (found, told) = (term.value(&links).unwrap().value(), number(&one["before"]["f"]["light"]));

@@ -3,7 +3,7 @@
 use super::*;
 use hmc::family::{Smearing, StaggeredLinks};
 use hmc::field::{EVEN, Purpose, RandomAddress};
-use hmc::solver::{BlockCg, Cg, MultiShift, Params, SolverError, greatest};
+use hmc::solver::{BlockCg, Cg, MultiShift, Operators, Params, SolverError, greatest};
 use reference::data;
 
 const ANTIPERIODIC: [f64; 4] = plain::ANTIPERIODIC;
@@ -24,12 +24,13 @@ impl Quark {
         Self { domain: Arc::clone(domain), all }
     }
 
-    fn pair(&mut self, precision: Precision) -> (&mut Staggered, Option<&mut Staggered>) {
+    /// The operator in double and, if that is lower, in `precision`.
+    fn operators(&mut self, precision: Precision) -> Operators<'_> {
         let [double, single, half] = &mut self.all;
         match precision {
-            Precision::Double => (double, None),
-            Precision::Single => (double, Some(single)),
-            Precision::Half => (double, Some(half)),
+            Precision::Double => Operators::new(double, None),
+            Precision::Single => Operators::new(double, Some(single)),
+            Precision::Half => Operators::new(double, Some(half)),
         }
     }
 
@@ -82,10 +83,9 @@ fn one_right_hand_side() {
         for wanted in [1e-6, 1e-12] {
             let mut cg = Cg::new(&domain, Kind::Colour, precision, delta).unwrap();
             let mut x = colour(&domain, D);
-            let (double, sloppy) = quark.pair(precision);
+            let mut operators = quark.operators(precision);
             let params = Params { residual: wanted, max_iterations: MAX_ITERATIONS };
-            let sloppy = sloppy.map(|s| s as &mut dyn hmc::operator::Operator);
-            let info = cg.solve_shifted(double, sloppy, &mut x, &b, shift, params).unwrap();
+            let info = cg.solve_shifted(&mut operators, shift, &mut x, &b, params).unwrap();
             println!("CG {name:<14} {wanted:.0e}: {} iterations, {} updates", info.iterations, info.updates);
             check(name, residual(&dirac, shift, &x, &b), info.residual, wanted);
             assert_eq!(info.fallbacks, 0, "{name}: {info:?}");
@@ -114,13 +114,11 @@ fn many_shifts() {
     // In no order, 18 of them: more than one launch takes.
     let shifts: Vec<f64> = (0..18).map(|n| 4.0 * MASS * MASS + 2_f64.powi((7 * n) % 18 - 13)).collect();
     for (name, precision, delta) in MIXES {
-        let mut cg = Cg::new(&domain, Kind::Colour, precision, delta).unwrap();
-        let mut solver = MultiShift::new(&domain, Kind::Colour, precision).unwrap();
+        let mut solver = MultiShift::new(&domain, Kind::Colour, precision, delta, shifts.len()).unwrap();
         let mut x: Vec<_> = shifts.iter().map(|_| colour(&domain, D)).collect();
         let params = Params { residual: 1e-11, max_iterations: MAX_ITERATIONS };
-        let (double, sloppy) = quark.pair(precision);
-        let sloppy = sloppy.map(|s| s as &mut dyn hmc::operator::Operator);
-        let info = solver.solve(double, sloppy, &mut cg, &mut x, &b, &shifts, params).unwrap();
+        let mut operators = quark.operators(precision);
+        let info = solver.solve_all(&mut operators, &mut x, &b, &shifts, params).unwrap();
         println!("{name:<14} {} iterations, {} of them refine", info.total.iterations, info.refinements);
         for ((x, &shift), &told) in x.iter().zip(&shifts).zip(&info.residuals) {
             check(&format!("{name}, shift {shift:.1e}"), residual(&dirac, shift, x, &b), told, 1e-11);
@@ -139,7 +137,8 @@ fn systems(quark: &mut Quark, count: usize, shift: f64) -> (Vec<Spinor>, Vec<Spi
         let domain = Arc::clone(&quark.domain);
         let mut cg = Cg::new(&domain, Kind::Colour, D, 0.0).unwrap();
         let params = Params { residual: 1e-7, max_iterations: MAX_ITERATIONS };
-        cg.solve_shifted(&mut quark.all[0], None, &mut x[2], &b[2], shift, params).unwrap();
+        let mut operators = quark.operators(D);
+        cg.solve_shifted(&mut operators, shift, &mut x[2], &b[2], params).unwrap();
     }
     (x, b)
 }
@@ -159,10 +158,9 @@ fn many_right_hand_sides() {
             let what = format!("{name:<14} {count:>2} right-hand sides");
             let (mut x, b) = systems(&mut single, count, shift);
             let guesses: Vec<_> = x.iter().map(|x| download(x, EVEN)).collect();
-            let mut solver = BlockCg::new(&domain, Kind::Colour, precision, delta);
-            let (double, sloppy) = quark.pair(precision);
-            let sloppy = sloppy.map(|s| s as &mut dyn hmc::operator::Operator);
-            let info = solver.solve(double, sloppy, &mut x, &b, shift, params).unwrap();
+            let mut solver = BlockCg::new(&domain, Kind::Colour, precision, delta, count).unwrap();
+            let mut operators = quark.operators(precision);
+            let info = solver.solve(&mut operators, shift, &mut x, &b, params).unwrap();
             println!("{what}: {} updates, iterations {:?}", info.total.updates, info.iterations);
             assert_eq!(info.total.fallbacks, 0, "{what}: {info:?}");
             assert!(info.iterations.iter().all(|&n| n <= info.total.iterations), "{what}: {info:?}");
@@ -177,9 +175,8 @@ fn many_right_hand_sides() {
                 }
                 let mut alone = upload(&domain, D, EVEN, &guesses[n]);
                 let mut cg = Cg::new(&domain, Kind::Colour, precision, delta).unwrap();
-                let (double, sloppy) = single.pair(precision);
-                let sloppy = sloppy.map(|s| s as &mut dyn hmc::operator::Operator);
-                let told = cg.solve_shifted(double, sloppy, &mut alone, b, shift, params).unwrap();
+                let mut operators = single.operators(precision);
+                let told = cg.solve_shifted(&mut operators, shift, &mut alone, b, params).unwrap();
                 if precision == D {
                     // The same iteration to the bit, where all is in one precision; here it adds up the change of
                     // a guess.
@@ -219,16 +216,17 @@ fn failures_are_told() {
         let mut single = Quark::new(&links, &domain, 1);
         let shift = 0.01;
         let (mut x, b) = systems(&mut single, 3, shift);
-        let mut solver = BlockCg::new(&domain, Kind::Colour, S, 1e-3);
+        let mut solver = BlockCg::new(&domain, Kind::Colour, S, 1e-3, 3).unwrap();
         let params = Params { residual: 1e-10, max_iterations: MAX_ITERATIONS };
-        let info = solver.solve(&mut double, Some(&mut sloppy), &mut x, &b, shift, params).unwrap();
+        let mut operators = Operators::new(&mut double, Some(&mut sloppy));
+        let info = solver.solve(&mut operators, shift, &mut x, &b, params).unwrap();
         println!("{what} links: {} fallbacks, {:?} iterations", info.total.fallbacks, info.iterations);
         assert!(info.total.fallbacks > 0 && info.residuals.iter().all(|&r| r <= 1e-10), "{what}: {info:?}");
         let dirac = links.plain(ANTIPERIODIC);
         check(what, residual(&dirac, shift, &x[0], &b[0]), info.residuals[0], 1e-10);
         let few = Params { max_iterations: 5, ..params };
         let (mut x, b) = systems(&mut single, 3, shift);
-        match solver.solve(&mut double, None, &mut x, &b, shift, few) {
+        match solver.solve(&mut Operators::new(&mut double, None), shift, &mut x, &b, few) {
             Err(SolverError::NotConverged { iterations, residual, wanted }) => {
                 assert!(iterations == 5 && residual > wanted, "{iterations}, {residual:e}");
             }
@@ -246,19 +244,16 @@ fn solved(domain: &Arc<Domain>, links: &Links) -> (Vec<Vec<f64>>, Vec<f64>) {
     for (_, precision, delta) in MIXES {
         let (mut x, b) = systems(&mut single, 4, shifts[1]);
         let mut quark = Quark::new(links, domain, 4);
-        let mut solver = BlockCg::new(domain, Kind::Colour, precision, delta);
-        let (double, sloppy) = quark.pair(precision);
-        let sloppy = sloppy.map(|s| s as &mut dyn hmc::operator::Operator);
-        let info = solver.solve(double, sloppy, &mut x, &b, shifts[1], params).unwrap();
+        let mut solver = BlockCg::new(domain, Kind::Colour, precision, delta, 4).unwrap();
+        let mut operators = quark.operators(precision);
+        let info = solver.solve(&mut operators, shifts[1], &mut x, &b, params).unwrap();
         fields.extend(x.iter().map(|x| download(x, EVEN)));
         numbers.extend(info.residuals);
         numbers.extend(info.iterations.iter().map(|&n| n as f64));
-        let mut cg = Cg::new(domain, Kind::Colour, precision, delta).unwrap();
-        let mut solver = MultiShift::new(domain, Kind::Colour, precision).unwrap();
+        let mut solver = MultiShift::new(domain, Kind::Colour, precision, delta, shifts.len()).unwrap();
         let mut x = [(); 3].map(|()| colour(domain, D));
-        let (double, sloppy) = single.pair(precision);
-        let sloppy = sloppy.map(|s| s as &mut dyn hmc::operator::Operator);
-        let info = solver.solve(double, sloppy, &mut cg, &mut x, &b[0], &shifts, params).unwrap();
+        let mut operators = single.operators(precision);
+        let info = solver.solve_all(&mut operators, &mut x, &b[0], &shifts, params).unwrap();
         fields.extend(x.iter().map(|x| download(x, EVEN)));
         numbers.extend(info.residuals);
         numbers.push(info.total.iterations as f64);

@@ -7,13 +7,14 @@
 use crate::reference::gauge::{Gauge, LinkField, parity, random_momenta, shifted};
 use crate::reference::su3;
 use crate::reference::wilson::{self as plain, Dirac, Parameters};
-use hmc::action::{Action, GaugeAction, QuarkParams};
+use hmc::action::{Action, GaugeAction};
 use hmc::comm::Solo;
 use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::family::{Schur, WilsonParams};
 use hmc::field::{AlgebraField, Domain, Halo, HostLinks, MatrixField};
 use hmc::hmc::{Chain, Level, Scheme};
 use hmc::lattice::{Extents, LaneGrid, Partition, volume};
+use hmc::quark::QuarkParams;
 use hmc::solver::Settings;
 use num_complex::Complex64;
 use std::sync::Arc;

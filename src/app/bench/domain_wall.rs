@@ -9,7 +9,7 @@ use crate::field::{Domain, EVEN, ODD, Spinor};
 use crate::input::Weights;
 use crate::lattice::volume;
 use crate::operator::{GaugeLoops, Operator};
-use crate::solver::{Method, NormalSolver, Operators};
+use crate::solver::{Method, Operators, Params};
 use std::sync::Arc;
 
 /// Flops a site and slice of a matrix on slices, as its kernel does them: four multiply-adds and three products a real.
@@ -206,12 +206,12 @@ pub(super) fn table(domain: &Arc<Domain>, args: &BenchArgs, say: &dyn Fn(&str)) 
         let mut double = operator(D)?;
         let mut lower = if precision == D { None } else { Some(operator(precision)?) };
         let settings = args.settings(Method::Cg, [D, precision, precision]);
-        let mut solver = NormalSolver::new(domain, params.kind(), settings)?;
+        let mut solver = settings.solver(domain, params.kind())?;
+        let goal = Params { residual: args.residual, max_iterations: settings.max_iterations };
         let solved = timed(domain, || {
             let lower = lower.as_mut().map(|operator| operator as &mut dyn Operator);
-            let (single, half) = if precision == S { (lower, None) } else { (None, lower) };
             x.set_zero()?;
-            solver.solve(&mut Operators { double: &mut double, single, half }, &mut x, &b, args.residual)
+            solver.solve(&mut Operators::new(&mut double, lower), &mut x, &b, goal)
         });
         match solved {
             Ok(solve) => {

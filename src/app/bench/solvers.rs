@@ -12,7 +12,7 @@ use crate::hmc::{Chain, Level, Scheme};
 use crate::io;
 use crate::lattice::volume;
 use crate::operator::{CloverTerm, GaugeLoops};
-use crate::solver::{Method, NormalSolver, Operators, Params, Settings};
+use crate::solver::{Matrix, Method, Operators, Params, Settings, System};
 use std::sync::Arc;
 
 const BETA: f64 = 6.0;
@@ -98,24 +98,29 @@ pub(super) fn solvers(domain: &Arc<Domain>, args: &BenchArgs, say: &dyn Fn(&str)
 /// One method. Flops of linear algebra and of the preconditioner are not counted.
 fn row(problem: &Problem, name: &str, settings: Settings, say: &dyn Fn(&str)) -> Result<(), AppError> {
     let Problem { domain, params, links, clover, b, residual } = problem;
-    let block = if let Method::GcrDd { block, .. } = settings.method { block } else { None };
     let operator = |precision: Precision| -> Result<Wilson, AppError> {
-        let mut operator = Wilson::new(domain, precision, 12, *params)?.with_blocks(block)?;
+        let mut operator = Wilson::new(domain, precision, 12, *params)?;
         operator.update(links, clover.as_ref())?;
         Ok(operator)
     };
     let mut all = [operator(D)?, operator(S)?, operator(H)?];
-    let mut solver = NormalSolver::new(domain, Kind::Dirac, settings)?;
+    let (mut normal, mut linear) = match settings.linear_solver(domain)? {
+        Some(linear) => (None, Some(linear)),
+        None => (Some(settings.solver(domain, Kind::Dirac)?), None),
+    };
     let mut x = Spinor::new(domain, D)?;
+    let goal = Params { residual: *residual, max_iterations: MAX_ITERATIONS };
     let solved = timed(domain, || {
         x.set_zero()?;
         let [double, single, half] = &mut all;
         let mut operators = Operators { double, single: Some(single), half: Some(half) };
-        if settings.method == Method::Cg {
-            solver.solve(&mut operators, &mut x, b, *residual)
-        } else {
-            let params = Params { residual: *residual, max_iterations: MAX_ITERATIONS };
-            solver.solve_one(&mut operators, false, &mut x, b, params)
+        match (&mut normal, &mut linear) {
+            (Some(solver), _) => solver.solve(&mut operators, &mut x, b, goal),
+            (None, Some(solver)) => {
+                let mut system = System { operators: &mut operators, matrix: Matrix::Plain };
+                solver.solve(&mut system, &mut x, b, goal)
+            }
+            (None, None) => unreachable!("one of both was made"),
         }
     });
     match solved {

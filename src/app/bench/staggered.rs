@@ -10,7 +10,7 @@ use crate::field::{Domain, EVEN, Kind, MatrixField, Spinor};
 use crate::lattice::volume;
 use crate::math::{Factor, Rational};
 use crate::operator::{GaugeLoops, Operator};
-use crate::solver::{BlockCg, Cg, Info, Method, MultiShift, Params, SolverError, greatest};
+use crate::solver::{BlockCg, Cg, Info, Method, MultiShift, Operators, Params, SolverError, greatest};
 use std::sync::Arc;
 
 /// Flops a site and field, as MILC and QUDA count.
@@ -126,12 +126,11 @@ impl Problem<'_> {
         let mut x = self.vectors(shifts.len())?;
         let (mut double, mut single) = (self.operator(D, 1)?, self.operator(S, 1)?);
         for (name, precision) in [("multi-shift double", D), ("multi-shift double-single", S)] {
-            let mut cg = Cg::new(self.domain, Kind::Colour, precision, self.delta(precision))?;
-            let mut solver = MultiShift::new(self.domain, Kind::Colour, precision)?;
+            let delta = self.delta(precision);
+            let mut solver = MultiShift::new(self.domain, Kind::Colour, precision, delta, shifts.len())?;
             self.row(name, 1, || {
-                let sloppy = (precision == S).then_some(&mut single as &mut dyn Operator);
-                let done = solver.solve(&mut double, sloppy, &mut cg, &mut x, &b, shifts, self.wanted)?;
-                Ok(done.total)
+                let mut operators = Operators::new(&mut double, Some(&mut single));
+                Ok(solver.solve_all(&mut operators, &mut x, &b, shifts, self.wanted)?.total)
             })?;
         }
         let mut cg = Cg::new(self.domain, Kind::Colour, S, self.delta(S))?;
@@ -139,7 +138,8 @@ impl Problem<'_> {
             let mut all = Info::default();
             for (x, &shift) in x.iter_mut().zip(shifts) {
                 x.set_zero()?;
-                all.add(&cg.solve_shifted(&mut double, Some(&mut single), x, &b, shift, self.wanted)?);
+                let mut operators = Operators::new(&mut double, Some(&mut single));
+                all.add(&cg.solve_shifted(&mut operators, shift, x, &b, self.wanted)?);
             }
             Ok(all)
         })?;
@@ -159,7 +159,8 @@ impl Problem<'_> {
                 for (x, b) in x.iter_mut().zip(&b[..count]) {
                     let sloppy = (precision != D).then_some(&mut lower as &mut dyn Operator);
                     x.set_zero()?;
-                    all.add(&cg.solve_shifted(&mut double, sloppy, x, b, shift, self.wanted)?);
+                    let mut operators = Operators::new(&mut double, sloppy);
+                    all.add(&cg.solve_shifted(&mut operators, shift, x, b, self.wanted)?);
                 }
                 Ok(all)
             };
@@ -171,11 +172,12 @@ impl Problem<'_> {
         }
         let (mut double, mut single) =
             (self.operator(D, RIGHT_HAND_SIDES)?, self.operator(S, RIGHT_HAND_SIDES)?);
-        let mut block = BlockCg::new(self.domain, Kind::Colour, S, self.delta(S));
+        let mut block = BlockCg::new(self.domain, Kind::Colour, S, self.delta(S), RIGHT_HAND_SIDES)?;
         let name = format!("block CG double-single, n = {RIGHT_HAND_SIDES}");
         let at_once = self.row(&name, RIGHT_HAND_SIDES, || {
             x.iter_mut().try_for_each(Spinor::set_zero)?;
-            Ok(block.solve(&mut double, Some(&mut single), &mut x, &b, shift, self.wanted)?.total)
+            let mut operators = Operators::new(&mut double, Some(&mut single));
+            Ok(block.solve(&mut operators, shift, &mut x, &b, self.wanted)?.total)
         })?;
         (self.say)(&format!("  in turn / at once: {:.2}", in_turn / at_once));
         Ok(())

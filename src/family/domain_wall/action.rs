@@ -10,11 +10,10 @@
 //! and of the adjoint the spinors change places. T holds no links.
 
 use super::{DomainWall, DomainWallParams};
-use crate::action::{Derivative, OperatorParams, Pair, QuarkOperator};
-use crate::device::Precision;
-use crate::field::{Domain, FieldError, MatrixField, Spinor};
+use crate::action::{Derivative, Pair};
+use crate::field::{Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
 use crate::operator::{CloverTerm, HopPhases, Operator};
-use crate::solver::Method;
+use crate::quark::{OperatorParams, QuarkOperator, Storage};
 use std::sync::Arc;
 
 impl OperatorParams for DomainWallParams {
@@ -24,18 +23,30 @@ impl OperatorParams for DomainWallParams {
 impl QuarkOperator for DomainWall {
     type Params = DomainWallParams;
 
-    fn make(
-        domain: &Arc<Domain>,
-        precision: Precision,
-        link_reals: usize,
-        params: &DomainWallParams,
-        _: Method,
-    ) -> Result<Self, FieldError> {
-        Self::several(domain, precision, link_reals, 1, params)
+    fn make(domain: &Arc<Domain>, storage: Storage, params: &DomainWallParams) -> Result<Self, FieldError> {
+        let Storage { precision, link_reals, fields } = storage;
+        Self::several(domain, precision, link_reals, fields, params)
     }
 
     fn update(&mut self, links: &MatrixField, _: Option<&CloverTerm>) -> Result<(), FieldError> {
         self.update(links)
+    }
+
+    /// `C z_o = rhs` by `C C^dag y = rhs`.
+    fn eliminate(&mut self, rhs: &mut Spinor, b: [&Spinor; 2], _: &mut Spinor) -> Result<(), FieldError> {
+        self.prepare(rhs, b[EVEN], b[ODD])
+    }
+
+    /// `z_o = C^dag y`, then even sites.
+    fn reconstruct(
+        &mut self,
+        [z_even, z_odd]: [&mut Spinor; 2],
+        y: &Spinor,
+        b_even: &Spinor,
+        _: &mut Spinor,
+    ) -> Result<(), FieldError> {
+        self.apply(z_odd, y, false)?;
+        self.finish(z_even, z_odd, b_even)
     }
 }
 

@@ -21,19 +21,19 @@
 //! is `(K^-dag v phi)^dag dD_w x`, and `K^-dag v phi` is gamma_5 R x but for a number: one solve a chirality.
 
 use super::{DomainWall, DomainWallParams, SliceVector, reflect};
-use crate::action::{
-    Action, ActionError, PairForce, Pseudofermion, Quark, QuarkParams, TermReport, pseudofermion,
-};
+use crate::action::{Action, ActionError, PairForce, Pseudofermion, TermHeader, TermReport, pseudofermion};
 use crate::device::Precision;
 use crate::field::{AlgebraField, Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
 use crate::math::{ExactSum, Factor, Rational};
+use crate::quark::{AllSites, Goal, Quark, QuarkParams, Start};
+use std::slice::{from_mut, from_ref};
 use std::sync::Arc;
 
 /// What an exact one-flavour term needs to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExactOneFlavourParams {
-    /// Its name in the input.
-    pub name: String,
+    /// Name and residuals: `|b - C C^dag x| / |b|`.
+    pub header: TermHeader,
     /// The quark; both its masses are m.
     pub quark: QuarkParams<DomainWallParams>,
     /// m' of the heavier quark that it is divided by; 1: Pauli and Villars.
@@ -42,14 +42,8 @@ pub struct ExactOneFlavourParams {
     pub range: [f64; 2],
     /// Relative error on the range of the heat bath's function.
     pub error: f64,
-    /// The heat bath is checked on every so many trajectories, and on the first of a run; at least 1.
+    /// The number of trajectories between checks of the heat bath, which the first of a run has too; at least 1.
     pub check_every: u64,
-    /// `|b - C C^dag x| / |b|` for heat bath and action.
-    pub action_residual: f64,
-    /// The same for the force.
-    pub force_residual: f64,
-    /// Tells pseudofermions of one run apart.
-    pub number: u8,
 }
 
 /// One flavour, exactly.
@@ -59,6 +53,10 @@ pub struct ExactOneFlavour {
     pairs: PairForce,
     heat_bath: Rational,
     phi: Dirac,
+    /// Workspace: eta, `A phi`, and `r(A)` of either.
+    eta: Dirac,
+    image: Dirac,
+    back: Dirac,
     room: Room,
     /// `|r(A) A phi - eta|` as last checked.
     checked: Option<f64>,
@@ -80,22 +78,12 @@ struct Chirality {
     reflection: f64,
 }
 
-/// Where a solve starts.
-#[derive(Clone, Copy)]
-enum Start {
-    Zero,
-    /// The solution of the solve before, with another mass.
-    Before,
-    /// Past solutions of the trajectory.
-    Past,
-}
-
-/// Fields of all slices, on even and odd sites.
+/// Fields of all slices, on even and odd sites, and a spinor.
 struct Room {
     b: [Spinor; 2],
     x: [Spinor; 2],
-    rhs: Spinor,
-    normal: Spinor,
+    all_sites: AllSites,
+    part: Spinor,
 }
 
 impl Chirality {
@@ -132,36 +120,25 @@ impl Chirality {
         room: &mut Room,
         phi: &Dirac,
         mass: [f64; 2],
-        residual: f64,
-        start: Start,
+        goal: Goal,
     ) -> Result<usize, ActionError> {
         if mass != self.set {
             self.quark.operators().try_for_each(|operator| operator.set_mass(mass))?;
             self.set = mass;
         }
-        let Room { b, x: [x_even, x_odd], rhs, normal } = room;
+        let Room { b, x, all_sites, .. } = room;
         for (b, phi) in b.iter_mut().zip(phi) {
             self.w.spread(b, phi)?;
         }
-        let [b_even, b_odd] = b;
-        self.quark.operator().0.prepare(rhs, b_even, b_odd)?;
-        let info = match start {
-            Start::Zero => self.quark.solve(normal, rhs, residual)?,
-            Start::Before => self.quark.solve_on(normal, rhs, residual)?,
-            Start::Past => self.quark.solve_guessed(normal, rhs, residual)?,
-        };
-        // C z = rhs by C C^dag normal = rhs
-        self.quark.apply(x_odd, normal, false)?;
-        self.quark.operator().0.finish(x_even, x_odd, b_even)?;
-        Ok(info.iterations)
+        let (x, b) = (x.each_mut().map(from_mut), b.each_ref().map(from_ref));
+        Ok(self.quark.solve_full(all_sites, x, b, goal)?)
     }
 
     /// `out += a v^T room.x`
-    fn add(&self, out: &mut Dirac, a: f64, room: &Room) -> Result<(), FieldError> {
-        let mut part = Spinor::new(out[EVEN].domain(), Precision::Double)?;
-        for (out, x) in out.iter_mut().zip(&room.x) {
-            self.v.sum(&mut part, x)?;
-            out.axpy(a, &part)?;
+    fn add(&self, out: &mut Dirac, a: f64, Room { x, part, .. }: &mut Room) -> Result<(), FieldError> {
+        for (out, x) in out.iter_mut().zip(x) {
+            self.v.sum(part, x)?;
+            out.axpy(a, part)?;
         }
         Ok(())
     }
@@ -192,7 +169,15 @@ impl ExactOneFlavour {
             pairs: PairForce::new(domain, kind, false)?,
             heat_bath,
             phi: dirac(domain)?,
-            room: Room { b: [wall()?, wall()?], x: [wall()?, wall()?], rhs: wall()?, normal: wall()? },
+            eta: dirac(domain)?,
+            image: dirac(domain)?,
+            back: dirac(domain)?,
+            room: Room {
+                b: [wall()?, wall()?],
+                x: [wall()?, wall()?],
+                all_sites: AllSites::new(domain, kind, 1)?,
+                part: Spinor::new(domain, Precision::Double)?,
+            },
             checked: None,
             params,
         })
@@ -207,55 +192,58 @@ impl ExactOneFlavour {
     }
 
     fn update(&mut self, links: &MatrixField) -> Result<(), ActionError> {
-        self.chiralities.iter_mut().try_for_each(|chirality| chirality.quark.update(links))
+        Ok(self.chiralities.iter_mut().try_for_each(|chirality| chirality.quark.update(links))?)
     }
 
-    /// `r(A) x`
-    fn function(&mut self, x: &Dirac) -> Result<Dirac, ActionError> {
+    /// `out = r(A) x`
+    fn function(&mut self, of: Of) -> Result<(), ActionError> {
         let Rational { constant, poles, residues, .. } = &self.heat_bath;
         let (operator, heavy) = (&self.params.quark.operator, self.params.heavy_mass);
+        let (x, out) = match of {
+            Of::Eta => (&self.eta, &mut self.phi),
+            Of::Image => (&self.image, &mut self.back),
+        };
         let direct =
             poles.iter().zip(residues).fold(*constant, |sum, (pole, residue)| sum + residue / (1.0 + pole));
-        let mut out = dirac(x[EVEN].domain())?;
         for (out, x) in out.iter_mut().zip(x) {
             out.copy_from(x)?;
             out.scale(direct)?;
         }
         for chirality in &mut self.chiralities {
-            let mut start = Start::Zero;
+            let mut goal = Goal { residual: self.params.header.action_residual, start: Start::Zero };
             for (pole, residue) in poles.iter().zip(residues) {
                 let mut mass = chirality.mass;
                 let own = &mut mass[chirality.number];
                 *own = operator.mass_between(*own, heavy, 1.0 / (1.0 + pole));
-                chirality.solve(&mut self.room, x, mass, self.params.action_residual, start)?;
-                chirality.add(&mut out, residue / ((1.0 + pole) * (1.0 + pole)), &self.room)?;
-                start = Start::Before;
+                chirality.solve(&mut self.room, x, mass, goal)?;
+                chirality.add(out, residue / ((1.0 + pole) * (1.0 + pole)), &mut self.room)?;
+                // The solution of the solve before, with another mass.
+                goal.start = Start::Given;
             }
         }
-        Ok(out)
+        Ok(())
     }
 
-    /// `A phi`, and the action.
-    fn image(&mut self) -> Result<(Dirac, ExactSum), ActionError> {
-        let mut image = dirac(self.phi[EVEN].domain())?;
-        for (image, phi) in image.iter_mut().zip(&self.phi) {
+    /// `image = A phi`; returns the action.
+    fn make_image(&mut self) -> Result<ExactSum, ActionError> {
+        let Self { chiralities, phi, image, room, params, .. } = self;
+        for (image, phi) in image.iter_mut().zip(&*phi) {
             image.copy_from(phi)?;
         }
-        for chirality in &mut self.chiralities {
-            let (mass, residual) = (chirality.mass, self.params.action_residual);
-            chirality.solve(&mut self.room, &self.phi, mass, residual, Start::Zero)?;
-            chirality.add(&mut image, -1.0, &self.room)?;
+        let goal = Goal { residual: params.header.action_residual, start: Start::Zero };
+        for chirality in chiralities {
+            chirality.solve(room, phi, chirality.mass, goal)?;
+            chirality.add(image, -1.0, room)?;
         }
-        let action = self.phi[EVEN].real_dot(&image[EVEN])? + self.phi[ODD].real_dot(&image[ODD])?;
-        Ok((image, action))
+        Ok(phi[EVEN].real_dot(&image[EVEN])? + phi[ODD].real_dot(&image[ODD])?)
     }
 
-    /// Whether `r(A)^2 A` is 1 on what the heat bath drew, `image` being `A phi`: nothing else says that the spectrum
+    /// Whether `r(A)^2 A` is 1 on what the heat bath drew, whose image is at hand: nothing else says that the spectrum
     /// is inside the range.
-    fn check(&mut self, image: &Dirac, eta: &Dirac) -> Result<(), ActionError> {
-        let mut back = self.function(image)?;
+    fn check(&mut self) -> Result<(), ActionError> {
+        self.function(Of::Image)?;
         let (mut square, mut length) = (0.0, 0.0);
-        for (back, eta) in back.iter_mut().zip(eta) {
+        for (back, eta) in self.back.iter_mut().zip(&self.eta) {
             back.axpy(-1.0, eta)?;
             square += back.norm2()?.value();
             length += eta.norm2()?.value();
@@ -271,33 +259,41 @@ impl ExactOneFlavour {
     }
 }
 
-/// The heat bath may draw a mode of A with a width that is off by this part: all that `r(A) A phi - eta` is, were it
-/// in a single one.
+/// What the heat bath's function is applied to.
+#[derive(Clone, Copy)]
+enum Of {
+    /// `phi = r(A) eta`
+    Eta,
+    /// `back = r(A) A phi`
+    Image,
+}
+
+/// Tolerated relative error of a mode's width. Worst case: the whole of `r(A) A phi - eta` lies in one mode.
 const WIDTH: f64 = 1e-2;
 
 impl Action for ExactOneFlavour {
     fn name(&self) -> &str {
-        &self.params.name
+        &self.params.header.name
     }
 
     fn refresh(&mut self, links: &MatrixField, seed: u64, trajectory: u64) -> Result<ExactSum, ActionError> {
         self.chiralities.iter_mut().for_each(|chirality| chirality.quark.forget());
         self.update(links)?;
-        let mut eta = dirac(self.phi[EVEN].domain())?;
-        for (parity, eta) in eta.iter_mut().enumerate() {
-            eta.set_random(parity, 0.5f64.sqrt(), pseudofermion(seed, trajectory, self.params.number))?;
+        let address = pseudofermion(seed, trajectory, self.params.header.number);
+        for (parity, eta) in self.eta.iter_mut().enumerate() {
+            eta.set_random(parity, 0.5f64.sqrt(), address)?;
         }
-        self.phi = self.function(&eta)?;
-        let (image, action) = self.image()?;
+        self.function(Of::Eta)?;
+        let action = self.make_image()?;
         if self.checked.is_none() || trajectory.is_multiple_of(self.params.check_every) {
-            self.check(&image, &eta)?;
+            self.check()?;
         }
         Ok(action)
     }
 
     fn value(&mut self, links: &MatrixField) -> Result<ExactSum, ActionError> {
         self.update(links)?;
-        Ok(self.image()?.1)
+        self.make_image()
     }
 
     fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<usize, ActionError> {
@@ -305,8 +301,8 @@ impl Action for ExactOneFlavour {
         let mut sum = self.pairs.begin(links, force)?;
         let mut iterations = 0;
         for chirality in &mut self.chiralities {
-            let (mass, residual) = (chirality.mass, self.params.force_residual);
-            iterations += chirality.solve(&mut self.room, &self.phi, mass, residual, Start::Past)?;
+            let goal = Goal { residual: self.params.header.force_residual, start: Start::Past };
+            iterations += chirality.solve(&mut self.room, &self.phi, chirality.mass, goal)?;
             let Room { b, x, .. } = &mut self.room;
             for (b, x) in b.iter_mut().zip(&*x) {
                 reflect(b, x, 1.0 / chirality.reflection)?;
@@ -327,10 +323,11 @@ impl Action for ExactOneFlavour {
         let [lower, upper] = [&self.chiralities[0], &self.chiralities[1]].map(|c| c.quark.solves());
         let ([lo, hi], function) = (self.params.range, &self.heat_bath);
         let checked = self.checked.map(|error| format!(", as checked {error:.1e}")).unwrap_or_default();
-        Some(lower.with(upper).report(&format!(
+        let more = format!(
             "; heat bath {} poles on [{lo:.1e}, {hi:.1e}], error {:.1e}{checked}",
             function.poles.len(),
             function.error
-        )))
+        );
+        Some(TermReport::of(lower.with(upper), &more))
     }
 }

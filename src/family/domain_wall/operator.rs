@@ -198,12 +198,17 @@ impl DomainWall {
         self.half[usize::from(dagger)].apply(out, x, 2.0 * scale, shifted)
     }
 
+    /// Lets the spinors of its own hold as many fields as `x`.
+    fn fit(&mut self, x: &Spinor) {
+        self.spare.iter_mut().for_each(|spare| spare.set_active(x.fields()));
+    }
+
     /// `out = C x`, or `C^dag x`.
     ///
     /// # Errors
     /// The device is lost.
     pub fn schur(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
-        self.spare.iter_mut().for_each(|spare| spare.set_active(x.fields()));
+        self.fit(x);
         let Self { links, half: [half, transposed], spare: [one, other], .. } = self;
         if dagger {
             transposed.apply(one, x, 1.0, None)?;
@@ -239,6 +244,7 @@ impl DomainWall {
     /// # Errors
     /// The device is lost.
     pub fn prepare(&mut self, out: &mut Spinor, b_even: &Spinor, b_odd: &Spinor) -> Result<(), FieldError> {
+        self.fit(b_odd);
         let Self { links, half: [half, _], spare: [one, other], .. } = self;
         half.apply(one, b_even, 1.0, None)?;
         let plain = Ending::plain(1.0);
@@ -253,6 +259,7 @@ impl DomainWall {
     /// # Errors
     /// The device is lost.
     pub fn finish(&mut self, z_even: &mut Spinor, z_odd: &Spinor, b_even: &Spinor) -> Result<(), FieldError> {
+        self.fit(b_even);
         let plain = Ending::plain(1.0);
         let end = Ending { epilogue: Epilogue::Shift, x: Some(b_even), shift: 1.0, scale: -0.5, ..plain };
         let Self { links, half: [half, _], spare: [spare, _], .. } = self;

@@ -23,15 +23,13 @@
 //! `x = Y^-1 omega^1/2 (z - omega^-1/2 sigma b_5)`.
 
 use super::{DomainWall, DomainWallParams, SliceVector};
-use crate::device::Precision;
-use crate::field::{Domain, EVEN, FieldError, Kind, MatrixField, ODD, Spinor};
+use crate::field::{Domain, EVEN, Kind, MatrixField, ODD};
 use crate::math::{SliceMatrix, WallWeights};
-use crate::measure::{Fields, MeasureError, Quark, fields};
-use crate::solver::{Cg, Params};
+use crate::quark::{Fields, FullInverse, Inverse, QuarkError, QuarkParams, fields};
 use std::sync::Arc;
 
-/// Residuals in single precision are trusted as long as they fall by this.
-const DELTA: f64 = 1e-3;
+/// Sources that are solved at once: each has a fifth dimension, whose slices share links already.
+const TOGETHER: usize = 2;
 
 /// Domain-wall quarks: `M^-1` is the propagator from wall to wall.
 pub struct WallQuark {
@@ -41,24 +39,29 @@ pub struct WallQuark {
 }
 
 impl WallQuark {
-    /// The quark on `links`. `wanted`: of `C C^dag y = b` of the even-odd form.
+    /// The quark on `links`. `residual`: of `C C^dag y = b` of the even-odd form.
     ///
     /// # Errors
-    /// No room.
-    pub fn new(links: &MatrixField, params: &DomainWallParams, wanted: Params) -> Result<Self, MeasureError> {
+    /// No memory.
+    pub fn new(
+        links: &MatrixField,
+        params: &QuarkParams<DomainWallParams>,
+        residual: f64,
+    ) -> Result<Self, QuarkError> {
         let reversed = |w: &[f64]| w.iter().rev().copied().collect();
-        let DomainWallParams { weights: WallWeights { omega, sigma }, .. } = params;
+        let WallWeights { omega, sigma } = &params.operator.weights;
         let weights = WallWeights { omega: reversed(omega), sigma: reversed(sigma) };
-        let reversed = (!params.weights.is_symmetric())
-            .then(|| Propagator::new(links, &DomainWallParams { weights, ..params.clone() }, wanted))
+        let operator = DomainWallParams { weights, ..params.operator.clone() };
+        let reversed = (!params.operator.weights.is_symmetric())
+            .then(|| Propagator::new(links, &QuarkParams { operator, ..params.clone() }, residual))
             .transpose()?;
-        Ok(Self { propagator: Propagator::new(links, params, wanted)?, reversed })
+        Ok(Self { propagator: Propagator::new(links, params, residual)?, reversed })
     }
 }
 
-impl Quark for WallQuark {
+impl Inverse for WallQuark {
     fn domain(&self) -> &Arc<Domain> {
-        self.propagator.solution[EVEN].domain()
+        self.propagator.inverse.domain()
     }
 
     fn kind(&self) -> Kind {
@@ -66,62 +69,52 @@ impl Quark for WallQuark {
     }
 
     fn together(&self) -> usize {
-        1
+        self.propagator.inverse.together()
     }
 
-    fn solve(&mut self, x: &mut Fields, b: &Fields) -> Result<(), MeasureError> {
-        for n in 0..b[EVEN].len() {
-            self.propagator.solve([&b[EVEN][n], &b[ODD][n]])?;
-            for parity in [EVEN, ODD] {
-                self.propagator.walls.sum(&mut x[parity][n], &self.propagator.solution[parity])?;
-            }
-        }
-        Ok(())
+    fn solve(&mut self, x: &mut Fields, b: &Fields) -> Result<(), QuarkError> {
+        self.propagator.solve(b)?;
+        self.propagator.at(&self.propagator.walls, x)
     }
 
-    fn midpoint(&mut self, b: &Fields) -> Result<Option<[Fields; 2]>, MeasureError> {
-        let domain = Arc::clone(self.domain());
-        let mut found = [fields(&domain, Kind::Dirac, 1)?, fields(&domain, Kind::Dirac, 1)?];
+    fn midpoint(&mut self, b: &Fields) -> Result<Option<[Fields; 2]>, QuarkError> {
+        let count = b[EVEN].len();
+        let found = || fields(self.domain(), Kind::Dirac, count);
+        let [mut x, mut y] = [found()?, found()?];
         if let Some(reversed) = &mut self.reversed {
-            reversed.solve([&b[EVEN][0], &b[ODD][0]])?;
+            reversed.solve(b)?;
         }
         let there = &self.propagator;
         let back = self.reversed.as_ref().unwrap_or(there);
-        for parity in [EVEN, ODD] {
-            there.midpoints[0].sum(&mut found[0][parity][0], &there.solution[parity])?;
-            back.midpoints[1].sum(&mut found[1][parity][0], &back.solution[parity])?;
-        }
-        Ok(Some(found))
+        there.at(&there.midpoints[0], &mut x)?;
+        back.at(&back.midpoints[1], &mut y)?;
+        Ok(Some([x, y]))
     }
 }
 
 /// Solves from the walls, in one order of the weights.
 struct Propagator {
-    operator: DomainWall,
-    single: DomainWall,
-    solver: Cg,
-    wanted: Params,
+    inverse: FullInverse<DomainWall>,
     /// `omega^-1/2 (1 + (1 - L) Y^-1 sigma)` and `omega^-1/2 sigma` on the walls.
     source: SliceVector,
     excess: SliceVector,
     /// q_0, and q_k and q_{N_s-k} of k = N_s / 2, rounded down, from `solution`.
     walls: SliceVector,
     midpoints: [SliceVector; 2],
-    rhs: [Spinor; 2],
-    /// `omega^-1/2 Y x` of the last source.
-    solution: [Spinor; 2],
+    rhs: Fields,
+    /// `omega^-1/2 Y x` of the last sources.
+    solution: Fields,
 }
 
 impl Propagator {
-    fn new(links: &MatrixField, params: &DomainWallParams, wanted: Params) -> Result<Self, FieldError> {
+    fn new(
+        links: &MatrixField,
+        quark: &QuarkParams<DomainWallParams>,
+        residual: f64,
+    ) -> Result<Self, QuarkError> {
         let domain = links.domain();
-        let operator = |precision| {
-            let mut operator = DomainWall::several(domain, precision, 18, 1, params)?;
-            operator.update(links)?;
-            Ok::<_, FieldError>(operator)
-        };
-        let slices = params.slices();
-        let spinor = || Spinor::of(domain, params.kind(), Precision::Double, 1);
+        let inverse = FullInverse::on(links, quark, TOGETHER, residual)?;
+        let (params, slices) = (&quark.operator, quark.operator.slices());
         let numbers = |[upper, lower]: [Vec<f64>; 2]| SliceVector::new(domain, [&upper, &lower]);
         let times = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a * b).collect() };
 
@@ -141,36 +134,40 @@ impl Propagator {
             let [upper, lower] = params.to_quark().map(SliceMatrix::transposed);
             numbers([upper.apply(&unit(slices, (k + slices - 1) % slices)), lower.apply(&unit(slices, k))])
         };
+        let several = || fields(domain, params.kind(), inverse.together());
+        let (rhs, solution) = (several()?, several()?);
         Ok(Self {
-            operator: operator(Precision::Double)?,
-            single: operator(Precision::Single)?,
-            solver: Cg::new(domain, params.kind(), Precision::Single, DELTA)?,
-            wanted,
+            inverse,
             source: numbers(source)?,
             excess: numbers(excess)?,
             walls: place(0)?,
             midpoints: [place(slices / 2)?, place(slices - slices / 2)?],
-            rhs: [spinor()?, spinor()?],
-            solution: [spinor()?, spinor()?],
+            rhs,
+            solution,
         })
     }
 
-    /// From a source on the walls to `solution`.
-    fn solve(&mut self, b: [&Spinor; 2]) -> Result<(), MeasureError> {
-        let Self { operator, single, solver, source, excess, rhs, solution, .. } = self;
-        let [z_even, z_odd] = solution;
-        let [b_even, b_odd] = rhs;
-        source.spread(b_even, b[EVEN])?;
-        source.spread(b_odd, b[ODD])?;
-        // C z_o = the right-hand side, z_o = C^dag y; then even sites.
-        operator.prepare(z_even, b_even, b_odd)?;
-        b_odd.set_zero()?;
-        solver.solve(operator, Some(single), b_odd, z_even, self.wanted)?;
-        operator.schur(z_odd, b_odd, true)?;
-        operator.finish(z_even, z_odd, b_even)?;
+    /// From sources on the walls to `solution`.
+    fn solve(&mut self, b: &Fields) -> Result<(), QuarkError> {
+        let Self { inverse, source, excess, rhs, solution, .. } = self;
         for parity in [EVEN, ODD] {
-            excess.spread(&mut rhs[parity], b[parity])?;
-            solution[parity].axpy(-1.0, &rhs[parity])?;
+            b[parity].iter().zip(&mut rhs[parity]).try_for_each(|(b, rhs)| source.spread(rhs, b))?;
+        }
+        let count = b[EVEN].len();
+        inverse.solve_some(solution, rhs, count)?;
+        for parity in [EVEN, ODD] {
+            for ((b, rhs), solution) in b[parity].iter().zip(&mut rhs[parity]).zip(&mut solution[parity]) {
+                excess.spread(rhs, b)?;
+                solution.axpy(-1.0, rhs)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The last solutions at a place of the fifth dimension.
+    fn at(&self, place: &SliceVector, x: &mut Fields) -> Result<(), QuarkError> {
+        for parity in [EVEN, ODD] {
+            x[parity].iter_mut().zip(&self.solution[parity]).try_for_each(|(x, z)| place.sum(x, z))?;
         }
         Ok(())
     }

@@ -25,6 +25,8 @@ pub const REACH: usize = 3;
 
 /// The operator, in one precision, on so many colour vectors at once.
 pub struct Staggered {
+    /// As an [`Operator`] it acts on fields of these sites.
+    from: usize,
     own: Own,
     faces: Faces,
     interior: [Buffer; 2],
@@ -117,6 +119,7 @@ impl Staggered {
             naik: 0.0,
         };
         Ok(Self {
+            from: EVEN,
             own,
             faces: Faces::new(domain, precision, fields, FaceReals { forward: 18, backward: 24 })?,
             interior_sites: even.0.len(),
@@ -154,6 +157,12 @@ impl Staggered {
         Ok(())
     }
 
+    /// Lets it act as an [`Operator`] on fields of `parity`: it is D from there to the other sites. At first those are
+    /// the even ones.
+    pub fn act_on(&mut self, parity: usize) {
+        self.from = parity;
+    }
+
     /// The phases, for the force.
     pub(super) fn phases(&self) -> In<'_, Doubles> {
         self.own.phases.input()
@@ -173,7 +182,7 @@ impl Staggered {
         shifted: Option<(f64, &Spinor)>,
     ) -> Result<(), FieldError> {
         let fields = input.fields();
-        let Self { own, faces, interior, boundary, interior_sites } = self;
+        let Self { own, faces, interior, boundary, interior_sites, .. } = self;
         let x = shifted.map(|(_, x)| x);
         let all = || [Some(&*out), Some(input), x].into_iter().flatten();
         let fit = |s: &Spinor| (s.precision(), s.kind(), s.fields()) == (own.precision, Kind::Colour, fields);
@@ -241,7 +250,8 @@ impl Operator for Staggered {
     }
 
     fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
-        if dagger { self.hop(out, x, EVEN, -1.0, None) } else { self.hop(out, x, ODD, 1.0, None) }
+        let (to, sign) = if dagger { (self.from, -1.0) } else { (1 - self.from, 1.0) };
+        self.hop(out, x, to, sign, None)
     }
 
     fn apply_adjoint_plus(
@@ -251,6 +261,6 @@ impl Operator for Staggered {
         shift: f64,
         y: &Spinor,
     ) -> Result<(), FieldError> {
-        self.hop(out, x, EVEN, -1.0, (shift != 0.0).then_some((shift, y)))
+        self.hop(out, x, self.from, -1.0, (shift != 0.0).then_some((shift, y)))
     }
 }

@@ -1,11 +1,11 @@
-//! Improved staggered quarks whose `M x = b` is solved on all sites, in double with links of 18 reals.
+//! Improved staggered quarks whose `M x = b` is solved on all sites.
 
 use super::{Smearing, Staggered, StaggeredLinks};
 use crate::device::Precision;
-use crate::field::{Domain, EVEN, FieldError, Kind, MatrixField, ODD, Spinor};
-use crate::measure::{Fields, MeasureError, Quark, fields};
+use crate::field::{Domain, EVEN, Kind, MatrixField, ODD};
 use crate::operator::Operator;
-use crate::solver::{BlockCg, Params};
+use crate::quark::{Fields, Inverse, QuarkError, QuarkParams, fields};
+use crate::solver::{BlockCg, Operators, Params, Settings};
 use std::sync::Arc;
 
 /// A staggered quark.
@@ -29,37 +29,56 @@ const TOGETHER: usize = 4;
 /// `x = M^dag y` with `(4 m^2 - D^2) y = b` solved on each parity by itself. So `|b - M x|` is the residual of these
 /// solves, for any mass; a Schur complement, with its division by 2 m, would give up as many digits as m is small.
 pub struct StaggeredQuark {
-    operator: Staggered,
+    double: Staggered,
+    lower: Option<Staggered>,
     mass: f64,
     solver: BlockCg,
-    wanted: Params,
+    goal: Params,
+    y: Fields,
 }
 
 impl StaggeredQuark {
-    /// The quark on `links`, which are smeared here. `wanted`: of `|b - M x| / |b|`, and of iterations on either parity.
+    /// The quark on `links`, which are smeared here. `residual`: of `|b - M x| / |b|` on either parity. Systems are solved
+    /// by conjugate gradients whatever the method is.
     ///
     /// # Errors
-    /// No room.
+    /// No memory.
     ///
     /// # Panics
     /// Where the lattice is cut, borders of links are thinner than two layers, or a lane's box than
     /// [`REACH`](crate::family::REACH); asqtad with a correction to its Naik term.
-    pub fn new(links: &MatrixField, params: StaggeredParams, wanted: Params) -> Result<Self, MeasureError> {
+    pub fn new(
+        links: &MatrixField,
+        params: &QuarkParams<StaggeredParams>,
+        residual: f64,
+    ) -> Result<Self, QuarkError> {
         let domain = links.domain();
-        let mut smeared = StaggeredLinks::new(domain, params.smearing, false)?;
+        let StaggeredParams { smearing, mass, naik_epsilon, boundary } = params.operator;
+        let mut smeared = StaggeredLinks::new(domain, smearing, false)?;
         smeared.update(links)?;
         let mut fat = MatrixField::new(domain, 4)?;
-        smeared.fat(params.naik_epsilon, &mut fat)?;
-        let mut operator = Staggered::new(domain, Precision::Double, 18, TOGETHER, params.boundary)?;
-        operator.update(&fat, smeared.long(), smeared.naik(params.naik_epsilon))?;
-        let solver = BlockCg::new(domain, Kind::Colour, Precision::Double, 1e-3);
-        Ok(Self { operator, mass: params.mass, solver, wanted })
+        smeared.fat(naik_epsilon, &mut fat)?;
+        let operator = |precision| {
+            let mut made = Staggered::new(domain, precision, params.link_reals, TOGETHER, boundary)?;
+            made.update(&fat, smeared.long(), smeared.naik(naik_epsilon))?;
+            Ok::<_, QuarkError>(made)
+        };
+        let Settings { precisions: [_, inner, _], delta, max_iterations, .. } = params.solver;
+        let lower = inner != Precision::Double;
+        Ok(Self {
+            double: operator(Precision::Double)?,
+            lower: lower.then(|| operator(inner)).transpose()?,
+            mass,
+            solver: BlockCg::new(domain, Kind::Colour, inner, delta, TOGETHER)?,
+            goal: Params { residual, max_iterations },
+            y: fields(domain, Kind::Colour, TOGETHER)?,
+        })
     }
 }
 
-impl Quark for StaggeredQuark {
+impl Inverse for StaggeredQuark {
     fn domain(&self) -> &Arc<Domain> {
-        self.operator.domain()
+        self.double.domain()
     }
 
     fn kind(&self) -> Kind {
@@ -70,55 +89,27 @@ impl Quark for StaggeredQuark {
         TOGETHER
     }
 
-    fn solve(&mut self, x: &mut Fields, b: &Fields) -> Result<(), MeasureError> {
+    fn solve(&mut self, x: &mut Fields, b: &Fields) -> Result<(), QuarkError> {
         let count = b[EVEN].len();
         assert!(count <= TOGETHER, "{count} right-hand sides at once");
+        let Self { double, lower, solver, y, .. } = self;
         let mass = 2.0 * self.mass;
-        let mut y = fields(&Arc::clone(self.domain()), Kind::Colour, count)?;
         for parity in [EVEN, ODD] {
-            let mut normal = Normal { operator: &mut self.operator, parity };
-            self.solver.solve(&mut normal, None, &mut y[parity], &b[parity], mass * mass, self.wanted)?;
+            double.act_on(parity);
+            lower.iter_mut().for_each(|lower| lower.act_on(parity));
+            let y = &mut y[parity][..count];
+            for y in &mut *y {
+                y.set_zero()?;
+            }
+            let mut operators =
+                Operators::new(double, lower.as_mut().map(|lower| lower as &mut dyn Operator));
+            solver.solve(&mut operators, mass * mass, y, &b[parity], self.goal)?;
         }
         for parity in [EVEN, ODD] {
             for (n, x) in x[parity].iter_mut().enumerate() {
-                self.operator.hop(x, &y[1 - parity][n], parity, -1.0, Some((mass, &y[parity][n])))?;
+                double.hop(x, &y[1 - parity][n], parity, -1.0, Some((mass, &y[parity][n])))?;
             }
         }
         Ok(())
-    }
-}
-
-/// D from `parity` to the other sites, and its adjoint.
-struct Normal<'a> {
-    operator: &'a mut Staggered,
-    parity: usize,
-}
-
-impl Operator for Normal<'_> {
-    fn domain(&self) -> &Arc<Domain> {
-        self.operator.domain()
-    }
-
-    fn precision(&self) -> Precision {
-        Precision::Double
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Colour
-    }
-
-    fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
-        let (to, sign) = if dagger { (self.parity, -1.0) } else { (1 - self.parity, 1.0) };
-        self.operator.hop(out, x, to, sign, None)
-    }
-
-    fn apply_adjoint_plus(
-        &mut self,
-        out: &mut Spinor,
-        x: &Spinor,
-        shift: f64,
-        y: &Spinor,
-    ) -> Result<(), FieldError> {
-        self.operator.hop(out, x, self.parity, -1.0, (shift != 0.0).then_some((shift, y)))
     }
 }

@@ -13,7 +13,7 @@
 
 use super::{Smearing, Staggered, StaggeredLinks};
 use crate::action::{
-    Action, ActionError, MARGIN, Pseudofermion, Solves, TOLERANCE, TermReport, combine, probe, pseudofermion,
+    Action, ActionError, MARGIN, Pseudofermion, TOLERANCE, TermHeader, TermReport, probe, pseudofermion,
 };
 use crate::device::kernels::{LongReals, StaggeredForce};
 use crate::device::{Buffer, Precision};
@@ -23,14 +23,15 @@ use crate::field::{
 };
 use crate::math::{ExactSum, Rational};
 use crate::operator::Operator;
-use crate::solver::{Cg, Info, MultiShift, Params, greatest};
+use crate::quark::{Solves, combine};
+use crate::solver::{Info, MultiShift, Operators, Params, greatest};
 use std::sync::Arc;
 
 /// What the term needs to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RootedParams {
-    /// Its name in the input.
-    pub name: String,
+    /// Name and residuals: `|b - A x| / |b|` of every pole.
+    pub header: TermHeader,
     /// How links are smeared.
     pub smearing: Smearing,
     /// A phase a direction, in units of pi.
@@ -39,8 +40,6 @@ pub struct RootedParams {
     pub solver: RootedSolver,
     /// One at least.
     pub pseudofermions: Vec<RootedPseudofermion>,
-    /// The number of the first pseudofermion; the others follow.
-    pub number: u8,
 }
 
 /// How the systems of the poles are solved.
@@ -56,10 +55,6 @@ pub struct RootedSolver {
     pub long_reals: usize,
     /// `|b - A x| / |b|` of every pole in the heat bath.
     pub heat_bath_residual: f64,
-    /// The same in the action.
-    pub action_residual: f64,
-    /// The same in the force.
-    pub force_residual: f64,
     /// More are an error.
     pub max_iterations: usize,
 }
@@ -94,7 +89,6 @@ struct Quark {
 struct Systems {
     settings: RootedSolver,
     quarks: Vec<Quark>,
-    cg: Cg,
     shifts: MultiShift,
     /// The solutions of the last solve, one a pole.
     x: Vec<Spinor>,
@@ -125,6 +119,8 @@ pub struct Rooted {
     fat: MatrixField,
     systems: Systems,
     roots: Vec<Root>,
+    /// eta, or `a(-D^2) phi`.
+    spare: Spinor,
     outer: Outer,
     /// Projections near singular links since the heat bath.
     singular: u64,
@@ -168,6 +164,7 @@ impl Rooted {
             })
         };
         let most = roots.iter().flat_map(|root| root.functions.all()).map(Rational::degree).max();
+        let most = most.expect("a pseudofermion");
         let group = || Spinor::of(domain, Kind::Colour, Precision::Double, GROUP);
         let reals = FaceReals { forward: 18, backward: 0 };
         Ok(Self {
@@ -177,14 +174,18 @@ impl Rooted {
             systems: Systems {
                 settings,
                 quarks: epsilons.into_iter().map(quark).collect::<Result<_, _>>()?,
-                cg: Cg::new(domain, Kind::Colour, settings.precision, settings.delta)?,
-                shifts: MultiShift::new(domain, Kind::Colour, settings.precision)?,
-                x: (0..most.expect("a pseudofermion"))
-                    .map(|_| Spinor::colour(domain, Precision::Double))
-                    .collect::<Result<_, _>>()?,
+                shifts: MultiShift::new(
+                    domain,
+                    Kind::Colour,
+                    settings.precision,
+                    settings.delta,
+                    if settings.multi_shift { most } else { 0 },
+                )?,
+                x: (0..most).map(|_| Spinor::colour(domain, Precision::Double)).collect::<Result<_, _>>()?,
                 solves: Solves::default(),
             },
             roots,
+            spare: Spinor::colour(domain, Precision::Double)?,
             outer: Outer {
                 even: group()?,
                 odd: group()?,
@@ -292,10 +293,10 @@ impl Systems {
         let RootedSolver { multi_shift, max_iterations, .. } = self.settings;
         let Quark { double, lower, .. } = &mut self.quarks[quark];
         let (params, x) = (Params { residual, max_iterations }, &mut self.x[..poles.len()]);
-        let mut sloppy = lower.as_mut().map(|o| o as &mut dyn Operator);
+        let mut operators = Operators::new(double, lower.as_mut().map(|o| o as &mut dyn Operator));
         let mut total = Info::default();
         if multi_shift {
-            total = self.shifts.solve(double, sloppy, &mut self.cg, x, b, poles, params)?.total;
+            total = self.shifts.solve_all(&mut operators, x, b, poles, params)?.total;
         } else {
             for n in (0..poles.len()).rev() {
                 let (below, above) = x.split_at_mut(n + 1);
@@ -303,8 +304,8 @@ impl Systems {
                     Some(above) => below[n].copy_from(above)?,
                     None => below[n].set_zero()?,
                 }
-                let own = sloppy.as_mut().map(|o| &mut **o as &mut dyn Operator);
-                total.add(&self.cg.solve_shifted(double, own, &mut below[n], b, poles[n], params)?);
+                let cg = self.shifts.single();
+                total.add(&cg.solve_shifted(&mut operators, poles[n], &mut below[n], b, params)?);
             }
         }
         self.solves.add(&total);
@@ -327,7 +328,7 @@ impl Systems {
 
 impl Action for Rooted {
     fn name(&self) -> &str {
-        &self.params.name
+        &self.params.header.name
     }
 
     fn refresh(&mut self, links: &MatrixField, seed: u64, trajectory: u64) -> Result<ExactSum, ActionError> {
@@ -341,13 +342,13 @@ impl Action for Rooted {
         }
         self.update(links)?;
         self.check()?;
-        let mut eta = Spinor::colour(&self.domain, Precision::Double)?;
+        let eta = &mut self.spare;
         let mut weight = ExactSum::default();
-        for (number, Root { functions, quark, phi }) in (self.params.number..).zip(&mut self.roots) {
+        for (number, Root { functions, quark, phi }) in (self.params.header.number..).zip(&mut self.roots) {
             eta.set_random(EVEN, 0.5f64.sqrt(), pseudofermion(seed, trajectory, number))?;
             weight += eta.norm2()?;
             let residual = self.params.solver.heat_bath_residual;
-            self.systems.apply(*quark, &functions.heat_bath, phi, &eta, residual)?;
+            self.systems.apply(*quark, &functions.heat_bath, phi, eta, residual)?;
         }
         Ok(weight)
     }
@@ -355,11 +356,11 @@ impl Action for Rooted {
     fn value(&mut self, links: &MatrixField) -> Result<ExactSum, ActionError> {
         self.update(links)?;
         self.check()?;
-        let mut image = Spinor::colour(&self.domain, Precision::Double)?;
+        let image = &mut self.spare;
         let mut sum = ExactSum::default();
         for Root { functions, quark, phi } in &self.roots {
-            let residual = self.params.solver.action_residual;
-            self.systems.apply(*quark, &functions.action, &mut image, phi, residual)?;
+            let residual = self.params.header.action_residual;
+            self.systems.apply(*quark, &functions.action, image, phi, residual)?;
             sum += image.norm2()?;
         }
         Ok(sum)
@@ -371,7 +372,7 @@ impl Action for Rooted {
         let mut iterations = 0;
         for number in 0..self.roots.len() {
             let Root { functions, quark, phi } = &self.roots[number];
-            let residual = self.params.solver.force_residual;
+            let residual = self.params.header.force_residual;
             iterations += self.systems.solve(*quark, &functions.force.poles, phi, residual)?;
             self.add_gradients(number)?;
         }
@@ -400,7 +401,7 @@ impl Action for Rooted {
         } else {
             format!("; {} projections of links near singular ones, regulated", self.singular)
         };
-        let mut report = self.systems.solves.report(&format!("; {spectra}; {functions}{singular}"));
+        let mut report = TermReport::of(self.systems.solves, &format!("; {spectra}; {functions}{singular}"));
         report.notable |= self.singular > 0;
         Some(report)
     }

@@ -7,11 +7,10 @@
 //! `Mhat + i mu gamma_5` and in B, and changes nothing in this.
 
 use super::{Schur, Wilson, WilsonParams};
-use crate::action::{Derivative, OperatorParams, Pair, QuarkOperator};
-use crate::device::Precision;
+use crate::action::{Derivative, Pair};
 use crate::field::{Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
 use crate::operator::{CloverTerm, HopPhases, Operator};
-use crate::solver::Method;
+use crate::quark::{OperatorParams, QuarkOperator, Storage};
 use std::sync::Arc;
 
 impl OperatorParams for WilsonParams {
@@ -21,15 +20,9 @@ impl OperatorParams for WilsonParams {
 impl QuarkOperator for Wilson {
     type Params = WilsonParams;
 
-    fn make(
-        domain: &Arc<Domain>,
-        precision: Precision,
-        link_reals: usize,
-        params: &WilsonParams,
-        method: Method,
-    ) -> Result<Self, FieldError> {
-        let operator = Self::new(domain, precision, link_reals, *params)?;
-        if let Method::GcrDd { block, .. } = method { operator.with_blocks(block) } else { Ok(operator) }
+    fn make(domain: &Arc<Domain>, storage: Storage, params: &WilsonParams) -> Result<Self, FieldError> {
+        let Storage { precision, link_reals, fields } = storage;
+        Self::several(domain, precision, link_reals, fields, *params)
     }
 
     fn clover_term(domain: &Arc<Domain>, params: &WilsonParams) -> Result<Option<CloverTerm>, FieldError> {
@@ -45,6 +38,26 @@ impl QuarkOperator for Wilson {
     fn determinants_cancel(one: &WilsonParams, other: &WilsonParams) -> bool {
         assert_eq!(one.schur, other.schur, "a ratio is of one Schur complement");
         (one.kappa, one.c_sw) == (other.kappa, other.c_sw)
+    }
+
+    /// `W x_o = prepared b` by its normal equations, of which the right-hand side is W^dag times that.
+    fn eliminate(&mut self, rhs: &mut Spinor, b: [&Spinor; 2], spare: &mut Spinor) -> Result<(), FieldError> {
+        self.prepare(spare, b, rhs)?;
+        self.apply(rhs, spare, true)
+    }
+
+    /// `x_o = y`, `x_e = A_ee^-1 (b_e + D_eo x_o / 2)`
+    fn reconstruct(
+        &mut self,
+        [x_even, x_odd]: [&mut Spinor; 2],
+        y: &Spinor,
+        b_even: &Spinor,
+        spare: &mut Spinor,
+    ) -> Result<(), FieldError> {
+        x_odd.copy_from(y)?;
+        self.complete(x_even, x_odd, false)?;
+        self.even_inverse(spare, b_even)?;
+        x_even.axpy(1.0, spare)
     }
 }
 

@@ -12,7 +12,6 @@
 use crate::device::Precision;
 use crate::device::kernels::Epilogue;
 use crate::field::{Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
-use crate::lattice::Extents;
 use crate::operator::{
     Blocks, CloverBlocks, CloverTerm, Ending, Operator, SchwarzOperator, Way, WilsonLinks, clover_apply,
 };
@@ -53,7 +52,6 @@ impl WilsonParams {
 pub struct Wilson {
     params: WilsonParams,
     links: WilsonLinks,
-    blocks: Option<Blocks>,
     a: Diagonal,
     even: Spinor,
     spare: Option<Spinor>,
@@ -119,7 +117,6 @@ impl Wilson {
         Ok(Self {
             params,
             links: WilsonLinks::new(domain, precision, reals, fields, params.boundary)?,
-            blocks: None,
             a: Diagonal {
                 constant: params.diagonal(),
                 clover,
@@ -144,20 +141,6 @@ impl Wilson {
         params: WilsonParams,
     ) -> Result<Self, FieldError> {
         Self::several(domain, precision, reals, 1, params)
-    }
-
-    /// Lets it act within Schwarz blocks too: those given, or this rank's box.
-    ///
-    /// # Errors
-    /// No room.
-    ///
-    /// # Panics
-    /// The blocks do not fill the box.
-    pub fn with_blocks(mut self, block: Option<Extents>) -> Result<Self, FieldError> {
-        let blocks = Blocks::new(self.links.domain().partition().local(), block);
-        self.links.set_blocks(&blocks)?;
-        self.blocks = Some(blocks);
-        Ok(self)
     }
 
     /// The clover term that this operator needs; `None` without one.
@@ -209,6 +192,14 @@ impl Wilson {
         Ok(())
     }
 
+    /// Lets the spinors of its own hold as many fields as `x`.
+    fn fit(&mut self, x: &Spinor) {
+        [Some(&mut self.even), self.spare.as_mut()]
+            .into_iter()
+            .flatten()
+            .for_each(|own| own.set_active(x.fields()));
+    }
+
     /// `out_e = A_ee^-1 D_eo x_o / 2`: what completes a solution on odd sites to all sites.
     ///
     /// # Errors
@@ -234,27 +225,32 @@ impl Wilson {
     }
 
     /// The right-hand side on odd sites of `M x = b` after elimination of the even ones:
-    /// `b_o + D_oe A_ee^-1 b_e / 2`, times `A_oo^-1` in the symmetric form.
+    /// `b_o + D_oe A_ee^-1 b_e / 2`, times `A_oo^-1` in the symmetric form. `spare` is overwritten.
     ///
     /// # Errors
     /// The device is lost.
-    pub fn prepare(&mut self, out: &mut Spinor, b_even: &Spinor, b_odd: &Spinor) -> Result<(), FieldError> {
-        let mut even = Spinor::new(&self.links.domain().clone(), self.links.precision())?;
-        self.even_inverse(&mut even, b_even)?;
+    pub fn prepare(
+        &mut self,
+        out: &mut Spinor,
+        b: [&Spinor; 2],
+        spare: &mut Spinor,
+    ) -> Result<(), FieldError> {
         // shift x - scale D in, with scale -1/2
-        let end = Ending { epilogue: Epilogue::Shift, x: Some(b_odd), shift: 1.0, ..Ending::plain(-0.5) };
+        let end = Ending { epilogue: Epilogue::Shift, x: Some(b[ODD]), shift: 1.0, ..Ending::plain(-0.5) };
         let way = Way { dagger: false, blocked: false };
         if self.params.schur == Schur::Asymmetric {
-            return self.links.run(out, &even, ODD, way, &end);
+            self.even_inverse(spare, b[EVEN])?;
+            return self.links.run(out, spare, ODD, way, &end);
         }
-        let mut odd = Spinor::new(&self.links.domain().clone(), self.links.precision())?;
-        self.links.run(&mut odd, &even, ODD, way, &end)?;
-        self.odd_inverse(out, &odd)
+        self.even_inverse(out, b[EVEN])?;
+        self.links.run(spare, out, ODD, way, &end)?;
+        self.odd_inverse(out, spare)
     }
 }
 
 impl Wilson {
     fn apply_on(&mut self, out: &mut Spinor, x: &Spinor, way: Way) -> Result<(), FieldError> {
+        self.fit(x);
         let Self { params, links, a, even, spare, .. } = self;
         let mu = if way.dagger { -params.mu } else { params.mu };
         let (first, plain) = (a.first(), Ending { x: Some(x), ..Ending::plain(0.5) });
@@ -301,16 +297,13 @@ impl Operator for Wilson {
         self.apply_on(out, x, Way { dagger, blocked: false })
     }
 
-    fn schwarz(&mut self) -> Option<&mut dyn SchwarzOperator> {
-        if self.blocks.is_some() { Some(self) } else { None }
+    fn blocked(&mut self, blocks: &Blocks) -> Result<Option<&mut dyn SchwarzOperator>, FieldError> {
+        self.links.set_blocks(blocks)?;
+        Ok(Some(self))
     }
 }
 
 impl SchwarzOperator for Wilson {
-    fn blocks(&self) -> &Blocks {
-        self.blocks.as_ref().expect("an operator made with blocks")
-    }
-
     fn apply_in_blocks(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
         self.apply_on(out, x, Way { dagger, blocked: true })
     }

@@ -1,0 +1,192 @@
+//! A determinant of quarks, light (W) over heavy (V) if there is a heavy one:
+//!
+//! ```text
+//! S = phi^dag V f(W^dag W) V^dag phi - n_f (log det A_W - log det A_V),
+//! ```
+//!
+//! f(x) = 1/x for two degenerate flavours (n_f = 2), or a rational function close to x^(-1/2) for one (n_f = 1); V stands
+//! for 1 without a heavy quark, and for its rational counterpart with one flavour. A is that of Wilson-clover quarks on
+//! even sites, and in the symmetric form on odd ones; in a ratio its determinants cancel where kappa and c_sw are the same.
+//!
+//! The weight is `|det W / det V|^n_f` times those determinants. In a chain of ratios in mass, twisted mass or both, small
+//! forces of the light quark live on a long step, those of heavy ones on a short one (Hasenbusch, hep-lat/0107019;
+//! Hasenbusch, Jansen, hep-lat/0211042; Urbach et al., hep-lat/0506011). `two_flavours` and `rational` have the details.
+
+use super::rational::{RationalPower, Rationals};
+use super::two_flavours::TwoFlavours;
+use super::{
+    Action, ActionError, Derivative, Fraction, PairForce, PairSum, Pseudofermion, TermHeader, TermReport,
+    pseudofermion,
+};
+use crate::field::{AlgebraField, Domain, FieldError, MatrixField, ODD, RandomAddress, Spinor};
+use crate::math::ExactSum;
+use crate::quark::{OperatorParams, Quark, QuarkOperator, QuarkParams};
+use crate::solver::Bounds;
+use std::sync::Arc;
+
+/// The power of a determinant.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Power {
+    /// Two flavours: f(x) = 1/x.
+    Inverse,
+    /// One flavour: f(x) ~ x^(-1/2) by a rational function.
+    Rational(RationalPower),
+}
+
+/// What a determinant needs to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeterminantParams<P> {
+    /// Name and residuals.
+    pub header: TermHeader,
+    /// W, the quark of the numerator. With a rational power, solves start from zero whatever `guess` is.
+    pub light: QuarkParams<P>,
+    /// V, that of the denominator, if there is one.
+    pub heavy: Option<QuarkParams<P>>,
+    /// How many flavours, and by which function.
+    pub power: Power,
+}
+
+/// A determinant, or a ratio of two.
+pub struct Determinant<O: QuarkOperator> {
+    header: TermHeader,
+    quarks: Fraction<O>,
+    function: Box<dyn Function<O>>,
+    pairs: PairForce,
+    phi: Spinor,
+}
+
+/// What the function f of a determinant makes of its pseudofermion, on links that the quarks have taken over.
+pub(super) trait Function<O: QuarkOperator> {
+    /// Flavours of quarks.
+    fn flavours(&self) -> u8;
+
+    /// Begins a trajectory.
+    fn begin(&mut self, _seed: u64, _trajectory: u64) {}
+
+    /// Draws phi, and returns its part of the action.
+    fn draw(
+        &mut self,
+        quarks: &mut Fraction<O>,
+        phi: &mut Spinor,
+        address: RandomAddress,
+        residual: f64,
+    ) -> Result<ExactSum, ActionError>;
+
+    /// `phi^dag V f(W^dag W) V^dag phi`
+    fn value(
+        &mut self,
+        quarks: &mut Fraction<O>,
+        phi: &Spinor,
+        residual: f64,
+    ) -> Result<ExactSum, ActionError>;
+
+    /// Adds its pairs to the force; returns the solver's iterations.
+    fn add_pairs(
+        &mut self,
+        quarks: &mut Fraction<O>,
+        phi: &Spinor,
+        sum: &mut PairSum,
+        residual: f64,
+    ) -> Result<usize, ActionError>;
+
+    /// The ends of the spectra of W and V as last measured.
+    fn measured(&self) -> [Option<Bounds>; 2] {
+        [None; 2]
+    }
+
+    /// What stands behind the solves in a report.
+    fn report(&self) -> String {
+        String::new()
+    }
+}
+
+impl<O: Derivative> Determinant<O> {
+    /// Makes the functions, and memory for the term.
+    ///
+    /// # Errors
+    /// There is no such function; no memory.
+    ///
+    /// # Panics
+    /// The quarks are not of one Schur complement; a rational power without a range for each quark, or whose
+    /// `check_every` is 0.
+    pub fn new<P>(domain: &Arc<Domain>, params: DeterminantParams<P>) -> Result<Self, ActionError>
+    where
+        P: OperatorParams<Operator = O>,
+        O: QuarkOperator<Params = P>,
+    {
+        let DeterminantParams { header, light, heavy, power } = params;
+        let (quarks, function): (_, Box<dyn Function<O>>) = match power {
+            Power::Inverse => {
+                let quark = |params: &QuarkParams<P>| Quark::new(domain, params);
+                let quarks = Fraction::new(quark, &light, heavy.as_ref())?;
+                let function = TwoFlavours::new(&quarks)?;
+                (quarks, Box::new(function))
+            }
+            Power::Rational(power) => {
+                let rationals = Rationals::new(&power, heavy.is_some())?;
+                let quark = |params: &QuarkParams<P>| Quark::with_shifts(domain, params, rationals.poles());
+                let quarks = Fraction::new(quark, &light, heavy.as_ref())?;
+                let function = rationals.with_fields(&quarks)?;
+                (quarks, Box::new(function))
+            }
+        };
+        Ok(Self { header, pairs: quarks.pairs()?, phi: quarks.light.spinor()?, quarks, function })
+    }
+
+    /// Sets the pseudofermion: for tests and replays. Host reals as `Spinor::read_host` takes them.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn set_phi(&mut self, reals: &[f64]) -> Result<(), FieldError> {
+        self.phi.read_host(ODD, reals)
+    }
+
+    /// The ends of the spectra of W and V as last measured: for a rational power.
+    pub fn measured(&self) -> [Option<Bounds>; 2] {
+        self.function.measured()
+    }
+
+    /// `-n_f (log det A_W - log det A_V)` over the parities that belong to the action.
+    fn log_det(&self) -> ExactSum {
+        (0..self.function.flavours()).fold(ExactSum::default(), |sum, _| sum + self.quarks.log_det())
+    }
+}
+
+impl<O: Derivative> Action for Determinant<O> {
+    fn name(&self) -> &str {
+        &self.header.name
+    }
+
+    fn refresh(&mut self, links: &MatrixField, seed: u64, trajectory: u64) -> Result<ExactSum, ActionError> {
+        self.quarks.forget();
+        self.quarks.update(links)?;
+        self.function.begin(seed, trajectory);
+        let address = pseudofermion(seed, trajectory, self.header.number);
+        let residual = self.header.action_residual;
+        Ok(self.function.draw(&mut self.quarks, &mut self.phi, address, residual)? + self.log_det())
+    }
+
+    fn value(&mut self, links: &MatrixField) -> Result<ExactSum, ActionError> {
+        self.quarks.update(links)?;
+        Ok(self.function.value(&mut self.quarks, &self.phi, self.header.action_residual)? + self.log_det())
+    }
+
+    fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<usize, ActionError> {
+        self.quarks.update(links)?;
+        let (quarks, residual) = (&mut self.quarks, self.header.force_residual);
+        let mut sum = self.pairs.begin(links, force)?;
+        let iterations = self.function.add_pairs(quarks, &self.phi, &mut sum, residual)?;
+        quarks.add_log_det(&mut sum, 0.5 * f64::from(self.function.flavours()))?;
+        sum.finish()?;
+        Ok(iterations)
+    }
+
+    fn pseudofermions(&mut self) -> Vec<Pseudofermion<'_>> {
+        self.quarks.forget();
+        vec![Pseudofermion::odd(&mut self.phi)]
+    }
+
+    fn report(&self) -> Option<TermReport> {
+        Some(TermReport::of(self.quarks.solves(), &self.function.report()))
+    }
+}

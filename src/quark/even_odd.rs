@@ -1,0 +1,345 @@
+//! A quark: one operator W on odd sites, in each precision that its solver asks for, with all that solves and derivatives
+//! of it need. The operator is chosen by the type of its parameters.
+
+use super::{OperatorParams, QuarkError, QuarkOperator, QuarkParams, Solves, Storage, combine};
+use crate::device::Precision;
+use crate::field::{Domain, FieldError, Kind, MatrixField, Spinor};
+use crate::math::{ExactSum, Rational};
+use crate::operator::{CloverTerm, Operator};
+use crate::solver::{
+    BlockCg, Bounds, Guess, Info, Method, MultiInfo, MultiShift, Operators, Params, Settings, Solver, bounds,
+};
+use std::slice::{from_mut, from_ref};
+use std::sync::Arc;
+
+/// Where a solve starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// From zero: the solution depends on the right-hand side and the links alone.
+    Zero,
+    /// From what x holds.
+    Given,
+    /// From the best combination of past solutions, of which the new one is then the latest.
+    Past,
+}
+
+/// What a solve must reach, and where it starts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Goal {
+    /// `|b - W^dag W x| / |b|`
+    pub residual: f64,
+    /// From where.
+    pub start: Start,
+}
+
+/// One operator, its solver, its past solutions.
+pub struct Quark<O: QuarkOperator> {
+    params: QuarkParams<O::Params>,
+    domain: Arc<Domain>,
+    clover: Option<CloverTerm>,
+    double: O,
+    single: Option<O>,
+    half: Option<O>,
+    solver: Workspace,
+    guess: Guess,
+    solves: Solves,
+}
+
+/// What systems a quark solves.
+enum Workspace {
+    One(Box<dyn Solver>),
+    /// One system with many shifts.
+    Shifts(MultiShift),
+    /// As many right-hand sides at once.
+    Several(BlockCg, usize),
+}
+
+impl<O: QuarkOperator> Quark<O> {
+    /// A quark that solves one system after the other.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn new<P>(domain: &Arc<Domain>, params: &QuarkParams<P>) -> Result<Self, FieldError>
+    where
+        P: OperatorParams<Operator = O>,
+        O: QuarkOperator<Params = P>,
+    {
+        let solver = |kind| Ok(Workspace::One(params.solver.solver(domain, kind)?));
+        Self::make(domain, params, 1, solver)
+    }
+
+    /// A quark that solves systems of up to `shifts` shifts at once.
+    ///
+    /// # Errors
+    /// No memory.
+    ///
+    /// # Panics
+    /// The method is not CG.
+    pub fn with_shifts<P>(
+        domain: &Arc<Domain>,
+        params: &QuarkParams<P>,
+        shifts: usize,
+    ) -> Result<Self, FieldError>
+    where
+        P: OperatorParams<Operator = O>,
+        O: QuarkOperator<Params = P>,
+    {
+        let Settings { method, precisions, delta, .. } = params.solver;
+        assert_eq!(method, Method::Cg, "systems with shifts are solved by conjugate gradients");
+        let solver =
+            |kind| Ok(Workspace::Shifts(MultiShift::new(domain, kind, precisions[1], delta, shifts)?));
+        Self::make(domain, params, 1, solver)
+    }
+
+    /// A quark that solves up to `fields` systems at once if the method is CG, else one after the other.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn with_fields(
+        domain: &Arc<Domain>,
+        params: &QuarkParams<O::Params>,
+        fields: usize,
+    ) -> Result<Self, FieldError> {
+        let Settings { method, precisions, delta, .. } = params.solver;
+        if fields == 1 || method != Method::Cg {
+            return Self::new(domain, params);
+        }
+        let block = |kind| BlockCg::new(domain, kind, precisions[1], delta, fields);
+        Self::make(domain, params, fields, |kind| Ok(Workspace::Several(block(kind)?, fields)))
+    }
+
+    fn make(
+        domain: &Arc<Domain>,
+        params: &QuarkParams<O::Params>,
+        fields: usize,
+        solver: impl FnOnce(Kind) -> Result<Workspace, FieldError>,
+    ) -> Result<Self, FieldError> {
+        let make = |precision, link_reals| {
+            O::make(domain, Storage { precision, link_reals, fields }, &params.operator)
+        };
+        let lower = |precision| {
+            let wanted = params.solver.precisions.contains(&precision);
+            wanted.then(|| make(precision, params.link_reals)).transpose()
+        };
+        let double = make(Precision::Double, params.link_reals.max(12))?;
+        Ok(Self {
+            domain: Arc::clone(domain),
+            clover: O::clover_term(domain, &params.operator)?,
+            solver: solver(double.kind())?,
+            guess: Guess::new(domain, double.kind(), params.guess)?,
+            double,
+            single: lower(Precision::Single)?,
+            half: lower(Precision::Half)?,
+            solves: Solves::default(),
+            params: params.clone(),
+        })
+    }
+
+    /// What it was made of.
+    pub fn params(&self) -> &QuarkParams<O::Params> {
+        &self.params
+    }
+
+    /// The box.
+    pub fn domain(&self) -> &Arc<Domain> {
+        &self.domain
+    }
+
+    /// The most right-hand sides that are solved at once.
+    pub fn together(&self) -> usize {
+        if let Workspace::Several(_, fields) = self.solver { fields } else { 1 }
+    }
+
+    /// What W acts on.
+    pub fn kind(&self) -> Kind {
+        self.double.kind()
+    }
+
+    /// A field that W acts on, in double, zero everywhere.
+    pub(crate) fn spinor(&self) -> Result<Spinor, FieldError> {
+        Spinor::of(&self.domain, self.kind(), Precision::Double, 1)
+    }
+
+    /// Its clover term, if it has one.
+    pub(crate) fn clover(&self) -> Option<&CloverTerm> {
+        self.clover.as_ref()
+    }
+
+    /// W in double, and its clover term.
+    pub(crate) fn operator(&mut self) -> (&mut O, Option<&CloverTerm>) {
+        (&mut self.double, self.clover.as_ref())
+    }
+
+    /// W in every precision that there is.
+    pub(crate) fn operators(&mut self) -> impl Iterator<Item = &mut O> {
+        std::iter::once(&mut self.double).chain(&mut self.single).chain(&mut self.half)
+    }
+
+    /// Takes over new links.
+    ///
+    /// # Errors
+    /// The clover term is not positive, or the solver's set-up failed.
+    pub fn update(&mut self, links: &MatrixField) -> Result<(), QuarkError> {
+        if let Some(clover) = &mut self.clover {
+            clover.update(links)?;
+        }
+        self.double.update(links, self.clover.as_ref())?;
+        for lower in [&mut self.single, &mut self.half].into_iter().flatten() {
+            lower.update(links, self.clover.as_ref())?;
+        }
+        let mut operators = operators(&mut self.double, &mut self.single, &mut self.half);
+        if let Workspace::One(solver) = &mut self.solver {
+            solver.update(&mut operators)?;
+        }
+        Ok(())
+    }
+
+    /// `out = W x`, or `W^dag x`, on odd sites in double.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
+        self.double.apply(out, x, dagger)
+    }
+
+    /// `sum log det A` over the sites that belong to the action. Without a clover term it is a constant, and left
+    /// out.
+    pub fn log_det(&self) -> ExactSum {
+        self.clover.as_ref().map(CloverTerm::log_det).unwrap_or_default()
+    }
+
+    /// Solves `W^dag W x = b` from zero, to `|b - W^dag W x| = residual |b|`: x depends on b and the links alone.
+    ///
+    /// # Errors
+    /// No convergence.
+    pub fn solve(&mut self, x: &mut Spinor, b: &Spinor, residual: f64) -> Result<Info, QuarkError> {
+        self.solve_from(from_mut(x), from_ref(b), Goal { residual, start: Start::Zero })
+    }
+
+    /// The same from the best combination of past solutions; remembers the new one.
+    ///
+    /// # Errors
+    /// No convergence.
+    pub fn solve_guessed(&mut self, x: &mut Spinor, b: &Spinor, residual: f64) -> Result<Info, QuarkError> {
+        self.solve_from(from_mut(x), from_ref(b), Goal { residual, start: Start::Past })
+    }
+
+    /// Solves `W^dag W x_n = b_n`.
+    ///
+    /// # Errors
+    /// No convergence.
+    pub(super) fn solve_from(
+        &mut self,
+        x: &mut [Spinor],
+        b: &[Spinor],
+        goal: Goal,
+    ) -> Result<Info, QuarkError> {
+        for (x, b) in x.iter_mut().zip(b) {
+            match goal.start {
+                Start::Zero => x.set_zero()?,
+                Start::Given => {}
+                Start::Past => self.guess.start(&mut self.double, x, b)?,
+            }
+        }
+        let params = self.goal(goal.residual);
+        let mut operators = operators(&mut self.double, &mut self.single, &mut self.half);
+        let mut total = Info::default();
+        if let Workspace::Several(block, _) = &mut self.solver {
+            total = block.solve(&mut operators, 0.0, x, b, params)?.total;
+        } else {
+            let solver: &mut dyn Solver = match &mut self.solver {
+                Workspace::One(solver) => &mut **solver,
+                Workspace::Shifts(solver) => solver,
+                Workspace::Several(..) => unreachable!("several were solved at once"),
+            };
+            for (x, b) in x.iter_mut().zip(b) {
+                total.add(&solver.solve(&mut operators, x, b, params)?);
+            }
+        }
+        self.solves.add(&total);
+        if goal.start == Start::Past {
+            x.iter().try_for_each(|x| self.guess.remember(x))?;
+        }
+        Ok(total)
+    }
+
+    /// Drops past solutions, the solver's set-up and the count of solves: at the start of a trajectory, so that a resumed
+    /// run goes on with the same bits.
+    pub fn forget(&mut self) {
+        self.guess.forget();
+        self.solves = Solves::default();
+        if let Workspace::One(solver) = &mut self.solver {
+            solver.forget();
+        }
+    }
+
+    /// What the solves did since [`Quark::forget`].
+    pub fn solves(&self) -> Solves {
+        self.solves
+    }
+
+    /// Solves `(W^dag W + s_i) x_i = b` for all shifts, from zero, each to `residual`.
+    ///
+    /// # Errors
+    /// No convergence.
+    ///
+    /// # Panics
+    /// The quark was not made [with shifts](Self::with_shifts), or with fewer.
+    pub fn solve_shifted(
+        &mut self,
+        x: &mut [Spinor],
+        b: &Spinor,
+        shifts: &[f64],
+        residual: f64,
+    ) -> Result<MultiInfo, QuarkError> {
+        let params = self.goal(residual);
+        let Workspace::Shifts(solver) = &mut self.solver else { panic!("a quark without shifts") };
+        let mut operators = operators(&mut self.double, &mut self.single, &mut self.half);
+        let info = solver.solve_all(&mut operators, x, b, shifts, params)?;
+        self.solves.add(&info.total);
+        Ok(info)
+    }
+
+    fn goal(&self, residual: f64) -> Params {
+        Params { residual, max_iterations: self.params.solver.max_iterations }
+    }
+
+    /// `out = r(W^dag W) b`, with the solutions of its poles in the first of `x`.
+    ///
+    /// # Errors
+    /// No convergence.
+    pub(crate) fn apply_function(
+        &mut self,
+        out: &mut Spinor,
+        b: &Spinor,
+        r: &Rational,
+        x: &mut [Spinor],
+        residual: f64,
+    ) -> Result<Info, QuarkError> {
+        let x = &mut x[..r.poles.len()];
+        let info = self.solve_shifted(x, b, &r.poles, residual)?.total;
+        combine(out, b, x, r)?;
+        Ok(info)
+    }
+
+    /// The least and the greatest eigenvalue of `W^dag W`, from the vector `start`, which is overwritten.
+    ///
+    /// # Errors
+    /// No convergence.
+    pub fn bounds(&mut self, start: &mut Spinor, tolerance: f64) -> Result<Bounds, QuarkError> {
+        Ok(bounds(&mut self.double, start, tolerance, self.params.solver.max_iterations)?)
+    }
+}
+
+/// The operators as solvers take them.
+fn operators<'a, O: Operator>(
+    double: &'a mut O,
+    single: &'a mut Option<O>,
+    half: &'a mut Option<O>,
+) -> Operators<'a> {
+    Operators {
+        double,
+        single: single.as_mut().map(|o| o as &mut dyn Operator),
+        half: half.as_mut().map(|o| o as &mut dyn Operator),
+    }
+}

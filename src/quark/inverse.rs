@@ -1,0 +1,153 @@
+//! `M x = b` on all sites, for measurements and for terms that need it.
+
+use super::{Goal, Quark, QuarkError, QuarkOperator, QuarkParams, Start};
+use crate::device::Precision;
+use crate::field::{Domain, FieldError, Kind, MatrixField, Spinor};
+use std::sync::Arc;
+
+/// Fields on all sites: `[parity][number]`, as many on even sites as on odd ones.
+pub type Fields = [Vec<Spinor>; 2];
+
+/// Makes `count` fields of a kind, zero everywhere.
+///
+/// # Errors
+/// No memory.
+pub fn fields(domain: &Arc<Domain>, kind: Kind, count: usize) -> Result<Fields, FieldError> {
+    let several = || (0..count).map(|_| Spinor::of(domain, kind, Precision::Double, 1)).collect();
+    let [even, odd]: [Result<_, FieldError>; 2] = [several(), several()];
+    Ok([even?, odd?])
+}
+
+/// A quark on the links of one configuration, whose `M x = b` is solved on all sites.
+pub trait Inverse {
+    /// The box.
+    fn domain(&self) -> &Arc<Domain>;
+    /// What its fields hold on a site.
+    fn kind(&self) -> Kind;
+    /// The most right-hand sides that are solved at once.
+    fn together(&self) -> usize;
+    /// Solves `M x_n = b_n`, on even and odd sites. What `x` held is lost.
+    ///
+    /// # Errors
+    /// No convergence.
+    ///
+    /// # Panics
+    /// More right-hand sides than are solved at once.
+    fn solve(&mut self, x: &mut Fields, b: &Fields) -> Result<(), QuarkError>;
+    /// Of a quark with a fifth dimension, from the right-hand sides `b` that were solved last: x and y of which
+    /// `Re y_n^dag x_n` is the density of J5q, the pseudoscalar at the midpoint, with the source's.
+    ///
+    /// # Errors
+    /// No convergence.
+    fn midpoint(&mut self, _b: &Fields) -> Result<Option<[Fields; 2]>, QuarkError> {
+        Ok(None)
+    }
+}
+
+/// Workspace of solves on all sites.
+pub struct AllSites {
+    rhs: Vec<Spinor>,
+    /// The solutions of the even-odd form, from which a next solve may start.
+    y: Vec<Spinor>,
+    spare: Spinor,
+}
+
+impl AllSites {
+    /// Workspace for `count` right-hand sides at once.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn new(domain: &Arc<Domain>, kind: Kind, count: usize) -> Result<Self, FieldError> {
+        let [rhs, y] = fields(domain, kind, count)?;
+        Ok(Self { rhs, y, spare: Spinor::of(domain, kind, Precision::Double, 1)? })
+    }
+}
+
+impl<O: QuarkOperator> Quark<O> {
+    /// Solves `M x_n = b_n` on even and odd sites: even sites are eliminated, `W^dag W y_n = rhs_n` is solved to
+    /// `goal.residual`, and x_n is made of y_n. Returns the iterations.
+    ///
+    /// # Errors
+    /// No convergence.
+    ///
+    /// # Panics
+    /// More right-hand sides than there is workspace for.
+    pub fn solve_full(
+        &mut self,
+        AllSites { rhs, y, spare }: &mut AllSites,
+        [x_even, x_odd]: [&mut [Spinor]; 2],
+        [b_even, b_odd]: [&[Spinor]; 2],
+        goal: Goal,
+    ) -> Result<usize, QuarkError> {
+        let count = b_even.len();
+        let (rhs, y) = (&mut rhs[..count], &mut y[..count]);
+        for (n, rhs) in rhs.iter_mut().enumerate() {
+            self.operator().0.eliminate(rhs, [&b_even[n], &b_odd[n]], spare)?;
+        }
+        let info = self.solve_from(y, rhs, goal)?;
+        for (n, y) in y.iter().enumerate() {
+            let x = [&mut x_even[n], &mut x_odd[n]];
+            self.operator().0.reconstruct(x, y, &b_even[n], spare)?;
+        }
+        Ok(info.iterations)
+    }
+}
+
+/// A quark on the links of one configuration with all that its inverse needs.
+pub struct FullInverse<O: QuarkOperator> {
+    quark: Quark<O>,
+    all_sites: AllSites,
+    residual: f64,
+}
+
+impl<O: QuarkOperator> FullInverse<O> {
+    /// The quark on `links`, solved to `residual`, that of `W^dag W y = rhs` of the even-odd form, by the solver of
+    /// `params`. Conjugate gradients solve up to `fields` right-hand sides at once.
+    ///
+    /// # Errors
+    /// No memory, or a clover term that cannot be inverted.
+    pub fn on(
+        links: &MatrixField,
+        params: &QuarkParams<O::Params>,
+        fields: usize,
+        residual: f64,
+    ) -> Result<Self, QuarkError> {
+        let domain = links.domain();
+        let mut quark = Quark::with_fields(domain, params, fields)?;
+        quark.update(links)?;
+        let all_sites = AllSites::new(domain, quark.kind(), quark.together())?;
+        Ok(Self { quark, all_sites, residual })
+    }
+
+    /// As [`Inverse::solve`], for the first `count` of the fields.
+    ///
+    /// # Errors
+    /// No convergence.
+    ///
+    /// # Panics
+    /// More right-hand sides than are solved at once.
+    pub fn solve_some(&mut self, x: &mut Fields, b: &Fields, count: usize) -> Result<(), QuarkError> {
+        let goal = Goal { residual: self.residual, start: Start::Zero };
+        let x = x.each_mut().map(|x| &mut x[..count]);
+        self.quark.solve_full(&mut self.all_sites, x, b.each_ref().map(|b| &b[..count]), goal)?;
+        Ok(())
+    }
+}
+
+impl<O: QuarkOperator> Inverse for FullInverse<O> {
+    fn domain(&self) -> &Arc<Domain> {
+        self.quark.domain()
+    }
+
+    fn kind(&self) -> Kind {
+        self.quark.kind()
+    }
+
+    fn together(&self) -> usize {
+        self.quark.together()
+    }
+
+    fn solve(&mut self, x: &mut Fields, b: &Fields) -> Result<(), QuarkError> {
+        self.solve_some(x, b, b[0].len())
+    }
+}

@@ -1,0 +1,53 @@
+//! A quark as terms of the Hamiltonian and measurements use it: its operator in several precisions, and solves with it.
+//!
+//! - `operator`: what an even-odd preconditioned operator must provide; its parameters
+//! - `even_odd`: one operator W on odd sites with clover term, solver and past solutions
+//! - `inverse`: `M x = b` on all sites
+//! - `solves`: what the solves did
+//!
+//! A quark honours the settings of its solver ([`Settings`](crate::solver::Settings)), whoever uses it.
+
+mod even_odd;
+mod inverse;
+mod operator;
+mod solves;
+
+pub use even_odd::{Goal, Quark, Start};
+pub use inverse::{AllSites, Fields, FullInverse, Inverse, fields};
+pub use operator::{OperatorParams, QuarkOperator, QuarkParams, Storage};
+pub use solves::Solves;
+
+use crate::field::{FieldError, Spinor};
+use crate::math::Rational;
+use crate::operator::OperatorError;
+use crate::solver::SolverError;
+
+/// Why a quark failed.
+#[derive(Debug, thiserror::Error)]
+pub enum QuarkError {
+    /// An operator failed.
+    #[error(transparent)]
+    Operator(#[from] OperatorError),
+    /// A solve failed.
+    #[error(transparent)]
+    Solver(#[from] SolverError),
+}
+
+impl From<FieldError> for QuarkError {
+    fn from(error: FieldError) -> Self {
+        Self::Operator(error.into())
+    }
+}
+
+/// Writes `constant b + sum_n residue_n x_n` into `out`.
+///
+/// # Errors
+/// The device is lost.
+pub fn combine(out: &mut Spinor, b: &Spinor, x: &[Spinor], r: &Rational) -> Result<(), FieldError> {
+    out.copy_from(b)?;
+    out.scale(r.constant)?;
+    for (x, &residue) in x.iter().zip(&r.residues) {
+        out.axpy(residue, x)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! What the solves of a quark did, for logs.
+
+use crate::solver::Info;
+
+/// What the solves of a term did since the heat bath.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Solves {
+    /// How many.
+    pub count: usize,
+    /// Together; the residual is the greatest.
+    pub total: Info,
+}
+
+impl Solves {
+    /// Counts another one.
+    pub fn add(&mut self, info: &Info) {
+        self.count += 1;
+        self.total.add(info);
+    }
+
+    /// Together with those of another quark.
+    #[must_use]
+    pub fn with(mut self, other: Self) -> Self {
+        self.count += other.count;
+        self.total.add(&other.total);
+        self
+    }
+}
+
+impl std::fmt::Display for Solves {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Info { iterations, updates, fallbacks, applications, residual, .. } = self.total;
+        let share = |part: f64| 100.0 * part / self.total.seconds.max(1e-30);
+        write!(
+            f,
+            "{} solves: {iterations} iterations, {updates} updates, {applications} applications, greatest residual \
+             {residual:.1e}, {:.2} s (operator {:.0}%, preconditioner {:.0}%, messages {:.0}%)",
+            self.count,
+            self.total.seconds,
+            share(self.total.operator_seconds),
+            share(self.total.preconditioner_seconds),
+            share(self.total.communication_seconds)
+        )?;
+        if fallbacks > 0 {
+            write!(f, "; {fallbacks} fallbacks to a higher precision or another method")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,69 @@
+//! What is solved: an operator in its precisions, and the matrix made of it.
+
+use crate::device::Precision;
+use crate::operator::Operator;
+
+/// An operator in the precisions that a solve may use.
+pub struct Operators<'a> {
+    /// The final judge.
+    pub double: &'a mut dyn Operator,
+    /// In single.
+    pub single: Option<&'a mut dyn Operator>,
+    /// In half.
+    pub half: Option<&'a mut dyn Operator>,
+}
+
+impl<'a> Operators<'a> {
+    /// The operator in double, and in a lower precision if there is one.
+    pub fn new(double: &'a mut dyn Operator, lower: Option<&'a mut dyn Operator>) -> Self {
+        match lower {
+            Some(half) if half.precision() == Precision::Half => {
+                Self { double, single: None, half: Some(half) }
+            }
+            single => Self { double, single, half: None },
+        }
+    }
+
+    /// The one in `precision`.
+    ///
+    /// # Panics
+    /// There is no operator in that precision.
+    pub fn at(&mut self, precision: Precision) -> &mut dyn Operator {
+        match precision {
+            Precision::Double => self.double,
+            Precision::Single => *self.single.as_mut().expect("an operator in single"),
+            Precision::Half => *self.half.as_mut().expect("an operator in half"),
+        }
+    }
+
+    /// The operator in `precision` if that is lower than double and there is one.
+    pub(super) fn lower(&mut self, precision: Precision) -> Option<&mut dyn Operator> {
+        match precision {
+            Precision::Double => None,
+            Precision::Single => self.single.as_mut().map(|o| &mut **o as &mut dyn Operator),
+            Precision::Half => self.half.as_mut().map(|o| &mut **o as &mut dyn Operator),
+        }
+    }
+}
+
+/// A matrix made of an operator M.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Matrix {
+    /// `M^dag M + shift`
+    Normal {
+        /// Not negative.
+        shift: f64,
+    },
+    /// `M`
+    Plain,
+    /// `M^dag`
+    Adjoint,
+}
+
+/// The matrix of a linear system.
+pub struct System<'a, 'b> {
+    /// M in its precisions.
+    pub operators: &'a mut Operators<'b>,
+    /// What is made of M.
+    pub matrix: Matrix,
+}

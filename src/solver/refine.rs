@@ -1,0 +1,198 @@
+//! The outer iteration of all solvers of one system: cycles of an iteration in a precision of its own, and between them
+//! the true residual in double (Sleijpen, van der Vorst, Computing 56 (1996) 141; Clark et al., arXiv:0911.3191).
+//!
+//! A cycle corrects x until the residual of its iteration has fallen far enough. Then the residual is computed anew. If it
+//! has not fallen, the iteration is trusted less: first every cycle starts with fresh directions, then it runs in double.
+
+use super::info::Clock;
+use super::{Info, Matrix, Params, SolverError, System};
+use crate::device::Precision;
+use crate::field::{Domain, FieldError, Kind, Spinor};
+use std::sync::Arc;
+
+/// How far the iteration in low precision is trusted. It is trusted less whenever its residual, computed anew, has not
+/// fallen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Trust {
+    /// Directions live on over updates.
+    Reliable,
+    /// Every update starts anew.
+    DefectCorrection,
+    /// Iterations in double.
+    Double,
+}
+
+impl Trust {
+    /// An update that leaves more than this part of the residual's square is a failure.
+    pub const LEAST: f64 = 0.25;
+
+    /// After an update that brought the residual's square from `before` to `now`, if `target` was asked for.
+    fn after(self, before: f64, now: f64, target: f64, info: &mut Info) -> Self {
+        if now <= target.max(Self::LEAST * before) { self } else { self.less(info) }
+    }
+
+    pub fn less(self, info: &mut Info) -> Self {
+        info.fallbacks += 1;
+        match self {
+            Self::Reliable => Self::DefectCorrection,
+            _ => Self::Double,
+        }
+    }
+}
+
+/// Where a cycle starts and ends.
+#[derive(Clone, Copy)]
+pub(super) struct Stage {
+    /// Square of the true residual.
+    pub rr: f64,
+    /// The iteration ends when its residual's square is at or below this.
+    pub stop: f64,
+    /// Of the whole solve.
+    pub max_iterations: usize,
+    /// Directions of the cycle before are of no use.
+    pub fresh: bool,
+    pub trust: Trust,
+}
+
+impl Stage {
+    /// Until the residual has fallen by `delta`, at most to `stop`.
+    pub fn until(self, delta: f64) -> Self {
+        Self { stop: self.stop.max(self.rr * delta * delta), ..self }
+    }
+}
+
+/// How a cycle ended.
+pub(super) struct Ended {
+    /// Its directions are of no further use.
+    pub broke_down: bool,
+    /// The true residual's square may be this without loss of trust.
+    pub allowed: f64,
+}
+
+/// An iteration between two computations of the true residual.
+pub(super) trait Cycle {
+    /// The precision in which it runs as long as it is trusted.
+    fn precision(&self) -> Precision;
+
+    /// Whether it can run in double instead.
+    fn has_double(&self) -> bool {
+        true
+    }
+
+    /// Corrects `x`. The true residual is in `outer`, whose fields are at the cycle's disposal.
+    ///
+    /// # Errors
+    /// A number that is not finite: x is then as it was.
+    fn run(
+        &mut self,
+        system: &mut System,
+        x: &mut Spinor,
+        outer: &mut Outer,
+        stage: Stage,
+        info: &mut Info,
+    ) -> Result<Ended, SolverError>;
+}
+
+/// Fields of the outer iteration, in double.
+pub(super) struct Outer {
+    pub residual: Spinor,
+    pub product: Spinor,
+    /// `M x` of the normal equations.
+    pub middle: Option<Spinor>,
+}
+
+impl Outer {
+    /// Workspace for systems of one kind of matrix.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn new(domain: &Arc<Domain>, kind: Kind, matrix: Matrix) -> Result<Self, FieldError> {
+        let spinor = || Spinor::of(domain, kind, Precision::Double, 1);
+        let normal = matches!(matrix, Matrix::Normal { .. });
+        Ok(Self { residual: spinor()?, product: spinor()?, middle: normal.then(spinor).transpose()? })
+    }
+
+    /// `residual = b - A x`; returns its square.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn residual(
+        &mut self,
+        system: &mut System,
+        x: &Spinor,
+        b: &Spinor,
+        info: &mut Info,
+    ) -> Result<f64, FieldError> {
+        let operator = &mut *system.operators.double;
+        if let Matrix::Normal { shift } = system.matrix {
+            let middle = self.middle.as_mut().expect("workspace for the normal equations");
+            info.apply(operator, middle, x, false)?;
+            info.apply_adjoint_plus(operator, &mut self.product, middle, shift, x)?;
+        } else {
+            info.apply(operator, &mut self.product, x, system.matrix == Matrix::Adjoint)?;
+        }
+        self.residual.copy_from(b)?;
+        self.residual.axpy_norm2(-1.0, &self.product)
+    }
+}
+
+/// Solves the system by cycles, from the guess in `x`.
+///
+/// # Errors
+/// No convergence, or a number that is not finite.
+pub(super) fn refine(
+    cycle: &mut dyn Cycle,
+    outer: &mut Outer,
+    system: &mut System,
+    x: &mut Spinor,
+    b: &Spinor,
+    params: Params,
+) -> Result<Info, SolverError> {
+    let clock = Clock::new(system.operators.double.domain());
+    let mut info = Info::default();
+    let norm_b = b.norm2()?.value();
+    if norm_b == 0.0 {
+        x.set_zero()?;
+        return Ok(info);
+    }
+    let lower = system.operators.lower(cycle.precision()).is_some() || !cycle.has_double();
+    let mut stage = Stage {
+        rr: outer.residual(system, x, b, &mut info)?,
+        stop: params.residual * params.residual * norm_b,
+        max_iterations: params.max_iterations,
+        fresh: true,
+        trust: if lower { Trust::Reliable } else { Trust::Double },
+    };
+    loop {
+        let Stage { rr: before, stop: target, trust, .. } = stage;
+        info.residual = (before / norm_b).sqrt();
+        if !before.is_finite() {
+            return Err(SolverError::NotFinite { what: "a residual", iterations: info.iterations });
+        }
+        if before <= target {
+            clock.stop(&mut info);
+            return Ok(info);
+        }
+        let lost = trust == Trust::Double && !cycle.has_double();
+        if info.iterations >= params.max_iterations || lost {
+            return Err(info.failed(params.residual));
+        }
+        let mut broke_down = false;
+        match cycle.run(system, x, outer, stage, &mut info) {
+            Ok(ended) => {
+                stage.rr = outer.residual(system, x, b, &mut info)?;
+                stage.trust = trust.after(before, stage.rr, target.max(ended.allowed), &mut info);
+                broke_down = ended.broke_down;
+            }
+            // What this precision cannot do, the next one may.
+            Err(SolverError::NotFinite { .. }) if trust < Trust::Double => {
+                stage.trust = trust.less(&mut info)
+            }
+            Err(error) => return Err(error),
+        }
+        // Directions live on, unless the iteration lost its way or its precision.
+        stage.fresh =
+            broke_down || stage.trust == Trust::DefectCorrection || stage.trust != trust || stage.rr > before;
+        info.updates += 1;
+    }
+}
