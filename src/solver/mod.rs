@@ -7,6 +7,7 @@
 //! - `schwarz`: additive Schwarz, minimal residual steps in blocks
 //! - `normal`: `M^dag M x = b` by any of them
 //! - `multishift`: conjugate gradients with many shifts at once
+//! - `keys`: the keys of solvers in an input
 //! - `guess`: where to start, from past solutions
 //! - `spectrum`: the ends of the spectrum of `M^dag M`
 //!
@@ -17,6 +18,7 @@ mod block;
 mod cg;
 mod gcr;
 mod guess;
+pub(crate) mod keys;
 mod multishift;
 mod normal;
 mod schwarz;
@@ -27,6 +29,7 @@ pub use block::BlockCg;
 pub use cg::Cg;
 pub use gcr::{Gcr, GcrParams};
 pub use guess::Guess;
+pub use keys::TermSolver;
 pub use multishift::{MultiInfo, MultiShift};
 pub use normal::{Method, NormalSolver, Settings, usual_delta};
 pub use spectrum::{Bounds, bounds, greatest};
