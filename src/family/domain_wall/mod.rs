@@ -20,4 +20,4 @@ pub use eofa::{ExactOneFlavour, ExactOneFlavourParams};
 pub use keys::{DomainWallFermion, WallFactor, WallFlavours, Weights};
 pub use operator::{DomainWall, DomainWallParams, MOST_SLICES};
 pub use quark::WallQuark;
-pub use slices::{OnSlices, SliceVector, USUAL_THREADS, reflect, slice_choices, slice_hop_choices};
+pub use slices::{OnSlices, SliceVector, reflect};

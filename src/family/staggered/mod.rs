@@ -24,7 +24,7 @@ mod unitary;
 
 pub use keys::{MassFactor, StaggeredFermion, WeightFactors};
 pub use links::{Gradients, Smearing, StaggeredLinks};
-pub use operator::{REACH, Staggered, boundary_phases, staggered_choices};
+pub use operator::{REACH, Staggered};
 pub use quark::{StaggeredParams, StaggeredQuark};
 pub use rational_keys::RationalSource;
 pub use rooted::{Rooted, RootedParams, RootedPseudofermion, RootedSolver};
