@@ -44,7 +44,7 @@ impl Layers {
 /// The domain of a lattice cut as `parallel` says.
 ///
 /// # Errors
-/// The device is not there, or has no room; a box is too small.
+/// The device is not there, or is out of memory; a box is too small.
 pub fn domain(
     parallel: &Parallel,
     extents: Extents,
