@@ -2,7 +2,9 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 use hmc::app::{self, AppError, BenchArgs, BenchTable, BenchWall, Gaps, Out, Ranks, RunOptions};
-use hmc::input::{DeviceChoice, Transport, Weights};
+use hmc::family::Weights;
+use hmc::field::Halo;
+use hmc::input::DeviceChoice;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -274,7 +276,7 @@ fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
                 DeviceName::Cuda => DeviceChoice::Cuda,
                 DeviceName::Emulated => DeviceChoice::Emulated,
             };
-            let transport = if staged { Transport::Staged } else { Transport::Auto };
+            let transport = staged.then_some(Halo::Staged);
             let (mut tables, mut extents) = (Vec::new(), Vec::new());
             for item in what {
                 match item {

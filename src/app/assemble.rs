@@ -1,21 +1,18 @@
 //! A checked input as domain, chain and measurements.
 
 use super::report::warn;
-use super::{AppError, domain_wall, rooted, start, terms};
+use super::{AppError, start};
+use crate::action::{Action, GaugeAction};
 use crate::comm::{Comm, agree};
-use crate::family::{REACH, StaggeredParams, StaggeredQuark, WallQuark, WilsonQuark};
+use crate::family::Fermion;
 use crate::field::{Domain, MatrixField, Purpose, RandomAddress};
-use crate::hmc::{Chain, Level, Scheme};
-use crate::input::{
-    self, Correlator, CorrelatorKind, Fermion, Input, Integrator, Measure, Parallel, Solver, SourceKind,
-    StaggeredSolver,
-};
+use crate::hmc::Chain;
+use crate::input::{self, Correlator, Input, Measure, Parallel};
 use crate::io::{self, Format};
 use crate::lattice::{Extents, shape};
-use crate::measure::{FlowKernel, Source};
-use crate::operator::{GaugeLoops, smeared};
-use crate::quark::{Inverse, QuarkParams};
-use crate::solver::Settings;
+use crate::measure::{FlowKernel, Source, Wanted};
+use crate::quark::Inverse;
+use crate::operator::GaugeLoops;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,7 +26,7 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// Of links alone, or of links and Wilson quarks.
+    /// Of links alone.
     pub fn of_links(border: usize) -> Self {
         Self { border, reach: border }
     }
@@ -37,15 +34,18 @@ impl Layers {
     /// The same with the quarks of an input.
     #[must_use]
     pub fn with(self, fermions: &[Fermion]) -> Self {
-        let staggered = fermions.iter().any(|fermion| matches!(fermion, Fermion::Staggered(_)));
-        if staggered { Self { border: self.border.max(2), reach: self.reach.max(REACH) } } else { self }
+        let wider = |layers: Self, fermion: &Fermion| Self {
+            border: layers.border.max(fermion.border()),
+            reach: layers.reach.max(fermion.reach()),
+        };
+        fermions.iter().fold(self, wider)
     }
 }
 
 /// The domain of a lattice cut as `parallel` says.
 ///
 /// # Errors
-/// The device is not there, or has no room; a box is too small.
+/// The device is not there, or is out of memory; a box is too small.
 pub fn domain(
     parallel: &Parallel,
     extents: Extents,
@@ -63,39 +63,49 @@ pub fn domain(
 /// Layers that a run needs of its neighbours, with these measurements.
 pub fn layers<'a>(input: &Input, measured: impl IntoIterator<Item = &'a Measure>) -> Layers {
     let of = |measure: &Measure| {
-        let flow = measure.flow.is_some_and(|f| f.kernel == input::FlowKernel::Symanzik);
+        let flow = measure.flow.is_some_and(|f| f.kernel == FlowKernel::Symanzik);
         if measure.loops || flow { 2 } else { 1 }
     };
-    let gauge = GaugeLoops::reach(input.gauge.c_rectangle);
+    let gauge = GaugeLoops::reach(input.gauge.coefficients[1]);
     let border = measured.into_iter().map(of).fold(gauge, usize::max);
     Layers::of_links(border).with(&input.fermions)
+}
+
+/// All terms of the Hamiltonian: the gauge action, then the quarks' in the order of the input.
+///
+/// # Errors
+/// No memory, or a rational function that cannot be made.
+fn terms(domain: &Arc<Domain>, input: &Input) -> Result<Vec<Box<dyn Action>>, AppError> {
+    let gauge = &input.gauge;
+    let gauge = GaugeAction::new(domain, gauge.beta, gauge.coefficients)?;
+    let mut terms: Vec<Box<dyn Action>> = vec![Box::new(gauge)];
+    let pseudofermions: usize = input.fermions.iter().map(|fermion| fermion.pseudofermions()).sum();
+    if pseudofermions > Purpose::PSEUDOFERMIONS {
+        let most = Purpose::PSEUDOFERMIONS;
+        return Err(AppError::Refused(format!("{pseudofermions} pseudofermions: a run has {most} at most")));
+    }
+    // They are numbered through all terms.
+    let mut number = 0;
+    for fermion in &input.fermions {
+        terms.extend(fermion.terms(domain, number)?);
+        number += fermion.pseudofermions() as u8;
+    }
+    Ok(terms)
 }
 
 /// The chain of an input, from `links`.
 ///
 /// # Errors
-/// No room, or a rational function that cannot be made.
+/// No memory, or a rational function that cannot be made.
 pub fn chain(input: &Input, links: MatrixField) -> Result<Chain, AppError> {
-    let mut all = terms::all(links.domain(), input)?;
-    let (mut levels, mut placed) = (Vec::new(), Vec::new());
-    for level in &input.hmc.levels {
-        let scheme = match level.integrator {
-            Integrator::Leapfrog => Scheme::Leapfrog,
-            Integrator::Omelyan2 { lambda } => Scheme::Omelyan2 { lambda },
-            Integrator::Omelyan2Position { lambda } => Scheme::Omelyan2Position { lambda },
-            Integrator::Omelyan4 => Scheme::Omelyan4,
-            Integrator::ForceGradient => Scheme::ForceGradient,
-            Integrator::ThreeToOne => Scheme::ThreeToOne,
-        };
-        levels.push(Level { scheme, steps: level.steps });
-        // Every term is on one level: the input was checked.
-        let here = level.terms.iter().filter_map(|name| {
-            let at = all.iter().position(|term| term.name() == name)?;
-            Some(all.remove(at))
-        });
-        placed.push(here.collect());
-    }
-    Ok(Chain::new(links, &levels, placed, input.hmc.tau, input.run.seed)?)
+    let mut all = terms(links.domain(), input)?;
+    // Every term is on one level: the input was checked.
+    let mut take = |name: &String| {
+        let at = all.iter().position(|term| term.name() == name)?;
+        Some(all.remove(at))
+    };
+    let placed = input.hmc.terms.iter().map(|names| names.iter().filter_map(&mut take).collect()).collect();
+    Ok(Chain::new(links, &input.hmc.levels, placed, input.hmc.tau, input.run.seed)?)
 }
 
 /// The links before trajectory 0.
@@ -155,7 +165,10 @@ pub fn configuration(
 /// # Errors
 /// It lies outside the lattice.
 pub fn source(correlator: &Correlator, extents: Extents) -> Result<Source, AppError> {
-    let at = correlator.source;
+    let at = match correlator.source {
+        Source::Point(at) => at,
+        Source::CornerWall(t) => [0, 0, 0, t],
+    };
     if (0..4).any(|mu| at[mu] >= extents[mu]) {
         return Err(AppError::Refused(format!(
             "[measure.correlator.{}]: the source {at:?} lies outside the lattice of {}",
@@ -163,62 +176,19 @@ pub fn source(correlator: &Correlator, extents: Extents) -> Result<Source, AppEr
             shape(extents)
         )));
     }
-    Ok(match correlator.kind {
-        CorrelatorKind::Staggered { source: SourceKind::CornerWall, .. } => Source::CornerWall(at[3]),
-        CorrelatorKind::Staggered { .. } | CorrelatorKind::Wilson | CorrelatorKind::DomainWall { .. } => {
-            Source::Point(at)
-        }
-    })
+    Ok(correlator.source)
 }
 
-/// The quark that a measurement names; `mass` is that of staggered and domain-wall quarks, the correction of the Naik
-/// term that of staggered ones.
+/// The quark that a measurement names.
 ///
 /// # Errors
-/// No room, or a clover term that cannot be inverted.
+/// No memory, or a clover term that cannot be inverted.
 pub fn quark(
     links: &MatrixField,
     fermions: &[Fermion],
     name: &str,
-    (mass, naik_epsilon): (f64, f64),
-    residual: f64,
+    wanted: Wanted,
 ) -> Result<Box<dyn Inverse>, AppError> {
     let fermion = fermions.iter().find(|f| f.name() == name).expect("the input was checked");
-    match fermion {
-        Fermion::Wilson(fermion) => {
-            let params = quark_params(terms::operator(fermion), &fermion.solver);
-            Ok(Box::new(match fermion.stout {
-                Some(stout) => WilsonQuark::new(&smeared(links, stout.steps, stout.rho)?, &params, residual)?,
-                None => WilsonQuark::new(links, &params, residual)?,
-            }))
-        }
-        Fermion::Staggered(fermion) => {
-            let (smearing, boundary) = (rooted::smearing(fermion.links), fermion.boundary);
-            let StaggeredSolver { precision, delta, long_link_reals, max_iterations, .. } = fermion.solver;
-            let solver = Settings { delta, ..Settings::cg(terms::precision(precision[1]), max_iterations) };
-            let operator = StaggeredParams { smearing, mass, naik_epsilon, boundary };
-            let params = QuarkParams { operator, solver, link_reals: long_link_reals, guess: 0 };
-            Ok(Box::new(StaggeredQuark::new(links, &params, residual)?))
-        }
-        Fermion::DomainWall(fermion) => {
-            let params = quark_params(domain_wall::operator(fermion, mass), &fermion.solver);
-            Ok(Box::new(match fermion.stout {
-                Some(stout) => WallQuark::new(&smeared(links, stout.steps, stout.rho)?, &params, residual)?,
-                None => WallQuark::new(links, &params, residual)?,
-            }))
-        }
-    }
-}
-
-/// A quark that is solved from zero, as the input's solver has it.
-fn quark_params<P>(operator: P, solver: &Solver) -> QuarkParams<P> {
-    QuarkParams { operator, solver: terms::settings(solver), link_reals: solver.link_reals, guess: 0 }
-}
-
-/// The kernel of a flow.
-pub fn flow_kernel(kernel: input::FlowKernel) -> FlowKernel {
-    match kernel {
-        input::FlowKernel::Wilson => FlowKernel::Wilson,
-        input::FlowKernel::Symanzik => FlowKernel::Symanzik,
-    }
+    Ok(fermion.inverse(links, wanted)?)
 }

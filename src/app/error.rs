@@ -4,6 +4,7 @@ use crate::action::ActionError;
 use crate::comm::CommError;
 use crate::config::InputError;
 use crate::device::DeviceError;
+use crate::family::FamilyError;
 use crate::field::FieldError;
 use crate::hmc::HmcError;
 use crate::io::IoError;
@@ -114,6 +115,16 @@ impl AppError {
             Self::Input(_) | Self::Refused(_) | Self::Partition(_) => 2,
             Self::Several(errors) => errors.iter().map(Self::exit_code).max().unwrap_or(1),
             _ => 1,
+        }
+    }
+}
+
+impl From<FamilyError> for AppError {
+    fn from(error: FamilyError) -> Self {
+        match error {
+            FamilyError::Field(error) => Self::Field(error),
+            FamilyError::Action(error) => Self::Action(error),
+            FamilyError::Refused(why) => Self::Refused(why),
         }
     }
 }

@@ -3,8 +3,8 @@
 use super::assemble::Layers;
 use super::report::{say, warn};
 use super::{AppError, assemble};
-use crate::field::{HostLinks, MatrixField};
-use crate::input::{DeviceChoice, Parallel, Transport};
+use crate::field::{Halo, HostLinks, MatrixField};
+use crate::input::{DeviceChoice, Parallel};
 use crate::io::{self, Format, Header, Meta};
 use crate::lattice::{Partition, coordinates, shape};
 use crate::operator::GaugeLoops;
@@ -18,7 +18,7 @@ fn here() -> Parallel {
         device: DeviceChoice::Cpu,
         threads: None,
         lanes: None,
-        transport: Transport::Staged,
+        transport: Some(Halo::Staged),
     }
 }
 

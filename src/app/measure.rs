@@ -3,8 +3,8 @@
 use super::assemble::Layers;
 use super::report::{say, warn};
 use super::{AppError, assemble, start};
-use crate::field::{MatrixField, Purpose};
-use crate::input::{self, CorrelatorKind, Fermion, Measure};
+use crate::field::MatrixField;
+use crate::input::{self, Fermion, Measure};
 use crate::measure::{
     self, Condensate, MeasureError, Noise, ResidualMass, Stop, condensate, flow, polyakov, reference_scales,
 };
@@ -13,9 +13,6 @@ use crate::solver::SolverError;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-
-// An input asks for no more sources than there are random numbers for.
-const _: () = assert!(input::MAX_SOURCES as usize == Purpose::SOURCES);
 
 /// Measures what `measure` asks for, with random sources by `noise`.
 ///
@@ -41,8 +38,7 @@ pub fn observables(
         found.insert("polyakov".into(), json!([line.re, line.im]));
     }
     if let Some(wanted) = measure.flow {
-        let points =
-            flow(links, assemble::flow_kernel(wanted.kernel), wanted.step, wanted.t_max, wanted.every, stop)?;
+        let points = flow(links, wanted.kernel, wanted.step, wanted.t_max, wanted.every, stop)?;
         let (t0, w0) = reference_scales(&points);
         let rows: Vec<Value> = points
             .iter()
@@ -55,12 +51,7 @@ pub fn observables(
     let mut correlators = Vec::new();
     for correlator in &measure.correlators {
         let source = assemble::source(correlator, links.domain().partition().global)?;
-        let masses = match correlator.kind {
-            CorrelatorKind::Staggered { mass, naik_epsilon, .. } => (mass, naik_epsilon),
-            CorrelatorKind::DomainWall { mass } => (mass, 0.0),
-            CorrelatorKind::Wilson => (0.0, 0.0),
-        };
-        let mut quark = assemble::quark(links, fermions, &correlator.fermion, masses, correlator.residual)?;
+        let mut quark = assemble::quark(links, fermions, &correlator.fermion, correlator.wanted)?;
         let found = measure::correlators(&mut *quark, source, stop)?;
         let mut entry = json!({ "name": correlator.name, "re": found.pion });
         if let Some(ResidualMass { ratio, mean }) = found.residual_mass() {
@@ -75,11 +66,10 @@ pub fn observables(
     }
     let mut condensates = Vec::new();
     for wanted in &measure.condensates {
-        let masses = (wanted.mass.unwrap_or_default(), wanted.naik_epsilon);
-        let mut quark = assemble::quark(links, fermions, &wanted.fermion, masses, wanted.residual)?;
+        let mut quark = assemble::quark(links, fermions, &wanted.fermion, wanted.wanted)?;
         let Condensate { mean, error, even, odd } = condensate(&mut *quark, wanted.sources, noise, stop)?;
         condensates.push(json!({
-            "name": wanted.name, "mass": wanted.mass, "re": mean, "error": error, "even": even, "odd": odd,
+            "name": wanted.name, "mass": wanted.wanted.mass, "re": mean, "error": error, "even": even, "odd": odd,
             "sources": wanted.sources,
         }));
     }

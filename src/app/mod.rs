@@ -4,10 +4,7 @@
 //! - `launch`: how the process was started
 //! - `start`: ranks, threads and devices
 //! - `assemble`: a checked input as domain, chain and measurements
-//! - `terms`: a checked input's terms of the Hamiltonian
-//! - `rooted`: the term of staggered quarks
 //! - `plan`: what `--check` prints
-//! - `domain_wall`: the terms of domain-wall quarks
 //! - `run`: the driver of a chain
 //! - `resume`: where a chain goes on, and what its records lack
 //! - `repair`: makes missing records again
@@ -26,7 +23,6 @@
 mod assemble;
 mod bench;
 mod check;
-mod domain_wall;
 mod error;
 mod files;
 mod job;
@@ -39,11 +35,9 @@ mod repair;
 mod replay;
 mod report;
 mod resume;
-mod rooted;
 mod run;
 mod start;
 mod stop;
-mod terms;
 mod version;
 
 pub use bench::{BenchArgs, BenchTable, BenchWall, bench};

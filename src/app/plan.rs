@@ -1,16 +1,17 @@
 //! What `hmc --check` prints of an input alone: partition, memory, files.
 
 use super::assemble::Layers;
-use super::{assemble, domain_wall, rooted, start, terms};
+use super::{assemble, start};
+use crate::action::QuarkParams;
 use crate::device::Precision;
-use crate::family::{Schur, WilsonParams};
-use crate::input::{
-    DomainWallFermion, Fermion, Flavours, Input, Integrator, Real, Solver, StaggeredFermion, StaggeredSolver,
-    Stout, Strategy, WallFlavours, Weights,
+use crate::family::{
+    DomainWallFermion, Fermion, Flavours, RootedSolver, Schur, StaggeredFermion, StoutSteps, WallFlavours,
+    WilsonParams,
 };
+use crate::hmc::Scheme;
+use crate::input::Input;
 use crate::lattice::{Partition, shape, volume};
-use crate::quark::QuarkParams;
-use crate::solver::{Method, Settings};
+use crate::solver::{Method, Settings, TermSolver};
 
 /// Poles of one flavour, before its functions are made.
 const POLES: usize = 24;
@@ -109,13 +110,13 @@ impl Sizes {
     }
 
     /// Of a term: links of each step of the smearing, and their force.
-    fn smeared(&self, stout: Option<Stout>) -> usize {
+    fn smeared(&self, stout: Option<StoutSteps>) -> usize {
         stout.map_or(0, |stout| (stout.steps + 1) * (self.matrices(4) + self.algebra()))
     }
 
     /// Of one mass: links in each precision, two fields of all slices and ghost zones for the operator, the solver's
     /// fields, past solutions.
-    fn wall_quark(&self, n_s: usize, solver: &Solver, guess: usize) -> usize {
+    fn wall_quark(&self, n_s: usize, solver: &TermSolver, guess: usize) -> usize {
         let operator = |precision: Precision, reals: usize| {
             2 * self.half * precision.stored(4 * reals, 0)
                 + self.spinors(2 * n_s, precision)
@@ -123,14 +124,14 @@ impl Sizes {
         };
         let double =
             operator(Precision::Double, solver.link_reals.max(12)) + self.doubles(n_s * (4 + 3 * guess));
-        match terms::precision(solver.precision[1]) {
+        match solver.settings.precisions[1] {
             Precision::Double => double,
             lower => double + operator(lower, solver.link_reals) + self.gradients(n_s, lower),
         }
     }
 
     /// A term of domain-wall quarks, a ratio of two masses.
-    fn wall_term(&self, fermion: &DomainWallFermion, solver: &Solver) -> usize {
+    fn wall_term(&self, fermion: &DomainWallFermion, solver: &TermSolver) -> usize {
         let n_s = fermion.n_s;
         let quark = |guess| self.wall_quark(n_s, solver, guess);
         // The pairs of the force.
@@ -143,7 +144,7 @@ impl Sizes {
                 WallFlavours::OneEofa { .. } => 2 * quark(solver.guess) + self.doubles(6 * n_s + 8),
                 // As of two flavours; for both operators poles, their sum, and vectors of the spectrum.
                 WallFlavours::OneRational { .. } => {
-                    let shifts = self.shifts(terms::precision(solver.precision[1]));
+                    let shifts = self.shifts(solver.settings.precisions[1]);
                     2 * quark(0) + self.doubles(3 * n_s) + 2 * n_s * (shifts + self.doubles(5))
                 }
             }
@@ -166,23 +167,22 @@ impl Sizes {
 
     /// Smeared links with room for their force, X, operators, workspace of the solvers, pseudofermions, solutions.
     fn staggered(&self, fermion: &StaggeredFermion) -> usize {
-        let StaggeredSolver { precision: [_, inner, _], long_link_reals, strategy, .. } = fermion.solver;
+        let RootedSolver { precision: inner, long_reals, multi_shift, .. } = fermion.solver;
         let mut epsilons: Vec<f64> = fermion.pseudofermions.iter().map(|p| p.naik_epsilon).collect();
         epsilons.sort_by(f64::total_cmp);
         epsilons.dedup();
-        let lower = (inner != Real::Double).then_some(terms::precision(inner));
+        let lower = (inner != Precision::Double).then_some(inner);
         let operators = [Some(Precision::Double), lower].into_iter().flatten();
         let operator =
-            |p: Precision| 2 * self.half * p.stored(4 * (18 + long_link_reals), 0) + self.ghosts(42, 1, p);
+            |p: Precision| 2 * self.half * p.stored(4 * (18 + long_reals), 0) + self.ghosts(42, 1, p);
         let operators: usize = operators.map(operator).sum();
-        let solutions = if strategy == Strategy::MultiShift { STAGGERED_POLES } else { 0 };
+        let solutions = if multi_shift { STAGGERED_POLES } else { 0 };
         let shifts = match lower {
             Some(precision) => self.colours(2 * solutions + 8, precision),
             None => self.colours(solutions + 8, Precision::Double),
         };
         let fields: usize = fermion.pseudofermions.iter().map(|p| p.copies).sum();
-        let smearing = rooted::smearing(fermion.links);
-        self.matrices(smearing.matrices(true) + 4)
+        self.matrices(fermion.smearing.matrices(true) + 4)
             + epsilons.len() * operators
             + shifts
             // Solutions, pseudofermions, workspace, and a group of poles on both parities.
@@ -212,7 +212,7 @@ pub fn memory(input: &Input, partition: &Partition) -> usize {
                 continue;
             }
         };
-        for factor in terms::factors(fermion) {
+        for factor in fermion.factors() {
             let heavier = factor.heavier.as_ref();
             bytes += sizes.quark(&factor.quark) + heavier.map_or(0, |heavier| sizes.quark(heavier));
             if let Flavours::One(_) = fermion.flavours {
@@ -221,7 +221,7 @@ pub fn memory(input: &Input, partition: &Partition) -> usize {
             }
             // phi, x, V^dag phi of a ratio, and the pairs of the force.
             bytes += sizes.doubles(6 + usize::from(heavier.is_some()));
-            if fermion.c_sw != 0.0 {
+            if fermion.operator.c_sw != 0.0 {
                 bytes += sizes.matrices(6);
             }
             bytes += sizes.smeared(fermion.stout);
@@ -236,14 +236,14 @@ pub fn configuration(input: &Input) -> usize {
 }
 
 /// An integrator as the input names it.
-fn integrator(scheme: &Integrator) -> String {
+fn integrator(scheme: &Scheme) -> String {
     match scheme {
-        Integrator::Leapfrog => "leapfrog".to_owned(),
-        Integrator::Omelyan2 { lambda } => format!("2mn (lambda {lambda:.6})"),
-        Integrator::Omelyan2Position { lambda } => format!("2mn-position (lambda {lambda:.6})"),
-        Integrator::Omelyan4 => "omf4".to_owned(),
-        Integrator::ForceGradient => "force-gradient".to_owned(),
-        Integrator::ThreeToOne => "3g1f".to_owned(),
+        Scheme::Leapfrog => "leapfrog".to_owned(),
+        Scheme::Omelyan2 { lambda } => format!("2mn (lambda {lambda:.6})"),
+        Scheme::Omelyan2Position { lambda } => format!("2mn-position (lambda {lambda:.6})"),
+        Scheme::Omelyan4 => "omf4".to_owned(),
+        Scheme::ForceGradient => "force-gradient".to_owned(),
+        Scheme::ThreeToOne => "3g1f".to_owned(),
     }
 }
 
@@ -278,22 +278,18 @@ pub fn plan(input: &Input, partition: &Partition, ranks: usize) -> String {
         "trajectories   {} of length {}, {} of them thermalisation\n",
         run.trajectories, input.hmc.tau, run.thermalisation
     );
-    for (n, level) in input.hmc.levels.iter().enumerate() {
+    for (n, (level, terms)) in input.hmc.levels.iter().zip(&input.hmc.terms).enumerate() {
         text += &format!(
             "level {n}        {}, {} step{}: {}\n",
-            integrator(&level.integrator),
+            integrator(&level.scheme),
             level.steps,
             if level.steps == 1 { "" } else { "s" },
-            level.terms.join(", ")
+            terms.join(", ")
         );
     }
     for fermion in &input.fermions {
-        if let Fermion::DomainWall(fermion) = fermion
-            && let Weights::Optimal { spectrum, .. } = fermion.weights
-        {
-            let error = domain_wall::operator(fermion, fermion.mass).weights.sign_error(spectrum);
-            let [lo, hi] = spectrum;
-            text += &format!("sign function  {}: error {error:.1e} on [{lo}, {hi}]\n", fermion.name);
+        for (title, note) in fermion.notes() {
+            text += &format!("{title:<14} {note}\n");
         }
     }
     text += &format!("folder         {}\n", folder.display());

@@ -5,7 +5,7 @@ use super::launch::{Launch, Tasks, launch};
 use crate::comm::{Comm, Solo, agree};
 use crate::device::{Cpu, Cuda, Device, best_lanes, gpu_count, lane_counts};
 use crate::field::{Domain, Halo};
-use crate::input::{DeviceChoice, Parallel, Transport};
+use crate::input::{DeviceChoice, Parallel};
 use crate::lattice::{LaneGrid, Partition, choose_grid, shape};
 use std::env;
 use std::sync::Arc;
@@ -202,7 +202,7 @@ pub fn device(
 /// # Errors
 /// The input asks for peer to peer, and some rank cannot.
 pub fn halo(parallel: &Parallel, device: &Device, comm: &dyn Comm) -> Result<Halo, AppError> {
-    if comm.size() == 1 || parallel.transport == Transport::Staged {
+    if comm.size() == 1 || parallel.transport == Some(Halo::Staged) {
         return Ok(Halo::Staged);
     }
     let reason = if device.backend().is_host() {
@@ -213,7 +213,7 @@ pub fn halo(parallel: &Parallel, device: &Device, comm: &dyn Comm) -> Result<Hal
     let failures = comm.gather(reason.clone().err().unwrap_or_default().as_bytes());
     match (failures.iter().enumerate().find(|(_, m)| !m.is_empty()), parallel.transport) {
         (None, _) => Ok(Halo::Peer),
-        (Some(_), Transport::Auto) => Ok(Halo::Staged),
+        (Some(_), None) => Ok(Halo::Staged),
         (Some((rank, message)), _) => Err(AppError::Refused(format!(
             "transport = \"peer\": rank {rank} cannot: {}",
             String::from_utf8_lossy(message)

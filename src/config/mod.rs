@@ -1,14 +1,21 @@
-//! A walker over a TOML file: typed values with their places, every mistake told at once, suggestions.
+//! A walker over a TOML file, and the declarations of its keys: typed values with their places, every mistake told at once,
+//! suggestions.
 //!
 //! - `raw`: the walker, which remembers positions and refuses unknown keys
+//! - `key`: a key, declared once
+//! - `forms`: values that keys of several tables take
+//! - `section`: the keys of a table; documentation and schema of them
 //! - `reader`: typed values out of TOML values
 //! - `report`: mistakes with line and column, suggestions
 //! - `source`: reads the file
 //! - `syntax`: what is wrong with a text that is not TOML
 
+pub(crate) mod forms;
+pub(crate) mod key;
 pub(crate) mod raw;
 pub(crate) mod reader;
 pub(crate) mod report;
+pub(crate) mod section;
 mod source;
 mod syntax;
 

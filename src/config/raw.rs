@@ -2,9 +2,14 @@
 //!
 //! Every key that is asked for becomes a known one; [`Table::finish`] reports the others. A table
 //! that is absent reads as an empty one, and only a present table can miss a key.
+//!
+//! A key that a resumed chain may not change is recorded with its value when it is read. What several keys settle together,
+//! the builder of their table records ([`Table::keep`]); [`Table::finish`] panics if it forgot to.
 
+use super::key::{Absent, Change, Key};
 use super::reader::{Read, Value, describe};
 use super::report::{Report, hint, nearest};
+use std::fmt::Debug;
 use toml::de::{DeTable, DeValue};
 
 /// A table of the file, and what was asked of it.
@@ -12,21 +17,38 @@ pub struct Table<'a> {
     report: &'a Report<'a>,
     /// As its header says, without brackets; empty for the file itself.
     path: String,
+    /// What goes before a key's name in records.
+    label: String,
     /// The byte of its header.
     header: usize,
     entries: Option<&'a DeTable<'a>>,
     known: Vec<&'static str>,
     missing: Vec<&'static str>,
+    /// What keys settle together, and is not recorded yet.
+    owed: Vec<&'static str>,
 }
 
 impl<'a> Table<'a> {
     /// The file itself.
     pub fn root(entries: &'a DeTable<'a>, report: &'a Report<'a>) -> Self {
-        Self::new(report, String::new(), 0, Some(entries))
+        Self {
+            report,
+            path: String::new(),
+            label: String::new(),
+            header: 0,
+            entries: Some(entries),
+            known: Vec::new(),
+            missing: Vec::new(),
+            owed: Vec::new(),
+        }
     }
 
-    fn new(report: &'a Report<'a>, path: String, header: usize, entries: Option<&'a DeTable<'a>>) -> Self {
-        Self { report, path, header, entries, known: Vec::new(), missing: Vec::new() }
+    /// A table in this one, perhaps an absent one.
+    fn inner(&self, name: &str, header: usize, entries: Option<&'a DeTable<'a>>) -> Self {
+        let path = self.path_of(name);
+        let label = format!("{}{name}.", self.label);
+        let (known, missing, owed) = (Vec::new(), Vec::new(), Vec::new());
+        Self { report: self.report, path, label, header, entries, known, missing, owed }
     }
 
     fn value(&mut self, key: &'static str) -> Option<&'a Value<'a>> {
@@ -34,6 +56,11 @@ impl<'a> Table<'a> {
             self.known.push(key);
         }
         self.entries?.get(key)
+    }
+
+    /// The records of the whole file so far: names and values of keys.
+    pub fn kept(&self) -> Vec<(String, String)> {
+        self.report.kept()
     }
 
     /// Whether the file has this table.
@@ -73,8 +100,45 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The value of a key that may be absent. A mistake is reported and reads as absent.
-    pub fn read_if<T>(&mut self, key: &'static str, reader: impl Fn(&'a Value<'a>) -> Read<T>) -> Option<T> {
+    /// The value of `key`, or its default; `None` if it is absent without a default, and after a mistake.
+    pub fn get<T: Debug + PartialEq>(&mut self, key: &Key<T>) -> Option<T> {
+        self.get_by(key, |value| key.form().read(value))
+    }
+
+    /// The same by a reader that depends on other keys.
+    pub fn get_by<T: Debug + PartialEq>(
+        &mut self,
+        key: &Key<T>,
+        reader: impl Fn(&'a Value<'a>) -> Read<T>,
+    ) -> Option<T> {
+        if matches!(key.absent, Absent::Refused) {
+            self.demand(key.name);
+        }
+        let found = self.read_if(key.name, reader);
+        let value = if self.has(key.name) { found } else { key.default() };
+        match key.settled {
+            Some(settled) if !self.owed.contains(&settled) => self.owed.push(settled),
+            None if key.change != Change::Free => {
+                if let Some(value) = &value {
+                    self.record(key.name, key.show(value));
+                }
+            }
+            _ => {}
+        }
+        value
+    }
+
+    /// The value of `key`, or else the `inherited` one, or else its default; after a mistake its default as well.
+    ///
+    /// # Panics
+    /// It has none.
+    pub fn get_or<T: Debug + PartialEq>(&mut self, key: &Key<T>, inherited: Option<T>) -> T {
+        let found = self.get(key);
+        let inherited = if self.has(key.name) { None } else { inherited };
+        inherited.or(found).unwrap_or_else(|| key.default().expect("a key with a default"))
+    }
+
+    fn read_if<T>(&mut self, key: &'static str, reader: impl Fn(&'a Value<'a>) -> Read<T>) -> Option<T> {
         let read = reader(self.value(key)?);
         read.map_err(|mistakes| {
             for (at, message) in mistakes {
@@ -84,31 +148,26 @@ impl<'a> Table<'a> {
         .ok()
     }
 
-    /// The value of a key that must be there.
-    pub fn read<T>(&mut self, key: &'static str, reader: impl Fn(&'a Value<'a>) -> Read<T>) -> Option<T> {
-        self.demand(key);
-        self.read_if(key, reader)
+    /// Records what the keys that are settled as `name` mean together. A chain that was begun with another value of it is
+    /// not resumed.
+    pub fn keep(&mut self, name: &'static str, value: &impl Debug) {
+        self.owed.retain(|owed| *owed != name);
+        self.record(name, format!("{value:?}"));
     }
 
-    /// The value of a key that has a default.
-    pub fn read_or<T>(
-        &mut self,
-        key: &'static str,
-        default: T,
-        reader: impl Fn(&'a Value<'a>) -> Read<T>,
-    ) -> T {
-        self.read_if(key, reader).unwrap_or(default)
+    /// All else that this table's keys settle is recorded elsewhere.
+    pub fn kept_elsewhere(&mut self) {
+        self.owed.clear();
     }
 
-    /// The value of a key that has a default; `None` only after a mistake.
-    pub fn read_known<T>(
-        &mut self,
-        key: &'static str,
-        default: T,
-        reader: impl Fn(&'a Value<'a>) -> Read<T>,
-    ) -> Option<T> {
-        let found = self.read_if(key, reader);
-        if self.has(key) { found } else { Some(default) }
+    /// Calls this table of a list `name` in records.
+    pub fn call(&mut self, name: &str) {
+        self.label = format!("{} {name} ", self.label.trim_end_matches(['.', ' ']));
+    }
+
+    /// Records a value in the name of this table.
+    fn record(&self, key: &str, value: String) {
+        self.report.keep(format!("{}{key}", self.label), value);
     }
 
     /// Reports at the end that `key` is missing, if it is.
@@ -120,21 +179,20 @@ impl<'a> Table<'a> {
 
     /// The table `key` inside this one.
     pub fn table(&mut self, key: &'static str) -> Self {
-        let path = self.path_of(key);
         match self.value(key) {
-            None => Self::new(self.report, path, self.header, None),
-            Some(value) => self.child(path, value),
+            None => self.inner(key, self.header, None),
+            Some(value) => self.child(key, value),
         }
     }
 
     /// The tables `[key.NAME]` with their names, in the order of the file.
-    pub fn named_tables(&mut self, key: &'static str) -> Vec<(String, Self)> {
+    pub fn named(&mut self, key: &'static str) -> Vec<(String, Self)> {
         let parent = self.table(key);
         let mut entries: Vec<_> = parent.entries.into_iter().flatten().collect();
         entries.sort_by_key(|(name, _)| name.span().start);
         let named = entries.into_iter().map(|(name, value)| {
             let name = name.get_ref().to_string();
-            let table = self.child(parent.path_of(&name), value);
+            let table = parent.child(&name, value);
             (name, table)
         });
         named.collect()
@@ -142,12 +200,11 @@ impl<'a> Table<'a> {
 
     /// The tables `[[key]]`.
     pub fn list(&mut self, key: &'static str) -> Vec<Self> {
-        let path = self.path_of(key);
         let Some(value) = self.value(key) else { return Vec::new() };
         if let DeValue::Array(items) = value.get_ref() {
-            return items.iter().map(|item| self.child(path.clone(), item)).collect();
+            return items.iter().map(|item| self.child(key, item)).collect();
         }
-        self.mistake(key, format!("expected [[{path}]], found {}", describe(value)));
+        self.mistake(key, format!("expected [[{}]], found {}", self.path_of(key), describe(value)));
         Vec::new()
     }
 
@@ -159,13 +216,14 @@ impl<'a> Table<'a> {
         on
     }
 
-    fn child(&self, path: String, value: &'a Value<'a>) -> Self {
+    fn child(&self, name: &str, value: &'a Value<'a>) -> Self {
         let header = value.span().start;
         if let DeValue::Table(entries) = value.get_ref() {
-            return Self::new(self.report, path, header, Some(entries));
+            return self.inner(name, header, Some(entries));
         }
+        let path = self.path_of(name);
         self.report.mistake(header, format!("expected a table [{path}], found {}", describe(value)));
-        Self::new(self.report, path, header, None)
+        self.inner(name, header, None)
     }
 
     fn path_of(&self, key: &str) -> String {
@@ -173,6 +231,9 @@ impl<'a> Table<'a> {
     }
 
     /// Reports unknown keys, and missing ones unless an unknown key was likely meant for them.
+    ///
+    /// # Panics
+    /// What keys settle was not recorded.
     pub fn finish(mut self) {
         let place = if self.path.is_empty() { "the file".to_owned() } else { format!("[{}]", self.path) };
         for (key, value) in self.entries.into_iter().flatten() {
@@ -189,5 +250,7 @@ impl<'a> Table<'a> {
         for key in &self.missing {
             self.report.mistake(self.header, format!("missing '{key}' in {place}"));
         }
+        let forgotten = self.exists() && !self.report.has_mistakes() && !self.owed.is_empty();
+        assert!(!forgotten, "[{}]: {:?} must be recorded", self.path, self.owed);
     }
 }

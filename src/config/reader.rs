@@ -1,5 +1,6 @@
 //! Typed values out of TOML values. A reader is made from what it expects, in words for the message.
 
+use super::key::Bound;
 use super::report::hint;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -28,12 +29,23 @@ pub fn describe(value: &Value) -> String {
     }
 }
 
-fn unexpected<T>(expected: &str, value: &Value) -> Read<T> {
+/// The mistake of a value that is not what is expected.
+pub fn unexpected<T>(expected: &str, value: &Value) -> Read<T> {
     Err(vec![(value.span().start, format!("expected {expected}, found {}", describe(value)))])
 }
 
-/// A finite number for which `fits` holds.
-pub fn number(expected: &str, fits: impl Fn(f64) -> bool) -> impl Fn(&Value) -> Read<f64> {
+/// A finite number from `low` to `high`.
+pub fn number_within(expected: &str, low: Bound, high: Bound) -> impl Fn(&Value) -> Read<f64> {
+    let above = move |x: f64| match low {
+        Bound::Free => true,
+        Bound::With(low) => x >= low,
+        Bound::Without(low) => x > low,
+    };
+    let below = move |x: f64| match high {
+        Bound::Free => true,
+        Bound::With(high) => x <= high,
+        Bound::Without(high) => x < high,
+    };
     move |value| {
         let digits = match value.get_ref() {
             DeValue::Float(number) => number.as_str(),
@@ -41,45 +53,24 @@ pub fn number(expected: &str, fits: impl Fn(f64) -> bool) -> impl Fn(&Value) -> 
             _ => return unexpected(expected, value),
         };
         match digits.parse() {
-            Ok(number) if f64::is_finite(number) && fits(number) => Ok(number),
+            Ok(number) if f64::is_finite(number) && above(number) && below(number) => Ok(number),
             _ => unexpected(expected, value),
         }
     }
 }
 
-/// A number above 0.
-pub fn positive(value: &Value) -> Read<f64> {
-    number("a positive number", |x| x > 0.0)(value)
-}
-
-/// A relative residual: double precision reaches no further than 1e-15.
-pub fn residual(value: &Value) -> Read<f64> {
-    number("a residual from 1e-15 to 0.1", |x| (1e-15..=0.1).contains(&x))(value)
-}
-
-/// The mass of a staggered quark.
-pub fn mass(value: &Value) -> Read<f64> {
-    number("a mass above 0", |mass| mass > 0.0)(value)
-}
-
-/// The correction to a Naik term.
-pub fn epsilon(value: &Value) -> Read<f64> {
-    number("a number between -1 and 1", |epsilon| epsilon.abs() < 1.0)(value)
-}
-
-/// The relative error of a rational function of coefficients in double.
-pub fn error(value: &Value) -> Read<f64> {
-    number("an error from 1e-14 to 1e-3", |error| (1e-14..=1e-3).contains(&error))(value)
-}
-
-/// Bounds of a spectrum.
-pub fn range(value: &Value) -> Read<[f64; 2]> {
-    let expected = "bounds [lo, hi], 0 < lo < hi";
-    let range: [f64; 2] = array(expected, positive)(value)?;
-    if range[0] < range[1] {
-        return Ok(range);
+/// One of these integers.
+pub fn one_of<T: TryFrom<i64> + Copy + PartialEq + std::fmt::Display>(
+    all: &[T],
+    expected: &str,
+) -> impl Fn(&Value) -> Read<T> {
+    move |value| {
+        let number: T = whole(0..=MAX_EXTENT)(value)?;
+        if all.contains(&number) {
+            return Ok(number);
+        }
+        Err(vec![(value.span().start, format!("expected {expected}, found {number}"))])
     }
-    Err(vec![(value.span().start, format!("expected {expected}, found {range:?}"))])
 }
 
 /// An integer in `range`.
@@ -184,15 +175,6 @@ pub fn text(value: &Value) -> Read<String> {
 /// A text, with its byte in the file.
 pub fn placed_text(value: &Value) -> Read<(String, usize)> {
     Ok((text(value)?, value.span().start))
-}
-
-/// A name, as [`is_name`] has it.
-pub fn name(value: &Value) -> Read<String> {
-    let expected = "a name of letters, digits, '.', '_' and '-'";
-    match value.get_ref() {
-        DeValue::String(text) if is_name(text) => Ok(text.to_string()),
-        _ => unexpected(expected, value),
-    }
 }
 
 /// Whether a name is safe as that of a folder: letters, digits, `.`, `_`, `-`, the first of them a

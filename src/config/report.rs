@@ -76,13 +76,15 @@ pub struct Report<'a> {
     starts: Vec<usize>,
     mistakes: RefCell<Vec<(usize, String)>>,
     warnings: RefCell<Vec<(usize, String)>>,
+    kept: RefCell<Vec<(String, String)>>,
 }
 
 impl<'a> Report<'a> {
     pub fn new(file: &'a str, text: &'a str) -> Self {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         let starts = std::iter::once(0).chain(breaks).collect();
-        Self { file, text, starts, mistakes: RefCell::default(), warnings: RefCell::default() }
+        let (mistakes, warnings) = (RefCell::default(), RefCell::default());
+        Self { file, text, starts, mistakes, warnings, kept: RefCell::default() }
     }
 
     pub fn mistake(&self, at: usize, message: impl Into<String>) {
@@ -91,6 +93,20 @@ impl<'a> Report<'a> {
 
     pub fn warning(&self, at: usize, message: impl Into<String>) {
         self.warnings.borrow_mut().push((at, message.into()));
+    }
+
+    pub fn has_mistakes(&self) -> bool {
+        !self.mistakes.borrow().is_empty()
+    }
+
+    /// Records the value of a key that a resumed chain may not change.
+    pub fn keep(&self, path: String, value: String) {
+        self.kept.borrow_mut().push((path, value));
+    }
+
+    /// All records so far, in the order of reading.
+    pub fn kept(&self) -> Vec<(String, String)> {
+        self.kept.borrow().clone()
     }
 
     /// The line, from 1, of byte `at`.

@@ -1,16 +1,12 @@
 //! What is measured, `[measure.*]`.
 
-use super::checked::{Condensate, Correlator, CorrelatorKind, Flow, FlowKernel, Measure, SourceKind};
-use super::domain_wall;
-use super::fermions::heavy;
-use super::solver::tight;
-use super::terms::{Quark, Term};
 use crate::config::raw::Table;
-use crate::config::reader::{
-    MAX_EXTENT, choice, epsilon, four, is_name, mass, positive, residual, text, whole,
-};
+use crate::config::reader::is_name;
 use crate::config::report::hint;
+use crate::family::keys::{Term, heavy};
 use crate::lattice::{Extents, shape};
+use crate::measure::{Allowed, FlowKernel, MassOf, Source, Wanted, keys};
+use crate::solver::keys::tight;
 
 /// Largest step of the flow: with the Symanzik kernel, the third-order scheme is stable below
 /// about 0.094 (2.51 over the largest eigenvalue 80/3 of the free kernel), Wilson's below 0.157.
@@ -18,25 +14,86 @@ const MAX_FLOW_STEP: f64 = 0.15;
 const MAX_FLOW_STEP_SYMANZIK: f64 = 0.09;
 /// Steps of the flow beyond which there is a warning.
 const MOST_FLOW_STEPS: f64 = 100_000.0;
-/// Random sources that the stream of random numbers has for a configuration.
-pub const MAX_SOURCES: i64 = 16384;
+/// `[measure.*]`
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measure {
+    /// Plaquette and rectangle.
+    pub loops: bool,
+    /// Polyakov loop in t.
+    pub polyakov: bool,
+    /// Gradient flow.
+    pub flow: Option<Flow>,
+    /// Pseudoscalar correlators.
+    pub correlators: Vec<Correlator>,
+    /// Chiral condensates.
+    pub condensates: Vec<Condensate>,
+    /// In a run: trajectories between measurements.
+    pub every: u64,
+}
 
-pub fn measure(mut table: Table, terms: &[Term], extents: Option<Extents>) -> Option<Measure> {
-    let every = table.read_or("every", 1, whole(1..=i64::MAX));
+impl Measure {
+    /// Whether a run measures anything after trajectory `number`, counted from 1.
+    #[must_use]
+    pub fn is_due(&self, number: u64) -> bool {
+        let Self { loops, polyakov, flow, correlators, condensates, every } = self;
+        let anything =
+            *loops || *polyakov || flow.is_some() || !correlators.is_empty() || !condensates.is_empty();
+        anything && *every != 0 && number.is_multiple_of(*every)
+    }
+}
+
+/// `[measure.flow]`
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Flow {
+    /// The action that drives the flow.
+    pub kernel: FlowKernel,
+    /// Step in flow time.
+    pub step: f64,
+    /// Last flow time.
+    pub t_max: f64,
+    /// Steps between measurements.
+    pub every: usize,
+}
+
+/// `[measure.correlator.NAME]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Correlator {
+    /// NAME.
+    pub name: String,
+    /// The quark, by its name in `[fermion.*]`.
+    pub fermion: String,
+    /// Where the source is.
+    pub source: Source,
+    /// What is asked of the quark.
+    pub wanted: Wanted,
+}
+
+/// `[measure.condensate.NAME]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condensate {
+    /// NAME.
+    pub name: String,
+    /// The quark, by its name in `[fermion.*]`.
+    pub fermion: String,
+    /// Random sources, 1 to 16384.
+    pub sources: usize,
+    /// What is asked of the quark.
+    pub wanted: Wanted,
+}
+
+pub(super) fn measure(mut table: Table, terms: &[Term], extents: Option<Extents>) -> Option<Measure> {
+    let every = table.get_or(&keys::EVERY, None);
     let loops = table.switch("loops");
     let polyakov = table.switch("polyakov");
     let flow_table = table.table("flow");
     let flow = if flow_table.exists() { flow(flow_table, extents).map(Some) } else { Some(None) };
     let correlators: Vec<_> = table
-        .named_tables("correlator")
+        .named("correlator")
         .into_iter()
         .map(|(name, table)| correlator(name, table, terms, extents))
         .collect();
-    let condensates: Vec<_> = table
-        .named_tables("condensate")
-        .into_iter()
-        .map(|(name, table)| condensate(name, table, terms))
-        .collect();
+    let condensates: Vec<_> =
+        table.named("condensate").into_iter().map(|(name, table)| condensate(name, table, terms)).collect();
     table.finish();
     let correlators = correlators.into_iter().collect::<Option<Vec<_>>>()?;
     let condensates = condensates.into_iter().collect::<Option<Vec<_>>>()?;
@@ -44,11 +101,8 @@ pub fn measure(mut table: Table, terms: &[Term], extents: Option<Extents>) -> Op
 }
 
 fn flow(mut table: Table, extents: Option<Extents>) -> Option<Flow> {
-    let kernels = [("wilson", FlowKernel::Wilson), ("symanzik", FlowKernel::Symanzik)];
-    let kernel = table.read_or("kernel", FlowKernel::Wilson, choice(&kernels));
-    let step = table.read_or("step", 0.02, positive);
-    let t_max = table.read("t_max", positive);
-    let every = table.read_or("every", 1, whole(1..=1_000_000));
+    let (kernel, step) = (table.get_or(&keys::FLOW_KERNEL, None), table.get_or(&keys::FLOW_STEP, None));
+    let (t_max, every) = (table.get(&keys::FLOW_T_MAX), table.get_or(&keys::FLOW_EVERY, None));
     let limit = match kernel {
         FlowKernel::Wilson => MAX_FLOW_STEP,
         FlowKernel::Symanzik => MAX_FLOW_STEP_SYMANZIK,
@@ -88,71 +142,71 @@ fn correlator(
     extents: Option<Extents>,
 ) -> Option<Correlator> {
     check_name("a correlator", &name, &table);
-    let (fermion, quark) = fermion(&mut table, terms);
-    let kinds = [("point", SourceKind::Point), ("corner-wall", SourceKind::CornerWall)];
-    let form = table.read_known("source_kind", SourceKind::Point, choice(&kinds));
-    let source = table.read_or("source", [0; 4], four("4 coordinates [x, y, z, t]", whole(0..=MAX_EXTENT)));
-    let residual = table.read_or("residual", 1e-12, residual);
-    tight(&table, "residual", residual);
-    let mass = quark_mass(&mut table, quark);
-    let naik_epsilon = naik_epsilon(&mut table, quark);
-    if let Some(extents) = extents.filter(|extents| (0..4).any(|mu| source[mu] >= extents[mu])) {
-        let message = format!("source: {source:?} is outside the lattice of {}", shape(extents));
-        table.mistake("source", message);
+    let (fermion, allowed) = fermion(&mut table, terms);
+    let wall = table.get(&keys::SOURCE_KIND);
+    let at = table.get_or(&keys::SOURCE, None);
+    let wanted = wanted(&mut table, allowed);
+    if extents.is_some_and(|extents| (0..4).any(|mu| at[mu] >= extents[mu])) {
+        let extents = shape(extents.unwrap_or_default());
+        table.mistake("source", format!("source: {at:?} is outside the lattice of {extents}"));
     }
-    if form == Some(SourceKind::CornerWall) && source[..3] != [0; 3] {
+    if wall == Some(true) && at[..3] != [0; 3] {
         table.mistake("source", "source: of a corner wall only t counts; x, y and z must be 0");
     }
-    let pointlike = match quark {
-        Quark::Wilson => Some("Wilson"),
-        Quark::DomainWall { .. } => Some("domain-wall"),
-        Quark::Staggered { .. } | Quark::Unknown => None,
-    };
-    if let Some(quarks) = pointlike.filter(|_| form == Some(SourceKind::CornerWall)) {
+    if let Some(allowed) = allowed.filter(|allowed| wall == Some(true) && !allowed.corner_wall) {
+        let quarks = allowed.quarks;
         table.mistake("source_kind", format!("source_kind: {quarks} quarks have \"point\" only"));
     }
     table.finish();
-    let kind = match quark {
-        Quark::Staggered { .. } => CorrelatorKind::Staggered { mass: mass?, naik_epsilon, source: form? },
-        Quark::DomainWall { .. } => CorrelatorKind::DomainWall { mass: mass? },
-        Quark::Wilson | Quark::Unknown => CorrelatorKind::Wilson,
-    };
-    Some(Correlator { name, fermion: fermion?, source, residual, kind })
+    let source = if wall? { Source::CornerWall(at[3]) } else { Source::Point(at) };
+    Some(Correlator { name, fermion: fermion?, source, wanted: wanted? })
 }
 
 fn condensate(name: String, mut table: Table, terms: &[Term]) -> Option<Condensate> {
     check_name("a condensate", &name, &table);
-    let (fermion, quark) = fermion(&mut table, terms);
-    let mass = quark_mass(&mut table, quark);
-    let naik_epsilon = naik_epsilon(&mut table, quark);
-    let sources = table.read_or("sources", 1, whole(1..=MAX_SOURCES));
-    let residual = table.read_or("residual", 1e-12, residual);
-    tight(&table, "residual", residual);
+    let (fermion, allowed) = fermion(&mut table, terms);
+    let wanted = wanted(&mut table, allowed);
+    let sources = table.get_or(&keys::SOURCES, None);
     table.finish();
-    if matches!(quark, Quark::Staggered { .. } | Quark::DomainWall { .. }) {
-        mass?;
-    }
-    Some(Condensate { name, fermion: fermion?, mass, naik_epsilon, sources, residual })
+    Some(Condensate { name, fermion: fermion?, sources, wanted: wanted? })
 }
 
-/// Staggered quarks have a mass a measurement, Wilson's one of their own, domain-wall quarks one of their own unless a
-/// measurement has another.
-fn quark_mass(table: &mut Table, quark: Quark) -> Option<f64> {
-    let found = match quark {
-        Quark::DomainWall { mass: own } => {
-            return table.read_known("mass", own, |value| domain_wall::mass(value).map(Some)).flatten();
-        }
-        _ => table.read_if("mass", mass),
-    };
-    heavy(table, found);
-    match quark {
-        Quark::Wilson if table.has("mass") => {
-            table.mistake("mass", "mass: that of Wilson quarks is in their [fermion.NAME]");
-        }
-        Quark::Staggered { .. } => table.demand("mass"),
-        _ => {}
+/// What a measurement asks of a quark, which is `None` after a mistake; `None` after a mistake as well.
+fn wanted(table: &mut Table, allowed: Option<Allowed>) -> Option<Wanted> {
+    let mass = quark_mass(table, allowed);
+    let naik_epsilon = table.get(&keys::QUARK_EPSILON);
+    if table.has("naik_epsilon") && allowed.is_some_and(|allowed| !allowed.naik_epsilon) {
+        table.mistake("naik_epsilon", "naik_epsilon: only the action \"hisq\" has it");
     }
-    found
+    let residual = table.get_or(&keys::SOURCE_RESIDUAL, None);
+    tight(table, "residual", residual);
+    Some(Wanted { mass: mass?, naik_epsilon: naik_epsilon?, residual })
+}
+
+/// The mass of a measurement, `Some(None)` where its fermion has it; `None` after a mistake.
+fn quark_mass(table: &mut Table, allowed: Option<Allowed>) -> Option<Option<f64>> {
+    let key = &keys::QUARK_MASS;
+    match allowed.map(|allowed| (allowed.mass, allowed.quarks)) {
+        Some((MassOf::Either(form, own), _)) => {
+            let found = table.get_by(key, |value| form.read(value));
+            return if table.has("mass") { found } else { own }.map(Some);
+        }
+        Some((MassOf::Measurement(form), _)) => {
+            let found = table.get_by(key, |value| form.read(value));
+            table.demand("mass");
+            heavy(table, found);
+            return found.map(Some);
+        }
+        Some((MassOf::Fermion, quarks)) if table.has("mass") => {
+            table.mistake("mass", format!("mass: that of {quarks} quarks is in their [fermion.NAME]"));
+            let _ = table.get_by(key, |_| Ok(0.0));
+        }
+        _ => {
+            let found = table.get(key);
+            heavy(table, found);
+        }
+    }
+    Some(None)
 }
 
 fn check_name(what: &str, name: &str, table: &Table) {
@@ -161,26 +215,15 @@ fn check_name(what: &str, name: &str, table: &Table) {
     }
 }
 
-/// The fermion that a measurement names, and what it is.
-fn fermion(table: &mut Table, terms: &[Term]) -> (Option<String>, Quark) {
-    let name = table.read("fermion", text);
-    let known = |term: &Term| Some((term.name.clone(), term.quark?));
-    let fermions: Vec<_> = terms.iter().filter_map(known).collect();
-    let Some(name) = name else { return (None, Quark::Unknown) };
-    if let Some((_, quark)) = fermions.iter().find(|(other, _)| *other == name) {
-        return (Some(name), *quark);
+/// The fermion that a measurement names, and what may be said of it; that is `None` after a mistake.
+fn fermion(table: &mut Table, terms: &[Term]) -> (Option<String>, Option<Allowed>) {
+    let Some(name) = table.get(&keys::FERMION) else { return (None, None) };
+    let fermions: Vec<_> = terms.iter().filter(|term| term.is_fermion).collect();
+    if let Some(term) = fermions.iter().find(|term| term.name == name) {
+        return (Some(name), term.allowed);
     }
-    let words: Vec<&str> = fermions.iter().map(|(name, _)| name.as_str()).collect();
+    let words: Vec<&str> = fermions.iter().map(|term| term.name.as_str()).collect();
     let all = if words.is_empty() { "; there is no [fermion.NAME]".to_owned() } else { hint(&name, &words) };
     table.mistake("fermion", format!("fermion: unknown fermion '{name}'{all}"));
-    (None, Quark::Unknown)
-}
-
-/// The correction to the Naik term, which HISQ alone has.
-fn naik_epsilon(table: &mut Table, quark: Quark) -> f64 {
-    let epsilon = table.read_or("naik_epsilon", 0.0, epsilon);
-    if table.has("naik_epsilon") && !matches!(quark, Quark::Unknown | Quark::Staggered { naik: true }) {
-        table.mistake("naik_epsilon", "naik_epsilon: only the action \"hisq\" has it");
-    }
-    epsilon
+    (None, None)
 }

@@ -1,34 +1,88 @@
 //! A run's input, checked, with every mistake told at once.
 //!
-//! - `check`: builds the checked input: the run, the machine
+//! - `check`: builds the checked input from all tables
+//! - `run`: the chain, the lattice, the machine
+//! - `gauge`: the gauge action
+//! - `hmc`: molecular dynamics, and the levels on which all terms live
 //! - `measure`: what is measured
-//! - `terms`: the gauge term, and the levels on which all terms live
-//! - `fermions`: quarks; those of Wilson, and their Hasenbusch factors
-//! - `domain_wall`: domain-wall quarks, their weights and masses
-//! - `staggered`: improved staggered quarks, their pseudofermions and solver
-//! - `solver`: the solver of a term of Wilson or domain-wall quarks
-//! - `checked`: the checked input, from which the floors above work
-//! - `compare`: what a continued run may not change
+//! - `reference`: the tables of the documentation and the schema for editors, from the declarations of the keys
+//!
+//! Quarks are read by their families, solvers' keys stand with the solvers.
 //!
 #![doc = include_str!("../../docs/input.md")]
 
 mod check;
-mod checked;
-mod compare;
-mod domain_wall;
-mod fermions;
+mod gauge;
+mod hmc;
 mod measure;
-mod solver;
-mod staggered;
-mod terms;
+mod reference;
+mod run;
 
-pub use checked::*;
-pub use compare::compare;
-pub use domain_wall::{DomainWallFermion, WallFactor, WallFlavours, Weights};
-pub use measure::MAX_SOURCES;
+pub use crate::family::Fermion;
+pub use gauge::Gauge;
+pub use hmc::Hmc;
+pub use measure::{Condensate, Correlator, Flow, Measure};
+pub use reference::{document, schema, sections};
+pub use run::{DeviceChoice, Parallel, Run, Start};
 
 use crate::config::{InputError, Loaded, checked as read_text, read};
+use crate::lattice::Extents;
 use std::path::Path;
+
+/// A checked run input.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Input {
+    /// The chain: name, seed, length, files.
+    pub run: Run,
+    /// Lattice extents x, y, z, t: even, 2 at least.
+    pub extents: Extents,
+    /// Ranks, threads, lanes, device.
+    pub parallel: Parallel,
+    /// The gauge action.
+    pub gauge: Gauge,
+    /// The quarks, in the order of the file.
+    pub fermions: Vec<Fermion>,
+    /// Molecular dynamics.
+    pub hmc: Hmc,
+    /// What is measured along the way.
+    pub measure: Measure,
+    /// Keys and values that a resumed chain may not change.
+    pub fixed: Vec<(String, String)>,
+    /// The text of the input, as it was read.
+    pub text: String,
+}
+
+/// The checked input of `hmc measure`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasureInput {
+    /// Ranks, threads, lanes, device.
+    pub parallel: Parallel,
+    /// The quarks that correlators and condensates name.
+    pub fermions: Vec<Fermion>,
+    /// What is measured.
+    pub measure: Measure,
+    /// Keys the random sources.
+    pub seed: u64,
+}
+
+/// The keys that differ of those that a resumed chain may not change, each with both values.
+///
+/// The length of the chain, the machine, the files and what is measured may change.
+#[must_use]
+pub fn compare(stored: &Input, new: &Input) -> Vec<String> {
+    let (stored, new) = (&stored.fixed, &new.fixed);
+    let value = |keys: &[(String, String)], key: &str| {
+        keys.iter().find(|(other, _)| other == key).map_or("(absent)".to_owned(), |(_, value)| value.clone())
+    };
+    let added = new.iter().filter(|(key, _)| stored.iter().all(|(other, _)| other != key));
+    stored
+        .iter()
+        .chain(added)
+        .map(|(key, _)| (key, value(stored, key), value(new, key)))
+        .filter(|(_, before, after)| before != after)
+        .map(|(key, before, after)| format!("{key}: was {before}, is {after}"))
+        .collect()
+}
 
 /// Reads and checks the input of a run on `ranks` ranks.
 ///

@@ -2,14 +2,20 @@
 //!
 //! - `polyakov`: the Polyakov loop in t
 //! - `flow`: the gradient flow with E, Q, t0 and w0
+//! - `allowed`: what measurements may say of a quark
+//! - `keys`: the keys of `[measure]`
 //! - `correlator`: pseudoscalar correlators and the residual mass
 //! - `condensate`: chiral condensates by random sources
 
+mod allowed;
 mod condensate;
 mod correlator;
 mod flow;
+pub(crate) mod keys;
 mod polyakov;
 
+pub use allowed::Wanted;
+pub(crate) use allowed::{Allowed, MassOf};
 pub use condensate::{Condensate, Noise, condensate};
 pub use correlator::{Correlators, ResidualMass, Source, correlators, pion};
 pub use flow::{FlowKernel, FlowPoint, flow, reference_scales};

@@ -10,6 +10,7 @@
 //! - `gcr`: generalised conjugate residuals with a preconditioner
 //! - `schwarz`: additive Schwarz as preconditioner, minimal residual steps in blocks
 //! - `normal`: `M^dag M x = b` by two solves of `M x = b`
+//! - `keys`: the keys of solvers in an input
 //! - `guess`: a first guess from past solutions
 //! - `spectrum`: the ends of the spectrum of `M^dag M`
 //! - `info`: what a solve did, and how long it took
@@ -24,6 +25,7 @@ mod gcr;
 mod guess;
 mod info;
 mod method;
+pub(crate) mod keys;
 mod multishift;
 mod normal;
 mod operators;
@@ -38,6 +40,7 @@ pub use gcr::{Gcr, GcrParams};
 pub use guess::Guess;
 pub use info::Info;
 pub use method::{Method, Settings, usual_delta};
+pub use keys::TermSolver;
 pub use multishift::{MultiInfo, MultiShift};
 pub use normal::TwoSolves;
 pub use operators::{Matrix, Operators, System};

@@ -1,7 +1,9 @@
 //! Quarks: each key's right and wrong forms, what is inherited, what a continued run keeps.
 
 use super::{GOOD, input, mistakes, wilson, with};
-use hmc::input::{Flavours, Method, Rational, Real, Solver, Stout, WilsonFermion};
+use hmc::device::Precision;
+use hmc::family::{Flavours, OneFlavourFunctions, StoutSteps, WilsonFermion};
+use hmc::solver::{Method, Settings, TermSolver};
 use std::path::Path;
 
 /// A fermion of `GOOD` with these keys more; tables may follow the keys.
@@ -36,16 +38,18 @@ fn assert_mistakes(cases: &[(String, &str)]) {
 #[test]
 fn plain_quarks_are_two_untwisted_ones() {
     let light = light(GOOD);
-    assert_eq!((light.flavours, light.mu.to_bits(), light.stout), (Flavours::Two, 0, None));
+    assert_eq!((light.flavours, light.operator.mu.to_bits(), light.stout), (Flavours::Two, 0, None));
     assert!(light.hasenbusch.is_empty());
-    let expected = Solver {
-        method: Method::Cg,
-        precision: [Real::Double, Real::Single, Real::Single],
-        delta: 1e-3,
+    let expected = TermSolver {
+        settings: Settings {
+            method: Method::Cg,
+            precisions: [Precision::Double, Precision::Single, Precision::Single],
+            delta: 1e-3,
+            max_iterations: 10_000,
+        },
         link_reals: 12,
         action_residual: 1e-11,
         force_residual: 1e-9,
-        max_iterations: 10_000,
         guess: 0,
     };
     assert_eq!(light.solver, expected);
@@ -54,10 +58,10 @@ fn plain_quarks_are_two_untwisted_ones() {
 #[test]
 fn twisted_and_smeared_quarks() {
     let light = light(&fermion("mu = 0.25\nstout = { steps = 3, rho = 0.125 }\n"));
-    assert_eq!(light.mu.to_bits(), 0.25f64.to_bits());
-    assert_eq!(light.stout, Some(Stout { steps: 3, rho: 0.125 }));
+    assert_eq!(light.operator.mu.to_bits(), 0.25f64.to_bits());
+    assert_eq!(light.stout, Some(StoutSteps { steps: 3, rho: 0.125 }));
     let table = fermion("[fermion.light.stout]\nsteps = 16\nrho = 0.2\n");
-    assert_eq!(self::light(&table).stout, Some(Stout { steps: 16, rho: 0.2 }));
+    assert_eq!(self::light(&table).stout, Some(StoutSteps { steps: 16, rho: 0.2 }));
     assert_mistakes(&[
         (fermion("mu = -0.1\n"), "14:6: mu: expected a number, 0 at least, found the number -0.1"),
         (
@@ -79,14 +83,16 @@ fn twisted_and_smeared_quarks() {
 
 #[test]
 fn one_flavour_needs_a_rational_function() {
-    let defaults = Rational { range: [0.1, 30.0], action_error: 1e-12, force_error: 1e-7, check_every: 1 };
+    let defaults =
+        OneFlavourFunctions { range: [0.1, 30.0], action_error: 1e-12, force_error: 1e-7, check_every: 1 };
     assert_eq!(light(&one_flavour("")).flavours, Flavours::One(defaults));
     let keys = "action_error = 1e-14\nforce_error = 1e-3\ncheck_every = 5\n";
-    let given = Rational { range: [0.1, 30.0], action_error: 1e-14, force_error: 1e-3, check_every: 5 };
+    let given =
+        OneFlavourFunctions { range: [0.1, 30.0], action_error: 1e-14, force_error: 1e-3, check_every: 5 };
     assert_eq!(light(&one_flavour(keys)).flavours, Flavours::One(given));
     let solver = "[fermion.light.solver]\n";
     let double = light(&one_flavour(&format!("{solver}method = \"cg\"\nprecision = \"double\"\n")));
-    assert_eq!(double.solver.precision, [Real::Double; 3]);
+    assert_eq!(double.solver.settings.precisions, [Precision::Double; 3]);
     let one = |keys: &str| one_flavour("").replacen("flavours = 1\n", &format!("flavours = 1\n{keys}"), 1);
     assert_mistakes(&[
         (fermion("flavours = 3\n"), "14:12: flavours: expected an integer from 1 to 2, found the integer 3"),
@@ -156,19 +162,18 @@ fn hasenbusch_factors_inherit() {
     );
     let light = light(&text);
     let schwarz = Method::GcrDd { k_max: 20, n_mr: 8, block: None };
-    assert_eq!(light.solver.method, schwarz);
+    assert_eq!(light.solver.settings.method, schwarz);
     let [first, second] = light.hasenbusch.try_into().expect("two factors");
     assert_eq!((first.name.as_str(), second.name.as_str()), ("l1", "l2"));
     assert_eq!([first.kappa, first.mu, second.kappa, second.mu], [0.125, 0.0, 0.125, 0.5]);
     // The first has another method: its precision and delta are that method's, all else is inherited.
-    let expected = Solver {
+    let settings = Settings {
         method: Method::Cg,
-        precision: [Real::Double, Real::Single, Real::Single],
+        precisions: [Precision::Double, Precision::Single, Precision::Single],
         delta: 1e-3,
-        action_residual: 1e-10,
-        guess: 2,
-        ..light.solver.clone()
+        ..light.solver.settings
     };
+    let expected = TermSolver { settings, action_residual: 1e-10, guess: 2, ..light.solver.clone() };
     assert_eq!(first.solver, expected);
     assert_eq!(expected.force_residual.to_bits(), 1e-10f64.to_bits());
     assert_eq!(second.solver, light.solver);
@@ -230,7 +235,7 @@ fn hasenbusch_factors_grow_heavier() {
 #[test]
 fn hasenbusch_terms_have_names_and_levels_of_their_own() {
     let good = factors("name = \"l1\"\nmu = 0.1");
-    assert_eq!(input(&good).hmc.levels[0].terms, ["light", "l1", "l2"]);
+    assert_eq!(input(&good).hmc.terms[0], ["light", "l1", "l2"]);
     let taken = |name: &str| {
         factors(&format!("name = \"{name}\"\nmu = 0.1")).replace("\"light\", \"l1\"", "\"light\"")
     };
@@ -267,7 +272,7 @@ fn hasenbusch_terms_have_names_and_levels_of_their_own() {
 fn solvers_know_their_precisions() {
     let solver = |keys: &str| fermion(&format!("[fermion.light.solver]\n{keys}\n"));
     let found = |keys: &str| light(&solver(keys)).solver;
-    let (double, single, half) = (Real::Double, Real::Single, Real::Half);
+    let (double, single, half) = (Precision::Double, Precision::Single, Precision::Half);
     let cases = [
         ("method = \"cg\"\nprecision = \"double\"", [double; 3], 1e-3),
         ("precision = \"double-half\"", [double, half, half], 0.1),
@@ -279,15 +284,19 @@ fn solvers_know_their_precisions() {
     ];
     for (keys, precision, delta) in cases {
         let solver = found(keys);
-        assert_eq!((solver.precision, solver.delta.to_bits()), (precision, f64::to_bits(delta)), "{keys}");
+        assert_eq!(
+            (solver.settings.precisions, solver.settings.delta.to_bits()),
+            (precision, f64::to_bits(delta)),
+            "{keys}"
+        );
     }
-    assert_eq!(found("method = \"bicgstab\"").method, Method::BiCgStab);
+    assert_eq!(found("method = \"bicgstab\"").settings.method, Method::BiCgStab);
     assert_eq!(found("link_reals = 8").link_reals, 8);
     let keys = "method = \"gcr-dd\"\nk_max = 2\nn_mr = 64\nschwarz_block = [4, 8, 2, 16]";
     let method = Method::GcrDd { k_max: 2, n_mr: 64, block: Some([4, 8, 2, 16]) };
-    assert_eq!(found(keys).method, method);
+    assert_eq!(found(keys).settings.method, method);
     let rank = found("method = \"gcr-dd\"\nschwarz_block = \"rank\"");
-    assert_eq!(rank.method, Method::GcrDd { k_max: 16, n_mr: 8, block: None });
+    assert_eq!(rank.settings.method, Method::GcrDd { k_max: 16, n_mr: 8, block: None });
     assert_mistakes(&[
         (solver("method = \"cgs\""), "15:10: method: unknown \"cgs\"; did you mean 'cg'?"),
         (

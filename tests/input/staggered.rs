@@ -1,10 +1,10 @@
 //! Staggered quarks: pseudofermions, the sources of their functions, solver, measurements.
 
 use super::{GOOD, input, mistakes};
-use hmc::input::{
-    CorrelatorKind, Fermion, MassFactor, Projection, RationalSource, Real, SourceKind, StaggeredFermion,
-    StaggeredSmearing, StaggeredSolver, Strategy,
-};
+use hmc::device::Precision;
+use hmc::family::{MassFactor, RationalSource, RootedSolver, Smearing, StaggeredFermion};
+use hmc::input::Fermion;
+use hmc::measure::{Source, Wanted};
 use std::path::PathBuf;
 
 const TABLES: &str = r#"[fermion.light]
@@ -73,13 +73,13 @@ fn milc_file(name: &str) -> PathBuf {
 #[test]
 fn defaults_and_what_is_inherited() {
     let light = light(&quarks(TABLES));
-    assert_eq!(light.links, StaggeredSmearing::Hisq { projection: Projection::U3 });
+    assert_eq!(light.smearing, Smearing::Hisq { special: false });
     assert_eq!(light.boundary.map(f64::to_bits), [0.0f64, 0.0, 0.0, 1.0].map(f64::to_bits));
-    let solver = StaggeredSolver {
-        strategy: Strategy::MultiShift,
-        precision: [Real::Double; 3],
+    let solver = RootedSolver {
+        multi_shift: true,
+        precision: Precision::Double,
         delta: 1e-3,
-        long_link_reals: 14,
+        long_reals: 14,
         heat_bath_residual: 1e-11,
         action_residual: 1e-11,
         force_residual: 1e-9,
@@ -101,7 +101,7 @@ fn defaults_and_what_is_inherited() {
     assert_eq!(second.rational, made(40.0, 1e-6, 5));
     let asqtad =
         self::light(&with("\"hisq\"", "\"asqtad\"\nu0 = 0.862").replace("naik_epsilon = -0.1\n", ""));
-    assert_eq!(asqtad.links, StaggeredSmearing::Asqtad { u0: 0.862 });
+    assert_eq!(asqtad.smearing, Smearing::Asqtad { u0: 0.862 });
 }
 
 #[test]
@@ -109,9 +109,9 @@ fn one_mistake_is_one_message() {
     let solver = |keys: &str| {
         with("[fermion.light.rational]", &format!("solver = {{ {keys} }}\n[fermion.light.rational]"))
     };
-    assert_eq!(light(&solver("strategy = \"one-by-one\"")).solver.precision[1], Real::Single);
+    assert_eq!(light(&solver("strategy = \"one-by-one\"")).solver.precision, Precision::Single);
     let half = solver("precision = \"double-half\", strategy = \"one-by-one\"");
-    assert_eq!(light(&half).solver.precision[1], Real::Half);
+    assert_eq!(light(&half).solver.precision, Precision::Half);
     let power = "[p, q]: integers, p from -64 to 64 but not 0, q from 1 to 64";
     let cases = [
         (with("\"hisq\"", "\"hisk\""), "11:10: action: unknown \"hisk\"; did you mean 'hisq'?"),
@@ -286,15 +286,15 @@ fn comparison_names_every_key() {
         .replace("copies = 3", "copies = 4")
         .replace("\"hisq\"", "\"hisq\"\nprojection = \"su3\"\nsolver = { max_iterations = 5, delta = 0.1 }");
     let expected = [
-        "fermion.light.action: was Hisq { projection: U3 }, is Hisq { projection: Su3 }",
-        "fermion.light.pseudofermion 0 factors: was [(0.01, (2, 4)), (0.2, (-2, 4))], is [(0.01, (1, 2)), (0.2, (-2, 4))]",
-        "fermion.light.pseudofermion 0 rational.lambda_max: was 90.0, is 80.0",
-        "fermion.light.pseudofermion 1 copies: was 3, is 4",
+        "fermion.light.projection: was \"u3\", is \"su3\"",
         "fermion.light.solver.delta: was 0.001, is 0.1",
+        "fermion.light.pseudofermion 0 rational.lambda_max: was 90.0, is 80.0",
+        "fermion.light.pseudofermion 0 factors: was [(0.01, (2, 4)), (0.2, (-2, 4))], is [(0.01, (1, 2)), (0.2, (-2, 4))]",
+        "fermion.light.pseudofermion 1 copies: was 3, is 4",
     ];
     assert_eq!(input::compare(&input(&stored), &input(&changed)), expected);
     let kinds = input::compare(&input(GOOD), &input(&stored));
-    assert!(kinds.contains(&"fermion.light.action: was (absent), is Hisq { projection: U3 }".to_owned()));
+    assert_eq!(kinds[0], "fermion.light.action: was \"wilson\", is \"hisq\"");
 }
 
 #[test]
@@ -305,20 +305,18 @@ fn measurements() {
          [measure.condensate.light]\nfermion = \"light\"\nmass = 0.01\nsources = 3\nresidual = 1e-9\n",
     );
     let measure = input(&text).measure;
-    let kind = |mass, naik_epsilon, source| CorrelatorKind::Staggered { mass, naik_epsilon, source };
-    assert_eq!(measure.correlators[0].kind, kind(0.01, 0.0, SourceKind::CornerWall));
-    assert_eq!(measure.correlators[0].source, [0, 0, 0, 3]);
-    assert_eq!(measure.correlators[1].kind, kind(0.4, -0.1, SourceKind::Point));
+    let wanted = |mass, naik_epsilon, residual| Wanted { mass: Some(mass), naik_epsilon, residual };
+    let [pion, heavy] = &measure.correlators[..] else { panic!("two correlators") };
+    assert_eq!((pion.source, pion.wanted), (Source::CornerWall(3), wanted(0.01, 0.0, 1e-12)));
+    assert_eq!((heavy.source, heavy.wanted), (Source::Point([0; 4]), wanted(0.4, -0.1, 1e-12)));
     let condensate = input::Condensate {
         name: "light".into(),
         fermion: "light".into(),
-        mass: Some(0.01),
-        naik_epsilon: 0.0,
         sources: 3,
-        residual: 1e-9,
+        wanted: wanted(0.01, 0.0, 1e-9),
     };
     assert_eq!(measure.condensates, [condensate]);
-    assert_eq!(input(GOOD).measure.correlators[0].kind, CorrelatorKind::Wilson);
+    assert_eq!(input(GOOD).measure.correlators[0].wanted.mass, None);
 
     let pion = |keys: &str| measured(&format!("[measure.correlator.pion]\nfermion = \"light\"\n{keys}"));
     let wilson = |keys: &str| format!("{GOOD}{keys}");
@@ -326,7 +324,7 @@ fn measurements() {
         |keys: &str| measured(&format!("[measure.condensate.light]\nfermion = \"light\"\n{keys}"));
     assert!(input::parse(&wilson("source_kind = \"point\"\n"), "run.toml", 1).is_ok());
     let text = wilson("[measure.condensate.c]\nfermion = \"light\"\nsources = 16384\n");
-    assert_eq!(input(&text).measure.condensates[0].mass, None);
+    assert_eq!(input(&text).measure.condensates[0].wanted.mass, None);
     let asqtad =
         |text: String| text.replace("\"hisq\"", "\"asqtad\"\nu0 = 0.9").replace("naik_epsilon = -0.1\n", "");
     assert_mistakes(&[

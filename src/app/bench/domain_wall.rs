@@ -2,11 +2,11 @@
 
 use super::operators::{BOUNDARY, HOP_FLOPS, row, spinors};
 use super::{BenchArgs, probe, random_links, seconds, solvers, timed};
-use crate::app::{AppError, domain_wall};
+use crate::app::AppError;
 use crate::device::Precision;
+use crate::family::Weights;
 use crate::family::{DomainWall, DomainWallParams};
 use crate::field::{Domain, EVEN, ODD, Spinor};
-use crate::input::Weights;
 use crate::lattice::volume;
 use crate::operator::{GaugeLoops, Operator};
 use crate::solver::{Method, Operators, Params};
@@ -44,7 +44,7 @@ fn params(args: &BenchArgs) -> Result<DomainWallParams, AppError> {
         let told = format!("symmetric optimal weights need an even number of slices, not {slices}");
         return Err(AppError::Refused(told));
     }
-    let weights = domain_wall::weights(weights, slices);
+    let weights = weights.on(slices);
     Ok(DomainWallParams { weights, m5, mass: [args.mass; 2], boundary: BOUNDARY })
 }
 

@@ -17,8 +17,8 @@ use super::report;
 use super::{AppError, Ranks, assemble, start};
 use crate::device::Precision;
 use crate::family::REACH;
-use crate::field::{Domain, MatrixField, Purpose, RandomAddress};
-use crate::input::{DeviceChoice, Parallel, Transport};
+use crate::field::{Domain, Halo, MatrixField, Purpose, RandomAddress};
+use crate::input::{DeviceChoice, Parallel};
 use crate::lattice::{Extents, shape};
 use crate::solver::usual_delta;
 use crate::solver::{Info, Method, Settings, SolverError};
@@ -60,7 +60,7 @@ pub struct BenchArgs {
     /// Ranks in each direction; `None`: least surface.
     pub grid: Option<Extents>,
     /// How halos travel.
-    pub transport: Transport,
+    pub transport: Option<Halo>,
     /// The links of the solvers' tables; `None`: those of a short quenched chain.
     pub links: Option<PathBuf>,
     /// The Wilson quark of the solvers' table.

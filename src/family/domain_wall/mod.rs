@@ -5,14 +5,19 @@
 //! - `action`: the operator's derivative, for the terms of the Hamiltonian
 //! - `eofa`: one flavour, exactly
 //! - `quark`: the propagator from wall to wall, and to the midpoint
+//! - `keys`: its keys in an input
+//! - `terms`: the terms and the inverse that an input asks for
 
 mod action;
 mod eofa;
+pub(crate) mod keys;
 mod operator;
 mod quark;
 mod slices;
+mod terms;
 
 pub use eofa::{ExactOneFlavour, ExactOneFlavourParams};
+pub use keys::{DomainWallFermion, WallFactor, WallFlavours, Weights};
 pub use operator::{DomainWall, DomainWallParams, MOST_SLICES};
 pub use quark::WallQuark;
 pub use slices::{OnSlices, SliceVector, reflect};

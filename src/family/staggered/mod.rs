@@ -6,17 +6,28 @@
 //! - `unitary`: the unitary factor of matrices, and the gradient through it
 //! - `rooted`: the term of rooted quarks, by rational functions
 //! - `quark`: the inverse on all sites
+//! - `keys`: its keys in an input
+//! - `rational_keys`: where rational functions come from
+//! - `solver_keys`: those of its solver
+//! - `terms`: the term and the inverse that an input asks for
 
+pub(crate) mod keys;
 mod links;
 mod operator;
 mod quark;
+pub(crate) mod rational_keys;
 mod rooted;
+pub(crate) mod solver_keys;
 mod staples;
+mod terms;
 mod unitary;
 
+pub use keys::{MassFactor, StaggeredFermion, WeightFactors};
 pub use links::{Gradients, Smearing, StaggeredLinks};
 pub use operator::{REACH, Staggered};
 pub use quark::{StaggeredParams, StaggeredQuark};
+pub use rational_keys::RationalSource;
 pub use rooted::{Rooted, RootedParams, RootedPseudofermion, RootedSolver};
+pub use solver_keys::StaggeredSolver;
 pub use staples::Paths;
 pub use unitary::{LEAST_SINGULAR_VALUE, unitary_factor, unitary_gradient};

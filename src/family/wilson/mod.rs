@@ -3,10 +3,15 @@
 //! - `operator`: the even-odd preconditioned operator
 //! - `action`: its derivative, for the terms of the Hamiltonian
 //! - `quark`: its inverse on all sites
+//! - `keys`: its keys in an input
+//! - `terms`: the terms and the inverse that an input asks for
 
 mod action;
+pub(crate) mod keys;
 mod operator;
 mod quark;
+mod terms;
 
+pub use keys::{Flavours, Hasenbusch, WilsonFermion};
 pub use operator::{Schur, Wilson, WilsonParams};
 pub use quark::WilsonQuark;

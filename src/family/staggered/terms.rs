@@ -1,67 +1,77 @@
-//! The term of staggered quarks that a checked input asks for.
+//! The term of staggered quarks, and their inverse for measurements.
 
-use super::{AppError, terms};
-use crate::action::TermHeader;
-use crate::family::{RootedParams, RootedPseudofermion, RootedSolver, Smearing};
-use crate::input::{
-    MassFactor, Projection, Pseudofermion, RationalSource, StaggeredFermion, StaggeredSmearing,
-    StaggeredSolver, Strategy,
+use super::{
+    MassFactor, REACH, RationalSource, Rooted, RootedParams, RootedPseudofermion, RootedSolver,
+    StaggeredFermion, StaggeredParams, StaggeredQuark, StaggeredSolver, WeightFactors,
 };
+use crate::action::{Action, TermHeader};
+use crate::family::{Family, FamilyError};
+use crate::field::{Domain, MatrixField};
 use crate::math::{Factor, MilcPseudofermion, MilcRational, Rational};
+use crate::measure::{MeasureError, Wanted};
+use crate::quark::{Inverse, QuarkParams};
+use crate::solver::Settings;
+use std::sync::Arc;
 
 /// Greatest relative errors of a file's functions: of heat bath and action, which nothing corrects; of the force.
 const FILE_ERRORS: [f64; 2] = [1e-3, 0.1];
 /// For which x the functions of MILC's files are made, as their comments say.
 const FILE_RANGE: [f64; 2] = [1e-15, 90.0];
 
-/// The term, its pseudofermions numbered from `number` on.
-///
-/// # Errors
-/// There is no such rational function.
-pub(super) fn params(fermion: &StaggeredFermion, number: u8) -> Result<RootedParams, AppError> {
-    let mut pseudofermions = Vec::new();
-    for pseudofermion in &fermion.pseudofermions {
-        let made = functions(pseudofermion).map_err(|why| {
-            AppError::Refused(format!("[fermion.{}.pseudofermion.rational]: {why}", fermion.name))
-        })?;
-        pseudofermions.extend(std::iter::repeat_n(made, pseudofermion.copies));
+impl Family for StaggeredFermion {
+    fn name(&self) -> &str {
+        &self.name
     }
-    Ok(RootedParams {
-        header: TermHeader {
-            name: fermion.name.clone(),
-            number,
-            action_residual: fermion.solver.action_residual,
-            force_residual: fermion.solver.force_residual,
-        },
-        smearing: smearing(fermion.links),
-        boundary: fermion.boundary,
-        solver: solver(&fermion.solver),
-        pseudofermions,
-    })
-}
 
-/// How links are smeared.
-pub(super) fn smearing(links: StaggeredSmearing) -> Smearing {
-    match links {
-        StaggeredSmearing::Asqtad { u0 } => Smearing::Asqtad { u0 },
-        StaggeredSmearing::Hisq { projection } => Smearing::Hisq { special: projection == Projection::Su3 },
+    fn pseudofermions(&self) -> usize {
+        self.pseudofermions.iter().map(|p| p.copies).sum()
     }
-}
 
-fn solver(solver: &StaggeredSolver) -> RootedSolver {
-    RootedSolver {
-        precision: terms::precision(solver.precision[1]),
-        delta: solver.delta,
-        multi_shift: solver.strategy == Strategy::MultiShift,
-        long_reals: solver.long_link_reals,
-        heat_bath_residual: solver.heat_bath_residual,
-        max_iterations: solver.max_iterations,
+    fn border(&self) -> usize {
+        2
+    }
+
+    fn reach(&self) -> usize {
+        REACH
+    }
+
+    /// All pseudofermions are one term.
+    fn terms(&self, domain: &Arc<Domain>, number: u8) -> Result<Vec<Box<dyn Action>>, FamilyError> {
+        let mut pseudofermions = Vec::new();
+        for pseudofermion in &self.pseudofermions {
+            let made = functions(pseudofermion).map_err(|why| {
+                FamilyError::Refused(format!("[fermion.{}.pseudofermion.rational]: {why}", self.name))
+            })?;
+            pseudofermions.extend(std::iter::repeat_n(made, pseudofermion.copies));
+        }
+        let &StaggeredSolver { settings, action_residual, force_residual } = &self.solver;
+        let params = RootedParams {
+            header: TermHeader { name: self.name.clone(), number, action_residual, force_residual },
+            smearing: self.smearing,
+            boundary: self.boundary,
+            solver: settings,
+            pseudofermions,
+        };
+        Ok(vec![Box::new(Rooted::new(domain, params)?)])
+    }
+
+    fn inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError> {
+        let operator = StaggeredParams {
+            smearing: self.smearing,
+            mass: wanted.mass.unwrap_or_default(),
+            naik_epsilon: wanted.naik_epsilon,
+            boundary: self.boundary,
+        };
+        let RootedSolver { precision, delta, long_reals, max_iterations, .. } = self.solver.settings;
+        let solver = Settings { delta, ..Settings::cg(precision, max_iterations) };
+        let params = QuarkParams { operator, solver, link_reals: long_reals, guess: 0 };
+        Ok(Box::new(StaggeredQuark::new(links, &params, wanted.residual)?))
     }
 }
 
 /// The functions of each copy, of x = -D^2 from 0 on. With m_0 the least mass they are made for x + 4 m_0^2, which is
 /// positive.
-fn functions(pseudofermion: &Pseudofermion) -> Result<RootedPseudofermion, String> {
+fn functions(pseudofermion: &WeightFactors) -> Result<RootedPseudofermion, String> {
     let naik_epsilon = pseudofermion.naik_epsilon;
     let ([heat_bath, action, force], check_every) = match &pseudofermion.rational {
         &RationalSource::Made { lambda_max, heat_bath_error, action_error, force_error, check_every } => {

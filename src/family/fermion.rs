@@ -1,0 +1,185 @@
+//! A fermion of a checked input, of any family. A family is a folder with its types, and a line of [`families`].
+
+use super::keys::Context;
+use super::{DomainWallFermion, StaggeredFermion, WilsonFermion};
+use crate::action::{Action, ActionError};
+use crate::config::key::Key;
+use crate::config::raw::Table;
+use crate::config::reader::{choice, is_name};
+use crate::config::section::Section;
+use crate::field::{Domain, FieldError, MatrixField};
+use crate::lattice::shape;
+use crate::measure::{Allowed, MeasureError, Wanted};
+use crate::quark::Inverse;
+use std::sync::Arc;
+
+/// What a run asks of a fermion, whatever its family.
+pub trait Family {
+    /// NAME of `[fermion.NAME]`.
+    fn name(&self) -> &str;
+
+    /// How many pseudofermions its terms have.
+    fn pseudofermions(&self) -> usize;
+
+    /// Layers of links around a box that its smearing and its force need.
+    fn border(&self) -> usize {
+        1
+    }
+
+    /// Layers of a neighbour's sites that its hops reach.
+    fn reach(&self) -> usize {
+        1
+    }
+
+    /// Its terms of the Hamiltonian, the lightest first; pseudofermions are numbered from `number` on.
+    ///
+    /// # Errors
+    /// No memory, or a rational function that cannot be made.
+    fn terms(&self, domain: &Arc<Domain>, number: u8) -> Result<Vec<Box<dyn Action>>, FamilyError>;
+
+    /// The inverse of its operator on `links`, for measurements. Of `wanted`, a family heeds what it allows.
+    ///
+    /// # Errors
+    /// No memory, or a clover term that cannot be inverted.
+    fn inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError>;
+
+    /// Lines of `hmc --check`, each with its title.
+    fn notes(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+}
+
+/// Why a fermion has no terms.
+#[derive(Debug, thiserror::Error)]
+pub enum FamilyError {
+    /// A field.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// A term.
+    #[error(transparent)]
+    Action(#[from] ActionError),
+    /// The input is right, but what it asks for cannot be made.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl FamilyError {
+    /// The error of a term: that of a rational function as what the `fermion` asks for in vain.
+    pub(super) fn of_term(fermion: &str, error: ActionError) -> Self {
+        match error {
+            ActionError::Rational(why) => Self::Refused(format!("[fermion.{fermion}.rational]: {why}")),
+            other => Self::Action(other),
+        }
+    }
+}
+
+/// How a family is read from `[fermion.NAME]`.
+pub(super) trait Keys: Family + Sized {
+    /// The key `action` with the words of this family. It is settled as `action`.
+    const ACTION: &'static Key<&'static str>;
+    /// Keys and tables.
+    const SECTION: Section;
+    /// Keys that no other family has: they tell the family where `action` has a mistake.
+    const SIGNS: &'static [&'static str];
+    /// The most layers that its hops reach.
+    const REACH: usize = 1;
+
+    /// What measurements may say of quarks of this `action`; `None`: the table says so later.
+    fn allowed(action: &'static str) -> Option<Allowed>;
+
+    /// Reads the table; `action` is not known after a mistake. `None` after a mistake as well.
+    fn read(name: String, table: Table, action: Option<&'static str>, context: &mut Context) -> Option<Self>;
+}
+
+/// A family's keys without its type.
+struct Entry {
+    action: &'static Key<&'static str>,
+    signs: &'static [&'static str],
+    reach: usize,
+    allowed: fn(&'static str) -> Option<Allowed>,
+    read: fn(String, Table, Option<&'static str>, &mut Context) -> Option<Fermion>,
+}
+
+/// Makes `Fermion` of the list of families, with one variant each, and what is read of them.
+macro_rules! families {
+    ($($(#[doc = $doc:literal])* $family:ident($fermion:ty),)*) => {
+        /// `[fermion.NAME]`
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Fermion {
+            $($(#[doc = $doc])* $family($fermion),)*
+        }
+
+        impl std::ops::Deref for Fermion {
+            type Target = dyn Family;
+
+            fn deref(&self) -> &Self::Target {
+                match self {
+                    $(Self::$family(fermion) => fermion,)*
+                }
+            }
+        }
+
+        const FAMILIES: &[Entry] = &[$(Entry {
+            action: <$fermion as Keys>::ACTION,
+            signs: <$fermion as Keys>::SIGNS,
+            reach: <$fermion as Keys>::REACH,
+            allowed: <$fermion as Keys>::allowed,
+            read: |name, table, action, context| {
+                <$fermion as Keys>::read(name, table, action, context).map(Fermion::$family)
+            },
+        },)*];
+
+        /// The keys of each family.
+        pub(crate) const SECTIONS: &[&Section] = &[$(&<$fermion as Keys>::SECTION,)*];
+    };
+}
+
+families! {
+    /// Wilson and clover quarks.
+    Wilson(WilsonFermion),
+    /// Domain-wall quarks.
+    DomainWall(DomainWallFermion),
+    /// Improved staggered quarks.
+    Staggered(StaggeredFermion),
+}
+
+/// All fermions, in the order of the file; their terms and those of their factors are added to the context.
+pub(crate) fn fermions(root: &mut Table, context: &mut Context) -> Option<Vec<Fermion>> {
+    let tables = root.named("fermion");
+    for (name, table) in &tables {
+        if name == "gauge" || !is_name(name) {
+            let message = format!(
+                "a fermion cannot be named {name:?}: letters, digits, '.', '_', '-', and not 'gauge'"
+            );
+            table.mistake("", message);
+        }
+        context.add_fermion(name, table.at(""));
+    }
+    let fermions: Vec<_> = tables.into_iter().map(|(name, table)| fermion(name, table, context)).collect();
+    fermions.into_iter().collect()
+}
+
+fn fermion(name: String, mut table: Table, context: &mut Context) -> Option<Fermion> {
+    let words: Vec<_> = FAMILIES.iter().flat_map(|family| family.action.words()).copied().collect();
+    let action = table.get_by(FAMILIES[0].action, |value| choice(&words)(value));
+    let named = action.and_then(|action| {
+        let is_own = |family: &&Entry| family.action.words().iter().any(|(word, _)| *word == action);
+        Some((FAMILIES.iter().find(is_own)?, action))
+    });
+    if let Some((family, action)) = named {
+        context.allow(&name, (family.allowed)(action));
+        let partition = context.boxes.partition;
+        let thin = partition.filter(|p| (0..4).any(|mu| p.is_cut(mu) && p.local()[mu] < family.reach));
+        if let Some(partition) = thin {
+            let (local, reach) = (shape(partition.local()), family.reach);
+            let message = format!(
+                "action: long links reach {reach} layers, and a rank's box of {local} is thinner where it is \
+                 cut: take fewer ranks or another grid"
+            );
+            table.mistake("action", message);
+        }
+    }
+    let by_signs = || FAMILIES.iter().find(|family| family.signs.iter().any(|key| table.has(key)));
+    let family = named.map(|(family, _)| family).or_else(by_signs).unwrap_or(&FAMILIES[0]);
+    (family.read)(name, table, action, context)
+}

@@ -1,0 +1,245 @@
+//! Keys that several families have: boundary phases, stout smearing, flavours, rational functions, Hasenbusch factors.
+
+use crate::config::forms::{COUNT, ERROR, NAME, RANGE};
+use crate::config::key::{Absent, Bound, Change, Form, Key, Shape, form, integer, number};
+use crate::config::raw::Table;
+use crate::config::reader::{Read, Value, choice, four};
+use crate::config::section::Section;
+use crate::measure::Allowed;
+use crate::solver::keys::Boxes;
+use toml::de::DeValue;
+
+/// What quarks are read for.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Purpose {
+    /// A chain.
+    Run,
+    /// Measurements alone.
+    Measurement,
+}
+
+/// Something that a level can name.
+pub(crate) struct Term {
+    pub name: String,
+    /// The byte of its table's header.
+    pub at: usize,
+    /// Whether it is the NAME of a `[fermion.NAME]`, which measurements can name.
+    pub is_fermion: bool,
+    /// What they may say of it; `None` after a mistake.
+    pub allowed: Option<Allowed>,
+}
+
+/// What the reader of a fermion knows besides its table.
+pub(crate) struct Context {
+    /// The terms of the Hamiltonian so far.
+    pub terms: Vec<Term>,
+    /// The lattice.
+    pub boxes: Boxes,
+    /// What the quarks are for.
+    pub purpose: Purpose,
+}
+
+impl Context {
+    /// Adds a fermion, of which nothing is known yet.
+    pub(super) fn add_fermion(&mut self, name: &str, at: usize) {
+        self.terms.push(Term { name: name.to_owned(), at, is_fermion: true, allowed: None });
+    }
+
+    /// What measurements may say of the fermion `name`.
+    pub(super) fn allow(&mut self, name: &str, allowed: Option<Allowed>) {
+        if let Some(term) = self.terms.iter_mut().find(|term| term.name == name) {
+            term.allowed = allowed;
+        }
+    }
+
+    /// The name of a Hasenbusch factor, whose term is added.
+    pub(super) fn add_factor(&mut self, table: &mut Table) -> Option<String> {
+        let name = table.get(&FACTOR_NAME)?;
+        table.call(&name);
+        table.keep("name", &name);
+        if self.terms.iter().any(|term| term.name == name) {
+            let message = format!("name: there is a term '{name}' already; each needs a name of its own");
+            table.mistake("name", message);
+        } else {
+            let (name, at) = (name.clone(), table.at("name"));
+            self.terms.push(Term { name, at, is_fermion: false, allowed: None });
+        }
+        Some(name)
+    }
+}
+
+/// The name of the term of a Hasenbusch factor. Its table is called by it in records.
+pub(super) const FACTOR_NAME: Key<String> =
+    Key::new("name", NAME, Absent::Refused, Change::Bits, "the term; no other may have this name")
+        .settled_as("name");
+
+/// The phases of all directions, in units of pi.
+pub(super) const BOUNDARY: Key<[f64; 4]> = Key::new(
+    "boundary",
+    form("4 of `\"periodic\"`, `\"antiperiodic\"`, number", Shape::List(&PHASE, Some(4)), |value| {
+        four("4 boundaries [x, y, z, t]", phase)(value)
+    }),
+    Absent::Is("[\"periodic\", \"periodic\", \"periodic\", \"antiperiodic\"]"),
+    Change::Bits,
+    "phase in x, y, z, t; a number, -2 to 2, is in units of pi",
+);
+
+const PHASE: Shape = Shape::Either(&[
+    Shape::Words(&["periodic", "antiperiodic"]),
+    Shape::Number(Bound::With(-2.0), Bound::With(2.0)),
+]);
+
+const PHASE_NUMBER: Form<f64> = number(
+    "\"periodic\", \"antiperiodic\" or a phase from -2 to 2, in units of pi",
+    Bound::With(-2.0),
+    Bound::With(2.0),
+);
+
+/// A boundary phase in units of pi.
+fn phase(value: &Value) -> Read<f64> {
+    match value.get_ref() {
+        DeValue::String(_) => choice(&[("periodic", 0.0), ("antiperiodic", 1.0)])(value),
+        _ => PHASE_NUMBER.read(value),
+    }
+}
+
+/// `stout` of `[fermion.NAME]`: the smearing of the links that an operator sees.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StoutSteps {
+    /// Smearing steps, 1 to 16.
+    pub steps: usize,
+    /// Weight of a staple, 0 < rho < 0.25.
+    pub rho: f64,
+}
+
+const STEPS: Key<usize> =
+    Key::new("steps", integer(1, 16), Absent::Refused, Change::Bits, "smearing steps, all with the same rho");
+const RHO: Key<f64> = Key::new(
+    "rho",
+    number("a number between 0 and 0.25", Bound::Without(0.0), Bound::Without(0.25)),
+    Absent::Refused,
+    Change::Bits,
+    "weight of a staple",
+);
+
+/// `stout`
+pub(super) const STOUT: Section = Section { keys: &[&STEPS, &RHO], tables: &[] };
+/// What the documentation says of `stout`.
+pub(super) const STOUT_TEXT: &str =
+    "stout smearing of the links that the operator sees, for hops and clover term";
+
+/// The smearing of a fermion's links, perhaps none; `None` after a mistake.
+pub(super) fn stout(table: &mut Table) -> Option<Option<StoutSteps>> {
+    let mut table = table.table("stout");
+    if !table.exists() {
+        return Some(None);
+    }
+    let (steps, rho) = (table.get(&STEPS), table.get(&RHO));
+    table.finish();
+    Some(Some(StoutSteps { steps: steps?, rho: rho? }))
+}
+
+/// How many degenerate flavours.
+pub(super) const FLAVOURS: Key<u32> = Key::new(
+    "flavours",
+    integer(1, 2),
+    Absent::Is("2"),
+    Change::Bits,
+    "degenerate flavours: `2` by one determinant, `1` by its square root",
+);
+
+/// Refuses the keys that only `two` flavours have, or only `one`.
+pub(super) fn only_flavours(table: &Table, count: Option<u32>, two: &[&str], one: &[&str]) {
+    let (refused, other) = match count {
+        Some(1) => (two, 2),
+        Some(_) => (one, 1),
+        None => return,
+    };
+    for key in refused.iter().filter(|key| table.has(key)) {
+        table.mistake(key, format!("{key}: only flavours = {other} has it"));
+    }
+}
+
+/// `[fermion.NAME.rational]`: the functions of one flavour.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OneFlavourFunctions {
+    /// Bounds of the spectrum of Mhat^dag Mhat (of domain-wall quarks, of C C^dag), 0 < lo < hi.
+    pub range: [f64; 2],
+    /// Greatest relative error of the functions of heat bath and action.
+    pub action_error: f64,
+    /// The same of the function of the force.
+    pub force_error: f64,
+    /// The spectrum's bounds are measured, and enforced, every so many trajectories.
+    pub check_every: u64,
+}
+
+const SPECTRUM_RANGE: Key<[f64; 2]> = Key::new(
+    "range",
+    RANGE,
+    Absent::Refused,
+    Change::Bits,
+    "bounds of the spectrum, enforced: of Mhat^dag Mhat with Wilson quarks, of C C^dag at `mass` with domain-wall quarks \
+     and `\"rational\"`; with `\"eofa\"` see above",
+);
+/// Greatest relative error of the functions of heat bath and action.
+pub(super) const ACTION_ERROR: Key<f64> = Key::new(
+    "action_error",
+    ERROR,
+    Absent::Is("1e-12"),
+    Change::Bits,
+    "greatest relative error of the functions of heat bath and action",
+);
+/// The same of the force.
+pub(super) const FORCE_ERROR: Key<f64> = Key::new(
+    "force_error",
+    ERROR,
+    Absent::Is("1e-7"),
+    Change::Bits,
+    "greatest relative error of the function of the force",
+);
+/// How often a spectrum is checked.
+pub(super) const CHECK_EVERY: Key<u64> = Key::new(
+    "check_every",
+    COUNT,
+    Absent::Is("1"),
+    Change::Watch,
+    "trajectories between checks of the spectrum",
+);
+
+/// `[fermion.NAME.rational]`
+pub(crate) const RATIONAL: Section =
+    Section { keys: &[&SPECTRUM_RANGE, &ACTION_ERROR, &FORCE_ERROR, &CHECK_EVERY], tables: &[] };
+
+/// The same of domain-wall quarks.
+pub(crate) const WALL_RATIONAL: Section = Section {
+    keys: &[&SPECTRUM_RANGE, &HEAVY_RANGE, &ACTION_ERROR, &FORCE_ERROR, &CHECK_EVERY],
+    tables: &[],
+};
+
+/// Bounds of the spectrum at the Pauli-Villars mass.
+pub(super) const HEAVY_RANGE: Key<[f64; 2]> = Key::new(
+    "heavy_range",
+    RANGE,
+    Absent::Means("required with `\"rational\"`, else refused"),
+    Change::Bits,
+    "bounds of the spectrum of C C^dag at mass 1",
+);
+
+/// The keys of one flavour's rational functions; `None` after a mistake.
+pub(super) fn rational(table: &mut Table) -> Option<OneFlavourFunctions> {
+    let range = table.get(&SPECTRUM_RANGE);
+    let (action_error, force_error) = (table.get(&ACTION_ERROR), table.get(&FORCE_ERROR));
+    let check_every = table.get(&CHECK_EVERY);
+    Some(OneFlavourFunctions {
+        range: range?,
+        action_error: action_error?,
+        force_error: force_error?,
+        check_every: check_every?,
+    })
+}
+
+/// Warns of a `mass` in units of the lattice that no quark has.
+pub(crate) fn heavy(table: &Table, mass: Option<f64>) {
+    let far = mass.is_some_and(|mass| mass > 10.0);
+    table.doubt("mass", far, "in units of the lattice spacing: above 10 such a quark does next to nothing");
+}

@@ -1,0 +1,325 @@
+//! `[fermion.NAME]` of improved staggered quarks, and their pseudofermions.
+
+use super::rational_keys::{RationalKeys, RationalSource, STAGGERED_RATIONAL};
+use super::solver_keys::{STAGGERED_SOLVER, StaggeredSolver, solver};
+use super::{REACH, RootedSolver, Smearing};
+use crate::config::forms::{EPSILON, MASS, TADPOLE};
+use crate::config::key::{Absent, Change, Key, Shape, form, integer, words};
+use crate::config::raw::Table;
+use crate::config::reader::{Read, Value, array, whole};
+use crate::config::section::{Count, Inner, Section};
+use crate::family::fermion::Keys;
+use crate::family::keys::{BOUNDARY, Context, Purpose, heavy};
+use crate::math::{Factor, MilcPseudofermion, Rational};
+use crate::measure::{Allowed, MassOf};
+
+/// Copies of a pseudofermion that are suggested at most.
+const MAX_COPIES: u32 = 16;
+
+/// `[fermion.NAME]`: improved staggered quarks, on even sites `M^dag M = 4 m^2 - D_eo D_oe`. All its
+/// pseudofermions are one term of the Hamiltonian, NAME.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StaggeredFermion {
+    /// NAME.
+    pub name: String,
+    /// How the links that the operator sees are made.
+    pub smearing: Smearing,
+    /// Phase per direction in units of pi: 0 periodic, 1 antiperiodic.
+    pub boundary: [f64; 4],
+    /// In the order of the file: one at least in a run, perhaps none where only measured.
+    pub pseudofermions: Vec<WeightFactors>,
+    /// The solver of all of them.
+    pub solver: StaggeredSolver,
+}
+
+/// `[[fermion.NAME.pseudofermion]]`: the weight `prod_i det(M^dag M at mass_i)^(p_i/q_i)` over the even sites, where
+/// `det(M^dag M)^(1/4)` is one rooted flavour.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WeightFactors {
+    /// One at least, in the order of the input or of its file.
+    pub factors: Vec<MassFactor>,
+    /// So many pseudofermions, each with all powers divided by this; 1 with a file's functions.
+    pub copies: usize,
+    /// Correction to the Naik term of a heavy quark; 0 with asqtad.
+    pub naik_epsilon: f64,
+    /// Where the rational functions come from.
+    pub rational: RationalSource,
+}
+
+/// One entry of `factors`: `det(M^dag M)^(p/q)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MassFactor {
+    /// m of `M = 2 m + D`, above 0.
+    pub mass: f64,
+    /// Numerator p, not 0, and denominator q.
+    pub power: (i32, u32),
+}
+
+const ASQTAD: &str = "asqtad";
+const HISQ: &str = "hisq";
+
+const ACTION: Key<&str> = Key::new(
+    "action",
+    words(&[(ASQTAD, ASQTAD), (HISQ, HISQ)]),
+    Absent::Refused,
+    Change::Bits,
+    "how links are smeared",
+)
+.settled_as("action");
+const U0: Key<f64> = Key::new(
+    "u0",
+    TADPOLE,
+    Absent::Means("required with `\"asqtad\"`, else refused"),
+    Change::Bits,
+    "tadpole factor of the smearing; the gauge action has its own",
+);
+/// Whether the group is SU(3).
+const PROJECTION: Key<bool> = Key::new(
+    "projection",
+    words(&[("u3", false), ("su3", true)]),
+    Absent::Is("\"u3\""),
+    Change::Bits,
+    "group to which links are projected between the two levels of smearing",
+)
+.note("only with `\"hisq\"`");
+const COPIES: Key<u32> = Key::new(
+    "copies",
+    integer(1, 64),
+    Absent::Is("1"),
+    Change::Bits,
+    "so many pseudofermions, each with all powers divided by this number",
+)
+.note("only `1` with `file`");
+const NAIK_EPSILON: Key<f64> = Key::new(
+    "naik_epsilon",
+    EPSILON,
+    Absent::Is("0.0"),
+    Change::Bits,
+    "correction to the Naik term of a heavy quark: one link 1 + eps/8, three links -(1 + eps)/24",
+)
+.settled_as("naik_epsilon")
+.note("with `file` its own; only with `\"hisq\"`");
+const FACTOR_MASS: Key<f64> =
+    Key::new("mass", MASS, Absent::Refused, Change::Bits, "m of M = 2 m + D").settled_as("factors");
+const POWER: Key<(i32, u32)> = Key::new(
+    "power",
+    form("2 integers p, q", Shape::List(&Shape::Integer(-64, 64), Some(2)), power),
+    Absent::Refused,
+    Change::Bits,
+    "the power p/q: p from -64 to 64, not 0; q from 1 to 64",
+)
+.settled_as("factors");
+
+const FACTORS: Section = Section { keys: &[&FACTOR_MASS, &POWER], tables: &[] };
+
+/// `[[fermion.NAME.pseudofermion]]`
+pub(crate) const PSEUDOFERMION: Section = Section {
+    keys: &[&COPIES, &NAIK_EPSILON],
+    tables: &[
+        Inner {
+            name: "factors",
+            count: Count::Listed,
+            text: "the weight, prod_i det(M^dag M at m_i)^(p_i/q_i), as a list `[{ mass = m, power = [p, q] }, ..]`; \
+                   required, unless `file` has it",
+            sections: &[&FACTORS],
+        },
+        Inner { name: "rational", count: Count::Once, text: "", sections: &[&STAGGERED_RATIONAL] },
+    ],
+};
+
+impl Keys for StaggeredFermion {
+    const ACTION: &'static Key<&'static str> = &ACTION;
+    const SIGNS: &'static [&'static str] = &["pseudofermion"];
+    const REACH: usize = REACH;
+    const SECTION: Section = Section {
+        keys: &[&ACTION, &U0, &PROJECTION, &BOUNDARY],
+        tables: &[
+            Inner { name: "solver", count: Count::Once, text: "", sections: &[&STAGGERED_SOLVER] },
+            Inner { name: "rational", count: Count::Once, text: "", sections: &[&STAGGERED_RATIONAL] },
+            Inner { name: "pseudofermion", count: Count::Listed, text: "", sections: &[&PSEUDOFERMION] },
+        ],
+    };
+
+    fn allowed(action: &'static str) -> Option<Allowed> {
+        let (mass, naik_epsilon) = (MassOf::Measurement(MASS), action == HISQ);
+        Some(Allowed { quarks: "staggered", mass, naik_epsilon, corner_wall: true })
+    }
+
+    fn read(
+        name: String,
+        mut table: Table,
+        action: Option<&'static str>,
+        context: &mut Context,
+    ) -> Option<Self> {
+        table.keep("action", &action.unwrap_or_default());
+        let smearing = smearing(&mut table, action);
+        let boundary = table.get(&BOUNDARY);
+        let solver = solver(table.table("solver"));
+        let mut rational = table.table("rational");
+        let defaults = RationalKeys::read(&mut rational);
+        if rational.has("index") {
+            rational.mistake("index", "index: only a pseudofermion's own table has it");
+        }
+        rational.kept_elsewhere();
+        rational.finish();
+        let tables = table.list("pseudofermion");
+        if tables.is_empty() && table.exists() && context.purpose == Purpose::Run {
+            let message = "staggered quarks need one [[fermion.NAME.pseudofermion]] at least";
+            table.mistake("pseudofermion", message);
+        }
+        let place = Place { naik: action.map(|action| action == HISQ), defaults: &defaults };
+        let pseudofermions: Vec<_> = tables
+            .into_iter()
+            .enumerate()
+            .map(|(index, table)| pseudofermion(table, index, &place))
+            .collect();
+        table.finish();
+        let pseudofermions = pseudofermions.into_iter().collect::<Option<_>>()?;
+        Some(Self { name, smearing: smearing?, boundary: boundary?, pseudofermions, solver })
+    }
+}
+
+/// How links are smeared; `None` after a mistake.
+fn smearing(table: &mut Table, action: Option<&str>) -> Option<Smearing> {
+    let (u0, projection) = (table.get(&U0), table.get(&PROJECTION));
+    if action? == ASQTAD {
+        table.demand("u0");
+        if table.has("projection") {
+            table.mistake("projection", "projection: only the action \"hisq\" has it");
+        }
+        return Some(Smearing::Asqtad { u0: u0? });
+    }
+    if table.has("u0") {
+        table.mistake("u0", "u0: only the action \"asqtad\" has it; the gauge action has its own");
+    }
+    Some(Smearing::Hisq { special: projection? })
+}
+
+/// What the pseudofermions of a fermion share.
+struct Place<'a> {
+    /// Whether the action is HISQ; `None` after a mistake.
+    naik: Option<bool>,
+    defaults: &'a RationalKeys,
+}
+
+/// Reads the pseudofermion at `index` of the list.
+fn pseudofermion(mut table: Table, index: usize, place: &Place) -> Option<WeightFactors> {
+    table.call(&index.to_string());
+    let (copies, naik_epsilon) = (table.get(&COPIES), table.get(&NAIK_EPSILON));
+    if place.naik == Some(false) && table.has("naik_epsilon") {
+        table.mistake("naik_epsilon", "naik_epsilon: only the action \"hisq\" has it");
+    }
+    let tables = table.list("factors");
+    if tables.is_empty() && table.has("factors") {
+        table.mistake("factors", "factors: a pseudofermion needs one at least");
+    }
+    let factors: Option<Vec<_>> = tables.into_iter().map(factor).collect::<Vec<_>>().into_iter().collect();
+    let mut rational_table = table.table("rational");
+    let rational = RationalKeys::read(&mut rational_table).source(&mut rational_table, index, place.defaults);
+    rational_table.finish();
+    let (factors, naik_epsilon) = match &rational {
+        Some(RationalSource::File { functions, .. }) => {
+            let naik_epsilon = table.has("naik_epsilon").then_some(naik_epsilon).flatten();
+            check_file(&table, functions, factors.as_deref(), naik_epsilon, copies, place.naik);
+            (Some(weight(functions)), Some(functions.naik_epsilon))
+        }
+        Some(RationalSource::Made { .. }) => {
+            table.demand("factors");
+            if let (Some(factors), Some(copies)) = (&factors, copies)
+                && !factors.is_empty()
+            {
+                check_powers(&table, factors, copies);
+            }
+            (factors, naik_epsilon)
+        }
+        None => (factors, naik_epsilon),
+    };
+    if let (Some(factors), Some(naik_epsilon)) = (&factors, naik_epsilon) {
+        table.keep("factors", &factors.iter().map(|factor| (factor.mass, factor.power)).collect::<Vec<_>>());
+        table.keep("naik_epsilon", &naik_epsilon);
+    }
+    table.finish();
+    let (copies, rational) = (copies? as usize, rational?);
+    Some(WeightFactors { factors: factors?, copies, naik_epsilon: naik_epsilon?, rational })
+}
+
+fn factor(mut table: Table) -> Option<MassFactor> {
+    let mass = table.get(&FACTOR_MASS);
+    heavy(&table, mass);
+    let power = table.get(&POWER);
+    table.kept_elsewhere();
+    table.finish();
+    Some(MassFactor { mass: mass?, power: power? })
+}
+
+fn power(value: &Value) -> Read<(i32, u32)> {
+    let expected = "a power [p, q]: integers, p from -64 to 64 but not 0, q from 1 to 64";
+    let [p, q]: [i32; 2] = array(expected, whole(-64..=64))(value)?;
+    match u32::try_from(q) {
+        Ok(q) if p != 0 && q != 0 => Ok((p, q)),
+        _ => Err(vec![(value.span().start, format!("expected {expected}, found [{p}, {q}]"))]),
+    }
+}
+
+/// The functions of force, heat bath and action can be made of these factors.
+fn check_powers(table: &Table, factors: &[MassFactor], copies: u32) {
+    let check = |copies: u32| {
+        [(-1, 1), (1, 2)].into_iter().try_for_each(|(sign, root)| {
+            let factor = |factor: &MassFactor| Factor {
+                shift: 4.0 * factor.mass * factor.mass,
+                power: (sign * factor.power.0, factor.power.1 * root * copies),
+            };
+            Rational::check(&factors.iter().map(factor).collect::<Vec<_>>(), [1.0, 2.0])
+        })
+    };
+    if let Err(error) = check(copies) {
+        let enough = (copies + 1..=MAX_COPIES).find(|copies| check(*copies).is_ok());
+        let advice = enough.map_or(String::new(), |copies| format!("; copies = {copies} would do"));
+        table.mistake("factors", format!("factors: {error}{advice}"));
+    }
+}
+
+/// The weight of a file's pseudofermion.
+fn weight(functions: &MilcPseudofermion) -> Vec<MassFactor> {
+    let factor = |&(mass, (p, q)): &(f64, (i32, u32))| MassFactor { mass, power: (-p, q) };
+    functions.md.factors.iter().map(factor).collect()
+}
+
+/// A file's `functions` are of what the input says, where it says it.
+fn check_file(
+    table: &Table,
+    functions: &MilcPseudofermion,
+    factors: Option<&[MassFactor]>,
+    naik_epsilon: Option<f64>,
+    copies: Option<u32>,
+    naik: Option<bool>,
+) {
+    if copies.is_some_and(|copies| copies != 1) {
+        table.mistake(
+            "copies",
+            "copies: a file's functions are of one pseudofermion; name it once for each copy",
+        );
+    }
+    let of_file = functions.naik_epsilon;
+    if naik_epsilon.is_some_and(|given| given != of_file) {
+        table.mistake("naik_epsilon", format!("naik_epsilon: the file has {of_file}"));
+    } else if naik == Some(false) && of_file != 0.0 {
+        let message =
+            format!("rational: the file has naik_epsilon {of_file}; only the action \"hisq\" has one");
+        table.mistake("rational", message);
+    }
+    let weight = weight(functions);
+    let same = |a: &MassFactor, b: &MassFactor| {
+        let product = |x: &MassFactor, y: &MassFactor| i64::from(x.power.0) * i64::from(y.power.1);
+        a.mass == b.mass && product(a, b) == product(b, a)
+    };
+    let within =
+        |some: &[MassFactor], all: &[MassFactor]| some.iter().all(|a| all.iter().any(|b| same(a, b)));
+    if let Some(given) = factors.filter(|given| !given.is_empty())
+        && !(given.len() == weight.len() && within(given, &weight) && within(&weight, given))
+    {
+        let list = weight.iter().map(|MassFactor { mass, power: (p, q) }| format!("{mass}^({p}/{q})"));
+        let list = list.collect::<Vec<_>>().join(" ");
+        table.mistake("factors", format!("factors: the file has {list}; leave them out to take its own"));
+    }
+}

@@ -1,0 +1,117 @@
+//! `[fermion.NAME.solver]` of staggered quarks: conjugate gradients of M^dag M.
+
+use super::RootedSolver;
+use crate::config::forms::{FRACTION, RESIDUAL};
+use crate::config::key::{Absent, Change, Key, Shape, form, words};
+use crate::config::raw::Table;
+use crate::config::reader::one_of;
+use crate::config::section::Section;
+use crate::device::Precision;
+use crate::solver::keys::{MAX_ITERATIONS, PLAIN, tight};
+use crate::solver::usual_delta;
+
+/// Whether all shifts are solved at once.
+const STRATEGY: Key<bool> = Key::new(
+    "strategy",
+    words(&[("multi-shift", true), ("one-by-one", false)]),
+    Absent::Is("\"multi-shift\""),
+    Change::Bits,
+    "all shifts in one iteration, or each by itself, from the largest to the smallest",
+);
+const PRECISION: Key<[Precision; 3]> = Key::new(
+    "precision",
+    words(&PLAIN),
+    Absent::Means("`\"double\"`; `\"double-single\"` with `\"one-by-one\"`"),
+    Change::Bits,
+    "`\"double-half\"` only with `\"one-by-one\"`. In `\"double-single\"` all shifts are solved in single as far as that \
+     goes, and each is then refined: slower than `\"double\"` for tight residuals (docs/performance.md)",
+)
+.settled_as("precision");
+const DELTA: Key<f64> = Key::new(
+    "delta",
+    FRACTION,
+    Absent::Means("`0.1` in half, else `1e-3`"),
+    Change::Bits,
+    "as for Wilson quarks",
+)
+.settled_as("delta");
+const LONG_LINK_REALS: Key<usize> = Key::new(
+    "long_link_reals",
+    form("`18`, `14` or `9`", Shape::Integers(&[18, 14, 9]), |value| {
+        one_of(&[18, 14, 9], "18, 14 or 9 reals a long link")(value)
+    }),
+    Absent::Is("14"),
+    Change::Bits,
+    "reals per long link that the operator reads. The rest is rebuilt. Fat links are read whole",
+);
+const HEAT_BATH_RESIDUAL: Key<f64> = Key::new(
+    "heat_bath_residual",
+    RESIDUAL,
+    Absent::Is("1e-11"),
+    Change::Bits,
+    "`\\|b - A x\\| / \\|b\\|` of every shift in the heat bath",
+);
+const ACTION_RESIDUAL: Key<f64> =
+    Key::new("action_residual", RESIDUAL, Absent::Is("1e-11"), Change::Bits, "the same in the action");
+const FORCE_RESIDUAL: Key<f64> =
+    Key::new("force_residual", RESIDUAL, Absent::Is("1e-9"), Change::Bits, "the same in the forces");
+
+/// `[fermion.NAME.solver]` of staggered quarks.
+pub(crate) const STAGGERED_SOLVER: Section = Section {
+    keys: &[
+        &STRATEGY,
+        &PRECISION,
+        &DELTA,
+        &LONG_LINK_REALS,
+        &HEAT_BATH_RESIDUAL,
+        &ACTION_RESIDUAL,
+        &FORCE_RESIDUAL,
+        &MAX_ITERATIONS,
+    ],
+    tables: &[],
+};
+
+/// The solver of a term of staggered quarks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StaggeredSolver {
+    /// How the systems of the poles are solved.
+    pub settings: RootedSolver,
+    /// `|b - A x| / |b|` of every pole in the action.
+    pub action_residual: f64,
+    /// The same in the forces.
+    pub force_residual: f64,
+}
+
+/// Reads the table.
+pub(super) fn solver(mut table: Table) -> StaggeredSolver {
+    let strategy = table.get(&STRATEGY);
+    // Refining each of many shifts takes more than single precision gains.
+    let default = if strategy == Some(false) { Precision::Single } else { Precision::Double };
+    let precision = table.get(&PRECISION).map_or(default, |precisions| precisions[1]);
+    let half = precision == Precision::Half;
+    let settings = RootedSolver {
+        precision,
+        delta: table.get(&DELTA).unwrap_or(usual_delta(half)),
+        multi_shift: strategy.unwrap_or(true),
+        long_reals: table.get_or(&LONG_LINK_REALS, None),
+        heat_bath_residual: table.get_or(&HEAT_BATH_RESIDUAL, None),
+        max_iterations: table.get_or(&MAX_ITERATIONS, None),
+    };
+    let solver = StaggeredSolver {
+        settings,
+        action_residual: table.get_or(&ACTION_RESIDUAL, None),
+        force_residual: table.get_or(&FORCE_RESIDUAL, None),
+    };
+    tight(&table, "heat_bath_residual", settings.heat_bath_residual);
+    tight(&table, "action_residual", solver.action_residual);
+    tight(&table, "force_residual", solver.force_residual);
+    if half && strategy == Some(true) {
+        let message = "precision: all shifts at once are solved in \"double\" or \"double-single\"; the strategy \
+                       \"one-by-one\" has \"double-half\" too";
+        table.mistake("precision", message);
+    }
+    table.keep("precision", &settings.precision);
+    table.keep("delta", &settings.delta);
+    table.finish();
+    solver
+}

@@ -1,0 +1,293 @@
+//! `[fermion.NAME]` of Wilson and clover quarks, and the Hasenbusch factors that split their determinant.
+
+use super::{Schur, WilsonParams};
+use crate::config::forms::{NOT_NEGATIVE, POSITIVE};
+use crate::config::key::{Absent, Bound, Change, Key, number, words};
+use crate::config::raw::Table;
+use crate::config::section::{Count, Inner, Section};
+use crate::family::fermion::Keys;
+use crate::family::keys::{
+    BOUNDARY, Context, FACTOR_NAME, FLAVOURS, OneFlavourFunctions, RATIONAL, STOUT, STOUT_TEXT, StoutSteps,
+    heavy, only_flavours, rational, stout,
+};
+use crate::measure::{Allowed, MassOf};
+use crate::solver::TermSolver;
+use crate::solver::keys::{SOLVER, SolverKeys, Systems};
+
+/// `[fermion.NAME]`: Wilson(-clover) quarks, even-odd preconditioned. With W the even-odd operator, the
+/// Hasenbusch factors W1 .. Wn split two flavours into terms of the Hamiltonian:
+///
+/// ```text
+/// det W0^dag W0 = ratio(W0 / W1) ratio(W1 / W2) .. det Wn^dag Wn
+/// ```
+///
+/// The first ratio (with no factors, the determinant) goes by NAME; each factor's name is that of what follows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WilsonFermion {
+    /// NAME.
+    pub name: String,
+    /// How many flavours, and how one of them comes about.
+    pub flavours: Flavours,
+    /// The operator W0; with one flavour, without a twisted mass.
+    pub operator: WilsonParams,
+    /// Smearing of the links that the operator sees.
+    pub stout: Option<StoutSteps>,
+    /// The solver of the term NAME.
+    pub solver: TermSolver,
+    /// The factors W1 .. Wn, each heavier than the one before.
+    pub hasenbusch: Vec<Hasenbusch>,
+}
+
+/// Degenerate flavours of a quark.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Flavours {
+    /// Two: `det W^dag W`.
+    Two,
+    /// One: `det (Mhat^dag Mhat)^(1/2)` by rational functions.
+    One(OneFlavourFunctions),
+}
+
+/// `[[fermion.NAME.hasenbusch]]`, with what it inherits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hasenbusch {
+    /// The term of the ratio of this factor to the next, or of the last factor's determinant.
+    pub name: String,
+    /// kappa of this factor.
+    pub kappa: f64,
+    /// Twisted mass of this factor.
+    pub mu: f64,
+    /// The solver of this term.
+    pub solver: TermSolver,
+}
+
+const CLOVER: &str = "wilson-clover";
+const ACTION: Key<&str> = Key::new(
+    "action",
+    words(&[(CLOVER, CLOVER), ("wilson", "wilson")]),
+    Absent::Refused,
+    Change::Bits,
+    "with or without a clover term",
+)
+.settled_as("action");
+const KAPPA: Key<f64> =
+    Key::new("kappa", POSITIVE, Absent::Means("this or `mass`"), Change::Bits, "kappa = 1 / (2 (m0 + 4))")
+        .settled_as("kappa");
+const MASS: Key<f64> = Key::new(
+    "mass",
+    number("a mass above -4", Bound::Without(-4.0), Bound::Free),
+    Absent::Means("this or `kappa`"),
+    Change::Bits,
+    "bare mass m0",
+)
+.settled_as("kappa");
+const MU: Key<f64> = Key::new(
+    "mu",
+    NOT_NEGATIVE,
+    Absent::Is("0.0"),
+    Change::Bits,
+    "twisted mass of the even-odd operator, see below",
+)
+.note("refused with `flavours = 1`");
+const FACTOR_KAPPA: Key<f64> = Key::new(
+    "kappa",
+    POSITIVE,
+    Absent::Means("that of the factor before"),
+    Change::Bits,
+    "below that of the factor before",
+)
+.settled_as("kappa");
+const FACTOR_MASS: Key<f64> = Key::new(
+    "mass",
+    number("a mass above -4", Bound::Without(-4.0), Bound::Free),
+    Absent::Means("this or `kappa`"),
+    Change::Bits,
+    "bare mass m0, in place of `kappa`",
+)
+.settled_as("kappa");
+const FACTOR_MU: Key<f64> = Key::new(
+    "mu",
+    NOT_NEGATIVE,
+    Absent::Means("that of the factor before"),
+    Change::Bits,
+    "above that of the factor before",
+)
+.settled_as("mu");
+const C_SW: Key<f64> = Key::new(
+    "c_sw",
+    NOT_NEGATIVE,
+    Absent::Means("required with `\"wilson-clover\"`, else refused"),
+    Change::Bits,
+    "clover coefficient",
+)
+.settled_as("c_sw");
+const PRECONDITIONING: Key<Schur> = Key::new(
+    "preconditioning",
+    words(&[("asymmetric", Schur::Asymmetric), ("symmetric", Schur::Symmetric)]),
+    Absent::Is("\"asymmetric\""),
+    Change::Bits,
+    "the even-odd operator Mhat, by [conventions.md](conventions.md#wilson-and-clover-quarks)",
+);
+
+/// `[fermion.NAME.hasenbusch]`
+pub(crate) const HASENBUSCH: Section = Section {
+    keys: &[&FACTOR_NAME, &FACTOR_KAPPA, &FACTOR_MASS, &FACTOR_MU],
+    tables: &[Inner { name: "solver", count: Count::Once, text: "", sections: &[&SOLVER] }],
+};
+
+impl Keys for WilsonFermion {
+    const ACTION: &'static Key<&'static str> = &ACTION;
+    const SIGNS: &'static [&'static str] = &["kappa", "c_sw"];
+    const SECTION: Section = Section {
+        keys: &[&ACTION, &FLAVOURS, &KAPPA, &MASS, &MU, &C_SW, &BOUNDARY, &PRECONDITIONING],
+        tables: &[
+            Inner { name: "stout", count: Count::Once, text: STOUT_TEXT, sections: &[&STOUT] },
+            Inner { name: "solver", count: Count::Once, text: "", sections: &[&SOLVER] },
+            Inner { name: "rational", count: Count::Once, text: "", sections: &[&RATIONAL] },
+            Inner { name: "hasenbusch", count: Count::Listed, text: "", sections: &[&HASENBUSCH] },
+        ],
+    };
+
+    fn allowed(_: &'static str) -> Option<Allowed> {
+        Some(Allowed { quarks: "Wilson", mass: MassOf::Fermion, naik_epsilon: false, corner_wall: false })
+    }
+
+    fn read(
+        name: String,
+        mut table: Table,
+        action: Option<&'static str>,
+        context: &mut Context,
+    ) -> Option<Self> {
+        // "wilson" is "wilson-clover" without its term.
+        table.keep("action", &"wilson");
+        let count = table.get(&FLAVOURS);
+        let kappa = kappa(&mut table, [&KAPPA, &MASS]);
+        if table.exists() && !table.has("kappa") && !table.has("mass") {
+            table.mistake("", format!("[fermion.{name}] needs 'kappa' or 'mass'"));
+        }
+        let mu = table.get(&MU);
+        let c_sw = c_sw(&mut table, action);
+        let boundary = table.get(&BOUNDARY);
+        let schur = table.get(&PRECONDITIONING);
+        let stout = stout(&mut table);
+        let systems = if count == Some(1) { Systems::Shifted("flavours = 1") } else { Systems::Any };
+        let solver = SolverKeys::read(table.table("solver"), None, systems, context.boxes);
+        let flavours = flavours(&mut table, count);
+        let mut before = Before { kappa, mu };
+        let factors: Vec<_> = table
+            .list("hasenbusch")
+            .into_iter()
+            .map(|factor| hasenbusch(factor, &mut before, &solver, context))
+            .collect();
+        let hasenbusch = factors.into_iter().collect::<Option<Vec<_>>>();
+        if let (Some(kappa), Some(c_sw), Some(factors)) = (kappa, c_sw, &hasenbusch) {
+            table.keep("kappa", &kappa);
+            table.keep("c_sw", &c_sw);
+            // Their order is that of the determinant's ratios.
+            table.keep("hasenbusch", &factors.iter().map(|factor| &factor.name).collect::<Vec<_>>());
+        }
+        table.finish();
+        let operator =
+            WilsonParams { kappa: kappa?, mu: mu?, c_sw: c_sw?, boundary: boundary?, schur: schur? };
+        let (solver, hasenbusch) = (solver.solver(), hasenbusch?);
+        Some(Self { name, flavours: flavours?, operator, stout: stout?, solver, hasenbusch })
+    }
+}
+
+/// The clover coefficient, 0 with the action "wilson".
+fn c_sw(table: &mut Table, action: Option<&str>) -> Option<f64> {
+    let c_sw = table.get(&C_SW);
+    let large = c_sw.is_some_and(|c_sw| c_sw > 5.0);
+    table.doubt("c_sw", large, "it is 1 at tree level, and about 1 to 3 where it was determined");
+    match action? {
+        CLOVER => {
+            table.demand("c_sw");
+            c_sw
+        }
+        _ => {
+            if table.has("c_sw") {
+                let message = "c_sw: the action \"wilson\" has none; did you mean \"wilson-clover\"?";
+                table.mistake("c_sw", message);
+            }
+            Some(0.0)
+        }
+    }
+}
+
+/// How the flavours come about; `None` after a mistake.
+fn flavours(table: &mut Table, count: Option<u32>) -> Option<Flavours> {
+    let mut functions = table.table("rational");
+    let found = rational(&mut functions);
+    functions.finish();
+    only_flavours(table, count, &["mu", "hasenbusch"], &["rational"]);
+    match count? {
+        1 => {
+            table.demand("rational");
+            found.map(Flavours::One)
+        }
+        _ => Some(Flavours::Two),
+    }
+}
+
+/// kappa, given as such or as a mass.
+fn kappa(table: &mut Table, [kappa, mass]: [&Key<f64>; 2]) -> Option<f64> {
+    let (kappa, mass) = (table.get(kappa), table.get(mass));
+    if table.has("kappa") && table.has("mass") {
+        table.mistake("mass", "mass: kappa is given too; keep one of them");
+    }
+    let beyond =
+        "beyond the critical value at any coupling: kappa is 1/8 for free quarks, and always below 1/4";
+    table.doubt("kappa", kappa.is_some_and(|kappa| kappa >= 0.25), beyond);
+    table.doubt("mass", mass.is_some_and(|mass| mass <= -2.0), beyond);
+    heavy(table, mass);
+    kappa.or_else(|| mass.map(|mass| 0.5 / (mass + 4.0)))
+}
+
+/// The masses of the factor before; `None`: not known, after a mistake.
+struct Before {
+    kappa: Option<f64>,
+    mu: Option<f64>,
+}
+
+/// What to do about a mass that does not grow.
+const KEEP: &str = ": order them from light to heavy, and leave out what stays";
+
+/// Reads a factor, and makes its masses those `before` the next one.
+fn hasenbusch(
+    mut table: Table,
+    before: &mut Before,
+    fermion: &SolverKeys,
+    context: &mut Context,
+) -> Option<Hasenbusch> {
+    let name = context.add_factor(&mut table);
+    let kappa = kappa(&mut table, [&FACTOR_KAPPA, &FACTOR_MASS]);
+    let mu = table.get(&FACTOR_MU);
+    let given = ["kappa", "mass", "mu"].map(|key| table.has(key));
+    if table.exists() && given == [false; 3] {
+        table.mistake("", "a Hasenbusch factor needs 'kappa', 'mass' or 'mu', heavier than the one before");
+    }
+    if let (Some(kappa), Some(before)) = (kappa, before.kappa)
+        && kappa >= before
+    {
+        let found = if given[0] { format!("kappa: {kappa}") } else { format!("mass: its kappa {kappa}") };
+        let key = if given[0] { "kappa" } else { "mass" };
+        table.mistake(key, format!("{found} is not below the {before} of the factor before{KEEP}"));
+    }
+    if let (Some(mu), Some(before)) = (mu, before.mu)
+        && mu <= before
+    {
+        table.mistake("mu", format!("mu: {mu} is not above the {before} of the factor before{KEEP}"));
+    }
+    if given[0] || given[1] {
+        before.kappa = kappa;
+    }
+    if given[2] {
+        before.mu = mu;
+    }
+    if let (Some(kappa), Some(mu)) = (before.kappa, before.mu) {
+        table.keep("kappa", &kappa);
+        table.keep("mu", &mu);
+    }
+    let solver = SolverKeys::read(table.table("solver"), Some(fermion), Systems::Any, context.boxes).solver();
+    table.finish();
+    Some(Hasenbusch { name: name?, kappa: before.kappa?, mu: before.mu?, solver })
+}

@@ -1,0 +1,116 @@
+//! `[gauge]`
+
+use crate::config::forms::{POSITIVE, TADPOLE};
+use crate::config::key::{Absent, Change, Key, integer, words};
+use crate::config::raw::Table;
+use crate::config::section::Section;
+
+/// `[gauge]`: `S = beta sum_x { c0 sum [1 - Re tr U/3] + c1 sum [1 - Re tr R/3] + c2 sum [1 - Re tr C/3] }`
+/// with 6 plaquettes U, 12 rectangles R and 16 bent loops C per site.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gauge {
+    /// The coupling.
+    pub beta: f64,
+    /// c0, c1, c2; the one-loop action's c0 is 1, as in MILC.
+    pub coefficients: [f64; 3],
+}
+
+/// A choice of `action`; c1 of the actions with `c0 + 8 c1 = 1`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Formula {
+    Rectangle(f64),
+    OneLoop,
+}
+
+const ONE_LOOP: &str = "symanzik-1loop";
+
+const ACTION: Key<Formula> = Key::new(
+    "action",
+    words(&[
+        ("wilson", Formula::Rectangle(0.0)),
+        ("symanzik", Formula::Rectangle(-1.0 / 12.0)),
+        ("iwasaki", Formula::Rectangle(-0.331)),
+        ("dbw2", Formula::Rectangle(-1.4088)),
+        (ONE_LOOP, Formula::OneLoop),
+    ]),
+    Absent::Refused,
+    Change::Bits,
+    "which loops, see [conventions.md](conventions.md#gauge-actions)",
+);
+const BETA: Key<f64> = Key::new(
+    "beta",
+    POSITIVE,
+    Absent::Refused,
+    Change::Bits,
+    "the coupling: 6/g^2, with `symanzik-1loop` 10/g^2",
+);
+const U0: Key<f64> = Key::new(
+    "u0",
+    TADPOLE,
+    Absent::Means("required with `symanzik-1loop`, else refused"),
+    Change::Bits,
+    "tadpole factor",
+);
+const N_F: Key<u32> =
+    Key::new("n_f", integer(0, 16), Absent::Is("0"), Change::Bits, "quark loops in the coefficients")
+        .note("refused without `symanzik-1loop`");
+
+/// `[gauge]`
+pub(super) const GAUGE: Section = Section { keys: &[&ACTION, &BETA, &U0, &N_F], tables: &[] };
+
+/// Reads `[gauge]`.
+pub(super) fn gauge(mut table: Table) -> Option<Gauge> {
+    let (action, beta) = (table.get(&ACTION), table.get(&BETA));
+    let odd = beta.is_some_and(|beta| !(0.1..=100.0).contains(&beta));
+    table.doubt(
+        "beta",
+        odd,
+        "simulations are between 0.1 and 100: is it 6/g^2, or with \"symanzik-1loop\" 10/g^2?",
+    );
+    let (u0, n_f) = (table.get(&U0), table.get_or(&N_F, None));
+    match action {
+        Some(Formula::OneLoop) => table.demand("u0"),
+        Some(Formula::Rectangle(_)) => {
+            for key in ["u0", "n_f"].into_iter().filter(|key| table.has(key)) {
+                table.mistake(key, format!("{key}: only the action \"{ONE_LOOP}\" has it"));
+            }
+        }
+        None => {}
+    }
+    table.finish();
+    let coefficients = match action? {
+        Formula::Rectangle(c1) => [1.0 - 8.0 * c1, c1, 0.0],
+        Formula::OneLoop => one_loop_coefficients(u0?, n_f).into(),
+    };
+    Some(Gauge { beta: beta?, coefficients })
+}
+
+/// Luescher-Weisz with tadpoles, in MILC's two forms: quenched (asqtad), and with `n_f` HISQ quark loops.
+fn one_loop_coefficients(u0: f64, n_f: u32) -> (f64, f64, f64) {
+    let (rectangle, parallelogram) = match n_f {
+        0 => (0.6264, 0.04335),
+        n_f => (0.6264 - 1.1746 * f64::from(n_f), 0.0433 - 0.0156 * f64::from(n_f)),
+    };
+    let (square, log) = (u0 * u0, u0.ln());
+    (1.0, -(1.0 - rectangle * log) / (20.0 * square), parallelogram * log / square)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// MILC's `symanzik_1loop_gauge_action` and its HISQ form at u0 = 0.87, 4 flavours, by hand.
+    #[test]
+    fn one_loop_coefficients_of_milc() {
+        let close =
+            |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        let log = -0.139_262_067_333_507_66;
+        let (_, rectangle, parallelogram) = one_loop_coefficients(0.87, 0);
+        close(rectangle, -(1.0 - 0.6264 * log) / 15.138);
+        close(parallelogram, 0.04335 * log / 0.7569);
+        let (plaquette, rectangle, parallelogram) = one_loop_coefficients(0.87, 4);
+        close(plaquette, 1.0);
+        close(rectangle, -(1.0 + 4.072 * log) / 15.138);
+        close(parallelogram, -0.0191 * log / 0.7569);
+    }
+}

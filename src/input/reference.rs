@@ -1,0 +1,84 @@
+//! The tables of `docs/input.md` and the JSON schema for editors, from the declarations of the keys.
+
+use super::{gauge, hmc, run};
+use crate::config::section::{Count, Inner, Section};
+use crate::family::{self, SECTIONS};
+use crate::measure::keys as measure;
+use crate::solver::keys as solver;
+use serde_json::{Value, json};
+
+/// The file itself.
+const INPUT: Section = Section {
+    keys: &[],
+    tables: &[
+        Inner { name: "run", count: Count::Once, text: "", sections: &[&run::RUN] },
+        Inner { name: "lattice", count: Count::Once, text: "", sections: &[&run::LATTICE] },
+        Inner { name: "parallel", count: Count::Once, text: "", sections: &[&run::PARALLEL] },
+        Inner { name: "gauge", count: Count::Once, text: "", sections: &[&gauge::GAUGE] },
+        Inner { name: "fermion", count: Count::Named, text: "", sections: SECTIONS },
+        Inner { name: "hmc", count: Count::Once, text: "", sections: &[&hmc::HMC] },
+        Inner { name: "measure", count: Count::Once, text: "", sections: &[&measure::MEASURE] },
+    ],
+};
+
+/// The tables of the documentation, by the names of their places.
+const PLACES: &[(&str, &Section)] = &[
+    ("run", &run::RUN),
+    ("lattice", &run::LATTICE),
+    ("parallel", &run::PARALLEL),
+    ("gauge", &gauge::GAUGE),
+    ("wilson", SECTIONS[0]),
+    ("hasenbusch", &family::WILSON_FACTOR),
+    ("rational", &family::keys::RATIONAL),
+    ("solver", &solver::SOLVER),
+    ("domain-wall", SECTIONS[1]),
+    ("domain-wall hasenbusch", &family::WALL_FACTOR),
+    ("domain-wall rational", &family::keys::WALL_RATIONAL),
+    ("domain-wall solver", &solver::WALL_SOLVER),
+    ("staggered", SECTIONS[2]),
+    ("pseudofermion", &family::PSEUDOFERMION),
+    ("staggered rational", &family::STAGGERED_RATIONAL),
+    ("staggered solver", &family::STAGGERED_SOLVER),
+    ("hmc", &hmc::HMC),
+    ("level", &hmc::LEVEL),
+    ("measure", &measure::MEASURE),
+    ("flow", &measure::FLOW),
+    ("correlator", &measure::CORRELATOR),
+    ("condensate", &measure::CONDENSATE),
+];
+
+/// The names of all tables of the documentation; reads the default of every key, and panics at one that is wrong.
+pub fn sections() -> Vec<&'static str> {
+    INPUT.try_defaults();
+    PLACES.iter().map(|(place, _)| *place).collect()
+}
+
+/// The `text` of `docs/input.md` with its tables of keys made anew: each stands between `<!-- keys of PLACE -->` and
+/// `<!-- end -->`.
+#[must_use]
+pub fn document(text: &str) -> String {
+    let mut made = String::new();
+    let mut skip = false;
+    for line in text.lines() {
+        skip &= line != "<!-- end -->";
+        if !skip {
+            made += line;
+            made.push('\n');
+        }
+        let place = line.strip_prefix("<!-- keys of ").and_then(|rest| rest.strip_suffix(" -->"));
+        if let Some((_, section)) = place.and_then(|place| PLACES.iter().find(|(other, _)| *other == place)) {
+            made += &format!("\n{}\n", section.document());
+            skip = true;
+        }
+    }
+    made
+}
+
+/// The JSON schema of inputs, for editors of TOML.
+#[must_use]
+pub fn schema() -> Value {
+    let mut schema = INPUT.schema();
+    schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
+    schema["title"] = json!("Input of hmc");
+    schema
+}

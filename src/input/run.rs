@@ -1,0 +1,298 @@
+//! `[run]`, `[lattice]` and `[parallel]`.
+
+use crate::config::forms::{COUNT, NAME, PATH};
+use crate::config::key::{Absent, Change, Key, Shape, form, integer, words};
+use crate::config::raw::Table;
+use crate::config::reader::{
+    self, MAX_EXTENT, Read, Value, describe, extent, four, one_of, or_auto, text, whole,
+};
+use crate::config::section::Section;
+use crate::field::Halo;
+use crate::lattice::{Extents, LaneGrid, Partition, choose_grid, shape};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// `[run]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Names the ensemble's folder.
+    pub name: String,
+    /// Keys every random number.
+    pub seed: u64,
+    /// Trajectories in the whole chain.
+    pub trajectories: u64,
+    /// The first so many are accepted whatever dH is.
+    pub thermalisation: u64,
+    /// The links before trajectory 0.
+    pub start: Start,
+    /// Ends the job, with a checkpoint, before this much time is over.
+    pub wall_time: Option<Duration>,
+    /// Folder of all ensembles.
+    pub ensembles: PathBuf,
+    /// A configuration is kept every so many trajectories.
+    pub save_every: u64,
+    /// A checkpoint is written every so many trajectories.
+    pub checkpoint_every: u64,
+}
+
+/// The links before trajectory 0.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Start {
+    /// Random links, by the Haar measure.
+    Hot,
+    /// Unit links.
+    Cold,
+    /// A configuration in any format that is read.
+    File(PathBuf),
+}
+
+/// `[parallel]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parallel {
+    /// Ranks in each direction; `None`: least surface.
+    pub grid: Option<Extents>,
+    /// CPU or GPU.
+    pub device: DeviceChoice,
+    /// Threads per rank; `None`: the cores of the node over its ranks.
+    pub threads: Option<usize>,
+    /// SIMD lanes, 1, 4, 8 or 16; `None`: what suits the processor.
+    pub lanes: Option<usize>,
+    /// How halos travel between GPUs; `None`: peer to peer if all neighbours allow it, else staged.
+    pub transport: Option<Halo>,
+}
+
+/// CPU or GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// A GPU if there is one.
+    Auto,
+    /// The processor's cores.
+    Cpu,
+    /// A GPU, or an error.
+    Cuda,
+    /// A GPU's kernels on the processor's cores.
+    Emulated,
+}
+
+const RUN_NAME: Key<String> = Key::new(
+    "name",
+    NAME,
+    Absent::Refused,
+    Change::Free,
+    "names the folder of the ensemble: letters, digits, `.`, `_`, `-`, first a letter or digit",
+);
+/// Keys random numbers.
+pub(super) const SEED: Key<u64> =
+    Key::new("seed", integer(0, i64::MAX), Absent::Refused, Change::Bits, "keys every random number");
+const TRAJECTORIES: Key<u64> = Key::new(
+    "trajectories",
+    COUNT,
+    Absent::Refused,
+    Change::Free,
+    "length of the whole chain; may grow when it is resumed",
+);
+const THERMALISATION: Key<u64> = Key::new(
+    "thermalisation",
+    integer(0, i64::MAX),
+    Absent::Is("0"),
+    Change::Bits,
+    "so many trajectories at the start are accepted whatever dH is",
+);
+const START: Key<Start> = Key::new(
+    "start",
+    form("text", Shape::Text(""), start),
+    Absent::Is("\"hot\""),
+    Change::Bits,
+    "`\"hot\"` (random links), `\"cold\"` (unit links), or the path of a configuration, with a `/` or `.` in it",
+);
+const WALL_TIME: Key<Duration> = Key::new(
+    "wall_time",
+    form("text", Shape::Text("^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"), reader::duration),
+    Absent::Means("none"),
+    Change::Free,
+    "ends the job with a checkpoint before this time is over: `\"11h30m\"`, `\"90m\"`, `\"3600s\"`. A measurement that is \
+     under way is left, and made when the run resumes",
+);
+const ENSEMBLES: Key<PathBuf> =
+    Key::new("ensembles", PATH, Absent::Is("\"ensembles\""), Change::Free, "folder of all ensembles");
+const SAVE_EVERY: Key<u64> = Key::new(
+    "save_every",
+    COUNT,
+    Absent::Is("1"),
+    Change::Free,
+    "trajectories between configurations that are kept",
+);
+const CHECKPOINT_EVERY: Key<u64> =
+    Key::new("checkpoint_every", COUNT, Absent::Is("1"), Change::Free, "trajectories between checkpoints");
+const EXTENTS: Key<Extents> = Key::new(
+    "extents",
+    form("4 even integers, 2 to 4096", Shape::List(&Shape::Integer(2, MAX_EXTENT), Some(4)), |value| {
+        four("4 even integers [x, y, z, t]", extent)(value)
+    }),
+    Absent::Refused,
+    Change::Bits,
+    "x, y, z, t; those of the box of a rank must be even too",
+);
+const GRID: Key<Option<Extents>> = Key::new(
+    "grid",
+    form(
+        "`\"auto\"` or 4 integers",
+        Shape::Either(&[AUTO, Shape::List(&Shape::Integer(1, MAX_EXTENT), Some(4))]),
+        |value| or_auto(four("\"auto\" or 4 integers [x, y, z, t]", whole(1..=MAX_EXTENT)))(value),
+    ),
+    Absent::Is("\"auto\""),
+    Change::Free,
+    "ranks in x, y, z, t; `\"auto\"`: least surface. With `schwarz_block = \"rank\"` the bits depend on it",
+);
+const DEVICE: Key<DeviceChoice> = Key::new(
+    "device",
+    words(&[
+        ("auto", DeviceChoice::Auto),
+        ("cpu", DeviceChoice::Cpu),
+        ("cuda", DeviceChoice::Cuda),
+        ("emulated", DeviceChoice::Emulated),
+    ]),
+    Absent::Is("\"auto\""),
+    Change::Free,
+    "`\"auto\"`: a GPU if there is one. `\"emulated\"`: a GPU's kernels on a CPU, slowly, for checks without a GPU",
+);
+const THREADS: Key<Option<usize>> = Key::new(
+    "threads",
+    form("`\"auto\"` or an integer", Shape::Either(&[AUTO, Shape::Integer(1, 4096)]), |value| {
+        or_auto(whole(1..=4096))(value)
+    }),
+    Absent::Is("\"auto\""),
+    Change::Free,
+    "CPU threads per rank; `\"auto\"`: the cores that the launcher bound the rank to, or else the node's cores over its \
+     ranks",
+);
+const LANES: Key<Option<usize>> = Key::new(
+    "lanes",
+    form(
+        "`\"auto\"`, `1`, `4`, `8`, `16`",
+        Shape::Either(&[AUTO, Shape::Integers(&[1, 4, 8, 16])]),
+        |value| or_auto(one_of(&[1, 4, 8, 16], "1, 4, 8 or 16 lanes"))(value),
+    ),
+    Absent::Is("\"auto\""),
+    Change::Free,
+    "SIMD lanes on a CPU; `\"auto\"`: what suits the processor",
+);
+const TRANSPORT: Key<Option<Halo>> = Key::new(
+    "transport",
+    words(&[("auto", None), ("staged", Some(Halo::Staged)), ("peer", Some(Halo::Peer))]),
+    Absent::Is("\"auto\""),
+    Change::Free,
+    "halos between GPUs: `\"staged\"` through host memory and MPI, `\"peer\"` from GPU to GPU",
+);
+const AUTO: Shape = Shape::Words(&["auto"]);
+
+/// `[run]`
+pub(super) const RUN: Section = Section {
+    keys: &[
+        &RUN_NAME,
+        &SEED,
+        &TRAJECTORIES,
+        &THERMALISATION,
+        &START,
+        &WALL_TIME,
+        &ENSEMBLES,
+        &SAVE_EVERY,
+        &CHECKPOINT_EVERY,
+    ],
+    tables: &[],
+};
+/// `[lattice]`
+pub(super) const LATTICE: Section = Section { keys: &[&EXTENTS], tables: &[] };
+/// `[parallel]`
+pub(super) const PARALLEL: Section =
+    Section { keys: &[&GRID, &DEVICE, &THREADS, &LANES, &TRANSPORT], tables: &[] };
+
+/// Reads `[run]`.
+pub(super) fn run(mut table: Table) -> Option<Run> {
+    let (name, seed, trajectories) = (table.get(&RUN_NAME), table.get(&SEED), table.get(&TRAJECTORIES));
+    let thermalisation = table.get_or(&THERMALISATION, None);
+    let start = table.get(&START);
+    let wall_time = table.get(&WALL_TIME);
+    let ensembles = table.get(&ENSEMBLES);
+    let save_every = table.get(&SAVE_EVERY);
+    let checkpoint_every = table.get(&CHECKPOINT_EVERY);
+    let many = trajectories.is_some_and(|all| all > 10_000_000);
+    table.doubt("trajectories", many, "more than 10 million: chains have some thousands");
+    if let Some(trajectories) = trajectories.filter(|all| thermalisation > *all) {
+        let message =
+            format!("thermalisation: {thermalisation} is more than all {trajectories} trajectories");
+        table.mistake("thermalisation", message);
+    }
+    table.finish();
+    Some(Run {
+        name: name?,
+        seed: seed?,
+        trajectories: trajectories?,
+        thermalisation,
+        start: start?,
+        wall_time,
+        ensembles: ensembles?,
+        save_every: save_every?,
+        checkpoint_every: checkpoint_every?,
+    })
+}
+
+/// Reads `extents`.
+pub(super) fn extents(table: &mut Table) -> Option<Extents> {
+    table.get(&EXTENTS)
+}
+
+/// Reads `[parallel]`.
+pub(super) fn parallel(table: &mut Table) -> Parallel {
+    Parallel {
+        grid: table.get_or(&GRID, None),
+        device: table.get_or(&DEVICE, None),
+        threads: table.get_or(&THREADS, None),
+        lanes: table.get_or(&LANES, None),
+        transport: table.get_or(&TRANSPORT, None),
+    }
+}
+
+/// A word without `/` or `.` is more likely a misspelt `hot` than a file.
+fn start(value: &Value) -> Read<Start> {
+    let found = text(value)?;
+    match found.as_str() {
+        "hot" => Ok(Start::Hot),
+        "cold" => Ok(Start::Cold),
+        path if path.contains(['/', '.']) => Ok(Start::File(PathBuf::from(path))),
+        _ => {
+            let expected = "expected \"hot\", \"cold\" or a path with a '/' or '.' in it";
+            Err(vec![(value.span().start, format!("{expected}, found {}", describe(value)))])
+        }
+    }
+}
+
+/// How the lattice is cut over `ranks` ranks; `None` after a mistake.
+pub(super) fn partition(
+    extents: Extents,
+    parallel: &Parallel,
+    ranks: usize,
+    lattice: &Table,
+    table: &Table,
+) -> Option<Partition> {
+    let grid = parallel.grid.map_or_else(|| choose_grid(extents, ranks), Ok);
+    let partition = match grid.and_then(|grid| Partition::new(extents, grid, ranks, 0)) {
+        Ok(partition) => partition,
+        Err(error) => {
+            match parallel.grid {
+                Some(_) => table.mistake("grid", format!("grid: {error}")),
+                None => lattice.mistake("extents", format!("extents: {error}")),
+            }
+            return None;
+        }
+    };
+    let local = partition.local();
+    let cut = std::array::from_fn(|mu| partition.is_cut(mu));
+    let has_lanes = matches!(parallel.device, DeviceChoice::Auto | DeviceChoice::Cpu);
+    let lanes = parallel.lanes.filter(|_| has_lanes);
+    if let Some(lanes) = lanes.filter(|lanes| LaneGrid::choose(local, cut, *lanes).is_none()) {
+        let local = shape(local);
+        table.mistake("lanes", format!("lanes: a rank's box of {local} is too small for {lanes} lanes"));
+    }
+    Some(partition)
+}

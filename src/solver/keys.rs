@@ -1,0 +1,366 @@
+//! The keys of solvers, `[fermion.NAME.solver]` of Wilson and domain-wall quarks. The solver of a Hasenbusch factor
+//! defaults to that of its fermion, key by key.
+
+use super::{Method, Settings, usual_delta};
+use crate::config::forms::{FRACTION, ITERATIONS, RESIDUAL};
+use crate::config::key::{Absent, Change, Key, Shape, form, integer, words};
+use crate::config::raw::Table;
+use crate::config::reader::{Read, Value, choice, extent, four, one_of};
+use crate::config::section::Section;
+use crate::device::Precision::{self, Double, Half, Single};
+use crate::lattice::{Extents, Partition, shape};
+use toml::de::DeValue;
+
+/// How the systems of a term of the Hamiltonian are solved, and how well.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TermSolver {
+    /// The method, its precisions and limits.
+    pub settings: Settings,
+    /// Reals kept of a link in the operator: 18, 12 or 8.
+    pub link_reals: usize,
+    /// Past solutions from which the next one is guessed; 0: start from zero.
+    pub guess: usize,
+    /// `|b - A x| / |b|` in the heat bath and the action.
+    pub action_residual: f64,
+    /// The same in the forces.
+    pub force_residual: f64,
+}
+
+/// A precision's name, and what is outside, in the iteration and in the preconditioner.
+type Mix = (&'static str, [Precision; 3]);
+
+/// The mixes of methods without a preconditioner.
+pub(crate) const PLAIN: [Mix; 3] = [
+    ("double-single", [Double, Single, Single]),
+    ("double", [Double; 3]),
+    ("double-half", [Double, Half, Half]),
+];
+
+/// The mixes of GCR-DD, none higher than the one before; restarts are in double or single.
+const SCHWARZ: [Mix; 9] = [
+    ("double-single-half", [Double, Single, Half]),
+    ("double-half-half", [Double, Half, Half]),
+    ("double-single-single", [Double, Single, Single]),
+    ("double-double-half", [Double, Double, Half]),
+    ("double-double-single", [Double, Double, Single]),
+    ("double-double-double", [Double; 3]),
+    ("single-half-half", [Single, Half, Half]),
+    ("single-single-half", [Single, Single, Half]),
+    ("single-single-single", [Single; 3]),
+];
+
+const ALL: &[Mix] = &[
+    PLAIN[0], PLAIN[1], PLAIN[2], SCHWARZ[0], SCHWARZ[1], SCHWARZ[2], SCHWARZ[3], SCHWARZ[4], SCHWARZ[5],
+    SCHWARZ[6], SCHWARZ[7], SCHWARZ[8],
+];
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Cg,
+    BiCgStab,
+    GcrDd,
+}
+
+const KINDS: &[(&str, Kind)] = &[("cg", Kind::Cg), ("bicgstab", Kind::BiCgStab), ("gcr-dd", Kind::GcrDd)];
+
+const METHOD: Key<Kind> = Key::new(
+    "method",
+    words(KINDS),
+    Absent::Is("\"cg\""),
+    Change::Bits,
+    "conjugate gradients, BiCGstab, or GCR with a Schwarz preconditioner",
+)
+.settled_as("method");
+const PRECISION: Key<[Precision; 3]> = Key::new(
+    "precision",
+    words(ALL),
+    Absent::Means("`\"double-single\"`; `\"double-single-half\"` with `gcr-dd`"),
+    Change::Bits,
+    "see below",
+)
+.settled_as("precision");
+const DELTA: Key<f64> = Key::new(
+    "delta",
+    FRACTION,
+    Absent::Means("`0.1` in half and with `gcr-dd`, else `1e-3`"),
+    Change::Bits,
+    "the true residual is computed each time that the residual of the iteration has fallen by this factor: a reliable \
+     update, with `gcr-dd` a restart. Without meaning in `\"double\"`",
+)
+.settled_as("delta");
+const LINK_REALS: Key<usize> = Key::new(
+    "link_reals",
+    form("`18`, `12` or `8`", Shape::Integers(&[18, 12, 8]), |value| {
+        one_of(&[18, 12, 8], "18, 12 or 8 reals a link")(value)
+    }),
+    Absent::Is("12"),
+    Change::Bits,
+    "reals per link that the operator reads. The rest is rebuilt: the third row with 12, all but 8 parameters with 8",
+)
+.settled_as("link_reals");
+const ACTION_RESIDUAL: Key<f64> = Key::new(
+    "action_residual",
+    RESIDUAL,
+    Absent::Is("1e-11"),
+    Change::Bits,
+    "`\\|b - A x\\| / \\|b\\|`, A = W^dag W, of the action at the end of a trajectory, and of the heat bath if it needs a \
+     solve",
+)
+.settled_as("action_residual");
+const FORCE_RESIDUAL: Key<f64> =
+    Key::new("force_residual", RESIDUAL, Absent::Is("1e-9"), Change::Bits, "the same in the forces")
+        .settled_as("force_residual");
+/// More iterations are an error.
+pub(crate) const MAX_ITERATIONS: Key<usize> = Key::new(
+    "max_iterations",
+    ITERATIONS,
+    Absent::Is("10000"),
+    Change::Free,
+    "a solve, or a measurement of a spectrum, that needs more ends the job. The chain stays at its last checkpoint and can \
+     be resumed with a larger number. With one flavour the iterations for all shifts together are counted, then those of \
+     each shift that is refined",
+);
+const GUESS: Key<usize> = Key::new(
+    "guess",
+    integer(0, 12),
+    Absent::Is("0"),
+    Change::Bits,
+    "past solutions from which the next one is guessed. Above 0, `force_residual` should be 1e-9 or smaller, for \
+     reversibility. Refused above 0 with rational functions",
+)
+.settled_as("guess");
+const K_MAX: Key<usize> =
+    Key::new("k_max", integer(2, 64), Absent::Is("16"), Change::Bits, "directions before a restart")
+        .settled_as("method")
+        .note("only with `gcr-dd`");
+const N_MR: Key<usize> =
+    Key::new("n_mr", integer(1, 64), Absent::Is("8"), Change::Bits, "minimal-residual steps in a block")
+        .settled_as("method")
+        .note("only with `gcr-dd`");
+const SCHWARZ_BLOCK: Key<Option<Extents>> = Key::new(
+    "schwarz_block",
+    form(
+        "`\"rank\"` or 4 even integers",
+        Shape::Either(&[Shape::Words(&["rank"]), Shape::List(&Shape::Integer(2, 4096), Some(4))]),
+        block,
+    ),
+    Absent::Is("\"rank\""),
+    Change::Bits,
+    "extents x, y, z, t of a block, which divide the box of a rank. `\"rank\"`: that box, and the bits then depend on the \
+     grid of ranks; see below",
+)
+.settled_as("method")
+.note("only with `gcr-dd`");
+
+/// `[fermion.NAME.solver]` of Wilson and domain-wall quarks.
+pub(crate) const SOLVER: Section = Section {
+    keys: &[
+        &METHOD,
+        &PRECISION,
+        &DELTA,
+        &LINK_REALS,
+        &ACTION_RESIDUAL,
+        &FORCE_RESIDUAL,
+        &MAX_ITERATIONS,
+        &GUESS,
+        &K_MAX,
+        &N_MR,
+        &SCHWARZ_BLOCK,
+    ],
+    tables: &[],
+};
+
+const WALL_METHOD: Key<Kind> =
+    Key::new("method", words(&[("cg", Kind::Cg)]), Absent::Is("\"cg\""), Change::Bits, "conjugate gradients")
+        .settled_as("method");
+const WALL_PRECISION: Key<[Precision; 3]> = Key::new(
+    "precision",
+    words(&PLAIN),
+    Absent::Is("\"double-single\""),
+    Change::Bits,
+    "iterations in the second precision, corrected in the first; with `one_flavour = \"rational\"` not in half",
+)
+.settled_as("precision");
+
+/// `[fermion.NAME.solver]` of domain-wall quarks.
+pub(crate) const WALL_SOLVER: Section = Section {
+    keys: &[
+        &WALL_METHOD,
+        &WALL_PRECISION,
+        &DELTA,
+        &LINK_REALS,
+        &ACTION_RESIDUAL,
+        &FORCE_RESIDUAL,
+        &MAX_ITERATIONS,
+        &GUESS,
+    ],
+    tables: &[],
+};
+
+/// `"rank"` reads as `None`.
+fn block(value: &Value) -> Read<Option<Extents>> {
+    match value.get_ref() {
+        DeValue::String(text) if text == "rank" => Ok(None),
+        _ => four("\"rank\" or 4 even integers [x, y, z, t]", extent)(value).map(Some),
+    }
+}
+
+/// Reversibility with guesses from past solutions needs forces solved at least this well.
+const GUESS_RESIDUAL: f64 = 1e-9;
+
+/// The lattice and how it is cut, as far as they are known.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Boxes {
+    pub lattice: Option<Extents>,
+    pub partition: Option<Partition>,
+}
+
+/// What a solver solves, which limits its methods and precisions.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Systems {
+    /// One at a time, by any method.
+    Any,
+    /// Those of domain-wall quarks, one at a time: by conjugate gradients.
+    Wall,
+    /// All shifts at once, by conjugate gradients: that is what this key says.
+    Shifted(&'static str),
+}
+
+/// The keys of a solver's table, and those of its fermion's for the ones that it lacks.
+#[derive(Clone)]
+pub(crate) struct SolverKeys {
+    /// `None` after a mistake.
+    kind: Option<Kind>,
+    precision: Option<[Precision; 3]>,
+    delta: Option<f64>,
+    k_max: usize,
+    n_mr: usize,
+    block: Option<Extents>,
+    link_reals: usize,
+    action_residual: f64,
+    force_residual: f64,
+    max_iterations: usize,
+    guess: usize,
+}
+
+impl SolverKeys {
+    /// Reads the table of a fermion, or of a factor of the `fermion` with these keys.
+    pub(crate) fn read(mut table: Table, fermion: Option<&Self>, systems: Systems, boxes: Boxes) -> Self {
+        let method = table.get(&METHOD);
+        let mut kind = if table.has(METHOD.name()) { method } else { fermion.map_or(method, |f| f.kind) };
+        if systems == Systems::Wall && kind.is_some_and(|kind| kind != Kind::Cg) {
+            table.mistake("method", "method: domain-wall quarks are solved by \"cg\" alone");
+            kind = None;
+        }
+        // The other methods' precisions mean nothing to GCR-DD, nor its to them.
+        let akin = fermion.filter(|f| (kind == Some(Kind::GcrDd)) == (f.kind == Some(Kind::GcrDd)));
+        let precision = table.get_by(&PRECISION, |value| match kind {
+            Some(Kind::GcrDd) => choice(&SCHWARZ)(value),
+            Some(_) => choice(&PLAIN)(value),
+            None => choice(ALL)(value),
+        });
+        let keys = Self {
+            kind,
+            precision: precision.or(akin.and_then(|f| f.precision)),
+            delta: table.get(&DELTA).or(akin.and_then(|f| f.delta)),
+            k_max: table.get_or(&K_MAX, fermion.map(|f| f.k_max)),
+            n_mr: table.get_or(&N_MR, fermion.map(|f| f.n_mr)),
+            block: table.get_or(&SCHWARZ_BLOCK, fermion.map(|f| f.block)),
+            link_reals: table.get_or(&LINK_REALS, fermion.map(|f| f.link_reals)),
+            action_residual: table.get_or(&ACTION_RESIDUAL, fermion.map(|f| f.action_residual)),
+            force_residual: table.get_or(&FORCE_RESIDUAL, fermion.map(|f| f.force_residual)),
+            max_iterations: table.get_or(&MAX_ITERATIONS, fermion.map(|f| f.max_iterations)),
+            guess: table.get_or(&GUESS, fermion.map(|f| f.guess)),
+        };
+        tight(&table, "action_residual", keys.action_residual);
+        tight(&table, "force_residual", keys.force_residual);
+        keys.check(&table, fermion.is_some(), systems, boxes);
+        keys.record(&mut table);
+        table.finish();
+        keys
+    }
+
+    /// Records the solver for the comparison on resume.
+    fn record(&self, table: &mut Table) {
+        let TermSolver { settings, link_reals, guess, action_residual, force_residual } = self.solver();
+        table.keep("method", &settings.method);
+        table.keep("precision", &settings.precisions);
+        table.keep("delta", &settings.delta);
+        table.keep("link_reals", &link_reals);
+        table.keep("action_residual", &action_residual);
+        table.keep("force_residual", &force_residual);
+        table.keep("guess", &guess);
+    }
+
+    /// What one key means for another; a mistake is told where it is made, not again where it is inherited.
+    fn check(&self, table: &Table, inherits: bool, systems: Systems, boxes: Boxes) {
+        let own = ["k_max", "n_mr", "schwarz_block"];
+        if self.kind.is_some_and(|kind| kind != Kind::GcrDd) {
+            for key in own.into_iter().filter(|key| table.has(key)) {
+                table.mistake(key, format!("{key}: only the method \"gcr-dd\" has it"));
+            }
+        } else if let Some(block) = self.block.filter(|_| table.has("schwarz_block")) {
+            let cuts = |whole: &Extents| (0..4).all(|mu| whole[mu].is_multiple_of(block[mu]));
+            let lattice = boxes.lattice.map(|extents| ("the lattice", extents));
+            let local = boxes.partition.map(|partition| ("a rank's box", partition.local()));
+            if let Some((what, extents)) = lattice.into_iter().chain(local).find(|(_, all)| !cuts(all)) {
+                let (block, extents) = (shape(block), shape(extents));
+                let message = format!("schwarz_block: blocks of {block} do not divide {what} of {extents}");
+                table.mistake("schwarz_block", message);
+            }
+        }
+        if let Systems::Shifted(by) = systems {
+            self.check_multi_shift(table, by);
+        } else if self.guess > 0 && self.force_residual > GUESS_RESIDUAL {
+            let found = self.force_residual;
+            let message = format!(
+                "guess: past solutions break reversibility at the size of force_residual: \
+                 solve to {GUESS_RESIDUAL:e} or better, not {found:e}"
+            );
+            if !inherits || table.has("guess") || table.has("force_residual") {
+                table.warning("guess", message);
+            }
+        }
+    }
+
+    /// `by`: the key that asks for shifts.
+    fn check_multi_shift(&self, table: &Table, by: &str) {
+        if self.kind.is_some_and(|kind| kind != Kind::Cg) {
+            table.mistake("method", format!("method: {by} is solved by \"cg\" for all shifts at once"));
+        } else if self.precision.is_some_and(|precision| precision.contains(&Half)) {
+            let message = format!("precision: {by} is solved in \"double\" or \"double-single\"");
+            table.mistake("precision", message);
+        }
+        if self.guess > 0 {
+            table.mistake("guess", format!("guess: with {by}, solves for all shifts start from zero"));
+        }
+    }
+
+    /// The solver, with the defaults of its method and precision.
+    pub(crate) fn solver(&self) -> TermSolver {
+        let schwarz = self.kind == Some(Kind::GcrDd);
+        let precisions = self.precision.unwrap_or(if schwarz { SCHWARZ[0].1 } else { PLAIN[0].1 });
+        let method = match self.kind {
+            Some(Kind::GcrDd) => Method::GcrDd { k_max: self.k_max, n_mr: self.n_mr, block: self.block },
+            Some(Kind::BiCgStab) => Method::BiCgStab,
+            Some(Kind::Cg) | None => Method::Cg,
+        };
+        let delta = self.delta.unwrap_or(usual_delta(schwarz || precisions[1] == Half));
+        TermSolver {
+            settings: Settings { method, precisions, delta, max_iterations: self.max_iterations },
+            link_reals: self.link_reals,
+            guess: self.guess,
+            action_residual: self.action_residual,
+            force_residual: self.force_residual,
+        }
+    }
+}
+
+/// Warns of a residual that rounding may keep a solve from.
+pub(crate) fn tight(table: &Table, key: &str, residual: f64) {
+    table.doubt(
+        key,
+        residual < 1e-14,
+        "below 1e-14 rounding in double may end the job: it may not be reached",
+    );
+}
