@@ -166,6 +166,7 @@ fn check_prints_the_plan_and_writes_nothing() {
             "folder         ensembles/quickstart",
             "configurations 20 of",
             "checkpoints    2 of",
+            "per rank on a CPU",
         ] {
             assert_eq!(ended.out.matches(part).count(), 1, "'{part}' in {}", ended.out);
         }

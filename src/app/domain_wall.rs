@@ -77,6 +77,7 @@ fn term(
         link_reals: solver.link_reals,
         guess: solver.guess,
     };
+    let _label = domain.device().label(&name);
     let (light, heavy) = (quark(mass), quark(heavy_mass));
     let (action_residual, force_residual) = (solver.action_residual, solver.force_residual);
     let refused = |error| terms::refused(&fermion.name, error);

@@ -1,8 +1,10 @@
 //! `hmc kernels --arch sm_90`: compiles every kernel for GPUs; needs none.
 
-use super::AppError;
 use super::report::say;
-use crate::device::{DeviceError, KernelInfo, Precision, Shape, Work, compile_kernel, kernel_list};
+use super::{AppError, start};
+use crate::device::{
+    DeviceError, GpuOptions, KernelInfo, Precision, Request, Shape, Work, compile_kernel, kernel_list,
+};
 use crate::family::{USUAL_THREADS, slice_choices, slice_hop_choices, staggered_choices};
 use crate::operator::hop_choices;
 use rayon::prelude::*;
@@ -24,11 +26,14 @@ pub fn kernels(archs: &[String]) -> Result<(), AppError> {
         let all = std::iter::once(String::new()).chain(specialised);
         jobs.extend(all.map(|choices| (kernel, *precision, choices)));
     }
+    // What the compiler says of a kernel is not kept.
+    let options = GpuOptions { cache: None, ..start::gpu_options() };
     for arch in archs {
         let report = |(kernel, precision, choices): &(&KernelInfo, Precision, String)| {
             let block = if kernel.work == Work::Teams { USUAL_THREADS } else { 128 };
-            let compiled =
-                compile_kernel(kernel, choices, *precision, arch, None, Shape { block, resident: 1 }, false)?;
+            let (precision, shape) = (*precision, Shape { block, resident: 1 });
+            let request = Request { kernel, choices, precision, arch, variant: None, shape };
+            let compiled = compile_kernel(request, &options)?;
             let name = format!("{} {choices}", kernel.name);
             Ok(format!("  {name:60} {precision:6}  {}", compiled.report))
         };

@@ -6,7 +6,8 @@
 //! - `assemble`: a checked input as domain, chain and measurements
 //! - `terms`: a checked input's terms of the Hamiltonian
 //! - `rooted`: the term of staggered quarks
-//! - `plan`: what `--check` prints
+//! - `plan`: what `--check` prints of an input alone
+//! - `memory`: what a run holds of a device's memory
 //! - `domain_wall`: the terms of domain-wall quarks
 //! - `run`: the driver of a chain
 //! - `resume`: where a chain goes on, and what its records lack
@@ -34,6 +35,7 @@ mod kernels;
 mod launch;
 mod lock;
 mod measure;
+mod memory;
 mod plan;
 mod repair;
 mod replay;
@@ -51,6 +53,7 @@ pub use error::AppError;
 pub use files::{compare, convert, info};
 pub use kernels::kernels;
 pub use measure::measure_files;
+pub use memory::{domain_on, held_by};
 pub use replay::{Out, places, replay, set_state, state_of};
 pub use run::{Gaps, RunOptions, run};
 pub use start::{Ranks, guard, start_ranks};

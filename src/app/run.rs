@@ -37,6 +37,8 @@ pub struct RunOptions {
     pub check: bool,
     /// With `check`: the ranks to plan for.
     pub ranks: Option<usize>,
+    /// With `check`: print what holds the memory.
+    pub memory: bool,
     /// Tell levels and terms of every trajectory.
     pub verbose: bool,
     /// Go on with a chain of a version whose bits differ.

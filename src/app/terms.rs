@@ -31,6 +31,7 @@ pub fn all(domain: &Arc<Domain>, input: &Input) -> Result<Vec<Box<dyn Action>>, 
         match fermion {
             Fermion::Wilson(fermion) => {
                 for factor in factors(fermion) {
+                    let _label = domain.device().label(factor.name);
                     let term = term(domain, fermion, &factor, number)?;
                     number += 1;
                     terms.push(smeared(domain, term, fermion.stout)?);
@@ -39,11 +40,13 @@ pub fn all(domain: &Arc<Domain>, input: &Input) -> Result<Vec<Box<dyn Action>>, 
             Fermion::Staggered(fermion) => {
                 let params = rooted::params(fermion, number)?;
                 number += params.pseudofermions.len() as u8;
+                let _label = domain.device().label(&params.name);
                 terms.push(Box::new(Rooted::new(domain, params)?));
             }
             Fermion::DomainWall(fermion) => {
                 for term in domain_wall::terms(domain, fermion, number)? {
                     number += 1;
+                    let _label = domain.device().label(term.name());
                     terms.push(smeared(domain, term, fermion.stout)?);
                 }
             }

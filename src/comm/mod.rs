@@ -1,13 +1,16 @@
 //! Ranks: messages between neighbours, sums of integers, agreement on errors.
 //!
 //! - `solo`: one rank, without MPI
+//! - `echo`: ranks that need not be there
 //! - `world`: the ranks that `mpirun` started
 //!
 //! Sums over ranks are sums of integers, so their order does not matter.
 
+mod echo;
 mod solo;
 mod world;
 
+pub use echo::Echo;
 pub use solo::Solo;
 pub use world::World;
 

@@ -73,6 +73,7 @@ impl Faces {
         fields: usize,
         reals: FaceReals,
     ) -> Result<Self, FieldError> {
+        let _label = domain.device().label("halos");
         let g = domain.geometry();
         let mut faces = Vec::new();
         for mu in domain.cut_directions() {

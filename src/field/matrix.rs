@@ -89,12 +89,21 @@ impl MatrixField {
     /// # Errors
     /// The device is lost.
     pub fn to_host(&self) -> Result<HostLinks, FieldError> {
-        let local = self.domain.partition().local();
-        let mut reals = vec![0.0; volume(local) * self.blocks * LINK_REALS];
-        let natural = self.domain.device().buffer(reals.len() * 8)?;
-        self.transpose(&natural, true)?;
+        let natural = self.natural()?;
+        let mut reals = vec![0.0; natural.bytes() / 8];
         natural.read(&mut reals)?;
-        Ok(HostLinks { local, reals })
+        Ok(HostLinks { local: self.domain.partition().local(), reals })
+    }
+
+    /// The matrices on the device in the order of files, without borders.
+    ///
+    /// # Errors
+    /// No room.
+    pub(crate) fn natural(&self) -> Result<Buffer, FieldError> {
+        let reals = volume(self.domain.partition().local()) * self.blocks * LINK_REALS;
+        let natural = self.domain.device().buffer(reals * 8)?;
+        self.transpose(&natural, true)?;
+        Ok(natural)
     }
 
     /// Takes links as files hold them.

@@ -119,16 +119,12 @@ impl Chain {
     ) -> Result<Self, FieldError> {
         assert_eq!(levels.len(), terms.len(), "a list of terms for each level");
         let domain = Arc::clone(links.domain());
-        Ok(Self {
-            saved: MatrixField::new(&domain, 4)?,
-            momenta: AlgebraField::new(&domain)?,
-            force: AlgebraField::new(&domain)?,
-            levels: terms,
-            moves: plan(levels, tau),
-            seed,
-            links,
-            domain,
-        })
+        let label = domain.device().label("links");
+        let saved = MatrixField::new(&domain, 4)?;
+        drop(label);
+        let _label = domain.device().label("momenta and force");
+        let [momenta, force] = [AlgebraField::new(&domain)?, AlgebraField::new(&domain)?];
+        Ok(Self { saved, momenta, force, levels: terms, moves: plan(levels, tau), seed, links, domain })
     }
 
     /// One trajectory. With `always` it is accepted whatever dH is.
@@ -212,6 +208,7 @@ impl Chain {
         let momenta = self.momenta.kinetic()?;
         let mut terms = Vec::new();
         for term in self.levels.iter_mut().flatten() {
+            let _label = self.domain.device().label(term.name());
             let value = term.value(&self.links).map_err(|source| failed(term.name(), source))?;
             terms.push((term.name().to_owned(), value));
         }
@@ -234,6 +231,7 @@ impl Chain {
         self.momenta.set_random(RandomAddress { seed, trajectory, purpose: Purpose::Momenta })?;
         let mut h = self.momenta.kinetic()?;
         for term in self.levels.iter_mut().flatten() {
+            let _label = self.domain.device().label(term.name());
             h += term.refresh(links, seed, trajectory).map_err(|source| failed(term.name(), source))?;
         }
         Ok(h)
@@ -281,6 +279,7 @@ impl Chain {
         force.set_zero()?;
         let mut iterations = 0;
         for term in terms {
+            let _label = links.domain().device().label(term.name());
             iterations += term.add_force(links, force).map_err(|source| failed(term.name(), source))?;
         }
         Ok(iterations)

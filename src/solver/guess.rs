@@ -14,12 +14,15 @@ use std::sync::Arc;
 pub struct Guess {
     keep: usize,
     past: Vec<Spinor>,
+    /// Room for an orthonormal basis of them, and for its images.
+    basis: Vec<Spinor>,
+    images: Vec<Spinor>,
 }
 
 impl Guess {
     /// Keeps up to `keep` solutions; 0: every solve starts from zero.
     pub fn new(keep: usize) -> Self {
-        Self { keep, past: Vec::new() }
+        Self { keep, past: Vec::new(), basis: Vec::new(), images: Vec::new() }
     }
 
     /// Drops the past.
@@ -35,11 +38,12 @@ impl Guess {
         if self.keep == 0 {
             return Ok(());
         }
-        let mut room = if self.past.len() == self.keep {
-            self.past.remove(0)
-        } else {
-            Spinor::of(domain, x.kind(), Precision::Double, 1)?
-        };
+        let spinor = || Spinor::of(domain, x.kind(), Precision::Double, 1);
+        let mut room = if self.past.len() == self.keep { self.past.remove(0) } else { spinor()? };
+        if self.basis.len() <= self.past.len() {
+            self.basis.push(spinor()?);
+            self.images.push(spinor()?);
+        }
         room.copy_from(x)?;
         self.past.push(room);
         Ok(())
@@ -49,34 +53,34 @@ impl Guess {
     ///
     /// # Errors
     /// The device is lost.
-    pub fn start(&self, operator: &mut dyn Operator, x: &mut Spinor, b: &Spinor) -> Result<(), FieldError> {
+    pub fn start(
+        &mut self,
+        operator: &mut dyn Operator,
+        x: &mut Spinor,
+        b: &Spinor,
+    ) -> Result<(), FieldError> {
         x.set_zero()?;
-        let domain = Arc::clone(operator.domain());
         // Orthonormal basis of the past, the latest first; what depends on it is left out.
-        let mut basis: Vec<Spinor> = Vec::new();
+        let mut n = 0;
         for past in self.past.iter().rev() {
-            let mut v = Spinor::of(&domain, x.kind(), Precision::Double, 1)?;
+            let (basis, rest) = self.basis.split_at_mut(n);
+            let v = &mut rest[0];
             v.copy_from(past)?;
             let before = v.norm2()?.value();
-            for u in &basis {
-                let overlap = u.dot(&v)?;
+            for u in &*basis {
+                let overlap = u.dot(v)?;
                 v.caxpy(-overlap, u)?;
             }
             let after = v.norm2()?.value();
             if after > 1e-20 * before {
                 v.scale(1.0 / after.sqrt())?;
-                basis.push(v);
+                n += 1;
             }
         }
-        let n = basis.len();
-        let images = basis
-            .iter()
-            .map(|v| {
-                let mut image = Spinor::of(&domain, x.kind(), Precision::Double, 1)?;
-                operator.apply(&mut image, v, false)?;
-                Ok(image)
-            })
-            .collect::<Result<Vec<_>, FieldError>>()?;
+        let (basis, images) = (&self.basis[..n], &mut self.images[..n]);
+        for (image, v) in images.iter_mut().zip(basis) {
+            operator.apply(image, v, false)?;
+        }
         let mut matrix = vec![vec![Complex64::default(); n + 1]; n];
         for i in 0..n {
             for j in 0..n {
