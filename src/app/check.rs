@@ -55,11 +55,12 @@ fn tell(held: &Held, input: &Input, options: &RunOptions) -> Result<(), AppError
             ))?;
         }
     }
-    let rows = if options.memory { &held.by[..] } else { &[] };
-    rows.iter().try_for_each(|(label, bytes)| {
-        let share = 100.0 * *bytes as f64 / held.bytes as f64;
-        say(format_args!("  {:>12} {share:5.1}%  {label}", plan::megabytes(*bytes as usize)))
-    })
+    let share = |bytes: u64| 100.0 * bytes as f64 / held.bytes as f64;
+    let rows = held.by.iter().filter(|(_, bytes)| options.memory && share(*bytes) >= 0.05);
+    for (label, bytes) in rows {
+        say(format_args!("  {:>12} {:5.1}%  {label}", plan::megabytes(*bytes as usize), share(*bytes)))?;
+    }
+    Ok(())
 }
 
 /// The device of rank 0, and its memory, of which a rank needs so much and which `sharing` ranks of its node share, or

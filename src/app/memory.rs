@@ -44,9 +44,9 @@ pub fn held_by(input: &Input, links: MatrixField) -> Result<Held, AppError> {
     drop(label);
     let _label = domain.device().label("measurement");
     for part in parts(&input.measure) {
-        // What comes after a measurement's first step takes what that one took.
+        // What comes after its first step takes what that one took, unless sources are left for a smaller last group.
         let steps = Cell::new(0);
-        let stop = || steps.replace(steps.get() + 1) > 0;
+        let stop = || steps.replace(steps.get() + 1) > 0 && part.condensates.is_empty();
         let noise = Noise { seed: input.run.seed, trajectory: 1 };
         match measure::observables(&chain.links, &part, &input.fermions, noise, &stop) {
             Ok(_) | Err(AppError::Measure(MeasureError::Stopped)) => {}

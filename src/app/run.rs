@@ -380,6 +380,7 @@ impl Driver {
     /// Ends the job in good order.
     fn end(mut self, words: &str) -> Result<(), AppError> {
         self.checkpoint()?;
+        self.report.memory(&self.domain.device().held());
         self.report.line(words);
         let close = || -> Result<Table, IoError> {
             History::write_h5(&self.folder)?;

@@ -8,7 +8,7 @@ use super::backend::{Backend, RawArgs, Size, Sums, Variant};
 use super::ledger::Ledger;
 use super::pool::{Pool, Source};
 use super::table::name_and_choices;
-use super::{DeviceError, Precision, Work, cpu, kernel_list, pool};
+use super::{DeviceError, Precision, Work, cpu, kernel_list};
 use crate::math::ExactSum;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +36,9 @@ struct Addresses(AtomicU64);
 
 impl Source for Addresses {
     fn take(&self, bytes: usize) -> Result<u64, DeviceError> {
-        Ok(self.0.fetch_add(pool::held(bytes) as u64, Ordering::Relaxed))
+        // Nothing has no address of its own.
+        let bytes = bytes.max(1);
+        Ok(self.0.fetch_add(bytes as u64, Ordering::Relaxed))
     }
 
     fn give(&self, _: u64) -> Result<(), DeviceError> {

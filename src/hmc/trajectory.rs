@@ -166,7 +166,9 @@ impl Chain {
         let before = self.refresh(number)?;
         self.integrate()?;
         let there = self.energies()?.total();
+        let label = self.domain.device().label("momenta and force");
         let mut turned = AlgebraField::new(&self.domain)?;
+        drop(label);
         turned.combine(0.0, -1.0, &self.momenta)?;
         self.momenta.copy_from(&turned)?;
         self.integrate()?;
@@ -253,7 +255,9 @@ impl Chain {
                 Move::GradientKick { level, eps, shift } => {
                     let start = Instant::now();
                     let report = &mut reports[level];
+                    let label = self.domain.device().label("links");
                     let mut shifted = MatrixField::new(&self.domain, 4)?;
+                    drop(label);
                     shifted.copy_from(&self.links)?;
                     report.iterations +=
                         Self::force_of(&mut self.levels[level], &self.links, &mut self.force)?;
