@@ -2,7 +2,7 @@
 
 use super::AppError;
 use super::launch::{Launch, Tasks, launch};
-use crate::comm::{Comm, Solo, World, agree};
+use crate::comm::{Comm, Solo, agree};
 use crate::device::{Cpu, Cuda, Device, GpuOptions, Remote, best_lanes, gpu_count, lane_counts};
 use crate::field::{Domain, Halo};
 use crate::input::{DeviceChoice, Parallel, Transport};
@@ -36,11 +36,19 @@ pub fn start_ranks() -> Result<Ranks, u8> {
         Launch::Unconnected(tasks) => return refused(&tasks, tasks.unconnected()),
         Launch::Mpi(tasks) => tasks,
     };
-    let world = World::start().map_err(|error| told(error.into()))?;
+    let world = connect().map_err(told)?;
     match tasks.filter(|tasks| tasks.count > 1 && world.size() == 1) {
         Some(tasks) => refused(&tasks, tasks.foreign()),
-        None => Ok(Arc::new(world)),
+        None => Ok(world),
     }
+}
+
+/// The ranks that MPI connects; without MPI this process alone.
+fn connect() -> Result<Ranks, AppError> {
+    #[cfg(feature = "mpi")]
+    return Ok(Arc::new(crate::comm::World::start()?));
+    #[cfg(not(feature = "mpi"))]
+    Ok(Arc::new(Solo))
 }
 
 /// Runs `work` and turns its end into an exit code: one message in all, whichever rank failed.

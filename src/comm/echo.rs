@@ -43,10 +43,6 @@ impl Comm for Echo {
 
     fn barrier(&self) {}
 
-    fn raw(&self) -> Option<mpi::ffi::MPI_Comm> {
-        None
-    }
-
     fn abort(&self, code: i32) -> ! {
         std::process::exit(code)
     }

@@ -21,15 +21,13 @@
 use super::bytes::{checked_extents, head, same_lattice};
 use super::hdf5_raw::{self, Slab, failed};
 use super::safe::require_room;
-use super::{Format, Header, IoError, Meta, Precision, links_checksum, require_box, write_aside};
+use super::{Format, Header, IoError, Meta, PROGRAM, Precision, links_checksum, require_box, write_aside};
 use crate::comm::{Comm, Solo, agree};
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Extents, Partition, volume};
 use hdf5::{Dataset, File};
 use std::path::Path;
 
-/// The writer, as files name it.
-pub(super) const PROGRAM: &str = concat!("hmc ", env!("CARGO_PKG_VERSION"));
 const FORMAT_VERSION: u64 = 1;
 /// Bytes of one site: four links of 18 doubles.
 const SITE_BYTES: u64 = 576;

@@ -3,14 +3,11 @@
 //! Every row is on the disk before the next trajectory starts, with a checksum. Reals are printed as the shortest text
 //! that reads back to the same bits. Only rank 0 has a history.
 
-use super::hdf5_raw::{self, failed};
-use super::safe::{make_folder, write_aside};
+use super::safe::make_folder;
 use super::{Form, IoError, Journal, Records};
-use crate::comm::Solo;
 use std::path::{Path, PathBuf};
 
 const CSV: &str = "history.csv";
-const HDF5: &str = "history.h5";
 
 /// One entry of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -128,33 +125,4 @@ impl History {
         });
         Ok(Table { columns: columns.collect::<Result<_, IoError>>()? })
     }
-
-    /// Writes `folder/history.h5` from the CSV file: group `/history`, one dataset a column.
-    ///
-    /// # Errors
-    /// The CSV file cannot be read, or the HDF5 file cannot be written.
-    pub fn write_h5(folder: &Path) -> Result<(), IoError> {
-        let table = Self::read(folder)?;
-        write_aside(&folder.join(HDF5), &Solo, |temporary| {
-            let file = hdf5_raw::create(temporary, &Solo)?;
-            let put = || -> hdf5::Result<()> {
-                let group = file.create_group_builder().obj_track_times(false).create("history")?;
-                for (name, column) in &table.columns {
-                    let name = name.as_str();
-                    match column {
-                        Column::Counts(values) => put_column(&group, name, values)?,
-                        Column::Reals(values) => put_column(&group, name, values)?,
-                    }
-                }
-                file.flush()
-            };
-            put().map_err(failed(temporary, "write /history"))?;
-            file.close().map_err(failed(temporary, "close the file"))
-        })
-    }
-}
-
-fn put_column<T: hdf5::H5Type>(group: &hdf5::Group, name: &str, values: &[T]) -> hdf5::Result<()> {
-    let dataset = group.new_dataset::<T>().shape(values.len()).obj_track_times(false).create(name)?;
-    if values.is_empty() { Ok(()) } else { dataset.write_raw(values) }
 }

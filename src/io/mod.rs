@@ -10,7 +10,8 @@
 //! - `checkpoint`: checkpoints and configurations of a chain, and the newest readable one
 //! - `records`: files that grow by a line a trajectory, each with a checksum
 //! - `state`: links, momenta and pseudofermions of a trajectory
-//! - `history`: one row a trajectory, as CSV that survives a crash, and as HDF5
+//! - `history`: one row per trajectory, as CSV that survives a crash
+//! - `history_h5`: its twin in HDF5
 //! - `error`: why a file could not be read or written
 //!
 //! In memory links are [`HostLinks`]: `[t][z][y][x][mu][row][column][re, im]`, mu = x, y, z, t, one
@@ -18,26 +19,36 @@
 //! all ranks return the same: values, or an error.
 
 mod bytes;
+#[cfg(feature = "hdf5")]
 mod checkpoint;
 mod error;
+#[cfg(feature = "hdf5")]
 mod hdf5_config;
+#[cfg(feature = "hdf5")]
 mod hdf5_raw;
 mod history;
+#[cfg(feature = "hdf5")]
+mod history_h5;
 mod lime;
 mod milc;
 mod nersc;
 mod openqcd;
 mod records;
 mod safe;
+#[cfg(feature = "hdf5")]
 mod state;
 mod verify;
 mod whole;
 
+#[cfg(feature = "hdf5")]
 pub use checkpoint::{Loaded, load_newest, load_state, save, save_configuration, states};
 pub use error::IoError;
 pub use history::{Column, History, Table, Value};
+#[cfg(feature = "hdf5")]
+pub use history_h5::write_history_h5;
 pub use records::{Form, Journal, Records};
 pub use safe::{free_bytes, write_aside};
+#[cfg(feature = "hdf5")]
 pub use state::{Place, State, read_state, state_input, write_state};
 
 use crate::comm::{Comm, agree};
@@ -45,6 +56,11 @@ use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Extents, Partition, volume};
 use rayon::prelude::*;
 use std::path::Path;
+
+/// The writer, as files name it.
+const PROGRAM: &str = concat!("hmc ", env!("CARGO_PKG_VERSION"));
+/// The first bytes of an HDF5 file.
+const HDF5_SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 
 /// The layouts of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,7 +209,7 @@ struct Read {
 /// No format's mark is there, or the file cannot be read.
 pub fn detect(path: &Path) -> Result<Format, IoError> {
     let (bytes, _) = bytes::head(path, 24)?;
-    if bytes.starts_with(hdf5_raw::SIGNATURE) {
+    if bytes.starts_with(HDF5_SIGNATURE) {
         Ok(Format::Hdf5)
     } else if bytes.starts_with(&lime::MAGIC.to_be_bytes()) {
         Ok(Format::Ildg)
@@ -214,7 +230,10 @@ pub fn detect(path: &Path) -> Result<Format, IoError> {
 /// The file cannot be read, or its header makes no sense.
 pub fn header(path: &Path) -> Result<Header, IoError> {
     match detect(path)? {
+        #[cfg(feature = "hdf5")]
         Format::Hdf5 => hdf5_config::header(path),
+        #[cfg(not(feature = "hdf5"))]
+        Format::Hdf5 => Err(IoError::NoHdf5 { path: path.into() }),
         Format::Milc => milc::header(path).map(|(header, _)| header),
         Format::Nersc => nersc::header(path).map(|(header, _)| header),
         Format::Ildg => lime::header(path).map(|(header, _)| header),
@@ -236,7 +255,10 @@ pub fn read_links(
     comm: &dyn Comm,
 ) -> Result<(HostLinks, Header), IoError> {
     let Read { links, header, claims } = match agree(comm, detect(path))? {
+        #[cfg(feature = "hdf5")]
         Format::Hdf5 => return hdf5_config::read(path, partition, comm),
+        #[cfg(not(feature = "hdf5"))]
+        Format::Hdf5 => return Err(IoError::NoHdf5 { path: path.into() }),
         Format::Milc => milc::read(path, partition, comm)?,
         Format::Nersc => nersc::read(path, partition, comm)?,
         Format::Ildg => lime::read(path, partition, comm)?,
@@ -262,7 +284,10 @@ pub fn write_links(
     meta: &Meta,
 ) -> Result<(), IoError> {
     if format == Format::Hdf5 {
+        #[cfg(feature = "hdf5")]
         return hdf5_config::write(path, links, partition, comm, meta, None);
+        #[cfg(not(feature = "hdf5"))]
+        return Err(IoError::NoHdf5 { path: path.into() });
     }
     if comm.size() > 1 {
         return Err(IoError::OneRankOnly { path: path.into(), format, ranks: comm.size() });

@@ -152,7 +152,7 @@ pub(super) fn write(path: &Path, links: &HostLinks, meta: &Meta) -> Result<(), I
          BOUNDARY_1 = PERIODIC\nBOUNDARY_2 = PERIODIC\nBOUNDARY_3 = PERIODIC\nBOUNDARY_4 = PERIODIC\n\
          CHECKSUM = {checksum:x}\nENSEMBLE_ID = hmc\nENSEMBLE_LABEL = hmc\nSEQUENCE_NUMBER = {number}\n\
          CREATOR = {}\nFLOATING_POINT = IEEE64BIG\nEND_HEADER\n",
-        super::hdf5_config::PROGRAM,
+        super::PROGRAM,
     );
     let mut body = || -> std::io::Result<()> {
         let mut file = BufWriter::new(File::create(path)?);

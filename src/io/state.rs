@@ -16,7 +16,7 @@ use super::bytes::head;
 use super::hdf5_config::{DATASET as LINKS, LINKS as MATRICES};
 use super::hdf5_raw::{self, Slab, failed};
 use super::safe::require_room;
-use super::{IoError, require_box, write_aside};
+use super::{HDF5_SIGNATURE, IoError, require_box, write_aside};
 use crate::comm::{Comm, Solo, agree};
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Partition, coordinates, volume};
@@ -86,7 +86,7 @@ impl Place {
 /// The file cannot be read, or is none of a state.
 pub fn state_input(path: &Path) -> Result<String, IoError> {
     // HDF5's own words for a file that is not there, or not its own, are about its insides.
-    if !head(path, hdf5_raw::SIGNATURE.len())?.0.starts_with(hdf5_raw::SIGNATURE) {
+    if !head(path, HDF5_SIGNATURE.len())?.0.starts_with(HDF5_SIGNATURE) {
         return Err(IoError::malformed(path, "no state of hmc replay: not an HDF5 file"));
     }
     read_input(&hdf5_raw::open(path, &Solo)?, path)
