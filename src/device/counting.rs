@@ -3,14 +3,12 @@
 //! Launches do nothing, sums are 0, and what is read is left as it is. So a solve ends at once, as its right-hand side is
 //! 0, and only what is allocated is as on the device that is counted for.
 
-use super::args::Pointer;
-use super::backend::{Backend, RawArgs, Size, Sums, Variant};
+use super::backend::{Backend, Call, Pointer, Size, Sums, Variant};
 use super::ledger::Ledger;
 use super::pool::{Pool, Source};
-use super::table::name_and_choices;
-use super::{DeviceError, Precision, Work, cpu, kernel_list};
+use super::table::all_kernels;
+use super::{DeviceError, Work, cpu};
 use crate::math::ExactSum;
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Whose memory is counted.
@@ -25,8 +23,6 @@ enum Memory {
 pub struct Counting {
     memory: Memory,
     lanes: usize,
-    /// How many sums each kernel makes that makes some.
-    sums: HashMap<&'static str, usize>,
     next: Addresses,
     ledger: Ledger,
 }
@@ -58,12 +54,8 @@ impl Counting {
     }
 
     fn new(memory: Memory, lanes: usize) -> Self {
-        let sums = kernel_list().iter().filter_map(|(kernel, _)| match kernel.work {
-            Work::Sums(count) => Some((kernel.name.as_str(), count)),
-            _ => None,
-        });
         let next = Addresses(AtomicU64::new(1 << 21));
-        Self { memory, lanes, sums: sums.collect(), next, ledger: Ledger::default() }
+        Self { memory, lanes, next, ledger: Ledger::default() }
     }
 }
 
@@ -123,14 +115,13 @@ impl Backend for Counting {
         Ok(())
     }
 
-    unsafe fn launch(&self, _: &str, _: Precision, _: RawArgs, _: Size) -> Result<(), DeviceError> {
+    unsafe fn launch(&self, _: Call<'_>, _: Size) -> Result<(), DeviceError> {
         Ok(())
     }
 
-    unsafe fn sum(&self, kernel: &str, _: Precision, _: RawArgs, _: usize) -> Result<Sums, DeviceError> {
-        let Some(&count) = self.sums.get(name_and_choices(kernel).0) else {
-            unreachable!("{kernel} makes no sums")
-        };
+    unsafe fn sum(&self, call: Call<'_>, _: usize) -> Result<Sums, DeviceError> {
+        let kernel = all_kernels().get(call.kernel, call.precision);
+        let Work::Sums(count) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };
         Ok(Sums { sums: vec![ExactSum::default(); count], max: 0.0 })
     }
 

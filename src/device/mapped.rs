@@ -2,10 +2,11 @@
 
 use super::DeviceError;
 use super::backend::Sums;
+use super::kernels::{MAX_SUMS, WORDS};
 use std::sync::atomic::{AtomicI64, Ordering, fence};
 
-/// Words of the widest sum: four sums and a maximum.
-pub(super) const SUM_WORDS: usize = 4 * 6 + 1;
+/// Words of the widest sum, and a maximum.
+const SUM_WORDS: usize = MAX_SUMS * WORDS + 1;
 /// Bytes of them and of the number of the sum that they are, or of the blocks that have added to it.
 pub(super) const SUM_BYTES: usize = (SUM_WORDS + 1) * 8;
 
@@ -58,7 +59,7 @@ impl MappedSums {
                 }
             }
             fence(Ordering::Acquire);
-            Ok(Sums::from_words(std::slice::from_raw_parts(self.words, sums * 6 + 1)))
+            Ok(Sums::from_words(std::slice::from_raw_parts(self.words, sums * WORDS + 1)))
         }
     }
 }

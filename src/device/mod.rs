@@ -1,6 +1,7 @@
 //! Where kernels run: memory, launches and sums over sites, on a CPU or a GPU.
 //!
-//! - `args`: the argument structs, made from `kernels/args.h`
+//! - `kernels`: kernels as types, made from `kernels/args.h`
+//! - `usual`: the constants with which GPUs compile them most often
 //! - `table`: which kernels there are
 //! - `backend`: what both devices offer
 //! - `cpu`: threads and SIMD lanes
@@ -13,25 +14,26 @@
 //! - `ledger`: what memory was given out, and what holds it
 //! - `buffer`: device memory with an owner
 
-mod args;
 mod backend;
 mod buffer;
 mod cache;
 mod counting;
 mod cpu;
 mod cuda;
+pub mod kernels;
 mod ledger;
 mod mapped;
 mod pool;
 mod table;
 mod tuning;
+mod usual;
 
-pub use args::*;
-pub use backend::{Backend, Device, Label, Size, Sums, Teams, Variant};
+pub use backend::{Backend, Call, Device, Label, Pointer, Size, Sums, Teams, Variant};
 pub use buffer::{Buffer, Remote, Staging};
 pub use counting::Counting;
 pub use cpu::Cpu;
 pub use cuda::{Compiled, Cuda, Request, compile_kernel, gpu_count};
+pub use kernels::{Constants, KernelNumber};
 pub use ledger::{Held, Ledger};
 pub use table::{KernelInfo, Precision, Work, best_lanes, has_emulation, kernel_list, lane_counts};
 pub use tuning::Shape;

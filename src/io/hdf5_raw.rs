@@ -97,7 +97,7 @@ pub(super) fn heaps_are_sound(head: &[u8]) -> bool {
     starts.into_iter().all(|start| heap_is_sound(&head[start..]).is_some())
 }
 
-/// Walks the objects of one heap; `None` where one does not end inside.
+/// Walks the objects of one heap; `None` if one does not end inside.
 fn heap_is_sound(bytes: &[u8]) -> Option<()> {
     let number = |place: usize| usize::try_from(u64::from_le_bytes(eight(bytes, place)?)).ok();
     let end = number(8)?;

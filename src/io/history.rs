@@ -1,4 +1,4 @@
-//! The history of a run: `history.csv`, one row a trajectory, and its twin `history.h5`.
+//! The history of a run: `history.csv`, one row per trajectory, and its twin `history.h5`.
 //!
 //! Every row is on the disk before the next trajectory starts, with a checksum. Reals are printed as the shortest text
 //! that reads back to the same bits. Only rank 0 has a history.
@@ -44,7 +44,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A column of the table, counts as reals; none where there is no such column.
+    /// A column of the table, counts as reals; none if there is no such column.
     #[must_use]
     pub fn reals(&self, name: &str) -> Vec<f64> {
         match self.columns.iter().find(|(other, _)| other == name) {
@@ -90,7 +90,7 @@ impl History {
     /// Appends a row and puts it on the disk; the answer is a warning.
     ///
     /// # Errors
-    /// The system refuses, the row has not one value a column, or another file stands in the place of this one.
+    /// The system refuses, the row has not one value per column, or another file stands in the place of this one.
     pub fn append(&mut self, row: &[Value]) -> Result<Option<String>, IoError> {
         if row.len() != self.columns {
             let what = format!("a row of {} values for {} columns", row.len(), self.columns);
@@ -114,7 +114,7 @@ impl History {
         let columns = names.split(',').enumerate().map(|(n, name)| {
             let texts = || rows.iter().map(|row| row.get(n).copied().unwrap_or_default());
             let real = |text: &str| {
-                text.parse().map_err(|_| IoError::damaged(&path, format!("{name}: {text} is no number")))
+                text.parse().map_err(|_| IoError::damaged(&path, format!("{name}: {text} is not a number")))
             };
             let column = if let Ok(counts) = texts().map(str::parse).collect() {
                 Column::Counts(counts)

@@ -5,7 +5,7 @@ use super::{Column, History, IoError, write_aside};
 use crate::comm::Solo;
 use std::path::Path;
 
-/// Writes `folder/history.h5` from the CSV file: group `/history`, one dataset a column.
+/// Writes `folder/history.h5` from the CSV file: group `/history`, one dataset per column.
 ///
 /// # Errors
 /// The CSV file cannot be read, or the HDF5 file cannot be written.

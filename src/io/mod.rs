@@ -8,14 +8,14 @@
 //! - `verify`: unitarity of links, and what their header says of them
 //! - `safe`: a file is complete and checked before it has its name
 //! - `checkpoint`: checkpoints and configurations of a chain, and the newest readable one
-//! - `records`: files that grow by a line a trajectory, each with a checksum
+//! - `records`: files that grow by one line per trajectory, each with a checksum
 //! - `state`: links, momenta and pseudofermions of a trajectory
 //! - `history`: one row per trajectory, as CSV that survives a crash
 //! - `history_h5`: its twin in HDF5
 //! - `error`: why a file could not be read or written
 //!
 //! In memory links are [`HostLinks`]: `[t][z][y][x][mu][row][column][re, im]`, mu = x, y, z, t, one
-//! box a rank. Every rank reads its own box. Where `comm` is an argument the call is collective, and
+//! box per rank. Every rank reads its own box. Where `comm` is an argument the call is collective, and
 //! all ranks return the same: values, or an error.
 
 mod bytes;
@@ -188,7 +188,7 @@ impl Header {
 /// What a writer says about the links.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meta {
-    /// The trajectory that made the links, where it is known.
+    /// The trajectory that made the links, if it is known.
     pub trajectory: Option<u64>,
     /// The average of (1/3) Re tr P. Formats written by one rank get it computed anew.
     pub plaquette: f64,
@@ -244,7 +244,7 @@ pub fn header(path: &Path) -> Result<Header, IoError> {
 /// Reads a configuration of any format, each rank its own box, and verifies it: by the file's checksums, by the plaquette and
 /// the link trace of its header as far as its digits go, and by the unitarity of each link.
 ///
-/// Links in single precision are not made unitary again; links of other programs must be unitary to 1e-4, and where there is
+/// Links in single precision are not made unitary again; links of other programs must be unitary to 1e-4, and if there is
 /// no checksum none may be much less so than the others.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Writes a file beside its place: `NAME.tmp` in the same folder is handed to `write` on every rank,
 /// put on the disk, and renamed to `path`.
 ///
-/// `write` is to leave a complete file and to have read it back. Where it fails on any rank, the
+/// `write` is to leave a complete file and to have read it back. If it fails on any rank, the
 /// temporary file is removed and what stood at `path` stays as it was.
 ///
 /// # Errors
@@ -36,7 +36,7 @@ pub fn write_aside<T>(
     named
 }
 
-/// Refuses to go on with the file at `path`, made by [`write_aside`], where `needed` bytes find no room.
+/// Refuses to continue with the file at `path`, made by [`write_aside`], where `needed` bytes find no room.
 ///
 /// HDF5 and MPI survive a full disk badly, so they are not to meet one: the free space is compared,
 /// and where the file system can, the room is reserved for a moment, which asks for the quota as well.
@@ -50,7 +50,7 @@ pub(super) fn require_room(path: &Path, needed: u64) -> Result<(), IoError> {
     file.set_len(0).map_err(IoError::system(path, "write"))
 }
 
-/// The bytes that are free on the file system of a file or folder; `None` where it does not say.
+/// The bytes that are free on the file system of a file or folder; `None` if it does not say.
 pub fn free_bytes(path: &Path) -> Option<u64> {
     free_bytes_of(&File::open(path).ok()?)
 }

@@ -126,8 +126,8 @@ pub fn correlators(quark: &mut dyn Quark, source: Source, stop: Stop) -> Result<
     let over_ranks = |sums: Vec<ExactSum>| -> Vec<f64> {
         let mut words: Vec<i64> = sums.iter().flat_map(|s| s.words()).collect();
         domain.comm().sum(&mut words);
-        let value = |w: &[i64]| ExactSum::from_words(w.try_into().expect("six words")).value();
-        words.chunks_exact(6).map(value).collect()
+        let value = |w: &[i64]| ExactSum::from_words(w.try_into().expect("a sum's words")).value();
+        words.chunks_exact(ExactSum::WORDS).map(value).collect()
     };
     Ok(Correlators { pion: over_ranks(sums), midpoint: midpoint.map(over_ranks) })
 }

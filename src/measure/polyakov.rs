@@ -4,7 +4,7 @@
 //! are the same whatever the cut. The trace does not depend on where a line starts, so the mean is
 //! over all sites.
 
-use crate::device::{LinkArgs, Precision};
+use crate::device::kernels::ExtendLine;
 use crate::field::{FieldError, MatrixField};
 use num_complex::Complex64;
 
@@ -17,15 +17,13 @@ pub fn polyakov(links: &MatrixField) -> Result<Complex64, FieldError> {
     let (mut line, mut longer) = (MatrixField::new(domain, 1)?, MatrixField::new(domain, 1)?);
     let mut trace = Complex64::default();
     for length in 0..domain.partition().global[3] {
-        let args = LinkArgs {
+        let kernel = ExtendLine {
             g: domain.geometry(),
-            links: links.pointer(),
-            force: line.pointer(),
-            momenta: longer.pointer(),
-            weights: [f64::from(u8::from(length == 0)), 0.0, 0.0, 0.0],
-            ..Default::default()
+            links: links.links(),
+            line: (length > 0).then(|| line.matrices(1)),
+            longer: longer.matrices_mut(1),
         };
-        let sums = domain.sum("extend_line", Precision::Double, &args, 2 * domain.half())?.sums;
+        let sums = domain.sum(&kernel, 2 * domain.half())?.sums;
         trace = Complex64::new(sums[0].value(), sums[1].value());
         longer.fill_borders_to(1)?;
         std::mem::swap(&mut line, &mut longer);

@@ -8,14 +8,14 @@ mod nvrtc;
 
 pub use nvrtc::{Compiled, Request, compile_kernel};
 
-use super::args::Pointer;
-use super::backend::{Backend, RawArgs, Size, Sums, Variant};
+use super::backend::{Backend, Call, Pointer, Size, Sums, Variant};
+use super::kernels::{Constants, KernelNumber};
 use super::ledger::Ledger;
 use super::mapped::{MappedSums, SUM_BYTES};
 use super::pool::{Pool, Source};
-use super::table::name_and_choices;
+use super::table::all_kernels;
 use super::tuning::{Candidates, Shape};
-use super::{DeviceError, GpuOptions, KernelInfo, Precision, Work, kernel_list};
+use super::{DeviceError, GpuOptions, Work};
 use cudarc::driver::{result, sys};
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -67,14 +67,13 @@ pub struct Cuda {
     /// What the GPU calls these.
     mapped_words: u64,
     options: GpuOptions,
-    kernels: [HashMap<&'static str, &'static KernelInfo>; 3],
     loaded: Mutex<Vec<(Variant, Loaded)>>,
     pool: Pool,
     ledger: Ledger,
 }
 
-/// Kernels in use, with their choices, for each precision.
-type Loaded = [HashMap<String, Function>; 3];
+/// Kernels in use, with the constants they are compiled for, for each precision.
+type Loaded = [HashMap<(KernelNumber, Constants), Function>; 3];
 
 #[derive(Clone, Copy)]
 struct Function {
@@ -193,10 +192,6 @@ impl Cuda {
                 sums: MappedSums::new(host_words.cast()),
                 mapped_words,
                 options,
-                kernels: Precision::ALL.map(|precision| {
-                    let of_precision = kernel_list().iter().filter(|(_, p)| *p == precision);
-                    of_precision.map(|(kernel, _)| (kernel.name.as_str(), kernel)).collect()
-                }),
                 loaded: Mutex::default(),
                 pool: Pool::default(),
                 ledger: Ledger::default(),
@@ -212,31 +207,23 @@ impl Cuda {
     fn function(
         &self,
         loaded: &mut [(Variant, Loaded)],
-        name: &str,
-        precision: Precision,
-        args: RawArgs,
+        call: Call<'_>,
         size: Size,
     ) -> Result<Function, DeviceError> {
-        let (base, choices) = name_and_choices(name);
-        let Some(&kernel) = self.kernels[precision as usize].get(base) else {
-            unreachable!("no kernel {base} in {precision}")
-        };
-        assert!(
-            kernel.args == args.name && kernel.args_size == args.bytes.len(),
-            "{name} takes {}",
-            kernel.args
-        );
-        let Some((variant, loaded)) = loaded.get_mut(args.variant) else {
+        let Some((variant, loaded)) = loaded.get_mut(call.variant) else {
             unreachable!("a launch without a lattice")
         };
-        if let Some(&function) = loaded[precision as usize].get(name) {
+        let Call { precision, constants, .. } = call;
+        let instance = (call.kernel, constants);
+        if let Some(&function) = loaded[precision as usize].get(&instance) {
             return Ok(function);
         }
+        let kernel = all_kernels().get(call.kernel, precision);
         let compile = |shape: Shape| {
             let (arch, variant) = (self.arch.as_str(), Some(*variant));
-            let request = Request { kernel, choices, precision, arch, variant, shape };
+            let request = Request { kernel, constants, precision, arch, variant, shape };
             let compiled = compile_kernel(request, &self.options)?;
-            let entry = std::ffi::CString::new(base).unwrap_or_default();
+            let entry = std::ffi::CString::new(kernel.name.as_str()).unwrap_or_default();
             // SAFETY: a CUBIN that the compiler made for this GPU; modules live until the process ends.
             unsafe {
                 let mut module = std::ptr::null_mut();
@@ -252,19 +239,19 @@ impl Cuda {
                 Ok(Function { handle, block: shape.block, shared })
             }
         };
-        let function = if choices.is_empty() {
+        let function = if constants.is_empty() {
             compile(CANDIDATES.plain(size))?
         } else {
-            CANDIDATES.fastest(size, compile, |function| self.time(*function, args, size))?
+            CANDIDATES.fastest(size, compile, |function| self.time(*function, call, size))?
         };
-        loaded[precision as usize].insert(name.to_string(), function);
+        loaded[precision as usize].insert(instance, function);
         Ok(function)
     }
 
     /// Milliseconds of some launches of a kernel that may be run again and again: its output is no input.
-    fn time(&self, function: Function, args: RawArgs, size: Size) -> Result<f32, DeviceError> {
+    fn time(&self, function: Function, call: Call<'_>, size: Size) -> Result<f32, DeviceError> {
         // SAFETY: the launches are those that the caller wants anyway.
-        let launch = || unsafe { self.start(function, args, count(size), function.blocks(size), None) };
+        let launch = || unsafe { self.start(function, call, count(size), function.blocks(size), None) };
         launch()?;
         let mut done = Ok(());
         let time = self.between_events(&mut || done = (0..TRIALS).try_for_each(|_| launch()))?;
@@ -294,7 +281,7 @@ impl Cuda {
     unsafe fn start(
         &self,
         function: Function,
-        args: RawArgs,
+        call: Call<'_>,
         n: usize,
         blocks: usize,
         turn: Option<i64>,
@@ -302,7 +289,7 @@ impl Cuda {
         let mut count = n as i32;
         let (mut words, mut host, mut turn) = (self.words, self.mapped_words, turn.unwrap_or(0));
         let mut parameters = [
-            args.bytes.as_ptr().cast_mut().cast::<c_void>(),
+            call.args.cast_mut(),
             (&raw mut count).cast(),
             (&raw mut words).cast(),
             (&raw mut host).cast(),
@@ -402,44 +389,25 @@ impl Backend for Cuda {
         unsafe { call!(cuMemsetD8Async(at.0, 0, bytes, self.stream)) }
     }
 
-    unsafe fn launch(
-        &self,
-        kernel: &str,
-        precision: Precision,
-        args: RawArgs,
-        size: Size,
-    ) -> Result<(), DeviceError> {
+    unsafe fn launch(&self, call: Call<'_>, size: Size) -> Result<(), DeviceError> {
         self.current()?;
-        let function = self.function(
-            &mut self.loaded.lock().expect("no panic holds it"),
-            kernel,
-            precision,
-            args,
-            size,
-        )?;
+        let function = self.function(&mut self.loaded.lock().expect("no panic holds it"), call, size)?;
         // SAFETY: a plain kernel, by the caller's word with good pointers.
-        unsafe { self.start(function, args, count(size), function.blocks(size), None) }
+        unsafe { self.start(function, call, count(size), function.blocks(size), None) }
     }
 
-    unsafe fn sum(
-        &self,
-        kernel: &str,
-        precision: Precision,
-        args: RawArgs,
-        n: usize,
-    ) -> Result<Sums, DeviceError> {
+    unsafe fn sum(&self, call: Call<'_>, n: usize) -> Result<Sums, DeviceError> {
         self.current()?;
         let mut loaded = self.loaded.lock().expect("no panic holds it");
-        let function = self.function(&mut loaded, kernel, precision, args, Size::Sites(n))?;
-        let Work::Sums(sums) = self.kernels[precision as usize][name_and_choices(kernel).0].work else {
-            unreachable!("{kernel} makes no sums")
-        };
+        let function = self.function(&mut loaded, call, Size::Sites(n))?;
+        let kernel = all_kernels().get(call.kernel, call.precision);
+        let Work::Sums(sums) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };
         let blocks = n.div_ceil(BLOCK).clamp(1, 8 * self.processors);
         let turn = self.sums.next();
         let silent = || DeviceError::Cuda { call: "a sum", reason: "the GPU did not answer".into() };
         // SAFETY: the words hold the widest sum, and the lock keeps them for this one; the GPU writes the turn last.
         unsafe {
-            self.start(function, args, n, blocks, Some(turn))?;
+            self.start(function, call, n, blocks, Some(turn))?;
             self.sums.wait(turn, sums, || stream_is_done(self.stream), silent)
         }
     }

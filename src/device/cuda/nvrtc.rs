@@ -3,7 +3,7 @@
 //! One kernel is one CUBIN. The cache's key is a hash of source, options, compiler and GPU.
 
 use crate::device::cache::Place;
-use crate::device::{DeviceError, GpuOptions, KernelInfo, Precision, Shape, Variant, Work};
+use crate::device::{Constants, DeviceError, GpuOptions, KernelInfo, Precision, Shape, Variant, Work};
 use cudarc::nvrtc::{result, sys};
 use std::ffi::{CStr, CString};
 use std::fs;
@@ -25,13 +25,13 @@ pub struct Compiled {
 pub struct Request<'a> {
     /// Which.
     pub kernel: &'a KernelInfo,
-    /// `NAME=VALUE` with which it is specialised further, with blanks between.
-    pub choices: &'a str,
+    /// Values of what else it may know when it is compiled; none: it serves them all.
+    pub constants: Constants,
     /// In which precision.
     pub precision: Precision,
     /// For which GPU, such as `sm_90`.
     pub arch: &'a str,
-    /// The lattice whose extents kernels of hopping terms have as constants; without, they serve every lattice.
+    /// The lattice whose extents those kernels know that may; without, they serve every lattice.
     pub variant: Option<Variant>,
     /// How threads are grouped.
     pub shape: Shape,
@@ -102,7 +102,7 @@ fn ready(folder: Option<&Path>) -> Result<(), DeviceError> {
 /// # Errors
 /// No compiler, or the kernel does not compile.
 pub fn compile_kernel(request: Request, settings: &GpuOptions) -> Result<Compiled, DeviceError> {
-    let Request { kernel, choices, precision, arch, variant, shape } = request;
+    let Request { kernel, constants, precision, arch, variant, shape } = request;
     ready(settings.compiler.as_deref())?;
     let text = source(kernel, precision);
     let mut options = vec![
@@ -117,7 +117,7 @@ pub fn compile_kernel(request: Request, settings: &GpuOptions) -> Result<Compile
         format!("-DHMC_RESIDENT={}", shape.resident),
         format!("-DHMC_GHOSTS={}", u8::from(variant.is_none_or(|v| v.cut))),
     ];
-    if let (Some(variant), "wilson" | "staggered" | "domain_wall") = (variant, kernel.family.as_str()) {
+    if let (Some(variant), true) = (variant, kernel.extents_are_constant) {
         options.extend(
             ["X", "Y", "Z", "T"].iter().zip(variant.outer).map(|(d, n)| format!("-DHMC_OUTER_{d}={n}")),
         );
@@ -125,7 +125,8 @@ pub fn compile_kernel(request: Request, settings: &GpuOptions) -> Result<Compile
     if precision == Precision::Half {
         options.push("-DHMC_HALF".into());
     }
-    options.extend(choices.split_whitespace().map(|choice| format!("-DHMC_{choice}")));
+    let constants = kernel.constants.iter().zip(constants.values());
+    options.extend(constants.map(|(name, value)| format!("-DHMC_{name}={value}")));
     let headers = headers(settings.headers.as_deref());
     let mut version = (0, 0);
     // SAFETY: plain outputs.
