@@ -28,6 +28,9 @@ struct RunArgs {
     /// With --check: plan for this many ranks, which need not be there
     #[arg(long, requires = "check", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
+    /// With --check: print what holds the memory
+    #[arg(long, requires = "check")]
+    memory: bool,
     /// Tell levels and solves of every trajectory
     #[arg(long)]
     verbose: bool,
@@ -50,6 +53,7 @@ impl RunArgs {
         RunOptions {
             check: self.check,
             ranks: self.ranks.map(|n| n as usize),
+            memory: self.memory,
             verbose: self.verbose,
             accept_version: self.accept_version,
             gaps: self.gaps.map(|gaps| match gaps {

@@ -166,9 +166,17 @@ fn check_prints_the_plan_and_writes_nothing() {
             "folder         ensembles/quickstart",
             "configurations 20 of",
             "checkpoints    2 of",
+            "per rank on a CPU",
         ] {
             assert_eq!(ended.out.matches(part).count(), 1, "'{part}' in {}", ended.out);
         }
+        assert!(!ended.out.contains('%'), "{ended:?}");
+        let ended = scratch.run(ranks, &["--check", "--memory", &input]);
+        ended.succeeded();
+        for label in ["links", "momenta and force", "light", "measurement"] {
+            assert_eq!(ended.out.matches(&format!("%  {label}\n")).count(), 1, "'{label}' in {}", ended.out);
+        }
+        assert_eq!(ended.out.contains("%  halos\n"), ranks == 2, "{ended:?}");
         assert_eq!(names(&scratch.at("")), before);
     }
 }

@@ -1,10 +1,11 @@
 //! `hmc --check`: the plan of a run, and whether this machine, the disk and the folder let it go. Nothing is written.
 
+use super::memory::Counted;
 use super::report::{say, span, warn};
 use super::resume::{self, Found, Point};
-use super::{AppError, Ranks, RunOptions, assemble, job, lock, plan, start};
+use super::{AppError, Ranks, RunOptions, assemble, job, lock, memory, plan, start};
 use crate::comm::Solo;
-use crate::device::gpu_count;
+use crate::device::{Held, gpu_count};
 use crate::input::{Input, Start};
 use crate::io::{self, IoError};
 use crate::lattice::{Partition, choose_grid};
@@ -28,7 +29,11 @@ pub fn check(input: &Input, options: &RunOptions, comm: &Ranks) -> Result<(), Ap
     say(plan::plan(input, &partition, ranks).trim_end())?;
     let mut errors = Vec::new();
     let mut note = |found: Result<(), AppError>| errors.extend(found.err());
-    note(device(input, &partition, sharing));
+    let held = memory::count(input, &partition, ranks);
+    if let Ok(held) = &held {
+        tell(held, input, options)?;
+    }
+    note(held.and_then(|held| device(input, &partition, sharing, held.bytes)));
     let folder = input.run.ensembles.join(&input.run.name);
     let done = chain(input, &folder, options);
     note(disk(input, &folder, done.as_ref().map_or(0, |done| *done)));
@@ -39,28 +44,48 @@ pub fn check(input: &Input, options: &RunOptions, comm: &Ranks) -> Result<(), Ap
     }
 }
 
-/// The device of rank 0, and its memory, which `sharing` ranks of its node share, or share its GPUs.
-fn device(input: &Input, partition: &Partition, sharing: usize) -> Result<(), AppError> {
+/// Prints the memory of a rank, and what holds it.
+fn tell(held: &Held, input: &Input, options: &RunOptions) -> Result<(), AppError> {
+    let all = plan::megabytes(held.bytes as usize);
+    match Counted::of(input) {
+        Counted::Cpu => say(format_args!("memory         {all} per rank on a CPU"))?,
+        Counted::Gpu => {
+            say(format_args!(
+                "memory         {all} per rank on a GPU, besides the driver's and the kernels' own"
+            ))?;
+        }
+    }
+    let share = |bytes: u64| 100.0 * bytes as f64 / held.bytes as f64;
+    let rows = held.by.iter().filter(|(_, bytes)| options.memory && share(*bytes) >= 0.05);
+    for (label, bytes) in rows {
+        say(format_args!("  {:>12} {:5.1}%  {label}", plan::megabytes(*bytes as usize), share(*bytes)))?;
+    }
+    Ok(())
+}
+
+/// The device of rank 0, and its memory, of which a rank needs so much and which `sharing` ranks of its node share, or
+/// share its GPUs.
+fn device(input: &Input, partition: &Partition, sharing: usize, needed: u64) -> Result<(), AppError> {
     let layers = assemble::layers(input, [&input.measure]);
     let device = start::device(&input.parallel, partition, layers.reach, &Solo)?;
     start::require_lanes(partition, device.lanes(), layers.reach)?;
-    let needed = plan::memory(input, partition);
     let Some([free, total]) = device.backend().memory() else { return Ok(()) };
     let free_text = plan::megabytes(free as usize);
     say(format_args!("device         {}, {free_text} free", device.backend().name()))?;
     let devices = if device.backend().is_host() { 1 } else { gpu_count().unwrap_or(1) };
     let sharing = sharing.div_ceil(devices.max(1));
-    let all = needed.saturating_mul(sharing);
-    if all as f64 > 1.1 * total as f64 {
+    let all = needed.saturating_mul(sharing as u64);
+    if all > total {
         return Err(AppError::Refused(format!(
             "{} are needed by {sharing} rank{} on this node's device, which has {}; take more nodes, or a smaller lattice",
-            plan::megabytes(all),
+            plan::megabytes(all as usize),
             if sharing == 1 { "" } else { "s" },
             plan::megabytes(total as usize)
         )));
     }
-    if all as u64 > free {
-        warn(format_args!("about {} are needed, {free_text} are free just now", plan::megabytes(all)));
+    if all > free {
+        let all = plan::megabytes(all as usize);
+        warn(format_args!("{all} are needed, {free_text} are free just now"));
     }
     Ok(())
 }

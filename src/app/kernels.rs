@@ -1,8 +1,10 @@
 //! `hmc kernels --arch sm_90`: compiles every kernel for GPUs; needs none.
 
-use super::AppError;
 use super::report::say;
-use crate::device::{Constants, DeviceError, KernelInfo, Precision, Shape, compile_kernel, kernel_list};
+use super::{AppError, start};
+use crate::device::{
+    Constants, DeviceError, GpuOptions, KernelInfo, Precision, Request, Shape, compile_kernel, kernel_list,
+};
 use rayon::prelude::*;
 
 /// Prints registers and spills of every kernel for each architecture.
@@ -15,10 +17,14 @@ pub fn kernels(archs: &[String]) -> Result<(), AppError> {
         let all = std::iter::once(Constants::new(&[])).chain(kernel.usual());
         jobs.extend(all.map(|constants| (kernel, precision, constants)));
     }
+    // What the compiler says of a kernel is not kept.
+    let options = GpuOptions { cache: None, ..start::gpu_options() };
     for arch in archs {
         let report = |(kernel, precision, constants): &(&KernelInfo, Precision, Constants)| {
             let shape = Shape { block: kernel.usual_threads(), resident: 1 };
-            let compiled = compile_kernel(kernel, *constants, *precision, arch, None, shape, false)?;
+            let (constants, precision) = (*constants, *precision);
+            let request = Request { kernel, constants, precision, arch, variant: None, shape };
+            let compiled = compile_kernel(request, &options)?;
             let values = kernel.constants.iter().zip(constants.values());
             let values: Vec<String> = values.map(|(name, value)| format!("{name}={value}")).collect();
             let name = format!("{} {}", kernel.name, values.join(" "));

@@ -4,7 +4,8 @@
 //! - `launch`: how the process was started
 //! - `start`: ranks, threads and devices
 //! - `assemble`: a checked input as domain, chain and measurements
-//! - `plan`: what `--check` prints
+//! - `plan`: what `--check` prints of an input alone
+//! - `memory`: what a run holds of a device's memory
 //! - `run`: the driver of a chain
 //! - `resume`: where a chain goes on, and what its records lack
 //! - `repair`: makes missing records again
@@ -30,6 +31,7 @@ mod kernels;
 mod launch;
 mod lock;
 mod measure;
+mod memory;
 mod plan;
 mod repair;
 mod replay;
@@ -45,6 +47,7 @@ pub use error::AppError;
 pub use files::{compare, convert, info};
 pub use kernels::kernels;
 pub use measure::measure_files;
+pub use memory::{domain_on, held_by};
 pub use replay::{Out, places, replay, set_state, state_of};
 pub use run::{Gaps, RunOptions, run};
 pub use start::{Ranks, guard, start_ranks};

@@ -1,8 +1,9 @@
 //! What the program says: products of commands, warnings, and the log of a run: a line a trajectory with the time left,
 //! and a summary at the end.
 
-use super::AppError;
+use super::{AppError, plan};
 use crate::action::TermReport;
+use crate::device::Held;
 use crate::hmc::Outcome;
 use crate::io::Table;
 use std::collections::VecDeque;
@@ -163,6 +164,13 @@ impl Report {
         }
         if decides {
             self.judge(number, *delta_h);
+        }
+    }
+
+    /// With `verbose`: the most of the device's memory that this rank has held.
+    pub fn memory(&self, held: &Held) {
+        if self.verbose {
+            self.line(&format!("memory: at most {} on this rank", plan::megabytes(held.bytes as usize)));
         }
     }
 

@@ -37,6 +37,8 @@ pub struct RunOptions {
     pub check: bool,
     /// With `check`: the ranks to plan for.
     pub ranks: Option<usize>,
+    /// With `check`: print what holds the memory.
+    pub memory: bool,
     /// Tell levels and terms of every trajectory.
     pub verbose: bool,
     /// Go on with a chain of a version whose bits differ.
@@ -378,6 +380,7 @@ impl Driver {
     /// Ends the job in good order.
     fn end(mut self, words: &str) -> Result<(), AppError> {
         self.checkpoint()?;
+        self.report.memory(&self.domain.device().held());
         self.report.line(words);
         let close = || -> Result<Table, IoError> {
             write_history_h5(&self.folder)?;

@@ -3,11 +3,12 @@
 use super::AppError;
 use super::launch::{Launch, Tasks, launch};
 use crate::comm::{Comm, Solo, agree};
-use crate::device::{Cpu, Cuda, Device, best_lanes, gpu_count, lane_counts};
+use crate::device::{Cpu, Cuda, Device, GpuOptions, Remote, best_lanes, gpu_count, lane_counts};
 use crate::field::{Domain, Halo};
 use crate::input::{DeviceChoice, Parallel};
 use crate::lattice::{LaneGrid, Partition, choose_grid, shape};
 use std::env;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -175,6 +176,18 @@ pub fn require_lanes(partition: &Partition, lanes: usize, reach: usize) -> Resul
     Err(AppError::Refused(format!("a box of {local} is too small for {lanes} lanes{cut}")))
 }
 
+/// The folders that the environment names: `HMC_KERNELS` of headers, `HMC_NVRTC` of the compiler, and `HMC_CACHE` of compiled
+/// kernels, which are else in the user's cache.
+pub fn gpu_options() -> GpuOptions {
+    let folder = |name: &str| env::var_os(name).map(PathBuf::from);
+    let users = || folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
+    GpuOptions {
+        headers: folder("HMC_KERNELS"),
+        compiler: folder("HMC_NVRTC"),
+        cache: folder("HMC_CACHE").or_else(|| Some(users()?.join("hmc"))),
+    }
+}
+
 /// The device of this rank; ranks of a node take its GPUs in turn.
 ///
 /// # Errors
@@ -186,7 +199,7 @@ pub fn device(
     comm: &dyn Comm,
 ) -> Result<Device, AppError> {
     let (place, _) = place_on_node(comm);
-    let gpu = |count: usize| Ok(Device::new(Cuda::new(place % count)?));
+    let gpu = |count: usize| Ok(Device::new(Cuda::new(place % count, gpu_options())?));
     let cpu = || Ok(Device::new(Cpu::new(lanes(parallel, partition, reach))?));
     let open = || match parallel.device {
         DeviceChoice::Cpu => cpu(),
@@ -226,13 +239,16 @@ fn probe(device: &Device, comm: &dyn Comm) -> Result<(), String> {
     let buffer = device.buffer(1 << 21);
     let own = buffer.as_ref().ok().and_then(|b| b.export().ok().flatten()).unwrap_or_default();
     let handles = comm.gather(&own);
-    let opened =
-        handles.iter().enumerate().filter(|(rank, _)| *rank != comm.rank()).try_for_each(|(rank, handle)| {
-            if handle.is_empty() {
-                return Err(format!("rank {rank} has no memory to open"));
-            }
-            device.open(handle).map(drop).map_err(|e| e.to_string())
-        });
-    comm.barrier(); // the buffer lives until all have tried
-    opened
+    let others = handles.iter().enumerate().filter(|(rank, _)| *rank != comm.rank());
+    let opened = others.map(|(rank, handle)| {
+        if handle.is_empty() {
+            return Err(format!("rank {rank} has no memory to open"));
+        }
+        device.open(handle).map_err(|e| e.to_string())
+    });
+    // All are closed again before any buffer goes, and buffers live until all have tried.
+    let opened: Result<Vec<Remote>, String> = opened.collect();
+    let tried = opened.map(drop);
+    comm.barrier();
+    tried
 }

@@ -1,14 +1,17 @@
 //! Ranks: messages between neighbours, sums of integers, agreement on errors.
 //!
 //! - `solo`: one rank, without MPI
+//! - `echo`: ranks that need not be there
 //! - `world`: the ranks that `mpirun` started (feature `mpi`)
 //!
 //! Sums over ranks are sums of integers, so their order does not matter.
 
+mod echo;
 mod solo;
 #[cfg(feature = "mpi")]
 mod world;
 
+pub use echo::Echo;
 pub use solo::Solo;
 #[cfg(feature = "mpi")]
 pub use world::World;

@@ -1,7 +1,7 @@
 //! What both devices offer.
 
 use super::kernels::{Constants, Kernel, KernelNumber, OnSites, OnTeams, Summing, WORDS};
-use super::{Buffer, DeviceError, Precision, Remote};
+use super::{Buffer, DeviceError, Held, Ledger, Precision, Remote};
 use crate::math::ExactSum;
 use bytemuck::Pod;
 use std::ffi::c_void;
@@ -102,6 +102,8 @@ pub trait Backend: Send + Sync {
     /// # Safety
     /// `pointer` came from `allocate(bytes)` and is used no more.
     unsafe fn free(&self, pointer: Pointer, bytes: usize);
+    /// What was given out, and to whom.
+    fn ledger(&self) -> &Ledger;
     /// Host to device.
     ///
     /// # Errors
@@ -225,7 +227,30 @@ pub struct Device {
     variant: usize,
 }
 
+/// While this lives, memory that is taken belongs to its label; then to the label before.
+#[must_use = "the label ends with this"]
+pub struct Label {
+    device: Device,
+    before: Arc<str>,
+}
+
+impl Drop for Label {
+    fn drop(&mut self) {
+        self.device.backend.ledger().set_label(Arc::clone(&self.before));
+    }
+}
+
 impl Device {
+    /// Lets memory that is taken from now on belong to `label`, by which [`Device::held`] tells it apart.
+    pub fn label(&self, label: &str) -> Label {
+        Label { device: self.clone(), before: self.backend.ledger().set_label(label.into()) }
+    }
+
+    /// The most memory that was held at once so far; on a GPU what was taken from the driver, without the kernels'.
+    pub fn held(&self) -> Held {
+        self.backend.ledger().most()
+    }
+
     /// Wraps a backend.
     pub fn new(backend: impl Backend + 'static) -> Self {
         Self { backend: Arc::new(backend), variant: 0 }

@@ -2,6 +2,7 @@
 
 use super::backend::{Backend, Call, Pointer, Size, Sums, Variant};
 use super::kernels::WORDS;
+use super::ledger::Ledger;
 use super::table::{Kernels, emulated_kernels, host_kernels, lane_counts};
 use super::{DeviceError, Work};
 use crate::math::ExactSum;
@@ -16,6 +17,7 @@ pub struct Cpu {
     lanes: usize,
     kernels: Kernels,
     emulates: bool,
+    ledger: Ledger,
 }
 
 /// Large enough for a cache line and every vector; large fields ask for huge pages.
@@ -34,7 +36,7 @@ impl Cpu {
     pub fn new(lanes: usize) -> Result<Self, DeviceError> {
         let (isa, kernels) = host_kernels(lanes)
             .ok_or_else(|| DeviceError::Lanes { asked: lanes, available: lane_counts() })?;
-        Ok(Self { isa, lanes, kernels, emulates: false })
+        Ok(Self { isa, lanes, kernels, emulates: false, ledger: Ledger::default() })
     }
 
     /// A GPU's kernels on a GPU's layout of fields, slowly: what a GPU computes, without one.
@@ -43,13 +45,18 @@ impl Cpu {
     /// This build has none for this processor.
     pub fn emulating() -> Result<Self, DeviceError> {
         let (isa, kernels) = emulated_kernels().ok_or(DeviceError::NoEmulation)?;
-        Ok(Self { isa, lanes: 1, kernels, emulates: true })
+        Ok(Self { isa, lanes: 1, kernels, emulates: true, ledger: Ledger::default() })
     }
+}
+
+/// What an allocation of `bytes` takes: whole cache lines.
+pub(super) fn held(bytes: usize) -> usize {
+    bytes.max(64).next_multiple_of(64)
 }
 
 fn layout(bytes: usize) -> Layout {
     let alignment = if bytes >= HUGE { HUGE } else { ALIGNMENT };
-    Layout::from_size_align(bytes.max(64).next_multiple_of(64), alignment).expect("a size below isize::MAX")
+    Layout::from_size_align(held(bytes), alignment).expect("a size below isize::MAX")
 }
 
 /// A cache line: memory that the threads of a team share.
@@ -108,12 +115,18 @@ impl Backend for Cpu {
             // SAFETY: the range was just allocated; the call is advice.
             unsafe { libc::madvise(pointer.cast(), layout.size(), libc::MADV_HUGEPAGE) };
         }
+        self.ledger.take(pointer as u64, layout.size() as u64);
         Ok(Pointer(pointer as u64))
     }
 
     unsafe fn free(&self, pointer: Pointer, bytes: usize) {
+        self.ledger.give(pointer.0);
         // SAFETY: by the caller's word the pointer came from `allocate(bytes)`.
         unsafe { std::alloc::dealloc(pointer.0 as *mut u8, layout(bytes)) }
+    }
+
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     unsafe fn upload(&self, to: Pointer, from: &[u8]) -> Result<(), DeviceError> {

@@ -5,26 +5,51 @@
 //! - `table`: which kernels there are
 //! - `backend`: what both devices offer
 //! - `cpu`: threads and SIMD lanes
-//! - `cuda`: one GPU through the driver
-//! - `nvrtc`: kernels compiled for the GPU that is found, with a cache on disk
+//! - `cuda`: one GPU through the driver; what other drivers' GPUs would share with it:
+//!   - `pool`: memory that was given back is kept by size
+//!   - `tuning`: the block sizes that are tried
+//!   - `mapped`: sums that the GPU writes into host memory
+//!   - `cache`: compiled kernels on disk
+//! - `counting`: a device that counts memory and does nothing else
+//! - `ledger`: what memory was given out, and what holds it
 //! - `buffer`: device memory with an owner
 
 mod backend;
 mod buffer;
+mod cache;
+mod counting;
 mod cpu;
 mod cuda;
 pub mod kernels;
-mod nvrtc;
+mod ledger;
+mod mapped;
+mod pool;
 mod table;
+mod tuning;
 mod usual;
 
-pub use backend::{Backend, Call, Device, Pointer, Size, Sums, Teams, Variant};
+pub use backend::{Backend, Call, Device, Label, Pointer, Size, Sums, Teams, Variant};
 pub use buffer::{Buffer, Remote, Staging};
+pub use counting::Counting;
 pub use cpu::Cpu;
-pub use cuda::{Cuda, gpu_count};
+pub use cuda::{Compiled, Cuda, Request, compile_kernel, gpu_count};
 pub use kernels::{Constants, KernelNumber};
-pub use nvrtc::{Compiled, Shape, compile_kernel};
+pub use ledger::{Held, Ledger};
 pub use table::{KernelInfo, Precision, Work, best_lanes, has_emulation, kernel_list, lane_counts};
+pub use tuning::Shape;
+
+use std::path::PathBuf;
+
+/// Folders that kernels of a GPU are made with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GpuOptions {
+    /// Headers in place of those of this build, for work on kernels.
+    pub headers: Option<PathBuf>,
+    /// Where the compiler's libraries are, unless the system finds them.
+    pub compiler: Option<PathBuf>,
+    /// Where compiled kernels are kept; `None`: nowhere.
+    pub cache: Option<PathBuf>,
+}
 
 /// Why a device failed.
 #[derive(Debug, thiserror::Error)]

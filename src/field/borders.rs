@@ -90,6 +90,7 @@ impl Wires {
         let old: Vec<Buffer> = self.pairs.drain(..).flatten().map(|wire| wire.incoming).collect();
         agree(domain.comm(), quiet.map_err(FieldError::from))?;
         drop(old);
+        let _label = domain.device().label("halos");
         self.room.resize(slabs.len(), 0);
         for (room, slab) in self.room.iter_mut().zip(slabs) {
             *room = slab.bytes.max(*room);

@@ -91,6 +91,7 @@ impl Faces {
         fields: usize,
         reals: FaceReals,
     ) -> Result<Self, FieldError> {
+        let _label = domain.device().label("halos");
         let mut faces = Vec::new();
         for mu in domain.cut_directions() {
             for (forward, reals) in [(true, reals.forward), (false, reals.backward)] {

@@ -118,16 +118,24 @@ impl MatrixField {
     /// # Errors
     /// The device is lost.
     pub fn to_host(&self) -> Result<HostLinks, FieldError> {
-        let local = self.domain.partition().local();
-        let mut reals = vec![0.0; self.reals()];
-        let mut natural = self.domain.device().buffer(reals.len() * 8)?;
+        let natural = self.natural()?;
+        let mut reals = vec![0.0; natural.bytes() / 8];
+        natural.read(&mut reals)?;
+        Ok(HostLinks { local: self.domain.partition().local(), reals })
+    }
+
+    /// The matrices on the device in the order of files, without borders.
+    ///
+    /// # Errors
+    /// No room.
+    pub(crate) fn natural(&self) -> Result<Buffer, FieldError> {
+        let mut natural = self.domain.device().buffer(self.reals() * 8)?;
         for parity in [EVEN, ODD] {
             let field = self.buffer.input_at(parity * self.buffer.bytes() / 2);
             let kernel = ToNatural { order: self.order(parity), field, natural: natural.output() };
             self.domain.launch_as(Precision::Double, &kernel, self.domain.half())?;
         }
-        natural.read(&mut reals)?;
-        Ok(HostLinks { local, reals })
+        Ok(natural)
     }
 
     /// Takes links as files hold them.

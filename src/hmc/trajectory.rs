@@ -123,17 +123,13 @@ impl Chain {
         let domain = Arc::clone(links.domain());
         let moves = plan(levels, tau);
         let gradient = moves.iter().any(|step| matches!(step, Move::GradientKick { .. }));
-        Ok(Self {
-            saved: MatrixField::new(&domain, 4)?,
-            shifted: gradient.then(|| MatrixField::new(&domain, 4)).transpose()?,
-            momenta: AlgebraField::new(&domain)?,
-            force: AlgebraField::new(&domain)?,
-            levels: terms,
-            moves,
-            seed,
-            links,
-            domain,
-        })
+        let label = domain.device().label("links");
+        let saved = MatrixField::new(&domain, 4)?;
+        let shifted = gradient.then(|| MatrixField::new(&domain, 4)).transpose()?;
+        drop(label);
+        let _label = domain.device().label("momenta and force");
+        let [momenta, force] = [AlgebraField::new(&domain)?, AlgebraField::new(&domain)?];
+        Ok(Self { saved, shifted, momenta, force, levels: terms, moves, seed, links, domain })
     }
 
     /// One trajectory. With `always` it is accepted whatever dH is.
@@ -175,7 +171,9 @@ impl Chain {
         let before = self.refresh(number)?;
         self.integrate()?;
         let there = self.energies()?.total();
+        let label = self.domain.device().label("momenta and force");
         let mut turned = AlgebraField::new(&self.domain)?;
+        drop(label);
         turned.combine(0.0, -1.0, &self.momenta)?;
         self.momenta.copy_from(&turned)?;
         self.integrate()?;
@@ -217,6 +215,7 @@ impl Chain {
         let momenta = self.momenta.kinetic()?;
         let mut terms = Vec::new();
         for term in self.levels.iter_mut().flatten() {
+            let _label = self.domain.device().label(term.name());
             let value = term.value(&self.links).map_err(|source| failed(term.name(), source))?;
             terms.push((term.name().to_owned(), value));
         }
@@ -239,6 +238,7 @@ impl Chain {
         self.momenta.set_random(RandomAddress { seed, trajectory, purpose: Purpose::Momenta })?;
         let mut h = self.momenta.kinetic()?;
         for term in self.levels.iter_mut().flatten() {
+            let _label = self.domain.device().label(term.name());
             h += term.refresh(links, seed, trajectory).map_err(|source| failed(term.name(), source))?;
         }
         Ok(h)
@@ -286,6 +286,7 @@ impl Chain {
         force.set_zero()?;
         let mut iterations = 0;
         for term in terms {
+            let _label = links.domain().device().label(term.name());
             iterations += term.add_force(links, force).map_err(|source| failed(term.name(), source))?;
         }
         Ok(iterations)

@@ -84,8 +84,8 @@ pub fn correlators(quark: &mut dyn Inverse, source: Source, stop: Stop) -> Resul
     };
     let zero = vec![ExactSum::default(); slices];
     let (mut sums, mut midpoint) = (zero.clone(), None);
-    let mut reals = vec![0.0; volume(local) * reals_of_site];
-    let mut others = reals.clone();
+    let room = || vec![0.0; volume(local) * reals_of_site];
+    let (mut reals, mut others) = (room(), room());
     let components: Vec<usize> = (0..reals_of_site / 2).collect();
     for some in components.chunks(quark.together()) {
         if stop() {
@@ -94,12 +94,12 @@ pub fn correlators(quark: &mut dyn Inverse, source: Source, stop: Stop) -> Resul
         let mut b = fields(&domain, quark.kind(), some.len())?;
         let mut x = fields(&domain, quark.kind(), some.len())?;
         for (n, component) in some.iter().enumerate() {
-            for (s, value) in reals.chunks_exact_mut(reals_of_site).enumerate() {
-                value.fill(0.0);
-                value[2 * component] = f64::from(u8::from(source.contains(place(s))));
+            let mut ones = room();
+            for s in (0..volume(local)).filter(|&s| source.contains(place(s))) {
+                ones[s * reals_of_site + 2 * component] = 1.0;
             }
             for parity in [EVEN, ODD] {
-                b[parity][n].read_host(parity, &reals)?;
+                b[parity][n].read_host(parity, &ones)?;
             }
         }
         // Re y^dag x of every site, to the sum of its time slice.

@@ -26,7 +26,7 @@ pub struct Bounds {
 const LOOK: usize = 8;
 
 /// The ends of the spectrum of `M^dag M`, each with `beta_k |s_k| <= tolerance theta`. `start` is a vector that
-/// has something of all eigenvectors: a random one; it is overwritten.
+/// has something of all eigenvectors: a random one; it is overwritten. Of a null vector the ends are infinity and 0.
 ///
 /// # Errors
 /// No convergence in `max_iterations` steps; a number that is not finite.
@@ -62,7 +62,12 @@ fn lanczos(
     let (domain, kind) = (Arc::clone(operator.domain()), operator.kind());
     let spinor = || Spinor::of(&domain, kind, Precision::Double, 1);
     let (mut v, mut before, mut middle, mut next) = (start, &mut spinor()?, spinor()?, &mut spinor()?);
-    v.scale(1.0 / v.norm2()?.value().sqrt())?;
+    let norm = v.norm2()?.value().sqrt();
+    if norm == 0.0 {
+        // Of no eigenvector there is neither a least nor a greatest eigenvalue.
+        return Ok(Bounds { least: f64::INFINITY, greatest: 0.0, iterations: 0 });
+    }
+    v.scale(1.0 / norm)?;
     let mut t = Tridiagonal::default();
     let mut error = f64::INFINITY;
     while t.diagonal.len() < max_iterations {

@@ -36,6 +36,7 @@ impl Family for DomainWallFermion {
         (number..)
             .zip(ratios.iter().zip(heavier))
             .map(|(number, (&(name, mass, solver), heavy))| {
+                let _label = domain.device().label(name);
                 let ratio = Ratio { name, mass, heavy, solver, number };
                 on_smeared_links(domain, self.term(domain, ratio)?, self.stout)
             })

@@ -44,6 +44,7 @@ impl Family for StaggeredFermion {
             })?;
             pseudofermions.extend(std::iter::repeat_n(made, pseudofermion.copies));
         }
+        let _label = domain.device().label(&self.name);
         let &StaggeredSolver { settings, action_residual, force_residual } = &self.solver;
         let params = RootedParams {
             header: TermHeader { name: self.name.clone(), number, action_residual, force_residual },

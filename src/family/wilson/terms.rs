@@ -24,6 +24,7 @@ impl Family for WilsonFermion {
         (number..)
             .zip(self.factors())
             .map(|(number, factor)| {
+                let _label = domain.device().label(factor.name);
                 on_smeared_links(domain, self.term(domain, factor, number)?, self.stout)
             })
             .collect()

@@ -1,14 +1,13 @@
 //! Kernels compiled at run time for the GPU that is found, kept on disk.
 //!
-//! One kernel is one CUBIN. The cache's key is a hash of source, options, compiler and GPU; a file is
-//! written aside and renamed, so any number of ranks may share it, and is checked before use.
+//! One kernel is one CUBIN. The cache's key is a hash of source, options, compiler and GPU.
 
-use super::{Constants, DeviceError, KernelInfo, Precision, Variant, Work};
+use crate::device::cache::Place;
+use crate::device::{Constants, DeviceError, GpuOptions, KernelInfo, Precision, Shape, Variant, Work};
 use cudarc::nvrtc::{result, sys};
 use std::ffi::{CStr, CString};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
 
 /// The headers of `kernels/`, by name.
 const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
@@ -21,13 +20,21 @@ pub struct Compiled {
     pub report: String,
 }
 
-/// How a GPU's threads are grouped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Threads of a block.
-    pub block: usize,
-    /// Of teams, how many a processor's registers are to hold at once.
-    pub resident: usize,
+/// A kernel to be compiled.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// Which.
+    pub kernel: &'a KernelInfo,
+    /// Values of what else it may know when it is compiled; none: it serves them all.
+    pub constants: Constants,
+    /// In which precision.
+    pub precision: Precision,
+    /// For which GPU, such as `sm_90`.
+    pub arch: &'a str,
+    /// The lattice whose extents those kernels know that may; without, they serve every lattice.
+    pub variant: Option<Variant>,
+    /// How threads are grouped.
+    pub shape: Shape,
 }
 
 /// The source of a kernel's GPU entry.
@@ -51,20 +58,19 @@ fn source(kernel: &KernelInfo, precision: Precision) -> String {
     }
 }
 
-/// The headers: those of this build, or, for work on kernels, those of the folder `HMC_KERNELS`.
-fn headers() -> Vec<(String, String)> {
-    let folder = env::var_os("HMC_KERNELS").map(PathBuf::from);
+/// The headers: those of this build, or, for work on kernels, those of a folder.
+fn headers(folder: Option<&Path>) -> Vec<(String, String)> {
     let text = |name: &str, own: &str| {
         let own = own.to_string();
-        folder.as_ref().map_or(own.clone(), |folder| fs::read_to_string(folder.join(name)).unwrap_or(own))
+        folder.map_or(own.clone(), |folder| fs::read_to_string(folder.join(name)).unwrap_or(own))
     };
     HEADERS.iter().map(|(name, own)| (name.to_string(), text(name, own))).collect()
 }
 
-/// Loads NVRTC, from `HMC_NVRTC` (a folder) if that is set.
-fn ready() -> Result<(), DeviceError> {
-    if let Some(folder) = env::var_os("HMC_NVRTC") {
-        let mut found: Vec<PathBuf> = fs::read_dir(&folder)
+/// Loads NVRTC, from `folder` where one is given.
+fn ready(folder: Option<&Path>) -> Result<(), DeviceError> {
+    if let Some(folder) = folder {
+        let mut found: Vec<PathBuf> = fs::read_dir(folder)
             .into_iter()
             .flatten()
             .filter_map(|entry| Some(entry.ok()?.path()))
@@ -91,22 +97,13 @@ fn ready() -> Result<(), DeviceError> {
     Err(DeviceError::NoGpu("libnvrtc is not found; set HMC_NVRTC to its folder".into()))
 }
 
-/// Compiles `kernel` for `arch` (such as `sm_90`), or finds it in the cache. With a lattice, those
-/// kernels that may know its extents do; without, they serve every lattice. `constants` are values of what else it may
-/// know; none: it serves them all.
+/// Compiles a kernel, or finds it in the cache.
 ///
 /// # Errors
 /// No compiler, or the kernel does not compile.
-pub fn compile_kernel(
-    kernel: &KernelInfo,
-    constants: Constants,
-    precision: Precision,
-    arch: &str,
-    variant: Option<Variant>,
-    shape: Shape,
-    use_cache: bool,
-) -> Result<Compiled, DeviceError> {
-    ready()?;
+pub fn compile_kernel(request: Request, settings: &GpuOptions) -> Result<Compiled, DeviceError> {
+    let Request { kernel, constants, precision, arch, variant, shape } = request;
+    ready(settings.compiler.as_deref())?;
     let text = source(kernel, precision);
     let mut options = vec![
         format!("--gpu-architecture={arch}"),
@@ -130,25 +127,17 @@ pub fn compile_kernel(
     }
     let constants = kernel.constants.iter().zip(constants.values());
     options.extend(constants.map(|(name, value)| format!("-DHMC_{name}={value}")));
-    let headers = headers();
+    let headers = headers(settings.headers.as_deref());
     let mut version = (0, 0);
     // SAFETY: plain outputs.
     unsafe { sys::nvrtcVersion(&mut version.0, &mut version.1) };
-    let file = cache_folder().filter(|_| use_cache).map(|folder| {
-        let hash = |salt: u8| {
-            let mut hasher = DefaultHasher::new();
-            (salt, &text, &options, version, &headers).hash(&mut hasher);
-            hasher.finish()
-        };
-        folder.join(format!("{}_{}_{:016x}{:016x}.cubin", kernel.name, precision, hash(0), hash(1)))
-    });
-    if let Some(cubin) = file.as_deref().and_then(read_cached) {
+    let name = format!("{}_{}", kernel.name, precision);
+    let place = Place::new(settings.cache.as_deref(), &name, "cubin", &(&text, &options, version, &headers));
+    if let Some(cubin) = place.read() {
         return Ok(Compiled { cubin, report: String::new() });
     }
     let compiled = compile(kernel, &text, &headers, &options)?;
-    if let Some(file) = file {
-        write_cached(&file, &compiled.cubin);
-    }
+    place.write(&compiled.cubin);
     Ok(compiled)
 }
 
@@ -207,29 +196,4 @@ fn report(log: &str) -> String {
     let registers = number_before(" registers").unwrap_or(0);
     let spilled = number_before(" bytes spill stores").unwrap_or(0);
     format!("{registers} registers, {spilled} bytes spilled")
-}
-
-fn cache_folder() -> Option<PathBuf> {
-    let base = env::var_os("HMC_CACHE").map(PathBuf::from).or_else(|| {
-        let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-        Some(cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")))?.join("hmc"))
-    })?;
-    fs::create_dir_all(&base).ok()?;
-    Some(base)
-}
-
-/// A cached file is a CRC32 and the machine code.
-fn read_cached(path: &Path) -> Option<Vec<u8>> {
-    let bytes = fs::read(path).ok()?;
-    let (crc, cubin) = bytes.split_at_checked(4)?;
-    (crc32fast::hash(cubin).to_le_bytes() == crc).then(|| cubin.to_vec())
-}
-
-/// Best effort: a cache that cannot be written only costs time.
-fn write_cached(path: &Path, cubin: &[u8]) {
-    let aside = path.with_extension(format!("{}.tmp", std::process::id()));
-    let bytes = [&crc32fast::hash(cubin).to_le_bytes()[..], cubin].concat();
-    if fs::write(&aside, bytes).is_ok() && fs::rename(&aside, path).is_err() {
-        let _ = fs::remove_file(&aside);
-    }
 }

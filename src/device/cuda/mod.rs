@@ -1,17 +1,25 @@
 //! One GPU through the CUDA driver, which is loaded at run time: the same program starts without it.
 //!
-//! All work is in one stream. Memory that is given back is kept by size for the next who asks.
+//! All work is in one stream.
+//!
+//! - `nvrtc`: the compiler
 
-use super::backend::{Backend, Call, Pointer, Size, Sums, Teams, Variant};
-use super::kernels::{Constants, KernelNumber, MAX_SUMS, WORDS};
-use super::nvrtc::{Shape, compile_kernel};
+mod nvrtc;
+
+pub use nvrtc::{Compiled, Request, compile_kernel};
+
+use super::backend::{Backend, Call, Pointer, Size, Sums, Variant};
+use super::kernels::{Constants, KernelNumber};
+use super::ledger::Ledger;
+use super::mapped::{MappedSums, SUM_BYTES};
+use super::pool::{Pool, Source};
 use super::table::all_kernels;
-use super::{DeviceError, Work};
+use super::tuning::{Candidates, Shape};
+use super::{DeviceError, GpuOptions, Work};
 use cudarc::driver::{result, sys};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 /// Number of GPUs that this process sees.
 ///
@@ -32,15 +40,15 @@ pub fn gpu_count() -> Result<usize, DeviceError> {
 
 /// Threads of a block.
 const BLOCK: usize = 128;
-/// Those that are tried for the hopping term, whose best depends on the lattice.
-const BLOCKS: [usize; 4] = [64, 128, 192, 256];
-/// Registers of a processor, and the limits on those of a thread that are tried for teams.
-const REGISTERS: usize = 65536;
-const THREAD_REGISTERS: [usize; 4] = [255, 128, 80, 64];
+/// What is tried of a kernel with choices.
+const CANDIDATES: Candidates = Candidates {
+    block: BLOCK,
+    blocks: &[64, 128, 192, 256],
+    registers: 65536,
+    thread_registers: &[255, 128, 80, 64],
+};
 /// Launches that are timed for each.
 const TRIALS: usize = 20;
-/// Words of the widest sum, and a maximum.
-const SUM_WORDS: usize = MAX_SUMS * WORDS + 1;
 
 /// One GPU.
 pub struct Cuda {
@@ -55,12 +63,13 @@ pub struct Cuda {
     /// Of the widest sum, and behind them the blocks that have added to it.
     words: u64,
     /// The same on the host, and behind them the number of the sum that they are.
-    host_words: *mut i64,
+    sums: MappedSums,
     /// What the GPU calls these.
     mapped_words: u64,
-    turn: AtomicI64,
+    options: GpuOptions,
     loaded: Mutex<Vec<(Variant, Loaded)>>,
-    free: Mutex<HashMap<usize, Vec<u64>>>,
+    pool: Pool,
+    ledger: Ledger,
 }
 
 /// Kernels in use, with the constants they are compiled for, for each precision.
@@ -72,27 +81,6 @@ struct Function {
     block: usize,
     /// Bytes that a block shares, besides what the kernel itself declares.
     shared: usize,
-}
-
-/// The shape of a kernel without choices.
-fn plain_shape(size: Size) -> Shape {
-    let block = match size {
-        Size::Sites(_) => BLOCK,
-        Size::Teams(teams) => teams.threads,
-    };
-    Shape { block, resident: 1 }
-}
-
-/// The shapes that are tried for one with choices.
-fn shapes(size: Size) -> Vec<Shape> {
-    match size {
-        Size::Sites(_) => BLOCKS.map(|block| Shape { block, resident: 1 }).into(),
-        Size::Teams(Teams { threads, .. }) => {
-            let mut resident = THREAD_REGISTERS.map(|own| (REGISTERS / (own * threads)).max(1)).to_vec();
-            resident.dedup();
-            resident.into_iter().map(|resident| Shape { block: threads, resident }).collect()
-        }
-    }
 }
 
 impl Function {
@@ -149,7 +137,7 @@ impl Cuda {
     ///
     /// # Errors
     /// There is no such GPU, or it does not answer.
-    pub fn new(index: usize) -> Result<Self, DeviceError> {
+    pub fn new(index: usize, options: GpuOptions) -> Result<Self, DeviceError> {
         let count = gpu_count()?;
         if index >= count {
             return Err(DeviceError::NoGpu(format!("number {index} of {count}")));
@@ -185,11 +173,10 @@ impl Cuda {
             };
             let (marked, copied) = (event()?, event()?);
             let mut words = 0;
-            call!(cuMemAlloc_v2(&mut words, (SUM_WORDS + 1) * 8))?;
-            call!(cuMemsetD8Async(words, 0, (SUM_WORDS + 1) * 8, stream))?;
+            call!(cuMemAlloc_v2(&mut words, SUM_BYTES))?;
+            call!(cuMemsetD8Async(words, 0, SUM_BYTES, stream))?;
             let mut host_words = std::ptr::null_mut::<c_void>();
-            call!(cuMemHostAlloc(&mut host_words, (SUM_WORDS + 1) * 8, sys::CU_MEMHOSTALLOC_DEVICEMAP))?;
-            host_words.cast::<i64>().add(SUM_WORDS).write_volatile(0);
+            call!(cuMemHostAlloc(&mut host_words, SUM_BYTES, sys::CU_MEMHOSTALLOC_DEVICEMAP))?;
             let mut mapped_words = 0;
             call!(cuMemHostGetDevicePointer_v2(&mut mapped_words, host_words, 0))?;
             Ok(Self {
@@ -202,11 +189,12 @@ impl Cuda {
                 copied,
                 processors: processors as usize,
                 words,
-                host_words: host_words.cast(),
+                sums: MappedSums::new(host_words.cast()),
                 mapped_words,
-                turn: AtomicI64::new(0),
+                options,
                 loaded: Mutex::default(),
-                free: Mutex::default(),
+                pool: Pool::default(),
+                ledger: Ledger::default(),
             })
         }
     }
@@ -232,8 +220,9 @@ impl Cuda {
         }
         let kernel = all_kernels().get(call.kernel, precision);
         let compile = |shape: Shape| {
-            let compiled =
-                compile_kernel(kernel, constants, precision, &self.arch, Some(*variant), shape, true)?;
+            let (arch, variant) = (self.arch.as_str(), Some(*variant));
+            let request = Request { kernel, constants, precision, arch, variant, shape };
+            let compiled = compile_kernel(request, &self.options)?;
             let entry = std::ffi::CString::new(kernel.name.as_str()).unwrap_or_default();
             // SAFETY: a CUBIN that the compiler made for this GPU; modules live until the process ends.
             unsafe {
@@ -250,18 +239,10 @@ impl Cuda {
                 Ok(Function { handle, block: shape.block, shared })
             }
         };
-        let function = if !constants.is_empty() {
-            let mut best: Option<(f32, Function)> = None;
-            for shape in shapes(size) {
-                let function = compile(shape)?;
-                let time = self.time(function, call, size)?;
-                if best.is_none_or(|(least, _)| time < least) {
-                    best = Some((time, function));
-                }
-            }
-            best.map_or_else(|| compile(plain_shape(size)), |(_, function)| Ok(function))?
+        let function = if constants.is_empty() {
+            compile(CANDIDATES.plain(size))?
         } else {
-            compile(plain_shape(size))?
+            CANDIDATES.fastest(size, compile, |function| self.time(*function, call, size))?
         };
         loaded[precision as usize].insert(instance, function);
         Ok(function)
@@ -333,6 +314,22 @@ impl Cuda {
     }
 }
 
+impl Source for Cuda {
+    fn take(&self, bytes: usize) -> Result<u64, DeviceError> {
+        self.current()?;
+        let mut pointer = 0;
+        // SAFETY: plain output.
+        unsafe { call!(cuMemAlloc_v2(&mut pointer, bytes)) }
+            .map_err(|_| DeviceError::OutOfMemory { device: self.name.clone(), megabytes: bytes >> 20 })?;
+        Ok(pointer)
+    }
+
+    fn give(&self, at: u64) -> Result<(), DeviceError> {
+        // SAFETY: kept memory is in no one's use.
+        unsafe { call!(cuMemFree_v2(at)) }
+    }
+}
+
 impl Backend for Cuda {
     fn name(&self) -> String {
         format!("{} ({})", self.name, self.arch)
@@ -355,33 +352,15 @@ impl Backend for Cuda {
     }
 
     fn allocate(&self, bytes: usize) -> Result<Pointer, DeviceError> {
-        let bytes = bytes.max(16);
-        if let Some(kept) = self.free.lock().expect("no panic holds it").get_mut(&bytes).and_then(Vec::pop) {
-            return Ok(Pointer(kept));
-        }
-        self.current()?;
-        let mut pointer = 0;
-        // SAFETY: plain output.
-        let taken = unsafe { call!(cuMemAlloc_v2(&mut pointer, bytes)) };
-        if taken.is_err() {
-            // What is kept for later may be of other sizes: give it all back and ask again.
-            let kept = std::mem::take(&mut *self.free.lock().expect("no panic holds it"));
-            // SAFETY: kept memory is in no one's use; a plain output.
-            unsafe {
-                for pointer in kept.into_values().flatten() {
-                    call!(cuMemFree_v2(pointer))?;
-                }
-                call!(cuMemAlloc_v2(&mut pointer, bytes)).map_err(|_| DeviceError::OutOfMemory {
-                    device: self.name.clone(),
-                    megabytes: bytes >> 20,
-                })?;
-            }
-        }
-        Ok(Pointer(pointer))
+        self.pool.take(bytes, self, &self.ledger).map(Pointer)
     }
 
     unsafe fn free(&self, pointer: Pointer, bytes: usize) {
-        self.free.lock().expect("no panic holds it").entry(bytes.max(16)).or_default().push(pointer.0);
+        self.pool.give(pointer.0, bytes);
+    }
+
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     unsafe fn upload(&self, to: Pointer, from: &[u8]) -> Result<(), DeviceError> {
@@ -423,27 +402,13 @@ impl Backend for Cuda {
         let function = self.function(&mut loaded, call, Size::Sites(n))?;
         let kernel = all_kernels().get(call.kernel, call.precision);
         let Work::Sums(sums) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };
-        let words = sums * WORDS + 1;
         let blocks = n.div_ceil(BLOCK).clamp(1, 8 * self.processors);
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed) + 1;
+        let turn = self.sums.next();
+        let silent = || DeviceError::Cuda { call: "a sum", reason: "the GPU did not answer".into() };
         // SAFETY: the words hold the widest sum, and the lock keeps them for this one; the GPU writes the turn last.
         unsafe {
             self.start(function, call, n, blocks, Some(turn))?;
-            let written = self.host_words.add(SUM_WORDS);
-            let mut looks = 0u32;
-            while written.read_volatile() != turn {
-                std::hint::spin_loop();
-                looks = looks.wrapping_add(1);
-                // A kernel that failed writes nothing: the stream knows.
-                if looks.is_multiple_of(1 << 16)
-                    && stream_is_done(self.stream)?
-                    && written.read_volatile() != turn
-                {
-                    return Err(DeviceError::Cuda { call: "a sum", reason: "the GPU did not answer".into() });
-                }
-            }
-            std::sync::atomic::fence(Ordering::Acquire);
-            Ok(Sums::from_words(std::slice::from_raw_parts(self.host_words, words)))
+            self.sums.wait(turn, sums, || stream_is_done(self.stream), silent)
         }
     }
 

@@ -1,0 +1,63 @@
+//! Machine code kept on disk, by a hash of all that it was made from. A file is written aside and renamed, so any number
+//! of ranks may share it, and is checked before use.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+/// The place of one kernel's code; `None` where nothing is kept.
+pub(super) struct Place(Option<PathBuf>);
+
+impl Place {
+    /// The file in `folder` for what `key` tells apart; `name` is for people, `ending` that of the file.
+    pub fn new(folder: Option<&Path>, name: &str, ending: &str, key: &impl Hash) -> Self {
+        let hash = |salt: u8| {
+            let mut hasher = DefaultHasher::new();
+            salt.hash(&mut hasher);
+            key.hash(&mut hasher);
+            hasher.finish()
+        };
+        let folder = folder.filter(|folder| fs::create_dir_all(folder).is_ok());
+        Self(folder.map(|folder| folder.join(format!("{name}_{:016x}{:016x}.{ending}", hash(0), hash(1)))))
+    }
+
+    /// The code, if it is there and whole: a file is a CRC32 and the code.
+    pub fn read(&self) -> Option<Vec<u8>> {
+        let bytes = fs::read(self.0.as_deref()?).ok()?;
+        let (crc, code) = bytes.split_at_checked(4)?;
+        (crc32fast::hash(code).to_le_bytes() == crc).then(|| code.to_vec())
+    }
+
+    /// Keeps the code. Best effort: a cache that cannot be written only costs time.
+    pub fn write(&self, code: &[u8]) {
+        let Some(path) = &self.0 else { return };
+        let aside = path.with_extension(format!("{}.tmp", std::process::id()));
+        let bytes = [&crc32fast::hash(code).to_le_bytes()[..], code].concat();
+        if fs::write(&aside, bytes).is_ok() && fs::rename(&aside, path).is_err() {
+            let _ = fs::remove_file(&aside);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Place;
+    use std::fs;
+
+    #[test]
+    fn what_is_kept_is_found_again_and_damage_is_noticed() {
+        let folder = std::env::temp_dir().join(format!("hmc-cache-{}", std::process::id()));
+        let place = |key: &str| Place::new(Some(&folder), "kernel", "bin", &key);
+        assert_eq!(place("a").read(), None);
+        place("a").write(b"code");
+        assert_eq!(place("a").read().as_deref(), Some(&b"code"[..]));
+        assert_eq!(place("b").read(), None);
+        let file = place("a").0.unwrap();
+        let mut bytes = fs::read(&file).unwrap();
+        bytes[5] ^= 1;
+        fs::write(&file, bytes).unwrap();
+        assert_eq!(place("a").read(), None);
+        Place::new(None, "kernel", "bin", &"a").write(b"code");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

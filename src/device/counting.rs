@@ -1,0 +1,172 @@
+//! A device that counts memory and does nothing else: what a run takes is known before there is a machine for it.
+//!
+//! Launches do nothing, sums are 0, and what is read is left as it is. So a solve ends at once, as its right-hand side is
+//! 0, and only what is allocated is as on the device that is counted for.
+
+use super::backend::{Backend, Call, Pointer, Size, Sums, Variant};
+use super::ledger::Ledger;
+use super::pool::{Pool, Source};
+use super::table::all_kernels;
+use super::{DeviceError, Work, cpu};
+use crate::math::ExactSum;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Whose memory is counted.
+enum Memory {
+    /// A CPU's: what is given back is the system's again.
+    Host,
+    /// A GPU's: what is given back is kept.
+    Gpu(Pool),
+}
+
+/// Counts as another device allocates.
+pub struct Counting {
+    memory: Memory,
+    lanes: usize,
+    next: Addresses,
+    ledger: Ledger,
+}
+
+/// Addresses that nobody uses.
+struct Addresses(AtomicU64);
+
+impl Source for Addresses {
+    fn take(&self, bytes: usize) -> Result<u64, DeviceError> {
+        // Nothing has no address of its own.
+        let bytes = bytes.max(1);
+        Ok(self.0.fetch_add(bytes as u64, Ordering::Relaxed))
+    }
+
+    fn give(&self, _: u64) -> Result<(), DeviceError> {
+        Ok(())
+    }
+}
+
+impl Counting {
+    /// Counts for a CPU whose kernels work on so many sites at once.
+    pub fn cpu(lanes: usize) -> Self {
+        Self::new(Memory::Host, lanes)
+    }
+
+    /// Counts for a GPU.
+    pub fn gpu() -> Self {
+        Self::new(Memory::Gpu(Pool::default()), 1)
+    }
+
+    fn new(memory: Memory, lanes: usize) -> Self {
+        let next = Addresses(AtomicU64::new(1 << 21));
+        Self { memory, lanes, next, ledger: Ledger::default() }
+    }
+}
+
+impl Backend for Counting {
+    fn name(&self) -> String {
+        let whose = if matches!(self.memory, Memory::Host) { "CPU" } else { "GPU" };
+        format!("counted memory of a {whose}")
+    }
+
+    fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    fn is_host(&self) -> bool {
+        false
+    }
+
+    fn memory(&self) -> Option<[u64; 2]> {
+        None
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Pointer, DeviceError> {
+        match &self.memory {
+            Memory::Host => {
+                let at = self.next.take(bytes)?;
+                self.ledger.take(at, cpu::held(bytes) as u64);
+                Ok(Pointer(at))
+            }
+            Memory::Gpu(pool) => pool.take(bytes, &self.next, &self.ledger).map(Pointer),
+        }
+    }
+
+    unsafe fn free(&self, pointer: Pointer, bytes: usize) {
+        match &self.memory {
+            Memory::Host => self.ledger.give(pointer.0),
+            Memory::Gpu(pool) => pool.give(pointer.0, bytes),
+        }
+    }
+
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    unsafe fn upload(&self, _: Pointer, _: &[u8]) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    unsafe fn download(&self, _: &mut [u8], _: Pointer) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    unsafe fn copy(&self, _: Pointer, _: Pointer, _: usize) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    unsafe fn zero(&self, _: Pointer, _: usize) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    unsafe fn launch(&self, _: Call<'_>, _: Size) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    unsafe fn sum(&self, call: Call<'_>, _: usize) -> Result<Sums, DeviceError> {
+        let kernel = all_kernels().get(call.kernel, call.precision);
+        let Work::Sums(count) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };
+        Ok(Sums { sums: vec![ExactSum::default(); count], max: 0.0 })
+    }
+
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn elapsed(&self, work: &mut dyn FnMut()) -> Result<f64, DeviceError> {
+        work();
+        Ok(0.0)
+    }
+
+    fn mark(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn wait_for_mark(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    unsafe fn stage_out(&self, _: &mut [u8], _: Pointer) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    unsafe fn stage_in(&self, _: Pointer, _: &[u8]) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    unsafe fn pin(&self, _: &mut [u8]) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    unsafe fn unpin(&self, _: &mut [u8]) {}
+
+    fn export(&self, _: Pointer) -> Result<Option<Vec<u8>>, DeviceError> {
+        Ok(Some(vec![0]))
+    }
+
+    fn import(&self, _: &[u8]) -> Result<Pointer, DeviceError> {
+        self.next.take(1).map(Pointer)
+    }
+
+    unsafe fn close(&self, _: Pointer) {}
+
+    fn specialise(&self, _: Variant) -> usize {
+        0
+    }
+}

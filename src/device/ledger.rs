@@ -1,0 +1,102 @@
+//! What memory a device has given out, and what holds it: bytes by label.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// The most memory that was held at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Bytes in all.
+    pub bytes: u64,
+    /// Bytes by label, the largest first.
+    pub by: Vec<(String, u64)>,
+}
+
+/// The books of a device.
+pub struct Ledger(Mutex<Books>);
+
+struct Books {
+    label: Arc<str>,
+    /// What was taken: where, by which label, how many bytes.
+    taken: HashMap<u64, (Arc<str>, u64)>,
+    by: BTreeMap<Arc<str>, u64>,
+    bytes: u64,
+    /// `by` and `bytes` when most was held.
+    most: (BTreeMap<Arc<str>, u64>, u64),
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self(Mutex::new(Books {
+            label: "other".into(),
+            taken: HashMap::new(),
+            by: BTreeMap::new(),
+            bytes: 0,
+            most: (BTreeMap::new(), 0),
+        }))
+    }
+}
+
+impl Ledger {
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.0.lock().expect("no panic holds it")
+    }
+
+    /// Lets what is taken from now on belong to `label`; returns the label before.
+    pub(super) fn set_label(&self, label: Arc<str>) -> Arc<str> {
+        std::mem::replace(&mut self.books().label, label)
+    }
+
+    /// Counts memory that was taken.
+    pub(super) fn take(&self, at: u64, bytes: u64) {
+        let books = &mut *self.books();
+        books.taken.insert(at, (Arc::clone(&books.label), bytes));
+        *books.by.entry(Arc::clone(&books.label)).or_default() += bytes;
+        books.bytes += bytes;
+        if books.bytes > books.most.1 {
+            books.most = (books.by.clone(), books.bytes);
+        }
+    }
+
+    /// Counts memory that was given back.
+    pub(super) fn give(&self, at: u64) {
+        let books = &mut *self.books();
+        if let Some((label, bytes)) = books.taken.remove(&at) {
+            books.bytes -= bytes;
+            if let Some(held) = books.by.get_mut(&label) {
+                *held -= bytes;
+            }
+        }
+    }
+
+    /// The most that was held at once so far.
+    pub fn most(&self) -> Held {
+        let books = self.books();
+        let mut by: Vec<(String, u64)> =
+            books.most.0.iter().filter(|(_, b)| **b > 0).map(|(l, b)| (l.to_string(), *b)).collect();
+        by.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+        Held { bytes: books.most.1, by }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_is_kept_by_label() {
+        let ledger = Ledger::default();
+        let before = ledger.set_label("links".into());
+        ledger.take(1, 100);
+        ledger.set_label("light".into());
+        ledger.take(2, 50);
+        ledger.give(1);
+        ledger.take(3, 60);
+        ledger.set_label(before);
+        ledger.take(4, 10);
+        let by = |rows: &[(&str, u64)]| rows.iter().map(|(l, b)| ((*l).to_string(), *b)).collect();
+        assert_eq!(ledger.most(), Held { bytes: 150, by: by(&[("links", 100), ("light", 50)]) });
+        ledger.take(5, 100);
+        assert_eq!(ledger.most(), Held { bytes: 220, by: by(&[("light", 110), ("other", 110)]) });
+    }
+}

@@ -1,0 +1,65 @@
+//! Sums that a GPU writes into host memory: a host that looks for them has them sooner than one that asks the driver.
+
+use super::DeviceError;
+use super::backend::Sums;
+use super::kernels::{MAX_SUMS, WORDS};
+use std::sync::atomic::{AtomicI64, Ordering, fence};
+
+/// Words of the widest sum, and a maximum.
+const SUM_WORDS: usize = MAX_SUMS * WORDS + 1;
+/// Bytes of them and of the number of the sum that they are, or of the blocks that have added to it.
+pub(super) const SUM_BYTES: usize = (SUM_WORDS + 1) * 8;
+
+/// Words of a sum in host memory that the GPU writes, and behind them the sum's number, which it writes last.
+pub(super) struct MappedSums {
+    words: *mut i64,
+    turn: AtomicI64,
+}
+
+impl MappedSums {
+    /// Looks at `words`.
+    ///
+    /// # Safety
+    /// They are [`SUM_BYTES`] long, live as long as this, and only kernels write them.
+    pub unsafe fn new(words: *mut i64) -> Self {
+        // SAFETY: the caller's word.
+        unsafe { words.add(SUM_WORDS).write_volatile(0) };
+        Self { words, turn: AtomicI64::new(0) }
+    }
+
+    /// The number of the next sum.
+    pub fn next(&self) -> i64 {
+        self.turn.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Waits for sum number `turn`, of `sums` sums. `is_done` says whether the GPU has no more work: a kernel that failed
+    /// writes nothing.
+    ///
+    /// # Errors
+    /// `silent` where the GPU has no more work and has not written; those of `is_done`.
+    ///
+    /// # Safety
+    /// The sum was asked for, and no other since.
+    pub unsafe fn wait(
+        &self,
+        turn: i64,
+        sums: usize,
+        is_done: impl Fn() -> Result<bool, DeviceError>,
+        silent: impl Fn() -> DeviceError,
+    ) -> Result<Sums, DeviceError> {
+        // SAFETY: the words are there by `new`, and quiet once the turn is written, by the caller's word.
+        unsafe {
+            let written = self.words.add(SUM_WORDS);
+            let mut looks = 0u32;
+            while written.read_volatile() != turn {
+                std::hint::spin_loop();
+                looks = looks.wrapping_add(1);
+                if looks.is_multiple_of(1 << 16) && is_done()? && written.read_volatile() != turn {
+                    return Err(silent());
+                }
+            }
+            fence(Ordering::Acquire);
+            Ok(Sums::from_words(std::slice::from_raw_parts(self.words, sums * WORDS + 1)))
+        }
+    }
+}
