@@ -118,6 +118,43 @@ struct LinkArgs {
     double shift;
 };
 
+// Straight lines of links (line.cuh); a null pointer leaves a factor out.
+struct LineArgs {
+    Geometry g;
+    Pointer links;        // double, bordered
+    Pointer line;         // double, bordered: 1 matrix a site
+    Pointer back;         // double, bordered: 1 matrix a site
+    Pointer closing;      // double, bordered: 1 matrix a site
+    Pointer out;          // double, bordered: 1 matrix a site
+    int mu;
+    int pad;
+};
+
+// Two propagators and the spin matrices between them (contraction.cuh): row a of a matrix holds i^phase[a] in column[a].
+struct ContractionArgs {
+    Pointer quark[12];    // double: a field for each component of the source
+    Pointer antiquark[12];
+    Pointer out;          // double, 2 reals a site
+    int sink_column[4];
+    int sink_phase[4];
+    int source_column[4];
+    int source_phase[4];
+    int half;             // outer sites of one parity
+    int pad;
+};
+
+// Sum of a density over the sites of one parity with one time (contraction.cuh).
+struct TimeSliceArgs {
+    Geometry g;
+    Pointer density;      // double, 2 reals a site
+    Pointer phases;       // double [x, y, z][coordinate in a lane's box][re, im][lane]
+    Pointer mask;         // double [place of a lane in t][lane]: 1 where that is the lane's place, else 0
+    int parity;
+    int time;             // in a lane's box
+    int lane_time;        // place in t of the lanes that are summed
+    int sites;            // outer sites of one parity with one time
+};
+
 // Random fields: keyed by the seed; the stream is the global site.
 struct RandomArgs {
     Geometry g;

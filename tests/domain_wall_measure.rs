@@ -13,7 +13,7 @@ use hmc::field::{Domain, EVEN, Halo, HostLinks, LINK_REALS, MatrixField, ODD};
 use hmc::io;
 use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, site, volume};
 use hmc::math::WallWeights;
-use hmc::measure::{Condensate, Correlators, Noise, Quark, Source, condensate, correlators, fields};
+use hmc::measure::{CondensateMean, Correlators, Noise, Quark, Source, condensate, correlators, fields};
 use hmc::solver::Params;
 use reference::data;
 use reference::domain_wall::{self as plain, Field, Wall};
@@ -247,7 +247,7 @@ fn correlators_are_invariant() {
     }
 }
 
-fn results(domain: &Arc<Domain>, links: &HostLinks) -> Vec<(Correlators, Condensate)> {
+fn results(domain: &Arc<Domain>, links: &HostLinks) -> Vec<(Correlators, CondensateMean)> {
     let links = MatrixField::from_host(domain, links).unwrap();
     let noise = Noise { seed: 5, trajectory: 3 };
     let of = |weights| {

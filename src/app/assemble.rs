@@ -6,12 +6,10 @@ use crate::comm::{Comm, agree};
 use crate::family::{REACH, StaggeredParams, StaggeredQuark, WallQuark, WilsonQuark};
 use crate::field::{Domain, MatrixField, Purpose, RandomAddress};
 use crate::hmc::{Chain, Level, Scheme};
-use crate::input::{
-    self, Correlator, CorrelatorKind, Fermion, Input, Integrator, Measure, Parallel, SourceKind,
-};
+use crate::input::{self, Fermion, Input, Integrator, Parallel};
 use crate::io::{self, Format};
-use crate::lattice::{Extents, shape};
-use crate::measure::{FlowKernel, Quark, Source};
+use crate::lattice::Extents;
+use crate::measure::{Measure, MeasureError, Quark, QuarkChoice};
 use crate::operator::{GaugeLoops, smeared};
 use crate::solver::Params;
 use std::path::Path;
@@ -60,12 +58,8 @@ pub fn domain(
 
 /// Layers that a run needs of its neighbours, with these measurements.
 pub fn layers<'a>(input: &Input, measured: impl IntoIterator<Item = &'a Measure>) -> Layers {
-    let of = |measure: &Measure| {
-        let flow = measure.flow.is_some_and(|f| f.kernel == input::FlowKernel::Symanzik);
-        if measure.loops || flow { 2 } else { 1 }
-    };
     let gauge = GaugeLoops::reach(input.gauge.c_rectangle);
-    let border = measured.into_iter().map(of).fold(gauge, usize::max);
+    let border = measured.into_iter().map(Measure::border).fold(gauge, usize::max);
     Layers::of_links(border).with(&input.fermions)
 }
 
@@ -148,39 +142,17 @@ pub fn configuration(
     Ok((links, header))
 }
 
-/// Where the source of a correlator is.
-///
-/// # Errors
-/// It lies outside the lattice.
-pub fn source(correlator: &Correlator, extents: Extents) -> Result<Source, AppError> {
-    let at = correlator.source;
-    if (0..4).any(|mu| at[mu] >= extents[mu]) {
-        return Err(AppError::Refused(format!(
-            "[measure.correlator.{}]: the source {at:?} lies outside the lattice of {}",
-            correlator.name,
-            shape(extents)
-        )));
-    }
-    Ok(match correlator.kind {
-        CorrelatorKind::Staggered { source: SourceKind::CornerWall, .. } => Source::CornerWall(at[3]),
-        CorrelatorKind::Staggered { .. } | CorrelatorKind::Wilson | CorrelatorKind::DomainWall { .. } => {
-            Source::Point(at)
-        }
-    })
-}
-
-/// The quark that a measurement names; `mass` is that of staggered and domain-wall quarks, the correction of the Naik
-/// term that of staggered ones.
+/// The quark that a measurement asks for.
 ///
 /// # Errors
 /// No room, or a clover term that cannot be inverted.
 pub fn quark(
     links: &MatrixField,
     fermions: &[Fermion],
-    name: &str,
-    (mass, naik_epsilon): (f64, f64),
-    residual: f64,
-) -> Result<Box<dyn Quark>, AppError> {
+    choice: &QuarkChoice,
+) -> Result<Box<dyn Quark>, MeasureError> {
+    let QuarkChoice { fermion: name, mass, naik_epsilon, residual } = choice;
+    let (mass, naik_epsilon, residual) = (mass.unwrap_or_default(), *naik_epsilon, *residual);
     let fermion = fermions.iter().find(|f| f.name() == name).expect("the input was checked");
     match fermion {
         Fermion::Wilson(fermion) => {
@@ -205,13 +177,5 @@ pub fn quark(
                 None => WallQuark::new(links, &operator, wanted)?,
             }))
         }
-    }
-}
-
-/// The kernel of a flow.
-pub fn flow_kernel(kernel: input::FlowKernel) -> FlowKernel {
-    match kernel {
-        input::FlowKernel::Wilson => FlowKernel::Wilson,
-        input::FlowKernel::Symanzik => FlowKernel::Symanzik,
     }
 }

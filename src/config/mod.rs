@@ -2,10 +2,12 @@
 //!
 //! - `raw`: the walker, which remembers positions and refuses unknown keys
 //! - `reader`: typed values out of TOML values
+//! - `doubts`: values that are allowed but unwise
 //! - `report`: mistakes with line and column, suggestions
 //! - `source`: reads the file
 //! - `syntax`: what is wrong with a text that is not TOML
 
+pub(crate) mod doubts;
 pub(crate) mod raw;
 pub(crate) mod reader;
 pub(crate) mod report;

@@ -3,6 +3,7 @@
 use super::domain_wall::DomainWallFermion;
 use crate::lattice::Extents;
 use crate::math::MilcPseudofermion;
+use crate::measure::Measure;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -467,117 +468,4 @@ pub enum Integrator {
     ForceGradient,
     /// Second order: the two innermost levels side by side, three steps inside to one outside (3G1F).
     ThreeToOne,
-}
-
-/// `[measure.*]`
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Measure {
-    /// Plaquette and rectangle.
-    pub loops: bool,
-    /// Polyakov loop in t.
-    pub polyakov: bool,
-    /// Gradient flow.
-    pub flow: Option<Flow>,
-    /// Pseudoscalar correlators.
-    pub correlators: Vec<Correlator>,
-    /// Chiral condensates.
-    pub condensates: Vec<Condensate>,
-    /// In a run: trajectories between measurements.
-    pub every: u64,
-}
-
-impl Measure {
-    /// Whether a run measures anything after trajectory `number`, counted from 1.
-    #[must_use]
-    pub fn is_due(&self, number: u64) -> bool {
-        let Self { loops, polyakov, flow, correlators, condensates, every } = self;
-        let anything =
-            *loops || *polyakov || flow.is_some() || !correlators.is_empty() || !condensates.is_empty();
-        anything && *every != 0 && number.is_multiple_of(*every)
-    }
-}
-
-/// `[measure.flow]`
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Flow {
-    /// The action that drives the flow.
-    pub kernel: FlowKernel,
-    /// Step in flow time.
-    pub step: f64,
-    /// Last flow time.
-    pub t_max: f64,
-    /// Steps between measurements.
-    pub every: usize,
-}
-
-/// The action that drives the flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FlowKernel {
-    /// Plaquette.
-    Wilson,
-    /// Plaquette and rectangle, tree level: c1 = -1/12.
-    Symanzik,
-}
-
-/// `[measure.correlator.NAME]`
-#[derive(Clone, Debug, PartialEq)]
-pub struct Correlator {
-    /// NAME.
-    pub name: String,
-    /// The quark, by its name in `[fermion.*]`.
-    pub fermion: String,
-    /// Coordinates of the point source; of a wall the last says in which time slice.
-    pub source: Extents,
-    /// `|b - M x| / |b|` of every solve.
-    pub residual: f64,
-    /// What the fermion's action asks for besides.
-    pub kind: CorrelatorKind,
-}
-
-/// What a correlator depends on besides fermion, source and residual.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum CorrelatorKind {
-    /// Of Wilson quarks, from a point.
-    Wilson,
-    /// Of domain-wall quarks, from a point: with that of J5q at the midpoint of s, and the residual mass.
-    DomainWall {
-        /// m, from 0 to below 1.
-        mass: f64,
-    },
-    /// Of staggered quarks.
-    Staggered {
-        /// m of `M = 2 m + D`.
-        mass: f64,
-        /// As of [`Pseudofermion`].
-        naik_epsilon: f64,
-        /// The source's form.
-        source: SourceKind,
-    },
-}
-
-/// The form of a staggered source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SourceKind {
-    /// One site.
-    Point,
-    /// The sites of one time slice with even x, y and z.
-    CornerWall,
-}
-
-/// `[measure.condensate.NAME]`
-#[derive(Clone, Debug, PartialEq)]
-pub struct Condensate {
-    /// NAME.
-    pub name: String,
-    /// The quark, by its name in `[fermion.*]`.
-    pub fermion: String,
-    /// m of `M = 2 m + D` of staggered quarks, or that of domain-wall quarks; `None` of Wilson's, which have theirs in
-    /// `[fermion.*]`.
-    pub mass: Option<f64>,
-    /// As of [`Pseudofermion`].
-    pub naik_epsilon: f64,
-    /// Random sources, 1 to 16384.
-    pub sources: usize,
-    /// `|b - M x| / |b|` of every solve.
-    pub residual: f64,
 }

@@ -5,6 +5,7 @@ use super::domain_wall::domain_wall;
 use super::solver::{Boxes, SolverKeys, Systems};
 use super::staggered::{Links, staggered};
 use super::terms::{Quark, Term};
+pub use crate::config::doubts::heavy;
 use crate::config::raw::Table;
 use crate::config::reader::{
     Read, Value, choice, error, four, is_name, name, number, positive, range, whole,
@@ -174,12 +175,6 @@ fn kappa(table: &mut Table) -> Option<f64> {
     table.doubt("mass", mass.is_some_and(|mass| mass <= -2.0), beyond);
     heavy(table, mass);
     kappa.or_else(|| mass.map(|mass| 0.5 / (mass + 4.0)))
-}
-
-/// Warns of a `mass` in units of the lattice that no quark has.
-pub fn heavy(table: &Table, mass: Option<f64>) {
-    let far = mass.is_some_and(|mass| mass > 10.0);
-    table.doubt("mass", far, "in units of the lattice spacing: above 10 such a quark does next to nothing");
 }
 
 /// The phases of all directions, in units of pi.

@@ -25,7 +25,6 @@ mod terms;
 pub use checked::*;
 pub use compare::compare;
 pub use domain_wall::{DomainWallFermion, WallFactor, WallFlavours, Weights};
-pub use measure::MAX_SOURCES;
 
 use crate::config::{InputError, Loaded, checked as read_text, read};
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! The solver of a term of Wilson or domain-wall quarks; that of a Hasenbusch factor defaults to that of its fermion.
 
 use super::checked::{Method, Real, Solver};
+pub use crate::config::doubts::tight;
 use crate::config::raw::Table;
 use crate::config::reader::{Read, Value, choice, extent, four, number, residual, whole};
 use crate::lattice::{Extents, Partition, shape};
@@ -197,15 +198,6 @@ impl SolverKeys {
             guess: self.guess,
         }
     }
-}
-
-/// Warns of a residual that rounding may keep a solve from.
-pub fn tight(table: &Table, key: &str, residual: f64) {
-    table.doubt(
-        key,
-        residual < 1e-14,
-        "below 1e-14 rounding in double may end the job: it may not be reached",
-    );
 }
 
 fn link_reals(value: &Value) -> Read<usize> {

@@ -1,9 +1,8 @@
 //! Domain-wall quarks: weights, one flavour, masses in between, solver, measurements.
 
 use super::{GOOD, input, mistakes};
-use hmc::input::{
-    CorrelatorKind, DomainWallFermion, Fermion, Method, Rational, Real, Solver, Stout, WallFlavours, Weights,
-};
+use hmc::input::{DomainWallFermion, Fermion, Method, Rational, Real, Solver, Stout, WallFlavours, Weights};
+use hmc::measure::{Condensate, Correlator};
 
 const TABLES: &str = r#"[fermion.light]
 action = "domain-wall"
@@ -378,11 +377,12 @@ fn comparison_names_every_key() {
 #[test]
 fn measurements() {
     let measured = |keys: &str| with("n_s", "n_s") + keys;
-    let kind = |keys: &str| input(&measured(keys)).measure.correlators[0].kind;
-    assert_eq!(kind(""), CorrelatorKind::DomainWall { mass: 0.01 });
-    assert_eq!(kind("mass = 0.0\nsource_kind = \"point\"\n"), CorrelatorKind::DomainWall { mass: 0.0 });
+    let mass = |keys: &str| input(&measured(keys)).measure.of_kind::<Correlator>()[0].quark.mass;
+    assert_eq!(mass(""), Some(0.01));
+    assert_eq!(mass("mass = 0.0\nsource_kind = \"point\"\n"), Some(0.0));
     let condensates = "[measure.condensate.a]\nfermion = \"light\"\n[measure.condensate.b]\nfermion = \"light\"\nmass = 0.2\n";
-    let masses: Vec<_> = input(&measured(condensates)).measure.condensates.iter().map(|c| c.mass).collect();
+    let measure = input(&measured(condensates)).measure;
+    let masses: Vec<_> = measure.of_kind::<Condensate>().iter().map(|c| c.quark.mass).collect();
     assert_eq!(masses, [Some(0.01), Some(0.2)]);
     assert_mistakes(&[
         (measured("mass = 1\n"), "40:8: mass: expected a mass from 0 to below 1, found the integer 1"),

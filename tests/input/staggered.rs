@@ -2,9 +2,10 @@
 
 use super::{GOOD, input, mistakes};
 use hmc::input::{
-    CorrelatorKind, Fermion, MassFactor, Projection, RationalSource, Real, SourceKind, StaggeredFermion,
-    StaggeredSmearing, StaggeredSolver, Strategy,
+    Fermion, MassFactor, Projection, RationalSource, Real, StaggeredFermion, StaggeredSmearing,
+    StaggeredSolver, Strategy,
 };
+use hmc::measure::{Condensate, Correlator, QuarkChoice, Source};
 use std::path::PathBuf;
 
 const TABLES: &str = r#"[fermion.light]
@@ -305,20 +306,20 @@ fn measurements() {
          [measure.condensate.light]\nfermion = \"light\"\nmass = 0.01\nsources = 3\nresidual = 1e-9\n",
     );
     let measure = input(&text).measure;
-    let kind = |mass, naik_epsilon, source| CorrelatorKind::Staggered { mass, naik_epsilon, source };
-    assert_eq!(measure.correlators[0].kind, kind(0.01, 0.0, SourceKind::CornerWall));
-    assert_eq!(measure.correlators[0].source, [0, 0, 0, 3]);
-    assert_eq!(measure.correlators[1].kind, kind(0.4, -0.1, SourceKind::Point));
-    let condensate = input::Condensate {
-        name: "light".into(),
+    let quark = |mass: f64, naik_epsilon, residual| QuarkChoice {
         fermion: "light".into(),
-        mass: Some(0.01),
-        naik_epsilon: 0.0,
-        sources: 3,
-        residual: 1e-9,
+        mass: Some(mass),
+        naik_epsilon,
+        residual,
     };
-    assert_eq!(measure.condensates, [condensate]);
-    assert_eq!(input(GOOD).measure.correlators[0].kind, CorrelatorKind::Wilson);
+    let correlators = measure.of_kind::<Correlator>();
+    assert_eq!(correlators[0].quark, quark(0.01, 0.0, 1e-12));
+    assert_eq!(correlators[0].source, Source::CornerWall(3));
+    assert_eq!(correlators[1].quark, quark(0.4, -0.1, 1e-12));
+    assert_eq!(correlators[1].source, Source::Point([0; 4]));
+    let condensate = Condensate { name: "light".into(), quark: quark(0.01, 0.0, 1e-9), sources: 3 };
+    assert_eq!(measure.of_kind::<Condensate>(), [&condensate]);
+    assert_eq!(input(GOOD).measure.of_kind::<Correlator>()[0].quark.mass, None);
 
     let pion = |keys: &str| measured(&format!("[measure.correlator.pion]\nfermion = \"light\"\n{keys}"));
     let wilson = |keys: &str| format!("{GOOD}{keys}");
@@ -326,7 +327,7 @@ fn measurements() {
         |keys: &str| measured(&format!("[measure.condensate.light]\nfermion = \"light\"\n{keys}"));
     assert!(input::parse(&wilson("source_kind = \"point\"\n"), "run.toml", 1).is_ok());
     let text = wilson("[measure.condensate.c]\nfermion = \"light\"\nsources = 16384\n");
-    assert_eq!(input(&text).measure.condensates[0].mass, None);
+    assert_eq!(input(&text).measure.of_kind::<Condensate>()[0].quark.mass, None);
     let asqtad =
         |text: String| text.replace("\"hisq\"", "\"asqtad\"\nu0 = 0.9").replace("naik_epsilon = -0.1\n", "");
     assert_mistakes(&[
@@ -352,7 +353,7 @@ fn measurements() {
         ),
         (
             measured("[measure]\nseed = 7\n"),
-            "32:1: unknown key 'seed' in [measure]; expected 'every', 'loops', 'polyakov', 'flow', 'correlator' or 'condensate'",
+            "32:1: unknown key 'seed' in [measure]; expected 'every', 'loops', 'polyakov', 'flow', 'correlator', 'condensate', 'meson' or 'wilson_loops'",
         ),
         (condensate(""), "31:1: missing 'mass' in [measure.condensate.light]"),
         (
