@@ -6,7 +6,7 @@ use hmc::measure::{Channel, Meson, Source, WilsonLoops};
 
 fn assert_mistakes(cases: &[(String, &str)]) {
     for (text, expected) in cases {
-        assert_eq!(mistakes(text), [format!("run.toml:{expected}")], "{text}");
+        assert_eq!(mistakes(text, 1), [format!("run.toml:{expected}")], "{text}");
     }
 }
 
