@@ -50,7 +50,7 @@ template <int N = 24, class F> HD void site_caxpy(F* y, F a, F b, const F* x) {
     }
 }
 // y += a x
-template <class F, int N> HD void axpy(const BlasArgs& a, int i) {
+template <class F, int N> HD void axpy(const Axpy& a, int i) {
     F x[N], y[N];
     load_site<N>(x, a.x, i, a.half);
     load_site<N>(y, a.y, i, a.half);
@@ -59,7 +59,7 @@ template <class F, int N> HD void axpy(const BlasArgs& a, int i) {
     store_site<N>(a.y, i, a.half, y);
 }
 // y = x + a y
-template <class F, int N> HD void xpay(const BlasArgs& a, int i) {
+template <class F, int N> HD void xpay(const Xpay& a, int i) {
     F x[N], y[N];
     load_site<N>(x, a.x, i, a.half);
     load_site<N>(y, a.y, i, a.half);
@@ -68,36 +68,29 @@ template <class F, int N> HD void xpay(const BlasArgs& a, int i) {
     store_site<N>(a.y, i, a.half, y);
 }
 // y += (a + i b) x
-template <class F, int N> HD void caxpy(const BlasArgs& a, int i) {
+template <class F, int N> HD void caxpy(const Caxpy& a, int i) {
     F x[N], y[N];
     load_site<N>(x, a.x, i, a.half);
     load_site<N>(y, a.y, i, a.half);
     site_caxpy<N>(y, splat<F>(real_of<F>(a.a)), splat<F>(real_of<F>(a.b)), x);
     store_site<N>(a.y, i, a.half, y);
 }
-// y = a x
-template <class F, int N> HD void scale(const BlasArgs& a, int i) {
+// y = a y
+template <class F, int N> HD void scale(const Scale& a, int i) {
     F x[N];
-    load_site<N>(x, a.x, i, a.half);
+    load_site<N>(x, a.y, i, a.half);
     const F f = splat<F>(real_of<F>(a.a));
     UNROLL for (int k = 0; k < N; ++k) x[k] = f * x[k];
     store_site<N>(a.y, i, a.half, x);
 }
-// y = gamma_5 x
-template <class F> HD void gamma5(const BlasArgs& a, int i) {
-    F x[24];
-    load24(x, a.x, i, a.half);
-    UNROLL for (int k = 12; k < 24; ++k) x[k] = -x[k];
-    store24(a.y, i, a.half, x);
-}
 // Sum 0: |x|^2
-template <class F, int N> HD void norm2(const BlasArgs& a, int i, Accumulator& sum) {
+template <class F, int N> HD void norm2(const Norm2& a, int i, Accumulator& sum) {
     F x[N];
     load_site<N>(x, a.x, i, a.half);
     sum.add(0, site_dot<N>(x, x));
 }
 // Sums 0, 1: |x|^2, |y|^2
-template <class F, int N> HD void two_norms(const BlasArgs& a, int i, Accumulator& sum) {
+template <class F, int N> HD void two_norms(const TwoNorms& a, int i, Accumulator& sum) {
     F x[N];
     load_site<N>(x, a.x, i, a.half);
     sum.add(0, site_dot<N>(x, x));
@@ -105,7 +98,7 @@ template <class F, int N> HD void two_norms(const BlasArgs& a, int i, Accumulato
     sum.add(1, site_dot<N>(x, x));
 }
 // Sums 0, 1: (x, y), antilinear in x
-template <class F, int N> HD void dot(const BlasArgs& a, int i, Accumulator& sum) {
+template <class F, int N> HD void dot(const Dot& a, int i, Accumulator& sum) {
     F x[N], y[N];
     load_site<N>(x, a.x, i, a.half);
     load_site<N>(y, a.y, i, a.half);
@@ -113,14 +106,14 @@ template <class F, int N> HD void dot(const BlasArgs& a, int i, Accumulator& sum
     sum.add(1, site_dot_imaginary<N>(x, y));
 }
 // Sum 0: Re (x, y)
-template <class F, int N> HD void real_dot(const BlasArgs& a, int i, Accumulator& sum) {
+template <class F, int N> HD void real_dot(const RealDot& a, int i, Accumulator& sum) {
     F x[N], y[N];
     load_site<N>(x, a.x, i, a.half);
     load_site<N>(y, a.y, i, a.half);
     sum.add(0, site_dot<N>(x, y));
 }
 // y += a x; sum 0: |y|^2
-template <class F, int N> HD void axpy_norm2(const BlasArgs& a, int i, Accumulator& sum) {
+template <class F, int N> HD void axpy_norm2(const AxpyNorm2& a, int i, Accumulator& sum) {
     F x[N], y[N];
     load_site<N>(x, a.x, i, a.half);
     load_site<N>(y, a.y, i, a.half);
@@ -136,7 +129,7 @@ template <class F> HD void add_products(Accumulator& sum, const F* x, const F* y
     sum.add(2, site_dot(x, x));
 }
 // y += (a + i b) x; sum 0: |y|^2
-template <class F> HD void caxpy_norm2(const BlasArgs& a, int i, Accumulator& sum) {
+template <class F> HD void caxpy_norm2(const CaxpyNorm2& a, int i, Accumulator& sum) {
     F x[24], y[24];
     load24(x, a.x, i, a.half);
     load24(y, a.y, i, a.half);
@@ -145,7 +138,7 @@ template <class F> HD void caxpy_norm2(const BlasArgs& a, int i, Accumulator& su
     sum.add(0, site_dot(y, y));
 }
 // y += (a + i b) x; sums 0, 1: (z, y)
-template <class F> HD void caxpy_dot(const BlasArgs& a, int i, Accumulator& sum) {
+template <class F> HD void caxpy_dot(const CaxpyDot& a, int i, Accumulator& sum) {
     F x[24], y[24];
     load24(x, a.x, i, a.half);
     load24(y, a.y, i, a.half);
@@ -156,7 +149,7 @@ template <class F> HD void caxpy_dot(const BlasArgs& a, int i, Accumulator& sum)
     sum.add(1, site_dot_imaginary(x, y));
 }
 // Sums 0, 1: (x, y); sum 2: |x|^2
-template <class F> HD void dot_norm2(const BlasArgs& a, int i, Accumulator& sum) {
+template <class F> HD void dot_norm2(const DotNorm2& a, int i, Accumulator& sum) {
     F x[24], y[24];
     load24(x, a.x, i, a.half);
     load24(y, a.y, i, a.half);
@@ -164,7 +157,7 @@ template <class F> HD void dot_norm2(const BlasArgs& a, int i, Accumulator& sum)
 }
 // The second half of a step of BiCGstab: x += (a + i b) z + (c + i d) y, y -= (c + i d) w; sums 0, 1: (v, y),
 // sum 2: |y|^2. y is the residual, z the direction, w = M y, v the shadow residual.
-template <class F> HD void bicgstab_step(const BlasArgs& a, int i, Accumulator& sum) {
+template <class F> HD void bicgstab_step(const BicgstabStep& a, int i, Accumulator& sum) {
     F x[24], y[24], t[24];
     const F c = splat<F>(real_of<F>(a.c)), d = splat<F>(real_of<F>(a.d));
     load24(x, a.x, i, a.half);
@@ -182,7 +175,7 @@ template <class F> HD void bicgstab_step(const BlasArgs& a, int i, Accumulator& 
     sum.add(2, site_dot(y, y));
 }
 // The next direction of BiCGstab: y = x + (a + i b) (y - (c + i d) z)
-template <class F> HD void bicgstab_direction(const BlasArgs& a, int i) {
+template <class F> HD void bicgstab_direction(const BicgstabDirection& a, int i) {
     F x[24], y[24], z[24];
     load24(x, a.x, i, a.half);
     load24(y, a.y, i, a.half);
@@ -192,7 +185,7 @@ template <class F> HD void bicgstab_direction(const BlasArgs& a, int i) {
     store24(a.y, i, a.half, x);
 }
 // A step of minimal residuals: y += (a + i b) x, x -= (a + i b) z
-template <class F> HD void mr_step(const BlasArgs& a, int i) {
+template <class F> HD void mr_step(const MrStep& a, int i) {
     F x[24], y[24];
     const F f = splat<F>(real_of<F>(a.a)), g = splat<F>(real_of<F>(a.b));
     load24(x, a.x, i, a.half);
@@ -204,7 +197,7 @@ template <class F> HD void mr_step(const BlasArgs& a, int i) {
     store24(a.x, i, a.half, x);
 }
 // y += i a gamma_5 x
-template <class F> HD void add_twist(const BlasArgs& a, int i) {
+template <class F> HD void add_twist(const AddTwist& a, int i) {
     F x[24], y[24];
     load24(x, a.x, i, a.half);
     load24(y, a.y, i, a.half);
@@ -217,7 +210,7 @@ template <class F> HD void add_twist(const BlasArgs& a, int i) {
     store24(a.y, i, a.half, y);
 }
 // y = x, x in double
-template <class F, int N> HD void from_double(const BlasArgs& a, int i) {
+template <class F, int N> HD void from_double(const FromDouble& a, int i) {
     wide_of<F> x[N];
     F y[N];
     load_site<N>(x, a.x, i, a.half);
@@ -225,7 +218,7 @@ template <class F, int N> HD void from_double(const BlasArgs& a, int i) {
     store_site<N>(a.y, i, a.half, y);
 }
 // y += x, y in double
-template <class F, int N> HD void add_to_double(const BlasArgs& a, int i) {
+template <class F, int N> HD void add_to_double(const AddToDouble& a, int i) {
     F x[N];
     wide_of<F> y[N];
     load_site<N>(x, a.x, i, a.half);
@@ -235,13 +228,13 @@ template <class F, int N> HD void add_to_double(const BlasArgs& a, int i) {
 }
 #ifdef HMC_HALF
 // y = x, x in single and y in half
-template <class F, int N> HD void from_single(const BlasArgs& a, int i) {
+template <class F, int N> HD void from_single(const FromSingle& a, int i) {
     F x[N];
     load_plain<N, 1>(x, a.x, 0, i, a.half);
     store_site<N>(a.y, i, a.half, x);
 }
 // y += x, y in single and x in half
-template <class F, int N> HD void add_to_single(const BlasArgs& a, int i) {
+template <class F, int N> HD void add_to_single(const AddToSingle& a, int i) {
     F x[N], y[N];
     load_site<N>(x, a.x, i, a.half);
     load_plain<N, 1>(y, a.y, 0, i, a.half);
@@ -250,7 +243,7 @@ template <class F, int N> HD void add_to_single(const BlasArgs& a, int i) {
 }
 #endif
 // Clover blocks y = x, x in double: 2 x 36 reals a site.
-template <class F> HD void clover_from_double(const BlasArgs& a, int i) {
+template <class F> HD void clover_from_double(const CloverFromDouble& a, int i) {
     for (int chirality = 0; chirality < 2; ++chirality) {
         wide_of<F> x[36];
         F y[36];
@@ -261,57 +254,60 @@ template <class F> HD void clover_from_double(const BlasArgs& a, int i) {
 }
 
 // The same on several fields, one behind the other, each with a number of its own: up to four of them, a sum each.
-HD double number_of(const BlasArgs& a, int n) { return n == 0 ? a.a : n == 1 ? a.b : n == 2 ? a.c : a.d; }
-template <class F, int N> HD void* field_of(const BlasArgs& a, void* first, int n) {
-    return (char*)first + n * field_bytes<N, F>(a.half);
+HD double number_of(const double* a, int n) { return n == 0 ? a[0] : n == 1 ? a[1] : n == 2 ? a[2] : a[3]; }
+template <class F, int N> HD const void* field_of(const void* first, int n, int half) {
+    return (const char*)first + n * field_bytes<N, F>(half);
+}
+template <class F, int N> HD void* field_of(void* first, int n, int half) {
+    return (char*)first + n * field_bytes<N, F>(half);
 }
 // Sum n: Re (x_n, y_n)
-template <class F, int N> HD void fields_dot(const BlasArgs& a, int i, Accumulator& sum) {
+template <class F, int N> HD void fields_dot(const FieldsDot& a, int i, Accumulator& sum) {
     UNROLL for (int n = 0; n < MAX_SUMS; ++n) {
         if (n >= a.fields) break;
         F x[N], y[N];
-        load_site<N>(x, field_of<F, N>(a, a.x, n), i, a.half);
-        load_site<N>(y, field_of<F, N>(a, a.y, n), i, a.half);
+        load_site<N>(x, field_of<F, N>(a.x, n, a.half), i, a.half);
+        load_site<N>(y, field_of<F, N>(a.y, n, a.half), i, a.half);
         sum.add(n, site_dot<N>(x, y));
     }
 }
 // y_n += a_n x_n
-template <class F, int N> HD void fields_axpy(const BlasArgs& a, int i) {
+template <class F, int N> HD void fields_axpy(const FieldsAxpy& a, int i) {
     for (int n = 0; n < a.fields; ++n) {
         F x[N], y[N];
-        const F f = splat<F>(real_of<F>(number_of(a, n)));
-        load_site<N>(x, field_of<F, N>(a, a.x, n), i, a.half);
-        load_site<N>(y, field_of<F, N>(a, a.y, n), i, a.half);
+        const F f = splat<F>(real_of<F>(number_of(a.a, n)));
+        load_site<N>(x, field_of<F, N>(a.x, n, a.half), i, a.half);
+        load_site<N>(y, field_of<F, N>(a.y, n, a.half), i, a.half);
         UNROLL for (int k = 0; k < N; ++k) y[k] = mad(f, x[k], y[k]);
-        store_site<N>(field_of<F, N>(a, a.y, n), i, a.half, y);
+        store_site<N>(field_of<F, N>(a.y, n, a.half), i, a.half, y);
     }
 }
 // y_n = x_n + a_n y_n
-template <class F, int N> HD void fields_xpay(const BlasArgs& a, int i) {
+template <class F, int N> HD void fields_xpay(const FieldsXpay& a, int i) {
     for (int n = 0; n < a.fields; ++n) {
         F x[N], y[N];
-        const F f = splat<F>(real_of<F>(number_of(a, n)));
-        load_site<N>(x, field_of<F, N>(a, a.x, n), i, a.half);
-        load_site<N>(y, field_of<F, N>(a, a.y, n), i, a.half);
+        const F f = splat<F>(real_of<F>(number_of(a.a, n)));
+        load_site<N>(x, field_of<F, N>(a.x, n, a.half), i, a.half);
+        load_site<N>(y, field_of<F, N>(a.y, n, a.half), i, a.half);
         UNROLL for (int k = 0; k < N; ++k) y[k] = mad(f, y[k], x[k]);
-        store_site<N>(field_of<F, N>(a, a.y, n), i, a.half, y);
+        store_site<N>(field_of<F, N>(a.y, n, a.half), i, a.half, y);
     }
 }
 // y_n += a_n x_n; sum n: |y_n|^2
-template <class F, int N> HD void fields_axpy_norm2(const BlasArgs& a, int i, Accumulator& sum) {
+template <class F, int N> HD void fields_axpy_norm2(const FieldsAxpyNorm2& a, int i, Accumulator& sum) {
     UNROLL for (int n = 0; n < MAX_SUMS; ++n) {
         if (n >= a.fields) break;
         F x[N], y[N];
-        const F f = splat<F>(real_of<F>(number_of(a, n)));
-        load_site<N>(x, field_of<F, N>(a, a.x, n), i, a.half);
-        load_site<N>(y, field_of<F, N>(a, a.y, n), i, a.half);
+        const F f = splat<F>(real_of<F>(number_of(a.a, n)));
+        load_site<N>(x, field_of<F, N>(a.x, n, a.half), i, a.half);
+        load_site<N>(y, field_of<F, N>(a.y, n, a.half), i, a.half);
         UNROLL for (int k = 0; k < N; ++k) y[k] = mad(f, x[k], y[k]);
-        store_site<N>(field_of<F, N>(a, a.y, n), i, a.half, y);
+        store_site<N>(field_of<F, N>(a.y, n, a.half), i, a.half, y);
         sum.add(n, site_dot<N>(y, y));
     }
 }
 // The end of steps of conjugate gradients: x_n += a_n p_n, p_n = r_n + b_n p_n. x_n are solutions.
-template <class F, int N> HD void cg_steps(const CgArgs& a, int i) {
+template <class F, int N> HD void cg_steps(const CgSteps& a, int i) {
     F r[N];
     load_site<N>(r, a.r[0], i, a.half);
     for (int n = 0; n < a.count; ++n) {
@@ -330,36 +326,35 @@ template <class F, int N> HD void cg_steps(const CgArgs& a, int i) {
 }
 
 #define BLAS_OF(SITE, SUM, N)                                                \
-    SITE(blas, axpy_##N, BlasArgs, (axpy<F, N>))                             \
-    SITE(blas, xpay_##N, BlasArgs, (xpay<F, N>))                             \
-    SITE(blas, caxpy_##N, BlasArgs, (caxpy<F, N>))                           \
-    SITE(blas, scale_##N, BlasArgs, (scale<F, N>))                           \
-    SUM(blas, norm2_##N, BlasArgs, 1, (norm2<F, N>))                         \
-    SUM(blas, two_norms_##N, BlasArgs, 2, (two_norms<F, N>))                 \
-    SUM(blas, dot_##N, BlasArgs, 2, (dot<F, N>))                             \
-    SUM(blas, real_dot_##N, BlasArgs, 1, (real_dot<F, N>))                   \
-    SUM(blas, axpy_norm2_##N, BlasArgs, 1, (axpy_norm2<F, N>))               \
-    SUM(blas, fields_dot_##N, BlasArgs, 4, (fields_dot<F, N>))               \
-    SITE(blas, fields_axpy_##N, BlasArgs, (fields_axpy<F, N>))               \
-    SITE(blas, fields_xpay_##N, BlasArgs, (fields_xpay<F, N>))               \
-    SUM(blas, fields_axpy_norm2_##N, BlasArgs, 4, (fields_axpy_norm2<F, N>)) \
-    SITE(blas, cg_steps_##N, CgArgs, (cg_steps<F, N>))                       \
-    SITE(blas, from_double_##N, BlasArgs, (from_double<F, N>))               \
-    SITE(blas, add_to_double_##N, BlasArgs, (add_to_double<F, N>))
+    SITE(blas, axpy_##N, Axpy, (axpy<F, N>))                             \
+    SITE(blas, xpay_##N, Xpay, (xpay<F, N>))                             \
+    SITE(blas, caxpy_##N, Caxpy, (caxpy<F, N>))                           \
+    SITE(blas, scale_##N, Scale, (scale<F, N>))                           \
+    SUM(blas, norm2_##N, Norm2, 1, (norm2<F, N>))                         \
+    SUM(blas, two_norms_##N, TwoNorms, 2, (two_norms<F, N>))                 \
+    SUM(blas, dot_##N, Dot, 2, (dot<F, N>))                             \
+    SUM(blas, real_dot_##N, RealDot, 1, (real_dot<F, N>))                   \
+    SUM(blas, axpy_norm2_##N, AxpyNorm2, 1, (axpy_norm2<F, N>))               \
+    SUM(blas, fields_dot_##N, FieldsDot, 4, (fields_dot<F, N>))               \
+    SITE(blas, fields_axpy_##N, FieldsAxpy, (fields_axpy<F, N>))               \
+    SITE(blas, fields_xpay_##N, FieldsXpay, (fields_xpay<F, N>))               \
+    SUM(blas, fields_axpy_norm2_##N, FieldsAxpyNorm2, 4, (fields_axpy_norm2<F, N>)) \
+    SITE(blas, cg_steps_##N, CgSteps, (cg_steps<F, N>))                       \
+    SITE(blas, from_double_##N, FromDouble, (from_double<F, N>))               \
+    SITE(blas, add_to_double_##N, AddToDouble, (add_to_double<F, N>))
 #define BLAS_KERNELS(SITE, SUM)                                         \
     BLAS_OF(SITE, SUM, 24)                                              \
     BLAS_OF(SITE, SUM, 6)                                               \
-    SITE(blas, gamma5, BlasArgs, (gamma5<F>))                           \
-    SUM(blas, caxpy_norm2, BlasArgs, 1, (caxpy_norm2<F>))               \
-    SUM(blas, caxpy_dot, BlasArgs, 2, (caxpy_dot<F>))                   \
-    SUM(blas, dot_norm2, BlasArgs, 3, (dot_norm2<F>))                   \
-    SUM(blas, bicgstab_step, BlasArgs, 3, (bicgstab_step<F>))           \
-    SITE(blas, bicgstab_direction, BlasArgs, (bicgstab_direction<F>))   \
-    SITE(blas, mr_step, BlasArgs, (mr_step<F>))                         \
-    SITE(blas, add_twist, BlasArgs, (add_twist<F>))                     \
-    SITE(blas, clover_from_double, BlasArgs, (clover_from_double<F>))
+    SUM(blas, caxpy_norm2, CaxpyNorm2, 1, (caxpy_norm2<F>))               \
+    SUM(blas, caxpy_dot, CaxpyDot, 2, (caxpy_dot<F>))                   \
+    SUM(blas, dot_norm2, DotNorm2, 3, (dot_norm2<F>))                   \
+    SUM(blas, bicgstab_step, BicgstabStep, 3, (bicgstab_step<F>))           \
+    SITE(blas, bicgstab_direction, BicgstabDirection, (bicgstab_direction<F>))   \
+    SITE(blas, mr_step, MrStep, (mr_step<F>))                         \
+    SITE(blas, add_twist, AddTwist, (add_twist<F>))                     \
+    SITE(blas, clover_from_double, CloverFromDouble, (clover_from_double<F>))
 #define HALF_BLAS_KERNELS(SITE, SUM)                                    \
-    SITE(blas, from_single_24, BlasArgs, (from_single<F, 24>))          \
-    SITE(blas, from_single_6, BlasArgs, (from_single<F, 6>))            \
-    SITE(blas, add_to_single_24, BlasArgs, (add_to_single<F, 24>))      \
-    SITE(blas, add_to_single_6, BlasArgs, (add_to_single<F, 6>))
+    SITE(blas, from_single_24, FromSingle, (from_single<F, 24>))          \
+    SITE(blas, from_single_6, FromSingle, (from_single<F, 6>))            \
+    SITE(blas, add_to_single_24, AddToSingle, (add_to_single<F, 24>))      \
+    SITE(blas, add_to_single_6, AddToSingle, (add_to_single<F, 6>))

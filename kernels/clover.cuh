@@ -43,11 +43,11 @@ HD constexpr int sigma_sign(int plane, int chirality) {
 }
 template <class F> HD void add_signed(Matrix<F>& r, int sign, const Matrix<F>& m) { r = sign > 0 ? r + m : r - m; }
 
-template <class F> HD void* clover_half(void* field, const Geometry& g, int parity) {
+template <class F, class V> HD auto clover_half(V* field, const Geometry& g, int parity) {
     return half_field<F>(field, parity, g.half, 72);
 }
 // A on both parities; `scale` is c_sw. Block: diagonal + tau_x H_x + tau_y H_y + tau_z H_z, H_k hermitian.
-template <class F> HD void clover_build(const CloverArgs& a, int i) {
+template <class F> HD void clover_build(const CloverBuild& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Walk w = walk_from(coord_of(a.g, i, parity));
     Matrix<F> h[2][3];
@@ -80,7 +80,7 @@ template <class F> HD void clover_build(const CloverArgs& a, int i) {
 }
 
 // inverse = A^-1 on one parity, by A = L D L^dag. Sum 0: log det A; sum 1: pivots that are not positive.
-template <class F> HD void clover_invert(const CloverArgs& a, int i, Accumulator& sum) {
+template <class F> HD void clover_invert(const CloverInvert& a, int i, Accumulator& sum) {
     F product = splat<F>(1);
     double bad = 0;
     for (int chirality = 0; chirality < 2; ++chirality) {
@@ -154,7 +154,7 @@ template <class F> HD void insert(Matrix<F>* t, int chirality, const Matrix<F> p
         }
     }
 }
-template <class F> HD void add_insertion(const CloverArgs& a, int i, const Matrix<F>* t) {
+template <class F, class A> HD void add_insertion(const A& a, int i, const Matrix<F>* t) {
     const Coord c = coord_of(a.g, i, a.parity);
     const int s = bordered_index_of(a.g, c);
     void* half = half_field<F>(a.insertion, a.parity, a.g.half_bordered, 108);
@@ -169,7 +169,7 @@ template <class F> HD void add_insertion(const CloverArgs& a, int i, const Matri
         store_matrix<6>(half, plane, s, a.g.half_bordered, l);
     }
 }
-template <class F> HD void insert_pair(const CloverArgs& a, int i) {
+template <class F> HD void insert_pair(const InsertPair& a, int i) {
     Complex<F> x[12], y[12];
     load_spinor(x, a.x, i, a.g.half);
     load_spinor(y, a.y, i, a.g.half);
@@ -188,7 +188,7 @@ template <class F> HD void insert_pair(const CloverArgs& a, int i) {
     }
     add_insertion(a, i, t);
 }
-template <class F> HD void insert_inverse(const CloverArgs& a, int i) {
+template <class F> HD void insert_inverse(const InsertInverse& a, int i) {
     Matrix<F> t[6], p[2][2];
     for (int plane = 0; plane < 6; ++plane) t[plane] = null_matrix<F>();
     for (int chirality = 0; chirality < 2; ++chirality) {
@@ -220,7 +220,7 @@ template <class F> HD Matrix<F> adjoint(const Matrix<F>& m) {
     return r;
 }
 // force += Re tr(i T_a W) of all leaves, with the insertions of the field (its borders filled).
-template <class F> HD void clover_force(const CloverArgs& a, int i) {
+template <class F> HD void clover_force(const CloverForce& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Coord c = coord_of(a.g, i, parity);
     const Walk x = walk_from(c);
@@ -253,7 +253,7 @@ template <class F> HD void clover_force(const CloverArgs& a, int i) {
 
 // Sums over sites: 0: E = -sum_{mu<nu} tr F^2; 1: q = -tr(F_xy F_zt - F_xz F_yt + F_xt F_yz) / (4 pi^2),
 // with the traceless F (Luscher, arXiv:1006.4518).
-template <class F> HD void field_energy(const CloverArgs& a, int i, Accumulator& sum) {
+template <class F> HD void field_energy(const FieldEnergy& a, int i, Accumulator& sum) {
     const int parity = parity_of_index<F>(a, i);
     const Walk w = walk_from(coord_of(a.g, i, parity));
     Matrix<F> f[6];
@@ -271,9 +271,9 @@ template <class F> HD void field_energy(const CloverArgs& a, int i, Accumulator&
 }
 
 #define CLOVER_KERNELS(SITE, SUM)                                   \
-    SITE(clover, clover_build, CloverArgs, (clover_build<F>))       \
-    SUM(clover, clover_invert, CloverArgs, 2, (clover_invert<F>))   \
-    SITE(clover, insert_pair, CloverArgs, (insert_pair<F>))         \
-    SITE(clover, insert_inverse, CloverArgs, (insert_inverse<F>))   \
-    SITE(clover, clover_force, CloverArgs, (clover_force<F>))       \
-    SUM(clover, field_energy, CloverArgs, 2, (field_energy<F>))
+    SITE(clover, clover_build, CloverBuild, (clover_build<F>))       \
+    SUM(clover, clover_invert, CloverInvert, 2, (clover_invert<F>))   \
+    SITE(clover, insert_pair, InsertPair, (insert_pair<F>))         \
+    SITE(clover, insert_inverse, InsertInverse, (insert_inverse<F>))   \
+    SITE(clover, clover_force, CloverForce, (clover_force<F>))       \
+    SUM(clover, field_energy, FieldEnergy, 2, (field_energy<F>))

@@ -18,27 +18,27 @@ template <class F> HD Complex<F> times_power(int k, Complex<F> z) {
     }
 }
 
-// tr[A S B T^dag] over spins and colours: S is `quark`, T `antiquark`, A acts at the sink, B at the source.
-template <class F> HD void contract_spinors(const ContractionArgs& a, int i) {
+// tr[A S B T^dag] over spins and colours: S is `quark`, T `antiquark`, A `sink`, B `source`.
+template <class F> HD void contract_spinors(const ContractSpinors& a, int i) {
     Complex<F> total = zero<F>();
     for (int b = 0; b < 4; ++b) {
         Complex<F> s[3][12], t[3][12];
         for (int k = 0; k < 3; ++k) {
             load<24, 1>(reinterpret_cast<F*>(s[k]), a.quark[3 * b + k], 0, i, a.half);
-            load<24, 1>(reinterpret_cast<F*>(t[k]), a.antiquark[3 * a.source_column[b] + k], 0, i, a.half);
+            load<24, 1>(reinterpret_cast<F*>(t[k]), a.antiquark[3 * a.source.column[b] + k], 0, i, a.half);
         }
         for (int c = 0; c < 4; ++c) {
-            const int d = a.sink_column[c];
+            const int d = a.sink.column[c];
             Complex<F> colours = zero<F>();
             for (int k = 0; k < 3; ++k)
                 for (int j = 0; j < 3; ++j) cmad_conj(colours, t[k][3 * c + j], s[k][3 * d + j]);
-            total = add_phase<0>(total, times_power(a.sink_phase[c] + a.source_phase[b], colours));
+            total = add_phase<0>(total, times_power(a.sink.phase[c] + a.source.phase[b], colours));
         }
     }
     store<2, 1>(a.out, 0, i, a.half, reinterpret_cast<const F*>(&total));
 }
 // tr[S T^dag] over colours, of staggered quarks.
-template <class F> HD void contract_colours(const ContractionArgs& a, int i) {
+template <class F> HD void contract_colours(const ContractColours& a, int i) {
     Complex<F> total = zero<F>();
     for (int k = 0; k < 3; ++k) {
         Complex<F> s[3], t[3];
@@ -50,7 +50,7 @@ template <class F> HD void contract_colours(const ContractionArgs& a, int i) {
 }
 // Sums 0, 1: real and imaginary part of a density times a phase for each of x, y and z, over the sites with
 // x_t = `time` in the boxes of the lanes that `mask` keeps.
-template <class F> HD void time_slice_sum(const TimeSliceArgs& a, int i, Accumulator& sum) {
+template <class F> HD void time_slice_sum(const TimeSliceSum& a, int i, Accumulator& sum) {
     const int site = a.time * a.sites + i;
     const Coord c = coord_of(a.g, site, a.parity);
     Complex<F> d;
@@ -68,6 +68,6 @@ template <class F> HD void time_slice_sum(const TimeSliceArgs& a, int i, Accumul
 }
 
 #define CONTRACTION_KERNELS(SITE, SUM)                                            \
-    SITE(contraction, contract_spinors, ContractionArgs, (contract_spinors<F>))   \
-    SITE(contraction, contract_colours, ContractionArgs, (contract_colours<F>))   \
-    SUM(contraction, time_slice_sum, TimeSliceArgs, 2, (time_slice_sum<F>))
+    SITE(contraction, contract_spinors, ContractSpinors, (contract_spinors<F>))   \
+    SITE(contraction, contract_colours, ContractColours, (contract_colours<F>))   \
+    SUM(contraction, time_slice_sum, TimeSliceSum, 2, (time_slice_sum<F>))

@@ -13,60 +13,40 @@ enum SliceCoefficient { SLICE_D, SLICE_E, SLICE_A, SLICE_F, SLICE_U, SLICE_V, SL
 
 // Options of a launch: constants where a GPU's kernel is compiled for them.
 #ifdef HMC_SLICES
-HD constexpr int slices_of(const WallArgs&) { return HMC_SLICES; }
+HD constexpr int slices_of(const Wall&) { return HMC_SLICES; }
 #else
-HD int slices_of(const WallArgs& a) { return a.slices; }
+HD int slices_of(const Wall& a) { return a.slices; }
 #endif
 #ifdef HMC_REVERSED
-HD constexpr int reversed_of(const WallArgs&) { return HMC_REVERSED; }
+HD constexpr int reversed_of(const Wall&) { return HMC_REVERSED; }
 #else
-HD int reversed_of(const WallArgs& a) { return a.reversed; }
+HD int reversed_of(const Wall& a) { return a.reversed; }
 #endif
 
-template <class F> HD F slice_coefficient(const WallArgs& a, int chirality, int which, int i) {
+template <class F> HD F slice_coefficient(const Wall& a, int chirality, int which, int i) {
     const real_of<F>* p = (const real_of<F>*)a.table + (chirality * SLICE_COEFFICIENTS + which) * slices_of(a) + i;
-#ifdef __CUDACC__
-    return __ldg(p);
-#else
-    return splat<F>(*p);
-#endif
+    return splat<F>(read_only(p));
 }
 // The slice that is number i in the order of a chirality.
-HD int slice_number(const WallArgs& a, int chirality, int i) {
+HD int slice_number(const Wall& a, int chirality, int i) {
     return reversed_of(a) >> chirality & 1 ? slices_of(a) - 1 - i : i;
 }
 
-// Sites of a team, and reals that it shares for each slice (src/operator/slices.rs): those of its sites, and on a GPU a gap,
-// so that two slices of a warp lie in different banks.
-constexpr int TEAM_SITES = 16;
-constexpr int TEAM_REALS = 25 * TEAM_SITES;
+// Where a real of a site of a team is shared.
 HD int shared_index(int slice, int site, int real) {
-#ifdef __CUDACC__
-    return slice * TEAM_REALS + real * TEAM_SITES + site;
-#else
-    return slice * TEAM_REALS + site * 24 + real;
-#endif
+    if constexpr (GPU) return slice * TEAM_REALS + real * TEAM_SITES + site;
+    else return slice * TEAM_REALS + site * 24 + real;
 }
-// How far the loops along the slices are unrolled: in double, all the way takes too many registers.
-#ifdef __CUDACC__
-#define UNROLL_SLICES _Pragma("unroll sizeof(F) == 8 ? 4 : 64")
-#else
-#define UNROLL_SLICES
-#endif
 // Reals with which a thread goes along the slices, all of one chirality.
-#ifdef __CUDACC__
-constexpr int CHAINED = 2;
-#else
-constexpr int CHAINED = 12;
-#endif
+constexpr int CHAINED = GPU ? 2 : 12;
 
 // A thread's place in a team: its site there, its site's number in the launch, its slice, the field of all slices.
 struct Member { int site, place, slice, field; };
-HD Member member_of(const WallArgs& a, int team, int thread) {
+HD Member member_of(const Wall& a, int team, int thread) {
     const int site = thread % TEAM_SITES;
     return {site, team / a.fields * TEAM_SITES + site, thread / TEAM_SITES, team % a.fields};
 }
-template <class F> HD Slice slice_of(const WallArgs& a, const Member& m) {
+template <class F> HD Slice slice_of(const Wall& a, const Member& m) {
     const int stride = slices_of(a) * a.half;
     return {m.field * field_bytes<24, F>(stride), m.slice * a.half, stride};
 }
@@ -76,7 +56,7 @@ template <class F> HD void share(F* shared, const Member& m, const Complex<F>* p
 }
 
 // scale T on the reals of a site from `first` on, in place.
-template <int CHIRALITY, class F> HD void chain(const WallArgs& a, F* shared, int site, int first) {
+template <int CHIRALITY, class F> HD void chain(const Wall& a, F* shared, int site, int first) {
     const int slices = slices_of(a);
     const F scale = splat<F>(real_of<F>(a.scale));
     F corner[CHAINED], r[CHAINED];
@@ -101,7 +81,7 @@ template <int CHIRALITY, class F> HD void chain(const WallArgs& a, F* shared, in
     }
 }
 // The second phase: every real that is shared.
-template <class F> HD void chains(const WallArgs& a, int thread, F* shared) {
+template <class F> HD void chains(const Wall& a, int thread, F* shared) {
     for (int n = thread; n < 24 / CHAINED * TEAM_SITES; n += TEAM_SITES * slices_of(a)) {
         const int site = n % TEAM_SITES, first = n / TEAM_SITES * CHAINED;
         if (first < 12) chain<0>(a, shared, site, first);
@@ -109,7 +89,7 @@ template <class F> HD void chains(const WallArgs& a, int thread, F* shared) {
     }
 }
 // The third: out = what is shared + shift x.
-template <class F> HD void take(const WallArgs& a, const Member& m, int s, const F* shared) {
+template <class F> HD void take(const Wall& a, const Member& m, int s, const F* shared) {
     const Slice slice = slice_of<F>(a, m);
     F r[24];
     UNROLL for (int k = 0; k < 24; ++k) r[k] = shared[shared_index(m.slice, m.site, k)];
@@ -123,27 +103,27 @@ template <class F> HD void take(const WallArgs& a, const Member& m, int s, const
 }
 
 // out = scale T input + shift x
-template <class F> struct SliceMatrix {
+template <class F> struct OnSlices {
     static constexpr int PHASES = 3;
-    HD static int threads(const WallArgs& a) { return TEAM_SITES * slices_of(a); }
-    template <int PHASE> HD static void phase(const WallArgs& a, int team, int thread, F* shared) {
-        const Member m = member_of(a, team, thread);
-        const bool works = m.place < a.half;
+    HD static int threads(const SliceMatrix& a) { return TEAM_SITES * slices_of(a.wall); }
+    template <int PHASE> HD static void phase(const SliceMatrix& a, int team, int thread, F* shared) {
+        const Member m = member_of(a.wall, team, thread);
+        const bool works = m.place < a.wall.half;
         if (PHASE == 0 && works) {
-            const Slice slice = slice_of<F>(a, m);
+            const Slice slice = slice_of<F>(a.wall, m);
             Complex<F> p[12];
             load_spinor(p, (const char*)a.input + slice.offset, slice.first + m.place, slice.stride);
             share(shared, m, p);
         }
-        if (PHASE == 1) chains(a, thread, shared);
-        if (PHASE == 2 && works) take(a, m, m.place, shared);
+        if (PHASE == 1) chains(a.wall, thread, shared);
+        if (PHASE == 2 && works) take(a.wall, m, m.place, shared);
     }
 };
 // out = scale T D input + shift x
-template <class F, int NR> struct SliceMatrixOfHops {
+template <class F, int NR> struct OnSlicesOfHops {
     static constexpr int PHASES = 3;
-    HD static int threads(const WallHopArgs& a) { return TEAM_SITES * slices_of(a.wall); }
-    template <int PHASE> HD static void phase(const WallHopArgs& a, int team, int thread, F* shared) {
+    HD static int threads(const SliceMatrixOfHops& a) { return TEAM_SITES * slices_of(a.wall); }
+    template <int PHASE> HD static void phase(const SliceMatrixOfHops& a, int team, int thread, F* shared) {
         const Member m = member_of(a.wall, team, thread);
         const bool works = m.place < a.hop.count;
         const int s = works && a.hop.sites ? ((const int*)a.hop.sites)[m.place] : m.place;
@@ -158,7 +138,7 @@ template <class F, int NR> struct SliceMatrixOfHops {
 };
 
 // A Dirac spinor of all slices, each real of a chirality times a number: out = sum_s c_s input_s.
-template <class F> HD void slice_sum(const WallArgs& a, int place) {
+template <class F> HD void slice_sum(const SliceSum& a, int place) {
     const int stride = a.slices * a.half;
     Complex<F> r[12], p[12];
     UNROLL for (int k = 0; k < 12; ++k) r[k] = zero<F>();
@@ -172,7 +152,7 @@ template <class F> HD void slice_sum(const WallArgs& a, int place) {
     store_spinor(a.out, place, a.half, r);
 }
 // The other way round: out_s = c_s input.
-template <class F> HD void slice_spread(const WallArgs& a, int place) {
+template <class F> HD void slice_spread(const SliceSpread& a, int place) {
     const int stride = a.slices * a.half;
     Complex<F> r[12], p[12];
     load_spinor(p, a.input, place, a.half);
@@ -185,7 +165,7 @@ template <class F> HD void slice_spread(const WallArgs& a, int place) {
     }
 }
 // out_s = scale gamma_5 input_{N_s - 1 - s}
-template <class F> HD void slice_reflect(const WallArgs& a, int i) {
+template <class F> HD void slice_reflect(const SliceReflect& a, int i) {
     const int stride = a.slices * a.half, place = i % a.half, slice = i / a.half;
     const F scale = splat<F>(real_of<F>(a.scale));
     Complex<F> p[12];
@@ -198,11 +178,11 @@ template <class F> HD void slice_reflect(const WallArgs& a, int i) {
 }
 
 #define DOMAIN_WALL_KERNELS(SITE, SUM, TEAM)                                                \
-    TEAM(domain_wall, slice_matrix, WallArgs, (SliceMatrix<F>{}))                           \
-    TEAM(domain_wall, slice_matrix_of_hops_18, WallHopArgs, (SliceMatrixOfHops<F, 18>{}))   \
-    TEAM(domain_wall, slice_matrix_of_hops_12, WallHopArgs, (SliceMatrixOfHops<F, 12>{}))   \
-    TEAM(domain_wall, slice_matrix_of_hops_8, WallHopArgs, (SliceMatrixOfHops<F, 8>{}))
+    TEAM(domain_wall, slice_matrix, SliceMatrix, (OnSlices<F>{}))                           \
+    TEAM(domain_wall, slice_matrix_of_hops_18, SliceMatrixOfHops, (OnSlicesOfHops<F, 18>{}))   \
+    TEAM(domain_wall, slice_matrix_of_hops_12, SliceMatrixOfHops, (OnSlicesOfHops<F, 12>{}))   \
+    TEAM(domain_wall, slice_matrix_of_hops_8, SliceMatrixOfHops, (OnSlicesOfHops<F, 8>{}))
 #define DOMAIN_WALL_DOUBLE_KERNELS(SITE, SUM)                     \
-    SITE(domain_wall, slice_sum, WallArgs, (slice_sum<F>))        \
-    SITE(domain_wall, slice_spread, WallArgs, (slice_spread<F>))  \
-    SITE(domain_wall, slice_reflect, WallArgs, (slice_reflect<F>))
+    SITE(domain_wall, slice_sum, SliceSum, (slice_sum<F>))        \
+    SITE(domain_wall, slice_spread, SliceSpread, (slice_spread<F>))  \
+    SITE(domain_wall, slice_reflect, SliceReflect, (slice_reflect<F>))

@@ -3,15 +3,6 @@
 #pragma once
 #include "sum.cuh"
 
-HD double double_of(i64 bits) {
-#ifdef __CUDACC__
-    return __longlong_as_double(bits);
-#else
-    double r;
-    __builtin_memcpy(&r, &bits, sizeof r);
-    return r;
-#endif
-}
 // x normal; NaN unless positive.
 HD double natural_log(double x) {
     if (!(x > 0)) return double_of(0x7ff8000000000000ll);

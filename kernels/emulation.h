@@ -2,8 +2,6 @@
 // the other, on a GPU's layout of fields (src/device/cpu.rs).
 #pragma once
 #include <cstddef>
-#define __CUDACC__ 1
-#define HMC_GHOSTS true
 #define __device__
 #define __forceinline__ inline __attribute__((always_inline))
 

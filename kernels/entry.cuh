@@ -10,7 +10,7 @@
 // hands them to the host, clears them for the next sum, and writes `turn` behind them.
 constexpr int ALL_WORDS = MAX_SUMS * WORDS + 1;
 template <int COUNT> HD void add_to_global(const Accumulator& sum, i64* words, volatile i64* host, i64 turn) {
-    __shared__ i64 part[HMC_BLOCK / 32][COUNT * WORDS + 1];
+    __shared__ i64 part[HMC_BLOCK / WARP][COUNT * WORDS + 1];
     const int lane_id = threadIdx.x & 31, warp = threadIdx.x >> 5;
     UNROLL for (int n = 0; n < COUNT; ++n) UNROLL for (int k = 0; k < WORDS; ++k) {
         i64 v = sum.words[n][k];
@@ -27,7 +27,7 @@ template <int COUNT> HD void add_to_global(const Accumulator& sum, i64* words, v
     const int k = threadIdx.x;
     if (k <= COUNT * WORDS) {
         i64 v = part[0][k];
-        for (int w = 1; w < HMC_BLOCK / 32; ++w) {
+        for (int w = 1; w < HMC_BLOCK / WARP; ++w) {
             if (k == COUNT * WORDS) v = part[w][k] > v ? part[w][k] : v;
             else v += part[w][k];
         }

@@ -2,16 +2,9 @@
 #pragma once
 #include "site.cuh"
 
-// Whether any direction may be cut.
-#ifdef __CUDACC__
-constexpr bool GHOSTS = HMC_GHOSTS;
-#else
-constexpr bool GHOSTS = true;
-#endif
-
 // N reals of block `block` (of NB) of a face site, of one of several fields. Lanes at the rank's edge go into the wire,
 // the others to the lane of this rank that asks for them.
-template <int N, int NB, class F> HD void deliver(const FaceArgs& a, int f, int field, int block, const F* r) {
+template <int N, int NB, class F, class A> HD void deliver(const A& a, int f, int field, int block, const F* r) {
     using R = real_of<F>;
     const int faces = half_of(a.g) / outer(a.g, a.mu), n = a.g.lanes[a.mu], width = lane<F>::W / n;
     R* wire = (R*)a.wire + (i64)N * NB * faces * width * field;
@@ -35,7 +28,7 @@ template <int N, int NB, class F> HD void deliver(const FaceArgs& a, int f, int 
     }
 }
 // What came from another rank, into the edge lanes of the ghost zone.
-template <class F> HD void face_merge(const LaneArgs& a, int i) {
+template <class F> HD void face_merge(const FaceMerge& a, int i) {
     using R = real_of<F>;
     const int n = a.g.lanes[a.mu], edge = a.forward ? n - 1 : 0, width = lane<F>::W / n, f = i % a.sites, field = i / a.sites;
     const R* wire = (const R*)a.wire + (i64)a.reals * a.sites * width * field;
@@ -49,4 +42,4 @@ template <class F> HD void face_merge(const LaneArgs& a, int i) {
     }
 }
 
-#define FACES_KERNELS(SITE, SUM) SITE(faces, face_merge, LaneArgs, (face_merge<F>))
+#define FACES_KERNELS(SITE, SUM) SITE(faces, face_merge, FaceMerge, (face_merge<F>))

@@ -7,7 +7,7 @@
 #include "wilson.cuh"
 
 template <int MU, int S, class F>
-HD void add_outer(Matrix<F>& w, const HopForceArgs& a, const Coord& c, int s, int slice, const Matrix<F>& u, const void* there,
+HD void add_outer(Matrix<F>& w, const HopForce& a, const Coord& c, int s, int slice, const Matrix<F>& u, const void* there,
                   const void* ghost_zone, const void* here) {
     const bool edge = c.x[MU] == a.g.outer[MU] - 1;
     const int first = slice * a.g.half, stride = a.slices * a.g.half;
@@ -29,7 +29,7 @@ HD void add_outer(Matrix<F>& w, const HopForceArgs& a, const Coord& c, int s, in
     UNROLL for (int r = 0; r < 3; ++r) UNROLL for (int t = 0; t < 3; ++t) UNROLL for (int spin = 0; spin < 2; ++spin)
         cmad_conj(w.e[3 * r + t], k[3 * spin + t], v[3 * spin + r]);
 }
-template <int MU, class F> HD void hop_force_of(const HopForceArgs& a, const Coord& c, int s) {
+template <int MU, class F> HD void hop_force_of(const HopForce& a, const Coord& c, int s) {
     const Matrix<F> u = link_at<F>(a.g, a.links, walk_from(c), MU);
     Matrix<F> w = null_matrix<F>();
     for (int slice = 0; slice < a.slices; ++slice) {
@@ -42,7 +42,7 @@ template <int MU, class F> HD void hop_force_of(const HopForceArgs& a, const Coo
     add_projection(f, splat<F>(real_of<F>(a.scale)), w);
     store<8, 4>(half, MU, s, a.g.half, f);
 }
-template <class F> HD void hop_force(const HopForceArgs& a, int s) {
+template <class F> HD void hop_force(const HopForce& a, int s) {
     const Coord c = coord_of(a.g, s, a.parity);
     hop_force_of<0, F>(a, c, s);
     hop_force_of<1, F>(a, c, s);
@@ -50,4 +50,4 @@ template <class F> HD void hop_force(const HopForceArgs& a, int s) {
     hop_force_of<3, F>(a, c, s);
 }
 
-#define FORCE_KERNELS(SITE, SUM) SITE(force, hop_force, HopForceArgs, (hop_force<F>))
+#define FORCE_KERNELS(SITE, SUM) SITE(force, hop_force, HopForce, (hop_force<F>))

@@ -31,7 +31,7 @@ template <class F> HD void turn(const Geometry& g, const Walk& w, Matrix<F>& u) 
 }
 // Block `block` of a bordered field of NB matrices a site.
 template <int NB, class F> HD Matrix<F> matrix_at(const Geometry& g, const void* field, const Walk& w, int block) {
-    const void* half = half_field<F>((void*)field, parity_of(w.c), g.half_bordered, 18 * NB);
+    const void* half = half_field<F>(field, parity_of(w.c), g.half_bordered, 18 * NB);
     Matrix<F> u = load_matrix<18, NB, F>(half, block, bordered_index_of(g, w.c), g.half_bordered);
     turn(g, w, u);
     return u;
@@ -59,7 +59,7 @@ template <class F> HD Matrix<F> path_product(const Geometry& g, const void* link
 }
 
 // Sum n: over the sites, sum of Re tr over the closed paths of class n that start there, divided by 3.
-template <class F> HD void loop_traces(const LinkArgs& a, int i, int parity, Accumulator& sum) {
+template <class F> HD void loop_traces(const LoopTraces& a, int i, int parity, Accumulator& sum) {
     const Walk w = walk_from(coord_of(a.g, i, parity));
     const int* path = (const int*)a.paths;
     for (int n = 0; n < 4; ++n) {
@@ -69,7 +69,7 @@ template <class F> HD void loop_traces(const LinkArgs& a, int i, int parity, Acc
     }
 }
 // Sum 0: the action, sum_n weight_n sum over paths (1 - Re tr / 3).
-template <class F> HD void gauge_action(const LinkArgs& a, int i, int parity, Accumulator& sum) {
+template <class F> HD void gauge_action(const GaugeAction& a, int i, int parity, Accumulator& sum) {
     const Walk w = walk_from(coord_of(a.g, i, parity));
     const int* path = (const int*)a.paths;
     F action = F{};
@@ -81,12 +81,12 @@ template <class F> HD void gauge_action(const LinkArgs& a, int i, int parity, Ac
     }
     sum.add(0, action);
 }
-template <class F> HD void* momentum_half(void* field, const Geometry& g, int parity) {
+template <class F, class V> HD auto momentum_half(V* field, const Geometry& g, int parity) {
     return half_field<F>(field, parity, g.half, 32);
 }
 // force += scale dS, with S = sum_n weight_n sum of loops (1 - Re tr / 3): the paths of direction mu
 // close the loops that start with U_mu(x).
-template <class F> HD void gauge_force(const LinkArgs& a, int i, int parity) {
+template <class F> HD void gauge_force(const GaugeForce& a, int i, int parity) {
     const Coord c = coord_of(a.g, i, parity);
     const int* path = (const int*)a.paths;
     for (int mu = 0; mu < 4; ++mu) {
@@ -105,7 +105,7 @@ template <class F> HD void gauge_force(const LinkArgs& a, int i, int parity) {
     }
 }
 // U <- exp(i scale P) U
-template <class F> HD void drift(const LinkArgs& a, int i, int parity) {
+template <class F> HD void drift(const Drift& a, int i, int parity) {
     const Walk w = walk_from(coord_of(a.g, i, parity));
     void* half = half_field<F>(a.links, parity, a.g.half_bordered, 72);
     const int s = bordered_index_of(a.g, w.c);
@@ -118,7 +118,7 @@ template <class F> HD void drift(const LinkArgs& a, int i, int parity) {
     }
 }
 // P <- shift P + scale F; sum 0: |F|^2, maximum: the greatest |F| of a link, |F|^2 = 2 tr F^2 = sum_a F_a^2.
-template <class F> HD void kick(const LinkArgs& a, int i, int parity, Accumulator& sum) {
+template <class F> HD void kick(const Kick& a, int i, int parity, Accumulator& sum) {
     F norm = F{};
     for (int mu = 0; mu < 4; ++mu) {
         F p[8], f[8], square = F{};
@@ -135,7 +135,7 @@ template <class F> HD void kick(const LinkArgs& a, int i, int parity, Accumulato
     sum.add(0, norm);
 }
 // Sum 0: sum_a p_a^2 / 2.
-template <class F> HD void kinetic(const LinkArgs& a, int i, int parity, Accumulator& sum) {
+template <class F> HD void kinetic(const Kinetic& a, int i, int parity, Accumulator& sum) {
     F s = F{};
     for (int mu = 0; mu < 4; ++mu) {
         F p[8];
@@ -144,14 +144,12 @@ template <class F> HD void kinetic(const LinkArgs& a, int i, int parity, Accumul
     }
     sum.add(0, splat<F>(0.5) * s);
 }
-// Maximum: the greatest |(U U^dag - 1)_ij| or |third row - conj(row 0 x row 1)|; with scale != 0 the
-// links are projected back to SU(3).
-template <class F> HD void unitarity(const LinkArgs& a, int i, int parity, Accumulator& sum) {
+// Maximum: the greatest |(U U^dag - 1)_ij| or |third row - conj(row 0 x row 1)|; reunitarise
+// projects links back to SU(3).
+template <class F, class A> HD void unitarity(const A& a, int i, int parity, Accumulator& sum) {
     const Walk w = walk_from(coord_of(a.g, i, parity));
-    void* half = half_field<F>(a.links, parity, a.g.half_bordered, 72);
-    const int s = bordered_index_of(a.g, w.c);
     for (int mu = 0; mu < 4; ++mu) {
-        Matrix<F> u = load_matrix<18, 4, F>(half, mu, s, a.g.half_bordered), special = u;
+        Matrix<F> u = link_at<F>(a.g, a.links, w, mu), special = u;
         const Matrix<F> d = multiply<false, true>(u, u) - unit<F>();
         third_row(special);
         const Matrix<F> t = u - special;
@@ -159,34 +157,34 @@ template <class F> HD void unitarity(const LinkArgs& a, int i, int parity, Accum
             sum.raise(root(mad(d.e[k].re, d.e[k].re, mad(d.e[k].im, d.e[k].im, F{}))));
             sum.raise(root(mad(t.e[k].re, t.e[k].re, mad(t.e[k].im, t.e[k].im, F{}))));
         }
-        if (a.scale != 0) {
+        if constexpr (same<A, Reunitarise>) {
             reunitarise(u);
-            store_matrix<4>(half, mu, s, a.g.half_bordered, u);
+            store_matrix<4>(half_field<F>(a.links, parity, a.g.half_bordered, 72), mu, bordered_index_of(a.g, w.c),
+                            a.g.half_bordered, u);
         }
     }
 }
-// Maximum: the greatest |U - V| of an element, V given as `force`.
-template <class F> HD void link_distance(const LinkArgs& a, int i, int parity, Accumulator& sum) {
+// Maximum: the greatest |U - V| of an element.
+template <class F> HD void link_distance(const LinkDistance& a, int i, int parity, Accumulator& sum) {
     const Walk w = walk_from(coord_of(a.g, i, parity));
     for (int mu = 0; mu < 4; ++mu) {
-        const Matrix<F> d = link_at<F>(a.g, a.links, w, mu) - link_at<F>(a.g, a.force, w, mu);
+        const Matrix<F> d = link_at<F>(a.g, a.links, w, mu) - link_at<F>(a.g, a.other, w, mu);
         for (int k = 0; k < 9; ++k) sum.raise(root(mad(d.e[k].re, d.e[k].re, mad(d.e[k].im, d.e[k].im, F{}))));
     }
 }
-
 // Kernels on both parities: the first `half` outer sites are even.
 template <class F, class A> HD int parity_of_index(const A& a, int& i) {
     const int parity = i >= a.g.half;
     i -= parity * a.g.half;
     return parity;
 }
-#define BOTH(NAME)                                                     \
-    template <class F> HD void both_##NAME(const LinkArgs& a, int i) { \
-        const int parity = parity_of_index<F>(a, i);                   \
-        NAME<F>(a, i, parity);                                         \
+#define BOTH(NAME)                                                                         \
+    template <class F, class A> HD void both_##NAME(const A& a, int i) {                   \
+        const int parity = parity_of_index<F>(a, i);                                       \
+        NAME<F>(a, i, parity);                                                             \
     }
 #define BOTH_SUM(NAME)                                                                     \
-    template <class F> HD void both_##NAME(const LinkArgs& a, int i, Accumulator& sum) {   \
+    template <class F, class A> HD void both_##NAME(const A& a, int i, Accumulator& sum) { \
         const int parity = parity_of_index<F>(a, i);                                       \
         NAME<F>(a, i, parity, sum);                                                        \
     }
@@ -200,11 +198,12 @@ BOTH_SUM(unitarity)
 BOTH_SUM(link_distance)
 
 #define GAUGE_KERNELS(SITE, SUM)                                      \
-    SITE(gauge, gauge_force, LinkArgs, (both_gauge_force<F>))         \
-    SITE(gauge, drift, LinkArgs, (both_drift<F>))                     \
-    SUM(gauge, loop_traces, LinkArgs, 4, (both_loop_traces<F>))       \
-    SUM(gauge, gauge_action, LinkArgs, 1, (both_gauge_action<F>))     \
-    SUM(gauge, kick, LinkArgs, 1, (both_kick<F>))                     \
-    SUM(gauge, kinetic, LinkArgs, 1, (both_kinetic<F>))               \
-    SUM(gauge, unitarity, LinkArgs, 1, (both_unitarity<F>))           \
-    SUM(gauge, link_distance, LinkArgs, 1, (both_link_distance<F>))
+    SITE(gauge, gauge_force, GaugeForce, (both_gauge_force<F>))         \
+    SITE(gauge, drift, Drift, (both_drift<F>))                     \
+    SUM(gauge, loop_traces, LoopTraces, 4, (both_loop_traces<F>))       \
+    SUM(gauge, gauge_action, GaugeAction, 1, (both_gauge_action<F>))     \
+    SUM(gauge, kick, Kick, 1, (both_kick<F>))                     \
+    SUM(gauge, kinetic, Kinetic, 1, (both_kinetic<F>))               \
+    SUM(gauge, unitarity, Unitarity, 1, (both_unitarity<F>))          \
+    SUM(gauge, reunitarise, Reunitarise, 1, (both_unitarity<F>))      \
+    SUM(gauge, link_distance, LinkDistance, 1, (both_link_distance<F>))

@@ -4,7 +4,7 @@
 
 // Site i of the slab of `layers` layers at one end of direction mu. Directions before mu run over
 // as much of their borders too, which is filled by then: so corners come along.
-HD Coord slab_coord(const SlabArgs& a, int i) {
+HD Coord slab_coord(const Slab& a, int i) {
     Coord c;
     for (int nu = 0; nu < 4; ++nu) {
         const int wide = nu < a.mu && a.g.border[nu] > 0 ? a.layers : 0;
@@ -14,30 +14,32 @@ HD Coord slab_coord(const SlabArgs& a, int i) {
     }
     return c;
 }
-template <class F> HD i64 slab_place(const SlabArgs& a, const Coord& c, int block, int real, int l) {
+template <class F> HD i64 slab_place(const Slab& a, const Coord& c, int block, int real, int l) {
     const i64 half = (i64)a.g.half_bordered * a.blocks * a.reals * lane<F>::W;
     return parity_of(c) * half + place<F>(a.blocks, a.reals, block, real, bordered_index_of(a.g, c), a.g.half_bordered, l);
 }
 // Packs our first (forward) or last layers into the wire, edge lanes only; or fills the border after
 // our last (forward) or before our first site, from the wire and from the neighbouring lanes.
-template <class F> HD void slab(const SlabArgs& a, int i) {
+template <class F, class A> HD void slab(const A& args, int i) {
     using R = real_of<F>;
+    constexpr bool UNPACK = same<A, SlabUnpack>;
+    const Slab& a = args.slab;
     const int mu = a.mu, n = a.g.lanes[mu], width = lane<F>::W / n;
     Coord from = slab_coord(a, i), to = from;
     if (!a.forward) from.x[mu] += a.g.outer[mu] - a.layers;
     to.x[mu] += a.forward ? a.g.outer[mu] : -a.layers;
-    R* field = (R*)a.field;
-    R* wire = (R*)a.wire + (i64)i * a.blocks * a.reals * width;
-    const int edge = (a.forward != 0) == (a.unpack != 0) ? n - 1 : 0;
+    auto* field = pointer_like<R>(args.field);
+    auto* wire = pointer_like<R>(args.wire) + (i64)i * a.blocks * a.reals * width;
+    const int edge = (a.forward != 0) == UNPACK ? n - 1 : 0;
     const int* source = lane<F>::W > 1 ? permutation(a.g, mu, a.forward, lane<F>::W) : nullptr;
     int e = 0;
     for (int l = 0; l < lane<F>::W; ++l) {
         const bool at_edge = lane_coord(a.g, l, mu) == edge;
-        if (!at_edge && !a.unpack) continue;
+        if (!at_edge && !UNPACK) continue;
         for (int block = 0; block < a.blocks; ++block)
             for (int k = 0; k < a.reals; ++k) {
-                R& w = wire[(block * a.reals + k) * width + e];
-                if (!a.unpack) w = field[slab_place<F>(a, from, block, k, l)];
+                auto& w = wire[(block * a.reals + k) * width + e];
+                if constexpr (!UNPACK) w = field[slab_place<F>(a, from, block, k, l)];
                 else if (at_edge) field[slab_place<F>(a, to, block, k, l)] = w;
                 else field[slab_place<F>(a, to, block, k, l)] = field[slab_place<F>(a, from, block, k, source[l])];
             }
@@ -45,7 +47,7 @@ template <class F> HD void slab(const SlabArgs& a, int i) {
     }
 }
 // An operator's own links of one parity, NR reals, in its precision.
-template <class F, int NR> HD void import_links(const ImportArgs& a, int i) {
+template <class F, int NR> HD void import_links(const ImportLinks& a, int i) {
     using D = wide_of<F>;
     const Walk w = walk_from(coord_of(a.g, i, a.parity));
     for (int mu = 0; mu < 4; ++mu) {
@@ -61,29 +63,33 @@ template <class F, int NR> HD void import_links(const ImportArgs& a, int i) {
 }
 
 // Between a field and the rank's sites in natural order, in double.
-template <class F> HD void transpose(const TransposeArgs& a, int i) {
+template <class F, class A> HD void transpose(const A& args, int i) {
+    const Order& a = args.order;
     const Coord c = coord_of(a.g, i, a.parity);
     const int s = a.bordered ? bordered_index_of(a.g, c) : a.slice * a.g.half + i;
     const int stride = a.bordered ? a.g.half_bordered : a.slices * a.g.half;
-    real_of<F>* field = (real_of<F>*)a.field;
+    auto* field = pointer_like<real_of<F>>(args.field);
     for (int l = 0; l < lane<F>::W; ++l) {
         i64 site = 0;
         for (int mu = 3; mu >= 0; --mu)
             site = site * (a.g.outer[mu] * a.g.lanes[mu]) + lane_coord(a.g, l, mu) * a.g.outer[mu] + c.x[mu];
-        double* natural = (double*)a.natural + site * a.blocks * a.reals;
+        auto* natural = pointer_like<double>(args.natural) + site * a.blocks * a.reals;
         for (int block = 0; block < a.blocks; ++block)
             for (int k = 0; k < a.reals; ++k) {
-                real_of<F>& r = field[place<F>(a.blocks, a.reals, block, k, s, stride, l)];
-                if (a.to_natural) natural[block * a.reals + k] = r;
+                auto& r = field[place<F>(a.blocks, a.reals, block, k, s, stride, l)];
+                if constexpr (same<A, ToNatural>) natural[block * a.reals + k] = r;
                 else r = real_of<F>(natural[block * a.reals + k]);
             }
     }
 }
 
-#define IMPORT_KERNELS(SITE, SUM)                                  \
-    SITE(halo, import_18, ImportArgs, (import_links<F, 18>))       \
-    SITE(halo, import_12, ImportArgs, (import_links<F, 12>))       \
-    SITE(halo, import_8, ImportArgs, (import_links<F, 8>))
-#define HALO_KERNELS(SITE, SUM)                                    \
-    SITE(halo, slab, SlabArgs, (slab<F>))                          \
-    SITE(halo, transpose, TransposeArgs, (transpose<F>))
+#define IMPORT_KERNELS(SITE, SUM)                                          \
+    SITE(halo, import_links_18, ImportLinks, (import_links<F, 18>))        \
+    SITE(halo, import_links_12, ImportLinks, (import_links<F, 12>))        \
+    SITE(halo, import_links_8, ImportLinks, (import_links<F, 8>))
+#define HALO_KERNELS(SITE, SUM)                                            \
+    SITE(halo, to_natural, ToNatural, (transpose<F>))                      \
+    SITE(halo, from_natural, FromNatural, (transpose<F>))
+#define HALO_DOUBLE_KERNELS(SITE, SUM)                                     \
+    SITE(halo, slab_pack, SlabPack, (slab<F>))                             \
+    SITE(halo, slab_unpack, SlabUnpack, (slab<F>))

@@ -8,12 +8,10 @@
 
 // All of it has internal linkage: objects of other instruction sets hold the same names.
 namespace {
-#ifdef HMC_EMULATION
-#include "emulation.h"
+#include "kernels.cuh"
+#if ON_GPU
 using F = HMC_REAL;
-#include "kernels.cuh"
 #else
-#include "kernels.cuh"
 using F = typename lanes_of<HMC_REAL, HMC_LANES>::type;
 #endif
 

@@ -3,9 +3,9 @@
 #pragma once
 #include "gauge.cuh"
 
-// out(x) = U_mu(x) W(x + mu) B(x)^dag: W is `line`, B is `back`; a factor whose pointer is null is left out. Sums 0, 1: real
+// out(x) = U_mu(x) W(x + mu) B(x)^dag: W is `line`, B is `back`; a factor that is not there is left out. Sums 0, 1: real
 // and imaginary part of tr out(x) / 3, or, with C as `closing`, of tr C(x) out(x)^dag / 3.
-template <class F> HD void extend_line(const LineArgs& a, int i, Accumulator& sum) {
+template <class F> HD void extend_line(const ExtendLine& a, int i, Accumulator& sum) {
     const int parity = parity_of_index<F>(a, i);
     const Walk here = walk_from(coord_of(a.g, i, parity));
     Walk next = here;
@@ -19,4 +19,4 @@ template <class F> HD void extend_line(const LineArgs& a, int i, Accumulator& su
     sum.add(1, splat<F>(1.0 / 3.0) * ((w.e[0].im + w.e[4].im) + w.e[8].im));
 }
 
-#define LINE_KERNELS(SITE, SUM) SUM(line, extend_line, LineArgs, 2, (extend_line<F>))
+#define LINE_KERNELS(SITE, SUM) SUM(line, extend_line, ExtendLine, 2, (extend_line<F>))

@@ -30,7 +30,7 @@ HD void chacha_block(u32* out, const int* key, u64 counter, u64 stream) {
     UNROLL for (int i = 0; i < 16; ++i) out[i] = x[i] + s[i];
 }
 // Eight unit Gaussians.
-HD void gaussians(double* g, const RandomArgs& a, int block, i64 site) {
+HD void gaussians(double* g, const Stream& a, int block, i64 site) {
     u32 w[16];
     const u64 counter = (u64(u32(a.counter_high)) << 32 | u32(a.counter_low)) + u64(block);
     chacha_block(w, a.key, counter, u64(site));
@@ -45,18 +45,18 @@ HD void gaussians(double* g, const RandomArgs& a, int block, i64 site) {
     }
 }
 // N Gaussians of a site from block `first` on, in all lanes.
-template <int N, class F> HD void gaussian_lanes(F* p, const RandomArgs& a, const Coord& c, int first) {
+template <int N, class F, class A> HD void gaussian_lanes(F* p, const A& a, const Coord& c, int first) {
     for (int l = 0; l < lane<F>::W; ++l) {
         const i64 site = global_site(a.g, c, l);
         for (int b = 0; b < N / 8; ++b) {
             double g[8];
-            gaussians(g, a, first + b, site);
+            gaussians(g, a.stream, first + b, site);
             for (int k = 0; k < 8; ++k) set(p[8 * b + k], l, real_of<F>(g[k]));
         }
     }
 }
 // p_a ~ N(0, 1)
-template <class F> HD void random_momenta(const RandomArgs& a, int i) {
+template <class F> HD void random_momenta(const RandomMomenta& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Coord c = coord_of(a.g, i, parity);
     for (int mu = 0; mu < 4; ++mu) {
@@ -66,14 +66,14 @@ template <class F> HD void random_momenta(const RandomArgs& a, int i) {
     }
 }
 // Spinor of a slice, or colour vector, of one parity, each real scale * N(0, 1).
-template <class F, int N> HD void random_field(const RandomArgs& a, int i) {
+template <class F, int N> HD void random_field(const RandomField& a, int i) {
     F p[(N + 7) / 8 * 8];
     gaussian_lanes<(N + 7) / 8 * 8>(p, a, coord_of(a.g, i, a.parity), a.slice * ((N + 7) / 8));
     for (int k = 0; k < N; ++k) p[k] = splat<F>(real_of<F>(a.scale)) * p[k];
     store<N, 1>(a.out, 0, a.slice * a.g.half + i, a.slices * a.g.half, p);
 }
 // Links by the Haar measure: Gaussian matrices made special unitary by Gram and Schmidt.
-template <class F> HD void random_links(const RandomArgs& a, int i) {
+template <class F> HD void random_links(const RandomLinks& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Coord c = coord_of(a.g, i, parity);
     void* half = half_field<F>(a.out, parity, a.g.half_bordered, 72);
@@ -87,8 +87,9 @@ template <class F> HD void random_links(const RandomArgs& a, int i) {
     }
 }
 
-#define RANDOM_KERNELS(SITE, SUM)                                 \
-    SITE(random, random_momenta, RandomArgs, (random_momenta<F>)) \
-    SITE(random, random_24, RandomArgs, (random_field<F, 24>))    \
-    SITE(random, random_6, RandomArgs, (random_field<F, 6>))      \
-    SITE(random, random_links, RandomArgs, (random_links<F>))
+#define RANDOM_KERNELS(SITE, SUM)                                      \
+    SITE(random, random_field_24, RandomField, (random_field<F, 24>))  \
+    SITE(random, random_field_6, RandomField, (random_field<F, 6>))
+#define RANDOM_DOUBLE_KERNELS(SITE, SUM)                               \
+    SITE(random, random_momenta, RandomMomenta, (random_momenta<F>))   \
+    SITE(random, random_links, RandomLinks, (random_links<F>))

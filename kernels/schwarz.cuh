@@ -5,28 +5,28 @@
 #include "blas.cuh"
 
 // Of a site in lane l: its block, and its number among the block's sites of its parity.
-HD void block_of(const BlockArgs& a, const Coord& c, int l, int& block, int& inside) {
+HD void block_of(const Geometry& g, const BlockGrid& a, const Coord& c, int l, int& block, int& inside) {
     block = inside = 0;
     for (int mu = 3; mu >= 0; --mu) {
-        const int x = lane_coord(a.g, l, mu) * outer(a.g, mu) + c.x[mu];
+        const int x = lane_coord(g, l, mu) * outer(g, mu) + c.x[mu];
         block = block * a.blocks[mu] + x / a.block[mu];
         inside = inside * a.block[mu] + x % a.block[mu];
     }
     inside >>= 1;
 }
-HD int block_count(const BlockArgs& a) { return a.blocks[0] * a.blocks[1] * a.blocks[2] * a.blocks[3]; }
+HD int block_count(const BlockGrid& a) { return a.blocks[0] * a.blocks[1] * a.blocks[2] * a.blocks[3]; }
 
 // Re (y, x), Im (y, x), |y|^2 of every site: x the residual, y = M x.
-template <class F> HD void block_products(const BlockArgs& a, int i) {
+template <class F> HD void block_products(const BlockProducts& a, int i) {
     F x[24], y[24];
     load24(x, a.x, i, half_of(a.g));
     load24(y, a.y, i, half_of(a.g));
     const wide_of<F> re = site_dot(y, x), im = site_dot_imaginary(y, x), norm = site_dot(y, y);
     const Coord c = coord_of(a.g, i, a.parity);
-    const int blocks = block_count(a);
+    const int blocks = block_count(a.grid);
     for (int l = 0; l < lane<F>::W; ++l) {
         int block, inside;
-        block_of(a, c, l, block, inside);
+        block_of(a.g, a.grid, c, l, block, inside);
         double* to = (double*)a.products + 3 * ((i64)inside * blocks + block);
         to[0] = get(re, l);
         to[1] = get(im, l);
@@ -34,8 +34,7 @@ template <class F> HD void block_products(const BlockArgs& a, int i) {
     }
 }
 // A block's sites are summed in parts, in an order that depends on the block's extents alone.
-HD int sites_of_block(const BlockArgs& a) { return a.block[0] * a.block[1] * a.block[2] * a.block[3] / 2; }
-constexpr int PART = 32;  // as src/solver/schwarz.rs has it
+HD int sites_of_block(const BlockGrid& a) { return a.block[0] * a.block[1] * a.block[2] * a.block[3] / 2; }
 // Adds items first, first + step, .. below `end` of a block in four chains.
 HD void add_items(double* sum, const double* table, int blocks, int block, int first, int step, int end) {
     double s[3][4];
@@ -48,8 +47,8 @@ HD void add_items(double* sum, const double* table, int blocks, int block, int f
     for (int k = 0; k < 3; ++k) sum[k] = (s[k][0] + s[k][1]) + (s[k][2] + s[k][3]);
 }
 // Part i / blocks of block i % blocks: its sites' products, into the place of its first site.
-template <class F> HD void block_part(const BlockArgs& a, int i) {
-    const int blocks = block_count(a), block = i % blocks, part = i / blocks, sites = sites_of_block(a);
+template <class F> HD void block_part(const BlockPart& a, int i) {
+    const int blocks = block_count(a.grid), block = i % blocks, part = i / blocks, sites = sites_of_block(a.grid);
     const int first = part * PART, end = first + PART < sites ? first + PART : sites;
     double sum[3];
     add_items(sum, (const double*)a.products, blocks, block, first, 1, end);
@@ -57,20 +56,20 @@ template <class F> HD void block_part(const BlockArgs& a, int i) {
     for (int k = 0; k < 3; ++k) to[k] = sum[k];
 }
 // The step length of block i: (M x, x) / |M x|^2.
-template <class F> HD void block_length(const BlockArgs& a, int i) {
+template <class F> HD void block_length(const BlockLength& a, int i) {
     double sum[3];
-    add_items(sum, (const double*)a.products, block_count(a), i, 0, PART, sites_of_block(a));
+    add_items(sum, (const double*)a.products, block_count(a.grid), i, 0, PART, sites_of_block(a.grid));
     double* to = (double*)a.lengths + 2 * (i64)i;
     to[0] = sum[2] > 0 ? sum[0] / sum[2] : 0;
     to[1] = sum[2] > 0 ? sum[1] / sum[2] : 0;
 }
 // z += length x, x -= length y
-template <class F> HD void block_step(const BlockArgs& a, int i) {
+template <class F> HD void block_step(const BlockStep& a, int i) {
     F x[24], y[24], re, im;
     const Coord c = coord_of(a.g, i, a.parity);
     for (int l = 0; l < lane<F>::W; ++l) {
         int block, inside;
-        block_of(a, c, l, block, inside);
+        block_of(a.g, a.grid, c, l, block, inside);
         set(re, l, real_of<F>(((const double*)a.lengths)[2 * (i64)block]));
         set(im, l, real_of<F>(((const double*)a.lengths)[2 * (i64)block + 1]));
     }
@@ -84,7 +83,7 @@ template <class F> HD void block_step(const BlockArgs& a, int i) {
 }
 
 #define SCHWARZ_KERNELS(SITE, SUM)                                    \
-    SITE(schwarz, block_products, BlockArgs, (block_products<F>))     \
-    SITE(schwarz, block_part, BlockArgs, (block_part<F>))             \
-    SITE(schwarz, block_length, BlockArgs, (block_length<F>))         \
-    SITE(schwarz, block_step, BlockArgs, (block_step<F>))
+    SITE(schwarz, block_products, BlockProducts, (block_products<F>))     \
+    SITE(schwarz, block_part, BlockPart, (block_part<F>))             \
+    SITE(schwarz, block_length, BlockLength, (block_length<F>))         \
+    SITE(schwarz, block_step, BlockStep, (block_step<F>))

@@ -34,38 +34,6 @@ template <class F> HD void adjoint_product(Complex<F>* r, const Matrix<F>& u, co
     }
 }
 
-// One real in [-1, 1] a link: the ninth of long links.
-template <class F> HD F load_ninth(const void* field, int mu, int site, [[maybe_unused]] int stride) {
-#ifdef __CUDACC__
-    const size_t at = (size_t)mu * stride + site;
-    if constexpr (is_half<F>()) return F(1 / STEPS) * F(__ldg((const short*)field + at));
-    else return __ldg((const F*)field + at);
-#else
-    const long at = 4L * site + mu;
-    F r;
-    if constexpr (is_half<F>()) {
-        load_shorts<1>(&r, (const char*)field + at * short_bytes<1, F>());
-        return splat<F>(1 / STEPS) * r;
-    }
-    r = ((const F*)field)[at];
-    return r;
-#endif
-}
-template <class F> HD void store_ninth(void* field, int mu, int site, [[maybe_unused]] int stride, F r) {
-#ifdef __CUDACC__
-    const size_t at = (size_t)mu * stride + site;
-    if constexpr (is_half<F>()) ((short*)field)[at] = short(__float_as_int(STEPS * r + ROUND));
-    else ((F*)field)[at] = r;
-#else
-    const long at = 4L * site + mu;
-    if constexpr (is_half<F>()) {
-        const F q = splat<F>(STEPS) * r;
-        store_shorts<1>((char*)field + at * short_bytes<1, F>(), &q);
-    } else {
-        ((F*)field)[at] = r;
-    }
-#endif
-}
 // A unitary matrix from NR reals.
 template <int NR, class F> HD Matrix<F> load_long(const void* links, const void* ninth, int mu, int site, int stride) {
     if constexpr (NR == 18) {
@@ -86,9 +54,9 @@ template <int NR, class F> HD Matrix<F> load_long(const void* links, const void*
 }
 
 #ifdef HMC_EACH
-HD constexpr int vectors_of(const StaggeredArgs&) { return HMC_FIELDS; }
+HD constexpr int vectors_of(const StaggeredHop&) { return HMC_FIELDS; }
 #else
-HD int vectors_of(const StaggeredArgs& a) { return a.fields; }
+HD int vectors_of(const StaggeredHop& a) { return a.fields; }
 #endif
 
 // The sums over fat and long links of up to EACH fields.
@@ -98,7 +66,7 @@ template <class F, int EACH> struct Hops {
 
 // The hop of HOP steps from site c (index s): for `count` fields from `input` on.
 template <int MU, bool FORWARD, int HOP, int NR, int EACH, class F>
-HD void staggered_hop_of(Hops<F, EACH>& sum, const StaggeredArgs& a, const char* input, int field, int count, const Coord& c, int s) {
+HD void staggered_hop_of(Hops<F, EACH>& sum, const StaggeredHop& a, const char* input, int field, int count, const Coord& c, int s) {
     const int extent = outer(a.g, MU), half = half_of(a.g);
     const int target = FORWARD ? c.x[MU] + HOP : c.x[MU] - HOP;
     const bool edge = FORWARD ? target >= extent : target < 0;
@@ -142,14 +110,14 @@ HD void staggered_hop_of(Hops<F, EACH>& sum, const StaggeredArgs& a, const char*
     }
 }
 template <int MU, int NR, int EACH, class F>
-HD void staggered_direction(Hops<F, EACH>& sum, const StaggeredArgs& a, const char* input, int field, int count, const Coord& c, int s) {
+HD void staggered_direction(Hops<F, EACH>& sum, const StaggeredHop& a, const char* input, int field, int count, const Coord& c, int s) {
     staggered_hop_of<MU, true, 1, NR>(sum, a, input, field, count, c, s);
     staggered_hop_of<MU, false, 1, NR>(sum, a, input, field, count, c, s);
     staggered_hop_of<MU, true, 3, NR>(sum, a, input, field, count, c, s);
     staggered_hop_of<MU, false, 3, NR>(sum, a, input, field, count, c, s);
 }
 // out = fat_scale (fat hops) + long_scale (long hops) + shift x, on EACH fields from `field` on.
-template <int NR, int EACH, class F> HD void staggered_site(const StaggeredArgs& a, int place, int field, int count) {
+template <int NR, int EACH, class F> HD void staggered_site(const StaggeredHop& a, int place, int field, int count) {
     const int s = a.sites ? ((const int*)a.sites)[place] : place, half = half_of(a.g);
     const Coord c = coord_of(a.g, s, a.parity);
     const i64 bytes = field_bytes<6, F>(half);
@@ -174,27 +142,25 @@ template <int NR, int EACH, class F> HD void staggered_site(const StaggeredArgs&
     }
 }
 // Thread i is a site and a group of up to EACH fields.
-template <int NR, int EACH, class F> HD void staggered_group(const StaggeredArgs& a, int i) {
+template <int NR, int EACH, class F> HD void staggered_group(const StaggeredHop& a, int i) {
     const int n = vectors_of(a), groups = (n + EACH - 1) / EACH;
     int place, group;
     place_and_group<1>(i, a.count, groups, place, group);
     const int field = group * EACH;
     staggered_site<NR, EACH, F>(a, place, field, n % EACH == 0 ? EACH : n - field < EACH ? n - field : EACH);
 }
-template <class F, int NR> HD void staggered_hop(const StaggeredArgs& a, int i) {
+template <class F, int NR> HD void staggered_hop(const StaggeredHop& a, int i) {
 #ifdef HMC_EACH
     staggered_group<NR, HMC_EACH, F>(a, i);
 #else
     if (a.each == 1) staggered_group<NR, 1, F>(a, i);
-#ifdef HMC_EMULATION
-    else if (a.each == 2) staggered_group<NR, 2, F>(a, i);
-#endif
+    else if (EMULATED && a.each == 2) staggered_group<NR, EMULATED ? 2 : 4, F>(a, i);
     else staggered_group<NR, 4, F>(a, i);
 #endif
 }
 
 // What a neighbour needs of the face site f: three layers of vectors, or of products.
-template <class F, int NR> HD void staggered_face(const FaceArgs& a, int i) {
+template <class F, int NR> HD void staggered_face(const StaggeredFace& a, int i) {
     const int extent = outer(a.g, a.mu), half = half_of(a.g), faces = half / extent, f = i % faces, field = i / faces;
     const char* input = (const char*)a.input + field * field_bytes<6, F>(half);
     for (int layer = 0; layer < 3; ++layer) {
@@ -242,7 +208,7 @@ template <class F, int NR> HD void store_narrow(void* out, int mu, int i, int st
     store_unit<NR, 4>(out, mu, i, stride, r);
 }
 // An operator's own fat links.
-template <class F> HD void import_fat(const StaggeredImportArgs& a, int i) {
+template <class F> HD void import_fat(const ImportFat& a, int i) {
     using D = wide_of<F>;
     const Walk w = walk_from(coord_of(a.g, i, a.parity));
     for (int mu = 0; mu < 4; ++mu) {
@@ -251,7 +217,7 @@ template <class F> HD void import_fat(const StaggeredImportArgs& a, int i) {
     }
 }
 // Its long links, from unitary ones.
-template <class F, int NR> HD void import_long(const StaggeredImportArgs& a, int i) {
+template <class F, int NR> HD void import_long(const ImportLong& a, int i) {
     using D = wide_of<F>;
     const Walk w = walk_from(coord_of(a.g, i, a.parity));
     for (int mu = 0; mu < 4; ++mu) {
@@ -279,7 +245,7 @@ template <class F, int NR> HD void import_long(const StaggeredImportArgs& a, int
     }
 }
 // Maximum: the greatest |re| or |im| of an element.
-template <class F> HD void greatest_real(const LinkArgs& a, int i, Accumulator& sum) {
+template <class F> HD void greatest_real(const GreatestReal& a, int i, Accumulator& sum) {
     const int parity = parity_of_index<F>(a, i);
     const Walk w = walk_from(coord_of(a.g, i, parity));
     for (int mu = 0; mu < 4; ++mu) {
@@ -289,7 +255,7 @@ template <class F> HD void greatest_real(const LinkArgs& a, int i, Accumulator& 
 }
 
 // psi(x + hop mu) on a site of parity `parity`, of field n.
-template <int MU, class F> HD void forward_vector(Complex<F>* v, const StaggeredForceArgs& a, const Coord& c, int hop, int n) {
+template <int MU, class F> HD void forward_vector(Complex<F>* v, const StaggeredForce& a, const Coord& c, int hop, int n) {
     const int extent = outer(a.g, MU), half = half_of(a.g), target = c.x[MU] + hop;
     if (GHOSTS && target >= extent && (a.ghost_mask >> MU & 1)) {
         const int faces = half / extent;
@@ -305,7 +271,7 @@ template <int MU, class F> HD void forward_vector(Complex<F>* v, const Staggered
 // Gradients of S = sum_n w_n phi^dag (-D^2 + p_n)^-1 phi on the links that leave sites of one parity:
 //   G_mu(x) += +-2 w_n conj(phase) psi_n(x) psi_n(x + hop mu)^dag,  + on even sites,
 // psi_n = (-D^2 + p_n)^-1 phi on even sites and D of it on odd ones.
-template <int MU, class F> HD void staggered_force_of(const StaggeredForceArgs& a, const Coord& c, int s) {
+template <int MU, class F> HD void staggered_force_of(const StaggeredForce& a, const Coord& c, int s) {
     const int at = bordered_index_of(a.g, c);
     for (int hop = 1; hop <= 3; hop += 2) {
         Matrix<F> g = null_matrix<F>();
@@ -329,7 +295,7 @@ template <int MU, class F> HD void staggered_force_of(const StaggeredForceArgs& 
         }
     }
 }
-template <class F> HD void staggered_force(const StaggeredForceArgs& a, int s) {
+template <class F> HD void staggered_force(const StaggeredForce& a, int s) {
     const Coord c = coord_of(a.g, s, a.parity);
     staggered_force_of<0, F>(a, c, s);
     staggered_force_of<1, F>(a, c, s);
@@ -338,15 +304,15 @@ template <class F> HD void staggered_force(const StaggeredForceArgs& a, int s) {
 }
 
 #define STAGGERED_LINKS(SITE, NR)                                               \
-    SITE(staggered, staggered_hop_##NR, StaggeredArgs, (staggered_hop<F, NR>))  \
-    SITE(staggered, staggered_face_##NR, FaceArgs, (staggered_face<F, NR>))     \
-    SITE(staggered, import_long_##NR, StaggeredImportArgs, (import_long<F, NR>))
+    SITE(staggered, staggered_hop_##NR, StaggeredHop, (staggered_hop<F, NR>))  \
+    SITE(staggered, staggered_face_##NR, StaggeredFace, (staggered_face<F, NR>))     \
+    SITE(staggered, import_long_##NR, ImportLong, (import_long<F, NR>))
 #define STAGGERED_KERNELS(SITE, SUM)                                            \
     STAGGERED_LINKS(SITE, 18)                                                   \
     STAGGERED_LINKS(SITE, 14)                                                   \
     STAGGERED_LINKS(SITE, 9)                                                    \
-    SITE(staggered, import_fat, StaggeredImportArgs, (import_fat<F>))
+    SITE(staggered, import_fat, ImportFat, (import_fat<F>))
 // In double alone.
 #define STAGGERED_DOUBLE_KERNELS(SITE, SUM)                                     \
-    SUM(staggered, greatest_real, LinkArgs, 1, (greatest_real<F>))              \
-    SITE(staggered, staggered_force, StaggeredForceArgs, (staggered_force<F>))
+    SUM(staggered, greatest_real, GreatestReal, 1, (greatest_real<F>))              \
+    SITE(staggered, staggered_force, StaggeredForce, (staggered_force<F>))

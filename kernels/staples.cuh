@@ -37,16 +37,16 @@ template <int NB> struct Block {
 };
 // seven D_nu + lepage S_nu
 struct Outermost {
-    const StapleArgs& a;
+    const StapleSum& a;
     int k;
     template <class F> HD Matrix<F> at(const Geometry& g, const Walk& w) const {
         Matrix<F> r = null_matrix<F>();
-        add_scaled(r, a.seven, matrix_at<3, F>(g, a.twice, w, k));
-        add_scaled(r, a.lepage, matrix_at<3, F>(g, a.single, w, k));
+        add_scaled(r, a.weights.seven, matrix_at<3, F>(g, a.twice, w, k));
+        add_scaled(r, a.weights.lepage, matrix_at<3, F>(g, a.single, w, k));
         return r;
     }
 };
-template <class F, class B> HD Matrix<F> staple(const StapleArgs& a, const Walk& x, int nu, const B& b) {
+template <class F, class A, class B> HD Matrix<F> staple(const A& a, const Walk& x, int nu, const B& b) {
     Walk up = x, ahead = x, down = x;
     step(a.g, up, nu, 1);
     step(a.g, ahead, a.mu, 1);
@@ -60,13 +60,13 @@ template <class F, class B> HD Matrix<F> staple(const StapleArgs& a, const Walk&
 }
 
 // single <- S_nu middle
-template <class F> HD void staple_single(const StapleArgs& a, int i) {
+template <class F> HD void staple_single(const StapleSingle& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Walk x = walk_from(coord_of(a.g, i, parity));
     for (int k = 0; k < 3; ++k) store_at<3>(a.g, a.single, x, k, staple<F>(a, x, beside(a.mu, k), Block<4>{a.middle, a.mu}));
 }
 // twice <- D_nu middle, of `single` with borders filled
-template <class F> HD void staple_twice(const StapleArgs& a, int i) {
+template <class F> HD void staple_twice(const StapleTwice& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Walk x = walk_from(coord_of(a.g, i, parity));
     for (int k = 0; k < 3; ++k) {
@@ -76,14 +76,14 @@ template <class F> HD void staple_twice(const StapleArgs& a, int i) {
     }
 }
 // out <- F middle, or out += F middle, of `single` and `twice` with borders filled
-template <class F> HD void staple_sum(const StapleArgs& a, int i) {
+template <class F> HD void staple_sum(const StapleSum& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Walk x = walk_from(coord_of(a.g, i, parity));
     Matrix<F> total = a.add ? matrix_at<4, F>(a.g, a.out, x, a.mu) : null_matrix<F>();
-    add_scaled(total, a.one - 6 * a.lepage, matrix_at<4, F>(a.g, a.middle, x, a.mu));
+    add_scaled(total, a.weights.one - 6 * a.weights.lepage, matrix_at<4, F>(a.g, a.middle, x, a.mu));
     for (int k = 0; k < 3; ++k) {
-        add_scaled(total, a.three, matrix_at<3, F>(a.g, a.single, x, k));
-        add_scaled(total, a.five, matrix_at<3, F>(a.g, a.twice, x, k));
+        add_scaled(total, a.weights.three, matrix_at<3, F>(a.g, a.single, x, k));
+        add_scaled(total, a.weights.five, matrix_at<3, F>(a.g, a.twice, x, k));
         total = total + staple<F>(a, x, beside(a.mu, k), Outermost{a, k});
     }
     store_at<4>(a.g, a.out, x, a.mu, total);
@@ -96,31 +96,31 @@ template <class F> HD void staple_sum(const StapleArgs& a, int i) {
 //   (c7 S_rho Y, S_sigma U), (c7 S_sigma Y, S_rho U).
 constexpr int PAIRS = 4;
 // `whole` + sums of staples, of U or of Y: the greater member of the first two pairs.
-template <class F> HD Matrix<F> side_sum(const StapleArgs& a, const void* single, const void* twice, const Walk& w, int k) {
+template <class F> HD Matrix<F> side_sum(const StapleSides& a, const void* single, const void* twice, const Walk& w, int k) {
     Matrix<F> r = matrix_at<3, F>(a.g, single, w, (k + 1) % 3) + matrix_at<3, F>(a.g, single, w, (k + 2) % 3);
-    UNROLL for (int e = 0; e < 9; ++e) r.e[e] = {splat<F>(a.five) * r.e[e].re, splat<F>(a.five) * r.e[e].im};
-    add_scaled(r, a.seven, matrix_at<3, F>(a.g, twice, w, k));
-    add_scaled(r, a.lepage, matrix_at<3, F>(a.g, single, w, k));
+    UNROLL for (int e = 0; e < 9; ++e) r.e[e] = {splat<F>(a.weights.five) * r.e[e].re, splat<F>(a.weights.five) * r.e[e].im};
+    add_scaled(r, a.weights.seven, matrix_at<3, F>(a.g, twice, w, k));
+    add_scaled(r, a.weights.lepage, matrix_at<3, F>(a.g, single, w, k));
     return r;
 }
-template <class F> HD Matrix<F> left_of_side(const StapleArgs& a, const Walk& w, int k, int pair) {
+template <class F> HD Matrix<F> left_of_side(const StapleSides& a, const Walk& w, int k, int pair) {
     if (pair == 0) return matrix_at<4, F>(a.g, a.gradient, w, a.mu);
     if (pair == 1) return side_sum<F>(a, a.gradient_single, a.gradient_twice, w, k);
     Matrix<F> r = null_matrix<F>();
-    add_scaled(r, a.seven, matrix_at<3, F>(a.g, a.gradient_single, w, (k + pair - 1) % 3));
+    add_scaled(r, a.weights.seven, matrix_at<3, F>(a.g, a.gradient_single, w, (k + pair - 1) % 3));
     return r;
 }
-template <class F> HD Matrix<F> right_of_side(const StapleArgs& a, const Walk& w, int k, int pair) {
+template <class F> HD Matrix<F> right_of_side(const StapleSides& a, const Walk& w, int k, int pair) {
     if (pair > 1) return matrix_at<3, F>(a.g, a.single, w, (k + 4 - pair) % 3);
     const Matrix<F> u = matrix_at<4, F>(a.g, a.middle, w, a.mu);
     if (pair == 1) return u;
     Matrix<F> r = side_sum<F>(a, a.single, a.twice, w, k);
-    add_scaled(r, a.three, u);
+    add_scaled(r, a.weights.three, u);
     return r;
 }
 // out_nu(y) += T(y) V B(y+nu)^dag + B(y) V T(y+nu)^dag, V = U_nu(y+mu),
 //            + T(y-mu)^dag V B(y-mu+nu) + B(y-mu)^dag V T(y-mu+nu), V = U_nu(y-mu), for all pairs.
-template <class F> HD void staple_sides(const StapleArgs& a, int i) {
+template <class F> HD void staple_sides(const StapleSides& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Walk y = walk_from(coord_of(a.g, i, parity));
     for (int k = 0; k < 3; ++k) {
@@ -145,7 +145,7 @@ template <class F> HD void staple_sides(const StapleArgs& a, int i) {
 }
 
 // out <- U_mu(x) U_mu(x+mu) U_mu(x+2mu)
-template <class F> HD void long_links(const StapleArgs& a, int i) {
+template <class F> HD void long_links(const LongLinks& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Walk x = walk_from(coord_of(a.g, i, parity));
     for (int mu = 0; mu < 4; ++mu) {
@@ -160,7 +160,7 @@ template <class F> HD void long_links(const StapleArgs& a, int i) {
 }
 // out += Z(y) (U(y+mu) U(y+2mu))^dag + U(y-mu)^dag Z(y-mu) U(y+mu)^dag + (U(y-2mu) U(y-mu))^dag Z(y-2mu) of the
 // gradient Z on long links
-template <class F> HD void long_gradient(const StapleArgs& a, int i) {
+template <class F> HD void long_gradient(const LongGradient& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Walk y = walk_from(coord_of(a.g, i, parity));
     for (int mu = 0; mu < 4; ++mu) {
@@ -180,35 +180,35 @@ template <class F> HD void long_gradient(const StapleArgs& a, int i) {
         store_at<4>(a.g, a.out, y, mu, total);
     }
 }
-// out <- middle + one links
-template <class F> HD void blend_links(const StapleArgs& a, int i) {
+// out <- x + scale y
+template <class F> HD void blend_links(const BlendLinks& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Walk x = walk_from(coord_of(a.g, i, parity));
     for (int mu = 0; mu < 4; ++mu) {
-        Matrix<F> r = matrix_at<4, F>(a.g, a.middle, x, mu);
-        add_scaled(r, a.one, matrix_at<4, F>(a.g, a.links, x, mu));
+        Matrix<F> r = matrix_at<4, F>(a.g, a.x, x, mu);
+        add_scaled(r, a.scale, matrix_at<4, F>(a.g, a.y, x, mu));
         store_at<4>(a.g, a.out, x, mu, r);
     }
 }
-// force_a += Re tr(i T_a U G^dag), a force in `out`
-template <class F> HD void gradient_force(const StapleArgs& a, int i) {
+// force_a += Re tr(i T_a U G^dag)
+template <class F> HD void gradient_force(const GradientForce& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Walk x = walk_from(coord_of(a.g, i, parity));
     for (int mu = 0; mu < 4; ++mu) {
         F f[8];
-        load<8, 4>(f, momentum_half<F>(a.out, a.g, parity), mu, i, a.g.half);
+        load<8, 4>(f, momentum_half<F>(a.force, a.g, parity), mu, i, a.g.half);
         const Matrix<F> g = matrix_at<4, F>(a.g, a.gradient, x, mu);
         add_projection(f, splat<F>(1), multiply<false, true>(link_at<F>(a.g, a.links, x, mu), g));
-        store<8, 4>(momentum_half<F>(a.out, a.g, parity), mu, i, a.g.half, f);
+        store<8, 4>(momentum_half<F>(a.force, a.g, parity), mu, i, a.g.half, f);
     }
 }
 
 #define STAPLE_KERNELS(SITE, SUM)                                  \
-    SITE(staples, staple_single, StapleArgs, (staple_single<F>))   \
-    SITE(staples, staple_twice, StapleArgs, (staple_twice<F>))     \
-    SITE(staples, staple_sum, StapleArgs, (staple_sum<F>))         \
-    SITE(staples, staple_sides, StapleArgs, (staple_sides<F>))     \
-    SITE(staples, long_links, StapleArgs, (long_links<F>))         \
-    SITE(staples, long_gradient, StapleArgs, (long_gradient<F>))   \
-    SITE(staples, blend_links, StapleArgs, (blend_links<F>))       \
-    SITE(staples, gradient_force, StapleArgs, (gradient_force<F>))
+    SITE(staples, staple_single, StapleSingle, (staple_single<F>))   \
+    SITE(staples, staple_twice, StapleTwice, (staple_twice<F>))     \
+    SITE(staples, staple_sum, StapleSum, (staple_sum<F>))         \
+    SITE(staples, staple_sides, StapleSides, (staple_sides<F>))     \
+    SITE(staples, long_links, LongLinks, (long_links<F>))         \
+    SITE(staples, long_gradient, LongGradient, (long_gradient<F>))   \
+    SITE(staples, blend_links, BlendLinks, (blend_links<F>))       \
+    SITE(staples, gradient_force, GradientForce, (gradient_force<F>))

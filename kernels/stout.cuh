@@ -18,7 +18,7 @@
 
 // F' in `force` becomes its direct part; insertion L = 2 i rho Lambda. Terms of phi: z^k / (k+1)!,
 // k = 0 .. terms, by Horner's scheme, whose last step is exp(-i ad Q) F'.
-template <class F> HD void stout_insertion(const StoutArgs& a, int i) {
+template <class F> HD void stout_insertion(const StoutInsertion& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const int s = bordered_index_of(a.g, coord_of(a.g, i, parity));
     const F scale = splat<F>(2 * a.rho), two = splat<F>(2);
@@ -56,7 +56,7 @@ template <class F> HD void stout_insertion(const StoutArgs& a, int i) {
 // filled. Of a plaquette U a b c through the corners 0 (x), 1, 2, 3 each link brings its L before the
 // link that leaves its first site, with a minus where the plaquette runs against it. The order of the
 // products keeps few matrices alive.
-template <class F> HD void stout_force(const StoutArgs& a, int i) {
+template <class F> HD void stout_force(const StoutForce& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Walk x = walk_from(coord_of(a.g, i, parity));
     for (int mu = 0; mu < 4; ++mu) {
@@ -95,5 +95,5 @@ template <class F> HD void stout_force(const StoutArgs& a, int i) {
 }
 
 #define STOUT_KERNELS(SITE, SUM)                                  \
-    SITE(stout, stout_insertion, StoutArgs, (stout_insertion<F>)) \
-    SITE(stout, stout_force, StoutArgs, (stout_force<F>))
+    SITE(stout, stout_insertion, StoutInsertion, (stout_insertion<F>)) \
+    SITE(stout, stout_force, StoutForce, (stout_force<F>))

@@ -6,7 +6,7 @@
 #pragma once
 #include "site.cuh"
 
-constexpr int BINS = 5, WORDS = BINS + 1, MAX_SUMS = 4;
+constexpr int BINS = WORDS - 1;
 
 HD constexpr double magic(int k) {  // 1.5 * 2^(52 + e_k), e_k = 20 - 40 k
     double m = 1.5;
@@ -15,17 +15,7 @@ HD constexpr double magic(int k) {  // 1.5 * 2^(52 + e_k), e_k = 20 - 40 k
     for (; e < 0; ++e) m /= 2;
     return m;
 }
-HD i64 bits_of(double x) {
-#ifdef __CUDACC__
-    return __double_as_longlong(x);
-#else
-    i64 r;
-    __builtin_memcpy(&r, &x, sizeof r);
-    return r;
-#endif
-}
 
-#ifndef __CUDACC__
 #if HMC_LANES > 1
 // The same grids in every lane of a vector.
 template <class D, class I> struct Bins {
@@ -59,12 +49,11 @@ template <class V> struct Bins<Pair<V>, void> {
 };
 template <class V> struct bins_of<Pair<V>> { using type = Bins<Pair<V>, void>; };
 #endif
-#endif
 
 struct Accumulator {
     i64 words[MAX_SUMS][WORDS];
     i64 max;
-#if !defined __CUDACC__ && HMC_LANES > 1
+#if HMC_LANES > 1
     typename bins_of<double_lanes>::type bins[MAX_SUMS];
 #endif
 
@@ -82,14 +71,14 @@ struct Accumulator {
     }
     // Adds every lane of x to sum n.
     template <class D> HD void add(int n, const D& x) {
-#if !defined __CUDACC__ && HMC_LANES > 1
+#if HMC_LANES > 1
         if constexpr (lane<D>::W > 1) {
             if (add_lanes(bins[n], x)) return;
         }
 #endif
         for (int l = 0; l < lane<D>::W; ++l) add_one(n, get(x, l));
     }
-#if !defined __CUDACC__ && HMC_LANES > 1
+#if HMC_LANES > 1
     template <class B, class D> HD static bool add_lanes(B& bins, const D& x) { return bins.add(x); }
     template <class B, class V> HD static bool add_lanes(B& bins, const Pair<V>& x) {
         const B before = bins;
@@ -100,7 +89,7 @@ struct Accumulator {
 #endif
     // Word k of sum n, over all lanes.
     HD i64 total(int n, int k) const {
-#if !defined __CUDACC__ && HMC_LANES > 1
+#if HMC_LANES > 1
         if (k < BINS) return words[n][k] + bins[n].total(k);
 #endif
         return words[n][k];

@@ -5,12 +5,12 @@
 
 template <int P = 0, class T, class A, class F> HD void run_phases(T work, const A& a, int team, F* shared) {
     if constexpr (P < T::PHASES) {
-#if defined __CUDACC__ && !defined HMC_EMULATION
-        if (P > 0) __syncthreads();
-        T::template phase<P>(a, team, threadIdx.x, shared);
-#else
-        for (int thread = 0; thread < T::threads(a); ++thread) T::template phase<P>(a, team, thread, shared);
-#endif
+        if constexpr (THREADS_AT_ONCE) {
+            if (P > 0) wait_for_team();
+            T::template phase<P>(a, team, thread_of_team(), shared);
+        } else {
+            for (int thread = 0; thread < T::threads(a); ++thread) T::template phase<P>(a, team, thread, shared);
+        }
         run_phases<P + 1>(work, a, team, shared);
     }
 }

@@ -117,7 +117,7 @@ template <class F> HD Complex<F> third_root(Complex<F> z) {
 }
 
 // unitary <- the factor of links. Sum 0: links with a small singular value.
-template <class F> HD void unitary_factor(const UnitaryArgs& a, int i, Accumulator& sum) {
+template <class F> HD void unitary_factor(const UnitaryFactor& a, int i, Accumulator& sum) {
     const int parity = parity_of_index<F>(a, i);
     const Walk x = walk_from(coord_of(a.g, i, parity));
     const F one = splat<F>(1), least = splat<F>(a.least);
@@ -142,7 +142,7 @@ template <class F> HD void unitary_factor(const UnitaryArgs& a, int i, Accumulat
     sum.add(0, small);
 }
 // gradient on the factors -> gradient on links, in place. Where s_i + s_j is below 2 `least` that stands for it.
-template <class F> HD void unitary_gradient(const UnitaryArgs& a, int i) {
+template <class F> HD void unitary_gradient(const UnitaryGradient& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Walk x = walk_from(coord_of(a.g, i, parity));
     const F least = splat<F>(2 * a.least);
@@ -174,5 +174,5 @@ template <class F> HD void unitary_gradient(const UnitaryArgs& a, int i) {
 }
 
 #define UNITARY_KERNELS(SITE, SUM)                                        \
-    SUM(unitary, unitary_factor, UnitaryArgs, 1, (unitary_factor<F>))     \
-    SITE(unitary, unitary_gradient, UnitaryArgs, (unitary_gradient<F>))
+    SUM(unitary, unitary_factor, UnitaryFactor, 1, (unitary_factor<F>))     \
+    SITE(unitary, unitary_gradient, UnitaryGradient, (unitary_gradient<F>))

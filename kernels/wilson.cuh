@@ -12,11 +12,6 @@
 #include "spinor.cuh"
 #include "su3.cuh"
 
-// out = scale D in | scale C D in | C x - scale D in | x - scale C D in | shift x - scale D in, where
-// C is the packed clover field given: A or its inverse. The last three may have a twisted mass: + i twist gamma_5 x,
-// in the middle one to the sum that C multiplies.
-enum Epilogue { PLAIN, CLOVER, CLOVER_MINUS, MINUS_CLOVER, SHIFT };
-
 // y = C x for one chirality: a hermitian 6x6 block in 36 reals, its diagonal, then the rows of the
 // lower triangle.
 template <class F> HD void multiply_block(Complex<F>* y, const F* block, const Complex<F>* x) {
@@ -45,7 +40,7 @@ template <class F> HD void multiply_clover(Complex<F>* y, const void* clover, in
 template <class F> HD void load_spinor(Complex<F>* p, const void* field, int site, int stride) {
     load<24, 1>(reinterpret_cast<F*>(p), field, 0, site, stride);
 }
-#ifdef __CUDACC__
+#if ON_GPU
 // step (a + s i^K b), s = -1 if `minus` and 1 if not, of two complex numbers in half precision. What was added to the integers
 // goes in the difference; for a sum, a word with all bits turned has 2^15 - 1 - b in place of 2^15 + b.
 HD float sum_of_raised(u32 a, u32 b, int of_a, int of_b, bool minus, float step) {
@@ -60,7 +55,7 @@ template <int K> HD Complex<float> mad_phase_of_raised(u32 a, bool minus, u32 b,
 #endif
 // The upper half of (1 + sign i^S gamma_mu) times a spinor; in half precision scaled once it is projected.
 template <int MU, int S, class F> HD void load_projected(Complex<F>* h, const void* field, int site, int stride, F sign) {
-#ifdef __CUDACC__
+#if ON_GPU
     if constexpr (is_half<F>()) {
         using G = gamma_<MU>;
         u32 p[12];
@@ -95,11 +90,10 @@ template <class F> HD Slice slice_of(const Geometry& g, int field, int slices) {
     return {field / slices * field_bytes<24, F>(half_of(g) * slices), field % slices * half_of(g), half_of(g) * slices};
 }
 
-#ifndef __CUDACC__
 template <class F> HD constexpr int spinor_bytes() { return is_half<F>() ? half_bytes<24, F>() : 24 * sizeof(F); }
 // Fetches what this hop of the next site will read, so that misses overlap with arithmetic.
 template <int MU, bool FORWARD, int NR, class F>
-HD void prefetch_hop(const HopArgs& a, const void* input, int first, const Coord& c, int s) {
+HD void prefetch_hop(const Hopping& a, const void* input, int first, const Coord& c, int s) {
     constexpr int SPINOR = spinor_bytes<F>(), LINK = NR * sizeof(F) / (is_half<F>() ? 2 : 1);
     const bool edge = FORWARD ? c.x[MU] == outer(a.g, MU) - 1 : c.x[MU] == 0;
     Coord n = c;
@@ -107,33 +101,35 @@ HD void prefetch_hop(const HopArgs& a, const void* input, int first, const Coord
     const long there = index_of(a.g, n);
     const char* p = (const char*)input + (first + there) * SPINOR;
     const char* u = FORWARD ? (const char*)a.links_out + (4L * s + MU) * LINK : (const char*)a.links_in + (4L * there + MU) * LINK;
-    for (unsigned k = 0; k < SPINOR; k += 64) __builtin_prefetch(p + k);
-    for (unsigned k = 0; k < LINK; k += 64) __builtin_prefetch(u + k);
+    for (unsigned k = 0; k < SPINOR; k += 64) prefetch(p + k);
+    for (unsigned k = 0; k < LINK; k += 64) prefetch(u + k);
 }
 // The same of what it will write.
-template <class F> HD void prefetch_out(const HopArgs& a, const Slice& slice, int s) {
+template <class F> HD void prefetch_out(const WilsonHop& a, const Slice& slice, int s) {
     const char* p = (const char*)a.out + slice.offset + (long)(slice.first + s) * spinor_bytes<F>();
-    for (int k = 0; k < spinor_bytes<F>(); k += 64) __builtin_prefetch(p + k, 1);
+    for (int k = 0; k < spinor_bytes<F>(); k += 64) prefetch_for_writing(p + k);
 }
-#endif
 
 // Options of a launch: constants where a GPU's kernel is compiled for them.
 #ifdef HMC_EPILOGUE
-HD constexpr int epilogue_of(const HopArgs&) { return HMC_EPILOGUE; }
-HD constexpr bool dagger_of(const HopArgs&) { return HMC_DAGGER; }
-HD constexpr bool blocked_of(const HopArgs&) { return HMC_BLOCKED; }
-HD constexpr int fields_of(const HopArgs&) { return HMC_FIELDS; }
-HD constexpr int slices_of(const HopArgs&) { return HMC_SLICES; }
+HD constexpr int epilogue_of(const WilsonHop&) { return HMC_EPILOGUE; }
 #else
-HD int epilogue_of(const HopArgs& a) { return a.epilogue; }
-HD bool dagger_of(const HopArgs& a) { return a.dagger; }
-HD bool blocked_of(const HopArgs& a) { return a.blocked; }
-HD int fields_of(const HopArgs& a) { return a.fields; }
-HD int slices_of(const HopArgs& a) { return a.slices; }
+HD int epilogue_of(const WilsonHop& a) { return a.epilogue; }
+#endif
+#ifdef HMC_DAGGER
+HD constexpr bool dagger_of(const Hopping&) { return HMC_DAGGER; }
+HD constexpr bool blocked_of(const Hopping&) { return HMC_BLOCKED; }
+HD constexpr int fields_of(const Hopping&) { return HMC_FIELDS; }
+HD constexpr int slices_of(const Hopping&) { return HMC_SLICES; }
+#else
+HD bool dagger_of(const Hopping& a) { return a.dagger; }
+HD bool blocked_of(const Hopping& a) { return a.blocked; }
+HD int fields_of(const Hopping& a) { return a.fields; }
+HD int slices_of(const Hopping& a) { return a.slices; }
 #endif
 
 // The 1 or 0 of a hop in every lane: whether it stays in its Schwarz block.
-template <int MU, bool FORWARD, class F> HD F kept(const HopArgs& a, const Coord& c) {
+template <int MU, bool FORWARD, class F> HD F kept(const Hopping& a, const Coord& c) {
     return ((const F*)a.keep)[(2 * MU + (FORWARD ? 0 : 1)) * a.keep_stride + c.x[MU]];
 }
 template <class F> HD bool any(const F& x) {
@@ -143,12 +139,10 @@ template <class F> HD bool any(const F& x) {
 }
 
 template <int MU, bool FORWARD, int NR, class F>
-HD void hop(Complex<F>* r, const HopArgs& a, const Slice& slice, int field, const Coord& c, int s,
+HD void hop(Complex<F>* r, const Hopping& a, const Slice& slice, int field, const Coord& c, int s,
             [[maybe_unused]] const Coord& next, F sign) {
     const char* input = (const char*)a.input + slice.offset;
-#ifndef __CUDACC__
-    prefetch_hop<MU, FORWARD, NR, F>(a, input, slice.first, next, s + 1);
-#endif
+    if constexpr (!GPU) prefetch_hop<MU, FORWARD, NR, F>(a, input, slice.first, next, s + 1);
     constexpr int S = FORWARD ? 2 : 0;
     const bool edge = FORWARD ? c.x[MU] == outer(a.g, MU) - 1 : c.x[MU] == 0;
     Coord n = c;
@@ -190,13 +184,10 @@ template <class F> HD void add_twist(Complex<F>* r, F twist, const Complex<F>* x
 }
 
 // The sum of all hops to a site.
-template <int NR, class F> HD void hops(Complex<F>* r, const HopArgs& a, const Slice& slice, int field, int s) {
+template <int NR, class F> HD void hops(Complex<F>* r, const Hopping& a, const Slice& slice, int field, int s) {
     const Coord c = coord_of(a.g, s, a.parity);
-#ifdef __CUDACC__
-    const Coord& next = c;
-#else
-    const Coord next = coord_of(a.g, s + 1 < half_of(a.g) ? s + 1 : s, a.parity);
-#endif
+    Coord next = c;
+    if constexpr (!GPU) next = coord_of(a.g, s + 1 < half_of(a.g) ? s + 1 : s, a.parity);
     const F sign = splat<F>(dagger_of(a) ? -1 : 1);
     UNROLL for (int k = 0; k < 12; ++k) r[k] = zero<F>();
     hop<0, true, NR>(r, a, slice, field, c, s, next, sign);
@@ -209,30 +200,29 @@ template <int NR, class F> HD void hops(Complex<F>* r, const HopArgs& a, const S
     hop<3, false, NR>(r, a, slice, field, c, s, next, sign);
 }
 
-template <class F, int NR> HD void wilson_hop(const HopArgs& a, int i) {
+template <class F, int NR> HD void wilson_hop(const WilsonHop& a, int i) {
+    const Hopping& h = a.hop;
     int place, field;
-    place_and_group<32>(i, a.count, fields_of(a), place, field);
-    const int s = a.sites ? ((const int*)a.sites)[place] : place;
-    const Slice slice = slice_of<F>(a.g, field, slices_of(a));
-#ifndef __CUDACC__
-    prefetch_out<F>(a, slice, s + 1);
-#endif
+    place_and_group<32>(i, h.count, fields_of(h), place, field);
+    const int s = h.sites ? ((const int*)h.sites)[place] : place;
+    const Slice slice = slice_of<F>(h.g, field, slices_of(h));
+    if constexpr (!GPU) prefetch_out<F>(a, slice, s + 1);
     Complex<F> r[12];
-    hops<NR>(r, a, slice, field, s);
+    hops<NR>(r, h, slice, field, s);
     const F scale = splat<F>(real_of<F>(a.scale)), twist = splat<F>(real_of<F>(a.twist));
     const int epilogue = epilogue_of(a);
     Complex<F> x[12], y[12];
     if (epilogue >= CLOVER_MINUS) load_spinor(x, (const char*)a.x + slice.offset, slice.first + s, slice.stride);
     if (epilogue == CLOVER || epilogue == MINUS_CLOVER) {
         if (epilogue == MINUS_CLOVER && a.twist != 0) add_twist(r, twist, x);
-        multiply_clover(y, a.clover, s, half_of(a.g), r);
+        multiply_clover(y, a.clover, s, half_of(h.g), r);
         UNROLL for (int k = 0; k < 12; ++k) r[k] = y[k];
     }
     if (epilogue <= CLOVER) {
         UNROLL for (int k = 0; k < 12; ++k) r[k] = {scale * r[k].re, scale * r[k].im};
     } else {
         if (epilogue == CLOVER_MINUS) {
-            multiply_clover(y, a.clover, s, half_of(a.g), x);
+            multiply_clover(y, a.clover, s, half_of(h.g), x);
         } else if (epilogue == SHIFT) {
             const F shift = splat<F>(real_of<F>(a.shift));
             UNROLL for (int k = 0; k < 12; ++k) y[k] = {shift * x[k].re, shift * x[k].im};
@@ -246,7 +236,7 @@ template <class F, int NR> HD void wilson_hop(const HopArgs& a, int i) {
 }
 
 // Half spinors of a face for the neighbour.
-template <int MU, int NR, class F> HD void face_of(const FaceArgs& a, int i) {
+template <int MU, int NR, class F> HD void face_of(const WilsonFace& a, int i) {
     const int faces = half_of(a.g) / outer(a.g, MU), f = i % faces, field = i / faces;
     const Coord c = face_coord(a.g, MU, a.forward ? 0 : outer(a.g, MU) - 1, f, a.parity);
     const int s = index_of(a.g, c);
@@ -263,7 +253,7 @@ template <int MU, int NR, class F> HD void face_of(const FaceArgs& a, int i) {
         deliver<12, 1>(a, f, field, 0, reinterpret_cast<const F*>(v));
     }
 }
-template <class F, int NR> HD void wilson_face(const FaceArgs& a, int i) {
+template <class F, int NR> HD void wilson_face(const WilsonFace& a, int i) {
     switch (a.mu) {
         case 0: face_of<0, NR, F>(a, i); break;
         case 1: face_of<1, NR, F>(a, i); break;
@@ -272,7 +262,7 @@ template <class F, int NR> HD void wilson_face(const FaceArgs& a, int i) {
     }
 }
 // y = C x on one parity.
-template <class F> HD void clover_apply(const HopArgs& a, int s) {
+template <class F> HD void clover_apply(const CloverApply& a, int s) {
     Complex<F> x[12], y[12];
     load_spinor(x, a.x, s, half_of(a.g));
     multiply_clover(y, a.clover, s, half_of(a.g), x);
@@ -280,10 +270,10 @@ template <class F> HD void clover_apply(const HopArgs& a, int s) {
 }
 
 #define WILSON_LINKS(SITE, NR)                                        \
-    SITE(wilson, hop_##NR, HopArgs, (wilson_hop<F, NR>))              \
-    SITE(wilson, face_##NR, FaceArgs, (wilson_face<F, NR>))
+    SITE(wilson, wilson_hop_##NR, WilsonHop, (wilson_hop<F, NR>))              \
+    SITE(wilson, wilson_face_##NR, WilsonFace, (wilson_face<F, NR>))
 #define WILSON_KERNELS(SITE, SUM)                          \
     WILSON_LINKS(SITE, 18)                                 \
     WILSON_LINKS(SITE, 12)                                 \
     WILSON_LINKS(SITE, 8)                                  \
-    SITE(wilson, clover_apply, HopArgs, (clover_apply<F>))
+    SITE(wilson, clover_apply, CloverApply, (clover_apply<F>))

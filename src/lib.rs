@@ -22,6 +22,7 @@
 //! | 9 | [`app`] | assembles a run from a checked input; driver, log, bench |
 
 pub mod action;
+#[cfg(feature = "hdf5")]
 pub mod app;
 pub mod comm;
 pub mod config;

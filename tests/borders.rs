@@ -25,15 +25,11 @@ fn visit(
     mut visit: impl FnMut(&mut f64, usize, usize, usize, usize),
 ) {
     let domain = Arc::clone(field.domain());
-    let (g, partition, lanes) = (domain.geometry(), *domain.partition(), domain.lanes().0);
-    let (outer, border) = (g.outer.map(|x| x as usize), g.border.map(|x| x as usize));
+    let (partition, lanes) = (*domain.partition(), domain.lanes().0);
+    let (outer, border) = (domain.outer(), domain.border());
     let whole: Extents = std::array::from_fn(|mu| outer[mu] + 2 * border[mu]);
     let width = volume(lanes);
-    let matrices = volume(whole) * blocks;
-    // SAFETY: a CPU's memory is the host's, of this length, and no kernel runs now.
-    let reals = unsafe {
-        std::slice::from_raw_parts_mut(field.pointer().0 as *mut f64, matrices * LINK_REALS * width)
-    };
+    let reals = field.host_mut().expect("a CPU's memory is the host's");
     for place in 0..volume(whole) {
         let at = coordinates(whole, place);
         let parity = (0..4).map(|mu| at[mu] + border[mu]).sum::<usize>() % 2;
@@ -66,7 +62,7 @@ fn wrong(domain: &Arc<Domain>, blocks: usize, layers: usize) -> usize {
     visit(&mut field, blocks, |x, global, depth, block, real| {
         *x = if depth == 0 { value(global, block, real) } else { UNTOUCHED };
     });
-    let border = domain.geometry().border.into_iter().max().unwrap() as usize;
+    let border = domain.border().into_iter().max().unwrap();
     if layers == border { field.fill_borders() } else { field.fill_borders_to(layers) }.unwrap();
     let mut wrong = 0;
     visit(&mut field, blocks, |x, global, depth, block, real| {

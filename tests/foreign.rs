@@ -301,7 +301,7 @@ fn hdf5_files_that_are_no_configurations_are_told() {
     let records = io::History::records(&folder.0, &["trajectory"]).unwrap();
     let mut history = io::History::open(&folder.0, 1, &records).unwrap();
     history.append(&[io::Value::Count(1)]).unwrap();
-    io::History::write_h5(&folder.0).unwrap();
+    io::write_history_h5(&folder.0).unwrap();
     let path = folder.0.join("history.h5");
     let told = format!("{}: an HDF5 file, but no configuration: there is no /gauge/U", path.display());
     assert_eq!(io::header(&path).unwrap_err().to_string(), told);

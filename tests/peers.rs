@@ -13,7 +13,7 @@ mod reference;
 
 use hmc::action::{Action, GaugeAction, QuarkParams, TwoFlavour, TwoFlavourParams};
 use hmc::comm::Solo;
-use hmc::device::{Cpu, Device, HopArgs, Precision, lane_counts};
+use hmc::device::{Cpu, Device, Precision, lane_counts};
 use hmc::family::{Schur, Wilson, WilsonParams, WilsonQuark};
 use hmc::field::{AlgebraField, Domain, EVEN, Halo, HostLinks, MatrixField, ODD, Spinor};
 use hmc::io;
@@ -141,14 +141,7 @@ fn full_operator(links: &MatrixField, params: &WilsonParams, psi: &[f64]) -> Vec
         x[parity].read_host(parity, psi).unwrap();
     }
     for parity in [EVEN, ODD] {
-        let args = HopArgs {
-            g: domain.geometry(),
-            out: y.pointer(),
-            x: x[parity].pointer(),
-            clover: clover.term(parity),
-            ..Default::default()
-        };
-        domain.launch("clover_apply", Precision::Double, &args, domain.half()).unwrap();
+        clover.apply(&mut y, &x[parity], parity).unwrap();
         hop.hop(&mut hopped, &x[1 - parity], parity, false).unwrap();
         y.axpy(-0.5, &hopped).unwrap();
         y.write_host(parity, &mut out).unwrap();

@@ -5,7 +5,7 @@ mod files;
 use files::Folder;
 use hmc::comm::Solo;
 use hmc::field::HostLinks;
-use hmc::io::{self, Column, Form, History, IoError, Journal, Meta, Records, Value};
+use hmc::io::{self, Column, Form, History, IoError, Journal, Meta, Records, Value, write_history_h5};
 use hmc::lattice::Partition;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -138,7 +138,7 @@ fn history_survives_a_crash_and_a_restart() {
         ("delta_h".to_owned(), Column::Reals((1..6).map(value).collect())),
     ];
     assert_eq!(table.columns, expected);
-    History::write_h5(&folder.0).unwrap();
+    write_history_h5(&folder.0).unwrap();
     assert!(fs::read(folder.0.join("history.h5")).unwrap().starts_with(b"\x89HDF"));
 }
 

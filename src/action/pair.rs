@@ -11,11 +11,13 @@
 //! (Jansen, Liu, hep-lat/9603008; openQCD, "Lattice QCD with twisted-mass Wilson-clover quarks").
 
 use super::{Quark, QuarkOperator};
-use crate::device::{HopForceArgs, Pointer, Precision};
+use crate::device::Precision;
+use crate::device::kernels::{HopForce, LinkReals};
 use crate::field::{
-    AlgebraField, Domain, EVEN, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Spinor,
+    AlgebraField, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD,
+    Spinor,
 };
-use crate::operator::{CloverTerm, Operator};
+use crate::operator::{CloverTerm, HopPhases, Operator};
 use std::sync::Arc;
 
 /// An operator W whose derivative is one of hops, and of a clover term where it has one.
@@ -35,8 +37,8 @@ pub trait Derivative: Operator {
         weight: f64,
     ) -> Result<(), FieldError>;
 
-    /// Boundary phases of its hops as kernels take them, and the mask of hops that meet one on this rank.
-    fn phases(&mut self) -> (Pointer, i32);
+    /// Boundary phases of its hops.
+    fn phases(&mut self) -> HopPhases;
 }
 
 /// Two spinors on even and odd sites, and the insertions of clover terms, where there are any.
@@ -69,8 +71,7 @@ pub struct PairSum<'a> {
 
 /// What the hop force needs besides spinors.
 struct Pending {
-    phases: Pointer,
-    phase_mask: i32,
+    phases: HopPhases,
     weight: f64,
 }
 
@@ -116,45 +117,40 @@ impl PairForce {
         force: &mut AlgebraField,
         pending: &Pending,
     ) -> Result<(), FieldError> {
-        let Pair { x, y, .. } = &self.pair;
+        let Self { domain, pair: Pair { x, y, .. }, faces_x, faces_y } = self;
+        domain.check([links.domain(), force.domain()]);
         let slices = x[EVEN].kind().slices();
         for parity in [EVEN, ODD] {
-            let source = |input: &Spinor, dagger| FaceSource {
-                kernel: "face_18",
-                input: input.pointer(),
-                parity: 1 - parity,
-                dagger,
-                slices,
-                ..Default::default()
-            };
-            self.faces_x.exchange(source(&x[1 - parity], false), slices, || Ok(()))?;
-            self.faces_y.exchange(source(&y[1 - parity], true), slices, || Ok(()))?;
-            let forward = |ghosts: [Pointer; 8]| std::array::from_fn(|mu| ghosts[2 * mu]);
-            let args = HopForceArgs {
-                g: self.domain.geometry(),
-                links: links.pointer(),
-                force: force.pointer(),
-                x_here: x[parity].pointer(),
-                y_here: y[parity].pointer(),
-                x_there: x[1 - parity].pointer(),
-                y_there: y[1 - parity].pointer(),
-                ghost_x: forward(self.faces_x.ghosts()),
-                ghost_y: forward(self.faces_y.ghosts()),
-                phases: pending.phases,
+            for (faces, input, dagger) in [(&mut *faces_x, &*x, false), (&mut *faces_y, &*y, true)] {
+                let hop = FaceHop::Wilson { reals: LinkReals::Link18, links: None, dagger, slices };
+                let source = FaceSource { input: input[1 - parity].fermions(), parity: 1 - parity, hop };
+                faces.exchange(source, slices, || Ok(()))?;
+            }
+            let kernel = HopForce {
+                g: domain.geometry(),
+                links: links.links(),
+                force: force.algebra_mut(),
+                x_here: x[parity].fermions(),
+                y_here: y[parity].fermions(),
+                x_there: x[1 - parity].fermions(),
+                y_there: y[1 - parity].fermions(),
+                ghost_x: faces_x.forward_ghosts(),
+                ghost_y: faces_y.forward_ghosts(),
+                phases: pending.phases.table(),
                 parity: parity as i32,
-                ghost_mask: self.faces_x.mask(),
-                phase_mask: pending.phase_mask,
+                ghost_mask: faces_x.mask(),
+                phase_mask: pending.phases.mask(),
                 slices: slices as i32,
                 scale: pending.weight,
             };
-            self.domain.launch("hop_force", Precision::Double, &args, self.domain.half())?;
+            domain.launch(&kernel, domain.half())?;
         }
         Ok(())
     }
 }
 
 impl PairSum<'_> {
-    /// Adds the pair x, `W x`. The quark has to live until the sum is finished.
+    /// Adds the pair x, `W x`.
     ///
     /// # Errors
     /// The device is lost.
@@ -167,7 +163,7 @@ impl PairSum<'_> {
         self.add(quark, x, None, weight)
     }
 
-    /// Adds the pair x, y. The quark has to live until the sum is finished.
+    /// Adds the pair x, y.
     ///
     /// # Errors
     /// The device is lost.
@@ -181,8 +177,7 @@ impl PairSum<'_> {
         self.add(quark, x, Some(y), weight)
     }
 
-    /// Adds `-2 weight Re y^dag (-dD/2) x`, x and y on even and odd sites. The quark, whose boundary phases count, has to
-    /// live until the sum is finished.
+    /// Adds `-2 weight Re y^dag (-dD/2) x`, x and y on even and odd sites. The quark's boundary phases count.
     ///
     /// # Errors
     /// The device is lost.
@@ -199,8 +194,8 @@ impl PairSum<'_> {
             pair.x[parity].copy_from(x[parity])?;
             pair.y[parity].copy_from(y[parity])?;
         }
-        let (phases, phase_mask) = quark.operator().0.phases();
-        self.pending = Some(Pending { phases, phase_mask, weight });
+        let phases = quark.operator().0.phases();
+        self.pending = Some(Pending { phases, weight });
         Ok(())
     }
 
@@ -237,8 +232,8 @@ impl PairSum<'_> {
         let (operator, clover) = quark.operator();
         assert!(self.room.pair.insertion.is_some() || clover.is_none(), "room for a clover term");
         operator.fill(&mut self.room.pair, clover, x, y, weight)?;
-        let (phases, phase_mask) = operator.phases();
-        self.pending = Some(Pending { phases, phase_mask, weight });
+        let phases = operator.phases();
+        self.pending = Some(Pending { phases, weight });
         Ok(())
     }
 

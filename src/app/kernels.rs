@@ -2,9 +2,7 @@
 
 use super::AppError;
 use super::report::say;
-use crate::device::{DeviceError, KernelInfo, Precision, Shape, Work, compile_kernel, kernel_list};
-use crate::family::{USUAL_THREADS, slice_choices, slice_hop_choices, staggered_choices};
-use crate::operator::hop_choices;
+use crate::device::{Constants, DeviceError, KernelInfo, Precision, Shape, compile_kernel, kernel_list};
 use rayon::prelude::*;
 
 /// Prints registers and spills of every kernel for each architecture.
@@ -14,22 +12,16 @@ use rayon::prelude::*;
 pub fn kernels(archs: &[String]) -> Result<(), AppError> {
     let mut jobs = Vec::new();
     for (kernel, precision) in kernel_list() {
-        let specialised = match kernel.args.as_str() {
-            "HopArgs" => hop_choices(),
-            "StaggeredArgs" => [1, 2, 4, 16].map(staggered_choices).into(),
-            "WallArgs" if kernel.work == Work::Teams => slice_choices(),
-            "WallHopArgs" => slice_hop_choices(),
-            _ => Vec::new(),
-        };
-        let all = std::iter::once(String::new()).chain(specialised);
-        jobs.extend(all.map(|choices| (kernel, *precision, choices)));
+        let all = std::iter::once(Constants::new(&[])).chain(kernel.usual());
+        jobs.extend(all.map(|constants| (kernel, precision, constants)));
     }
     for arch in archs {
-        let report = |(kernel, precision, choices): &(&KernelInfo, Precision, String)| {
-            let block = if kernel.work == Work::Teams { USUAL_THREADS } else { 128 };
-            let compiled =
-                compile_kernel(kernel, choices, *precision, arch, None, Shape { block, resident: 1 }, false)?;
-            let name = format!("{} {choices}", kernel.name);
+        let report = |(kernel, precision, constants): &(&KernelInfo, Precision, Constants)| {
+            let shape = Shape { block: kernel.usual_threads(), resident: 1 };
+            let compiled = compile_kernel(kernel, *constants, *precision, arch, None, shape, false)?;
+            let values = kernel.constants.iter().zip(constants.values());
+            let values: Vec<String> = values.map(|(name, value)| format!("{name}={value}")).collect();
+            let name = format!("{} {}", kernel.name, values.join(" "));
             Ok(format!("  {name:60} {precision:6}  {}", compiled.report))
         };
         let reports: Vec<String> = jobs.par_iter().map(report).collect::<Result<_, DeviceError>>()?;

@@ -11,7 +11,7 @@ use crate::comm::agree;
 use crate::field::{Domain, MatrixField};
 use crate::hmc::{Chain, Outcome};
 use crate::input::{self, Fermion, Input};
-use crate::io::{self, History, IoError, Journal, Meta, Table, Value};
+use crate::io::{self, History, IoError, Journal, Meta, Table, Value, write_history_h5};
 use crate::measure::{Measure, MeasureError, Noise};
 use crate::operator::GaugeLoops;
 use serde_json::json;
@@ -380,7 +380,7 @@ impl Driver {
         self.checkpoint()?;
         self.report.line(words);
         let close = || -> Result<Table, IoError> {
-            History::write_h5(&self.folder)?;
+            write_history_h5(&self.folder)?;
             History::read(&self.folder)
         };
         let closed = agree(&*self.comm, self.files.as_ref().map(|_| close()).transpose())?;

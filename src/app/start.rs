@@ -2,7 +2,7 @@
 
 use super::AppError;
 use super::launch::{Launch, Tasks, launch};
-use crate::comm::{Comm, Solo, World, agree};
+use crate::comm::{Comm, Solo, agree};
 use crate::device::{Cpu, Cuda, Device, best_lanes, gpu_count, lane_counts};
 use crate::field::{Domain, Halo};
 use crate::input::{DeviceChoice, Parallel, Transport};
@@ -35,11 +35,19 @@ pub fn start_ranks() -> Result<Ranks, u8> {
         Launch::Unconnected(tasks) => return refused(&tasks, tasks.unconnected()),
         Launch::Mpi(tasks) => tasks,
     };
-    let world = World::start().map_err(|error| told(error.into()))?;
+    let world = connect().map_err(told)?;
     match tasks.filter(|tasks| tasks.count > 1 && world.size() == 1) {
         Some(tasks) => refused(&tasks, tasks.foreign()),
-        None => Ok(Arc::new(world)),
+        None => Ok(world),
     }
+}
+
+/// The ranks that MPI connects; without MPI this process alone.
+fn connect() -> Result<Ranks, AppError> {
+    #[cfg(feature = "mpi")]
+    return Ok(Arc::new(crate::comm::World::start()?));
+    #[cfg(not(feature = "mpi"))]
+    Ok(Arc::new(Solo))
 }
 
 /// Runs `work` and turns its end into an exit code: one message in all, whichever rank failed.
@@ -216,18 +224,14 @@ pub fn halo(parallel: &Parallel, device: &Device, comm: &dyn Comm) -> Result<Hal
 /// Whether this rank can open the memory of all others.
 fn probe(device: &Device, comm: &dyn Comm) -> Result<(), String> {
     let buffer = device.buffer(1 << 21);
-    let own = buffer
-        .as_ref()
-        .ok()
-        .and_then(|b| device.backend().export(b.pointer()).ok().flatten())
-        .unwrap_or_default();
+    let own = buffer.as_ref().ok().and_then(|b| b.export().ok().flatten()).unwrap_or_default();
     let handles = comm.gather(&own);
     let opened =
         handles.iter().enumerate().filter(|(rank, _)| *rank != comm.rank()).try_for_each(|(rank, handle)| {
             if handle.is_empty() {
                 return Err(format!("rank {rank} has no memory to open"));
             }
-            device.backend().import(handle).map(drop).map_err(|e| e.to_string())
+            device.open(handle).map(drop).map_err(|e| e.to_string())
         });
     comm.barrier(); // the buffer lives until all have tried
     opened

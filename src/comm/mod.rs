@@ -1,15 +1,27 @@
 //! Ranks: messages between neighbours, sums of integers, agreement on errors.
 //!
 //! - `solo`: one rank, without MPI
-//! - `world`: the ranks that `mpirun` started
+//! - `world`: the ranks that `mpirun` started (feature `mpi`)
 //!
 //! Sums over ranks are sums of integers, so their order does not matter.
 
 mod solo;
+#[cfg(feature = "mpi")]
 mod world;
 
 pub use solo::Solo;
+#[cfg(feature = "mpi")]
 pub use world::World;
+
+/// A communicator of MPI, as HDF5 takes it.
+#[cfg(feature = "mpi")]
+#[derive(Clone, Copy)]
+pub struct RawComm(pub(crate) mpi::ffi::MPI_Comm);
+
+/// Without MPI there is none.
+#[cfg(not(feature = "mpi"))]
+#[derive(Clone, Copy)]
+pub enum RawComm {}
 
 /// Why ranks could not talk.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +73,9 @@ pub trait Comm: Send + Sync {
     /// Waits for all ranks.
     fn barrier(&self);
     /// The communicator as HDF5's MPI driver takes it; `None` for one rank without MPI.
-    fn raw(&self) -> Option<mpi::ffi::MPI_Comm>;
+    fn raw(&self) -> Option<RawComm> {
+        None
+    }
     /// Ends every rank with exit code `code`, at once.
     fn abort(&self, code: i32) -> !;
 }

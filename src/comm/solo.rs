@@ -44,10 +44,6 @@ impl Comm for Solo {
 
     fn barrier(&self) {}
 
-    fn raw(&self) -> Option<mpi::ffi::MPI_Comm> {
-        None
-    }
-
     fn abort(&self, code: i32) -> ! {
         std::process::exit(code)
     }

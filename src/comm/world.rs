@@ -1,6 +1,6 @@
 //! The ranks that `mpirun` started.
 
-use super::{Comm, CommError, Message};
+use super::{Comm, CommError, Message, RawComm};
 use mpi::Threading;
 use mpi::collective::SystemOperation;
 use mpi::topology::SimpleCommunicator;
@@ -113,8 +113,8 @@ impl Comm for World {
         self.world.barrier();
     }
 
-    fn raw(&self) -> Option<mpi::ffi::MPI_Comm> {
-        Some(self.world.as_raw())
+    fn raw(&self) -> Option<RawComm> {
+        Some(RawComm(self.world.as_raw()))
     }
 
     fn abort(&self, code: i32) -> ! {

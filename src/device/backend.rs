@@ -1,9 +1,19 @@
 //! What both devices offer.
 
-use super::args::{KernelArgs, Pointer};
+use super::kernels::{Constants, Kernel, KernelNumber, OnSites, OnTeams, Summing, WORDS};
 use super::{Buffer, DeviceError, Precision, Remote};
 use crate::math::ExactSum;
+use bytemuck::Pod;
+use std::ffi::c_void;
+use std::marker::PhantomData;
 use std::sync::Arc;
+
+/// An address in a device's memory, which only devices look into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pointer(pub(super) u64);
+
+/// Kernels and the host agree on the words of a sum.
+const _: fn(ExactSum) -> [i64; WORDS] = ExactSum::words;
 
 /// Sums and maximum of a kernel over this rank's sites.
 #[derive(Clone, Debug)]
@@ -18,8 +28,10 @@ impl Sums {
     /// From the words of the kernels: `n` sums, then the bits of the maximum.
     pub(super) fn from_words(words: &[i64]) -> Self {
         let (max, sums) = words.split_last().expect("a maximum");
-        let sums =
-            sums.chunks_exact(6).map(|w| ExactSum::from_words(w.try_into().expect("six words"))).collect();
+        let sums = sums
+            .chunks_exact(WORDS)
+            .map(|w| ExactSum::from_words(w.try_into().expect("a sum's words")))
+            .collect();
         Self { sums, max: f64::from_bits(*max as u64) }
     }
 }
@@ -33,15 +45,20 @@ pub struct Variant {
     pub cut: bool,
 }
 
-/// Arguments of a kernel as bytes, with the name of their struct.
+/// A kernel with its arguments.
 #[derive(Clone, Copy)]
-pub struct RawArgs<'a> {
+pub struct Call<'a> {
+    /// Which.
+    pub kernel: KernelNumber,
+    /// In what it computes.
+    pub precision: Precision,
+    /// What of the arguments a GPU's compiler may know.
+    pub constants: Constants,
     /// The number that [`Backend::specialise`] gave.
     pub variant: usize,
-    /// The struct's bytes.
-    pub bytes: &'a [u8],
-    /// Its name.
-    pub name: &'static str,
+    /// The kernel's argument struct.
+    pub(super) args: *const c_void,
+    lives: PhantomData<&'a ()>,
 }
 
 /// How many there are of what a launch works on.
@@ -124,13 +141,7 @@ pub trait Backend: Send + Sync {
     ///
     /// # Safety
     /// The arguments' pointers hold what the kernel touches, and teams are those of the kernel.
-    unsafe fn launch(
-        &self,
-        kernel: &str,
-        precision: Precision,
-        args: RawArgs,
-        size: Size,
-    ) -> Result<(), DeviceError>;
+    unsafe fn launch(&self, call: Call<'_>, size: Size) -> Result<(), DeviceError>;
     /// Runs a kernel with sums on sites `0..n` and waits for them.
     ///
     /// # Errors
@@ -138,13 +149,7 @@ pub trait Backend: Send + Sync {
     ///
     /// # Safety
     /// As `launch`.
-    unsafe fn sum(
-        &self,
-        kernel: &str,
-        precision: Precision,
-        args: RawArgs,
-        n: usize,
-    ) -> Result<Sums, DeviceError>;
+    unsafe fn sum(&self, call: Call<'_>, n: usize) -> Result<Sums, DeviceError>;
     /// Waits for all work.
     ///
     /// # Errors
@@ -232,11 +237,16 @@ impl Device {
         Self { backend: Arc::clone(&self.backend), variant: self.backend.specialise(variant) }
     }
 
-    fn raw<'a, A: KernelArgs>(&self, args: &'a A) -> RawArgs<'a> {
-        // SAFETY: KernelArgs are plain data; padding bytes, if any, are never read by kernels.
-        let bytes =
-            unsafe { std::slice::from_raw_parts(std::ptr::from_ref(args).cast::<u8>(), size_of::<A>()) };
-        RawArgs { variant: self.variant, bytes, name: A::NAME }
+    fn call<'a, K: Kernel>(&self, form: K::Form, kernel: &'a K) -> Call<'a> {
+        let (number, precision) = K::number(form);
+        Call {
+            kernel: number,
+            precision,
+            constants: kernel.constants(),
+            variant: self.variant,
+            args: std::ptr::from_ref(kernel).cast(),
+            lives: PhantomData,
+        }
     }
 
     /// The backend itself.
@@ -261,8 +271,8 @@ impl Device {
     ///
     /// # Errors
     /// No room.
-    pub fn buffer_of<T: Copy>(&self, data: &[T]) -> Result<Buffer, DeviceError> {
-        let buffer = self.buffer(size_of_val(data).max(1))?;
+    pub fn buffer_of<T: Pod>(&self, data: &[T]) -> Result<Buffer, DeviceError> {
+        let mut buffer = self.buffer(size_of_val(data).max(1))?;
         buffer.write(data)?;
         Ok(buffer)
     }
@@ -279,51 +289,38 @@ impl Device {
     ///
     /// # Errors
     /// The kernel does not compile, or the device is lost.
-    pub fn launch<A: KernelArgs>(
-        &self,
-        kernel: &str,
-        precision: Precision,
-        args: &A,
-        n: usize,
-    ) -> Result<(), DeviceError> {
+    pub(crate) fn launch<K: OnSites>(&self, form: K::Form, kernel: &K, n: usize) -> Result<(), DeviceError> {
         if n == 0 {
             return Ok(());
         }
-        // SAFETY: the fields that made `args` hold buffers of the geometry in it.
-        unsafe { self.backend.launch(kernel, precision, self.raw(args), Size::Sites(n)) }
+        // SAFETY: the fields that made the arguments hold memory of the geometry in them.
+        unsafe { self.backend.launch(self.call(form, kernel), Size::Sites(n)) }
     }
 
     /// Runs a kernel of teams.
     ///
     /// # Errors
     /// The kernel does not compile, or the device is lost.
-    pub fn launch_teams<A: KernelArgs>(
+    pub(crate) fn launch_teams<K: OnTeams>(
         &self,
-        kernel: &str,
-        precision: Precision,
-        args: &A,
+        form: K::Form,
+        kernel: &K,
         teams: Teams,
     ) -> Result<(), DeviceError> {
         if teams.count == 0 {
             return Ok(());
         }
         // SAFETY: as in `launch`; whoever knows the arguments knows the kernel's teams.
-        unsafe { self.backend.launch(kernel, precision, self.raw(args), Size::Teams(teams)) }
+        unsafe { self.backend.launch(self.call(form, kernel), Size::Teams(teams)) }
     }
 
     /// Runs a kernel with sums on sites `0..n`.
     ///
     /// # Errors
     /// As [`Device::launch`].
-    pub fn sum<A: KernelArgs>(
-        &self,
-        kernel: &str,
-        precision: Precision,
-        args: &A,
-        n: usize,
-    ) -> Result<Sums, DeviceError> {
+    pub(crate) fn sum<K: Summing>(&self, form: K::Form, kernel: &K, n: usize) -> Result<Sums, DeviceError> {
         // SAFETY: as in `launch`.
-        unsafe { self.backend.sum(kernel, precision, self.raw(args), n) }
+        unsafe { self.backend.sum(self.call(form, kernel), n) }
     }
 
     /// Waits for all work.

@@ -1,7 +1,20 @@
 //! Device memory with an owner.
 
-use super::args::Pointer;
-use super::{Device, DeviceError};
+use super::kernels::{In, Out};
+use super::{Device, DeviceError, Pointer};
+use bytemuck::Pod;
+use std::num::NonZero;
+
+impl Pointer {
+    /// The address so many bytes further on.
+    fn offset(self, bytes: usize) -> Self {
+        Self(self.0 + bytes as u64)
+    }
+
+    fn address(self) -> NonZero<u64> {
+        NonZero::new(self.0).expect("no device has memory at address 0")
+    }
+}
 
 /// Memory on a device, given back when dropped.
 pub struct Buffer {
@@ -13,20 +26,53 @@ pub struct Buffer {
 impl Buffer {
     pub(super) fn new(device: Device, bytes: usize) -> Result<Self, DeviceError> {
         let pointer = device.backend().allocate(bytes)?;
-        let buffer = Self { device, pointer, bytes };
+        let mut buffer = Self { device, pointer, bytes };
         buffer.zero()?;
         Ok(buffer)
     }
 
-    /// Where it is, for kernels.
-    pub fn pointer(&self) -> Pointer {
-        self.pointer
+    /// For a kernel that reads it as memory of kind `K`.
+    pub(crate) fn input<K>(&self) -> In<'_, K> {
+        self.input_at(0)
     }
 
-    /// A place inside.
-    pub fn at(&self, offset: usize) -> Pointer {
-        debug_assert!(offset <= self.bytes);
-        Pointer(self.pointer.0 + offset as u64)
+    /// The same from `offset` bytes on.
+    ///
+    /// # Panics
+    /// Past the end.
+    pub(crate) fn input_at<K>(&self, offset: usize) -> In<'_, K> {
+        assert!(offset <= self.bytes, "a place past a buffer's end");
+        // SAFETY: the memory is the buffer's, which is borrowed.
+        unsafe { In::at(self.pointer.offset(offset).address()) }
+    }
+
+    /// For a kernel that writes it as memory of kind `K`.
+    pub(crate) fn output<K>(&mut self) -> Out<'_, K> {
+        self.output_at(0)
+    }
+
+    /// The same from `offset` bytes on.
+    ///
+    /// # Panics
+    /// Past the end.
+    pub(crate) fn output_at<K>(&mut self, offset: usize) -> Out<'_, K> {
+        assert!(offset <= self.bytes, "a place past a buffer's end");
+        // SAFETY: the memory is the buffer's, which is borrowed and no one else's.
+        unsafe { Out::at(self.pointer.offset(offset).address()) }
+    }
+
+    /// As [`Buffer::output`], of a buffer with several owners: work is done in the order in which it is asked for, so all of
+    /// them find the new content.
+    pub(crate) fn shared_output<K>(&self) -> Out<'_, K> {
+        // SAFETY: the memory is the buffer's, which is borrowed; no owner reads it on the host.
+        unsafe { Out::at(self.pointer.address()) }
+    }
+
+    /// For kernels that write its parts of `bytes` bytes.
+    pub(crate) fn outputs<K: 'static>(&mut self, bytes: usize) -> impl Iterator<Item = Out<'_, K>> {
+        let pointer = self.pointer;
+        // SAFETY: the memory is the buffer's, which is borrowed and no one else's; parts do not overlap.
+        (0..self.bytes / bytes).map(move |n| unsafe { Out::at(pointer.offset(n * bytes).address()) })
     }
 
     /// Its length.
@@ -38,7 +84,7 @@ impl Buffer {
     ///
     /// # Errors
     /// The device is lost.
-    pub fn zero(&self) -> Result<(), DeviceError> {
+    pub fn zero(&mut self) -> Result<(), DeviceError> {
         // SAFETY: the buffer holds `bytes`.
         unsafe { self.device.backend().zero(self.pointer, self.bytes) }
     }
@@ -50,34 +96,83 @@ impl Buffer {
     ///
     /// # Panics
     /// More data than room.
-    pub fn write<T: Copy>(&self, data: &[T]) -> Result<(), DeviceError> {
+    pub fn write<T: Pod>(&mut self, data: &[T]) -> Result<(), DeviceError> {
         assert!(size_of_val(data) <= self.bytes, "a write past a buffer's end");
-        // SAFETY: T is plain data; the length was checked.
-        unsafe {
-            let bytes = std::slice::from_raw_parts(data.as_ptr().cast::<u8>(), size_of_val(data));
-            self.device.backend().upload(self.pointer, bytes)
-        }
+        // SAFETY: the length was checked.
+        unsafe { self.device.backend().upload(self.pointer, bytemuck::cast_slice(data)) }
     }
 
-    /// Reads the first `size_of_val(data)` bytes.
+    /// Reads the first `size_of_val(data)` bytes, into numbers of any bits:
+    ///
+    /// ```compile_fail,E0277
+    /// fn read(buffer: &hmc::device::Buffer) {
+    ///     buffer.read(&mut [true]).unwrap();
+    /// }
+    /// ```
     ///
     /// # Errors
     /// The device is lost, or an earlier kernel failed.
     ///
     /// # Panics
     /// More data than there is.
-    pub fn read<T: Copy>(&self, data: &mut [T]) -> Result<(), DeviceError> {
+    pub fn read<T: Pod>(&self, data: &mut [T]) -> Result<(), DeviceError> {
         assert!(size_of_val(data) <= self.bytes, "a read past a buffer's end");
-        // SAFETY: T is plain numbers of any bits; the length was checked.
-        unsafe {
-            let bytes = std::slice::from_raw_parts_mut(data.as_mut_ptr().cast::<u8>(), size_of_val(data));
-            self.device.backend().download(bytes, self.pointer)
-        }
+        // SAFETY: the length was checked.
+        unsafe { self.device.backend().download(bytemuck::cast_slice_mut(data), self.pointer) }
     }
 
-    /// Where the bytes are on the host; `None` on a device with memory of its own.
-    pub fn host_pointer(&self) -> Option<*mut u8> {
-        self.device.backend().is_host().then_some(self.pointer.0 as *mut u8)
+    /// The bytes on the host; `None` on a device with memory of its own.
+    pub fn host(&self) -> Option<&[u8]> {
+        // SAFETY: a CPU's launches return when they are done, so nothing but this borrow uses the memory.
+        let bytes = || unsafe { std::slice::from_raw_parts(self.pointer.0 as *const u8, self.bytes) };
+        self.device.backend().is_host().then(bytes)
+    }
+
+    /// The same, to be written.
+    pub fn host_mut(&mut self) -> Option<&mut [u8]> {
+        // SAFETY: as in `host`.
+        let bytes = || unsafe { std::slice::from_raw_parts_mut(self.pointer.0 as *mut u8, self.bytes) };
+        self.device.backend().is_host().then(bytes)
+    }
+
+    /// The handle by which another process may open it; `None` on a CPU.
+    ///
+    /// # Errors
+    /// The driver refuses.
+    pub fn export(&self) -> Result<Option<Vec<u8>>, DeviceError> {
+        self.device.backend().export(self.pointer)
+    }
+
+    /// To the host as soon as the last mark is reached ([`Backend::mark`](super::Backend::mark)), beside later work.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Panics
+    /// More data than there is.
+    ///
+    /// # Safety
+    /// No work after the mark writes it.
+    pub(crate) unsafe fn stage_out(&self, to: &mut [u8]) -> Result<(), DeviceError> {
+        assert!(to.len() <= self.bytes, "a read past a buffer's end");
+        // SAFETY: the caller's word; the length was checked.
+        unsafe { self.device.backend().stage_out(to, self.pointer) }
+    }
+
+    /// From the host, beside the work asked for so far; later work waits for it.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Panics
+    /// More data than room.
+    ///
+    /// # Safety
+    /// No work asked for so far touches it.
+    pub(crate) unsafe fn stage_in(&mut self, from: &[u8]) -> Result<(), DeviceError> {
+        assert!(from.len() <= self.bytes, "a write past a buffer's end");
+        // SAFETY: the caller's word; the length was checked.
+        unsafe { self.device.backend().stage_in(self.pointer, from) }
     }
 
     /// Replaces the content by another buffer's of the same length.
@@ -87,7 +182,7 @@ impl Buffer {
     ///
     /// # Panics
     /// The lengths differ.
-    pub fn copy_from(&self, other: &Self) -> Result<(), DeviceError> {
+    pub fn copy_from(&mut self, other: &Self) -> Result<(), DeviceError> {
         assert_eq!(self.bytes, other.bytes, "a copy between buffers of different length");
         // SAFETY: both hold `bytes`.
         unsafe { self.device.backend().copy(self.pointer, other.pointer, self.bytes) }
@@ -100,10 +195,16 @@ impl Buffer {
     ///
     /// # Panics
     /// Past the end of either.
-    pub fn copy_part(&self, at: usize, other: &Self, from: usize, bytes: usize) -> Result<(), DeviceError> {
+    pub fn copy_part(
+        &mut self,
+        at: usize,
+        other: &Self,
+        from: usize,
+        bytes: usize,
+    ) -> Result<(), DeviceError> {
         assert!(at + bytes <= self.bytes && from + bytes <= other.bytes, "a copy past a buffer's end");
         // SAFETY: both ranges were checked.
-        unsafe { self.device.backend().copy(self.at(at), other.at(from), bytes) }
+        unsafe { self.device.backend().copy(self.pointer.offset(at), other.pointer.offset(from), bytes) }
     }
 }
 
@@ -126,9 +227,10 @@ impl Remote {
         Ok(Self { device, pointer })
     }
 
-    /// Where it is, for kernels.
-    pub fn pointer(&self) -> Pointer {
-        self.pointer
+    /// For a kernel that writes it as memory of kind `K`.
+    pub(crate) fn output<K>(&mut self) -> Out<'_, K> {
+        // SAFETY: the memory is open as long as this, which is borrowed; ranks take turns with it.
+        unsafe { Out::at(self.pointer.address()) }
     }
 }
 

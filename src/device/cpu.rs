@@ -1,9 +1,9 @@
 //! Kernels on the cores of this rank: ranges of outer sites over rayon's threads, SIMD lanes inside.
 
-use super::args::Pointer;
-use super::backend::{Backend, RawArgs, Size, Sums, Variant};
-use super::table::{Kernels, emulated_kernels, host_kernels, lane_counts, name_and_choices};
-use super::{DeviceError, KernelInfo, Precision, Work};
+use super::backend::{Backend, Call, Pointer, Size, Sums, Variant};
+use super::kernels::WORDS;
+use super::table::{Kernels, emulated_kernels, host_kernels, lane_counts};
+use super::{DeviceError, Work};
 use crate::math::ExactSum;
 use rayon::prelude::*;
 use std::alloc::Layout;
@@ -44,19 +44,6 @@ impl Cpu {
     pub fn emulating() -> Result<Self, DeviceError> {
         let (isa, kernels) = emulated_kernels().ok_or(DeviceError::NoEmulation)?;
         Ok(Self { isa, lanes: 1, kernels, emulates: true })
-    }
-
-    fn kernel(&self, name: &str, precision: Precision, args: RawArgs) -> &KernelInfo {
-        let (name, _) = name_and_choices(name);
-        let Some(kernel) = self.kernels.get(&(name.to_string(), precision)) else {
-            unreachable!("no kernel {name} in {precision:?}")
-        };
-        assert!(
-            kernel.args == args.name && kernel.args_size == args.bytes.len(),
-            "{name} takes {}",
-            kernel.args
-        );
-        kernel
     }
 }
 
@@ -158,15 +145,8 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    unsafe fn launch(
-        &self,
-        kernel: &str,
-        precision: Precision,
-        args: RawArgs,
-        size: Size,
-    ) -> Result<(), DeviceError> {
-        let kernel = self.kernel(kernel, precision, args);
-        let (run, pointer) = (kernel.run, args.bytes.as_ptr() as usize);
+    unsafe fn launch(&self, call: Call<'_>, size: Size) -> Result<(), DeviceError> {
+        let (run, pointer) = (self.kernels.get(call.kernel, call.precision).run, call.args as usize);
         let (ranges, shared) = match size {
             Size::Sites(n) => (ranges(n, FEW_SITES), 0),
             Size::Teams(teams) => (ranges(teams.count, FEW_TEAMS), teams.shared),
@@ -183,18 +163,12 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    unsafe fn sum(
-        &self,
-        kernel: &str,
-        precision: Precision,
-        args: RawArgs,
-        n: usize,
-    ) -> Result<Sums, DeviceError> {
-        let kernel = self.kernel(kernel, precision, args);
+    unsafe fn sum(&self, call: Call<'_>, n: usize) -> Result<Sums, DeviceError> {
+        let kernel = self.kernels.get(call.kernel, call.precision);
         let Work::Sums(count) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };
-        let (run, pointer) = (kernel.run, args.bytes.as_ptr() as usize);
+        let (run, pointer) = (kernel.run, call.args as usize);
         let work = |(begin, end): (i32, i32)| {
-            let mut words = vec![0i64; count * 6 + 1];
+            let mut words = vec![0i64; count * WORDS + 1];
             // SAFETY: as in `launch`; the words are as many as the kernel fills.
             unsafe { run(pointer as *const c_void, begin, end, words.as_mut_ptr()) };
             Sums::from_words(&words)

@@ -2,11 +2,11 @@
 //!
 //! All work is in one stream. Memory that is given back is kept by size for the next who asks.
 
-use super::args::Pointer;
-use super::backend::{Backend, RawArgs, Size, Sums, Teams, Variant};
+use super::backend::{Backend, Call, Pointer, Size, Sums, Teams, Variant};
+use super::kernels::{Constants, KernelNumber, MAX_SUMS, WORDS};
 use super::nvrtc::{Shape, compile_kernel};
-use super::table::name_and_choices;
-use super::{DeviceError, KernelInfo, Precision, Work, kernel_list};
+use super::table::all_kernels;
+use super::{DeviceError, Work};
 use cudarc::driver::{result, sys};
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -39,8 +39,8 @@ const REGISTERS: usize = 65536;
 const THREAD_REGISTERS: [usize; 4] = [255, 128, 80, 64];
 /// Launches that are timed for each.
 const TRIALS: usize = 20;
-/// Words of the widest sum: four sums and a maximum.
-const SUM_WORDS: usize = 4 * 6 + 1;
+/// Words of the widest sum, and a maximum.
+const SUM_WORDS: usize = MAX_SUMS * WORDS + 1;
 
 /// One GPU.
 pub struct Cuda {
@@ -59,13 +59,12 @@ pub struct Cuda {
     /// What the GPU calls these.
     mapped_words: u64,
     turn: AtomicI64,
-    kernels: [HashMap<&'static str, &'static KernelInfo>; 3],
     loaded: Mutex<Vec<(Variant, Loaded)>>,
     free: Mutex<HashMap<usize, Vec<u64>>>,
 }
 
-/// Kernels in use, with their choices, for each precision.
-type Loaded = [HashMap<String, Function>; 3];
+/// Kernels in use, with the constants they are compiled for, for each precision.
+type Loaded = [HashMap<(KernelNumber, Constants), Function>; 3];
 
 #[derive(Clone, Copy)]
 struct Function {
@@ -206,10 +205,6 @@ impl Cuda {
                 host_words: host_words.cast(),
                 mapped_words,
                 turn: AtomicI64::new(0),
-                kernels: Precision::ALL.map(|precision| {
-                    let of_precision = kernel_list().iter().filter(|(_, p)| *p == precision);
-                    of_precision.map(|(kernel, _)| (kernel.name.as_str(), kernel)).collect()
-                }),
                 loaded: Mutex::default(),
                 free: Mutex::default(),
             })
@@ -224,30 +219,22 @@ impl Cuda {
     fn function(
         &self,
         loaded: &mut [(Variant, Loaded)],
-        name: &str,
-        precision: Precision,
-        args: RawArgs,
+        call: Call<'_>,
         size: Size,
     ) -> Result<Function, DeviceError> {
-        let (base, choices) = name_and_choices(name);
-        let Some(&kernel) = self.kernels[precision as usize].get(base) else {
-            unreachable!("no kernel {base} in {precision}")
-        };
-        assert!(
-            kernel.args == args.name && kernel.args_size == args.bytes.len(),
-            "{name} takes {}",
-            kernel.args
-        );
-        let Some((variant, loaded)) = loaded.get_mut(args.variant) else {
+        let Some((variant, loaded)) = loaded.get_mut(call.variant) else {
             unreachable!("a launch without a lattice")
         };
-        if let Some(&function) = loaded[precision as usize].get(name) {
+        let Call { precision, constants, .. } = call;
+        let instance = (call.kernel, constants);
+        if let Some(&function) = loaded[precision as usize].get(&instance) {
             return Ok(function);
         }
+        let kernel = all_kernels().get(call.kernel, precision);
         let compile = |shape: Shape| {
             let compiled =
-                compile_kernel(kernel, choices, precision, &self.arch, Some(*variant), shape, true)?;
-            let entry = std::ffi::CString::new(base).unwrap_or_default();
+                compile_kernel(kernel, constants, precision, &self.arch, Some(*variant), shape, true)?;
+            let entry = std::ffi::CString::new(kernel.name.as_str()).unwrap_or_default();
             // SAFETY: a CUBIN that the compiler made for this GPU; modules live until the process ends.
             unsafe {
                 let mut module = std::ptr::null_mut();
@@ -263,11 +250,11 @@ impl Cuda {
                 Ok(Function { handle, block: shape.block, shared })
             }
         };
-        let function = if !choices.is_empty() {
+        let function = if !constants.is_empty() {
             let mut best: Option<(f32, Function)> = None;
             for shape in shapes(size) {
                 let function = compile(shape)?;
-                let time = self.time(function, args, size)?;
+                let time = self.time(function, call, size)?;
                 if best.is_none_or(|(least, _)| time < least) {
                     best = Some((time, function));
                 }
@@ -276,14 +263,14 @@ impl Cuda {
         } else {
             compile(plain_shape(size))?
         };
-        loaded[precision as usize].insert(name.to_string(), function);
+        loaded[precision as usize].insert(instance, function);
         Ok(function)
     }
 
     /// Milliseconds of some launches of a kernel that may be run again and again: its output is no input.
-    fn time(&self, function: Function, args: RawArgs, size: Size) -> Result<f32, DeviceError> {
+    fn time(&self, function: Function, call: Call<'_>, size: Size) -> Result<f32, DeviceError> {
         // SAFETY: the launches are those that the caller wants anyway.
-        let launch = || unsafe { self.start(function, args, count(size), function.blocks(size), None) };
+        let launch = || unsafe { self.start(function, call, count(size), function.blocks(size), None) };
         launch()?;
         let mut done = Ok(());
         let time = self.between_events(&mut || done = (0..TRIALS).try_for_each(|_| launch()))?;
@@ -313,7 +300,7 @@ impl Cuda {
     unsafe fn start(
         &self,
         function: Function,
-        args: RawArgs,
+        call: Call<'_>,
         n: usize,
         blocks: usize,
         turn: Option<i64>,
@@ -321,7 +308,7 @@ impl Cuda {
         let mut count = n as i32;
         let (mut words, mut host, mut turn) = (self.words, self.mapped_words, turn.unwrap_or(0));
         let mut parameters = [
-            args.bytes.as_ptr().cast_mut().cast::<c_void>(),
+            call.args.cast_mut(),
             (&raw mut count).cast(),
             (&raw mut words).cast(),
             (&raw mut host).cast(),
@@ -423,44 +410,25 @@ impl Backend for Cuda {
         unsafe { call!(cuMemsetD8Async(at.0, 0, bytes, self.stream)) }
     }
 
-    unsafe fn launch(
-        &self,
-        kernel: &str,
-        precision: Precision,
-        args: RawArgs,
-        size: Size,
-    ) -> Result<(), DeviceError> {
+    unsafe fn launch(&self, call: Call<'_>, size: Size) -> Result<(), DeviceError> {
         self.current()?;
-        let function = self.function(
-            &mut self.loaded.lock().expect("no panic holds it"),
-            kernel,
-            precision,
-            args,
-            size,
-        )?;
+        let function = self.function(&mut self.loaded.lock().expect("no panic holds it"), call, size)?;
         // SAFETY: a plain kernel, by the caller's word with good pointers.
-        unsafe { self.start(function, args, count(size), function.blocks(size), None) }
+        unsafe { self.start(function, call, count(size), function.blocks(size), None) }
     }
 
-    unsafe fn sum(
-        &self,
-        kernel: &str,
-        precision: Precision,
-        args: RawArgs,
-        n: usize,
-    ) -> Result<Sums, DeviceError> {
+    unsafe fn sum(&self, call: Call<'_>, n: usize) -> Result<Sums, DeviceError> {
         self.current()?;
         let mut loaded = self.loaded.lock().expect("no panic holds it");
-        let function = self.function(&mut loaded, kernel, precision, args, Size::Sites(n))?;
-        let Work::Sums(sums) = self.kernels[precision as usize][name_and_choices(kernel).0].work else {
-            unreachable!("{kernel} makes no sums")
-        };
-        let words = sums * 6 + 1;
+        let function = self.function(&mut loaded, call, Size::Sites(n))?;
+        let kernel = all_kernels().get(call.kernel, call.precision);
+        let Work::Sums(sums) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };
+        let words = sums * WORDS + 1;
         let blocks = n.div_ceil(BLOCK).clamp(1, 8 * self.processors);
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) + 1;
         // SAFETY: the words hold the widest sum, and the lock keeps them for this one; the GPU writes the turn last.
         unsafe {
-            self.start(function, args, n, blocks, Some(turn))?;
+            self.start(function, call, n, blocks, Some(turn))?;
             let written = self.host_words.add(SUM_WORDS);
             let mut looks = 0u32;
             while written.read_volatile() != turn {

@@ -1,6 +1,7 @@
 //! Where kernels run: memory, launches and sums over sites, on a CPU or a GPU.
 //!
-//! - `args`: the argument structs, made from `kernels/args.h`
+//! - `kernels`: kernels as types, made from `kernels/args.h`
+//! - `usual`: the constants with which GPUs compile them most often
 //! - `table`: which kernels there are
 //! - `backend`: what both devices offer
 //! - `cpu`: threads and SIMD lanes
@@ -8,19 +9,20 @@
 //! - `nvrtc`: kernels compiled for the GPU that is found, with a cache on disk
 //! - `buffer`: device memory with an owner
 
-mod args;
 mod backend;
 mod buffer;
 mod cpu;
 mod cuda;
+pub mod kernels;
 mod nvrtc;
 mod table;
+mod usual;
 
-pub use args::*;
-pub use backend::{Backend, Device, Size, Sums, Teams, Variant};
+pub use backend::{Backend, Call, Device, Pointer, Size, Sums, Teams, Variant};
 pub use buffer::{Buffer, Remote, Staging};
 pub use cpu::Cpu;
 pub use cuda::{Cuda, gpu_count};
+pub use kernels::{Constants, KernelNumber};
 pub use nvrtc::{Compiled, Shape, compile_kernel};
 pub use table::{KernelInfo, Precision, Work, best_lanes, has_emulation, kernel_list, lane_counts};
 

@@ -3,7 +3,7 @@
 //! One kernel is one CUBIN. The cache's key is a hash of source, options, compiler and GPU; a file is
 //! written aside and renamed, so any number of ranks may share it, and is checked before use.
 
-use super::{DeviceError, KernelInfo, Precision, Variant, Work};
+use super::{Constants, DeviceError, KernelInfo, Precision, Variant, Work};
 use cudarc::nvrtc::{result, sys};
 use std::ffi::{CStr, CString};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -91,15 +91,15 @@ fn ready() -> Result<(), DeviceError> {
     Err(DeviceError::NoGpu("libnvrtc is not found; set HMC_NVRTC to its folder".into()))
 }
 
-/// Compiles `kernel` for `arch` (such as `sm_90`), or finds it in the cache. With a lattice, kernels of
-/// the hopping term have its extents as constants; without, they serve every lattice. `choices` are
-/// `NAME=VALUE` with which it is specialised further.
+/// Compiles `kernel` for `arch` (such as `sm_90`), or finds it in the cache. With a lattice, those
+/// kernels that may know its extents do; without, they serve every lattice. `constants` are values of what else it may
+/// know; none: it serves them all.
 ///
 /// # Errors
 /// No compiler, or the kernel does not compile.
 pub fn compile_kernel(
     kernel: &KernelInfo,
-    choices: &str,
+    constants: Constants,
     precision: Precision,
     arch: &str,
     variant: Option<Variant>,
@@ -120,7 +120,7 @@ pub fn compile_kernel(
         format!("-DHMC_RESIDENT={}", shape.resident),
         format!("-DHMC_GHOSTS={}", u8::from(variant.is_none_or(|v| v.cut))),
     ];
-    if let (Some(variant), "wilson" | "staggered" | "domain_wall") = (variant, kernel.family.as_str()) {
+    if let (Some(variant), true) = (variant, kernel.extents_are_constant) {
         options.extend(
             ["X", "Y", "Z", "T"].iter().zip(variant.outer).map(|(d, n)| format!("-DHMC_OUTER_{d}={n}")),
         );
@@ -128,7 +128,8 @@ pub fn compile_kernel(
     if precision == Precision::Half {
         options.push("-DHMC_HALF".into());
     }
-    options.extend(choices.split_whitespace().map(|choice| format!("-DHMC_{choice}")));
+    let constants = kernel.constants.iter().zip(constants.values());
+    options.extend(constants.map(|(name, value)| format!("-DHMC_{name}={value}")));
     let headers = headers();
     let mut version = (0, 0);
     // SAFETY: plain outputs.

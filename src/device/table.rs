@@ -1,6 +1,6 @@
 //! The kernels: name, family, arguments, and the host's functions.
 
-use std::collections::HashMap;
+use super::kernels::{KERNELS, KernelNumber, Listed};
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
 
@@ -74,11 +74,6 @@ pub(super) struct Entry {
     run: Option<HostKernel>,
 }
 
-/// A launch names a kernel and, behind a blank, the choices with which a GPU's compiler specialises it.
-pub(super) fn name_and_choices(kernel: &str) -> (&str, &str) {
-    kernel.split_once(' ').unwrap_or((kernel, ""))
-}
-
 /// Runs a kernel on outer sites `begin..end`, or on so many teams; sums go to the words, which for teams are what they share.
 pub(super) type HostKernel = unsafe extern "C" fn(*const c_void, i32, i32, *mut i64);
 
@@ -110,10 +105,42 @@ pub struct KernelInfo {
     pub expression: String,
     /// What it works on.
     pub work: Work,
+    /// Names of the arguments that a GPU's compiler may know, as macros.
+    pub constants: &'static [&'static str],
+    /// Whether it may know the lattice's extents.
+    pub extents_are_constant: bool,
     pub(super) run: HostKernel,
 }
 
-pub(super) type Kernels = HashMap<(String, Precision), KernelInfo>;
+/// The kernels of one instruction set, by number and precision.
+pub(super) struct Kernels(Vec<[Option<KernelInfo>; 3]>);
+
+impl Kernels {
+    /// The kernel of a launch.
+    ///
+    /// # Panics
+    /// There is none in this precision.
+    pub fn get(&self, number: KernelNumber, precision: Precision) -> &KernelInfo {
+        let Some(kernel) = &self.0[number.0][precision as usize] else {
+            panic!("there is no kernel {} in {precision}", KERNELS[number.0].name)
+        };
+        kernel
+    }
+
+    fn add(&mut self, info: KernelInfo, precision: Precision) {
+        let number = KERNELS.iter().position(|listed| listed.name == info.name);
+        let number = number.unwrap_or_else(|| panic!("the build does not know the kernel {}", info.name));
+        self.0[number][precision as usize] = Some(info);
+    }
+
+    /// Whether these are the kernels that the build found.
+    fn are_all(&self) -> bool {
+        self.0.iter().zip(&KERNELS).all(|(kernel, Listed { args, precisions, .. })| {
+            let own = kernel.each_ref().map(Option::is_some);
+            own == *precisions && kernel.iter().flatten().all(|kernel| kernel.args == *args)
+        })
+    }
+}
 
 fn read(table: *const Entry, precision: Precision, kernels: &mut Kernels) {
     // SAFETY: the tables are static arrays of valid C strings, ended by an entry of nulls.
@@ -122,9 +149,13 @@ fn read(table: *const Entry, precision: Precision, kernels: &mut Kernels) {
         let mut entry = table;
         while let Some(run) = (*entry).run {
             let e = &*entry;
+            let name = text(e.name);
+            let listed = KERNELS.iter().find(|listed| listed.name == name);
             let info = KernelInfo {
                 family: text(e.family),
-                name: text(e.name),
+                constants: listed.map_or(&[], |listed| listed.constants),
+                extents_are_constant: listed.is_some_and(|listed| listed.extents_are_constant),
+                name,
                 args: text(e.args),
                 args_size: e.args_size as usize,
                 expression: text(e.expression),
@@ -134,7 +165,7 @@ fn read(table: *const Entry, precision: Precision, kernels: &mut Kernels) {
                 },
                 run,
             };
-            kernels.insert((info.name.clone(), precision), info);
+            kernels.add(info, precision);
             entry = entry.add(1);
         }
     }
@@ -202,20 +233,26 @@ pub(super) fn emulated_kernels() -> Option<(&'static str, Kernels)> {
 }
 
 fn kernels(of_precision: [*const Entry; 3]) -> Kernels {
-    let mut kernels = Kernels::new();
+    let mut kernels = Kernels(KERNELS.iter().map(|_| [None, None, None]).collect());
     for (table, precision) in of_precision.into_iter().zip(Precision::ALL) {
         read(table, precision, &mut kernels);
     }
+    assert!(kernels.are_all(), "the compiled kernels are not those that the build found");
     kernels
 }
 
+/// What is known of all kernels, for those who compile them.
+pub(super) fn all_kernels() -> &'static Kernels {
+    static ALL: OnceLock<Kernels> = OnceLock::new();
+    ALL.get_or_init(|| host_kernels(1).expect("one lane is always built").1)
+}
+
 /// Every kernel with its precision, sorted by name.
-pub fn kernel_list() -> &'static [(KernelInfo, Precision)] {
-    static LIST: OnceLock<Vec<(KernelInfo, Precision)>> = OnceLock::new();
-    LIST.get_or_init(|| {
-        let (_, kernels) = host_kernels(1).expect("one lane is always built");
-        let mut list: Vec<_> = kernels.into_iter().map(|((_, precision), info)| (info, precision)).collect();
-        list.sort_by_key(|(info, precision)| (info.family.clone(), info.name.clone(), *precision));
-        list
-    })
+pub fn kernel_list() -> Vec<(&'static KernelInfo, Precision)> {
+    let of = |kernel: &'static [Option<KernelInfo>; 3]| kernel.iter().zip(Precision::ALL);
+    let all = all_kernels().0.iter().flat_map(of);
+    let mut list: Vec<_> =
+        all.filter_map(|(kernel, precision)| Some((kernel.as_ref()?, precision))).collect();
+    list.sort_by_key(|(info, precision)| (&info.family, &info.name, *precision));
+    list
 }

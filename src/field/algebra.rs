@@ -1,8 +1,9 @@
 //! One element of su(3) a link, `P = sum_a p_a T_a` with `tr T_a T_b = delta_ab / 2`: momenta, forces.
 
-use super::matrix::random_args;
+use super::matrix::order;
 use super::{Domain, EVEN, FieldError, HostLinks, LINK_REALS, MatrixField, ODD, RandomAddress};
-use crate::device::{Buffer, LinkArgs, Pointer, Precision, TransposeArgs};
+use crate::device::kernels::{Algebra, Drift, FromNatural, In, Kick, Kinetic, Out, RandomMomenta, ToNatural};
+use crate::device::{Buffer, Precision};
 use crate::lattice::volume;
 use crate::math::ExactSum;
 use std::sync::Arc;
@@ -26,9 +27,14 @@ impl AlgebraField {
         Ok(Self { domain: Arc::clone(domain), buffer: domain.device().buffer(bytes)? })
     }
 
-    /// For kernels.
-    pub fn pointer(&self) -> Pointer {
-        self.buffer.pointer()
+    /// For kernels that read it.
+    pub(crate) fn algebra(&self) -> In<'_, Algebra> {
+        self.buffer.input()
+    }
+
+    /// For kernels that write it.
+    pub(crate) fn algebra_mut(&mut self) -> Out<'_, Algebra> {
+        self.buffer.output()
     }
 
     /// The box.
@@ -49,6 +55,7 @@ impl AlgebraField {
     /// # Errors
     /// The device is lost.
     pub fn copy_from(&mut self, other: &Self) -> Result<(), FieldError> {
+        self.domain.check([&other.domain]);
         Ok(self.buffer.copy_from(&other.buffer)?)
     }
 
@@ -57,12 +64,9 @@ impl AlgebraField {
     /// # Errors
     /// The device is lost.
     pub fn set_random(&mut self, address: RandomAddress) -> Result<(), FieldError> {
-        let args = random_args(&self.domain, self.pointer(), address);
-        self.domain.launch("random_momenta", Precision::Double, &args, 2 * self.domain.half())
-    }
-
-    fn args(&self) -> LinkArgs {
-        LinkArgs { g: self.domain.geometry(), momenta: self.pointer(), ..Default::default() }
+        let (g, sites) = (self.domain.geometry(), 2 * self.domain.half());
+        let kernel = RandomMomenta { g, stream: address.stream(), out: self.buffer.output() };
+        self.domain.launch(&kernel, sites)
     }
 
     /// `sum_a p_a^2 / 2` over all links.
@@ -70,7 +74,8 @@ impl AlgebraField {
     /// # Errors
     /// The device is lost.
     pub fn kinetic(&self) -> Result<ExactSum, FieldError> {
-        Ok(self.domain.sum("kinetic", Precision::Double, &self.args(), 2 * self.domain.half())?.sums[0])
+        let kernel = Kinetic { g: self.domain.geometry(), momenta: self.algebra() };
+        Ok(self.domain.sum(&kernel, 2 * self.domain.half())?.sums[0])
     }
 
     /// `self <- shift self + scale force`. Returns |F|^2 summed over links and the greatest |F|, with
@@ -79,29 +84,16 @@ impl AlgebraField {
     /// # Errors
     /// The device is lost.
     pub fn combine(&mut self, shift: f64, scale: f64, force: &Self) -> Result<(f64, f64), FieldError> {
-        let args = LinkArgs { force: force.pointer(), shift, scale, ..self.args() };
-        let sums = self.domain.sum("kick", Precision::Double, &args, 2 * self.domain.half())?;
+        self.domain.check([&force.domain]);
+        let (g, sites) = (self.domain.geometry(), 2 * self.domain.half());
+        let kernel = Kick { g, momenta: self.buffer.output(), force: force.algebra(), scale, shift };
+        let sums = self.domain.sum(&kernel, sites)?;
         Ok((sums.sums[0].value(), sums.max))
     }
 
-    fn transpose(&self, natural: &Buffer, to_natural: bool) -> Result<(), FieldError> {
-        for parity in [EVEN, ODD] {
-            let args = TransposeArgs {
-                g: self.domain.geometry(),
-                field: self.buffer.at(parity * self.buffer.bytes() / 2),
-                natural: natural.pointer(),
-                parity: parity as i32,
-                slice: 0,
-                slices: 1,
-                blocks: 4,
-                reals: REALS as i32,
-                bordered: 0,
-                to_natural: i32::from(to_natural),
-                pad: 0,
-            };
-            self.domain.launch("transpose", Precision::Double, &args, self.domain.half())?;
-        }
-        Ok(())
+    /// Reals of the box.
+    fn reals(&self) -> usize {
+        volume(self.domain.partition().local()) * 4 * REALS
     }
 
     /// The elements in the order of files: `[t][z][y][x][mu][a]` of the box.
@@ -109,9 +101,14 @@ impl AlgebraField {
     /// # Errors
     /// The device is lost.
     pub fn to_host(&self) -> Result<Vec<f64>, FieldError> {
-        let mut reals = vec![0.0; volume(self.domain.partition().local()) * 4 * REALS];
-        let natural = self.domain.device().buffer(reals.len() * 8)?;
-        self.transpose(&natural, true)?;
+        let mut reals = vec![0.0; self.reals()];
+        let mut natural = self.domain.device().buffer(reals.len() * 8)?;
+        for parity in [EVEN, ODD] {
+            let order = order(&self.domain, parity, 4, REALS);
+            let field = self.buffer.input_at(parity * self.buffer.bytes() / 2);
+            let kernel = ToNatural { order, field, natural: natural.output() };
+            self.domain.launch_as(Precision::Double, &kernel, self.domain.half())?;
+        }
         natural.read(&mut reals)?;
         Ok(reals)
     }
@@ -120,9 +117,19 @@ impl AlgebraField {
     ///
     /// # Errors
     /// The device is lost.
+    ///
+    /// # Panics
+    /// More or fewer reals than the box has.
     pub fn set_host(&mut self, reals: &[f64]) -> Result<(), FieldError> {
+        assert_eq!(reals.len(), self.reals(), "the reals of the box");
         let natural = self.domain.device().buffer_of(reals)?;
-        self.transpose(&natural, false)?;
+        let half_bytes = self.buffer.bytes() / 2;
+        for parity in [EVEN, ODD] {
+            let order = order(&self.domain, parity, 4, REALS);
+            let field = self.buffer.output_at(parity * half_bytes);
+            let kernel = FromNatural { order, field, natural: natural.input() };
+            self.domain.launch_as(Precision::Double, &kernel, self.domain.half())?;
+        }
         Ok(self.domain.device().synchronize()?)
     }
 
@@ -150,8 +157,10 @@ impl AlgebraField {
     /// # Errors
     /// The device is lost.
     pub fn drift(&self, links: &mut MatrixField, eps: f64) -> Result<(), FieldError> {
-        let args = LinkArgs { links: links.pointer(), scale: eps, ..self.args() };
-        self.domain.launch("drift", Precision::Double, &args, 2 * self.domain.half())?;
+        self.domain.check([links.domain()]);
+        let (g, momenta) = (self.domain.geometry(), self.algebra());
+        let kernel = Drift { g, links: links.links_mut(), momenta, scale: eps };
+        self.domain.launch(&kernel, 2 * self.domain.half())?;
         links.fill_borders()
     }
 }

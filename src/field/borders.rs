@@ -5,7 +5,8 @@
 
 use super::{Domain, FieldError, Halo, LINK_REALS};
 use crate::comm::{Message, agree};
-use crate::device::{Buffer, Pointer, Precision, Remote, SlabArgs, Staging};
+use crate::device::kernels::{self, Out, SlabPack, SlabUnpack};
+use crate::device::{Buffer, Remote, Staging};
 
 /// Layers at both ends of direction mu.
 struct Slab {
@@ -16,11 +17,11 @@ struct Slab {
 
 impl Slab {
     fn new(domain: &Domain, mu: usize, blocks: usize, layers: usize) -> Self {
-        let g = domain.geometry();
+        let (outer, border) = (domain.outer(), domain.border());
         let extent = |nu: usize| match nu {
             nu if nu == mu => layers,
-            nu if nu < mu && g.border[nu] > 0 => g.outer[nu] as usize + 2 * layers,
-            nu => g.outer[nu] as usize,
+            nu if nu < mu && border[nu] > 0 => outer[nu] + 2 * layers,
+            nu => outer[nu],
         };
         let sites = (0..4).map(extent).product();
         let edge_lanes = domain.lanes().count() / domain.lanes().0[mu];
@@ -36,10 +37,18 @@ enum Packed {
 }
 
 impl Packed {
-    fn pointer(&self) -> Pointer {
+    fn output(&mut self) -> Out<'_, kernels::Halo> {
         match self {
-            Self::Own(buffer) => buffer.pointer(),
-            Self::Neighbours(remote) => remote.pointer(),
+            Self::Own(buffer) => buffer.output(),
+            Self::Neighbours(remote) => remote.output(),
+        }
+    }
+
+    /// Of a wire whose content messages carry.
+    fn own(&self) -> &Buffer {
+        match self {
+            Self::Own(buffer) => buffer,
+            Self::Neighbours(_) => unreachable!("a wire of this rank"),
         }
     }
 }
@@ -103,7 +112,7 @@ impl Wires {
         let (mut buffers, mut handles) = (Vec::new(), Vec::new());
         for bytes in self.room.iter().flat_map(|room| [*room; 4]) {
             let buffer = device.buffer(bytes)?;
-            handles.push(device.backend().export(buffer.pointer())?.unwrap_or_default());
+            handles.push(buffer.export()?.unwrap_or_default());
             buffers.push(buffer);
         }
         // They are set to zero before a neighbour packs.
@@ -155,13 +164,13 @@ fn receiver(domain: &Domain, mu: usize, side: usize) -> usize {
 ///
 /// # Panics
 /// More layers than the borders have.
-pub(super) fn fill(domain: &Domain, field: &Buffer, blocks: usize, layers: usize) -> Result<(), FieldError> {
-    let g = domain.geometry();
-    let border = g.border;
-    assert!(
-        domain.cut_directions().all(|mu| layers <= border[mu] as usize),
-        "{layers} layers of borders of {border:?}"
-    );
+pub(super) fn fill(
+    domain: &Domain,
+    field: &mut Buffer,
+    blocks: usize,
+    layers: usize,
+) -> Result<(), FieldError> {
+    domain.check_border(layers);
     let slabs: Vec<Slab> = domain.cut_directions().map(|mu| Slab::new(domain, mu, blocks, layers)).collect();
     if layers == 0 || slabs.is_empty() {
         return Ok(());
@@ -172,26 +181,22 @@ pub(super) fn fill(domain: &Domain, field: &Buffer, blocks: usize, layers: usize
     for (number, slab) in slabs.iter().enumerate() {
         let place = if domain.halo() == Halo::Peer { 2 * number + wires.turn } else { 0 };
         let pair = &mut wires.pairs[place];
-        let launch = |wire: Pointer, side: usize, unpack: bool| {
-            let args = SlabArgs {
-                g,
-                field: field.pointer(),
-                wire,
-                mu: slab.mu as i32,
-                forward: i32::from(side == 0),
-                reals: LINK_REALS as i32,
-                blocks: blocks as i32,
-                layers: layers as i32,
-                unpack: i32::from(unpack),
-            };
-            domain.launch("slab", Precision::Double, &args, slab.sites)
+        let of_side = |side: usize| kernels::Slab {
+            g: domain.geometry(),
+            mu: slab.mu as i32,
+            forward: i32::from(side == 0),
+            reals: LINK_REALS as i32,
+            blocks: blocks as i32,
+            layers: layers as i32,
         };
-        for (side, wire) in pair.iter().enumerate() {
-            launch(wire.packed.pointer(), side, false)?;
+        for (side, wire) in pair.iter_mut().enumerate() {
+            let (field, wire) = (field.input(), wire.packed.output());
+            domain.launch(&SlabPack { slab: of_side(side), field, wire }, slab.sites)?;
         }
         transport(domain, slab, pair)?;
         for (side, wire) in pair.iter().enumerate() {
-            launch(wire.incoming.pointer(), side, true)?;
+            let (field, wire) = (field.output(), wire.incoming.input());
+            domain.launch(&SlabUnpack { slab: of_side(side), field, wire }, slab.sites)?;
         }
     }
     Ok(())
@@ -209,28 +214,37 @@ fn transport(domain: &Domain, slab: &Slab, pair: &mut [Wire; 2]) -> Result<(), F
         });
     }
     let bytes = slab.bytes;
-    let places = pair.each_ref().map(|wire| (wire.packed.pointer(), wire.incoming.pointer()));
+    let [one, other] = pair;
     if backend.is_host() {
-        // SAFETY: a CPU's launches return when they are done, and each wire is memory of its own with room for the slab.
-        let host = |at: Pointer| unsafe { std::slice::from_raw_parts_mut(at.0 as *mut u8, bytes) };
-        let sent = places.map(|(packed, _)| &*host(packed));
-        let received = places.map(|(_, incoming)| host(incoming));
+        let sent = [&one.packed, &other.packed].map(|packed| host(packed.own().host(), bytes));
+        let received = [&mut one.incoming, &mut other.incoming].map(|wire| host_mut(wire.host_mut(), bytes));
         domain.waiting(|| exchange(domain, slab.mu, sent, received));
         return Ok(());
     }
-    let mut staging = pair.each_mut().map(|wire| wire.staging.as_mut().expect("staging of a staged halo"));
-    for ([sent, _], (packed, _)) in staging.iter_mut().zip(places) {
-        // SAFETY: the wire has room for the slab, and only the next direction's packing writes it.
-        unsafe { backend.stage_out(&mut sent[..bytes], packed)? };
+    for wire in [&mut *one, &mut *other] {
+        // SAFETY: only the next direction's packing writes the wire.
+        unsafe { wire.packed.own().stage_out(&mut staged(&mut wire.staging)[0][..bytes])? };
     }
-    let [[sent, received], [sent_too, received_too]] = &mut staging;
+    let ([sent, received], [sent_too, received_too]) = (staged(&mut one.staging), staged(&mut other.staging));
     let received = [&mut received[..bytes], &mut received_too[..bytes]];
     domain.waiting(|| exchange(domain, slab.mu, [&sent[..bytes], &sent_too[..bytes]], received));
-    for ([_, received], (_, incoming)) in staging.iter().zip(places) {
-        // SAFETY: the wire has room for the slab; it was unpacked before the mark that `stage_out` waited for.
-        unsafe { backend.stage_in(incoming, &received[..bytes])? };
+    for wire in [one, other] {
+        // SAFETY: the wire was unpacked before the mark that `stage_out` waited for.
+        unsafe { wire.incoming.stage_in(&staged(&mut wire.staging)[1][..bytes])? };
     }
     Ok(())
+}
+
+fn staged(staging: &mut Option<[Staging; 2]>) -> &mut [Staging; 2] {
+    staging.as_mut().expect("staging of a staged halo")
+}
+
+fn host(memory: Option<&[u8]>, bytes: usize) -> &[u8] {
+    &memory.expect("host memory")[..bytes]
+}
+
+fn host_mut(memory: Option<&mut [u8]>, bytes: usize) -> &mut [u8] {
+    &mut memory.expect("host memory")[..bytes]
 }
 
 /// Both sides' messages of direction mu.

@@ -3,8 +3,9 @@
 use super::FieldError;
 use super::borders::Wires;
 use crate::comm::{Comm, agree};
-use crate::device::{Buffer, Device, Geometry, KernelArgs, Precision, Sums, Teams, Variant};
-use crate::lattice::{LaneGrid, Partition, volume};
+use crate::device::kernels::{Double, Geometry, Kernel, OnSites, OnTeams, Summing, WORDS};
+use crate::device::{Buffer, Device, Sums, Teams, Variant};
+use crate::lattice::{Extents, LaneGrid, Partition, volume};
 use crate::math::ExactSum;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -25,12 +26,13 @@ pub struct Domain {
     lanes: LaneGrid,
     device: Device,
     comm: Arc<dyn Comm>,
-    geometry: Geometry,
+    outer: Extents,
+    border: Extents,
+    permutation: Buffer,
     halo: Halo,
     wires: Mutex<Wires>,
     profiled: AtomicBool,
     waited: AtomicU64,
-    _permutation: Buffer,
 }
 
 impl Domain {
@@ -50,7 +52,7 @@ impl Domain {
         halo: Halo,
     ) -> Result<Arc<Self>, FieldError> {
         let local = partition.local();
-        let cut = std::array::from_fn(|mu| partition.is_cut(mu));
+        let cut: [bool; 4] = std::array::from_fn(|mu| partition.is_cut(mu));
         let Some(lanes) = LaneGrid::choose(local, cut, device.lanes()) else {
             panic!("{} lanes do not fit a box of {local:?}", device.lanes())
         };
@@ -61,31 +63,20 @@ impl Domain {
         );
         let device = device.specialised(Variant { outer, cut: cut.contains(&true) });
         let permutation = device.buffer_of(&permutation_table(lanes))?;
-        let ints = |x: [usize; 4]| x.map(|v| v as i32);
-        let borders: [usize; 4] = std::array::from_fn(|mu| if cut[mu] { border } else { 0 });
-        let bordered: [usize; 4] = std::array::from_fn(|mu| outer[mu] + 2 * borders[mu]);
-        let geometry = Geometry {
-            outer: ints(outer),
-            border: ints(borders),
-            lanes: ints(lanes.0),
-            offset: ints(partition.offset()),
-            global: ints(partition.global),
-            half: (volume(outer) / 2) as i32,
-            half_bordered: (volume(bordered) / 2) as i32,
-            permutation: permutation.pointer(),
-        };
+        let border = cut.map(|cut| if cut { border } else { 0 });
         let (profiled, waited) = (AtomicBool::new(false), AtomicU64::new(0));
         Ok(Arc::new(Self {
             partition,
             lanes,
             device,
             comm,
-            geometry,
+            outer,
+            border,
+            permutation,
             halo,
             wires: Mutex::default(),
             profiled,
             waited,
-            _permutation: permutation,
         }))
     }
 
@@ -119,14 +110,54 @@ impl Domain {
         &self.wires
     }
 
+    /// Extents of a lane's box.
+    pub fn outer(&self) -> Extents {
+        self.outer
+    }
+
+    /// Layers of neighbours' sites that matrices keep: 0 where a direction is not cut.
+    pub fn border(&self) -> Extents {
+        self.border
+    }
+
     /// The box as kernels see it.
-    pub fn geometry(&self) -> Geometry {
-        self.geometry
+    pub(crate) fn geometry(&self) -> Geometry<'_> {
+        let ints = |x: [usize; 4]| x.map(|v| v as i32);
+        Geometry {
+            outer: ints(self.outer),
+            border: ints(self.border),
+            lanes: ints(self.lanes.0),
+            offset: ints(self.partition.offset()),
+            global: ints(self.partition.global),
+            half: self.half() as i32,
+            half_bordered: self.half_bordered() as i32,
+            permutation: self.permutation.input(),
+        }
     }
 
     /// Outer sites of one parity.
     pub fn half(&self) -> usize {
-        self.geometry.half as usize
+        volume(self.outer) / 2
+    }
+
+    /// The same with the borders of matrices.
+    pub fn half_bordered(&self) -> usize {
+        let extents: Extents = std::array::from_fn(|mu| self.outer[mu] + 2 * self.border[mu]);
+        volume(extents) / 2
+    }
+
+    /// # Panics
+    /// Fewer than so many layers of neighbours' sites, which a kernel is to reach, where directions are cut.
+    pub(crate) fn check_border(&self, layers: usize) {
+        let deep = self.cut_directions().all(|mu| self.border[mu] >= layers);
+        assert!(deep, "{layers} layers of borders of {:?}", self.border);
+    }
+
+    /// # Panics
+    /// A field of another box among those that a kernel is to take together.
+    pub(crate) fn check<'a>(&self, others: impl IntoIterator<Item = &'a Arc<Self>>) {
+        let own = |other: &Arc<Self>| std::ptr::eq(Arc::as_ptr(other), self);
+        assert!(others.into_iter().all(own), "fields of one domain");
     }
 
     /// Sites of the whole lattice.
@@ -168,46 +199,60 @@ impl Domain {
         self.waited.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// Runs a plain kernel on sites `0..n` of this rank.
+    /// Runs a plain kernel in double on sites `0..n` of this rank.
     ///
     /// # Errors
     /// The device is lost.
-    pub fn launch<A: KernelArgs>(
+    pub(crate) fn launch<K>(&self, kernel: &K, n: usize) -> Result<(), FieldError>
+    where
+        K: OnSites + Kernel<Form = Double>,
+    {
+        self.launch_as(Double, kernel, n)
+    }
+
+    /// Runs a plain kernel on sites `0..n` of this rank, the instance that `form` says.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub(crate) fn launch_as<K: OnSites>(
         &self,
-        kernel: &str,
-        precision: Precision,
-        args: &A,
+        form: K::Form,
+        kernel: &K,
         n: usize,
     ) -> Result<(), FieldError> {
-        Ok(self.device.launch(kernel, precision, args, n)?)
+        Ok(self.device.launch(form, kernel, n)?)
     }
 
     /// Runs a kernel of teams on this rank.
     ///
     /// # Errors
     /// The device is lost.
-    pub fn launch_teams<A: KernelArgs>(
+    pub(crate) fn launch_teams<K: OnTeams>(
         &self,
-        kernel: &str,
-        precision: Precision,
-        args: &A,
+        form: K::Form,
+        kernel: &K,
         teams: Teams,
     ) -> Result<(), FieldError> {
-        Ok(self.device.launch_teams(kernel, precision, args, teams)?)
+        Ok(self.device.launch_teams(form, kernel, teams)?)
     }
 
-    /// Runs a kernel with sums on sites `0..n` of every rank: the sums are those of the lattice.
+    /// Runs a kernel with sums in double on sites `0..n` of every rank: the sums are those of the lattice.
     ///
     /// # Errors
     /// The device of any rank is lost.
-    pub fn sum<A: KernelArgs>(
-        &self,
-        kernel: &str,
-        precision: Precision,
-        args: &A,
-        n: usize,
-    ) -> Result<Sums, FieldError> {
-        let own = self.device.sum(kernel, precision, args, n).map_err(FieldError::from);
+    pub(crate) fn sum<K>(&self, kernel: &K, n: usize) -> Result<Sums, FieldError>
+    where
+        K: Summing + Kernel<Form = Double>,
+    {
+        self.sum_as(Double, kernel, n)
+    }
+
+    /// The same of the instance that `form` says.
+    ///
+    /// # Errors
+    /// The device of any rank is lost.
+    pub(crate) fn sum_as<K: Summing>(&self, form: K::Form, kernel: &K, n: usize) -> Result<Sums, FieldError> {
+        let own = self.device.sum(form, kernel, n).map_err(FieldError::from);
         if self.comm.size() == 1 {
             return own;
         }
@@ -216,8 +261,8 @@ impl Domain {
             let mut words: Vec<i64> = own.sums.iter().flat_map(|s| s.words()).collect();
             self.comm.sum(&mut words);
             let sums = words
-                .chunks_exact(6)
-                .map(|w| ExactSum::from_words(w.try_into().expect("six words")))
+                .chunks_exact(WORDS)
+                .map(|w| ExactSum::from_words(w.try_into().expect("a sum's words")))
                 .collect();
             Ok(Sums { sums, max: self.comm.max(own.max) })
         })

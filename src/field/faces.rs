@@ -5,7 +5,10 @@
 
 use super::{Domain, FieldError, Halo};
 use crate::comm::{Message, agree};
-use crate::device::{Buffer, FaceArgs, LaneArgs, Pointer, Precision, Remote, Staging};
+use crate::device::kernels::{
+    self, FaceMerge, Fermions, In, LinkReals, Links, LongReals, StaggeredFace, WilsonFace,
+};
+use crate::device::{Buffer, Precision, Remote, Staging};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -21,23 +24,38 @@ pub struct FaceReals {
     pub backward: usize,
 }
 
-/// What is packed.
-#[derive(Clone, Copy, Default)]
-pub struct FaceSource<'a> {
-    /// The kernel that packs.
-    pub kernel: &'a str,
+/// What is packed: fermion fields of a parity, and of links of the same parity what backward hops need.
+#[derive(Clone, Copy)]
+pub(crate) struct FaceSource<'a> {
     /// Fermion fields.
-    pub input: Pointer,
+    pub input: In<'a, Fermions>,
     /// Their parity.
     pub parity: usize,
-    /// The operator's links of the same parity.
-    pub links: Pointer,
-    /// Its long links, and their ninth reals.
-    pub long_links: [Pointer; 2],
-    /// Projectors of the adjoint.
-    pub dagger: bool,
-    /// Slices of the fifth dimension, where the fields have one.
-    pub slices: usize,
+    /// For which hop.
+    pub hop: FaceHop<'a>,
+}
+
+/// The hop that a face is packed for.
+#[derive(Clone, Copy)]
+pub(crate) enum FaceHop<'a> {
+    /// That of Wilson quarks.
+    Wilson {
+        /// Of a link.
+        reals: LinkReals,
+        /// None where forward hops alone are packed for.
+        links: Option<In<'a, Links>>,
+        /// Projectors of the adjoint.
+        dagger: bool,
+        /// Slices of the fifth dimension; 1 without one.
+        slices: usize,
+    },
+    /// That of improved staggered quarks.
+    Staggered {
+        /// Of a long link.
+        reals: LongReals,
+        /// Fat links, long links and their ninth reals; none where forward hops alone are packed for.
+        links: [Option<In<'a, Links>>; 3],
+    },
 }
 
 struct Face {
@@ -73,14 +91,13 @@ impl Faces {
         fields: usize,
         reals: FaceReals,
     ) -> Result<Self, FieldError> {
-        let g = domain.geometry();
         let mut faces = Vec::new();
         for mu in domain.cut_directions() {
             for (forward, reals) in [(true, reals.forward), (false, reals.backward)] {
                 if reals == 0 {
                     continue;
                 }
-                let sites = domain.half() / g.outer[mu] as usize;
+                let sites = domain.half() / domain.outer()[mu];
                 let lanes = domain.lanes().count();
                 let bytes = |lanes: usize| fields * sites * lanes * reals * precision.bytes();
                 let edge = lanes / domain.lanes().0[mu];
@@ -109,12 +126,11 @@ impl Faces {
 
     /// Opens the ghost zones of the neighbours, into which this rank packs.
     fn open_remote(&mut self) -> Result<(), FieldError> {
-        let backend = self.domain.device().backend();
         let own: Result<Vec<Vec<u8>>, FieldError> = self
             .faces
             .iter()
-            .flat_map(|face| face.ghost.iter().map(Buffer::pointer))
-            .map(|pointer| Ok(backend.export(pointer)?.unwrap_or_default()))
+            .flat_map(|face| &face.ghost)
+            .map(|ghost| Ok(ghost.export()?.unwrap_or_default()))
             .collect();
         // New zones are zeroed in the order of the device's work: before a neighbour may write.
         self.domain.device().synchronize()?;
@@ -138,12 +154,18 @@ impl Faces {
     }
 
     /// The ghost zones as the hop kernel takes them; valid until the next exchange but one.
-    pub fn ghosts(&self) -> [Pointer; 8] {
-        let mut ghosts = [Pointer::default(); 8];
+    pub(crate) fn ghosts(&self) -> [Option<In<'_, kernels::Halo>>; 8] {
+        let mut ghosts = [None; 8];
         for face in &self.faces {
-            ghosts[2 * face.mu + usize::from(!face.forward)] = face.ghost[self.turn].pointer();
+            ghosts[2 * face.mu + usize::from(!face.forward)] = Some(face.ghost[self.turn].input());
         }
         ghosts
+    }
+
+    /// Those from forward neighbours.
+    pub(crate) fn forward_ghosts(&self) -> [Option<In<'_, kernels::Halo>>; 4] {
+        let ghosts = self.ghosts();
+        std::array::from_fn(|mu| ghosts[2 * mu])
     }
 
     /// Bit mu: direction mu is cut.
@@ -155,7 +177,7 @@ impl Faces {
     ///
     /// # Errors
     /// The device is lost, or `meanwhile` failed.
-    pub fn exchange(
+    pub(crate) fn exchange(
         &mut self,
         source: FaceSource<'_>,
         fields: usize,
@@ -168,27 +190,8 @@ impl Faces {
         self.turn = 1 - self.turn;
         let domain = Arc::clone(&self.domain);
         let backend = domain.device().backend();
-        for face in &self.faces {
-            let wire = match &face.remote[self.turn] {
-                Some(remote) => remote.pointer(),
-                None => face.outgoing.pointer(),
-            };
-            let args = FaceArgs {
-                g: domain.geometry(),
-                input: source.input,
-                links: source.links,
-                long_links: source.long_links[0],
-                ninth: source.long_links[1],
-                wire,
-                ghost: face.ghost[self.turn].pointer(),
-                parity: source.parity as i32,
-                mu: face.mu as i32,
-                forward: i32::from(face.forward),
-                dagger: i32::from(source.dagger),
-                slices: source.slices.max(1) as i32,
-                pad: 0,
-            };
-            domain.launch(source.kernel, self.precision, &args, fields * face.sites)?;
+        for face in &mut self.faces {
+            face.pack(&domain, self.precision, self.turn, source, fields)?;
         }
         backend.mark()?;
         if domain.halo() == Halo::Peer {
@@ -231,38 +234,18 @@ impl Faces {
         self.domain.comm().exchange(&sends, &mut receives);
     }
 
-    /// The messages of all faces, from and to the given bytes.
-    fn messages<'a>(&self, sent: Vec<&'a [u8]>, received: Vec<&'a mut [u8]>) -> (Outgoing<'a>, Incoming<'a>) {
-        let partition = self.domain.partition();
-        let tag = |face: &Face| (2 * face.mu + usize::from(!face.forward)) as i32;
-        let sends = self.faces.iter().zip(sent);
-        let sends = sends.map(|(face, bytes)| Message {
-            peer: partition.neighbour(face.mu, !face.forward),
-            tag: tag(face),
-            bytes,
-        });
-        let receives = self.faces.iter().zip(received);
-        let receives = receives.map(|(face, bytes)| Message {
-            peer: partition.neighbour(face.mu, face.forward),
-            tag: tag(face),
-            bytes,
-        });
-        (sends.collect(), receives.collect())
-    }
-
-    fn exchange_host(&self, meanwhile: impl FnOnce() -> Result<(), FieldError>) -> Result<(), FieldError> {
-        // SAFETY: pack kernels are done (a CPU's launches return when they are), and `meanwhile` touches
-        // neither wires nor ghost zones.
-        let bytes = |buffer: &Buffer| unsafe {
-            std::slice::from_raw_parts_mut(buffer.host_pointer().expect("host memory"), buffer.bytes())
-        };
-        let sent = self.faces.iter().map(|face| &*bytes(&face.outgoing)).collect();
-        let received = self
-            .faces
-            .iter()
-            .map(|face| bytes(face.incoming.as_ref().unwrap_or(&face.ghost[self.turn])))
-            .collect();
-        let (sends, mut receives) = self.messages(sent, received);
+    fn exchange_host(
+        &mut self,
+        meanwhile: impl FnOnce() -> Result<(), FieldError>,
+    ) -> Result<(), FieldError> {
+        let (mut sends, mut receives): (Outgoing, Incoming) = (Vec::new(), Vec::new());
+        for Face { mu, forward, outgoing, incoming, ghost, .. } in &mut self.faces {
+            let (to, from, tag) = route(&self.domain, *mu, *forward);
+            let bytes = outgoing.host().expect("host memory");
+            sends.push(Message { peer: to, tag, bytes });
+            let bytes = incoming.as_mut().unwrap_or(&mut ghost[self.turn]).host_mut().expect("host memory");
+            receives.push(Message { peer: from, tag, bytes });
+        }
         let mut work = Some(meanwhile);
         let (mut done, mut worked) = (Ok(()), Instant::now());
         self.domain.comm().exchange_while(&sends, &mut receives, &mut || {
@@ -277,7 +260,6 @@ impl Faces {
 
     fn exchange_staged(&mut self) -> Result<(), FieldError> {
         let domain = Arc::clone(&self.domain);
-        let backend = domain.device().backend();
         let mut staging: Vec<[Staging; 2]> = self
             .faces
             .iter_mut()
@@ -285,15 +267,18 @@ impl Faces {
             .collect();
         for (face, [sent, _]) in self.faces.iter().zip(&mut staging) {
             // SAFETY: as long as the wire, which only later exchanges write.
-            unsafe { backend.stage_out(sent, face.outgoing.pointer())? };
+            unsafe { face.outgoing.stage_out(sent)? };
         }
-        let (sent, received) =
-            staging.iter_mut().map(|[sent, received]| (&sent[..], &mut received[..])).unzip();
-        let (sends, mut receives) = self.messages(sent, received);
+        let (mut sends, mut receives): (Outgoing, Incoming) = (Vec::new(), Vec::new());
+        for (face, [sent, received]) in self.faces.iter().zip(&mut staging) {
+            let (to, from, tag) = route(&domain, face.mu, face.forward);
+            sends.push(Message { peer: to, tag, bytes: sent });
+            receives.push(Message { peer: from, tag, bytes: received });
+        }
         domain.waiting(|| domain.comm().exchange(&sends, &mut receives));
-        for (face, [_, received]) in self.faces.iter().zip(&staging) {
+        for (face, [_, received]) in self.faces.iter_mut().zip(&staging) {
             // SAFETY: as long as the zone, which the work asked for so far does not touch.
-            unsafe { backend.stage_in(face.ghost[self.turn].pointer(), received)? };
+            unsafe { face.ghost[self.turn].stage_in(received)? };
         }
         for (face, staging) in self.faces.iter_mut().zip(staging) {
             face.staging = Some(staging);
@@ -301,20 +286,57 @@ impl Faces {
         Ok(())
     }
 
-    fn merge(&self, fields: usize) -> Result<(), FieldError> {
-        for face in &self.faces {
-            let Some(incoming) = &face.incoming else { continue };
-            let args = LaneArgs {
+    fn merge(&mut self, fields: usize) -> Result<(), FieldError> {
+        for Face { mu, forward, reals, sites, ghost, incoming, .. } in &mut self.faces {
+            let Some(incoming) = incoming else { continue };
+            let kernel = FaceMerge {
                 g: self.domain.geometry(),
-                wire: incoming.pointer(),
-                ghost: face.ghost[self.turn].pointer(),
-                mu: face.mu as i32,
-                forward: i32::from(face.forward),
-                reals: face.reals as i32,
-                sites: face.sites as i32,
+                wire: incoming.input(),
+                ghost: ghost[self.turn].output(),
+                mu: *mu as i32,
+                forward: i32::from(*forward),
+                reals: *reals as i32,
+                sites: *sites as i32,
             };
-            self.domain.launch("face_merge", self.precision, &args, fields * face.sites)?;
+            self.domain.launch_as(self.precision, &kernel, fields * *sites)?;
         }
         Ok(())
+    }
+}
+
+/// To whom a face goes, from whom it comes, and by which tag.
+fn route(domain: &Domain, mu: usize, forward: bool) -> (usize, usize, i32) {
+    let neighbour = |forward| domain.partition().neighbour(mu, forward);
+    (neighbour(!forward), neighbour(forward), (2 * mu + usize::from(!forward)) as i32)
+}
+
+impl Face {
+    /// Packs the first `fields` fields for the neighbour.
+    fn pack(
+        &mut self,
+        domain: &Domain,
+        precision: Precision,
+        turn: usize,
+        FaceSource { input, parity, hop }: FaceSource<'_>,
+        fields: usize,
+    ) -> Result<(), FieldError> {
+        let wire = match &mut self.remote[turn] {
+            Some(remote) => remote.output(),
+            None => self.outgoing.output(),
+        };
+        let (g, ghost, parity) = (domain.geometry(), self.ghost[turn].output(), parity as i32);
+        let (mu, forward, sites) = (self.mu as i32, i32::from(self.forward), fields * self.sites);
+        match hop {
+            FaceHop::Wilson { reals, links, dagger, slices } => {
+                let (dagger, slices) = (i32::from(dagger), slices as i32);
+                let face = WilsonFace { g, input, links, wire, ghost, parity, mu, forward, dagger, slices };
+                domain.launch_as((precision, reals), &face, sites)
+            }
+            FaceHop::Staggered { reals, links: [links, long_links, ninth] } => {
+                let face =
+                    StaggeredFace { g, input, links, long_links, ninth, wire, ghost, parity, mu, forward };
+                domain.launch_as((precision, reals), &face, sites)
+            }
+        }
     }
 }

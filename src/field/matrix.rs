@@ -4,9 +4,15 @@
 //! changes a field fills them again.
 
 use super::{Domain, EVEN, FieldError, HostLinks, LINK_REALS, ODD, RandomAddress, borders};
-use crate::device::{Buffer, LinkArgs, Pointer, Precision, RandomArgs, TransposeArgs};
+use crate::device::kernels::{
+    FromNatural, In, LinkDistance, Matrices, Order, Out, RandomLinks, Reunitarise, ToNatural, Unitarity,
+};
+use crate::device::{Buffer, Precision};
 use crate::lattice::volume;
 use std::sync::Arc;
+
+/// Matrices of a site where they are links.
+const LINKS: usize = 4;
 
 /// Matrices on every site of the box, both parities.
 pub struct MatrixField {
@@ -21,7 +27,7 @@ impl MatrixField {
     /// # Errors
     /// No room.
     pub fn new(domain: &Arc<Domain>, blocks: usize) -> Result<Self, FieldError> {
-        let sites = 2 * domain.geometry().half_bordered as usize * domain.lanes().count();
+        let sites = 2 * domain.half_bordered() * domain.lanes().count();
         let buffer = domain.device().buffer(sites * blocks * LINK_REALS * 8)?;
         Ok(Self { domain: Arc::clone(domain), blocks, buffer })
     }
@@ -31,7 +37,7 @@ impl MatrixField {
     /// # Errors
     /// No room, or the device is lost.
     pub fn from_host(domain: &Arc<Domain>, links: &HostLinks) -> Result<Self, FieldError> {
-        let mut field = Self::new(domain, 4)?;
+        let mut field = Self::new(domain, LINKS)?;
         field.set_host(links)?;
         Ok(field)
     }
@@ -41,9 +47,44 @@ impl MatrixField {
         &self.domain
     }
 
-    /// For kernels.
-    pub fn pointer(&self) -> Pointer {
-        self.buffer.pointer()
+    /// For kernels that read `blocks` matrices a site.
+    ///
+    /// # Panics
+    /// It has another number of them.
+    pub(crate) fn matrices(&self, blocks: usize) -> In<'_, Matrices> {
+        assert_eq!(self.blocks, blocks, "matrices of a site");
+        self.buffer.input()
+    }
+
+    /// For kernels that write `blocks` matrices a site.
+    ///
+    /// # Panics
+    /// It has another number of them.
+    pub(crate) fn matrices_mut(&mut self, blocks: usize) -> Out<'_, Matrices> {
+        assert_eq!(self.blocks, blocks, "matrices of a site");
+        self.buffer.output()
+    }
+
+    /// For kernels that read four matrices a site.
+    ///
+    /// # Panics
+    /// It has another number of them.
+    pub(crate) fn links(&self) -> In<'_, Matrices> {
+        self.matrices(LINKS)
+    }
+
+    /// For kernels that write four matrices a site.
+    ///
+    /// # Panics
+    /// It has another number of them.
+    pub(crate) fn links_mut(&mut self) -> Out<'_, Matrices> {
+        self.matrices_mut(LINKS)
+    }
+
+    /// All reals as a CPU lays them out, borders too: `[parity][site][block][real][lane]`, x fastest and halved. `None` on
+    /// a GPU.
+    pub fn host_mut(&mut self) -> Option<&mut [f64]> {
+        self.buffer.host_mut().map(bytemuck::cast_slice_mut)
     }
 
     /// All matrices null.
@@ -59,29 +100,17 @@ impl MatrixField {
     /// # Errors
     /// The device is lost.
     pub fn copy_from(&mut self, other: &Self) -> Result<(), FieldError> {
+        self.domain.check([&other.domain]);
         Ok(self.buffer.copy_from(&other.buffer)?)
     }
 
-    fn transpose(&self, natural: &Buffer, to_natural: bool) -> Result<(), FieldError> {
-        let g = self.domain.geometry();
-        let half_bytes = self.buffer.bytes() / 2;
-        for parity in [EVEN, ODD] {
-            let args = TransposeArgs {
-                g,
-                field: self.buffer.at(parity * half_bytes),
-                natural: natural.pointer(),
-                parity: parity as i32,
-                slice: 0,
-                slices: 1,
-                blocks: self.blocks as i32,
-                reals: LINK_REALS as i32,
-                bordered: 1,
-                to_natural: i32::from(to_natural),
-                pad: 0,
-            };
-            self.domain.launch("transpose", Precision::Double, &args, self.domain.half())?;
-        }
-        Ok(())
+    fn order(&self, parity: usize) -> Order<'_> {
+        Order { bordered: 1, ..order(&self.domain, parity, self.blocks, LINK_REALS) }
+    }
+
+    /// Reals of the box, without borders.
+    fn reals(&self) -> usize {
+        volume(self.domain.partition().local()) * self.blocks * LINK_REALS
     }
 
     /// Links as files hold them.
@@ -90,9 +119,13 @@ impl MatrixField {
     /// The device is lost.
     pub fn to_host(&self) -> Result<HostLinks, FieldError> {
         let local = self.domain.partition().local();
-        let mut reals = vec![0.0; volume(local) * self.blocks * LINK_REALS];
-        let natural = self.domain.device().buffer(reals.len() * 8)?;
-        self.transpose(&natural, true)?;
+        let mut reals = vec![0.0; self.reals()];
+        let mut natural = self.domain.device().buffer(reals.len() * 8)?;
+        for parity in [EVEN, ODD] {
+            let field = self.buffer.input_at(parity * self.buffer.bytes() / 2);
+            let kernel = ToNatural { order: self.order(parity), field, natural: natural.output() };
+            self.domain.launch_as(Precision::Double, &kernel, self.domain.half())?;
+        }
         natural.read(&mut reals)?;
         Ok(HostLinks { local, reals })
     }
@@ -101,9 +134,20 @@ impl MatrixField {
     ///
     /// # Errors
     /// The device is lost.
+    ///
+    /// # Panics
+    /// The links are of another box.
     pub fn set_host(&mut self, links: &HostLinks) -> Result<(), FieldError> {
+        assert_eq!(links.local, self.domain.partition().local(), "links of this box");
+        assert_eq!(links.reals.len(), self.reals(), "the reals of the box");
         let natural = self.domain.device().buffer_of(&links.reals)?;
-        self.transpose(&natural, false)?;
+        let half_bytes = self.buffer.bytes() / 2;
+        for parity in [EVEN, ODD] {
+            let order = Order { bordered: 1, ..order(&self.domain, parity, self.blocks, LINK_REALS) };
+            let field = self.buffer.output_at(parity * half_bytes);
+            let kernel = FromNatural { order, field, natural: natural.input() };
+            self.domain.launch_as(Precision::Double, &kernel, self.domain.half())?;
+        }
         self.fill_borders()
     }
 
@@ -112,8 +156,9 @@ impl MatrixField {
     /// # Errors
     /// The device is lost.
     pub fn set_random(&mut self, address: RandomAddress) -> Result<(), FieldError> {
-        let args = random_args(&self.domain, self.pointer(), address);
-        self.domain.launch("random_links", Precision::Double, &args, 2 * self.domain.half())?;
+        assert_eq!(self.blocks, LINKS, "random links");
+        let (g, sites) = (self.domain.geometry(), 2 * self.domain.half());
+        self.domain.launch(&RandomLinks { g, stream: address.stream(), out: self.buffer.output() }, sites)?;
         self.fill_borders()
     }
 
@@ -123,16 +168,13 @@ impl MatrixField {
     /// # Errors
     /// The device is lost.
     pub fn unitarity(&mut self, project: bool) -> Result<f64, FieldError> {
-        let args = LinkArgs {
-            g: self.domain.geometry(),
-            links: self.pointer(),
-            scale: f64::from(u8::from(project)),
-            ..Default::default()
-        };
-        let drift = self.domain.sum("unitarity", Precision::Double, &args, 2 * self.domain.half())?.max;
-        if project {
-            self.fill_borders()?;
+        assert_eq!(self.blocks, LINKS, "links");
+        let (g, sites) = (self.domain.geometry(), 2 * self.domain.half());
+        if !project {
+            return Ok(self.domain.sum(&Unitarity { g, links: self.links() }, sites)?.max);
         }
+        let drift = self.domain.sum(&Reunitarise { g, links: self.buffer.output() }, sites)?.max;
+        self.fill_borders()?;
         Ok(drift)
     }
 
@@ -141,13 +183,10 @@ impl MatrixField {
     /// # Errors
     /// The device is lost.
     pub fn distance(&self, other: &Self) -> Result<f64, FieldError> {
-        let args = LinkArgs {
-            g: self.domain.geometry(),
-            links: self.pointer(),
-            force: other.pointer(),
-            ..Default::default()
-        };
-        Ok(self.domain.sum("link_distance", Precision::Double, &args, 2 * self.domain.half())?.max)
+        self.domain.check([&other.domain]);
+        let g = self.domain.geometry();
+        let kernel = LinkDistance { g, links: self.links(), other: other.links() };
+        Ok(self.domain.sum(&kernel, 2 * self.domain.half())?.max)
     }
 
     /// Copies the neighbours' layers into the borders: x, then y, z, t, so that corners come along.
@@ -155,8 +194,7 @@ impl MatrixField {
     /// # Errors
     /// The device is lost.
     pub fn fill_borders(&mut self) -> Result<(), FieldError> {
-        let border = self.domain.geometry().border;
-        self.fill_borders_to(border.into_iter().fold(0, i32::max) as usize)
+        self.fill_borders_to(self.domain.border().into_iter().fold(0, usize::max))
     }
 
     /// Fills the innermost `layers` of the borders, corners to the same depth; the rest is left alone.
@@ -167,23 +205,19 @@ impl MatrixField {
     /// # Panics
     /// More layers than there are, where directions are cut.
     pub fn fill_borders_to(&mut self, layers: usize) -> Result<(), FieldError> {
-        borders::fill(&self.domain, &self.buffer, self.blocks, layers)
+        borders::fill(&self.domain, &mut self.buffer, self.blocks, layers)
     }
 }
 
-/// Arguments of a random kernel.
-pub(super) fn random_args(domain: &Domain, out: Pointer, address: RandomAddress) -> RandomArgs {
-    let block = address.block();
-    RandomArgs {
+/// The order of files, of sites with so many blocks of so many reals.
+pub(super) fn order(domain: &Domain, parity: usize, blocks: usize, reals: usize) -> Order<'_> {
+    Order {
         g: domain.geometry(),
-        out,
-        key: address.key(),
-        counter_low: block as u32 as i32,
-        counter_high: (block >> 32) as u32 as i32,
-        parity: 0,
+        parity: parity as i32,
         slice: 0,
         slices: 1,
-        pad: 0,
-        scale: 1.0,
+        blocks: blocks as i32,
+        reals: reals as i32,
+        bordered: 0,
     }
 }

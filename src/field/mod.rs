@@ -6,12 +6,14 @@
 //! - `matrix`: 3x3 matrices with borders: links, insertions, lines
 //! - `algebra`: one element of su(3) a link: momenta, forces
 //! - `spinor`: fermion fields of one parity, and their linear algebra
+//! - `dirac`: linear algebra of Dirac spinors alone
 //! - `several`: the same on several fields at once
 //! - `faces`: what crosses ranks for a hop
 //! - `random`: where in the random stream a field is drawn
 
 mod algebra;
 mod borders;
+mod dirac;
 mod domain;
 mod faces;
 mod host;
@@ -19,10 +21,13 @@ mod matrix;
 mod random;
 mod several;
 mod spinor;
+#[cfg(test)]
+mod tests;
 
 pub use algebra::AlgebraField;
 pub use domain::{Domain, Halo};
-pub use faces::{FaceReals, FaceSource, Faces};
+pub(crate) use faces::{FaceHop, FaceSource};
+pub use faces::{FaceReals, Faces};
 pub use host::{HostLinks, LINK_REALS};
 pub use matrix::MatrixField;
 pub use random::{Purpose, RandomAddress};

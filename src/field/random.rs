@@ -3,6 +3,7 @@
 //! ChaCha12 with the key of `rand_chacha::ChaCha12Rng::seed_from_u64(seed)`; stream = global site;
 //! first block = (trajectory * 256 + purpose) * 65536, of random source n 4 n more.
 
+use crate::device::kernels::Stream;
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -58,16 +59,21 @@ pub struct RandomAddress {
 }
 
 impl RandomAddress {
-    /// Key words as kernels take them.
-    pub(super) fn key(&self) -> [i32; 8] {
+    /// The place as kernels take it.
+    pub(super) fn stream(&self) -> Stream {
         let seed = ChaCha12Rng::seed_from_u64(self.seed).get_seed();
-        std::array::from_fn(|k| {
-            i32::from_le_bytes([seed[4 * k], seed[4 * k + 1], seed[4 * k + 2], seed[4 * k + 3]])
-        })
+        let word =
+            |k: usize| i32::from_le_bytes([seed[4 * k], seed[4 * k + 1], seed[4 * k + 2], seed[4 * k + 3]]);
+        let block = self.block();
+        Stream {
+            key: std::array::from_fn(word),
+            counter_low: block as u32 as i32,
+            counter_high: (block >> 32) as u32 as i32,
+        }
     }
 
     /// The first block.
-    pub(super) fn block(&self) -> u64 {
+    fn block(&self) -> u64 {
         let within = match self.purpose {
             Purpose::Source(n) => SOURCE_BLOCKS * (u64::from(n) % Purpose::SOURCES as u64),
             _ => 0,

@@ -1,12 +1,9 @@
 //! Several fermion fields one behind the other: in and out of them, and linear algebra with a number for each.
 
 use super::{FieldError, Spinor};
-use crate::device::{BlasArgs, CgArgs, Pointer};
-
-/// Fields that a kernel on several takes at once.
-const GROUP: usize = 4;
-/// Steps that a kernel takes at once.
-const STEPS: usize = 16;
+use crate::device::kernels::{
+    CG_STEPS, CgSteps, Fermions, FieldsAxpy, FieldsAxpyNorm2, FieldsDot, FieldsXpay, In, MAX_SUMS, Out,
+};
 
 /// One shift of [`Spinor::shift_steps`].
 pub struct ShiftStep<'a> {
@@ -21,11 +18,11 @@ pub struct ShiftStep<'a> {
 }
 
 /// `x += a p`, then `p = r + b p`.
-struct Step {
-    x: Pointer,
+struct Step<'a> {
+    x: Out<'a, Fermions>,
     a: f64,
-    p: Pointer,
-    r: Pointer,
+    p: Out<'a, Fermions>,
+    r: In<'a, Fermions>,
     b: f64,
 }
 
@@ -73,12 +70,13 @@ impl Spinor {
     /// # Errors
     /// The device is lost.
     pub fn shift_steps(&self, steps: &mut [ShiftStep]) -> Result<(), FieldError> {
-        let step = |ShiftStep { x, a, p, b }: &mut ShiftStep| {
+        let mut own = Vec::with_capacity(steps.len());
+        for ShiftStep { x, a, p, b } in steps {
             x.check_solution(self);
             self.check(p);
-            Step { x: x.pointer(), a: *a, p: p.pointer(), r: self.pointer(), b: *b }
-        };
-        self.cg_steps(&steps.iter_mut().map(step).collect::<Vec<_>>())
+            own.push(Step { x: x.fermions_mut(), a: *a, p: p.fermions_mut(), r: self.fermions(), b: *b });
+        }
+        self.cg_steps(own)
     }
 
     /// The end of a step of conjugate gradients: `self_n += a_n p_n`, then `p_n = r_n + b_n p_n`. `self` are solutions
@@ -90,42 +88,32 @@ impl Spinor {
         self.check_solution(r);
         r.check_several(p);
         assert_eq!([self.fields, a.len(), b.len()], [r.fields; 3], "numbers and a solution for each field");
-        let step = |n: usize| Step {
-            x: self.pointer_of(n),
-            a: a[n],
-            p: p.pointer_of(n),
-            r: r.pointer_of(n),
-            b: b[n],
-        };
-        r.cg_steps(&(0..r.fields).map(step).collect::<Vec<_>>())
+        let (of_x, of_p) = (self.bytes_of_one(), p.bytes_of_one());
+        let fields = self.buffer.outputs(of_x).zip(p.buffer.outputs(of_p)).take(r.fields).enumerate();
+        let step = |(n, (x, p))| Step { x, a: a[n], p, r: r.fermions_of(n), b: b[n] };
+        r.cg_steps(fields.map(step).collect())
     }
 
-    fn cg_steps(&self, steps: &[Step]) -> Result<(), FieldError> {
-        for some in steps.chunks(STEPS) {
-            let mut args =
-                CgArgs { half: self.sites() as i32, count: some.len() as i32, ..Default::default() };
-            for (n, step) in some.iter().enumerate() {
-                (args.x[n], args.p[n], args.r[n]) = (step.x, step.p, step.r);
-                (args.a[n], args.b[n]) = (step.a, step.b);
+    fn cg_steps(&self, steps: Vec<Step>) -> Result<(), FieldError> {
+        let mut steps = steps.into_iter().peekable();
+        while steps.peek().is_some() {
+            let mut kernel = CgSteps {
+                r: [None; CG_STEPS],
+                x: [const { None }; CG_STEPS],
+                p: [const { None }; CG_STEPS],
+                half: self.sites() as i32,
+                count: 0,
+                a: [0.0; CG_STEPS],
+                b: [0.0; CG_STEPS],
+            };
+            for (n, Step { x, a, p, r, b }) in steps.by_ref().take(CG_STEPS).enumerate() {
+                (kernel.x[n], kernel.p[n], kernel.r[n]) = (Some(x), Some(p), Some(r));
+                (kernel.a[n], kernel.b[n]) = (a, b);
+                kernel.count += 1;
             }
-            self.domain.launch(&self.own("cg_steps"), self.precision, &args, self.sites())?;
+            self.domain.launch_as(self.form(), &kernel, self.sites())?;
         }
         Ok(())
-    }
-
-    /// Arguments of the kernels on several fields, from field `first` on, with a number each.
-    fn group(&self, first: usize, numbers: &[f64]) -> BlasArgs {
-        let number = |n: usize| numbers.get(n).copied().unwrap_or_default();
-        BlasArgs {
-            y: self.pointer_of(first),
-            half: self.sites() as i32,
-            fields: numbers.len() as i32,
-            a: number(0),
-            b: number(1),
-            c: number(2),
-            d: number(3),
-            ..Default::default()
-        }
     }
 
     fn check_several(&self, other: &Self) {
@@ -149,10 +137,11 @@ impl Spinor {
     pub fn dot_each(&self, y: &Self) -> Result<Vec<f64>, FieldError> {
         self.check_several(y);
         let mut all = Vec::with_capacity(self.fields);
-        for first in (0..self.fields).step_by(GROUP) {
-            let count = GROUP.min(self.fields - first);
-            let args = BlasArgs { x: self.pointer_of(first), ..y.group(first, &vec![0.0; count]) };
-            let sums = self.sum(&self.own("fields_dot"), &args)?.sums;
+        for first in (0..self.fields).step_by(MAX_SUMS) {
+            let count = MAX_SUMS.min(self.fields - first);
+            let (x, y) = (self.fermions_of(first), y.fermions_of(first));
+            let kernel = FieldsDot { x, y, half: self.sites() as i32, fields: count as i32 };
+            let sums = self.domain.sum_as(self.form(), &kernel, self.sites())?.sums;
             all.extend(sums[..count].iter().map(|sum| sum.value()));
         }
         Ok(all)
@@ -163,7 +152,14 @@ impl Spinor {
     /// # Errors
     /// The device is lost.
     pub fn axpy_each(&mut self, a: &[f64], x: &Self) -> Result<(), FieldError> {
-        self.on_each("fields_axpy", a, x)
+        self.check_numbers(a, x);
+        let (form, sites, bytes) = (self.form(), self.sites(), self.bytes_of_one());
+        for (n, some) in a.chunks(MAX_SUMS).enumerate() {
+            let (y, x) = (self.buffer.output_at(n * MAX_SUMS * bytes), x.fermions_of(n * MAX_SUMS));
+            let kernel = FieldsAxpy { y, x, half: sites as i32, fields: some.len() as i32, a: filled(some) };
+            self.domain.launch_as(form, &kernel, sites)?;
+        }
+        Ok(())
     }
 
     /// `self_n = x_n + a_n self_n` of every field.
@@ -171,17 +167,19 @@ impl Spinor {
     /// # Errors
     /// The device is lost.
     pub fn xpay_each(&mut self, x: &Self, a: &[f64]) -> Result<(), FieldError> {
-        self.on_each("fields_xpay", a, x)
-    }
-
-    fn on_each(&mut self, kernel: &str, a: &[f64], x: &Self) -> Result<(), FieldError> {
-        self.check_several(x);
-        assert_eq!(a.len(), self.fields, "a number for each field");
-        for (n, some) in a.chunks(GROUP).enumerate() {
-            let args = BlasArgs { x: x.pointer_of(n * GROUP), ..self.group(n * GROUP, some) };
-            self.launch(&self.own(kernel), self.precision, &args)?;
+        self.check_numbers(a, x);
+        let (form, sites, bytes) = (self.form(), self.sites(), self.bytes_of_one());
+        for (n, some) in a.chunks(MAX_SUMS).enumerate() {
+            let (y, x) = (self.buffer.output_at(n * MAX_SUMS * bytes), x.fermions_of(n * MAX_SUMS));
+            let kernel = FieldsXpay { y, x, half: sites as i32, fields: some.len() as i32, a: filled(some) };
+            self.domain.launch_as(form, &kernel, sites)?;
         }
         Ok(())
+    }
+
+    fn check_numbers(&self, a: &[f64], x: &Self) {
+        self.check_several(x);
+        assert_eq!(a.len(), self.fields, "a number for each field");
     }
 
     /// `self_n += a_n x_n`; returns `|self_n|^2` of every field.
@@ -189,14 +187,21 @@ impl Spinor {
     /// # Errors
     /// The device is lost.
     pub fn axpy_norm2_each(&mut self, a: &[f64], x: &Self) -> Result<Vec<f64>, FieldError> {
-        self.check_several(x);
-        assert_eq!(a.len(), self.fields, "a number for each field");
+        self.check_numbers(a, x);
+        let (form, sites, bytes) = (self.form(), self.sites(), self.bytes_of_one());
         let mut all = Vec::with_capacity(self.fields);
-        for (n, some) in a.chunks(GROUP).enumerate() {
-            let args = BlasArgs { x: x.pointer_of(n * GROUP), ..self.group(n * GROUP, some) };
-            let sums = self.sum(&self.own("fields_axpy_norm2"), &args)?.sums;
+        for (n, some) in a.chunks(MAX_SUMS).enumerate() {
+            let (y, x) = (self.buffer.output_at(n * MAX_SUMS * bytes), x.fermions_of(n * MAX_SUMS));
+            let fields = some.len() as i32;
+            let kernel = FieldsAxpyNorm2 { y, x, half: sites as i32, fields, a: filled(some) };
+            let sums = self.domain.sum_as(form, &kernel, sites)?.sums;
             all.extend(sums[..some.len()].iter().map(|sum| sum.value()));
         }
         Ok(all)
     }
+}
+
+/// The numbers of a launch, which may be fewer than a kernel takes.
+fn filled(numbers: &[f64]) -> [f64; MAX_SUMS] {
+    std::array::from_fn(|n| numbers.get(n).copied().unwrap_or_default())
 }

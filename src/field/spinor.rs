@@ -5,9 +5,15 @@
 //! Products are summed exactly over sites, so they are the same on any cut. `(x, y)` is antilinear
 //! in x.
 
-use super::matrix::random_args;
+use super::matrix::order;
 use super::{Domain, FieldError, RandomAddress};
-use crate::device::{BlasArgs, Buffer, Pointer, Precision, RandomArgs, TransposeArgs};
+use crate::device::kernels::{
+    AddToDouble, AddToSingle, Axpy, AxpyNorm2, Caxpy, Dot, Fermions, FromDouble, FromNatural, FromSingle,
+    Half, In, Norm2, Order, Out, RandomField, RealDot, Scale, SiteReals, ToNatural, TwoNorms, Xpay,
+};
+use crate::device::{Buffer, Precision, Sums};
+use crate::lattice::volume;
+use crate::math::ExactSum;
 use num_complex::Complex64;
 use std::sync::Arc;
 
@@ -28,6 +34,14 @@ impl Kind {
         match self {
             Self::Dirac | Self::Wall(_) => 24,
             Self::Colour => 6,
+        }
+    }
+
+    /// The same for kernels.
+    pub(crate) const fn site_reals(self) -> SiteReals {
+        match self {
+            Self::Dirac | Self::Wall(_) => SiteReals::Dirac,
+            Self::Colour => SiteReals::Colour,
         }
     }
 
@@ -111,14 +125,25 @@ impl Spinor {
         self.fields
     }
 
-    /// For kernels.
-    pub fn pointer(&self) -> Pointer {
-        self.buffer.pointer()
+    /// For kernels that read it.
+    pub(crate) fn fermions(&self) -> In<'_, Fermions> {
+        self.buffer.input()
     }
 
-    /// Field number `n`, for kernels that take single ones.
-    pub fn pointer_of(&self, n: usize) -> Pointer {
-        self.buffer.at(n * self.bytes_of_one())
+    /// For kernels that write it.
+    pub(crate) fn fermions_mut(&mut self) -> Out<'_, Fermions> {
+        self.buffer.output()
+    }
+
+    /// Field number `n`, for kernels that read single ones.
+    pub(crate) fn fermions_of(&self, n: usize) -> In<'_, Fermions> {
+        self.buffer.input_at(n * self.bytes_of_one())
+    }
+
+    /// Field number `n`, for kernels that write single ones.
+    pub(crate) fn fermions_of_mut(&mut self, n: usize) -> Out<'_, Fermions> {
+        let offset = n * self.bytes_of_one();
+        self.buffer.output_at(offset)
     }
 
     /// In what it is stored.
@@ -131,38 +156,31 @@ impl Spinor {
         &self.domain
     }
 
-    fn args(&self) -> BlasArgs {
-        assert_eq!(self.fields, 1, "linear algebra of single fields");
-        BlasArgs { y: self.pointer(), half: self.sites() as i32, ..Default::default() }
-    }
-
-    pub(super) fn launch(
-        &self,
-        kernel: &str,
-        precision: Precision,
-        args: &BlasArgs,
-    ) -> Result<(), FieldError> {
-        self.domain.launch(kernel, precision, args, self.sites())
-    }
-
-    /// The kernel for this kind of field.
-    pub(super) fn own(&self, kernel: &str) -> String {
-        format!("{kernel}_{}", self.kind.reals())
-    }
-
-    pub(super) fn sum(&self, kernel: &str, args: &BlasArgs) -> Result<crate::device::Sums, FieldError> {
-        self.domain.sum(kernel, self.precision, args, self.sites())
+    /// The instance of kernels on this kind of field.
+    pub(super) fn form(&self) -> (Precision, SiteReals) {
+        (self.precision, self.kind.site_reals())
     }
 
     /// As `check`, of a solution and what belongs to its iteration.
     pub(super) fn check_solution(&self, other: &Self) {
         let of = (other.kind, other.precision.of_solution());
         assert_eq!((self.kind, self.precision), of, "a solution and its iteration");
+        self.domain.check([&other.domain]);
     }
 
     pub(super) fn check(&self, other: &Self) {
         let of = |field: &Self| (field.kind, field.precision);
         assert_eq!(of(self), of(other), "linear algebra of fields of one kind, in one precision");
+        self.domain.check([&other.domain]);
+    }
+
+    /// As `check`, of single fields.
+    pub(super) fn check_single<'a>(&'a self, others: impl IntoIterator<Item = &'a Self>) {
+        assert_eq!(self.fields, 1, "linear algebra of single fields");
+        for other in others {
+            self.check(other);
+            assert_eq!(other.fields, 1, "linear algebra of single fields");
+        }
     }
 
     /// Zero everywhere, in all fields.
@@ -183,16 +201,18 @@ impl Spinor {
         scale: f64,
         address: RandomAddress,
     ) -> Result<(), FieldError> {
-        let slices = self.kind.slices();
+        let (form, sites, slices) = (self.form(), self.domain.half(), self.kind.slices());
         (0..slices).try_for_each(|slice| {
-            let args = RandomArgs {
+            let kernel = RandomField {
+                g: self.domain.geometry(),
+                stream: address.stream(),
+                out: self.buffer.output(),
                 parity: parity as i32,
                 slice: slice as i32,
                 slices: slices as i32,
                 scale,
-                ..random_args(&self.domain, self.pointer(), address)
             };
-            self.domain.launch(&self.own("random"), self.precision, &args, self.domain.half())
+            self.domain.launch_as(form, &kernel, sites)
         })
     }
 
@@ -201,11 +221,18 @@ impl Spinor {
     /// # Errors
     /// The device is lost.
     pub fn copy_from(&mut self, other: &Self) -> Result<(), FieldError> {
-        let args = BlasArgs { x: other.pointer(), ..self.args() };
+        self.check_pair(other);
+        let (sites, reals, half) = (self.sites(), self.kind.site_reals(), self.sites() as i32);
         match (self.precision, other.precision) {
             (to, from) if to == from => Ok(self.buffer.copy_from(&other.buffer)?),
-            (to, Precision::Double) => self.launch(&self.own("from_double"), to, &args),
-            (Precision::Half, _) => self.launch(&self.own("from_single"), Precision::Half, &args),
+            (to, Precision::Double) => {
+                let kernel = FromDouble { y: self.buffer.output(), x: other.fermions(), half };
+                self.domain.launch_as((to, reals), &kernel, sites)
+            }
+            (Precision::Half, _) => {
+                let kernel = FromSingle { y: self.buffer.output(), x: other.fermions(), half };
+                self.domain.launch_as((Half, reals), &kernel, sites)
+            }
             _ => {
                 self.set_zero()?;
                 self.add(other)
@@ -218,15 +245,27 @@ impl Spinor {
     /// # Errors
     /// The device is lost.
     pub fn add(&mut self, x: &Self) -> Result<(), FieldError> {
-        let args = BlasArgs { x: x.pointer(), ..self.args() };
+        self.check_pair(x);
+        let (sites, reals, half) = (self.sites(), self.kind.site_reals(), self.sites() as i32);
         match (self.precision, x.precision) {
             (to, from) if to == from => self.axpy(1.0, x),
-            (Precision::Double, from) => self.launch(&self.own("add_to_double"), from, &args),
+            (Precision::Double, from) => {
+                let kernel = AddToDouble { y: self.buffer.output(), x: x.fermions(), half };
+                self.domain.launch_as((from, reals), &kernel, sites)
+            }
             (Precision::Single, Precision::Half) => {
-                self.launch(&self.own("add_to_single"), Precision::Half, &args)
+                let kernel = AddToSingle { y: self.buffer.output(), x: x.fermions(), half };
+                self.domain.launch_as((Half, reals), &kernel, sites)
             }
             (to, from) => unreachable!("a sum in {to} of {from}"),
         }
+    }
+
+    /// Single fields of one kind, in whatever precision.
+    fn check_pair(&self, other: &Self) {
+        let of = |field: &Self| (field.kind, field.fields);
+        assert_eq!([of(self), of(other)], [(self.kind, 1); 2], "single fields of one kind");
+        self.domain.check([&other.domain]);
     }
 
     /// `self += a x`
@@ -234,8 +273,10 @@ impl Spinor {
     /// # Errors
     /// The device is lost.
     pub fn axpy(&mut self, a: f64, x: &Self) -> Result<(), FieldError> {
-        self.check(x);
-        self.launch(&self.own("axpy"), self.precision, &BlasArgs { a, x: x.pointer(), ..self.args() })
+        self.check_single([x]);
+        let (form, sites) = (self.form(), self.sites());
+        let kernel = Axpy { y: self.buffer.output(), x: x.fermions(), half: sites as i32, a };
+        self.domain.launch_as(form, &kernel, sites)
     }
 
     /// `self += a x`; returns `|self|^2`.
@@ -243,9 +284,10 @@ impl Spinor {
     /// # Errors
     /// The device is lost.
     pub fn axpy_norm2(&mut self, a: f64, x: &Self) -> Result<f64, FieldError> {
-        self.check(x);
-        let args = BlasArgs { a, x: x.pointer(), ..self.args() };
-        Ok(self.sum(&self.own("axpy_norm2"), &args)?.sums[0].value())
+        self.check_single([x]);
+        let (form, sites) = (self.form(), self.sites());
+        let kernel = AxpyNorm2 { y: self.buffer.output(), x: x.fermions(), half: sites as i32, a };
+        Ok(self.domain.sum_as(form, &kernel, sites)?.sums[0].value())
     }
 
     /// `self += a x`, complex a.
@@ -253,12 +295,10 @@ impl Spinor {
     /// # Errors
     /// The device is lost.
     pub fn caxpy(&mut self, a: Complex64, x: &Self) -> Result<(), FieldError> {
-        self.check(x);
-        self.launch(
-            &self.own("caxpy"),
-            self.precision,
-            &BlasArgs { a: a.re, b: a.im, x: x.pointer(), ..self.args() },
-        )
+        self.check_single([x]);
+        let (form, sites) = (self.form(), self.sites());
+        let kernel = Caxpy { y: self.buffer.output(), x: x.fermions(), half: sites as i32, a: a.re, b: a.im };
+        self.domain.launch_as(form, &kernel, sites)
     }
 
     /// `self = x + a self`
@@ -266,8 +306,10 @@ impl Spinor {
     /// # Errors
     /// The device is lost.
     pub fn xpay(&mut self, x: &Self, a: f64) -> Result<(), FieldError> {
-        self.check(x);
-        self.launch(&self.own("xpay"), self.precision, &BlasArgs { a, x: x.pointer(), ..self.args() })
+        self.check_single([x]);
+        let (form, sites) = (self.form(), self.sites());
+        let kernel = Xpay { y: self.buffer.output(), x: x.fermions(), half: sites as i32, a };
+        self.domain.launch_as(form, &kernel, sites)
     }
 
     /// `self *= a`
@@ -275,26 +317,29 @@ impl Spinor {
     /// # Errors
     /// The device is lost.
     pub fn scale(&mut self, a: f64) -> Result<(), FieldError> {
-        self.launch(&self.own("scale"), self.precision, &BlasArgs { a, x: self.pointer(), ..self.args() })
+        self.check_single([]);
+        let (form, sites) = (self.form(), self.sites());
+        self.domain.launch_as(form, &Scale { y: self.buffer.output(), half: sites as i32, a }, sites)
     }
 
     /// `|self|^2`
     ///
     /// # Errors
     /// The device is lost.
-    pub fn norm2(&self) -> Result<crate::math::ExactSum, FieldError> {
-        Ok(self.sum(&self.own("norm2"), &BlasArgs { x: self.pointer(), ..self.args() })?.sums[0])
+    pub fn norm2(&self) -> Result<ExactSum, FieldError> {
+        self.check_single([]);
+        let kernel = Norm2 { x: self.fermions(), half: self.sites() as i32 };
+        Ok(self.domain.sum_as(self.form(), &kernel, self.sites())?.sums[0])
     }
 
     /// `Re (self, y)`
     ///
     /// # Errors
     /// The device is lost.
-    pub fn real_dot(&self, y: &Self) -> Result<crate::math::ExactSum, FieldError> {
-        self.check(y);
-        Ok(self
-            .sum(&self.own("real_dot"), &BlasArgs { x: self.pointer(), y: y.pointer(), ..self.args() })?
-            .sums[0])
+    pub fn real_dot(&self, y: &Self) -> Result<ExactSum, FieldError> {
+        self.check_single([y]);
+        let kernel = RealDot { x: self.fermions(), y: y.fermions(), half: self.sites() as i32 };
+        Ok(self.domain.sum_as(self.form(), &kernel, self.sites())?.sums[0])
     }
 
     /// `(self, y)`
@@ -302,127 +347,9 @@ impl Spinor {
     /// # Errors
     /// The device is lost.
     pub fn dot(&self, y: &Self) -> Result<Complex64, FieldError> {
-        self.check(y);
-        let sums =
-            self.sum(&self.own("dot"), &BlasArgs { x: self.pointer(), y: y.pointer(), ..self.args() })?.sums;
-        Ok(Complex64::new(sums[0].value(), sums[1].value()))
-    }
-
-    /// `(self, y)` and `|self|^2`
-    ///
-    /// # Errors
-    /// The device is lost.
-    pub fn dot_norm2(&self, y: &Self) -> Result<(Complex64, f64), FieldError> {
-        self.check(y);
-        let args = BlasArgs { x: self.pointer(), y: y.pointer(), ..self.args() };
-        let sums = self.sum("dot_norm2", &args)?.sums;
-        Ok((Complex64::new(sums[0].value(), sums[1].value()), sums[2].value()))
-    }
-
-    /// [`Spinor::dot_norm2`] over the sites of this rank alone.
-    ///
-    /// # Errors
-    /// The device is lost.
-    pub fn dot_norm2_here(&self, y: &Self) -> Result<(Complex64, f64), FieldError> {
-        self.check(y);
-        let args = BlasArgs { x: self.pointer(), y: y.pointer(), ..self.args() };
-        let sums = self.domain.device().sum("dot_norm2", self.precision, &args, self.sites())?.sums;
-        Ok((Complex64::new(sums[0].value(), sums[1].value()), sums[2].value()))
-    }
-
-    /// `self += a x`; returns `|self|^2`.
-    ///
-    /// # Errors
-    /// The device is lost.
-    pub fn caxpy_norm2(&mut self, a: Complex64, x: &Self) -> Result<f64, FieldError> {
-        self.check(x);
-        let args = BlasArgs { a: a.re, b: a.im, x: x.pointer(), ..self.args() };
-        Ok(self.sum("caxpy_norm2", &args)?.sums[0].value())
-    }
-
-    /// `self += a x`; returns `(z, self)`.
-    ///
-    /// # Errors
-    /// The device is lost.
-    pub fn caxpy_dot(&mut self, a: Complex64, x: &Self, z: &Self) -> Result<Complex64, FieldError> {
-        self.check(x);
-        let args = BlasArgs { a: a.re, b: a.im, x: x.pointer(), z: z.pointer(), ..self.args() };
-        let sums = self.sum("caxpy_dot", &args)?.sums;
-        Ok(Complex64::new(sums[0].value(), sums[1].value()))
-    }
-
-    /// `self += i a gamma_5 x`, on each of several fields.
-    ///
-    /// # Errors
-    /// The device is lost.
-    pub fn add_twist(&mut self, a: f64, x: &Self) -> Result<(), FieldError> {
-        self.check(x);
-        let half = self.sites() as i32;
-        (0..self.fields).try_for_each(|n| {
-            let args = BlasArgs { a, x: x.pointer_of(n), y: self.pointer_of(n), half, ..Default::default() };
-            self.launch("add_twist", self.precision, &args)
-        })
-    }
-
-    /// The second half of a step of BiCGstab: `self += alpha p + omega r`, `r -= omega t`; returns
-    /// `(shadow, r)` and `|r|^2`.
-    ///
-    /// # Errors
-    /// The device is lost.
-    pub fn bicgstab_step(
-        &mut self,
-        (alpha, p): (Complex64, &Self),
-        omega: Complex64,
-        r: &mut Self,
-        t: &Self,
-        shadow: &Self,
-    ) -> Result<(Complex64, f64), FieldError> {
-        let args = BlasArgs {
-            x: self.pointer(),
-            y: r.pointer(),
-            z: p.pointer(),
-            w: t.pointer(),
-            v: shadow.pointer(),
-            a: alpha.re,
-            b: alpha.im,
-            c: omega.re,
-            d: omega.im,
-            ..self.args()
-        };
-        let sums = self.sum("bicgstab_step", &args)?.sums;
-        Ok((Complex64::new(sums[0].value(), sums[1].value()), sums[2].value()))
-    }
-
-    /// The next direction of BiCGstab: `self = r + beta (self - omega v)`.
-    ///
-    /// # Errors
-    /// The device is lost.
-    pub fn bicgstab_direction(
-        &mut self,
-        r: &Self,
-        beta: Complex64,
-        omega: Complex64,
-        v: &Self,
-    ) -> Result<(), FieldError> {
-        let args = BlasArgs {
-            x: r.pointer(),
-            z: v.pointer(),
-            a: beta.re,
-            b: beta.im,
-            c: omega.re,
-            d: omega.im,
-            ..self.args()
-        };
-        self.launch("bicgstab_direction", self.precision, &args)
-    }
-
-    /// A step of minimal residuals: `self += a r`, `r -= a q`.
-    ///
-    /// # Errors
-    /// The device is lost.
-    pub fn mr_step(&mut self, a: Complex64, r: &mut Self, q: &Self) -> Result<(), FieldError> {
-        let args = BlasArgs { x: r.pointer(), z: q.pointer(), a: a.re, b: a.im, ..self.args() };
-        self.launch("mr_step", self.precision, &args)
+        self.check_single([y]);
+        let kernel = Dot { x: self.fermions(), y: y.fermions(), half: self.sites() as i32 };
+        Ok(complex(&self.domain.sum_as(self.form(), &kernel, self.sites())?))
     }
 
     /// `|self|^2` and `|y|^2`
@@ -430,30 +357,21 @@ impl Spinor {
     /// # Errors
     /// The device is lost.
     pub fn two_norms(&self, y: &Self) -> Result<(f64, f64), FieldError> {
-        self.check(y);
-        let args = BlasArgs { x: self.pointer(), y: y.pointer(), ..self.args() };
-        let sums = self.sum(&self.own("two_norms"), &args)?.sums;
+        self.check_single([y]);
+        let kernel = TwoNorms { x: self.fermions(), y: y.fermions(), half: self.sites() as i32 };
+        let sums = self.domain.sum_as(self.form(), &kernel, self.sites())?.sums;
         Ok((sums[0].value(), sums[1].value()))
     }
 
-    fn transpose(&self, natural: &Buffer, parity: usize, to_natural: bool) -> Result<(), FieldError> {
-        let slices = self.kind.slices();
-        (0..slices).try_for_each(|slice| {
-            let args = TransposeArgs {
-                g: self.domain.geometry(),
-                field: self.pointer(),
-                natural: natural.at(slice * (natural.bytes() / slices)),
-                parity: parity as i32,
-                slice: slice as i32,
-                slices: slices as i32,
-                blocks: 1,
-                reals: self.kind.reals() as i32,
-                bordered: 0,
-                to_natural: i32::from(to_natural),
-                pad: 0,
-            };
-            self.domain.launch("transpose", self.precision, &args, self.domain.half())
-        })
+    /// Reals of the box on both parities, in all slices.
+    fn reals(&self) -> usize {
+        volume(self.domain.partition().local()) * self.kind.slices() * self.kind.reals()
+    }
+
+    /// The order of files of one slice.
+    fn order(&self, parity: usize, slice: usize) -> Order<'_> {
+        let (slice, slices) = (slice as i32, self.kind.slices() as i32);
+        Order { slice, slices, ..order(&self.domain, parity, 1, self.kind.reals()) }
     }
 
     /// Writes the sites of `parity` into `reals`: `[t][z][y][x][spin][colour][re, im]` of the box, without
@@ -461,9 +379,18 @@ impl Spinor {
     ///
     /// # Errors
     /// The device is lost.
+    ///
+    /// # Panics
+    /// More or fewer reals than the box has.
     pub fn write_host(&self, parity: usize, reals: &mut [f64]) -> Result<(), FieldError> {
-        let natural = self.domain.device().buffer_of(reals)?;
-        self.transpose(&natural, parity, true)?;
+        assert_eq!(reals.len(), self.reals(), "the reals of the box");
+        let slices = self.kind.slices();
+        let mut natural = self.domain.device().buffer_of(reals)?;
+        for slice in 0..slices {
+            let natural = natural.output_at(slice * (size_of_val(reals) / slices));
+            let kernel = ToNatural { order: self.order(parity, slice), field: self.buffer.input(), natural };
+            self.domain.launch_as(self.precision, &kernel, self.domain.half())?;
+        }
         Ok(natural.read(reals)?)
     }
 
@@ -471,9 +398,25 @@ impl Spinor {
     ///
     /// # Errors
     /// The device is lost.
+    ///
+    /// # Panics
+    /// More or fewer reals than the box has.
     pub fn read_host(&mut self, parity: usize, reals: &[f64]) -> Result<(), FieldError> {
+        assert_eq!(reals.len(), self.reals(), "the reals of the box");
+        let slices = self.kind.slices();
         let natural = self.domain.device().buffer_of(reals)?;
-        self.transpose(&natural, parity, false)?;
+        for slice in 0..slices {
+            let order = order(&self.domain, parity, 1, self.kind.reals());
+            let order = Order { slice: slice as i32, slices: slices as i32, ..order };
+            let natural = natural.input_at(slice * (size_of_val(reals) / slices));
+            let kernel = FromNatural { order, field: self.buffer.output(), natural };
+            self.domain.launch_as(self.precision, &kernel, self.domain.half())?;
+        }
         Ok(self.domain.device().synchronize()?)
     }
+}
+
+/// The first two sums, as a complex number.
+pub(super) fn complex(Sums { sums, .. }: &Sums) -> Complex64 {
+    Complex64::new(sums[0].value(), sums[1].value())
 }

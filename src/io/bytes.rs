@@ -135,7 +135,7 @@ pub(super) fn rows(partition: &Partition) -> impl Iterator<Item = (usize, usize)
     })
 }
 
-/// Links as a file holds them: one record a site, in natural order of the sites.
+/// Links as a file holds them: one record per site, in natural order of the sites.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Records {
     /// Where the first record starts.

@@ -1,7 +1,7 @@
 //! The states of a chain on the disk: checkpoints, `checkpoint/ckpt_000123.h5`, and configurations, `cfg/cfg_000123.h5`.
 //!
 //! A checkpoint is a configuration with the state of the run. The newest two are kept, so that a damaged one costs the
-//! trajectories since the one before, no more. Random numbers have addresses and no state, so a chain goes on from a
+//! trajectories since the one before, no more. Random numbers have addresses and no state, so a chain continues from a
 //! configuration just as well.
 
 use super::records::free_name;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// How many checkpoints stay.
 const KEPT: usize = 2;
 
-/// A file that a chain can go on from.
+/// A file that a chain can continue from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Configuration,
@@ -64,7 +64,7 @@ impl Kind {
     }
 }
 
-/// The state that a run goes on from.
+/// The state that a run continues from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
     /// This rank's links.
@@ -166,7 +166,7 @@ fn list(folder: &Path) -> Result<Vec<(u64, Kind)>, IoError> {
     Ok(found)
 }
 
-/// Reads the newest state in `folder` that is whole; `None` where there are no files; collective.
+/// Reads the newest state in `folder` that is whole; `None` if there are no files; collective.
 ///
 /// `judge` is asked about each file's header, on all ranks, before its links are read: an error of its ends the search.
 ///
@@ -206,7 +206,7 @@ pub fn load_newest<E: From<IoError>>(
     Err(IoError::NoState { folder: folder.into(), reasons: warnings }.into())
 }
 
-/// The links after trajectory `number`, from a checkpoint or a configuration that is whole; `None` where there is none;
+/// The links after trajectory `number`, from a checkpoint or a configuration that is whole; `None` if there is none;
 /// collective.
 ///
 /// # Errors

@@ -35,6 +35,13 @@ pub enum IoError {
         /// The file.
         path: PathBuf,
     },
+    /// An HDF5 file, and a build without the feature `hdf5`.
+    #[cfg(not(feature = "hdf5"))]
+    #[error("{}: HDF5, which this build does not have", path.display())]
+    NoHdf5 {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file ends early.
     #[error("{}: truncated: {expected} bytes expected, {found} found", path.display())]
     Truncated {

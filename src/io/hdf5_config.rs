@@ -8,7 +8,7 @@
 //! | `format_version` | u64 | 1 |
 //! | `program` | text | name and version of the writer |
 //! | `extents` | u64[4] | x, y, z, t |
-//! | `trajectory` | u64 | the trajectory that made the links, where it is known |
+//! | `trajectory` | u64 | the trajectory that made the links, if it is known |
 //! | `plaquette` | f64 | average of (1/3) Re tr P |
 //! | `links_checksum` | text | 16 hexadecimal digits: [`links_checksum`](super::links_checksum) |
 //! | `input` | text | the input of the run, as TOML |
@@ -21,15 +21,13 @@
 use super::bytes::{checked_extents, head, same_lattice};
 use super::hdf5_raw::{self, Slab, failed};
 use super::safe::require_room;
-use super::{Format, Header, IoError, Meta, Precision, links_checksum, require_box, write_aside};
+use super::{Format, Header, IoError, Meta, PROGRAM, Precision, links_checksum, require_box, write_aside};
 use crate::comm::{Comm, Solo, agree};
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Extents, Partition, volume};
 use hdf5::{Dataset, File};
 use std::path::Path;
 
-/// The writer, as files name it.
-pub(super) const PROGRAM: &str = concat!("hmc ", env!("CARGO_PKG_VERSION"));
 const FORMAT_VERSION: u64 = 1;
 /// Bytes of one site: four links of 18 doubles.
 const SITE_BYTES: u64 = 576;
@@ -97,7 +95,7 @@ pub(super) fn write(
         agree(comm, if comm.rank() == 0 { require_room(temporary, bytes) } else { Ok(()) })?;
         put(temporary, links, partition, comm, &header)?;
         let (_, back) = read(temporary, partition, comm)?;
-        // By their texts: a plaquette that is no number is equal to itself here.
+        // By their texts: a plaquette that is NaN is equal to itself here.
         let same = format!("{back:?}") == format!("{header:?}");
         if same { Ok(()) } else { Err(IoError::damaged(temporary, "reads back as something else")) }
     })

@@ -15,13 +15,12 @@ use hdf5::{Dataset, Datatype, Error, File, FileBuilder, Group, Location};
 use hdf5_sys::h5::{herr_t, hsize_t};
 use hdf5_sys::h5d::{H5Dget_space, H5Dread, H5Dwrite};
 use hdf5_sys::h5i::hid_t;
-use hdf5_sys::h5p::{H5FD_mpio_xfer_t, H5Pclose, H5Pcreate, H5Pset_dxpl_mpio};
+#[cfg(feature = "mpi")]
+use hdf5_sys::h5p::{H5FD_mpio_xfer_t, H5Pset_dxpl_mpio};
+use hdf5_sys::h5p::{H5Pclose, H5Pcreate};
 use hdf5_sys::h5s::{H5S_seloper_t, H5Sclose, H5Screate_simple, H5Sselect_hyperslab};
 use std::path::Path;
 use std::str::FromStr;
-
-/// The first bytes of a file.
-pub(super) const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 
 /// For `map_err`: HDF5 cannot do `action` with `path`.
 pub(super) fn failed(path: &Path, action: impl Into<String>) -> impl FnOnce(Error) -> IoError {
@@ -38,7 +37,10 @@ fn builder(comm: &dyn Comm) -> FileBuilder {
     builder.with_fapl(|p| {
         let p = p.libver_bounds(LibraryVersion::V110, LibraryVersion::V110).file_locking(false);
         match comm.raw() {
-            Some(raw) => p.mpio(raw, None),
+            #[cfg(feature = "mpi")]
+            Some(raw) => p.mpio(raw.0, None),
+            #[cfg(not(feature = "mpi"))]
+            Some(none) => match none {},
             None => p.sec2(),
         }
     });
@@ -95,7 +97,7 @@ pub(super) fn heaps_are_sound(head: &[u8]) -> bool {
     starts.into_iter().all(|start| heap_is_sound(&head[start..]).is_some())
 }
 
-/// Walks the objects of one heap; `None` where one does not end inside.
+/// Walks the objects of one heap; `None` if one does not end inside.
 fn heap_is_sound(bytes: &[u8]) -> Option<()> {
     let number = |place: usize| usize::try_from(u64::from_le_bytes(eight(bytes, place)?)).ok();
     let end = number(8)?;
@@ -215,10 +217,16 @@ fn transfer(
         check(selected.into())?;
         // SAFETY: a class of the library.
         let how = Owned::new(unsafe { H5Pcreate(*hdf5::globals::H5P_DATASET_XFER) }, H5Pclose)?;
-        if comm.raw().is_some() {
-            // SAFETY: a valid transfer property list.
-            let set = unsafe { H5Pset_dxpl_mpio(how.0, H5FD_mpio_xfer_t::H5FD_MPIO_COLLECTIVE) };
-            check(set.into())?;
+        match comm.raw() {
+            #[cfg(feature = "mpi")]
+            Some(_) => {
+                // SAFETY: a valid transfer property list.
+                let set = unsafe { H5Pset_dxpl_mpio(how.0, H5FD_mpio_xfer_t::H5FD_MPIO_COLLECTIVE) };
+                check(set.into())?;
+            }
+            #[cfg(not(feature = "mpi"))]
+            Some(none) => match none {},
+            None => {}
         }
         check(go(dataset.id(), kind.id(), memory.0, file.0, how.0).into()).map(drop)
     })

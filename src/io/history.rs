@@ -1,16 +1,13 @@
-//! The history of a run: `history.csv`, one row a trajectory, and its twin `history.h5`.
+//! The history of a run: `history.csv`, one row per trajectory, and its twin `history.h5`.
 //!
 //! Every row is on the disk before the next trajectory starts, with a checksum. Reals are printed as the shortest text
 //! that reads back to the same bits. Only rank 0 has a history.
 
-use super::hdf5_raw::{self, failed};
-use super::safe::{make_folder, write_aside};
+use super::safe::make_folder;
 use super::{Form, IoError, Journal, Records};
-use crate::comm::Solo;
 use std::path::{Path, PathBuf};
 
 const CSV: &str = "history.csv";
-const HDF5: &str = "history.h5";
 
 /// One entry of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,7 +44,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A column of the table, counts as reals; none where there is no such column.
+    /// A column of the table, counts as reals; none if there is no such column.
     #[must_use]
     pub fn reals(&self, name: &str) -> Vec<f64> {
         match self.columns.iter().find(|(other, _)| other == name) {
@@ -93,7 +90,7 @@ impl History {
     /// Appends a row and puts it on the disk; the answer is a warning.
     ///
     /// # Errors
-    /// The system refuses, the row has not one value a column, or another file stands in the place of this one.
+    /// The system refuses, the row has not one value per column, or another file stands in the place of this one.
     pub fn append(&mut self, row: &[Value]) -> Result<Option<String>, IoError> {
         if row.len() != self.columns {
             let what = format!("a row of {} values for {} columns", row.len(), self.columns);
@@ -117,7 +114,7 @@ impl History {
         let columns = names.split(',').enumerate().map(|(n, name)| {
             let texts = || rows.iter().map(|row| row.get(n).copied().unwrap_or_default());
             let real = |text: &str| {
-                text.parse().map_err(|_| IoError::damaged(&path, format!("{name}: {text} is no number")))
+                text.parse().map_err(|_| IoError::damaged(&path, format!("{name}: {text} is not a number")))
             };
             let column = if let Ok(counts) = texts().map(str::parse).collect() {
                 Column::Counts(counts)
@@ -128,33 +125,4 @@ impl History {
         });
         Ok(Table { columns: columns.collect::<Result<_, IoError>>()? })
     }
-
-    /// Writes `folder/history.h5` from the CSV file: group `/history`, one dataset a column.
-    ///
-    /// # Errors
-    /// The CSV file cannot be read, or the HDF5 file cannot be written.
-    pub fn write_h5(folder: &Path) -> Result<(), IoError> {
-        let table = Self::read(folder)?;
-        write_aside(&folder.join(HDF5), &Solo, |temporary| {
-            let file = hdf5_raw::create(temporary, &Solo)?;
-            let put = || -> hdf5::Result<()> {
-                let group = file.create_group_builder().obj_track_times(false).create("history")?;
-                for (name, column) in &table.columns {
-                    let name = name.as_str();
-                    match column {
-                        Column::Counts(values) => put_column(&group, name, values)?,
-                        Column::Reals(values) => put_column(&group, name, values)?,
-                    }
-                }
-                file.flush()
-            };
-            put().map_err(failed(temporary, "write /history"))?;
-            file.close().map_err(failed(temporary, "close the file"))
-        })
-    }
-}
-
-fn put_column<T: hdf5::H5Type>(group: &hdf5::Group, name: &str, values: &[T]) -> hdf5::Result<()> {
-    let dataset = group.new_dataset::<T>().shape(values.len()).obj_track_times(false).create(name)?;
-    if values.is_empty() { Ok(()) } else { dataset.write_raw(values) }
 }

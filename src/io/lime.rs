@@ -7,7 +7,7 @@
 //! suma = xor of c_s rotated left by s mod 29, sumb the same with 31.
 //!
 //! Written is one message in the order of QIO: `ildg-format`, `ildg-data-lfn`, `ildg-binary-data`, `scidac-checksum`. Grid
-//! reads no file without the logical file name, which QIO leaves out where there is none.
+//! reads no file without the logical file name, which QIO leaves out if there is none.
 
 use super::bytes::{Endian, Records, checked_extents, eight, head, open, read_at, same_lattice};
 use super::{Format, Header, IoError, Precision, Read, Verified, xor_over_ranks};

@@ -8,36 +8,47 @@
 //! - `verify`: unitarity of links, and what their header says of them
 //! - `safe`: a file is complete and checked before it has its name
 //! - `checkpoint`: checkpoints and configurations of a chain, and the newest readable one
-//! - `records`: files that grow by a line a trajectory, each with a checksum
+//! - `records`: files that grow by one line per trajectory, each with a checksum
 //! - `state`: links, momenta and pseudofermions of a trajectory
-//! - `history`: one row a trajectory, as CSV that survives a crash, and as HDF5
+//! - `history`: one row per trajectory, as CSV that survives a crash
+//! - `history_h5`: its twin in HDF5
 //! - `error`: why a file could not be read or written
 //!
 //! In memory links are [`HostLinks`]: `[t][z][y][x][mu][row][column][re, im]`, mu = x, y, z, t, one
-//! box a rank. Every rank reads its own box. Where `comm` is an argument the call is collective, and
+//! box per rank. Every rank reads its own box. Where `comm` is an argument the call is collective, and
 //! all ranks return the same: values, or an error.
 
 mod bytes;
+#[cfg(feature = "hdf5")]
 mod checkpoint;
 mod error;
+#[cfg(feature = "hdf5")]
 mod hdf5_config;
+#[cfg(feature = "hdf5")]
 mod hdf5_raw;
 mod history;
+#[cfg(feature = "hdf5")]
+mod history_h5;
 mod lime;
 mod milc;
 mod nersc;
 mod openqcd;
 mod records;
 mod safe;
+#[cfg(feature = "hdf5")]
 mod state;
 mod verify;
 mod whole;
 
+#[cfg(feature = "hdf5")]
 pub use checkpoint::{Loaded, load_newest, load_state, save, save_configuration, states};
 pub use error::IoError;
 pub use history::{Column, History, Table, Value};
+#[cfg(feature = "hdf5")]
+pub use history_h5::write_history_h5;
 pub use records::{Form, Journal, Records};
 pub use safe::{free_bytes, write_aside};
+#[cfg(feature = "hdf5")]
 pub use state::{Place, State, read_state, state_input, write_state};
 
 use crate::comm::{Comm, agree};
@@ -45,6 +56,11 @@ use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Extents, Partition, volume};
 use rayon::prelude::*;
 use std::path::Path;
+
+/// The writer, as files name it.
+const PROGRAM: &str = concat!("hmc ", env!("CARGO_PKG_VERSION"));
+/// The first bytes of an HDF5 file.
+const HDF5_SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 
 /// The layouts of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,7 +188,7 @@ impl Header {
 /// What a writer says about the links.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meta {
-    /// The trajectory that made the links, where it is known.
+    /// The trajectory that made the links, if it is known.
     pub trajectory: Option<u64>,
     /// The average of (1/3) Re tr P. Formats written by one rank get it computed anew.
     pub plaquette: f64,
@@ -193,7 +209,7 @@ struct Read {
 /// No format's mark is there, or the file cannot be read.
 pub fn detect(path: &Path) -> Result<Format, IoError> {
     let (bytes, _) = bytes::head(path, 24)?;
-    if bytes.starts_with(hdf5_raw::SIGNATURE) {
+    if bytes.starts_with(HDF5_SIGNATURE) {
         Ok(Format::Hdf5)
     } else if bytes.starts_with(&lime::MAGIC.to_be_bytes()) {
         Ok(Format::Ildg)
@@ -214,7 +230,10 @@ pub fn detect(path: &Path) -> Result<Format, IoError> {
 /// The file cannot be read, or its header makes no sense.
 pub fn header(path: &Path) -> Result<Header, IoError> {
     match detect(path)? {
+        #[cfg(feature = "hdf5")]
         Format::Hdf5 => hdf5_config::header(path),
+        #[cfg(not(feature = "hdf5"))]
+        Format::Hdf5 => Err(IoError::NoHdf5 { path: path.into() }),
         Format::Milc => milc::header(path).map(|(header, _)| header),
         Format::Nersc => nersc::header(path).map(|(header, _)| header),
         Format::Ildg => lime::header(path).map(|(header, _)| header),
@@ -225,7 +244,7 @@ pub fn header(path: &Path) -> Result<Header, IoError> {
 /// Reads a configuration of any format, each rank its own box, and verifies it: by the file's checksums, by the plaquette and
 /// the link trace of its header as far as its digits go, and by the unitarity of each link.
 ///
-/// Links in single precision are not made unitary again; links of other programs must be unitary to 1e-4, and where there is
+/// Links in single precision are not made unitary again; links of other programs must be unitary to 1e-4, and if there is
 /// no checksum none may be much less so than the others.
 ///
 /// # Errors
@@ -236,7 +255,10 @@ pub fn read_links(
     comm: &dyn Comm,
 ) -> Result<(HostLinks, Header), IoError> {
     let Read { links, header, claims } = match agree(comm, detect(path))? {
+        #[cfg(feature = "hdf5")]
         Format::Hdf5 => return hdf5_config::read(path, partition, comm),
+        #[cfg(not(feature = "hdf5"))]
+        Format::Hdf5 => return Err(IoError::NoHdf5 { path: path.into() }),
         Format::Milc => milc::read(path, partition, comm)?,
         Format::Nersc => nersc::read(path, partition, comm)?,
         Format::Ildg => lime::read(path, partition, comm)?,
@@ -262,7 +284,10 @@ pub fn write_links(
     meta: &Meta,
 ) -> Result<(), IoError> {
     if format == Format::Hdf5 {
+        #[cfg(feature = "hdf5")]
         return hdf5_config::write(path, links, partition, comm, meta, None);
+        #[cfg(not(feature = "hdf5"))]
+        return Err(IoError::NoHdf5 { path: path.into() });
     }
     if comm.size() > 1 {
         return Err(IoError::OneRankOnly { path: path.into(), format, ranks: comm.size() });

@@ -6,10 +6,10 @@
 //! after the header, `PLAQUETTE` the average of (1/3) Re tr P, `LINK_TRACE` that of (1/3) Re tr U.
 //!
 //! `IEEE32` and `IEEE64` without a byte order are old: little-endian is tried, then big-endian, and the
-//! checksum decides. The `BOUNDARY` keys tell of fermions: the links are taken as they stand, and where one is not
+//! checksum decides. The `BOUNDARY` keys tell of fermions: the links are taken as they stand, and if one is not
 //! periodic the link trace, of which nobody knows whether it has the sign, is not compared.
 //!
-//! `CHECKSUM` does not see two links change places: `PLAQUETTE` and `LINK_TRACE` are compared as well, where they are there.
+//! `CHECKSUM` does not see two links change places: `PLAQUETTE` and `LINK_TRACE` are compared as well, if they are there.
 
 use super::bytes::{Endian, Records, checked_extents, head, same_lattice};
 use super::verify::{Claim, Quantity, printed, rounding};
@@ -82,8 +82,8 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
     }
     let claim = |of, key: &'static str| -> Result<Option<Claim>, IoError> {
         let Some(text) = value(key) else { return Ok(None) };
-        let (value, half_a_digit) =
-            printed(&text).ok_or_else(|| IoError::malformed(path, format!("{key} = {text} is no number")))?;
+        let (value, half_a_digit) = printed(&text)
+            .ok_or_else(|| IoError::malformed(path, format!("{key} = {text} is not a number")))?;
         let within = half_a_digit + rounding(precision, extents);
         Ok(Some(Claim { of, key, text, value, within }))
     };
@@ -92,7 +92,7 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
     let all_periodic = ["BOUNDARY_1", "BOUNDARY_2", "BOUNDARY_3", "BOUNDARY_4"].into_iter().all(is_periodic);
     let trace = claim(Quantity::LinkTrace, "LINK_TRACE")?.filter(|_| all_periodic);
     let header = Header {
-        // Ours is -1 where it is not known: Grid stops where the key is missing.
+        // Ours is -1 if it is not known: Grid stops where the key is missing.
         trajectory: value("SEQUENCE_NUMBER").and_then(|v| v.parse().ok()),
         plaquette: plaquette.as_ref().map(|claim| claim.value),
         program: value("CREATOR"),
@@ -152,7 +152,7 @@ pub(super) fn write(path: &Path, links: &HostLinks, meta: &Meta) -> Result<(), I
          BOUNDARY_1 = PERIODIC\nBOUNDARY_2 = PERIODIC\nBOUNDARY_3 = PERIODIC\nBOUNDARY_4 = PERIODIC\n\
          CHECKSUM = {checksum:x}\nENSEMBLE_ID = hmc\nENSEMBLE_LABEL = hmc\nSEQUENCE_NUMBER = {number}\n\
          CREATOR = {}\nFLOATING_POINT = IEEE64BIG\nEND_HEADER\n",
-        super::hdf5_config::PROGRAM,
+        super::PROGRAM,
     );
     let mut body = || -> std::io::Result<()> {
         let mut file = BufWriter::new(File::create(path)?);

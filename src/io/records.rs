@@ -1,4 +1,4 @@
-//! Files that grow by a line a trajectory: `history.csv` and `measurements.jsonl`.
+//! Files that grow by one line per trajectory: `history.csv` and `measurements.jsonl`.
 //!
 //! A line ends with the CRC-32 of all that stands before it, so that one that is missing, doubled, altered or cut is known
 //! when a run resumes. An open file notices when it is removed or replaced under the run.
@@ -35,7 +35,7 @@ impl Form {
         }
     }
 
-    /// A line without its checksum; `None` where that is not there, or is another.
+    /// A line without its checksum; `None` if that is not there, or is another.
     fn unseal(self, sealed: &str) -> Option<String> {
         let line = match self {
             Self::Csv => sealed.rsplit_once(',')?.0.to_owned(),
@@ -238,7 +238,7 @@ impl Journal {
         Ok(warning)
     }
 
-    /// Writes the file again where it was removed under the run: its content lives as long as it is open.
+    /// Writes the file again if it was removed under the run: its content lives as long as it is open.
     fn mend(&mut self) -> Result<Option<String>, IoError> {
         let failed = |action| IoError::system(&self.path, action);
         let own = self.file.metadata().map_err(failed("look at"))?;

@@ -3,15 +3,14 @@
 use super::IoError;
 use crate::comm::{Comm, agree};
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 /// Writes a file beside its place: `NAME.tmp` in the same folder is handed to `write` on every rank,
 /// put on the disk, and renamed to `path`.
 ///
-/// `write` is to leave a complete file and to have read it back. Where it fails on any rank, the
+/// `write` is to leave a complete file and to have read it back. If it fails on any rank, the
 /// temporary file is removed and what stood at `path` stays as it was.
 ///
 /// # Errors
@@ -37,12 +36,13 @@ pub fn write_aside<T>(
     named
 }
 
-/// Refuses to go on with the file at `path`, made by [`write_aside`], where `needed` bytes find no room.
+/// Refuses to continue with the file at `path`, made by [`write_aside`], where `needed` bytes find no room.
 ///
 /// HDF5 and MPI survive a full disk badly, so they are not to meet one: the free space is compared,
 /// and where the file system can, the room is reserved for a moment, which asks for the quota as well.
+#[cfg(feature = "hdf5")]
 pub(super) fn require_room(path: &Path, needed: u64) -> Result<(), IoError> {
-    let file = OpenOptions::new().write(true).open(path).map_err(IoError::system(path, "open"))?;
+    let file = fs::OpenOptions::new().write(true).open(path).map_err(IoError::system(path, "open"))?;
     if let Some(free) = free_bytes_of(&file).filter(|free| *free < needed) {
         return Err(IoError::DiskFull { path: path.into(), needed, free });
     }
@@ -50,7 +50,7 @@ pub(super) fn require_room(path: &Path, needed: u64) -> Result<(), IoError> {
     file.set_len(0).map_err(IoError::system(path, "write"))
 }
 
-/// The bytes that are free on the file system of a file or folder; `None` where it does not say.
+/// The bytes that are free on the file system of a file or folder; `None` if it does not say.
 pub fn free_bytes(path: &Path) -> Option<u64> {
     free_bytes_of(&File::open(path).ok()?)
 }
@@ -64,23 +64,23 @@ fn free_bytes_of(file: &File) -> Option<u64> {
 }
 
 /// Reserves `needed` bytes where the system offers it.
-#[cfg(target_os = "linux")]
-fn reserve(file: &File, needed: u64) -> io::Result<()> {
+#[cfg(all(feature = "hdf5", target_os = "linux"))]
+fn reserve(file: &File, needed: u64) -> std::io::Result<()> {
     // SAFETY: the descriptor is open for writing.
     let code = unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, needed.cast_signed()) };
-    let error = io::Error::last_os_error();
+    let error = std::io::Error::last_os_error();
     match error.kind() {
         _ if code == 0 => Ok(()),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Err(error),
-        kind @ io::ErrorKind::FileTooLarge => {
-            Err(io::Error::new(kind, "larger than the limit on file sizes (ulimit -f)"))
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Err(error),
+        kind @ std::io::ErrorKind::FileTooLarge => {
+            Err(std::io::Error::new(kind, "larger than the limit on file sizes (ulimit -f)"))
         }
         _ => Ok(()),
     }
 }
 
-#[cfg(not(target_os = "linux"))]
-fn reserve(_: &File, _: u64) -> io::Result<()> {
+#[cfg(all(feature = "hdf5", not(target_os = "linux")))]
+fn reserve(_: &File, _: u64) -> std::io::Result<()> {
     Ok(())
 }
 

@@ -16,7 +16,7 @@ use super::bytes::head;
 use super::hdf5_config::{DATASET as LINKS, LINKS as MATRICES};
 use super::hdf5_raw::{self, Slab, failed};
 use super::safe::require_room;
-use super::{IoError, require_box, write_aside};
+use super::{HDF5_SIGNATURE, IoError, require_box, write_aside};
 use crate::comm::{Comm, Solo, agree};
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Partition, coordinates, volume};
@@ -43,8 +43,8 @@ pub struct State {
     pub links: HostLinks,
     /// The matrices P, laid out as links are.
     pub momenta: HostLinks,
-    /// Pseudofermions, `[t][z][y][x][slice][spin][colour][re, im]`, without `[spin]` where they are colour vectors, without
-    /// `[slice]` where they have no fifth dimension: zero on sites of the other parity.
+    /// Pseudofermions, `[t][z][y][x][slice][spin][colour][re, im]`, without `[spin]` if they are colour vectors, without
+    /// `[slice]` if they have no fifth dimension: zero on sites of the other parity.
     pub pseudofermions: Vec<(Place, Vec<f64>)>,
 }
 
@@ -57,7 +57,7 @@ pub struct Place {
     pub number: usize,
     /// The sites it lives on.
     pub parity: usize,
-    /// Reals of a slice of a site, 6 a colour vector.
+    /// Reals of a slice of a site, 6 per colour vector.
     pub slice_reals: usize,
     /// Slices of the fifth dimension; 1 without one.
     pub slices: usize,
@@ -73,7 +73,7 @@ impl Place {
         self.slices * self.slice_reals
     }
 
-    /// The shape on a site: colours, spins and slices where there are some.
+    /// The shape on a site: colours, spins and slices if there are some.
     fn tail(&self) -> Vec<usize> {
         let spins = self.slice_reals / 6;
         [self.slices, spins, 3].into_iter().skip_while(|&n| n == 1).collect()
@@ -86,7 +86,7 @@ impl Place {
 /// The file cannot be read, or is none of a state.
 pub fn state_input(path: &Path) -> Result<String, IoError> {
     // HDF5's own words for a file that is not there, or not its own, are about its insides.
-    if !head(path, hdf5_raw::SIGNATURE.len())?.0.starts_with(hdf5_raw::SIGNATURE) {
+    if !head(path, HDF5_SIGNATURE.len())?.0.starts_with(HDF5_SIGNATURE) {
         return Err(IoError::malformed(path, "no state of hmc replay: not an HDF5 file"));
     }
     read_input(&hdf5_raw::open(path, &Solo)?, path)
@@ -184,7 +184,7 @@ fn lay_out(file: &File, state: &State, partition: &Partition) -> hdf5::Result<Ve
     all.into_iter().map(dataset).collect()
 }
 
-/// The group of this path, made with its parents where it is not there.
+/// The group of this path, made with its parents if it is not there.
 fn group(file: &File, path: &str) -> hdf5::Result<Group> {
     let mut group = file.group("/")?;
     for name in path.split('/') {
@@ -300,7 +300,7 @@ fn check(path: &Path, state: &State, partition: &Partition) -> Result<(), IoErro
     Ok(())
 }
 
-/// False for what is no number.
+/// False for NaN.
 fn is_at_most(x: f64, bound: f64) -> bool {
     x <= bound
 }
@@ -313,7 +313,7 @@ fn matrix(reals: &[f64]) -> Matrix {
     })
 }
 
-/// The greatest of `values`, or what is no number among them.
+/// The greatest of `values`, or a NaN among them.
 fn greatest(values: impl Iterator<Item = f64>) -> f64 {
     values.fold(0.0, |most: f64, x| if most.is_nan() || x <= most { most } else { x })
 }

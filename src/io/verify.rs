@@ -42,7 +42,7 @@ pub(super) enum Quantity {
     LinkTrace,
 }
 
-/// Refuses links that are not unitary, that are outliers where there is no checksum, or have not what the header claims;
+/// Refuses links that are not unitary, that are outliers if there is no checksum, or have not what the header claims;
 /// collective.
 pub(super) fn verify(
     path: &Path,
@@ -67,7 +67,7 @@ pub(super) fn verify(
             Quantity::Plaquette => found.plaquette,
             Quantity::LinkTrace => found.link_trace,
         };
-        // Of what is no number nothing is true.
+        // Comparisons with NaN are false.
         if !is_at_most((found - value).abs(), *within) {
             return Err(IoError::damaged(path, format!("{key} = {text} in the header, {found:?} found")));
         }
@@ -75,12 +75,12 @@ pub(super) fn verify(
     Ok(())
 }
 
-/// False for what is no number.
+/// False for NaN.
 fn is_at_most(x: f64, bound: f64) -> bool {
     x <= bound
 }
 
-/// The greatest real or imaginary part of U U^dag - 1, or what is no number among them.
+/// The greatest real or imaginary part of U U^dag - 1, or a NaN among them.
 fn violation(u: &[f64]) -> f64 {
     let product = times_dagger(u, u);
     let parts = product.iter().enumerate().map(|(k, x)| (x - f64::from(u8::from(k % 8 == 0))).abs());
@@ -144,7 +144,7 @@ fn require_equally_unitary(
     Err(IoError::damaged(path, what))
 }
 
-/// A number of a text header, known to half a unit of its last printed digit; `None` where it is no number.
+/// A number of a text header, known to half a unit of its last printed digit; `None` if it is not a number.
 pub(super) fn printed(text: &str) -> Option<(f64, f64)> {
     let value: f64 = text.parse().ok().filter(|x: &f64| x.is_finite())?;
     let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));

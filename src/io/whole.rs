@@ -60,7 +60,7 @@ fn sum_over_sites(sites: usize, comm: &dyn Comm, value: impl Fn(usize) -> f64 + 
 /// A rank's links, and of each forward neighbour the layer that touches them.
 struct Boxed<'a> {
     links: &'a HostLinks,
-    /// Four links a site; none in directions that are not cut.
+    /// Four links per site; none in directions that are not cut.
     layers: [Vec<f64>; 4],
 }
 

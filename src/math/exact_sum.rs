@@ -24,6 +24,9 @@ const fn magic(k: usize) -> f64 {
 }
 
 impl ExactSum {
+    /// How many words a sum is.
+    pub const WORDS: usize = WORDS;
+
     /// From the words of a kernel.
     pub fn from_words(words: [i64; WORDS]) -> Self {
         let bins = std::array::from_fn(|k| words[k]);

@@ -110,7 +110,8 @@ impl Line<'_> {
 
     /// The words after the key.
     fn numbers<T: std::str::FromStr>(&self) -> Result<Vec<T>, MilcRationalError> {
-        let parse = |word: &&str| word.parse().map_err(|_| self.error(format!("'{word}' is no number here")));
+        let parse =
+            |word: &&str| word.parse().map_err(|_| self.error(format!("'{word}' is not a number here")));
         self.words[1..].iter().map(parse).collect()
     }
 
@@ -271,7 +272,7 @@ pole_FA 1
             ("z_MD 2 4", "z_MD 2", "line 4: one positive denominator for each number of y_MD"),
             ("z_MD 2 4", "z_MD 0 4", "line 4: one positive denominator for each number of y_MD"),
             ("y_MD -1 0", "y_MD 0 0", "line 3: y_MD has no power but 0"),
-            ("y_MD -1 0", "y_MD -1/2 0", "line 3: '-1/2' is no number here"),
+            ("y_MD -1 0", "y_MD -1/2 0", "line 3: '-1/2' is not a number here"),
             ("m_MD 0.5 99.9", "m_MD 0.5 inf", "line 5: one finite mass for each number of y_MD"),
             ("order_MD 1", "order_MD 2", "line 9: expected 'res_MD', found 'pole_MD'"),
             ("res_MD 1.5", "res_MD nan", "line 8: one finite number must follow 'res_MD'"),

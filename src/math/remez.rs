@@ -138,7 +138,7 @@ impl<'a> Exchange<'a> {
         exchange
     }
 
-    /// ln(r/f) at z but for the scale, to a few digits.
+    /// ln(r/f) at z except for the scale, to a few digits.
     fn rough_log(&self, z: f64) -> f64 {
         let log = |root: &Real| (z + double(root)).ln();
         let roots: f64 = self.roots.chunks_exact(2).map(|pair| log(&pair[0]) - log(&pair[1])).sum();
@@ -285,7 +285,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Where |e| is largest between two zeros, or a zero and the end of the range: Newton's method on the slope,
-    /// with bisection where it leaves what is bracketed.
+    /// with bisection if it leaves what is bracketed.
     fn top_between(&self, [left, right]: [f64; 2], start: f64) -> f64 {
         let sign = self.error(start).signum();
         let slope = |z: f64| self.slope(z).map(|x| sign * x);

@@ -1,7 +1,7 @@
 //! What a rational function is to come close to: f(x) = prod_i (x + a_i)^(p_i/q), its deviation from a given number
 //! in many digits, and the elliptic coordinate natural to its range and cut.
 //!
-//! f is analytic but for a cut from -a, a the least shift, to minus infinity, or to the largest shift's branch
+//! f is analytic except for a cut from -a, a the least shift, to minus infinity, or to the largest shift's branch
 //! point where the exponents sum to 0. Range and cut are the plates of a condenser, and the elliptic coordinate
 //! spaces its charge evenly: Braess, Nonlinear Approximation Theory, chapter V.
 

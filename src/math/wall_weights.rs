@@ -91,7 +91,7 @@ impl WallWeights {
         [&self.omega, &self.sigma].into_iter().all(|w| w.iter().eq(w.iter().rev()))
     }
 
-    /// k = omega_s - sigma_s, to rounding, where it is the same for all s: without it there is no kernel.
+    /// k = omega_s - sigma_s, to rounding, if it is the same for all s: without it there is no kernel.
     #[must_use]
     pub fn kernel_difference(&self) -> Option<f64> {
         let at = |s: usize| self.omega[s] - self.sigma[s];

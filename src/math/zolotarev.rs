@@ -13,7 +13,7 @@
 use super::rational::{Factor, Rational, RationalError, check_degree, check_range};
 use std::f64::consts::PI;
 
-/// Jacobi's elliptic functions of one modulus k, entered through k' = sqrt(1 - k^2) where that is small.
+/// Jacobi's elliptic functions of one modulus k, entered through k' = sqrt(1 - k^2) if that is small.
 #[derive(Clone, Debug)]
 pub struct Elliptic {
     /// k_n and k'_n of the descending Landen sequence, k_{n+1} = (1 - k'_n) / (1 + k'_n), until k_n vanishes.

@@ -10,7 +10,10 @@
 use super::gamma::Gamma;
 use super::quark::Fields;
 use crate::comm::agree;
-use crate::device::{Buffer, ContractionArgs, Pointer, Precision, TimeSliceArgs};
+use crate::device::Buffer;
+use crate::device::kernels::{
+    ContractColours, ContractSpinors, Double, Fermions, In, SpinMatrix, TimeSliceSum,
+};
 use crate::field::{Domain, EVEN, FieldError, Kind, ODD, Spinor};
 use crate::lattice::{Extents, coordinates};
 use crate::math::ExactSum;
@@ -25,7 +28,7 @@ pub type Momentum = [i32; 3];
 pub struct Density {
     domain: Arc<Domain>,
     values: [Buffer; 2],
-    /// For [`TimeSliceArgs`].
+    /// For [`TimeSliceSum`].
     mask: Buffer,
 }
 
@@ -53,28 +56,27 @@ impl Density {
     /// # Panics
     /// Spin matrices for colour vectors; fields that are no propagator.
     pub fn contract(&mut self, [s, t]: [&Fields; 2], [sink, source]: [Gamma; 2]) -> Result<(), FieldError> {
-        let kernel = match s[EVEN][0].kind() {
-            Kind::Dirac => "contract_spinors",
-            Kind::Colour => {
-                assert_eq!([sink, source], [Gamma::ONE; 2], "colour vectors have no spin");
-                "contract_colours"
-            }
-            Kind::Wall(_) => panic!("propagators have no slices"),
-        };
-        let ints = |numbers: [usize; 4]| numbers.map(|n| n as i32);
+        let domain = Arc::clone(&self.domain);
+        domain.check([s, t].into_iter().flatten().flatten().map(Spinor::domain));
+        let half = domain.half();
         for parity in [EVEN, ODD] {
-            let args = ContractionArgs {
-                quark: pointers(&s[parity]),
-                antiquark: pointers(&t[parity]),
-                out: self.values[parity].pointer(),
-                sink_column: ints(sink.column),
-                sink_phase: ints(sink.phase),
-                source_column: ints(source.column),
-                source_phase: ints(source.phase),
-                half: self.domain.half() as i32,
-                pad: 0,
-            };
-            self.domain.launch(kernel, Precision::Double, &args, self.domain.half())?;
+            let [s, t] = [&s[parity], &t[parity]];
+            let out = self.values[parity].output();
+            match s[0].kind() {
+                Kind::Dirac => {
+                    let (quark, antiquark) = (columns(s), columns(t));
+                    let (sink, source) = (spin_matrix(sink), spin_matrix(source));
+                    let kernel = ContractSpinors { quark, antiquark, out, sink, source, half: half as i32 };
+                    domain.launch(&kernel, half)?;
+                }
+                Kind::Colour => {
+                    assert_eq!([sink, source], [Gamma::ONE; 2], "colour vectors have no spin");
+                    let (quark, antiquark) = (columns(s), columns(t));
+                    let kernel = ContractColours { quark, antiquark, out, half: half as i32 };
+                    domain.launch(&kernel, half)?;
+                }
+                Kind::Wall(_) => panic!("propagators have no slices"),
+            }
         }
         Ok(())
     }
@@ -89,8 +91,8 @@ impl Density {
         let sums = agree(domain.comm(), self.own_sums(&phases, origin[3]))?;
         let mut words: Vec<i64> = sums.iter().flatten().flat_map(|sum| sum.words()).collect();
         domain.comm().sum(&mut words);
-        let value = |words: &[i64]| ExactSum::from_words(words.try_into().expect("six words")).value();
-        let values: Vec<f64> = words.chunks_exact(6).map(value).collect();
+        let value = |words: &[i64]| ExactSum::from_words(words.try_into().expect("a sum's words")).value();
+        let values: Vec<f64> = words.chunks_exact(ExactSum::WORDS).map(value).collect();
         Ok(values.chunks_exact(2).map(|z| Complex64::new(z[0], z[1])).collect())
     }
 
@@ -103,17 +105,17 @@ impl Density {
         for local in 0..partition.local()[3] {
             let t = (local + partition.offset()[3] + extent - start) % extent;
             for parity in [EVEN, ODD] {
-                let args = TimeSliceArgs {
+                let kernel = TimeSliceSum {
                     g,
-                    density: self.values[parity].pointer(),
-                    phases: phases.pointer(),
-                    mask: self.mask.pointer(),
+                    density: self.values[parity].input(),
+                    phases: phases.input(),
+                    mask: self.mask.input(),
                     parity: parity as i32,
                     time: local as i32 % g.outer[3],
                     lane_time: local as i32 / g.outer[3],
                     sites: sites as i32,
                 };
-                let own = domain.device().sum("time_slice_sum", Precision::Double, &args, sites)?.sums;
+                let own = domain.device().sum(Double, &kernel, sites)?.sums;
                 sums[t].iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
             }
         }
@@ -121,9 +123,14 @@ impl Density {
     }
 }
 
-fn pointers(fields: &[Spinor]) -> [Pointer; 12] {
-    assert_eq!(fields.len(), fields[0].kind().reals() / 2, "a field for each component");
-    std::array::from_fn(|n| fields.get(n).map_or_else(Pointer::default, Spinor::pointer))
+fn columns<const N: usize>(fields: &[Spinor]) -> [In<'_, Fermions>; N] {
+    assert_eq!(fields.len(), N, "a field for each component");
+    std::array::from_fn(|n| fields[n].fermions())
+}
+
+fn spin_matrix(gamma: Gamma) -> SpinMatrix {
+    let ints = |numbers: [usize; 4]| numbers.map(|n| n as i32);
+    SpinMatrix { column: ints(gamma.column), phase: ints(gamma.phase) }
 }
 
 /// `e^{-i p_k (x_k - x0_k)}` as the kernel wants it: `[k][coordinate in a lane's box][re, im][lane]`.

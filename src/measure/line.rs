@@ -2,9 +2,10 @@
 //!
 //! Lines grow by one link at a time on all sites at once, so that every product is the same however the lattice is cut.
 
-use crate::device::{LineArgs, Pointer, Precision};
+use crate::device::kernels::ExtendLine;
 use crate::field::{FieldError, MatrixField};
 use num_complex::Complex64;
+use std::sync::Arc;
 
 /// One step: `out(x) = U_mu(x) W(x + mu) B(x)^dag`, where a factor that is `None` is left out.
 #[derive(Clone, Copy)]
@@ -32,19 +33,20 @@ impl Extension<'_> {
     /// Neither U nor W.
     pub(super) fn into(self, out: &mut MatrixField) -> Result<Complex64, FieldError> {
         assert!(self.links.is_some() || self.line.is_some(), "a line of nothing");
-        let domain = out.domain();
-        let pointer = |field: Option<&MatrixField>| field.map_or_else(Pointer::default, MatrixField::pointer);
-        let args = LineArgs {
+        let domain = Arc::clone(out.domain());
+        let one = |field: &'_ MatrixField| domain.check([field.domain()]);
+        [self.links, self.line, self.back, self.closing].into_iter().flatten().for_each(one);
+        let kernel = ExtendLine {
             g: domain.geometry(),
-            links: pointer(self.links),
-            line: pointer(self.line),
-            back: pointer(self.back),
-            closing: pointer(self.closing),
-            out: out.pointer(),
+            links: self.links.map(MatrixField::links),
+            line: self.line.map(|line| line.matrices(1)),
+            back: self.back.map(|back| back.matrices(1)),
+            closing: self.closing.map(|closing| closing.matrices(1)),
+            out: out.matrices_mut(1),
             mu: self.mu as i32,
-            pad: 0,
         };
-        let sums = domain.sum("extend_line", Precision::Double, &args, 2 * domain.half())?.sums;
+        domain.check_border(1);
+        let sums = domain.sum(&kernel, 2 * domain.half())?.sums;
         let trace = Complex64::new(sums[0].value(), sums[1].value()) / domain.global_volume();
         out.fill_borders_to(1)?;
         Ok(trace)

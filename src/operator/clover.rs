@@ -2,8 +2,12 @@
 //! 6x6 blocks a site (Sheikholeslami, Wohlert, Nucl. Phys. B 259 (1985) 572), and what is made of it.
 
 use super::OperatorError;
-use crate::device::{Buffer, CloverArgs, Pointer, Precision};
-use crate::field::{AlgebraField, Domain, FieldError, MatrixField, Spinor};
+use crate::device::kernels::{
+    Clover, CloverApply, CloverBuild, CloverForce, CloverFromDouble, CloverInvert, FieldEnergy, In,
+    InsertInverse, InsertPair,
+};
+use crate::device::{Buffer, Precision};
+use crate::field::{AlgebraField, Domain, FieldError, Kind, MatrixField, Spinor};
 use crate::math::ExactSum;
 use std::sync::Arc;
 
@@ -15,9 +19,59 @@ pub struct CloverTerm {
     domain: Arc<Domain>,
     diagonal: f64,
     c_sw: f64,
-    term: Buffer,
-    inverse: [Option<Buffer>; 2],
+    term: Arc<Buffer>,
+    inverse: [Option<Arc<Buffer>>; 2],
     log_det: [ExactSum; 2],
+}
+
+/// Blocks of one parity, which an operator shares with the term they are of: they are there as long as either is.
+#[derive(Clone)]
+pub struct CloverBlocks {
+    buffer: Arc<Buffer>,
+    offset: usize,
+    precision: Precision,
+}
+
+impl CloverBlocks {
+    /// Room for the blocks of one parity.
+    pub(crate) fn new(domain: &Domain, precision: Precision) -> Result<Self, FieldError> {
+        let bytes = domain.half() * domain.lanes().count() * 2 * precision.stored(REALS / 2, 1);
+        Ok(Self { buffer: Arc::new(domain.device().buffer(bytes)?), offset: 0, precision })
+    }
+
+    /// Takes over blocks in double.
+    pub(crate) fn round_from(&self, from: &Self, domain: &Domain) -> Result<(), FieldError> {
+        assert_eq!(from.precision, Precision::Double, "blocks are rounded from double");
+        let (y, x) = (self.buffer.shared_output(), from.blocks());
+        let kernel = CloverFromDouble { y, x, half: domain.half() as i32 };
+        domain.launch_as(self.precision, &kernel, domain.half())
+    }
+
+    /// For kernels.
+    pub(crate) fn blocks(&self) -> In<'_, Clover> {
+        self.buffer.input_at(self.offset)
+    }
+}
+
+/// `out = C x` on one parity, field by field, C in the precision of the spinors.
+///
+/// # Errors
+/// The device is lost.
+pub(crate) fn clover_apply(out: &mut Spinor, x: &Spinor, clover: &CloverBlocks) -> Result<(), FieldError> {
+    let of = |s: &Spinor| (s.precision(), s.kind(), s.fields());
+    assert_eq!(of(out), (x.precision(), Kind::Dirac, x.fields()), "spinors, as many in as out");
+    assert_eq!(
+        (x.kind(), x.precision()),
+        (Kind::Dirac, clover.precision),
+        "spinors in the blocks' precision"
+    );
+    let (domain, precision) = (x.domain(), x.precision());
+    domain.check([out.domain()]);
+    (0..x.fields()).try_for_each(|n| {
+        let (out, x) = (out.fermions_of_mut(n), x.fermions_of(n));
+        let kernel = CloverApply { g: domain.geometry(), out, clover: clover.blocks(), x };
+        domain.launch_as(precision, &kernel, domain.half())
+    })
 }
 
 impl CloverTerm {
@@ -31,26 +85,22 @@ impl CloverTerm {
         c_sw: f64,
         inverted: [bool; 2],
     ) -> Result<Self, FieldError> {
+        domain.check_border(1);
         let half = domain.half() * domain.lanes().count() * REALS * 8;
-        let buffer = |wanted: bool| wanted.then(|| domain.device().buffer(half)).transpose();
+        let buffer = |wanted: bool| wanted.then(|| domain.device().buffer(half).map(Arc::new)).transpose();
         Ok(Self {
             domain: Arc::clone(domain),
             diagonal,
             c_sw,
-            term: domain.device().buffer(2 * half)?,
+            term: Arc::new(domain.device().buffer(2 * half)?),
             inverse: [buffer(inverted[0])?, buffer(inverted[1])?],
             log_det: [ExactSum::default(); 2],
         })
     }
 
-    fn args(&self) -> CloverArgs {
-        CloverArgs {
-            g: self.domain.geometry(),
-            clover: self.term.pointer(),
-            diagonal: self.diagonal,
-            scale: self.c_sw,
-            ..Default::default()
-        }
+    /// The box.
+    pub fn domain(&self) -> &Arc<Domain> {
+        &self.domain
     }
 
     /// Builds the term on `links` and inverts it.
@@ -58,12 +108,17 @@ impl CloverTerm {
     /// # Errors
     /// A pivot is not positive.
     pub fn update(&mut self, links: &MatrixField) -> Result<(), OperatorError> {
-        let args = CloverArgs { links: links.pointer(), ..self.args() };
-        self.domain.launch("clover_build", Precision::Double, &args, 2 * self.domain.half())?;
+        self.domain.check([links.domain()]);
+        let (g, half) = (self.domain.geometry(), self.domain.half());
+        let (diagonal, scale) = (self.diagonal, self.c_sw);
+        let clover = self.term.shared_output();
+        let kernel = CloverBuild { g, links: links.links(), clover, diagonal, scale };
+        self.domain.launch(&kernel, 2 * half)?;
         for parity in 0..2 {
             let Some(inverse) = &self.inverse[parity] else { continue };
-            let args = CloverArgs { inverse: inverse.pointer(), parity: parity as i32, ..self.args() };
-            let sums = self.domain.sum("clover_invert", Precision::Double, &args, self.domain.half())?.sums;
+            let (clover, inverse) = (self.term.input(), inverse.shared_output());
+            let kernel = CloverInvert { g, clover, inverse, parity: parity as i32 };
+            let sums = self.domain.sum(&kernel, half)?.sums;
             let pivots = sums[1].value();
             if pivots != 0.0 {
                 return Err(OperatorError::Clover { pivots });
@@ -74,13 +129,33 @@ impl CloverTerm {
     }
 
     /// The term on one parity.
-    pub fn term(&self, parity: usize) -> Pointer {
-        self.term.at(parity * self.term.bytes() / 2)
+    pub fn term(&self, parity: usize) -> CloverBlocks {
+        CloverBlocks {
+            buffer: Arc::clone(&self.term),
+            offset: parity * self.term.bytes() / 2,
+            precision: Precision::Double,
+        }
     }
 
     /// Its inverse on one parity.
-    pub fn inverse(&self, parity: usize) -> Option<Pointer> {
-        self.inverse[parity].as_ref().map(Buffer::pointer)
+    pub fn inverse(&self, parity: usize) -> Option<CloverBlocks> {
+        let blocks = |buffer: &Arc<Buffer>| CloverBlocks {
+            buffer: Arc::clone(buffer),
+            offset: 0,
+            precision: Precision::Double,
+        };
+        self.inverse[parity].as_ref().map(blocks)
+    }
+
+    /// `out = A x` on one parity, in double.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Panics
+    /// The spinors are not in double, or not as many in as out.
+    pub fn apply(&self, out: &mut Spinor, x: &Spinor, parity: usize) -> Result<(), FieldError> {
+        clover_apply(out, x, &self.term(parity))
     }
 
     /// `sum over sites of log det A` over the parities that are inverted.
@@ -100,15 +175,18 @@ impl CloverTerm {
         parity: usize,
         weight: f64,
     ) -> Result<(), FieldError> {
-        let args = CloverArgs {
-            scale: weight * self.c_sw,
-            insertion: insertion.pointer(),
-            x: x.pointer(),
-            y: y.pointer(),
+        let of = |s: &Spinor| (s.precision(), s.kind(), s.fields());
+        assert_eq!([of(x), of(y)], [(Precision::Double, Kind::Dirac, 1); 2], "single spinors in double");
+        self.domain.check([insertion.domain(), x.domain(), y.domain()]);
+        let kernel = InsertPair {
+            g: self.domain.geometry(),
+            insertion: insertion.matrices_mut(6),
+            x: x.fermions(),
+            y: y.fermions(),
             parity: parity as i32,
-            ..self.args()
+            scale: weight * self.c_sw,
         };
-        self.domain.launch("insert_pair", Precision::Double, &args, self.domain.half())
+        self.domain.launch(&kernel, self.domain.half())
     }
 
     /// Adds to the insertion what `-2 weight d log det A` makes of it, over the parities that are inverted.
@@ -116,16 +194,17 @@ impl CloverTerm {
     /// # Errors
     /// The device is lost.
     pub fn insert_log_det(&self, insertion: &mut MatrixField, weight: f64) -> Result<(), FieldError> {
+        self.domain.check([insertion.domain()]);
         for parity in 0..2 {
-            let Some(inverse) = self.inverse(parity) else { continue };
-            let args = CloverArgs {
-                scale: weight * self.c_sw,
-                insertion: insertion.pointer(),
-                inverse,
+            let Some(inverse) = &self.inverse[parity] else { continue };
+            let kernel = InsertInverse {
+                g: self.domain.geometry(),
+                insertion: insertion.matrices_mut(6),
+                inverse: inverse.input(),
                 parity: parity as i32,
-                ..self.args()
+                scale: weight * self.c_sw,
             };
-            self.domain.launch("insert_inverse", Precision::Double, &args, self.domain.half())?;
+            self.domain.launch(&kernel, self.domain.half())?;
         }
         Ok(())
     }
@@ -141,14 +220,9 @@ impl CloverTerm {
     ) -> Result<(), FieldError> {
         insertion.fill_borders_to(1)?;
         let domain = links.domain();
-        let args = CloverArgs {
-            g: domain.geometry(),
-            links: links.pointer(),
-            insertion: insertion.pointer(),
-            force: force.pointer(),
-            ..Default::default()
-        };
-        domain.launch("clover_force", Precision::Double, &args, 2 * domain.half())
+        domain.check([insertion.domain(), force.domain()]);
+        let (g, links, insertion) = (domain.geometry(), links.links(), insertion.matrices(6));
+        domain.launch(&CloverForce { g, links, insertion, force: force.algebra_mut() }, 2 * domain.half())
     }
 }
 
@@ -159,7 +233,8 @@ impl CloverTerm {
 /// The device is lost.
 pub fn field_energy(links: &MatrixField) -> Result<(f64, f64), FieldError> {
     let domain = links.domain();
-    let args = CloverArgs { g: domain.geometry(), links: links.pointer(), ..Default::default() };
-    let sums = domain.sum("field_energy", Precision::Double, &args, 2 * domain.half())?.sums;
+    domain.check_border(1);
+    let kernel = FieldEnergy { g: domain.geometry(), links: links.links() };
+    let sums = domain.sum(&kernel, 2 * domain.half())?.sums;
     Ok((sums[0].value() / domain.global_volume(), sums[1].value()))
 }

@@ -2,25 +2,52 @@
 //! own: in one precision, with 18, 12 or 8 reals a link. Boundary phases multiply hops, never links.
 
 use super::Blocks;
-use crate::device::{Buffer, HopArgs, ImportArgs, Pointer, Precision};
-use crate::field::{Domain, EVEN, FaceReals, FaceSource, Faces, FieldError, MatrixField, ODD, Spinor};
+use crate::device::kernels::{
+    Clover, Enumerated, Epilogue, Hopping, ImportLinks, In, LinkReals, Reals, WilsonHop,
+};
+use crate::device::{Buffer, Precision};
+use crate::field::{
+    Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, MatrixField, ODD, Spinor,
+};
 use crate::lattice::{coordinates, volume};
 use std::sync::Arc;
 
 /// The hopping term's own links and ghost zones, in one precision.
 pub struct WilsonLinks {
-    domain: Arc<Domain>,
-    precision: Precision,
-    reals: usize,
-    fields: usize,
-    links: [Buffer; 2],
-    phases: Buffer,
-    phase_mask: i32,
-    keep: Option<Keep>,
+    own: Own,
     faces: Faces,
     interior: [Buffer; 2],
     boundary: [Buffer; 2],
     interior_sites: usize,
+}
+
+/// What a hop reads besides spinors and ghost zones.
+struct Own {
+    domain: Arc<Domain>,
+    precision: Precision,
+    reals: LinkReals,
+    fields: usize,
+    links: [Buffer; 2],
+    phases: HopPhases,
+    keep: Option<Keep>,
+}
+
+/// Phases of hops that cross the boundary, as kernels take them.
+#[derive(Clone)]
+pub struct HopPhases {
+    table: Arc<Buffer>,
+    /// Of the hops that meet one on this rank.
+    mask: i32,
+}
+
+impl HopPhases {
+    pub(crate) fn table(&self) -> In<'_, Reals> {
+        self.table.input()
+    }
+
+    pub(crate) fn mask(&self) -> i32 {
+        self.mask
+    }
 }
 
 /// Which hops stay in their Schwarz block, as the kernel takes it.
@@ -29,28 +56,19 @@ struct Keep {
     stride: usize,
 }
 
-/// What is done with the hopping term (`kernels/wilson.cuh`).
-#[derive(Clone, Copy)]
-pub(crate) enum HopKind {
-    Plain,
-    Clover,
-    CloverMinus,
-    MinusClover,
-    Shift,
-}
-
-pub(crate) struct Epilogue<'a> {
-    pub kind: HopKind,
-    pub clover: Pointer,
+/// What is done with the hopping term (`kernels/args.h`), and what that takes.
+pub(crate) struct Ending<'a> {
+    pub epilogue: Epilogue,
+    pub clover: Option<In<'a, Clover>>,
     pub x: Option<&'a Spinor>,
     pub scale: f64,
     pub shift: f64,
     pub twist: f64,
 }
 
-impl Epilogue<'_> {
+impl Ending<'_> {
     pub fn plain(scale: f64) -> Self {
-        Epilogue { kind: HopKind::Plain, clover: Pointer::default(), x: None, scale, shift: 0.0, twist: 0.0 }
+        Ending { epilogue: Epilogue::Plain, clover: None, x: None, scale, shift: 0.0, twist: 0.0 }
     }
 }
 
@@ -60,24 +78,6 @@ pub(crate) struct Way {
     pub dagger: bool,
     /// Within Schwarz blocks alone.
     pub blocked: bool,
-}
-
-/// Slices of the kernels that are compiled ahead.
-pub(crate) const USUAL_SLICES: usize = 16;
-
-/// The choices with which GPUs compile the hopping term, one of each epilogue.
-pub fn hop_choices() -> Vec<String> {
-    let way = Way::default();
-    [HopKind::Plain, HopKind::Clover, HopKind::CloverMinus, HopKind::MinusClover, HopKind::Shift]
-        .map(|kind| choices(kind, way, 1, 1))
-        .into_iter()
-        .chain([choices(HopKind::Plain, way, USUAL_SLICES, USUAL_SLICES)])
-        .collect()
-}
-
-pub(crate) fn choices(kind: HopKind, way: Way, spinors: usize, slices: usize) -> String {
-    let (dagger, blocked) = (u8::from(way.dagger), u8::from(way.blocked));
-    format!("EPILOGUE={} DAGGER={dagger} BLOCKED={blocked} FIELDS={spinors} SLICES={slices}", kind as i32)
 }
 
 /// A table of reals in an operator's own precision.
@@ -94,6 +94,9 @@ impl WilsonLinks {
     ///
     /// # Errors
     /// No room.
+    ///
+    /// # Panics
+    /// Another number of reals.
     pub fn new(
         domain: &Arc<Domain>,
         precision: Precision,
@@ -103,17 +106,14 @@ impl WilsonLinks {
     ) -> Result<Self, FieldError> {
         let device = domain.device();
         let bytes = domain.half() * domain.lanes().count() * precision.stored(4 * reals, 0);
-        let (phases, phase_mask) = phase_table(domain, boundary);
+        let reals = LinkReals::of(reals).expect("links of 18, 12 or 8 reals");
+        let (phases, mask) = phase_table(domain, boundary);
         let (even, odd) = (regions(domain, EVEN, 1), regions(domain, ODD, 1));
+        let phases = HopPhases { table: Arc::new(table(domain, precision, &phases)?), mask };
+        let links = [device.buffer(bytes)?, device.buffer(bytes)?];
+        let own = Own { domain: Arc::clone(domain), precision, reals, fields, links, phases, keep: None };
         Ok(Self {
-            domain: Arc::clone(domain),
-            precision,
-            reals,
-            fields,
-            links: [device.buffer(bytes)?, device.buffer(bytes)?],
-            phases: table(domain, precision, &phases)?,
-            phase_mask,
-            keep: None,
+            own,
             faces: Faces::new(domain, precision, fields, FaceReals { forward: 12, backward: 12 })?,
             interior_sites: even.0.len(),
             interior: [device.buffer_of(&even.0)?, device.buffer_of(&odd.0)?],
@@ -126,48 +126,41 @@ impl WilsonLinks {
     /// # Errors
     /// The device is lost.
     pub fn update(&mut self, links: &MatrixField) -> Result<(), FieldError> {
-        for parity in [EVEN, ODD] {
-            let args = ImportArgs {
-                g: self.domain.geometry(),
-                links: links.pointer(),
-                out: self.links[parity].pointer(),
-                parity: parity as i32,
-                pad: 0,
-            };
-            self.domain.launch(
-                &format!("import_{}", self.reals),
-                self.precision,
-                &args,
-                self.domain.half(),
-            )?;
+        let Own { domain, precision, reals, links: own, .. } = &mut self.own;
+        domain.check([links.domain()]);
+        for (parity, own) in own.iter_mut().enumerate() {
+            let (g, links, out) = (domain.geometry(), links.links(), own.output());
+            let kernel = ImportLinks { g, links, out, parity: parity as i32 };
+            domain.launch_as((*precision, *reals), &kernel, domain.half())?;
         }
         Ok(())
     }
 
-    /// Phases as kernels take them, and the mask of hops that meet one on this rank.
-    pub fn phases(&self) -> (Pointer, i32) {
-        (self.phases.pointer(), self.phase_mask)
+    /// The phases of the boundary.
+    pub fn phases(&self) -> HopPhases {
+        self.own.phases.clone()
     }
 
     /// The box.
     pub fn domain(&self) -> &Arc<Domain> {
-        &self.domain
+        &self.own.domain
     }
 
     /// Reals of a link.
-    pub(crate) fn reals(&self) -> usize {
-        self.reals
+    pub(crate) fn reals(&self) -> LinkReals {
+        self.own.reals
     }
 
     /// The precision of links and spinors.
     pub fn precision(&self) -> Precision {
-        self.precision
+        self.own.precision
     }
 
     /// Knows the Schwarz blocks within which hops may be asked to stay.
     pub(crate) fn set_blocks(&mut self, blocks: &Blocks) -> Result<(), FieldError> {
-        let (reals, stride) = keep_table(&self.domain, blocks);
-        self.keep = Some(Keep { table: table(&self.domain, self.precision, &reals)?, stride });
+        let Own { domain, precision, keep, .. } = &mut self.own;
+        let (reals, stride) = keep_table(domain, blocks);
+        *keep = Some(Keep { table: table(domain, *precision, &reals)?, stride });
         Ok(())
     }
 
@@ -182,100 +175,99 @@ impl WilsonLinks {
         parity: usize,
         dagger: bool,
     ) -> Result<(), FieldError> {
-        self.run(out, input, parity, Way { dagger, blocked: false }, &Epilogue::plain(1.0))
+        self.run(out, input, parity, Way { dagger, blocked: false }, &Ending::plain(1.0))
     }
 
-    /// `D input` on sites of `parity` with an epilogue.
+    /// `D input` on sites of `parity`, and what is done with it.
     pub(crate) fn run(
         &mut self,
         out: &mut Spinor,
         input: &Spinor,
         parity: usize,
         way: Way,
-        epilogue: &Epilogue,
+        end: &Ending,
     ) -> Result<(), FieldError> {
-        let slices = input.kind().slices();
-        let fields = input.fields() * slices;
-        let fit = |s: &Spinor| {
-            (s.precision(), s.kind(), s.fields()) == (self.precision, input.kind(), input.fields())
-        };
+        let own = (self.own.precision, input.kind(), input.fields());
+        let fit = |s: &Spinor| (s.precision(), s.kind(), s.fields()) == own;
         assert!(
-            [Some(&*out), epilogue.x].into_iter().flatten().all(fit),
+            [Some(&*out), end.x].into_iter().flatten().all(fit),
             "spinors of one kind in the operator's precision"
         );
-        let (domain, precision) = (Arc::clone(&self.domain), self.precision);
-        let name = format!("hop_{} {}", self.reals, choices(epilogue.kind, way, fields, slices));
-        let args = HopArgs {
-            out: out.pointer(),
-            x: epilogue.x.map(Spinor::pointer).unwrap_or_default(),
-            clover: epilogue.clover,
-            epilogue: epilogue.kind as i32,
-            scale: epilogue.scale,
-            shift: epilogue.shift,
-            twist: epilogue.twist,
-            ..self.args(input, parity, way)
-        };
-        self.cover(args, |args| domain.launch(&name, precision, args, args.count as usize * fields))
+        let (domain, form) = (Arc::clone(&self.own.domain), (self.own.precision, self.own.reals));
+        domain.check([Some(&*out), Some(input), end.x].into_iter().flatten().map(Spinor::domain));
+        let Ending { epilogue, clover, x, scale, shift, twist } = *end;
+        let multiplies = matches!(epilogue, Epilogue::Clover | Epilogue::CloverMinus | Epilogue::MinusClover);
+        let adds = matches!(epilogue, Epilogue::CloverMinus | Epilogue::MinusClover | Epilogue::Shift);
+        assert!(clover.is_some() || !multiplies, "blocks of an operator that was updated");
+        assert!(x.is_some() || !adds, "a spinor for an epilogue that takes one");
+        self.cover(input, parity, way, |hop| {
+            let sites = (hop.count * hop.fields) as usize;
+            let (out, x) = (out.fermions_mut(), x.map(Spinor::fermions));
+            let kernel = WilsonHop { hop, out, x, clover, epilogue, scale, shift, twist };
+            domain.launch_as(form, &kernel, sites)
+        })
     }
 
-    /// The arguments of `D input` on all sites of `parity`, without what becomes of it.
-    pub(crate) fn args(&self, input: &Spinor, parity: usize, way: Way) -> HopArgs {
+    /// Launches `D input` on all sites of `parity`; where halos are needed, on those that need none while the halos
+    /// travel.
+    pub(crate) fn cover(
+        &mut self,
+        input: &Spinor,
+        parity: usize,
+        way: Way,
+        mut launch: impl FnMut(Hopping) -> Result<(), FieldError>,
+    ) -> Result<(), FieldError> {
+        let Self { own, faces, interior, boundary, interior_sites } = self;
+        let hop = own.hopping(input, parity, way, faces.mask());
+        if hop.ghost_mask == 0 || way.blocked {
+            return launch(hop);
+        }
+        let (links, slices) = (Some(hop.links_in), input.kind().slices());
+        let face = FaceHop::Wilson { reals: own.reals, links, dagger: way.dagger, slices };
+        let source = FaceSource { input: hop.input, parity: 1 - parity, hop: face };
+        let inner = *interior_sites as i32;
+        let sites = Some(interior[parity].input());
+        faces.exchange(source, hop.fields as usize, || launch(Hopping { sites, count: inner, ..hop }))?;
+        let (sites, ghost) = (Some(boundary[parity].input()), faces.ghosts());
+        launch(Hopping { sites, ghost, count: hop.count - inner, ..hop })
+    }
+}
+
+impl Own {
+    /// `D input` on all sites of `parity`.
+    fn hopping<'a>(&'a self, input: &'a Spinor, parity: usize, way: Way, ghost_mask: i32) -> Hopping<'a> {
         let slices = input.kind().slices();
         let fields = input.fields() * slices;
         assert!(
             input.precision() == self.precision && fields <= self.fields,
             "spinors in the operator's precision, no more than there is room for"
         );
-        HopArgs {
+        assert!(self.keep.is_some() || !way.blocked, "hops in blocks of links that know them");
+        Hopping {
             g: self.domain.geometry(),
-            input: input.pointer(),
-            links_out: self.links[parity].pointer(),
-            links_in: self.links[1 - parity].pointer(),
-            phases: self.phases.pointer(),
-            keep: self.keep.as_ref().map(|keep| keep.table.pointer()).unwrap_or_default(),
+            input: input.fermions(),
+            links_out: self.links[parity].input(),
+            links_in: self.links[1 - parity].input(),
+            ghost: [None; 8],
+            phases: self.phases.table(),
+            sites: None,
+            keep: self.keep.as_ref().map(|keep| keep.table.input()),
             parity: parity as i32,
-            ghost_mask: self.faces.mask(),
-            phase_mask: self.phase_mask,
+            ghost_mask,
+            phase_mask: self.phases.mask,
             dagger: i32::from(way.dagger),
             blocked: i32::from(way.blocked),
             fields: fields as i32,
             slices: slices as i32,
             count: self.domain.half() as i32,
             keep_stride: self.keep.as_ref().map_or(0, |keep| keep.stride as i32),
-            ..Default::default()
         }
-    }
-
-    /// Launches on all sites of `args`; where halos are needed, on those that need none while the halos travel.
-    pub(crate) fn cover(
-        &mut self,
-        args: HopArgs,
-        launch: impl Fn(&HopArgs) -> Result<(), FieldError>,
-    ) -> Result<(), FieldError> {
-        if self.faces.mask() == 0 || args.blocked != 0 {
-            return launch(&args);
-        }
-        let parity = args.parity as usize;
-        let source = FaceSource {
-            kernel: &format!("face_{}", self.reals),
-            input: args.input,
-            parity: 1 - parity,
-            links: args.links_in,
-            dagger: args.dagger != 0,
-            slices: args.slices as usize,
-            ..Default::default()
-        };
-        let interior = self.interior_sites as i32;
-        let inner = HopArgs { sites: self.interior[parity].pointer(), count: interior, ..args };
-        self.faces.exchange(source, args.fields as usize, || launch(&inner))?;
-        let (sites, ghost) = (self.boundary[parity].pointer(), self.faces.ghosts());
-        launch(&HopArgs { sites, ghost, count: args.count - interior, ..args })
     }
 }
 
 /// Outer sites of one parity from which `reach` steps need no ghost, and those from which they do.
 pub(crate) fn regions(domain: &Domain, parity: usize, reach: usize) -> (Vec<i32>, Vec<i32>) {
-    let outer = domain.geometry().outer.map(|x| x as usize);
+    let outer = domain.outer();
     let half_row = [outer[0] / 2, outer[1], outer[2], outer[3]];
     (0..volume(half_row) as i32).partition(|&s| {
         let [xh, y, z, t] = coordinates(half_row, s as usize);

@@ -4,7 +4,8 @@
 //! through three directions (16, "parallelograms"), each unoriented loop once (Luscher, Weisz,
 //! Phys. Lett. B 158 (1985) 250). A staple is what is left of a loop without one of its links.
 
-use crate::device::{Buffer, LinkArgs, Precision};
+use crate::device::Buffer;
+use crate::device::kernels::{GaugeAction, GaugeForce, LoopTraces as Traces};
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField};
 use crate::math::ExactSum;
 use std::sync::Arc;
@@ -88,12 +89,16 @@ impl GaugeLoops {
     ///
     /// # Errors
     /// No room.
+    ///
+    /// # Panics
+    /// The domain's borders are thinner than the force [reaches](Self::reach).
     pub fn new(
         domain: &Arc<Domain>,
         plaquette: f64,
         rectangle: f64,
         parallelogram: f64,
     ) -> Result<Self, FieldError> {
+        domain.check_border(Self::reach(rectangle));
         let wanted = |loops: Vec<Vec<Step>>, weight: f64| if weight == 0.0 { Vec::new() } else { loops };
         let all_plaquettes = [plaquettes(false), plaquettes(true)].concat();
         let loops = [
@@ -133,26 +138,20 @@ impl GaugeLoops {
         if rectangle == 0.0 { 1 } else { 2 }
     }
 
-    fn loop_args(&self, links: &MatrixField) -> LinkArgs {
-        LinkArgs {
-            g: self.domain.geometry(),
-            links: links.pointer(),
-            paths: self.loops.pointer(),
-            counts: self.loop_counts,
-            weights: self.loop_weights,
-            ..Default::default()
-        }
-    }
-
     /// The action, summed exactly over sites.
     ///
     /// # Errors
     /// The device is lost.
     pub fn action(&self, links: &MatrixField) -> Result<ExactSum, FieldError> {
-        Ok(self
-            .domain
-            .sum("gauge_action", Precision::Double, &self.loop_args(links), 2 * self.domain.half())?
-            .sums[0])
+        self.domain.check([links.domain()]);
+        let kernel = GaugeAction {
+            g: self.domain.geometry(),
+            links: links.links(),
+            paths: self.loops.input(),
+            counts: self.loop_counts,
+            weights: self.loop_weights,
+        };
+        Ok(self.domain.sum(&kernel, 2 * self.domain.half())?.sums[0])
     }
 
     /// `force_a(x, mu) += scale dS(e^{i eps T_a} U_mu(x)) / d eps`
@@ -165,15 +164,17 @@ impl GaugeLoops {
         force: &mut AlgebraField,
         scale: f64,
     ) -> Result<(), FieldError> {
-        let args = LinkArgs {
-            force: force.pointer(),
-            paths: self.staples.pointer(),
+        self.domain.check([links.domain(), force.domain()]);
+        let kernel = GaugeForce {
+            g: self.domain.geometry(),
+            links: links.links(),
+            force: force.algebra_mut(),
+            paths: self.staples.input(),
             counts: self.staple_counts,
             weights: self.staple_weights,
             scale,
-            ..self.loop_args(links)
         };
-        self.domain.launch("gauge_force", Precision::Double, &args, 2 * self.domain.half())
+        self.domain.launch(&kernel, 2 * self.domain.half())
     }
 
     /// Mean traces of plaquettes and rectangles, whatever the action. The links' borders hold two
@@ -183,11 +184,11 @@ impl GaugeLoops {
     /// The device is lost.
     pub fn traces(links: &MatrixField) -> Result<LoopTraces, FieldError> {
         let domain = links.domain();
-        let g = domain.geometry();
-        let deep = (0..4).all(|mu| g.border[mu] != 1);
+        let deep = domain.border().iter().all(|&layers| layers != 1);
         let loops = Self::new(domain, 1.0, if deep { 1.0 } else { 0.0 }, 0.0)?;
-        let sums =
-            domain.sum("loop_traces", Precision::Double, &loops.loop_args(links), 2 * domain.half())?.sums;
+        let (g, links, paths) = (domain.geometry(), links.links(), loops.loops.input());
+        let kernel = Traces { g, links, paths, counts: loops.loop_counts };
+        let sums = domain.sum(&kernel, 2 * domain.half())?.sums;
         let volume = domain.global_volume();
         Ok(LoopTraces {
             plaquette_space: sums[0].value() / (3.0 * volume),

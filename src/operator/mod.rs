@@ -10,9 +10,10 @@ mod hopping;
 mod loops;
 mod stout;
 
-pub use clover::{CloverTerm, field_energy};
-pub(crate) use hopping::{Epilogue, HopKind, USUAL_SLICES, Way, choices, regions, table};
-pub use hopping::{WilsonLinks, hop_choices};
+pub(crate) use clover::clover_apply;
+pub use clover::{CloverBlocks, CloverTerm, field_energy};
+pub(crate) use hopping::{Ending, Way, regions, table};
+pub use hopping::{HopPhases, WilsonLinks};
 pub use loops::{GaugeLoops, LoopTraces};
 pub use stout::{Stout, smeared};
 

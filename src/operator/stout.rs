@@ -11,7 +11,7 @@
 //! the drift. The derivative is in `kernels/stout.cuh`.
 
 use super::GaugeLoops;
-use crate::device::{Precision, StoutArgs};
+use crate::device::kernels::{StoutForce, StoutInsertion};
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField};
 use std::sync::Arc;
 
@@ -82,20 +82,20 @@ impl Stout {
         for n in (0..self.levels.len()).rev() {
             let Some(insertion) = &mut self.insertion else { break };
             let thin = if n == 0 { links } else { &self.levels[n - 1].links };
-            let args = StoutArgs {
-                g: self.domain.geometry(),
-                links: thin.pointer(),
-                exponent: self.levels[n].exponent.pointer(),
-                force: smeared.pointer(),
-                insertion: insertion.pointer(),
+            self.domain.check([thin.domain(), smeared.domain()]);
+            let (g, sites) = (self.domain.geometry(), 2 * self.domain.half());
+            let kernel = StoutInsertion {
+                g,
+                exponent: self.levels[n].exponent.algebra(),
+                force: smeared.algebra_mut(),
+                insertion: insertion.links_mut(),
                 terms: self.terms,
-                pad: 0,
                 rho: self.rho,
             };
-            let sites = 2 * self.domain.half();
-            self.domain.launch("stout_insertion", Precision::Double, &args, sites)?;
+            self.domain.launch(&kernel, sites)?;
             insertion.fill_borders_to(1)?;
-            self.domain.launch("stout_force", Precision::Double, &args, sites)?;
+            let (links, insertion) = (thin.links(), insertion.links());
+            self.domain.launch(&StoutForce { g, links, insertion, force: smeared.algebra_mut() }, sites)?;
         }
         force.combine(1.0, 1.0, smeared)?;
         Ok(())

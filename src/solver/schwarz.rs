@@ -4,7 +4,8 @@
 //! With this rank's box as its one block (the paper's choice) the result depends on the cut; with blocks
 //! of fixed extents it does not.
 
-use crate::device::{BlockArgs, Buffer, Precision};
+use crate::device::kernels::{BlockGrid, BlockLength, BlockPart, BlockProducts, BlockStep, PART};
+use crate::device::{Buffer, Precision};
 use crate::field::{Domain, FieldError, ODD, Spinor};
 use crate::operator::{Blocks, SchwarzOperator};
 use std::sync::Arc;
@@ -73,34 +74,27 @@ impl Schwarz {
     }
 }
 
-/// Sites of a block that are summed first, as `kernels/schwarz.cuh` has it.
-const PART: usize = 32;
-
 fn block_step(
     operator: &dyn SchwarzOperator,
-    [products, lengths]: &[Buffer; 2],
-    solution: &Spinor,
-    residual: &Spinor,
+    [products, lengths]: &mut [Buffer; 2],
+    solution: &mut Spinor,
+    residual: &mut Spinor,
     product: &Spinor,
 ) -> Result<(), FieldError> {
     let (domain, blocks) = (operator.domain(), operator.blocks());
+    domain.check([solution.domain(), residual.domain(), product.domain()]);
     let ints = |x: [usize; 4]| x.map(|n| n as i32);
-    let args = BlockArgs {
-        g: domain.geometry(),
-        x: residual.pointer(),
-        y: product.pointer(),
-        z: solution.pointer(),
-        products: products.pointer(),
-        lengths: lengths.pointer(),
-        block: ints(blocks.extents),
-        blocks: ints(blocks.counts),
-        parity: ODD as i32,
-        pad: 0,
-    };
-    let precision = solution.precision();
-    domain.launch("block_products", precision, &args, domain.half())?;
+    let grid = BlockGrid { block: ints(blocks.extents), blocks: ints(blocks.counts) };
+    let (g, parity, precision) = (domain.geometry(), ODD as i32, solution.precision());
+    let (x, y) = (residual.fermions(), product.fermions());
+    let kernel = BlockProducts { g, grid, x, y, products: products.output(), parity };
+    domain.launch_as(precision, &kernel, domain.half())?;
     let parts = (blocks.extents.iter().product::<usize>() / 2).div_ceil(PART);
-    domain.launch("block_part", precision, &args, parts * blocks.count())?;
-    domain.launch("block_length", precision, &args, blocks.count())?;
-    domain.launch("block_step", precision, &args, domain.half())
+    let kernel = BlockPart { grid, products: products.output() };
+    domain.launch_as(precision, &kernel, parts * blocks.count())?;
+    let kernel = BlockLength { grid, products: products.input(), lengths: lengths.output() };
+    domain.launch_as(precision, &kernel, blocks.count())?;
+    let (x, y, z) = (residual.fermions_mut(), product.fermions(), solution.fermions_mut());
+    let kernel = BlockStep { g, grid, x, y, z, lengths: lengths.input(), parity };
+    domain.launch_as(precision, &kernel, domain.half())
 }

@@ -119,10 +119,6 @@ impl Comm for Thread {
         self.gather(&[]);
     }
 
-    fn raw(&self) -> Option<mpi::ffi::MPI_Comm> {
-        None
-    }
-
     fn abort(&self, code: i32) -> ! {
         std::process::exit(code)
     }

@@ -205,8 +205,8 @@ fn timed(
 /// Bytes a second, in GB, of copying a buffer far larger than caches: read and written both counted.
 fn copy_bandwidth(domain: &Domain) -> Result<f64, AppError> {
     let bytes = 1usize << if domain.device().backend().is_host() { 29 } else { 31 };
-    let buffers = [domain.device().buffer(bytes)?, domain.device().buffer(bytes)?];
-    let time = seconds(domain, || Ok(buffers[0].copy_from(&buffers[1])?))?;
+    let (mut to, from) = (domain.device().buffer(bytes)?, domain.device().buffer(bytes)?);
+    let time = seconds(domain, || Ok(to.copy_from(&from)?))?;
     Ok(2.0 * bytes as f64 / time / 1e9)
 }
 

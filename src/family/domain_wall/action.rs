@@ -11,9 +11,9 @@
 
 use super::{DomainWall, DomainWallParams};
 use crate::action::{Derivative, OperatorParams, Pair, QuarkOperator};
-use crate::device::{Pointer, Precision};
+use crate::device::Precision;
 use crate::field::{Domain, FieldError, MatrixField, Spinor};
-use crate::operator::{CloverTerm, Operator};
+use crate::operator::{CloverTerm, HopPhases, Operator};
 use crate::solver::Method;
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ impl Derivative for DomainWall {
         self.complete_adjoint(even, odd)
     }
 
-    fn phases(&mut self) -> (Pointer, i32) {
+    fn phases(&mut self) -> HopPhases {
         self.links().phases()
     }
 }

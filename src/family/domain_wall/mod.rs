@@ -15,4 +15,4 @@ mod slices;
 pub use eofa::{ExactOneFlavour, ExactOneFlavourParams};
 pub use operator::{DomainWall, DomainWallParams, MOST_SLICES};
 pub use quark::WallQuark;
-pub use slices::{OnSlices, SliceVector, USUAL_THREADS, reflect, slice_choices, slice_hop_choices};
+pub use slices::{OnSlices, SliceVector, reflect};

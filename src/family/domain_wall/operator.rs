@@ -14,9 +14,10 @@
 
 use super::OnSlices;
 use crate::device::Precision;
+use crate::device::kernels::Epilogue;
 use crate::field::{Domain, EVEN, FieldError, Kind, MatrixField, ODD, Spinor};
 use crate::math::{SliceMatrix, TwoTerms, WallWeights};
-use crate::operator::{Epilogue, HopKind, Operator, Way, WilsonLinks};
+use crate::operator::{Ending, Operator, Way, WilsonLinks};
 use std::sync::Arc;
 
 /// The most slices of the fifth dimension: what a team of threads may share on a GPU, in double (`kernels/domain_wall.cuh`).
@@ -207,7 +208,7 @@ impl DomainWall {
         if dagger {
             transposed.apply(one, x, 1.0, None)?;
             transposed.apply_after_hop(links, other, one, (EVEN, true), 1.0, None)?;
-            let end = Epilogue { kind: HopKind::Shift, x: Some(x), shift: 1.0, ..Epilogue::plain(1.0) };
+            let end = Ending { epilogue: Epilogue::Shift, x: Some(x), shift: 1.0, ..Ending::plain(1.0) };
             links.run(out, other, ODD, Way { dagger: true, blocked: false }, &end)
         } else {
             half.apply_after_hop(links, one, x, (EVEN, false), 1.0, None)?;
@@ -240,9 +241,9 @@ impl DomainWall {
     pub fn prepare(&mut self, out: &mut Spinor, b_even: &Spinor, b_odd: &Spinor) -> Result<(), FieldError> {
         let Self { links, half: [half, _], spare: [one, other], .. } = self;
         half.apply(one, b_even, 1.0, None)?;
-        let plain = Epilogue::plain(1.0);
+        let plain = Ending::plain(1.0);
         // b - (-1) D T b_e / 2
-        let end = Epilogue { kind: HopKind::Shift, x: Some(b_odd), shift: 1.0, scale: -1.0, ..plain };
+        let end = Ending { epilogue: Epilogue::Shift, x: Some(b_odd), shift: 1.0, scale: -1.0, ..plain };
         links.run(other, one, ODD, Way { dagger: false, blocked: false }, &end)?;
         half.apply(out, other, 2.0, None)
     }
@@ -252,8 +253,8 @@ impl DomainWall {
     /// # Errors
     /// The device is lost.
     pub fn finish(&mut self, z_even: &mut Spinor, z_odd: &Spinor, b_even: &Spinor) -> Result<(), FieldError> {
-        let plain = Epilogue::plain(1.0);
-        let end = Epilogue { kind: HopKind::Shift, x: Some(b_even), shift: 1.0, scale: -0.5, ..plain };
+        let plain = Ending::plain(1.0);
+        let end = Ending { epilogue: Epilogue::Shift, x: Some(b_even), shift: 1.0, scale: -0.5, ..plain };
         let Self { links, half: [half, _], spare: [spare, _], .. } = self;
         links.run(spare, z_odd, EVEN, Way { dagger: false, blocked: false }, &end)?;
         half.apply(z_even, spare, 2.0, None)

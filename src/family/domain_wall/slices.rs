@@ -1,31 +1,14 @@
 //! Matrices and vectors on the fifth dimension, as `kernels/domain_wall.cuh` takes them.
 
-use crate::device::{Buffer, Pointer, Precision, Teams, WallArgs, WallHopArgs};
+use crate::device::kernels::{
+    SliceMatrix as Apply, SliceMatrixOfHops, SliceReflect, SliceSpread, SliceSum, TEAM_REALS, TEAM_SITES,
+    Wall,
+};
+use crate::device::{Buffer, Precision, Teams};
 use crate::field::{Domain, FieldError, Kind, Spinor};
 use crate::math::SliceMatrix;
-use crate::operator::{HopKind, USUAL_SLICES, Way, WilsonLinks, choices, table};
+use crate::operator::{Way, WilsonLinks, table};
 use std::sync::Arc;
-
-/// Sites of a team, and reals that it shares for each slice, as in `kernels/domain_wall.cuh`.
-const TEAM_SITES: usize = 16;
-const TEAM_REALS: usize = 25 * TEAM_SITES;
-/// Threads of their teams.
-pub const USUAL_THREADS: usize = TEAM_SITES * USUAL_SLICES;
-
-/// The choices with which GPUs compile a matrix on slices, one of each order.
-pub fn slice_choices() -> Vec<String> {
-    [1, 2].map(|reversed| format!("SLICES={USUAL_SLICES} {}", order(reversed))).into()
-}
-
-/// The same of a matrix on slices of the hopping term.
-pub fn slice_hop_choices() -> Vec<String> {
-    let hop = choices(HopKind::Plain, Way::default(), USUAL_SLICES, USUAL_SLICES);
-    [1, 2].map(|reversed| format!("{hop} {}", order(reversed))).into()
-}
-
-fn order(reversed: i32) -> String {
-    format!("REVERSED={reversed}")
-}
 
 /// The teams that cover so many sites of all slices in so many fields.
 fn teams(domain: &Domain, precision: Precision, slices: usize, sites: usize, fields: usize) -> Teams {
@@ -77,11 +60,10 @@ impl OnSlices {
         scale: f64,
         shifted: Option<(f64, &Spinor)>,
     ) -> Result<(), FieldError> {
-        let domain = input.domain();
-        let args = self.args(out, input, scale, shifted);
-        let name = format!("slice_matrix SLICES={} {}", self.slices, self.order());
-        let teams = teams(domain, self.precision, self.slices, domain.half(), input.fields());
-        domain.launch_teams(&name, self.precision, &args, teams)
+        let domain = Arc::clone(input.domain());
+        let teams = teams(&domain, self.precision, self.slices, domain.half(), input.fields());
+        let kernel = Apply { wall: self.wall(out, input, scale, shifted), input: input.fermions() };
+        domain.launch_teams(self.precision, &kernel, teams)
     }
 
     /// `out = scale T D input + shift x` on sites of `parity`, D the hopping term of `links`.
@@ -99,24 +81,22 @@ impl OnSlices {
     ) -> Result<(), FieldError> {
         let (slices, fields) = (self.slices, input.fields());
         let (domain, precision) = (Arc::clone(links.domain()), self.precision);
-        let way = Way { dagger, blocked: false };
-        let hop = choices(HopKind::Plain, way, fields * slices, slices);
-        let name = format!("slice_matrix_of_hops_{} {hop} {}", links.reals(), self.order());
-        let wall = self.args(out, input, scale, shifted);
-        links.cover(links.args(input, parity, way), |hop| {
+        let form = (precision, links.reals());
+        links.cover(input, parity, Way { dagger, blocked: false }, |hop| {
             let teams = teams(&domain, precision, slices, hop.count as usize, fields);
-            domain.launch_teams(&name, precision, &WallHopArgs { hop: *hop, wall }, teams)
+            let wall = self.wall(out, input, scale, shifted);
+            domain.launch_teams(form, &SliceMatrixOfHops { wall, hop }, teams)
         })
     }
 
-    /// The arguments of `out = scale T input + shift x`.
-    fn args(
-        &self,
-        out: &mut Spinor,
+    /// `out = scale T (..) + shift x` for what comes from `input`.
+    fn wall<'a>(
+        &'a self,
+        out: &'a mut Spinor,
         input: &Spinor,
         scale: f64,
-        shifted: Option<(f64, &Spinor)>,
-    ) -> WallArgs {
+        shifted: Option<(f64, &'a Spinor)>,
+    ) -> Wall<'a> {
         let own = (self.precision, Kind::Wall(self.slices), input.fields());
         let fit = |s: &Spinor| (s.precision(), s.kind(), s.fields()) == own;
         assert!(
@@ -125,19 +105,19 @@ impl OnSlices {
             self.slices,
             self.precision
         );
-        WallArgs {
-            x: shifted.map(|(_, x)| x.pointer()).unwrap_or_default(),
-            scale,
-            shift: shifted.map_or(0.0, |(shift, _)| shift),
+        let x = shifted.map(|(_, x)| x);
+        input.domain().check([Some(&*out), x].into_iter().flatten().map(Spinor::domain));
+        Wall {
+            half: input.domain().half() as i32,
+            out: out.fermions_mut(),
+            x: x.map(Spinor::fermions),
+            table: self.table.input(),
+            slices: self.slices as i32,
             reversed: self.reversed,
             fields: input.fields() as i32,
-            ..args(input.domain(), self.slices, out, input, self.table.pointer())
+            scale,
+            shift: shifted.map_or(0.0, |(shift, _)| shift),
         }
-    }
-
-    /// The choice of the order along the slices.
-    fn order(&self) -> String {
-        order(self.reversed)
     }
 }
 
@@ -163,8 +143,9 @@ impl SliceVector {
     /// The device is lost.
     pub fn sum(&self, out: &mut Spinor, input: &Spinor) -> Result<(), FieldError> {
         self.check(input, out);
-        let args = args(input.domain(), self.slices, out, input, self.table.pointer());
-        input.domain().launch("slice_sum", Precision::Double, &args, input.domain().half())
+        let (domain, slices) = (input.domain(), self.slices as i32);
+        let (out, input, table) = (out.fermions_mut(), input.fermions(), self.table.input());
+        domain.launch(&SliceSum { out, input, table, half: domain.half() as i32, slices }, domain.half())
     }
 
     /// `out_s = c_s input`
@@ -173,8 +154,9 @@ impl SliceVector {
     /// The device is lost.
     pub fn spread(&self, out: &mut Spinor, input: &Spinor) -> Result<(), FieldError> {
         self.check(out, input);
-        let args = args(input.domain(), self.slices, out, input, self.table.pointer());
-        input.domain().launch("slice_spread", Precision::Double, &args, input.domain().half())
+        let (domain, slices) = (input.domain(), self.slices as i32);
+        let (out, input, table) = (out.fermions_mut(), input.fermions(), self.table.input());
+        domain.launch(&SliceSpread { out, input, table, half: domain.half() as i32, slices }, domain.half())
     }
 
     fn check(&self, wall: &Spinor, dirac: &Spinor) {
@@ -184,6 +166,7 @@ impl SliceVector {
             [Kind::Wall(self.slices), Kind::Dirac].map(|kind| (Precision::Double, kind, 1)),
             "single fields in double, one with a fifth dimension"
         );
+        wall.domain().check([dirac.domain()]);
     }
 }
 
@@ -191,19 +174,15 @@ impl SliceVector {
 ///
 /// # Errors
 /// The device is lost.
+///
+/// # Panics
+/// The fields are not single ones of one kind in double.
 pub fn reflect(out: &mut Spinor, input: &Spinor, scale: f64) -> Result<(), FieldError> {
-    let slices = input.kind().slices();
-    let args = WallArgs { scale, ..args(input.domain(), slices, out, input, Pointer::default()) };
-    input.domain().launch("slice_reflect", Precision::Double, &args, input.domain().half() * slices)
-}
-
-fn args(domain: &Domain, slices: usize, out: &Spinor, input: &Spinor, table: Pointer) -> WallArgs {
-    WallArgs {
-        out: out.pointer(),
-        input: input.pointer(),
-        table,
-        half: domain.half() as i32,
-        slices: slices as i32,
-        ..Default::default()
-    }
+    let of = |s: &Spinor| (s.precision(), s.kind(), s.fields());
+    assert_eq!([of(out), of(input)], [(Precision::Double, input.kind(), 1); 2], "single fields in double");
+    let (domain, slices) = (input.domain(), input.kind().slices());
+    domain.check([out.domain()]);
+    let (out, input, half) = (out.fermions_mut(), input.fermions(), domain.half() as i32);
+    let kernel = SliceReflect { out, input, half, slices: slices as i32, scale };
+    domain.launch(&kernel, domain.half() * slices)
 }

@@ -93,8 +93,7 @@ impl StaggeredLinks {
     /// # Panics
     /// The domain's borders are thinner than two layers.
     pub fn new(domain: &Arc<Domain>, smearing: Smearing, force: bool) -> Result<Self, FieldError> {
-        let border = domain.geometry().border;
-        assert!(domain.cut_directions().all(|mu| border[mu] >= 2), "borders of {border:?} layers");
+        domain.check_border(2);
         let links = || MatrixField::new(domain, 4);
         let projection = match smearing {
             Smearing::Asqtad { .. } => None,

@@ -15,7 +15,7 @@ mod staples;
 mod unitary;
 
 pub use links::{Gradients, Smearing, StaggeredLinks};
-pub use operator::{REACH, Staggered, boundary_phases, staggered_choices};
+pub use operator::{REACH, Staggered};
 pub use quark::{StaggeredParams, StaggeredQuark};
 pub use rooted::{Rooted, RootedParams, RootedPseudofermion, RootedSolver};
 pub use staples::Paths;

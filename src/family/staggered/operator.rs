@@ -10,8 +10,13 @@
 //! `M^dag M = 4 m^2 - D_eo D_oe` on even ones. As an [`Operator`] it is `D_oe`, from even to odd sites, and its adjoint
 //! `-D_eo` back: the solvers' `M^dag M + s` is `s - D_eo D_oe`, with masses as shifts.
 
-use crate::device::{Buffer, LinkArgs, Pointer, Precision, StaggeredArgs, StaggeredImportArgs};
-use crate::field::{Domain, EVEN, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Spinor};
+use crate::device::kernels::{
+    Doubles, Enumerated, GreatestReal, ImportFat, ImportLong, In, Links, LongReals, StaggeredHop,
+};
+use crate::device::{Buffer, Precision};
+use crate::field::{
+    Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Spinor,
+};
 use crate::operator::{Operator, regions};
 use std::sync::Arc;
 
@@ -20,9 +25,18 @@ pub const REACH: usize = 3;
 
 /// The operator, in one precision, on so many colour vectors at once.
 pub struct Staggered {
+    own: Own,
+    faces: Faces,
+    interior: [Buffer; 2],
+    boundary: [Buffer; 2],
+    interior_sites: usize,
+}
+
+/// What a hop reads besides colour vectors and ghost zones.
+struct Own {
     domain: Arc<Domain>,
     precision: Precision,
-    long_reals: usize,
+    long_reals: LongReals,
     fat: [Buffer; 2],
     long: [Buffer; 2],
     /// The ninth reals of long links of nine.
@@ -31,17 +45,13 @@ pub struct Staggered {
     /// In which the stored fat links are given: 1, or the greatest real of any where integers hold them.
     fat_unit: f64,
     naik: f64,
-    faces: Faces,
-    interior: [Buffer; 2],
-    boundary: [Buffer; 2],
-    interior_sites: usize,
 }
 
 /// Phases of the boundary as kernels take them: for each direction, of a hop that passes it 0 to 3 times.
 ///
 /// # Errors
 /// No room.
-pub fn boundary_phases(domain: &Domain, boundary: [f64; 4]) -> Result<Buffer, FieldError> {
+fn boundary_phases(domain: &Domain, boundary: [f64; 4]) -> Result<Buffer, FieldError> {
     let phase = |angle: f64| match angle.rem_euclid(2.0) {
         // Whole multiples of pi are exact signs.
         0.0 => [1.0, 0.0],
@@ -53,11 +63,6 @@ pub fn boundary_phases(domain: &Domain, boundary: [f64; 4]) -> Result<Buffer, Fi
         .flat_map(|theta| (0..4).flat_map(move |passes| phase(f64::from(passes) * theta)))
         .collect();
     Ok(domain.device().buffer_of(&table)?)
-}
-
-/// The choices with which GPUs compile the operator for `fields` colour vectors.
-pub fn staggered_choices(fields: usize) -> String {
-    format!("FIELDS={fields} EACH={}", each(fields, false))
 }
 
 /// Colour vectors that share a link in registers.
@@ -79,7 +84,7 @@ impl Staggered {
     /// No room.
     ///
     /// # Panics
-    /// A lane's box is thinner than [`REACH`] where it is cut.
+    /// Another number of reals; a lane's box is thinner than [`REACH`] where it is cut.
     pub fn new(
         domain: &Arc<Domain>,
         precision: Precision,
@@ -87,9 +92,10 @@ impl Staggered {
         fields: usize,
         boundary: [f64; 4],
     ) -> Result<Self, FieldError> {
-        let (device, outer) = (domain.device(), domain.geometry().outer);
+        let (device, outer) = (domain.device(), domain.outer());
+        let long_reals = LongReals::of(long_reals).expect("long links of 18, 14 or 9 reals");
         assert!(
-            domain.cut_directions().all(|mu| outer[mu] as usize >= REACH),
+            domain.cut_directions().all(|mu| outer[mu] >= REACH),
             "a box of {outer:?} is thinner than {REACH} layers"
         );
         let sites = domain.half() * domain.lanes().count();
@@ -98,17 +104,20 @@ impl Staggered {
             Ok([device.buffer(bytes)?, device.buffer(bytes)?])
         };
         let (even, odd) = (regions(domain, EVEN, REACH), regions(domain, ODD, REACH));
-        let nine = long_reals == 9;
-        Ok(Self {
+        let nine = long_reals == LongReals::Long9;
+        let own = Own {
             domain: Arc::clone(domain),
             precision,
             long_reals,
             fat: room(18)?,
-            long: room(if nine { 8 } else { long_reals })?,
+            long: room(if nine { 8 } else { long_reals.value() as usize })?,
             ninth: if nine { Some(room(1)?) } else { None },
             phases: boundary_phases(domain, boundary)?,
             fat_unit: 1.0,
             naik: 0.0,
+        };
+        Ok(Self {
+            own,
             faces: Faces::new(domain, precision, fields, FaceReals { forward: 18, backward: 24 })?,
             interior_sites: even.0.len(),
             interior: [device.buffer_of(&even.0)?, device.buffer_of(&odd.0)?],
@@ -121,37 +130,33 @@ impl Staggered {
     /// # Errors
     /// The device is lost.
     pub fn update(&mut self, fat: &MatrixField, long: &MatrixField, naik: f64) -> Result<(), FieldError> {
-        let domain = Arc::clone(&self.domain);
-        self.naik = naik;
-        if self.precision == Precision::Half {
-            let args = LinkArgs { g: domain.geometry(), links: fat.pointer(), ..Default::default() };
-            let greatest = domain.sum("greatest_real", Precision::Double, &args, 2 * domain.half())?.max;
-            // With a phase that is no sign, both parts of an element may meet in one. What is no number stays one.
-            self.fat_unit = if greatest == 0.0 { 1.0 } else { greatest * std::f64::consts::SQRT_2 };
+        let Own {
+            domain, precision, long_reals, fat: own_fat, long: own_long, ninth, phases, fat_unit, ..
+        } = &mut self.own;
+        domain.check([fat.domain(), long.domain()]);
+        let (g, half) = (domain.geometry(), domain.half());
+        if *precision == Precision::Half {
+            let greatest = domain.sum(&GreatestReal { g, links: fat.links() }, 2 * half)?.max;
+            // With a phase that is no sign, both parts of an element may meet in one. NaN stays NaN.
+            *fat_unit = if greatest == 0.0 { 1.0 } else { greatest * std::f64::consts::SQRT_2 };
         }
+        let scale = 1.0 / *fat_unit;
         for parity in [EVEN, ODD] {
-            let args = |links: &MatrixField, out: &Buffer| StaggeredImportArgs {
-                g: domain.geometry(),
-                links: links.pointer(),
-                out: out.pointer(),
-                ninth: self.ninth.as_ref().map(|ninth| ninth[parity].pointer()).unwrap_or_default(),
-                phases: self.phases.pointer(),
-                parity: parity as i32,
-                pad: 0,
-                scale: 1.0 / self.fat_unit,
-            };
-            let launch = |kernel: &str, args: StaggeredImportArgs| {
-                domain.launch(kernel, self.precision, &args, domain.half())
-            };
-            launch("import_fat", args(fat, &self.fat[parity]))?;
-            launch(&format!("import_long_{}", self.long_reals), args(long, &self.long[parity]))?;
+            let (links, out, phases) = (fat.links(), own_fat[parity].output(), phases.input());
+            let kernel = ImportFat { g, links, out, phases, parity: parity as i32, scale };
+            domain.launch_as(*precision, &kernel, half)?;
+            let (links, out) = (long.links(), own_long[parity].output());
+            let ninth = ninth.as_mut().map(|ninth| ninth[parity].output());
+            let kernel = ImportLong { g, links, out, ninth, phases, parity: parity as i32 };
+            domain.launch_as((*precision, *long_reals), &kernel, half)?;
         }
+        self.own.naik = naik;
         Ok(())
     }
 
     /// The phases, for the force.
-    pub fn phases(&self) -> Pointer {
-        self.phases.pointer()
+    pub(super) fn phases(&self) -> In<'_, Doubles> {
+        self.own.phases.input()
     }
 
     /// `out = scale D input + shift x` on sites of `parity`, `input` on the others; x of `parity`. As many colour vectors
@@ -168,69 +173,67 @@ impl Staggered {
         shifted: Option<(f64, &Spinor)>,
     ) -> Result<(), FieldError> {
         let fields = input.fields();
-        let fit =
-            |s: &Spinor| (s.precision(), s.kind(), s.fields()) == (self.precision, Kind::Colour, fields);
-        assert!(
-            [Some(&*out), Some(input), shifted.map(|(_, x)| x)].into_iter().flatten().all(fit),
-            "colour vectors in the operator's precision, as many in as out"
-        );
-        let domain = Arc::clone(&self.domain);
+        let Self { own, faces, interior, boundary, interior_sites } = self;
+        let x = shifted.map(|(_, x)| x);
+        let all = || [Some(&*out), Some(input), x].into_iter().flatten();
+        let fit = |s: &Spinor| (s.precision(), s.kind(), s.fields()) == (own.precision, Kind::Colour, fields);
+        assert!(all().all(fit), "colour vectors in the operator's precision, as many in as out");
+        own.domain.check(all().map(Spinor::domain));
+        let (domain, form) = (&own.domain, (own.precision, own.long_reals));
         let half = domain.half();
         let each = each(fields, domain.device().backend().is_host());
-        let name = format!("staggered_hop_{} FIELDS={fields} EACH={each}", self.long_reals);
-        let ninth = |parity: usize| self.ninth.as_ref().map(|n| n[parity].pointer()).unwrap_or_default();
-        let args = StaggeredArgs {
+        let mut hop = StaggeredHop {
             g: domain.geometry(),
-            out: out.pointer(),
-            input: input.pointer(),
-            x: shifted.map(|(_, x)| x.pointer()).unwrap_or_default(),
-            fat_out: self.fat[parity].pointer(),
-            fat_in: self.fat[1 - parity].pointer(),
-            long_out: self.long[parity].pointer(),
-            long_in: self.long[1 - parity].pointer(),
-            ninth_out: ninth(parity),
-            ninth_in: ninth(1 - parity),
-            ghost: [Pointer::default(); 8],
-            sites: Pointer::default(),
+            out: out.fermions_mut(),
+            input: input.fermions(),
+            x: x.map(Spinor::fermions),
+            fat_out: own.fat[parity].input(),
+            fat_in: own.fat[1 - parity].input(),
+            long_out: own.long[parity].input(),
+            long_in: own.long[1 - parity].input(),
+            ninth_out: own.ninth(parity),
+            ninth_in: own.ninth(1 - parity),
+            ghost: [None; 8],
+            sites: None,
             parity: parity as i32,
-            ghost_mask: self.faces.mask(),
+            ghost_mask: faces.mask(),
             fields: fields as i32,
             each: each as i32,
             count: half as i32,
-            pad: 0,
-            fat_scale: scale * self.fat_unit,
-            long_scale: scale * self.naik,
+            fat_scale: scale * own.fat_unit,
+            long_scale: scale * own.naik,
             shift: shifted.map_or(0.0, |(shift, _)| shift),
         };
         let groups = fields.div_ceil(each);
-        if self.faces.mask() == 0 {
-            return domain.launch(&name, self.precision, &args, half * groups);
+        if hop.ghost_mask == 0 {
+            return domain.launch_as(form, &hop, half * groups);
         }
-        let source = FaceSource {
-            kernel: &format!("staggered_face_{}", self.long_reals),
-            input: input.pointer(),
-            parity: 1 - parity,
-            links: self.fat[1 - parity].pointer(),
-            long_links: [self.long[1 - parity].pointer(), ninth(1 - parity)],
-            ..Default::default()
-        };
-        let (precision, interior) = (self.precision, self.interior_sites);
-        let inner = StaggeredArgs { sites: self.interior[parity].pointer(), count: interior as i32, ..args };
-        self.faces.exchange(source, fields, || domain.launch(&name, precision, &inner, interior * groups))?;
-        let rest = half - interior;
-        let sites = self.boundary[parity].pointer();
-        let outer = StaggeredArgs { sites, ghost: self.faces.ghosts(), count: rest as i32, ..args };
-        domain.launch(&name, self.precision, &outer, rest * groups)
+        let links = [Some(hop.fat_in), Some(hop.long_in), hop.ninth_in];
+        let face = FaceHop::Staggered { reals: own.long_reals, links };
+        let source = FaceSource { input: hop.input, parity: 1 - parity, hop: face };
+        let inner = *interior_sites;
+        (hop.sites, hop.count) = (Some(interior[parity].input()), inner as i32);
+        faces.exchange(source, fields, || domain.launch_as(form, &hop, inner * groups))?;
+        let rest = half - inner;
+        (hop.sites, hop.count) = (Some(boundary[parity].input()), rest as i32);
+        hop.ghost = faces.ghosts();
+        domain.launch_as(form, &hop, rest * groups)
+    }
+}
+
+impl Own {
+    fn ninth(&self, parity: usize) -> Option<In<'_, Links>> {
+        self.ninth.as_ref().map(|ninth| ninth[parity].input())
     }
 }
 
 impl Operator for Staggered {
     fn domain(&self) -> &Arc<Domain> {
-        &self.domain
+        &self.own.domain
     }
 
     fn precision(&self) -> Precision {
-        self.precision
+        self.own.precision
     }
 
     fn kind(&self) -> Kind {

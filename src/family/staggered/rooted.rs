@@ -15,9 +15,11 @@ use super::{Smearing, Staggered, StaggeredLinks};
 use crate::action::{
     Action, ActionError, MARGIN, Pseudofermion, Solves, TOLERANCE, TermReport, combine, probe, pseudofermion,
 };
-use crate::device::{Precision, StaggeredForceArgs};
+use crate::device::kernels::{LongReals, StaggeredForce};
+use crate::device::{Buffer, Precision};
 use crate::field::{
-    AlgebraField, Domain, EVEN, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Spinor,
+    AlgebraField, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD,
+    Spinor,
 };
 use crate::math::{ExactSum, Rational};
 use crate::operator::Operator;
@@ -111,6 +113,8 @@ struct Outer {
     even: Spinor,
     odd: Spinor,
     faces: Faces,
+    /// Of the group's poles.
+    weights: Buffer,
 }
 
 /// The term.
@@ -185,6 +189,7 @@ impl Rooted {
                 even: group()?,
                 odd: group()?,
                 faces: Faces::new(domain, Precision::Double, GROUP, reals)?,
+                weights: domain.device().buffer(GROUP * size_of::<f64>())?,
             },
             singular: 0,
             seed: 0,
@@ -228,7 +233,7 @@ impl Rooted {
         let Root { functions, quark, .. } = &self.roots[number];
         let (function, Systems { quarks, x, .. }) = (&functions.force, &mut self.systems);
         let Quark { naik_epsilon: epsilon, double, .. } = &mut quarks[*quark];
-        let Outer { even, odd, faces } = &mut self.outer;
+        let Outer { even, odd, faces, weights } = &mut self.outer;
         let poles = x[..function.degree()].chunks(GROUP).zip(function.residues.chunks(GROUP));
         for (solutions, residues) in poles {
             even.set_active(solutions.len());
@@ -237,41 +242,33 @@ impl Rooted {
                 even.set_field(n, x)?;
             }
             double.hop(odd, even, ODD, 1.0, None)?;
-            let weights = self.domain.device().buffer_of(residues)?;
+            weights.write(residues)?;
             for parity in [EVEN, ODD] {
                 let (here, there) = if parity == EVEN { (&*even, &*odd) } else { (&*odd, &*even) };
-                let source = FaceSource {
-                    kernel: "staggered_face_18",
-                    input: there.pointer(),
-                    parity: 1 - parity,
-                    ..Default::default()
-                };
+                let hop = FaceHop::Staggered { reals: LongReals::Long18, links: [None; 3] };
+                let source = FaceSource { input: there.fermions(), parity: 1 - parity, hop };
                 faces.exchange(source, solutions.len(), || Ok(()))?;
-                let ghosts = faces.ghosts();
                 let long_weight = self.links.naik(*epsilon);
                 let gradients = self.links.gradients();
-                let args = StaggeredForceArgs {
+                let kernel = StaggeredForce {
                     g: self.domain.geometry(),
-                    fat: gradients.fat.pointer(),
-                    lng: gradients.long.pointer(),
-                    one: gradients.one.pointer(),
-                    here: here.pointer(),
-                    there: there.pointer(),
-                    ghost: std::array::from_fn(|mu| ghosts[2 * mu]),
-                    weights: weights.pointer(),
+                    fat: gradients.fat.links_mut(),
+                    lng: gradients.long.links_mut(),
+                    one: gradients.one.links_mut(),
+                    here: here.fermions(),
+                    there: there.fermions(),
+                    ghost: faces.forward_ghosts(),
+                    weights: weights.input(),
                     phases: double.phases(),
                     parity: parity as i32,
                     ghost_mask: faces.mask(),
                     fields: solutions.len() as i32,
-                    pad: 0,
                     fat_weight: 1.0,
                     long_weight,
                     one_weight: *epsilon / 8.0,
                 };
-                self.domain.launch("staggered_force", Precision::Double, &args, self.domain.half())?;
+                self.domain.launch(&kernel, self.domain.half())?;
             }
-            // The weights are given back here.
-            self.domain.device().synchronize()?;
         }
         Ok(())
     }

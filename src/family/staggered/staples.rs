@@ -10,7 +10,10 @@
 //!
 //! A gradient G of a real function S of matrices M is one matrix a link, `dS = sum Re tr(G^dag dM)`.
 
-use crate::device::{Precision, StapleArgs};
+use crate::device::kernels::{
+    BlendLinks, GradientForce, LongGradient, LongLinks, PathWeights, StapleSides, StapleSingle, StapleSum,
+    StapleTwice,
+};
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField};
 use std::sync::Arc;
 
@@ -47,6 +50,12 @@ impl Paths {
         }
     }
 
+    /// For kernels.
+    fn weights(self) -> PathWeights {
+        let Self { one, three, five, seven, lepage } = self;
+        PathWeights { one, three, five, seven, lepage }
+    }
+
     /// The second smearing of HISQ, without a correction of the Naik term.
     pub fn hisq() -> Self {
         Self { one: 1.0, lepage: -1.0 / 8.0, ..Self::fat7() }
@@ -65,26 +74,47 @@ impl Pair {
     }
 
     /// Staples of `middle`, with a layer of borders, which is all that the kernels reach.
-    fn build(
-        &mut self,
-        links: &MatrixField,
-        middle: &MatrixField,
-        mu: i32,
-    ) -> Result<StapleArgs, FieldError> {
-        let args = StapleArgs {
-            links: links.pointer(),
-            middle: middle.pointer(),
-            single: self.single.pointer(),
-            twice: self.twice.pointer(),
-            mu,
-            ..arguments(links)
-        };
-        launch("staple_single", links, &args)?;
-        self.single.fill_borders_to(1)?;
-        launch("staple_twice", links, &args)?;
-        self.twice.fill_borders_to(1)?;
-        Ok(args)
+    fn build(&mut self, links: &MatrixField, middle: &MatrixField, mu: i32) -> Result<(), FieldError> {
+        let Self { single, twice } = self;
+        let (domain, links) = (links.domain(), links.links());
+        let (g, sites) = (domain.geometry(), 2 * domain.half());
+        let kernel = StapleSingle { g, links, middle: middle.links(), single: single.matrices_mut(3), mu };
+        domain.launch(&kernel, sites)?;
+        single.fill_borders_to(1)?;
+        let kernel = StapleTwice { g, links, single: single.matrices(3), twice: twice.matrices_mut(3), mu };
+        domain.launch(&kernel, sites)?;
+        twice.fill_borders_to(1)
     }
+
+    /// `out = F middle`, or `out += F middle`, of what was built last.
+    fn sum(
+        &self,
+        (links, middle): (&MatrixField, &MatrixField),
+        (mu, paths): (i32, Paths),
+        sum: Sum,
+        out: &mut MatrixField,
+    ) -> Result<(), FieldError> {
+        let domain = links.domain();
+        let kernel = StapleSum {
+            g: domain.geometry(),
+            links: links.links(),
+            middle: middle.links(),
+            single: self.single.matrices(3),
+            twice: self.twice.matrices(3),
+            out: out.links_mut(),
+            mu,
+            add: i32::from(sum == Sum::Add),
+            weights: paths.weights(),
+        };
+        domain.launch(&kernel, 2 * domain.half())
+    }
+}
+
+/// What becomes of what was there.
+#[derive(Clone, Copy, PartialEq)]
+enum Sum {
+    Replace,
+    Add,
 }
 
 /// Room to smear links: 6 matrices a site, 12 with the gradient.
@@ -106,9 +136,10 @@ impl Staples {
         paths: Paths,
         out: &mut MatrixField,
     ) -> Result<(), FieldError> {
+        self.links.single.domain().check([links.domain(), out.domain()]);
         for mu in 0..4 {
-            let staples = self.links.build(links, links, mu)?;
-            launch("staple_sum", links, &StapleArgs { out: out.pointer(), ..with(paths, staples) })?;
+            self.links.build(links, links, mu)?;
+            self.links.sum((links, links), (mu, paths), Sum::Replace, out)?;
         }
         Ok(())
     }
@@ -122,41 +153,37 @@ impl Staples {
         out: &mut MatrixField,
     ) -> Result<(), FieldError> {
         let Some(pair) = &mut self.gradient else { panic!("made without room for the gradient") };
+        self.links.single.domain().check([links.domain(), gradient.domain(), out.domain()]);
         gradient.fill_borders_to(1)?;
         for mu in 0..4 {
-            let middle = with(paths, pair.build(links, gradient, mu)?);
-            launch("staple_sum", links, &StapleArgs { out: out.pointer(), add: 1, ..middle })?;
-            let sides = StapleArgs {
-                gradient: gradient.pointer(),
-                gradient_single: pair.single.pointer(),
-                gradient_twice: pair.twice.pointer(),
-                out: out.pointer(),
-                ..with(paths, self.links.build(links, links, mu)?)
+            pair.build(links, gradient, mu)?;
+            pair.sum((links, gradient), (mu, paths), Sum::Add, out)?;
+            self.links.build(links, links, mu)?;
+            let kernel = StapleSides {
+                g: links.domain().geometry(),
+                links: links.links(),
+                middle: links.links(),
+                single: self.links.single.matrices(3),
+                twice: self.links.twice.matrices(3),
+                gradient: gradient.links(),
+                gradient_single: pair.single.matrices(3),
+                gradient_twice: pair.twice.matrices(3),
+                out: out.links_mut(),
+                mu,
+                weights: paths.weights(),
             };
-            launch("staple_sides", links, &sides)?;
+            links.domain().launch(&kernel, 2 * links.domain().half())?;
         }
         Ok(())
     }
 }
 
-fn arguments(field: &MatrixField) -> StapleArgs {
-    StapleArgs { g: field.domain().geometry(), ..Default::default() }
-}
-
-fn with(paths: Paths, args: StapleArgs) -> StapleArgs {
-    let Paths { one, three, five, seven, lepage } = paths;
-    StapleArgs { one, three, five, seven, lepage, ..args }
-}
-
-fn launch(kernel: &str, field: &MatrixField, args: &StapleArgs) -> Result<(), FieldError> {
-    let domain = field.domain();
-    domain.launch(kernel, Precision::Double, args, 2 * domain.half())
-}
-
 /// `out = U_mu(x) U_mu(x+mu) U_mu(x+2mu)`, without borders.
 pub(super) fn long_links(links: &MatrixField, out: &mut MatrixField) -> Result<(), FieldError> {
-    let args = StapleArgs { links: links.pointer(), out: out.pointer(), ..arguments(links) };
-    launch("long_links", links, &args)
+    let domain = links.domain();
+    domain.check([out.domain()]);
+    let kernel = LongLinks { g: domain.geometry(), links: links.links(), out: out.links_mut() };
+    domain.launch(&kernel, 2 * domain.half())
 }
 
 /// From the gradient on long links, whose borders are filled here, to that on `links`: adds to `out`.
@@ -166,8 +193,10 @@ pub(super) fn add_long_gradient(
     out: &mut MatrixField,
 ) -> Result<(), FieldError> {
     gradient.fill_borders_to(2)?;
-    let (gradient, out) = (gradient.pointer(), out.pointer());
-    launch("long_gradient", links, &StapleArgs { links: links.pointer(), gradient, out, ..arguments(links) })
+    let domain = links.domain();
+    domain.check([gradient.domain(), out.domain()]);
+    let (g, links, gradient) = (domain.geometry(), links.links(), gradient.links());
+    domain.launch(&LongGradient { g, links, gradient, out: out.links_mut() }, 2 * domain.half())
 }
 
 /// `out = x + scale y`, without borders.
@@ -177,14 +206,10 @@ pub(super) fn blend(
     y: &MatrixField,
     out: &mut MatrixField,
 ) -> Result<(), FieldError> {
-    let args = StapleArgs {
-        links: y.pointer(),
-        middle: x.pointer(),
-        out: out.pointer(),
-        one: scale,
-        ..arguments(x)
-    };
-    launch("blend_links", x, &args)
+    let domain = x.domain();
+    domain.check([y.domain(), out.domain()]);
+    let (g, x, y) = (domain.geometry(), x.links(), y.links());
+    domain.launch(&BlendLinks { g, x, y, out: out.links_mut(), scale }, 2 * domain.half())
 }
 
 /// `force_a += Re tr(i T_a U G^dag)`, the gradient G on links U.
@@ -193,11 +218,8 @@ pub(super) fn add_force(
     gradient: &MatrixField,
     force: &mut AlgebraField,
 ) -> Result<(), FieldError> {
-    let args = StapleArgs {
-        links: links.pointer(),
-        gradient: gradient.pointer(),
-        out: force.pointer(),
-        ..arguments(links)
-    };
-    launch("gradient_force", links, &args)
+    let domain = links.domain();
+    domain.check([gradient.domain(), force.domain()]);
+    let (g, links, gradient) = (domain.geometry(), links.links(), gradient.links());
+    domain.launch(&GradientForce { g, links, gradient, force: force.algebra_mut() }, 2 * domain.half())
 }

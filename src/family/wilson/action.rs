@@ -8,9 +8,9 @@
 
 use super::{Schur, Wilson, WilsonParams};
 use crate::action::{Derivative, OperatorParams, Pair, QuarkOperator};
-use crate::device::{Pointer, Precision};
+use crate::device::Precision;
 use crate::field::{Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
-use crate::operator::{CloverTerm, Operator};
+use crate::operator::{CloverTerm, HopPhases, Operator};
 use crate::solver::Method;
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ impl Derivative for Wilson {
         }
     }
 
-    fn phases(&mut self) -> (Pointer, i32) {
+    fn phases(&mut self) -> HopPhases {
         self.links().phases()
     }
 }

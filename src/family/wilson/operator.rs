@@ -9,10 +9,13 @@
 //! `i mu A_oo^-1 gamma_5` to the symmetric one. An operator keeps its own copy of the links, in its
 //! precision, with 18, 12 or 8 reals a link; boundary phases multiply hops, never links.
 
-use crate::device::{BlasArgs, Buffer, HopArgs, Pointer, Precision};
+use crate::device::Precision;
+use crate::device::kernels::Epilogue;
 use crate::field::{Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
 use crate::lattice::Extents;
-use crate::operator::{Blocks, CloverTerm, Epilogue, HopKind, Operator, SchwarzOperator, Way, WilsonLinks};
+use crate::operator::{
+    Blocks, CloverBlocks, CloverTerm, Ending, Operator, SchwarzOperator, Way, WilsonLinks, clover_apply,
+};
 use std::sync::Arc;
 
 /// Which Schur complement.
@@ -51,13 +54,44 @@ pub struct Wilson {
     params: WilsonParams,
     links: WilsonLinks,
     blocks: Option<Blocks>,
-    /// In lower precisions: the term on odd sites or (symmetric) its inverse there, and the inverse on even sites.
-    own: Option<[Buffer; 2]>,
-    odd: Pointer,
-    odd_inverse: Pointer,
-    even_inverse: Pointer,
+    a: Diagonal,
     even: Spinor,
     spare: Option<Spinor>,
+}
+
+/// What stands on the diagonal of M: A, and its inverses.
+struct Diagonal {
+    /// 4 + m0, where there is no clover term.
+    constant: f64,
+    /// Whether there is a clover term, and so blocks once the operator was updated.
+    clover: bool,
+    /// In lower precisions: room for the term on odd sites or (symmetric) its inverse there, and the inverse on even sites.
+    own: Option<[CloverBlocks; 2]>,
+    /// The term on odd sites.
+    odd: Option<CloverBlocks>,
+    odd_inverse: Option<CloverBlocks>,
+    even_inverse: Option<CloverBlocks>,
+}
+
+impl Diagonal {
+    /// What makes `A_ee^-1 D_eo / 2` of a hop.
+    fn first(&self) -> Ending<'_> {
+        if self.clover {
+            let clover = self.even_inverse.as_ref().map(CloverBlocks::blocks);
+            Ending { epilogue: Epilogue::Clover, clover, ..Ending::plain(0.5) }
+        } else {
+            Ending::plain(0.5 / self.constant)
+        }
+    }
+
+    /// `out = A^-1 x`, by the blocks given where there is a clover term.
+    fn invert(&self, blocks: Option<&CloverBlocks>, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
+        if !self.clover {
+            out.copy_from(x)?;
+            return out.scale(1.0 / self.constant);
+        }
+        clover_apply(out, x, blocks.expect("an operator that was updated"))
+    }
 }
 
 impl Wilson {
@@ -72,19 +106,28 @@ impl Wilson {
         fields: usize,
         params: WilsonParams,
     ) -> Result<Self, FieldError> {
-        let bytes = domain.half() * domain.lanes().count() * 2 * precision.stored(36, 1);
-        let own = (precision != Precision::Double && params.c_sw != 0.0)
-            .then(|| Ok::<_, FieldError>([domain.device().buffer(bytes)?, domain.device().buffer(bytes)?]))
+        let clover = params.c_sw != 0.0;
+        let own = (precision != Precision::Double && clover)
+            .then(|| {
+                Ok::<_, FieldError>([
+                    CloverBlocks::new(domain, precision)?,
+                    CloverBlocks::new(domain, precision)?,
+                ])
+            })
             .transpose()?;
         let symmetric = params.schur == Schur::Symmetric;
         Ok(Self {
             params,
             links: WilsonLinks::new(domain, precision, reals, fields, params.boundary)?,
             blocks: None,
-            own,
-            odd: Pointer::default(),
-            odd_inverse: Pointer::default(),
-            even_inverse: Pointer::default(),
+            a: Diagonal {
+                constant: params.diagonal(),
+                clover,
+                own,
+                odd: None,
+                odd_inverse: None,
+                even_inverse: None,
+            },
             even: Spinor::several(domain, precision, fields)?,
             spare: if symmetric { Some(Spinor::several(domain, precision, fields)?) } else { None },
         })
@@ -148,47 +191,22 @@ impl Wilson {
     /// The device is lost.
     pub fn update(&mut self, links: &MatrixField, clover: Option<&CloverTerm>) -> Result<(), FieldError> {
         self.links.update(links)?;
-        let Some(clover) = clover else { return Ok(()) };
-        let even_inverse = clover.inverse(EVEN).unwrap_or_default();
-        let odd = match self.params.schur {
-            Schur::Asymmetric => clover.term(ODD),
-            Schur::Symmetric => clover.inverse(ODD).unwrap_or_default(),
-        };
-        let [even_inverse, odd] = match &self.own {
-            None => [even_inverse, odd],
-            Some(own) => {
-                for (from, to) in [even_inverse, odd].into_iter().zip(own) {
-                    let domain = self.links.domain();
-                    let args = BlasArgs {
-                        x: from,
-                        y: to.pointer(),
-                        half: domain.half() as i32,
-                        ..Default::default()
-                    };
-                    domain.launch("clover_from_double", self.links.precision(), &args, domain.half())?;
+        let (Some(clover), true) = (clover, self.a.clover) else { return Ok(()) };
+        self.links.domain().check([clover.domain()]);
+        let symmetric = self.params.schur == Schur::Symmetric;
+        let mut even_inverse = clover.inverse(EVEN);
+        let mut odd = if symmetric { clover.inverse(ODD) } else { Some(clover.term(ODD)) };
+        if let Some(own) = &self.a.own {
+            for (blocks, own) in [&mut even_inverse, &mut odd].into_iter().zip(own) {
+                if let Some(double) = blocks {
+                    own.round_from(double, self.links.domain())?;
+                    *blocks = Some(own.clone());
                 }
-                [own[0].pointer(), own[1].pointer()]
             }
-        };
-        self.even_inverse = even_inverse;
-        (self.odd, self.odd_inverse) = match self.params.schur {
-            Schur::Asymmetric => (odd, Pointer::default()),
-            Schur::Symmetric => (Pointer::default(), odd),
-        };
-        Ok(())
-    }
-
-    fn has_clover(&self) -> bool {
-        self.params.c_sw != 0.0
-    }
-
-    /// The epilogue that makes `A_ee^-1 D_eo / 2`.
-    fn first(&self) -> Epilogue<'static> {
-        if self.has_clover() {
-            Epilogue { kind: HopKind::Clover, clover: self.even_inverse, ..Epilogue::plain(0.5) }
-        } else {
-            Epilogue::plain(0.5 / self.params.diagonal())
         }
+        self.a.even_inverse = even_inverse;
+        (self.a.odd, self.a.odd_inverse) = if symmetric { (None, odd) } else { (odd, None) };
+        Ok(())
     }
 
     /// `out_e = A_ee^-1 D_eo x_o / 2`: what completes a solution on odd sites to all sites.
@@ -196,8 +214,7 @@ impl Wilson {
     /// # Errors
     /// The device is lost.
     pub fn complete(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
-        let epilogue = self.first();
-        self.links.run(out, x, EVEN, Way { dagger, blocked: false }, &epilogue)
+        self.links.run(out, x, EVEN, Way { dagger, blocked: false }, &self.a.first())
     }
 
     /// `out_o = A_oo^-1 x_o`, with the symmetric form alone.
@@ -205,26 +222,7 @@ impl Wilson {
     /// # Errors
     /// The device is lost.
     pub fn odd_inverse(&self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
-        if !self.has_clover() {
-            out.copy_from(x)?;
-            return out.scale(1.0 / self.params.diagonal());
-        }
-        self.clover_apply(out, x, self.odd_inverse)
-    }
-
-    /// `out = C x` on one parity, field by field, C a packed clover field in this operator's precision.
-    fn clover_apply(&self, out: &mut Spinor, x: &Spinor, clover: Pointer) -> Result<(), FieldError> {
-        let domain = self.links.domain();
-        (0..x.fields()).try_for_each(|n| {
-            let args = HopArgs {
-                g: domain.geometry(),
-                out: out.pointer_of(n),
-                x: x.pointer_of(n),
-                clover,
-                ..Default::default()
-            };
-            domain.launch("clover_apply", self.links.precision(), &args, domain.half())
-        })
+        self.a.invert(self.a.odd_inverse.as_ref(), out, x)
     }
 
     /// `out_e = A_ee^-1 x_e`
@@ -232,11 +230,7 @@ impl Wilson {
     /// # Errors
     /// The device is lost.
     pub fn even_inverse(&self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
-        if !self.has_clover() {
-            out.copy_from(x)?;
-            return out.scale(1.0 / self.params.diagonal());
-        }
-        self.clover_apply(out, x, self.even_inverse)
+        self.a.invert(self.a.even_inverse.as_ref(), out, x)
     }
 
     /// The right-hand side on odd sites of `M x = b` after elimination of the even ones:
@@ -248,54 +242,49 @@ impl Wilson {
         let mut even = Spinor::new(&self.links.domain().clone(), self.links.precision())?;
         self.even_inverse(&mut even, b_even)?;
         // shift x - scale D in, with scale -1/2
-        let epilogue = Epilogue { kind: HopKind::Shift, x: Some(b_odd), shift: 1.0, ..Epilogue::plain(-0.5) };
+        let end = Ending { epilogue: Epilogue::Shift, x: Some(b_odd), shift: 1.0, ..Ending::plain(-0.5) };
         let way = Way { dagger: false, blocked: false };
         if self.params.schur == Schur::Asymmetric {
-            return self.links.run(out, &even, ODD, way, &epilogue);
+            return self.links.run(out, &even, ODD, way, &end);
         }
         let mut odd = Spinor::new(&self.links.domain().clone(), self.links.precision())?;
-        self.links.run(&mut odd, &even, ODD, way, &epilogue)?;
+        self.links.run(&mut odd, &even, ODD, way, &end)?;
         self.odd_inverse(out, &odd)
     }
 }
 
 impl Wilson {
     fn apply_on(&mut self, out: &mut Spinor, x: &Spinor, way: Way) -> Result<(), FieldError> {
-        let (clover, diagonal) = (self.has_clover(), self.params.diagonal());
-        let mu = if way.dagger { -self.params.mu } else { self.params.mu };
-        let first = self.first();
-        let last = |kind: HopKind, clover: Pointer, shift: f64, scale: f64, twist: f64| Epilogue {
-            kind,
-            clover,
-            x: Some(x),
-            scale,
-            shift,
-            twist,
-        };
-        if way.dagger && clover && self.params.schur == Schur::Symmetric {
-            let mut spare = self.spare.take().expect("the symmetric form has a spare spinor");
-            let end = last(HopKind::Shift, Pointer::default(), 1.0, 0.5, 0.0);
-            let mut done = self
-                .odd_inverse(&mut spare, x)
-                .and_then(|()| self.links.run(&mut self.even, &spare, EVEN, way, &first))
-                .and_then(|()| self.links.run(out, &self.even, ODD, way, &end));
-            if mu != 0.0 {
-                done = done.and_then(|()| out.add_twist(mu, &spare));
-            }
-            self.spare = Some(spare);
-            return done;
+        let Self { params, links, a, even, spare, .. } = self;
+        let mu = if way.dagger { -params.mu } else { params.mu };
+        let (first, plain) = (a.first(), Ending { x: Some(x), ..Ending::plain(0.5) });
+        if way.dagger && a.clover && params.schur == Schur::Symmetric {
+            let spare = spare.as_mut().expect("the symmetric form has a spare spinor");
+            a.invert(a.odd_inverse.as_ref(), spare, x)?;
+            links.run(even, spare, EVEN, way, &first)?;
+            links.run(out, even, ODD, way, &Ending { epilogue: Epilogue::Shift, shift: 1.0, ..plain })?;
+            return if mu == 0.0 { Ok(()) } else { out.add_twist(mu, spare) };
         }
-        self.links.run(&mut self.even, x, EVEN, way, &first)?;
-        let last = match (self.params.schur, clover) {
-            (Schur::Asymmetric, true) => last(HopKind::CloverMinus, self.odd, 0.0, 0.5, mu),
+        links.run(even, x, EVEN, way, &first)?;
+        let (epilogue, constant) = (Epilogue::Shift, a.constant);
+        let last = match (params.schur, a.clover) {
+            (Schur::Asymmetric, true) => Ending {
+                epilogue: Epilogue::CloverMinus,
+                clover: a.odd.as_ref().map(CloverBlocks::blocks),
+                twist: mu,
+                ..plain
+            },
             // x - A^-1 (D in / 2 - i mu gamma_5 x)
-            (Schur::Symmetric, true) => last(HopKind::MinusClover, self.odd_inverse, 0.0, 0.5, -2.0 * mu),
-            (Schur::Asymmetric, false) => last(HopKind::Shift, Pointer::default(), diagonal, 0.5, mu),
+            (Schur::Symmetric, true) => {
+                let clover = a.odd_inverse.as_ref().map(CloverBlocks::blocks);
+                Ending { epilogue: Epilogue::MinusClover, clover, twist: -2.0 * mu, ..plain }
+            }
+            (Schur::Asymmetric, false) => Ending { epilogue, shift: constant, twist: mu, ..plain },
             (Schur::Symmetric, false) => {
-                last(HopKind::Shift, Pointer::default(), 1.0, 0.5 / diagonal, mu / diagonal)
+                Ending { epilogue, shift: 1.0, scale: 0.5 / constant, twist: mu / constant, ..plain }
             }
         };
-        self.links.run(out, &self.even, ODD, way, &last)
+        links.run(out, even, ODD, way, &last)
     }
 }
 
@@ -324,5 +313,42 @@ impl SchwarzOperator for Wilson {
 
     fn apply_in_blocks(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
         self.apply_on(out, x, Way { dagger, blocked: true })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::Solo;
+    use crate::device::{Cpu, Device};
+    use crate::field::{Halo, Purpose, RandomAddress};
+    use crate::lattice::Partition;
+
+    /// The operator shares the blocks of the clover term: it may go.
+    #[test]
+    fn the_clover_term_may_be_dropped() {
+        let partition = Partition::new([4; 4], [1; 4], 1, 0).unwrap();
+        let device = Device::new(Cpu::new(1).unwrap());
+        let domain = Domain::new(partition, device, Arc::new(Solo), 0, Halo::Staged).unwrap();
+        let address = |n| RandomAddress { seed: 7, trajectory: 0, purpose: Purpose::Probe(n) };
+        let mut links = MatrixField::new(&domain, 4).unwrap();
+        links.set_random(address(0)).unwrap();
+        let schur = Schur::Symmetric;
+        let params = WilsonParams { kappa: 0.1, mu: 0.2, c_sw: 1.0, boundary: [0.0, 0.0, 0.0, 1.0], schur };
+        let mut clover = Wilson::clover_term(&domain, &params).unwrap().unwrap();
+        clover.update(&links).unwrap();
+        let mut operator = Wilson::new(&domain, Precision::Double, 18, params).unwrap();
+        operator.update(&links, Some(&clover)).unwrap();
+        let spinor = || Spinor::new(&domain, Precision::Double).unwrap();
+        let (mut x, mut before, mut after) = (spinor(), spinor(), spinor());
+        x.set_random(ODD, 1.0, address(1)).unwrap();
+        operator.apply(&mut before, &x, false).unwrap();
+        drop(clover);
+        // Memory of the same sizes, which would take the place of what was given back.
+        let mut other = CloverTerm::new(&domain, 1.0, 2.0, [true, true]).unwrap();
+        other.update(&links).unwrap();
+        operator.apply(&mut after, &x, false).unwrap();
+        after.axpy(-1.0, &before).unwrap();
+        assert_eq!(after.norm2().unwrap().value(), 0.0);
     }
 }

@@ -4,15 +4,13 @@ use super::{Wilson, WilsonParams};
 use crate::device::Precision;
 use crate::field::{Domain, Kind, MatrixField, Spinor};
 use crate::measure::{Fields, MeasureError, Quark};
-use crate::operator::{CloverTerm, Operator};
+use crate::operator::Operator;
 use crate::solver::{Cg, Params};
 use std::sync::Arc;
 
 /// Wilson(-clover) quarks: M of `kappa`, `c_sw` and `boundary`, without the twisted mass.
 pub struct WilsonQuark {
     operator: Wilson,
-    /// The operator reads from it.
-    _clover: Option<CloverTerm>,
     solver: Cg,
     wanted: Params,
     rhs: Spinor,
@@ -35,7 +33,7 @@ impl WilsonQuark {
         operator.update(links, clover.as_ref())?;
         let spinor = || Spinor::new(domain, Precision::Double);
         let solver = Cg::new(domain, Kind::Dirac, Precision::Double, 1e-3)?;
-        Ok(Self { operator, _clover: clover, solver, wanted, rhs: spinor()?, normal: spinor()? })
+        Ok(Self { operator, solver, wanted, rhs: spinor()?, normal: spinor()? })
     }
 }
 

@@ -1,13 +1,16 @@
-//! Builds the kernels for the host and the Rust twins of their argument structs.
+//! Builds the kernels for the host and the Rust side of their arguments.
 //!
-//! - `kernels/args.h` -> `args.rs` (`#[repr(C)]` structs) and `args_check.h` (offsets, checked by C++).
+//! - `kernels/args.h` and the lists in `kernels/*.cuh` -> `kernels.rs` (`#[repr(C)]` structs, and which kernel each is
+//!   the argument of) and `args_check.h` (offsets, checked by C++).
 //! - `kernels/host.cpp` -> one object per instruction set, lane count and precision.
 //! - `tables.rs`: the tables of functions in those objects; `sources.rs`: the headers for NVRTC.
 //!
 //! An instruction set named `gpu` is the GPU's source, for checks without a GPU.
 //! `HMC_KERNEL_TARGETS="v4:1,8 gpu:1"` restricts the objects while developing.
 
-use std::collections::BTreeMap;
+mod args;
+mod kernels;
+
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -15,134 +18,18 @@ use std::sync::Mutex;
 use std::{env, fs, thread};
 
 fn main() {
+    println!("cargo:rerun-if-changed=build");
     println!("cargo:rerun-if-changed=kernels");
     println!("cargo:rerun-if-env-changed=HMC_KERNEL_TARGETS");
     println!("cargo:rerun-if-env-changed=HMC_KERNEL_FLAGS");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let structs = parse_structs(&fs::read_to_string("kernels/args.h").expect("kernels/args.h"));
-    fs::write(out.join("args.rs"), rust_structs(&structs)).expect("OUT_DIR is writable");
-    fs::write(out.join("args_check.h"), checks(&structs)).expect("OUT_DIR is writable");
+    let args = args::Args::read("args.h");
+    fs::write(out.join("kernels.rs"), args.rust() + &kernels::rust(&args)).expect("OUT_DIR is writable");
+    fs::write(out.join("args_check.h"), args.checks()).expect("OUT_DIR is writable");
     fs::write(out.join("sources.rs"), sources()).expect("OUT_DIR is writable");
     let targets = targets();
     fs::write(out.join("tables.rs"), tables(&targets)).expect("OUT_DIR is writable");
     compile(&targets, &out);
-}
-
-/// A field of a struct of `args.h`: type, name, number of elements.
-struct Field {
-    kind: String,
-    name: String,
-    count: Option<usize>,
-    comment: String,
-}
-
-struct Struct {
-    name: String,
-    comment: String,
-    fields: Vec<Field>,
-}
-
-fn parse_structs(text: &str) -> Vec<Struct> {
-    let mut structs: Vec<Struct> = Vec::new();
-    let mut inside = false;
-    let mut comments: Vec<String> = Vec::new();
-    for line in text.lines() {
-        let (code, comment) = line.split_once("//").map_or((line, ""), |(a, b)| (a, b.trim()));
-        let code = code.trim();
-        if let Some(name) = code.strip_prefix("struct ").and_then(|c| c.strip_suffix(" {")) {
-            structs.push(Struct { name: name.into(), comment: comments.join(" "), fields: Vec::new() });
-            inside = true;
-        } else if code == "};" {
-            inside = false;
-        } else if inside {
-            let (kind, rest) = code.trim_end_matches(';').split_once(' ').expect("TYPE NAME in args.h");
-            let (name, count) = match rest.trim().split_once('[') {
-                Some((name, n)) => {
-                    (name, Some(n.trim_end_matches(']').parse().expect("a literal array length")))
-                }
-                None => (rest.trim(), None),
-            };
-            let fields = &mut structs.last_mut().expect("inside a struct").fields;
-            fields.push(Field { kind: kind.into(), name: name.into(), count, comment: comment.into() });
-        }
-        if code.is_empty() && !comment.is_empty() { comments.push(comment.into()) } else { comments.clear() }
-    }
-    structs
-}
-
-/// Size and alignment in C of every type used so far.
-fn layout(structs: &[Struct]) -> BTreeMap<String, (usize, usize, Vec<usize>)> {
-    let mut known: BTreeMap<String, (usize, usize, Vec<usize>)> =
-        [("Pointer", 8), ("int", 4), ("double", 8)].map(|(n, s)| (n.to_string(), (s, s, vec![]))).into();
-    for s in structs {
-        let (mut at, mut align, mut offsets) = (0usize, 1, vec![]);
-        for field in &s.fields {
-            let (size, alignment, _) = known[&field.kind];
-            at = at.next_multiple_of(alignment);
-            offsets.push(at);
-            at += size * field.count.unwrap_or(1);
-            align = align.max(alignment);
-        }
-        known.insert(s.name.clone(), (at.next_multiple_of(align), align, offsets));
-    }
-    known
-}
-
-/// Brackets are links in Rust's documentation.
-fn escaped(comment: &str) -> String {
-    comment.replace('[', "\\[").replace(']', "\\]")
-}
-
-fn rust_structs(structs: &[Struct]) -> String {
-    let layouts = layout(structs);
-    let mut text = String::new();
-    for s in structs {
-        let _ = writeln!(
-            text,
-            "#[doc = {:?}]\n#[repr(C)]\n#[derive(Clone, Copy, Debug, Default)]\npub struct {} {{",
-            escaped(&s.comment),
-            s.name
-        );
-        for field in &s.fields {
-            let kind = match field.kind.as_str() {
-                "int" => "i32",
-                "double" => "f64",
-                other => other,
-            };
-            let kind = field.count.map_or(kind.to_string(), |n| format!("[{kind}; {n}]"));
-            let doc = if field.comment.is_empty() { &field.name } else { &field.comment };
-            let _ = writeln!(text, "    #[doc = {:?}]\n    pub {}: {kind},", escaped(doc), field.name);
-        }
-        let (size, _, offsets) = &layouts[&s.name];
-        let _ = writeln!(text, "}}\nconst _: () = assert!(size_of::<{}>() == {size});", s.name);
-        for (field, offset) in s.fields.iter().zip(offsets) {
-            let _ = writeln!(
-                text,
-                "const _: () = assert!(std::mem::offset_of!({}, {}) == {offset});",
-                s.name, field.name
-            );
-        }
-        let _ = writeln!(
-            text,
-            "// SAFETY: repr(C), and the C++ side asserts the same size and offsets.\nunsafe impl KernelArgs for {0} {{ const NAME: &'static str = \"{0}\"; }}",
-            s.name
-        );
-    }
-    text
-}
-
-fn checks(structs: &[Struct]) -> String {
-    let layouts = layout(structs);
-    let mut text = String::new();
-    for s in structs {
-        let (size, _, offsets) = &layouts[&s.name];
-        let _ = writeln!(text, "static_assert(sizeof({}) == {size}, \"{0}\");", s.name);
-        for (field, offset) in s.fields.iter().zip(offsets) {
-            let _ =
-                writeln!(text, "static_assert(offsetof({}, {}) == {offset}, \"{1}\");", s.name, field.name);
-        }
-    }
-    text
 }
 
 /// Every header of `kernels/`, for compilation at run time.

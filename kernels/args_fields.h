@@ -1,0 +1,289 @@
+// Arguments of what acts on fields, whatever they are of: linear algebra, random numbers, copies (grammar: args.h).
+#pragma once
+
+// Linear algebra on fields of one parity, of `half` outer sites (blas.cuh).
+
+// y += a x
+struct Axpy {
+    Fermions* y;
+    const Fermions* x;
+    int half;
+    double a;
+};
+// y = x + a y
+struct Xpay {
+    Fermions* y;
+    const Fermions* x;
+    int half;
+    double a;
+};
+// y += (a + i b) x
+struct Caxpy {
+    Fermions* y;
+    const Fermions* x;
+    int half;
+    double a;
+    double b;
+};
+// y = a y
+struct Scale {
+    Fermions* y;
+    int half;
+    double a;
+};
+// Sum 0: |x|^2
+struct Norm2 {
+    const Fermions* x;
+    int half;
+};
+// Sums 0, 1: |x|^2, |y|^2
+struct TwoNorms {
+    const Fermions* x;
+    const Fermions* y;
+    int half;
+};
+// Sums 0, 1: (x, y), antilinear in x
+struct Dot {
+    const Fermions* x;
+    const Fermions* y;
+    int half;
+};
+// Sum 0: Re (x, y)
+struct RealDot {
+    const Fermions* x;
+    const Fermions* y;
+    int half;
+};
+// y += a x; sum 0: |y|^2
+struct AxpyNorm2 {
+    Fermions* y;
+    const Fermions* x;
+    int half;
+    double a;
+};
+// y += (a + i b) x; sum 0: |y|^2
+struct CaxpyNorm2 {
+    Fermions* y;
+    const Fermions* x;
+    int half;
+    double a;
+    double b;
+};
+// y += (a + i b) x; sums 0, 1: (z, y)
+struct CaxpyDot {
+    Fermions* y;
+    const Fermions* x;
+    const Fermions* z;
+    int half;
+    double a;
+    double b;
+};
+// Sums 0, 1: (x, y); sum 2: |x|^2
+struct DotNorm2 {
+    const Fermions* x;
+    const Fermions* y;
+    int half;
+};
+// The second half of a step of BiCGstab: x += (a + i b) z + (c + i d) y, y -= (c + i d) w; sums 0, 1: (v, y), sum 2: |y|^2
+struct BicgstabStep {
+    Fermions* x;
+    Fermions* y;              // the residual
+    const Fermions* z;        // the direction
+    const Fermions* w;        // M y
+    const Fermions* v;        // the shadow residual
+    int half;
+    double a;
+    double b;
+    double c;
+    double d;
+};
+// The next direction of BiCGstab: y = x + (a + i b) (y - (c + i d) z)
+struct BicgstabDirection {
+    Fermions* y;
+    const Fermions* x;
+    const Fermions* z;
+    int half;
+    double a;
+    double b;
+    double c;
+    double d;
+};
+// A step of minimal residuals: y += (a + i b) x, x -= (a + i b) z
+struct MrStep {
+    Fermions* y;
+    Fermions* x;
+    const Fermions* z;
+    int half;
+    double a;
+    double b;
+};
+// y += i a gamma_5 x
+struct AddTwist {
+    Fermions* y;
+    const Fermions* x;
+    int half;
+    double a;
+};
+// y = x, x in double
+struct FromDouble {
+    Fermions* y;
+    const Fermions* x;
+    int half;
+};
+// y += x, y in double
+struct AddToDouble {
+    Fermions* y;
+    const Fermions* x;
+    int half;
+};
+// y = x, x in single and y in half
+struct FromSingle {
+    Fermions* y;
+    const Fermions* x;
+    int half;
+};
+// y += x, y in single and x in half
+struct AddToSingle {
+    Fermions* y;
+    const Fermions* x;
+    int half;
+};
+// y = x, x in double
+struct CloverFromDouble {
+    Clover* y;
+    const Clover* x;
+    int half;
+};
+// Sum n: Re (x_n, y_n) of `fields` fields, one behind the other
+struct FieldsDot {
+    const Fermions* x;
+    const Fermions* y;
+    int half;
+    int fields;
+};
+// y_n += a_n x_n
+struct FieldsAxpy {
+    Fermions* y;
+    const Fermions* x;
+    int half;
+    int fields;
+    double a[MAX_SUMS];
+};
+// y_n = x_n + a_n y_n
+struct FieldsXpay {
+    Fermions* y;
+    const Fermions* x;
+    int half;
+    int fields;
+    double a[MAX_SUMS];
+};
+// y_n += a_n x_n; sum n: |y_n|^2
+struct FieldsAxpyNorm2 {
+    Fermions* y;
+    const Fermions* x;
+    int half;
+    int fields;
+    double a[MAX_SUMS];
+};
+// Steps of conjugate gradients: x_n += a_n p_n, p_n = r_n + b_n p_n. x_n are solutions; r_n may be the same for all n.
+struct CgSteps {
+    const Fermions* r[CG_STEPS];  // optional from `count` on, as are x and p
+    Fermions* x[CG_STEPS];        // optional
+    Fermions* p[CG_STEPS];        // optional
+    int half;
+    int count;
+    double a[CG_STEPS];
+    double b[CG_STEPS];
+};
+
+// Random fields (random.cuh): keyed by the seed; the stream is the global site.
+struct Stream {
+    int key[8];
+    int counter_low;          // first 64-byte block of (trajectory, purpose)
+    int counter_high;
+};
+// p_a ~ N(0, 1)
+struct RandomMomenta {
+    Geometry g;
+    Stream stream;
+    Algebra* out;
+};
+// Each real scale * N(0, 1), of one slice of the fifth dimension
+struct RandomField {
+    Geometry g;
+    Stream stream;
+    Fermions* out;
+    int parity;
+    int slice;
+    int slices;
+    double scale;
+};
+// Links by the Haar measure
+struct RandomLinks {
+    Geometry g;
+    Stream stream;
+    Matrices* out;
+};
+
+// Borders of matrices (halo.cuh): the slab of `layers` layers at one end of direction mu.
+struct Slab {
+    Geometry g;
+    int mu;
+    int forward;              // 1: our first layers, for the border after the previous rank's last site
+    int reals;                // a site and block
+    int blocks;
+    int layers;               // at most the border: the innermost of it
+};
+// Edge lanes of a slab to the wire
+struct SlabPack {
+    Slab slab;
+    const Matrices* field;
+    Halo* wire;
+};
+// The border from the wire, and from the neighbouring lanes
+struct SlabUnpack {
+    Slab slab;
+    Matrices* field;
+    const Halo* wire;
+};
+
+// Sites of a field in the order of files (halo.cuh).
+struct Order {
+    Geometry g;
+    int parity;
+    int slice;                // of a fifth dimension
+    int slices;
+    int blocks;
+    int reals;
+    int bordered;
+};
+// natural = field
+struct ToNatural {
+    Order order;
+    const Sites* field;
+    Doubles* natural;         // [site][block][reals] of the whole rank, x fastest
+};
+// field = natural
+struct FromNatural {
+    Order order;
+    Sites* field;
+    const Doubles* natural;
+};
+// Links to an operator's own copy
+struct ImportLinks {
+    Geometry g;
+    const Matrices* links;
+    Links* out;
+    int parity;
+};
+
+// Lanes at the rank's edge from a wire to a ghost zone (faces.cuh).
+struct FaceMerge {
+    Geometry g;
+    const Halo* wire;
+    Halo* ghost;
+    int mu;
+    int forward;
+    int reals;                // a site
+    int sites;
+};

@@ -1,0 +1,252 @@
+// Arguments of what acts on links: loops, the clover term, smearing (grammar: args.h).
+#pragma once
+
+// Gauge loops (gauge.cuh). Paths: int [mu][path] or int [path], steps of four bits, `counts` of them in each class: plaquette
+// (space, time), rectangle, parallelogram.
+
+// Sum n: over the closed paths of class n
+struct LoopTraces {
+    Geometry g;
+    const Matrices* links;
+    const Ints* paths;
+    int counts[4];
+};
+// Sum 0: the action
+struct GaugeAction {
+    Geometry g;
+    const Matrices* links;
+    const Ints* paths;
+    int counts[4];
+    double weights[4];
+};
+// force += scale dS
+struct GaugeForce {
+    Geometry g;
+    const Matrices* links;
+    Algebra* force;
+    const Ints* paths;
+    int counts[4];
+    double weights[4];
+    double scale;
+};
+// U <- exp(i scale P) U
+struct Drift {
+    Geometry g;
+    Matrices* links;
+    const Algebra* momenta;
+    double scale;
+};
+// P <- shift P + scale F; sum 0: |F|^2, maximum: |F| of a link
+struct Kick {
+    Geometry g;
+    Algebra* momenta;
+    const Algebra* force;
+    double scale;
+    double shift;
+};
+// Sum 0: sum_a p_a^2 / 2
+struct Kinetic {
+    Geometry g;
+    const Algebra* momenta;
+};
+// Maximum: how far links are from SU(3)
+struct Unitarity {
+    Geometry g;
+    const Matrices* links;
+};
+// The same, and projects them back
+struct Reunitarise {
+    Geometry g;
+    Matrices* links;
+};
+// Maximum: |U - V| of an element
+struct LinkDistance {
+    Geometry g;
+    const Matrices* links;
+    const Matrices* other;
+};
+// Maximum: |re| or |im| of an element
+struct GreatestReal {
+    Geometry g;               // constant
+    const Matrices* links;
+};
+
+// Straight lines of links (line.cuh), one matrix a site.
+
+// out = U_mu(x) line(x + mu) back(x)^dag, without the factors that are not there; sums 0, 1: tr out / 3, or with `closing`
+// tr closing out^dag / 3, real and imaginary
+struct ExtendLine {
+    Geometry g;
+    const Matrices* links;    // optional where there is a line
+    const Matrices* line;     // optional where there are links
+    const Matrices* back;     // optional
+    const Matrices* closing;  // optional
+    Matrices* out;
+    int mu;
+};
+
+// The clover term and its force (clover.cuh).
+
+// A on both parities
+struct CloverBuild {
+    Geometry g;
+    const Matrices* links;
+    Clover* clover;           // both parities
+    double diagonal;          // 4 + m0
+    double scale;             // c_sw
+};
+// inverse = A^-1; sum 0: log det A, sum 1: pivots that are not positive
+struct CloverInvert {
+    Geometry g;
+    const Clover* clover;     // both parities
+    Clover* inverse;
+    int parity;
+};
+// insertion += that of X Y^dag
+struct InsertPair {
+    Geometry g;
+    Matrices* insertion;      // 6 matrices a site
+    const Fermions* x;
+    const Fermions* y;
+    int parity;
+    double scale;
+};
+// insertion += that of A^-1
+struct InsertInverse {
+    Geometry g;
+    Matrices* insertion;      // 6 matrices a site
+    const Clover* inverse;
+    int parity;
+    double scale;
+};
+// force += that of all leaves
+struct CloverForce {
+    Geometry g;
+    const Matrices* links;
+    const Matrices* insertion;  // 6 matrices a site, borders filled
+    Algebra* force;
+};
+// Sums 0, 1: E, topological charge
+struct FieldEnergy {
+    Geometry g;
+    const Matrices* links;
+};
+
+// The force through one step of stout smearing (stout.cuh).
+
+// The direct part in place; insertion = 2 i rho Lambda
+struct StoutInsertion {
+    Geometry g;
+    const Algebra* exponent;  // Q
+    Algebra* force;
+    Matrices* insertion;      // 4 matrices a site
+    int terms;                // of the series of Lambda
+    double rho;
+};
+// force += what comes through Q
+struct StoutForce {
+    Geometry g;
+    const Matrices* links;    // those before the step
+    const Matrices* insertion;
+    Algebra* force;
+};
+
+// Smeared links of staggered quarks, and the gradient through them (staples.cuh): fields of four matrices a site, but for
+// staples, which have three.
+struct PathWeights {
+    double one;
+    double three;
+    double five;
+    double seven;
+    double lepage;
+};
+// single = S_nu middle
+struct StapleSingle {
+    Geometry g;
+    const Matrices* links;    // those that staples are made of
+    const Matrices* middle;   // what stands in the middle of a path
+    Matrices* single;
+    int mu;
+};
+// twice = D_nu middle
+struct StapleTwice {
+    Geometry g;
+    const Matrices* links;
+    const Matrices* single;
+    Matrices* twice;
+    int mu;
+};
+// out = F middle
+struct StapleSum {
+    Geometry g;
+    const Matrices* links;
+    const Matrices* middle;
+    const Matrices* single;
+    const Matrices* twice;
+    Matrices* out;
+    int mu;
+    int add;                  // 1: `out` is added to
+    PathWeights weights;
+};
+// out += what comes through the sides of all paths
+struct StapleSides {
+    Geometry g;
+    const Matrices* links;
+    const Matrices* middle;
+    const Matrices* single;
+    const Matrices* twice;
+    const Matrices* gradient;
+    const Matrices* gradient_single;
+    const Matrices* gradient_twice;
+    Matrices* out;
+    int mu;
+    PathWeights weights;
+};
+// out = U_mu(x) U_mu(x+mu) U_mu(x+2mu)
+struct LongLinks {
+    Geometry g;
+    const Matrices* links;
+    Matrices* out;
+};
+// out += what comes from the gradient on long links
+struct LongGradient {
+    Geometry g;
+    const Matrices* links;
+    const Matrices* gradient;
+    Matrices* out;
+};
+// out = x + scale y
+struct BlendLinks {
+    Geometry g;
+    const Matrices* x;
+    const Matrices* y;
+    Matrices* out;
+    double scale;
+};
+// force_a += Re tr(i T_a U G^dag)
+struct GradientForce {
+    Geometry g;
+    const Matrices* links;
+    const Matrices* gradient;
+    Algebra* force;
+};
+
+// Links projected to U(3) or SU(3), and the gradient through that (unitary.cuh).
+
+// Sum 0: links with a small singular value
+struct UnitaryFactor {
+    Geometry g;
+    const Matrices* links;    // any matrices
+    Matrices* unitary;        // their unitary factors
+    int special;              // 1: SU(3)
+    double least;             // singular values below are small
+};
+// From the gradient on the factors to that on the matrices, in place
+struct UnitaryGradient {
+    Geometry g;
+    const Matrices* links;
+    const Matrices* unitary;
+    Matrices* gradient;
+    int special;
+    double least;
+};

@@ -1,0 +1,263 @@
+// Arguments of the operators of quarks, and of the forces through them (grammar: args.h).
+#pragma once
+
+// Wilson hopping term D from parity 1 - `parity` to `parity` (wilson.cuh).
+struct Hopping {
+    Geometry g;               // constant
+    const Fermions* input;
+    const Links* links_out;   // links of parity `parity`
+    const Links* links_in;    // links of parity 1 - `parity`
+    const Halo* ghost[8];     // optional where no direction is cut: half spinors [2 mu + (0 from forward, 1 from backward)]
+    const Reals* phases;      // [2 mu + (0 forward, 1 backward)][re, im][lane]
+    const Ints* sites;        // optional: outer sites; none: all
+    const Reals* keep;        // optional unless `blocked`: [2 mu + (0 forward, 1 backward)][x_mu][lane], 0 where a hop leaves its block
+    int parity;
+    int ghost_mask;           // bit mu: the direction is cut
+    int phase_mask;           // bit 2 mu + (0, 1): this rank touches a phase there
+    int dagger;               // constant: the adjoint
+    int blocked;              // constant: 1: without the hops that leave a block
+    int fields;               // constant: spinors: slices of a fifth dimension, times right-hand sides
+    int slices;               // constant: of the fifth dimension: of one field, which fields follow one behind the other
+    int count;                // sites of this launch
+    int keep_stride;
+};
+// The hopping term with an epilogue
+struct WilsonHop {
+    Hopping hop;
+    Fermions* out;
+    const Fermions* x;        // optional: of parity `parity`
+    const Clover* clover;     // optional: packed blocks of parity `parity`
+    Epilogue epilogue;        // constant
+    double scale;
+    double shift;
+    double twist;
+};
+// Half spinors of a face for the neighbour
+struct WilsonFace {
+    Geometry g;               // constant
+    const Fermions* input;
+    const Links* links;       // optional for forward hops: of the same parity as `input`
+    Halo* wire;               // what leaves, edge lanes only
+    Halo* ghost;              // own ghost zone: lanes whose neighbour is a lane of this rank
+    int parity;               // of `input`
+    int mu;
+    int forward;              // 1: for the neighbour's forward hop, 0: for its backward hop
+    int dagger;               // projectors of the adjoint
+    int slices;
+};
+// out = C x on one parity
+struct CloverApply {
+    Geometry g;               // constant
+    Fermions* out;
+    const Clover* clover;
+    const Fermions* x;
+};
+// Force of the hopping term on the links that leave sites of parity `parity` (force.cuh)
+struct HopForce {
+    Geometry g;
+    const Matrices* links;
+    Algebra* force;
+    const Fermions* x_here;   // of parity `parity`
+    const Fermions* y_here;
+    const Fermions* x_there;  // of the other parity
+    const Fermions* y_there;
+    const Halo* ghost_x[4];   // optional where a direction is not cut: half spinors from forward neighbours
+    const Halo* ghost_y[4];   // optional, as ghost_x
+    const Reals* phases;      // as in Hopping
+    int parity;
+    int ghost_mask;
+    int phase_mask;
+    int slices;               // of a fifth dimension, summed over
+    double scale;
+};
+
+// The fifth dimension of domain-wall quarks (domain_wall.cuh): out = scale T (..) + shift x, T a matrix for each chirality.
+struct Wall {
+    Fermions* out;
+    const Fermions* x;        // optional
+    const Reals* table;       // [chirality][coefficient][slice]
+    int half;                 // outer sites of one parity
+    int slices;               // constant
+    int reversed;             // constant: bit 0, 1: the upper, the lower chirality's order is against the slices
+    int fields;               // of all slices
+    double scale;
+    double shift;
+};
+// T input
+struct SliceMatrix {
+    Wall wall;
+    const Fermions* input;
+};
+// T D input
+struct SliceMatrixOfHops {
+    Wall wall;
+    Hopping hop;
+};
+// out = sum_s c_s input_s
+struct SliceSum {
+    Fermions* out;
+    const Fermions* input;
+    const Reals* table;       // [chirality][slice]
+    int half;
+    int slices;
+};
+// out_s = c_s input
+struct SliceSpread {
+    Fermions* out;
+    const Fermions* input;
+    const Reals* table;       // [chirality][slice]
+    int half;
+    int slices;
+};
+// out_s = scale gamma_5 input_{N_s - 1 - s}
+struct SliceReflect {
+    Fermions* out;
+    const Fermions* input;
+    int half;
+    int slices;
+    double scale;
+};
+
+// Improved staggered operator from parity 1 - `parity` to `parity` (staggered.cuh).
+struct StaggeredHop {
+    Geometry g;               // constant
+    Fermions* out;
+    const Fermions* input;
+    const Fermions* x;        // optional: of parity `parity`
+    const Links* fat_out;     // links of parity `parity`
+    const Links* fat_in;      // links of parity 1 - `parity`
+    const Links* long_out;
+    const Links* long_in;
+    const Links* ninth_out;   // optional unless long links have nine reals: the ninth
+    const Links* ninth_in;    // optional, as ninth_out
+    const Halo* ghost[8];     // optional where no direction is cut: [2 mu + (0 from forward: 3 layers, 1 from backward: 3 layers and 1)]
+    const Ints* sites;        // optional: outer sites; none: all
+    int parity;
+    int ghost_mask;           // bit mu: the direction is cut
+    int fields;               // constant: colour vectors, one behind the other
+    int each;                 // constant: fields of a thread
+    int count;                // sites of this launch
+    double fat_scale;
+    double long_scale;
+    double shift;
+};
+// What the neighbour needs of a face: three layers of vectors, or of products
+struct StaggeredFace {
+    Geometry g;               // constant
+    const Fermions* input;
+    const Links* links;       // optional for forward hops, as are the others: fat ones, of the same parity as `input`
+    const Links* long_links;  // optional
+    const Links* ninth;       // optional
+    Halo* wire;               // as in WilsonFace
+    Halo* ghost;
+    int parity;
+    int mu;
+    int forward;
+};
+// An operator's own fat links
+struct ImportFat {
+    Geometry g;               // constant
+    const Matrices* links;
+    Links* out;
+    const Doubles* phases;    // [mu][passes of the boundary][re, im]
+    int parity;
+    double scale;
+};
+// Its long links
+struct ImportLong {
+    Geometry g;               // constant
+    const Matrices* links;
+    Links* out;
+    Links* ninth;             // optional unless links have nine reals
+    const Doubles* phases;
+    int parity;
+};
+// Gradients of staggered pseudofermions on the links that leave sites of parity `parity`
+struct StaggeredForce {
+    Geometry g;               // constant
+    Matrices* fat;            // gradients: 4 matrices a site
+    Matrices* lng;
+    Matrices* one;
+    const Fermions* here;     // of parity `parity`, one behind the other
+    const Fermions* there;    // those of the other parity
+    const Halo* ghost[4];     // optional where a direction is not cut: three layers from forward neighbours
+    const Doubles* weights;   // [field]
+    const Doubles* phases;    // as in ImportFat
+    int parity;
+    int ghost_mask;
+    int fields;
+    double fat_weight;
+    double long_weight;
+    double one_weight;
+};
+
+// Minimal residual steps in Schwarz blocks, each with its own step length (schwarz.cuh).
+struct BlockGrid {
+    int block[4];             // extents of a block
+    int blocks[4];            // blocks of this rank in each direction
+};
+// Re (y, x), Im (y, x), |y|^2 of every site
+struct BlockProducts {
+    Geometry g;
+    BlockGrid grid;
+    const Fermions* x;
+    const Fermions* y;
+    Doubles* products;        // [site of a block][block][3]
+    int parity;
+};
+// Sums of parts of a block, in place
+struct BlockPart {
+    BlockGrid grid;
+    Doubles* products;
+};
+// (y, x) / |y|^2 of every block
+struct BlockLength {
+    BlockGrid grid;
+    const Doubles* products;
+    Doubles* lengths;         // [block][2]
+};
+// z += length x, x -= length y
+struct BlockStep {
+    Geometry g;
+    BlockGrid grid;
+    Fermions* x;
+    const Fermions* y;
+    Fermions* z;
+    const Doubles* lengths;
+    int parity;
+};
+
+// Contractions of propagators (contraction.cuh): a field for each component of the source.
+
+// A product of gamma matrices: row a holds i^phase[a] in column[a]
+struct SpinMatrix {
+    int column[4];
+    int phase[4];
+};
+// out = tr[sink S source T^dag]
+struct ContractSpinors {
+    const Fermions* quark[12];      // S
+    const Fermions* antiquark[12];  // T
+    Density* out;
+    SpinMatrix sink;
+    SpinMatrix source;
+    int half;                       // outer sites of one parity
+};
+// out = tr[S T^dag]
+struct ContractColours {
+    const Fermions* quark[3];
+    const Fermions* antiquark[3];
+    Density* out;
+    int half;                       // outer sites of one parity
+};
+// Sums 0, 1: a density times phases over the sites with one time
+struct TimeSliceSum {
+    Geometry g;
+    const Density* density;
+    const Doubles* phases;          // [x, y, z][coordinate in a lane's box][re, im][lane]
+    const Doubles* mask;            // [place of a lane in t][lane]: 1 where that is the lane's place, else 0
+    int parity;
+    int time;                       // in a lane's box
+    int lane_time;                  // place in t of the lanes that are summed
+    int sites;                      // outer sites of one parity with one time
+};

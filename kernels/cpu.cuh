@@ -1,0 +1,111 @@
+// A CPU core: F is a number, or the SIMD vector of HMC_LANES numbers (platform.cuh).
+#pragma once
+
+HD float mad(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+HD double mad(double a, double b, double c) { return __builtin_fma(a, b, c); }
+HD float nmad(float a, float b, float c) { return __builtin_fmaf(-a, b, c); }
+HD double nmad(double a, double b, double c) { return __builtin_fma(-a, b, c); }
+HD double square_root(double x) { return __builtin_sqrt(x); }
+HD float square_root(float x) { return __builtin_sqrtf(x); }
+HD double widen(float x) { return x; }
+HD double widen(double x) { return x; }
+HD i64 bits_of(double x) {
+    i64 r;
+    __builtin_memcpy(&r, &x, sizeof r);
+    return r;
+}
+HD double double_of(i64 bits) {
+    double r;
+    __builtin_memcpy(&r, &bits, sizeof r);
+    return r;
+}
+template <class T> HD T read_only(const T* p) { return *p; }
+HD void prefetch(const void* p) { __builtin_prefetch(p); }
+HD void prefetch_for_writing(const void* p) { __builtin_prefetch(p, 1); }
+
+#define COMMA ,
+template <class R, int N> struct vector_of { typedef R type __attribute__((vector_size(sizeof(R) * N))); };
+
+#ifdef __FMA__
+#define HMC_MAD(V, FMADD, FNMADD)                                    \
+    HD V mad(V a, V b, V c) { return (V)FMADD(a, b, c); }            \
+    HD V nmad(V a, V b, V c) { return (V)FNMADD(a, b, c); }
+HMC_MAD(vector_of<float COMMA 4>::type, _mm_fmadd_ps, _mm_fnmadd_ps)
+HMC_MAD(vector_of<float COMMA 8>::type, _mm256_fmadd_ps, _mm256_fnmadd_ps)
+HMC_MAD(vector_of<double COMMA 4>::type, _mm256_fmadd_pd, _mm256_fnmadd_pd)
+#ifdef __AVX512F__
+HMC_MAD(vector_of<float COMMA 16>::type, _mm512_fmadd_ps, _mm512_fnmadd_ps)
+HMC_MAD(vector_of<double COMMA 8>::type, _mm512_fmadd_pd, _mm512_fnmadd_pd)
+#endif
+#undef HMC_MAD
+#endif
+
+// Two vectors as one, where W lanes are wider than a register.
+template <class V> struct Pair { V lo, hi; };
+template <class V> HD Pair<V> operator+(Pair<V> a, Pair<V> b) { return {a.lo + b.lo, a.hi + b.hi}; }
+template <class V> HD Pair<V> operator-(Pair<V> a, Pair<V> b) { return {a.lo - b.lo, a.hi - b.hi}; }
+template <class V> HD Pair<V> operator*(Pair<V> a, Pair<V> b) { return {a.lo * b.lo, a.hi * b.hi}; }
+template <class V> HD Pair<V> operator/(Pair<V> a, Pair<V> b) { return {a.lo / b.lo, a.hi / b.hi}; }
+template <class V> HD Pair<V> operator-(Pair<V> a) { return {-a.lo, -a.hi}; }
+
+template <class R, int N, bool FITS> struct choose_vector { using type = typename vector_of<R, N>::type; };
+template <class R, int N> struct choose_vector<R, N, false> {
+    using type = Pair<typename choose_vector<R, N / 2, (N / 2 * sizeof(R) <= HMC_REGISTER)>::type>;
+};
+template <class R, int N> struct lanes_of {
+    using type = typename choose_vector<R, N, (N * sizeof(R) <= HMC_REGISTER)>::type;
+};
+template <class R> struct lanes_of<R, 1> { using type = R; };
+template <class V> HD Pair<V> mad(Pair<V> a, Pair<V> b, Pair<V> c) {
+    return {mad(a.lo, b.lo, c.lo), mad(a.hi, b.hi, c.hi)};
+}
+template <class V> HD Pair<V> nmad(Pair<V> a, Pair<V> b, Pair<V> c) {
+    return {nmad(a.lo, b.lo, c.lo), nmad(a.hi, b.hi, c.hi)};
+}
+
+
+#if HMC_LANES > 1
+using float_lanes = typename lanes_of<float, HMC_LANES>::type;
+using double_lanes = typename lanes_of<double, HMC_LANES>::type;
+template <> struct lane<float_lanes> { using real = float; using wide = double_lanes; static constexpr int W = HMC_LANES; };
+template <> struct lane<double_lanes> { using real = double; using wide = double_lanes; static constexpr int W = HMC_LANES; };
+HD double_lanes widen(float_lanes v) {
+    double_lanes r;
+    for (int l = 0; l < HMC_LANES; ++l) set(r, l, double(get(v, l)));
+    return r;
+}
+HD double_lanes widen(double_lanes v) { return v; }
+template <class F> HD F narrow(double_lanes v) {
+    F r;
+    for (int l = 0; l < HMC_LANES; ++l) set(r, l, real_of<F>(get(v, l)));
+    return r;
+}
+#endif
+
+template <class V> HD Pair<V> larger(Pair<V> a, Pair<V> b) { return {larger(a.lo, b.lo), larger(a.hi, b.hi)}; }
+template <class V> HD Pair<V> where_negative(Pair<V> x, Pair<V> a, Pair<V> b) {
+    return {where_negative(x.lo, a.lo, b.lo), where_negative(x.hi, a.hi, b.hi)};
+}
+
+// Lane l of the result is lane table[l] of v.
+template <class F> HD F permute(F v, const int* table) {
+    if constexpr (lane<F>::W > 1) {
+#ifdef __AVX512F__
+        if constexpr (lane<F>::W == 16 && sizeof(F) == 64) return (F)_mm512_permutexvar_ps(_mm512_loadu_si512(table), v);
+        if constexpr (lane<F>::W == 8 && sizeof(F) == 64)
+            return (F)_mm512_permutexvar_pd(_mm512_cvtepi32_epi64(_mm256_loadu_si256((const __m256i*)table)), v);
+        if constexpr (lane<F>::W == 4 && sizeof(F) == 32)
+            return (F)_mm256_permutexvar_pd(_mm256_cvtepi32_epi64(_mm_loadu_si128((const __m128i*)table)), v);
+#endif
+#ifdef __AVX2__
+        if constexpr (lane<F>::W == 8 && sizeof(F) == 32)
+            return (F)_mm256_permutevar8x32_ps(v, _mm256_loadu_si256((const __m256i*)table));
+        if constexpr (lane<F>::W == 4 && sizeof(F) == 16)
+            return (F)_mm_permutevar_ps(v, _mm_loadu_si128((const __m128i*)table));
+#endif
+        F r;
+        for (int l = 0; l < lane<F>::W; ++l) set(r, l, get(v, table[l]));
+        return r;
+    }
+    return v;
+}

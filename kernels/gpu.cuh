@@ -1,0 +1,19 @@
+// A thread of a GPU (platform.cuh).
+#pragma once
+
+HD float mad(float a, float b, float c) { return fmaf(a, b, c); }
+HD double mad(double a, double b, double c) { return fma(a, b, c); }
+HD float nmad(float a, float b, float c) { return fmaf(-a, b, c); }
+HD double nmad(double a, double b, double c) { return fma(-a, b, c); }
+HD double square_root(double x) { return sqrt(x); }
+HD float square_root(float x) { return sqrtf(x); }
+HD double widen(float x) { return x; }
+HD double widen(double x) { return x; }
+HD i64 bits_of(double x) { return __double_as_longlong(x); }
+HD double double_of(i64 bits) { return __longlong_as_double(bits); }
+// What no kernel writes while this one runs.
+template <class T> HD T read_only(const T* p) { return __ldg(p); }
+HD void prefetch(const void*) {}
+HD void prefetch_for_writing(const void*) {}
+// Lane l of the result is lane table[l] of v.
+template <class F> HD F permute(F v, const int*) { return v; }

@@ -1,0 +1,197 @@
+//! Kernels as types: the argument structs of `kernels/args.h`, each of which is the argument of one kernel.
+//!
+//! A pointer among the arguments is [`In`], from a shared borrow, or [`Out`], from an exclusive one, of a kind of memory.
+//! Fields of this library alone make them and launch kernels.
+//!
+//! ```
+//! use hmc::device::kernels::{Algebra, Geometry, In, Kinetic};
+//! fn kinetic<'a>(g: Geometry<'a>, momenta: In<'a, Algebra>) -> Kinetic<'a> {
+//!     Kinetic { g, momenta }
+//! }
+//! ```
+//! A kernel that is not there does not compile:
+//! ```compile_fail,E0432
+//! use hmc::device::kernels::Kinetik;
+//! ```
+//! nor does memory of another kind,
+//! ```compile_fail,E0308
+//! use hmc::device::kernels::{Geometry, In, Kinetic, Matrices};
+//! fn kinetic<'a>(g: Geometry<'a>, links: In<'a, Matrices>) -> Kinetic<'a> {
+//!     Kinetic { g, momenta: links }
+//! }
+//! ```
+//! memory that is only borrowed to be read where a kernel writes it,
+//! ```compile_fail,E0308
+//! use hmc::device::kernels::{Algebra, Drift, Geometry, In, Matrices};
+//! fn drift<'a>(g: Geometry<'a>, links: In<'a, Matrices>, momenta: In<'a, Algebra>) -> Drift<'a> {
+//!     Drift { g, links, momenta, scale: 0.1 }
+//! }
+//! ```
+//! an argument that is left out,
+//! ```compile_fail,E0063
+//! use hmc::device::kernels::{Geometry, Kinetic};
+//! fn kinetic<'a>(g: Geometry<'a>) -> Kinetic<'a> {
+//!     Kinetic { g }
+//! }
+//! ```
+//! a launch from outside,
+//! ```compile_fail,E0624
+//! use hmc::{device::kernels::Kinetic, field::Domain};
+//! fn launch(domain: &Domain, kernel: &Kinetic) {
+//!     domain.sum(kernel, 16).unwrap();
+//! }
+//! ```
+//! and a raw one that is not marked as unsafe:
+//! ```compile_fail,E0133
+//! use hmc::device::{Call, Device, Size};
+//! fn launch(device: &Device, call: Call) {
+//!     device.backend().launch(call, Size::Sites(16)).unwrap();
+//! }
+//! ```
+
+use super::{Buffer, Precision};
+use std::marker::PhantomData;
+use std::num::NonZero;
+
+/// Memory of kind `K` that a kernel reads.
+#[repr(transparent)]
+pub struct In<'a, K> {
+    at: NonZero<u64>,
+    lives: PhantomData<&'a (Buffer, K)>,
+}
+
+impl<K> Clone for In<'_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for In<'_, K> {}
+
+/// Memory of kind `K` that a kernel writes, and may read.
+#[repr(transparent)]
+pub struct Out<'a, K> {
+    at: NonZero<u64>,
+    lives: PhantomData<&'a mut (Buffer, K)>,
+}
+
+impl<K> In<'_, K> {
+    /// Memory at an address of the device.
+    ///
+    /// # Safety
+    /// It is there for as long as the borrow, and nothing writes it meanwhile but what the device has been asked for.
+    pub(super) unsafe fn at(address: NonZero<u64>) -> Self {
+        Self { at: address, lives: PhantomData }
+    }
+}
+
+impl<K> Out<'_, K> {
+    /// Memory at an address of the device.
+    ///
+    /// # Safety
+    /// It is there for as long as the borrow, and nothing else uses it meanwhile.
+    pub(super) unsafe fn at(address: NonZero<u64>) -> Self {
+        Self { at: address, lives: PhantomData }
+    }
+}
+
+/// An enum of `kernels/args.h`.
+pub(crate) trait Enumerated: Copy + 'static {
+    /// All of it.
+    const ALL: &'static [Self];
+    /// As kernels know it.
+    fn value(self) -> i32;
+    /// The one with this value.
+    fn of(value: usize) -> Option<Self> {
+        Self::ALL.iter().copied().find(|one| one.value() as usize == value)
+    }
+}
+
+/// Of kernels that there are in double alone, and in half precision alone.
+#[derive(Clone, Copy)]
+pub(crate) struct Double;
+/// See [`Double`].
+#[derive(Clone, Copy)]
+pub(crate) struct Half;
+
+impl From<Double> for Precision {
+    fn from(_: Double) -> Self {
+        Self::Double
+    }
+}
+
+impl From<Half> for Precision {
+    fn from(_: Half) -> Self {
+        Self::Half
+    }
+}
+
+/// The place of a kernel in the list of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KernelNumber(pub(super) usize);
+
+/// How many arguments of a kernel a GPU's compiler may know.
+const MOST_CONSTANTS: usize = 6;
+
+/// Values of the arguments for which a GPU's kernel is compiled; none where it serves all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Constants {
+    values: [i32; MOST_CONSTANTS],
+    count: usize,
+}
+
+impl Constants {
+    /// In the order in which the kernel names them.
+    ///
+    /// # Panics
+    /// More than any kernel has.
+    pub fn new(values: &[i32]) -> Self {
+        let mut all = [0; MOST_CONSTANTS];
+        all[..values.len()].copy_from_slice(values);
+        Self { values: all, count: values.len() }
+    }
+
+    /// The values.
+    pub fn values(&self) -> &[i32] {
+        &self.values[..self.count]
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+/// The argument struct of a kernel.
+///
+/// # Safety
+/// Layout and name are those of a struct in `kernels/args.h`, and the kernel takes it.
+pub(crate) unsafe trait Kernel {
+    /// What chooses an instance: a precision, and for some a number of reals.
+    type Form: Copy;
+    /// The instance.
+    fn number(form: Self::Form) -> (KernelNumber, Precision);
+    /// The values for which a GPU's kernel may be compiled.
+    fn constants(&self) -> Constants;
+}
+
+/// A kernel that works site by site.
+pub(crate) trait OnSites: Kernel {}
+/// One that sums over sites, too.
+pub(crate) trait Summing: Kernel {}
+/// One that works in teams of threads.
+pub(crate) trait OnTeams: Kernel {}
+
+/// What the build found in the lists of `kernels/`.
+pub(super) struct Listed {
+    pub name: &'static str,
+    pub args: &'static str,
+    /// Double, single, half.
+    pub precisions: [bool; 3],
+    /// Names of the arguments that a GPU's compiler may know, as macros.
+    pub constants: &'static [&'static str],
+    /// Whether it may know the lattice's extents.
+    pub extents_are_constant: bool,
+}
+
+include!(concat!(env!("OUT_DIR"), "/kernels.rs"));

@@ -1,0 +1,171 @@
+//! Linear algebra that there is for Dirac spinors alone, with a fifth dimension or without: what BiCGstab, minimal residuals
+//! and a twisted mass take.
+
+use super::spinor::complex;
+use super::{FieldError, Spinor};
+use crate::device::kernels::{
+    AddTwist, BicgstabDirection, BicgstabStep, CaxpyDot, CaxpyNorm2, DotNorm2, MrStep, SiteReals,
+};
+use num_complex::Complex64;
+
+impl Spinor {
+    /// As `check_single`, of what is there for Dirac spinors alone, with a fifth dimension or without.
+    fn check_dirac<'a>(&'a self, others: impl IntoIterator<Item = &'a Self>) {
+        assert_eq!(self.kind.site_reals(), SiteReals::Dirac, "linear algebra of Dirac spinors");
+        self.check_single(others);
+    }
+
+    /// `(self, y)` and `|self|^2`
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Panics
+    /// Colour vectors.
+    pub fn dot_norm2(&self, y: &Self) -> Result<(Complex64, f64), FieldError> {
+        self.check_dirac([y]);
+        let kernel = DotNorm2 { x: self.fermions(), y: y.fermions(), half: self.sites() as i32 };
+        let sums = self.domain.sum_as(self.precision, &kernel, self.sites())?;
+        Ok((complex(&sums), sums.sums[2].value()))
+    }
+
+    /// [`Spinor::dot_norm2`] over the sites of this rank alone.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Panics
+    /// Colour vectors.
+    pub fn dot_norm2_here(&self, y: &Self) -> Result<(Complex64, f64), FieldError> {
+        self.check_dirac([y]);
+        let kernel = DotNorm2 { x: self.fermions(), y: y.fermions(), half: self.sites() as i32 };
+        let sums = self.domain.device().sum(self.precision, &kernel, self.sites())?;
+        Ok((complex(&sums), sums.sums[2].value()))
+    }
+
+    /// `self += a x`; returns `|self|^2`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Panics
+    /// Colour vectors.
+    pub fn caxpy_norm2(&mut self, a: Complex64, x: &Self) -> Result<f64, FieldError> {
+        self.check_dirac([x]);
+        let (precision, sites) = (self.precision, self.sites());
+        let (y, x, half) = (self.buffer.output(), x.fermions(), sites as i32);
+        let kernel = CaxpyNorm2 { y, x, half, a: a.re, b: a.im };
+        Ok(self.domain.sum_as(precision, &kernel, sites)?.sums[0].value())
+    }
+
+    /// `self += a x`; returns `(z, self)`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Panics
+    /// Colour vectors.
+    pub fn caxpy_dot(&mut self, a: Complex64, x: &Self, z: &Self) -> Result<Complex64, FieldError> {
+        self.check_dirac([x, z]);
+        let (precision, sites) = (self.precision, self.sites());
+        let (y, x, z, half) = (self.buffer.output(), x.fermions(), z.fermions(), sites as i32);
+        let kernel = CaxpyDot { y, x, z, half, a: a.re, b: a.im };
+        Ok(complex(&self.domain.sum_as(precision, &kernel, sites)?))
+    }
+
+    /// `self += i a gamma_5 x`, on each of several fields.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Panics
+    /// Colour vectors.
+    pub fn add_twist(&mut self, a: f64, x: &Self) -> Result<(), FieldError> {
+        assert_eq!(self.kind.site_reals(), SiteReals::Dirac, "linear algebra of Dirac spinors");
+        self.check(x);
+        assert_eq!(self.fields, x.fields, "as many fields in both");
+        let (precision, sites, bytes) = (self.precision, self.sites(), self.bytes_of_one());
+        (0..self.fields).try_for_each(|n| {
+            let (y, x) = (self.buffer.output_at(n * bytes), x.fermions_of(n));
+            self.domain.launch_as(precision, &AddTwist { y, x, half: sites as i32, a }, sites)
+        })
+    }
+
+    /// The second half of a step of BiCGstab: `self += alpha p + omega r`, `r -= omega t`; returns
+    /// `(shadow, r)` and `|r|^2`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Panics
+    /// Colour vectors.
+    pub fn bicgstab_step(
+        &mut self,
+        (alpha, p): (Complex64, &Self),
+        omega: Complex64,
+        r: &mut Self,
+        t: &Self,
+        shadow: &Self,
+    ) -> Result<(Complex64, f64), FieldError> {
+        self.check_dirac([p, r, t, shadow]);
+        let (precision, sites) = (self.precision, self.sites());
+        let kernel = BicgstabStep {
+            x: self.buffer.output(),
+            y: r.fermions_mut(),
+            z: p.fermions(),
+            w: t.fermions(),
+            v: shadow.fermions(),
+            half: sites as i32,
+            a: alpha.re,
+            b: alpha.im,
+            c: omega.re,
+            d: omega.im,
+        };
+        let sums = self.domain.sum_as(precision, &kernel, sites)?;
+        Ok((complex(&sums), sums.sums[2].value()))
+    }
+
+    /// The next direction of BiCGstab: `self = r + beta (self - omega v)`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Panics
+    /// Colour vectors.
+    pub fn bicgstab_direction(
+        &mut self,
+        r: &Self,
+        beta: Complex64,
+        omega: Complex64,
+        v: &Self,
+    ) -> Result<(), FieldError> {
+        self.check_dirac([r, v]);
+        let (precision, sites) = (self.precision, self.sites());
+        let kernel = BicgstabDirection {
+            y: self.buffer.output(),
+            x: r.fermions(),
+            z: v.fermions(),
+            half: sites as i32,
+            a: beta.re,
+            b: beta.im,
+            c: omega.re,
+            d: omega.im,
+        };
+        self.domain.launch_as(precision, &kernel, sites)
+    }
+
+    /// A step of minimal residuals: `self += a r`, `r -= a q`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Panics
+    /// Colour vectors.
+    pub fn mr_step(&mut self, a: Complex64, r: &mut Self, q: &Self) -> Result<(), FieldError> {
+        self.check_dirac([&*r, q]);
+        let (precision, sites) = (self.precision, self.sites());
+        let (y, x, z) = (self.buffer.output(), r.fermions_mut(), q.fermions());
+        let kernel = MrStep { y, x, z, half: sites as i32, a: a.re, b: a.im };
+        self.domain.launch_as(precision, &kernel, sites)
+    }
+}

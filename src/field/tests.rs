@@ -1,0 +1,66 @@
+//! What types do not exclude is refused at run time.
+
+use super::{AlgebraField, Domain, EVEN, Halo, HostLinks, Kind, MatrixField, Spinor};
+use crate::comm::Solo;
+use crate::device::{Cpu, Device, Precision};
+use crate::lattice::Partition;
+use num_complex::Complex64;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+fn domain() -> Arc<Domain> {
+    let partition = Partition::new([4; 4], [1; 4], 1, 0).unwrap();
+    Domain::new(partition, Device::new(Cpu::new(1).unwrap()), Arc::new(Solo), 0, Halo::Staged).unwrap()
+}
+
+fn refused<T>(what: &str, work: impl FnOnce() -> T) {
+    assert!(catch_unwind(AssertUnwindSafe(work)).is_err(), "{what} is not refused");
+}
+
+#[test]
+fn slices_of_another_length_are_refused() {
+    let domain = domain();
+    let mut spinor = Spinor::new(&domain, Precision::Double).unwrap();
+    for reals in [256 * 24 - 1, 256 * 24 + 1] {
+        refused("a spinor from a slice", || spinor.read_host(EVEN, &vec![0.0; reals]));
+        refused("a spinor into a slice", || spinor.write_host(EVEN, &mut vec![0.0; reals]));
+        refused("momenta", || AlgebraField::new(&domain).unwrap().set_host(&vec![0.0; reals]));
+    }
+    let mut links = MatrixField::new(&domain, 4).unwrap();
+    refused("links of a smaller box", || links.set_host(&HostLinks::unit([4, 4, 4, 2])));
+    let short = HostLinks { local: [4; 4], reals: vec![0.0; 18] };
+    refused("too few links", || links.set_host(&short));
+    refused("links as one matrix a site", || {
+        MatrixField::new(&domain, 1).unwrap().set_host(&HostLinks::unit([4; 4]))
+    });
+}
+
+#[test]
+fn linear_algebra_of_dirac_spinors_refuses_colour_vectors() {
+    let domain = domain();
+    let colour = || Spinor::colour(&domain, Precision::Double).unwrap();
+    let (mut x, mut y, z, one) = (colour(), colour(), colour(), Complex64::new(1.0, 0.0));
+    refused("dot_norm2", || x.dot_norm2(&z));
+    refused("dot_norm2_here", || x.dot_norm2_here(&z));
+    refused("caxpy_norm2", || x.caxpy_norm2(one, &z));
+    refused("caxpy_dot", || x.caxpy_dot(one, &z, &z));
+    refused("add_twist", || x.add_twist(1.0, &z));
+    refused("bicgstab_step", || x.bicgstab_step((one, &z), one, &mut y, &z, &z));
+    refused("bicgstab_direction", || x.bicgstab_direction(&z, one, one, &z));
+    refused("mr_step", || x.mr_step(one, &mut y, &z));
+}
+
+#[test]
+fn fields_of_two_boxes_or_kinds_are_not_taken_together() {
+    let (one, other) = (domain(), domain());
+    let spinor = |domain| Spinor::new(domain, Precision::Double).unwrap();
+    refused("a sum over two boxes", || spinor(&one).axpy(1.0, &spinor(&other)));
+    refused("a copy between boxes", || spinor(&one).copy_from(&spinor(&other)));
+    let wall = Spinor::of(&one, Kind::Wall(4), Precision::Double, 1).unwrap();
+    refused("a sum over two kinds", || spinor(&one).axpy(1.0, &wall));
+    let links = MatrixField::new(&one, 4).unwrap();
+    refused("a distance between boxes", || links.distance(&MatrixField::new(&other, 4).unwrap()));
+    refused("a distance from one matrix a site", || links.distance(&MatrixField::new(&one, 1).unwrap()));
+    let mut momenta = AlgebraField::new(&one).unwrap();
+    refused("a kick from another box", || momenta.combine(1.0, 1.0, &AlgebraField::new(&other).unwrap()));
+}
