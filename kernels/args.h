@@ -16,6 +16,7 @@ struct Links;     // an operator's own links of one parity, in its precision
 struct Algebra;   // 8 doubles a link, both parities: momenta, forces
 struct Fermions;  // spinors or colour vectors of one parity
 struct Clover;    // packed clover blocks: 2 x 36 reals a site
+struct Density;   // a complex number in double on each site of one parity
 struct Halo;      // what crosses ranks: wires and ghost zones
 struct Sites;     // any field of one parity, real by real
 struct Reals;     // a table in the kernel's precision

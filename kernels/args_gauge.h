@@ -70,12 +70,19 @@ struct GreatestReal {
     Geometry g;               // constant
     const Matrices* links;
 };
-// longer = U_t(x) line(x + t); sums 0, 1: its trace over 3, real and imaginary
+
+// Straight lines of links (line.cuh), one matrix a site.
+
+// out = U_mu(x) line(x + mu) back(x)^dag, without the factors that are not there; sums 0, 1: tr out / 3, or with `closing`
+// tr closing out^dag / 3, real and imaginary
 struct ExtendLine {
     Geometry g;
-    const Matrices* links;
-    const Matrices* line;     // optional: none starts with 1. One matrix a site
-    Matrices* longer;         // one matrix a site
+    const Matrices* links;    // optional where there is a line
+    const Matrices* line;     // optional where there are links
+    const Matrices* back;     // optional
+    const Matrices* closing;  // optional
+    Matrices* out;
+    int mu;
 };
 
 // The clover term and its force (clover.cuh).

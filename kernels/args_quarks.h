@@ -226,3 +226,38 @@ struct BlockStep {
     const Doubles* lengths;
     int parity;
 };
+
+// Contractions of propagators (contraction.cuh): a field for each component of the source.
+
+// A product of gamma matrices: row a holds i^phase[a] in column[a]
+struct SpinMatrix {
+    int column[4];
+    int phase[4];
+};
+// out = tr[sink S source T^dag]
+struct ContractSpinors {
+    const Fermions* quark[12];      // S
+    const Fermions* antiquark[12];  // T
+    Density* out;
+    SpinMatrix sink;
+    SpinMatrix source;
+    int half;                       // outer sites of one parity
+};
+// out = tr[S T^dag]
+struct ContractColours {
+    const Fermions* quark[3];
+    const Fermions* antiquark[3];
+    Density* out;
+    int half;                       // outer sites of one parity
+};
+// Sums 0, 1: a density times phases over the sites with one time
+struct TimeSliceSum {
+    Geometry g;
+    const Density* density;
+    const Doubles* phases;          // [x, y, z][coordinate in a lane's box][re, im][lane]
+    const Doubles* mask;            // [place of a lane in t][lane]: 1 where that is the lane's place, else 0
+    int parity;
+    int time;                       // in a lane's box
+    int lane_time;                  // place in t of the lanes that are summed
+    int sites;                      // outer sites of one parity with one time
+};

@@ -172,20 +172,6 @@ template <class F> HD void link_distance(const LinkDistance& a, int i, int parit
         for (int k = 0; k < 9; ++k) sum.raise(root(mad(d.e[k].re, d.e[k].re, mad(d.e[k].im, d.e[k].im, F{}))));
     }
 }
-// The longer line U_t(x) W(x + t); without a line W it is U_t(x). Sums 0, 1: its trace, real and imaginary, over 3.
-template <class F> HD void extend_line(const ExtendLine& a, int i, int parity, Accumulator& sum) {
-    Walk w = walk_from(coord_of(a.g, i, parity));
-    const int s = bordered_index_of(a.g, w.c);
-    Matrix<F> line = link_at<F>(a.g, a.links, w, 3);
-    if (a.line) {
-        step(a.g, w, 3, 1);
-        line = line * matrix_at<1, F>(a.g, a.line, w, 0);
-    }
-    store_matrix<1>(half_field<F>(a.longer, parity, a.g.half_bordered, 18), 0, s, a.g.half_bordered, line);
-    sum.add(0, splat<F>(1.0 / 3.0) * real_trace(line));
-    sum.add(1, splat<F>(1.0 / 3.0) * ((line.e[0].im + line.e[4].im) + line.e[8].im));
-}
-
 // Kernels on both parities: the first `half` outer sites are even.
 template <class F, class A> HD int parity_of_index(const A& a, int& i) {
     const int parity = i >= a.g.half;
@@ -210,7 +196,6 @@ BOTH_SUM(kick)
 BOTH_SUM(kinetic)
 BOTH_SUM(unitarity)
 BOTH_SUM(link_distance)
-BOTH_SUM(extend_line)
 
 #define GAUGE_KERNELS(SITE, SUM)                                      \
     SITE(gauge, gauge_force, GaugeForce, (both_gauge_force<F>))         \
@@ -221,5 +206,4 @@ BOTH_SUM(extend_line)
     SUM(gauge, kinetic, Kinetic, 1, (both_kinetic<F>))               \
     SUM(gauge, unitarity, Unitarity, 1, (both_unitarity<F>))          \
     SUM(gauge, reunitarise, Reunitarise, 1, (both_unitarity<F>))      \
-    SUM(gauge, link_distance, LinkDistance, 1, (both_link_distance<F>))   \
-    SUM(gauge, extend_line, ExtendLine, 2, (both_extend_line<F>))
+    SUM(gauge, link_distance, LinkDistance, 1, (both_link_distance<F>))

@@ -13,7 +13,7 @@ use hmc::field::{Domain, EVEN, Halo, HostLinks, LINK_REALS, MatrixField, ODD};
 use hmc::io;
 use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, site, volume};
 use hmc::math::WallWeights;
-use hmc::measure::{Condensate, Correlators, Noise, Source, condensate, correlators};
+use hmc::measure::{CondensateMean, Correlators, Noise, Source, condensate, correlators};
 use hmc::quark::{Inverse, QuarkParams, fields};
 use hmc::solver::Settings;
 use reference::data;
@@ -269,7 +269,7 @@ fn correlators_are_invariant() {
     }
 }
 
-fn results(domain: &Arc<Domain>, links: &HostLinks) -> Vec<(Correlators, Condensate)> {
+fn results(domain: &Arc<Domain>, links: &HostLinks) -> Vec<(Correlators, CondensateMean)> {
     let links = MatrixField::from_host(domain, links).unwrap();
     let noise = Noise { seed: 5, trajectory: 3 };
     let of = |weights| {

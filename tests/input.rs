@@ -6,7 +6,7 @@ use hmc::device::Precision;
 use hmc::family::WilsonFermion;
 use hmc::hmc::Scheme;
 use hmc::input::{self, Fermion};
-use hmc::measure::Source;
+use hmc::measure::{Correlator, Loops, Source};
 use hmc::solver::Method;
 use std::path::Path;
 
@@ -16,6 +16,8 @@ mod domain_wall;
 mod doubts;
 #[path = "input/files.rs"]
 mod files;
+#[path = "input/measure.rs"]
+mod measure;
 #[path = "input/quarks.rs"]
 mod quarks;
 #[path = "input/reference.rs"]
@@ -101,9 +103,9 @@ fn defaults_and_masses() {
     assert_eq!(light.operator.boundary.map(f64::to_bits), [0.0f64, 0.0, 0.0, 1.0].map(f64::to_bits));
     assert_eq!(light.solver.settings.max_iterations, 10_000);
     assert_eq!(input.hmc.levels[0].scheme, Scheme::Omelyan2 { lambda: 0.193_183_327_503_783_6 });
-    assert_eq!(input.measure.correlators[0].source, Source::Point([0; 4]));
+    assert_eq!(input.measure.of_kind::<Correlator>()[0].source, Source::Point([0; 4]));
     assert_eq!(input.measure.every, 1);
-    assert!(!input.measure.loops);
+    assert!(input.measure.of_kind::<Loops>().is_empty());
 }
 
 #[test]
@@ -347,7 +349,7 @@ fn measure_inputs_need_no_run() {
     let text = "[fermion.light]\naction = \"wilson\"\nkappa = 0.13\n[measure.loops]\n\
                 [measure.correlator.pion]\nfermion = \"light\"\nsource = [99, 0, 0, 0]\n";
     let loaded = input::parse_measure(text, "m.toml").expect("right");
-    assert!(loaded.input.measure.loops);
+    assert_eq!(loaded.input.measure.of_kind::<Loops>().len(), 1);
     assert!(
         matches!(&loaded.input.fermions[0], Fermion::Wilson(light) if light.operator.c_sw.to_bits() == 0)
     );

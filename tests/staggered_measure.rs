@@ -13,7 +13,7 @@ use hmc::family::{REACH, Schur, Smearing, StaggeredParams, StaggeredQuark, Wilso
 use hmc::field::{Domain, EVEN, Halo, HostLinks, LINK_REALS, MatrixField, ODD};
 use hmc::io;
 use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, site, volume};
-use hmc::measure::{Condensate, Noise, Source, condensate, pion};
+use hmc::measure::{CondensateMean, Noise, Source, condensate, pion};
 use hmc::quark::{Inverse, QuarkParams, fields};
 use hmc::solver::{Method, Settings};
 use num_complex::Complex64;
@@ -229,7 +229,7 @@ fn exact_trace(quark: &mut dyn Inverse, extents: Extents) -> [f64; 2] {
 }
 
 /// The mean lies within 4 errors of the traces over even and odd sites; the parts within 4 of theirs, `part`.
-fn check_condensate(name: &str, found: Condensate, exact: [f64; 2], half_volume: f64, part: f64) {
+fn check_condensate(name: &str, found: CondensateMean, exact: [f64; 2], half_volume: f64, part: f64) {
     let exact = exact.map(|trace| trace / half_volume);
     println!("{name}: {found:?}, exact {exact:?}, error of the parts {part:.1e}");
     let mean = 0.5 * (exact[0] + exact[1]);
@@ -357,7 +357,7 @@ fn part(links: &HostLinks, partition: &Partition) -> HostLinks {
     HostLinks { local, reals }
 }
 
-type Results = (Vec<Vec<f64>>, Vec<Condensate>);
+type Results = (Vec<Vec<f64>>, Vec<CondensateMean>);
 
 fn results(domain: &Arc<Domain>, links: &HostLinks) -> Results {
     let links = MatrixField::from_host(domain, links).unwrap();

@@ -7,12 +7,12 @@ use crate::comm::{Comm, agree};
 use crate::family::Fermion;
 use crate::field::{Domain, MatrixField, Purpose, RandomAddress};
 use crate::hmc::Chain;
-use crate::input::{self, Correlator, Input, Measure, Parallel};
+use crate::input::{self, Input, Parallel};
 use crate::io::{self, Format};
-use crate::lattice::{Extents, shape};
-use crate::measure::{FlowKernel, Source, Wanted};
-use crate::quark::Inverse;
+use crate::lattice::Extents;
+use crate::measure::{Measure, MeasureError, QuarkChoice};
 use crate::operator::GaugeLoops;
+use crate::quark::Inverse;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -62,12 +62,8 @@ pub fn domain(
 
 /// Layers that a run needs of its neighbours, with these measurements.
 pub fn layers<'a>(input: &Input, measured: impl IntoIterator<Item = &'a Measure>) -> Layers {
-    let of = |measure: &Measure| {
-        let flow = measure.flow.is_some_and(|f| f.kernel == FlowKernel::Symanzik);
-        if measure.loops || flow { 2 } else { 1 }
-    };
     let gauge = GaugeLoops::reach(input.gauge.coefficients[1]);
-    let border = measured.into_iter().map(of).fold(gauge, usize::max);
+    let border = measured.into_iter().map(Measure::border).fold(gauge, usize::max);
     Layers::of_links(border).with(&input.fermions)
 }
 
@@ -160,35 +156,15 @@ pub fn configuration(
     Ok((links, header))
 }
 
-/// Where the source of a correlator is.
-///
-/// # Errors
-/// It lies outside the lattice.
-pub fn source(correlator: &Correlator, extents: Extents) -> Result<Source, AppError> {
-    let at = match correlator.source {
-        Source::Point(at) => at,
-        Source::CornerWall(t) => [0, 0, 0, t],
-    };
-    if (0..4).any(|mu| at[mu] >= extents[mu]) {
-        return Err(AppError::Refused(format!(
-            "[measure.correlator.{}]: the source {at:?} lies outside the lattice of {}",
-            correlator.name,
-            shape(extents)
-        )));
-    }
-    Ok(correlator.source)
-}
-
-/// The quark that a measurement names.
+/// The quark that a measurement asks for.
 ///
 /// # Errors
 /// No memory, or a clover term that cannot be inverted.
 pub fn quark(
     links: &MatrixField,
     fermions: &[Fermion],
-    name: &str,
-    wanted: Wanted,
-) -> Result<Box<dyn Inverse>, AppError> {
-    let fermion = fermions.iter().find(|f| f.name() == name).expect("the input was checked");
-    Ok(fermion.inverse(links, wanted)?)
+    choice: &QuarkChoice,
+) -> Result<Box<dyn Inverse>, MeasureError> {
+    let named = |fermion: &&Fermion| fermion.name() == choice.fermion;
+    fermions.iter().find(named).expect("the input was checked").inverse(links, choice.wanted)
 }

@@ -112,7 +112,10 @@ impl AppError {
     /// The program's exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Input(_) | Self::Refused(_) | Self::Partition(_) => 2,
+            Self::Input(_)
+            | Self::Refused(_)
+            | Self::Partition(_)
+            | Self::Measure(MeasureError::Refused(_)) => 2,
             Self::Several(errors) => errors.iter().map(Self::exit_code).max().unwrap_or(1),
             _ => 1,
         }

@@ -1,18 +1,29 @@
-//! Observables as JSON: one object a configuration.
+//! Measurements of configurations: in a run, and by `hmc measure`.
 
 use super::assemble::Layers;
 use super::report::{say, warn};
 use super::{AppError, assemble, start};
+use crate::family::Fermion;
 use crate::field::MatrixField;
-use crate::input::{self, Fermion, Measure};
-use crate::measure::{
-    self, Condensate, MeasureError, Noise, ResidualMass, Stop, condensate, flow, polyakov, reference_scales,
-};
-use crate::operator::GaugeLoops;
+use crate::input;
+use crate::measure::{Context, Fermions, Measure, MeasureError, Measured, Noise, QuarkChoice, Stop};
+use crate::quark::Inverse;
 use crate::solver::SolverError;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+
+/// The quarks of an input on the links of one configuration.
+struct Quarks<'a> {
+    links: &'a MatrixField,
+    fermions: &'a [Fermion],
+}
+
+impl Fermions for Quarks<'_> {
+    fn inverse(&mut self, choice: &QuarkChoice) -> Result<Box<dyn Inverse>, MeasureError> {
+        assemble::quark(self.links, self.fermions, choice)
+    }
+}
 
 /// Measures what `measure` asks for, with random sources by `noise`.
 ///
@@ -24,59 +35,9 @@ pub fn observables(
     fermions: &[Fermion],
     noise: Noise,
     stop: Stop,
-) -> Result<Map<String, Value>, AppError> {
-    let mut found = Map::new();
-    if measure.loops {
-        let traces = GaugeLoops::traces(links)?;
-        found.insert("plaquette".into(), json!(traces.plaquette()));
-        found.insert("plaquette_space".into(), json!(traces.plaquette_space));
-        found.insert("plaquette_time".into(), json!(traces.plaquette_time));
-        found.insert("rectangle".into(), json!(traces.rectangle));
-    }
-    if measure.polyakov {
-        let line = polyakov(links)?;
-        found.insert("polyakov".into(), json!([line.re, line.im]));
-    }
-    if let Some(wanted) = measure.flow {
-        let points = flow(links, wanted.kernel, wanted.step, wanted.t_max, wanted.every, stop)?;
-        let (t0, w0) = reference_scales(&points);
-        let rows: Vec<Value> = points
-            .iter()
-            .map(|p| json!({ "t": p.t, "e_plaquette": p.e_plaquette, "e_clover": p.e_clover, "q": p.q }))
-            .collect();
-        found.insert("flow".into(), json!(rows));
-        found.insert("t0".into(), json!(t0));
-        found.insert("w0".into(), json!(w0));
-    }
-    let mut correlators = Vec::new();
-    for correlator in &measure.correlators {
-        let source = assemble::source(correlator, links.domain().partition().global)?;
-        let mut quark = assemble::quark(links, fermions, &correlator.fermion, correlator.wanted)?;
-        let found = measure::correlators(&mut *quark, source, stop)?;
-        let mut entry = json!({ "name": correlator.name, "re": found.pion });
-        if let Some(ResidualMass { ratio, mean }) = found.residual_mass() {
-            entry["midpoint"] = json!(found.midpoint);
-            entry["m_res"] = json!(ratio);
-            entry["m_res_mean"] = json!(mean);
-        }
-        correlators.push(entry);
-    }
-    if !correlators.is_empty() {
-        found.insert("correlators".into(), json!(correlators));
-    }
-    let mut condensates = Vec::new();
-    for wanted in &measure.condensates {
-        let mut quark = assemble::quark(links, fermions, &wanted.fermion, wanted.wanted)?;
-        let Condensate { mean, error, even, odd } = condensate(&mut *quark, wanted.sources, noise, stop)?;
-        condensates.push(json!({
-            "name": wanted.name, "mass": wanted.wanted.mass, "re": mean, "error": error, "even": even, "odd": odd,
-            "sources": wanted.sources,
-        }));
-    }
-    if !condensates.is_empty() {
-        found.insert("condensates".into(), json!(condensates));
-    }
-    Ok(found)
+) -> Result<Measured, AppError> {
+    let mut fermions = Quarks { links, fermions };
+    Ok(measure.run(&mut Context { links, fermions: &mut fermions, noise, stop })?)
 }
 
 /// `hmc measure --input M.toml [--json] CFG...`: plaquette, rectangle and Polyakov loop always, the rest as
@@ -95,24 +56,30 @@ pub fn measure_files(
     if root {
         loaded.warnings.iter().for_each(warn);
     }
-    let measure = Measure { loops: true, polyakov: true, ..input.measure };
+    let measure = input.measure.with_loops();
     let threads = start::threads(&input.parallel, &**comm);
-    let layers = Layers::of_links(2).with(&input.fermions);
-    let one = |file: &Path, place: u64| -> Result<Map<String, Value>, AppError> {
+    let layers = Layers::of_links(measure.border()).with(&input.fermions);
+    let one = |file: &Path, place: u64| -> Result<String, AppError> {
         let (links, header) = assemble::configuration(file, &input.parallel, layers, comm)?;
+        let noise = Noise { seed: input.seed, trajectory: header.trajectory.unwrap_or(place) };
+        let found = observables(&links, &measure, &input.fermions, noise, &|| false)?;
+        let trajectory = json!(header.trajectory);
+        if !as_json {
+            let number = trajectory.as_u64().map_or_else(|| "-".to_owned(), |number| number.to_string());
+            let text = format!("{}\n  {:<16} {number}\n{}", file.display(), "trajectory", found.table());
+            return Ok(text.trim_end().to_owned());
+        }
         let mut object = Map::new();
         object.insert("file".into(), json!(file.display().to_string()));
-        object.insert("trajectory".into(), json!(header.trajectory));
-        let noise = Noise { seed: input.seed, trajectory: header.trajectory.unwrap_or(place) };
-        object.append(&mut observables(&links, &measure, &input.fermions, noise, &|| false)?);
-        Ok(object)
+        object.insert("trajectory".into(), trajectory);
+        object.extend(found.object());
+        Ok(Value::Object(object).to_string())
     };
     let mut failed = 0;
     start::in_pool(threads, || {
         for (file, place) in files.iter().zip(1..) {
             match one(file, place) {
-                Ok(object) if root && as_json => say(Value::Object(object))?,
-                Ok(object) if root => say(table(&object).trim_end())?,
+                Ok(text) if root => say(text)?,
                 Ok(_) => {}
                 // What is one file's own fault, and the same on all ranks.
                 Err(
@@ -131,47 +98,4 @@ pub fn measure_files(
         Ok(())
     })?;
     if failed == 0 { Ok(()) } else { Err(AppError::Files { failed, all: files.len() }) }
-}
-
-/// Observables as a person reads them: a line a number, a list in rows below its name.
-fn table(object: &Map<String, Value>) -> String {
-    let mut text = String::new();
-    for (name, value) in object {
-        match value {
-            Value::Array(rows) if rows.iter().any(Value::is_object) => {
-                for row in rows.iter().filter_map(Value::as_object) {
-                    let cells: Vec<String> = row.iter().map(|(key, value)| cell(key, value)).collect();
-                    text += &format!("  {name:<16} {}\n", cells.join("  "));
-                }
-            }
-            Value::String(file) => text += &format!("{file}\n"),
-            _ => text += &format!("  {name:<16} {}\n", number(value)),
-        }
-    }
-    text
-}
-
-/// One entry of a row: a list starts lines of its own.
-fn cell(key: &str, value: &Value) -> String {
-    match value {
-        Value::Array(values) => {
-            let lines = values.iter().enumerate().map(|(n, x)| format!("\n  {n:>16} {}", number(x)));
-            format!("{key}{}", lines.collect::<String>())
-        }
-        Value::String(text) => text.clone(),
-        _ => format!("{key} {}", number(value)),
-    }
-}
-
-/// A number with the digits that are worth reading; all of them are in the JSON.
-fn number(value: &Value) -> String {
-    match value {
-        Value::Null => "-".to_owned(),
-        Value::Array(parts) => parts.iter().map(number).collect::<Vec<_>>().join(" "),
-        Value::Number(n) if n.is_f64() => {
-            let x = n.as_f64().unwrap_or(f64::NAN);
-            if x == 0.0 || (1e-3..1e6).contains(&x.abs()) { format!("{x:.10}") } else { format!("{x:.9e}") }
-        }
-        _ => value.to_string(),
-    }
 }

@@ -6,9 +6,9 @@ use super::{AppError, Ranks, measure, start};
 use crate::comm::Echo;
 use crate::device::{Counting, Device, Held, gpu_count};
 use crate::field::{Domain, Halo, MatrixField};
-use crate::input::{DeviceChoice, Input, Measure, Transport};
+use crate::input::{DeviceChoice, Input};
 use crate::lattice::{Partition, shape, volume};
-use crate::measure::{MeasureError, Noise};
+use crate::measure::{Flow, Measure, MeasureError, Noise};
 use crate::operator::GaugeLoops;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -44,9 +44,9 @@ pub fn held_by(input: &Input, links: MatrixField) -> Result<Held, AppError> {
     drop(label);
     let _label = domain.device().label("measurement");
     for part in parts(&input.measure) {
-        // What comes after its first step takes what that one took, unless sources are left for a smaller last group.
+        // The steps of a flow take no more than the first one.
         let steps = Cell::new(0);
-        let stop = || steps.replace(steps.get() + 1) > 0 && part.condensates.is_empty();
+        let stop = || steps.replace(steps.get() + 1) > 0 && !part.of_kind::<Flow>().is_empty();
         let noise = Noise { seed: input.run.seed, trajectory: 1 };
         match measure::observables(&chain.links, &part, &input.fermions, noise, &stop) {
             Ok(_) | Err(AppError::Measure(MeasureError::Stopped)) => {}
@@ -61,20 +61,8 @@ fn parts(all: &Measure) -> Vec<Measure> {
     if all.every == 0 {
         return Vec::new();
     }
-    let none = Measure {
-        loops: false,
-        polyakov: false,
-        flow: None,
-        correlators: Vec::new(),
-        condensates: Vec::new(),
-        ..all.clone()
-    };
-    let simple = Measure { loops: all.loops, polyakov: all.polyakov, flow: all.flow, ..none.clone() };
-    let correlators =
-        all.correlators.iter().map(|c| Measure { correlators: vec![c.clone()], ..none.clone() });
-    let condensates =
-        all.condensates.iter().map(|c| Measure { condensates: vec![c.clone()], ..none.clone() });
-    [simple].into_iter().chain(correlators).chain(condensates).collect()
+    let alone = |one| Measure { observables: vec![one], every: all.every };
+    all.observables.iter().cloned().map(alone).collect()
 }
 
 /// The device that a run's memory is counted for.
@@ -109,8 +97,7 @@ pub(super) fn count(input: &Input, partition: &Partition, ranks: usize) -> Resul
     }
     let reach = assemble::layers(input, [&input.measure]).reach;
     let (device, halo) = match (Counted::of(input), input.parallel.transport) {
-        (Counted::Gpu, Transport::Auto | Transport::Peer) => (Counting::gpu(), Halo::Peer),
-        (Counted::Gpu, Transport::Staged) => (Counting::gpu(), Halo::Staged),
+        (Counted::Gpu, transport) => (Counting::gpu(), transport.unwrap_or(Halo::Peer)),
         (Counted::Cpu, _) if input.parallel.device == DeviceChoice::Emulated => {
             (Counting::cpu(1), Halo::Staged)
         }

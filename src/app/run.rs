@@ -10,9 +10,9 @@ use super::{AppError, Ranks, assemble, check, measure, start};
 use crate::comm::agree;
 use crate::field::{Domain, MatrixField};
 use crate::hmc::{Chain, Outcome};
-use crate::input::{self, Fermion, Input, Measure};
+use crate::input::{self, Fermion, Input};
 use crate::io::{self, History, IoError, Journal, Meta, Table, Value, write_history_h5};
-use crate::measure::{MeasureError, Noise};
+use crate::measure::{Measure, MeasureError, Noise};
 use crate::operator::GaugeLoops;
 use serde_json::json;
 use std::cell::Cell;
@@ -301,7 +301,7 @@ impl Driver {
         };
         let mut object = serde_json::Map::new();
         object.insert("trajectory".into(), number.into());
-        object.extend(found);
+        object.extend(found.object());
         Ok(Ok(serde_json::Value::Object(object).to_string()))
     }
 

@@ -1,6 +1,7 @@
 //! A walker over a TOML file, and the declarations of its keys: typed values with their places, every mistake told at once,
 //! suggestions.
 //!
+//! - `doubts`: values that are allowed but unwise
 //! - `raw`: the walker, which remembers positions and refuses unknown keys
 //! - `key`: a key, declared once
 //! - `forms`: values that keys of several tables take
@@ -10,6 +11,7 @@
 //! - `source`: reads the file
 //! - `syntax`: what is wrong with a text that is not TOML
 
+pub(crate) mod doubts;
 pub(crate) mod forms;
 pub(crate) mod key;
 pub(crate) mod raw;

@@ -1,5 +1,6 @@
 //! Keys that several families have: boundary phases, stout smearing, flavours, rational functions, Hasenbusch factors.
 
+pub(crate) use crate::config::doubts::heavy;
 use crate::config::forms::{COUNT, ERROR, NAME, RANGE};
 use crate::config::key::{Absent, Bound, Change, Form, Key, Shape, form, integer, number};
 use crate::config::raw::Table;
@@ -236,10 +237,4 @@ pub(super) fn rational(table: &mut Table) -> Option<OneFlavourFunctions> {
         force_error: force_error?,
         check_every: check_every?,
     })
-}
-
-/// Warns of a `mass` in units of the lattice that no quark has.
-pub(crate) fn heavy(table: &Table, mass: Option<f64>) {
-    let far = mass.is_some_and(|mass| mass > 10.0);
-    table.doubt("mass", far, "in units of the lattice spacing: above 10 such a quark does next to nothing");
 }

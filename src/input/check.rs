@@ -10,7 +10,7 @@ use super::{Input, MeasureInput};
 use crate::config::raw::Table;
 use crate::family::fermions;
 use crate::family::keys::{Context, Purpose, Term};
-use crate::measure::keys::MEASURE_SEED;
+use crate::measure::MEASURE_SEED;
 use crate::solver::keys::Boxes;
 
 /// The input of a run on `ranks` ranks; `None`: on any number of them.

@@ -21,12 +21,12 @@ mod run;
 pub use crate::family::Fermion;
 pub use gauge::Gauge;
 pub use hmc::Hmc;
-pub use measure::{Condensate, Correlator, Flow, Measure};
 pub use reference::{document, schema, sections};
 pub use run::{DeviceChoice, Parallel, Run, Start};
 
 use crate::config::{InputError, Loaded, checked as read_text, read};
 use crate::lattice::Extents;
+use crate::measure::Measure;
 use std::path::Path;
 
 /// A checked run input.

@@ -3,7 +3,7 @@
 use super::{gauge, hmc, run};
 use crate::config::section::{Count, Inner, Section};
 use crate::family::{self, SECTIONS};
-use crate::measure::keys as measure;
+use crate::measure;
 use crate::solver::keys as solver;
 use serde_json::{Value, json};
 
@@ -45,6 +45,8 @@ const PLACES: &[(&str, &Section)] = &[
     ("flow", &measure::FLOW),
     ("correlator", &measure::CORRELATOR),
     ("condensate", &measure::CONDENSATE),
+    ("meson", &measure::MESON),
+    ("wilson loops", &measure::WILSON_LOOPS),
 ];
 
 /// The names of all tables of the documentation; reads the default of every key, and panics at one that is wrong.

@@ -13,6 +13,8 @@ pub(crate) struct Allowed {
     pub naik_epsilon: bool,
     /// Whether there are corner walls.
     pub corner_wall: bool,
+    /// Whether its fields are Dirac spinors, and not colour vectors.
+    pub has_spin: bool,
 }
 
 /// Where the mass of a measured quark comes from.

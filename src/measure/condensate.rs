@@ -1,11 +1,80 @@
 //! The chiral condensate by random sources: `Re R^dag M^-1 R` a site, with complex Gaussian R, `<R R^dag> = 1`. Its mean is
 //! `Re tr M^-1 / V`, the trace over components and sites: MILC's PBP for staggered quarks, whose M is 2 m + D, with no
 //! factor of flavours.
+//!
+//! Input: `[measure.condensate.NAME]` with `fermion`, `mass`, `naik_epsilon`, `sources`, `residual`.
 
-use super::{MeasureError, Stop};
+use super::observable::{Context, Found, Observable, QuarkChoice, Reading, record};
+use super::{MeasureError, Stop, keys};
+use crate::config::key::{Absent, Change, Key, integer};
+use crate::config::raw::Table;
+use crate::config::section::Section;
 use crate::field::{EVEN, ODD, Purpose, RandomAddress};
 use crate::quark::{Inverse, fields};
+use serde::Serialize;
 use std::sync::Arc;
+
+/// The observable `[measure.condensate.NAME]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condensate {
+    /// NAME.
+    pub name: String,
+    /// The quark.
+    pub quark: QuarkChoice,
+    /// Random sources, 1 to [`Purpose::SOURCES`].
+    pub sources: usize,
+}
+
+/// Its entry in the list `condensates`.
+#[derive(Serialize)]
+struct CondensateFound<'a> {
+    /// NAME.
+    name: &'a str,
+    /// The mass of the quark; null of Wilson's.
+    mass: Option<f64>,
+    /// Per site: the mean of `even` and `odd`.
+    re: f64,
+    /// Standard error of `re` by the scatter of the sources; null if there is one source.
+    error: Option<f64>,
+    /// Per even site, on which R^dag is taken.
+    even: f64,
+    /// Per odd site.
+    odd: f64,
+    /// How many sources.
+    sources: usize,
+}
+
+/// Random sources.
+const SOURCES: Key<usize> =
+    Key::new("sources", integer(1, Purpose::SOURCES as i64), Absent::Is("1"), Change::Free, "random sources");
+/// `[measure.condensate.NAME]`
+pub(crate) const CONDENSATE: Section = Section {
+    keys: &[&keys::FERMION, &keys::QUARK_MASS, &keys::QUARK_EPSILON, &SOURCES, &keys::SOURCE_RESIDUAL],
+    tables: &[],
+};
+
+pub(super) fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
+    keys::check_name("a condensate", &name, &table);
+    let (quark, _) = keys::quark(&mut table, reading);
+    let sources = table.get_or(&SOURCES, None);
+    table.finish();
+    Some(Arc::new(Condensate { name, quark: quark?, sources }))
+}
+
+impl Observable for Condensate {
+    fn list(&self) -> Option<&'static str> {
+        Some("condensates")
+    }
+
+    fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
+        let Self { name, quark: choice, sources } = self;
+        let mut quark = context.fermions.inverse(choice)?;
+        let CondensateMean { mean, error, even, odd } =
+            condensate(&mut *quark, *sources, context.noise, context.stop)?;
+        let (mass, sources) = (choice.wanted.mass, *sources);
+        Ok(record(&CondensateFound { name, mass, re: mean, error, even, odd, sources }))
+    }
+}
 
 /// What the sources of a configuration are drawn by: whatever the quark, they are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +87,7 @@ pub struct Noise {
 
 /// Means over sources.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Condensate {
+pub struct CondensateMean {
     /// A site: the mean of `even` and `odd`.
     pub mean: f64,
     /// Standard error of `mean` by the scatter of the sources; `None` of a single one.
@@ -41,7 +110,7 @@ pub fn condensate(
     sources: usize,
     noise: Noise,
     stop: Stop,
-) -> Result<Condensate, MeasureError> {
+) -> Result<CondensateMean, MeasureError> {
     assert!((1..=Purpose::SOURCES).contains(&sources), "{sources} sources");
     let domain = Arc::clone(quark.domain());
     let half_volume = domain.global_volume() / 2.0;
@@ -71,7 +140,7 @@ pub fn condensate(
     let whole = |parts: &[f64; 2]| 0.5 * (parts[EVEN] + parts[ODD]);
     let all = mean(&whole);
     let variance = mean(&|parts| (whole(parts) - all) * (whole(parts) - all));
-    Ok(Condensate {
+    Ok(CondensateMean {
         mean: all,
         error: (sources > 1).then(|| (variance / (count - 1.0)).sqrt()),
         even: mean(&|parts| parts[EVEN]),

@@ -1,36 +1,82 @@
 //! Pseudoscalar correlators: `C(t) = sum_{x at t} sum over components of source and sink |M^-1(x, source)|^2`. Components
 //! are spins and colours, or the colours of staggered quarks. Domain-wall quarks have one at the midpoint besides.
+//!
+//! Input: `[measure.correlator.NAME]` with `fermion`, `source_kind`, `source`, `mass`, `naik_epsilon`, `residual`.
 
-use super::{MeasureError, Stop};
-use crate::field::{EVEN, ODD};
-use crate::lattice::{Extents, coordinates, volume};
-use crate::math::ExactSum;
-use crate::quark::{Fields, Inverse, fields};
+use super::contraction::Density;
+use super::gamma::Gamma;
+use super::observable::{Context, Found, Observable, QuarkChoice, Reading, record};
+use super::propagator::{Keep, Propagator, Source};
+use super::{MeasureError, Stop, keys};
+use crate::config::raw::Table;
+use crate::config::section::Section;
+use crate::quark::{Fields, Inverse};
+use serde::Serialize;
 use std::sync::Arc;
 
-/// Where a source is 1, component by component; it is 0 elsewhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// At one site.
-    Point(Extents),
-    /// At the sites of this time slice with even x, y and z.
-    CornerWall(usize),
+/// The observable `[measure.correlator.NAME]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Correlator {
+    /// NAME.
+    pub name: String,
+    /// The quark.
+    pub quark: QuarkChoice,
+    /// Its source.
+    pub source: Source,
 }
 
-impl Source {
-    /// Its time slice, from which t is counted.
-    pub fn time(self) -> usize {
-        match self {
-            Self::Point(at) => at[3],
-            Self::CornerWall(t) => t,
-        }
+/// Its entry in the list `correlators`.
+#[derive(Serialize)]
+struct CorrelatorFound<'a> {
+    /// NAME.
+    name: &'a str,
+    /// C(t), t from 0 to Lt - 1 from the source.
+    re: Vec<f64>,
+    /// Of J5q at the midpoint with the source, of domain-wall quarks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    midpoint: Option<Vec<f64>>,
+    /// The residual mass R(t).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    m_res: Option<Vec<f64>>,
+    /// Its mean over Lt/4 <= t <= 3 Lt/4.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    m_res_mean: Option<f64>,
+}
+
+/// `[measure.correlator.NAME]`
+pub(crate) const CORRELATOR: Section = Section {
+    keys: &[
+        &keys::FERMION,
+        &keys::QUARK_MASS,
+        &keys::QUARK_EPSILON,
+        &keys::SOURCE_KIND,
+        &keys::SOURCE,
+        &keys::SOURCE_RESIDUAL,
+    ],
+    tables: &[],
+};
+
+pub(super) fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
+    keys::check_name("a correlator", &name, &table);
+    let (quark, allowed) = keys::quark(&mut table, reading);
+    let source = keys::source(&mut table, reading, allowed);
+    table.finish();
+    Some(Arc::new(Correlator { name, quark: quark?, source: source? }))
+}
+
+impl Observable for Correlator {
+    fn list(&self) -> Option<&'static str> {
+        Some("correlators")
     }
 
-    fn contains(self, x: Extents) -> bool {
-        match self {
-            Self::Point(at) => x == at,
-            Self::CornerWall(t) => x[3] == t && x[..3].iter().all(|x| x.is_multiple_of(2)),
-        }
+    fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
+        let extents = context.links.domain().partition().global;
+        self.source.require_inside(extents, &format!("measure.correlator.{}", self.name))?;
+        let mut quark = context.fermions.inverse(&self.quark)?;
+        let found = correlators(&mut *quark, self.source, context.stop)?;
+        let (m_res, m_res_mean) = found.residual_mass().map(|mass| (mass.ratio, mass.mean)).unzip();
+        let Correlators { pion, midpoint } = found;
+        Ok(record(&CorrelatorFound { name: &self.name, re: pion, midpoint, m_res, m_res_mean }))
     }
 }
 
@@ -75,59 +121,13 @@ pub fn pion(quark: &mut dyn Inverse, source: Source) -> Result<Vec<f64>, Measure
 /// # Errors
 /// A solve failed, or the measurement was told to stop.
 pub fn correlators(quark: &mut dyn Inverse, source: Source, stop: Stop) -> Result<Correlators, MeasureError> {
-    let domain = Arc::clone(quark.domain());
-    let (partition, reals_of_site) = (*domain.partition(), quark.kind().reals());
-    let (local, offset, slices) = (partition.local(), partition.offset(), partition.global[3]);
-    let place = |s: usize| -> Extents {
-        let x = coordinates(local, s);
-        std::array::from_fn(|mu| x[mu] + offset[mu])
+    let propagator = Propagator::new(quark, source, Keep::Midpoint, stop)?;
+    let mut density = Density::new(quark.domain())?;
+    let mut trace = |s: &Fields, t: &Fields| -> Result<Vec<f64>, MeasureError> {
+        density.contract([s, t], [Gamma::ONE; 2])?;
+        Ok(density.slices([0; 3], source.origin())?.iter().map(|z| z.re).collect())
     };
-    let zero = vec![ExactSum::default(); slices];
-    let (mut sums, mut midpoint) = (zero.clone(), None);
-    let room = || vec![0.0; volume(local) * reals_of_site];
-    let (mut reals, mut others) = (room(), room());
-    let components: Vec<usize> = (0..reals_of_site / 2).collect();
-    for some in components.chunks(quark.together()) {
-        if stop() {
-            return Err(MeasureError::Stopped);
-        }
-        let mut b = fields(&domain, quark.kind(), some.len())?;
-        let mut x = fields(&domain, quark.kind(), some.len())?;
-        for (n, component) in some.iter().enumerate() {
-            let mut ones = room();
-            for s in (0..volume(local)).filter(|&s| source.contains(place(s))) {
-                ones[s * reals_of_site + 2 * component] = 1.0;
-            }
-            for parity in [EVEN, ODD] {
-                b[parity][n].read_host(parity, &ones)?;
-            }
-        }
-        // Re y^dag x of every site, to the sum of its time slice.
-        let mut add = |sums: &mut [ExactSum], x: &Fields, y: &Fields| -> Result<(), MeasureError> {
-            for n in 0..some.len() {
-                for parity in [EVEN, ODD] {
-                    x[parity][n].write_host(parity, &mut reals)?;
-                    y[parity][n].write_host(parity, &mut others)?;
-                }
-                let sites = reals.chunks_exact(reals_of_site).zip(others.chunks_exact(reals_of_site));
-                for (s, (x, y)) in sites.enumerate() {
-                    let t = place(s)[3] + slices - source.time();
-                    sums[t % slices].push(x.iter().zip(y).map(|(x, y)| x * y).sum());
-                }
-            }
-            Ok(())
-        };
-        quark.solve(&mut x, &b)?;
-        add(&mut sums, &x, &x)?;
-        if let Some([x, y]) = quark.midpoint(&b)? {
-            add(midpoint.get_or_insert_with(|| zero.clone()), &x, &y)?;
-        }
-    }
-    let over_ranks = |sums: Vec<ExactSum>| -> Vec<f64> {
-        let mut words: Vec<i64> = sums.iter().flat_map(|s| s.words()).collect();
-        domain.comm().sum(&mut words);
-        let value = |w: &[i64]| ExactSum::from_words(w.try_into().expect("a sum's words")).value();
-        words.chunks_exact(ExactSum::WORDS).map(value).collect()
-    };
-    Ok(Correlators { pion: over_ranks(sums), midpoint: midpoint.map(over_ranks) })
+    let pion = trace(&propagator.columns, &propagator.columns)?;
+    let midpoint = propagator.midpoint.as_ref().map(|[x, y]| trace(x, y)).transpose()?;
+    Ok(Correlators { pion, midpoint })
 }

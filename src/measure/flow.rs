@@ -5,10 +5,127 @@
 //! ```
 //!
 //! t in lattice units; E a site; t0 and w0 where t^2 E and t d/dt t^2 E are 0.3 (Borsanyi et al., arXiv:1203.4469).
+//!
+//! Input: `[measure.flow]` with `kernel`, `step`, `t_max`, `every`.
 
+use super::observable::{Context, Found, Observable, Reading, record};
 use super::{MeasureError, Stop};
+use crate::config::forms::POSITIVE;
+use crate::config::key::{Absent, Change, Key, integer, words};
+use crate::config::raw::Table;
+use crate::config::section::Section;
 use crate::field::{AlgebraField, FieldError, MatrixField};
 use crate::operator::{GaugeLoops, field_energy};
+use serde::Serialize;
+use std::sync::Arc;
+
+/// Largest step of the flow: with the Symanzik kernel, the third-order scheme is stable below
+/// about 0.094 (2.51 over the largest eigenvalue 80/3 of the free kernel), Wilson's below 0.157.
+const MAX_STEP: f64 = 0.15;
+const MAX_STEP_SYMANZIK: f64 = 0.09;
+/// Steps of the flow beyond which there is a warning.
+const MOST_STEPS: f64 = 100_000.0;
+
+/// The observable `[measure.flow]`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Flow {
+    /// The action that drives the flow.
+    pub kernel: FlowKernel,
+    /// Step in flow time.
+    pub step: f64,
+    /// Last flow time.
+    pub t_max: f64,
+    /// Steps between measurements.
+    pub every: usize,
+}
+
+/// Its fields in the JSON object.
+#[derive(Serialize)]
+struct FlowFound {
+    /// One entry for each measured flow time.
+    flow: Vec<FlowPoint>,
+    /// t0; null where the flow ends before.
+    t0: Option<f64>,
+    /// w0; null where the flow ends before.
+    w0: Option<f64>,
+}
+
+/// The action that drives the flow.
+const KERNEL: Key<FlowKernel> = Key::new(
+    "kernel",
+    words(&[("wilson", FlowKernel::Wilson), ("symanzik", FlowKernel::Symanzik)]),
+    Absent::Is("\"wilson\""),
+    Change::Free,
+    "the action that drives the flow; `\"symanzik\"` at tree level",
+);
+/// The step.
+const STEP: Key<f64> = Key::new(
+    "step",
+    POSITIVE,
+    Absent::Is("0.02"),
+    Change::Free,
+    "step in flow time; at most 0.15 (`wilson`) or 0.09 (`symanzik`), above which the integration is unstable",
+)
+.unit("a^2");
+/// The end.
+const T_MAX: Key<f64> =
+    Key::new("t_max", POSITIVE, Absent::Refused, Change::Free, "last flow time, a whole number of steps")
+        .unit("a^2");
+/// Steps between measurements.
+const EVERY: Key<usize> =
+    Key::new("every", integer(1, 1_000_000), Absent::Is("1"), Change::Free, "steps between measurements");
+/// `[measure.flow]`
+pub(crate) const FLOW: Section = Section { keys: &[&KERNEL, &STEP, &T_MAX, &EVERY], tables: &[] };
+
+pub(super) fn read(mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
+    let (kernel, step) = (table.get_or(&KERNEL, None), table.get_or(&STEP, None));
+    let (t_max, every) = (table.get(&T_MAX), table.get_or(&EVERY, None));
+    let limit = match kernel {
+        FlowKernel::Wilson => MAX_STEP,
+        FlowKernel::Symanzik => MAX_STEP_SYMANZIK,
+    };
+    if step > limit {
+        let message = format!("step: the integration is unstable at {step}; expected {limit} at most");
+        table.mistake("step", message);
+    } else if let Some(t_max) = t_max {
+        check_length(&table, step, t_max, reading);
+    }
+    table.finish();
+    Some(Arc::new(Flow { kernel, step, t_max: t_max?, every }))
+}
+
+/// That a flow to `t_max` is a whole number of steps, not too many, and not wider than the lattice.
+fn check_length(table: &Table, step: f64, t_max: f64, reading: &Reading) {
+    let steps = t_max / step;
+    if steps.round() < 1.0 || (steps - steps.round()).abs() > 1e-6 * steps {
+        table.mistake("t_max", format!("t_max: {t_max} is not a whole number of steps of {step}"));
+    }
+    if steps > MOST_STEPS {
+        let message = format!("t_max: {steps:.0} steps of {step} take long: 0.01 to 0.05 is usual");
+        table.warning("t_max", message);
+    }
+    let (radius, least) =
+        ((8.0 * t_max).sqrt(), reading.extents.and_then(|extents| extents.into_iter().min()));
+    if let Some(least) = least.filter(|least| radius > *least as f64) {
+        let message = format!(
+            "t_max: links are smeared over sqrt(8 t) = {radius:.1}, more than the extent {least} of the lattice"
+        );
+        table.warning("t_max", message);
+    }
+}
+
+impl Observable for Flow {
+    fn border(&self) -> usize {
+        if self.kernel == FlowKernel::Symanzik { 2 } else { 1 }
+    }
+
+    fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
+        let Self { kernel, step, t_max, every } = *self;
+        let flow = flow(context.links, kernel, step, t_max, every, context.stop)?;
+        let (t0, w0) = reference_scales(&flow);
+        Ok(record(&FlowFound { flow, t0, w0 }))
+    }
+}
 
 /// The action that drives the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +137,7 @@ pub enum FlowKernel {
 }
 
 /// Observables at one flow time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct FlowPoint {
     /// Flow time.
     pub t: f64,

@@ -1,58 +1,18 @@
-//! `[measure]`: the keys of what is measured.
+//! Keys that several observables have in common: the quark, its source, the name.
 
-use super::FlowKernel;
-use crate::config::forms::{COUNT, EPSILON, MASS, POSITIVE, RESIDUAL, TEXT};
-use crate::config::key::{Absent, Change, Key, Shape, form, integer, words};
-use crate::config::reader::{MAX_EXTENT, four, whole};
-use crate::config::section::{Count, Inner, Section};
-use crate::field::Purpose;
-use crate::lattice::Extents;
-
-/// Trajectories between measurements.
-pub(crate) const EVERY: Key<u64> = Key::new(
-    "every",
-    COUNT,
-    Absent::Is("1"),
-    Change::Free,
-    "trajectories between measurements; without meaning for `hmc measure`",
-);
-/// Keys the random sources of `hmc measure`.
-pub(crate) const MEASURE_SEED: Key<u64> = Key::new(
-    "seed",
-    integer(0, i64::MAX),
-    Absent::Is("1"),
-    Change::Free,
-    "keys the random sources; in a run, and with its input, that is the `seed` of `[run]`",
-)
-.note("only for `hmc measure`, without `[run]`");
-
-/// The action that drives the flow.
-pub(crate) const FLOW_KERNEL: Key<FlowKernel> = Key::new(
-    "kernel",
-    words(&[("wilson", FlowKernel::Wilson), ("symanzik", FlowKernel::Symanzik)]),
-    Absent::Is("\"wilson\""),
-    Change::Free,
-    "the action that drives the flow; `\"symanzik\"` at tree level",
-);
-/// The step.
-pub(crate) const FLOW_STEP: Key<f64> = Key::new(
-    "step",
-    POSITIVE,
-    Absent::Is("0.02"),
-    Change::Free,
-    "step in flow time; at most 0.15 (`wilson`) or 0.09 (`symanzik`), above which the integration is unstable",
-)
-.unit("a^2");
-/// The end.
-pub(crate) const FLOW_T_MAX: Key<f64> =
-    Key::new("t_max", POSITIVE, Absent::Refused, Change::Free, "last flow time, a whole number of steps")
-        .unit("a^2");
-/// Steps between measurements.
-pub(crate) const FLOW_EVERY: Key<usize> =
-    Key::new("every", integer(1, 1_000_000), Absent::Is("1"), Change::Free, "steps between measurements");
+use super::observable::{QuarkChoice, Reading};
+use super::propagator::Source;
+use super::{Allowed, MassOf, Wanted};
+use crate::config::doubts::{heavy, tight};
+use crate::config::forms::{EPSILON, MASS, RESIDUAL, TEXT};
+use crate::config::key::{Absent, Change, Key, Shape, form, words};
+use crate::config::raw::Table;
+use crate::config::reader::{MAX_EXTENT, four, is_name, whole};
+use crate::config::report::hint;
+use crate::lattice::{Extents, shape};
 
 /// The quark.
-pub(crate) const FERMION: Key<String> = Key::new(
+pub(super) const FERMION: Key<String> = Key::new(
     "fermion",
     TEXT,
     Absent::Refused,
@@ -60,7 +20,7 @@ pub(crate) const FERMION: Key<String> = Key::new(
     "the quark, by its name in `[fermion.*]`, see below",
 );
 /// Its mass, if the family allows one.
-pub(crate) const QUARK_MASS: Key<f64> = Key::new(
+pub(super) const QUARK_MASS: Key<f64> = Key::new(
     "mass",
     MASS,
     Absent::Means(
@@ -70,11 +30,11 @@ pub(crate) const QUARK_MASS: Key<f64> = Key::new(
     "m of M = 2 m + D, or of D(m): from 0 to below 1",
 );
 /// The correction to its Naik term.
-pub(crate) const QUARK_EPSILON: Key<f64> =
+pub(super) const QUARK_EPSILON: Key<f64> =
     Key::new("naik_epsilon", EPSILON, Absent::Is("0.0"), Change::Free, "correction to the Naik term")
         .note("only with `\"hisq\"`");
 /// Whether the source is a corner wall.
-pub(crate) const SOURCE_KIND: Key<bool> = Key::new(
+pub(super) const SOURCE_KIND: Key<bool> = Key::new(
     "source_kind",
     words(&[("point", false), ("corner-wall", true)]),
     Absent::Is("\"point\""),
@@ -82,7 +42,7 @@ pub(crate) const SOURCE_KIND: Key<bool> = Key::new(
     "`\"corner-wall\"`, with staggered quarks only: the sites of a time slice with even x, y and z",
 );
 /// Where the source is.
-pub(crate) const SOURCE: Key<Extents> = Key::new(
+pub(super) const SOURCE: Key<Extents> = Key::new(
     "source",
     form("4 integers", Shape::List(&Shape::Integer(0, MAX_EXTENT), Some(4)), |value| {
         four("4 coordinates [x, y, z, t]", whole(0..=MAX_EXTENT))(value)
@@ -92,7 +52,7 @@ pub(crate) const SOURCE: Key<Extents> = Key::new(
     "the point source, inside the lattice; for a corner wall `[0, 0, 0, t]`",
 );
 /// How well is solved.
-pub(crate) const SOURCE_RESIDUAL: Key<f64> = Key::new(
+pub(super) const SOURCE_RESIDUAL: Key<f64> = Key::new(
     "residual",
     RESIDUAL,
     Absent::Is("1e-12"),
@@ -100,40 +60,98 @@ pub(crate) const SOURCE_RESIDUAL: Key<f64> = Key::new(
     "of every solve: with Wilson quarks `\\|b - A x\\| / \\|b\\|`, A = Mhat^dag Mhat of the even-odd form; with \
      domain-wall quarks A = C C^dag; with staggered quarks `\\|b - M x\\| / \\|b\\|` on all sites",
 );
-/// Random sources.
-pub(crate) const SOURCES: Key<usize> =
-    Key::new("sources", integer(1, Purpose::SOURCES as i64), Absent::Is("1"), Change::Free, "random sources");
 
-const NOTHING: Section = Section { keys: &[], tables: &[] };
-/// `[measure.flow]`
-pub(crate) const FLOW: Section =
-    Section { keys: &[&FLOW_KERNEL, &FLOW_STEP, &FLOW_T_MAX, &FLOW_EVERY], tables: &[] };
-/// `[measure.correlator.NAME]`
-pub(crate) const CORRELATOR: Section = Section {
-    keys: &[&FERMION, &QUARK_MASS, &QUARK_EPSILON, &SOURCE_KIND, &SOURCE, &SOURCE_RESIDUAL],
-    tables: &[],
-};
-/// `[measure.condensate.NAME]`
-pub(crate) const CONDENSATE: Section =
-    Section { keys: &[&FERMION, &QUARK_MASS, &QUARK_EPSILON, &SOURCES, &SOURCE_RESIDUAL], tables: &[] };
-/// `[measure]`
-pub(crate) const MEASURE: Section = Section {
-    keys: &[&EVERY, &MEASURE_SEED],
-    tables: &[
-        Inner {
-            name: "loops",
-            count: Count::Once,
-            text: "empty; plaquette and rectangle",
-            sections: &[&NOTHING],
-        },
-        Inner {
-            name: "polyakov",
-            count: Count::Once,
-            text: "empty; Polyakov loop in t",
-            sections: &[&NOTHING],
-        },
-        Inner { name: "flow", count: Count::Once, text: "", sections: &[&FLOW] },
-        Inner { name: "correlator", count: Count::Named, text: "", sections: &[&CORRELATOR] },
-        Inner { name: "condensate", count: Count::Named, text: "", sections: &[&CONDENSATE] },
-    ],
-};
+/// A fermion of the input that measurements can name.
+pub(crate) struct FermionKeys {
+    /// NAME of `[fermion.NAME]`.
+    pub name: String,
+    /// What measurements may say of it; `None` after a mistake in its action.
+    pub allowed: Option<Allowed>,
+}
+
+/// Reports a NAME that is not allowed.
+pub(super) fn check_name(what: &str, name: &str, table: &Table) {
+    if !is_name(name) {
+        table.mistake("", format!("{what} cannot be named {name:?}: letters, digits, '.', '_', '-'"));
+    }
+}
+
+/// The keys `fermion`, `mass`, `naik_epsilon` and `residual`, and what may be said of the quark; `None` after mistakes.
+pub(super) fn quark(table: &mut Table, reading: &Reading) -> (Option<QuarkChoice>, Option<Allowed>) {
+    let (fermion, allowed) = fermion(table, reading);
+    let mass = quark_mass(table, allowed);
+    let naik_epsilon = table.get(&QUARK_EPSILON);
+    if table.has("naik_epsilon") && allowed.is_some_and(|allowed| !allowed.naik_epsilon) {
+        table.mistake("naik_epsilon", "naik_epsilon: only the action \"hisq\" has it");
+    }
+    let residual = table.get_or(&SOURCE_RESIDUAL, None);
+    tight(table, "residual", residual);
+    let choice = fermion.zip(mass).zip(naik_epsilon);
+    let choice = choice.map(|((fermion, mass), naik_epsilon)| QuarkChoice {
+        fermion,
+        wanted: Wanted { mass, naik_epsilon, residual },
+    });
+    (choice, allowed)
+}
+
+/// The mass of a measurement, `Some(None)` where its fermion has it; `None` after a mistake.
+fn quark_mass(table: &mut Table, allowed: Option<Allowed>) -> Option<Option<f64>> {
+    let key = &QUARK_MASS;
+    match allowed.map(|allowed| (allowed.mass, allowed.quarks)) {
+        Some((MassOf::Either(form, own), _)) => {
+            let found = table.get_by(key, |value| form.read(value));
+            return if table.has("mass") { found } else { own }.map(Some);
+        }
+        Some((MassOf::Measurement(form), _)) => {
+            let found = table.get_by(key, |value| form.read(value));
+            table.demand("mass");
+            heavy(table, found);
+            return found.map(Some);
+        }
+        Some((MassOf::Fermion, quarks)) if table.has("mass") => {
+            table.mistake("mass", format!("mass: that of {quarks} quarks is in their [fermion.NAME]"));
+            let _ = table.get_by(key, |_| Ok(0.0));
+        }
+        _ => {
+            let found = table.get(key);
+            heavy(table, found);
+        }
+    }
+    Some(None)
+}
+
+/// The fermion that a measurement names, and what may be said of it; that is `None` after a mistake.
+fn fermion(table: &mut Table, reading: &Reading) -> (Option<String>, Option<Allowed>) {
+    let Some(name) = table.get(&FERMION) else { return (None, None) };
+    if let Some(known) = reading.fermions.iter().find(|fermion| fermion.name == name) {
+        return (Some(name), known.allowed);
+    }
+    let words: Vec<&str> = reading.fermions.iter().map(|fermion| fermion.name.as_str()).collect();
+    let all = if words.is_empty() { "; there is no [fermion.NAME]".to_owned() } else { hint(&name, &words) };
+    table.mistake("fermion", format!("fermion: unknown fermion '{name}'{all}"));
+    (None, None)
+}
+
+/// The keys `source` and `source_kind`; `None` after a mistake.
+pub(super) fn source(table: &mut Table, reading: &Reading, allowed: Option<Allowed>) -> Option<Source> {
+    let wall = table.get(&SOURCE_KIND);
+    let at = point(table, reading);
+    if wall == Some(true) && at[..3] != [0; 3] {
+        table.mistake("source", "source: of a corner wall only t counts; x, y and z must be 0");
+    }
+    if let Some(allowed) = allowed.filter(|allowed| wall == Some(true) && !allowed.corner_wall) {
+        let quarks = allowed.quarks;
+        table.mistake("source_kind", format!("source_kind: {quarks} quarks have \"point\" only"));
+    }
+    Some(if wall? { Source::CornerWall(at[3]) } else { Source::Point(at) })
+}
+
+/// The key `source`: coordinates on the lattice.
+pub(super) fn point(table: &mut Table, reading: &Reading) -> [usize; 4] {
+    let at = table.get_or(&SOURCE, None);
+    if let Some(extents) = reading.extents.filter(|extents| (0..4).any(|mu| at[mu] >= extents[mu])) {
+        let message = format!("source: {at:?} is outside the lattice of {}", shape(extents));
+        table.mistake("source", message);
+    }
+    at
+}

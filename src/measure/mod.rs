@@ -1,25 +1,57 @@
 //! Observables on a configuration.
 //!
+//! - `observable`: what an observable is, the list of all, and the measurements of an input
+//! - `keys`: keys that several observables have in common
+//! - `report`: results as a person reads them
+//! - `loops`: plaquettes and rectangles
+//! - `line`: products of links along straight lines
 //! - `polyakov`: the Polyakov loop in t
+//! - `wilson_loops`: Wilson loops and the static potential
 //! - `flow`: the gradient flow with E, Q, t0 and w0
 //! - `allowed`: what measurements may say of a quark
-//! - `keys`: the keys of `[measure]`
+//! - `propagator`: the propagator of all components of a source
+//! - `gamma`: products of gamma matrices
+//! - `contraction`: contractions of propagators, summed over time slices
 //! - `correlator`: pseudoscalar correlators and the residual mass
+//! - `meson`: two-point functions of mesons with momentum
 //! - `condensate`: chiral condensates by random sources
 
 mod allowed;
 mod condensate;
+mod contraction;
 mod correlator;
 mod flow;
-pub(crate) mod keys;
+mod gamma;
+mod keys;
+mod line;
+mod loops;
+mod meson;
+mod observable;
 mod polyakov;
+mod propagator;
+mod report;
+mod wilson_loops;
 
 pub use allowed::Wanted;
 pub(crate) use allowed::{Allowed, MassOf};
-pub use condensate::{Condensate, Noise, condensate};
-pub use correlator::{Correlators, ResidualMass, Source, correlators, pion};
-pub use flow::{FlowKernel, FlowPoint, flow, reference_scales};
-pub use polyakov::polyakov;
+pub(crate) use condensate::CONDENSATE;
+pub use condensate::{Condensate, CondensateMean, Noise, condensate};
+pub use contraction::{Density, Momentum};
+pub(crate) use correlator::CORRELATOR;
+pub use correlator::{Correlator, Correlators, ResidualMass, correlators, pion};
+pub(crate) use flow::FLOW;
+pub use flow::{Flow, FlowKernel, FlowPoint, flow, reference_scales};
+pub use gamma::Gamma;
+pub(crate) use keys::FermionKeys;
+pub use loops::Loops;
+pub(crate) use meson::MESON;
+pub use meson::{Channel, Meson, mesons};
+pub use observable::{Context, Fermions, Found, Measure, Measured, Observable, QuarkChoice};
+pub(crate) use observable::{MEASURE, MEASURE_SEED, Reading};
+pub use polyakov::{Polyakov, polyakov};
+pub use propagator::{Keep, Propagator, Source};
+pub(crate) use wilson_loops::WILSON_LOOPS;
+pub use wilson_loops::{WilsonLoops, wilson_loops};
 
 use crate::field::FieldError;
 use crate::operator::OperatorError;
@@ -35,6 +67,9 @@ pub enum MeasureError {
     /// It was told to stop.
     #[error("stopped before its end")]
     Stopped,
+    /// It does not fit the lattice of the configuration.
+    #[error("{0}")]
+    Refused(String),
     /// A field failed.
     #[error(transparent)]
     Field(#[from] FieldError),

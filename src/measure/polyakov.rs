@@ -3,10 +3,33 @@
 //! Lines are extended one link at a time, W(x) <- U_t(x) W(x + t), from every t at once: the products
 //! are the same whatever the cut. The trace does not depend on where a line starts, so the mean is
 //! over all sites.
+//!
+//! Input: the empty table `[measure.polyakov]`; `hmc measure` has it always.
 
-use crate::device::kernels::ExtendLine;
+use super::MeasureError;
+use super::line::Extension;
+use super::observable::{Context, Found, Observable, record};
 use crate::field::{FieldError, MatrixField};
 use num_complex::Complex64;
+use serde::Serialize;
+
+/// The observable `[measure.polyakov]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Polyakov;
+
+/// Its fields in the JSON object.
+#[derive(Serialize)]
+struct PolyakovFound {
+    /// Real and imaginary part.
+    polyakov: [f64; 2],
+}
+
+impl Observable for Polyakov {
+    fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
+        let line = polyakov(context.links)?;
+        Ok(record(&PolyakovFound { polyakov: [line.re, line.im] }))
+    }
+}
 
 /// Mean Polyakov loop.
 ///
@@ -15,18 +38,12 @@ use num_complex::Complex64;
 pub fn polyakov(links: &MatrixField) -> Result<Complex64, FieldError> {
     let domain = links.domain();
     let (mut line, mut longer) = (MatrixField::new(domain, 1)?, MatrixField::new(domain, 1)?);
-    let mut trace = Complex64::default();
+    let mut mean = Complex64::default();
     for length in 0..domain.partition().global[3] {
-        let kernel = ExtendLine {
-            g: domain.geometry(),
-            links: links.links(),
-            line: (length > 0).then(|| line.matrices(1)),
-            longer: longer.matrices_mut(1),
-        };
-        let sums = domain.sum(&kernel, 2 * domain.half())?.sums;
-        trace = Complex64::new(sums[0].value(), sums[1].value());
-        longer.fill_borders_to(1)?;
+        let line_so_far = (length > 0).then_some(&line);
+        let step = Extension { mu: 3, links: Some(links), line: line_so_far, back: None, closing: None };
+        mean = step.into(&mut longer)?;
         std::mem::swap(&mut line, &mut longer);
     }
-    Ok(trace / domain.global_volume())
+    Ok(mean)
 }

@@ -2,6 +2,7 @@
 //! defaults to that of its fermion, key by key.
 
 use super::{Method, Settings, usual_delta};
+pub(crate) use crate::config::doubts::tight;
 use crate::config::forms::{FRACTION, ITERATIONS, RESIDUAL};
 use crate::config::key::{Absent, Change, Key, Shape, form, integer, words};
 use crate::config::raw::Table;
@@ -354,13 +355,4 @@ impl SolverKeys {
             force_residual: self.force_residual,
         }
     }
-}
-
-/// Warns of a residual that rounding may keep a solve from.
-pub(crate) fn tight(table: &Table, key: &str, residual: f64) {
-    table.doubt(
-        key,
-        residual < 1e-14,
-        "below 1e-14 rounding in double may end the job: it may not be reached",
-    );
 }

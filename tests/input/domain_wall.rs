@@ -4,7 +4,7 @@ use super::{GOOD, input, mistakes};
 use hmc::device::Precision;
 use hmc::family::{DomainWallFermion, OneFlavourFunctions, StoutSteps, WallFlavours, Weights};
 use hmc::input::Fermion;
-use hmc::measure::Source;
+use hmc::measure::{Condensate, Correlator, Source};
 use hmc::solver::{Method, Settings, TermSolver};
 
 const TABLES: &str = r#"[fermion.light]
@@ -381,13 +381,16 @@ fn comparison_names_every_key() {
 #[test]
 fn measurements() {
     let measured = |keys: &str| with("n_s", "n_s") + keys;
-    let found = |keys: &str| input(&measured(keys)).measure.correlators.remove(0);
-    assert_eq!(found("").wanted.mass, Some(0.01));
-    let massless = found("mass = 0.0\nsource_kind = \"point\"\n");
-    assert_eq!((massless.wanted.mass, massless.source), (Some(0.0), Source::Point([0; 4])));
+    let found = |keys: &str| {
+        let measure = input(&measured(keys)).measure;
+        let correlator = measure.of_kind::<Correlator>()[0];
+        (correlator.quark.wanted.mass, correlator.source)
+    };
+    assert_eq!(found("").0, Some(0.01));
+    assert_eq!(found("mass = 0.0\nsource_kind = \"point\"\n"), (Some(0.0), Source::Point([0; 4])));
     let condensates = "[measure.condensate.a]\nfermion = \"light\"\n[measure.condensate.b]\nfermion = \"light\"\nmass = 0.2\n";
-    let masses: Vec<_> =
-        input(&measured(condensates)).measure.condensates.iter().map(|c| c.wanted.mass).collect();
+    let measure = input(&measured(condensates)).measure;
+    let masses: Vec<_> = measure.of_kind::<Condensate>().iter().map(|c| c.quark.wanted.mass).collect();
     assert_eq!(masses, [Some(0.01), Some(0.2)]);
     assert_mistakes(&[
         (measured("mass = 1\n"), "40:8: mass: expected a mass from 0 to below 1, found the integer 1"),

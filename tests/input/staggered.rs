@@ -2,9 +2,9 @@
 
 use super::{GOOD, input, mistakes};
 use hmc::device::Precision;
-use hmc::family::{MassFactor, RationalSource, RootedSolver, Smearing, StaggeredFermion};
+use hmc::family::{MassFactor, RationalSource, RootedSolver, Smearing, StaggeredFermion, StaggeredSolver};
 use hmc::input::Fermion;
-use hmc::measure::{Source, Wanted};
+use hmc::measure::{Condensate, Correlator, QuarkChoice, Source, Wanted};
 use std::path::PathBuf;
 
 const TABLES: &str = r#"[fermion.light]
@@ -81,11 +81,12 @@ fn defaults_and_what_is_inherited() {
         delta: 1e-3,
         long_reals: 14,
         heat_bath_residual: 1e-11,
-        action_residual: 1e-11,
-        force_residual: 1e-9,
         max_iterations: 10_000,
     };
-    assert_eq!(light.solver, solver);
+    assert_eq!(
+        light.solver,
+        StaggeredSolver { settings: solver, action_residual: 1e-11, force_residual: 1e-9 }
+    );
     let [first, second] = light.pseudofermions.try_into().expect("two pseudofermions");
     let factors = vec![MassFactor { mass: 0.01, power: (2, 4) }, MassFactor { mass: 0.2, power: (-2, 4) }];
     assert_eq!((first.factors, first.copies, first.naik_epsilon.to_bits()), (factors, 1, 0));
@@ -109,9 +110,9 @@ fn one_mistake_is_one_message() {
     let solver = |keys: &str| {
         with("[fermion.light.rational]", &format!("solver = {{ {keys} }}\n[fermion.light.rational]"))
     };
-    assert_eq!(light(&solver("strategy = \"one-by-one\"")).solver.precision, Precision::Single);
+    assert_eq!(light(&solver("strategy = \"one-by-one\"")).solver.settings.precision, Precision::Single);
     let half = solver("precision = \"double-half\", strategy = \"one-by-one\"");
-    assert_eq!(light(&half).solver.precision, Precision::Half);
+    assert_eq!(light(&half).solver.settings.precision, Precision::Half);
     let power = "[p, q]: integers, p from -64 to 64 but not 0, q from 1 to 64";
     let cases = [
         (with("\"hisq\"", "\"hisk\""), "11:10: action: unknown \"hisk\"; did you mean 'hisq'?"),
@@ -305,18 +306,18 @@ fn measurements() {
          [measure.condensate.light]\nfermion = \"light\"\nmass = 0.01\nsources = 3\nresidual = 1e-9\n",
     );
     let measure = input(&text).measure;
-    let wanted = |mass, naik_epsilon, residual| Wanted { mass: Some(mass), naik_epsilon, residual };
-    let [pion, heavy] = &measure.correlators[..] else { panic!("two correlators") };
-    assert_eq!((pion.source, pion.wanted), (Source::CornerWall(3), wanted(0.01, 0.0, 1e-12)));
-    assert_eq!((heavy.source, heavy.wanted), (Source::Point([0; 4]), wanted(0.4, -0.1, 1e-12)));
-    let condensate = input::Condensate {
-        name: "light".into(),
+    let quark = |mass: f64, naik_epsilon, residual| QuarkChoice {
         fermion: "light".into(),
-        sources: 3,
-        wanted: wanted(0.01, 0.0, 1e-9),
+        wanted: Wanted { mass: Some(mass), naik_epsilon, residual },
     };
-    assert_eq!(measure.condensates, [condensate]);
-    assert_eq!(input(GOOD).measure.correlators[0].wanted.mass, None);
+    let correlators = measure.of_kind::<Correlator>();
+    assert_eq!(correlators[0].quark, quark(0.01, 0.0, 1e-12));
+    assert_eq!(correlators[0].source, Source::CornerWall(3));
+    assert_eq!(correlators[1].quark, quark(0.4, -0.1, 1e-12));
+    assert_eq!(correlators[1].source, Source::Point([0; 4]));
+    let condensate = Condensate { name: "light".into(), quark: quark(0.01, 0.0, 1e-9), sources: 3 };
+    assert_eq!(measure.of_kind::<Condensate>(), [&condensate]);
+    assert_eq!(input(GOOD).measure.of_kind::<Correlator>()[0].quark.wanted.mass, None);
 
     let pion = |keys: &str| measured(&format!("[measure.correlator.pion]\nfermion = \"light\"\n{keys}"));
     let wilson = |keys: &str| format!("{GOOD}{keys}");
@@ -324,7 +325,7 @@ fn measurements() {
         |keys: &str| measured(&format!("[measure.condensate.light]\nfermion = \"light\"\n{keys}"));
     assert!(input::parse(&wilson("source_kind = \"point\"\n"), "run.toml", 1).is_ok());
     let text = wilson("[measure.condensate.c]\nfermion = \"light\"\nsources = 16384\n");
-    assert_eq!(input(&text).measure.condensates[0].wanted.mass, None);
+    assert_eq!(input(&text).measure.of_kind::<Condensate>()[0].quark.wanted.mass, None);
     let asqtad =
         |text: String| text.replace("\"hisq\"", "\"asqtad\"\nu0 = 0.9").replace("naik_epsilon = -0.1\n", "");
     assert_mistakes(&[
@@ -350,7 +351,7 @@ fn measurements() {
         ),
         (
             measured("[measure]\nseed = 7\n"),
-            "32:1: unknown key 'seed' in [measure]; expected 'every', 'loops', 'polyakov', 'flow', 'correlator' or 'condensate'",
+            "32:1: unknown key 'seed' in [measure]; expected 'every', 'loops', 'polyakov', 'flow', 'correlator', 'condensate', 'meson' or 'wilson_loops'",
         ),
         (condensate(""), "31:1: missing 'mass' in [measure.condensate.light]"),
         (

@@ -103,11 +103,17 @@ pub fn table(path: &Path) -> Vec<Vec<f64>> {
 
 /// The n-th correlator (from 0) of a MILC file whose key begins with `key`: real parts.
 pub fn milc_correlator(path: &Path, key: &str, n: usize) -> Vec<f64> {
+    milc_complex_correlator(path, key, n).iter().map(|z| z.re).collect()
+}
+
+/// The same with imaginary parts.
+pub fn milc_complex_correlator(path: &Path, key: &str, n: usize) -> Vec<Complex64> {
     let text = std::fs::read_to_string(path).unwrap();
     let start = format!("correlator_key:               {key}");
     let block = text.split("---").filter(|block| block.contains(&start)).nth(n).unwrap();
     let lines = block.lines().skip_while(|line| !line.starts_with("...")).skip(1);
-    lines.map(|line| line.split_whitespace().nth(1).unwrap().parse().unwrap()).collect()
+    let number = |line: &str, column: usize| line.split_whitespace().nth(column).unwrap().parse().unwrap();
+    lines.map(|line| Complex64::new(number(line, 1), number(line, 2))).collect()
 }
 
 /// The correlator `key` of a table of Grid's, lines `REF key t value`.

@@ -263,7 +263,13 @@ impl Keys for DomainWallFermion {
         let of_mass = MassOf::Either(WALL_MASS, mass);
         context.allow(
             &name,
-            Some(Allowed { quarks: "domain-wall", mass: of_mass, naik_epsilon: false, corner_wall: false }),
+            Some(Allowed {
+                quarks: "domain-wall",
+                mass: of_mass,
+                naik_epsilon: false,
+                corner_wall: false,
+                has_spin: true,
+            }),
         );
         let (count, way) = (table.get(&FLAVOURS), table.get(&ONE_FLAVOUR));
         check_slices(&table, formula, n_s);

@@ -2,7 +2,7 @@
 
 use super::rational_keys::{RationalKeys, RationalSource, STAGGERED_RATIONAL};
 use super::solver_keys::{STAGGERED_SOLVER, StaggeredSolver, solver};
-use super::{REACH, RootedSolver, Smearing};
+use super::{REACH, Smearing};
 use crate::config::forms::{EPSILON, MASS, TADPOLE};
 use crate::config::key::{Absent, Change, Key, Shape, form, integer, words};
 use crate::config::raw::Table;
@@ -142,7 +142,7 @@ impl Keys for StaggeredFermion {
 
     fn allowed(action: &'static str) -> Option<Allowed> {
         let (mass, naik_epsilon) = (MassOf::Measurement(MASS), action == HISQ);
-        Some(Allowed { quarks: "staggered", mass, naik_epsilon, corner_wall: true })
+        Some(Allowed { quarks: "staggered", mass, naik_epsilon, corner_wall: true, has_spin: false })
     }
 
     fn read(

@@ -148,7 +148,13 @@ impl Keys for WilsonFermion {
     };
 
     fn allowed(_: &'static str) -> Option<Allowed> {
-        Some(Allowed { quarks: "Wilson", mass: MassOf::Fermion, naik_epsilon: false, corner_wall: false })
+        Some(Allowed {
+            quarks: "Wilson",
+            mass: MassOf::Fermion,
+            naik_epsilon: false,
+            corner_wall: false,
+            has_spin: true,
+        })
     }
 
     fn read(

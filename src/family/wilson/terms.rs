@@ -32,7 +32,8 @@ impl Family for WilsonFermion {
 
     /// The twisted mass belongs to terms alone.
     fn inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError> {
-        let (params, residual) = (QuarkParams { guess: 0, ..quark(self.operator, &self.solver) }, wanted.residual);
+        let (params, residual) =
+            (QuarkParams { guess: 0, ..quark(self.operator, &self.solver) }, wanted.residual);
         Ok(Box::new(match self.stout {
             Some(stout) => WilsonQuark::new(&smeared(links, stout.steps, stout.rho)?, &params, residual)?,
             None => WilsonQuark::new(links, &params, residual)?,
@@ -51,8 +52,9 @@ struct Factor<'a> {
 impl WilsonFermion {
     /// The factors of the determinant, the lightest first.
     fn factors(&self) -> Vec<Factor<'_>> {
-        let quark =
-            |kappa: f64, mu: f64, solver: &TermSolver| quark(WilsonParams { kappa, mu, ..self.operator }, solver);
+        let quark = |kappa: f64, mu: f64, solver: &TermSolver| {
+            quark(WilsonParams { kappa, mu, ..self.operator }, solver)
+        };
         let WilsonParams { kappa, mu, .. } = self.operator;
         let mut all = vec![(self.name.as_str(), quark(kappa, mu, &self.solver), &self.solver)];
         all.extend(

@@ -1,0 +1,300 @@
+//! Two-point functions of mesons of one quark, with momentum, in Wilson's or domain-wall form:
+//!
+//! ```text
+//! C(t, p) = sum_{x at t} e^{-i p.(x - x0)} < O_snk(x) O_src(x0)^dag >,   O = psibar_1 Gamma psi_2,
+//!         = - sum_{x at t} e^{-i p.(x - x0)} tr[ Gamma_snk S(x) (gamma_t Gamma_src^dag gamma_t) gamma_5 S(x)^dag gamma_5 ]
+//! ```
+//!
+//! for two flavours of one mass, so without disconnected parts; `S(x) = M^-1(x, x0)`, `p_k = 2 pi n_k / L_k`, t counted from
+//! x0. Gamma matrices are those of DeGrand and Rossi (`src/measure/gamma.rs`); a channel with several components is their
+//! mean. Nothing is normalised: M is `D` with the diagonal `4 + m0` of Wilson quarks (not `2 kappa D`), or of
+//! domain-wall quarks the propagator from wall to wall. By this definition C(t, 0) of equal operators is positive for t > 0
+//! where reflection positivity holds (Luscher, Commun. Math. Phys. 54 (1977) 283).
+//!
+//! | channel | Gamma_src | Gamma_snk | J^PC |
+//! |---|---|---|---|
+//! | `pion` | gamma_5 | gamma_5 | 0^-+ |
+//! | `a4` | gamma_t gamma_5 | gamma_t gamma_5 | 0^-+ |
+//! | `a4p` | gamma_5 | gamma_t gamma_5 | 0^-+ |
+//! | `scalar` | 1 | 1 | 0^++ |
+//! | `rho` (`rho_x`, `rho_y`, `rho_z`) | gamma_k | gamma_k | 1^-- |
+//! | `rho_tensor` | gamma_k gamma_t | gamma_k gamma_t | 1^-- |
+//! | `a1` | gamma_k gamma_5 | gamma_k gamma_5 | 1^++ |
+//! | `b1` | gamma_j gamma_k, j < k | gamma_j gamma_k | 1^+- |
+//!
+//! Input: `[measure.meson.NAME]` with `fermion`, `mass`, `source`, `channels`, `momenta`, `residual`.
+
+use super::contraction::{Density, Momentum};
+use super::gamma::Gamma;
+use super::observable::{Context, Found, Observable, QuarkChoice, Reading, record};
+use super::propagator::{Keep, Propagator, Source};
+use super::report::number;
+use super::{MeasureError, Stop, keys};
+use crate::config::key::{Absent, Change, Key, Shape, form};
+use crate::config::raw::Table;
+use crate::config::reader::{array, choice, list, whole};
+use crate::config::section::Section;
+use crate::field::Kind;
+use num_complex::Complex64;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// The largest integer of a momentum.
+const MAX_MOMENTUM: i64 = 1024;
+
+/// The operators at source and sink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    /// Pseudoscalar.
+    Pion,
+    /// Axial vector in time.
+    A4,
+    /// Pseudoscalar at the source, axial vector in time at the sink.
+    A4P,
+    /// Scalar.
+    Scalar,
+    /// Vector, mean of x, y, z.
+    Rho,
+    /// Vector in direction 0 to 2.
+    RhoAlong(usize),
+    /// Tensor with time, mean of three.
+    RhoTensor,
+    /// Axial vector, mean of x, y, z.
+    A1,
+    /// Tensor in space, mean of three.
+    B1,
+}
+
+/// Channels by their names.
+const CHANNELS: [(&str, Channel); 11] = [
+    ("pion", Channel::Pion),
+    ("a4", Channel::A4),
+    ("a4p", Channel::A4P),
+    ("scalar", Channel::Scalar),
+    ("rho", Channel::Rho),
+    ("rho_x", Channel::RhoAlong(0)),
+    ("rho_y", Channel::RhoAlong(1)),
+    ("rho_z", Channel::RhoAlong(2)),
+    ("rho_tensor", Channel::RhoTensor),
+    ("a1", Channel::A1),
+    ("b1", Channel::B1),
+];
+
+impl Channel {
+    /// All of them.
+    pub const ALL: [Self; CHANNELS.len()] = {
+        let mut all = [Self::Pion; CHANNELS.len()];
+        let mut n = 0;
+        while n < CHANNELS.len() {
+            all[n] = CHANNELS[n].1;
+            n += 1;
+        }
+        all
+    };
+
+    /// As the input names it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        CHANNELS.iter().find(|(_, channel)| *channel == self).map_or("", |(name, _)| name)
+    }
+
+    /// `[Gamma_src, Gamma_snk]` of each component.
+    #[must_use]
+    pub fn components(self) -> Vec<[Gamma; 2]> {
+        let (five, [x, y, z, t]) = (Gamma::FIVE, Gamma::MU);
+        let same = |gammas: &[Gamma]| gammas.iter().map(|gamma| [*gamma; 2]).collect();
+        match self {
+            Self::Pion => same(&[five]),
+            Self::A4 => same(&[t.times(five)]),
+            Self::A4P => vec![[five, t.times(five)]],
+            Self::Scalar => same(&[Gamma::ONE]),
+            Self::Rho => same(&[x, y, z]),
+            Self::RhoAlong(k) => same(&[Gamma::MU[k]]),
+            Self::RhoTensor => same(&[x.times(t), y.times(t), z.times(t)]),
+            Self::A1 => same(&[x.times(five), y.times(five), z.times(five)]),
+            Self::B1 => same(&[x.times(y), x.times(z), y.times(z)]),
+        }
+    }
+}
+
+/// The observable `[measure.meson.NAME]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Meson {
+    /// NAME.
+    pub name: String,
+    /// The quark.
+    pub quark: QuarkChoice,
+    /// x0.
+    pub source: Source,
+    /// In the order of the input.
+    pub channels: Vec<Channel>,
+    /// In the order of the input.
+    pub momenta: Vec<Momentum>,
+}
+
+/// Its entry in the list `mesons`.
+#[derive(Serialize)]
+struct MesonFound<'a> {
+    /// NAME.
+    name: &'a str,
+    /// One entry for each channel and momentum.
+    correlators: Vec<MesonEntry>,
+}
+
+/// C(t, p) of one channel.
+#[derive(Serialize)]
+struct MesonEntry {
+    /// Its name in the input.
+    channel: &'static str,
+    /// n of `p_k = 2 pi n_k / L_k`.
+    momentum: Momentum,
+    /// Real parts, t from 0 to Lt - 1 from the source.
+    re: Vec<f64>,
+    /// Imaginary parts.
+    im: Vec<f64>,
+}
+
+/// The names of the channels, for the schema.
+const CHANNEL_NAMES: [&str; CHANNELS.len()] = {
+    let mut names = [""; CHANNELS.len()];
+    let mut n = 0;
+    while n < CHANNELS.len() {
+        names[n] = CHANNELS[n].0;
+        n += 1;
+    }
+    names
+};
+const CHANNELS_KEY: Key<Vec<Channel>> = Key::new(
+    "channels",
+    form("array of names of channels", Shape::List(&Shape::Words(&CHANNEL_NAMES), None), |value| {
+        list("names of channels, like [\"pion\"]", choice(&CHANNELS))(value)
+    }),
+    Absent::Is("[\"pion\"]"),
+    Change::Free,
+    "the channels, see below",
+);
+const MOMENTA: Key<Vec<[i32; 3]>> = Key::new(
+    "momenta",
+    form(
+        "array of 3 integers",
+        Shape::List(&Shape::List(&Shape::Integer(-MAX_MOMENTUM, MAX_MOMENTUM), Some(3)), None),
+        |value| {
+            let momentum = array("3 integers [n_x, n_y, n_z]", whole(-MAX_MOMENTUM..=MAX_MOMENTUM));
+            list("momenta, like [[0, 0, 0], [1, 0, 0]]", momentum)(value)
+        },
+    ),
+    Absent::Is("[[0, 0, 0]]"),
+    Change::Free,
+    "momenta p = 2 pi n / L of the sink",
+);
+/// `[measure.meson.NAME]`
+pub(crate) const MESON: Section = Section {
+    keys: &[
+        &keys::FERMION,
+        &keys::QUARK_MASS,
+        &keys::QUARK_EPSILON,
+        &keys::SOURCE,
+        &CHANNELS_KEY,
+        &MOMENTA,
+        &keys::SOURCE_RESIDUAL,
+    ],
+    tables: &[],
+};
+
+pub(super) fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
+    keys::check_name("a meson", &name, &table);
+    let (quark, allowed) = keys::quark(&mut table, reading);
+    if let Some(allowed) = allowed.filter(|allowed| !allowed.has_spin) {
+        let message = format!(
+            "fermion: {} quarks have no spin; [measure.correlator.NAME] has their pion",
+            allowed.quarks
+        );
+        table.mistake("fermion", message);
+    }
+    let source = Source::Point(keys::point(&mut table, reading));
+    let (channels, momenta) = (table.get_or(&CHANNELS_KEY, None), table.get_or(&MOMENTA, None));
+    for (key, is_empty) in [("channels", channels.is_empty()), ("momenta", momenta.is_empty())] {
+        if is_empty {
+            table.mistake(key, format!("{key}: one at least"));
+        }
+    }
+    table.finish();
+    Some(Arc::new(Meson { name, quark: quark?, source, channels, momenta }))
+}
+
+impl Observable for Meson {
+    fn list(&self) -> Option<&'static str> {
+        Some("mesons")
+    }
+
+    fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
+        let extents = context.links.domain().partition().global;
+        self.source.require_inside(extents, &format!("measure.meson.{}", self.name))?;
+        let mut quark = context.fermions.inverse(&self.quark)?;
+        let propagator = Propagator::new(&mut *quark, self.source, Keep::Columns, context.stop)?;
+        let mut correlators = Vec::new();
+        for &channel in &self.channels {
+            let found = mesons(&propagator, channel, &self.momenta, context.stop)?;
+            for (momentum, values) in self.momenta.iter().zip(found) {
+                let (re, im) = values.iter().map(|z| (z.re, z.im)).unzip();
+                correlators.push(MesonEntry { channel: channel.name(), momentum: *momentum, re, im });
+            }
+        }
+        Ok(record(&MesonFound { name: &self.name, correlators }))
+    }
+
+    /// A block for each channel and momentum, a line for each t: real and imaginary part.
+    fn table(&self, found: &Found) -> String {
+        let mut text = String::new();
+        for entry in found["correlators"].as_array().into_iter().flatten() {
+            let channel = entry["channel"].as_str().unwrap_or_default();
+            text += &format!(
+                "  {:<16} {}  {channel}  momentum {}\n",
+                "mesons",
+                self.name,
+                number(&entry["momentum"])
+            );
+            let parts = ["re", "im"].map(|key| entry[key].as_array().cloned().unwrap_or_default());
+            for (t, (re, im)) in parts[0].iter().zip(&parts[1]).enumerate() {
+                text += &format!("  {t:>16} {} {}\n", number(re), number(im));
+            }
+        }
+        text
+    }
+}
+
+/// `[momentum][t]`: C(t, p) of one channel.
+///
+/// # Errors
+/// The device is lost, or the measurement was told to stop.
+///
+/// # Panics
+/// A propagator without spin.
+pub fn mesons(
+    propagator: &Propagator,
+    channel: Channel,
+    momenta: &[Momentum],
+    stop: Stop,
+) -> Result<Vec<Vec<Complex64>>, MeasureError> {
+    assert_eq!(propagator.kind(), Kind::Dirac, "mesons of quarks with spin");
+    let columns = &propagator.columns;
+    let mut density = Density::new(columns[0][0].domain())?;
+    let components = channel.components();
+    let mut found: Vec<Vec<Complex64>> = vec![Vec::new(); momenta.len()];
+    for [source, sink] in &components {
+        if stop() {
+            return Err(MeasureError::Stopped);
+        }
+        let at_sink = Gamma::FIVE.times(*sink).negative();
+        let at_source = source.bar().times(Gamma::FIVE);
+        density.contract([columns, columns], [at_sink, at_source])?;
+        for (momentum, sum) in momenta.iter().zip(&mut found) {
+            let slices = density.slices(*momentum, propagator.source.origin())?;
+            sum.resize(slices.len(), Complex64::default());
+            sum.iter_mut().zip(slices).for_each(|(sum, slice)| *sum += slice);
+        }
+    }
+    let count = components.len() as f64;
+    found.iter_mut().flatten().for_each(|value| *value /= count);
+    Ok(found)
+}

@@ -1,0 +1,50 @@
+//! Results of measurements as a person reads them: a line a number, a list in rows below its name.
+
+use serde_json::{Map, Value};
+
+/// The fields of a result; as one row where it is an entry of a `list`.
+pub(super) fn table(list: Option<&str>, found: &Map<String, Value>) -> String {
+    match list {
+        Some(list) => row(list, found),
+        None => found.iter().map(|(name, value)| lines(name, value)).collect(),
+    }
+}
+
+fn lines(name: &str, value: &Value) -> String {
+    match value {
+        Value::Array(rows) if rows.iter().any(Value::is_object) => {
+            rows.iter().filter_map(Value::as_object).map(|entry| row(name, entry)).collect()
+        }
+        _ => format!("  {name:<16} {}\n", number(value)),
+    }
+}
+
+fn row(name: &str, entry: &Map<String, Value>) -> String {
+    let cells: Vec<String> = entry.iter().map(|(key, value)| cell(key, value)).collect();
+    format!("  {name:<16} {}\n", cells.join("  "))
+}
+
+/// One entry of a row: a list starts lines of its own.
+fn cell(key: &str, value: &Value) -> String {
+    match value {
+        Value::Array(values) => {
+            let lines = values.iter().enumerate().map(|(n, x)| format!("\n  {n:>16} {}", number(x)));
+            format!("{key}{}", lines.collect::<String>())
+        }
+        Value::String(text) => text.clone(),
+        _ => format!("{key} {}", number(value)),
+    }
+}
+
+/// A number with the digits that are worth reading; all of them are in the JSON.
+pub(super) fn number(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::Array(parts) => parts.iter().map(number).collect::<Vec<_>>().join(" "),
+        Value::Number(n) if n.is_f64() => {
+            let x = n.as_f64().unwrap_or(f64::NAN);
+            if x == 0.0 || (1e-3..1e6).contains(&x.abs()) { format!("{x:.10}") } else { format!("{x:.9e}") }
+        }
+        _ => value.to_string(),
+    }
+}
