@@ -208,6 +208,7 @@ pub fn rust(args: &Args) -> String {
             [false, false, true] => "Half",
             _ => "Precision",
         };
+        let stored = if precision == "Precision" { "precision" } else { "precision.into()" };
         let (form, pattern) = match number {
             Some(number) => (format!("({precision}, {})", number.name), "(precision, number)"),
             None => (precision.to_owned(), "precision"),
@@ -228,7 +229,7 @@ pub fn rust(args: &Args) -> String {
         };
         let _ = writeln!(
             text,
-            "// SAFETY: the struct is this kernel's.\nunsafe impl Kernel for {name}{any} {{\n    type Form = {form};\n    fn number({pattern}: Self::Form) -> (KernelNumber, Precision) {{ (KernelNumber({place}), precision.into()) }}\n    fn constants(&self) -> Constants {{ Constants::new(&[{}]) }}\n}}\nimpl {work} for {name}{any} {{}}",
+            "// SAFETY: the struct is this kernel's.\nunsafe impl Kernel for {name}{any} {{\n    type Form = {form};\n    fn number({pattern}: Self::Form) -> (KernelNumber, Precision) {{ (KernelNumber({place}), {stored}) }}\n    fn constants(&self) -> Constants {{ Constants::new(&[{}]) }}\n}}\nimpl {work} for {name}{any} {{}}",
             values.join(", ")
         );
         let names: Vec<&str> = constants.iter().map(|(name, _)| name.as_str()).collect();

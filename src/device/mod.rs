@@ -74,7 +74,7 @@ pub enum DeviceError {
         log: String,
     },
     /// Not enough memory.
-    #[error("{device} has no room for {megabytes} MB more")]
+    #[error("{device} is out of memory: {megabytes} MB more are needed")]
     OutOfMemory {
         /// The device.
         device: String,
@@ -85,7 +85,7 @@ pub enum DeviceError {
     #[error("this build has no emulated GPU for this processor")]
     NoEmulation,
     /// A lane count that this processor or build does not have.
-    #[error("{asked} SIMD lanes are not to be had here; there are {available:?}")]
+    #[error("{asked} SIMD lanes are not available here; there are {available:?}")]
     Lanes {
         /// What was asked for.
         asked: usize,

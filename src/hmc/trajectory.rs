@@ -20,7 +20,7 @@ pub enum HmcError {
         /// What happened.
         source: ActionError,
     },
-    /// A force is no number.
+    /// A force is not finite.
     #[error("the force of level {level} ({terms}) is not finite")]
     Force {
         /// 0 is the outermost.
@@ -28,7 +28,7 @@ pub enum HmcError {
         /// The terms on it.
         terms: String,
     },
-    /// dH is no number.
+    /// dH is NaN or infinite.
     #[error("the Hamiltonian is not finite")]
     Hamiltonian,
     /// A field failed.

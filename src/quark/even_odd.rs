@@ -49,9 +49,9 @@ pub struct Quark<O: QuarkOperator> {
 enum Workspace {
     One(Box<dyn Solver>),
     /// One system with many shifts.
-    Shifts(MultiShift),
+    Shifts(Box<MultiShift>),
     /// As many right-hand sides at once.
-    Several(BlockCg, usize),
+    Several(Box<BlockCg>, usize),
 }
 
 impl<O: QuarkOperator> Quark<O> {
@@ -86,8 +86,9 @@ impl<O: QuarkOperator> Quark<O> {
     {
         let Settings { method, precisions, delta, .. } = params.solver;
         assert_eq!(method, Method::Cg, "systems with shifts are solved by conjugate gradients");
-        let solver =
-            |kind| Ok(Workspace::Shifts(MultiShift::new(domain, kind, precisions[1], delta, shifts)?));
+        let solver = |kind| {
+            Ok(Workspace::Shifts(Box::new(MultiShift::new(domain, kind, precisions[1], delta, shifts)?)))
+        };
         Self::make(domain, params, 1, solver)
     }
 
@@ -105,7 +106,7 @@ impl<O: QuarkOperator> Quark<O> {
             return Self::new(domain, params);
         }
         let block = |kind| BlockCg::new(domain, kind, precisions[1], delta, fields);
-        Self::make(domain, params, fields, |kind| Ok(Workspace::Several(block(kind)?, fields)))
+        Self::make(domain, params, fields, |kind| Ok(Workspace::Several(Box::new(block(kind)?), fields)))
     }
 
     fn make(
@@ -249,7 +250,7 @@ impl<O: QuarkOperator> Quark<O> {
         } else {
             let solver: &mut dyn Solver = match &mut self.solver {
                 Workspace::One(solver) => &mut **solver,
-                Workspace::Shifts(solver) => solver,
+                Workspace::Shifts(solver) => &mut **solver,
                 Workspace::Several(..) => unreachable!("several were solved at once"),
             };
             for (x, b) in x.iter_mut().zip(b) {

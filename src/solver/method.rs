@@ -39,13 +39,14 @@ pub struct Settings {
 
 /// What a method makes for `M x = b`.
 type Made = Result<Box<dyn LinearSolver>, FieldError>;
+type Maker<'a> = Box<dyn Fn(&Arc<Domain>) -> Made + 'a>;
 
 /// A line of the register.
 struct Entry<'a> {
     /// Whether fields of a kind are served.
     serves: fn(Kind) -> bool,
     /// The solver of `M x = b`; `None` where the method solves the normal equations at once.
-    linear: Option<Box<dyn Fn(&Arc<Domain>) -> Made + 'a>>,
+    linear: Option<Maker<'a>>,
 }
 
 impl Settings {

@@ -95,7 +95,7 @@ const MAX_ITERATIONS: usize = 50_000;
 /// Prints the tables.
 ///
 /// # Errors
-/// The device is not there, or has no room.
+/// The device is not there, or is out of memory.
 pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
     let parallel = Parallel {
         grid: args.grid,

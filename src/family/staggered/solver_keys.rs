@@ -89,19 +89,16 @@ pub(super) fn solver(mut table: Table) -> StaggeredSolver {
     let default = if strategy == Some(false) { Precision::Single } else { Precision::Double };
     let precision = table.get(&PRECISION).map_or(default, |precisions| precisions[1]);
     let half = precision == Precision::Half;
-    let settings = RootedSolver {
-        precision,
-        delta: table.get(&DELTA).unwrap_or(usual_delta(half)),
-        multi_shift: strategy.unwrap_or(true),
-        long_reals: table.get_or(&LONG_LINK_REALS, None),
-        heat_bath_residual: table.get_or(&HEAT_BATH_RESIDUAL, None),
-        max_iterations: table.get_or(&MAX_ITERATIONS, None),
-    };
-    let solver = StaggeredSolver {
-        settings,
-        action_residual: table.get_or(&ACTION_RESIDUAL, None),
-        force_residual: table.get_or(&FORCE_RESIDUAL, None),
-    };
+    let delta = table.get(&DELTA).unwrap_or(usual_delta(half));
+    let long_reals = table.get_or(&LONG_LINK_REALS, None);
+    let heat_bath_residual = table.get_or(&HEAT_BATH_RESIDUAL, None);
+    let (action_residual, force_residual) =
+        (table.get_or(&ACTION_RESIDUAL, None), table.get_or(&FORCE_RESIDUAL, None));
+    let max_iterations = table.get_or(&MAX_ITERATIONS, None);
+    let multi_shift = strategy.unwrap_or(true);
+    let settings =
+        RootedSolver { precision, delta, multi_shift, long_reals, heat_bath_residual, max_iterations };
+    let solver = StaggeredSolver { settings, action_residual, force_residual };
     tight(&table, "heat_bath_residual", settings.heat_bath_residual);
     tight(&table, "action_residual", solver.action_residual);
     tight(&table, "force_residual", solver.force_residual);
