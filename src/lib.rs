@@ -1,5 +1,24 @@
 //! Hybrid Monte Carlo for lattice QCD, with the same bits on any ranks, threads, lanes and device.
 //!
+//! The program `hmc` runs inputs; this library is what it is made of. A quenched chain on this process alone:
+//!
+//! ```
+//! use hmc::prelude::*;
+//!
+//! let domain = Domain::local([4, 4, 4, 4])?;
+//! let gauge = GaugeAction::new(&domain, 6.0, [1.0, 0.0, 0.0])?;
+//! let level = Level { scheme: Scheme::Omelyan4, steps: 4 };
+//! let links = MatrixField::hot(&domain, 1)?;
+//! let mut chain = Chain::new(links, &[level], vec![vec![Box::new(gauge)]], 1.0, 1)?;
+//! let Outcome { delta_h, .. } = chain.trajectory(0, true)?;
+//! assert!(delta_h.is_finite() && GaugeLoops::traces(&chain.links)?.plaquette() > 0.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Start with [`prelude`]. A [`Domain`](field::Domain) is a lattice, cut over ranks, on a device; fields live on it. A term of
+//! the Hamiltonian is an [`Action`](action::Action), a [`Chain`](hmc::Chain) walks trajectories of them, an
+//! [`Observable`](measure::Observable) is measured on its links. `examples/` has more.
+//!
 //! A module imports only from lower floors; modules of one floor do not import each other
 //! (`tests/floors.rs` enforces it).
 //!
@@ -21,6 +40,7 @@
 //! | 8 | [`family`] | the families of quarks: operator, terms, inverse |
 //! | 9 | [`input`] | a run's input, checked |
 //! | 10 | [`app`] | assembles a run from a checked input; driver, log, bench |
+//! | 11 | [`prelude`] | what a program of its own mostly needs |
 
 pub mod action;
 #[cfg(feature = "hdf5")]
@@ -37,5 +57,6 @@ pub mod lattice;
 pub mod math;
 pub mod measure;
 pub mod operator;
+pub mod prelude;
 pub mod quark;
 pub mod solver;

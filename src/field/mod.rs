@@ -1,6 +1,7 @@
 //! Fields on this rank's box, and what moves between boxes.
 //!
 //! - `domain`: the box with its device and ranks
+//! - `local`: a lattice on this process alone, and links to start from
 //! - `host`: links as files hold them
 //! - `borders`: what crosses ranks to fill the borders of matrices
 //! - `matrix`: 3x3 matrices with borders: links, insertions, lines
@@ -17,6 +18,7 @@ mod dirac;
 mod domain;
 mod faces;
 mod host;
+mod local;
 mod matrix;
 mod random;
 mod several;
@@ -45,6 +47,9 @@ pub enum FieldError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] crate::device::DeviceError),
+    /// The lattice cannot be cut so.
+    #[error(transparent)]
+    Partition(#[from] crate::lattice::PartitionError),
     /// Ranks failed to talk.
     #[error(transparent)]
     Comm(#[from] crate::comm::CommError),

@@ -1,0 +1,22 @@
+//! A solver on a configuration: the pion of a clover quark from a point source, by BiCGstab in double-half.
+use hmc::prelude::*;
+use hmc::solver::Method;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let domain = Domain::local([4, 4, 4, 8])?;
+    let links = MatrixField::cold(&domain)?;
+    let operator = WilsonParams {
+        kappa: 0.12,
+        mu: 0.0,
+        c_sw: 1.0,
+        boundary: [0.0, 0.0, 0.0, 1.0],
+        schur: Schur::Asymmetric,
+    };
+    let solver = Settings { method: Method::BiCgStab, ..Settings::cg(Precision::Half, 1000) };
+    let params = QuarkParams { operator, solver, link_reals: 12, guess: 0 };
+    let mut quark = WilsonQuark::new(&links, &params, 1e-10)?;
+    for (t, c) in pion(&mut quark, Source::Point([0; 4]))?.iter().enumerate() {
+        println!("{t} {c:.10e}");
+    }
+    Ok(())
+}

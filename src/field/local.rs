@@ -1,0 +1,41 @@
+//! Where a program of its own begins: a lattice on this process alone, and links to start from.
+
+use super::{Domain, FieldError, Halo, HostLinks, MatrixField, Purpose, RandomAddress};
+use crate::comm::Solo;
+use crate::device::{Cpu, Device, best_lanes, lane_counts};
+use crate::lattice::{Extents, LaneGrid, Partition};
+use std::sync::Arc;
+
+impl Domain {
+    /// A lattice of `extents` on this process's threads, with as many SIMD lanes as fit.
+    ///
+    /// # Errors
+    /// An extent is odd, or memory runs out.
+    pub fn local(extents: Extents) -> Result<Arc<Self>, FieldError> {
+        let partition = Partition::whole(extents)?;
+        let fits = |lanes: &usize| LaneGrid::choose(extents, [false; 4], *lanes).is_some();
+        let lanes = lane_counts().into_iter().rev().filter(|&lanes| lanes <= best_lanes()).find(fits);
+        let device = Device::new(Cpu::new(lanes.unwrap_or(1))?);
+        Self::new(partition, device, Arc::new(Solo), 2, Halo::Staged)
+    }
+}
+
+impl MatrixField {
+    /// Unit links.
+    ///
+    /// # Errors
+    /// Memory runs out.
+    pub fn cold(domain: &Arc<Domain>) -> Result<Self, FieldError> {
+        Self::from_host(domain, &HostLinks::unit(domain.partition().local()))
+    }
+
+    /// Random links, by the Haar measure.
+    ///
+    /// # Errors
+    /// Memory runs out.
+    pub fn hot(domain: &Arc<Domain>, seed: u64) -> Result<Self, FieldError> {
+        let mut links = Self::new(domain, 4)?;
+        links.set_random(RandomAddress { seed, trajectory: 0, purpose: Purpose::Start })?;
+        Ok(links)
+    }
+}
