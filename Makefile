@@ -4,6 +4,7 @@
 # make kills    200 kills at random moments, folders damaged between them
 # make check    formatting, lints, documentation, and the GPU kernels (needs no GPU)
 # make sanitize the host kernels under AddressSanitizer and UndefinedBehaviorSanitizer
+# make book     the documentation as a book, in target/book
 # make bundle   the program for another machine, in bundle/
 # make clean
 
@@ -39,7 +40,7 @@ ifneq ($(HMC_PYTHON),)
 export HMC_PYTHON
 endif
 
-.PHONY: run test bits kills check fmt clippy docs kernels sanitize bundle build setup nvrtc venv clean
+.PHONY: run test bits kills check fmt clippy docs book kernels sanitize bundle build setup nvrtc venv clean
 
 run: build
 	mpirun -n $(RANKS) $(TARGET)/release/hmc inputs/quickstart.toml
@@ -73,6 +74,10 @@ clippy: setup
 
 docs: setup
 	HMC_KERNEL_TARGETS=none RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --no-deps
+
+book: setup
+	@bash tools/setup.sh book
+	$(TARGET)/tools/bin/mdbook build docs
 
 # Registers and spills of every kernel; fails when one does not compile. HMC_NVRTC: another compiler.
 kernels: build

@@ -4,6 +4,7 @@
 #   tools/setup.sh          compilers, MPI, parallel HDF5, libclang, Rust
 #   tools/setup.sh lint     rustfmt and clippy
 #   tools/setup.sh nvrtc    CUDA's run-time compiler into target/nvrtc (needs no GPU)
+#   tools/setup.sh book     mdBook into target/tools
 #   tools/setup.sh venv     Python with h5py and NumPy into target/venv, for the test that reads our files with them
 #
 # Code 2: something is missing that only the user can install.
@@ -119,11 +120,17 @@ nvrtc() {
     touch "$stamp"
 }
 
+book() {
+    [ ! -x "$target/tools/bin/mdbook" ] || return 0
+    say "building mdbook into $target/tools"
+    cargo install --quiet --locked --root "$target/tools" --no-default-features --version '^0.4' mdbook
+}
+
 case ${1:-all} in
 all)
     system
     rust
     ;;
-lint | nvrtc | venv) "$1" ;;
+lint | nvrtc | venv | book) "$1" ;;
 *) stop "no such part: $1 (see the head of tools/setup.sh)" ;;
 esac
