@@ -12,7 +12,7 @@ use hmc::device::Precision;
 use hmc::family::{
     Rooted, RootedParams, RootedPseudofermion, RootedSolver, Smearing, Staggered, StaggeredLinks,
 };
-use hmc::field::{AlgebraField, EVEN, HostLinks, MatrixField, ODD, Spinor};
+use hmc::field::{AlgebraField, Domain, EVEN, HostLinks, MatrixField, ODD, Spinor};
 use hmc::io::{Place, State, read_links, read_state, write_state};
 use hmc::lattice::{Extents, Partition, coordinates};
 use hmc::math::milc_rationals;
@@ -22,6 +22,7 @@ use reference::su3;
 use serde_json::Value;
 use std::f64::consts::SQRT_2;
 use std::path::PathBuf;
+use std::sync::Arc;
 use terms::domain;
 
 const EXTENTS: Extents = [6; 4];
@@ -114,7 +115,7 @@ fn close(name: &str, ours: &[f64], peer: &[f64], tolerance: f64) {
     assert!(off <= tolerance, "{name}: {off:e}");
 }
 
-fn rooted() -> Option<Rooted> {
+fn rooted(domain: &Arc<Domain>) -> Option<Rooted> {
     let text = std::fs::read_to_string(file("milc_rationals/rationals.sample.su3_omelyan_rhmc")?).unwrap();
     let functions = &milc_rationals(&text).unwrap()[0];
     let range = [1e-15, 90.0];
@@ -138,7 +139,7 @@ fn rooted() -> Option<Rooted> {
             check_every: 1,
         }],
     };
-    Some(Rooted::new(&domain(EXTENTS), params).unwrap())
+    Some(Rooted::new(domain, params).unwrap())
 }
 
 /// chi(x)_c = sin(1 + .7x + 1.3y + .4z + 2.1t + .9c) + i cos(.3 + 1.1x + .6y + 1.7z + .8t + .5c)
@@ -186,8 +187,8 @@ fn links_and_operator() {
 /// dP/dt of MILC is -2 i F.
 #[test]
 fn forces() {
-    let (Some(milc), Some(mut rooted)) = (milc(), rooted()) else { return };
     let domain = domain(EXTENTS);
+    let (Some(milc), Some(mut rooted)) = (milc(), rooted(&domain)) else { return };
     let links = MatrixField::from_host(&domain, &milc.links).unwrap();
     rooted.pseudofermions()[0].field.read_host(EVEN, &milc.phi).unwrap();
     let (u0, n) = (0.862f64, 0.862f64.ln());
