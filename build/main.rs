@@ -5,10 +5,14 @@
 //! - `kernels/host.cpp` -> one object per instruction set, lane count and precision.
 //! - `tables.rs`: the tables of functions in those objects; `sources.rs`: the headers for NVRTC.
 //!
-//! An instruction set named `gpu` is the GPU's source, for checks without a GPU.
-//! `HMC_KERNEL_TARGETS="v4:1,8 gpu:1"` restricts the objects while developing.
+//! An instruction set named `gpu` is the GPU's source, for checks without a GPU. Which objects are made is said by
+//! `HMC_KERNEL_TARGETS`: unset, those of this machine's processor; `all`, for other machines too; `none`, for what is
+//! never linked; `"v4:1,8 gpu:1"`, while developing. Objects are kept in `target/kernels` under the hash of all that
+//! they depend on, whatever the profile.
 
 mod args;
+#[path = "../src/device/isa.rs"]
+mod isa;
 mod kernels;
 
 use std::fmt::Write as _;
@@ -20,6 +24,7 @@ use std::{env, fs, thread};
 fn main() {
     println!("cargo:rerun-if-changed=build");
     println!("cargo:rerun-if-changed=kernels");
+    println!("cargo:rerun-if-changed=src/device/isa.rs");
     println!("cargo:rerun-if-env-changed=HMC_KERNEL_TARGETS");
     println!("cargo:rerun-if-env-changed=HMC_KERNEL_FLAGS");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
@@ -70,16 +75,21 @@ fn targets() -> Vec<Target> {
         &[("base", &[1]), ("gpu", &[1])]
     };
     let wanted = env::var("HMC_KERNEL_TARGETS").ok();
-    let keep = |isa: &str, lanes: usize| {
-        wanted.as_ref().is_none_or(|w| {
-            w.split(' ')
-                .filter_map(|t| t.split_once(':'))
-                .any(|(i, l)| i == isa && l.split(',').any(|l| l == lanes.to_string()))
-        })
+    let named = |wanted: &str, isa: &str, lanes: usize| {
+        let pairs = wanted.split(' ').filter_map(|t| t.split_once(':'));
+        pairs.into_iter().any(|(i, l)| i == isa && l.split(',').any(|l| l == lanes.to_string()))
+    };
+    // The widest that this processor has; a build for another one names its own.
+    let best = ["v4", "v3", "base"].into_iter().find(|isa| isa::supported(isa)).unwrap_or("base");
+    let keep = |isa: &str, lanes: usize| match wanted.as_deref() {
+        _ if isa == "base" => true,
+        None | Some("") => isa == "gpu" || isa == best,
+        Some("all") => true,
+        Some(wanted) => named(wanted, isa, lanes),
     };
     all.iter()
         .flat_map(|&(isa, lanes)| lanes.iter().map(move |&lanes| Target { isa, lanes }))
-        .filter(|t| t.isa == "base" || keep(t.isa, t.lanes))
+        .filter(|t| keep(t.isa, t.lanes))
         .collect()
 }
 
@@ -115,8 +125,8 @@ fn compile(targets: &[Target], out: &Path) {
                     let Some((target, precision)) = jobs.lock().expect("no worker panicked").pop() else {
                         break;
                     };
-                    let made = compile_one(target, precision, out);
-                    objects.lock().expect("no worker panicked").extend(made);
+                    let made = object(target, precision, out);
+                    objects.lock().expect("no worker panicked").push(made);
                 }
             });
         }
@@ -126,78 +136,93 @@ fn compile(targets: &[Target], out: &Path) {
     cc::Build::new().objects(objects).cpp(true).cpp_link_stdlib(None).compile("hmc_kernels");
 }
 
-fn compile_one(target: &Target, precision: &str, out: &Path) -> Vec<PathBuf> {
-    let folder = out.join(table_name(target, precision));
-    fs::create_dir_all(&folder).expect("OUT_DIR is writable");
-    let mut build = cc::Build::new();
-    build
-        .cpp(true)
-        .cpp_link_stdlib(None)
-        .std("c++17")
-        .opt_level(3)
-        .debug(false)
-        .file("kernels/host.cpp")
-        .out_dir(&folder);
-    build.include(out).include("kernels").cargo_metadata(false);
+/// The flags of an object.
+fn flags(target: &Target, precision: &str) -> Vec<String> {
     // The bit rule: no contraction but the named primitives.
-    for flag in ["-ffp-contract=off", "-fno-exceptions", "-fno-math-errno", "-fno-strict-aliasing"] {
-        build.flag(flag);
-    }
-    build.flag_if_supported("-Wno-psabi").flag_if_supported("-Wno-maybe-uninitialized");
+    let mut flags: Vec<String> =
+        ["-ffp-contract=off", "-fno-exceptions", "-fno-math-errno", "-fno-strict-aliasing"]
+            .map(str::to_owned)
+            .to_vec();
     let register = match target.isa {
         "v3" => "32",
         "v4" => "64",
         _ => "0",
     };
-    if let "v3" | "v4" = target.isa {
-        build.flag(format!("-march=x86-64-{}", target.isa));
+    match target.isa {
+        "v3" | "v4" => flags.push(format!("-march=x86-64-{}", target.isa)),
+        "gpu" => flags.extend(["-DHMC_EMULATION", "-Wno-unknown-pragmas"].map(str::to_owned)),
+        _ => {}
     }
-    if target.isa == "gpu" {
-        // Fused operations, where the processor has them, are not calls then.
-        build
-            .define("HMC_EMULATION", None)
-            .flag_if_supported("-march=x86-64-v3")
-            .flag("-Wno-unknown-pragmas");
-    }
-    for flag in env::var("HMC_KERNEL_FLAGS").unwrap_or_default().split_whitespace() {
-        build.flag(flag);
-    }
-    build.define("HMC_REGISTER", register).define("HMC_LANES", target.lanes.to_string().as_str());
-    build.define("HMC_REAL", if precision == "double" { "double" } else { "float" });
-    build.define("HMC_TABLE", table_name(target, precision).as_str());
+    flags.extend(env::var("HMC_KERNEL_FLAGS").unwrap_or_default().split_whitespace().map(str::to_owned));
+    flags.push(format!("-DHMC_REGISTER={register}"));
+    flags.push(format!("-DHMC_LANES={}", target.lanes));
+    flags.push(format!("-DHMC_REAL={}", if precision == "double" { "double" } else { "float" }));
+    flags.push(format!("-DHMC_TABLE={}", table_name(target, precision)));
     match precision {
-        "double" => build.define("HMC_DOUBLE", None),
-        "half" => build.define("HMC_HALF", None),
-        _ => &mut build,
-    };
-    // Kernels take minutes to compile: an object of the same sources and flags is kept.
-    let stamp = stamp(target, precision, &build);
-    let (stamp_file, object) = (folder.join("stamp"), folder.join("object"));
-    let kept = || fs::read_to_string(&object).ok().map(PathBuf::from).filter(|o| o.exists());
-    if fs::read_to_string(&stamp_file).is_ok_and(|kept| kept == stamp)
-        && let Some(object) = kept()
-    {
-        return vec![object];
+        "double" => flags.push("-DHMC_DOUBLE".to_owned()),
+        "half" => flags.push("-DHMC_HALF".to_owned()),
+        _ => {}
     }
-    let objects = build.compile_intermediates();
-    if let [only] = &objects[..] {
-        let _ = fs::write(&object, only.to_string_lossy().as_bytes());
-        let _ = fs::write(&stamp_file, stamp);
-    }
-    objects
+    flags
 }
 
-/// What an object depends on.
-fn stamp(target: &Target, precision: &str, build: &cc::Build) -> String {
+/// The object of a table: one that is kept, or a new one. Kernels take minutes to compile.
+fn object(target: &Target, precision: &str, out: &Path) -> PathBuf {
+    let name = table_name(target, precision);
+    let mut build = cc::Build::new();
+    build.cpp(true).cpp_link_stdlib(None).cargo_metadata(false).std("c++17").opt_level(3).debug(false);
+    build.flag_if_supported("-Wno-psabi").flag_if_supported("-Wno-maybe-uninitialized");
+    if target.isa == "gpu" {
+        // Fused operations, where the processor has them, are not calls then.
+        build.flag_if_supported("-march=x86-64-v3");
+    }
+    flags(target, precision).iter().for_each(|flag| _ = build.flag(flag));
+    // target/kernels, beside the folders of all profiles; OUT_DIR is target/PROFILE/build/PACKAGE/out.
+    let folder = out.ancestors().nth(4).expect("cargo's OUT_DIR").join("kernels");
+    let (flags, sources) = (hash_of_flags(&build), hash_of_sources(out));
+    let kept = folder.join(format!("{name}-{flags:016x}-{sources:016x}.o"));
+    if kept.exists() {
+        return kept;
+    }
+    let made = build
+        .file("kernels/host.cpp")
+        .include(out)
+        .include("kernels")
+        .out_dir(out.join(&name))
+        .compile_intermediates();
+    let [made] = &made[..] else { panic!("one source, one object") };
+    fs::create_dir_all(&folder).expect("target/kernels is writable");
+    // One of older sources is of no use any more.
+    let older = format!("{name}-{flags:016x}-");
+    for entry in fs::read_dir(&folder).expect("target/kernels").flatten() {
+        if entry.file_name().to_string_lossy().starts_with(&older) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    let aside = kept.with_extension("new");
+    fs::copy(made, &aside).and_then(|_| fs::rename(&aside, &kept)).expect("target/kernels is writable");
+    kept
+}
+
+/// The compiler, its version and its flags.
+fn hash_of_flags(build: &cc::Build) -> u64 {
+    let compiler = build.get_compiler();
+    let mut hasher = DefaultHasher::new();
+    (compiler.path(), compiler.args()).hash(&mut hasher);
+    let version = compiler.to_command().arg("--version").output();
+    version.map(|said| said.stdout).unwrap_or_default().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// All of `kernels/`, and what is made of it for the compiler.
+fn hash_of_sources(out: &Path) -> u64 {
     let mut sources: Vec<PathBuf> =
         fs::read_dir("kernels").expect("kernels/").filter_map(|entry| Some(entry.ok()?.path())).collect();
     sources.sort();
+    sources.push(out.join("args_check.h"));
     let mut hasher = DefaultHasher::new();
     for source in sources {
         fs::read(source).unwrap_or_default().hash(&mut hasher);
     }
-    let compiler = build.get_compiler();
-    (compiler.path(), compiler.args()).hash(&mut hasher);
-    (target.isa, target.lanes, precision, env::var("HMC_KERNEL_FLAGS").ok()).hash(&mut hasher);
-    format!("{:016x}", hasher.finish())
+    hasher.finish()
 }

@@ -20,6 +20,7 @@ mod cache;
 mod counting;
 mod cpu;
 mod cuda;
+mod isa;
 pub mod kernels;
 mod ledger;
 mod mapped;

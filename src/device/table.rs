@@ -1,5 +1,6 @@
 //! The kernels: name, family, arguments, and the host's functions.
 
+use super::isa;
 use super::kernels::{KERNELS, KernelNumber, Listed};
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
@@ -174,30 +175,6 @@ fn read(table: *const Entry, precision: Precision, kernels: &mut Kernels) {
 /// The GPU's source among the instruction sets.
 const EMULATION: &str = "gpu";
 
-fn supported(isa: &str) -> bool {
-    match isa {
-        "base" => true,
-        #[cfg(target_arch = "x86_64")]
-        "v3" => {
-            is_x86_feature_detected!("avx2")
-                && is_x86_feature_detected!("fma")
-                && is_x86_feature_detected!("bmi2")
-        }
-        #[cfg(target_arch = "x86_64")]
-        "v4" => {
-            supported("v3")
-                && ["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"].iter().all(|f| match *f {
-                    "avx512f" => is_x86_feature_detected!("avx512f"),
-                    "avx512bw" => is_x86_feature_detected!("avx512bw"),
-                    "avx512cd" => is_x86_feature_detected!("avx512cd"),
-                    "avx512dq" => is_x86_feature_detected!("avx512dq"),
-                    _ => is_x86_feature_detected!("avx512vl"),
-                })
-        }
-        _ => false,
-    }
-}
-
 /// Whether this build has the GPU's source for this processor.
 pub fn has_emulation() -> bool {
     emulation().is_some()
@@ -205,12 +182,12 @@ pub fn has_emulation() -> bool {
 
 fn emulation() -> Option<[*const Entry; 3]> {
     let (_, _, of_precision) = tables().into_iter().find(|t| t.0 == EMULATION)?;
-    (cfg!(not(target_arch = "x86_64")) || supported("v3")).then_some(of_precision)
+    (cfg!(not(target_arch = "x86_64")) || isa::supported("v3")).then_some(of_precision)
 }
 
 /// Lane counts of this build on this processor, ascending.
 pub fn lane_counts() -> Vec<usize> {
-    let mut lanes: Vec<usize> = tables().into_iter().filter(|t| supported(t.0)).map(|t| t.1).collect();
+    let mut lanes: Vec<usize> = tables().into_iter().filter(|t| isa::supported(t.0)).map(|t| t.1).collect();
     lanes.sort_unstable();
     lanes.dedup();
     lanes
@@ -218,12 +195,12 @@ pub fn lane_counts() -> Vec<usize> {
 
 /// The lane count that is fastest here: a register of doubles.
 pub fn best_lanes() -> usize {
-    lane_counts().into_iter().rfind(|&l| l <= if supported("v4") { 8 } else { 4 }).unwrap_or(1)
+    lane_counts().into_iter().rfind(|&l| l <= if isa::supported("v4") { 8 } else { 4 }).unwrap_or(1)
 }
 
 /// The host's kernels with `lanes` lanes for the best instruction set; `None` if there are none.
 pub(super) fn host_kernels(lanes: usize) -> Option<(&'static str, Kernels)> {
-    let (isa, _, of_precision) = tables().into_iter().rfind(|t| t.1 == lanes && supported(t.0))?;
+    let (isa, _, of_precision) = tables().into_iter().rfind(|t| t.1 == lanes && isa::supported(t.0))?;
     Some((isa, kernels(of_precision)))
 }
 
