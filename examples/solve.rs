@@ -9,7 +9,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         kappa: 0.12,
         mu: 0.0,
         c_sw: 1.0,
-        boundary: [0.0, 0.0, 0.0, 1.0],
+        boundary: Boundary::ANTIPERIODIC,
         schur: Schur::Asymmetric,
     };
     let solver = Settings { method: Method::BiCgStab, ..Settings::cg(Precision::Half, 1000) };

@@ -7,7 +7,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         kappa: 0.13,
         mu: 0.0,
         c_sw: 1.5,
-        boundary: [0.0, 0.0, 0.0, 1.0],
+        boundary: Boundary::ANTIPERIODIC,
         schur: Schur::Symmetric,
     };
     let solver = Settings::cg(Precision::Single, 10_000);

@@ -13,8 +13,8 @@
 use crate::device::Precision;
 use crate::device::kernels::{HopForce, LinkReals};
 use crate::field::{
-    AlgebraField, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD,
-    Spinor,
+    AlgebraField, Dagger, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField,
+    ODD, Spinor,
 };
 use crate::operator::{CloverTerm, HopPhases};
 use crate::quark::{Quark, QuarkOperator};
@@ -121,7 +121,9 @@ impl PairForce {
         domain.check([links.domain(), force.domain()]);
         let slices = x[EVEN].kind().slices();
         for parity in [EVEN, ODD] {
-            for (faces, input, dagger) in [(&mut *faces_x, &*x, false), (&mut *faces_y, &*y, true)] {
+            for (faces, input, dagger) in
+                [(&mut *faces_x, &*x, Dagger::No), (&mut *faces_y, &*y, Dagger::Yes)]
+            {
                 let hop = FaceHop::Wilson { reals: LinkReals::Link18, links: None, dagger, slices };
                 let source = FaceSource { input: input[1 - parity].fermions(), parity: 1 - parity, hop };
                 faces.exchange(source, slices, || Ok(()))?;

@@ -20,7 +20,7 @@
 use super::determinant::Function;
 use super::powers::{Powers, Wanted};
 use super::{ActionError, Derivative, Fraction, PairSum};
-use crate::field::{FieldError, ODD, RandomAddress, Spinor};
+use crate::field::{Dagger, FieldError, ODD, RandomAddress, Spinor};
 use crate::math::{ExactSum, RationalError};
 use crate::quark::{Quark, QuarkOperator};
 use crate::solver::Bounds;
@@ -195,9 +195,9 @@ impl<O: Derivative> Function<O> for WithFields {
         let y = &mut x[..z.len()];
         iterations += heavy.solve_shifted(y, psi, &powers.force.poles, residual)?.total.iterations;
         for ((y, z), &residue) in y.iter().zip(z.iter()).zip(&powers.force.residues) {
-            heavy.apply(image_y, y, false)?;
+            heavy.apply(image_y, y, Dagger::No)?;
             sum.add_pair(heavy, z, image_y, residue)?;
-            heavy.apply(image_z, z, false)?;
+            heavy.apply(image_z, z, Dagger::No)?;
             sum.add_pair(heavy, y, image_z, residue)?;
         }
         Ok(iterations)

@@ -9,7 +9,7 @@
 
 use super::determinant::Function;
 use super::{ActionError, Derivative, Fraction, PairSum};
-use crate::field::{FieldError, ODD, RandomAddress, Spinor};
+use crate::field::{Dagger, FieldError, ODD, RandomAddress, Spinor};
 use crate::math::ExactSum;
 use crate::quark::QuarkOperator;
 
@@ -35,7 +35,7 @@ fn source<'a, O: QuarkOperator>(
 ) -> Result<&'a Spinor, FieldError> {
     match (&mut quarks.heavy, room) {
         (Some(heavy), Some(source)) => {
-            heavy.apply(source, phi, true)?;
+            heavy.apply(source, phi, Dagger::Yes)?;
             Ok(source)
         }
         _ => Ok(phi),
@@ -59,11 +59,11 @@ impl<O: Derivative> Function<O> for TwoFlavours {
         let weight = eta.norm2()?;
         match (heavy, &mut self.source) {
             (Some(heavy), Some(source)) => {
-                light.apply(source, eta, true)?;
+                light.apply(source, eta, Dagger::Yes)?;
                 heavy.solve(&mut self.x, source, residual)?;
-                heavy.apply(phi, &self.x, false)?;
+                heavy.apply(phi, &self.x, Dagger::No)?;
             }
-            _ => light.apply(phi, eta, true)?,
+            _ => light.apply(phi, eta, Dagger::Yes)?,
         }
         Ok(weight)
     }

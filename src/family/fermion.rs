@@ -81,6 +81,8 @@ pub(super) trait Keys: Family + Sized {
     const SECTION: Section;
     /// Keys that no other family has: they tell the family where `action` has a mistake.
     const SIGNS: &'static [&'static str];
+    /// Its tables in `docs/input.md`, each with the name of its place there.
+    const PLACES: &'static [(&'static str, &'static Section)];
     /// The most layers that its hops reach.
     const REACH: usize = 1;
 
@@ -131,6 +133,9 @@ macro_rules! families {
 
         /// The keys of each family.
         pub(crate) const SECTIONS: &[&Section] = &[$(&<$fermion as Keys>::SECTION,)*];
+
+        /// The places of each family's tables in the documentation.
+        pub(crate) const PLACES: &[&[(&str, &Section)]] = &[$(<$fermion as Keys>::PLACES,)*];
     };
 }
 

@@ -6,6 +6,7 @@ use crate::config::key::{Absent, Bound, Change, Form, Key, Shape, form, integer,
 use crate::config::raw::Table;
 use crate::config::reader::{Read, Value, choice, four};
 use crate::config::section::Section;
+use crate::lattice::Boundary;
 use crate::measure::Allowed;
 use crate::solver::keys::Boxes;
 use toml::de::DeValue;
@@ -75,10 +76,10 @@ pub(super) const FACTOR_NAME: Key<String> =
         .settled_as("name");
 
 /// The phases of all directions, in units of pi.
-pub(super) const BOUNDARY: Key<[f64; 4]> = Key::new(
+pub(super) const BOUNDARY: Key<Boundary> = Key::new(
     "boundary",
     form("4 of `\"periodic\"`, `\"antiperiodic\"`, number", Shape::List(&PHASE, Some(4)), |value| {
-        four("4 boundaries [x, y, z, t]", phase)(value)
+        four("4 boundaries [x, y, z, t]", phase)(value).map(Boundary::phases)
     }),
     Absent::Is("[\"periodic\", \"periodic\", \"periodic\", \"antiperiodic\"]"),
     Change::Bits,

@@ -14,14 +14,9 @@ mod staggered;
 mod terms;
 mod wilson;
 
-pub(crate) use domain_wall::keys::WALL_HASENBUSCH as WALL_FACTOR;
 pub use domain_wall::*;
 pub use fermion::{Family, FamilyError, Fermion};
-pub(crate) use fermion::{SECTIONS, fermions};
+pub(crate) use fermion::{PLACES, SECTIONS, fermions};
 pub use keys::{OneFlavourFunctions, StoutSteps};
-pub(crate) use staggered::keys::PSEUDOFERMION;
-pub(crate) use staggered::rational_keys::STAGGERED_RATIONAL;
-pub(crate) use staggered::solver_keys::STAGGERED_SOLVER;
 pub use staggered::*;
-pub(crate) use wilson::keys::HASENBUSCH as WILSON_FACTOR;
 pub use wilson::*;

@@ -8,6 +8,27 @@ use crate::device::kernels::{
 };
 use num_complex::Complex64;
 
+/// Whether an operator or its adjoint acts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dagger {
+    /// M
+    #[default]
+    No,
+    /// M^dag
+    Yes,
+}
+
+impl std::ops::Not for Dagger {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        match self {
+            Self::No => Self::Yes,
+            Self::Yes => Self::No,
+        }
+    }
+}
+
 impl Spinor {
     /// As `check_single`, of what is there for Dirac spinors alone, with a fifth dimension or without.
     fn check_dirac<'a>(&'a self, others: impl IntoIterator<Item = &'a Self>) {

@@ -3,6 +3,7 @@
 //! Face number 2 mu comes from the next rank in direction mu (for forward hops), 2 mu + 1 from the one
 //! before. Lanes at the rank's edge travel; the others are put in place by the pack kernel.
 
+use super::Dagger;
 use super::{Domain, FieldError, Halo};
 use crate::comm::{Message, agree};
 use crate::device::kernels::{
@@ -45,7 +46,7 @@ pub(crate) enum FaceHop<'a> {
         /// None where forward hops alone are packed for.
         links: Option<In<'a, Links>>,
         /// Projectors of the adjoint.
-        dagger: bool,
+        dagger: Dagger,
         /// Slices of the fifth dimension; 1 without one.
         slices: usize,
     },
@@ -329,7 +330,7 @@ impl Face {
         let (mu, forward, sites) = (self.mu as i32, i32::from(self.forward), fields * self.sites);
         match hop {
             FaceHop::Wilson { reals, links, dagger, slices } => {
-                let (dagger, slices) = (i32::from(dagger), slices as i32);
+                let (dagger, slices) = (dagger as i32, slices as i32);
                 let face = WilsonFace { g, input, links, wire, ghost, parity, mu, forward, dagger, slices };
                 domain.launch_as((precision, reals), &face, sites)
             }

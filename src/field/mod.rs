@@ -7,7 +7,7 @@
 //! - `matrix`: 3x3 matrices with borders: links, insertions, lines
 //! - `algebra`: one element of su(3) a link: momenta, forces
 //! - `spinor`: fermion fields of one parity, and their linear algebra
-//! - `dirac`: linear algebra of Dirac spinors alone
+//! - `dirac`: an operator or its adjoint; linear algebra of Dirac spinors alone
 //! - `several`: the same on several fields at once
 //! - `faces`: what crosses ranks for a hop
 //! - `random`: where in the random stream a field is drawn
@@ -27,6 +27,7 @@ mod spinor;
 mod tests;
 
 pub use algebra::AlgebraField;
+pub use dirac::Dagger;
 pub use domain::{Domain, Halo};
 pub(crate) use faces::{FaceHop, FaceSource};
 pub use faces::{FaceReals, Faces};

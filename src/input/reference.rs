@@ -4,7 +4,6 @@ use super::{gauge, hmc, run};
 use crate::config::section::{Count, Inner, Section};
 use crate::family::{self, SECTIONS};
 use crate::measure;
-use crate::solver::keys as solver;
 use serde_json::{Value, json};
 
 /// The file itself.
@@ -22,37 +21,28 @@ const INPUT: Section = Section {
 };
 
 /// The tables of the documentation, by the names of their places.
-const PLACES: &[(&str, &Section)] = &[
-    ("run", &run::RUN),
-    ("lattice", &run::LATTICE),
-    ("parallel", &run::PARALLEL),
-    ("gauge", &gauge::GAUGE),
-    ("wilson", SECTIONS[0]),
-    ("hasenbusch", &family::WILSON_FACTOR),
-    ("rational", &family::keys::RATIONAL),
-    ("solver", &solver::SOLVER),
-    ("domain-wall", SECTIONS[1]),
-    ("domain-wall hasenbusch", &family::WALL_FACTOR),
-    ("domain-wall rational", &family::keys::WALL_RATIONAL),
-    ("domain-wall solver", &solver::WALL_SOLVER),
-    ("staggered", SECTIONS[2]),
-    ("pseudofermion", &family::PSEUDOFERMION),
-    ("staggered rational", &family::STAGGERED_RATIONAL),
-    ("staggered solver", &family::STAGGERED_SOLVER),
-    ("hmc", &hmc::HMC),
-    ("level", &hmc::LEVEL),
-    ("measure", &measure::MEASURE),
-    ("flow", &measure::FLOW),
-    ("correlator", &measure::CORRELATOR),
-    ("condensate", &measure::CONDENSATE),
-    ("meson", &measure::MESON),
-    ("wilson loops", &measure::WILSON_LOOPS),
-];
+fn places() -> impl Iterator<Item = (&'static str, &'static Section)> {
+    let own: [(_, &Section); 12] = [
+        ("run", &run::RUN),
+        ("lattice", &run::LATTICE),
+        ("parallel", &run::PARALLEL),
+        ("gauge", &gauge::GAUGE),
+        ("hmc", &hmc::HMC),
+        ("level", &hmc::LEVEL),
+        ("measure", &measure::MEASURE),
+        ("flow", &measure::FLOW),
+        ("correlator", &measure::CORRELATOR),
+        ("condensate", &measure::CONDENSATE),
+        ("meson", &measure::MESON),
+        ("wilson loops", &measure::WILSON_LOOPS),
+    ];
+    own.into_iter().chain(family::PLACES.iter().copied().flatten().copied())
+}
 
 /// The names of all tables of the documentation; reads the default of every key, and panics at one that is wrong.
 pub fn sections() -> Vec<&'static str> {
     INPUT.try_defaults();
-    PLACES.iter().map(|(place, _)| *place).collect()
+    places().map(|(place, _)| place).collect()
 }
 
 /// The `text` of `docs/input.md` with its tables of keys made anew: each stands between `<!-- keys of PLACE -->` and
@@ -68,7 +58,7 @@ pub fn document(text: &str) -> String {
             made.push('\n');
         }
         let place = line.strip_prefix("<!-- keys of ").and_then(|rest| rest.strip_suffix(" -->"));
-        if let Some((_, section)) = place.and_then(|place| PLACES.iter().find(|(other, _)| *other == place)) {
+        if let Some((_, section)) = place.and_then(|place| places().find(|(other, _)| *other == place)) {
             made += &format!("\n{}\n", section.document());
             skip = true;
         }

@@ -3,11 +3,14 @@
 //! - `extents`: sites in natural order (x fastest), parity
 //! - `partition`: the rank grid and one rank's box
 //! - `lanes`: a rank's box as W equal boxes, one a SIMD lane
+//! - `boundary`: the factors of a quark's hops over the edge of the lattice
 
+mod boundary;
 mod extents;
 mod lanes;
 mod partition;
 
+pub use boundary::Boundary;
 pub use extents::{Extents, coordinates, shape, site, volume};
 pub use lanes::{LaneGrid, MAX_LANES};
 pub use partition::{Partition, PartitionError, choose_grid};

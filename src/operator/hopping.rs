@@ -7,9 +7,9 @@ use crate::device::kernels::{
 };
 use crate::device::{Buffer, Precision};
 use crate::field::{
-    Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, MatrixField, ODD, Spinor,
+    Dagger, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, MatrixField, ODD, Spinor,
 };
-use crate::lattice::{coordinates, volume};
+use crate::lattice::{Boundary, coordinates, volume};
 use std::sync::Arc;
 
 /// The hopping term's own links and ghost zones, in one precision.
@@ -76,7 +76,7 @@ impl Ending<'_> {
 /// How a hop is taken.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Way {
-    pub dagger: bool,
+    pub dagger: Dagger,
     /// Within Schwarz blocks alone.
     pub blocked: bool,
 }
@@ -103,12 +103,12 @@ impl WilsonLinks {
         precision: Precision,
         reals: usize,
         fields: usize,
-        boundary: [f64; 4],
+        boundary: Boundary,
     ) -> Result<Self, FieldError> {
         let device = domain.device();
         let bytes = domain.half() * domain.lanes().count() * precision.stored(4 * reals, 0);
         let reals = LinkReals::of(reals).expect("links of 18, 12 or 8 reals");
-        let (phases, mask) = phase_table(domain, boundary);
+        let (phases, mask) = boundary.of_hops(domain.partition(), domain.lanes());
         let (even, odd) = (regions(domain, EVEN, 1), regions(domain, ODD, 1));
         let phases = HopPhases { table: Arc::new(table(domain, precision, &phases)?), mask };
         let links = [device.buffer(bytes)?, device.buffer(bytes)?];
@@ -177,7 +177,7 @@ impl WilsonLinks {
         out: &mut Spinor,
         input: &Spinor,
         parity: usize,
-        dagger: bool,
+        dagger: Dagger,
     ) -> Result<(), FieldError> {
         self.run(out, input, parity, Way { dagger, blocked: false }, &Ending::plain(1.0))
     }
@@ -259,7 +259,7 @@ impl Own {
             parity: parity as i32,
             ghost_mask,
             phase_mask: self.phases.mask,
-            dagger: i32::from(way.dagger),
+            dagger: way.dagger as i32,
             blocked: i32::from(way.blocked),
             fields: fields as i32,
             slices: slices as i32,
@@ -278,37 +278,6 @@ pub(crate) fn regions(domain: &Domain, parity: usize, reach: usize) -> (Vec<i32>
         let x = [2 * xh + ((y + z + t + parity) & 1), y, z, t];
         domain.cut_directions().all(|mu| (reach..outer[mu].saturating_sub(reach)).contains(&x[mu]))
     })
-}
-
-/// For each hop, forward and backward in x, y, z, t, the phase in every lane (re of all lanes, then im);
-/// and the mask of hops with a phase that is not 1 on this rank.
-fn phase_table(domain: &Domain, boundary: [f64; 4]) -> (Vec<f64>, i32) {
-    let (lanes, partition) = (domain.lanes(), domain.partition());
-    let (mut table, mut mask) = (Vec::new(), 0);
-    for (mu, phase) in boundary.into_iter().enumerate() {
-        for forward in [true, false] {
-            let angle = std::f64::consts::PI * phase * if forward { 1.0 } else { -1.0 };
-            // Whole multiples of pi are exact signs.
-            let (re, im) = match phase.rem_euclid(2.0) {
-                0.0 => (1.0, 0.0),
-                1.0 => (-1.0, 0.0),
-                _ => (angle.cos(), angle.sin()),
-            };
-            let rank_at_edge = partition.place[mu] == if forward { partition.grid[mu] - 1 } else { 0 };
-            let crosses: Vec<bool> = (0..lanes.count())
-                .map(|lane| {
-                    rank_at_edge
-                        && coordinates(lanes.0, lane)[mu] == if forward { lanes.0[mu] - 1 } else { 0 }
-                })
-                .collect();
-            table.extend(crosses.iter().map(|&c| if c { re } else { 1.0 }));
-            table.extend(crosses.iter().map(|&c| if c { im } else { 0.0 }));
-            if rank_at_edge && (re, im) != (1.0, 0.0) {
-                mask |= 1 << (2 * mu + usize::from(!forward));
-            }
-        }
-    }
-    (table, mask)
 }
 
 /// For each hop, forward and backward in x, y, z, t, and each coordinate of a lane's box: 1 in the lanes where

@@ -17,7 +17,7 @@ pub use hopping::{HopPhases, WilsonLinks};
 pub use loops::{GaugeLoops, LoopTraces};
 pub use stout::{Stout, smeared};
 
-use crate::field::{Domain, FieldError, Kind, Spinor};
+use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
 use crate::lattice::Extents;
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ pub trait Operator {
     ///
     /// # Errors
     /// The device is lost.
-    fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError>;
+    fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError>;
     /// `out = M^dag x + shift y`
     ///
     /// # Errors
@@ -63,7 +63,7 @@ pub trait Operator {
         shift: f64,
         y: &Spinor,
     ) -> Result<(), FieldError> {
-        self.apply(out, x, true)?;
+        self.apply(out, x, Dagger::Yes)?;
         if shift == 0.0 { Ok(()) } else { out.axpy_each(&vec![shift; y.fields()], y) }
     }
     /// Its side that acts in these Schwarz blocks, if it has one. Tables of the blocks are made at the first call with
@@ -110,5 +110,5 @@ pub trait SchwarzOperator: Operator {
     ///
     /// # Errors
     /// The device is lost.
-    fn apply_in_blocks(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError>;
+    fn apply_in_blocks(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError>;
 }

@@ -3,7 +3,7 @@
 
 use super::{OperatorParams, QuarkError, QuarkOperator, QuarkParams, Solves, Storage, combine};
 use crate::device::Precision;
-use crate::field::{Domain, FieldError, Kind, MatrixField, Spinor};
+use crate::field::{Dagger, Domain, FieldError, Kind, MatrixField, Spinor};
 use crate::math::{ExactSum, Rational};
 use crate::operator::{CloverTerm, Operator};
 use crate::solver::{
@@ -199,7 +199,7 @@ impl<O: QuarkOperator> Quark<O> {
     ///
     /// # Errors
     /// The device is lost.
-    pub fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
+    pub fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError> {
         self.double.apply(out, x, dagger)
     }
 

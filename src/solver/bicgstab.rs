@@ -2,9 +2,9 @@
 //! 631), with reliable updates: shadow residual and direction live on when `refine` computes the residual anew.
 
 use super::refine::{Cycle, Ended, Outer, Stage, Trust, refine};
-use super::{Info, LinearSolver, Matrix, Params, SolverError, System};
+use super::{Info, LinearSolver, Matrix, Params, Setup, SolverError, System};
 use crate::device::Precision;
-use crate::field::{Domain, FieldError, Kind, Spinor};
+use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
 use crate::operator::Operator;
 use num_complex::Complex64;
 use std::sync::Arc;
@@ -57,11 +57,13 @@ impl BiCgStab {
     /// No memory.
     pub fn new(domain: &Arc<Domain>, precision: Precision, delta: f64) -> Result<Self, FieldError> {
         Ok(Self {
-            outer: Outer::new(domain, Kind::Dirac, Matrix::Plain)?,
+            outer: Outer::new(domain, Kind::Dirac, Matrix::Linear(Dagger::No))?,
             gradients: Gradients { precision, delta, own: Vectors::new(domain, precision)?, double: None },
         })
     }
 }
+
+impl Setup for BiCgStab {}
 
 impl LinearSolver for BiCgStab {
     fn solve(
@@ -88,7 +90,7 @@ impl Cycle for Gradients {
         stage: Stage,
         info: &mut Info,
     ) -> Result<Ended, SolverError> {
-        let (dagger, operators) = (system.matrix == Matrix::Adjoint, &mut *system.operators);
+        let (dagger, operators) = (system.dagger(), &mut *system.operators);
         let (operator, vectors): (&mut dyn Operator, _) = if stage.trust < Trust::Double {
             (operators.lower(self.precision).expect("an operator in low precision"), &mut self.own)
         } else if self.precision == Precision::Double {
@@ -112,7 +114,7 @@ impl Cycle for Gradients {
 /// `fresh`, shadow residual and direction are those of before the update.
 fn iterate(
     operator: &mut dyn Operator,
-    dagger: bool,
+    dagger: Dagger,
     Vectors { x, r, shadow, p, v, t, rho }: &mut Vectors,
     Stage { mut rr, stop, max_iterations, fresh, .. }: Stage,
     info: &mut Info,

@@ -6,7 +6,7 @@ use super::info::Clock;
 use super::refine::Trust;
 use super::{Info, Operators, Params, SolverError};
 use crate::device::Precision;
-use crate::field::{Domain, FieldError, Kind, Spinor};
+use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
 use crate::operator::Operator;
 use std::sync::Arc;
 
@@ -328,7 +328,7 @@ fn residuals(
         outer.x.set_field(at, &x[side.index])?;
         outer.r.set_field(at, &b[side.index])?;
     }
-    info.total.apply(operator, &mut outer.middle, &outer.x, false)?;
+    info.total.apply(operator, &mut outer.middle, &outer.x, Dagger::No)?;
     info.total.apply_adjoint_plus(operator, &mut outer.q, &outer.middle, *shift, &outer.x)?;
     outer.r.axpy_each(&vec![-1.0; sides.len()], &outer.q)?;
     let squares = outer.r.dot_each(&outer.r)?;
@@ -361,7 +361,7 @@ fn iterate(
             break;
         }
         let Vectors { x, r, q, middle, p, .. } = vectors;
-        state.info.total.apply(operator, middle, p, false)?;
+        state.info.total.apply(operator, middle, p, Dagger::No)?;
         state.info.total.apply_adjoint_plus(operator, q, middle, shift, p)?;
         let mut curvature = middle.dot_each(middle)?;
         if shift != 0.0 {

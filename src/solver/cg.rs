@@ -2,9 +2,9 @@
 //! runs in its own precision, and its direction lives on when `refine` computes the residual anew.
 
 use super::refine::{Cycle, Ended, Outer, Stage, Trust, refine};
-use super::{Info, Matrix, Operators, Params, Solver, SolverError, System};
+use super::{Info, Matrix, Operators, Params, Setup, Solver, SolverError, System};
 use crate::device::Precision;
-use crate::field::{Domain, FieldError, Kind, Spinor};
+use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
 use crate::operator::Operator;
 use std::sync::Arc;
 
@@ -91,6 +91,8 @@ impl Cg {
     }
 }
 
+impl Setup for Cg {}
+
 impl Solver for Cg {
     fn solve(
         &mut self,
@@ -171,7 +173,7 @@ fn iterate(
         p.xpay(r, 1.0)?;
     }
     while rr > stop && info.iterations < max_iterations {
-        info.apply(operator, middle, p, false)?;
+        info.apply(operator, middle, p, Dagger::No)?;
         info.apply_adjoint_plus(operator, q, middle, shift, p)?;
         let curvature = curvature(middle, shift, p)?;
         let alpha = rr / curvature;

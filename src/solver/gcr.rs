@@ -6,9 +6,11 @@
 //! single, it is itself corrected in double.
 
 use super::refine::{Cycle, Ended, Outer, Stage, Trust, refine};
-use super::{Info, LinearSolver, Matrix, Operators, Params, Preconditioner, SolverError, System, timed};
+use super::{
+    Info, LinearSolver, Matrix, Operators, Params, Preconditioner, Setup, SolverError, System, timed,
+};
 use crate::device::Precision;
-use crate::field::{Domain, FieldError, Kind, Spinor};
+use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
 use num_complex::Complex64;
 use std::sync::Arc;
 
@@ -77,7 +79,7 @@ impl Gcr {
             change: spinor(krylov)?,
         };
         Ok(Self {
-            outer: Outer::new(domain, Kind::Dirac, Matrix::Plain)?,
+            outer: Outer::new(domain, Kind::Dirac, Matrix::Linear(Dagger::No))?,
             restarts: Restarts { preconditioner, space, single },
         })
     }
@@ -93,7 +95,9 @@ impl LinearSolver for Gcr {
     ) -> Result<Info, SolverError> {
         refine(&mut self.restarts, &mut self.outer, system, x, b, params)
     }
+}
 
+impl Setup for Gcr {
     fn update(&mut self, operators: &mut Operators) -> Result<(), SolverError> {
         self.restarts.preconditioner.update(operators)
     }
@@ -146,7 +150,7 @@ impl Restarts {
         info: &mut Info,
     ) -> Result<f64, SolverError> {
         let [change, r, product] = self.single.as_mut().expect("fields in single");
-        let dagger = system.matrix == Matrix::Adjoint;
+        let dagger = system.dagger();
         r.copy_from(residual)?;
         change.set_zero()?;
         let stop = stage.stop.max(stage.rr * SINGLE_REACH * SINGLE_REACH);
@@ -181,7 +185,7 @@ impl Space {
         stage: Stage,
         info: &mut Info,
     ) -> Result<f64, SolverError> {
-        let dagger = system.matrix == Matrix::Adjoint;
+        let dagger = system.dagger();
         let stop = stage.stop.max(self.delta * self.delta * stage.rr);
         let mut beta: Vec<Vec<Complex64>> = Vec::new();
         let (mut alpha, mut gamma2): (Vec<Complex64>, Vec<f64>) = (Vec::new(), Vec::new());

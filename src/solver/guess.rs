@@ -5,7 +5,7 @@
 //! trajectory starts, so that a resumed run goes on with the same bits.
 
 use crate::device::Precision;
-use crate::field::{Domain, FieldError, Kind, Spinor};
+use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
 use crate::operator::Operator;
 use num_complex::Complex64;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ impl Guess {
         let n = self.orthonormalise()?;
         let (basis, images) = (&self.basis[..n], &mut self.images[..n]);
         for (image, v) in images.iter_mut().zip(basis) {
-            operator.apply(image, v, false)?;
+            operator.apply(image, v, Dagger::No)?;
         }
         let mut matrix = vec![vec![Complex64::default(); n + 1]; n];
         for i in 0..n {

@@ -1,7 +1,7 @@
 //! What a solve did, and how long it took.
 
 use super::SolverError;
-use crate::field::{Domain, FieldError, Spinor};
+use crate::field::{Dagger, Domain, FieldError, Spinor};
 use crate::operator::Operator;
 use std::sync::Arc;
 use std::time::Instant;
@@ -51,7 +51,7 @@ impl Info {
         operator: &mut dyn Operator,
         out: &mut Spinor,
         x: &Spinor,
-        dagger: bool,
+        dagger: Dagger,
     ) -> Result<(), FieldError> {
         let domain = Arc::clone(operator.domain());
         self.applications += 1;

@@ -49,7 +49,7 @@ pub use spectrum::{Bounds, bounds, greatest};
 
 use info::timed;
 
-use crate::field::{FieldError, Spinor};
+use crate::field::{Dagger, FieldError, Spinor};
 
 /// What a solve must reach.
 #[derive(Clone, Copy, Debug)]
@@ -60,9 +60,23 @@ pub struct Params {
     pub max_iterations: usize,
 }
 
+/// What a solver or preconditioner keeps over a trajectory, such as a deflation space. By default nothing.
+pub trait Setup {
+    /// Adapts it to new links, which the operators have taken over.
+    ///
+    /// # Errors
+    /// The set-up failed.
+    fn update(&mut self, _: &mut Operators) -> Result<(), SolverError> {
+        Ok(())
+    }
+
+    /// Drops it at the start of a trajectory, so that a resumed run goes on with the same bits.
+    fn forget(&mut self) {}
+}
+
 /// A solver of `M^dag M x = b`. It owns its workspace and allocates nothing in a solve, unless a method has failed and
 /// another takes over.
-pub trait Solver {
+pub trait Solver: Setup {
     /// Solves `M^dag M x = b` to `|b - M^dag M x| <= residual |b|` from the guess in `x`.
     ///
     /// # Errors
@@ -74,21 +88,10 @@ pub trait Solver {
         b: &Spinor,
         params: Params,
     ) -> Result<Info, SolverError>;
-
-    /// Adapts a set-up that lives over a trajectory, if it has one: the operators have taken over new links.
-    ///
-    /// # Errors
-    /// The set-up failed.
-    fn update(&mut self, _: &mut Operators) -> Result<(), SolverError> {
-        Ok(())
-    }
-
-    /// Drops such a set-up at the start of a trajectory, so that a resumed run goes on with the same bits.
-    fn forget(&mut self) {}
 }
 
 /// A solver of `M x = b` and of `M^dag x = b`; otherwise as [`Solver`].
-pub trait LinearSolver {
+pub trait LinearSolver: Setup {
     /// Solves the system, whose matrix is M or its adjoint, from the guess in `x`.
     ///
     /// # Errors
@@ -100,21 +103,10 @@ pub trait LinearSolver {
         b: &Spinor,
         params: Params,
     ) -> Result<Info, SolverError>;
-
-    /// As [`Solver::update`].
-    ///
-    /// # Errors
-    /// The set-up failed.
-    fn update(&mut self, _: &mut Operators) -> Result<(), SolverError> {
-        Ok(())
-    }
-
-    /// As [`Solver::forget`].
-    fn forget(&mut self) {}
 }
 
 /// An approximate inverse of M, cheap to apply, with workspace of its own.
-pub trait Preconditioner {
+pub trait Preconditioner: Setup {
     /// `out ~ M^-1 x`, or of the adjoint.
     ///
     /// # Errors
@@ -124,19 +116,8 @@ pub trait Preconditioner {
         operators: &mut Operators,
         out: &mut Spinor,
         x: &Spinor,
-        dagger: bool,
+        dagger: Dagger,
     ) -> Result<(), FieldError>;
-
-    /// As [`Solver::update`].
-    ///
-    /// # Errors
-    /// The set-up failed.
-    fn update(&mut self, _: &mut Operators) -> Result<(), SolverError> {
-        Ok(())
-    }
-
-    /// As [`Solver::forget`].
-    fn forget(&mut self) {}
 }
 
 /// Why a solve failed.

@@ -15,9 +15,9 @@
 
 use super::cg::curvature;
 use super::info::Clock;
-use super::{Cg, Info, Operators, Params, Solver, SolverError};
+use super::{Cg, Info, Operators, Params, Setup, Solver, SolverError};
 use crate::device::Precision;
-use crate::field::{Domain, FieldError, Kind, ShiftStep, Spinor};
+use crate::field::{Dagger, Domain, FieldError, Kind, ShiftStep, Spinor};
 use crate::operator::Operator;
 use std::sync::Arc;
 
@@ -151,6 +151,8 @@ impl MultiShift {
     }
 }
 
+impl Setup for MultiShift {}
+
 impl Solver for MultiShift {
     fn solve(
         &mut self,
@@ -189,7 +191,7 @@ impl Krylov {
         let mut before = None;
         while rr > target && info.iterations < params.max_iterations {
             let p = &self.directions[least];
-            info.apply(operator, middle, p, false)?;
+            info.apply(operator, middle, p, Dagger::No)?;
             info.apply_adjoint_plus(operator, q, middle, shifts[least], p)?;
             let alpha = rr / curvature(middle, shifts[least], p)?;
             if !(alpha.is_finite() && alpha > 0.0) {

@@ -2,9 +2,9 @@
 //! where the method fails, conjugate gradients in double take over.
 
 use super::info::Clock;
-use super::{Cg, Info, LinearSolver, Matrix, Operators, Params, Solver, SolverError, System};
+use super::{Cg, Info, LinearSolver, Matrix, Operators, Params, Setup, Solver, SolverError, System};
 use crate::device::Precision;
-use crate::field::{Domain, FieldError, Spinor};
+use crate::field::{Dagger, Domain, FieldError, Spinor};
 use std::sync::Arc;
 
 /// Workspace of solves.
@@ -51,8 +51,8 @@ impl TwoSolves {
         }
         let mut before = f64::INFINITY;
         for correction in 0.. {
-            info.apply(operators.double, &mut self.y, x, false)?;
-            info.apply(operators.double, &mut self.product, &self.y, true)?;
+            info.apply(operators.double, &mut self.y, x, Dagger::No)?;
+            info.apply(operators.double, &mut self.product, &self.y, Dagger::Yes)?;
             self.residual.copy_from(b)?;
             let norm_r = self.residual.axpy_norm2(-1.0, &self.product)?.sqrt();
             info.residual = norm_r / norm_b;
@@ -87,7 +87,7 @@ impl TwoSolves {
         let Self { solver, residual, y, change, .. } = self;
         let within = |residual: f64| Params { residual: residual.clamp(1e-14, 0.1), ..goal };
         y.set_zero()?;
-        let mut system = System { operators, matrix: Matrix::Adjoint };
+        let mut system = System { operators, matrix: Matrix::Linear(Dagger::Yes) };
         if !settled(solver.solve(&mut system, y, residual, within(goal.residual)), info)? {
             return Ok(false);
         }
@@ -95,7 +95,7 @@ impl TwoSolves {
         let norm_y = y.norm2()?.value().sqrt();
         change.set_zero()?;
         let reduction = SHARE * goal.residual.min(goal.residual * norm_r / norm_y);
-        system.matrix = Matrix::Plain;
+        system.matrix = Matrix::Linear(Dagger::No);
         Ok(settled(solver.solve(&mut system, change, y, within(reduction)), info)?)
     }
 
@@ -140,7 +140,9 @@ impl Solver for TwoSolves {
         clock.stop(&mut info);
         Ok(info)
     }
+}
 
+impl Setup for TwoSolves {
     fn update(&mut self, operators: &mut Operators) -> Result<(), SolverError> {
         self.solver.update(operators)
     }

@@ -1,6 +1,7 @@
 //! What is solved: an operator in its precisions, and the matrix made of it.
 
 use crate::device::Precision;
+use crate::field::Dagger;
 use crate::operator::Operator;
 
 /// An operator in the precisions that a solve may use.
@@ -54,10 +55,8 @@ pub enum Matrix {
         /// Not negative.
         shift: f64,
     },
-    /// `M`
-    Plain,
-    /// `M^dag`
-    Adjoint,
+    /// `M`, or `M^dag`
+    Linear(Dagger),
 }
 
 /// The matrix of a linear system.
@@ -66,4 +65,14 @@ pub struct System<'a, 'b> {
     pub operators: &'a mut Operators<'b>,
     /// What is made of M.
     pub matrix: Matrix,
+}
+
+impl System<'_, '_> {
+    /// Whether the matrix is `M^dag`.
+    pub(super) fn dagger(&self) -> Dagger {
+        match self.matrix {
+            Matrix::Linear(dagger) => dagger,
+            Matrix::Normal { .. } => Dagger::No,
+        }
+    }
 }

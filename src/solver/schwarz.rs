@@ -5,10 +5,10 @@
 //! this rank's box as its one block (the paper's choice) the result depends on the cut; with blocks of fixed extents it
 //! does not.
 
-use super::{Operators, Preconditioner, SolverError};
+use super::{Operators, Preconditioner, Setup, SolverError};
 use crate::device::kernels::{BlockGrid, BlockLength, BlockPart, BlockProducts, BlockStep, PART};
 use crate::device::{Buffer, Precision};
-use crate::field::{Domain, FieldError, ODD, Spinor};
+use crate::field::{Dagger, Domain, FieldError, ODD, Spinor};
 use crate::lattice::Extents;
 use crate::operator::Blocks;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl Preconditioner for Schwarz {
         operators: &mut Operators,
         out: &mut Spinor,
         x: &Spinor,
-        dagger: bool,
+        dagger: Dagger,
     ) -> Result<(), FieldError> {
         let Self { blocks, steps, residual, product, solution, tables } = self;
         let operator = operators.at(solution.precision()).blocked(blocks)?;
@@ -80,7 +80,9 @@ impl Preconditioner for Schwarz {
         }
         out.copy_from(solution)
     }
+}
 
+impl Setup for Schwarz {
     /// Has the operator make its tables of the blocks.
     fn update(&mut self, operators: &mut Operators) -> Result<(), SolverError> {
         operators.at(self.solution.precision()).blocked(&self.blocks)?;

@@ -7,7 +7,7 @@
 
 use super::SolverError;
 use crate::device::Precision;
-use crate::field::Spinor;
+use crate::field::{Dagger, Spinor};
 use crate::operator::Operator;
 use std::sync::Arc;
 
@@ -72,8 +72,8 @@ fn lanczos(
     let mut error = f64::INFINITY;
     while t.diagonal.len() < max_iterations {
         let iterations = t.diagonal.len();
-        operator.apply(&mut middle, v, false)?;
-        operator.apply(next, &middle, true)?;
+        operator.apply(&mut middle, v, Dagger::No)?;
+        operator.apply(next, &middle, Dagger::Yes)?;
         let alpha = middle.norm2()?.value();
         if let Some(&beta) = t.beside.last() {
             next.axpy(-beta, before)?;

@@ -1,13 +1,13 @@
 //! Speed of the operator of domain-wall quarks and of its parts, and time to solution of its conjugate gradients.
 
-use super::operators::{BOUNDARY, HOP_FLOPS, row, spinors};
+use super::operators::{HOP_FLOPS, row, spinors};
 use super::{BenchArgs, probe, random_links, seconds, solvers, timed};
 use crate::app::AppError;
 use crate::device::Precision;
 use crate::family::Weights;
 use crate::family::{DomainWall, DomainWallParams};
-use crate::field::{Domain, EVEN, ODD, Spinor};
-use crate::lattice::volume;
+use crate::field::{Dagger, Domain, EVEN, ODD, Spinor};
+use crate::lattice::{Boundary, volume};
 use crate::operator::{GaugeLoops, Operator};
 use crate::solver::{Method, Operators, Params};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ fn params(args: &BenchArgs) -> Result<DomainWallParams, AppError> {
         return Err(AppError::Refused(told));
     }
     let weights = weights.on(slices);
-    Ok(DomainWallParams { weights, m5, mass: [args.mass; 2], boundary: BOUNDARY })
+    Ok(DomainWallParams { weights, m5, mass: [args.mass; 2], boundary: Boundary::ANTIPERIODIC })
 }
 
 /// A quark in words.
@@ -90,7 +90,7 @@ impl Parts<'_> {
     fn hop(&self, operator: &mut DomainWall, reals: usize, fields: usize) -> Result<(), AppError> {
         let precision = operator.precision();
         let (input, mut out) = (self.spinors(precision, fields)?, self.spinors(precision, fields)?);
-        let time = seconds(self.domain, || Ok(operator.links().hop(&mut out, &input, EVEN, false)?))?;
+        let time = seconds(self.domain, || Ok(operator.links().hop(&mut out, &input, EVEN, Dagger::No)?))?;
         let shared = precision.stored(8 * reals, 0) as f64 / (self.slices() * fields as f64);
         let bytes = shared + 2.0 * precision.stored(24, 1) as f64;
         let several = if fields == 1 { String::new() } else { format!(", n = {fields}") };
@@ -109,7 +109,7 @@ impl Parts<'_> {
         let spinor = precision.stored(24, 1) as f64;
         for (name, shifted) in [("T", None), ("1 + T", Some((1.0, &x)))] {
             let time =
-                seconds(self.domain, || Ok(operator.propagate(&mut out, &input, false, 1.0, shifted)?))?;
+                seconds(self.domain, || Ok(operator.propagate(&mut out, &input, Dagger::No, 1.0, shifted)?))?;
             let (flops, moved) =
                 if shifted.is_some() { (MATRIX_FLOPS + ADD_FLOPS, 3.0) } else { (MATRIX_FLOPS, 2.0) };
             self.row(&format!("M5 {precision:6} {name}"), 1, flops, moved * spinor, time);
@@ -123,8 +123,8 @@ impl Parts<'_> {
         let (input, mut middle, mut out) =
             (self.spinors(precision, 1)?, self.spinors(precision, 1)?, self.spinors(precision, 1)?);
         let time = seconds(self.domain, || {
-            operator.apply(&mut middle, &input, false)?;
-            Ok(operator.apply(&mut out, &middle, true)?)
+            operator.apply(&mut middle, &input, Dagger::No)?;
+            Ok(operator.apply(&mut out, &middle, Dagger::Yes)?)
         })?;
         // Four hops with their links, three of them with a matrix, and another matrix: each takes a spinor and leaves one,
         // and C and C^dag add one.

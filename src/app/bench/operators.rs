@@ -4,15 +4,14 @@ use super::{probe, random_links, seconds};
 use crate::app::AppError;
 use crate::device::Precision;
 use crate::family::{Schur, Wilson, WilsonParams};
-use crate::field::{Domain, EVEN, Kind, ODD, Spinor};
-use crate::lattice::volume;
+use crate::field::{Dagger, Domain, EVEN, Kind, ODD, Spinor};
+use crate::lattice::{Boundary, volume};
 use crate::operator::{Operator, WilsonLinks};
 use std::sync::Arc;
 
 /// Flops a site: the hopping term; the even-odd clover operator as QUDA counts it.
 pub(super) const HOP_FLOPS: f64 = 1320.0;
 pub(super) const CLOVER_FLOPS: f64 = 3792.0;
-pub(super) const BOUNDARY: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
 /// Right-hand sides that share links.
 const FIELDS: [usize; 4] = [2, 4, 8, 16];
 
@@ -48,11 +47,11 @@ pub(super) fn hops(domain: &Arc<Domain>, copy: f64, say: &dyn Fn(&str)) -> Resul
     let links = random_links(domain)?;
     let sites = volume(domain.partition().local()) as f64 / 2.0;
     let one = |precision: Precision, reals: usize, fields: usize| -> Result<(), AppError> {
-        let mut hop = WilsonLinks::new(domain, precision, reals, fields, BOUNDARY)?;
+        let mut hop = WilsonLinks::new(domain, precision, reals, fields, Boundary::ANTIPERIODIC)?;
         hop.update(&links)?;
         let input = spinors(domain, Kind::Dirac, precision, fields)?;
         let mut out = Spinor::several(domain, precision, fields)?;
-        let time = seconds(domain, || Ok(hop.hop(&mut out, &input, EVEN, false)?))?;
+        let time = seconds(domain, || Ok(hop.hop(&mut out, &input, EVEN, Dagger::No)?))?;
         let all = fields as f64;
         let bytes = (precision.stored(8 * reals, 0) as f64) / all + 2.0 * precision.stored(24, 1) as f64;
         let what = if fields == 1 {
@@ -80,8 +79,13 @@ pub(super) fn hops(domain: &Arc<Domain>, copy: f64, say: &dyn Fn(&str)) -> Resul
 pub(super) fn clover(domain: &Arc<Domain>, copy: f64, say: &dyn Fn(&str)) -> Result<(), AppError> {
     let links = random_links(domain)?;
     // On random links the term is positive for small c_sw alone; its value is nothing to the speed.
-    let params =
-        WilsonParams { kappa: 0.12, mu: 0.0, c_sw: 0.1, boundary: BOUNDARY, schur: Schur::Asymmetric };
+    let params = WilsonParams {
+        kappa: 0.12,
+        mu: 0.0,
+        c_sw: 0.1,
+        boundary: Boundary::ANTIPERIODIC,
+        schur: Schur::Asymmetric,
+    };
     let mut term = Wilson::clover_term(domain, &params)?;
     if let Some(term) = &mut term {
         term.update(&links)?;
@@ -93,7 +97,7 @@ pub(super) fn clover(domain: &Arc<Domain>, copy: f64, say: &dyn Fn(&str)) -> Res
             operator.update(&links, term.as_ref())?;
             let input = spinors(domain, Kind::Dirac, precision, 1)?;
             let mut out = Spinor::new(domain, precision)?;
-            let time = seconds(domain, || Ok(operator.apply(&mut out, &input, false)?))?;
+            let time = seconds(domain, || Ok(operator.apply(&mut out, &input, Dagger::No)?))?;
             // Two hops with their links, A and A^-1; spinors: in, between out and in, x, out.
             let bytes = 2 * precision.stored(8 * reals, 0)
                 + 2 * precision.stored(72, 2)

@@ -1,16 +1,16 @@
 //! Time to solution of `M x = b` (BiCGstab, GCR-DD) and of the normal equations (CG), from zero, for the even-odd clover
 //! operator in its symmetric form.
 
-use super::operators::{BOUNDARY, CLOVER_FLOPS};
+use super::operators::CLOVER_FLOPS;
 use super::{BenchArgs, MAX_ITERATIONS, probe, timed};
 use crate::action::{Action, GaugeAction};
 use crate::app::AppError;
 use crate::device::Precision;
 use crate::family::{Schur, Wilson, WilsonParams};
-use crate::field::{Domain, HostLinks, Kind, MatrixField, ODD, Spinor};
+use crate::field::{Dagger, Domain, HostLinks, Kind, MatrixField, ODD, Spinor};
 use crate::hmc::{Chain, Level, Scheme};
 use crate::io;
-use crate::lattice::volume;
+use crate::lattice::{Boundary, volume};
 use crate::operator::{CloverTerm, GaugeLoops};
 use crate::solver::{Matrix, Method, Operators, Params, Settings, System};
 use std::sync::Arc;
@@ -74,7 +74,7 @@ pub(super) fn solvers(domain: &Arc<Domain>, args: &BenchArgs, say: &dyn Fn(&str)
         kappa: args.kappa,
         mu: 0.0,
         c_sw: args.c_sw,
-        boundary: BOUNDARY,
+        boundary: Boundary::ANTIPERIODIC,
         schur: Schur::Symmetric,
     };
     let mut clover = Wilson::clover_term(domain, &params)?;
@@ -117,7 +117,7 @@ fn row(problem: &Problem, name: &str, settings: Settings, say: &dyn Fn(&str)) ->
         match (&mut normal, &mut linear) {
             (Some(solver), _) => solver.solve(&mut operators, &mut x, b, goal),
             (None, Some(solver)) => {
-                let mut system = System { operators: &mut operators, matrix: Matrix::Plain };
+                let mut system = System { operators: &mut operators, matrix: Matrix::Linear(Dagger::No) };
                 solver.solve(&mut system, &mut x, b, goal)
             }
             (None, None) => unreachable!("one of both was made"),

@@ -1,13 +1,13 @@
 //! Speed of the operator of improved staggered quarks, and time to solution of its solvers on HISQ links.
 
-use super::operators::{BOUNDARY, row, spinors};
+use super::operators::{row, spinors};
 use super::{BenchArgs, MAX_ITERATIONS, probe, random_links, seconds, solvers, timed};
 use crate::action::ActionError;
 use crate::app::AppError;
 use crate::device::Precision;
 use crate::family::{Smearing, Staggered, StaggeredLinks};
 use crate::field::{Domain, EVEN, Kind, MatrixField, Spinor};
-use crate::lattice::volume;
+use crate::lattice::{Boundary, volume};
 use crate::math::{Factor, Rational};
 use crate::operator::{GaugeLoops, Operator};
 use crate::solver::{BlockCg, Cg, Info, Method, MultiShift, Operators, Params, SolverError, greatest};
@@ -30,7 +30,7 @@ pub(super) fn operator(domain: &Arc<Domain>, copy: f64, say: &dyn Fn(&str)) -> R
     let links = random_links(domain)?;
     let sites = volume(domain.partition().local()) as f64 / 2.0;
     let one = |precision: Precision, reals: usize, fields: usize| -> Result<(), AppError> {
-        let mut operator = Staggered::new(domain, precision, reals, fields, BOUNDARY)?;
+        let mut operator = Staggered::new(domain, precision, reals, fields, Boundary::ANTIPERIODIC)?;
         operator.update(&links, &links, -1.0 / 24.0)?;
         let all = spinors(domain, Kind::Colour, precision, fields)?;
         let mut out = Spinor::of(domain, Kind::Colour, precision, fields)?;
@@ -69,7 +69,8 @@ struct Problem<'a> {
 
 impl Problem<'_> {
     fn operator(&self, precision: Precision, fields: usize) -> Result<Staggered, AppError> {
-        let mut operator = Staggered::new(self.domain, precision, LONG_REALS, fields, BOUNDARY)?;
+        let mut operator =
+            Staggered::new(self.domain, precision, LONG_REALS, fields, Boundary::ANTIPERIODIC)?;
         operator.update(&self.fat, self.smeared.long(), self.smeared.naik(0.0))?;
         Ok(operator)
     }

@@ -11,7 +11,7 @@
 
 use super::{DomainWall, DomainWallParams};
 use crate::action::{Derivative, Pair};
-use crate::field::{Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
+use crate::field::{Dagger, Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
 use crate::operator::{CloverTerm, HopPhases, Operator};
 use crate::quark::{OperatorParams, QuarkOperator, Storage};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl QuarkOperator for DomainWall {
         b_even: &Spinor,
         _: &mut Spinor,
     ) -> Result<(), FieldError> {
-        self.apply(z_odd, y, false)?;
+        self.apply(z_odd, y, Dagger::No)?;
         self.finish(z_even, z_odd, b_even)
     }
 }
@@ -61,11 +61,11 @@ impl Derivative for DomainWall {
     ) -> Result<(), FieldError> {
         let Pair { x: [image_even, image_odd], y: [even, odd], .. } = pair;
         match y {
-            None => self.apply(image_odd, x, false)?,
+            None => self.apply(image_odd, x, Dagger::No)?,
             Some(y) => image_odd.copy_from(y)?,
         }
         self.complete(image_even, image_odd)?;
-        self.propagate(odd, x, true, 1.0, None)?;
+        self.propagate(odd, x, Dagger::Yes, 1.0, None)?;
         self.complete_adjoint(even, odd)
     }
 

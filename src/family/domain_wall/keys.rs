@@ -10,6 +10,7 @@ use crate::family::keys::{
     BOUNDARY, Context, FACTOR_NAME, FLAVOURS, HEAVY_RANGE, OneFlavourFunctions, STOUT, STOUT_TEXT,
     StoutSteps, WALL_RATIONAL, only_flavours, rational, stout,
 };
+use crate::lattice::Boundary;
 use crate::math::WallWeights;
 use crate::measure::{Allowed, MassOf};
 use crate::solver::TermSolver;
@@ -40,7 +41,7 @@ pub struct DomainWallFermion {
     /// How many flavours, and how one of them comes about.
     pub flavours: WallFlavours,
     /// Phase per direction in units of pi: 0 periodic, 1 antiperiodic.
-    pub boundary: [f64; 4],
+    pub boundary: Boundary,
     /// Smearing of the links that the operator sees.
     pub stout: Option<StoutSteps>,
     /// The masses m_1 .. m_n; none with one flavour by rational functions.
@@ -233,7 +234,7 @@ const FACTOR_MASS: Key<f64> = Key::new(
 );
 
 /// `[[fermion.NAME.hasenbusch]]`
-pub(crate) const WALL_HASENBUSCH: Section = Section {
+pub(crate) const HASENBUSCH: Section = Section {
     keys: &[&FACTOR_NAME, &FACTOR_MASS],
     tables: &[Inner { name: "solver", count: Count::Once, text: "", sections: &[&WALL_SOLVER] }],
 };
@@ -247,11 +248,18 @@ impl Keys for DomainWallFermion {
             Inner { name: "stout", count: Count::Once, text: STOUT_TEXT, sections: &[&STOUT] },
             Inner { name: "solver", count: Count::Once, text: "", sections: &[&WALL_SOLVER] },
             Inner { name: "rational", count: Count::Once, text: "", sections: &[&WALL_RATIONAL] },
-            Inner { name: "hasenbusch", count: Count::Listed, text: "", sections: &[&WALL_HASENBUSCH] },
+            Inner { name: "hasenbusch", count: Count::Listed, text: "", sections: &[&HASENBUSCH] },
         ],
     };
 
     /// The mass is known when the table was read.
+    const PLACES: &'static [(&'static str, &'static Section)] = &[
+        ("domain-wall", &Self::SECTION),
+        ("domain-wall hasenbusch", &HASENBUSCH),
+        ("domain-wall rational", &WALL_RATIONAL),
+        ("domain-wall solver", &WALL_SOLVER),
+    ];
+
     fn allowed(_: &'static str) -> Option<Allowed> {
         None
     }

@@ -15,7 +15,8 @@
 use super::OnSlices;
 use crate::device::Precision;
 use crate::device::kernels::Epilogue;
-use crate::field::{Domain, EVEN, FieldError, Kind, MatrixField, ODD, Spinor};
+use crate::field::{Dagger, Domain, EVEN, FieldError, Kind, MatrixField, ODD, Spinor};
+use crate::lattice::Boundary;
 use crate::math::{SliceMatrix, TwoTerms, WallWeights};
 use crate::operator::{Ending, Operator, Way, WilsonLinks};
 use std::sync::Arc;
@@ -32,8 +33,8 @@ pub struct DomainWallParams {
     pub m5: f64,
     /// The mass m in the corners of L_+ and of L_-; 1: Pauli and Villars.
     pub mass: [f64; 2],
-    /// Phase of a hop that crosses the boundary, a direction, in units of pi.
-    pub boundary: [f64; 4],
+    /// Factors of hops over the edge of the lattice.
+    pub boundary: Boundary,
 }
 
 impl DomainWallParams {
@@ -191,11 +192,11 @@ impl DomainWall {
         &self,
         out: &mut Spinor,
         x: &Spinor,
-        dagger: bool,
+        dagger: Dagger,
         scale: f64,
         shifted: Option<(f64, &Spinor)>,
     ) -> Result<(), FieldError> {
-        self.half[usize::from(dagger)].apply(out, x, 2.0 * scale, shifted)
+        self.half[dagger as usize].apply(out, x, 2.0 * scale, shifted)
     }
 
     /// Lets the spinors of its own hold as many fields as `x`.
@@ -207,17 +208,17 @@ impl DomainWall {
     ///
     /// # Errors
     /// The device is lost.
-    pub fn schur(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
+    pub fn schur(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError> {
         self.fit(x);
         let Self { links, half: [half, transposed], spare: [one, other], .. } = self;
-        if dagger {
+        if dagger == Dagger::Yes {
             transposed.apply(one, x, 1.0, None)?;
-            transposed.apply_after_hop(links, other, one, (EVEN, true), 1.0, None)?;
+            transposed.apply_after_hop(links, other, one, (EVEN, Dagger::Yes), 1.0, None)?;
             let end = Ending { epilogue: Epilogue::Shift, x: Some(x), shift: 1.0, ..Ending::plain(1.0) };
-            links.run(out, other, ODD, Way { dagger: true, blocked: false }, &end)
+            links.run(out, other, ODD, Way { dagger: Dagger::Yes, blocked: false }, &end)
         } else {
-            half.apply_after_hop(links, one, x, (EVEN, false), 1.0, None)?;
-            half.apply_after_hop(links, out, one, (ODD, false), -1.0, Some((1.0, x)))
+            half.apply_after_hop(links, one, x, (EVEN, Dagger::No), 1.0, None)?;
+            half.apply_after_hop(links, out, one, (ODD, Dagger::No), -1.0, Some((1.0, x)))
         }
     }
 
@@ -227,7 +228,7 @@ impl DomainWall {
     /// The device is lost.
     pub fn complete(&mut self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
         let Self { links, half: [half, _], .. } = self;
-        half.apply_after_hop(links, out, x, (EVEN, false), 1.0, None)
+        half.apply_after_hop(links, out, x, (EVEN, Dagger::No), 1.0, None)
     }
 
     /// Its counterpart of the adjoint, `out_e = T^dag D_oe^dag x_o / 2`.
@@ -236,7 +237,7 @@ impl DomainWall {
     /// The device is lost.
     pub fn complete_adjoint(&mut self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
         let Self { links, half: [_, transposed], .. } = self;
-        transposed.apply_after_hop(links, out, x, (EVEN, true), 1.0, None)
+        transposed.apply_after_hop(links, out, x, (EVEN, Dagger::Yes), 1.0, None)
     }
 
     /// The right-hand side of `C z_o = out` that `(T^-1 + H) z = b` leaves on odd sites: `T (b_o + D_oe T b_e / 2)`.
@@ -250,7 +251,7 @@ impl DomainWall {
         let plain = Ending::plain(1.0);
         // b - (-1) D T b_e / 2
         let end = Ending { epilogue: Epilogue::Shift, x: Some(b_odd), shift: 1.0, scale: -1.0, ..plain };
-        links.run(other, one, ODD, Way { dagger: false, blocked: false }, &end)?;
+        links.run(other, one, ODD, Way { dagger: Dagger::No, blocked: false }, &end)?;
         half.apply(out, other, 2.0, None)
     }
 
@@ -263,7 +264,7 @@ impl DomainWall {
         let plain = Ending::plain(1.0);
         let end = Ending { epilogue: Epilogue::Shift, x: Some(b_even), shift: 1.0, scale: -0.5, ..plain };
         let Self { links, half: [half, _], spare: [spare, _], .. } = self;
-        links.run(spare, z_odd, EVEN, Way { dagger: false, blocked: false }, &end)?;
+        links.run(spare, z_odd, EVEN, Way { dagger: Dagger::No, blocked: false }, &end)?;
         half.apply(z_even, spare, 2.0, None)
     }
 }
@@ -292,7 +293,7 @@ impl Operator for DomainWall {
         self.params.kind()
     }
 
-    fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
+    fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError> {
         self.schur(out, x, !dagger)
     }
 }

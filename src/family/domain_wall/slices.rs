@@ -5,7 +5,7 @@ use crate::device::kernels::{
     Wall,
 };
 use crate::device::{Buffer, Precision, Teams};
-use crate::field::{Domain, FieldError, Kind, Spinor};
+use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
 use crate::math::SliceMatrix;
 use crate::operator::{Way, WilsonLinks, table};
 use std::sync::Arc;
@@ -75,7 +75,7 @@ impl OnSlices {
         links: &mut WilsonLinks,
         out: &mut Spinor,
         input: &Spinor,
-        (parity, dagger): (usize, bool),
+        (parity, dagger): (usize, Dagger),
         scale: f64,
         shifted: Option<(f64, &Spinor)>,
     ) -> Result<(), FieldError> {

@@ -10,6 +10,7 @@ use crate::config::reader::{Read, Value, array, whole};
 use crate::config::section::{Count, Inner, Section};
 use crate::family::fermion::Keys;
 use crate::family::keys::{BOUNDARY, Context, Purpose, heavy};
+use crate::lattice::Boundary;
 use crate::math::{Factor, MilcPseudofermion, Rational};
 use crate::measure::{Allowed, MassOf};
 
@@ -25,7 +26,7 @@ pub struct StaggeredFermion {
     /// How the links that the operator sees are made.
     pub smearing: Smearing,
     /// Phase per direction in units of pi: 0 periodic, 1 antiperiodic.
-    pub boundary: [f64; 4],
+    pub boundary: Boundary,
     /// In the order of the file: one at least in a run, perhaps none where only measured.
     pub pseudofermions: Vec<WeightFactors>,
     /// The solver of all of them.
@@ -139,6 +140,13 @@ impl Keys for StaggeredFermion {
             Inner { name: "pseudofermion", count: Count::Listed, text: "", sections: &[&PSEUDOFERMION] },
         ],
     };
+
+    const PLACES: &'static [(&'static str, &'static Section)] = &[
+        ("staggered", &Self::SECTION),
+        ("pseudofermion", &PSEUDOFERMION),
+        ("staggered rational", &STAGGERED_RATIONAL),
+        ("staggered solver", &STAGGERED_SOLVER),
+    ];
 
     fn allowed(action: &'static str) -> Option<Allowed> {
         let (mass, naik_epsilon) = (MassOf::Measurement(MASS), action == HISQ);

@@ -15,8 +15,9 @@ use crate::device::kernels::{
 };
 use crate::device::{Buffer, Precision};
 use crate::field::{
-    Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Spinor,
+    Dagger, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Spinor,
 };
+use crate::lattice::Boundary;
 use crate::operator::{Operator, regions};
 use std::sync::Arc;
 
@@ -49,24 +50,6 @@ struct Own {
     naik: f64,
 }
 
-/// Phases of the boundary as kernels take them: for each direction, of a hop that passes it 0 to 3 times.
-///
-/// # Errors
-/// No room.
-fn boundary_phases(domain: &Domain, boundary: [f64; 4]) -> Result<Buffer, FieldError> {
-    let phase = |angle: f64| match angle.rem_euclid(2.0) {
-        // Whole multiples of pi are exact signs.
-        0.0 => [1.0, 0.0],
-        1.0 => [-1.0, 0.0],
-        _ => [(std::f64::consts::PI * angle).cos(), (std::f64::consts::PI * angle).sin()],
-    };
-    let table: Vec<f64> = boundary
-        .into_iter()
-        .flat_map(|theta| (0..4).flat_map(move |passes| phase(f64::from(passes) * theta)))
-        .collect();
-    Ok(domain.device().buffer_of(&table)?)
-}
-
 /// Colour vectors that share a link in registers.
 fn each(fields: usize, host: bool) -> usize {
     match fields {
@@ -79,8 +62,7 @@ fn each(fields: usize, host: bool) -> usize {
 }
 
 impl Staggered {
-    /// Room for long links of `long_reals` (18, 14 or 9), and `fields` colour vectors at once. `boundary`: a phase a
-    /// direction, in units of pi.
+    /// Room for long links of `long_reals` (18, 14 or 9), and `fields` colour vectors at once.
     ///
     /// # Errors
     /// No room.
@@ -92,7 +74,7 @@ impl Staggered {
         precision: Precision,
         long_reals: usize,
         fields: usize,
-        boundary: [f64; 4],
+        boundary: Boundary,
     ) -> Result<Self, FieldError> {
         let (device, outer) = (domain.device(), domain.outer());
         let long_reals = LongReals::of(long_reals).expect("long links of 18, 14 or 9 reals");
@@ -114,7 +96,7 @@ impl Staggered {
             fat: room(18)?,
             long: room(if nine { 8 } else { long_reals.value() as usize })?,
             ninth: if nine { Some(room(1)?) } else { None },
-            phases: boundary_phases(domain, boundary)?,
+            phases: device.buffer_of(&boundary.of_passes())?,
             fat_unit: 1.0,
             naik: 0.0,
         };
@@ -249,8 +231,11 @@ impl Operator for Staggered {
         Kind::Colour
     }
 
-    fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
-        let (to, sign) = if dagger { (self.from, -1.0) } else { (1 - self.from, 1.0) };
+    fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError> {
+        let (to, sign) = match dagger {
+            Dagger::No => (1 - self.from, 1.0),
+            Dagger::Yes => (self.from, -1.0),
+        };
         self.hop(out, x, to, sign, None)
     }
 

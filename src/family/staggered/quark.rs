@@ -3,6 +3,7 @@
 use super::{Smearing, Staggered, StaggeredLinks};
 use crate::device::Precision;
 use crate::field::{Domain, EVEN, Kind, MatrixField, ODD};
+use crate::lattice::Boundary;
 use crate::operator::Operator;
 use crate::quark::{Fields, Inverse, QuarkError, QuarkParams, fields};
 use crate::solver::{BlockCg, Operators, Params, Settings};
@@ -17,8 +18,8 @@ pub struct StaggeredParams {
     pub mass: f64,
     /// Correction to the Naik term; 0 with asqtad.
     pub naik_epsilon: f64,
-    /// Phase of a hop that crosses the boundary, a direction, in units of pi.
-    pub boundary: [f64; 4],
+    /// Factors of hops over the edge of the lattice.
+    pub boundary: Boundary,
 }
 
 /// Colour vectors that are solved at once.

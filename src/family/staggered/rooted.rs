@@ -21,6 +21,7 @@ use crate::field::{
     AlgebraField, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD,
     Spinor,
 };
+use crate::lattice::Boundary;
 use crate::math::{ExactSum, Rational};
 use crate::operator::Operator;
 use crate::quark::{Solves, combine};
@@ -35,7 +36,7 @@ pub struct RootedParams {
     /// How links are smeared.
     pub smearing: Smearing,
     /// A phase a direction, in units of pi.
-    pub boundary: [f64; 4],
+    pub boundary: Boundary,
     /// How systems are solved.
     pub solver: RootedSolver,
     /// One at least.

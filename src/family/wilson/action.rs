@@ -8,7 +8,7 @@
 
 use super::{Schur, Wilson, WilsonParams};
 use crate::action::{Derivative, Pair};
-use crate::field::{Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
+use crate::field::{Dagger, Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
 use crate::operator::{CloverTerm, HopPhases, Operator};
 use crate::quark::{OperatorParams, QuarkOperator, Storage};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl QuarkOperator for Wilson {
     /// `W x_o = prepared b` by its normal equations, of which the right-hand side is W^dag times that.
     fn eliminate(&mut self, rhs: &mut Spinor, b: [&Spinor; 2], spare: &mut Spinor) -> Result<(), FieldError> {
         self.prepare(spare, b, rhs)?;
-        self.apply(rhs, spare, true)
+        self.apply(rhs, spare, Dagger::Yes)
     }
 
     /// `x_o = y`, `x_e = A_ee^-1 (b_e + D_eo x_o / 2)`
@@ -55,7 +55,7 @@ impl QuarkOperator for Wilson {
         spare: &mut Spinor,
     ) -> Result<(), FieldError> {
         x_odd.copy_from(y)?;
-        self.complete(x_even, x_odd, false)?;
+        self.complete(x_even, x_odd, Dagger::No)?;
         self.even_inverse(spare, b_even)?;
         x_even.axpy(1.0, spare)
     }
@@ -73,12 +73,12 @@ impl Derivative for Wilson {
         let symmetric = self.params().schur == Schur::Symmetric;
         let Pair { x: [x_even, x_odd], y: [y_even, y_odd], insertion } = pair;
         match (symmetric, y) {
-            (false, None) => self.apply(y_odd, x, false)?,
+            (false, None) => self.apply(y_odd, x, Dagger::No)?,
             (false, Some(y)) => y_odd.copy_from(y)?,
             (true, _) => {
                 // W x, in the place of even sites
                 if y.is_none() || clover.is_some() {
-                    self.apply(y_even, x, false)?;
+                    self.apply(y_even, x, Dagger::No)?;
                 }
                 self.odd_inverse(y_odd, y.unwrap_or(y_even))?;
             }
@@ -93,8 +93,8 @@ impl Derivative for Wilson {
             }
         }
         x_odd.copy_from(x)?;
-        self.complete(x_even, x_odd, false)?;
-        self.complete(y_even, y_odd, true)?;
+        self.complete(x_even, x_odd, Dagger::No)?;
+        self.complete(y_even, y_odd, Dagger::Yes)?;
         match (clover, insertion) {
             (Some(clover), Some(insertion)) => clover.insert_pair(insertion, x_even, y_even, EVEN, weight),
             _ => Ok(()),

@@ -147,6 +147,13 @@ impl Keys for WilsonFermion {
         ],
     };
 
+    const PLACES: &'static [(&'static str, &'static Section)] = &[
+        ("wilson", &Self::SECTION),
+        ("hasenbusch", &HASENBUSCH),
+        ("rational", &RATIONAL),
+        ("solver", &SOLVER),
+    ];
+
     fn allowed(_: &'static str) -> Option<Allowed> {
         Some(Allowed {
             quarks: "Wilson",

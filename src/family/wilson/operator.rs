@@ -11,7 +11,8 @@
 
 use crate::device::Precision;
 use crate::device::kernels::Epilogue;
-use crate::field::{Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
+use crate::field::{Dagger, Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
+use crate::lattice::Boundary;
 use crate::operator::{
     Blocks, CloverBlocks, CloverTerm, Ending, Operator, SchwarzOperator, Way, WilsonLinks, clover_apply,
 };
@@ -35,8 +36,8 @@ pub struct WilsonParams {
     pub mu: f64,
     /// Clover coefficient; 0: no clover term.
     pub c_sw: f64,
-    /// Phase of a hop that crosses the boundary, a direction, in units of pi.
-    pub boundary: [f64; 4],
+    /// Factors of hops over the edge of the lattice.
+    pub boundary: Boundary,
     /// Which Schur complement.
     pub schur: Schur,
 }
@@ -204,7 +205,7 @@ impl Wilson {
     ///
     /// # Errors
     /// The device is lost.
-    pub fn complete(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
+    pub fn complete(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError> {
         self.links.run(out, x, EVEN, Way { dagger, blocked: false }, &self.a.first())
     }
 
@@ -237,7 +238,7 @@ impl Wilson {
     ) -> Result<(), FieldError> {
         // shift x - scale D in, with scale -1/2
         let end = Ending { epilogue: Epilogue::Shift, x: Some(b[ODD]), shift: 1.0, ..Ending::plain(-0.5) };
-        let way = Way { dagger: false, blocked: false };
+        let way = Way { dagger: Dagger::No, blocked: false };
         if self.params.schur == Schur::Asymmetric {
             self.even_inverse(spare, b[EVEN])?;
             return self.links.run(out, spare, ODD, way, &end);
@@ -252,9 +253,9 @@ impl Wilson {
     fn apply_on(&mut self, out: &mut Spinor, x: &Spinor, way: Way) -> Result<(), FieldError> {
         self.fit(x);
         let Self { params, links, a, even, spare, .. } = self;
-        let mu = if way.dagger { -params.mu } else { params.mu };
+        let mu = if way.dagger == Dagger::Yes { -params.mu } else { params.mu };
         let (first, plain) = (a.first(), Ending { x: Some(x), ..Ending::plain(0.5) });
-        if way.dagger && a.clover && params.schur == Schur::Symmetric {
+        if way.dagger == Dagger::Yes && a.clover && params.schur == Schur::Symmetric {
             let spare = spare.as_mut().expect("the symmetric form has a spare spinor");
             a.invert(a.odd_inverse.as_ref(), spare, x)?;
             links.run(even, spare, EVEN, way, &first)?;
@@ -293,7 +294,7 @@ impl Operator for Wilson {
         self.links.precision()
     }
 
-    fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
+    fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError> {
         self.apply_on(out, x, Way { dagger, blocked: false })
     }
 
@@ -304,7 +305,7 @@ impl Operator for Wilson {
 }
 
 impl SchwarzOperator for Wilson {
-    fn apply_in_blocks(&mut self, out: &mut Spinor, x: &Spinor, dagger: bool) -> Result<(), FieldError> {
+    fn apply_in_blocks(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError> {
         self.apply_on(out, x, Way { dagger, blocked: true })
     }
 }
@@ -327,7 +328,7 @@ mod tests {
         let mut links = MatrixField::new(&domain, 4).unwrap();
         links.set_random(address(0)).unwrap();
         let schur = Schur::Symmetric;
-        let params = WilsonParams { kappa: 0.1, mu: 0.2, c_sw: 1.0, boundary: [0.0, 0.0, 0.0, 1.0], schur };
+        let params = WilsonParams { kappa: 0.1, mu: 0.2, c_sw: 1.0, boundary: Boundary::ANTIPERIODIC, schur };
         let mut clover = Wilson::clover_term(&domain, &params).unwrap().unwrap();
         clover.update(&links).unwrap();
         let mut operator = Wilson::new(&domain, Precision::Double, 18, params).unwrap();
@@ -335,12 +336,12 @@ mod tests {
         let spinor = || Spinor::new(&domain, Precision::Double).unwrap();
         let (mut x, mut before, mut after) = (spinor(), spinor(), spinor());
         x.set_random(ODD, 1.0, address(1)).unwrap();
-        operator.apply(&mut before, &x, false).unwrap();
+        operator.apply(&mut before, &x, Dagger::No).unwrap();
         drop(clover);
         // Memory of the same sizes, which would take the place of what was given back.
         let mut other = CloverTerm::new(&domain, 40.0, 2.0, [true, true]).unwrap();
         other.update(&links).unwrap();
-        operator.apply(&mut after, &x, false).unwrap();
+        operator.apply(&mut after, &x, Dagger::No).unwrap();
         after.axpy(-1.0, &before).unwrap();
         assert_eq!(after.norm2().unwrap().value(), 0.0);
     }

@@ -1,0 +1,102 @@
+//! Boundary conditions of quarks: the factors of hops over the edge of the lattice.
+//!
+//! `psi(x + L_mu mu) = e^{i pi theta_mu} psi(x)`. The factors multiply hops, never links, so that one field of links
+//! serves quarks of any boundary. The tables that kernels read are made here alone; a boundary at which hops end is a
+//! factor of 0.
+
+use super::{LaneGrid, Partition, coordinates};
+
+/// The phases theta of a quark in x, y, z, t, in units of pi.
+#[derive(Clone, Copy, PartialEq)]
+pub struct Boundary([f64; 4]);
+
+impl Boundary {
+    /// Periodic in space, antiperiodic in time.
+    pub const ANTIPERIODIC: Self = Self([0.0, 0.0, 0.0, 1.0]);
+
+    /// Phases in units of pi: 0 is periodic, 1 antiperiodic.
+    pub const fn phases(theta: [f64; 4]) -> Self {
+        Self(theta)
+    }
+
+    /// The phases in units of pi.
+    pub const fn theta(&self) -> [f64; 4] {
+        self.0
+    }
+
+    /// The factor, as re and im, of a hop in direction `mu` that passes the edge so many times, backward if negative.
+    fn factor(&self, mu: usize, passes: i32) -> [f64; 2] {
+        let angle = f64::from(passes) * self.0[mu];
+        match angle.rem_euclid(2.0) {
+            // Whole multiples of pi are exact signs.
+            0.0 => [1.0, 0.0],
+            1.0 => [-1.0, 0.0],
+            _ => [(std::f64::consts::PI * angle).cos(), (std::f64::consts::PI * angle).sin()],
+        }
+    }
+
+    /// For each hop to a nearest neighbour, forward and backward in x, y, z, t, the factor in every lane (re of all
+    /// lanes, then im); and the mask of the hops with a factor that is not 1 on this rank.
+    #[must_use]
+    pub fn of_hops(&self, partition: &Partition, lanes: LaneGrid) -> (Vec<f64>, i32) {
+        let (mut table, mut mask) = (Vec::new(), 0);
+        for mu in 0..4 {
+            for (step, passes) in [1, -1].into_iter().enumerate() {
+                let [re, im] = self.factor(mu, passes);
+                let last = |extents: [usize; 4]| if passes > 0 { extents[mu] - 1 } else { 0 };
+                let rank_at_edge = partition.place[mu] == last(partition.grid);
+                let crosses: Vec<bool> = (0..lanes.count())
+                    .map(|lane| rank_at_edge && coordinates(lanes.0, lane)[mu] == last(lanes.0))
+                    .collect();
+                table.extend(crosses.iter().map(|&c| if c { re } else { 1.0 }));
+                table.extend(crosses.iter().map(|&c| if c { im } else { 0.0 }));
+                if rank_at_edge && [re, im] != [1.0, 0.0] {
+                    mask |= 1 << (2 * mu + step);
+                }
+            }
+        }
+        (table, mask)
+    }
+
+    /// For x, y, z, t, the factor (re, im) of a forward hop that passes the edge 0 to 3 times.
+    #[must_use]
+    pub fn of_passes(&self) -> Vec<f64> {
+        (0..4).flat_map(|mu| (0..4).flat_map(move |passes| self.factor(mu, passes))).collect()
+    }
+}
+
+/// The phases, as an input gives them.
+impl std::fmt::Debug for Boundary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signs_are_exact_and_hops_back_are_conjugate() {
+        let boundary = Boundary::phases([0.0, 1.0, -1.0, 0.3]);
+        for (mu, re) in [1.0, -1.0, -1.0].into_iter().enumerate() {
+            assert_eq!([boundary.factor(mu, 1), boundary.factor(mu, -1)], [[re, 0.0]; 2]);
+            assert_eq!(boundary.factor(mu, 2), [1.0, 0.0]);
+        }
+        let [[re, im], [re_back, im_back]] = [boundary.factor(3, 1), boundary.factor(3, -1)];
+        assert_eq!([re, im], [re_back, -im_back]);
+        assert!((re * re + im * im - 1.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn only_lanes_and_ranks_at_the_edge_have_a_factor() {
+        let lanes = LaneGrid([1, 1, 1, 2]);
+        for (rank, forward) in [(0, false), (1, true)] {
+            let partition = Partition::new([4, 4, 4, 16], [1, 1, 1, 2], 2, rank).expect("it can be cut");
+            let (table, mask) = Boundary::ANTIPERIODIC.of_hops(&partition, lanes);
+            assert_eq!(mask, 1 << if forward { 6 } else { 7 });
+            let signs: Vec<usize> = (0..table.len()).filter(|&at| table[at] == -1.0).collect();
+            assert_eq!(signs, [if forward { 6 * 4 + 1 } else { 7 * 4 }]);
+        }
+    }
+}
