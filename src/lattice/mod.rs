@@ -10,7 +10,7 @@ mod extents;
 mod lanes;
 mod partition;
 
-pub use boundary::Boundary;
+pub use boundary::*;
 pub use extents::{Extents, coordinates, shape, site, volume};
 pub use lanes::{LaneGrid, MAX_LANES};
 pub use partition::{Partition, PartitionError, choose_grid};
