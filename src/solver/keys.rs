@@ -1,6 +1,7 @@
 //! The keys of solvers, `[fermion.NAME.solver]` of Wilson and domain-wall quarks. The solver of a Hasenbusch factor
 //! defaults to that of its fermion, key by key.
 
+use super::method::METHODS;
 use super::{Method, Settings, usual_delta};
 pub(crate) use crate::config::doubts::tight;
 use crate::config::forms::{FRACTION, ITERATIONS, RESIDUAL};
@@ -55,18 +56,9 @@ const ALL: &[Mix] = &[
     SCHWARZ[6], SCHWARZ[7], SCHWARZ[8],
 ];
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
-    Cg,
-    BiCgStab,
-    GcrDd,
-}
-
-const KINDS: &[(&str, Kind)] = &[("cg", Kind::Cg), ("bicgstab", Kind::BiCgStab), ("gcr-dd", Kind::GcrDd)];
-
-const METHOD: Key<Kind> = Key::new(
+const METHOD: Key<Method> = Key::new(
     "method",
-    words(KINDS),
+    words(METHODS),
     Absent::Is("\"cg\""),
     Change::Bits,
     "conjugate gradients, BiCGstab, or GCR with a Schwarz preconditioner",
@@ -171,9 +163,14 @@ pub(crate) const SOLVER: Section = Section {
     tables: &[],
 };
 
-const WALL_METHOD: Key<Kind> =
-    Key::new("method", words(&[("cg", Kind::Cg)]), Absent::Is("\"cg\""), Change::Bits, "conjugate gradients")
-        .settled_as("method");
+const WALL_METHOD: Key<Method> = Key::new(
+    "method",
+    words(&[("cg", Method::Cg)]),
+    Absent::Is("\"cg\""),
+    Change::Bits,
+    "conjugate gradients",
+)
+.settled_as("method");
 const WALL_PRECISION: Key<[Precision; 3]> = Key::new(
     "precision",
     words(&PLAIN),
@@ -227,11 +224,16 @@ pub(crate) enum Systems {
     Shifted(&'static str),
 }
 
+/// Whether a method has the keys of the Schwarz preconditioner.
+fn is_schwarz(method: Option<Method>) -> bool {
+    matches!(method, Some(Method::GcrDd { .. }))
+}
+
 /// The keys of a solver's table, and those of its fermion's for the ones that it lacks.
 #[derive(Clone)]
 pub(crate) struct SolverKeys {
     /// `None` after a mistake.
-    kind: Option<Kind>,
+    method: Option<Method>,
     precision: Option<[Precision; 3]>,
     delta: Option<f64>,
     k_max: usize,
@@ -248,20 +250,20 @@ impl SolverKeys {
     /// Reads the table of a fermion, or of a factor of the `fermion` with these keys.
     pub(crate) fn read(mut table: Table, fermion: Option<&Self>, systems: Systems, boxes: Boxes) -> Self {
         let method = table.get(&METHOD);
-        let mut kind = if table.has(METHOD.name()) { method } else { fermion.map_or(method, |f| f.kind) };
-        if systems == Systems::Wall && kind.is_some_and(|kind| kind != Kind::Cg) {
+        let mut method = if table.has(METHOD.name()) { method } else { fermion.map_or(method, |f| f.method) };
+        if systems == Systems::Wall && method.is_some_and(|method| method != Method::Cg) {
             table.mistake("method", "method: domain-wall quarks are solved by \"cg\" alone");
-            kind = None;
+            method = None;
         }
         // The other methods' precisions mean nothing to GCR-DD, nor its to them.
-        let akin = fermion.filter(|f| (kind == Some(Kind::GcrDd)) == (f.kind == Some(Kind::GcrDd)));
-        let precision = table.get_by(&PRECISION, |value| match kind {
-            Some(Kind::GcrDd) => choice(&SCHWARZ)(value),
+        let akin = fermion.filter(|f| is_schwarz(method) == is_schwarz(f.method));
+        let precision = table.get_by(&PRECISION, |value| match method {
+            Some(Method::GcrDd { .. }) => choice(&SCHWARZ)(value),
             Some(_) => choice(&PLAIN)(value),
             None => choice(ALL)(value),
         });
         let keys = Self {
-            kind,
+            method,
             precision: precision.or(akin.and_then(|f| f.precision)),
             delta: table.get(&DELTA).or(akin.and_then(|f| f.delta)),
             k_max: table.get_or(&K_MAX, fermion.map(|f| f.k_max)),
@@ -296,7 +298,7 @@ impl SolverKeys {
     /// What one key means for another; a mistake is told where it is made, not again where it is inherited.
     fn check(&self, table: &Table, inherits: bool, systems: Systems, boxes: Boxes) {
         let own = ["k_max", "n_mr", "schwarz_block"];
-        if self.kind.is_some_and(|kind| kind != Kind::GcrDd) {
+        if self.method.is_some() && !is_schwarz(self.method) {
             for key in own.into_iter().filter(|key| table.has(key)) {
                 table.mistake(key, format!("{key}: only the method \"gcr-dd\" has it"));
             }
@@ -326,7 +328,7 @@ impl SolverKeys {
 
     /// `by`: the key that asks for shifts.
     fn check_multi_shift(&self, table: &Table, by: &str) {
-        if self.kind.is_some_and(|kind| kind != Kind::Cg) {
+        if self.method.is_some_and(|method| method != Method::Cg) {
             table.mistake("method", format!("method: {by} is solved by \"cg\" for all shifts at once"));
         } else if self.precision.is_some_and(|precision| precision.contains(&Half)) {
             let message = format!("precision: {by} is solved in \"double\" or \"double-single\"");
@@ -339,12 +341,13 @@ impl SolverKeys {
 
     /// The solver, with the defaults of its method and precision.
     pub(crate) fn solver(&self) -> TermSolver {
-        let schwarz = self.kind == Some(Kind::GcrDd);
+        let schwarz = is_schwarz(self.method);
         let precisions = self.precision.unwrap_or(if schwarz { SCHWARZ[0].1 } else { PLAIN[0].1 });
-        let method = match self.kind {
-            Some(Kind::GcrDd) => Method::GcrDd { k_max: self.k_max, n_mr: self.n_mr, block: self.block },
-            Some(Kind::BiCgStab) => Method::BiCgStab,
-            Some(Kind::Cg) | None => Method::Cg,
+        let method = match self.method {
+            Some(Method::GcrDd { .. }) => {
+                Method::GcrDd { k_max: self.k_max, n_mr: self.n_mr, block: self.block }
+            }
+            method => method.unwrap_or(Method::Cg),
         };
         let delta = self.delta.unwrap_or(usual_delta(schwarz || precisions[1] == Half));
         TermSolver {

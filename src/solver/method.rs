@@ -24,6 +24,13 @@ pub enum Method {
     },
 }
 
+/// The methods by their words in an input. Their own keys replace the numbers of those that have some.
+pub(super) const METHODS: &[(&str, Method)] = &[
+    ("cg", Method::Cg),
+    ("bicgstab", Method::BiCgStab),
+    ("gcr-dd", Method::GcrDd { k_max: 0, n_mr: 0, block: None }),
+];
+
 /// How a term's systems are solved.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {

@@ -108,8 +108,9 @@ impl Parts<'_> {
         let mut out = self.spinors(precision, 1)?;
         let spinor = precision.stored(24, 1) as f64;
         for (name, shifted) in [("T", None), ("1 + T", Some((1.0, &x)))] {
-            let time =
-                seconds(self.domain, || Ok(operator.propagate(&mut out, &input, Dagger::No, 1.0, shifted)?))?;
+            let time = seconds(self.domain, || {
+                Ok(operator.propagate(&mut out, &input, Dagger::No, 1.0, shifted)?)
+            })?;
             let (flops, moved) =
                 if shifted.is_some() { (MATRIX_FLOPS + ADD_FLOPS, 3.0) } else { (MATRIX_FLOPS, 2.0) };
             self.row(&format!("M5 {precision:6} {name}"), 1, flops, moved * spinor, time);
