@@ -336,7 +336,7 @@ fn measurements() {
         ),
         (
             pion("mass = 0.01\nsource_kind = \"corner-wall\"\nsource = [2, 0, 0, 0]\n"),
-            "35:10: source: of a corner wall only t counts; x, y and z must be 0",
+            "35:10: source: a corner wall has only a t; x, y and z must be 0",
         ),
         (
             asqtad(pion("mass = 0.01\nnaik_epsilon = -0.2\n")),
