@@ -1,4 +1,4 @@
-//! The tables of `docs/input.md` and the JSON schema for editors, from the declarations of the keys.
+//! The tables of `docs/input.md` and the JSON schema for editors, from the declared keys.
 
 use super::{gauge, hmc, run};
 use crate::config::section::{Count, Inner, Section};
@@ -7,7 +7,7 @@ use crate::measure;
 use crate::solver::keys as solver;
 use serde_json::{Value, json};
 
-/// The file itself.
+/// The whole file.
 const INPUT: Section = Section {
     keys: &[],
     tables: &[
@@ -21,7 +21,7 @@ const INPUT: Section = Section {
     ],
 };
 
-/// The tables of the documentation, by the names of their places.
+/// The tables of the documentation, by the names of their places in the text.
 const PLACES: &[(&str, &Section)] = &[
     ("run", &run::RUN),
     ("lattice", &run::LATTICE),
@@ -49,13 +49,13 @@ const PLACES: &[(&str, &Section)] = &[
     ("wilson loops", &measure::WILSON_LOOPS),
 ];
 
-/// The names of all tables of the documentation; reads the default of every key, and panics at one that is wrong.
+/// The names of all tables of the documentation. Reads the default of every key, and panics if one is wrong.
 pub fn sections() -> Vec<&'static str> {
     INPUT.try_defaults();
     PLACES.iter().map(|(place, _)| *place).collect()
 }
 
-/// The `text` of `docs/input.md` with its tables of keys made anew: each stands between `<!-- keys of PLACE -->` and
+/// The `text` of `docs/input.md` with its tables of keys regenerated. Each is between `<!-- keys of PLACE -->` and
 /// `<!-- end -->`.
 #[must_use]
 pub fn document(text: &str) -> String {
@@ -76,7 +76,7 @@ pub fn document(text: &str) -> String {
     made
 }
 
-/// The JSON schema of inputs, for editors of TOML.
+/// The JSON schema of inputs, for TOML editors.
 #[must_use]
 pub fn schema() -> Value {
     let mut schema = INPUT.schema();
