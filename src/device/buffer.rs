@@ -141,7 +141,7 @@ impl Buffer {
     /// No work after the mark writes the buffer.
     pub(crate) unsafe fn stage_out(&self, to: &mut [u8]) -> Result<(), DeviceError> {
         assert!(to.len() <= self.bytes, "a read past a buffer's end");
-        // SAFETY: the caller's word; the length was checked.
+        // SAFETY: the caller's promise; the length was checked.
         unsafe { self.device.backend().stage_out(to, self.pointer) }
     }
 
@@ -154,7 +154,7 @@ impl Buffer {
     /// No work launched so far touches the buffer.
     pub(crate) unsafe fn stage_in(&mut self, from: &[u8]) -> Result<(), DeviceError> {
         assert!(from.len() <= self.bytes, "a write past a buffer's end");
-        // SAFETY: the caller's word; the length was checked.
+        // SAFETY: the caller's promise; the length was checked.
         unsafe { self.device.backend().stage_in(self.pointer, from) }
     }
 

@@ -5,9 +5,9 @@
 //! C_mu(x) = rho sum_{nu != mu} [ U_nu(x) U_mu(x+nu) U_nu(x+mu)^dag + U_nu(x-nu)^dag U_mu(x-nu) U_nu(x-nu+mu) ]
 //! ```
 //!
-//! These are their equations (1) to (4). Q is -6 rho times the force of plaquettes of weight 1, `sum (1 - Re tr P /
-//! 3)`. So a step is an Euler step of length rho along the Wilson flow, with the kernels of gauge force and drift. The
-//! derivative is in `kernels/stout.cuh`.
+//! These are their equations (1) to (4). Q is -6 rho times the force of plaquettes of weight 1,
+//! `sum (1 - Re tr P / 3)`. So a step is an Euler step of length rho along the Wilson flow, with the kernels of gauge
+//! force and drift. The derivative is in `kernels/stout.cuh`.
 
 use super::GaugeLoops;
 use crate::device::kernels::{StoutForce, StoutInsertion};
@@ -61,8 +61,9 @@ impl Stout {
         Ok(thin)
     }
 
-    /// Adds the force on `links` to `force`, given the force on the smeared links: `force += dS(smeared links) / d
-    /// links`. `links` must be those of the last [`Stout::smear`]. `smeared` is overwritten.
+    /// Adds the force on `links` to `force`, given the force on the smeared links:
+    /// `force += dS(smeared links) / d links`. `links` must be those of the last [`Stout::smear`]. `smeared` is
+    /// overwritten.
     pub fn add_force(
         &mut self,
         links: &MatrixField,

@@ -28,8 +28,8 @@ pub trait Inverse {
     /// # Panics
     /// There are more right-hand sides than can be solved at once.
     fn solve(&mut self, x: &mut Fields, b: &Fields) -> Result<(), QuarkError>;
-    /// For a quark with a fifth dimension, after a solve for the right-hand sides `b`: x and y such that `Re y_n^dag
-    /// x_n` is the density of J5q, the pseudoscalar at the midpoint, with the source.
+    /// For a quark with a fifth dimension, after a solve for the right-hand sides `b`: x and y such that
+    /// `Re y_n^dag x_n` is the density of J5q, the pseudoscalar at the midpoint, with the source.
     fn midpoint(&mut self, _b: &Fields) -> Result<Option<[Fields; 2]>, QuarkError> {
         Ok(None)
     }

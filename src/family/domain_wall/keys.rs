@@ -49,7 +49,7 @@ pub struct DomainWallFermion {
     pub solver: TermSolver,
 }
 
-/// `weights`: omega_s and sigma_s of `D = (omega_s D_w + 1) delta + (sigma_s D_w - 1) L`.
+/// `weights`: omega_s and sigma_s of `D_5 = (omega_s D_w + 1) delta + (sigma_s D_w - 1) L`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Weights {
     /// omega = 1, sigma = 0.

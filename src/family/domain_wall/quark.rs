@@ -1,10 +1,10 @@
 //! Domain-wall quarks: propagators from the walls of the fifth dimension to the walls and to the midpoint.
 //!
-//! Place k lies between the slices k - 1 and k of 0 .. N_s - 1. Place 0, between N_s - 1 and 0, is the walls. With `D_-
-//! = 1 - sigma D_w`, a source b on the walls gives
+//! Place k lies between the slices k - 1 and k of 0 .. N_s - 1. Place 0, between N_s - 1 and 0, is the walls. With
+//! `D_- = 1 - sigma D_w`, a source b on the walls gives
 //!
 //! ```text
-//! q_k = P_- x_k + P_+ x_{k-1},   D(m) x = D_- (P_+ b on slice 0, P_- b on slice N_s - 1).
+//! q_k = P_- x_k + P_+ x_{k-1},   D_5(m) x = D_- (P_+ b on slice 0, P_- b on slice N_s - 1).
 //! ```
 //!
 //! q_0 is the quark's `M^-1 b` (Blum et al., hep-lat/0007038; Moebius quarks: Brower, Neff, Orginos, arXiv:1206.5214).
@@ -19,8 +19,8 @@
 //! the slices. The second is the Ward identity for opposite phases before and after place k. q'_0 = q_0 if omega_s -
 //! sigma_s does not depend on s, as for all weights of an input.
 //!
-//! D_w is not applied to the source: let `K z = omega^-1/2 (1 + (1 - L) Y^-1 sigma) b_5` (`operator.rs`), then `x =
-//! Y^-1 omega^1/2 (z - omega^-1/2 sigma b_5)`.
+//! D_w is not applied to the source: let `K z = omega^-1/2 (1 + (1 - L) Y^-1 sigma) b_5` (`operator.rs`), then
+//! `x = Y^-1 omega^1/2 (z - omega^-1/2 sigma b_5)`.
 
 use super::{DomainWall, DomainWallParams, SliceVector};
 use crate::field::{Domain, EVEN, Kind, MatrixField, ODD};

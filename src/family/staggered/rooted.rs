@@ -6,10 +6,10 @@
 //! ```
 //!
 //! on even sites. The weight is `prod det(M^dag M at m_i)^(p_i / q_i)` (Clark, Kennedy, hep-lat/0608015; MILC,
-//! arXiv:1004.0342). Heat bath: `phi = h(-D^2) eta`, `h ~ 1 / a`. The force is that of `phi^dag f(-D^2) phi` with `f ~
-//! a^2`, `f(x) = c + sum_n r_n / (x + p_n)`. `X_n = (-D^2 + p_n)^-1 phi` give gradients with respect to fat and long
-//! links (`kernels/staggered.cuh`), which are summed over all poles and pseudofermions before they pass through the
-//! smearing.
+//! arXiv:1004.0342). Heat bath: `phi = h(-D^2) eta`, `h ~ 1 / a`. The force is that of `phi^dag f(-D^2) phi` with
+//! `f ~ a^2`, `f(x) = c + sum_n r_n / (x + p_n)`. `X_n = (-D^2 + p_n)^-1 phi` give gradients with respect to fat and
+//! long links (`kernels/staggered.cuh`), which are summed over all poles and pseudofermions before they pass through
+//! the smearing.
 //!
 //! -D^2 is not negative and masses are shifts, so only the upper end of the spectrum is measured.
 

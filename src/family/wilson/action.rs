@@ -2,9 +2,9 @@
 //! (symmetric form: `Mhat + i mu A_oo^-1 gamma_5`).
 //!
 //! In the asymmetric form `dW = dMhat`. Both spinors of a pair are extended to even sites by `A_ee^-1 D_eo / 2` (its
-//! adjoint for y), and the full dM acts between them. In the symmetric form `W = A_oo^-1 B`, so `dW = A_oo^-1 (dB -
-//! dA_oo W)`: y is replaced by `A_oo^-1 y`, and the clover term on odd sites acts on `x - W x`. The twisted mass is
-//! constant in `Mhat + i mu gamma_5` and in B, and changes nothing here.
+//! adjoint for y), and the full dM acts between them. In the symmetric form `W = A_oo^-1 B`, so
+//! `dW = A_oo^-1 (dB - dA_oo W)`: y is replaced by `A_oo^-1 y`, and the clover term on odd sites acts on `x - W x`. The
+//! twisted mass is constant in `Mhat + i mu gamma_5` and in B, and changes nothing here.
 
 use super::{Schur, Wilson, WilsonParams};
 use crate::action::{Derivative, Pair};
