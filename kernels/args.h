@@ -1,55 +1,56 @@
-// Arguments of the kernels, and the numbers that kernels and the program share. This file is their only definition: the
-// build makes the Rust side from it and checks sizes and offsets on both sides. Grammar, one item a line:
+// Arguments of the kernels, and the constants that kernels and the program share. This file is their only definition:
+// the build generates the Rust side from it, and checks sizes and offsets on both sides. Grammar, one item per line:
 //
 //   struct KIND;                     a kind of device memory
 //   constexpr int NAME = PRODUCT;
 //   enum NAME : int { A, B = 2 };
 //   struct NAME { TYPE NAME; TYPE NAME[N]; };   TYPE is int, double, an enum or struct above, KIND* or const KIND*
 //
-// A kernel has the name of its struct (GaugeForce: gauge_force), with a number behind it if it is a template on one
-// (Axpy: axpy_24), which is a value of an enum below. A pointer is never null unless its comment begins with "optional".
-// A comment that begins with "constant" marks what a GPU's compiler may take as a constant of the kernel.
+// A kernel has the name of its struct (GaugeForce: gauge_force). If it is a template on a number, which is then a value
+// of an enum below, the number follows (Axpy: axpy_24). A pointer is never null unless its comment begins with
+// "optional". A comment that begins with "constant" marks an argument that a GPU's compiler may take as a constant of
+// the kernel.
 #pragma once
 
 struct Matrices;  // 3x3 matrices in double, both parities, with borders: links, gradients, insertions
 struct Links;     // an operator's own links of one parity, in its precision
-struct Algebra;   // 8 doubles a link, both parities: momenta, forces
+struct Algebra;   // 8 doubles per link, both parities: momenta, forces
 struct Fermions;  // spinors or colour vectors of one parity
-struct Clover;    // packed clover blocks: 2 x 36 reals a site
-struct Density;   // a complex number in double on each site of one parity
-struct Halo;      // what crosses ranks: wires and ghost zones
+struct Clover;    // packed clover blocks: 2 x 36 reals per site
+struct Density;   // a complex number in double per site of one parity
+struct Halo;      // data that cross ranks: wires and ghost zones
 struct Sites;     // any field of one parity, real by real
 struct Reals;     // a table in the kernel's precision
 struct Doubles;   // a table in double
 struct Ints;      // a table of int
 
-constexpr int WORDS = 6;            // words of an exact sum: its bins, and the count of what they do not hold
-constexpr int MAX_SUMS = 4;         // sums of a kernel; fields of the kernels on several
-constexpr int CG_STEPS = 16;        // steps of a launch of cg_steps
-constexpr int PART = 32;            // sites of a Schwarz block that are summed first
-constexpr int TEAM_SITES = 16;      // sites of a team of the fifth dimension
-constexpr int TEAM_REALS = 25 * TEAM_SITES;  // what it shares for each slice: its sites' reals, and on a GPU a gap, so that two slices of a warp lie in different banks
+constexpr int WORDS = 6;            // words of an exact sum: its bins, and the count of values outside them
+constexpr int MAX_SUMS = 4;         // maximum number of a kernel's sums, and of fields in kernels for several fields
+constexpr int CG_STEPS = 16;        // maximum number of steps in a launch of cg_steps
+constexpr int PART = 32;            // sites of a Schwarz block in a partial sum
+constexpr int TEAM_SITES = 16;      // sites per team of the fifth dimension
+constexpr int TEAM_REALS = 25 * TEAM_SITES;  // reals that a team shares per slice: those of its sites, and on a GPU a gap, so that two slices of a warp lie in different banks
 
-// What is done with the hopping term: scale D in | scale C D in | C x - scale D in | x - scale C D in | shift x - scale D in,
-// where C is the packed clover field given: A or its inverse. The last three may have a twisted mass: + i twist gamma_5 x,
-// in the middle one to the sum that C multiplies.
+// Epilogues: scale D in | scale B D in | B x - scale D in | x - scale B D in | shift x - scale D in, where D is the hopping
+// term and B are the given packed clover blocks, A or its inverse. The last three may add + i twist gamma_5 x, in the
+// middle one of them before B is applied.
 enum Epilogue : int { PLAIN, CLOVER, CLOVER_MINUS, MINUS_CLOVER, SHIFT };
-// Reals of a site of a fermion field.
+// Reals per site of a fermion field.
 enum SiteReals : int { DIRAC = 24, COLOUR = 6 };
-// Reals of a link of SU(3): all, two rows, or eight.
+// Reals per link of SU(3): all, two rows, or eight.
 enum LinkReals : int { LINK_18 = 18, LINK_12 = 12, LINK_8 = 8 };
-// Reals of a long link of staggered quarks: all, two rows and the determinant, or eight and the determinant's phase.
+// Reals per long link of staggered quarks: all, two rows and the determinant, or eight and the determinant's phase.
 enum LongReals : int { LONG_18 = 18, LONG_14 = 14, LONG_9 = 9 };
 
-// A rank's box as its lanes see it: coordinates are those of one lane's box ("outer").
+// A rank's box in terms of its lanes: coordinates are those of one lane's box ("outer").
 struct Geometry {
     int outer[4];             // extents of a lane's box
-    int border[4];            // ghost layers kept around link fields: 0 where the direction is not cut
+    int border[4];            // ghost layers around link fields: 0 in directions that are not cut
     int lanes[4];             // lanes in each direction
     int offset[4];            // global coordinates of the rank's first site
     int global[4];            // extents of the lattice
     int half;                 // outer sites of one parity
-    int half_bordered;        // the same with the borders of link fields
+    int half_bordered;        // outer sites of one parity with the borders of link fields
     const Ints* permutation;  // [mu][forward, backward][lane]: the neighbouring lane
 };
 

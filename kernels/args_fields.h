@@ -1,7 +1,7 @@
-// Arguments of what acts on fields, whatever they are of: linear algebra, random numbers, copies (grammar: args.h).
+// Arguments of kernels on any fields: linear algebra, random numbers, copies (grammar: args.h).
 #pragma once
 
-// Linear algebra on fields of one parity, of `half` outer sites (blas.cuh).
+// Linear algebra on fields of one parity with `half` outer sites (blas.cuh).
 
 // y += a x
 struct Axpy {
@@ -154,7 +154,7 @@ struct CloverFromDouble {
     const Clover* x;
     int half;
 };
-// Sum n: Re (x_n, y_n) of `fields` fields, one behind the other
+// Sum n: Re (x_n, y_n) for `fields` fields, one after the other in memory
 struct FieldsDot {
     const Fermions* x;
     const Fermions* y;
@@ -185,7 +185,8 @@ struct FieldsAxpyNorm2 {
     int fields;
     double a[MAX_SUMS];
 };
-// Steps of conjugate gradients: x_n += a_n p_n, p_n = r_n + b_n p_n. x_n are solutions; r_n may be the same for all n.
+// Steps of conjugate gradients: x_n += a_n p_n, p_n = r_n + b_n p_n. x_n are solutions; r_n may be the same for several
+// n.
 struct CgSteps {
     const Fermions* r[CG_STEPS];  // optional from `count` on, as are x and p
     Fermions* x[CG_STEPS];        // optional
@@ -196,7 +197,7 @@ struct CgSteps {
     double b[CG_STEPS];
 };
 
-// Random fields (random.cuh): keyed by the seed; the stream is the global site.
+// Random fields (random.cuh), keyed by the seed; the stream is the global site.
 struct Stream {
     int key[8];
     int counter_low;          // first 64-byte block of (trajectory, purpose)
@@ -208,7 +209,7 @@ struct RandomMomenta {
     Stream stream;
     Algebra* out;
 };
-// Each real scale * N(0, 1), of one slice of the fifth dimension
+// Each real is scale * N(0, 1), for one slice of the fifth dimension
 struct RandomField {
     Geometry g;
     Stream stream;
@@ -218,7 +219,7 @@ struct RandomField {
     int slices;
     double scale;
 };
-// Links by the Haar measure
+// Random links from the Haar measure
 struct RandomLinks {
     Geometry g;
     Stream stream;
@@ -229,29 +230,29 @@ struct RandomLinks {
 struct Slab {
     Geometry g;
     int mu;
-    int forward;              // 1: our first layers, for the border after the previous rank's last site
-    int reals;                // a site and block
+    int forward;              // 1: this rank's first layers, for the border after the previous rank's last site
+    int reals;                // per site and block
     int blocks;
-    int layers;               // at most the border: the innermost of it
+    int layers;               // at most the border; the innermost layers
 };
-// Edge lanes of a slab to the wire
+// Packs the edge lanes of a slab into the wire
 struct SlabPack {
     Slab slab;
     const Matrices* field;
     Halo* wire;
 };
-// The border from the wire, and from the neighbouring lanes
+// Fills the border from the wire and from neighbouring lanes
 struct SlabUnpack {
     Slab slab;
     Matrices* field;
     const Halo* wire;
 };
 
-// Sites of a field in the order of files (halo.cuh).
+// Sites of a field in file order (halo.cuh).
 struct Order {
     Geometry g;
     int parity;
-    int slice;                // of a fifth dimension
+    int slice;                // slice of a fifth dimension
     int slices;
     int blocks;
     int reals;
@@ -269,7 +270,7 @@ struct FromNatural {
     Sites* field;
     const Doubles* natural;
 };
-// Links to an operator's own copy
+// Copies links into an operator's own links
 struct ImportLinks {
     Geometry g;
     const Matrices* links;
@@ -277,13 +278,13 @@ struct ImportLinks {
     int parity;
 };
 
-// Lanes at the rank's edge from a wire to a ghost zone (faces.cuh).
+// Merges lanes at the rank's edge from a wire into a ghost zone (faces.cuh).
 struct FaceMerge {
     Geometry g;
     const Halo* wire;
     Halo* ghost;
     int mu;
     int forward;
-    int reals;                // a site
+    int reals;                // per site
     int sites;
 };

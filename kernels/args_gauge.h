@@ -1,10 +1,10 @@
-// Arguments of what acts on links: loops, the clover term, smearing (grammar: args.h).
+// Arguments of kernels on links: loops, the clover term, smearing (grammar: args.h).
 #pragma once
 
-// Gauge loops (gauge.cuh). Paths: int [mu][path] or int [path], steps of four bits, `counts` of them in each class: plaquette
-// (space, time), rectangle, parallelogram.
+// Gauge loops (gauge.cuh). Paths: int [mu][path] or int [path], with four bits per step. `counts` are the numbers of
+// paths per class: plaquette (space, time), rectangle, parallelogram.
 
-// Sum n: over the closed paths of class n
+// Sum n: the closed paths of class n
 struct LoopTraces {
     Geometry g;
     const Matrices* links;
@@ -36,7 +36,7 @@ struct Drift {
     const Algebra* momenta;
     double scale;
 };
-// P <- shift P + scale F; sum 0: |F|^2, maximum: |F| of a link
+// P <- shift P + scale F; sum 0: |F|^2, maximum: |F| of any link
 struct Kick {
     Geometry g;
     Algebra* momenta;
@@ -49,36 +49,36 @@ struct Kinetic {
     Geometry g;
     const Algebra* momenta;
 };
-// Maximum: how far links are from SU(3)
+// Maximum: deviation of links from SU(3)
 struct Unitarity {
     Geometry g;
     const Matrices* links;
 };
-// The same, and projects them back
+// As Unitarity, and projects the links back
 struct Reunitarise {
     Geometry g;
     Matrices* links;
 };
-// Maximum: |U - V| of an element
+// Maximum: |U - V| of any matrix element
 struct LinkDistance {
     Geometry g;
     const Matrices* links;
     const Matrices* other;
 };
-// Maximum: |re| or |im| of an element
+// Maximum: |re| or |im| of any matrix element
 struct GreatestReal {
     Geometry g;               // constant
     const Matrices* links;
 };
 
-// Straight lines of links (line.cuh), one matrix a site.
+// Straight lines of links (line.cuh), one matrix per site.
 
-// out = U_mu(x) line(x + mu) back(x)^dag, without the factors that are not there; sums 0, 1: tr out / 3, or with `closing`
-// tr closing out^dag / 3, real and imaginary
+// out = U_mu(x) line(x + mu) back(x)^dag, without absent factors; sums 0, 1: tr out / 3, or with `closing` tr closing
+// out^dag / 3, real and imaginary part
 struct ExtendLine {
     Geometry g;
-    const Matrices* links;    // optional where there is a line
-    const Matrices* line;     // optional where there are links
+    const Matrices* links;    // optional if there is a line
+    const Matrices* line;     // optional if there are links
     const Matrices* back;     // optional
     const Matrices* closing;  // optional
     Matrices* out;
@@ -95,35 +95,35 @@ struct CloverBuild {
     double diagonal;          // 4 + m0
     double scale;             // c_sw
 };
-// inverse = A^-1; sum 0: log det A, sum 1: pivots that are not positive
+// inverse = A^-1; sum 0: log det A, sum 1: number of pivots that are not positive
 struct CloverInvert {
     Geometry g;
     const Clover* clover;     // both parities
     Clover* inverse;
     int parity;
 };
-// insertion += that of X Y^dag
+// insertion += insertion of X Y^dag
 struct InsertPair {
     Geometry g;
-    Matrices* insertion;      // 6 matrices a site
+    Matrices* insertion;      // 6 matrices per site
     const Fermions* x;
     const Fermions* y;
     int parity;
     double scale;
 };
-// insertion += that of A^-1
+// insertion += insertion of A^-1
 struct InsertInverse {
     Geometry g;
-    Matrices* insertion;      // 6 matrices a site
+    Matrices* insertion;      // 6 matrices per site
     const Clover* inverse;
     int parity;
     double scale;
 };
-// force += that of all leaves
+// force += force of all leaves
 struct CloverForce {
     Geometry g;
     const Matrices* links;
-    const Matrices* insertion;  // 6 matrices a site, borders filled
+    const Matrices* insertion;  // 6 matrices per site, borders filled
     Algebra* force;
 };
 // Sums 0, 1: E, topological charge
@@ -134,25 +134,25 @@ struct FieldEnergy {
 
 // The force through one step of stout smearing (stout.cuh).
 
-// The direct part in place; insertion = 2 i rho Lambda
+// Replaces the force by its direct part; insertion = 2 i rho Lambda
 struct StoutInsertion {
     Geometry g;
     const Algebra* exponent;  // Q
     Algebra* force;
-    Matrices* insertion;      // 4 matrices a site
-    int terms;                // of the series of Lambda
+    Matrices* insertion;      // 4 matrices per site
+    int terms;                // terms of the series of Lambda
     double rho;
 };
-// force += what comes through Q
+// force += part that comes through Q
 struct StoutForce {
     Geometry g;
-    const Matrices* links;    // those before the step
+    const Matrices* links;    // links before the step
     const Matrices* insertion;
     Algebra* force;
 };
 
-// Smeared links of staggered quarks, and the gradient through them (staples.cuh): fields of four matrices a site, but for
-// staples, which have three.
+// Smeared links of staggered quarks, and the gradient through them (staples.cuh): fields of four matrices per site,
+// except staples, which have three.
 struct PathWeights {
     double one;
     double three;
@@ -163,8 +163,8 @@ struct PathWeights {
 // single = S_nu middle
 struct StapleSingle {
     Geometry g;
-    const Matrices* links;    // those that staples are made of
-    const Matrices* middle;   // what stands in the middle of a path
+    const Matrices* links;    // links of the sides of staples
+    const Matrices* middle;   // the middle of the paths
     Matrices* single;
     int mu;
 };
@@ -185,10 +185,10 @@ struct StapleSum {
     const Matrices* twice;
     Matrices* out;
     int mu;
-    int add;                  // 1: `out` is added to
+    int add;                  // 1: add to `out`
     PathWeights weights;
 };
-// out += what comes through the sides of all paths
+// out += gradient through the sides of all paths
 struct StapleSides {
     Geometry g;
     const Matrices* links;
@@ -208,7 +208,7 @@ struct LongLinks {
     const Matrices* links;
     Matrices* out;
 };
-// out += what comes from the gradient on long links
+// out += gradient through long links
 struct LongGradient {
     Geometry g;
     const Matrices* links;
@@ -231,17 +231,17 @@ struct GradientForce {
     Algebra* force;
 };
 
-// Links projected to U(3) or SU(3), and the gradient through that (unitary.cuh).
+// Links projected to U(3) or SU(3), and the gradient through the projection (unitary.cuh).
 
-// Sum 0: links with a small singular value
+// Sum 0: number of links with a small singular value
 struct UnitaryFactor {
     Geometry g;
     const Matrices* links;    // any matrices
     Matrices* unitary;        // their unitary factors
     int special;              // 1: SU(3)
-    double least;             // singular values below are small
+    double least;             // limit for small singular values
 };
-// From the gradient on the factors to that on the matrices, in place
+// Transforms the gradient with respect to the factors into that with respect to the matrices, in place
 struct UnitaryGradient {
     Geometry g;
     const Matrices* links;

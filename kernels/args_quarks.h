@@ -1,4 +1,4 @@
-// Arguments of the operators of quarks, and of the forces through them (grammar: args.h).
+// Arguments of the operators of quarks, and of their forces (grammar: args.h).
 #pragma once
 
 // Wilson hopping term D from parity 1 - `parity` to `parity` (wilson.cuh).
@@ -7,17 +7,17 @@ struct Hopping {
     const Fermions* input;
     const Links* links_out;   // links of parity `parity`
     const Links* links_in;    // links of parity 1 - `parity`
-    const Halo* ghost[8];     // optional where no direction is cut: half spinors [2 mu + (0 from forward, 1 from backward)]
+    const Halo* ghost[8];     // optional if no direction is cut: half spinors [2 mu + (0 from forward, 1 from backward)]
     const Reals* phases;      // [2 mu + (0 forward, 1 backward)][re, im][lane]
-    const Ints* sites;        // optional: outer sites; none: all
-    const Reals* keep;        // optional unless `blocked`: [2 mu + (0 forward, 1 backward)][x_mu][lane], 0 where a hop leaves its block
+    const Ints* sites;        // optional: outer sites; if null, all
+    const Reals* keep;        // optional unless `blocked`: [2 mu + (0 forward, 1 backward)][x_mu][lane], 0 if a hop leaves its block
     int parity;
-    int ghost_mask;           // bit mu: the direction is cut
-    int phase_mask;           // bit 2 mu + (0, 1): this rank touches a phase there
-    int dagger;               // constant: the adjoint
-    int blocked;              // constant: 1: without the hops that leave a block
-    int fields;               // constant: spinors: slices of a fifth dimension, times right-hand sides
-    int slices;               // constant: of the fifth dimension: of one field, which fields follow one behind the other
+    int ghost_mask;           // bit mu is set if the direction is cut
+    int phase_mask;           // bit 2 mu + (0, 1) is set if this rank has a phase there
+    int dagger;               // constant: 1 for the adjoint
+    int blocked;              // constant: 1 to omit hops that leave a block
+    int fields;               // constant: number of spinors: slices of a fifth dimension times right-hand sides
+    int slices;               // constant: slices of the fifth dimension of one field; fields follow each other in memory
     int count;                // sites of this launch
     int keep_stride;
 };
@@ -25,61 +25,62 @@ struct Hopping {
 struct WilsonHop {
     Hopping hop;
     Fermions* out;
-    const Fermions* x;        // optional: of parity `parity`
+    const Fermions* x;        // optional: field of parity `parity`
     const Clover* clover;     // optional: packed blocks of parity `parity`
     Epilogue epilogue;        // constant
     double scale;
     double shift;
     double twist;
 };
-// Half spinors of a face for the neighbour
+// Packs the half spinors of a face for the neighbour
 struct WilsonFace {
     Geometry g;               // constant
     const Fermions* input;
-    const Links* links;       // optional for forward hops: of the same parity as `input`
-    Halo* wire;               // what leaves, edge lanes only
-    Halo* ghost;              // own ghost zone: lanes whose neighbour is a lane of this rank
-    int parity;               // of `input`
+    const Links* links;       // optional for forward hops: links of the parity of `input`
+    Halo* wire;               // outgoing data, edge lanes only
+    Halo* ghost;              // this rank's ghost zone, for lanes whose neighbour is a lane of this rank
+    int parity;               // parity of `input`
     int mu;
     int forward;              // 1: for the neighbour's forward hop, 0: for its backward hop
-    int dagger;               // projectors of the adjoint
+    int dagger;               // 1 for projectors of the adjoint
     int slices;
 };
-// out = C x on one parity
+// out = B x on one parity, where B are clover blocks
 struct CloverApply {
     Geometry g;               // constant
     Fermions* out;
     const Clover* clover;
     const Fermions* x;
 };
-// Force of the hopping term on the links that leave sites of parity `parity` (force.cuh)
+// Force of the hopping term on the links that start at sites of parity `parity` (force.cuh)
 struct HopForce {
     Geometry g;
     const Matrices* links;
     Algebra* force;
-    const Fermions* x_here;   // of parity `parity`
+    const Fermions* x_here;   // on parity `parity`
     const Fermions* y_here;
-    const Fermions* x_there;  // of the other parity
+    const Fermions* x_there;  // on the other parity
     const Fermions* y_there;
-    const Halo* ghost_x[4];   // optional where a direction is not cut: half spinors from forward neighbours
+    const Halo* ghost_x[4];   // optional if a direction is not cut: half spinors from forward neighbours
     const Halo* ghost_y[4];   // optional, as ghost_x
     const Reals* phases;      // as in Hopping
     int parity;
     int ghost_mask;
     int phase_mask;
-    int slices;               // of a fifth dimension, summed over
+    int slices;               // slices of a fifth dimension, which are summed over
     double scale;
 };
 
-// The fifth dimension of domain-wall quarks (domain_wall.cuh): out = scale T (..) + shift x, T a matrix for each chirality.
+// The fifth dimension of domain-wall quarks (domain_wall.cuh): out = scale T (..) + shift x, with one matrix T per
+// chirality.
 struct Wall {
     Fermions* out;
     const Fermions* x;        // optional
     const Reals* table;       // [chirality][coefficient][slice]
     int half;                 // outer sites of one parity
     int slices;               // constant
-    int reversed;             // constant: bit 0, 1: the upper, the lower chirality's order is against the slices
-    int fields;               // of all slices
+    int reversed;             // constant: bit 0, 1: the order of the upper, lower chirality is opposite to the slices
+    int fields;               // number of fields with all slices
     double scale;
     double shift;
 };
@@ -123,29 +124,29 @@ struct StaggeredHop {
     Geometry g;               // constant
     Fermions* out;
     const Fermions* input;
-    const Fermions* x;        // optional: of parity `parity`
+    const Fermions* x;        // optional: field of parity `parity`
     const Links* fat_out;     // links of parity `parity`
     const Links* fat_in;      // links of parity 1 - `parity`
     const Links* long_out;
     const Links* long_in;
     const Links* ninth_out;   // optional unless long links have nine reals: the ninth
     const Links* ninth_in;    // optional, as ninth_out
-    const Halo* ghost[8];     // optional where no direction is cut: [2 mu + (0 from forward: 3 layers, 1 from backward: 3 layers and 1)]
-    const Ints* sites;        // optional: outer sites; none: all
+    const Halo* ghost[8];     // optional if no direction is cut: [2 mu + (0 from forward: 3 layers, 1 from backward: 3 layers and 1)]
+    const Ints* sites;        // optional: outer sites; if null, all
     int parity;
-    int ghost_mask;           // bit mu: the direction is cut
-    int fields;               // constant: colour vectors, one behind the other
-    int each;                 // constant: fields of a thread
+    int ghost_mask;           // bit mu is set if the direction is cut
+    int fields;               // constant: number of colour vectors, one after the other in memory
+    int each;                 // constant: fields per thread
     int count;                // sites of this launch
     double fat_scale;
     double long_scale;
     double shift;
 };
-// What the neighbour needs of a face: three layers of vectors, or of products
+// Packs a face for the neighbour: three layers of vectors, or of products
 struct StaggeredFace {
     Geometry g;               // constant
     const Fermions* input;
-    const Links* links;       // optional for forward hops, as are the others: fat ones, of the same parity as `input`
+    const Links* links;       // optional for forward hops, as are the other links: fat links of the parity of `input`
     const Links* long_links;  // optional
     const Links* ninth;       // optional
     Halo* wire;               // as in WilsonFace
@@ -154,16 +155,16 @@ struct StaggeredFace {
     int mu;
     int forward;
 };
-// An operator's own fat links
+// Fills an operator's own fat links
 struct ImportFat {
     Geometry g;               // constant
     const Matrices* links;
     Links* out;
-    const Doubles* phases;    // [mu][passes of the boundary][re, im]
+    const Doubles* phases;    // [mu][crossings of the boundary][re, im]
     int parity;
     double scale;
 };
-// Its long links
+// Fills an operator's own long links
 struct ImportLong {
     Geometry g;               // constant
     const Matrices* links;
@@ -172,15 +173,15 @@ struct ImportLong {
     const Doubles* phases;
     int parity;
 };
-// Gradients of staggered pseudofermions on the links that leave sites of parity `parity`
+// Gradients of staggered pseudofermions with respect to links that start at sites of parity `parity`
 struct StaggeredForce {
     Geometry g;               // constant
-    Matrices* fat;            // gradients: 4 matrices a site
+    Matrices* fat;            // gradients: 4 matrices per site
     Matrices* lng;
     Matrices* one;
-    const Fermions* here;     // of parity `parity`, one behind the other
-    const Fermions* there;    // those of the other parity
-    const Halo* ghost[4];     // optional where a direction is not cut: three layers from forward neighbours
+    const Fermions* here;     // on parity `parity`, one after the other in memory
+    const Fermions* there;    // on the other parity
+    const Halo* ghost[4];     // optional if a direction is not cut: three layers from forward neighbours
     const Doubles* weights;   // [field]
     const Doubles* phases;    // as in ImportFat
     int parity;
@@ -191,12 +192,12 @@ struct StaggeredForce {
     double one_weight;
 };
 
-// Minimal residual steps in Schwarz blocks, each with its own step length (schwarz.cuh).
+// Minimal-residual steps in Schwarz blocks, each with its own step length (schwarz.cuh).
 struct BlockGrid {
     int block[4];             // extents of a block
-    int blocks[4];            // blocks of this rank in each direction
+    int blocks[4];            // number of this rank's blocks in each direction
 };
-// Re (y, x), Im (y, x), |y|^2 of every site
+// Re (y, x), Im (y, x), |y|^2 for every site
 struct BlockProducts {
     Geometry g;
     BlockGrid grid;
@@ -205,12 +206,12 @@ struct BlockProducts {
     Doubles* products;        // [site of a block][block][3]
     int parity;
 };
-// Sums of parts of a block, in place
+// Partial sums of each block, in place
 struct BlockPart {
     BlockGrid grid;
     Doubles* products;
 };
-// (y, x) / |y|^2 of every block
+// (y, x) / |y|^2 for every block
 struct BlockLength {
     BlockGrid grid;
     const Doubles* products;
@@ -227,9 +228,9 @@ struct BlockStep {
     int parity;
 };
 
-// Contractions of propagators (contraction.cuh): a field for each component of the source.
+// Contractions of propagators (contraction.cuh): one field per component of the source.
 
-// A product of gamma matrices: row a holds i^phase[a] in column[a]
+// A product of gamma matrices: row a has the entry i^phase[a] in column[a]
 struct SpinMatrix {
     int column[4];
     int phase[4];
@@ -250,14 +251,14 @@ struct ContractColours {
     Density* out;
     int half;                       // outer sites of one parity
 };
-// Sums 0, 1: a density times phases over the sites with one time
+// Sums 0, 1: a density times phases over the sites of one time slice
 struct TimeSliceSum {
     Geometry g;
     const Density* density;
     const Doubles* phases;          // [x, y, z][coordinate in a lane's box][re, im][lane]
-    const Doubles* mask;            // [place of a lane in t][lane]: 1 where that is the lane's place, else 0
+    const Doubles* mask;            // [position of a lane in t][lane]: 1 if this is the lane's position, else 0
     int parity;
-    int time;                       // in a lane's box
-    int lane_time;                  // place in t of the lanes that are summed
-    int sites;                      // outer sites of one parity with one time
+    int time;                       // time in a lane's box
+    int lane_time;                  // position in t of the lanes to sum
+    int sites;                      // outer sites per parity and time slice
 };

@@ -1,18 +1,18 @@
-// Linear algebra on spinors (N = 24 reals a site) and colour vectors (N = 6) of one parity. Products are summed in
-// double: in a few chains over a site's reals, then exactly over sites.
+// Linear algebra on spinors (N = 24 reals per site) and colour vectors (N = 6) of one parity. Products are summed in
+// double: in a few chains over the reals of a site, then exactly over sites.
 #pragma once
 #include "sum.cuh"
 
 template <int N, class F> HD void load_site(F* r, const void* x, int i, int half) { load<N, 1>(r, x, 0, i, half); }
 template <int N, class F> HD void store_site(void* x, int i, int half, const F* r) { store<N, 1>(x, 0, i, half, r); }
-// A solution that many small steps are added to: never in less than single, where each step would be rounded at the size
-// of the whole.
+// Solutions to which many small steps are added. They are never in less than single precision, where each step would be
+// rounded at the size of the whole.
 template <int N, class F> HD void load_solution(F* r, const void* x, int i, int half) { load_plain<N, 1>(r, x, 0, i, half); }
 template <int N, class F> HD void store_solution(void* x, int i, int half, const F* r) { store_plain<N, 1>(x, 0, i, half, r); }
 template <class F> HD void load24(F* r, const void* x, int i, int half) { load<24, 1>(r, x, 0, i, half); }
 template <class F> HD void store24(void* x, int i, int half, const F* r) { store<24, 1>(x, 0, i, half, r); }
 
-// The sum of four chains, or of two.
+// The sum of four chains, or of two chains.
 template <int CHAINS, class D> HD D sum_of_chains(const D* s) {
     if constexpr (CHAINS == 4) return (s[0] + s[1]) + (s[2] + s[3]);
     else return s[0] + s[1];
@@ -122,7 +122,7 @@ template <class F, int N> HD void axpy_norm2(const AxpyNorm2& a, int i, Accumula
     store_site<N>(a.y, i, a.half, y);
     sum.add(0, site_dot<N>(y, y));
 }
-// Re (x, x), Re (x, y), Im (x, y) of a site to sums 2, 0, 1.
+// Adds Re (x, x), Re (x, y), Im (x, y) of a site to sums 2, 0, 1.
 template <class F> HD void add_products(Accumulator& sum, const F* x, const F* y) {
     sum.add(0, site_dot(x, y));
     sum.add(1, site_dot_imaginary(x, y));
@@ -242,7 +242,7 @@ template <class F, int N> HD void add_to_single(const AddToSingle& a, int i) {
     store_plain<N, 1>(a.y, 0, i, a.half, y);
 }
 #endif
-// Clover blocks y = x, x in double: 2 x 36 reals a site.
+// Clover blocks y = x, x in double: 2 x 36 reals per site.
 template <class F> HD void clover_from_double(const CloverFromDouble& a, int i) {
     for (int chirality = 0; chirality < 2; ++chirality) {
         wide_of<F> x[36];
@@ -253,7 +253,7 @@ template <class F> HD void clover_from_double(const CloverFromDouble& a, int i) 
     }
 }
 
-// The same on several fields, one behind the other, each with a number of its own: up to four of them, a sum each.
+// Linear algebra on up to four fields, one after the other in memory, with one number and one sum per field.
 HD double number_of(const double* a, int n) { return n == 0 ? a[0] : n == 1 ? a[1] : n == 2 ? a[2] : a[3]; }
 template <class F, int N> HD const void* field_of(const void* first, int n, int half) {
     return (const char*)first + n * field_bytes<N, F>(half);

@@ -2,10 +2,10 @@
 // and the force through its leaves.
 //
 //   sigma_{mu nu} = (i/2) [gamma_mu, gamma_nu],  F_{mu nu} = (Q_{mu nu} - Q_{mu nu}^dag) / 8,
-//   Q_{mu nu}(x): the four plaquettes of the plane at x, turned mu to nu, all starting at x.
+//   Q_{mu nu}(x): the four plaquettes in the plane that start at x, in the sense mu to nu.
 //
-// In the chiral basis A has two hermitian 6x6 blocks; a block is 36 reals: its diagonal, then the
-// rows of the lower triangle, complex. Planes are numbered xy, xz, yz, xt, yt, zt.
+// In the chiral basis A has two hermitian 6x6 blocks of 36 reals each: the diagonal, then the rows of the lower
+// triangle, complex. Planes are numbered xy, xz, yz, xt, yt, zt.
 #pragma once
 #include "elementary.cuh"
 #include "gauge.cuh"
@@ -35,8 +35,8 @@ template <class F> HD Matrix<F> field_strength(const Geometry& g, const void* li
     return r;
 }
 
-// On each chirality sigma_{mu nu} of a plane is a sign times a Pauli matrix (0, 1, 2 for x, y, z); the
-// sign turns with the chirality for the planes of t. From the gamma matrices of spinor.cuh.
+// For each chirality, sigma_{mu nu} is a sign times a Pauli matrix (0, 1, 2 for x, y, z). For planes with t the sign
+// depends on the chirality. This follows from the gamma matrices of spinor.cuh.
 HD constexpr int pauli_of(int plane) { return plane == 0 || plane == 5 ? 2 : plane == 1 || plane == 4 ? 1 : 0; }
 HD constexpr int sigma_sign(int plane, int chirality) {
     return plane < 3 ? 1 : (plane == 4) == (chirality == 0) ? 1 : -1;
@@ -79,7 +79,7 @@ template <class F> HD void clover_build(const CloverBuild& a, int i) {
     }
 }
 
-// inverse = A^-1 on one parity, by A = L D L^dag. Sum 0: log det A; sum 1: pivots that are not positive.
+// inverse = A^-1 on one parity, by A = L D L^dag. Sum 0: log det A; sum 1: number of pivots that are not positive.
 template <class F> HD void clover_invert(const CloverInvert& a, int i, Accumulator& sum) {
     F product = splat<F>(1);
     double bad = 0;
@@ -136,9 +136,9 @@ template <class F> HD void clover_invert(const CloverInvert& a, int i, Accumulat
     sum.add_one(1, bad);
 }
 
-// The insertion L of each plane, with which the force through the leaves is Re tr(L dQ):
+// The insertion L of each plane. The force through the leaves is Re tr(L dQ) with
 // L = -i scale (T + T^dag) / 8, T_{beta alpha} = sum_ab sigma_ab P_{b beta, a alpha}, for P = X Y^dag
-// or A^-1. p[b][a] are the four 3x3 parts of P on one chirality.
+// or A^-1. p[b][a] are the four 3x3 parts of P for one chirality.
 template <class F> HD void insert(Matrix<F>* t, int chirality, const Matrix<F> p[2][2]) {
     for (int plane = 0; plane < 6; ++plane) {
         const int sign = sigma_sign(plane, chirality);
@@ -207,8 +207,8 @@ template <class F> HD void insert_inverse(const InsertInverse& a, int i) {
     add_insertion(a, i, t);
 }
 
-// One side of a link's leaves: the loop U a b c through the corners 0 (x), 1, 2, 3, with L before
-// the link that leaves each corner.
+// One side of a link's leaves: the loop U a b c through the corners 0 (x), 1, 2, 3, with L inserted before the link
+// that starts at each corner.
 template <class F>
 HD Matrix<F> leaf_sum(const Matrix<F>& a, const Matrix<F>& b, const Matrix<F>& c, const Matrix<F>& l0, const Matrix<F>& l1,
                       const Matrix<F>& l2, const Matrix<F>& l3) {
@@ -219,7 +219,7 @@ template <class F> HD Matrix<F> adjoint(const Matrix<F>& m) {
     UNROLL for (int i = 0; i < 3; ++i) UNROLL for (int j = 0; j < 3; ++j) r.e[3 * i + j] = conj(m.e[3 * j + i]);
     return r;
 }
-// force += Re tr(i T_a W) of all leaves, with the insertions of the field (its borders filled).
+// force += Re tr(i T_a W) for all leaves, with the insertions of the field (its borders filled).
 template <class F> HD void clover_force(const CloverForce& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Coord c = coord_of(a.g, i, parity);

@@ -1,4 +1,4 @@
-// Complex numbers of lanes.
+// Complex numbers in lanes.
 #pragma once
 #include "lane.cuh"
 
@@ -11,7 +11,7 @@ template <int K, class F> HD Complex<F> add_phase(Complex<F> a, Complex<F> b) {
     else if constexpr ((K & 3) == 2) return {a.re - b.re, a.im - b.im};
     else return {a.re + b.im, a.im - b.re};
 }
-// a + s i^K b for a sign s: the sum is rounded once, as that of add_phase.
+// a + s i^K b for a sign s; the sum is rounded once, as in add_phase.
 template <int K, class F> HD Complex<F> mad_phase(Complex<F> a, F s, Complex<F> b) {
     if constexpr ((K & 3) == 0) return {mad(s, b.re, a.re), mad(s, b.im, a.im)};
     else if constexpr ((K & 3) == 1) return {nmad(s, b.im, a.re), mad(s, b.re, a.im)};

@@ -1,9 +1,9 @@
-// Contractions of propagators to one complex number a site, and their sums over the sites of a time slice
+// Contractions of propagators to one complex number per site, and their sums over the sites of a time slice
 // (src/measure/contraction.rs).
 //
-// A propagator is one field for each component of its source: S(x)_{a,alpha; b,beta} is spin a and colour alpha of the
-// field of spin b and colour beta. Spin matrices are those of src/measure/gamma.rs: row a holds i^phase[a] in
-// column[a] and nothing else, as all products of gamma matrices do in the basis of spinor.cuh.
+// A propagator has one field per component of its source: S(x)_{a,alpha; b,beta} is spin a and colour alpha of the
+// field for spin b and colour beta. Spin matrices are those of src/measure/gamma.rs: the only nonzero entry of row a is
+// i^phase[a] in column[a], as for all products of gamma matrices in the basis of spinor.cuh.
 #pragma once
 #include "spinor.cuh"
 #include "sum.cuh"
@@ -37,7 +37,7 @@ template <class F> HD void contract_spinors(const ContractSpinors& a, int i) {
     }
     store<2, 1>(a.out, 0, i, a.half, reinterpret_cast<const F*>(&total));
 }
-// tr[S T^dag] over colours, of staggered quarks.
+// tr[S T^dag] over colours, for staggered quarks.
 template <class F> HD void contract_colours(const ContractColours& a, int i) {
     Complex<F> total = zero<F>();
     for (int k = 0; k < 3; ++k) {
@@ -48,8 +48,8 @@ template <class F> HD void contract_colours(const ContractColours& a, int i) {
     }
     store<2, 1>(a.out, 0, i, a.half, reinterpret_cast<const F*>(&total));
 }
-// Sums 0, 1: real and imaginary part of a density times a phase for each of x, y and z, over the sites with
-// x_t = `time` in the boxes of the lanes that `mask` keeps.
+// Sums 0, 1: real and imaginary part of a density times a phase for each of x, y and z, over the sites with x_t =
+// `time` in the boxes of the lanes that `mask` selects.
 template <class F> HD void time_slice_sum(const TimeSliceSum& a, int i, Accumulator& sum) {
     const int site = a.time * a.sites + i;
     const Coord c = coord_of(a.g, site, a.parity);

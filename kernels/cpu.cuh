@@ -40,7 +40,7 @@ HMC_MAD(vector_of<double COMMA 8>::type, _mm512_fmadd_pd, _mm512_fnmadd_pd)
 #undef HMC_MAD
 #endif
 
-// Two vectors as one, where W lanes are wider than a register.
+// Two vectors as one, if W lanes are wider than a register.
 template <class V> struct Pair { V lo, hi; };
 template <class V> HD Pair<V> operator+(Pair<V> a, Pair<V> b) { return {a.lo + b.lo, a.hi + b.hi}; }
 template <class V> HD Pair<V> operator-(Pair<V> a, Pair<V> b) { return {a.lo - b.lo, a.hi - b.hi}; }

@@ -66,7 +66,7 @@ template <int N, int NB, class F> HD void store_half(void* field, int block, int
     store_shorts<N>(to, q);
     __builtin_memcpy(to + short_bytes<N, F>(), &norm, sizeof norm);
 }
-// The greatest |r|; NaN if one of them is not finite, so that it is not lost in an integer.
+// The greatest |r|; NaN if any is not finite, since an integer could not hold it.
 template <int N, class F> HD F greatest(const F* r) {
     F norm = F{}, poison = F{};
     for (int k = 0; k < N; ++k) {

@@ -1,17 +1,18 @@
-// Matrices on the fifth dimension of domain-wall quarks, one for each chirality, in O(N_s) by their structure:
+// Matrices on the fifth dimension of domain-wall quarks, one per chirality, in O(N_s) operations by their structure:
 //
 //   (T y)_i = d_i y_i + e_i r_i + u_i sum_j v_j y_j,   r_0 = 0,   r_{i+1} = a_i r_i + f_i y_i,
 //
-// i from 0 to N_s - 1 along the slices, or against them. A quotient of two-term operators p + q L is such a matrix
-// (src/math/slices.rs). A team has all slices of some sites: its threads make, or load, a spinor each, then go along the
-// slices with a few reals each, and at last store a spinor each. So the hopping term goes before T without a trip to memory.
+// i runs from 0 to N_s - 1 along the slices, or in the opposite order. A quotient of two-term operators p + q L is such
+// a matrix (src/math/slices.rs). A team has all slices of some sites. Each of its threads computes or loads a spinor,
+// then runs along the slices with a few reals, and finally stores a spinor. So T follows the hopping term without a
+// trip to memory.
 #pragma once
 #include "team.cuh"
 #include "wilson.cuh"
 
 enum SliceCoefficient { SLICE_D, SLICE_E, SLICE_A, SLICE_F, SLICE_U, SLICE_V, SLICE_COEFFICIENTS };
 
-// Options of a launch: constants where a GPU's kernel is compiled for them.
+// Options of a launch; constants if a GPU's kernel is compiled for them.
 #ifdef HMC_SLICES
 HD constexpr int slices_of(const Wall&) { return HMC_SLICES; }
 #else
@@ -27,20 +28,21 @@ template <class F> HD F slice_coefficient(const Wall& a, int chirality, int whic
     const real_of<F>* p = (const real_of<F>*)a.table + (chirality * SLICE_COEFFICIENTS + which) * slices_of(a) + i;
     return splat<F>(read_only(p));
 }
-// The slice that is number i in the order of a chirality.
+// The slice that has number i in the order of a chirality.
 HD int slice_number(const Wall& a, int chirality, int i) {
     return reversed_of(a) >> chirality & 1 ? slices_of(a) - 1 - i : i;
 }
 
-// Where a real of a site of a team is shared.
+// The place in shared memory of a site's real.
 HD int shared_index(int slice, int site, int real) {
     if constexpr (GPU) return slice * TEAM_REALS + real * TEAM_SITES + site;
     else return slice * TEAM_REALS + site * 24 + real;
 }
-// Reals with which a thread goes along the slices, all of one chirality.
+// The number of reals that a thread takes along the slices, all of one chirality.
 constexpr int CHAINED = GPU ? 2 : 12;
 
-// A thread's place in a team: its site there, its site's number in the launch, its slice, the field of all slices.
+// A thread's place: its site in the team, the number of its site in the launch, its slice, and its field (of all
+// slices).
 struct Member { int site, place, slice, field; };
 HD Member member_of(const Wall& a, int team, int thread) {
     const int site = thread % TEAM_SITES;
@@ -80,7 +82,7 @@ template <int CHIRALITY, class F> HD void chain(const Wall& a, F* shared, int si
         }
     }
 }
-// The second phase: every real that is shared.
+// The second phase: T on all shared reals.
 template <class F> HD void chains(const Wall& a, int thread, F* shared) {
     for (int n = thread; n < 24 / CHAINED * TEAM_SITES; n += TEAM_SITES * slices_of(a)) {
         const int site = n % TEAM_SITES, first = n / TEAM_SITES * CHAINED;
@@ -88,7 +90,7 @@ template <class F> HD void chains(const Wall& a, int thread, F* shared) {
         else chain<1>(a, shared, site, first);
     }
 }
-// The third: out = what is shared + shift x.
+// The third phase: out = shared reals + shift x.
 template <class F> HD void take(const Wall& a, const Member& m, int s, const F* shared) {
     const Slice slice = slice_of<F>(a, m);
     F r[24];
@@ -137,7 +139,7 @@ template <class F, int NR> struct OnSlicesOfHops {
     }
 };
 
-// A Dirac spinor of all slices, each real of a chirality times a number: out = sum_s c_s input_s.
+// out = sum_s c_s input_s, a Dirac spinor, with one number per slice and chirality.
 template <class F> HD void slice_sum(const SliceSum& a, int place) {
     const int stride = a.slices * a.half;
     Complex<F> r[12], p[12];
@@ -151,7 +153,7 @@ template <class F> HD void slice_sum(const SliceSum& a, int place) {
     }
     store_spinor(a.out, place, a.half, r);
 }
-// The other way round: out_s = c_s input.
+// The reverse: out_s = c_s input.
 template <class F> HD void slice_spread(const SliceSpread& a, int place) {
     const int stride = a.slices * a.half;
     Complex<F> r[12], p[12];

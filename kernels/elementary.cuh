@@ -1,9 +1,9 @@
-// log, sin and cos of doubles from + - * / alone, so that every target gives the same bits. Polynomials
-// of fdlibm (Sun Microsystems, 1993: e_log.c, k_sin.c, k_cos.c); errors below 1 ulp.
+// log, sin and cos of doubles by + - * / only, so that every target gives the same bits. Polynomials of fdlibm (Sun
+// Microsystems, 1993: e_log.c, k_sin.c, k_cos.c); errors are below 1 ulp.
 #pragma once
 #include "sum.cuh"
 
-// x normal; NaN unless positive.
+// For normal x; NaN unless x is positive.
 HD double natural_log(double x) {
     if (!(x > 0)) return double_of(0x7ff8000000000000ll);
     i64 bits = bits_of(x);

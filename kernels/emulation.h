@@ -1,5 +1,5 @@
-// A GPU's source for a C++ compiler: what kernels use of CUDA, so that a CPU runs them as a GPU does, one thread after
-// the other, on a GPU's layout of fields (src/device/cpu.rs).
+// CUDA for a C++ compiler: what kernels use of it. A CPU then runs a GPU's kernels one thread after the other, on a
+// GPU's layout of fields (src/device/cpu.rs).
 #pragma once
 #include <cstddef>
 #define __device__
@@ -20,7 +20,7 @@ template <class To, class From> __forceinline__ To reinterpreted(From x) {
 }
 __forceinline__ int __float_as_int(float x) { return reinterpreted<int>(x); }
 __forceinline__ float __int_as_float(int x) { return reinterpreted<float>(x); }
-// Bytes of the eight of y and x, each chosen by four bits of `selector`.
+// Four of the eight bytes of y and x, each selected by four bits of `selector`.
 __forceinline__ unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
     const unsigned long long bytes = (unsigned long long)y << 32 | x;
     unsigned r = 0;

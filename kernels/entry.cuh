@@ -1,4 +1,4 @@
-// What turns a site's function into a GPU kernel; src/device/nvrtc.rs writes the kernel around it.
+// The frame of a GPU kernel around a site's function; src/device/cuda/nvrtc.rs writes the kernel itself.
 #pragma once
 #include "sum.cuh"
 
@@ -6,8 +6,8 @@
 #define HMC_BLOCK 128
 #endif
 
-// Adds a thread's sums to the global ones, and raises the maximum: words[COUNT][WORDS], max. The last block to do so
-// hands them to the host, clears them for the next sum, and writes `turn` behind them.
+// Adds a thread's sums to the global ones, and raises the maximum: words[COUNT][WORDS], max. The last block to finish
+// copies them to the host, clears them for the next sum, and finally writes `turn`.
 constexpr int ALL_WORDS = MAX_SUMS * WORDS + 1;
 template <int COUNT> HD void add_to_global(const Accumulator& sum, i64* words, volatile i64* host, i64 turn) {
     __shared__ i64 part[HMC_BLOCK / WARP][COUNT * WORDS + 1];

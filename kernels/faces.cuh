@@ -1,9 +1,9 @@
-// What crosses ranks: vectors of a face for the neighbour, and those that came from one.
+// Face data that cross ranks: packing for a neighbour, and merging what a neighbour sent.
 #pragma once
 #include "site.cuh"
 
-// N reals of block `block` (of NB) of a face site, of one of several fields. Lanes at the rank's edge go into the wire,
-// the others to the lane of this rank that asks for them.
+// Delivers N reals of block `block` (of NB) of a face site, for one of several fields. Lanes at the rank's edge go into
+// the wire, the others to the lane of this rank that needs them.
 template <int N, int NB, class F, class A> HD void deliver(const A& a, int f, int field, int block, const F* r) {
     using R = real_of<F>;
     const int faces = half_of(a.g) / outer(a.g, a.mu), n = a.g.lanes[a.mu], width = lane<F>::W / n;
@@ -27,7 +27,7 @@ template <int N, int NB, class F, class A> HD void deliver(const A& a, int f, in
         }
     }
 }
-// What came from another rank, into the edge lanes of the ghost zone.
+// Merges the data of another rank into the edge lanes of the ghost zone.
 template <class F> HD void face_merge(const FaceMerge& a, int i) {
     using R = real_of<F>;
     const int n = a.g.lanes[a.mu], edge = a.forward ? n - 1 : 0, width = lane<F>::W / n, f = i % a.sites, field = i / a.sites;

@@ -1,7 +1,7 @@
-// Force of the Wilson hopping term: with S = -2 Re Y^dag dM X,
+// Force of the Wilson hopping term, with S = -2 Re Y^dag dM X:
 //   F_a(x, mu) = Re tr(i T_a W),  W = U hX(x+mu) hY(x)^dag + U hY(x+mu) hX(x)^dag  (spins traced, slices summed),
-// hX(x+mu) the upper half of (1 - gamma_mu) X, hY(x+mu) that of (1 + gamma_mu) Y, and at x alike:
-// Y^dag (1 - gamma) X is the product of the upper halves.
+// hX(x+mu) is the upper half of (1 - gamma_mu) X, hY(x+mu) that of (1 + gamma_mu) Y, and similarly at x: Y^dag (1 -
+// gamma) X is the product of the upper halves.
 #pragma once
 #include "gauge.cuh"
 #include "wilson.cuh"

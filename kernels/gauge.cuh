@@ -1,12 +1,12 @@
-// Gauge loops: action, force, drift, and what keeps links in SU(3). Links are double, bordered.
+// Gauge loops: action, force, drift, and projection of links to SU(3). Links are double, with borders.
 //
-// Loops are data: a path is up to 7 steps of four bits, (1 + mu + 4 backward), first step lowest.
-// Path tables are made in src/operator/loops.rs.
+// Loops are data: a path has up to 7 steps of four bits, (1 + mu + 4 backward), the first step lowest. Path tables are
+// made in src/operator/loops.rs.
 #pragma once
 #include "su3.cuh"
 #include "sum.cuh"
 
-// A place reached from a site: coordinates, and how often the walk left the lane's box.
+// A place on a walk from a site: coordinates, and how often the walk left the lane's box.
 struct Walk { Coord c; int turns[4]; };
 
 HD Walk walk_from(const Coord& c) { return {c, {0, 0, 0, 0}}; }
@@ -29,7 +29,7 @@ template <class F> HD void turn(const Geometry& g, const Walk& w, Matrix<F>& u) 
         if (w.turns[0] | w.turns[1] | w.turns[2] | w.turns[3])
             for (int k = 0; k < 9; ++k) u.e[k] = {turned(g, w, u.e[k].re), turned(g, w, u.e[k].im)};
 }
-// Block `block` of a bordered field of NB matrices a site.
+// Block `block` of a bordered field of NB matrices per site.
 template <int NB, class F> HD Matrix<F> matrix_at(const Geometry& g, const void* field, const Walk& w, int block) {
     const void* half = half_field<F>(field, parity_of(w.c), g.half_bordered, 18 * NB);
     Matrix<F> u = load_matrix<18, NB, F>(half, block, bordered_index_of(g, w.c), g.half_bordered);
@@ -58,7 +58,7 @@ template <class F> HD Matrix<F> path_product(const Geometry& g, const void* link
     return along_path(g, links, w, unit<F>(), path);
 }
 
-// Sum n: over the sites, sum of Re tr over the closed paths of class n that start there, divided by 3.
+// Sum n: over sites, the sum of Re tr / 3 over the closed paths of class n that start there.
 template <class F> HD void loop_traces(const LoopTraces& a, int i, int parity, Accumulator& sum) {
     const Walk w = walk_from(coord_of(a.g, i, parity));
     const int* path = (const int*)a.paths;
@@ -84,8 +84,8 @@ template <class F> HD void gauge_action(const GaugeAction& a, int i, int parity,
 template <class F, class V> HD auto momentum_half(V* field, const Geometry& g, int parity) {
     return half_field<F>(field, parity, g.half, 32);
 }
-// force += scale dS, with S = sum_n weight_n sum of loops (1 - Re tr / 3): the paths of direction mu
-// close the loops that start with U_mu(x).
+// force += scale dS, with S = sum_n weight_n sum of loops (1 - Re tr / 3). The paths of direction mu close the loops
+// that start with U_mu(x).
 template <class F> HD void gauge_force(const GaugeForce& a, int i, int parity) {
     const Coord c = coord_of(a.g, i, parity);
     const int* path = (const int*)a.paths;
@@ -117,7 +117,7 @@ template <class F> HD void drift(const Drift& a, int i, int parity) {
         store_matrix<4>(half, mu, s, a.g.half_bordered, exponential(hermitian(p)) * u);
     }
 }
-// P <- shift P + scale F; sum 0: |F|^2, maximum: the greatest |F| of a link, |F|^2 = 2 tr F^2 = sum_a F_a^2.
+// P <- shift P + scale F; sum 0: |F|^2, maximum: |F| of any link, |F|^2 = 2 tr F^2 = sum_a F_a^2.
 template <class F> HD void kick(const Kick& a, int i, int parity, Accumulator& sum) {
     F norm = F{};
     for (int mu = 0; mu < 4; ++mu) {
@@ -144,8 +144,8 @@ template <class F> HD void kinetic(const Kinetic& a, int i, int parity, Accumula
     }
     sum.add(0, splat<F>(0.5) * s);
 }
-// Maximum: the greatest |(U U^dag - 1)_ij| or |third row - conj(row 0 x row 1)|; reunitarise
-// projects links back to SU(3).
+// Maximum: the greatest |(U U^dag - 1)_ij| or |third row - conj(row 0 x row 1)|; reunitarise also projects links back
+// to SU(3).
 template <class F, class A> HD void unitarity(const A& a, int i, int parity, Accumulator& sum) {
     const Walk w = walk_from(coord_of(a.g, i, parity));
     for (int mu = 0; mu < 4; ++mu) {
@@ -164,7 +164,7 @@ template <class F, class A> HD void unitarity(const A& a, int i, int parity, Acc
         }
     }
 }
-// Maximum: the greatest |U - V| of an element.
+// Maximum: the greatest |U - V| of any matrix element.
 template <class F> HD void link_distance(const LinkDistance& a, int i, int parity, Accumulator& sum) {
     const Walk w = walk_from(coord_of(a.g, i, parity));
     for (int mu = 0; mu < 4; ++mu) {
@@ -172,7 +172,7 @@ template <class F> HD void link_distance(const LinkDistance& a, int i, int parit
         for (int k = 0; k < 9; ++k) sum.raise(root(mad(d.e[k].re, d.e[k].re, mad(d.e[k].im, d.e[k].im, F{}))));
     }
 }
-// Kernels on both parities: the first `half` outer sites are even.
+// Kernels on both parities; the first `half` outer sites are even.
 template <class F, class A> HD int parity_of_index(const A& a, int& i) {
     const int parity = i >= a.g.half;
     i -= parity * a.g.half;

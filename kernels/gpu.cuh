@@ -11,7 +11,7 @@ HD double widen(float x) { return x; }
 HD double widen(double x) { return x; }
 HD i64 bits_of(double x) { return __double_as_longlong(x); }
 HD double double_of(i64 bits) { return __longlong_as_double(bits); }
-// What no kernel writes while this one runs.
+// Loads data that no kernel writes while this one runs.
 template <class T> HD T read_only(const T* p) { return __ldg(p); }
 HD void prefetch(const void*) {}
 HD void prefetch_for_writing(const void*) {}

@@ -1,4 +1,4 @@
-// The memory of fields on a GPU (site.cuh): [block][chunk][site], chunks of 16 bytes.
+// The memory of fields on a GPU (site.cuh): [block][chunk][site], in chunks of 16 bytes.
 #pragma once
 
 template <class R, int N> struct chunk { using type = double2; static constexpr int n = 2; };
@@ -27,20 +27,20 @@ template <int N, int NB, class F> HD void store_plain(void* field, int block, in
         p[(size_t)k * stride] = v;
     }
 }
-// Place of one real, for code that goes real by real and lane by lane.
+// The place of one real, for code that goes real by real and lane by lane.
 template <class F> HD size_t place(int, int reals, int block, int real, int site, int stride, int) {
     const int n = sizeof(F) == 8 || reals % 4 != 0 ? 2 : 4;
     return ((size_t)(block * (reals / n) + real / n) * stride + site) * n + real % n;
 }
 
-// A block's integers lie in chunks of eight or of four where N is a multiple of them; else in eights, and a four and a
-// two for the rest.
+// A block's integers are in chunks of eight or of four if N is a multiple of these; otherwise in chunks of eight, with
+// a four and a two for the rest.
 template <int N> struct short_chunk { using type = int; };
 template <> struct short_chunk<8> { using type = int4; };
 template <> struct short_chunk<4> { using type = int2; };
 HD constexpr int shorts_of(int n) { return n % 8 != 0 && n % 4 == 0 ? 4 : n >= 8 ? 8 : n >= 4 ? 4 : 2; }
-// Integers are stored with 2^15 added, two in a word, and read as the low bits of 2^23 + 2^15 + integer, for a GPU's own
-// conversion of 16 bits is slow.
+// Integers are stored with 2^15 added, two per word, and read as the low bits of 2^23 + 2^15 + integer, since a GPU's
+// own conversion of 16-bit integers is slow.
 constexpr float RAISED = 8421376;
 static_assert(double(RAISED * (1 / STEPS)) == double(RAISED) * double(1 / STEPS), "1 / STEPS is 2^-15 + 2^-30, of few bits");
 HD short stored(float x) { return short(__float_as_int(x + (ROUND + 32768))); }
@@ -67,7 +67,7 @@ template <int N, int NB, class F> HD void store_shorts(void* field, int block, i
 template <int N, int NB, class F> HD F* norm_of(const void* field, int block, int site, int stride) {
     return (F*)((char*)field + (size_t)2 * N * NB * stride) + (size_t)block * stride + site;
 }
-// The integers of a block, raised, and what they are to be multiplied by.
+// The raised integers of a block, and the factor to multiply them by.
 template <int N, int NB, class F> HD F load_raised(u32* words, const void* field, int block, int site, int stride) {
     F norm;
     if constexpr (N == 6) {
@@ -106,8 +106,8 @@ template <int N, int NB, class F> HD void store_half(void* field, int block, int
         *norm_of<N, NB, F>(field, block, site, stride) = norm;
     }
 }
-// The greatest |r|; NaN if one of them is not finite, so that it is not lost in an integer: the bits of |r| are in the order
-// of their values, infinity and NaN above all others.
+// The greatest |r|; NaN if any is not finite, since an integer could not hold it. The bits of |r| have the order of the
+// values, with infinity and NaN above all others.
 template <int N, class F> HD F greatest(const F* r) {
     int most = 0;
     UNROLL for (int k = 0; k < N; ++k) {

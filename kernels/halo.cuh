@@ -1,9 +1,9 @@
-// Copies: borders of bordered fields, an operator's own links, and the order of files.
+// Copies: borders of fields, an operator's own links, and file order.
 #pragma once
 #include "gauge.cuh"
 
-// Site i of the slab of `layers` layers at one end of direction mu. Directions before mu run over
-// as much of their borders too, which is filled by then: so corners come along.
+// Site i of the slab of `layers` layers at one end of direction mu. In directions before mu the slab includes the
+// borders, which are filled by then, so corners are included.
 HD Coord slab_coord(const Slab& a, int i) {
     Coord c;
     for (int nu = 0; nu < 4; ++nu) {
@@ -18,8 +18,8 @@ template <class F> HD i64 slab_place(const Slab& a, const Coord& c, int block, i
     const i64 half = (i64)a.g.half_bordered * a.blocks * a.reals * lane<F>::W;
     return parity_of(c) * half + place<F>(a.blocks, a.reals, block, real, bordered_index_of(a.g, c), a.g.half_bordered, l);
 }
-// Packs our first (forward) or last layers into the wire, edge lanes only; or fills the border after
-// our last (forward) or before our first site, from the wire and from the neighbouring lanes.
+// Packs this rank's first (forward) or last layers into the wire, edge lanes only. Or fills the border after this
+// rank's last site (forward) or before its first one, from the wire and from neighbouring lanes.
 template <class F, class A> HD void slab(const A& args, int i) {
     using R = real_of<F>;
     constexpr bool UNPACK = same<A, SlabUnpack>;
@@ -46,7 +46,7 @@ template <class F, class A> HD void slab(const A& args, int i) {
         e += at_edge;
     }
 }
-// An operator's own links of one parity, NR reals, in its precision.
+// Fills an operator's own links of one parity, with NR reals, in its precision.
 template <class F, int NR> HD void import_links(const ImportLinks& a, int i) {
     using D = wide_of<F>;
     const Walk w = walk_from(coord_of(a.g, i, a.parity));
@@ -62,7 +62,7 @@ template <class F, int NR> HD void import_links(const ImportLinks& a, int i) {
     }
 }
 
-// Between a field and the rank's sites in natural order, in double.
+// Copies between a field and the rank's sites in natural order, in double.
 template <class F, class A> HD void transpose(const A& args, int i) {
     const Order& a = args.order;
     const Coord c = coord_of(a.g, i, a.parity);

@@ -1,12 +1,12 @@
-// The kernels of one instruction set, lane count and precision as a table of functions. Compiled with
-// HMC_LANES, HMC_REGISTER (bytes of a SIMD register), HMC_REAL, HMC_DOUBLE or HMC_HALF, and HMC_TABLE (the
-// table's name). With HMC_EMULATION, as a GPU runs them.
+// The kernels for one instruction set, lane count and precision as a table of functions. Compiled with HMC_LANES,
+// HMC_REGISTER (bytes of a SIMD register), HMC_REAL, HMC_DOUBLE or HMC_HALF, and HMC_TABLE (the table's name). With
+// HMC_EMULATION, the kernels run as on a GPU.
 #include <cstddef>
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif
 
-// All of it has internal linkage: objects of other instruction sets hold the same names.
+// Everything has internal linkage, since objects for other instruction sets use the same names.
 namespace {
 #include "kernels.cuh"
 #if ON_GPU
@@ -45,7 +45,7 @@ struct Entry {
     const char* args;
     const char* expression;
     unsigned long args_size;
-    long long sums;  // -1: a kernel without sums, -2: of teams
+    long long sums;  // -1: a kernel without sums, -2: a kernel of teams
     void (*run)(const void*, int, int, long long*);
 };
 #define SITE(FAMILY, NAME, ARGS, EXPRESSION) {#FAMILY, #NAME, #ARGS, #EXPRESSION, sizeof(ARGS), -1, run_##NAME},

@@ -1,6 +1,6 @@
-// All kernels, by family. SITE(family, name, arguments, expression) is one call a site;
-// SUM(family, name, arguments, sums, expression) adds to sums over sites as well; TEAM(family, name, arguments, work) is
-// that of a team of threads (team.cuh).
+// All kernels, by family. SITE(family, name, arguments, expression) is called once per site. SUM(family, name,
+// arguments, sums, expression) also adds to sums over sites. TEAM(family, name, arguments, work) is called for teams of
+// threads (team.cuh).
 #pragma once
 #include "blas.cuh"
 #include "clover.cuh"

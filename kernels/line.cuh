@@ -1,10 +1,10 @@
-// Products of links along straight lines, and loops that they close (src/measure/line.rs). A field of lines is
-// double and bordered, one matrix a site.
+// Products of links along straight lines, and the loops that they close (src/measure/line.rs). A field of lines is
+// double, with borders and one matrix per site.
 #pragma once
 #include "gauge.cuh"
 
-// out(x) = U_mu(x) W(x + mu) B(x)^dag: W is `line`, B is `back`; a factor that is not there is left out. Sums 0, 1: real
-// and imaginary part of tr out(x) / 3, or, with C as `closing`, of tr C(x) out(x)^dag / 3.
+// out(x) = U_mu(x) W(x + mu) B(x)^dag: W is `line`, B is `back`; absent factors are left out. Sums 0, 1: real and
+// imaginary part of tr out(x) / 3, or, with `closing` as C, of tr C(x) out(x)^dag / 3.
 template <class F> HD void extend_line(const ExtendLine& a, int i, Accumulator& sum) {
     const int parity = parity_of_index<F>(a, i);
     const Walk here = walk_from(coord_of(a.g, i, parity));

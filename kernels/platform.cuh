@@ -1,9 +1,9 @@
-// The hardware: a thread of a GPU, the same source run by a CPU (HMC_EMULATION), or a CPU core with SIMD lanes. What differs
-// between them is here and in the files that this one names; all else asks `if constexpr (GPU)`.
+// The hardware: a thread of a GPU, the same source on a CPU (HMC_EMULATION), or a CPU core with SIMD lanes. All
+// differences are here and in the files included here; other files use `if constexpr (GPU)`.
 //
-// THE BIT RULE: a product that is followed by a sum goes through `mad` (a b + c) or `nmad`
-// (c - a b), which are one fused operation on every target; compilers contract nothing else
-// (-ffp-contract=off, --fmad=false). So W, target and compiler do not change a bit.
+// THE BIT RULE: a product that is followed by a sum is written with `mad` (a b + c) or `nmad` (c - a b), which are one
+// fused operation on every target. Compilers do not contract anything else (-ffp-contract=off, --fmad=false). So the
+// bits do not depend on W, target and compiler.
 #pragma once
 
 typedef long long i64;
@@ -20,7 +20,7 @@ constexpr bool EMULATED = false;
 #define ON_GPU 1
 #define HD __device__ __forceinline__
 #define UNROLL _Pragma("unroll")
-// In double, all the way takes too many registers.
+// In double, full unrolling takes too many registers.
 #define UNROLL_SLICES _Pragma("unroll sizeof(F) == 8 ? 4 : 64")
 #define HARDWARE "gpu.cuh"
 #define MEMORY "gpu_memory.cuh"
@@ -34,13 +34,13 @@ constexpr bool EMULATED = false;
 #endif
 constexpr bool GPU = ON_GPU;
 constexpr int WARP = 32;
-// Whether any direction may be cut; a constant of a GPU's kernels.
+// Whether any direction may be cut; a constant in a GPU's kernels.
 #ifndef HMC_GHOSTS
 #define HMC_GHOSTS true
 #endif
 constexpr bool GHOSTS = HMC_GHOSTS;
 
-// Whether the threads of a team run at once, and where each waits for all.
+// Whether the threads of a team run concurrently, and the barrier for all of them.
 #if defined __CUDACC__
 constexpr bool THREADS_AT_ONCE = true;
 HD int thread_of_team() { return threadIdx.x; }
@@ -51,18 +51,18 @@ HD int thread_of_team() { return 0; }
 HD void wait_for_team() {}
 #endif
 
-// The lanes of F, one of its reals, and as many doubles.
+// The number of lanes of F, the type of its reals, and the type of as many doubles.
 template <class F> struct lane;
 template <> struct lane<float> { using real = float; using wide = double; static constexpr int W = 1; };
 template <> struct lane<double> { using real = double; using wide = double; static constexpr int W = 1; };
 template <class F> using real_of = typename lane<F>::real;
 template <class F> using wide_of = typename lane<F>::wide;
 
-// One lane of a vector; `get` and `set` also serve the parts of a kernel that go lane by lane.
+// One lane of a vector; `get` and `set` are also for code that goes lane by lane.
 template <class F> HD real_of<F> get(const F& v, int l) { return reinterpret_cast<const real_of<F>*>(&v)[l]; }
 template <class F> HD void set(F& v, int l, real_of<F> x) { reinterpret_cast<real_of<F>*>(&v)[l] = x; }
 
-// Of each lane: the greater; a where x is negative and b elsewhere.
+// Per lane: the greater of a and b; a if x is negative, else b.
 template <class F> HD F larger(F a, F b) { return a > b ? a : b; }
 template <class F> HD F where_negative(F x, F a, F b) { return x < F{} ? a : b; }
 template <class F> HD F narrow(double x) { return F(x); }

@@ -1,6 +1,6 @@
-// Random fields. ChaCha12 as in rand_chacha: words 4-11 key, 12-13 block counter, 14-15 stream. The key
-// is the run's seed, the stream the global site, the counter is set by (trajectory, purpose): so a
-// field does not depend on the cut or the device. Gaussians by Box and Muller, lane by lane.
+// Random fields. ChaCha12 as in rand_chacha: words 4-11 are the key, 12-13 the block counter, 14-15 the stream. The key
+// is from the run's seed, the stream is the global site, and the counter is from (trajectory, purpose). So a field does
+// not depend on ranks, lanes or device. Gaussians by Box-Muller, lane by lane.
 #pragma once
 #include "elementary.cuh"
 #include "gauge.cuh"
@@ -44,7 +44,7 @@ HD void gaussians(double* g, const Stream& a, int block, i64 site) {
         g[2 * k + 1] = r * sine;
     }
 }
-// N Gaussians of a site from block `first` on, in all lanes.
+// N Gaussians per site, from block `first` on, in all lanes.
 template <int N, class F, class A> HD void gaussian_lanes(F* p, const A& a, const Coord& c, int first) {
     for (int l = 0; l < lane<F>::W; ++l) {
         const i64 site = global_site(a.g, c, l);
@@ -65,14 +65,14 @@ template <class F> HD void random_momenta(const RandomMomenta& a, int i) {
         store<8, 4>(momentum_half<F>(a.out, a.g, parity), mu, i, a.g.half, p);
     }
 }
-// Spinor of a slice, or colour vector, of one parity, each real scale * N(0, 1).
+// A spinor of one slice, or a colour vector, of one parity; each real is scale * N(0, 1).
 template <class F, int N> HD void random_field(const RandomField& a, int i) {
     F p[(N + 7) / 8 * 8];
     gaussian_lanes<(N + 7) / 8 * 8>(p, a, coord_of(a.g, i, a.parity), a.slice * ((N + 7) / 8));
     for (int k = 0; k < N; ++k) p[k] = splat<F>(real_of<F>(a.scale)) * p[k];
     store<N, 1>(a.out, 0, a.slice * a.g.half + i, a.slices * a.g.half, p);
 }
-// Links by the Haar measure: Gaussian matrices made special unitary by Gram and Schmidt.
+// Random links from the Haar measure: Gaussian matrices made special unitary by Gram-Schmidt.
 template <class F> HD void random_links(const RandomLinks& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Coord c = coord_of(a.g, i, parity);

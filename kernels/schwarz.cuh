@@ -1,10 +1,10 @@
-// Additive Schwarz: minimal residual steps in blocks, each with its own step length, so that nothing
-// crosses blocks (Babich, Clark, Joo, Shi, Brower, Gottlieb, SC11, section 8.1). A block lies in
-// one rank; a lane's box holds parts of blocks or whole ones, so sites find their blocks lane by lane.
+// Additive Schwarz: minimal-residual steps in blocks, each with its own step length, so that nothing crosses blocks
+// (Babich, Clark, Joo, Shi, Brower, Gottlieb, SC11, section 8.1). A block lies within one rank. A lane's box may hold
+// parts of blocks or whole ones, so sites find their blocks lane by lane.
 #pragma once
 #include "blas.cuh"
 
-// Of a site in lane l: its block, and its number among the block's sites of its parity.
+// The block of a site in lane l, and the site's number among the block's sites of its parity.
 HD void block_of(const Geometry& g, const BlockGrid& a, const Coord& c, int l, int& block, int& inside) {
     block = inside = 0;
     for (int mu = 3; mu >= 0; --mu) {
@@ -16,7 +16,7 @@ HD void block_of(const Geometry& g, const BlockGrid& a, const Coord& c, int l, i
 }
 HD int block_count(const BlockGrid& a) { return a.blocks[0] * a.blocks[1] * a.blocks[2] * a.blocks[3]; }
 
-// Re (y, x), Im (y, x), |y|^2 of every site: x the residual, y = M x.
+// Re (y, x), Im (y, x), |y|^2 for every site: x is the residual, y = M x.
 template <class F> HD void block_products(const BlockProducts& a, int i) {
     F x[24], y[24];
     load24(x, a.x, i, half_of(a.g));
@@ -33,9 +33,9 @@ template <class F> HD void block_products(const BlockProducts& a, int i) {
         to[2] = get(norm, l);
     }
 }
-// A block's sites are summed in parts, in an order that depends on the block's extents alone.
+// A block's sites are summed in parts, in an order that depends only on the block's extents.
 HD int sites_of_block(const BlockGrid& a) { return a.block[0] * a.block[1] * a.block[2] * a.block[3] / 2; }
-// Adds items first, first + step, .. below `end` of a block in four chains.
+// Adds the items first, first + step, .. below `end` of a block, in four chains.
 HD void add_items(double* sum, const double* table, int blocks, int block, int first, int step, int end) {
     double s[3][4];
     for (int k = 0; k < 3; ++k) for (int j = 0; j < 4; ++j) s[k][j] = 0;
@@ -46,7 +46,7 @@ HD void add_items(double* sum, const double* table, int blocks, int block, int f
     }
     for (int k = 0; k < 3; ++k) sum[k] = (s[k][0] + s[k][1]) + (s[k][2] + s[k][3]);
 }
-// Part i / blocks of block i % blocks: its sites' products, into the place of its first site.
+// Part i / blocks of block i % blocks: sums the products of its sites into the place of its first site.
 template <class F> HD void block_part(const BlockPart& a, int i) {
     const int blocks = block_count(a.grid), block = i % blocks, part = i / blocks, sites = sites_of_block(a.grid);
     const int first = part * PART, end = first + PART < sites ? first + PART : sites;

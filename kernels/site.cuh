@@ -1,19 +1,18 @@
 // Sites of a lane's box, and the memory of fields.
 //
-// Fields hold each parity apart. On a CPU a site's reals are consecutive vectors, [site][block][real];
-// on a GPU they are spread in chunks of 16 bytes, [block][chunk][site] (Babich, Clark, Joo, SC10,
-// equation (4)).
+// The parities of a field are separate. On a CPU the reals of a site are consecutive vectors, [site][block][real]; on a
+// GPU they are spread in chunks of 16 bytes, [block][chunk][site] (Babich, Clark, Joo, SC10, equation (4)).
 //
-// With HMC_HALF, fields of F = float are stored in half precision: 16-bit integers, times one float a
-// site and block (its greatest real), which lies behind the block's reals on a CPU and behind the field
-// on a GPU; a colour vector's six integers and norm are one chunk. Links are bounded by 1 and need none.
+// With HMC_HALF, fields of F = float are stored in half precision: 16-bit integers times one float per site and block
+// (the greatest real). On a CPU the float follows the block's reals, on a GPU it follows the field; a colour vector's
+// six integers and its norm are one chunk. Links are bounded by 1 and need no float.
 #pragma once
 #include "args.h"
 #include "lane.cuh"
 
 struct Coord { int x[4]; };
 
-// Extents of a lane's box and sites of one parity; constants where a kernel is compiled for its lattice.
+// Extents of a lane's box, and sites of one parity; constants if a kernel is compiled for its lattice.
 #ifdef HMC_OUTER_X
 HD constexpr int outer(const Geometry&, int mu) {
     return mu == 0 ? HMC_OUTER_X : mu == 1 ? HMC_OUTER_Y : mu == 2 ? HMC_OUTER_Z : HMC_OUTER_T;
@@ -26,7 +25,7 @@ HD int half_of(const Geometry& g) { return g.half; }
 
 HD int parity_of(const Coord& c) { return (c.x[0] + c.x[1] + c.x[2] + c.x[3]) & 1; }
 
-// The outer site with index `s` among those of one parity.
+// The outer site with index `s` among the sites of one parity.
 HD Coord coord_of(const Geometry& g, int s, int parity) {
     Coord c;
     const int hx = outer(g, 0) >> 1;
@@ -42,13 +41,13 @@ HD Coord coord_of(const Geometry& g, int s, int parity) {
 HD int index_of(const Geometry& g, const Coord& c) {
     return ((c.x[3] * outer(g, 2) + c.x[2]) * outer(g, 1) + c.x[1]) * (outer(g, 0) >> 1) + (c.x[0] >> 1);
 }
-// The same in a field with borders; coordinates run from -border to outer + border - 1.
+// The index in a field with borders; coordinates run from -border to outer + border - 1.
 HD int bordered_index_of(const Geometry& g, const Coord& c) {
     const int ex = outer(g, 0) + 2 * g.border[0], ey = outer(g, 1) + 2 * g.border[1], ez = outer(g, 2) + 2 * g.border[2];
     return (((c.x[3] + g.border[3]) * ez + c.x[2] + g.border[2]) * ey + c.x[1] + g.border[1]) * (ex >> 1) +
            ((c.x[0] + g.border[0]) >> 1);
 }
-// Index of a site of the face x_mu = const among those of its parity.
+// Index of a site on the face x_mu = const among those of its parity.
 template <int MU> HD int face_index(const Geometry& g, const Coord& c) {
     if constexpr (MU == 0) return ((c.x[3] * outer(g, 2) + c.x[2]) * outer(g, 1) + c.x[1]) >> 1;
     if constexpr (MU == 1) return (c.x[3] * outer(g, 2) + c.x[2]) * (outer(g, 0) >> 1) + (c.x[0] >> 1);
@@ -96,7 +95,7 @@ HD i64 global_site(const Geometry& g, const Coord& c, int l) {
     return s;
 }
 
-// 16-bit integers: N of them in all lanes.
+// N 16-bit integers in all lanes.
 #ifdef HMC_HALF
 constexpr bool HALF = true;
 #else
@@ -104,17 +103,18 @@ constexpr bool HALF = false;
 #endif
 template <class F> HD constexpr bool is_half() { return HALF && sizeof(real_of<F>) == 4; }
 constexpr float STEPS = 32767;
-constexpr float ROUND = 12582912;  // 1.5 2^23: the low bits of x + ROUND are the integer next to x
-// Bytes of a block's integers, of a block with its norm.
+constexpr float ROUND = 12582912;  // 1.5 2^23: the low bits of x + ROUND are the integer nearest to x
+// Bytes of a block's integers, and of a block with its norm.
 template <int N, class F> HD constexpr int short_bytes() { return 2 * N * lane<F>::W; }
 template <int N, class F> HD constexpr int half_bytes() { return short_bytes<N, F>() + 4 * lane<F>::W; }
 
-// N reals of block `block` of a site; NB blocks a site; `stride` sites of one parity: `load_plain`, `store_plain` as they are
-// computed with (wires, ghost zones, tables), `place` of one real for code that goes real by real and lane by lane; the
-// halves of what follows; and `load_ninth`, `store_ninth`, one real in [-1, 1] a link.
+// N reals of block `block` of a site, with NB blocks per site and `stride` sites of one parity. `load_plain` and
+// `store_plain` take the type used in arithmetic (wires, ghost zones, tables). `place` is the place of one real, for
+// code that goes real by real and lane by lane. Further, the half-precision variants of the functions below, and
+// `load_ninth`, `store_ninth` for one real in [-1, 1] per link.
 #include MEMORY
 
-// The same for numbers bounded by 1, as they are stored.
+// Numbers bounded by 1, in their stored precision.
 template <int N, int NB, class F> HD void load_unit(F* r, const void* field, int block, int site, int stride) {
     if constexpr (is_half<F>()) {
         load_unit_half<N, NB>(r, field, block, site, stride);
@@ -131,7 +131,7 @@ template <int N, int NB, class F> HD void store_unit(void* field, int block, int
         store_plain<N, NB>(field, block, site, stride, r);
     }
 }
-// Any numbers, as they are stored, but for a factor, which it returns: for what is summed up before it is scaled.
+// Any numbers, in their stored precision, without a common factor, which is returned; for sums that are scaled later.
 template <int N, int NB, class F> HD F load_unscaled(F* r, const void* field, int block, int site, int stride) {
     if constexpr (is_half<F>()) {
         return load_unscaled_half<N, NB>(r, field, block, site, stride);
@@ -140,7 +140,7 @@ template <int N, int NB, class F> HD F load_unscaled(F* r, const void* field, in
         return splat<F>(1);
     }
 }
-// The same, scaled.
+// Any numbers, in their stored precision.
 template <int N, int NB, class F> HD void load(F* r, const void* field, int block, int site, int stride) {
     const F step = load_unscaled<N, NB>(r, field, block, site, stride);
     if constexpr (is_half<F>()) {
@@ -150,7 +150,7 @@ template <int N, int NB, class F> HD void load(F* r, const void* field, int bloc
 template <int N, int NB, class F> HD void store(void* field, int block, int site, int stride, const F* r) {
     if constexpr (is_half<F>()) {
         F norm = greatest<N>(r), q[N];
-        // What is too small for a quotient is zero.
+        // Numbers too small for a quotient become zero.
         norm = where_negative(norm - splat<F>(1e-30f), F{}, norm);
         const F inverse = where_negative(-norm, splat<F>(STEPS) / norm, F{});
         UNROLL for (int k = 0; k < N; ++k) q[k] = inverse * r[k];
@@ -159,14 +159,15 @@ template <int N, int NB, class F> HD void store(void* field, int block, int site
         store_plain<N, NB>(field, block, site, stride, r);
     }
 }
-// Bytes of a field of N reals a site, of one parity with `sites` outer sites.
+// Bytes of a field of N reals per site, on one parity with `sites` outer sites.
 template <int N, class F> HD i64 field_bytes(int sites) {
     return (i64)sites * (is_half<F>() ? (2 * N + 4) * lane<F>::W : N * (int)sizeof(F));
 }
 
-// Thread i as one of `count` places and one of n groups (fields that share what lies there): so many places in all groups,
-// then the next ones. On a GPU the warps of a block are the groups of the same places, so that all but one find the links in
-// the cache; on a CPU their links stay in the cache, and what a field's neighbouring sites share too.
+// Maps thread i to one of `count` places and one of n groups (of fields that share data at a place): first some places
+// for all groups, then the next ones. On a GPU the warps of a block are the groups at the same places, so that all but
+// one find the links in the cache. On a CPU the links stay in the cache, and so do data shared by neighbouring sites of
+// a field.
 template <int ON_CPU> HD void place_and_group(int i, int count, int n, int& place, int& group) {
     constexpr int TOGETHER = GPU ? WARP : ON_CPU;
     place = i;
@@ -177,7 +178,7 @@ template <int ON_CPU> HD void place_and_group(int i, int count, int n, int& plac
     group = rest / width;
 }
 
-// Both parities of a field lie one behind the other.
+// The two parities of a field follow each other.
 template <class F> HD void* half_field(void* field, int parity, int stride, int reals) {
     return (char*)field + (unsigned long)parity * stride * reals * sizeof(F);
 }

@@ -1,8 +1,8 @@
-// Spin projection, in the basis of DeGrand and Rossi, Comput. Phys. Commun. 60 (1990) 211:
-// gamma_5 = diag(1, 1, -1, -1), gamma_mu = [[0, e_mu], [e_mu^dag, 0]] with
-// e = (i sigma_1, -i sigma_2, i sigma_3, 1) for x, y, z, t. A spinor is Complex[4 spin][3 colour].
+// Spin projection, in the DeGrand-Rossi basis, Comput. Phys. Commun. 60 (1990) 211: gamma_5 = diag(1, 1, -1, -1),
+// gamma_mu = [[0, e_mu], [e_mu^dag, 0]] with e = (i sigma_1, -i sigma_2, i sigma_3, 1) for x, y, z, t. A spinor is
+// Complex[4 spin][3 colour].
 //
-// As 1 -+ gamma_mu has rank 2, only the upper half of (1 -+ gamma_mu) psi is multiplied by a link.
+// Since 1 -+ gamma_mu has rank 2, only the upper half of (1 -+ gamma_mu) psi is multiplied by a link.
 // NORMALISATION: no factor 1/2, so these square to twice themselves.
 #pragma once
 #include "complex.cuh"
@@ -31,7 +31,7 @@ template <int MU, int S, class F> HD void expand_add(Complex<F>* r, const Comple
         r[3 * G::COLUMN1 + c] = mad_phase<S - G::PHASE1 + 4>(r[3 * G::COLUMN1 + c], sign, v[3 + c]);
     }
 }
-// h *= the phase of a hop that crosses the boundary; lanes away from it hold 1.
+// h *= the phase of a hop that crosses the boundary; other lanes hold 1.
 template <class F> HD void apply_phase(Complex<F>* h, const void* phases, int hop) {
     const F re = ((const F*)phases)[2 * hop], im = ((const F*)phases)[2 * hop + 1];
     UNROLL for (int k = 0; k < 6; ++k) {

@@ -2,12 +2,12 @@
 //
 //   D chi(x) = sum_mu { X_mu(x) chi(x+mu) - X_mu(x-mu)^dag chi(x-mu) + N_mu(x) chi(x+3mu) - N_mu(x-3mu)^dag chi(x-3mu) },
 //
-// one and three hops fused, 1146 flop a site and field. Links are the operator's own: the signs eta_mu and the phases of
-// the boundary are in them. X has 18 reals, in units of `fat_scale`; N is unitary in units of `long_scale` and has 18
-// reals, 14 (two rows and the determinant) or 9 (eight of them as a link of SU(3), and the phase of the determinant).
-// Order: x, y, z, t, forward before backward, fat and long summed apart.
-// Raw vectors cross ranks for forward hops, three layers of them; products for backward ones, three layers of long
-// links and one of fat ones.
+// with one and three hops fused, 1146 flop per site and field. Links are the operator's own, and include the signs
+// eta_mu and the boundary phases. X has 18 reals, in units of `fat_scale`. N is unitary in units of `long_scale`, and
+// has 18 reals, 14 (two rows and the determinant) or 9 (eight as for a link of SU(3), and the phase of the
+// determinant). Order: x, y, z, t, forward before backward, with separate sums for fat and long links.
+// Vectors cross ranks for forward hops, in three layers. Products cross for backward hops, three layers of long links
+// and one of fat links.
 #pragma once
 #include "faces.cuh"
 #include "gauge.cuh"
@@ -59,12 +59,12 @@ HD constexpr int vectors_of(const StaggeredHop&) { return HMC_FIELDS; }
 HD int vectors_of(const StaggeredHop& a) { return a.fields; }
 #endif
 
-// The sums over fat and long links of up to EACH fields.
+// The sums over fat and over long links for up to EACH fields.
 template <class F, int EACH> struct Hops {
     Complex<F> fat[EACH][3], lng[EACH][3];
 };
 
-// The hop of HOP steps from site c (index s): for `count` fields from `input` on.
+// The hop of HOP steps from site c (index s), for `count` fields from `input` on.
 template <int MU, bool FORWARD, int HOP, int NR, int EACH, class F>
 HD void staggered_hop_of(Hops<F, EACH>& sum, const StaggeredHop& a, const char* input, int field, int count, const Coord& c, int s) {
     const int extent = outer(a.g, MU), half = half_of(a.g);
@@ -89,7 +89,7 @@ HD void staggered_hop_of(Hops<F, EACH>& sum, const StaggeredHop& a, const char* 
         Complex<F> v[3], w[3];
         if (ghost) {
             constexpr int BLOCKS = FORWARD ? 3 : 4;
-            // Layers of raw vectors and of products with long links count from this rank's side's far end.
+            // Layers of vectors, and of products with long links, are counted from the far end.
             const int layer = FORWARD ? target - extent : HOP == 1 ? 3 : c.x[MU];
             const int faces = half / extent;
             const F* zone = (const F*)a.ghost[2 * MU + (FORWARD ? 0 : 1)] + 6L * BLOCKS * faces * (field + k);
@@ -116,7 +116,7 @@ HD void staggered_direction(Hops<F, EACH>& sum, const StaggeredHop& a, const cha
     staggered_hop_of<MU, true, 3, NR>(sum, a, input, field, count, c, s);
     staggered_hop_of<MU, false, 3, NR>(sum, a, input, field, count, c, s);
 }
-// out = fat_scale (fat hops) + long_scale (long hops) + shift x, on EACH fields from `field` on.
+// out = fat_scale (fat hops) + long_scale (long hops) + shift x, for EACH fields from `field` on.
 template <int NR, int EACH, class F> HD void staggered_site(const StaggeredHop& a, int place, int field, int count) {
     const int s = a.sites ? ((const int*)a.sites)[place] : place, half = half_of(a.g);
     const Coord c = coord_of(a.g, s, a.parity);
@@ -141,7 +141,7 @@ template <int NR, int EACH, class F> HD void staggered_site(const StaggeredHop& 
         store<6, 1>((char*)a.out + (field + k) * bytes, 0, s, half, reinterpret_cast<const F*>(r));
     }
 }
-// Thread i is a site and a group of up to EACH fields.
+// Thread i works on a site and a group of up to EACH fields.
 template <int NR, int EACH, class F> HD void staggered_group(const StaggeredHop& a, int i) {
     const int n = vectors_of(a), groups = (n + EACH - 1) / EACH;
     int place, group;
@@ -159,7 +159,7 @@ template <class F, int NR> HD void staggered_hop(const StaggeredHop& a, int i) {
 #endif
 }
 
-// What a neighbour needs of the face site f: three layers of vectors, or of products.
+// Packs face site f for the neighbour: three layers of vectors, or of products.
 template <class F, int NR> HD void staggered_face(const StaggeredFace& a, int i) {
     const int extent = outer(a.g, a.mu), half = half_of(a.g), faces = half / extent, f = i % faces, field = i / faces;
     const char* input = (const char*)a.input + field * field_bytes<6, F>(half);
@@ -180,7 +180,7 @@ template <class F, int NR> HD void staggered_face(const StaggeredFace& a, int i)
     }
 }
 
-// eta_mu(x) times the boundary's phase for a hop of `hop` steps forward, in every lane; phases [mu][passes][re, im].
+// eta_mu(x) times the boundary phase for a hop of `hop` steps forward, in every lane; phases [mu][crossings][re, im].
 template <class F> HD Complex<F> hop_phase(const Geometry& g, const void* phases, const Coord& c, int mu, int hop) {
     const int power = mu == 3 ? 0 : c.x[3] + (mu > 0 ? c.x[0] : 0) + (mu > 1 ? c.x[1] : 0);
     const double eta = power & 1 ? -1 : 1;
@@ -193,7 +193,7 @@ template <class F> HD Complex<F> hop_phase(const Geometry& g, const void* phases
     }
     return r;
 }
-// phase * u, scaled
+// phase * u * scale
 template <class F> HD Matrix<F> phased(const Matrix<F>& u, Complex<F> phase, F scale) {
     Matrix<F> r = null_matrix<F>();
     UNROLL for (int k = 0; k < 9; ++k) {
@@ -207,7 +207,7 @@ template <class F, int NR> HD void store_narrow(void* out, int mu, int i, int st
     for (int k = 0; k < NR; ++k) r[k] = narrow<F>(few[k]);
     store_unit<NR, 4>(out, mu, i, stride, r);
 }
-// An operator's own fat links.
+// Fills an operator's own fat links.
 template <class F> HD void import_fat(const ImportFat& a, int i) {
     using D = wide_of<F>;
     const Walk w = walk_from(coord_of(a.g, i, a.parity));
@@ -216,7 +216,7 @@ template <class F> HD void import_fat(const ImportFat& a, int i) {
         store_narrow<F, 18>(a.out, mu, i, a.g.half, reinterpret_cast<const D*>(u.e));
     }
 }
-// Its long links, from unitary ones.
+// Fills an operator's own long links, from unitary ones.
 template <class F, int NR> HD void import_long(const ImportLong& a, int i) {
     using D = wide_of<F>;
     const Walk w = walk_from(coord_of(a.g, i, a.parity));
@@ -226,7 +226,7 @@ template <class F, int NR> HD void import_long(const ImportLong& a, int i) {
             store_narrow<F, 18>(a.out, mu, i, a.g.half, reinterpret_cast<const D*>(u.e));
             continue;
         }
-        // The determinant: the third row is it times conj(row 0 x row 1).
+        // The determinant: the third row is det times conj(row 0 x row 1).
         Matrix<D> special = u;
         third_row(special);
         Complex<D> det = zero<D>();
@@ -244,7 +244,7 @@ template <class F, int NR> HD void import_long(const ImportLong& a, int i) {
         }
     }
 }
-// Maximum: the greatest |re| or |im| of an element.
+// Maximum: the greatest |re| or |im| of any matrix element.
 template <class F> HD void greatest_real(const GreatestReal& a, int i, Accumulator& sum) {
     const int parity = parity_of_index<F>(a, i);
     const Walk w = walk_from(coord_of(a.g, i, parity));
@@ -254,7 +254,7 @@ template <class F> HD void greatest_real(const GreatestReal& a, int i, Accumulat
     }
 }
 
-// psi(x + hop mu) on a site of parity `parity`, of field n.
+// psi(x + hop mu) of field n; x is on parity `parity`.
 template <int MU, class F> HD void forward_vector(Complex<F>* v, const StaggeredForce& a, const Coord& c, int hop, int n) {
     const int extent = outer(a.g, MU), half = half_of(a.g), target = c.x[MU] + hop;
     if (GHOSTS && target >= extent && (a.ghost_mask >> MU & 1)) {
@@ -268,9 +268,9 @@ template <int MU, class F> HD void forward_vector(Complex<F>* v, const Staggered
     load_colour(v, (const char*)a.there + n * field_bytes<6, F>(half), index_of(a.g, there), half);
     permute_colour(v, a.g, MU, true, turns);
 }
-// Gradients of S = sum_n w_n phi^dag (-D^2 + p_n)^-1 phi on the links that leave sites of one parity:
+// Gradients of S = sum_n w_n phi^dag (-D^2 + p_n)^-1 phi with respect to links that start at sites of one parity:
 //   G_mu(x) += +-2 w_n conj(phase) psi_n(x) psi_n(x + hop mu)^dag,  + on even sites,
-// psi_n = (-D^2 + p_n)^-1 phi on even sites and D of it on odd ones.
+// psi_n = (-D^2 + p_n)^-1 phi on even sites, and D psi_n on odd ones.
 template <int MU, class F> HD void staggered_force_of(const StaggeredForce& a, const Coord& c, int s) {
     const int at = bordered_index_of(a.g, c);
     for (int hop = 1; hop <= 3; hop += 2) {
@@ -312,7 +312,7 @@ template <class F> HD void staggered_force(const StaggeredForce& a, int s) {
     STAGGERED_LINKS(SITE, 14)                                                   \
     STAGGERED_LINKS(SITE, 9)                                                    \
     SITE(staggered, import_fat, ImportFat, (import_fat<F>))
-// In double alone.
+// Kernels that exist only in double.
 #define STAGGERED_DOUBLE_KERNELS(SITE, SUM)                                     \
     SUM(staggered, greatest_real, GreatestReal, 1, (greatest_real<F>))              \
     SITE(staggered, staggered_force, StaggeredForce, (staggered_force<F>))

@@ -1,24 +1,25 @@
-// Smeared links of staggered quarks, and the gradient through them (fat7, asqtad, HISQ: Orginos,
-// Toussaint, Sugar, hep-lat/9903032; Lepage, hep-lat/9809157; Follana et al., hep-lat/0610092).
+// Smeared links of staggered quarks, and the gradient through them (fat7, asqtad, HISQ: Orginos, Toussaint, Sugar,
+// hep-lat/9903032; Lepage, hep-lat/9809157; Follana et al., hep-lat/0610092).
 //
-// A staple in nu around a field B that turns like U_mu under gauge transformations is
+// A staple in nu around a field B that transforms like U_mu under gauge transformations is
 //
 //   (S_nu B)(x) = U_nu(x) B(x+nu) U_nu(x+mu)^dag + U_nu(x-nu)^dag B(x-nu) U_nu(x-nu+mu).
 //
-// With D_nu = S_rho S_sigma + S_sigma S_rho, rho and sigma neither mu nor nu, all paths together are
+// With D_nu = S_rho S_sigma + S_sigma S_rho, where rho and sigma are neither mu nor nu, the sum of all paths is
 //
 //   F B = c1 B + c3 sum_nu S_nu B + c5 sum_nu D_nu B + c7 sum_nu S_nu D_nu B + cL sum_nu (S_nu S_nu - 2) B:
 //
-// of S_nu S_nu U_mu the paths that turn back at once are 2 U_mu, as links are unitary. X_mu = F U_mu.
-// Staples by S_nu ("single") and by D_nu ("twice") are fields of three matrices a site: k-th is nu = beside(mu, k).
+// The paths of S_nu S_nu U_mu that turn back at once give 2 U_mu, since links are unitary. X_mu = F U_mu.
+// Staples by S_nu ("single") and by D_nu ("twice") are fields of three matrices per site; number k has nu = beside(mu,
+// k).
 //
-// A gradient G of a real function S has dS = sum Re tr(G^dag dU) and turns like U. S_nu and so F are
-// self-adjoint under sum Re tr(A^dag B): of a gradient Y on X_mu what comes through the link in the middle
-// of the paths is F Y, by the same kernels. The sides are in staple_sides.
+// A gradient G of a real function S has dS = sum Re tr(G^dag dU) and transforms like U. S_nu and hence F are
+// self-adjoint under sum Re tr(A^dag B). So, given a gradient Y with respect to X_mu, the gradient through the link in
+// the middle of the paths is F Y, by the same kernels. The gradient through the sides is in staple_sides.
 #pragma once
 #include "gauge.cuh"
 
-// The k-th direction that is not mu.
+// The k-th direction other than mu.
 HD int beside(int mu, int k) { return k < mu ? k : k + 1; }
 template <class F> HD void add_scaled(Matrix<F>& r, double c, const Matrix<F>& m) {
     const F s = splat<F>(c);
@@ -65,7 +66,7 @@ template <class F> HD void staple_single(const StapleSingle& a, int i) {
     const Walk x = walk_from(coord_of(a.g, i, parity));
     for (int k = 0; k < 3; ++k) store_at<3>(a.g, a.single, x, k, staple<F>(a, x, beside(a.mu, k), Block<4>{a.middle, a.mu}));
 }
-// twice <- D_nu middle, of `single` with borders filled
+// twice <- D_nu middle, from `single` with borders filled
 template <class F> HD void staple_twice(const StapleTwice& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Walk x = walk_from(coord_of(a.g, i, parity));
@@ -75,7 +76,7 @@ template <class F> HD void staple_twice(const StapleTwice& a, int i) {
         store_at<3>(a.g, a.twice, x, k, one + staple<F>(a, x, beside(a.mu, m), Block<3>{a.single, l}));
     }
 }
-// out <- F middle, or out += F middle, of `single` and `twice` with borders filled
+// out <- F middle, or out += F middle, from `single` and `twice` with borders filled
 template <class F> HD void staple_sum(const StapleSum& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Walk x = walk_from(coord_of(a.g, i, parity));
@@ -89,13 +90,13 @@ template <class F> HD void staple_sum(const StapleSum& a, int i) {
     store_at<4>(a.g, a.out, x, a.mu, total);
 }
 
-// The sides in nu of all paths of X_mu: S_nu stands between what is left of it, taken to Y by its adjoint, and what
-// is right of it, so that X_mu is a sum of forms (T, S_nu B). The pairs (T, B):
+// The sides in nu of all paths of X_mu. S_nu stands between the operators to its left, which act on Y through their
+// adjoint, and those to its right, so X_mu is a sum of forms (T, S_nu B). The pairs (T, B):
 //
 //   (Y, (c3 + c5 (S_rho + S_sigma) + c7 D_nu + cL S_nu) U), ((c5 (S_rho + S_sigma) + c7 D_nu + cL S_nu) Y, U),
 //   (c7 S_rho Y, S_sigma U), (c7 S_sigma Y, S_rho U).
 constexpr int PAIRS = 4;
-// `whole` + sums of staples, of U or of Y: the greater member of the first two pairs.
+// c5 (S_rho + S_sigma) + c7 D_nu + cL S_nu, of U or of Y, for the first two pairs.
 template <class F> HD Matrix<F> side_sum(const StapleSides& a, const void* single, const void* twice, const Walk& w, int k) {
     Matrix<F> r = matrix_at<3, F>(a.g, single, w, (k + 1) % 3) + matrix_at<3, F>(a.g, single, w, (k + 2) % 3);
     UNROLL for (int e = 0; e < 9; ++e) r.e[e] = {splat<F>(a.weights.five) * r.e[e].re, splat<F>(a.weights.five) * r.e[e].im};
@@ -158,8 +159,8 @@ template <class F> HD void long_links(const LongLinks& a, int i) {
         store_at<4>(a.g, a.out, x, mu, p);
     }
 }
-// out += Z(y) (U(y+mu) U(y+2mu))^dag + U(y-mu)^dag Z(y-mu) U(y+mu)^dag + (U(y-2mu) U(y-mu))^dag Z(y-2mu) of the
-// gradient Z on long links
+// out += Z(y) (U(y+mu) U(y+2mu))^dag + U(y-mu)^dag Z(y-mu) U(y+mu)^dag + (U(y-2mu) U(y-mu))^dag Z(y-2mu), where Z is
+// the gradient with respect to long links
 template <class F> HD void long_gradient(const LongGradient& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Walk y = walk_from(coord_of(a.g, i, parity));

@@ -2,7 +2,7 @@
 //
 //   V = exp(iQ) U,  Q_mu(x) = sum_a q_a T_a,  q_a = 2 rho sum Re tr(i T_a P),
 //
-// P the six plaquettes that start with U_mu(x): their equations (1) to (3) with the same rho in all
+// where P are the six plaquettes that start with U_mu(x). These are their equations (1) to (3) with the same rho in all
 // directions. For dU = i w U and ad Q = [Q, .],
 //
 //   dV = i w' V,  w' = exp(i ad Q) w + phi(i ad Q) dQ,  phi(z) = (e^z - 1) / z,
@@ -11,13 +11,13 @@
 //
 //   Lambda = phi(-i ad Q) F',  exp(-i ad Q) F' = F' - i [Q, Lambda].
 //
-// The series of phi is finite for rounding and has no small divisor: ad Q is at most 12 rho, since a
-// plaquette is unitary. (Theirs, section III, is the same Lambda by the eigenvalues of Q.)
+// To rounding, the series of phi is finite, and it has no small divisors: ad Q is at most 12 rho, since plaquettes are
+// unitary. (Their section III has the same Lambda, by the eigenvalues of Q.)
 #pragma once
 #include "clover.cuh"
 
-// F' in `force` becomes its direct part; insertion L = 2 i rho Lambda. Terms of phi: z^k / (k+1)!,
-// k = 0 .. terms, by Horner's scheme, whose last step is exp(-i ad Q) F'.
+// Replaces F' in `force` by its direct part; the insertion is L = 2 i rho Lambda. The terms of phi, z^k / (k+1)! for k
+// = 0 .. terms, are summed by Horner's scheme, whose last step is exp(-i ad Q) F'.
 template <class F> HD void stout_insertion(const StoutInsertion& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const int s = bordered_index_of(a.g, coord_of(a.g, i, parity));
@@ -52,10 +52,10 @@ template <class F> HD void stout_insertion(const StoutInsertion& a, int i) {
     }
 }
 
-// force += 2 tr(dQ Lambda) = Re tr(L dP) of all plaquettes P through a link, insertions with borders
-// filled. Of a plaquette U a b c through the corners 0 (x), 1, 2, 3 each link brings its L before the
-// link that leaves its first site, with a minus where the plaquette runs against it. The order of the
-// products keeps few matrices alive.
+// force += 2 tr(dQ Lambda) = Re tr(L dP) for all plaquettes P through a link; the insertions' borders must be filled.
+// In a plaquette U a b c through the corners 0 (x), 1, 2, 3, each link inserts its L before the link that starts at its
+// first site, with a minus sign if the plaquette runs against it. The order of the products keeps few matrices in
+// registers.
 template <class F> HD void stout_force(const StoutForce& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Walk x = walk_from(coord_of(a.g, i, parity));
@@ -71,11 +71,11 @@ template <class F> HD void stout_force(const StoutForce& a, int i) {
                 step(a.g, corner, nu, side == 0 ? 1 : -1);
                 const Matrix<F> first =
                     side == 0 ? link_at<F>(a.g, a.links, right, nu) : adjoint(link_at<F>(a.g, a.links, corner, nu));
-                // The link in nu leaves from corner 1 above, from 2 below.
+                // The link in nu starts at corner 1 above, and at corner 2 below.
                 const Matrix<F> far = side == 0 ? matrix_at<4, F>(a.g, a.insertion, right, nu) * first
                                                 : first * matrix_at<4, F>(a.g, a.insertion, corner, nu);
                 const Matrix<F> back = adjoint(link_at<F>(a.g, a.links, over, mu)), there = first * back;
-                // The other link in nu leaves from 0 above, from 3 below; those in mu from 0 and 3.
+                // The other link in nu starts at 0 above, and at 3 below; those in mu start at 0 and 3.
                 Matrix<F> l3 = matrix_at<4, F>(a.g, a.insertion, over, mu);
                 if (side == 1) l3 = l3 - matrix_at<4, F>(a.g, a.insertion, over, nu);
                 Matrix<F> against = there * l3;

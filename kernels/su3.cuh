@@ -14,18 +14,17 @@ template <class F> HD void third_row(Matrix<F>& u) {
         u.e[6 + k].im = mad(x[b].re, y[a].im, mad(x[b].im, y[a].re, nmad(x[a].im, y[b].re, nmad(x[a].re, y[b].im, F{}))));
     }
 }
-// Eight reals of an SU(3) matrix: u01, u02, u12, and the phases of u00 and u22 (Bunk, Sommer, Comput.
-// Phys. Commun. 40 (1986) 229). The two moduli are roots of differences, which lose accuracy where they
-// are small: errors grow by 1 / |u00| and 1 / |u22|. So they are those of the diagonal, and nothing is lost
-// near the unit matrix or on diagonal ones; |u02| = 1 cannot be had. A phase is stored as half of the corner's
-// distance along the square |x| + |y| = 1: in [-1, 1], and without trigonometry.
+// Eight reals of an SU(3) matrix: u01, u02, u12, and the phases of u00 and u22 (Bunk, Sommer, Comput. Phys. Commun. 40
+// (1986) 229). Two moduli are roots of differences, and lose accuracy if they are small: errors grow by 1 / |u00| and 1
+// / |u22|. With the diagonal as these two, nothing is lost near the unit matrix and for diagonal matrices; |u02| = 1 is
+// impossible. A phase is stored as half the distance along the square |x| + |y| = 1: in [-1, 1], without trigonometry.
 template <class F> HD F store_phase(Complex<F> z) {
     const F s = absolute(z.re) + absolute(z.im);
     const F y = z.im / where_negative(-s, s, splat<F>(1));
     const F turned = where_negative(y, splat<F>(-2) - y, splat<F>(2) - y);
     return splat<F>(0.5) * where_negative(z.re, turned, y);
 }
-// The number with that phase and square of modulus m2.
+// The number with this phase and the squared modulus m2.
 template <class F> HD Complex<F> load_phase(F p, F m2) {
     const F x = splat<F>(1) - absolute(p + p), y = splat<F>(1) - absolute(x);
     const F m = root(larger(m2, F{}) / mad(x, x, mad(y, y, F{})));
@@ -38,7 +37,7 @@ template <class F> HD void compress_matrix(F* r, const Matrix<F>& u) {
     r[6] = store_phase(u.e[0]);
     r[7] = store_phase(u.e[8]);
 }
-// The third row of a unitary matrix, from the one that would make it special.
+// Converts the third row for determinant 1 to that for determinant `det`.
 template <class F> HD void turn_third_row(Matrix<F>& u, Complex<F> det) {
     UNROLL for (int k = 6; k < 9; ++k) {
         Complex<F> t = zero<F>();
@@ -46,7 +45,7 @@ template <class F> HD void turn_third_row(Matrix<F>& u, Complex<F> det) {
         u.e[k] = t;
     }
 }
-// Of SU(3); or, not SPECIAL, of the unitary matrices with the determinant given.
+// A matrix of SU(3), or, unless SPECIAL, the unitary matrix with the given determinant.
 template <bool SPECIAL = true, class F> HD Matrix<F> expand_matrix(const F* r, Complex<F> det = zero<F>()) {
     Matrix<F> u;
     u.e[1] = {r[0], r[1]};
@@ -96,7 +95,7 @@ template <int NB, class F> HD void add_to_matrix(void* field, int block, int sit
     store_matrix<NB>(field, block, site, stride, m);
 }
 
-// a b, with the adjoint of either where asked.
+// a b, optionally with the adjoint of either.
 template <bool ADJ_A, bool ADJ_B, class F> HD Matrix<F> multiply(const Matrix<F>& a, const Matrix<F>& b) {
     Matrix<F> r;
     UNROLL for (int i = 0; i < 3; ++i) UNROLL for (int j = 0; j < 3; ++j) {
@@ -152,7 +151,7 @@ template <bool ADJOINT, class F> HD void multiply_half(Complex<F>* v, const Matr
     }
 }
 
-// su(3): p_a with P = sum p_a T_a, T_a half the Gell-Mann matrices, a = 1..8 in their usual order.
+// su(3): p_a with P = sum p_a T_a, where T_a is half a Gell-Mann matrix, a = 1..8 in the usual order.
 constexpr double INVERSE_ROOT_3 = 0.57735026918962576451;
 
 template <class F> HD Matrix<F> hermitian(const F* p) {
@@ -190,8 +189,8 @@ template <int N> struct InverseFactorials {
     }
 };
 
-// exp(i Q) for hermitian traceless Q, by Q^3 = c1 Q + c0 and Horner's scheme on 30 terms of the
-// series: below rounding for |Q| < 4 (|Q|^31 / 31! < 1e-15).
+// exp(i Q) for hermitian traceless Q, by Q^3 = c1 Q + c0 and Horner's scheme with 30 terms of the series. Its error is
+// below rounding for |Q| < 4 (|Q|^31 / 31! < 1e-15).
 template <class F> HD Matrix<F> exponential(const Matrix<F>& q) {
     const Matrix<F> q2 = q * q;
     const F c1 = splat<F>(0.5) * real_trace(q2);
@@ -216,8 +215,8 @@ template <class F> HD Matrix<F> exponential(const Matrix<F>& q) {
     return r;
 }
 
-// The nearest by Gram and Schmidt: row 0 normalised, row 1 made orthogonal to it and normalised,
-// row 2 = conj(row 0 x row 1). Leaves what is special unitary as it is, to rounding.
+// Projection to SU(3) by Gram-Schmidt: row 0 normalised, row 1 made orthogonal to it and normalised, row 2 = conj(row 0
+// x row 1). Special unitary matrices do not change, to rounding.
 template <class F> HD void reunitarise(Matrix<F>& u) {
     const F one = splat<F>(1);
     F n = F{};

@@ -1,8 +1,8 @@
-// Sums over sites that do not depend on their order (src/math/exact_sum.rs has the other half).
+// Sums over sites that do not depend on the order of summation (src/math/exact_sum.rs is the host's part).
 //
-// A site's double is split on five binary grids of 40 bits, 2^20 .. 2^-140, each summed in int64.
-// What is too large (2^70) or no number is counted. A maximum of non-negative doubles is one of
-// their bit patterns.
+// A site's double is split on five binary grids of 40 bits, 2^20 .. 2^-140, each of which is summed in int64. Values
+// that are too large (2^70) or NaN are only counted. The maximum of non-negative doubles is the maximum of their bit
+// patterns.
 #pragma once
 #include "site.cuh"
 
@@ -17,10 +17,10 @@ HD constexpr double magic(int k) {  // 1.5 * 2^(52 + e_k), e_k = 20 - 40 k
 }
 
 #if HMC_LANES > 1
-// The same grids in every lane of a vector.
+// These grids in every lane of a vector.
 template <class D, class I> struct Bins {
     I words[BINS];
-    // False, and nothing added, where a lane is too large or no number.
+    // Returns false, and adds nothing, if a lane is too large or NaN.
     HD bool add(D x) {
         const D limit = D{} + 0x1p70;
         if (!all_lanes(absolute(x) < limit)) return false;
@@ -87,7 +87,7 @@ struct Accumulator {
         return false;
     }
 #endif
-    // Word k of sum n, over all lanes.
+    // Word k of sum n, summed over lanes.
     HD i64 total(int n, int k) const {
 #if HMC_LANES > 1
         if (k < BINS) return words[n][k] + bins[n].total(k);

@@ -1,5 +1,6 @@
-// Work of a team of threads that share memory. It comes in phases; each ends for all of the team before the next begins.
-// The type T of a team's work has PHASES, threads(args), and phase<P>(args, team, thread, shared).
+// Work of a team of threads that share memory. It is divided into phases; a phase begins when all threads of the team
+// have finished the phase before. The type T of the work has PHASES, threads(args), and phase<P>(args, team, thread,
+// shared).
 #pragma once
 #include "lane.cuh"
 

@@ -1,23 +1,22 @@
-// The unitary factor W = V (V^dag V)^(-1/2) of a matrix, by one-sided Jacobi rotations, and the gradient
-// through it.
+// The unitary factor W = V (V^dag V)^(-1/2) of a matrix, by one-sided Jacobi rotations, and the gradient through it.
 //
-// Rotations J of pairs of columns make those of A = V J orthogonal: A = Q diag(s), W = Q J^dag. Small
-// singular values s keep their digits (Demmel, Veselic, SIAM J. Matrix Anal. Appl. 13, 1204 (1992)).
+// Rotations J of pairs of columns make the columns of A = V J orthogonal: A = Q diag(s), W = Q J^dag. Small singular
+// values s keep their digits (Demmel, Veselic, SIAM J. Matrix Anal. Appl. 13, 1204 (1992)).
 //
-// P = (V^dag V)^(1/2) = J diag(s) J^dag. With V = W P and Omega = W^dag dW, Omega P + P Omega = M - M^dag of
-// M = W^dag dV. A gradient G on W gives dS = Re tr(C^dag Omega), C the antihermitian part of W^dag G, so
-// dS = 2 Re tr(E^dag M) with E P + P E = C, and the gradient on V is 2 W E, E_ij = C_ij / (s_i + s_j) in
+// P = (V^dag V)^(1/2) = J diag(s) J^dag. With V = W P and Omega = W^dag dW, Omega P + P Omega = M - M^dag, where M =
+// W^dag dV. A gradient G with respect to W gives dS = Re tr(C^dag Omega), where C is the antihermitian part of W^dag G.
+// So dS = 2 Re tr(E^dag M) with E P + P E = C. The gradient with respect to V is 2 W E; E_ij = C_ij / (s_i + s_j) in
 // the basis J.
 //
-// SU(3): W det(W)^(-1/3), the root nearest to 1; of C its trace is taken.
+// SU(3): W det(W)^(-1/3) with the root nearest to 1; the trace of C is removed.
 #pragma once
 #include "staples.cuh"
 
 constexpr int SWEEPS = 6;
-// Below this, overlaps and lengths of columns are zero.
+// Overlaps and lengths of columns below this count as zero.
 constexpr double NOTHING = 1e-140;
 
-// Columns of A = Q diag(s) and of J, and s.
+// The columns of A = Q diag(s) and of J, and s.
 template <class F> struct Singular {
     Complex<F> a[3][3], j[3][3];
     F s[3];
@@ -64,7 +63,7 @@ template <class F> HD Singular<F> singular(const Matrix<F>& v) {
     UNROLL for (int c = 0; c < 3; ++c) d.s[c] = root(length2(d.a[c]));
     return d;
 }
-// sum_c x_c y_c^dag: columns to a matrix.
+// sum_c x_c y_c^dag: a matrix from columns.
 template <class F> HD Matrix<F> outer_product(const Complex<F> (*x)[3], const Complex<F> (*y)[3]) {
     Matrix<F> r;
     UNROLL for (int i = 0; i < 3; ++i) UNROLL for (int j = 0; j < 3; ++j) {
@@ -74,7 +73,7 @@ template <class F> HD Matrix<F> outer_product(const Complex<F> (*x)[3], const Co
     }
     return r;
 }
-// Q in place of A = Q diag(s). A column that is null stays so.
+// Replaces A = Q diag(s) by Q. Zero columns remain zero.
 template <class F> HD void normalise(Singular<F>& d) {
     UNROLL for (int c = 0; c < 3; ++c) {
         const F inverse = splat<F>(1) / larger(d.s[c], splat<F>(NOTHING));
@@ -92,13 +91,14 @@ template <class F> HD Complex<F> determinant(const Matrix<F>& u) {
     }
     return d;
 }
-// e^{i theta / 2} of e^{i theta}, theta from -pi to pi, without a difference of what is nearly equal.
+// e^{i theta / 2} from e^{i theta}, theta from -pi to pi, without cancellation.
 template <class F> HD Complex<F> half_angle(Complex<F> z) {
     const F half = splat<F>(0.5), greater = root(mad(half, absolute(z.re), half)), less = half * absolute(z.im) / greater;
     const F sine = where_negative(z.re, greater, less);
     return {where_negative(z.re, less, greater), where_negative(z.im, -sine, sine)};
 }
-// The third root of a phase that is nearest to 1: Newton's iteration from theta / 4 + theta / 16, off by theta / 48.
+// The third root of a phase that is nearest to 1: Newton's iteration from theta / 4 + theta / 16, which is off by theta
+// / 48.
 template <class F> HD Complex<F> third_root(Complex<F> z) {
     const Complex<F> fourth = half_angle(half_angle(z));
     Complex<F> r = zero<F>();
@@ -116,7 +116,7 @@ template <class F> HD Complex<F> third_root(Complex<F> z) {
     return r;
 }
 
-// unitary <- the factor of links. Sum 0: links with a small singular value.
+// unitary <- the unitary factor of links. Sum 0: number of links with a small singular value.
 template <class F> HD void unitary_factor(const UnitaryFactor& a, int i, Accumulator& sum) {
     const int parity = parity_of_index<F>(a, i);
     const Walk x = walk_from(coord_of(a.g, i, parity));
@@ -141,7 +141,8 @@ template <class F> HD void unitary_factor(const UnitaryFactor& a, int i, Accumul
     }
     sum.add(0, small);
 }
-// gradient on the factors -> gradient on links, in place. Where s_i + s_j is below 2 `least` that stands for it.
+// Transforms the gradient with respect to the factors into that with respect to links, in place. If s_i + s_j is below
+// 2 `least`, 2 `least` replaces it.
 template <class F> HD void unitary_gradient(const UnitaryGradient& a, int i) {
     const int parity = parity_of_index<F>(a, i);
     const Walk x = walk_from(coord_of(a.g, i, parity));
@@ -153,7 +154,7 @@ template <class F> HD void unitary_gradient(const UnitaryGradient& a, int i) {
         Matrix<F> j;
         UNROLL for (int k = 0; k < 3; ++k) UNROLL for (int r = 0; r < 3; ++r) j.e[3 * r + k] = d.j[k][r];
         c = multiply<true, false>(j, c * j);
-        // 2 E, its columns by those of Q
+        // 2 E, with its columns in terms of those of Q
         Matrix<F> e;
         UNROLL for (int m = 0; m < 3; ++m) UNROLL for (int n = 0; n < 3; ++n) {
             const F scale = splat<F>(1) / larger(d.s[m] + d.s[n], least);

@@ -1,19 +1,18 @@
 // Wilson hopping term on one parity, with the epilogues of even-odd preconditioning:
 //
 //   D psi(x) = sum_mu [ (1 - gamma_mu) U_mu(x)        psi(x+mu)
-//                     + (1 + gamma_mu) U_mu(x-mu)^dag psi(x-mu) ],      H = -D/2 in M = A + H,
+//                     + (1 + gamma_mu) U_mu(x-mu)^dag psi(x-mu) ],      M = A - D/2;
 //
-// and, for the adjoint, the signs of gamma_mu turned. 1320 flop a site. Links of 18, 12 or 8 reals.
-// Order of directions: x, y, z, t, forward before backward, always.
-// Only half spinors cross ranks: those for forward hops bare, those for backward hops times U^dag.
-// With `blocked`, hops that leave a Schwarz block are left out (Dirichlet boundaries).
+// for the adjoint, the signs of gamma_mu change. 1320 flop per site. Links have 18, 12 or 8 reals.
+// The order of directions is always x, y, z, t, forward before backward.
+// Only half spinors cross ranks: unchanged for forward hops, multiplied by U^dag for backward hops.
+// With `blocked`, hops that leave a Schwarz block are omitted (Dirichlet boundaries).
 #pragma once
 #include "faces.cuh"
 #include "spinor.cuh"
 #include "su3.cuh"
 
-// y = C x for one chirality: a hermitian 6x6 block in 36 reals, its diagonal, then the rows of the
-// lower triangle.
+// y = B x for one chirality: B is a hermitian 6x6 block in 36 reals, its diagonal, then the rows of the lower triangle.
 template <class F> HD void multiply_block(Complex<F>* y, const F* block, const Complex<F>* x) {
     UNROLL for (int i = 0; i < 6; ++i) {
         Complex<F> r = {mad(block[i], x[i].re, F{}), mad(block[i], x[i].im, F{})};
@@ -41,8 +40,8 @@ template <class F> HD void load_spinor(Complex<F>* p, const void* field, int sit
     load<24, 1>(reinterpret_cast<F*>(p), field, 0, site, stride);
 }
 #if ON_GPU
-// step (a + s i^K b), s = -1 if `minus` and 1 if not, of two complex numbers in half precision. What was added to the integers
-// goes in the difference; for a sum, a word with all bits turned has 2^15 - 1 - b in place of 2^15 + b.
+// step (a + s i^K b) of two complex numbers in half precision; s = -1 if `minus`, else 1. The offset of the integers
+// cancels in the difference; for a sum, a word with all bits inverted has 2^15 - 1 - b instead of 2^15 + b.
 HD float sum_of_raised(u32 a, u32 b, int of_a, int of_b, bool minus, float step) {
     const float x = raised(a, of_a);
     return minus ? step * (x - raised(b, of_b)) : mad(step, x - raised(~b, of_b), -step);
@@ -53,7 +52,7 @@ template <int K> HD Complex<float> mad_phase_of_raised(u32 a, bool minus, u32 b,
             sum_of_raised(a, b, 1, 1 - ODD, minus != ((K & 3) >= 2), step)};
 }
 #endif
-// The upper half of (1 + sign i^S gamma_mu) times a spinor; in half precision scaled once it is projected.
+// The upper half of (1 + sign i^S gamma_mu) times a spinor; in half precision it is scaled after the projection.
 template <int MU, int S, class F> HD void load_projected(Complex<F>* h, const void* field, int site, int stride, F sign) {
 #if ON_GPU
     if constexpr (is_half<F>()) {
@@ -91,7 +90,7 @@ template <class F> HD Slice slice_of(const Geometry& g, int field, int slices) {
 }
 
 template <class F> HD constexpr int spinor_bytes() { return is_half<F>() ? half_bytes<24, F>() : 24 * sizeof(F); }
-// Fetches what this hop of the next site will read, so that misses overlap with arithmetic.
+// Prefetches the input of this hop for the next site, so that cache misses overlap with arithmetic.
 template <int MU, bool FORWARD, int NR, class F>
 HD void prefetch_hop(const Hopping& a, const void* input, int first, const Coord& c, int s) {
     constexpr int SPINOR = spinor_bytes<F>(), LINK = NR * sizeof(F) / (is_half<F>() ? 2 : 1);
@@ -104,13 +103,13 @@ HD void prefetch_hop(const Hopping& a, const void* input, int first, const Coord
     for (unsigned k = 0; k < SPINOR; k += 64) prefetch(p + k);
     for (unsigned k = 0; k < LINK; k += 64) prefetch(u + k);
 }
-// The same of what it will write.
+// Prefetches the output for the next site.
 template <class F> HD void prefetch_out(const WilsonHop& a, const Slice& slice, int s) {
     const char* p = (const char*)a.out + slice.offset + (long)(slice.first + s) * spinor_bytes<F>();
     for (int k = 0; k < spinor_bytes<F>(); k += 64) prefetch_for_writing(p + k);
 }
 
-// Options of a launch: constants where a GPU's kernel is compiled for them.
+// Options of a launch; constants if a GPU's kernel is compiled for them.
 #ifdef HMC_EPILOGUE
 HD constexpr int epilogue_of(const WilsonHop&) { return HMC_EPILOGUE; }
 #else
@@ -128,7 +127,7 @@ HD int fields_of(const Hopping& a) { return a.fields; }
 HD int slices_of(const Hopping& a) { return a.slices; }
 #endif
 
-// The 1 or 0 of a hop in every lane: whether it stays in its Schwarz block.
+// 1 or 0 in every lane: whether a hop stays in its Schwarz block.
 template <int MU, bool FORWARD, class F> HD F kept(const Hopping& a, const Coord& c) {
     return ((const F*)a.keep)[(2 * MU + (FORWARD ? 0 : 1)) * a.keep_stride + c.x[MU]];
 }
@@ -235,7 +234,7 @@ template <class F, int NR> HD void wilson_hop(const WilsonHop& a, int i) {
     store_spinor((char*)a.out + slice.offset, slice.first + s, slice.stride, r);
 }
 
-// Half spinors of a face for the neighbour.
+// Packs the half spinors of a face for the neighbour.
 template <int MU, int NR, class F> HD void face_of(const WilsonFace& a, int i) {
     const int faces = half_of(a.g) / outer(a.g, MU), f = i % faces, field = i / faces;
     const Coord c = face_coord(a.g, MU, a.forward ? 0 : outer(a.g, MU) - 1, f, a.parity);
@@ -261,7 +260,7 @@ template <class F, int NR> HD void wilson_face(const WilsonFace& a, int i) {
         default: face_of<3, NR, F>(a, i); break;
     }
 }
-// y = C x on one parity.
+// out = B x on one parity, where B are clover blocks.
 template <class F> HD void clover_apply(const CloverApply& a, int s) {
     Complex<F> x[12], y[12];
     load_spinor(x, a.x, s, half_of(a.g));

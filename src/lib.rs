@@ -1,6 +1,6 @@
 //! Hybrid Monte Carlo for lattice QCD, with the same bits on any ranks, threads, lanes and device.
 //!
-//! The program `hmc` runs inputs; this library is what it is made of. A quenched chain on this process alone:
+//! The program `hmc` runs input files; this library contains its parts. A quenched chain on this process alone:
 //!
 //! ```
 //! use hmc::prelude::*;
@@ -15,24 +15,24 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Start with [`prelude`]. A [`Domain`](field::Domain) is a lattice, cut over ranks, on a device; fields live on it. A term of
-//! the Hamiltonian is an [`Action`](action::Action), a [`Chain`](hmc::Chain) walks trajectories of them, an
-//! [`Observable`](measure::Observable) is measured on its links. `examples/` has more.
+//! Start with [`prelude`]. A [`Domain`](field::Domain) is a lattice, divided among ranks, on a device; fields belong to
+//! it. A term of the Hamiltonian is an [`Action`](action::Action). A [`Chain`](hmc::Chain) runs trajectories with such
+//! terms. An [`Observable`](measure::Observable) is measured on its links. `examples/` has more.
 //!
-//! A module imports only from lower floors; modules of one floor do not import each other
-//! (`tests/floors.rs` enforces it).
+//! A module imports only from lower floors; modules on one floor do not import each other (`tests/floors.rs` enforces
+//! it).
 //!
 //! | floor | module | its one job |
 //! |---|---|---|
 //! | 0 | [`math`] | rational functions, exact sums, weights and matrices of the fifth dimension |
 //! | 1 | [`lattice`] | extents, sites, the rank grid, lanes |
-//! | 1 | [`config`] | a walker over a TOML file: typed values, every mistake with its place, suggestions |
+//!  1 | [`config`] | TOML files: typed values, all mistakes with their positions, suggestions |
 //! | 2 | [`comm`] | ranks: messages, exact sums over ranks, agreement on errors |
 //! | 2 | [`device`] | memory, kernels and their launches, on a CPU or a GPU |
-//! | 3 | [`field`] | links, momenta, spinors; halos; linear algebra; where random numbers are drawn |
-//! | 4 | [`operator`] | gauge loops, the clover term, stout smearing; what Dirac operators have in common |
+//!  3 | [`field`] | links, momenta, spinors; halos; linear algebra; addresses of random numbers |
+//!  4 | [`operator`] | gauge loops, the clover term, stout smearing; common parts of Dirac operators |
 //! | 4 | [`io`] | HDF5 ensembles and checkpoints; ILDG, NERSC, MILC, openQCD |
-//! | 5 | [`solver`] | solvers in one precision and several, with shifts; ends of spectra |
+//!  5 | [`solver`] | solvers in one or several precisions, with shifts; ends of spectra |
 //! | 6 | [`quark`] | one quark: operator in its precisions, clover term, solver, guesses; its inverse on all sites |
 //! | 7 | [`action`] | terms of the Hamiltonian: `refresh`, `value`, `force` |
 //! | 7 | [`measure`] | observables: loops, gradient flow, correlators, condensates |
@@ -40,7 +40,7 @@
 //! | 8 | [`family`] | the families of quarks: operator, terms, inverse |
 //! | 9 | [`input`] | a run's input, checked |
 //! | 10 | [`app`] | assembles a run from a checked input; driver, log, bench |
-//! | 11 | [`prelude`] | what a program of its own mostly needs |
+//!  11 | [`prelude`] | what most programs of your own need |
 
 pub mod action;
 #[cfg(feature = "hdf5")]

@@ -22,22 +22,22 @@ struct Cli {
 struct RunArgs {
     /// The run's input (TOML)
     input: PathBuf,
-    /// Print partition, memory, files and what stands in the way of the run, and stop
+    /// Print partition, memory, files and what prevents the run, then stop
     #[arg(long)]
     check: bool,
-    /// With --check: plan for this many ranks, which need not be there
+    /// With --check: plan for this many ranks, which need not exist
     #[arg(long, requires = "check", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
-    /// With --check: print what holds the memory
+    /// With --check: print what the memory is used for
     #[arg(long, requires = "check")]
     memory: bool,
-    /// Tell levels and solves of every trajectory
+    /// Report levels and solves of every trajectory
     #[arg(long)]
     verbose: bool,
-    /// Go on with a chain of another version of the program, though bits changed since
+    /// Resume a chain from another version of the program even if bits have changed since
     #[arg(long)]
     accept_version: bool,
-    /// When the history or the measurements have gaps: make them again whatever it takes, or leave them
+    /// If the history or the measurements have gaps: recreate them at any cost, or leave them
     #[arg(long, value_enum)]
     gaps: Option<GapsName>,
 }
@@ -68,7 +68,7 @@ impl RunArgs {
 enum Command {
     /// Start a chain, or resume it (the same as `hmc RUN.toml`)
     Run(RunArgs),
-    /// Tell what a configuration is
+    /// Describe a configuration
     Info {
         /// One JSON object
         #[arg(long)]
@@ -78,19 +78,19 @@ enum Command {
     },
     /// Measure observables on configurations
     Measure {
-        /// What to measure (TOML): an input of `hmc measure`, or that of a run
+        /// What to measure (TOML): an input of `hmc measure` or of a run
         #[arg(long)]
         input: PathBuf,
-        /// One JSON object a line
+        /// One JSON object per line
         #[arg(long)]
         json: bool,
         /// Configurations in any format
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
-    /// Convert a configuration; the ending of OUT names the format: .h5 .milc .nersc .ildg .openqcd
+    /// Convert a configuration; the extension of OUT selects the format: .h5 .milc .nersc .ildg .openqcd
     Convert {
-        /// Overwrite OUT where it exists
+        /// Overwrite OUT if it exists
         #[arg(long)]
         force: bool,
         /// A configuration in any format
@@ -98,14 +98,14 @@ enum Command {
         /// The file to write
         to: PathBuf,
     },
-    /// Compare the links of two configurations: exit code 0 when equal to the bit, 1 when not
+    /// Compare the links of two configurations: exit code 0 if equal to the bit, 1 if not
     Compare {
         /// A configuration
         a: PathBuf,
-        /// Another
+        /// Another one
         b: PathBuf,
     },
-    /// One trajectory from a state of links, momenta and pseudofermions: nothing drawn, nothing refused
+    /// Run one trajectory from a state of links, momenta and pseudofermions, without random numbers and Metropolis step
     Replay {
         /// One JSON object
         #[arg(long)]
@@ -113,7 +113,7 @@ enum Command {
         /// Write the state after the trajectory
         #[arg(long)]
         out: Option<PathBuf>,
-        /// Overwrite that file where it exists
+        /// Overwrite that file if it exists
         #[arg(long, requires = "out")]
         force: bool,
         /// The state (HDF5)
@@ -128,7 +128,7 @@ enum Command {
         /// CPU or GPU
         #[arg(long, value_enum, default_value = "auto")]
         device: DeviceName,
-        /// Threads a rank
+        /// Threads per rank
         #[arg(long)]
         threads: Option<usize>,
         /// SIMD lanes
@@ -164,7 +164,8 @@ enum Command {
         /// The solvers' relative residual
         #[arg(long, default_value_t = 1e-10)]
         residual: f64,
-        /// By how much it falls between updates of solves in mixed precision (default: 0.1 in half, 0.001 in single)
+        /// Factor by which the residual falls between updates in mixed precision (default: 0.1 in half, 0.001 in
+        /// single)
         #[arg(long)]
         delta: Option<f64>,
     },
@@ -213,7 +214,7 @@ fn bench_item(text: &str) -> Result<BenchItem, String> {
     }
 }
 
-/// The weights of a domain-wall quark: a name, and the two numbers of those that have some.
+/// The weights of a domain-wall quark: a name, for some with two numbers.
 fn weights(text: &str) -> Result<Weights, String> {
     let (name, numbers) = text.split_once('=').unwrap_or((text, ""));
     let pair = || {
@@ -239,7 +240,7 @@ fn weights(text: &str) -> Result<Weights, String> {
     })
 }
 
-/// Work on files alone, which the first rank does for all.
+/// Work on files, which the first rank does for all.
 fn once(ranks: &Ranks, work: impl FnOnce() -> Result<(), AppError>) -> Result<(), AppError> {
     if ranks.rank() == 0 { work() } else { Ok(()) }
 }

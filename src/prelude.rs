@@ -1,4 +1,4 @@
-//! What a program of its own mostly needs: `use hmc::prelude::*;`
+//! What most programs of your own need: `use hmc::prelude::*;`
 
 pub use crate::action::{Action, Determinant, DeterminantParams, GaugeAction, Power, Smeared, TermHeader};
 pub use crate::device::Precision;

@@ -451,7 +451,7 @@ fn check_tells_the_truth() {
     ended.succeeded();
     for part in [
         "resumes after 6 of 9",
-        "a trajectory on 1 rank",
+        "per trajectory on 1 rank",
         "free in ensembles/pure",
         "nothing stands in the way",
     ] {
@@ -496,7 +496,7 @@ fn the_log_speaks_to_a_person() {
     let rough = with(&with(&with(PURE, "steps", "1"), "trajectories", "12"), "seed", "3\nstart = \"cold\"");
     let rough = with(&rough, "name", "\"rough\"").replace("[[hmc.level]]", "[hmc]\ntau = 3.0\n[[hmc.level]]");
     let ended = scratch.chain(0, &on(&rough, 0));
-    assert!(ended.err.contains("the last 10 were rejected; take more 'steps'"), "{ended:?}");
+    assert!(ended.err.contains("the last 10 were rejected; try more 'steps'"), "{ended:?}");
     assert!(ended.err.contains("the integration goes astray"), "{ended:?}");
     let input = scratch.write("run.toml", with(&long(2), "name", "\"verbose\""));
     let verbose = scratch.run(0, &["--verbose", &input]);

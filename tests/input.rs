@@ -164,7 +164,7 @@ threads = "many"
     let expected = [
         r#"2:8: name: expected a name of letters, digits, '.', '_' and '-', found the string "a/b""#,
         "3:1: unknown key 'sead' in [run]; did you mean 'seed'?",
-        "5:18: thermalisation: 30 is more than all 20 trajectories",
+        "5:18: thermalisation: 30 exceeds the 20 trajectories of the chain",
         r#"6:9: start: expected "hot", "cold" or a path with a '/' or '.' in it, found the string "hott""#,
         r#"7:13: wall_time: expected a time like "11h30m", "90m" or "3600s", found the string "soon""#,
         "9:15: extents: expected an even extent, found 7",
@@ -214,7 +214,7 @@ fn one_mistake_is_one_message() {
         (with("[\"gauge\"]", "[\"gauge\", \"gauge\"]"), "23:19: terms: 'gauge' is on this level already"),
         (
             with("[measure", "[[hmc.level]]\nintegrator = \"omf4\"\nsteps = 1\nterms = []\n[measure"),
-            "27:9: terms: a level needs one at least",
+            "27:9: terms: a level needs at least one",
         ),
         (
             with("[measure", "[[hmc.level]]\nintegrator = \"omf4\"\nsteps = 1\n[measure"),
@@ -256,8 +256,8 @@ fn integrators_that_drift_first() {
 
 #[test]
 fn three_to_one_is_of_two_levels() {
-    let none_inside = "17:14: integrator: \"3g1f\" is of the two innermost levels, the quarks' and inside it the \
-                       gauge field's; 0 levels are inside this one";
+    let none_inside = "17:14: integrator: \"3g1f\" is for the two innermost levels: the quarks, and inside them the \
+                       gauge field; 0 levels are inside this one";
     let (base, inner) = (three_to_one(), "integrator = \"3g1f\"\nterms = [\"gauge\"]");
     let one_level = base.replace("[[hmc.level]]\nintegrator = \"3g1f\"\nterms = [\"gauge\"]\n", "");
     let third = "terms = [\"light\"]\n[[hmc.level]]\nintegrator = \"2mn\"\nsteps = 1\nterms = [\"heavy\"]";

@@ -1,16 +1,18 @@
-//! A determinant of quarks, light (W) over heavy (V) if there is a heavy one:
+//! A determinant of quarks, of a light quark (W) alone or over a heavy one (V):
 //!
 //! ```text
 //! S = phi^dag V f(W^dag W) V^dag phi - n_f (log det A_W - log det A_V),
 //! ```
 //!
-//! f(x) = 1/x for two degenerate flavours (n_f = 2), or a rational function close to x^(-1/2) for one (n_f = 1); V stands
-//! for 1 without a heavy quark, and for its rational counterpart with one flavour. A is that of Wilson-clover quarks on
-//! even sites, and in the symmetric form on odd ones; in a ratio its determinants cancel where kappa and c_sw are the same.
+//! f(x) = 1/x for two degenerate flavours (n_f = 2), or a rational function close to x^(-1/2) for one flavour (n_f =
+//! 1). Without a heavy quark, V = 1; for one flavour, V stands for a rational function of it. A belongs to
+//! Wilson-clover quarks: its determinant is over even sites, in the symmetric form over all sites. In a ratio the
+//! determinants of A cancel if kappa and c_sw are equal.
 //!
-//! The weight is `|det W / det V|^n_f` times those determinants. In a chain of ratios in mass, twisted mass or both, small
-//! forces of the light quark live on a long step, those of heavy ones on a short one (Hasenbusch, hep-lat/0107019;
-//! Hasenbusch, Jansen, hep-lat/0211042; Urbach et al., hep-lat/0506011). `two_flavours` and `rational` have the details.
+//! The weight is `|det W / det V|^n_f` times these determinants. A chain of ratios in mass, twisted mass or both puts
+//! the small forces of light quarks on a long step and the large forces of heavy quarks on a short one (Hasenbusch,
+//! hep-lat/0107019; Hasenbusch, Jansen, hep-lat/0211042; Urbach et al., hep-lat/0506011). Details are in `two_flavours`
+//! and `rational`.
 
 use super::rational::{RationalPower, Rationals};
 use super::two_flavours::TwoFlavours;
@@ -33,16 +35,16 @@ pub enum Power {
     Rational(RationalPower),
 }
 
-/// What a determinant needs to know.
+/// Parameters of a determinant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeterminantParams<P> {
     /// Name and residuals.
     pub header: TermHeader,
-    /// W, the quark of the numerator. With a rational power, solves start from zero whatever `guess` is.
+    /// W, the quark of the numerator. With a rational power, solves start from zero for any `guess`.
     pub light: QuarkParams<P>,
-    /// V, that of the denominator, if there is one.
+    /// V, the quark of the denominator, if there is one.
     pub heavy: Option<QuarkParams<P>>,
-    /// How many flavours, and by which function.
+    /// The number of flavours, and the function.
     pub power: Power,
 }
 
@@ -55,15 +57,15 @@ pub struct Determinant<O: QuarkOperator> {
     phi: Spinor,
 }
 
-/// What the function f of a determinant makes of its pseudofermion, on links that the quarks have taken over.
+/// The part of a determinant that depends on the function f. The quarks are up to date with the links.
 pub(super) trait Function<O: QuarkOperator> {
-    /// Flavours of quarks.
+    /// Number of flavours.
     fn flavours(&self) -> u8;
 
     /// Begins a trajectory.
     fn begin(&mut self, _seed: u64, _trajectory: u64) {}
 
-    /// Draws phi, and returns its part of the action.
+    /// Draws phi, and returns its action.
     fn draw(
         &mut self,
         quarks: &mut Fraction<O>,
@@ -80,7 +82,7 @@ pub(super) trait Function<O: QuarkOperator> {
         residual: f64,
     ) -> Result<ExactSum, ActionError>;
 
-    /// Adds its pairs to the force; returns the solver's iterations.
+    /// Adds its pairs to the force; returns the number of iterations.
     fn add_pairs(
         &mut self,
         quarks: &mut Fraction<O>,
@@ -89,26 +91,26 @@ pub(super) trait Function<O: QuarkOperator> {
         residual: f64,
     ) -> Result<usize, ActionError>;
 
-    /// The ends of the spectra of W and V as last measured.
+    /// The ends of the spectra of W and V from the last measurement.
     fn measured(&self) -> [Option<Bounds>; 2] {
         [None; 2]
     }
 
-    /// What stands behind the solves in a report.
+    /// Text that follows the solves in a report.
     fn report(&self) -> String {
         String::new()
     }
 }
 
 impl<O: Derivative> Determinant<O> {
-    /// Makes the functions, and memory for the term.
+    /// Makes the functions, and allocates the term.
     ///
     /// # Errors
-    /// There is no such function; no memory.
+    /// The rational function does not exist; memory runs out.
     ///
     /// # Panics
-    /// The quarks are not of one Schur complement; a rational power without a range for each quark, or whose
-    /// `check_every` is 0.
+    /// The quarks have different Schur complements; a rational power lacks a range for a quark, or its `check_every` is
+    /// 0.
     pub fn new<P>(domain: &Arc<Domain>, params: DeterminantParams<P>) -> Result<Self, ActionError>
     where
         P: OperatorParams<Operator = O>,
@@ -133,15 +135,12 @@ impl<O: Derivative> Determinant<O> {
         Ok(Self { header, pairs: quarks.pairs()?, phi: quarks.light.spinor()?, quarks, function })
     }
 
-    /// Sets the pseudofermion: for tests and replays. Host reals as `Spinor::read_host` takes them.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Sets the pseudofermion, for tests and replays, from reals as in `Spinor::read_host`.
     pub fn set_phi(&mut self, reals: &[f64]) -> Result<(), FieldError> {
         self.phi.read_host(ODD, reals)
     }
 
-    /// The ends of the spectra of W and V as last measured: for a rational power.
+    /// The ends of the spectra of W and V from the last measurement, for a rational power.
     pub fn measured(&self) -> [Option<Bounds>; 2] {
         self.function.measured()
     }

@@ -1,4 +1,4 @@
-//! A light quark W, and a heavy one V that it may be divided by: what determinants are made of.
+//! A light quark W, and optionally a heavy one V that divides it: the quarks of a determinant.
 
 use super::{ActionError, PairForce, PairSum};
 use crate::field::{FieldError, MatrixField};
@@ -11,18 +11,15 @@ pub(super) struct Fraction<O: QuarkOperator> {
     pub light: Quark<O>,
     /// V
     pub heavy: Option<Quark<O>>,
-    /// Whether determinants of A are left.
+    /// Whether determinants of A remain.
     log_det: bool,
 }
 
 impl<O: QuarkOperator> Fraction<O> {
-    /// Makes both by `quark`.
-    ///
-    /// # Errors
-    /// No memory.
+    /// Makes both with `quark`.
     ///
     /// # Panics
-    /// They are no quarks of one ratio.
+    /// The quarks do not form a ratio.
     pub fn new<P>(
         quark: impl Fn(&QuarkParams<P>) -> Result<Quark<O>, FieldError>,
         light: &QuarkParams<P>,
@@ -36,10 +33,7 @@ impl<O: QuarkOperator> Fraction<O> {
         Ok(Self { light: quark(light)?, heavy: heavy.map(quark).transpose()?, log_det: !cancel })
     }
 
-    /// Memory for forces of both.
-    ///
-    /// # Errors
-    /// No memory.
+    /// Workspace for the forces of both.
     pub fn pairs(&self) -> Result<PairForce, FieldError> {
         let clover = self.all().any(|quark| quark.clover().is_some());
         PairForce::new(self.light.domain(), self.light.kind(), clover)
@@ -53,7 +47,7 @@ impl<O: QuarkOperator> Fraction<O> {
         std::iter::once(&mut self.light).chain(&mut self.heavy)
     }
 
-    /// Takes over new links.
+    /// Adopts new links.
     ///
     /// # Errors
     /// A clover term is not positive.
@@ -72,7 +66,7 @@ impl<O: QuarkOperator> Fraction<O> {
         if self.log_det { heavy - self.light.log_det() } else { ExactSum::default() }
     }
 
-    /// What the solves of both did.
+    /// Statistics of the solves of both.
     pub fn solves(&self) -> Solves {
         self.all().fold(Solves::default(), |sum, quark| sum.with(quark.solves()))
     }
@@ -80,9 +74,6 @@ impl<O: QuarkOperator> Fraction<O> {
 
 impl<O: super::Derivative> Fraction<O> {
     /// Adds `-2 weight d (log det A_W - log det A_V)`.
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn add_log_det(&self, sum: &mut PairSum, weight: f64) -> Result<(), FieldError> {
         if !self.log_det {
             return Ok(());

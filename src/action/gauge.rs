@@ -13,9 +13,6 @@ pub struct GaugeAction {
 
 impl GaugeAction {
     /// With `beta` and the coefficients of plaquette, rectangle and parallelogram.
-    ///
-    /// # Errors
-    /// No room.
     pub fn new(domain: &Arc<Domain>, beta: f64, coefficients: [f64; 3]) -> Result<Self, FieldError> {
         let [plaquette, rectangle, parallelogram] = coefficients.map(|c| beta * c);
         Ok(Self { loops: GaugeLoops::new(domain, plaquette, rectangle, parallelogram)? })

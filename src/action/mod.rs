@@ -1,12 +1,12 @@
-//! Terms of the Hamiltonian: each can be refreshed, valued, and differentiated.
+//! Terms of the Hamiltonian. Each has a heat bath, a value and a force.
 //!
 //! - `gauge`: plaquettes, rectangles, parallelograms
 //! - `determinant`: a determinant of quarks, or a ratio of two, to any power
-//! - `two_flavours`: its heat bath, value and force for two flavours
-//! - `rational`: the same for one flavour, by rational functions
+//! - `two_flavours`: heat bath, value and force for two flavours
+//! - `rational`: heat bath, value and force for one flavour, by rational functions
 //! - `powers`: rational functions for one quark, and the range of its spectrum
-//! - `fraction`: a light quark, and the heavy one that it is divided by
-//! - `pair`: the force of pairs of spinors
+//! - `fraction`: a light quark, and the heavy one that divides it
+//! - `pair`: the force from pairs of spinors
 //! - `smeared`: a term on stout-smeared links
 
 mod determinant;
@@ -48,7 +48,7 @@ pub enum ActionError {
     /// A rational function cannot be made.
     #[error(transparent)]
     Rational(#[from] RationalError),
-    /// The spectrum does not lie in the range of the rational functions.
+    /// The spectrum is not inside the range of the rational functions.
     #[error(
         "the eigenvalues of the {quark}'s operator, measured from {least:.4e} to {greatest:.4e}, do not lie well inside \
          the range [{lo:e}, {hi:e}] for which the rational functions are made; \
@@ -57,45 +57,45 @@ pub enum ActionError {
         wanted[1]
     )]
     Range {
-        /// Which quark.
+        /// The quark.
         quark: &'static str,
         /// The least eigenvalue of `W^dag W`.
         least: f64,
-        /// The greatest.
+        /// The greatest eigenvalue.
         greatest: f64,
         /// Lower end of the range.
         lo: f64,
         /// Upper end of the range.
         hi: f64,
-        /// A range that would do.
+        /// A sufficient range.
         wanted: [f64; 2],
     },
-    /// A heat bath did not draw from the weight of its action.
+    /// The heat bath did not draw from the weight of its action.
     #[error(
         "the heat bath of the exact one-flavour action is off by {error:.1e}, more than {bound:.0e}: the spectrum is not \
          inside the range [{lo:e}, {hi:e}] of its rational function; give a wider one"
     )]
     HeatBath {
-        /// How far the width of a mode is off, if it is a single one.
+        /// The error of a mode's width, if a single mode has all of it.
         error: f64,
-        /// What it may be.
+        /// The tolerated error.
         bound: f64,
         /// Lower end of the range.
         lo: f64,
         /// Upper end of the range.
         hi: f64,
     },
-    /// The spectrum reaches beyond the rational functions.
+    /// The spectrum exceeds the range of the rational functions.
     #[error(
         "-D^2 has eigenvalues up to {greatest:.4}, not well below the {ceiling} up to which the rational functions are \
          made; give a greater lambda_max, as {wanted:.0}"
     )]
     Ceiling {
-        /// The greatest eigenvalue as measured.
+        /// The greatest eigenvalue measured.
         greatest: f64,
-        /// Where the functions end.
+        /// The upper end of the functions' range.
         ceiling: f64,
-        /// An end that would do.
+        /// A sufficient upper end.
         wanted: f64,
     },
 }
@@ -119,41 +119,41 @@ impl From<QuarkError> for ActionError {
 pub struct Pseudofermion<'a> {
     /// The sites it lives on.
     pub parity: usize,
-    /// The field, in double.
+    /// The field, in double precision.
     pub field: &'a mut Spinor,
 }
 
 impl<'a> Pseudofermion<'a> {
-    /// On odd sites.
+    /// A pseudofermion on odd sites.
     pub(crate) fn odd(field: &'a mut Spinor) -> Self {
         Self { parity: ODD, field }
     }
 }
 
-/// What every term of quarks needs to know.
+/// Parameters of every term of quarks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TermHeader {
     /// Its name in the input.
     pub name: String,
-    /// Tells pseudofermions of one run apart; if the term has several, the number of the first.
+    /// Distinguishes the pseudofermions of a run; for a term with several, the number of the first.
     pub number: u8,
-    /// `|b - A x| / |b|` of every system of the action. Unless the term has another one for it, of the heat bath too.
+    /// `|b - A x| / |b|` of every system of the action; also of the heat bath, unless the term has a separate one.
     pub action_residual: f64,
-    /// The same for the force.
+    /// `|b - A x| / |b|` of every system of the force.
     pub force_residual: f64,
 }
 
-/// What a term reports of a trajectory.
+/// A term's report on a trajectory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TermReport {
-    /// A line.
+    /// One line.
     pub text: String,
-    /// Whether every log has to have it: a solver fell back, links were near singular.
+    /// Whether it belongs in every log: a solver fell back, or links were near singular.
     pub notable: bool,
 }
 
 impl TermReport {
-    /// Reports solves, with `more` behind.
+    /// Reports solves, followed by `more`.
     pub fn of(solves: Solves, more: &str) -> Self {
         Self { text: format!("{solves}{more}"), notable: solves.total.fallbacks > 0 }
     }
@@ -163,27 +163,18 @@ impl TermReport {
 pub trait Action {
     /// Its name in the input.
     fn name(&self) -> &str;
-    /// Draws what is random in it (pseudofermions) for this trajectory, and values it.
-    ///
-    /// # Errors
-    /// An operator failed.
+    /// Draws the term's random fields (pseudofermions) for this trajectory, and returns its value.
     fn refresh(&mut self, links: &MatrixField, seed: u64, trajectory: u64) -> Result<ExactSum, ActionError>;
-    /// Its value on `links`.
-    ///
-    /// # Errors
-    /// A solve failed.
+    /// The value on `links`.
     fn value(&mut self, links: &MatrixField) -> Result<ExactSum, ActionError>;
-    /// `force_a(x, mu) += dS(e^{i eps T_a} U_mu(x)) / d eps`; returns the solver's iterations.
-    ///
-    /// # Errors
-    /// A solve failed.
+    /// `force_a(x, mu) += dS(e^{i eps T_a} U_mu(x)) / d eps`; returns the number of iterations.
     fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<usize, ActionError>;
-    /// Its pseudofermions in the order of their numbers, to be read or set. Past solutions are forgotten: they were of
-    /// the fields before.
+    /// Its pseudofermions in the order of their numbers, for reading or setting. Past solutions are forgotten, since
+    /// they belong to the old fields.
     fn pseudofermions(&mut self) -> Vec<Pseudofermion<'_>> {
         Vec::new()
     }
-    /// What the log may report of it after a trajectory.
+    /// The report for the log after a trajectory.
     fn report(&self) -> Option<TermReport> {
         None
     }
@@ -191,10 +182,10 @@ pub trait Action {
 
 /// Safety margin: a measured eigenvalue must stay inside the range even after it is moved outwards by this fraction.
 pub(crate) const MARGIN: f64 = 0.05;
-/// Relative error bound of the measured ends.
+/// Relative error bound of the measured ends of a spectrum.
 pub(crate) const TOLERANCE: f64 = 0.01;
 
-/// A vector that has something of all eigenvectors.
+/// A vector with components along all eigenvectors.
 pub(crate) fn probe(
     kind: Kind,
     domain: &Arc<Domain>,

@@ -1,14 +1,14 @@
-//! The force of pairs of spinors, `F = d/d eps` of
+//! The force from pairs of spinors, `F = d/d eps` of
 //!
 //! ```text
 //! sum_i w_i { -2 Re y_i^dag dW_i x_i } + sum_j w_j { -2 d log det A_j },
 //! ```
 //!
-//! x and y on odd sites. An operator completes both to even sites (`Derivative`), such that the derivative of the
-//! hopping term acts between them: with D of `kernels/wilson.cuh` a pair is `-2 w Re y^dag (-dD/2) x`, over all sites.
+//! x and y are on odd sites. An operator extends both to even sites (`Derivative`) such that the derivative of the
+//! hopping term acts between them: with D of `kernels/wilson.cuh`, a pair is `-2 w Re y^dag (-dD/2) x`, over all sites.
 //!
-//! The clover insertions of all pairs are added up, and go through the leaves once
-//! (Jansen, Liu, hep-lat/9603008; openQCD, "Lattice QCD with twisted-mass Wilson-clover quarks").
+//! The clover insertions of all pairs are summed first, and then differentiated through the leaves once (Jansen, Liu,
+//! hep-lat/9603008; openQCD, "Lattice QCD with twisted-mass Wilson-clover quarks").
 
 use crate::device::Precision;
 use crate::device::kernels::{HopForce, LinkReals};
@@ -20,14 +20,10 @@ use crate::operator::{CloverTerm, HopPhases};
 use crate::quark::{Quark, QuarkOperator};
 use std::sync::Arc;
 
-/// An operator W whose derivative is one of hops, and of a clover term where it has one.
+/// An operator W whose derivative consists of hops, and of a clover term if it has one.
 pub trait Derivative: QuarkOperator {
-    /// Fills `pair` with the spinors between which `-2 weight Re y^dag dW x` is the derivative of the hopping
-    /// term, and adds what of it goes through the clover term to the insertion. x and y are on odd sites; y is
-    /// `W x` where it is not given.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Fills `pair` with the spinors between which `-2 weight Re y^dag dW x` is the derivative of the hopping term.
+    /// Adds the part from the clover term to the insertion. x and y are on odd sites; if y is `None`, it is `W x`.
     fn fill(
         &mut self,
         pair: &mut Pair,
@@ -37,17 +33,17 @@ pub trait Derivative: QuarkOperator {
         weight: f64,
     ) -> Result<(), FieldError>;
 
-    /// Boundary phases of its hops.
+    /// Boundary phases of the hops.
     fn phases(&mut self) -> HopPhases;
 }
 
-/// Two spinors on even and odd sites, and the insertions of clover terms, where there are any.
+/// Two spinors on even and odd sites, and the clover insertion, if there is one.
 pub struct Pair {
-    /// On which W acts.
+    /// The right spinor, on which W acts.
     pub x: [Spinor; 2],
-    /// What it is multiplied with.
+    /// The left spinor.
     pub y: [Spinor; 2],
-    /// Of all pairs of a sum.
+    /// The clover insertion, summed over the pairs.
     pub insertion: Option<MatrixField>,
 }
 
@@ -59,27 +55,24 @@ pub struct PairForce {
     faces_y: Faces,
 }
 
-/// A force in the making.
+/// A sum of pairs for a force.
 #[must_use = "the force is complete after `finish`"]
 pub struct PairSum<'a> {
     room: &'a mut PairForce,
     links: &'a MatrixField,
     force: &'a mut AlgebraField,
-    /// The pair that the spinors of `room` hold, not yet in `force`.
+    /// The pair that the spinors of `room` hold, if it is not yet in `force`.
     pending: Option<Pending>,
 }
 
-/// What the hop force needs besides spinors.
+/// Parameters of the hop force.
 struct Pending {
     phases: HopPhases,
     weight: f64,
 }
 
 impl PairForce {
-    /// Room for the forces of quarks of a kind, of which one has a clover term or none has.
-    ///
-    /// # Errors
-    /// No room.
+    /// Workspace for the forces of quarks of one kind; `clover`: at least one of them has a clover term.
     pub fn new(domain: &Arc<Domain>, kind: Kind, clover: bool) -> Result<Self, FieldError> {
         let spinor = || Spinor::of(domain, kind, Precision::Double, 1);
         let reals = FaceReals { forward: 12, backward: 0 };
@@ -96,10 +89,7 @@ impl PairForce {
         })
     }
 
-    /// Starts a sum that [`PairSum::finish`] will have added to `force`.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Starts a sum of pairs. [`PairSum::finish`] completes its addition to `force`.
     pub fn begin<'a>(
         &'a mut self,
         links: &'a MatrixField,
@@ -153,9 +143,6 @@ impl PairForce {
 
 impl PairSum<'_> {
     /// Adds the pair x, `W x`.
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn add_square<O: Derivative>(
         &mut self,
         quark: &mut Quark<O>,
@@ -166,9 +153,6 @@ impl PairSum<'_> {
     }
 
     /// Adds the pair x, y.
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn add_pair<O: Derivative>(
         &mut self,
         quark: &mut Quark<O>,
@@ -179,10 +163,7 @@ impl PairSum<'_> {
         self.add(quark, x, Some(y), weight)
     }
 
-    /// Adds `-2 weight Re y^dag (-dD/2) x`, x and y on even and odd sites. The quark's boundary phases count.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Adds `-2 weight Re y^dag (-dD/2) x`, with x and y on even and odd sites, and the quark's boundary phases.
     pub fn add_spinors<O: Derivative>(
         &mut self,
         quark: &mut Quark<O>,
@@ -201,10 +182,7 @@ impl PairSum<'_> {
         Ok(())
     }
 
-    /// Adds `-2 weight d log det A` of the sites that belong to the quark's action.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Adds `-2 weight d log det A` over the sites that belong to the quark's action.
     pub fn add_log_det<O: Derivative>(&mut self, quark: &Quark<O>, weight: f64) -> Result<(), FieldError> {
         match (quark.clover(), &mut self.room.pair.insertion) {
             (Some(clover), Some(insertion)) => clover.insert_log_det(insertion, weight),
@@ -212,10 +190,7 @@ impl PairSum<'_> {
         }
     }
 
-    /// Adds all that was gathered to the force.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Adds everything to the force.
     pub fn finish(mut self) -> Result<(), FieldError> {
         if let Some(insertion) = &mut self.room.pair.insertion {
             CloverTerm::add_force(self.links, insertion, self.force)?;

@@ -1,7 +1,7 @@
-//! Powers of `W^dag W` by rational functions, and whether the spectrum lies where they are right.
+//! Powers of `W^dag W` by rational functions, and the check that the spectrum lies in their range.
 //!
-//! The ends of the spectrum are measured at the refresh and at the value of every `check_every`-th trajectory and of
-//! the first of a run. Outside the range the trajectory fails.
+//! The ends of the spectrum are measured at the heat bath and at the value of every `check_every`-th trajectory, and of
+//! the first one of a run. A trajectory fails if they are outside the range.
 
 use super::{ActionError, MARGIN, TOLERANCE, probe};
 use crate::field::ODD;
@@ -12,20 +12,20 @@ use crate::solver::Bounds;
 /// An exponent, its numerator and denominator.
 type Exponent = (i32, u32);
 
-/// What is asked of the functions.
+/// Parameters of the functions.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
-    /// Of the heat bath's function.
+    /// The exponent of the heat bath's function.
     pub heat_bath: Exponent,
-    /// Of the action's and the force's.
+    /// The exponent of the action's and the force's functions.
     pub action: Exponent,
-    /// Where the spectrum of `W^dag W` lies.
+    /// The range of the spectrum of `W^dag W`.
     pub range: [f64; 2],
-    /// Relative error on the range for heat bath and action.
+    /// Relative error on the range, for heat bath and action.
     pub action_error: f64,
-    /// The same for the force.
+    /// Relative error on the range, for the force.
     pub force_error: f64,
-    /// The spectrum is measured on every so many trajectories; at least 1.
+    /// Trajectories between measurements of the spectrum; at least 1.
     pub check_every: u64,
 }
 
@@ -35,10 +35,10 @@ pub(super) struct Powers {
     pub action: Rational,
     pub force: Rational,
     check_every: u64,
-    /// Where the run is, for the check.
+    /// The trajectory, which keys the check's random vector.
     seed: u64,
     trajectory: u64,
-    /// Whether this trajectory checks.
+    /// Whether this trajectory measures the spectrum.
     due: bool,
     measured: Option<Bounds>,
 }
@@ -47,7 +47,7 @@ impl Powers {
     /// Makes the functions.
     ///
     /// # Errors
-    /// There is no such function.
+    /// The rational function does not exist.
     ///
     /// # Panics
     /// `check_every` is 0.
@@ -67,26 +67,26 @@ impl Powers {
         })
     }
 
-    /// Poles of the function that has most.
+    /// The number of poles of the function with the most poles.
     pub fn poles(&self) -> usize {
         [&self.heat_bath, &self.action, &self.force].map(|r| r.poles.len()).into_iter().max().unwrap_or(0)
     }
 
-    /// The ends of the spectrum as last measured.
+    /// The ends of the spectrum from the last measurement.
     pub fn measured(&self) -> Option<Bounds> {
         self.measured
     }
 
-    /// Begins a trajectory, which checks the spectrum or does not.
+    /// Begins a trajectory, and decides whether it measures the spectrum.
     pub fn begin(&mut self, seed: u64, trajectory: u64) {
         (self.seed, self.trajectory) = (seed, trajectory);
         self.due = self.measured.is_none() || trajectory.is_multiple_of(self.check_every);
     }
 
-    /// Measures the spectrum of the quark as it is, where this trajectory does. `name` is the quark's in a message.
+    /// Measures the spectrum of the quark, if this trajectory does. `name` is the quark's name in messages.
     ///
     /// # Errors
-    /// It does not lie well inside the range.
+    /// The spectrum is not well inside the range.
     pub fn check<O: QuarkOperator>(
         &mut self,
         quark: &mut Quark<O>,

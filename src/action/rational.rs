@@ -1,21 +1,22 @@
-//! One flavour by rational functions (RHMC), without a heavy quark or over one:
+//! One flavour by rational functions (RHMC), for one quark or a ratio:
 //!
 //! ```text
 //! S = phi^dag r(W^dag W) phi,   S = phi^dag R r(W^dag W) R phi,   r(x) ~ x^(-1/2),   R = R(V^dag V) ~ (V^dag V)^(1/4)
 //! ```
 //!
-//! (Clark, Kennedy, hep-lat/0608015; Grid's OneFlavourEvenOddRatioRational). Heat bath: `phi = h(W^dag W) eta`, with V
+//! (Clark, Kennedy, hep-lat/0608015; Grid's OneFlavourEvenOddRatioRational). Heat bath: `phi = h(W^dag W) eta`; with V,
 //! `phi = g(V^dag V) h(W^dag W) eta`, `g(x) ~ x^(-1/4)`, `h(x) ~ x^(1/4)`.
 //!
-//! With residues a_i, poles p_i of r and b_j, q_j of R, and `chi = R phi`, `psi = r chi`, the change under dU is
+//! Let a_i, p_i be the residues and poles of r, and b_j, q_j those of R; `chi = R phi`, `psi = r chi`. The change under
+//! dU is
 //!
 //! ```text
 //! sum_i a_i { -2 Re (W X_i)^dag dW X_i }                                        X_i = (W^dag W + p_i)^-1 chi
 //! + sum_j b_j { -2 Re (V Y_j)^dag dV Z_j - 2 Re (V Z_j)^dag dV Y_j },   Y_j, Z_j = (V^dag V + q_j)^-1 {psi, phi},
 //! ```
 //!
-//! without V the first line, of `chi = phi`. Outside the range on which the functions are right the trajectory fails
-//! (`powers`).
+//! Without V, only the first line remains, with `chi = phi`. A trajectory fails if the spectrum leaves the range of the
+//! functions (`powers`).
 
 use super::determinant::Function;
 use super::powers::{Powers, Wanted};
@@ -25,16 +26,16 @@ use crate::math::{ExactSum, RationalError};
 use crate::quark::{Quark, QuarkOperator};
 use crate::solver::Bounds;
 
-/// What the functions need to know.
+/// Parameters of the functions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RationalPower {
-    /// Where the spectrum of `W^dag W` lies.
+    /// The range of the spectrum of `W^dag W`.
     pub range: [f64; 2],
-    /// Where the spectrum of `V^dag V` lies, if there is a V.
+    /// The range of the spectrum of `V^dag V`, if there is a V.
     pub heavy_range: Option<[f64; 2]>,
-    /// Relative error on the ranges of the functions of heat bath and action.
+    /// Relative error of the functions on the ranges, for heat bath and action.
     pub action_error: f64,
-    /// The same of the force.
+    /// Relative error of the functions on the ranges, for the force.
     pub force_error: f64,
     /// The number of trajectories between measurements of the spectra; at least 1.
     pub check_every: u64,
@@ -52,12 +53,12 @@ pub(super) struct WithFields {
     /// eta, or R phi.
     chi: Spinor,
     psi: Spinor,
-    /// Solutions X or Y of all shifts.
+    /// Solutions X or Y for all shifts.
     x: Vec<Spinor>,
     heavy: Option<HeavyFields>,
 }
 
-/// What a heavy quark needs besides.
+/// Further fields for a heavy quark.
 struct HeavyFields {
     z: Vec<Spinor>,
     /// V Y and V Z
@@ -68,10 +69,10 @@ impl Rationals {
     /// Makes the functions.
     ///
     /// # Errors
-    /// There is no such function.
+    /// A rational function does not exist.
     ///
     /// # Panics
-    /// `check_every` is 0, or no range for a heavy quark.
+    /// `check_every` is 0, or the heavy quark has no range.
     pub fn new(power: &RationalPower, ratio: bool) -> Result<Self, RationalError> {
         let powers = |heat_bath, action, range| {
             let &RationalPower { action_error, force_error, check_every, .. } = power;
@@ -82,15 +83,12 @@ impl Rationals {
         Ok(Self { light: powers((1, 4), (-1, 2), power.range)?, heavy: range.map(heavy).transpose()? })
     }
 
-    /// Poles of the function that has most.
+    /// The number of poles of the function with the most poles.
     pub fn poles(&self) -> usize {
         self.heavy.as_ref().map_or(0, Powers::poles).max(self.light.poles())
     }
 
-    /// Adds the fields.
-    ///
-    /// # Errors
-    /// No memory.
+    /// Allocates the fields.
     pub fn with_fields<O: QuarkOperator>(self, quarks: &Fraction<O>) -> Result<WithFields, FieldError> {
         let spinor = || quarks.light.spinor();
         let several = |count| (0..count).map(|_| spinor()).collect::<Result<Vec<_>, _>>();

@@ -1,5 +1,5 @@
-//! A term that sees stout-smeared links: `S(U) = S_inner(V(U))`, its force carried from V to U
-//! (Morningstar, Peardon, hep-lat/0311018).
+//! A term on stout-smeared links, `S(U) = S_inner(V(U))`. Its force is carried from V to U (Morningstar, Peardon,
+//! hep-lat/0311018).
 
 use super::{Action, ActionError, Pseudofermion, TermReport};
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField};
@@ -7,7 +7,7 @@ use crate::math::ExactSum;
 use crate::operator::Stout;
 use std::sync::Arc;
 
-/// The term with its smearing. Links are smeared at each call: they may have changed.
+/// The term with its smearing. Links are smeared at each call, since they may have changed.
 pub struct Smeared {
     inner: Box<dyn Action>,
     stout: Stout,
@@ -16,9 +16,6 @@ pub struct Smeared {
 
 impl Smeared {
     /// `inner` on links after `steps` steps with `rho`.
-    ///
-    /// # Errors
-    /// No room.
     ///
     /// # Panics
     /// As [`Stout::new`].

@@ -1,4 +1,4 @@
-//! Two degenerate flavours, without a heavy quark or over one:
+//! Two degenerate flavours, for one quark or a ratio:
 //!
 //! ```text
 //! S = phi^dag (W^dag W)^-1 phi,   S = phi^dag V (W^dag W)^-1 V^dag phi.

@@ -1,4 +1,4 @@
-//! A checked input as domain, chain and measurements.
+//! Makes domain, chain and measurements from a checked input.
 
 use super::report::warn;
 use super::{AppError, start};
@@ -16,22 +16,22 @@ use crate::quark::Inverse;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Layers of its neighbours that a rank takes.
+/// Layers of neighbouring sites that a rank needs.
 #[derive(Clone, Copy)]
 pub struct Layers {
-    /// Kept around links.
+    /// Layers kept around links.
     pub border: usize,
-    /// The most that any field or operator takes of one neighbour.
+    /// The most layers of one neighbour that any field or operator needs.
     pub reach: usize,
 }
 
 impl Layers {
-    /// Of links alone.
+    /// The layers for links only.
     pub fn of_links(border: usize) -> Self {
         Self { border, reach: border }
     }
 
-    /// The same with the quarks of an input.
+    /// The layers needed also by the quarks of an input.
     #[must_use]
     pub fn with(self, fermions: &[Fermion]) -> Self {
         let wider = |layers: Self, fermion: &Fermion| Self {
@@ -42,10 +42,10 @@ impl Layers {
     }
 }
 
-/// The domain of a lattice cut as `parallel` says.
+/// The domain of a lattice, divided as in `parallel`.
 ///
 /// # Errors
-/// The device is not there, or is out of memory; a box is too small.
+/// The device does not exist or is out of memory; a box is too small.
 pub fn domain(
     parallel: &Parallel,
     extents: Extents,
@@ -60,17 +60,17 @@ pub fn domain(
     Ok(Domain::new(partition, device, Arc::clone(comm), border, halo)?)
 }
 
-/// Layers that a run needs of its neighbours, with these measurements.
+/// Layers of neighbouring sites that a run needs, with these measurements.
 pub fn layers<'a>(input: &Input, measured: impl IntoIterator<Item = &'a Measure>) -> Layers {
     let gauge = GaugeLoops::reach(input.gauge.coefficients[1]);
     let border = measured.into_iter().map(Measure::border).fold(gauge, usize::max);
     Layers::of_links(border).with(&input.fermions)
 }
 
-/// All terms of the Hamiltonian: the gauge action, then the quarks' in the order of the input.
+/// All terms of the Hamiltonian: the gauge action, then the terms of quarks in the order of the input.
 ///
 /// # Errors
-/// No memory, or a rational function that cannot be made.
+/// A rational function does not exist, or memory runs out.
 fn terms(domain: &Arc<Domain>, input: &Input) -> Result<Vec<Box<dyn Action>>, AppError> {
     let gauge = &input.gauge;
     let gauge = GaugeAction::new(domain, gauge.beta, gauge.coefficients)?;
@@ -78,9 +78,11 @@ fn terms(domain: &Arc<Domain>, input: &Input) -> Result<Vec<Box<dyn Action>>, Ap
     let pseudofermions: usize = input.fermions.iter().map(|fermion| fermion.pseudofermions()).sum();
     if pseudofermions > Purpose::PSEUDOFERMIONS {
         let most = Purpose::PSEUDOFERMIONS;
-        return Err(AppError::Refused(format!("{pseudofermions} pseudofermions: a run has {most} at most")));
+        return Err(AppError::Refused(format!(
+            "{pseudofermions} pseudofermions: a run can have {most} at most"
+        )));
     }
-    // They are numbered through all terms.
+    // They are numbered consecutively through all terms.
     let mut number = 0;
     for fermion in &input.fermions {
         terms.extend(fermion.terms(domain, number)?);
@@ -89,13 +91,13 @@ fn terms(domain: &Arc<Domain>, input: &Input) -> Result<Vec<Box<dyn Action>>, Ap
     Ok(terms)
 }
 
-/// The chain of an input, from `links`.
+/// The chain of an input, starting from `links`.
 ///
 /// # Errors
-/// No memory, or a rational function that cannot be made.
+/// A rational function does not exist, or memory runs out.
 pub fn chain(input: &Input, links: MatrixField) -> Result<Chain, AppError> {
     let mut all = terms(links.domain(), input)?;
-    // Every term is on one level: the input was checked.
+    // The input was checked: every term is on exactly one level.
     let mut take = |name: &String| {
         let at = all.iter().position(|term| term.name() == name)?;
         Some(all.remove(at))
@@ -107,7 +109,7 @@ pub fn chain(input: &Input, links: MatrixField) -> Result<Chain, AppError> {
 /// The links before trajectory 0.
 ///
 /// # Errors
-/// The file cannot be read or is of another lattice.
+/// The file cannot be read, or its lattice differs.
 pub fn first_links(input: &Input, domain: &Arc<Domain>, comm: &dyn Comm) -> Result<MatrixField, AppError> {
     let mut links = MatrixField::new(domain, 4)?;
     match &input.run.start {
@@ -129,13 +131,13 @@ pub fn first_links(input: &Input, domain: &Arc<Domain>, comm: &dyn Comm) -> Resu
     Ok(links)
 }
 
-/// Tells, once, of a file without a checksum.
+/// Warns once about a file without a checksum.
 fn warn_of_doubt(path: &Path, header: &io::Header, comm: &dyn Comm) {
     header.doubt(path).iter().filter(|_| comm.rank() == 0).for_each(warn);
 }
 
-/// A configuration on a domain of its own lattice. Files of single precision are made special unitary,
-/// as MILC does on reading.
+/// A configuration, on a domain of its own lattice. Links from files in single precision are made special unitary, as
+/// in MILC.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -156,10 +158,10 @@ pub fn configuration(
     Ok((links, header))
 }
 
-/// The quark that a measurement asks for.
+/// The quark that a measurement chooses.
 ///
 /// # Errors
-/// No memory, or a clover term that cannot be inverted.
+/// The clover term cannot be inverted, or memory runs out.
 pub fn quark(
     links: &MatrixField,
     fermions: &[Fermion],

@@ -1,4 +1,4 @@
-//! `hmc --check`: the plan of a run, and whether this machine, the disk and the folder let it go. Nothing is written.
+//! `hmc --check`: the plan of a run, and whether this machine, the disk and the folder permit it. Nothing is written.
 
 use super::memory::Counted;
 use super::report::{say, span, warn};
@@ -13,15 +13,15 @@ use std::io::Error;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Prints the plan for the ranks there are, or for `options.ranks`.
+/// Prints the plan for the current ranks, or for `options.ranks`.
 ///
 /// # Errors
-/// All that stands in the way of the run.
+/// Everything that prevents the run.
 pub fn check(input: &Input, options: &RunOptions, comm: &Ranks) -> Result<(), AppError> {
     let ranks = options.ranks.unwrap_or(comm.size());
     let grid = input.parallel.grid.map_or_else(|| choose_grid(input.extents, ranks), Ok)?;
     let partition = Partition::new(input.extents, grid, ranks, 0)?;
-    // Those that run now share their node; of others nobody knows.
+    // The current ranks share their nodes; for planned ranks the sharing is unknown.
     let sharing = if options.ranks.is_some() { 1 } else { start::place_on_node(&**comm).1 };
     if comm.rank() != 0 {
         return Ok(());
@@ -44,7 +44,7 @@ pub fn check(input: &Input, options: &RunOptions, comm: &Ranks) -> Result<(), Ap
     }
 }
 
-/// Prints the memory of a rank, and what holds it.
+/// Prints the memory of a rank, and what it is used for.
 fn tell(held: &Held, input: &Input, options: &RunOptions) -> Result<(), AppError> {
     let all = plan::megabytes(held.bytes as usize);
     match Counted::of(input) {
@@ -63,8 +63,8 @@ fn tell(held: &Held, input: &Input, options: &RunOptions) -> Result<(), AppError
     Ok(())
 }
 
-/// The device of rank 0, and its memory, of which a rank needs so much and which `sharing` ranks of its node share, or
-/// share its GPUs.
+/// Reports the device of rank 0 and its memory. A rank needs `needed` bytes; `sharing` ranks of its node share the
+/// memory, or its GPUs.
 fn device(input: &Input, partition: &Partition, sharing: usize, needed: u64) -> Result<(), AppError> {
     let layers = assemble::layers(input, [&input.measure]);
     let device = start::device(&input.parallel, partition, layers.reach, &Solo)?;
@@ -90,7 +90,7 @@ fn device(input: &Input, partition: &Partition, sharing: usize, needed: u64) -> 
     Ok(())
 }
 
-/// What a start or a resumed run would find in the folder: the trajectories that are done.
+/// Reports what a new or resumed run would find in the folder; returns the number of finished trajectories.
 fn chain(input: &Input, folder: &Path, options: &RunOptions) -> Result<u64, AppError> {
     if let Some(who) = lock::holder(folder) {
         warn(format_args!("{}: another job works on this chain just now: {who}", folder.display()));
@@ -122,7 +122,7 @@ fn chain(input: &Input, folder: &Path, options: &RunOptions) -> Result<u64, AppE
     Ok(done)
 }
 
-/// What the trajectories to go will take, as the history has it.
+/// Estimates the time of the remaining trajectories from the history.
 fn time(folder: &Path, left: u64, options: &RunOptions) -> Result<(), AppError> {
     let seconds = resume::seconds(folder);
     if seconds == 0.0 {
@@ -133,17 +133,17 @@ fn time(folder: &Path, left: u64, options: &RunOptions) -> Result<(), AppError> 
     let on =
         last.map_or(String::new(), |ranks| format!(" on {ranks} rank{}", if ranks == 1 { "" } else { "s" }));
     let all = span(seconds * left as f64);
-    say(format_args!("time           {} a trajectory{on}, {all} for the {left} to go", span(seconds)))?;
+    say(format_args!("time           {} per trajectory{on}, {all} for the remaining {left}", span(seconds)))?;
     if let (Some(ranks), Some(last)) = (options.ranks, last)
         && ranks as u64 != last
     {
         let ideal = seconds * last as f64 / ranks as f64;
-        say(format_args!("               {} a trajectory on {ranks}, if it scaled perfectly", span(ideal)))?;
+        say(format_args!("               {} per trajectory on {ranks}, with perfect scaling", span(ideal)))?;
     }
     Ok(())
 }
 
-/// Room for what is still to be written, and the right to write it.
+/// Checks the free disk space for remaining files, and the permission to write.
 fn disk(input: &Input, folder: &Path, done: u64) -> Result<(), AppError> {
     let exists = |path: &&Path| path.exists();
     let ancestors = folder.ancestors().map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
@@ -153,7 +153,7 @@ fn disk(input: &Input, folder: &Path, done: u64) -> Result<(), AppError> {
         return Err(AppError::Folder { path: there, action: "make a folder in", source });
     }
     let name = std::ffi::CString::new(there.as_os_str().as_bytes()).unwrap_or_default();
-    // SAFETY: a text that ends with a zero.
+    // SAFETY: the text ends with a zero.
     if unsafe { libc::access(name.as_ptr(), libc::W_OK | libc::X_OK) } != 0 {
         return Err(AppError::Folder { path: there, action: "write to", source: Error::last_os_error() });
     }
@@ -161,7 +161,7 @@ fn disk(input: &Input, folder: &Path, done: u64) -> Result<(), AppError> {
     let run = &input.run;
     let to_go = run.trajectories.saturating_sub(done) / run.save_every.max(1);
     let one = plan::configuration(input);
-    // Two checkpoints stay, and one file more is there while it is written.
+    // Two checkpoints are kept, and a third file exists while it is written.
     let (least, all) = (4 * one, one.saturating_mul(to_go as usize).saturating_add(3 * one));
     let free_text = plan::megabytes(free as usize);
     say(format_args!("disk           {free_text} free in {}", there.display()))?;
@@ -169,7 +169,10 @@ fn disk(input: &Input, folder: &Path, done: u64) -> Result<(), AppError> {
         return Err(IoError::DiskFull { path: there, needed: least as u64, free }.into());
     }
     if all as u64 > free {
-        warn(format_args!("the whole chain takes {}, the disk has {free_text}", plan::megabytes(all)));
+        warn(format_args!(
+            "the whole chain needs {}, but the disk has only {free_text}",
+            plan::megabytes(all)
+        ));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What ends the program: 0 done, 2 wrong input, 1 anything else.
+//! Errors of the program. Exit codes: 0 done, 2 wrong input, 1 anything else.
 
 use crate::action::ActionError;
 use crate::comm::CommError;
@@ -14,16 +14,16 @@ use crate::operator::OperatorError;
 use crate::quark::QuarkError;
 use std::path::PathBuf;
 
-/// Why the program ends without its work done.
+/// Why the program ends before its work is done.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     /// The input is wrong.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// The input is right, but not for this run: another ensemble's, or this machine cannot.
+    /// The input is valid but not for this run: it belongs to another ensemble, or this machine cannot run it.
     #[error("{0}")]
     Refused(String),
-    /// The ensemble's folder.
+    /// A file or folder cannot be used.
     #[error("{}: cannot {action}: {source}", path.display())]
     Folder {
         /// The file or folder.
@@ -33,13 +33,13 @@ pub enum AppError {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// Threads.
+    /// Threads cannot be started.
     #[error(
         "cannot start {count} threads: {message}; look at the limits on address space and processes (ulimit -v, -u), and at \
          'threads' in [parallel]"
     )]
     Threads {
-        /// How many.
+        /// Their number.
         count: usize,
         /// The system's reason.
         message: String,
@@ -47,53 +47,53 @@ pub enum AppError {
     /// A limit of the system.
     #[error("{0}")]
     Limit(String),
-    /// What `--check` found to stand in the way of a run.
+    /// What `--check` found to prevent a run.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\nerror: "))]
     Several(Vec<AppError>),
-    /// Some of the files could not be measured, as was told.
+    /// Some files could not be measured; each was reported.
     #[error("{failed} of {all} files were not measured")]
     Files {
-        /// How many.
+        /// Their number.
         failed: usize,
-        /// Of so many.
+        /// The number of files.
         all: usize,
     },
-    /// Files.
+    /// A file failed.
     #[error(transparent)]
     Io(#[from] IoError),
-    /// The device.
+    /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A field.
+    /// A field failed.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// A trajectory.
+    /// A trajectory failed.
     #[error("trajectory {number}: {source}")]
     Trajectory {
         /// Its number.
         number: u64,
-        /// What happened.
+        /// The reason.
         source: HmcError,
     },
-    /// A trajectory from a state.
+    /// A trajectory from a state failed.
     #[error("replay: {0}")]
     Replay(HmcError),
-    /// A measurement.
+    /// A measurement failed.
     #[error("measurement: {0}")]
     Measure(#[from] MeasureError),
-    /// An operator.
+    /// An operator failed.
     #[error(transparent)]
     Operator(#[from] OperatorError),
-    /// A term of the Hamiltonian.
+    /// A term of the Hamiltonian failed.
     #[error(transparent)]
     Action(#[from] ActionError),
-    /// Ranks.
+    /// Communication between ranks failed.
     #[error(transparent)]
     Comm(#[from] CommError),
-    /// The lattice cannot be cut so.
+    /// The lattice cannot be divided in this way.
     #[error(transparent)]
     Partition(#[from] PartitionError),
-    /// What a command says cannot be written.
+    /// Output cannot be written.
     #[error("standard output: {0}")]
     Output(std::io::Error),
     /// A comparison found a difference.
@@ -101,7 +101,7 @@ pub enum AppError {
     Differs(String),
 }
 
-/// The application itself meets quarks in measurements alone.
+/// The application itself uses quarks only in measurements.
 impl From<QuarkError> for AppError {
     fn from(error: QuarkError) -> Self {
         Self::Measure(error.into())

@@ -1,4 +1,4 @@
-//! `info`, `convert`, `compare`: what is done with files alone.
+//! `info`, `convert`, `compare`: operations on files only.
 
 use super::assemble::Layers;
 use super::report::{say, warn};
@@ -40,7 +40,7 @@ fn start_solo() -> super::Ranks {
     std::sync::Arc::new(crate::comm::Solo)
 }
 
-/// `hmc info [--json] FILE`: reads the whole file, so a damaged one is told.
+/// `hmc info [--json] FILE`: reads the whole file, so damage is detected.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -76,12 +76,12 @@ pub fn info(path: &Path, as_json: bool) -> Result<(), AppError> {
     Ok(())
 }
 
-/// Refuses to write where there is something, unless `force`d.
+/// Refuses to write to an existing path, unless `force` is set.
 ///
 /// # Errors
-/// [`AppError::Refused`].
+/// [`AppError::Refused`] if the path exists.
 pub(super) fn require_new(path: &Path, force: bool) -> Result<(), AppError> {
-    // A link to nothing is something as well.
+    // A dangling symbolic link also counts as existing.
     if force || path.symlink_metadata().is_err() {
         return Ok(());
     }
@@ -91,7 +91,7 @@ pub(super) fn require_new(path: &Path, force: bool) -> Result<(), AppError> {
 /// `hmc convert [--force] IN OUT.{h5,milc,nersc,ildg,openqcd}`
 ///
 /// # Errors
-/// An ending that is no format, something at OUT without `force`, or files that cannot be read or written.
+/// The ending of OUT is not a format, OUT exists without `force`, or a file cannot be read or written.
 pub fn convert(from: &Path, to: &Path, force: bool) -> Result<(), AppError> {
     let ending = to.extension().map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
     let format = match ending.as_str() {
@@ -120,7 +120,7 @@ pub fn convert(from: &Path, to: &Path, force: bool) -> Result<(), AppError> {
 /// `hmc compare A B`: the first difference, or equal to the bit.
 ///
 /// # Errors
-/// [`AppError::Differs`] with the first difference; files that cannot be read.
+/// [`AppError::Differs`] with the first difference, or a file cannot be read.
 pub fn compare(a: &Path, b: &Path) -> Result<(), AppError> {
     let ((links_a, header_a, _), (links_b, header_b, _)) = (read(a)?, read(b)?);
     if header_a.extents != header_b.extents {

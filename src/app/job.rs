@@ -1,4 +1,4 @@
-//! This job: where it runs and since when, in the lock and in `jobs.jsonl`.
+//! This job: where it runs and since when, as recorded in the lock and in `jobs.jsonl`.
 
 use serde_json::{Value, json};
 use std::fs::{self, OpenOptions};
@@ -6,15 +6,15 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The file with a line for every job that worked on a chain.
+/// The file with one line per job of a chain.
 pub const JOBS: &str = "jobs.jsonl";
 
-/// Where a job runs and since when.
+/// Where a job runs, and since when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// The node of its first rank.
+    /// The node of the first rank.
     pub host: String,
-    /// The process of its first rank.
+    /// The process of the first rank.
     pub pid: u32,
     /// When it started, in UTC.
     pub since: String,
@@ -32,7 +32,7 @@ impl Job {
         json!({ "host": self.host, "pid": self.pid, "since": self.since })
     }
 
-    /// From JSON; `None` where it is something else.
+    /// From JSON; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(text).ok()?;
         let text = |name: &str| Some(value[name].as_str()?.to_owned());
@@ -78,14 +78,14 @@ fn utc(seconds: u64) -> String {
 /// Appends an object to the jobs of a chain.
 ///
 /// # Errors
-/// The system refuses.
+/// The file cannot be written.
 pub fn record(folder: &Path, object: &Value) -> std::io::Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(folder.join(JOBS))?;
     file.write_all(format!("{object}\n").as_bytes())?;
     file.sync_data()
 }
 
-/// What the jobs of a chain have recorded so far; lines that cannot be read are left out.
+/// The records of a chain's jobs so far; unreadable lines are skipped.
 pub fn recorded(folder: &Path) -> Vec<Value> {
     let text = fs::read_to_string(folder.join(JOBS)).unwrap_or_default();
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()

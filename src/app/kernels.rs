@@ -1,4 +1,4 @@
-//! `hmc kernels --arch sm_90`: compiles every kernel for GPUs; needs none.
+//! `hmc kernels --arch sm_90`: compiles every kernel for GPUs, without a GPU.
 
 use super::report::say;
 use super::{AppError, start};
@@ -10,14 +10,14 @@ use rayon::prelude::*;
 /// Prints registers and spills of every kernel for each architecture.
 ///
 /// # Errors
-/// No compiler, or a kernel that does not compile.
+/// There is no compiler, or a kernel does not compile.
 pub fn kernels(archs: &[String]) -> Result<(), AppError> {
     let mut jobs = Vec::new();
     for (kernel, precision) in kernel_list() {
         let all = std::iter::once(Constants::new(&[])).chain(kernel.usual());
         jobs.extend(all.map(|constants| (kernel, precision, constants)));
     }
-    // What the compiler says of a kernel is not kept.
+    // The cache does not keep the compiler's report.
     let options = GpuOptions { cache: None, ..start::gpu_options() };
     for arch in archs {
         let report = |(kernel, precision, constants): &(&KernelInfo, Precision, Constants)| {

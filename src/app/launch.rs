@@ -1,12 +1,12 @@
-//! How this process was started, by the variables of launchers: alone, as a rank of MPI, or as one of several tasks that
-//! nothing connects, each of which would believe to be all ranks.
+//! How this process was started, according to the launchers' variables: alone, as a rank of MPI, or as one of several
+//! unconnected tasks, each of which would believe itself to be the only rank.
 
-/// What the variables say.
+/// The kind of start.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Launch {
-    /// By itself.
+    /// Alone.
     Alone,
-    /// By what an MPI understands.
+    /// By a launcher that some MPI understands.
     Mpi(Option<Tasks>),
     /// As one of several tasks, without MPI.
     Unconnected(Tasks),
@@ -16,14 +16,14 @@ pub enum Launch {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tasks {
     launcher: &'static str,
-    /// How many.
+    /// Their number.
     pub count: usize,
-    /// Which of them this is, where the launcher says it.
+    /// The number of this task, if the launcher states it.
     rank: Option<usize>,
     advice: &'static str,
 }
 
-/// Variables by which an MPI finds its launcher.
+/// Variables by which an MPI recognises its launcher.
 const MPI: [&str; 8] = [
     "OMPI_COMM_WORLD_SIZE",
     "PMI_RANK",
@@ -35,10 +35,10 @@ const MPI: [&str; 8] = [
     "I_MPI_PMI_LIBRARY",
 ];
 
-/// A launcher's name, its variables of the number of tasks and of the rank, and how it starts MPI. Where one was started by
-/// another, as mpirun in a job of Slurm, the inner one is first.
+/// A launcher's name, its variables for the number of tasks and for the rank, and how it starts MPI. If one launcher
+/// starts another, such as mpirun in a Slurm job, the inner one comes first.
 type Launcher = (&'static str, &'static str, &'static str, &'static str);
-/// Of Slurm the tasks of a step: those of the job are known to a batch script, too.
+/// For Slurm, the tasks of a step count, since a batch script also has variables for the tasks of the job.
 const LAUNCHERS: [Launcher; 7] = [
     ("mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", MPIRUN),
     ("mpirun", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", MPIRUN),
@@ -50,7 +50,7 @@ const LAUNCHERS: [Launcher; 7] = [
 ];
 const MPIRUN: &str = "the mpirun of the MPI that it was built with";
 
-/// What `variable` looks up says.
+/// Determines the kind of start; `variable` looks variables up.
 pub fn launch(variable: impl Fn(&str) -> Option<String>) -> Launch {
     let number = |name: &str| variable(name)?.trim().parse().ok();
     let tasks = LAUNCHERS.iter().find_map(|&(launcher, size, rank, advice)| {
@@ -66,12 +66,12 @@ pub fn launch(variable: impl Fn(&str) -> Option<String>) -> Launch {
 }
 
 impl Tasks {
-    /// One alone speaks for all, where their ranks are known.
+    /// Whether this task reports for all; every task does if ranks are unknown.
     pub fn speaks(&self) -> bool {
         self.rank.is_none_or(|rank| rank == 0)
     }
 
-    /// Why tasks without any variable of an MPI do not run.
+    /// The message for tasks without any variables of an MPI.
     pub fn unconnected(&self) -> String {
         let Self { launcher, count, advice, .. } = self;
         format!(
@@ -80,7 +80,7 @@ impl Tasks {
         )
     }
 
-    /// Why tasks each of which is alone in its MPI do not run.
+    /// The message for tasks that are each alone in their MPI.
     pub fn foreign(&self) -> String {
         let Self { launcher, count, advice, .. } = self;
         format!(
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_process_by_itself_is_alone() {
-        // The last is a batch script of Slurm.
+        // The last case is a batch script of Slurm.
         for variables in
             ["", "HOME=/root", "SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0", "SLURM_NTASKS=4 SLURM_PROCID=0"]
         {

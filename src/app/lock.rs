@@ -1,7 +1,7 @@
-//! The lock of an ensemble's folder: two jobs on one chain would spoil it.
+//! The lock of an ensemble's folder: two jobs on one chain would corrupt it.
 //!
-//! `lock` is held by `flock` and says who holds it. Some file systems have no locks, and some users remove the file: so a
-//! run looks at every trajectory whether the file still says its own name, before it writes anything.
+//! The file `lock` is held by `flock` and names its holder. Some file systems have no locks, and some users remove the
+//! file. So a run checks at every trajectory, before it writes anything, that the file still names it.
 
 use super::AppError;
 use super::job::Job;
@@ -11,7 +11,7 @@ use std::io::{Error, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// The folder is this job's as long as this lives.
+/// This job owns the folder as long as this lives.
 pub struct Lock {
     path: PathBuf,
     file: File,
@@ -22,7 +22,7 @@ impl Lock {
     /// Takes the folder for `job`.
     ///
     /// # Errors
-    /// Another job has it, or the file cannot be written.
+    /// Another job has the lock, or the file cannot be written.
     pub fn take(folder: &Path, job: &Job) -> Result<Self, AppError> {
         let path = folder.join("lock");
         let failed = |e: Error| AppError::Folder { path: path.clone(), action: "take the lock", source: e };
@@ -57,10 +57,10 @@ impl Lock {
         Ok(Self { path, file, text })
     }
 
-    /// That the folder is still this job's. A lock that was removed is put back; the answer is a warning.
+    /// Checks that this job still owns the folder. Restores a lock that was removed, and returns a warning then.
     ///
     /// # Errors
-    /// Another job has taken the folder meanwhile.
+    /// Another job has taken the folder in the meantime.
     pub fn check(&mut self) -> Result<Option<String>, AppError> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         match std::fs::read_to_string(&self.path) {
@@ -71,14 +71,14 @@ impl Lock {
                 return Err(AppError::Folder { path: self.path.clone(), action: "read the lock", source });
             }
         }
-        // Only one of two jobs can make the file anew.
+        // Only one of two jobs can create the file.
         let failed = |source: Error| match source.kind() {
             ErrorKind::AlreadyExists => taken(folder, ""),
             _ => AppError::Folder { path: self.path.clone(), action: "take the lock again", source },
         };
         let mut file =
             OpenOptions::new().read(true).write(true).create_new(true).open(&self.path).map_err(failed)?;
-        // SAFETY: an open file. Where there are no locks that was told at the start.
+        // SAFETY: an open file. That there are no locks was reported at the start.
         unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
         file.write_all(self.text.as_bytes()).map_err(failed)?;
         let warning = format!("{}: was removed under the run; taken again", self.path.display());
@@ -88,7 +88,7 @@ impl Lock {
 }
 
 impl Drop for Lock {
-    /// Takes its name off, unless another's stands there.
+    /// Clears the name, unless it is another job's.
     fn drop(&mut self) {
         if std::fs::read_to_string(&self.path).is_ok_and(|text| text == self.text) {
             let _ = self.file.set_len(0);
@@ -96,10 +96,10 @@ impl Drop for Lock {
     }
 }
 
-/// Who works in the folder now, if anybody does; touches nothing.
+/// The job that works in the folder now, if any. Changes nothing.
 pub fn holder(folder: &Path) -> Option<String> {
     let mut file = File::open(folder.join("lock")).ok()?;
-    // SAFETY: an open file; what is taken here is given back when it is closed.
+    // SAFETY: an open file; the lock taken here is released when the file is closed.
     let busy = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) } != 0
         && Error::last_os_error().kind() == ErrorKind::WouldBlock;
     let mut text = String::new();
@@ -110,7 +110,7 @@ pub fn holder(folder: &Path) -> Option<String> {
     })
 }
 
-/// The error of a folder in which another job works, which says so in `holder`.
+/// The error for a folder that another job uses; `holder` names that job.
 fn taken(folder: &Path, holder: &str) -> AppError {
     let who = Job::parse(holder).map_or_else(String::new, |job| format!(": {job}"));
     AppError::Refused(format!("{}: another job works on this chain{who}", folder.display()))

@@ -25,10 +25,10 @@ impl Fermions for Quarks<'_> {
     }
 }
 
-/// Measures what `measure` asks for, with random sources by `noise`.
+/// Makes the measurements of `measure`; `noise` is the key of random sources.
 ///
 /// # Errors
-/// A solve failed, or `stop` said so.
+/// A solve failed, or `stop` requested a stop.
 pub fn observables(
     links: &MatrixField,
     measure: &Measure,
@@ -40,11 +40,11 @@ pub fn observables(
     Ok(measure.run(&mut Context { links, fermions: &mut fermions, noise, stop })?)
 }
 
-/// `hmc measure --input M.toml [--json] CFG...`: plaquette, rectangle and Polyakov loop always, the rest as
-/// the input asks. A file that cannot be measured is told, and the others follow.
+/// `hmc measure --input M.toml [--json] CFG...`: plaquette, rectangle and Polyakov loop, and the measurements of the
+/// input. Files that cannot be measured are reported and skipped.
 ///
 /// # Errors
-/// Wrong input; some files were not measured.
+/// The input is wrong, or some files were not measured.
 pub fn measure_files(
     input: &Path,
     files: &[PathBuf],
@@ -81,7 +81,7 @@ pub fn measure_files(
             match one(file, place) {
                 Ok(text) if root => say(text)?,
                 Ok(_) => {}
-                // What is one file's own fault, and the same on all ranks.
+                // Errors of a single file, which are the same on all ranks.
                 Err(
                     error @ (AppError::Io(_)
                     | AppError::Partition(_)

@@ -1,5 +1,5 @@
-//! What a run holds of a device's memory: its chain is made and walks a trajectory, on any device. On one that counts and
-//! does nothing else that takes seconds, whatever the lattice, and no rank has to be there.
+//! The device memory of a run: makes its chain and runs a trajectory, on any device. On a counting device this takes
+//! seconds for any lattice, without the other ranks.
 
 use super::assemble::{self, Layers};
 use super::{AppError, Ranks, measure, start};
@@ -24,11 +24,11 @@ pub fn domain_on(input: &Input, device: Device, halo: Halo, comm: &Ranks) -> Res
     Ok(Domain::new(partition, device, Arc::clone(comm), border, halo)?)
 }
 
-/// Makes the chain of an input, walks its first trajectory from `links`, measures, and writes a checkpoint as far as the
-/// device has a part in it. Returns what the links' device has held at most.
+/// Makes the chain of an input, runs its first trajectory from `links`, measures, and does the device's part of a
+/// checkpoint. Returns the maximum memory that was held on the links' device.
 ///
 /// # Errors
-/// No room; a term or a solve failed.
+/// A term or a solve failed, or memory runs out.
 pub fn held_by(input: &Input, links: MatrixField) -> Result<Held, AppError> {
     let domain = Arc::clone(links.domain());
     let mut chain = assemble::chain(input, links)?;
@@ -44,7 +44,7 @@ pub fn held_by(input: &Input, links: MatrixField) -> Result<Held, AppError> {
     drop(label);
     let _label = domain.device().label("measurement");
     for part in parts(&input.measure) {
-        // The steps of a flow take no more than the first one.
+        // Further steps of a flow need no more memory than the first.
         let steps = Cell::new(0);
         let stop = || steps.replace(steps.get() + 1) > 0 && !part.of_kind::<Flow>().is_empty();
         let noise = Noise { seed: input.run.seed, trajectory: 1 };
@@ -56,7 +56,7 @@ pub fn held_by(input: &Input, links: MatrixField) -> Result<Held, AppError> {
     Ok(domain.device().held())
 }
 
-/// Every measurement that is ever due, alone.
+/// Each measurement of a run, separately.
 fn parts(all: &Measure) -> Vec<Measure> {
     if all.every == 0 {
         return Vec::new();
@@ -73,7 +73,7 @@ pub(super) enum Counted {
 }
 
 impl Counted {
-    /// That of an input: where it takes what there is, what is here.
+    /// The device of an input; with "auto", the device of this machine.
     pub fn of(input: &Input) -> Self {
         match input.parallel.device {
             DeviceChoice::Cuda => Self::Gpu,
@@ -83,10 +83,10 @@ impl Counted {
     }
 }
 
-/// What a rank of `ranks` will hold; none of them has to be there.
+/// The memory of one of `ranks` ranks; the ranks need not exist.
 ///
 /// # Errors
-/// A box is too small, or has more sites than a rank takes; a rational function that cannot be made.
+/// A box is too small or has too many sites for a rank; a rational function does not exist.
 pub(super) fn count(input: &Input, partition: &Partition, ranks: usize) -> Result<Held, AppError> {
     let local = partition.local();
     if volume(local) > i32::MAX as usize {
@@ -106,7 +106,7 @@ pub(super) fn count(input: &Input, partition: &Partition, ranks: usize) -> Resul
     let comm: Ranks = Arc::new(Echo { size: ranks });
     let domain = domain_on(input, Device::new(device), halo, &comm)?;
     let label = domain.device().label("links");
-    // What they are is of no matter here.
+    // Their values do not matter here.
     let links = MatrixField::new(&domain, 4)?;
     drop(label);
     held_by(input, links)

@@ -1,24 +1,24 @@
-//! The program around the floors below.
+//! The program, on top of the other modules.
 //!
-//! - `error`: what ends the program, and with which exit code
+//! - `error`: errors of the program, with exit codes
 //! - `launch`: how the process was started
 //! - `start`: ranks, threads and devices
-//! - `assemble`: a checked input as domain, chain and measurements
-//! - `plan`: what `--check` prints of an input alone
-//! - `memory`: what a run holds of a device's memory
+//! - `assemble`: domain, chain and measurements from a checked input
+//! - `plan`: the part of `--check` that depends only on the input
+//! - `memory`: the device memory of a run
 //! - `run`: the driver of a chain
-//! - `resume`: where a chain goes on, and what its records lack
-//! - `repair`: makes missing records again
+//! - `resume`: where a chain continues, and which records are missing
+//! - `repair`: recreates missing records
 //! - `lock`: the lock of an ensemble's folder
 //! - `job`: where this job runs, and the jobs of a chain
 //! - `stop`: signals and wall time
-//! - `version`: chains of other versions of the program
-//! - `check`: whether a run would go, for `--check`
+//! - `version`: chains from other versions of the program
+//! - `check`: whether a run could start, for `--check`
 //! - `replay`: one trajectory from a state
-//! - `report`: what a run says
+//! - `report`: the output of a run
 //! - `measure`: observables as JSON
 //! - `files`: `info`, `convert`, `compare`
-//! - `bench`: speeds
+//! - `bench`: benchmarks
 //! - `kernels`: compiles every kernel for a GPU
 
 mod assemble;

@@ -1,4 +1,4 @@
-//! What `hmc --check` prints of an input alone: partition, integrator, files.
+//! The part of `hmc --check` that depends only on the input: partition, integrator, files.
 
 use super::assemble::Layers;
 use super::{assemble, start};
@@ -6,12 +6,12 @@ use crate::hmc::Scheme;
 use crate::input::Input;
 use crate::lattice::{Partition, shape, volume};
 
-/// Bytes of a configuration or a checkpoint.
+/// Bytes of a configuration or checkpoint.
 pub fn configuration(input: &Input) -> usize {
     volume(input.extents) * 72 * 8
 }
 
-/// An integrator as the input names it.
+/// An integrator's name in the input.
 fn integrator(scheme: &Scheme) -> String {
     match scheme {
         Scheme::Leapfrog => "leapfrog".to_owned(),

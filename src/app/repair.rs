@@ -1,4 +1,4 @@
-//! Makes missing records of a chain again, by walking from the states before them.
+//! Recreates missing records of a chain by rerunning trajectories from the states before them.
 
 use super::AppError;
 use super::resume::{Found, Repairs, Walk, seconds};
@@ -10,16 +10,16 @@ use crate::measure::MeasureError;
 use crate::solver::SolverError;
 use std::time::{Duration, Instant};
 
-/// So many records are made before they are put on the disk.
+/// The number of records that are made before they are written to disk.
 const KEPT_AT_ONCE: usize = 10;
 
 impl Driver {
-    /// Makes missing rows and lines again, and puts them into `found`; the links stay those at hand. The answer is why it
-    /// stopped before the end.
+    /// Recreates missing rows and lines, and adds them to `found`. The links are restored at the end. Returns the
+    /// reason if it stopped early.
     ///
     /// # Errors
-    /// A state on the way is damaged, a trajectory comes to other links than it did, or the job has too little time to make
-    /// a single record.
+    /// A state on the way is damaged, a trajectory does not reproduce its links, or the job has too little time for a
+    /// single record.
     pub(super) fn repair(
         &mut self,
         repairs: &Repairs,
@@ -34,7 +34,7 @@ impl Driver {
             let stopped = self.walk_again(*walk, repairs, found, &mut made)?;
             self.keep(found)?;
             if let Some(reason) = stopped {
-                // The next job would come no farther.
+                // The next job would get no further.
                 if reason == Reason::WallTime && made == 0 {
                     let what = "before a single record of the chain was made again; give the job more time";
                     return Err(AppError::Refused(format!("{reason} {what}")));
@@ -46,7 +46,7 @@ impl Driver {
         Ok(None)
     }
 
-    /// The records of a stretch of trajectories; counts what it made.
+    /// Recreates the records of one walk, and counts them.
     fn walk_again(
         &mut self,
         walk: Walk,
@@ -99,7 +99,7 @@ impl Driver {
         Ok(None)
     }
 
-    /// Takes the links after trajectory `number` from the disk, or those of the start.
+    /// Loads the links after trajectory `number` from disk, or makes the initial ones.
     fn go_to(&mut self, number: u64) -> Result<(), AppError> {
         match io::load_state(&self.folder, number, self.domain.partition(), &*self.comm)? {
             Some(links) => self.chain.links.set_host(&links)?,
@@ -119,7 +119,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Refuses to go on where a file has other links than the trajectory that was walked again.
+    /// Refuses to continue if a file has other links than the trajectory that was rerun.
     fn require_same_links(&self, number: u64) -> Result<(), AppError> {
         let Some(stored) = io::load_state(&self.folder, number, self.domain.partition(), &*self.comm)? else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! `hmc replay`: one trajectory from a state, with nothing drawn and nothing refused.
+//! `hmc replay`: one trajectory from a state, without random numbers and without the Metropolis step.
 
 use super::files::require_new;
 use super::report::{say, warn};
@@ -13,20 +13,21 @@ use crate::math::ExactSum;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
-/// Where the state after a trajectory goes.
+/// The output file for the state after a trajectory.
 pub struct Out {
     /// The file.
     pub path: PathBuf,
-    /// Whether it may replace what is there.
+    /// Whether an existing file may be replaced.
     pub force: bool,
 }
 
-/// `hmc replay [--json] [--out FILE [--force]] STATE`: the energies before and after, and dH. `out` gets the state after.
+/// `hmc replay [--json] [--out FILE [--force]] STATE`: the energies before and after, and dH. Writes the new state to
+/// `out`.
 ///
-/// The grid of the stored input counts where it holds the ranks there are.
+/// The grid of the stored input is used if it has the current number of ranks.
 ///
 /// # Errors
-/// The state cannot be read, its input is wrong, there is something at `out` already, or a term fails.
+/// The state cannot be read, its input is wrong, `out` exists already, or a term fails.
 pub fn replay(path: &Path, out: Option<&Out>, as_json: bool, comm: &Ranks) -> Result<(), AppError> {
     if let Some(Out { path, force }) = out {
         agree(&**comm, if comm.rank() == 0 { require_new(path, *force) } else { Ok(()) })?;
@@ -58,10 +59,7 @@ pub fn replay(path: &Path, out: Option<&Out>, as_json: bool, comm: &Ranks) -> Re
     })
 }
 
-/// The state that a chain is in. `input` is the text of its run.
-///
-/// # Errors
-/// The device is lost.
+/// The current state of a chain. `input` is the text of its run's input.
 pub fn state_of(chain: &mut Chain, input: String) -> Result<State, FieldError> {
     let (links, momenta) = (chain.links.to_host()?, chain.momenta.to_matrices()?);
     let sites = volume(links.local);
@@ -77,10 +75,7 @@ pub fn state_of(chain: &mut Chain, input: String) -> Result<State, FieldError> {
     Ok(State { input, links, momenta, pseudofermions })
 }
 
-/// Puts a chain in a state, whose pseudofermions are those of the chain's terms.
-///
-/// # Errors
-/// The device is lost.
+/// Sets a chain to a state, whose pseudofermions must be those of the chain's terms.
 pub fn set_state(chain: &mut Chain, state: &State) -> Result<(), FieldError> {
     chain.links.set_host(&state.links)?;
     chain.momenta.set_matrices(&state.momenta)?;
@@ -93,8 +88,8 @@ pub fn set_state(chain: &mut Chain, state: &State) -> Result<(), FieldError> {
     })
 }
 
-/// Rows and columns of `shape` exchanged, each entry of so many reals: files have the slices of a site together, fields
-/// the sites of a slice.
+/// Exchanges rows and columns of `shape`, with `entry` reals per entry. In files, all slices of a site are together; in
+/// fields, all sites of a slice.
 fn exchanged(reals: &[f64], [rows, columns]: [usize; 2], entry: usize) -> Vec<f64> {
     let mut out = Vec::with_capacity(reals.len());
     for column in 0..columns {
@@ -142,7 +137,7 @@ fn row(before: ExactSum, after: ExactSum) -> Row {
     [before, after, after - before].map(ExactSum::value)
 }
 
-/// Those of g, h, f and H, and of each term of quarks by its name.
+/// The rows of g, h, f and H, and of each term of quarks by its name.
 fn rows(before: &Energies, after: &Energies) -> ([Row; 4], Vec<(String, Row)>) {
     let (sums_before, sums_after) = (sums(before), sums(after));
     let terms = quarks(before).zip(quarks(after));

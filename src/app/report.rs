@@ -1,5 +1,5 @@
-//! What the program says: products of commands, warnings, and the log of a run: a line a trajectory with the time left,
-//! and a summary at the end.
+//! The program's output: results of commands, warnings, and the log of a run with one line per trajectory, the time
+//! left, and a summary at the end.
 
 use super::{AppError, plan};
 use crate::action::TermReport;
@@ -11,17 +11,17 @@ use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
 
-/// Rejections in a row that are told.
+/// Consecutive rejections that cause a warning.
 const MANY_REJECTIONS: u64 = 10;
-/// A |dH| after thermalisation that is told.
+/// dH| after thermalisation that causes a warning.
 const GREAT_DELTA_H: f64 = 50.0;
-/// Trajectories over which the time left is estimated.
+/// Number of trajectories from which the time left is estimated.
 const RECENT: usize = 8;
 
-/// Says a line that is a command's product. A reader that has enough (`head`) is no error.
+/// Prints a line of a command's output. It is not an error if the reader has closed the pipe (`head`).
 ///
 /// # Errors
-/// It cannot be written.
+/// The line cannot be written.
 pub(super) fn say(text: impl Display) -> Result<(), AppError> {
     match writeln!(std::io::stdout(), "{text}") {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(AppError::Output(error)),
@@ -29,12 +29,12 @@ pub(super) fn say(text: impl Display) -> Result<(), AppError> {
     }
 }
 
-/// Warns. Where nobody listens the work goes on.
+/// Prints a warning; failures are ignored.
 pub(super) fn warn(text: impl Display) {
     let _ = writeln!(std::io::stderr(), "warning: {text}");
 }
 
-/// A time in the unit that suits it.
+/// A time in a suitable unit.
 pub(super) fn span(seconds: f64) -> String {
     match seconds {
         s if s < 9.995 => format!("{s:.2} s"),
@@ -51,29 +51,29 @@ fn with_error(mean: f64, error: f64) -> String {
     if !(error > 0.0 && error.is_finite()) {
         return format!("{mean:.8}");
     }
-    // Two digits of the error below 20 units of the last one.
+    // Two digits of the error if it is below 20 units of the last digit.
     let digits =
         (-(error.log10().floor()) as i32 + i32::from(error / 10f64.powf(error.log10().floor()) < 2.0)).max(0);
     format!("{mean:.*}({:.0})", digits as usize, error * 10f64.powi(digits))
 }
 
-/// The log of a run, silent on all ranks but the first. A log that cannot be written stops no run: what counts is in its
-/// files.
+/// The log of a run; silent on all ranks except the first. Errors of writing the log do not stop the run, since the
+/// results are in its files.
 pub struct Report {
     speaks: bool,
     verbose: bool,
     total: u64,
     thermalisation: u64,
-    /// Accepted trajectories after thermalisation, and all of them.
+    /// Accepted trajectories after thermalisation, and all trajectories after it.
     accepted: u64,
     decided: u64,
     rejected_in_a_row: u64,
-    /// Seconds of the last trajectories, with all that goes along.
+    /// Seconds of the last trajectories, including measurements and files.
     recent: VecDeque<f64>,
 }
 
 impl Report {
-    /// For `total` trajectories, of which the first `thermalisation` are accepted whatever dH is.
+    /// A log for `total` trajectories, of which the first `thermalisation` are accepted whatever dH is.
     pub fn new(speaks: bool, verbose: bool, total: u64, thermalisation: u64) -> Self {
         Self {
             speaks,
@@ -102,21 +102,21 @@ impl Report {
         }
     }
 
-    /// Says a line.
+    /// Prints a line.
     pub fn line(&self, text: &str) {
         if self.speaks {
             let _ = say(text);
         }
     }
 
-    /// Warns.
+    /// Prints a warning.
     pub fn warn(&self, text: &str) {
         if self.speaks {
             warn(text);
         }
     }
 
-    /// Tells a trajectory; `terms` are the terms' own lines.
+    /// Reports a trajectory; `terms` are the terms' own lines.
     pub fn trajectory(
         &mut self,
         number: u64,
@@ -167,14 +167,14 @@ impl Report {
         }
     }
 
-    /// With `verbose`: the most of the device's memory that this rank has held.
+    /// With `verbose`, reports the maximum device memory that this rank has held.
     pub fn memory(&self, held: &Held) {
         if self.verbose {
             self.line(&format!("memory: at most {} on this rank", plan::megabytes(held.bytes as usize)));
         }
     }
 
-    /// Takes note of what a trajectory took with all that went along: measurements, files.
+    /// Records the time of a trajectory, including measurements and files.
     pub fn took(&mut self, time: Duration) {
         self.recent.push_back(time.as_secs_f64());
         if self.recent.len() > RECENT {
@@ -182,7 +182,7 @@ impl Report {
         }
     }
 
-    /// `16 s left`, by the last trajectories of this job, or by the one of `seconds`, its first.
+    /// `16 s left`, estimated from the last trajectories of this job, or from the `seconds` of its first one.
     fn left(&self, number: u64, seconds: f64) -> String {
         let mean = match self.recent.len() {
             0 => seconds,
@@ -192,22 +192,22 @@ impl Report {
         if left == 0 { String::new() } else { format!("  {} left", span(mean * left as f64)) }
     }
 
-    /// Warns of a chain that does not move.
+    /// Warns about a chain that does not move.
     fn judge(&self, number: u64, delta_h: f64) {
         const ADVICE: &str = "more 'steps' on the levels with the greatest forces (dH falls with their square, with \
                               their fourth power for omf4), a smaller tau, or more thermalisation";
         if delta_h.abs() > GREAT_DELTA_H {
             self.warn(&format!(
-                "trajectory {number}: dH = {delta_h:+.3e}, the integration goes astray; take {ADVICE}"
+                "trajectory {number}: dH = {delta_h:+.3e}, the integration goes astray; try {ADVICE}"
             ));
         }
         let rejected = self.rejected_in_a_row;
         if rejected > 0 && rejected.is_multiple_of(MANY_REJECTIONS) {
-            self.warn(&format!("trajectory {number}: the last {rejected} were rejected; take {ADVICE}"));
+            self.warn(&format!("trajectory {number}: the last {rejected} were rejected; try {ADVICE}"));
         }
     }
 
-    /// The chain so far, by its history.
+    /// Summarises the chain so far from its history.
     pub fn summary(&self, history: &Table) {
         let column = |name: &str| history.reals(name);
         let decided = |values: Vec<f64>| -> Vec<f64> {

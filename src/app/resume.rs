@@ -1,8 +1,8 @@
-//! Where a chain goes on, what its records lack, and whether this run may touch the folder at all.
+//! Where a chain continues, which records are missing, and whether this run may use the folder at all.
 //!
-//! A chain goes on from the newest checkpoint or configuration that is whole. Every trajectory up to there has to have its
-//! row of the history, and its line of the measurements where the input in force asked for one; what is missing, doubled
-//! or altered is told, and made again by walking from the state before it.
+//! A chain continues from the newest intact checkpoint or configuration. Every trajectory up to there must have its row
+//! of the history, and its line of measurements if the input in force required one. Missing, duplicate or altered
+//! records are reported, and recreated by rerunning trajectories from the state before.
 
 use super::job::{self, JOBS};
 use super::{AppError, Gaps, RunOptions, version};
@@ -16,13 +16,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// As many trajectories are walked again without being asked to.
+/// The number of trajectories that may be rerun without an option.
 const FREE_WALKS: u64 = 20;
 
 /// The file of measurements.
 pub const MEASUREMENTS: &str = "measurements.jsonl";
 
-/// Columns of the history: those of a trajectory, then four for each level.
+/// Columns of the history: those of a trajectory, then four per level.
 pub fn columns(levels: usize) -> Vec<String> {
     let mut names: Vec<String> =
         ["trajectory", "delta_h", "accepted", "plaquette", "unitarity", "seconds"].map(String::from).to_vec();
@@ -32,70 +32,70 @@ pub fn columns(levels: usize) -> Vec<String> {
     names
 }
 
-/// An input that the folder keeps, and the trajectory after which it came into force.
+/// A stored input, and the trajectory after which it came into force.
 pub struct Kept {
-    /// 0 of `run.toml`.
+    /// 0 for `run.toml`.
     pub after: u64,
-    /// What it measured; `None` where this version cannot read it.
+    /// Its measurements; `None` if this version cannot read it.
     pub measure: Option<Measure>,
-    /// The quarks that measurements name.
+    /// The quarks that measurements refer to.
     pub fermions: Vec<Fermion>,
 }
 
-/// What the folder's files say, as rank 0 sees them; the same on all ranks but for the records.
+/// The content of the folder's files, read by rank 0. Except for the records, it is the same on all ranks.
 pub struct Found {
     /// Inputs in force, oldest first.
     pub inputs: Vec<Kept>,
-    /// Rows of the history; on other ranks none.
+    /// Rows of the history; empty on other ranks.
     pub history: Records,
-    /// Lines of the measurements; on other ranks none.
+    /// Lines of the measurements; empty on other ranks.
     pub measurements: Records,
     /// Trajectories of checkpoints and configurations.
     states: BTreeSet<u64>,
     /// Gaps that earlier jobs were told to leave.
     left: BTreeSet<u64>,
-    /// That no trajectory was done here.
+    /// Whether no trajectory was finished here.
     is_unused: bool,
 }
 
-/// A stretch of trajectories to be walked again.
+/// A sequence of trajectories to rerun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Walk {
-    /// From the links after this trajectory.
+    /// It starts from the links after this trajectory.
     pub from: u64,
-    /// To those after this one.
+    /// It ends with the links after this one.
     pub to: u64,
 }
 
-/// Records to be made again.
+/// Records to recreate.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Repairs {
     /// Trajectories without a row.
     pub rows: BTreeSet<u64>,
     /// Trajectories without their line of measurements.
     pub lines: BTreeSet<u64>,
-    /// How to come by both.
+    /// The trajectories to rerun for both.
     pub walks: Vec<Walk>,
 }
 
-/// Where a chain goes on.
+/// Where a chain continues.
 pub struct Point {
-    /// This rank's links; `None`: the start's.
+    /// This rank's links; `None`: those of the start.
     pub links: Option<HostLinks>,
-    /// Trajectories done.
+    /// Number of finished trajectories.
     pub done: u64,
-    /// Whether its checkpoint is on the disk.
+    /// Whether its checkpoint exists.
     pub has_checkpoint: bool,
-    /// Rows of the history after it, which are made again.
+    /// Later rows of the history, which will be made again.
     pub dropped: usize,
-    /// What to tell.
+    /// Warnings to report.
     pub warnings: Vec<String>,
-    /// What options let pass, for the record.
+    /// What options have permitted, for the record.
     pub accepted: Vec<String>,
 }
 
 impl Point {
-    /// After `done` trajectories; `accepted` is what options let pass.
+    /// The point after `done` trajectories; `accepted` is what options have permitted.
     pub fn new(links: Option<HostLinks>, done: u64, accepted: impl IntoIterator<Item = String>) -> Self {
         let accepted: Vec<String> = accepted.into_iter().collect();
         let told = |what: &String| format!("goes on after {what}, as asked for: the bits may differ");
@@ -111,10 +111,10 @@ impl Point {
 }
 
 impl Found {
-    /// Looks at the folder; collective.
+    /// Reads the folder; collective.
     ///
     /// # Errors
-    /// Files cannot be read; or there are records of a chain, but nothing to go on from.
+    /// Files cannot be read, or there are records of a chain but no state to continue from.
     pub fn look(folder: &Path, input: &Input, comm: &dyn Comm) -> Result<Self, AppError> {
         let first = comm.rank() == 0;
         let names = columns(input.hmc.levels.len());
@@ -146,7 +146,7 @@ impl Found {
             Ok(loaded) => {
                 Kept { after, measure: Some(loaded.input.measure), fermions: loaded.input.fermions }
             }
-            // One that cannot be read any more asks for nothing.
+            // An input that this version cannot read requires nothing.
             Err(_) => Kept { after, measure: None, fermions: Vec::new() },
         });
         let inputs = inputs.collect();
@@ -156,10 +156,10 @@ impl Found {
         Ok(Self { inputs, history, measurements, states, left, is_unused })
     }
 
-    /// Where the chain in `folder` goes on; collective.
+    /// Where the chain in `folder` continues; collective.
     ///
     /// # Errors
-    /// It is another chain, or no file of it can be read.
+    /// It is a different chain, or none of its files can be read.
     pub fn point(
         &self,
         folder: &Path,
@@ -174,7 +174,7 @@ impl Found {
             Ok::<_, AppError>(())
         };
         let loaded = match io::load_newest(folder, partition, comm, judge) {
-            // Nothing is lost where no trajectory was done.
+            // Nothing is lost if no trajectory was finished.
             Err(AppError::Io(IoError::NoState { reasons, .. })) if self.is_unused => {
                 let mut point = Point::new(None, 0, None);
                 point.warnings.extend(reasons);
@@ -194,11 +194,12 @@ impl Found {
         self.inputs.iter().rev().find(|kept| kept.after < number)
     }
 
-    /// What the records lack up to trajectory `done`, and how to make it again, which `gaps` allows or not; collective.
-    /// Records after `done` are dropped: they are made again. Tells what it found, and what was let pass.
+    /// The records missing up to trajectory `done`, and how to recreate them if `gaps` permits it; collective. Records
+    /// after `done` are dropped, since they will be made again. Adds warnings, and what options have permitted, to
+    /// `point`.
     ///
     /// # Errors
-    /// It would take many trajectories, and nobody asked for that.
+    /// Many trajectories would have to be rerun, and no option permits it.
     pub fn repairs(
         &mut self,
         point: &mut Point,
@@ -295,11 +296,12 @@ impl std::fmt::Display for Repairs {
     }
 }
 
-/// How to come by missing rows and lines: from the newest state before each, or on from the walk before it.
+/// The trajectories to rerun for missing rows and lines: from the newest state before each, or extending the previous
+/// walk.
 fn walks(rows: &BTreeSet<u64>, lines: &BTreeSet<u64>, states: &BTreeSet<u64>) -> Vec<Walk> {
     let mut walks: Vec<Walk> = Vec::new();
     for &number in rows.union(lines) {
-        // A line is of links that may be on the disk, a row is of the way there.
+        // A line of measurements needs only the links, which may be on disk; a row needs its trajectory.
         let latest = if rows.contains(&number) { number - 1 } else { number };
         let from = states.range(..=latest).next_back().copied().unwrap_or(0);
         match walks.last_mut() {
@@ -310,7 +312,7 @@ fn walks(rows: &BTreeSet<u64>, lines: &BTreeSet<u64>, states: &BTreeSet<u64>) ->
     walks
 }
 
-/// The trajectories whose records a job was told to leave out.
+/// The trajectories whose missing records a job was told to leave.
 fn left_by(job: &serde_json::Value) -> Vec<u64> {
     let accepted = job["accepted"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
     let gaps = accepted.filter_map(|text| text.strip_prefix("gaps "));
@@ -333,8 +335,8 @@ fn kept_inputs(folder: &Path) -> Vec<(u64, String)> {
     found.into_iter().map(|(n, _, text)| (n, text)).collect()
 }
 
-/// Keeps the input of a job that goes on after `done` trajectories: `run.toml` of a new chain, `run_NNNNNN.toml` where the
-/// text is another than that of the job before. The answer is a warning.
+/// Stores the input of a job that continues after `done` trajectories: as `run.toml` for a new chain, as
+/// `run_NNNNNN.toml` if the text differs from that of the previous job. Returns a warning, if any.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -346,7 +348,7 @@ pub fn keep_input(folder: &Path, text: &str, done: u64) -> Result<Option<String>
     let mut aside: Vec<u64> = after.into_iter().map(|(n, _)| n).collect();
     let is_kept = before.last().is_some_and(|(_, last)| last == text);
     aside.extend(before.last().filter(|(n, _)| *n == done && !is_kept).map(|(n, _)| *n));
-    // They made nothing, or what the chain does not go on from.
+    // They produced nothing, or nothing that the chain continues from.
     for &n in &aside {
         let mut name = path(n).into_os_string();
         name.push(".superseded");
@@ -363,10 +365,10 @@ pub fn keep_input(folder: &Path, text: &str, done: u64) -> Result<Option<String>
     Ok((!aside.is_empty()).then(told))
 }
 
-/// Whether a chain whose file has this header goes on with `input`; what `options` let pass is the answer.
+/// Whether a chain whose file has this header may continue with `input`. Returns what `options` have permitted.
 ///
 /// # Errors
-/// Another chain, or one of another version of the program.
+/// A different chain, or one of a different version of the program.
 pub fn judge(
     folder: &Path,
     file: &Path,
@@ -400,7 +402,7 @@ pub fn judge(
     )))
 }
 
-/// The mean time of a trajectory, by the history's rows; 0 without any.
+/// The mean time per trajectory from the history's rows; 0 without rows.
 pub fn seconds(folder: &Path) -> f64 {
     let Ok(table) = History::read(folder) else { return 0.0 };
     let seconds = table.reals("seconds");
@@ -411,13 +413,13 @@ pub fn seconds(folder: &Path) -> f64 {
 /// The newest file of the chain in `folder` whose header can be read; not collective.
 ///
 /// # Errors
-/// There are files, but none can be read.
+/// There are files, but none of them can be read.
 pub fn newest_header(folder: &Path) -> Result<Option<(PathBuf, Header)>, AppError> {
     let states = io::states(folder)?;
     let Some((_, newest)) = states.first() else { return Ok(None) };
     let whole = states.iter().find_map(|(_, path)| Some((path.clone(), io::header(path).ok()?)));
     match (whole, io::header(newest)) {
-        // Where no trajectory was done the run starts again.
+        // If no trajectory was finished, the run starts again.
         (None, Err(error)) if states.iter().any(|(n, _)| *n > 0) => Err(error.into()),
         (whole, _) => Ok(whole),
     }
@@ -442,7 +444,7 @@ mod tests {
         assert_eq!(found(&[4], &[], &all), [(3, 4)]);
         assert_eq!(found(&[], &[4], &all), [(4, 4)]);
         assert_eq!(found(&[4, 5], &[7], &all), [(3, 5), (7, 7)]);
-        // Configurations are rare: one walk serves neighbours.
+        // Configurations are rare, so one walk serves neighbouring gaps.
         assert_eq!(found(&[4, 6], &[8], &[0, 5, 9]), [(0, 4), (5, 8)]);
         assert_eq!(found(&[2], &[], &[9]), [(0, 2)]);
     }

@@ -1,4 +1,4 @@
-//! The driver of a chain: starts or resumes, walks, measures, saves, stops when told.
+//! The driver of a chain: starts or resumes, runs trajectories, measures, saves, and stops on request.
 
 use super::job::{self, JOBS, Job};
 use super::lock::Lock;
@@ -21,36 +21,36 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What to do about records that a chain lacks.
+/// What to do about missing records of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gaps {
-    /// Make them again, whatever it takes.
+    /// Recreate them at any cost.
     Repair,
-    /// Go on without.
+    /// Continue without them.
     Leave,
 }
 
-/// How `hmc RUN.toml` is to go about it.
+/// Options of `hmc RUN.toml`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunOptions {
-    /// Print the plan, and whether anything stands in its way, and stop.
+    /// Print the plan and what prevents the run, then stop.
     pub check: bool,
     /// With `check`: the ranks to plan for.
     pub ranks: Option<usize>,
-    /// With `check`: print what holds the memory.
+    /// With `check`: print what the memory is used for.
     pub memory: bool,
-    /// Tell levels and terms of every trajectory.
+    /// Report levels and terms of every trajectory.
     pub verbose: bool,
-    /// Go on with a chain of a version whose bits differ.
+    /// Resume a chain from a version whose bits differ.
     pub accept_version: bool,
-    /// What to do about records that are missing; `None`: make few of them again, else stop.
+    /// What to do about missing records; `None`: recreate them if they are few, else stop.
     pub gaps: Option<Gaps>,
 }
 
-/// `hmc RUN.toml`: starts the chain of an input, or resumes it; with `check` prints the plan alone.
+/// `hmc RUN.toml`: starts or resumes the chain of an input; with `check`, only prints the plan.
 ///
 /// # Errors
-/// Wrong input, a chain of other physics, or anything that stops a run.
+/// Wrong input, a chain with other parameters, or any error during the run.
 pub fn run(path: &Path, options: &RunOptions, comm: &Ranks) -> Result<(), AppError> {
     let loaded = input::load(path, options.ranks.unwrap_or(comm.size()))?;
     if comm.rank() == 0 {
@@ -63,7 +63,7 @@ pub fn run(path: &Path, options: &RunOptions, comm: &Ranks) -> Result<(), AppErr
     start::in_pool(start::threads(&input.parallel, &**comm), || Driver::new(input, options, comm)?.go())
 }
 
-/// What only rank 0 has open.
+/// Files that only rank 0 has open.
 struct Files {
     history: History,
     measurements: Journal,
@@ -85,11 +85,11 @@ pub(super) struct Driver {
     saved: Option<u64>,
     input_is_kept: bool,
     pub(super) stop: Stop,
-    /// Why the run ends before its first trajectory.
+    /// The reason why the run ends before its first trajectory.
     stopped: Option<Reason>,
 }
 
-/// A trajectory that was walked, and what the history says of it.
+/// A trajectory that was run, with its row of the history.
 pub(super) struct Walked {
     outcome: Outcome,
     plaquette: f64,
@@ -142,7 +142,7 @@ impl Driver {
             stop,
             stopped,
         };
-        // Both are there where the last job wrote them and nothing happened to them since.
+        // Both exist if the last job wrote them and nothing happened to them since.
         driver.checkpoint()?;
         driver.configuration()?;
         let folder = &driver.folder;
@@ -159,7 +159,7 @@ impl Driver {
         Ok(driver)
     }
 
-    /// Opens the files of records, keeps the input, and records this job; on rank 0.
+    /// On rank 0: opens the files of records, stores the input, and records this job.
     fn open(
         &mut self,
         lock: Lock,
@@ -189,7 +189,7 @@ impl Driver {
         Ok(Files { history, measurements, lock })
     }
 
-    /// Puts the records that are there so far on the disk; collective.
+    /// Writes the records so far to disk; collective.
     pub(super) fn keep(&self, found: &Found) -> Result<(), AppError> {
         let first = self.comm.rank() == 0;
         let kept = if first { open_records(&self.folder, &self.input, found).map(drop) } else { Ok(()) };
@@ -225,7 +225,7 @@ impl Driver {
         self.end(&words)
     }
 
-    /// One trajectory with its row, configuration and checkpoint.
+    /// Runs one trajectory, with its row, configuration and checkpoint.
     fn one(&mut self) -> Result<(), AppError> {
         let number = self.done;
         let every = |n: u64| n != 0 && (number + 1).is_multiple_of(n);
@@ -250,7 +250,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Walks trajectory `number`, counted from 0, from the links at hand.
+    /// Runs trajectory `number`, counted from 0, from the current links.
     pub(super) fn walk(&mut self, number: u64) -> Result<Walked, AppError> {
         let failed = |source| AppError::Trajectory { number: number + 1, source };
         let project = self.input.hmc.reproject_every;
@@ -278,8 +278,8 @@ impl Driver {
         Ok(Walked { outcome, plaquette, row })
     }
 
-    /// What `measure` asks of the links at hand, those after trajectory `number`, as a line of the measurements; or why it
-    /// was left off.
+    /// Makes the measurements of `measure` on the current links, those after trajectory `number`. Returns a line of the
+    /// measurements, or the reason why it stopped.
     pub(super) fn measured(
         &mut self,
         number: u64,
@@ -287,7 +287,7 @@ impl Driver {
         fermions: &[Fermion],
     ) -> Result<Result<String, Reason>, AppError> {
         let noise = Noise { seed: self.input.run.seed, trajectory: number };
-        // All that a stop still has to do is to close files.
+        // After a stop, only files remain to be closed.
         let reason = Cell::new(None);
         let stop = || {
             reason.set(self.stop.reason(Duration::from_secs(1)));
@@ -305,13 +305,13 @@ impl Driver {
         Ok(Ok(serde_json::Value::Object(object).to_string()))
     }
 
-    /// Measures where that is due; why it was left off.
+    /// Measures if due; returns the reason if it stopped.
     fn measure_and_tell(&mut self) -> Result<Option<Reason>, AppError> {
         let (measure, fermions) = (self.input.measure.clone(), self.input.fermions.clone());
         if !measure.is_due(self.done) {
             return Ok(None);
         }
-        // So that a measurement may take all the time that is left.
+        // So that a measurement may use all the remaining time.
         if self.input.run.wall_time.is_some() {
             self.checkpoint()?;
         }
@@ -323,8 +323,8 @@ impl Driver {
         }
     }
 
-    /// Writes a row, after a look whether the folder is still this job's. With the first one the input has a part in the
-    /// chain, and is kept.
+    /// Writes a row, after a check that this job still owns the folder. With the first row, the input becomes part of
+    /// the chain and is stored.
     fn record(&mut self, row: &[Value]) -> Result<(), AppError> {
         self.on_files(|files| files.lock.check())?;
         if !self.input_is_kept {
@@ -335,7 +335,7 @@ impl Driver {
         self.on_files(|files| Ok(files.history.append(row)?))
     }
 
-    /// Does `work`, whose answer is a warning, on rank 0; collective.
+    /// Does `work` on rank 0; it returns a warning, if any. Collective.
     fn on_files(
         &mut self,
         work: impl FnOnce(&mut Files) -> Result<Option<String>, AppError>,
@@ -350,7 +350,7 @@ impl Driver {
         Meta { trajectory: Some(self.done), plaquette, input: self.input.text.clone() }
     }
 
-    /// Writes the configuration, where one is due.
+    /// Writes the configuration, if due.
     fn configuration(&mut self) -> Result<(), AppError> {
         if self.done == 0 || !self.done.is_multiple_of(self.input.run.save_every) {
             return Ok(());
@@ -363,7 +363,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Writes a checkpoint, where the newest is of another trajectory.
+    /// Writes a checkpoint, unless the newest one is of this trajectory.
     fn checkpoint(&mut self) -> Result<(), AppError> {
         if self.saved == Some(self.done) {
             return Ok(());
@@ -377,7 +377,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Ends the job in good order.
+    /// Ends the job properly.
     fn end(mut self, words: &str) -> Result<(), AppError> {
         self.checkpoint()?;
         self.report.memory(&self.domain.device().held());
@@ -391,13 +391,13 @@ impl Driver {
         Ok(())
     }
 
-    /// Says a line of the log.
+    /// Prints a line of the log.
     pub(super) fn say(&self, text: &str) {
         self.report.line(text);
     }
 }
 
-/// Puts the records on the disk, and opens them for more.
+/// Writes the records to disk, and opens the files for more.
 fn open_records(folder: &Path, input: &Input, found: &Found) -> Result<(History, Journal), IoError> {
     let history = History::open(folder, columns(input.hmc.levels.len()).len(), &found.history)?;
     Ok((history, Journal::open(&folder.join(MEASUREMENTS), &found.measurements)?))
@@ -410,7 +410,7 @@ fn take_folder(folder: &Path, job: &Job) -> Result<Lock, AppError> {
         fs::create_dir_all(path).map_err(failed)?;
     }
     let lock = Lock::take(folder, job)?;
-    // What a run that was killed had not finished writing.
+    // Unfinished files of a run that was killed.
     for place in [folder, &folder.join("cfg"), &folder.join("checkpoint")] {
         for entry in fs::read_dir(place).into_iter().flatten().flatten() {
             let name = entry.file_name();

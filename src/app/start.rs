@@ -18,13 +18,13 @@ pub type Ranks = Arc<dyn Comm>;
 /// The ranks that a launcher started, or this process alone.
 ///
 /// # Errors
-/// The exit code, after one task has told why: MPI does not start, or does not connect the tasks that there are.
+/// The exit code, after one task has reported the reason: MPI does not start, or does not connect the tasks.
 pub fn start_ranks() -> Result<Ranks, u8> {
     let told = |error: AppError| {
         eprintln!("error: {error}");
         error.exit_code()
     };
-    // Of tasks that are not connected one tells.
+    // Of unconnected tasks, only one reports.
     let refused = |tasks: &Tasks, reason: String| {
         let error = AppError::Refused(reason);
         Err(if tasks.speaks() { told(error) } else { error.exit_code() })
@@ -43,7 +43,7 @@ pub fn start_ranks() -> Result<Ranks, u8> {
     }
 }
 
-/// The ranks that MPI connects; without MPI this process alone.
+/// The ranks that MPI connects; without MPI, this process alone.
 fn connect() -> Result<Ranks, AppError> {
     #[cfg(feature = "mpi")]
     return Ok(Arc::new(crate::comm::World::start()?));
@@ -51,21 +51,21 @@ fn connect() -> Result<Ranks, AppError> {
     Ok(Arc::new(Solo))
 }
 
-/// Runs `work` and turns its end into an exit code: one message in all, whichever rank failed.
+/// Runs `work` and converts its result to an exit code; prints a single message, whichever rank failed.
 pub fn guard(comm: &dyn Comm, work: impl FnOnce() -> Result<(), AppError>) -> u8 {
     let Err(error) = work() else { return 0 };
     let code = error.exit_code();
     if matches!(error, AppError::Input(_)) {
-        // Every rank read the same input and comes to the same end.
+        // Every rank has read the same input and fails in the same way.
         if comm.rank() == 0 {
             eprintln!("{error}");
         }
         return code;
     }
     if comm.rank() != 0 {
-        // An error that all ranks share is told by rank 0, which then ends them all, on a busy node
-        // within ten seconds, too.
-        // SAFETY: a plain call; the handler that it takes away asks for a stop, which nobody would see.
+        // An error that all ranks share is reported by rank 0, which then ends them all, within ten seconds even on a
+        // busy node.
+        // SAFETY: a plain call. The handler that it removes would only request a stop, which nobody would see.
         unsafe { libc::signal(libc::SIGTERM, libc::SIG_DFL) };
         std::thread::sleep(Duration::from_secs(10));
     }
@@ -76,28 +76,30 @@ pub fn guard(comm: &dyn Comm, work: impl FnOnce() -> Result<(), AppError>) -> u8
     code
 }
 
-/// A file that grows beyond the limit (`ulimit -f`) is an error of the write, with a message, and not a silent end.
+/// Turns a file that exceeds the limit (`ulimit -f`) into an error of the write with a message, instead of a silent
+/// end.
 fn ignore_file_size_signal() {
     // SAFETY: a plain call, before there are threads.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// Refuses to run under a limit on the address space (`ulimit -v`) in which not even threads find room: what fails there
-/// has no chance to say so.
+/// Refuses to run under a limit on the address space (`ulimit -v`) that is too small for threads: a failure there could
+/// not be reported.
 fn check_limits() -> Result<(), AppError> {
     const LEAST: u64 = 256 << 20;
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: a plain output.
     if unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } == 0 && limit.rlim_cur < LEAST {
         let (megabytes, least) = (limit.rlim_cur >> 20, LEAST >> 20);
-        let message =
-            format!("the limit on the address space (ulimit -v) is {megabytes} MB, {least} MB are the least");
+        let message = format!(
+            "the limit on the address space (ulimit -v) is {megabytes} MB; at least {least} MB are needed"
+        );
         return Err(AppError::Limit(message));
     }
     Ok(())
 }
 
-/// Rank and number of ranks on this node; collective.
+/// This rank's number among the ranks of its node, and their number; collective.
 pub fn place_on_node(comm: &dyn Comm) -> (usize, usize) {
     let name = super::job::host();
     let names = comm.gather(name.as_bytes());
@@ -108,7 +110,7 @@ pub fn place_on_node(comm: &dyn Comm) -> (usize, usize) {
 /// Runs `work` in a pool of `threads` threads.
 ///
 /// # Errors
-/// Those of `work`; the system gives no threads.
+/// Errors of `work`; the system does not start the threads.
 pub fn in_pool<T: Send>(
     threads: usize,
     work: impl FnOnce() -> Result<T, AppError> + Send,
@@ -129,33 +131,33 @@ pub fn describe(name: &str, domain: &Domain) -> String {
     format!("{name}: {} on {ranks}; {}", shape(partition.global), domain.device().backend().name())
 }
 
-/// Threads of each rank: what the input says, or the node's cores over its ranks.
+/// Threads per rank: the input's value, or the node's cores divided by its ranks.
 pub fn threads(parallel: &Parallel, comm: &dyn Comm) -> usize {
     let own = std::thread::available_parallelism().map_or(1, usize::from);
-    // SAFETY: a plain question.
+    // SAFETY: a plain query.
     let node = usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(own);
     let ranks = place_on_node(comm).1;
-    // A launcher that binds ranks to cores has shared them out already.
+    // A launcher that binds ranks to cores has already divided them.
     parallel.threads.unwrap_or_else(|| if own < node { own } else { (own / ranks).max(1) })
 }
 
 /// This rank's share of the lattice.
 ///
 /// # Errors
-/// No grid fits.
+/// No grid of ranks fits.
 pub fn partition(parallel: &Parallel, extents: [usize; 4], comm: &dyn Comm) -> Result<Partition, AppError> {
     let grid = parallel.grid.map_or_else(|| choose_grid(extents, comm.size()), Ok)?;
     Ok(Partition::new(extents, grid, comm.size(), comm.rank())?)
 }
 
-/// How `lanes` split a box, where that leaves `reach` layers of a lane's box in every cut direction.
+/// The division of a box among `lanes` lanes, if a lane's box has at least `reach` layers in every cut direction.
 pub fn lane_grid(partition: &Partition, lanes: usize, reach: usize) -> Option<LaneGrid> {
     let cut = std::array::from_fn(|mu| partition.is_cut(mu));
     let local = partition.local();
     LaneGrid::choose(local, cut, lanes).filter(|grid| grid.is_thick(local, cut, reach))
 }
 
-/// The lanes that a box gets: what the input says, or the best that fits.
+/// The number of lanes for a box: the input's value, or the best that fits.
 pub fn lanes(parallel: &Parallel, partition: &Partition, reach: usize) -> usize {
     let fits = |lanes: usize| lane_grid(partition, lanes, reach).is_some();
     let choices = lane_counts().into_iter().rev();
@@ -165,7 +167,7 @@ pub fn lanes(parallel: &Parallel, partition: &Partition, reach: usize) -> usize 
 /// Refuses a box that is too small for `lanes` lanes.
 ///
 /// # Errors
-/// It is.
+/// The box is too small.
 pub fn require_lanes(partition: &Partition, lanes: usize, reach: usize) -> Result<(), AppError> {
     if lane_grid(partition, lanes, reach).is_some() {
         return Ok(());
@@ -176,8 +178,8 @@ pub fn require_lanes(partition: &Partition, lanes: usize, reach: usize) -> Resul
     Err(AppError::Refused(format!("a box of {local} is too small for {lanes} lanes{cut}")))
 }
 
-/// The folders that the environment names: `HMC_KERNELS` of headers, `HMC_NVRTC` of the compiler, and `HMC_CACHE` of compiled
-/// kernels, which are else in the user's cache.
+/// Folders from the environment: `HMC_KERNELS` for headers, `HMC_NVRTC` for the compiler, and `HMC_CACHE` for compiled
+/// kernels, by default in the user's cache.
 pub fn gpu_options() -> GpuOptions {
     let folder = |name: &str| env::var_os(name).map(PathBuf::from);
     let users = || folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
@@ -188,10 +190,10 @@ pub fn gpu_options() -> GpuOptions {
     }
 }
 
-/// The device of this rank; ranks of a node take its GPUs in turn.
+/// This rank's device; the ranks of a node take its GPUs in turn.
 ///
 /// # Errors
-/// The device that the input asks for is not there, on any rank.
+/// On some rank, the device that the input requires does not exist.
 pub fn device(
     parallel: &Parallel,
     partition: &Partition,
@@ -210,10 +212,10 @@ pub fn device(
     agree(comm, open())
 }
 
-/// How halos travel: peer to peer where all ranks can, if the input lets it.
+/// The transport of halos: peer to peer if all ranks can and the input allows it.
 ///
 /// # Errors
-/// The input asks for peer to peer, and some rank cannot.
+/// The input requires peer to peer, and some rank cannot.
 pub fn halo(parallel: &Parallel, device: &Device, comm: &dyn Comm) -> Result<Halo, AppError> {
     if comm.size() == 1 || parallel.transport == Some(Halo::Staged) {
         return Ok(Halo::Staged);
@@ -246,7 +248,7 @@ fn probe(device: &Device, comm: &dyn Comm) -> Result<(), String> {
         }
         device.open(handle).map_err(|e| e.to_string())
     });
-    // All are closed again before any buffer goes, and buffers live until all have tried.
+    // All are closed before any buffer is freed, and buffers live until all ranks have tried.
     let opened: Result<Vec<Remote>, String> = opened.collect();
     let tried = opened.map(drop);
     comm.barrier();

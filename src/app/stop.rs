@@ -1,4 +1,4 @@
-//! When a run ends before its last trajectory: a signal came, or its wall time is near.
+//! Reasons to end a run before its last trajectory: a signal, or the wall time.
 
 use super::{AppError, Ranks};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// The signals that end a run well. Batch systems send one of the first three ahead of the end of a job.
+/// Signals that end a run properly. Batch systems send one of the first three before the end of a job.
 const SIGNALS: [(i32, &str); 4] =
     [(SIGTERM, "SIGTERM"), (SIGUSR1, "SIGUSR1"), (SIGHUP, "SIGHUP"), (SIGINT, "SIGINT")];
 
@@ -31,17 +31,17 @@ impl std::fmt::Display for Reason {
 /// Watches for signals and the clock.
 pub struct Stop {
     comm: Ranks,
-    /// The place of a signal in [`SIGNALS`], from 1.
+    /// The position of the received signal in [`SIGNALS`], from 1.
     signal: Arc<AtomicUsize>,
     started: Instant,
     limit: Option<Duration>,
 }
 
 impl Stop {
-    /// Watches from now on, for a job that started at `started` and may take `limit`.
+    /// Starts watching, for a job that started at `started` and may take `limit`.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A signal handler cannot be installed.
     pub fn new(comm: &Ranks, started: Instant, limit: Option<Duration>) -> Result<Self, AppError> {
         let signal = Arc::new(AtomicUsize::new(0));
         for (place, (number, name)) in (1..).zip(SIGNALS) {
@@ -51,7 +51,8 @@ impl Stop {
         Ok(Self { comm: Arc::clone(comm), signal, started, limit })
     }
 
-    /// Whether to end now, `ahead` being what the next step may take; the same on all ranks, collective.
+    /// The reason to end now, if any; `ahead` is the time that the next step may take. Collective: the same on all
+    /// ranks.
     pub fn reason(&self, ahead: Duration) -> Option<Reason> {
         let late = self.limit.is_some_and(|limit| self.started.elapsed() + ahead > limit);
         let signal = self.signal.load(Ordering::Relaxed);

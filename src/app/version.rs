@@ -1,14 +1,14 @@
-//! Whether a chain of another version goes on with the same bits: `CHANGELOG.md` says so under 'Changes bits'.
+//! Whether a chain from another version continues with the same bits, according to 'Changes bits' in `CHANGELOG.md`.
 
-/// This program, as files name it.
+/// This program's name in files.
 pub const PROGRAM: &str = concat!("hmc ", env!("CARGO_PKG_VERSION"));
 
 const CHANGELOG: &str = include_str!("../../CHANGELOG.md");
 
-/// What changed bits between the version that wrote a file and this one, a line each; empty where nothing did.
+/// The changes of bits between the version that wrote a file and this one, one per line.
 ///
 /// # Errors
-/// The changelog does not know the version.
+/// The changelog does not contain the version.
 pub fn changes_since(writer: &str) -> Result<Vec<String>, String> {
     if writer == PROGRAM {
         return Ok(Vec::new());
@@ -17,7 +17,7 @@ pub fn changes_since(writer: &str) -> Result<Vec<String>, String> {
     changes(CHANGELOG, version).ok_or_else(|| format!("this program, {PROGRAM}, does not know {writer}"))
 }
 
-/// The entries under 'Changes bits' above the section of `version`, but those that say 'Nothing'.
+/// The entries under 'Changes bits' above the section of `version`, except those that start with 'Nothing'.
 fn changes(changelog: &str, version: &str) -> Option<Vec<String>> {
     let (newer, _) = changelog.split_once(&format!("\n## [{version}]"))?;
     let mut found: Vec<String> = Vec::new();

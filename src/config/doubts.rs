@@ -1,18 +1,18 @@
-//! Values that are allowed but unwise wherever they stand.
+//! Values that are allowed but unwise.
 
 use super::raw::Table;
 
-/// Warns of a `mass` in units of the lattice that no quark has.
+/// Warns of a `mass` that no quark has, in lattice units.
 pub fn heavy(table: &Table, mass: Option<f64>) {
     let far = mass.is_some_and(|mass| mass > 10.0);
-    table.doubt("mass", far, "in units of the lattice spacing: above 10 such a quark does next to nothing");
+    table.doubt("mass", far, "in units of the lattice spacing: a quark above 10 has next to no effect");
 }
 
-/// Warns of a residual that rounding may keep a solve from.
+/// Warns of a residual that rounding may put out of reach.
 pub fn tight(table: &Table, key: &str, residual: f64) {
     table.doubt(
         key,
         residual < 1e-14,
-        "below 1e-14 rounding in double may end the job: it may not be reached",
+        "below 1e-14, rounding in double precision may put it out of reach, which ends the job",
     );
 }

@@ -1,4 +1,4 @@
-//! Values that keys of several tables take.
+//! Values that the keys of several tables take.
 
 use super::key::{Bound, Form, Shape, form, integer, number};
 use super::reader::{self, Read, Value, array, is_name};
@@ -8,10 +8,10 @@ use toml::de::DeValue;
 /// A number above 0.
 pub const POSITIVE: Form<f64> = number("a positive number", Bound::Without(0.0), Bound::Free);
 
-/// A number of 0 or more.
+/// A number of at least 0.
 pub const NOT_NEGATIVE: Form<f64> = number("a number, 0 at least", Bound::With(0.0), Bound::Free);
 
-/// A relative residual: double precision reaches no further than 1e-15.
+/// A relative residual; double precision reaches about 1e-15.
 pub const RESIDUAL: Form<f64> = number("a residual from 1e-15 to 0.1", Bound::With(1e-15), Bound::With(0.1));
 
 /// The mass of a staggered quark.
@@ -20,20 +20,20 @@ pub const MASS: Form<f64> = number("a mass above 0", Bound::Without(0.0), Bound:
 /// The correction to a Naik term.
 pub const EPSILON: Form<f64> = number("a number between -1 and 1", Bound::Without(-1.0), Bound::Without(1.0));
 
-/// A part of 1.
+/// A fraction of 1.
 pub const FRACTION: Form<f64> = number("a number between 0 and 1", Bound::Without(0.0), Bound::Without(1.0));
 
 /// A tadpole factor.
 pub const TADPOLE: Form<f64> =
     number("a tadpole factor above 0, 1 at most", Bound::Without(0.0), Bound::With(1.0));
 
-/// The relative error of a rational function of coefficients in double.
+/// The relative error of a rational function with coefficients in double precision.
 pub const ERROR: Form<f64> = number("an error from 1e-14 to 1e-3", Bound::With(1e-14), Bound::With(1e-3));
 
-/// An integer of 1 or more.
+/// A positive integer.
 pub const COUNT: Form<u64> = integer(1, i64::MAX);
 
-/// The iterations of a solver.
+/// The maximum number of a solver's iterations.
 pub const ITERATIONS: Form<usize> = integer(1, 1_000_000_000);
 
 const POSITIVES: Shape = Shape::Number(Bound::Without(0.0), Bound::Free);
@@ -50,13 +50,13 @@ fn range(value: &Value) -> Read<[f64; 2]> {
     Err(vec![(value.span().start, format!("expected {expected}, found {range:?}"))])
 }
 
-/// A text that is not empty.
+/// A non-empty text.
 pub const TEXT: Form<String> = form("text", Shape::Text(""), reader::text);
 
 /// The path of a file or folder.
 pub const PATH: Form<PathBuf> = form("text", Shape::Text(""), |value| reader::text(value).map(PathBuf::from));
 
-/// A name: letters, digits, `.`, `_` and `-`, the first of them a letter or a digit.
+/// A name: letters, digits, `.`, `_` and `-`; the first is a letter or a digit.
 pub const NAME: Form<String> = form("text", Shape::Text("^[A-Za-z0-9][A-Za-z0-9._-]*$"), name);
 
 fn name(value: &Value) -> Read<String> {

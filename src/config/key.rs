@@ -1,29 +1,29 @@
-//! Keys of an input, each declared once: name, values, default, text, and what a change of it does to a chain.
+//! Keys of an input. Each is declared once: name, values, default, text, and the effect of a change on a chain.
 //!
-//! From a declaration come the reader ([`Table::get`](super::raw::Table::get)), the comparison with the input that a chain
-//! was begun with, the tables of `docs/input.md` and the schema for editors.
+//! A declaration gives the reader ([`Table::get`](super::raw::Table::get)), the comparison with the input that began a
+//! chain, the tables of `docs/input.md`, and the schema for editors.
 
 use super::reader::{Read, Value, choice, number_within, whole};
 use serde_json::{Value as Json, json};
 use toml::de::{DeTable, DeValue};
 
-/// An end of the range of a number.
+/// An end of a range of numbers.
 #[derive(Clone, Copy)]
 pub enum Bound {
-    /// None.
+    /// No end.
     Free,
-    /// This number is allowed.
+    /// This number belongs to the range.
     With(f64),
-    /// This number is not allowed, those before it are.
+    /// This number does not belong to the range.
     Without(f64),
 }
 
-/// What values look like, for the schema.
+/// The form of values, for the schema.
 #[derive(Clone, Copy)]
 pub enum Shape {
     /// A number between two ends.
     Number(Bound, Bound),
-    /// An integer from the first to the second; `i64::MAX` is no end.
+    /// An integer from the first to the second; `i64::MAX` means no end.
     Integer(i64, i64),
     /// One of these integers.
     Integers(&'static [i64]),
@@ -31,20 +31,20 @@ pub enum Shape {
     Words(&'static [&'static str]),
     /// The words of a [`Form`].
     OwnWords,
-    /// A text of this pattern; empty: any.
+    /// A text that matches this pattern; empty: any text.
     Text(&'static str),
-    /// An array of as many values, or of any number of them.
+    /// An array of this length, or of any length.
     List(&'static Shape, Option<usize>),
-    /// One of these.
+    /// One of these shapes.
     Either(&'static [Shape]),
 }
 
-/// How values of a type are read.
+/// A reader for values of a type.
 type Reader<T> = for<'a> fn(&'a Value<'a>) -> Read<T>;
 
 /// The values that a key takes.
 pub struct Form<T: 'static> {
-    /// In words.
+    /// The description in words.
     expected: &'static str,
     shape: Shape,
     words: &'static [(&'static str, T)],
@@ -52,7 +52,7 @@ pub struct Form<T: 'static> {
 }
 
 enum How<T: 'static> {
-    /// By the form's range or words.
+    /// By the range or the words of the form.
     Form(for<'a> fn(&Form<T>, &'a Value<'a>) -> Read<T>),
     Reader(Reader<T>),
 }
@@ -73,7 +73,7 @@ impl<T> Clone for How<T> {
 
 impl<T> Copy for How<T> {}
 
-/// A number from `low` to `high`; `expected` says so in words.
+/// A number from `low` to `high`; `expected` describes it in words.
 pub const fn number(expected: &'static str, low: Bound, high: Bound) -> Form<f64> {
     let read = How::Form(|form: &Form<f64>, value| {
         let Shape::Number(low, high) = form.shape else { unreachable!("a form of numbers") };
@@ -82,7 +82,7 @@ pub const fn number(expected: &'static str, low: Bound, high: Bound) -> Form<f64
     Form { expected, shape: Shape::Number(low, high), words: &[], read }
 }
 
-/// An integer from `least` to `most`; `i64::MAX` is no end.
+/// An integer from `least` to `most`; `i64::MAX` means no end.
 pub const fn integer<T: TryFrom<i64>>(least: i64, most: i64) -> Form<T> {
     let read = How::Form(|form: &Form<T>, value| {
         let Shape::Integer(least, most) = form.shape else { unreachable!("a form of integers") };
@@ -97,13 +97,13 @@ pub const fn words<T: Copy>(words: &'static [(&'static str, T)]) -> Form<T> {
     Form { expected: "", shape: Shape::OwnWords, words, read }
 }
 
-/// Values of a reader of their own; `expected` names them in the documentation.
+/// Values with their own reader; `expected` describes them in the documentation.
 pub const fn form<T>(expected: &'static str, shape: Shape, read: Reader<T>) -> Form<T> {
     Form { expected, shape, words: &[], read: How::Reader(read) }
 }
 
 impl<T> Form<T> {
-    /// The value.
+    /// Reads a value.
     pub fn read<'a>(&self, value: &'a Value<'a>) -> Read<T> {
         match self.read {
             How::Form(read) => read(self, value),
@@ -170,20 +170,20 @@ impl Shape {
 pub enum Absent {
     /// A mistake.
     Refused,
-    /// This value, as it would be written in the file.
+    /// This value, written as in the file.
     Is(&'static str),
-    /// What these words of the documentation say.
+    /// What the documentation describes in these words.
     Means(&'static str),
 }
 
-/// What a change of a key does to a chain that is resumed.
+/// The effect of changing a key of a resumed chain.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Change {
-    /// It would change bits of the chain: refused.
+    /// It would change the chain's bits: refused.
     Bits,
-    /// It changes no bit, and is refused all the same: the log would not tell what was watched.
+    /// It changes no bit but is refused, because it would change what the log means.
     Watch,
-    /// It changes no bit and is allowed.
+    /// It changes no bit: allowed.
     Free,
 }
 
@@ -193,7 +193,7 @@ pub struct Key<T: 'static> {
     pub(super) form: Form<T>,
     pub(super) absent: Absent,
     pub(super) change: Change,
-    /// The name by which a builder records what the key settles, see [`Key::settled_as`].
+    /// The name of a record that the builder makes of several keys, see [`Key::settled_as`].
     pub(super) settled: Option<&'static str>,
     unit: &'static str,
     note: &'static str,
@@ -212,8 +212,8 @@ impl<T> Key<T> {
         Self { name, form, absent, change, settled: None, unit: "", note: "", text }
     }
 
-    /// The value counts together with other keys: its table's builder records what they settle as `name` by
-    /// [`Table::keep`](super::raw::Table::keep), and has to.
+    /// The value matters only together with other keys: the table's builder must record their joint meaning as `name`
+    /// with [`Table::keep`](super::raw::Table::keep).
     pub const fn settled_as(mut self, name: &'static str) -> Self {
         self.settled = Some(name);
         self
@@ -225,7 +225,7 @@ impl<T> Key<T> {
         self
     }
 
-    /// What the documentation says after the default.
+    /// A note that follows the default in the documentation.
     pub const fn note(mut self, note: &'static str) -> Self {
         self.note = note;
         self
@@ -246,10 +246,10 @@ impl<T> Key<T> {
         self.form.words
     }
 
-    /// The value of an absent key, if it has one.
+    /// The default, if the key has one.
     ///
     /// # Panics
-    /// The declared default is not a value of the key: a test reads all of them.
+    /// The declared default is not a value of the key; a test reads all defaults.
     pub(super) fn default(&self) -> Option<T> {
         let Absent::Is(text) = self.absent else { return None };
         let line = format!("x = {text}");
@@ -260,7 +260,7 @@ impl<T> Key<T> {
 }
 
 impl<T: PartialEq + std::fmt::Debug> Key<T> {
-    /// A value as comparisons show it: its word, or all its digits.
+    /// A value as shown in comparisons: its word, or all its digits.
     pub(super) fn show(&self, value: &T) -> String {
         let word = self.form.words.iter().find(|(_, meaning)| meaning == value);
         word.map_or_else(|| format!("{value:?}"), |(word, _)| format!("{word:?}"))
@@ -271,13 +271,13 @@ impl<T: PartialEq + std::fmt::Debug> Key<T> {
 pub trait Entry: Sync {
     /// Its name.
     fn name(&self) -> &'static str;
-    /// Whether its table must have it.
+    /// Whether the table must have it.
     fn is_required(&self) -> bool;
-    /// A row of a table in the documentation; `prefix` goes before the name.
+    /// Its row of a table in the documentation; `prefix` precedes the name.
     fn row(&self, prefix: &str) -> String;
     /// Its schema.
     fn schema(&self) -> Json;
-    /// Reads its default, which panics if it is wrong.
+    /// Reads the default; panics if it is wrong.
     fn try_default(&self);
 }
 
@@ -312,7 +312,7 @@ impl<T: Sync> Entry for Key<T> {
     fn schema(&self) -> Json {
         let mut schema = self.form.schema();
         let fixed = if self.change == Change::Free { "" } else { " Fixed once a chain has begun." };
-        // Markdown bars are escaped in tables alone.
+        // Bars are escaped only in tables of Markdown.
         schema["description"] = json!(format!("{}.{fixed}", self.text.replace("\\|", "|")));
         if let Absent::Is(text) = self.absent {
             let line = format!("x = {text}");

@@ -1,15 +1,15 @@
-//! A walker over a TOML file, and the declarations of its keys: typed values with their places, every mistake told at once,
+//! A reader of TOML files with declared keys: typed values with their positions, all mistakes reported at once,
 //! suggestions.
 //!
-//! - `doubts`: values that are allowed but unwise
-//! - `raw`: the walker, which remembers positions and refuses unknown keys
-//! - `key`: a key, declared once
-//! - `forms`: values that keys of several tables take
-//! - `section`: the keys of a table; documentation and schema of them
-//! - `reader`: typed values out of TOML values
+//! - `doubts`: warnings about allowed but unwise values
+//! - `raw`: tables of a file, with positions; unknown keys are refused
+//! - `key`: declarations of keys
+//! - `forms`: values that the keys of several tables take
+//! - `section`: the keys of a table, their documentation and schema
+//! - `reader`: typed values from TOML values
 //! - `report`: mistakes with line and column, suggestions
 //! - `source`: reads the file
-//! - `syntax`: what is wrong with a text that is not TOML
+//! - `syntax`: explains a text that is not TOML
 
 pub(crate) mod doubts;
 pub(crate) mod forms;
@@ -28,7 +28,7 @@ use raw::Table;
 use report::{MAX_TOLD, Report};
 use toml::de::DeTable;
 
-/// A checked input, and what in it is allowed but unwise.
+/// A checked input, with warnings about what is allowed but unwise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded<T> {
     /// The checked input.
@@ -37,7 +37,7 @@ pub struct Loaded<T> {
     pub warnings: Vec<String>,
 }
 
-/// Parses `text` and hands its root table to `build`, which answers `None` only after a mistake.
+/// Parses `text` and passes its root table to `build`, which returns `None` only after a mistake.
 pub(crate) fn checked<T>(
     text: &str,
     file: &str,
@@ -48,7 +48,7 @@ pub(crate) fn checked<T>(
     let (mut broken_line, mut broken_lines) = (0, 0);
     for error in &errors {
         let at = error.span().map_or(0, |span| span.start);
-        // What follows on a broken line is mostly the parser's own confusion.
+        // Further errors in a broken line are mostly the parser's own confusion.
         let line = report.line(at);
         if line != broken_line {
             let tell = broken_lines < MAX_TOLD;

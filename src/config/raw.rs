@@ -1,10 +1,10 @@
-//! A walker over a parsed file that remembers positions and refuses unknown keys.
+//! The tables of a parsed file, with positions. Unknown keys are refused.
 //!
-//! Every key that is asked for becomes a known one; [`Table::finish`] reports the others. A table
-//! that is absent reads as an empty one, and only a present table can miss a key.
+//! A key becomes known when it is read; [`Table::finish`] reports all others. A table that is absent reads as an empty
+//! one; only a present table reports missing keys.
 //!
-//! A key that a resumed chain may not change is recorded with its value when it is read. What several keys settle together,
-//! the builder of their table records ([`Table::keep`]); [`Table::finish`] panics if it forgot to.
+//! A key that a resumed chain may not change is recorded with its value when it is read. If several keys have a joint
+//! meaning, the builder of their table records it ([`Table::keep`]); [`Table::finish`] panics if the record is missing.
 
 use super::key::{Absent, Change, Key};
 use super::reader::{Read, Value, describe};
@@ -12,24 +12,24 @@ use super::report::{Report, hint, nearest};
 use std::fmt::Debug;
 use toml::de::{DeTable, DeValue};
 
-/// A table of the file, and what was asked of it.
+/// A table of the file, and the keys read from it.
 pub struct Table<'a> {
     report: &'a Report<'a>,
-    /// As its header says, without brackets; empty for the file itself.
+    /// The name in its header, without brackets; empty for the file itself.
     path: String,
-    /// What goes before a key's name in records.
+    /// The prefix of a key's name in records.
     label: String,
-    /// The byte of its header.
+    /// The byte at which its header begins.
     header: usize,
     entries: Option<&'a DeTable<'a>>,
     known: Vec<&'static str>,
     missing: Vec<&'static str>,
-    /// What keys settle together, and is not recorded yet.
+    /// Joint meanings of keys that are not recorded yet.
     owed: Vec<&'static str>,
 }
 
 impl<'a> Table<'a> {
-    /// The file itself.
+    /// The whole file.
     pub fn root(entries: &'a DeTable<'a>, report: &'a Report<'a>) -> Self {
         Self {
             report,
@@ -43,7 +43,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// A table in this one, perhaps an absent one.
+    /// A table inside this one; it may be absent.
     fn inner(&self, name: &str, header: usize, entries: Option<&'a DeTable<'a>>) -> Self {
         let path = self.path_of(name);
         let label = format!("{}{name}.", self.label);
@@ -58,7 +58,7 @@ impl<'a> Table<'a> {
         self.entries?.get(key)
     }
 
-    /// The records of the whole file so far: names and values of keys.
+    /// Names and values of all keys recorded so far, in the whole file.
     pub fn kept(&self) -> Vec<(String, String)> {
         self.report.kept()
     }
@@ -73,7 +73,7 @@ impl<'a> Table<'a> {
         self.entries.is_some_and(|entries| entries.contains_key(key))
     }
 
-    /// The byte of the value of `key`, or else of the table's header.
+    /// The byte of the value of `key`, or of the table's header if the key is absent.
     pub fn at(&self, key: &str) -> usize {
         self.entries.and_then(|entries| entries.get(key)).map_or(self.header, |value| value.span().start)
     }
@@ -93,19 +93,19 @@ impl<'a> Table<'a> {
         self.report.warning(self.at(key), message);
     }
 
-    /// Warns of the value of `key` where it is allowed but makes no sense, and says why.
+    /// Warns about the value of `key` if it is `senseless`, and states why.
     pub fn doubt(&self, key: &str, senseless: bool, why: &str) {
         if senseless && self.has(key) {
             self.warning(key, format!("{key}: {why}"));
         }
     }
 
-    /// The value of `key`, or its default; `None` if it is absent without a default, and after a mistake.
+    /// The value of `key`, or its default; `None` if it is absent without a default, or after a mistake.
     pub fn get<T: Debug + PartialEq>(&mut self, key: &Key<T>) -> Option<T> {
         self.get_by(key, |value| key.form().read(value))
     }
 
-    /// The same by a reader that depends on other keys.
+    /// As [`Table::get`], by a reader that depends on other keys.
     pub fn get_by<T: Debug + PartialEq>(
         &mut self,
         key: &Key<T>,
@@ -128,10 +128,10 @@ impl<'a> Table<'a> {
         value
     }
 
-    /// The value of `key`, or else the `inherited` one, or else its default; after a mistake its default as well.
+    /// The value of `key`, else `inherited`, else its default; after a mistake also the default.
     ///
     /// # Panics
-    /// It has none.
+    /// The key has no default.
     pub fn get_or<T: Debug + PartialEq>(&mut self, key: &Key<T>, inherited: Option<T>) -> T {
         let found = self.get(key);
         let inherited = if self.has(key.name) { None } else { inherited };
@@ -148,29 +148,29 @@ impl<'a> Table<'a> {
         .ok()
     }
 
-    /// Records what the keys that are settled as `name` mean together. A chain that was begun with another value of it is
-    /// not resumed.
+    /// Records the joint meaning of the keys that are settled as `name`. A chain is not resumed if this differs from
+    /// its beginning.
     pub fn keep(&mut self, name: &'static str, value: &impl Debug) {
         self.owed.retain(|owed| *owed != name);
         self.record(name, format!("{value:?}"));
     }
 
-    /// All else that this table's keys settle is recorded elsewhere.
+    /// Declares that the joint meanings of this table's keys are recorded elsewhere.
     pub fn kept_elsewhere(&mut self) {
         self.owed.clear();
     }
 
-    /// Calls this table of a list `name` in records.
+    /// Names this table of a list `name` in records.
     pub fn call(&mut self, name: &str) {
         self.label = format!("{} {name} ", self.label.trim_end_matches(['.', ' ']));
     }
 
-    /// Records a value in the name of this table.
+    /// Records a value under this table's name.
     fn record(&self, key: &str, value: String) {
         self.report.keep(format!("{}{key}", self.label), value);
     }
 
-    /// Reports at the end that `key` is missing, if it is.
+    /// Makes [`Table::finish`] report `key` if it is missing.
     pub fn demand(&mut self, key: &'static str) {
         if self.exists() && !self.has(key) {
             self.missing.push(key);
@@ -208,7 +208,7 @@ impl<'a> Table<'a> {
         Vec::new()
     }
 
-    /// Whether the table `key`, which has no keys of its own, is there.
+    /// Whether the table `key`, which has no keys, exists.
     pub fn switch(&mut self, key: &'static str) -> bool {
         let table = self.table(key);
         let on = table.exists();
@@ -230,10 +230,10 @@ impl<'a> Table<'a> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// Reports unknown keys, and missing ones unless an unknown key was likely meant for them.
+    /// Reports unknown keys. Also reports missing keys, unless an unknown key was likely meant for them.
     ///
     /// # Panics
-    /// What keys settle was not recorded.
+    /// A joint meaning of keys was not recorded.
     pub fn finish(mut self) {
         let place = if self.path.is_empty() { "the file".to_owned() } else { format!("[{}]", self.path) };
         for (key, value) in self.entries.into_iter().flatten() {

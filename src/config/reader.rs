@@ -1,4 +1,4 @@
-//! Typed values out of TOML values. A reader is made from what it expects, in words for the message.
+//! Typed values from TOML values. A reader is made from a description of what it expects, for its message.
 
 use super::key::Bound;
 use super::report::hint;
@@ -7,16 +7,16 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// Longest extent; products of four stay far from overflow.
+/// Longest extent; a product of four is far from overflow.
 pub const MAX_EXTENT: i64 = 4096;
 
-/// A value with its place in the file.
+/// A value with its position in the file.
 pub type Value<'a> = Spanned<DeValue<'a>>;
 
-/// What was read, or all mistakes in it with their bytes.
+/// The value that was read, or all its mistakes with their bytes.
 pub type Read<T> = Result<T, Vec<(usize, String)>>;
 
-/// What a value is, in words.
+/// The value's kind, in words.
 pub fn describe(value: &Value) -> String {
     match value.get_ref() {
         DeValue::String(text) => format!("the string {text:?}"),
@@ -29,7 +29,7 @@ pub fn describe(value: &Value) -> String {
     }
 }
 
-/// The mistake of a value that is not what is expected.
+/// The mistake of an unexpected value.
 pub fn unexpected<T>(expected: &str, value: &Value) -> Read<T> {
     Err(vec![(value.span().start, format!("expected {expected}, found {}", describe(value)))])
 }
@@ -90,7 +90,7 @@ pub fn whole<T: TryFrom<i64>>(range: RangeInclusive<i64>) -> impl Fn(&Value) -> 
     }
 }
 
-/// The meaning of one of the words that `options` lists.
+/// The meaning of a word from the list `options`.
 pub fn choice<T: Copy>(options: &[(&str, T)]) -> impl Fn(&Value) -> Read<T> {
     move |value| {
         let words: Vec<&str> = options.iter().map(|(word, _)| *word).collect();
@@ -144,7 +144,7 @@ pub fn array<'a, T, const N: usize>(
     }
 }
 
-/// One value for each of x, y, z, t.
+/// Four values, for x, y, z, t.
 pub fn four<'a, T>(
     expected: &str,
     item: impl Fn(&'a Value<'a>) -> Read<T>,
@@ -161,30 +161,29 @@ pub fn extent(value: &Value) -> Read<usize> {
     Err(vec![(value.span().start, format!("expected an even extent, found {extent}"))])
 }
 
-/// A text that is not empty.
+/// A non-empty text.
 pub fn text(value: &Value) -> Read<String> {
     match value.get_ref() {
         DeValue::String(text) if !text.is_empty() => Ok(text.to_string()),
         DeValue::String(_) => {
-            Err(vec![(value.span().start, "an empty text is no name and no path".to_owned())])
+            Err(vec![(value.span().start, "an empty text is neither a name nor a path".to_owned())])
         }
         _ => unexpected("a text", value),
     }
 }
 
-/// A text, with its byte in the file.
+/// A text, with its first byte in the file.
 pub fn placed_text(value: &Value) -> Read<(String, usize)> {
     Ok((text(value)?, value.span().start))
 }
 
-/// Whether a name is safe as that of a folder: letters, digits, `.`, `_`, `-`, the first of them a
-/// letter or a digit.
+/// Whether a name is safe as a folder name: letters, digits, `.`, `_`, `-`; the first is a letter or a digit.
 pub fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }
 
-/// `11h30m`, `90m`, `3600s`: hours, minutes, seconds, in this order, each at most once; above 0.
+/// `11h30m`, `90m`, `3600s`: hours, minutes and seconds in this order, each at most once; not 0.
 pub fn duration(value: &Value) -> Read<Duration> {
     let found = match value.get_ref() {
         DeValue::String(text) => seconds(text).filter(|seconds| *seconds > 0),

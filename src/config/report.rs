@@ -3,14 +3,14 @@
 use super::Loaded;
 use std::cell::RefCell;
 
-/// How alike two words must be, from 0 to 1, for one to be suggested for the other.
+/// Minimum similarity of two words, from 0 to 1, for one to be suggested for the other.
 const LIKENESS: f64 = 0.8;
 
 /// One mistake in an input.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {message}")]
 pub struct Mistake {
-    /// The file, as it was named.
+    /// The file, as given by the user.
     pub file: String,
     /// From 1.
     pub line: usize,
@@ -20,7 +20,7 @@ pub struct Mistake {
     pub message: String,
 }
 
-/// Mistakes that are told; of more there is only the number.
+/// The number of mistakes that are listed; the others are only counted.
 pub const MAX_TOLD: usize = 50;
 
 /// Why an input is refused.
@@ -29,33 +29,33 @@ pub enum InputError {
     /// The file cannot be read.
     #[error("{file}: {source}")]
     Unreadable {
-        /// The file, as it was named.
+        /// The file, as given by the user.
         file: String,
-        /// What the system says.
+        /// The system's message.
         source: std::io::Error,
     },
     /// The file is too large to be an input.
-    #[error("{file}: larger than {limit} MiB, which no input is")]
+    #[error("{file}: larger than {limit} MiB, too large for an input")]
     TooLarge {
-        /// The file, as it was named.
+        /// The file, as given by the user.
         file: String,
         /// In MiB.
         limit: u64,
     },
-    /// The file holds links.
+    /// The file is a gauge configuration.
     #[error("{file}: is a configuration ({format}), not an input; `hmc info {file}` reads it")]
     Configuration {
-        /// The file, as it was named.
+        /// The file, as given by the user.
         file: String,
-        /// What kind of.
+        /// Its format.
         format: &'static str,
     },
-    /// Mistakes in the text, in the order of the file: one line each.
+    /// Mistakes in the text, in the order of the file, one line each.
     #[error("{}", lines(.told, *.more))]
     Mistakes {
         /// The first ones.
         told: Vec<Mistake>,
-        /// How many there are besides.
+        /// The number of further mistakes.
         more: usize,
     },
 }
@@ -68,7 +68,7 @@ fn lines(told: &[Mistake], more: usize) -> String {
     lines.join("\n")
 }
 
-/// Collects mistakes and warnings by their byte in the text.
+/// Collects mistakes and warnings with their byte in the text.
 pub struct Report<'a> {
     file: &'a str,
     text: &'a str,
@@ -121,7 +121,7 @@ impl<'a> Report<'a> {
         (line, 1 + self.text[start..].char_indices().take_while(|(byte, _)| start + byte < at).count())
     }
 
-    /// The input, where there was no mistake.
+    /// The input, if there was no mistake.
     pub fn finish<T>(self, input: Option<T>) -> Result<Loaded<T>, InputError> {
         let place = |mut found: Vec<(usize, String)>| -> (Vec<Mistake>, usize) {
             found.sort_by_key(|(at, _)| *at);
@@ -143,7 +143,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// The one of `words` that is most like `word`, if any is like it.
+/// The most similar one of `words`, if one is similar enough.
 pub fn nearest<'w>(word: &str, words: &[&'w str]) -> Option<&'w str> {
     let word = word.to_lowercase();
     words
@@ -154,7 +154,7 @@ pub fn nearest<'w>(word: &str, words: &[&'w str]) -> Option<&'w str> {
         .map(|(_, candidate)| candidate)
 }
 
-/// `; did you mean 'beta'?`, or else all `words`.
+/// `; did you mean 'beta'?`, or a list of all `words`.
 pub fn hint(word: &str, words: &[&str]) -> String {
     match nearest(word, words) {
         Some(near) => format!("; did you mean '{near}'?"),

@@ -1,43 +1,43 @@
-//! Tables of an input as data: which keys and tables are in them; the documentation and the schema of them.
+//! Tables of an input as data: their keys and tables, with documentation and schema.
 
 use super::key::Entry;
 use serde_json::{Map, Value as Json, json};
 
 /// The keys and tables of a table.
 pub struct Section {
-    /// Its keys, in the order of the documentation.
+    /// The keys, in the order of the documentation.
     pub keys: &'static [&'static dyn Entry],
-    /// Its tables.
+    /// The tables inside.
     pub tables: &'static [Inner],
 }
 
-/// How often a table may be there.
+/// How often a table may occur.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Count {
-    /// Once, or not at all.
+    /// At most once.
     Once,
-    /// Once.
+    /// Exactly once.
     Always,
     /// `[table.NAME]`, for any number of names.
     Named,
-    /// `[[table]]`, any number of them.
+    /// `[[table]]`, any number of times.
     Listed,
 }
 
-/// A table in a table.
+/// A table inside a table.
 pub struct Inner {
     /// Its name.
     pub name: &'static str,
-    /// How often it may be there.
+    /// How often it may occur.
     pub count: Count,
-    /// What it is for; empty if the documentation has a chapter of it.
+    /// Its purpose; empty if the documentation has a chapter about it.
     pub text: &'static str,
-    /// What is in it: one of these.
+    /// Its content: one of these.
     pub sections: &'static [&'static Section],
 }
 
 impl Section {
-    /// The rows of its keys as a table in Markdown. Tables of a line of `text` are rows as well, with their keys.
+    /// The keys as rows of a Markdown table. Inner tables with a `text` are rows as well, followed by their keys.
     pub fn document(&self) -> String {
         let mut text = "| key | type | default | change | meaning |\n|---|---|---|---|---|\n".to_owned();
         for key in self.keys {
@@ -52,7 +52,7 @@ impl Section {
         text
     }
 
-    /// Its JSON schema; a key that it lacks is a mistake.
+    /// The JSON schema; unknown keys are mistakes.
     pub fn schema(&self) -> Json {
         let mut properties = Map::new();
         let mut required: Vec<&str> =
@@ -73,7 +73,7 @@ impl Section {
         schema
     }
 
-    /// Reads all defaults, and panics at one that is wrong.
+    /// Reads all defaults; panics if one is wrong.
     pub fn try_defaults(&self) {
         self.keys.iter().for_each(|key| key.try_default());
         self.tables.iter().flat_map(|inner| inner.sections).for_each(|section| section.try_defaults());

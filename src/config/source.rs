@@ -1,4 +1,4 @@
-//! Reads the file of an input, which may be a pipe.
+//! Reads an input file, which may be a pipe.
 
 use super::report::{InputError, Report};
 use std::fs::File;
@@ -7,20 +7,20 @@ use std::path::Path;
 
 /// The largest input, in MiB.
 const LIMIT: u64 = 16;
-/// How files of links begin.
+/// The first bytes of gauge configurations.
 const CONFIGURATIONS: [(&[u8], &str); 5] = [
     (b"\x89HDF\r\n\x1a\n", "HDF5"),
     (b"BEGIN_HEADER", "NERSC"),
     (&[0x45, 0x67, 0x89, 0xab], "ILDG"),
-    // 20103, by either order of bytes.
+    // 20103, in both byte orders.
     (&[0x87, 0x4e, 0, 0], "MILC"),
     (&[0, 0, 0x4e, 0x87], "MILC"),
 ];
 
-/// The text of a file.
+/// Reads the text of a file.
 ///
 /// # Errors
-/// It cannot be read, is too large, holds links, or is no UTF-8 text.
+/// The file cannot be read, is too large, is a gauge configuration, or is not UTF-8 text.
 pub fn read(path: &Path) -> Result<String, InputError> {
     let file = path.display().to_string();
     let mut bytes = Vec::new();

@@ -1,8 +1,8 @@
-//! What is wrong with a text that is not TOML, in words that say what to change.
+//! Explains why a text is not TOML, and what to change.
 
 use toml::de::Error;
 
-/// The parser's message, or a better one.
+/// A better message than the parser's, or the parser's.
 pub fn explain(text: &str, error: &Error) -> String {
     let found = error.span().and_then(|span| Some((span.start, text.get(span)?)));
     let better = match (error.message(), found) {
@@ -13,12 +13,12 @@ pub fn explain(text: &str, error: &Error) -> String {
     better.unwrap_or_else(|| error.message().to_owned())
 }
 
-/// The key or table `name` at byte `at` stands before, too.
+/// The key or table `name` at byte `at` occurs earlier, too.
 fn twice(text: &str, at: usize, name: &str) -> String {
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let line = text[start..].lines().next().unwrap_or_default();
     let (what, header) = (left(line), line.trim_start().starts_with('['));
-    // A key's table begins at the last header above.
+    // A key's table begins at the last header before it.
     let above: Vec<&str> = text[..start].lines().collect();
     let table = above.iter().rposition(|line| line.trim_start().starts_with('[')).filter(|_| !header);
     let first = above.iter().skip(table.unwrap_or(0)).position(|line| left(line) == what);
@@ -39,7 +39,7 @@ fn left(line: &str) -> String {
     line[..end.unwrap_or(0)].chars().filter(|c| !c.is_whitespace()).collect()
 }
 
-/// A number or a truth value with more after it.
+/// A number or a truth value followed by more text.
 fn after(value: &str) -> Option<String> {
     let (first, rest) = value.trim().split_once(char::is_whitespace)?;
     let complete = first.parse::<f64>().is_ok() || matches!(first, "true" | "false");
@@ -63,11 +63,11 @@ mod tests {
         assert_eq!(explained("[a]\nseed = 1\nseed = 2"), key.replace('3', "2"));
         assert_eq!(explained("[a]\n[b]\n seed=1\nname = 3\nseed = 2\n"), key);
         assert_eq!(explained("x = 1\nx = 2"), "the key 'x' is there already, in line 1: keep one of both");
-        // That of the other table is not the first.
+        // The key of the other table does not count.
         assert_eq!(explained("[[l]]\nseed = 1\n[[l]]\nseed = 1\nseed = 2"), key.replace('3', "4"));
         let table = "the table '[run]' is there already, in line 1: keep one of both";
         assert_eq!(explained("[run]\nseed = 1\n[b]\n[ run ]\nname = 1"), table);
-        // Within one line there is no other to name.
+        // Within one line there is no other line to name.
         assert_eq!(explained("a = { x = 1, x = 2 }"), "the key 'x' is there already: keep one of both");
     }
 

@@ -8,19 +8,19 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// An address in a device's memory, which only devices look into.
+/// An address in a device's memory. Only devices dereference it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pointer(pub(super) u64);
 
 /// Kernels and the host agree on the words of a sum.
 const _: fn(ExactSum) -> [i64; WORDS] = ExactSum::words;
 
-/// Sums and maximum of a kernel over this rank's sites.
+/// A kernel's sums and maximum over this rank's sites.
 #[derive(Clone, Debug)]
 pub struct Sums {
     /// The kernel's sums, in its order.
     pub sums: Vec<ExactSum>,
-    /// The greatest of what it compared; 0 if nothing, NaN if any was.
+    /// The greatest of the compared values; 0 if there were none, NaN if any was NaN.
     pub max: f64,
 }
 
@@ -36,7 +36,7 @@ impl Sums {
     }
 }
 
-/// What a lattice fixes when kernels are compiled for it.
+/// What is fixed when kernels are compiled for a lattice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variant {
     /// Extents of a lane's box.
@@ -48,11 +48,11 @@ pub struct Variant {
 /// A kernel with its arguments.
 #[derive(Clone, Copy)]
 pub struct Call<'a> {
-    /// Which.
+    /// The kernel.
     pub kernel: KernelNumber,
-    /// In what it computes.
+    /// The precision in which it computes.
     pub precision: Precision,
-    /// What of the arguments a GPU's compiler may know.
+    /// The values of those arguments that a GPU's compiler may know.
     pub constants: Constants,
     /// The number that [`Backend::specialise`] gave.
     pub variant: usize,
@@ -61,7 +61,7 @@ pub struct Call<'a> {
     lives: PhantomData<&'a ()>,
 }
 
-/// How many there are of what a launch works on.
+/// The number of sites or teams of a launch.
 #[derive(Clone, Copy, Debug)]
 pub enum Size {
     /// Sites `0..n`.
@@ -73,161 +73,115 @@ pub enum Size {
 /// Teams `0..count`.
 #[derive(Clone, Copy, Debug)]
 pub struct Teams {
-    /// How many.
+    /// Number of teams.
     pub count: usize,
-    /// Threads of each.
+    /// Threads per team.
     pub threads: usize,
-    /// Bytes that the threads of each share.
+    /// Bytes of shared memory per team.
     pub shared: usize,
 }
 
-/// A device. Work is done in the order in which it is asked for; only `download`, `sum` and
-/// `synchronize` wait for it.
+/// A device. Work is done in the order of the calls; only `download`, `sum` and `synchronize` wait for it.
 pub trait Backend: Send + Sync {
-    /// For the log: what this is.
+    /// The device's name in the log.
     fn name(&self) -> String;
     /// Sites that a kernel works on at once.
     fn lanes(&self) -> usize;
-    /// Whether its fields have the host's layout, and MPI takes them where they are.
+    /// Whether fields have the host's layout, so that MPI can send them directly.
     fn is_host(&self) -> bool;
-    /// Bytes of memory that are free and that there are; `None` where the system does not say.
+    /// Free and total bytes of memory; `None` if the system does not report them.
     fn memory(&self) -> Option<[u64; 2]>;
-    /// Takes memory, its content undefined.
-    ///
-    /// # Errors
-    /// No room.
+    /// Allocates memory; its content is undefined.
     fn allocate(&self, bytes: usize) -> Result<Pointer, DeviceError>;
-    /// Gives memory back.
+    /// Frees memory.
     ///
     /// # Safety
-    /// `pointer` came from `allocate(bytes)` and is used no more.
+    /// `pointer` came from `allocate(bytes)` and is not used any more.
     unsafe fn free(&self, pointer: Pointer, bytes: usize);
-    /// What was given out, and to whom.
+    /// The memory in use, by label.
     fn ledger(&self) -> &Ledger;
-    /// Host to device.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Copies from host to device.
     ///
     /// # Safety
     /// The memory at `to` is as long as `from`.
     unsafe fn upload(&self, to: Pointer, from: &[u8]) -> Result<(), DeviceError>;
-    /// Device to host.
-    ///
-    /// # Errors
-    /// The device is lost, or an earlier kernel failed.
+    /// Copies from device to host.
     ///
     /// # Safety
     /// The memory at `from` is as long as `to`.
     unsafe fn download(&self, to: &mut [u8], from: Pointer) -> Result<(), DeviceError>;
-    /// Device to device.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Copies within the device.
     ///
     /// # Safety
     /// Both hold `bytes`.
     unsafe fn copy(&self, to: Pointer, from: Pointer, bytes: usize) -> Result<(), DeviceError>;
-    /// All bytes zero.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Sets all bytes to zero.
     ///
     /// # Safety
     /// The memory holds `bytes`.
     unsafe fn zero(&self, at: Pointer, bytes: usize) -> Result<(), DeviceError>;
     /// Runs a kernel without sums.
     ///
-    /// # Errors
-    /// The kernel does not compile, or the device is lost.
-    ///
     /// # Safety
-    /// The arguments' pointers hold what the kernel touches, and teams are those of the kernel.
+    /// The arguments' pointers hold what the kernel touches, and the teams are those of the kernel.
     unsafe fn launch(&self, call: Call<'_>, size: Size) -> Result<(), DeviceError>;
-    /// Runs a kernel with sums on sites `0..n` and waits for them.
-    ///
-    /// # Errors
-    /// As `launch`.
+    /// Runs a summing kernel on sites `0..n` and waits for the sums.
     ///
     /// # Safety
     /// As `launch`.
     unsafe fn sum(&self, call: Call<'_>, n: usize) -> Result<Sums, DeviceError>;
     /// Waits for all work.
-    ///
-    /// # Errors
-    /// The device is lost, or an earlier kernel failed.
     fn synchronize(&self) -> Result<(), DeviceError>;
     /// Seconds that the device takes for the launches of `work`, by its own clock.
-    ///
-    /// # Errors
-    /// The device is lost.
     fn elapsed(&self, work: &mut dyn FnMut()) -> Result<f64, DeviceError>;
     /// Marks this point in the order of work.
-    ///
-    /// # Errors
-    /// The device is lost.
     fn mark(&self) -> Result<(), DeviceError>;
-    /// Waits for all work before the last mark; what came after it may go on.
-    ///
-    /// # Errors
-    /// The device is lost, or an earlier kernel failed.
+    /// Waits for all work before the last mark; later work may go on.
     fn wait_for_mark(&self) -> Result<(), DeviceError>;
-    /// Device to host as soon as the last mark is reached, beside the work that came after it.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Copies from device to host as soon as the last mark is reached, while later work goes on.
     ///
     /// # Safety
     /// The memory at `from` is as long as `to`, and no work after the mark writes it.
     unsafe fn stage_out(&self, to: &mut [u8], from: Pointer) -> Result<(), DeviceError>;
-    /// Host to device, beside the work asked for so far; later work waits for it.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Copies from host to device while earlier work goes on; later work waits for it.
     ///
     /// # Safety
-    /// The memory at `to` is as long as `from`, and no work asked for so far touches it.
+    /// The memory at `to` is as long as `from`, and no work launched so far touches it.
     unsafe fn stage_in(&self, to: Pointer, from: &[u8]) -> Result<(), DeviceError>;
-    /// Makes host memory known to the device, so that staging is fast; nothing on a CPU.
-    ///
-    /// # Errors
-    /// The driver refuses.
+    /// Page-locks host memory, so that staging is fast; does nothing on a CPU.
     ///
     /// # Safety
     /// The memory stays where it is until `unpin`.
     unsafe fn pin(&self, memory: &mut [u8]) -> Result<(), DeviceError>;
-    /// Takes `pin` back.
+    /// Undoes `pin`.
     ///
     /// # Safety
     /// The memory was pinned, and no staging is under way.
     unsafe fn unpin(&self, memory: &mut [u8]);
-    /// The handle of memory from `allocate` by which another process may open it; `None` on a CPU.
-    ///
-    /// # Errors
-    /// The driver refuses.
+    /// A handle by which another process may open memory from `allocate`; `None` on a CPU.
     fn export(&self, pointer: Pointer) -> Result<Option<Vec<u8>>, DeviceError>;
     /// Opens memory that another process exported.
     ///
     /// # Errors
-    /// The GPUs do not reach each other.
+    /// The GPUs cannot access each other's memory.
     fn import(&self, handle: &[u8]) -> Result<Pointer, DeviceError>;
-    /// Takes `import` back.
+    /// Undoes `import`.
     ///
     /// # Safety
-    /// The pointer came from `import`, all work on it is done, and it is used no more.
+    /// The pointer came from `import`, all work on it is done, and it is not used any more.
     unsafe fn close(&self, imported: Pointer);
-    /// A number by which launches name this lattice.
+    /// The number by which launches refer to this lattice.
     fn specialise(&self, variant: Variant) -> usize;
 }
 
-/// A shared handle of a device, for kernels of one lattice.
+/// A shared handle of a device, with the kernels of one lattice.
 #[derive(Clone)]
 pub struct Device {
     backend: Arc<dyn Backend>,
     variant: usize,
 }
 
-/// While this lives, memory that is taken belongs to its label; then to the label before.
+/// While this lives, allocations are counted under its label; afterwards under the label before.
 #[must_use = "the label ends with this"]
 pub struct Label {
     device: Device,
@@ -241,12 +195,13 @@ impl Drop for Label {
 }
 
 impl Device {
-    /// Lets memory that is taken from now on belong to `label`, by which [`Device::held`] tells it apart.
+    /// Counts allocations from now on under `label`; [`Device::held`] lists bytes by label.
     pub fn label(&self, label: &str) -> Label {
         Label { device: self.clone(), before: self.backend.ledger().set_label(label.into()) }
     }
 
-    /// The most memory that was held at once so far; on a GPU what was taken from the driver, without the kernels'.
+    /// The most memory that was held at once so far. On a GPU this is what the driver gave out, without the kernels'
+    /// code.
     pub fn held(&self) -> Held {
         self.backend.ledger().most()
     }
@@ -256,7 +211,7 @@ impl Device {
         Self { backend: Arc::new(backend), variant: 0 }
     }
 
-    /// The same device with kernels compiled for a lattice.
+    /// This device with kernels compiled for a lattice.
     #[must_use]
     pub fn specialised(&self, variant: Variant) -> Self {
         Self { backend: Arc::clone(&self.backend), variant: self.backend.specialise(variant) }
@@ -284,18 +239,12 @@ impl Device {
         self.backend.lanes()
     }
 
-    /// Takes memory, all bytes zero.
-    ///
-    /// # Errors
-    /// No room.
+    /// Allocates memory and sets all bytes to zero.
     pub fn buffer(&self, bytes: usize) -> Result<Buffer, DeviceError> {
         Buffer::new(self.clone(), bytes)
     }
 
     /// A buffer that holds `data`.
-    ///
-    /// # Errors
-    /// No room.
     pub fn buffer_of<T: Pod>(&self, data: &[T]) -> Result<Buffer, DeviceError> {
         let mut buffer = self.buffer(size_of_val(data).max(1))?;
         buffer.write(data)?;
@@ -305,15 +254,12 @@ impl Device {
     /// Opens memory that another process exported ([`Backend::export`]).
     ///
     /// # Errors
-    /// The GPUs do not reach each other.
+    /// The GPUs cannot access each other's memory.
     pub fn open(&self, handle: &[u8]) -> Result<Remote, DeviceError> {
         Remote::new(self.clone(), handle)
     }
 
     /// Runs a plain kernel on sites `0..n`.
-    ///
-    /// # Errors
-    /// The kernel does not compile, or the device is lost.
     pub(crate) fn launch<K: OnSites>(&self, form: K::Form, kernel: &K, n: usize) -> Result<(), DeviceError> {
         if n == 0 {
             return Ok(());
@@ -322,10 +268,7 @@ impl Device {
         unsafe { self.backend.launch(self.call(form, kernel), Size::Sites(n)) }
     }
 
-    /// Runs a kernel of teams.
-    ///
-    /// # Errors
-    /// The kernel does not compile, or the device is lost.
+    /// Runs a kernel that works in teams.
     pub(crate) fn launch_teams<K: OnTeams>(
         &self,
         form: K::Form,
@@ -335,31 +278,22 @@ impl Device {
         if teams.count == 0 {
             return Ok(());
         }
-        // SAFETY: as in `launch`; whoever knows the arguments knows the kernel's teams.
+        // SAFETY: as in `launch`; the code that builds the arguments also knows the kernel's teams.
         unsafe { self.backend.launch(self.call(form, kernel), Size::Teams(teams)) }
     }
 
-    /// Runs a kernel with sums on sites `0..n`.
-    ///
-    /// # Errors
-    /// As [`Device::launch`].
+    /// Runs a summing kernel on sites `0..n`.
     pub(crate) fn sum<K: Summing>(&self, form: K::Form, kernel: &K, n: usize) -> Result<Sums, DeviceError> {
         // SAFETY: as in `launch`.
         unsafe { self.backend.sum(self.call(form, kernel), n) }
     }
 
     /// Waits for all work.
-    ///
-    /// # Errors
-    /// The device is lost, or an earlier kernel failed.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.backend.synchronize()
     }
 
     /// Seconds that the device takes for the launches of `work`, by its own clock.
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn elapsed(&self, work: &mut dyn FnMut()) -> Result<f64, DeviceError> {
         self.backend.elapsed(work)
     }

@@ -6,7 +6,7 @@ use bytemuck::Pod;
 use std::num::NonZero;
 
 impl Pointer {
-    /// The address so many bytes further on.
+    /// The address `bytes` bytes further on.
     fn offset(self, bytes: usize) -> Self {
         Self(self.0 + bytes as u64)
     }
@@ -16,7 +16,7 @@ impl Pointer {
     }
 }
 
-/// Memory on a device, given back when dropped.
+/// Device memory; freed when dropped.
 pub struct Buffer {
     device: Device,
     pointer: Pointer,
@@ -31,59 +31,56 @@ impl Buffer {
         Ok(buffer)
     }
 
-    /// For a kernel that reads it as memory of kind `K`.
+    /// The argument of a kernel that reads the buffer as memory of kind `K`.
     pub(crate) fn input<K>(&self) -> In<'_, K> {
         self.input_at(0)
     }
 
-    /// The same from `offset` bytes on.
+    /// As [`Buffer::input`], from byte `offset` on.
     ///
     /// # Panics
-    /// Past the end.
+    /// `offset` is past the end.
     pub(crate) fn input_at<K>(&self, offset: usize) -> In<'_, K> {
-        assert!(offset <= self.bytes, "a place past a buffer's end");
+        assert!(offset <= self.bytes, "an offset past a buffer's end");
         // SAFETY: the memory is the buffer's, which is borrowed.
         unsafe { In::at(self.pointer.offset(offset).address()) }
     }
 
-    /// For a kernel that writes it as memory of kind `K`.
+    /// The argument of a kernel that writes the buffer as memory of kind `K`.
     pub(crate) fn output<K>(&mut self) -> Out<'_, K> {
         self.output_at(0)
     }
 
-    /// The same from `offset` bytes on.
+    /// As [`Buffer::output`], from byte `offset` on.
     ///
     /// # Panics
-    /// Past the end.
+    /// `offset` is past the end.
     pub(crate) fn output_at<K>(&mut self, offset: usize) -> Out<'_, K> {
-        assert!(offset <= self.bytes, "a place past a buffer's end");
-        // SAFETY: the memory is the buffer's, which is borrowed and no one else's.
+        assert!(offset <= self.bytes, "an offset past a buffer's end");
+        // SAFETY: the memory is the buffer's, which is borrowed exclusively.
         unsafe { Out::at(self.pointer.offset(offset).address()) }
     }
 
-    /// As [`Buffer::output`], of a buffer with several owners: work is done in the order in which it is asked for, so all of
-    /// them find the new content.
+    /// As [`Buffer::output`], for a buffer with several owners. Work is done in order, so all owners see the new
+    /// content.
     pub(crate) fn shared_output<K>(&self) -> Out<'_, K> {
         // SAFETY: the memory is the buffer's, which is borrowed; no owner reads it on the host.
         unsafe { Out::at(self.pointer.address()) }
     }
 
-    /// For kernels that write its parts of `bytes` bytes.
+    /// Arguments of kernels that write the buffer's parts of `bytes` bytes each.
     pub(crate) fn outputs<K: 'static>(&mut self, bytes: usize) -> impl Iterator<Item = Out<'_, K>> {
         let pointer = self.pointer;
-        // SAFETY: the memory is the buffer's, which is borrowed and no one else's; parts do not overlap.
+        // SAFETY: the memory is the buffer's, which is borrowed exclusively; parts do not overlap.
         (0..self.bytes / bytes).map(move |n| unsafe { Out::at(pointer.offset(n * bytes).address()) })
     }
 
-    /// Its length.
+    /// Its length in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// All bytes zero.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Sets all bytes to zero.
     pub fn zero(&mut self) -> Result<(), DeviceError> {
         // SAFETY: the buffer holds `bytes`.
         unsafe { self.device.backend().zero(self.pointer, self.bytes) }
@@ -91,18 +88,15 @@ impl Buffer {
 
     /// Replaces the first `size_of_val(data)` bytes.
     ///
-    /// # Errors
-    /// The device is lost.
-    ///
     /// # Panics
-    /// More data than room.
+    /// `data` is longer than the buffer.
     pub fn write<T: Pod>(&mut self, data: &[T]) -> Result<(), DeviceError> {
         assert!(size_of_val(data) <= self.bytes, "a write past a buffer's end");
         // SAFETY: the length was checked.
         unsafe { self.device.backend().upload(self.pointer, bytemuck::cast_slice(data)) }
     }
 
-    /// Reads the first `size_of_val(data)` bytes, into numbers of any bits:
+    /// Reads the first `size_of_val(data)` bytes. Any bit pattern must be a valid `T`:
     ///
     /// ```compile_fail,E0277
     /// fn read(buffer: &hmc::device::Buffer) {
@@ -110,75 +104,61 @@ impl Buffer {
     /// }
     /// ```
     ///
-    /// # Errors
-    /// The device is lost, or an earlier kernel failed.
-    ///
     /// # Panics
-    /// More data than there is.
+    /// `data` is longer than the buffer.
     pub fn read<T: Pod>(&self, data: &mut [T]) -> Result<(), DeviceError> {
         assert!(size_of_val(data) <= self.bytes, "a read past a buffer's end");
         // SAFETY: the length was checked.
         unsafe { self.device.backend().download(bytemuck::cast_slice_mut(data), self.pointer) }
     }
 
-    /// The bytes on the host; `None` on a device with memory of its own.
+    /// The bytes, if they are in host memory; `None` on a device with memory of its own.
     pub fn host(&self) -> Option<&[u8]> {
         // SAFETY: a CPU's launches return when they are done, so nothing but this borrow uses the memory.
         let bytes = || unsafe { std::slice::from_raw_parts(self.pointer.0 as *const u8, self.bytes) };
         self.device.backend().is_host().then(bytes)
     }
 
-    /// The same, to be written.
+    /// As [`Buffer::host`], for writing.
     pub fn host_mut(&mut self) -> Option<&mut [u8]> {
         // SAFETY: as in `host`.
         let bytes = || unsafe { std::slice::from_raw_parts_mut(self.pointer.0 as *mut u8, self.bytes) };
         self.device.backend().is_host().then(bytes)
     }
 
-    /// The handle by which another process may open it; `None` on a CPU.
-    ///
-    /// # Errors
-    /// The driver refuses.
+    /// A handle by which another process may open the buffer; `None` on a CPU.
     pub fn export(&self) -> Result<Option<Vec<u8>>, DeviceError> {
         self.device.backend().export(self.pointer)
     }
 
-    /// To the host as soon as the last mark is reached ([`Backend::mark`](super::Backend::mark)), beside later work.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Copies to the host as soon as the last mark is reached ([`Backend::mark`](super::Backend::mark)), while later
+    /// work goes on.
     ///
     /// # Panics
-    /// More data than there is.
+    /// `to` is longer than the buffer.
     ///
     /// # Safety
-    /// No work after the mark writes it.
+    /// No work after the mark writes the buffer.
     pub(crate) unsafe fn stage_out(&self, to: &mut [u8]) -> Result<(), DeviceError> {
         assert!(to.len() <= self.bytes, "a read past a buffer's end");
-        // SAFETY: the caller's word; the length was checked.
+        // SAFETY: the caller's promise; the length was checked.
         unsafe { self.device.backend().stage_out(to, self.pointer) }
     }
 
-    /// From the host, beside the work asked for so far; later work waits for it.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Copies from the host while earlier work goes on; later work waits for it.
     ///
     /// # Panics
-    /// More data than room.
+    /// `from` is longer than the buffer.
     ///
     /// # Safety
-    /// No work asked for so far touches it.
+    /// No work launched so far touches the buffer.
     pub(crate) unsafe fn stage_in(&mut self, from: &[u8]) -> Result<(), DeviceError> {
         assert!(from.len() <= self.bytes, "a write past a buffer's end");
-        // SAFETY: the caller's word; the length was checked.
+        // SAFETY: the caller's promise; the length was checked.
         unsafe { self.device.backend().stage_in(self.pointer, from) }
     }
 
-    /// Replaces the content by another buffer's of the same length.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Copies the content of another buffer of the same length.
     ///
     /// # Panics
     /// The lengths differ.
@@ -188,13 +168,10 @@ impl Buffer {
         unsafe { self.device.backend().copy(self.pointer, other.pointer, self.bytes) }
     }
 
-    /// Replaces `bytes` bytes from `at` by those of another buffer from `from`.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Copies `bytes` bytes of `other`, from byte `from` on, to byte `at`.
     ///
     /// # Panics
-    /// Past the end of either.
+    /// A range past the end of either buffer.
     pub fn copy_part(
         &mut self,
         at: usize,
@@ -215,7 +192,7 @@ impl Drop for Buffer {
     }
 }
 
-/// Memory of another process, opened; closed when dropped, and all work on it must be done by then.
+/// Memory of another process. It is closed when dropped; all work on it must be done by then.
 pub struct Remote {
     device: Device,
     pointer: Pointer,
@@ -227,7 +204,7 @@ impl Remote {
         Ok(Self { device, pointer })
     }
 
-    /// For a kernel that writes it as memory of kind `K`.
+    /// The argument of a kernel that writes it as memory of kind `K`.
     pub(crate) fn output<K>(&mut self) -> Out<'_, K> {
         // SAFETY: the memory is open as long as this, which is borrowed; ranks take turns with it.
         unsafe { Out::at(self.pointer.address()) }
@@ -241,7 +218,7 @@ impl Drop for Remote {
     }
 }
 
-/// Host memory from which and to which a device copies fast.
+/// Page-locked host memory, for fast copies to and from a device.
 pub struct Staging {
     device: Device,
     bytes: Box<[u8]>,
@@ -249,9 +226,6 @@ pub struct Staging {
 
 impl Staging {
     /// `bytes` bytes, zero.
-    ///
-    /// # Errors
-    /// The driver refuses.
     pub fn new(device: &Device, bytes: usize) -> Result<Self, DeviceError> {
         let mut memory = vec![0; bytes].into_boxed_slice();
         // SAFETY: the box is not moved out of, and unpinned before it goes.

@@ -1,15 +1,15 @@
-//! Machine code kept on disk, by a hash of all that it was made from. A file is written aside and renamed, so any number
-//! of ranks may share it, and is checked before use.
+//! Machine code kept on disk, under a hash of everything that it was made from. Files are written under another name
+//! and then renamed, so any number of ranks may share the folder. They are checked before use.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// The place of one kernel's code; `None` where nothing is kept.
+/// The file of one kernel's code; `None` if nothing is kept.
 pub(super) struct Place(Option<PathBuf>);
 
 impl Place {
-    /// The file in `folder` for what `key` tells apart; `name` is for people, `ending` that of the file.
+    /// The file in `folder` for `key`; `name` is for human readers, `ending` is the file's extension.
     pub fn new(folder: Option<&Path>, name: &str, ending: &str, key: &impl Hash) -> Self {
         let hash = |salt: u8| {
             let mut hasher = DefaultHasher::new();
@@ -21,14 +21,14 @@ impl Place {
         Self(folder.map(|folder| folder.join(format!("{name}_{:016x}{:016x}.{ending}", hash(0), hash(1)))))
     }
 
-    /// The code, if it is there and whole: a file is a CRC32 and the code.
+    /// The code, if the file exists and is intact. A file is a CRC32 and the code.
     pub fn read(&self) -> Option<Vec<u8>> {
         let bytes = fs::read(self.0.as_deref()?).ok()?;
         let (crc, code) = bytes.split_at_checked(4)?;
         (crc32fast::hash(code).to_le_bytes() == crc).then(|| code.to_vec())
     }
 
-    /// Keeps the code. Best effort: a cache that cannot be written only costs time.
+    /// Keeps the code, if possible: without the file only time is lost.
     pub fn write(&self, code: &[u8]) {
         let Some(path) = &self.0 else { return };
         let aside = path.with_extension(format!("{}.tmp", std::process::id()));

@@ -1,7 +1,7 @@
-//! A device that counts memory and does nothing else: what a run takes is known before there is a machine for it.
+//! A device that only counts memory, so that the needs of a run are known without the machine it will run on.
 //!
-//! Launches do nothing, sums are 0, and what is read is left as it is. So a solve ends at once, as its right-hand side is
-//! 0, and only what is allocated is as on the device that is counted for.
+//! Launches do nothing, sums are 0, and reads leave their target unchanged. A solve ends at once, because its
+//! right-hand side is 0. Allocations are those of the device that is counted for.
 
 use super::backend::{Backend, Call, Pointer, Size, Sums, Variant};
 use super::ledger::Ledger;
@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Whose memory is counted.
 enum Memory {
-    /// A CPU's: what is given back is the system's again.
+    /// A CPU's: freed memory returns to the system.
     Host,
-    /// A GPU's: what is given back is kept.
+    /// A GPU's: freed memory is kept in a pool.
     Gpu(Pool),
 }
 
-/// Counts as another device allocates.
+/// Counts as another device would allocate.
 pub struct Counting {
     memory: Memory,
     lanes: usize,
@@ -27,12 +27,12 @@ pub struct Counting {
     ledger: Ledger,
 }
 
-/// Addresses that nobody uses.
+/// Addresses that are never used.
 struct Addresses(AtomicU64);
 
 impl Source for Addresses {
     fn take(&self, bytes: usize) -> Result<u64, DeviceError> {
-        // Nothing has no address of its own.
+        // An empty allocation still needs an address of its own.
         let bytes = bytes.max(1);
         Ok(self.0.fetch_add(bytes as u64, Ordering::Relaxed))
     }
@@ -43,7 +43,7 @@ impl Source for Addresses {
 }
 
 impl Counting {
-    /// Counts for a CPU whose kernels work on so many sites at once.
+    /// Counts for a CPU whose kernels work on `lanes` sites at once.
     pub fn cpu(lanes: usize) -> Self {
         Self::new(Memory::Host, lanes)
     }

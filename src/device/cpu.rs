@@ -1,4 +1,4 @@
-//! Kernels on the cores of this rank: ranges of outer sites over rayon's threads, SIMD lanes inside.
+//! Kernels on this rank's cores: threads of rayon over ranges of outer sites, SIMD lanes within.
 
 use super::backend::{Backend, Call, Pointer, Size, Sums, Variant};
 use super::kernels::WORDS;
@@ -11,7 +11,7 @@ use std::alloc::Layout;
 use std::ffi::c_void;
 use std::time::Instant;
 
-/// Kernels run by the threads of the rayon pool that calls.
+/// Kernels run by the threads of the calling rayon pool.
 pub struct Cpu {
     isa: &'static str,
     lanes: usize,
@@ -20,36 +20,36 @@ pub struct Cpu {
     ledger: Ledger,
 }
 
-/// Large enough for a cache line and every vector; large fields ask for huge pages.
+/// Enough for a cache line and for every vector. Large fields use huge pages.
 const ALIGNMENT: usize = 4096;
 const HUGE: usize = 1 << 21;
-/// Below this many outer sites a launch stays on one thread.
+/// A launch on fewer outer sites than this stays on one thread.
 const FEW_SITES: usize = 64;
-/// The same of teams.
+/// A launch on fewer teams than this stays on one thread.
 const FEW_TEAMS: usize = 4;
 
 impl Cpu {
     /// Kernels with `lanes` lanes.
     ///
     /// # Errors
-    /// No such lanes on this processor or in this build.
+    /// This processor or this build does not have this number of lanes.
     pub fn new(lanes: usize) -> Result<Self, DeviceError> {
         let (isa, kernels) = host_kernels(lanes)
             .ok_or_else(|| DeviceError::Lanes { asked: lanes, available: lane_counts() })?;
         Ok(Self { isa, lanes, kernels, emulates: false, ledger: Ledger::default() })
     }
 
-    /// A GPU's kernels on a GPU's layout of fields, slowly: what a GPU computes, without one.
+    /// Runs a GPU's kernels on a GPU's layout of fields, slowly: the results of a GPU without one.
     ///
     /// # Errors
-    /// This build has none for this processor.
+    /// This build has no emulation for this processor.
     pub fn emulating() -> Result<Self, DeviceError> {
         let (isa, kernels) = emulated_kernels().ok_or(DeviceError::NoEmulation)?;
         Ok(Self { isa, lanes: 1, kernels, emulates: true, ledger: Ledger::default() })
     }
 }
 
-/// What an allocation of `bytes` takes: whole cache lines.
+/// Size of an allocation of `bytes`: whole cache lines.
 pub(super) fn held(bytes: usize) -> usize {
     bytes.max(64).next_multiple_of(64)
 }
@@ -59,19 +59,19 @@ fn layout(bytes: usize) -> Layout {
     Layout::from_size_align(held(bytes), alignment).expect("a size below isize::MAX")
 }
 
-/// A cache line: memory that the threads of a team share.
+/// A cache line of the memory that the threads of a team share.
 #[derive(Clone)]
 #[repr(align(64))]
 struct Line(#[expect(dead_code, reason = "kernels know it by its address")] [u8; 64]);
 
-/// Ranges of sites or teams for the threads: a few for each, so that an uneven load evens out.
+/// Ranges of sites or teams for the threads: several per thread, for load balance.
 fn ranges(n: usize, few: usize) -> Vec<(i32, i32)> {
     let threads = rayon::current_num_threads();
     let parts = if threads == 1 || n < few { 1 } else { (4 * threads).min(n / (few / 4)) };
     (0..parts).map(|k| ((n * k / parts) as i32, (n * (k + 1) / parts) as i32)).collect()
 }
 
-/// Memory in blocks for all threads, (start, length): so pages lie near those who use them.
+/// Blocks of memory for all threads, as (start, length), so that pages lie near the threads that use them.
 fn blocks(bytes: usize) -> impl ParallelIterator<Item = (usize, usize)> {
     const BLOCK: usize = 4 << 20;
     (0..bytes.div_ceil(BLOCK)).into_par_iter().map(move |k| (k * BLOCK, BLOCK.min(bytes - k * BLOCK)))
@@ -112,7 +112,7 @@ impl Backend for Cpu {
             return Err(DeviceError::OutOfMemory { device: "this node".into(), megabytes: bytes >> 20 });
         }
         if bytes >= HUGE {
-            // SAFETY: the range was just allocated; the call is advice.
+            // SAFETY: the range was just allocated; the call is only advice.
             unsafe { libc::madvise(pointer.cast(), layout.size(), libc::MADV_HUGEPAGE) };
         }
         self.ledger.take(pointer as u64, layout.size() as u64);
@@ -121,7 +121,7 @@ impl Backend for Cpu {
 
     unsafe fn free(&self, pointer: Pointer, bytes: usize) {
         self.ledger.give(pointer.0);
-        // SAFETY: by the caller's word the pointer came from `allocate(bytes)`.
+        // SAFETY: by the caller's promise, the pointer came from `allocate(bytes)`.
         unsafe { std::alloc::dealloc(pointer.0 as *mut u8, layout(bytes)) }
     }
 
@@ -130,13 +130,13 @@ impl Backend for Cpu {
     }
 
     unsafe fn upload(&self, to: Pointer, from: &[u8]) -> Result<(), DeviceError> {
-        // SAFETY: by the caller's word `to` is as long.
+        // SAFETY: by the caller's promise, `to` is as long.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to.0 as *mut u8, from.len()) };
         Ok(())
     }
 
     unsafe fn download(&self, to: &mut [u8], from: Pointer) -> Result<(), DeviceError> {
-        // SAFETY: by the caller's word `from` is as long.
+        // SAFETY: by the caller's promise, `from` is as long.
         unsafe { std::ptr::copy_nonoverlapping(from.0 as *const u8, to.as_mut_ptr(), to.len()) };
         Ok(())
     }
@@ -144,7 +144,7 @@ impl Backend for Cpu {
     unsafe fn copy(&self, to: Pointer, from: Pointer, bytes: usize) -> Result<(), DeviceError> {
         blocks(bytes).for_each(|(start, length)| {
             let (from, to) = ((from.0 as usize + start) as *const u8, (to.0 as usize + start) as *mut u8);
-            // SAFETY: by the caller's word both hold `bytes`; blocks do not overlap.
+            // SAFETY: by the caller's promise, both hold `bytes`; blocks do not overlap.
             unsafe { std::ptr::copy_nonoverlapping(from, to, length) };
         });
         Ok(())
@@ -152,7 +152,7 @@ impl Backend for Cpu {
 
     unsafe fn zero(&self, at: Pointer, bytes: usize) -> Result<(), DeviceError> {
         blocks(bytes).for_each(|(start, length)| {
-            // SAFETY: inside the memory, and blocks do not overlap.
+            // SAFETY: inside the memory; blocks do not overlap.
             unsafe { std::ptr::write_bytes((at.0 as usize + start) as *mut u8, 0, length) };
         });
         Ok(())
@@ -166,7 +166,8 @@ impl Backend for Cpu {
         };
         let work = |(begin, end): (i32, i32)| {
             let mut shared = vec![Line([0; 64]); shared.div_ceil(64)];
-            // SAFETY: the table's function with the arguments it was built for; a site, or a team, writes what is its own.
+            // SAFETY: the table's function with the arguments it was built for; each site or team writes only its own
+            // data.
             unsafe { run(pointer as *const c_void, begin, end, shared.as_mut_ptr().cast()) };
         };
         match ranges[..] {
@@ -182,7 +183,7 @@ impl Backend for Cpu {
         let (run, pointer) = (kernel.run, call.args as usize);
         let work = |(begin, end): (i32, i32)| {
             let mut words = vec![0i64; count * WORDS + 1];
-            // SAFETY: as in `launch`; the words are as many as the kernel fills.
+            // SAFETY: as in `launch`; there are as many words as the kernel fills.
             unsafe { run(pointer as *const c_void, begin, end, words.as_mut_ptr()) };
             Sums::from_words(&words)
         };
@@ -212,12 +213,12 @@ impl Backend for Cpu {
     }
 
     unsafe fn stage_out(&self, to: &mut [u8], from: Pointer) -> Result<(), DeviceError> {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller's promise.
         unsafe { self.download(to, from) }
     }
 
     unsafe fn stage_in(&self, to: Pointer, from: &[u8]) -> Result<(), DeviceError> {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller's promise.
         unsafe { self.upload(to, from) }
     }
 

@@ -1,7 +1,7 @@
-//! Kernels as types: the argument structs of `kernels/args.h`, each of which is the argument of one kernel.
+//! Kernels as types: each argument struct of `kernels/args.h` belongs to one kernel.
 //!
-//! A pointer among the arguments is [`In`], from a shared borrow, or [`Out`], from an exclusive one, of a kind of memory.
-//! Fields of this library alone make them and launch kernels.
+//! A pointer among the arguments is an [`In`], from a shared borrow, or an [`Out`], from an exclusive one. Its type
+//! states the kind of memory. Only this library's fields make pointers and launch kernels.
 //!
 //! ```
 //! use hmc::device::kernels::{Algebra, Geometry, In, Kinetic};
@@ -9,39 +9,39 @@
 //!     Kinetic { g, momenta }
 //! }
 //! ```
-//! A kernel that is not there does not compile:
+//! A kernel that does not exist is a compile error,
 //! ```compile_fail,E0432
 //! use hmc::device::kernels::Kinetik;
 //! ```
-//! nor does memory of another kind,
+//! and so are memory of another kind,
 //! ```compile_fail,E0308
 //! use hmc::device::kernels::{Geometry, In, Kinetic, Matrices};
 //! fn kinetic<'a>(g: Geometry<'a>, links: In<'a, Matrices>) -> Kinetic<'a> {
 //!     Kinetic { g, momenta: links }
 //! }
 //! ```
-//! memory that is only borrowed to be read where a kernel writes it,
+//! a shared borrow for memory that the kernel writes,
 //! ```compile_fail,E0308
 //! use hmc::device::kernels::{Algebra, Drift, Geometry, In, Matrices};
 //! fn drift<'a>(g: Geometry<'a>, links: In<'a, Matrices>, momenta: In<'a, Algebra>) -> Drift<'a> {
 //!     Drift { g, links, momenta, scale: 0.1 }
 //! }
 //! ```
-//! an argument that is left out,
+//! a missing argument,
 //! ```compile_fail,E0063
 //! use hmc::device::kernels::{Geometry, Kinetic};
 //! fn kinetic<'a>(g: Geometry<'a>) -> Kinetic<'a> {
 //!     Kinetic { g }
 //! }
 //! ```
-//! a launch from outside,
+//! a launch from outside the library,
 //! ```compile_fail,E0624
 //! use hmc::{device::kernels::Kinetic, field::Domain};
 //! fn launch(domain: &Domain, kernel: &Kinetic) {
 //!     domain.sum(kernel, 16).unwrap();
 //! }
 //! ```
-//! and a raw one that is not marked as unsafe:
+//! and a raw launch outside `unsafe`:
 //! ```compile_fail,E0133
 //! use hmc::device::{Call, Device, Size};
 //! fn launch(device: &Device, call: Call) {
@@ -79,7 +79,7 @@ impl<K> In<'_, K> {
     /// Memory at an address of the device.
     ///
     /// # Safety
-    /// It is there for as long as the borrow, and nothing writes it meanwhile but what the device has been asked for.
+    /// The memory lives as long as the borrow. Meanwhile only work launched on the device writes it.
     pub(super) unsafe fn at(address: NonZero<u64>) -> Self {
         Self { at: address, lives: PhantomData }
     }
@@ -89,7 +89,7 @@ impl<K> Out<'_, K> {
     /// Memory at an address of the device.
     ///
     /// # Safety
-    /// It is there for as long as the borrow, and nothing else uses it meanwhile.
+    /// The memory lives as long as the borrow, and nothing else uses it meanwhile.
     pub(super) unsafe fn at(address: NonZero<u64>) -> Self {
         Self { at: address, lives: PhantomData }
     }
@@ -97,20 +97,20 @@ impl<K> Out<'_, K> {
 
 /// An enum of `kernels/args.h`.
 pub(crate) trait Enumerated: Copy + 'static {
-    /// All of it.
+    /// All its values.
     const ALL: &'static [Self];
-    /// As kernels know it.
+    /// The value that kernels use.
     fn value(self) -> i32;
-    /// The one with this value.
+    /// The variant of this value.
     fn of(value: usize) -> Option<Self> {
         Self::ALL.iter().copied().find(|one| one.value() as usize == value)
     }
 }
 
-/// Of kernels that there are in double alone, and in half precision alone.
+/// The form of kernels that exist only in double precision.
 #[derive(Clone, Copy)]
 pub(crate) struct Double;
-/// See [`Double`].
+/// The form of kernels that exist only in half precision.
 #[derive(Clone, Copy)]
 pub(crate) struct Half;
 
@@ -126,14 +126,14 @@ impl From<Half> for Precision {
     }
 }
 
-/// The place of a kernel in the list of all.
+/// A kernel's position in the list of all kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KernelNumber(pub(super) usize);
 
-/// How many arguments of a kernel a GPU's compiler may know.
+/// The maximum number of arguments that a GPU's compiler may know.
 const MOST_CONSTANTS: usize = 6;
 
-/// Values of the arguments for which a GPU's kernel is compiled; none where it serves all.
+/// Values of the arguments for which a GPU's kernel is compiled; empty if it serves all values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Constants {
     values: [i32; MOST_CONSTANTS],
@@ -141,10 +141,10 @@ pub struct Constants {
 }
 
 impl Constants {
-    /// In the order in which the kernel names them.
+    /// The values in the kernel's order.
     ///
     /// # Panics
-    /// More than any kernel has.
+    /// More values than any kernel has.
     pub fn new(values: &[i32]) -> Self {
         let mut all = [0; MOST_CONSTANTS];
         all[..values.len()].copy_from_slice(values);
@@ -167,7 +167,7 @@ impl Constants {
 /// # Safety
 /// Layout and name are those of a struct in `kernels/args.h`, and the kernel takes it.
 pub(crate) unsafe trait Kernel {
-    /// What chooses an instance: a precision, and for some a number of reals.
+    /// What chooses an instance of the kernel: the precision, and for some kernels the number of reals.
     type Form: Copy;
     /// The instance.
     fn number(form: Self::Form) -> (KernelNumber, Precision);
@@ -177,12 +177,12 @@ pub(crate) unsafe trait Kernel {
 
 /// A kernel that works site by site.
 pub(crate) trait OnSites: Kernel {}
-/// One that sums over sites, too.
+/// A kernel that also sums over sites.
 pub(crate) trait Summing: Kernel {}
-/// One that works in teams of threads.
+/// A kernel that works in teams of threads.
 pub(crate) trait OnTeams: Kernel {}
 
-/// What the build found in the lists of `kernels/`.
+/// A kernel that the build found in the lists of `kernels/`.
 pub(super) struct Listed {
     pub name: &'static str,
     pub args: &'static str,
@@ -190,7 +190,7 @@ pub(super) struct Listed {
     pub precisions: [bool; 3],
     /// Names of the arguments that a GPU's compiler may know, as macros.
     pub constants: &'static [&'static str],
-    /// Whether it may know the lattice's extents.
+    /// Whether the compiler may know the lattice's extents.
     pub extents_are_constant: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What memory a device has given out, and what holds it: bytes by label.
+//! The memory that a device has allocated: bytes by label.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -6,22 +6,22 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// The most memory that was held at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Bytes in all.
+    /// Total bytes.
     pub bytes: u64,
     /// Bytes by label, the largest first.
     pub by: Vec<(String, u64)>,
 }
 
-/// The books of a device.
+/// The accounts of a device.
 pub struct Ledger(Mutex<Books>);
 
 struct Books {
     label: Arc<str>,
-    /// What was taken: where, by which label, how many bytes.
+    /// What was allocated: label and bytes, by address.
     taken: HashMap<u64, (Arc<str>, u64)>,
     by: BTreeMap<Arc<str>, u64>,
     bytes: u64,
-    /// `by` and `bytes` when most was held.
+    /// `by` and `bytes` at their maximum.
     most: (BTreeMap<Arc<str>, u64>, u64),
 }
 
@@ -42,12 +42,12 @@ impl Ledger {
         self.0.lock().expect("no panic holds it")
     }
 
-    /// Lets what is taken from now on belong to `label`; returns the label before.
+    /// Counts allocations from now on under `label`; returns the label before.
     pub(super) fn set_label(&self, label: Arc<str>) -> Arc<str> {
         std::mem::replace(&mut self.books().label, label)
     }
 
-    /// Counts memory that was taken.
+    /// Counts an allocation.
     pub(super) fn take(&self, at: u64, bytes: u64) {
         let books = &mut *self.books();
         books.taken.insert(at, (Arc::clone(&books.label), bytes));
@@ -58,7 +58,7 @@ impl Ledger {
         }
     }
 
-    /// Counts memory that was given back.
+    /// Counts freed memory.
     pub(super) fn give(&self, at: u64) {
         let books = &mut *self.books();
         if let Some((label, bytes)) = books.taken.remove(&at) {
@@ -69,7 +69,7 @@ impl Ledger {
         }
     }
 
-    /// The most that was held at once so far.
+    /// The most memory that was held at once so far.
     pub fn most(&self) -> Held {
         let books = self.books();
         let mut by: Vec<(String, u64)> =

@@ -1,28 +1,28 @@
-//! Sums that a GPU writes into host memory: a host that looks for them has them sooner than one that asks the driver.
+//! Sums that a GPU writes into host memory: polling it is faster than asking the driver.
 
 use super::DeviceError;
 use super::backend::Sums;
 use super::kernels::{MAX_SUMS, WORDS};
 use std::sync::atomic::{AtomicI64, Ordering, fence};
 
-/// Words of the widest sum, and a maximum.
+/// Words of the widest sum and a maximum.
 const SUM_WORDS: usize = MAX_SUMS * WORDS + 1;
-/// Bytes of them and of the number of the sum that they are, or of the blocks that have added to it.
+/// Bytes of these words and of one more: the number of the sum, or of the blocks that have added to it.
 pub(super) const SUM_BYTES: usize = (SUM_WORDS + 1) * 8;
 
-/// Words of a sum in host memory that the GPU writes, and behind them the sum's number, which it writes last.
+/// The words of a sum in host memory that the GPU writes, followed by the sum's number, which it writes last.
 pub(super) struct MappedSums {
     words: *mut i64,
     turn: AtomicI64,
 }
 
 impl MappedSums {
-    /// Looks at `words`.
+    /// Polls `words`.
     ///
     /// # Safety
-    /// They are [`SUM_BYTES`] long, live as long as this, and only kernels write them.
+    /// There are [`SUM_BYTES`] bytes, they live as long as this, and only kernels write them.
     pub unsafe fn new(words: *mut i64) -> Self {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller's promise.
         unsafe { words.add(SUM_WORDS).write_volatile(0) };
         Self { words, turn: AtomicI64::new(0) }
     }
@@ -32,14 +32,14 @@ impl MappedSums {
         self.turn.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Waits for sum number `turn`, of `sums` sums. `is_done` says whether the GPU has no more work: a kernel that failed
-    /// writes nothing.
+    /// Waits for sum number `turn`, which has `sums` sums. `is_done` reports whether the GPU has finished all work: a
+    /// kernel that failed writes nothing.
     ///
     /// # Errors
-    /// `silent` where the GPU has no more work and has not written; those of `is_done`.
+    /// `silent` if the GPU has finished without writing; errors of `is_done`.
     ///
     /// # Safety
-    /// The sum was asked for, and no other since.
+    /// The sum was launched, and no other since.
     pub unsafe fn wait(
         &self,
         turn: i64,
@@ -47,7 +47,7 @@ impl MappedSums {
         is_done: impl Fn() -> Result<bool, DeviceError>,
         silent: impl Fn() -> DeviceError,
     ) -> Result<Sums, DeviceError> {
-        // SAFETY: the words are there by `new`, and quiet once the turn is written, by the caller's word.
+        // SAFETY: the words exist by `new`; by the caller's promise, nobody writes them once the turn is there.
         unsafe {
             let written = self.words.add(SUM_WORDS);
             let mut looks = 0u32;

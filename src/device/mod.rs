@@ -1,17 +1,17 @@
 //! Where kernels run: memory, launches and sums over sites, on a CPU or a GPU.
 //!
 //! - `kernels`: kernels as types, made from `kernels/args.h`
-//! - `usual`: the constants with which GPUs compile them most often
-//! - `table`: which kernels there are
-//! - `backend`: what both devices offer
+//! - `usual`: the constants for which GPUs compile them most often
+//! - `table`: the list of kernels
+//! - `backend`: the interface of both devices
 //! - `cpu`: threads and SIMD lanes
-//! - `cuda`: one GPU through the driver; what other drivers' GPUs would share with it:
-//!   - `pool`: memory that was given back is kept by size
-//!   - `tuning`: the block sizes that are tried
+//! - `cuda`: one GPU through the driver; other drivers' GPUs could share:
+//!   - `pool`: freed memory, kept by size
+//!   - `tuning`: the block sizes to try
 //!   - `mapped`: sums that the GPU writes into host memory
 //!   - `cache`: compiled kernels on disk
-//! - `counting`: a device that counts memory and does nothing else
-//! - `ledger`: what memory was given out, and what holds it
+//! - `counting`: a device that only counts memory
+//! - `ledger`: allocated memory by label
 //! - `buffer`: device memory with an owner
 
 mod backend;
@@ -41,29 +41,30 @@ pub use tuning::Shape;
 
 use std::path::PathBuf;
 
-/// Folders that kernels of a GPU are made with.
+/// Folders for compiling a GPU's kernels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GpuOptions {
-    /// Headers in place of those of this build, for work on kernels.
+    /// Headers that replace those of this build, for work on kernels.
     pub headers: Option<PathBuf>,
-    /// Where the compiler's libraries are, unless the system finds them.
+    /// The folder of the compiler's libraries, unless the system finds them.
     pub compiler: Option<PathBuf>,
-    /// Where compiled kernels are kept; `None`: nowhere.
+    /// The folder of compiled kernels; `None` keeps none.
     pub cache: Option<PathBuf>,
 }
 
-/// Why a device failed.
+/// Why a device failed. Every call may find the device lost ([`DeviceError::Cuda`]), every allocation may find no
+/// memory, and every launch may have to compile a kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// There is no GPU to be used.
+    /// There is no usable GPU.
     #[error("no GPU: {0}")]
     NoGpu(String),
-    /// A call of the CUDA driver failed.
+    /// A call of the CUDA driver failed; usually the device is lost.
     #[error("GPU: {call}: {reason}")]
     Cuda {
         /// The call.
         call: &'static str,
-        /// The driver's word.
+        /// The driver's message.
         reason: String,
     },
     /// A kernel did not compile at run time.
@@ -79,18 +80,18 @@ pub enum DeviceError {
     OutOfMemory {
         /// The device.
         device: String,
-        /// What was asked for.
+        /// The size of the request, in MB.
         megabytes: usize,
     },
-    /// A build without the GPU's source, or a processor that cannot run it.
+    /// A build without the GPU's kernels for the CPU, or a processor that cannot run them.
     #[error("this build has no emulated GPU for this processor")]
     NoEmulation,
     /// A lane count that this processor or build does not have.
     #[error("{asked} SIMD lanes are not available here; there are {available:?}")]
     Lanes {
-        /// What was asked for.
+        /// The requested number.
         asked: usize,
-        /// What there is.
+        /// The available numbers.
         available: Vec<usize>,
     },
 }

@@ -1,4 +1,4 @@
-//! Memory of a GPU that was given back, kept by size for whoever asks next: a driver's own calls wait for all work.
+//! A GPU's freed memory, kept by size for later allocations: the driver's own calls wait for all work.
 
 use super::DeviceError;
 use super::ledger::Ledger;
@@ -7,25 +7,19 @@ use std::sync::{Mutex, MutexGuard};
 
 /// Where a pool takes its memory from.
 pub(super) trait Source {
-    /// Takes memory.
-    ///
-    /// # Errors
-    /// No room.
+    /// Allocates memory.
     fn take(&self, bytes: usize) -> Result<u64, DeviceError>;
-    /// Gives it back.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Frees memory.
     fn give(&self, at: u64) -> Result<(), DeviceError>;
 }
 
-/// The least that a driver gives.
+/// The smallest allocation of a driver.
 const LEAST: usize = 16;
 /// The driver's pages.
 const PAGE: usize = 2 << 20;
-/// Allocations up to this size share pages; larger ones take whole pages. So it is on an H200.
+/// Allocations up to this size share pages; larger ones take whole pages. Measured on an H200.
 const SMALL: usize = PAGE / 2;
-/// Where shared pages are divided.
+/// Granularity of shared pages.
 const STEP: usize = 512;
 
 /// Memory of one GPU.
@@ -34,14 +28,14 @@ pub(super) struct Pool(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// What is kept, by size.
+    /// Kept memory, by size.
     kept: HashMap<usize, Vec<u64>>,
-    /// What is left of each shared page.
+    /// Free bytes of each shared page.
     left: Vec<usize>,
 }
 
 impl State {
-    /// Bytes that the driver takes for a new allocation: whole pages, or nothing where it fits into a shared one.
+    /// Bytes that a new allocation costs: whole pages, or nothing if it fits into a shared one.
     fn cost(&mut self, bytes: usize) -> usize {
         if bytes > SMALL {
             return bytes.next_multiple_of(PAGE);
@@ -61,11 +55,8 @@ impl Pool {
         self.0.lock().expect("no panic holds it")
     }
 
-    /// Takes what is kept of this size, or new memory. Where there is no room for new memory, all that is kept goes back
-    /// first: it may be of other sizes.
-    ///
-    /// # Errors
-    /// No room, or the device is lost.
+    /// Takes kept memory of this size, or allocates. If memory runs out, everything kept is freed first, since it may
+    /// be of other sizes.
     pub fn take(&self, bytes: usize, source: &dyn Source, ledger: &Ledger) -> Result<u64, DeviceError> {
         let bytes = bytes.max(LEAST);
         if let Some(at) = self.state().kept.get_mut(&bytes).and_then(Vec::pop) {
@@ -86,7 +77,7 @@ impl Pool {
         Ok(at)
     }
 
-    /// Keeps what is given back.
+    /// Keeps freed memory.
     pub fn give(&self, at: u64, bytes: usize) {
         self.state().kept.entry(bytes.max(LEAST)).or_default().push(at);
     }
@@ -97,7 +88,7 @@ mod tests {
     use super::*;
     use std::cell::{Cell, RefCell};
 
-    /// A driver with room for so many bytes.
+    /// A driver with `room` bytes of memory.
     struct Small {
         room: usize,
         next: Cell<u64>,
@@ -131,12 +122,12 @@ mod tests {
         assert_eq!(ledger.most().bytes, PAGE as u64, "both in one page");
         pool.give(a, 1000);
         pool.give(b, 1000);
-        assert!(take(3000).is_ok(), "what is kept makes room");
+        assert!(take(3000).is_ok(), "kept memory is freed");
         assert_eq!(ledger.most().bytes, PAGE as u64);
         assert!(take(1000).is_err());
     }
 
-    /// The numbers of an H200.
+    /// Measured on an H200.
     #[test]
     fn small_allocations_share_pages_and_large_ones_take_whole_pages() {
         let cost = |bytes: usize, count: usize| {

@@ -1,26 +1,26 @@
-//! The kernels: name, family, arguments, and the host's functions.
+//! The table of kernels: name, family, arguments, and the functions on the host.
 
 use super::isa;
 use super::kernels::{KERNELS, KernelNumber, Listed};
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
 
-/// In what a field is stored.
+/// The precision of a stored field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Precision {
     /// 64 bits.
     Double,
     /// 32 bits.
     Single,
-    /// 16-bit integers times a float a site; computed with in single (Clark et al., arXiv:0911.3191).
+    /// 16-bit integers and one float per site; arithmetic is in single precision (Clark et al., arXiv:0911.3191).
     Half,
 }
 
 impl Precision {
-    /// From the highest.
+    /// All, from the highest.
     pub const ALL: [Self; 3] = [Self::Double, Self::Single, Self::Half];
 
-    /// Bytes of a real as it is computed with, and as it travels.
+    /// Bytes of a real in arithmetic and in messages.
     pub fn bytes(self) -> usize {
         match self {
             Self::Double => 8,
@@ -28,7 +28,7 @@ impl Precision {
         }
     }
 
-    /// Bytes of a site's `reals` with their `norms`, which only half precision has.
+    /// Bytes per site of `reals` reals and `norms` norms; only half precision has norms.
     pub fn stored(self, reals: usize, norms: usize) -> usize {
         match self {
             Self::Double => 8 * reals,
@@ -37,14 +37,14 @@ impl Precision {
         }
     }
 
-    /// In what an iteration in this precision sums its solution up: many small steps, each of which half precision would
-    /// round at the size of the whole.
+    /// The precision of the solution in an iteration of this precision. A solution is the sum of many small steps, each
+    /// of which half precision would round at the size of the whole.
     #[must_use]
     pub fn of_solution(self) -> Self {
         if self == Self::Half { Self::Single } else { self }
     }
 
-    /// The type in C of a real that is computed with.
+    /// The C type used in arithmetic.
     pub fn c_name(self) -> &'static str {
         match self {
             Self::Double => "double",
@@ -75,23 +75,24 @@ pub(super) struct Entry {
     run: Option<HostKernel>,
 }
 
-/// Runs a kernel on outer sites `begin..end`, or on so many teams; sums go to the words, which for teams are what they share.
+/// Runs a kernel on outer sites or teams `begin..end`. The words receive the sums; for teams they are the shared
+/// memory.
 pub(super) type HostKernel = unsafe extern "C" fn(*const c_void, i32, i32, *mut i64);
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 
-/// What a kernel works on.
+/// The work of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Site by site.
     Sites,
-    /// Site by site, with so many sums over them.
+    /// Site by site, with this number of sums over sites.
     Sums(usize),
     /// Teams of threads that share memory (`kernels/team.cuh`).
     Teams,
 }
 
-/// What is known of a kernel.
+/// A kernel's description.
 #[derive(Clone, Debug)]
 pub struct KernelInfo {
     /// The header that holds it, without extension.
@@ -102,13 +103,13 @@ pub struct KernelInfo {
     pub args: String,
     /// Size of that struct.
     pub args_size: usize,
-    /// The C++ expression that is called with (arguments, site\[, sums\]), or the work of a team.
+    /// The C++ expression that is called with (arguments, site\[, sums\]), or that makes the work of a team.
     pub expression: String,
-    /// What it works on.
+    /// Sites, sums or teams.
     pub work: Work,
     /// Names of the arguments that a GPU's compiler may know, as macros.
     pub constants: &'static [&'static str],
-    /// Whether it may know the lattice's extents.
+    /// Whether the compiler may know the lattice's extents.
     pub extents_are_constant: bool,
     pub(super) run: HostKernel,
 }
@@ -120,7 +121,7 @@ impl Kernels {
     /// The kernel of a launch.
     ///
     /// # Panics
-    /// There is none in this precision.
+    /// The kernel does not exist in this precision.
     pub fn get(&self, number: KernelNumber, precision: Precision) -> &KernelInfo {
         let Some(kernel) = &self.0[number.0][precision as usize] else {
             panic!("there is no kernel {} in {precision}", KERNELS[number.0].name)
@@ -134,7 +135,7 @@ impl Kernels {
         self.0[number][precision as usize] = Some(info);
     }
 
-    /// Whether these are the kernels that the build found.
+    /// Whether these are exactly the kernels that the build found.
     fn are_all(&self) -> bool {
         self.0.iter().zip(&KERNELS).all(|(kernel, Listed { args, precisions, .. })| {
             let own = kernel.each_ref().map(Option::is_some);
@@ -144,7 +145,7 @@ impl Kernels {
 }
 
 fn read(table: *const Entry, precision: Precision, kernels: &mut Kernels) {
-    // SAFETY: the tables are static arrays of valid C strings, ended by an entry of nulls.
+    // SAFETY: the tables are static arrays of valid C strings, terminated by an entry of nulls.
     unsafe {
         let text = |p: *const c_char| CStr::from_ptr(p).to_string_lossy().into_owned();
         let mut entry = table;
@@ -172,10 +173,10 @@ fn read(table: *const Entry, precision: Precision, kernels: &mut Kernels) {
     }
 }
 
-/// The GPU's source among the instruction sets.
+/// The name of the GPU's kernels among the instruction sets.
 const EMULATION: &str = "gpu";
 
-/// Whether this build has the GPU's source for this processor.
+/// Whether this build can run the GPU's kernels on this processor.
 pub fn has_emulation() -> bool {
     emulation().is_some()
 }
@@ -185,7 +186,7 @@ fn emulation() -> Option<[*const Entry; 3]> {
     (cfg!(not(target_arch = "x86_64")) || isa::supported("v3")).then_some(of_precision)
 }
 
-/// Lane counts of this build on this processor, ascending.
+/// Lane counts of this build that this processor supports, ascending.
 pub fn lane_counts() -> Vec<usize> {
     let mut lanes: Vec<usize> = tables().into_iter().filter(|t| isa::supported(t.0)).map(|t| t.1).collect();
     lanes.sort_unstable();
@@ -193,7 +194,7 @@ pub fn lane_counts() -> Vec<usize> {
     lanes
 }
 
-/// The lane count that is fastest here: a register of doubles.
+/// The fastest lane count on this processor: a register of doubles.
 pub fn best_lanes() -> usize {
     lane_counts().into_iter().rfind(|&l| l <= if isa::supported("v4") { 8 } else { 4 }).unwrap_or(1)
 }
@@ -204,7 +205,7 @@ pub(super) fn host_kernels(lanes: usize) -> Option<(&'static str, Kernels)> {
     Some((isa, kernels(of_precision)))
 }
 
-/// A GPU's kernels for the host; `None` if this build has none.
+/// A GPU's kernels for the CPU; `None` if this build has none.
 pub(super) fn emulated_kernels() -> Option<(&'static str, Kernels)> {
     Some((EMULATION, kernels(emulation()?)))
 }
@@ -218,7 +219,7 @@ fn kernels(of_precision: [*const Entry; 3]) -> Kernels {
     kernels
 }
 
-/// What is known of all kernels, for those who compile them.
+/// The descriptions of all kernels, for compiling them.
 pub(super) fn all_kernels() -> &'static Kernels {
     static ALL: OnceLock<Kernels> = OnceLock::new();
     ALL.get_or_init(|| host_kernels(1).expect("one lane is always built").1)

@@ -1,4 +1,4 @@
-//! In which blocks a GPU runs a kernel: what is tried, and which is fastest.
+//! Block sizes of a GPU's kernels: candidates, and the choice of the fastest.
 
 use super::DeviceError;
 use super::backend::{Size, Teams};
@@ -6,21 +6,21 @@ use super::backend::{Size, Teams};
 /// How a GPU's threads are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Threads of a block.
+    /// Threads per block.
     pub block: usize,
-    /// Of teams, how many a processor's registers are to hold at once.
+    /// For teams: the number of teams whose registers must fit a multiprocessor at once.
     pub resident: usize,
 }
 
-/// What is worth trying on a kind of GPU.
+/// The candidates for a kind of GPU.
 pub(super) struct Candidates {
-    /// Threads of a block where nothing is tried.
+    /// Threads per block if nothing is tried.
     pub block: usize,
-    /// Those that are tried for sites, whose best depends on the lattice.
+    /// Candidates for sites; the best depends on the lattice.
     pub blocks: &'static [usize],
-    /// Registers of a processor.
+    /// Registers per multiprocessor.
     pub registers: usize,
-    /// Limits on the registers of a thread that are tried for teams, the greatest first.
+    /// For teams: limits on the registers per thread, in descending order.
     pub thread_registers: &'static [usize],
 }
 
@@ -34,7 +34,7 @@ impl Candidates {
         Shape { block, resident: 1 }
     }
 
-    /// The shapes that are tried for one with choices.
+    /// The candidate shapes for a kernel with choices.
     fn shapes(&self, size: Size) -> Vec<Shape> {
         match size {
             Size::Sites(_) => self.blocks.iter().map(|&block| Shape { block, resident: 1 }).collect(),
@@ -47,10 +47,10 @@ impl Candidates {
         }
     }
 
-    /// The kernel that `compile` makes, in the shape in which `time` takes least.
+    /// The kernel that `compile` makes, in the shape for which `time` is shortest.
     ///
     /// # Errors
-    /// Those of `compile` and `time`.
+    /// Errors of `compile` and `time`.
     pub fn fastest<K>(
         &self,
         size: Size,

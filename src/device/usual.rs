@@ -1,17 +1,17 @@
-//! The constants with which GPUs compile kernels most often: what `hmc kernels` compiles ahead.
+//! The constants for which GPUs compile kernels most often: `hmc kernels` compiles these ahead of time.
 
 use super::kernels::{Constants, Enumerated, Epilogue, TEAM_SITES};
 use super::{KernelInfo, Work};
 
 /// Slices of the fifth dimension.
 const SLICES: i32 = 16;
-/// Colour vectors at once, and how many of them share a link.
+/// Number of colour vectors, and how many of them share a link.
 const VECTORS: [[i32; 2]; 4] = [[1, 1], [2, 2], [4, 4], [16, 4]];
-/// The order along the slices is turned for one chirality.
+/// Orders along the slices: one chirality uses the reverse.
 const ORDERS: [i32; 2] = [1, 2];
 
 impl KernelInfo {
-    /// Values of its constants, in their order; none where it has none.
+    /// Values of the kernel's constants, in its order; empty if it has none.
     pub fn usual(&self) -> Vec<Constants> {
         match self.constants {
             ["DAGGER", "BLOCKED", "FIELDS", "SLICES", "EPILOGUE"] => hops(),
@@ -24,13 +24,13 @@ impl KernelInfo {
         }
     }
 
-    /// Threads of a team of it, where it has teams; of a block otherwise.
+    /// Threads per team of a kernel of teams, otherwise per block.
     pub fn usual_threads(&self) -> usize {
         if self.work == Work::Teams { TEAM_SITES * SLICES as usize } else { 128 }
     }
 }
 
-/// One of each epilogue, and one of a fifth dimension.
+/// One per epilogue, and one with a fifth dimension.
 fn hops() -> Vec<Constants> {
     let hop = |epilogue: Epilogue, fields| Constants::new(&[0, 0, fields, fields, epilogue as i32]);
     let epilogues = Epilogue::ALL.iter().map(|epilogue| hop(*epilogue, 1));

@@ -1,4 +1,4 @@
-//! A fermion of a checked input, of any family. A family is a folder with its types, and a line of [`families`].
+//! A fermion of a checked input, of any family. A family is a folder with its types, and a line in [`families`].
 
 use super::keys::Context;
 use super::{DomainWallFermion, StaggeredFermion, WilsonFermion};
@@ -13,34 +13,35 @@ use crate::measure::{Allowed, MeasureError, Wanted};
 use crate::quark::Inverse;
 use std::sync::Arc;
 
-/// What a run asks of a fermion, whatever its family.
+/// The interface of a fermion to a run, for all families.
 pub trait Family {
     /// NAME of `[fermion.NAME]`.
     fn name(&self) -> &str;
 
-    /// How many pseudofermions its terms have.
+    /// The number of its terms' pseudofermions.
     fn pseudofermions(&self) -> usize;
 
-    /// Layers of links around a box that its smearing and its force need.
+    /// Layers of links that its smearing and its force need around a box.
     fn border(&self) -> usize {
         1
     }
 
-    /// Layers of a neighbour's sites that its hops reach.
+    /// Layers of neighbouring sites that its hops reach.
     fn reach(&self) -> usize {
         1
     }
 
-    /// Its terms of the Hamiltonian, the lightest first; pseudofermions are numbered from `number` on.
+    /// Its terms of the Hamiltonian, the lightest first; their pseudofermions are numbered from `number`.
     ///
     /// # Errors
-    /// No memory, or a rational function that cannot be made.
+    /// A rational function does not exist, or memory runs out.
     fn terms(&self, domain: &Arc<Domain>, number: u8) -> Result<Vec<Box<dyn Action>>, FamilyError>;
 
-    /// The inverse of its operator on `links`, for measurements. Of `wanted`, a family heeds what it allows.
+    /// The inverse of its operator on `links`, for measurements. A family uses those settings of `wanted` that it
+    /// allows.
     ///
     /// # Errors
-    /// No memory, or a clover term that cannot be inverted.
+    /// The clover term cannot be inverted, or memory runs out.
     fn inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError>;
 
     /// Lines of `hmc --check`, each with its title.
@@ -49,22 +50,22 @@ pub trait Family {
     }
 }
 
-/// Why a fermion has no terms.
+/// Why the terms of a fermion could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum FamilyError {
-    /// A field.
+    /// A field failed.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// A term.
+    /// A term failed.
     #[error(transparent)]
     Action(#[from] ActionError),
-    /// The input is right, but what it asks for cannot be made.
+    /// The input is valid but cannot be satisfied.
     #[error("{0}")]
     Refused(String),
 }
 
 impl FamilyError {
-    /// The error of a term: that of a rational function as what the `fermion` asks for in vain.
+    /// Converts the error of a term. The error of a rational function becomes a refusal that names the `fermion`.
     pub(super) fn of_term(fermion: &str, error: ActionError) -> Self {
         match error {
             ActionError::Rational(why) => Self::Refused(format!("[fermion.{fermion}.rational]: {why}")),
@@ -75,21 +76,21 @@ impl FamilyError {
 
 /// How a family is read from `[fermion.NAME]`.
 pub(super) trait Keys: Family + Sized {
-    /// The key `action` with the words of this family. It is settled as `action`.
+    /// The key `action` with this family's words. It is settled as `action`.
     const ACTION: &'static Key<&'static str>;
-    /// Keys and tables.
+    /// The keys and tables.
     const SECTION: Section;
-    /// Keys that no other family has: they tell the family where `action` has a mistake.
+    /// Keys of this family only: they reveal the family if `action` has a mistake.
     const SIGNS: &'static [&'static str];
     /// Its tables in `docs/input.md`, each with the name of its place there.
     const PLACES: &'static [(&'static str, &'static Section)];
-    /// The most layers that its hops reach.
+    /// The greatest possible reach of its hops, in layers.
     const REACH: usize = 1;
 
-    /// What measurements may say of quarks of this `action`; `None`: the table says so later.
+    /// What measurements may set for quarks with this `action`; `None`: only the table determines it.
     fn allowed(action: &'static str) -> Option<Allowed>;
 
-    /// Reads the table; `action` is not known after a mistake. `None` after a mistake as well.
+    /// Reads the table; `action` is `None` after a mistake, and so is the result.
     fn read(name: String, table: Table, action: Option<&'static str>, context: &mut Context) -> Option<Self>;
 }
 
@@ -102,7 +103,7 @@ struct Entry {
     read: fn(String, Table, Option<&'static str>, &mut Context) -> Option<Fermion>,
 }
 
-/// Makes `Fermion` of the list of families, with one variant each, and what is read of them.
+/// Makes `Fermion` and its reader from the list of families, with one variant per family.
 macro_rules! families {
     ($($(#[doc = $doc:literal])* $family:ident($fermion:ty),)*) => {
         /// `[fermion.NAME]`
@@ -148,7 +149,7 @@ families! {
     Staggered(StaggeredFermion),
 }
 
-/// All fermions, in the order of the file; their terms and those of their factors are added to the context.
+/// All fermions, in the order of the file. Their terms and those of their factors are added to the context.
 pub(crate) fn fermions(root: &mut Table, context: &mut Context) -> Option<Vec<Fermion>> {
     let tables = root.named("fermion");
     for (name, table) in &tables {

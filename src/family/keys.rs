@@ -1,4 +1,4 @@
-//! Keys that several families have: boundary phases, stout smearing, flavours, rational functions, Hasenbusch factors.
+//! Keys that several families share: boundary phases, stout smearing, flavours, rational functions, Hasenbusch factors.
 
 pub(crate) use crate::config::doubts::heavy;
 use crate::config::forms::{COUNT, ERROR, NAME, RANGE};
@@ -11,50 +11,50 @@ use crate::measure::Allowed;
 use crate::solver::keys::Boxes;
 use toml::de::DeValue;
 
-/// What quarks are read for.
+/// The purpose of reading quarks.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Purpose {
     /// A chain.
     Run,
-    /// Measurements alone.
+    /// Only measurements.
     Measurement,
 }
 
-/// Something that a level can name.
+/// A term that a level may contain.
 pub(crate) struct Term {
     pub name: String,
     /// The byte of its table's header.
     pub at: usize,
-    /// Whether it is the NAME of a `[fermion.NAME]`, which measurements can name.
+    /// Whether it is the NAME of a `[fermion.NAME]`, which measurements may refer to.
     pub is_fermion: bool,
-    /// What they may say of it; `None` after a mistake.
+    /// What measurements may set for it; `None` after a mistake.
     pub allowed: Option<Allowed>,
 }
 
-/// What the reader of a fermion knows besides its table.
+/// What the reader of a fermion needs besides its table.
 pub(crate) struct Context {
     /// The terms of the Hamiltonian so far.
     pub terms: Vec<Term>,
     /// The lattice.
     pub boxes: Boxes,
-    /// What the quarks are for.
+    /// The purpose of the quarks.
     pub purpose: Purpose,
 }
 
 impl Context {
-    /// Adds a fermion, of which nothing is known yet.
+    /// Adds a fermion; nothing else is known about it yet.
     pub(super) fn add_fermion(&mut self, name: &str, at: usize) {
         self.terms.push(Term { name: name.to_owned(), at, is_fermion: true, allowed: None });
     }
 
-    /// What measurements may say of the fermion `name`.
+    /// Records what measurements may set for the fermion `name`.
     pub(super) fn allow(&mut self, name: &str, allowed: Option<Allowed>) {
         if let Some(term) = self.terms.iter_mut().find(|term| term.name == name) {
             term.allowed = allowed;
         }
     }
 
-    /// The name of a Hasenbusch factor, whose term is added.
+    /// The name of a Hasenbusch factor; adds its term.
     pub(super) fn add_factor(&mut self, table: &mut Table) -> Option<String> {
         let name = table.get(&FACTOR_NAME)?;
         table.call(&name);
@@ -70,7 +70,7 @@ impl Context {
     }
 }
 
-/// The name of the term of a Hasenbusch factor. Its table is called by it in records.
+/// The name of a Hasenbusch factor's term, and of its table in records.
 pub(super) const FACTOR_NAME: Key<String> =
     Key::new("name", NAME, Absent::Refused, Change::Bits, "the term; no other may have this name")
         .settled_as("name");
@@ -105,7 +105,7 @@ fn phase(value: &Value) -> Read<f64> {
     }
 }
 
-/// `stout` of `[fermion.NAME]`: the smearing of the links that an operator sees.
+/// `stout` of `[fermion.NAME]`: the smearing of the links in the operator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StoutSteps {
     /// Smearing steps, 1 to 16.
@@ -126,11 +126,11 @@ const RHO: Key<f64> = Key::new(
 
 /// `stout`
 pub(super) const STOUT: Section = Section { keys: &[&STEPS, &RHO], tables: &[] };
-/// What the documentation says of `stout`.
+/// The description of `stout` in the documentation.
 pub(super) const STOUT_TEXT: &str =
     "stout smearing of the links that the operator sees, for hops and clover term";
 
-/// The smearing of a fermion's links, perhaps none; `None` after a mistake.
+/// The smearing of a fermion's links, if any; `None` after a mistake.
 pub(super) fn stout(table: &mut Table) -> Option<Option<StoutSteps>> {
     let mut table = table.table("stout");
     if !table.exists() {
@@ -141,7 +141,7 @@ pub(super) fn stout(table: &mut Table) -> Option<Option<StoutSteps>> {
     Some(Some(StoutSteps { steps: steps?, rho: rho? }))
 }
 
-/// How many degenerate flavours.
+/// The number of degenerate flavours.
 pub(super) const FLAVOURS: Key<u32> = Key::new(
     "flavours",
     integer(1, 2),
@@ -150,7 +150,7 @@ pub(super) const FLAVOURS: Key<u32> = Key::new(
     "degenerate flavours: `2` by one determinant, `1` by its square root",
 );
 
-/// Refuses the keys that only `two` flavours have, or only `one`.
+/// Refuses the keys that only two flavours have (`two`), or only one flavour (`one`).
 pub(super) fn only_flavours(table: &Table, count: Option<u32>, two: &[&str], one: &[&str]) {
     let (refused, other) = match count {
         Some(1) => (two, 2),
@@ -165,13 +165,13 @@ pub(super) fn only_flavours(table: &Table, count: Option<u32>, two: &[&str], one
 /// `[fermion.NAME.rational]`: the functions of one flavour.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OneFlavourFunctions {
-    /// Bounds of the spectrum of Mhat^dag Mhat (of domain-wall quarks, of C C^dag), 0 < lo < hi.
+    /// Bounds of the spectrum of Mhat^dag Mhat (for domain-wall quarks, of C C^dag), 0 < lo < hi.
     pub range: [f64; 2],
     /// Greatest relative error of the functions of heat bath and action.
     pub action_error: f64,
-    /// The same of the function of the force.
+    /// Greatest relative error of the function of the force.
     pub force_error: f64,
-    /// The spectrum's bounds are measured, and enforced, every so many trajectories.
+    /// Trajectories between measurements of the spectrum, which enforce its bounds.
     pub check_every: u64,
 }
 
@@ -191,7 +191,7 @@ pub(super) const ACTION_ERROR: Key<f64> = Key::new(
     Change::Bits,
     "greatest relative error of the functions of heat bath and action",
 );
-/// The same of the force.
+/// Greatest relative error of the function of the force.
 pub(super) const FORCE_ERROR: Key<f64> = Key::new(
     "force_error",
     ERROR,
@@ -199,7 +199,7 @@ pub(super) const FORCE_ERROR: Key<f64> = Key::new(
     Change::Bits,
     "greatest relative error of the function of the force",
 );
-/// How often a spectrum is checked.
+/// Trajectories between checks of the spectrum.
 pub(super) const CHECK_EVERY: Key<u64> = Key::new(
     "check_every",
     COUNT,
@@ -212,7 +212,7 @@ pub(super) const CHECK_EVERY: Key<u64> = Key::new(
 pub(crate) const RATIONAL: Section =
     Section { keys: &[&SPECTRUM_RANGE, &ACTION_ERROR, &FORCE_ERROR, &CHECK_EVERY], tables: &[] };
 
-/// The same of domain-wall quarks.
+/// `[fermion.NAME.rational]` of domain-wall quarks.
 pub(crate) const WALL_RATIONAL: Section = Section {
     keys: &[&SPECTRUM_RANGE, &HEAVY_RANGE, &ACTION_ERROR, &FORCE_ERROR, &CHECK_EVERY],
     tables: &[],
@@ -227,7 +227,7 @@ pub(super) const HEAVY_RANGE: Key<[f64; 2]> = Key::new(
     "bounds of the spectrum of C C^dag at mass 1",
 );
 
-/// The keys of one flavour's rational functions; `None` after a mistake.
+/// Reads the keys of one flavour's rational functions; `None` after a mistake.
 pub(super) fn rational(table: &mut Table) -> Option<OneFlavourFunctions> {
     let range = table.get(&SPECTRUM_RANGE);
     let (action_error, force_error) = (table.get(&ACTION_ERROR), table.get(&FORCE_ERROR));

@@ -1,11 +1,11 @@
-//! The families of quarks: each has its operator, the terms of its determinant, what is measured of it, and its keys.
+//! The families of quarks: each with its operator, its terms of the Hamiltonian, its propagator, and its keys.
 //!
 //! - `wilson`: Wilson and clover quarks
-//! - `domain_wall`: domain-wall quarks of any weights
+//! - `domain_wall`: domain-wall quarks with any weights
 //! - `staggered`: improved staggered quarks, asqtad and HISQ
 //! - `fermion`: a fermion of any family, and the list of families
 //! - `keys`: the keys that families share
-//! - `terms`: what their terms share
+//! - `terms`: common parts of their terms
 
 mod domain_wall;
 mod fermion;

@@ -1,4 +1,4 @@
-//! What the terms of Wilson and domain-wall quarks share: a term's quark, its header, its links, its functions.
+//! Common parts of the terms of Wilson and domain-wall quarks: a term's quark, header, links and functions.
 
 use super::{FamilyError, OneFlavourFunctions, StoutSteps};
 use crate::action::{Action, Power, RationalPower, Smeared, TermHeader};
@@ -7,7 +7,7 @@ use crate::quark::QuarkParams;
 use crate::solver::TermSolver;
 use std::sync::Arc;
 
-/// A quark whose systems are solved by `solver`.
+/// A quark with the settings of `solver`.
 pub(super) fn quark<P>(operator: P, solver: &TermSolver) -> QuarkParams<P> {
     let &TermSolver { settings, link_reals, guess, .. } = solver;
     QuarkParams { operator, solver: settings, link_reals, guess }
@@ -19,7 +19,7 @@ pub(super) fn header(name: &str, solver: &TermSolver, number: u8) -> TermHeader 
     TermHeader { name: name.to_owned(), number, action_residual, force_residual }
 }
 
-/// The term on the links that the quark sees.
+/// The term on the links that the quark's operator uses.
 pub(super) fn on_smeared_links(
     domain: &Arc<Domain>,
     term: Box<dyn Action>,
@@ -32,7 +32,7 @@ pub(super) fn on_smeared_links(
 }
 
 impl OneFlavourFunctions {
-    /// One flavour by these functions, over a heavier quark whose spectrum lies in `heavy_range`.
+    /// One flavour by these functions, over a heavier quark with the spectrum `heavy_range`.
     pub(super) fn power(self, heavy_range: Option<[f64; 2]>) -> Power {
         let Self { range, action_error, force_error, check_every } = self;
         Power::Rational(RationalPower { range, heavy_range, action_error, force_error, check_every })

@@ -1,4 +1,4 @@
-//! One element of su(3) a link, `P = sum_a p_a T_a` with `tr T_a T_b = delta_ab / 2`: momenta, forces.
+//! One element of su(3) per link, `P = sum_a p_a T_a` with `tr T_a T_b = delta_ab / 2`: momenta and forces.
 
 use super::matrix::order;
 use super::{Domain, EVEN, FieldError, HostLinks, LINK_REALS, MatrixField, ODD, RandomAddress};
@@ -8,10 +8,10 @@ use crate::lattice::volume;
 use crate::math::ExactSum;
 use std::sync::Arc;
 
-/// Reals of an element.
+/// Reals per element.
 const REALS: usize = 8;
 
-/// Eight doubles a link.
+/// Eight doubles per link.
 pub struct AlgebraField {
     domain: Arc<Domain>,
     buffer: Buffer,
@@ -19,50 +19,38 @@ pub struct AlgebraField {
 
 impl AlgebraField {
     /// Zero on every link.
-    ///
-    /// # Errors
-    /// No room.
     pub fn new(domain: &Arc<Domain>) -> Result<Self, FieldError> {
         let bytes = 2 * domain.half() * domain.lanes().count() * 4 * REALS * 8;
         Ok(Self { domain: Arc::clone(domain), buffer: domain.device().buffer(bytes)? })
     }
 
-    /// For kernels that read it.
+    /// The argument of kernels that read it.
     pub(crate) fn algebra(&self) -> In<'_, Algebra> {
         self.buffer.input()
     }
 
-    /// For kernels that write it.
+    /// The argument of kernels that write it.
     pub(crate) fn algebra_mut(&mut self) -> Out<'_, Algebra> {
         self.buffer.output()
     }
 
-    /// The box.
+    /// This rank's box.
     pub fn domain(&self) -> &Arc<Domain> {
         &self.domain
     }
 
-    /// Zero on every link.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Sets all links to zero.
     pub fn set_zero(&mut self) -> Result<(), FieldError> {
         Ok(self.buffer.zero()?)
     }
 
     /// Replaces the content.
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn copy_from(&mut self, other: &Self) -> Result<(), FieldError> {
         self.domain.check([&other.domain]);
         Ok(self.buffer.copy_from(&other.buffer)?)
     }
 
-    /// Unit Gaussians.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Sets all components to unit Gaussians.
     pub fn set_random(&mut self, address: RandomAddress) -> Result<(), FieldError> {
         let (g, sites) = (self.domain.geometry(), 2 * self.domain.half());
         let kernel = RandomMomenta { g, stream: address.stream(), out: self.buffer.output() };
@@ -70,9 +58,6 @@ impl AlgebraField {
     }
 
     /// `sum_a p_a^2 / 2` over all links.
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn kinetic(&self) -> Result<ExactSum, FieldError> {
         let kernel = Kinetic { g: self.domain.geometry(), momenta: self.algebra() };
         Ok(self.domain.sum(&kernel, 2 * self.domain.half())?.sums[0])
@@ -80,9 +65,6 @@ impl AlgebraField {
 
     /// `self <- shift self + scale force`. Returns |F|^2 summed over links and the greatest |F|, with
     /// `|F|^2 = sum_a F_a^2`.
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn combine(&mut self, shift: f64, scale: f64, force: &Self) -> Result<(f64, f64), FieldError> {
         self.domain.check([&force.domain]);
         let (g, sites) = (self.domain.geometry(), 2 * self.domain.half());
@@ -91,15 +73,12 @@ impl AlgebraField {
         Ok((sums.sums[0].value(), sums.max))
     }
 
-    /// Reals of the box.
+    /// The number of reals in the box.
     fn reals(&self) -> usize {
         volume(self.domain.partition().local()) * 4 * REALS
     }
 
-    /// The elements in the order of files: `[t][z][y][x][mu][a]` of the box.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// The elements in file order: `[t][z][y][x][mu][a]` of the box.
     pub fn to_host(&self) -> Result<Vec<f64>, FieldError> {
         let mut reals = vec![0.0; self.reals()];
         let mut natural = self.domain.device().buffer(reals.len() * 8)?;
@@ -113,13 +92,10 @@ impl AlgebraField {
         Ok(reals)
     }
 
-    /// Takes elements in the order of files.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Sets the elements from reals in file order.
     ///
     /// # Panics
-    /// More or fewer reals than the box has.
+    /// The number of reals is not that of the box.
     pub fn set_host(&mut self, reals: &[f64]) -> Result<(), FieldError> {
         assert_eq!(reals.len(), self.reals(), "the reals of the box");
         let natural = self.domain.device().buffer_of(reals)?;
@@ -133,29 +109,20 @@ impl AlgebraField {
         Ok(self.domain.device().synchronize()?)
     }
 
-    /// The matrices P, laid out as links are.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// The matrices P, in the layout of links.
     pub fn to_matrices(&self) -> Result<HostLinks, FieldError> {
         let reals = self.to_host()?.chunks_exact(REALS).flat_map(matrix).collect();
         Ok(HostLinks { local: self.domain.partition().local(), reals })
     }
 
-    /// Takes matrices P, hermitian and traceless: `p_a = 2 tr T_a P`. Rounding apart, the inverse of
+    /// Sets the elements from matrices P, hermitian and traceless: `p_a = 2 tr T_a P`. Up to rounding, the inverse of
     /// [`AlgebraField::to_matrices`].
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn set_matrices(&mut self, matrices: &HostLinks) -> Result<(), FieldError> {
         let components: Vec<f64> = matrices.reals.chunks_exact(LINK_REALS).flat_map(components).collect();
         self.set_host(&components)
     }
 
     /// `U <- exp(i eps P) U`
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn drift(&self, links: &mut MatrixField, eps: f64) -> Result<(), FieldError> {
         self.domain.check([links.domain()]);
         let (g, momenta) = (self.domain.geometry(), self.algebra());
@@ -165,7 +132,7 @@ impl AlgebraField {
     }
 }
 
-/// `P = sum_a p_a T_a`, T_a half the Gell-Mann matrices.
+/// `P = sum_a p_a T_a`, where T_a is half a Gell-Mann matrix.
 fn matrix(p: &[f64]) -> [f64; LINK_REALS] {
     let d = p[7] / 3f64.sqrt();
     let [re, im] = [[p[0], p[3], p[5]], [-p[1], -p[4], -p[6]]].map(|part| part.map(|x| 0.5 * x));

@@ -1,14 +1,14 @@
-//! What crosses ranks to fill the borders of matrices: wires that a domain keeps and its fields share.
+//! Communication that fills the borders of matrices: wires that belong to a domain and serve all its fields.
 //!
-//! Of each direction a slab goes to either side; it is packed, sent and unpacked before the next direction's, so that
-//! corners come along. All ranks fill fields of one kind in one order, so their wires grow together.
+//! In each direction one slab goes to either side. It is packed, sent and unpacked before the next direction's slab, so
+//! corners are included. All ranks fill fields in the same order, so their wires grow together.
 
 use super::{Domain, FieldError, Halo, LINK_REALS};
 use crate::comm::{Message, agree};
 use crate::device::kernels::{self, Out, SlabPack, SlabUnpack};
 use crate::device::{Buffer, Remote, Staging};
 
-/// Layers at both ends of direction mu.
+/// The layers at both ends of direction mu.
 struct Slab {
     mu: usize,
     sites: usize,
@@ -29,10 +29,10 @@ impl Slab {
     }
 }
 
-/// Where this rank packs.
+/// The buffer into which this rank packs.
 enum Packed {
     Own(Buffer),
-    /// The wire on which the neighbour receives.
+    /// The buffer in which the neighbour receives.
     Neighbours(Remote),
 }
 
@@ -44,7 +44,7 @@ impl Packed {
         }
     }
 
-    /// Of a wire whose content messages carry.
+    /// The own buffer of a wire that uses messages.
     fn own(&self) -> &Buffer {
         match self {
             Self::Own(buffer) => buffer,
@@ -53,39 +53,42 @@ impl Packed {
     }
 }
 
-/// One slab out, and the one that comes in its place.
+/// An outgoing slab, and the incoming slab that takes its place.
 struct Wire {
     packed: Packed,
     incoming: Buffer,
-    /// Out and in, where halos go through host memory that is not the device's.
+    /// Outgoing and incoming staging, if halos pass through host memory and the device has its own memory.
     staging: Option<[Staging; 2]>,
 }
 
 /// The wires of a domain, as large as its fills have needed so far.
 ///
-/// Where messages carry the slabs, both sides have a wire for all directions: it is packed anew after its message has
-/// been sent, and received into after it has been unpacked. Where ranks pack into each other's wires, every direction
-/// has its own, two in turn: a neighbour packs into one again in its next fill but one, after a token of the fill
-/// between, which this rank sends when its packing of that fill is done. That was asked of the device after the wire
-/// was unpacked.
+/// With messages, one wire per side serves all directions. It is packed again only after its message was sent, and it
+/// receives again only after it was unpacked.
+///
+/// Between GPUs, ranks pack into their neighbours' wires. Each direction has two wires per side, used in alternate
+/// fills. A wire of fill n is packed again in fill n + 2, which is safe:
+/// 1. In fill n this rank launches the unpacking of the wire.
+/// 2. In fill n + 1 it waits for its own packing, hence also for that unpacking, and then sends a token.
+/// 3. The neighbour has received this token before it packs in fill n + 2.
 #[derive(Default)]
 pub(super) struct Wires {
-    /// Bytes of each cut direction's slab.
+    /// Bytes per slab, for each cut direction.
     room: Vec<usize>,
-    /// What goes and comes for the border after the last site, and for that before the first.
+    /// The wires for the border after the last site, and for the border before the first.
     pairs: Vec<[Wire; 2]>,
     turn: usize,
 }
 
 impl Wires {
-    /// Wires for slabs of all cut directions; what they held is lost.
+    /// Makes wires for the slabs of all cut directions; their content is lost.
     fn make_room(&mut self, domain: &Domain, slabs: &[Slab]) -> Result<(), FieldError> {
         let enough = slabs.iter().zip(&self.room).all(|(slab, room)| slab.bytes <= *room);
         if enough && !self.pairs.is_empty() {
             return Ok(());
         }
-        // No rank packs any more into what goes here, since the last tokens have come. All close what they opened
-        // before anyone gives memory back.
+        // The last tokens have come, so no rank packs into these buffers any more. All ranks close what they opened
+        // before any rank frees memory.
         let quiet = domain.device().synchronize();
         let old: Vec<Buffer> = self.pairs.drain(..).flatten().map(|wire| wire.incoming).collect();
         agree(domain.comm(), quiet.map_err(FieldError::from))?;
@@ -107,7 +110,7 @@ impl Wires {
         Ok(())
     }
 
-    /// Buffers in order of direction, turn and side, and their handles.
+    /// Buffers ordered by direction, turn and side, and their handles.
     fn exported(&self, domain: &Domain) -> Result<(Vec<Buffer>, Vec<Vec<u8>>), FieldError> {
         let device = domain.device();
         let (mut buffers, mut handles) = (Vec::new(), Vec::new());
@@ -116,12 +119,12 @@ impl Wires {
             handles.push(buffer.export()?.unwrap_or_default());
             buffers.push(buffer);
         }
-        // They are set to zero before a neighbour packs.
+        // The zeroing must be done before a neighbour packs.
         device.synchronize()?;
         Ok((buffers, handles))
     }
 
-    /// Two pairs for each direction, which the neighbours open.
+    /// Two pairs of wires per direction, which the neighbours open.
     fn between_gpus(&self, domain: &Domain) -> Result<Vec<[Wire; 2]>, FieldError> {
         let device = domain.device();
         let (buffers, own) = agree(domain.comm(), self.exported(domain))?;
@@ -131,7 +134,7 @@ impl Wires {
             .into_iter()
             .enumerate()
             .map(|(number, incoming)| {
-                let mu = domain.cut_directions().nth(number / 4).expect("four wires a direction");
+                let mu = domain.cut_directions().nth(number / 4).expect("four wires per direction");
                 let handle = &all[receiver(domain, mu, number % 2)][number * length..][..length];
                 let packed = Packed::Neighbours(device.open(handle)?);
                 Ok(Wire { packed, incoming, staging: None })
@@ -142,7 +145,7 @@ impl Wires {
     }
 }
 
-/// A wire of which messages carry the content.
+/// A wire whose content travels in messages.
 fn for_messages(domain: &Domain, bytes: usize) -> Result<Wire, FieldError> {
     let device = domain.device();
     let staging = || Staging::new(device, bytes);
@@ -153,18 +156,15 @@ fn for_messages(domain: &Domain, bytes: usize) -> Result<Wire, FieldError> {
     })
 }
 
-/// The rank to which a side's slab goes: our first layers (side 0) to the one before.
+/// The rank that receives a side's slab; the first layers (side 0) go to the rank before.
 fn receiver(domain: &Domain, mu: usize, side: usize) -> usize {
     domain.partition().neighbour(mu, side == 1)
 }
 
-/// Fills the innermost `layers` of the borders of a field of `blocks` matrices a site.
-///
-/// # Errors
-/// No room, or the device is lost.
+/// Fills the innermost `layers` of the borders of a field with `blocks` matrices per site.
 ///
 /// # Panics
-/// More layers than the borders have.
+/// The borders have fewer layers.
 pub(super) fn fill(
     domain: &Domain,
     field: &mut Buffer,
@@ -203,7 +203,7 @@ pub(super) fn fill(
     Ok(())
 }
 
-/// Brings what was packed to the neighbours, and what they packed here.
+/// Exchanges the packed slabs with both neighbours.
 fn transport(domain: &Domain, slab: &Slab, pair: &mut [Wire; 2]) -> Result<(), FieldError> {
     let backend = domain.device().backend();
     backend.mark()?;
@@ -248,7 +248,7 @@ fn host_mut(memory: Option<&mut [u8]>, bytes: usize) -> &mut [u8] {
     &mut memory.expect("host memory")[..bytes]
 }
 
-/// Both sides' messages of direction mu.
+/// Exchanges the messages of both sides in direction mu.
 fn exchange(domain: &Domain, mu: usize, sent: [&[u8]; 2], received: [&mut [u8]; 2]) {
     let sends: Vec<_> = (0..2)
         .zip(sent)

@@ -1,5 +1,5 @@
-//! Linear algebra that there is for Dirac spinors alone, with a fifth dimension or without: what BiCGstab, minimal residuals
-//! and a twisted mass take.
+//! Linear algebra that exists only for Dirac spinors, with or without a fifth dimension: for BiCGstab, minimal
+//! residuals and twisted masses.
 
 use super::spinor::complex;
 use super::{FieldError, Spinor};
@@ -30,7 +30,7 @@ impl std::ops::Not for Dagger {
 }
 
 impl Spinor {
-    /// As `check_single`, of what is there for Dirac spinors alone, with a fifth dimension or without.
+    /// As `check_single`, for functions that exist only for Dirac spinors, with or without a fifth dimension.
     fn check_dirac<'a>(&'a self, others: impl IntoIterator<Item = &'a Self>) {
         assert_eq!(self.kind.site_reals(), SiteReals::Dirac, "linear algebra of Dirac spinors");
         self.check_single(others);
@@ -38,11 +38,8 @@ impl Spinor {
 
     /// `(self, y)` and `|self|^2`
     ///
-    /// # Errors
-    /// The device is lost.
-    ///
     /// # Panics
-    /// Colour vectors.
+    /// The fields are colour vectors.
     pub fn dot_norm2(&self, y: &Self) -> Result<(Complex64, f64), FieldError> {
         self.check_dirac([y]);
         let kernel = DotNorm2 { x: self.fermions(), y: y.fermions(), half: self.sites() as i32 };
@@ -50,13 +47,10 @@ impl Spinor {
         Ok((complex(&sums), sums.sums[2].value()))
     }
 
-    /// [`Spinor::dot_norm2`] over the sites of this rank alone.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// [`Spinor::dot_norm2`] over this rank's sites only.
     ///
     /// # Panics
-    /// Colour vectors.
+    /// The fields are colour vectors.
     pub fn dot_norm2_here(&self, y: &Self) -> Result<(Complex64, f64), FieldError> {
         self.check_dirac([y]);
         let kernel = DotNorm2 { x: self.fermions(), y: y.fermions(), half: self.sites() as i32 };
@@ -66,11 +60,8 @@ impl Spinor {
 
     /// `self += a x`; returns `|self|^2`.
     ///
-    /// # Errors
-    /// The device is lost.
-    ///
     /// # Panics
-    /// Colour vectors.
+    /// The fields are colour vectors.
     pub fn caxpy_norm2(&mut self, a: Complex64, x: &Self) -> Result<f64, FieldError> {
         self.check_dirac([x]);
         let (precision, sites) = (self.precision, self.sites());
@@ -81,11 +72,8 @@ impl Spinor {
 
     /// `self += a x`; returns `(z, self)`.
     ///
-    /// # Errors
-    /// The device is lost.
-    ///
     /// # Panics
-    /// Colour vectors.
+    /// The fields are colour vectors.
     pub fn caxpy_dot(&mut self, a: Complex64, x: &Self, z: &Self) -> Result<Complex64, FieldError> {
         self.check_dirac([x, z]);
         let (precision, sites) = (self.precision, self.sites());
@@ -96,11 +84,8 @@ impl Spinor {
 
     /// `self += i a gamma_5 x`, on each of several fields.
     ///
-    /// # Errors
-    /// The device is lost.
-    ///
     /// # Panics
-    /// Colour vectors.
+    /// The fields are colour vectors.
     pub fn add_twist(&mut self, a: f64, x: &Self) -> Result<(), FieldError> {
         assert_eq!(self.kind.site_reals(), SiteReals::Dirac, "linear algebra of Dirac spinors");
         self.check(x);
@@ -115,11 +100,8 @@ impl Spinor {
     /// The second half of a step of BiCGstab: `self += alpha p + omega r`, `r -= omega t`; returns
     /// `(shadow, r)` and `|r|^2`.
     ///
-    /// # Errors
-    /// The device is lost.
-    ///
     /// # Panics
-    /// Colour vectors.
+    /// The fields are colour vectors.
     pub fn bicgstab_step(
         &mut self,
         (alpha, p): (Complex64, &Self),
@@ -148,11 +130,8 @@ impl Spinor {
 
     /// The next direction of BiCGstab: `self = r + beta (self - omega v)`.
     ///
-    /// # Errors
-    /// The device is lost.
-    ///
     /// # Panics
-    /// Colour vectors.
+    /// The fields are colour vectors.
     pub fn bicgstab_direction(
         &mut self,
         r: &Self,
@@ -177,11 +156,8 @@ impl Spinor {
 
     /// A step of minimal residuals: `self += a r`, `r -= a q`.
     ///
-    /// # Errors
-    /// The device is lost.
-    ///
     /// # Panics
-    /// Colour vectors.
+    /// The fields are colour vectors.
     pub fn mr_step(&mut self, a: Complex64, r: &mut Self, q: &Self) -> Result<(), FieldError> {
         self.check_dirac([&*r, q]);
         let (precision, sites) = (self.precision, self.sites());

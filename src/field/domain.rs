@@ -1,4 +1,4 @@
-//! This rank's box: how it is cut, the device that works on it, the ranks around it.
+//! This rank's box: its place in the lattice, its device, and the ranks around it.
 
 use super::FieldError;
 use super::borders::Wires;
@@ -11,16 +11,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// How halos travel between ranks.
+/// The transport of halos between ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Halo {
     /// Through host memory and MPI.
     Staged,
-    /// From GPU to GPU, through memory that the ranks opened for each other (CUDA IPC).
+    /// From GPU to GPU, through memory that ranks open for each other (CUDA IPC).
     Peer,
 }
 
-/// This rank's box with all that its fields share.
+/// This rank's box with everything that its fields share.
 pub struct Domain {
     partition: Partition,
     lanes: LaneGrid,
@@ -36,14 +36,10 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// The box of `partition` on `device`, whose links keep `border` layers of their neighbours'.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// The box of `partition` on `device`. Its links keep `border` layers of neighbouring sites.
     ///
     /// # Panics
-    /// The device's lanes do not fit the box (the caller asks [`LaneGrid::choose`] first), or the box
-    /// is thinner than the border.
+    /// The device's lanes do not fit the box (see [`LaneGrid::choose`]), or the box is thinner than the border.
     pub fn new(
         partition: Partition,
         device: Device,
@@ -80,12 +76,12 @@ impl Domain {
         }))
     }
 
-    /// How the lattice is cut.
+    /// The division of the lattice among ranks.
     pub fn partition(&self) -> &Partition {
         &self.partition
     }
 
-    /// How the box is split over lanes.
+    /// The division of the box among lanes.
     pub fn lanes(&self) -> LaneGrid {
         self.lanes
     }
@@ -100,12 +96,12 @@ impl Domain {
         &*self.comm
     }
 
-    /// How halos travel.
+    /// The transport of halos.
     pub fn halo(&self) -> Halo {
         self.halo
     }
 
-    /// By which borders of fields travel.
+    /// The wires that fill borders.
     pub(super) fn wires(&self) -> &Mutex<Wires> {
         &self.wires
     }
@@ -115,12 +111,12 @@ impl Domain {
         self.outer
     }
 
-    /// Layers of neighbours' sites that matrices keep: 0 where a direction is not cut.
+    /// Layers of neighbouring sites that matrices keep; 0 in directions that are not cut.
     pub fn border(&self) -> Extents {
         self.border
     }
 
-    /// The box as kernels see it.
+    /// The box in the form that kernels take.
     pub(crate) fn geometry(&self) -> Geometry<'_> {
         let ints = |x: [usize; 4]| x.map(|v| v as i32);
         Geometry {
@@ -140,21 +136,21 @@ impl Domain {
         volume(self.outer) / 2
     }
 
-    /// The same with the borders of matrices.
+    /// Outer sites of one parity, including the borders of matrices.
     pub fn half_bordered(&self) -> usize {
         let extents: Extents = std::array::from_fn(|mu| self.outer[mu] + 2 * self.border[mu]);
         volume(extents) / 2
     }
 
     /// # Panics
-    /// Fewer than so many layers of neighbours' sites, which a kernel is to reach, where directions are cut.
+    /// A kernel would reach beyond the borders: fewer than `layers` layers in a cut direction.
     pub(crate) fn check_border(&self, layers: usize) {
         let deep = self.cut_directions().all(|mu| self.border[mu] >= layers);
         assert!(deep, "{layers} layers of borders of {:?}", self.border);
     }
 
     /// # Panics
-    /// A field of another box among those that a kernel is to take together.
+    /// The fields of a kernel belong to different domains.
     pub(crate) fn check<'a>(&self, others: impl IntoIterator<Item = &'a Arc<Self>>) {
         let own = |other: &Arc<Self>| std::ptr::eq(Arc::as_ptr(other), self);
         assert!(others.into_iter().all(own), "fields of one domain");
@@ -171,17 +167,17 @@ impl Domain {
         (0..4).filter(move |&mu| partition.is_cut(mu))
     }
 
-    /// Whether solvers wait for the device around the operator, so that they know its time.
+    /// Whether solvers synchronise with the device around the operator to measure its time.
     pub fn is_profiled(&self) -> bool {
         self.profiled.load(Ordering::Relaxed)
     }
 
-    /// Sets [`Domain::is_profiled`]: costs a GPU some of its speed.
+    /// Sets [`Domain::is_profiled`], which slows a GPU down.
     pub fn profile(&self, profiled: bool) {
         self.profiled.store(profiled, Ordering::Relaxed);
     }
 
-    /// Seconds that this rank has waited so far for messages and for other ranks' sums.
+    /// Seconds that this rank has waited so far for messages and for the sums of other ranks.
     pub fn communication_seconds(&self) -> f64 {
         self.waited.load(Ordering::Relaxed) as f64 * 1e-9
     }
@@ -199,10 +195,7 @@ impl Domain {
         self.waited.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// Runs a plain kernel in double on sites `0..n` of this rank.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Runs a kernel in double precision on sites `0..n` of this rank.
     pub(crate) fn launch<K>(&self, kernel: &K, n: usize) -> Result<(), FieldError>
     where
         K: OnSites + Kernel<Form = Double>,
@@ -210,10 +203,7 @@ impl Domain {
         self.launch_as(Double, kernel, n)
     }
 
-    /// Runs a plain kernel on sites `0..n` of this rank, the instance that `form` says.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Runs a kernel on sites `0..n` of this rank; `form` selects the instance.
     pub(crate) fn launch_as<K: OnSites>(
         &self,
         form: K::Form,
@@ -223,10 +213,7 @@ impl Domain {
         Ok(self.device.launch(form, kernel, n)?)
     }
 
-    /// Runs a kernel of teams on this rank.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Runs a kernel that works in teams on this rank.
     pub(crate) fn launch_teams<K: OnTeams>(
         &self,
         form: K::Form,
@@ -236,10 +223,7 @@ impl Domain {
         Ok(self.device.launch_teams(form, kernel, teams)?)
     }
 
-    /// Runs a kernel with sums in double on sites `0..n` of every rank: the sums are those of the lattice.
-    ///
-    /// # Errors
-    /// The device of any rank is lost.
+    /// Runs a summing kernel in double precision on sites `0..n` of every rank; the sums are over the whole lattice.
     pub(crate) fn sum<K>(&self, kernel: &K, n: usize) -> Result<Sums, FieldError>
     where
         K: Summing + Kernel<Form = Double>,
@@ -247,10 +231,7 @@ impl Domain {
         self.sum_as(Double, kernel, n)
     }
 
-    /// The same of the instance that `form` says.
-    ///
-    /// # Errors
-    /// The device of any rank is lost.
+    /// As [`Domain::sum`]; `form` selects the instance.
     pub(crate) fn sum_as<K: Summing>(&self, form: K::Form, kernel: &K, n: usize) -> Result<Sums, FieldError> {
         let own = self.device.sum(form, kernel, n).map_err(FieldError::from);
         if self.comm.size() == 1 {

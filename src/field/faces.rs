@@ -1,7 +1,7 @@
-//! Vectors of faces that cross ranks: pack, transport, merge, with work in between.
+//! Faces of fermion fields that cross ranks: pack, transport and merge, overlapped with work.
 //!
-//! Face number 2 mu comes from the next rank in direction mu (for forward hops), 2 mu + 1 from the one
-//! before. Lanes at the rank's edge travel; the others are put in place by the pack kernel.
+//! Face number 2 mu comes from the next rank in direction mu (for forward hops), and 2 mu + 1 from the rank before.
+//! Only lanes at the rank's edge travel; the pack kernel puts the others in place.
 
 use super::Dagger;
 use super::{Domain, FieldError, Halo};
@@ -16,45 +16,45 @@ use std::time::Instant;
 type Outgoing<'a> = Vec<Message<&'a [u8]>>;
 type Incoming<'a> = Vec<Message<&'a mut [u8]>>;
 
-/// Reals that a hop needs of a face site.
+/// Reals per face site that a hop needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaceReals {
-    /// From forward neighbours.
+    /// From the forward neighbour.
     pub forward: usize,
-    /// From backward ones; 0: nothing travels there.
+    /// From the backward neighbour; 0: nothing travels.
     pub backward: usize,
 }
 
-/// What is packed: fermion fields of a parity, and of links of the same parity what backward hops need.
+/// The data to pack: fermion fields of one parity, and links of the same parity for backward hops.
 #[derive(Clone, Copy)]
 pub(crate) struct FaceSource<'a> {
     /// Fermion fields.
     pub input: In<'a, Fermions>,
     /// Their parity.
     pub parity: usize,
-    /// For which hop.
+    /// The hop that they are packed for.
     pub hop: FaceHop<'a>,
 }
 
 /// The hop that a face is packed for.
 #[derive(Clone, Copy)]
 pub(crate) enum FaceHop<'a> {
-    /// That of Wilson quarks.
+    /// The hop of Wilson quarks.
     Wilson {
-        /// Of a link.
+        /// Reals per link.
         reals: LinkReals,
-        /// None where forward hops alone are packed for.
+        /// The links; `None` if only forward hops are needed.
         links: Option<In<'a, Links>>,
-        /// Projectors of the adjoint.
+        /// Whether to use the projectors of the adjoint.
         dagger: Dagger,
         /// Slices of the fifth dimension; 1 without one.
         slices: usize,
     },
-    /// That of improved staggered quarks.
+    /// The hop of improved staggered quarks.
     Staggered {
-        /// Of a long link.
+        /// Reals per long link.
         reals: LongReals,
-        /// Fat links, long links and their ninth reals; none where forward hops alone are packed for.
+        /// Fat links, long links and their ninth reals; `None` if only forward hops are needed.
         links: [Option<In<'a, Links>>; 3],
     },
 }
@@ -68,7 +68,7 @@ struct Face {
     outgoing: Buffer,
     incoming: Option<Buffer>,
     remote: [Option<Remote>; 2],
-    /// Out and in, where halos go through host memory that is not the device's.
+    /// Outgoing and incoming staging, if halos pass through host memory and the device has its own memory.
     staging: Option<[Staging; 2]>,
 }
 
@@ -82,10 +82,10 @@ pub struct Faces {
 }
 
 impl Faces {
-    /// Ghost zones of hops of `fields` fields.
+    /// Ghost zones for hops of `fields` fields.
     ///
     /// # Errors
-    /// No room; no way between the GPUs.
+    /// The GPUs cannot access each other's memory, or memory runs out.
     pub fn new(
         domain: &Arc<Domain>,
         precision: Precision,
@@ -126,7 +126,7 @@ impl Faces {
         Ok(made)
     }
 
-    /// Opens the ghost zones of the neighbours, into which this rank packs.
+    /// Opens the neighbours' ghost zones, into which this rank packs.
     fn open_remote(&mut self) -> Result<(), FieldError> {
         let own: Result<Vec<Vec<u8>>, FieldError> = self
             .faces
@@ -134,7 +134,7 @@ impl Faces {
             .flat_map(|face| &face.ghost)
             .map(|ghost| Ok(ghost.export()?.unwrap_or_default()))
             .collect();
-        // New zones are zeroed in the order of the device's work: before a neighbour may write.
+        // The zeroing of new zones must be done before a neighbour writes.
         self.domain.device().synchronize()?;
         let own = agree(self.domain.comm(), own)?;
         let length = own.first().map_or(0, Vec::len);
@@ -142,7 +142,7 @@ impl Faces {
         let partition = *self.domain.partition();
         let mut opened = Ok(());
         for (number, face) in self.faces.iter_mut().enumerate() {
-            // What leaves by the face for forward hops goes to the rank before this one.
+            // The face for forward hops goes to the rank before this one.
             let peer = partition.neighbour(face.mu, !face.forward);
             for turn in 0..2 {
                 let handle = &all[peer][(2 * number + turn) * length..][..length];
@@ -155,7 +155,7 @@ impl Faces {
         agree(self.domain.comm(), opened)
     }
 
-    /// The ghost zones as the hop kernel takes them; valid until the next exchange but one.
+    /// The ghost zones in the form that the hop kernel takes; valid until the exchange after the next.
     pub(crate) fn ghosts(&self) -> [Option<In<'_, kernels::Halo>>; 8] {
         let mut ghosts = [None; 8];
         for face in &self.faces {
@@ -164,13 +164,13 @@ impl Faces {
         ghosts
     }
 
-    /// Those from forward neighbours.
+    /// The ghost zones from forward neighbours.
     pub(crate) fn forward_ghosts(&self) -> [Option<In<'_, kernels::Halo>>; 4] {
         let ghosts = self.ghosts();
         std::array::from_fn(|mu| ghosts[2 * mu])
     }
 
-    /// Bit mu: direction mu is cut.
+    /// Bit mu is set if direction mu is cut.
     pub fn mask(&self) -> i32 {
         self.domain.cut_directions().map(|mu| 1 << mu).sum()
     }
@@ -178,14 +178,14 @@ impl Faces {
     /// Fills the ghost zones for the first `fields` fields, and runs `meanwhile` while messages travel.
     ///
     /// # Errors
-    /// The device is lost, or `meanwhile` failed.
+    /// `meanwhile` failed, or the device is lost.
     pub(crate) fn exchange(
         &mut self,
         source: FaceSource<'_>,
         fields: usize,
         meanwhile: impl FnOnce() -> Result<(), FieldError>,
     ) -> Result<(), FieldError> {
-        assert!(fields <= self.fields, "room for {} fields", self.fields);
+        assert!(fields <= self.fields, "ghost zones for {} fields", self.fields);
         if self.faces.is_empty() {
             return meanwhile();
         }
@@ -212,7 +212,7 @@ impl Faces {
         self.merge(fields)
     }
 
-    /// Tells the neighbours that their ghost zones are written.
+    /// Notifies the neighbours that their ghost zones are written.
     fn tokens(&self) {
         let partition = self.domain.partition();
         let token = [0u8];
@@ -279,7 +279,7 @@ impl Faces {
         }
         domain.waiting(|| domain.comm().exchange(&sends, &mut receives));
         for (face, [_, received]) in self.faces.iter_mut().zip(&staging) {
-            // SAFETY: as long as the zone, which the work asked for so far does not touch.
+            // SAFETY: as long as the zone, which work launched so far does not touch.
             unsafe { face.ghost[self.turn].stage_in(received)? };
         }
         for (face, staging) in self.faces.iter_mut().zip(staging) {
@@ -306,7 +306,7 @@ impl Faces {
     }
 }
 
-/// To whom a face goes, from whom it comes, and by which tag.
+/// The rank that a face goes to, the rank that it comes from, and its tag.
 fn route(domain: &Domain, mu: usize, forward: bool) -> (usize, usize, i32) {
     let neighbour = |forward| domain.partition().neighbour(mu, forward);
     (neighbour(!forward), neighbour(forward), (2 * mu + usize::from(!forward)) as i32)

@@ -1,8 +1,8 @@
-//! Links on the host, as files hold them.
+//! Links in host memory, in file order.
 
 use crate::lattice::{Extents, volume};
 
-/// Reals of one link.
+/// Reals per link.
 pub const LINK_REALS: usize = 18;
 
 /// The links of one rank's box: reals in the order `[t][z][y][x][mu][row][column][re, im]`, mu = x, y, z, t.
@@ -15,7 +15,7 @@ pub struct HostLinks {
 }
 
 impl HostLinks {
-    /// Every link the unit matrix.
+    /// Unit links.
     pub fn unit(local: Extents) -> Self {
         let mut reals = vec![0.0; volume(local) * 4 * LINK_REALS];
         for link in reals.chunks_exact_mut(LINK_REALS) {

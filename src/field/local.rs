@@ -1,4 +1,4 @@
-//! Where a program of its own begins: a lattice on this process alone, and links to start from.
+//! Starting points of a program: a lattice on this process alone, and initial links.
 
 use super::{Domain, FieldError, Halo, HostLinks, MatrixField, Purpose, RandomAddress};
 use crate::comm::Solo;
@@ -22,17 +22,11 @@ impl Domain {
 
 impl MatrixField {
     /// Unit links.
-    ///
-    /// # Errors
-    /// Memory runs out.
     pub fn cold(domain: &Arc<Domain>) -> Result<Self, FieldError> {
         Self::from_host(domain, &HostLinks::unit(domain.partition().local()))
     }
 
-    /// Random links, by the Haar measure.
-    ///
-    /// # Errors
-    /// Memory runs out.
+    /// Random links from the Haar measure.
     pub fn hot(domain: &Arc<Domain>, seed: u64) -> Result<Self, FieldError> {
         let mut links = Self::new(domain, 4)?;
         links.set_random(RandomAddress { seed, trajectory: 0, purpose: Purpose::Start })?;

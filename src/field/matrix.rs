@@ -1,7 +1,7 @@
-//! 3x3 complex matrices, some a site, in double, with borders where directions are cut.
+//! 3x3 complex matrices in double precision, several per site, with borders in cut directions.
 //!
-//! Links have four a site. The borders hold copies of the neighbouring ranks' layers; whoever
-//! changes a field fills them again.
+//! Links are four matrices per site. The borders hold copies of the neighbouring ranks' layers; code that changes a
+//! field must fill them again.
 
 use super::{Domain, EVEN, FieldError, HostLinks, LINK_REALS, ODD, RandomAddress, borders};
 use crate::device::kernels::{
@@ -11,10 +11,10 @@ use crate::device::{Buffer, Precision};
 use crate::lattice::volume;
 use std::sync::Arc;
 
-/// Matrices of a site where they are links.
+/// Number of links per site.
 const LINKS: usize = 4;
 
-/// Matrices on every site of the box, both parities.
+/// Matrices on all sites of the box, both parities.
 pub struct MatrixField {
     domain: Arc<Domain>,
     blocks: usize,
@@ -22,83 +22,71 @@ pub struct MatrixField {
 }
 
 impl MatrixField {
-    /// `blocks` null matrices a site.
-    ///
-    /// # Errors
-    /// No room.
+    /// `blocks` zero matrices per site.
     pub fn new(domain: &Arc<Domain>, blocks: usize) -> Result<Self, FieldError> {
         let sites = 2 * domain.half_bordered() * domain.lanes().count();
         let buffer = domain.device().buffer(sites * blocks * LINK_REALS * 8)?;
         Ok(Self { domain: Arc::clone(domain), blocks, buffer })
     }
 
-    /// Links from the host's.
-    ///
-    /// # Errors
-    /// No room, or the device is lost.
+    /// Links from host memory.
     pub fn from_host(domain: &Arc<Domain>, links: &HostLinks) -> Result<Self, FieldError> {
         let mut field = Self::new(domain, LINKS)?;
         field.set_host(links)?;
         Ok(field)
     }
 
-    /// The box.
+    /// This rank's box.
     pub fn domain(&self) -> &Arc<Domain> {
         &self.domain
     }
 
-    /// For kernels that read `blocks` matrices a site.
+    /// The argument of kernels that read `blocks` matrices per site.
     ///
     /// # Panics
-    /// It has another number of them.
+    /// The field has a different number of matrices.
     pub(crate) fn matrices(&self, blocks: usize) -> In<'_, Matrices> {
         assert_eq!(self.blocks, blocks, "matrices of a site");
         self.buffer.input()
     }
 
-    /// For kernels that write `blocks` matrices a site.
+    /// The argument of kernels that write `blocks` matrices per site.
     ///
     /// # Panics
-    /// It has another number of them.
+    /// The field has a different number of matrices.
     pub(crate) fn matrices_mut(&mut self, blocks: usize) -> Out<'_, Matrices> {
         assert_eq!(self.blocks, blocks, "matrices of a site");
         self.buffer.output()
     }
 
-    /// For kernels that read four matrices a site.
+    /// The argument of kernels that read links.
     ///
     /// # Panics
-    /// It has another number of them.
+    /// The field does not have four matrices per site.
     pub(crate) fn links(&self) -> In<'_, Matrices> {
         self.matrices(LINKS)
     }
 
-    /// For kernels that write four matrices a site.
+    /// The argument of kernels that write links.
     ///
     /// # Panics
-    /// It has another number of them.
+    /// The field does not have four matrices per site.
     pub(crate) fn links_mut(&mut self) -> Out<'_, Matrices> {
         self.matrices_mut(LINKS)
     }
 
-    /// All reals as a CPU lays them out, borders too: `[parity][site][block][real][lane]`, x fastest and halved. `None` on
-    /// a GPU.
+    /// All reals in a CPU's layout, including borders: `[parity][site][block][real][lane]`, x fastest and halved.
+    /// `None` on a GPU.
     pub fn host_mut(&mut self) -> Option<&mut [f64]> {
         self.buffer.host_mut().map(bytemuck::cast_slice_mut)
     }
 
-    /// All matrices null.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Sets all matrices to zero.
     pub fn set_zero(&mut self) -> Result<(), FieldError> {
         Ok(self.buffer.zero()?)
     }
 
-    /// Replaces the content, borders too.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Copies another field, including borders.
     pub fn copy_from(&mut self, other: &Self) -> Result<(), FieldError> {
         self.domain.check([&other.domain]);
         Ok(self.buffer.copy_from(&other.buffer)?)
@@ -108,15 +96,12 @@ impl MatrixField {
         Order { bordered: 1, ..order(&self.domain, parity, self.blocks, LINK_REALS) }
     }
 
-    /// Reals of the box, without borders.
+    /// The number of reals in the box, without borders.
     fn reals(&self) -> usize {
         volume(self.domain.partition().local()) * self.blocks * LINK_REALS
     }
 
-    /// Links as files hold them.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// The links in host memory.
     pub fn to_host(&self) -> Result<HostLinks, FieldError> {
         let natural = self.natural()?;
         let mut reals = vec![0.0; natural.bytes() / 8];
@@ -124,10 +109,7 @@ impl MatrixField {
         Ok(HostLinks { local: self.domain.partition().local(), reals })
     }
 
-    /// The matrices on the device in the order of files, without borders.
-    ///
-    /// # Errors
-    /// No room.
+    /// The matrices in device memory in file order, without borders.
     pub(crate) fn natural(&self) -> Result<Buffer, FieldError> {
         let mut natural = self.domain.device().buffer(self.reals() * 8)?;
         for parity in [EVEN, ODD] {
@@ -138,13 +120,10 @@ impl MatrixField {
         Ok(natural)
     }
 
-    /// Takes links as files hold them.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Sets the links from host memory.
     ///
     /// # Panics
-    /// The links are of another box.
+    /// The links belong to a box of another size.
     pub fn set_host(&mut self, links: &HostLinks) -> Result<(), FieldError> {
         assert_eq!(links.local, self.domain.partition().local(), "links of this box");
         assert_eq!(links.reals.len(), self.reals(), "the reals of the box");
@@ -159,10 +138,7 @@ impl MatrixField {
         self.fill_borders()
     }
 
-    /// Links by the Haar measure.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Random links from the Haar measure.
     pub fn set_random(&mut self, address: RandomAddress) -> Result<(), FieldError> {
         assert_eq!(self.blocks, LINKS, "random links");
         let (g, sites) = (self.domain.geometry(), 2 * self.domain.half());
@@ -170,11 +146,8 @@ impl MatrixField {
         self.fill_borders()
     }
 
-    /// Projects links back to SU(3) if asked; returns how far from it they were (greatest element of
-    /// `U U^dag - 1`, or of the third row's defect).
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// The greatest deviation from SU(3): of an element of `U U^dag - 1`, or of the third row. If `project` is true,
+    /// projects the links back to SU(3).
     pub fn unitarity(&mut self, project: bool) -> Result<f64, FieldError> {
         assert_eq!(self.blocks, LINKS, "links");
         let (g, sites) = (self.domain.geometry(), 2 * self.domain.half());
@@ -186,10 +159,7 @@ impl MatrixField {
         Ok(drift)
     }
 
-    /// The greatest |U - V| of an element.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// The greatest |U - V| of any matrix element.
     pub fn distance(&self, other: &Self) -> Result<f64, FieldError> {
         self.domain.check([&other.domain]);
         let g = self.domain.geometry();
@@ -197,27 +167,21 @@ impl MatrixField {
         Ok(self.domain.sum(&kernel, 2 * self.domain.half())?.max)
     }
 
-    /// Copies the neighbours' layers into the borders: x, then y, z, t, so that corners come along.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Copies the neighbours' layers into the borders: first x, then y, z, t, so that corners are included.
     pub fn fill_borders(&mut self) -> Result<(), FieldError> {
         self.fill_borders_to(self.domain.border().into_iter().fold(0, usize::max))
     }
 
-    /// Fills the innermost `layers` of the borders, corners to the same depth; the rest is left alone.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Fills the innermost `layers` of the borders, with corners to the same depth. Other layers do not change.
     ///
     /// # Panics
-    /// More layers than there are, where directions are cut.
+    /// The borders of a cut direction have fewer layers.
     pub fn fill_borders_to(&mut self, layers: usize) -> Result<(), FieldError> {
         borders::fill(&self.domain, &mut self.buffer, self.blocks, layers)
     }
 }
 
-/// The order of files, of sites with so many blocks of so many reals.
+/// File order, for sites with `blocks` blocks of `reals` reals.
 pub(super) fn order(domain: &Domain, parity: usize, blocks: usize, reals: usize) -> Order<'_> {
     Order {
         g: domain.geometry(),

@@ -1,16 +1,16 @@
-//! Fields on this rank's box, and what moves between boxes.
+//! Fields on this rank's box, and the communication between boxes.
 //!
 //! - `domain`: the box with its device and ranks
-//! - `local`: a lattice on this process alone, and links to start from
-//! - `host`: links as files hold them
-//! - `borders`: what crosses ranks to fill the borders of matrices
+//! - `local`: a lattice on this process alone, and initial links
+//! - `host`: links in host memory, in file order
+//! - `borders`: communication that fills the borders of matrices
 //! - `matrix`: 3x3 matrices with borders: links, insertions, lines
-//! - `algebra`: one element of su(3) a link: momenta, forces
+//! - `algebra`: one element of su(3) per link: momenta, forces
 //! - `spinor`: fermion fields of one parity, and their linear algebra
-//! - `dirac`: an operator or its adjoint; linear algebra of Dirac spinors alone
-//! - `several`: the same on several fields at once
-//! - `faces`: what crosses ranks for a hop
-//! - `random`: where in the random stream a field is drawn
+//! - `dirac`: linear algebra that exists only for Dirac spinors
+//! - `several`: linear algebra of several fields at once
+//! - `faces`: communication for hops
+//! - `random`: the place of a field's random numbers in the stream
 
 mod algebra;
 mod borders;
@@ -37,21 +37,22 @@ pub use random::{Purpose, RandomAddress};
 pub use several::ShiftStep;
 pub use spinor::{Kind, Spinor};
 
-/// Even and odd sites, as kernels number them.
+/// Even sites, as numbered by kernels.
 pub const EVEN: usize = 0;
-/// See [`EVEN`].
+/// Odd sites, as numbered by kernels.
 pub const ODD: usize = 1;
 
-/// Why a field could not be made or changed.
+/// Why a field could not be made or changed. Every call may find the device or a rank lost, and every allocation may
+/// find no memory; functions document other errors only.
 #[derive(Debug, thiserror::Error)]
 pub enum FieldError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] crate::device::DeviceError),
-    /// The lattice cannot be cut so.
+    /// The lattice cannot be divided in this way.
     #[error(transparent)]
     Partition(#[from] crate::lattice::PartitionError),
-    /// Ranks failed to talk.
+    /// Communication between ranks failed.
     #[error(transparent)]
     Comm(#[from] crate::comm::CommError),
 }

@@ -1,13 +1,13 @@
-//! Where in the random stream a field is drawn: by seed, trajectory and purpose.
+//! The place of a field's random numbers in the stream, given by seed, trajectory and purpose.
 //!
-//! ChaCha12 with the key of `rand_chacha::ChaCha12Rng::seed_from_u64(seed)`; stream = global site;
-//! first block = (trajectory * 256 + purpose) * 65536, of random source n 4 n more.
+//! ChaCha12 with the key of `rand_chacha::ChaCha12Rng::seed_from_u64(seed)`. The stream is the global site, the first
+//! block is (trajectory * 256 + purpose) * 65536, plus 4 n for random source n.
 
 use crate::device::kernels::Stream;
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// What random numbers are for; each draws from its own part of the stream.
+/// The purpose of random numbers; each has its own part of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// The links of a hot start.
@@ -24,15 +24,15 @@ pub enum Purpose {
     Probe(u8),
 }
 
-/// Blocks that a random source has: a spinor takes 3, a colour vector 1.
+/// Blocks per random source: a spinor takes 3, a colour vector 1.
 const SOURCE_BLOCKS: u64 = 4;
 
 impl Purpose {
-    /// The start of a measurement of the spectrum.
+    /// The starting vector of a measurement of the spectrum.
     pub const SPECTRUM: Self = Self::Probe(15);
-    /// How many random sources a configuration has.
+    /// Maximum number of random sources per configuration.
     pub const SOURCES: usize = 16384;
-    /// How many pseudofermions a run has.
+    /// Maximum number of pseudofermions in a run.
     pub const PSEUDOFERMIONS: usize = 224;
 
     fn number(self) -> u64 {
@@ -47,19 +47,19 @@ impl Purpose {
     }
 }
 
-/// Where a field is drawn.
+/// The address of a field's random numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomAddress {
     /// The run's seed.
     pub seed: u64,
     /// The trajectory.
     pub trajectory: u64,
-    /// What for.
+    /// The purpose.
     pub purpose: Purpose,
 }
 
 impl RandomAddress {
-    /// The place as kernels take it.
+    /// The address in the form that kernels take.
     pub(super) fn stream(&self) -> Stream {
         let seed = ChaCha12Rng::seed_from_u64(self.seed).get_seed();
         let word =
@@ -81,7 +81,7 @@ impl RandomAddress {
         ((self.trajectory * 256 + self.purpose.number()) << 16) + within
     }
 
-    /// A uniform number in [0, 1) that is no site's.
+    /// A uniform number in [0, 1), from a stream that no site uses.
     pub fn uniform(&self) -> f64 {
         let mut stream = ChaCha12Rng::seed_from_u64(self.seed);
         stream.set_stream(u64::MAX);
@@ -94,7 +94,7 @@ impl RandomAddress {
 mod tests {
     use super::{Purpose, RandomAddress, SOURCE_BLOCKS};
 
-    /// Random sources have blocks of their own, between those of what comes before and after.
+    /// Random sources have their own blocks, separate from the purposes before and after.
     #[test]
     fn sources_do_not_overlap() {
         let block = |trajectory, purpose| RandomAddress { seed: 1, trajectory, purpose }.block();

@@ -1,4 +1,5 @@
-//! Several fermion fields one behind the other: in and out of them, and linear algebra with a number for each.
+//! Several fermion fields, one after the other in memory: access to single ones, and linear algebra with one number per
+//! field.
 
 use super::{FieldError, Spinor};
 use crate::device::kernels::{
@@ -7,13 +8,13 @@ use crate::device::kernels::{
 
 /// One shift of [`Spinor::shift_steps`].
 pub struct ShiftStep<'a> {
-    /// Its solution ([`Precision::of_solution`](crate::device::Precision::of_solution)).
+    /// The solution ([`Precision::of_solution`](crate::device::Precision::of_solution)).
     pub x: &'a mut Spinor,
     /// The step along `p`.
     pub a: f64,
-    /// Its direction.
+    /// The direction.
     pub p: &'a mut Spinor,
-    /// The part of `p` in the next direction.
+    /// The coefficient of `p` in the next direction.
     pub b: f64,
 }
 
@@ -28,47 +29,38 @@ struct Step<'a> {
 
 impl Spinor {
     /// Replaces field number `n`.
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn set_field(&mut self, n: usize, field: &Self) -> Result<(), FieldError> {
         self.check(field);
         let bytes = self.bytes_of_one();
         assert!(
             field.fields == 1 && (n + 1) * bytes <= self.buffer.bytes(),
-            "one field, in the room there is"
+            "one field, with a place in memory"
         );
         Ok(self.buffer.copy_part(n * bytes, &field.buffer, 0, bytes)?)
     }
 
-    /// Copies field number `n` out.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Copies field number `n` to `field`.
     pub fn field(&self, n: usize, field: &mut Self) -> Result<(), FieldError> {
         self.check(field);
         let bytes = self.bytes_of_one();
         assert!(
             field.fields == 1 && (n + 1) * bytes <= self.buffer.bytes(),
-            "one field, in the room there is"
+            "one field, with a place in memory"
         );
         Ok(field.buffer.copy_part(0, &self.buffer, n * bytes, bytes)?)
     }
 
-    /// Lets what follows act on the first `fields` of those that there is room for.
+    /// Makes later calls act on the first `fields` of the fields in memory.
     ///
     /// # Panics
-    /// There is not as much room.
+    /// There are fewer fields in memory.
     pub fn set_active(&mut self, fields: usize) {
         let room = self.buffer.bytes() / self.bytes_of_one();
-        assert!(fields <= room, "there is room for {room} fields");
+        assert!(fields <= room, "there is memory for {room} fields");
         self.fields = fields;
     }
 
-    /// The end of a step of conjugate gradients with shifts: for each of them `x += a p`, then `p = self + b p`.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// The end of a step of conjugate gradients with shifts: `x += a p`, then `p = self + b p`, for each shift.
     pub fn shift_steps(&self, steps: &mut [ShiftStep]) -> Result<(), FieldError> {
         let mut own = Vec::with_capacity(steps.len());
         for ShiftStep { x, a, p, b } in steps {
@@ -79,15 +71,12 @@ impl Spinor {
         self.cg_steps(own)
     }
 
-    /// The end of a step of conjugate gradients: `self_n += a_n p_n`, then `p_n = r_n + b_n p_n`. `self` are solutions
-    /// ([`Precision::of_solution`](crate::device::Precision::of_solution)).
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// The end of a step of conjugate gradients: `self_n += a_n p_n`, then `p_n = r_n + b_n p_n`. `self` holds the
+    /// solutions ([`Precision::of_solution`](crate::device::Precision::of_solution)).
     pub fn cg_step_each(&mut self, a: &[f64], p: &mut Self, r: &Self, b: &[f64]) -> Result<(), FieldError> {
         self.check_solution(r);
         r.check_several(p);
-        assert_eq!([self.fields, a.len(), b.len()], [r.fields; 3], "numbers and a solution for each field");
+        assert_eq!([self.fields, a.len(), b.len()], [r.fields; 3], "numbers and a solution per field");
         let (of_x, of_p) = (self.bytes_of_one(), p.bytes_of_one());
         let fields = self.buffer.outputs(of_x).zip(p.buffer.outputs(of_p)).take(r.fields).enumerate();
         let step = |(n, (x, p))| Step { x, a: a[n], p, r: r.fermions_of(n), b: b[n] };
@@ -121,19 +110,13 @@ impl Spinor {
         assert_eq!(self.fields, other.fields, "as many fields in both");
     }
 
-    /// Replaces the content of every field, in the same precision.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Copies every field of `other`, which has the same precision.
     pub fn copy_each(&mut self, other: &Self) -> Result<(), FieldError> {
         self.check_several(other);
         Ok(self.buffer.copy_part(0, &other.buffer, 0, self.fields * self.bytes_of_one())?)
     }
 
-    /// `Re (self_n, y_n)` of every field.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// `Re (self_n, y_n)` for every field.
     pub fn dot_each(&self, y: &Self) -> Result<Vec<f64>, FieldError> {
         self.check_several(y);
         let mut all = Vec::with_capacity(self.fields);
@@ -147,10 +130,7 @@ impl Spinor {
         Ok(all)
     }
 
-    /// `self_n += a_n x_n` of every field.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// `self_n += a_n x_n` for every field.
     pub fn axpy_each(&mut self, a: &[f64], x: &Self) -> Result<(), FieldError> {
         self.check_numbers(a, x);
         let (form, sites, bytes) = (self.form(), self.sites(), self.bytes_of_one());
@@ -162,10 +142,7 @@ impl Spinor {
         Ok(())
     }
 
-    /// `self_n = x_n + a_n self_n` of every field.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// `self_n = x_n + a_n self_n` for every field.
     pub fn xpay_each(&mut self, x: &Self, a: &[f64]) -> Result<(), FieldError> {
         self.check_numbers(a, x);
         let (form, sites, bytes) = (self.form(), self.sites(), self.bytes_of_one());
@@ -179,13 +156,10 @@ impl Spinor {
 
     fn check_numbers(&self, a: &[f64], x: &Self) {
         self.check_several(x);
-        assert_eq!(a.len(), self.fields, "a number for each field");
+        assert_eq!(a.len(), self.fields, "one number per field");
     }
 
-    /// `self_n += a_n x_n`; returns `|self_n|^2` of every field.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// `self_n += a_n x_n`; returns `|self_n|^2` for every field.
     pub fn axpy_norm2_each(&mut self, a: &[f64], x: &Self) -> Result<Vec<f64>, FieldError> {
         self.check_numbers(a, x);
         let (form, sites, bytes) = (self.form(), self.sites(), self.bytes_of_one());
@@ -201,7 +175,7 @@ impl Spinor {
     }
 }
 
-/// The numbers of a launch, which may be fewer than a kernel takes.
+/// The numbers of a launch, padded to the length that kernels take.
 fn filled(numbers: &[f64]) -> [f64; MAX_SUMS] {
     std::array::from_fn(|n| numbers.get(n).copied().unwrap_or_default())
 }

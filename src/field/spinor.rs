@@ -1,9 +1,8 @@
-//! What fermion fields hold on the sites of one parity: Dirac spinors, 24 reals a site in the basis of DeGrand and
-//! Rossi, one or, of domain-wall quarks, as many as the fifth dimension is long; or colour vectors of staggered
-//! quarks, 6 reals a site.
+//! Fermion fields on the sites of one parity. Dirac spinors have 24 reals per site in the DeGrand-Rossi basis;
+//! domain-wall quarks have one spinor per slice of the fifth dimension. Colour vectors of staggered quarks have 6 reals
+//! per site.
 //!
-//! Products are summed exactly over sites, so they are the same on any cut. `(x, y)` is antilinear
-//! in x.
+//! Products are summed exactly over sites, so they do not depend on ranks and lanes. `(x, y)` is antilinear in x.
 
 use super::matrix::order;
 use super::{Domain, FieldError, RandomAddress};
@@ -17,19 +16,19 @@ use crate::math::ExactSum;
 use num_complex::Complex64;
 use std::sync::Arc;
 
-/// What a fermion field holds on a site.
+/// The content of a fermion field on a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A Dirac spinor: four spins of three colours.
     Dirac,
-    /// So many Dirac spinors, the slices of a fifth dimension.
+    /// This number of Dirac spinors, the slices of a fifth dimension.
     Wall(usize),
     /// A colour vector of staggered quarks.
     Colour,
 }
 
 impl Kind {
-    /// Reals of a site and slice.
+    /// Reals per site and slice.
     pub const fn reals(self) -> usize {
         match self {
             Self::Dirac | Self::Wall(_) => 24,
@@ -37,7 +36,7 @@ impl Kind {
         }
     }
 
-    /// The same for kernels.
+    /// Reals per site and slice, in the form that kernels take.
     pub(crate) const fn site_reals(self) -> SiteReals {
         match self {
             Self::Dirac | Self::Wall(_) => SiteReals::Dirac,
@@ -45,7 +44,7 @@ impl Kind {
         }
     }
 
-    /// Slices of the fifth dimension; 1 without one.
+    /// Slices of the fifth dimension; 1 if there is none.
     pub const fn slices(self) -> usize {
         match self {
             Self::Wall(slices) => slices,
@@ -56,8 +55,8 @@ impl Kind {
 
 /// A fermion field of one parity.
 ///
-/// With more than one field in it (several right-hand sides) it is what operators take; linear
-/// algebra is on single ones, which [`Spinor::set_field`] and [`Spinor::field`] move in and out.
+/// Operators also take several fields at once (several right-hand sides). Linear algebra acts on single fields, which
+/// [`Spinor::set_field`] and [`Spinor::field`] copy in and out.
 pub struct Spinor {
     pub(super) domain: Arc<Domain>,
     pub(super) kind: Kind,
@@ -68,33 +67,21 @@ pub struct Spinor {
 
 impl Spinor {
     /// A spinor, zero everywhere.
-    ///
-    /// # Errors
-    /// No room.
     pub fn new(domain: &Arc<Domain>, precision: Precision) -> Result<Self, FieldError> {
         Self::of(domain, Kind::Dirac, precision, 1)
     }
 
     /// A colour vector, zero everywhere.
-    ///
-    /// # Errors
-    /// No room.
     pub fn colour(domain: &Arc<Domain>, precision: Precision) -> Result<Self, FieldError> {
         Self::of(domain, Kind::Colour, precision, 1)
     }
 
-    /// `fields` spinors one behind the other, zero everywhere.
-    ///
-    /// # Errors
-    /// No room.
+    /// `fields` spinors, one after the other in memory, zero everywhere.
     pub fn several(domain: &Arc<Domain>, precision: Precision, fields: usize) -> Result<Self, FieldError> {
         Self::of(domain, Kind::Dirac, precision, fields)
     }
 
-    /// `fields` of a kind one behind the other, zero everywhere.
-    ///
-    /// # Errors
-    /// No room.
+    /// `fields` fields of one kind, one after the other in memory, zero everywhere.
     pub fn of(
         domain: &Arc<Domain>,
         kind: Kind,
@@ -106,12 +93,12 @@ impl Spinor {
         Ok(Self { domain: Arc::clone(domain), kind, precision, fields, buffer })
     }
 
-    /// Outer sites of all slices.
+    /// Outer sites, times slices.
     pub(super) fn sites(&self) -> usize {
         self.domain.half() * self.kind.slices()
     }
 
-    /// What it holds on a site.
+    /// The content of a site.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -120,48 +107,48 @@ impl Spinor {
         self.sites() * self.domain.lanes().count() * self.precision.stored(self.kind.reals(), 1)
     }
 
-    /// How many there are; of those that are active.
+    /// Number of active fields.
     pub fn fields(&self) -> usize {
         self.fields
     }
 
-    /// For kernels that read it.
+    /// The argument of kernels that read it.
     pub(crate) fn fermions(&self) -> In<'_, Fermions> {
         self.buffer.input()
     }
 
-    /// For kernels that write it.
+    /// The argument of kernels that write it.
     pub(crate) fn fermions_mut(&mut self) -> Out<'_, Fermions> {
         self.buffer.output()
     }
 
-    /// Field number `n`, for kernels that read single ones.
+    /// The argument of kernels that read field number `n`.
     pub(crate) fn fermions_of(&self, n: usize) -> In<'_, Fermions> {
         self.buffer.input_at(n * self.bytes_of_one())
     }
 
-    /// Field number `n`, for kernels that write single ones.
+    /// The argument of kernels that write field number `n`.
     pub(crate) fn fermions_of_mut(&mut self, n: usize) -> Out<'_, Fermions> {
         let offset = n * self.bytes_of_one();
         self.buffer.output_at(offset)
     }
 
-    /// In what it is stored.
+    /// The precision in memory.
     pub fn precision(&self) -> Precision {
         self.precision
     }
 
-    /// The box.
+    /// This rank's box.
     pub fn domain(&self) -> &Arc<Domain> {
         &self.domain
     }
 
-    /// The instance of kernels on this kind of field.
+    /// The instance of kernels for this kind of field.
     pub(super) fn form(&self) -> (Precision, SiteReals) {
         (self.precision, self.kind.site_reals())
     }
 
-    /// As `check`, of a solution and what belongs to its iteration.
+    /// As `check`, for a solution and a field of its iteration.
     pub(super) fn check_solution(&self, other: &Self) {
         let of = (other.kind, other.precision.of_solution());
         assert_eq!((self.kind, self.precision), of, "a solution and its iteration");
@@ -174,7 +161,7 @@ impl Spinor {
         self.domain.check([&other.domain]);
     }
 
-    /// As `check`, of single fields.
+    /// As `check`, for single fields.
     pub(super) fn check_single<'a>(&'a self, others: impl IntoIterator<Item = &'a Self>) {
         assert_eq!(self.fields, 1, "linear algebra of single fields");
         for other in others {
@@ -183,18 +170,12 @@ impl Spinor {
         }
     }
 
-    /// Zero everywhere, in all fields.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Sets all fields to zero.
     pub fn set_zero(&mut self) -> Result<(), FieldError> {
         Ok(self.buffer.zero()?)
     }
 
-    /// Every real `scale` times a unit Gaussian.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Sets every real to `scale` times a unit Gaussian.
     pub fn set_random(
         &mut self,
         parity: usize,
@@ -216,10 +197,7 @@ impl Spinor {
         })
     }
 
-    /// Replaces the content, rounded where it comes from a higher precision; of several fields, one by one.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Copies a single field, rounded if it has a higher precision.
     pub fn copy_from(&mut self, other: &Self) -> Result<(), FieldError> {
         self.check_pair(other);
         let (sites, reals, half) = (self.sites(), self.kind.site_reals(), self.sites() as i32);
@@ -240,10 +218,7 @@ impl Spinor {
         }
     }
 
-    /// `self += x`, x in a lower precision, or the same.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// `self += x`, where x has the same or a lower precision.
     pub fn add(&mut self, x: &Self) -> Result<(), FieldError> {
         self.check_pair(x);
         let (sites, reals, half) = (self.sites(), self.kind.site_reals(), self.sites() as i32);
@@ -261,7 +236,7 @@ impl Spinor {
         }
     }
 
-    /// Single fields of one kind, in whatever precision.
+    /// Checks for single fields of one kind, of any precision.
     fn check_pair(&self, other: &Self) {
         let of = |field: &Self| (field.kind, field.fields);
         assert_eq!([of(self), of(other)], [(self.kind, 1); 2], "single fields of one kind");
@@ -269,9 +244,6 @@ impl Spinor {
     }
 
     /// `self += a x`
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn axpy(&mut self, a: f64, x: &Self) -> Result<(), FieldError> {
         self.check_single([x]);
         let (form, sites) = (self.form(), self.sites());
@@ -280,9 +252,6 @@ impl Spinor {
     }
 
     /// `self += a x`; returns `|self|^2`.
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn axpy_norm2(&mut self, a: f64, x: &Self) -> Result<f64, FieldError> {
         self.check_single([x]);
         let (form, sites) = (self.form(), self.sites());
@@ -290,10 +259,7 @@ impl Spinor {
         Ok(self.domain.sum_as(form, &kernel, sites)?.sums[0].value())
     }
 
-    /// `self += a x`, complex a.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// `self += a x`, with complex a.
     pub fn caxpy(&mut self, a: Complex64, x: &Self) -> Result<(), FieldError> {
         self.check_single([x]);
         let (form, sites) = (self.form(), self.sites());
@@ -302,9 +268,6 @@ impl Spinor {
     }
 
     /// `self = x + a self`
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn xpay(&mut self, x: &Self, a: f64) -> Result<(), FieldError> {
         self.check_single([x]);
         let (form, sites) = (self.form(), self.sites());
@@ -313,9 +276,6 @@ impl Spinor {
     }
 
     /// `self *= a`
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn scale(&mut self, a: f64) -> Result<(), FieldError> {
         self.check_single([]);
         let (form, sites) = (self.form(), self.sites());
@@ -323,9 +283,6 @@ impl Spinor {
     }
 
     /// `|self|^2`
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn norm2(&self) -> Result<ExactSum, FieldError> {
         self.check_single([]);
         let kernel = Norm2 { x: self.fermions(), half: self.sites() as i32 };
@@ -333,9 +290,6 @@ impl Spinor {
     }
 
     /// `Re (self, y)`
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn real_dot(&self, y: &Self) -> Result<ExactSum, FieldError> {
         self.check_single([y]);
         let kernel = RealDot { x: self.fermions(), y: y.fermions(), half: self.sites() as i32 };
@@ -343,9 +297,6 @@ impl Spinor {
     }
 
     /// `(self, y)`
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn dot(&self, y: &Self) -> Result<Complex64, FieldError> {
         self.check_single([y]);
         let kernel = Dot { x: self.fermions(), y: y.fermions(), half: self.sites() as i32 };
@@ -353,9 +304,6 @@ impl Spinor {
     }
 
     /// `|self|^2` and `|y|^2`
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn two_norms(&self, y: &Self) -> Result<(f64, f64), FieldError> {
         self.check_single([y]);
         let kernel = TwoNorms { x: self.fermions(), y: y.fermions(), half: self.sites() as i32 };
@@ -363,25 +311,22 @@ impl Spinor {
         Ok((sums[0].value(), sums[1].value()))
     }
 
-    /// Reals of the box on both parities, in all slices.
+    /// The number of reals in the box, of both parities and all slices.
     fn reals(&self) -> usize {
         volume(self.domain.partition().local()) * self.kind.slices() * self.kind.reals()
     }
 
-    /// The order of files of one slice.
+    /// The file order of one slice.
     fn order(&self, parity: usize, slice: usize) -> Order<'_> {
         let (slice, slices) = (slice as i32, self.kind.slices() as i32);
         Order { slice, slices, ..order(&self.domain, parity, 1, self.kind.reals()) }
     }
 
-    /// Writes the sites of `parity` into `reals`: `[t][z][y][x][spin][colour][re, im]` of the box, without
-    /// `[spin]` for colour vectors, slice by slice where there are some.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Writes the sites of `parity` into `reals`: `[t][z][y][x][spin][colour][re, im]` of the box. Colour vectors have
+    /// no `[spin]`; slices of a fifth dimension follow each other.
     ///
     /// # Panics
-    /// More or fewer reals than the box has.
+    /// The number of reals is not that of the box.
     pub fn write_host(&self, parity: usize, reals: &mut [f64]) -> Result<(), FieldError> {
         assert_eq!(reals.len(), self.reals(), "the reals of the box");
         let slices = self.kind.slices();
@@ -394,13 +339,10 @@ impl Spinor {
         Ok(natural.read(reals)?)
     }
 
-    /// Takes the sites of `parity` out of `reals`.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Reads the sites of `parity` from `reals`.
     ///
     /// # Panics
-    /// More or fewer reals than the box has.
+    /// The number of reals is not that of the box.
     pub fn read_host(&mut self, parity: usize, reals: &[f64]) -> Result<(), FieldError> {
         assert_eq!(reals.len(), self.reals(), "the reals of the box");
         let slices = self.kind.slices();
@@ -416,7 +358,7 @@ impl Spinor {
     }
 }
 
-/// The first two sums, as a complex number.
+/// The first two sums as a complex number.
 pub(super) fn complex(Sums { sums, .. }: &Sums) -> Complex64 {
     Complex64::new(sums[0].value(), sums[1].value())
 }

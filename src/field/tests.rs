@@ -1,4 +1,4 @@
-//! What types do not exclude is refused at run time.
+//! Mistakes that the types do not exclude panic at run time.
 
 use super::{AlgebraField, Domain, EVEN, Halo, HostLinks, Kind, MatrixField, Spinor};
 use crate::comm::Solo;

@@ -1,4 +1,4 @@
-//! A trajectory as a list of moves: kicks by the terms of a level, drifts of the links.
+//! A trajectory as a list of moves: kicks by the terms of a level, and drifts of the links.
 //!
 //! ```text
 //! dU/dtau = i P U,  dP/dtau = -F.   K(e): P <- P - e F,   D(e): U <- exp(i e P) U
@@ -9,13 +9,14 @@
 //! gradient  K(1/6) D(1/2) K'(2/3) D(1/2) K(1/6)
 //! ```
 //!
-//! times the step e. K' takes its force at exp(-i e^2 F / 24) U: the force-gradient scheme (Omelyan, Mryglod,
-//! Folk, Comput. Phys. Commun. 151 (2003) 272; Yin, Mawhinney, arXiv:1111.5059). On all levels but the innermost
-//! a drift is the steps of the level inside (Sexton, Weingarten, Nucl. Phys. B 380 (1992) 665).
+//! All arguments are in units of the step e. K' takes its force at exp(-i e^2 F / 24) U: the force-gradient scheme
+//! (Omelyan, Mryglod, Folk, Comput. Phys. Commun. 151 (2003) 272; Yin, Mawhinney, arXiv:1111.5059). On all levels
+//! except the innermost, a drift consists of the steps of the level inside (Sexton, Weingarten, Nucl. Phys. B 380
+//! (1992) 665).
 //!
-//! 3G1F (MILC's) takes the two innermost levels, and does not nest them: a step of `2MN pos.` with l = 1/5 on the outer
-//! one goes beside three on the inner one, and the links drift from kick to kick. In fifteenths of the step the outer
-//! level kicks at 3 and 12 with 1/2, the inner one at 1, 4, 6, 9, 11 and 14 with 1/6.
+//! 3G1F (MILC's) combines the two innermost levels without nesting: one step of `2MN pos.` with l = 1/5 on the outer
+//! level accompanies three on the inner level, and the links drift from kick to kick. In fifteenths of the step, the
+//! outer level kicks at 3 and 12 with weight 1/2, the inner one at 1, 4, 6, 9, 11 and 14 with weight 1/6.
 
 /// The scheme of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,24 +25,24 @@ pub enum Scheme {
     Leapfrog,
     /// Second order, two force evaluations.
     Omelyan2 {
-        /// The position of the outer kicks' weight.
+        /// The weight of the first and last kick.
         lambda: f64,
     },
     /// Second order, two force evaluations, drift first.
     Omelyan2Position {
-        /// The weight of the outer drifts.
+        /// The weight of the first and last drift.
         lambda: f64,
     },
     /// Fourth order, five force evaluations.
     Omelyan4,
     /// Fourth order, three force evaluations.
     ForceGradient,
-    /// Second order, two force evaluations of this level beside six of the one inside (3G1F). Both have this scheme,
-    /// the one inside 3 steps, and no level inside of it.
+    /// Second order, two force evaluations of this level and six of the level inside (3G1F). Both levels have this
+    /// scheme. The inner level has 3 steps and is the innermost.
     ThreeToOne,
 }
 
-/// A level: its scheme, and its steps in one drift of the level outside.
+/// A level: its scheme, and its number of steps per drift of the level outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
     /// The scheme of a step.
@@ -60,7 +61,7 @@ pub enum Move {
         /// Weight.
         eps: f64,
     },
-    /// The same with the force at `exp(-i shift F) U`.
+    /// As `Kick`, with the force at `exp(-i shift F) U`.
     GradientKick {
         /// 0 is the outermost.
         level: usize,
@@ -79,7 +80,7 @@ pub enum Move {
 /// The moves of a trajectory of length `tau`; `levels` from the outermost.
 ///
 /// # Panics
-/// [`Scheme::ThreeToOne`] is not that of the two innermost levels, or the inner one has not 3 steps.
+/// [`Scheme::ThreeToOne`] is not on exactly the two innermost levels, or the inner one does not have 3 steps.
 pub fn plan(levels: &[Level], tau: f64) -> Vec<Move> {
     let mut moves = Vec::new();
     push_level(&mut moves, levels, 0, tau);
@@ -91,7 +92,7 @@ pub fn plan(levels: &[Level], tau: f64) -> Vec<Move> {
 const OMF4: [f64; 4] =
     [0.083_983_152_628_766_93, 0.253_978_510_841_059_5, 0.682_236_533_571_909_1, -0.032_302_867_652_699_67];
 
-/// 3G1F: before each kick, how far the links drift in fifteenths of the step, and the levels that kick; the outer one is 0.
+/// 3G1F: the drift before each kick, in fifteenths of the step, and the level that kicks; 0 is the outer one.
 const THREE_TO_ONE: [(f64, usize); 8] =
     [(1.0, 1), (2.0, 0), (1.0, 1), (2.0, 1), (3.0, 1), (2.0, 1), (1.0, 0), (2.0, 1)];
 
@@ -128,7 +129,7 @@ fn push_level(moves: &mut Vec<Move>, levels: &[Level], level: usize, tau: f64) {
                 let beside = levels.get(level + 1..);
                 assert!(
                     matches!(beside, Some([Level { scheme: Scheme::ThreeToOne, steps: 3 }])),
-                    "3G1F is of the two innermost levels"
+                    "3G1F is for the two innermost levels"
                 );
                 for (drift, beside) in THREE_TO_ONE {
                     push_drift(moves, drift / 15.0 * eps);
@@ -156,7 +157,7 @@ fn push_level(moves: &mut Vec<Move>, levels: &[Level], level: usize, tau: f64) {
     }
 }
 
-/// Merges the drift into the one just before: the momenta are the same.
+/// Merges the drift with the one just before, since the momenta are the same.
 fn push_drift(moves: &mut Vec<Move>, eps: f64) {
     if let Some(Move::Drift { eps: sum }) = moves.last_mut() {
         *sum += eps;
@@ -165,7 +166,7 @@ fn push_drift(moves: &mut Vec<Move>, eps: f64) {
     }
 }
 
-/// Merges the kick into one of its level since the last drift: same links, same force, one solve.
+/// Merges the kick with one of its level since the last drift: same links, same force, one solve.
 fn push_kick(moves: &mut Vec<Move>, level: usize, eps: f64) {
     for step in moves.iter_mut().rev() {
         match step {
@@ -186,7 +187,7 @@ mod tests {
 
     const LAMBDA: f64 = 0.193_183_327_503_783_6;
 
-    /// dH of an oscillator p^2/2 + 5 q^2/2 over tau = 1, stiffness 1 outside and 4 inside.
+    /// dH of the oscillator p^2/2 + 5 q^2/2 over tau = 1, with stiffness 1 on the outer level and 4 on the inner one.
     fn delta_h(levels: &[Level]) -> f64 {
         let stiffness = [1.0, 4.0];
         let h = |p: f64, q: f64| 0.5 * (p * p + 5.0 * q * q);
@@ -228,7 +229,7 @@ mod tests {
         }
     }
 
-    /// The weight of all kicks of a level.
+    /// The total weight of a level's kicks.
     fn weight(moves: &[Move], wanted: usize) -> f64 {
         let of = |step: &Move| match *step {
             Move::Kick { level, eps } | Move::GradientKick { level, eps, .. } if level == wanted => eps,
@@ -299,7 +300,7 @@ mod tests {
     fn drifts_of_neighbouring_steps_are_one() {
         let position = Scheme::Omelyan2Position { lambda: 0.2 };
         let drift = |m: &Move| matches!(m, Move::Drift { .. });
-        // Of n steps on one level: n + 1 drifts at their ends and n in their middles.
+        // n steps on one level: n + 1 drifts at the ends of steps, n in the middles.
         assert_eq!(plan(&[level(position, 6)], 1.0).iter().filter(|m| drift(m)).count(), 13);
         for levels in [
             [level(position, 4), level(position, 3)],

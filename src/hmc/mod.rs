@@ -1,7 +1,7 @@
 //! Molecular dynamics and the Metropolis step.
 //!
 //! - `integrator`: a trajectory as a list of moves
-//! - `trajectory`: the Hamiltonian, the walk over the moves, accept or reject
+//! - `trajectory`: the Hamiltonian, the moves carried out, accept or reject
 
 mod integrator;
 mod trajectory;

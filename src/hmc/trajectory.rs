@@ -1,6 +1,6 @@
-//! The Markov chain: `H = sum tr P^2 + sum S`, molecular dynamics, accept with min(1, exp(-dH)).
+//! The Markov chain: `H = sum tr P^2 + sum S`, molecular dynamics, acceptance with probability min(1, exp(-dH)).
 //!
-//! H is summed exactly over sites, so dH is the exact difference of two sums and the same on any cut.
+//! H is summed exactly over sites, so dH is the exact difference of two sums, independent of ranks and lanes.
 
 use super::integrator::{Level, Move, plan};
 use crate::action::{Action, ActionError, Pseudofermion, TermReport};
@@ -9,7 +9,7 @@ use crate::math::ExactSum;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Why a trajectory failed. The links are then those of its start.
+/// Why a trajectory failed. The links are then those at its start.
 #[derive(Debug, thiserror::Error)]
 pub enum HmcError {
     /// A term failed.
@@ -17,7 +17,7 @@ pub enum HmcError {
     Term {
         /// Its name.
         term: String,
-        /// What happened.
+        /// The reason.
         source: ActionError,
     },
     /// A force is not finite.
@@ -36,27 +36,27 @@ pub enum HmcError {
     Field(#[from] FieldError),
 }
 
-/// What the kicks of one level did in a trajectory.
+/// Statistics of one level's kicks in a trajectory.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct KickReport {
     /// Force evaluations.
     pub kicks: usize,
     /// Mean over kicks of the root mean square over links of |F|, `|F|^2 = sum_a F_a^2`.
     pub norm: f64,
-    /// The greatest |F| of a link.
+    /// The greatest |F| of any link.
     pub max: f64,
-    /// Iterations of all solves.
+    /// Total iterations of all solves.
     pub iterations: usize,
     /// Wall time.
     pub seconds: f64,
 }
 
-/// What a trajectory did.
+/// The result of a trajectory.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// H at the end less H at the start.
+    /// H at the end minus H at the start.
     pub delta_h: f64,
-    /// Whether the new links were taken.
+    /// Whether the new links were accepted.
     pub accepted: bool,
     /// For each level, from the outermost.
     pub levels: Vec<KickReport>,
@@ -64,14 +64,14 @@ pub struct Outcome {
     pub seconds: f64,
 }
 
-/// How well a trajectory is undone by the one back.
+/// How well the reversed trajectory undoes a trajectory.
 #[derive(Clone, Copy, Debug)]
 pub struct Reversibility {
-    /// dH of the way there.
+    /// dH of the forward trajectory.
     pub delta_h: f64,
-    /// |dH| of the way there and back.
+    /// dH| of both trajectories together.
     pub round_trip_delta_h: f64,
-    /// The greatest |U - U_back| of an element.
+    /// The greatest |U - U_back| of any matrix element.
     pub distance: f64,
 }
 
@@ -80,7 +80,7 @@ pub struct Reversibility {
 pub struct Energies {
     /// `sum tr P^2`
     pub momenta: ExactSum,
-    /// Name and value of each term, the outermost level's first.
+    /// Name and value of each term, the outermost level first.
     pub terms: Vec<(String, ExactSum)>,
 }
 
@@ -94,12 +94,12 @@ impl Energies {
 /// A chain of configurations.
 pub struct Chain {
     domain: Arc<Domain>,
-    /// The links; the last accepted ones between trajectories.
+    /// The links; between trajectories, the last accepted ones.
     pub links: MatrixField,
-    /// The momenta: those of the end of the last trajectory, or as they were set.
+    /// The momenta at the end of the last trajectory, or as set by the caller.
     pub momenta: AlgebraField,
     saved: MatrixField,
-    /// Those of the gradient's force, if an integrator has one.
+    /// The shifted links of the force-gradient integrator, if it is in use.
     shifted: Option<MatrixField>,
     force: AlgebraField,
     levels: Vec<Vec<Box<dyn Action>>>,
@@ -108,10 +108,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// A chain from `links`; `terms[l]` are the terms on level l, from the outermost.
-    ///
-    /// # Errors
-    /// No room.
+    /// A chain that starts from `links`; `terms[l]` are the terms on level l, from the outermost.
     pub fn new(
         links: MatrixField,
         levels: &[Level],
@@ -132,10 +129,10 @@ impl Chain {
         Ok(Self { saved, shifted, momenta, force, levels: terms, moves, seed, links, domain })
     }
 
-    /// One trajectory. With `always` it is accepted whatever dH is.
+    /// Runs one trajectory. With `always` it is accepted whatever dH is.
     ///
     /// # Errors
-    /// A term failed; the links are then those of the start.
+    /// A term failed; the links are then those at the start.
     pub fn trajectory(&mut self, number: u64, always: bool) -> Result<Outcome, HmcError> {
         let start = Instant::now();
         self.saved.copy_from(&self.links)?;
@@ -143,7 +140,7 @@ impl Chain {
         let (delta_h, levels) = match walked {
             Ok(done) => done,
             Err(error) => {
-                // Best effort: on a lost device this fails too, and the first error is the one to tell.
+                // Best effort: on a lost device this fails too, and the first error is the one to report.
                 let _ = self.links.copy_from(&self.saved);
                 return Err(error);
             }
@@ -156,16 +153,13 @@ impl Chain {
         Ok(Outcome { delta_h, accepted, levels, seconds: start.elapsed().as_secs_f64() })
     }
 
-    /// What the terms say of the last trajectory, by their names.
+    /// The terms' reports on the last trajectory, with their names.
     pub fn reports(&self) -> Vec<(&str, TermReport)> {
         let terms = self.levels.iter().flatten();
         terms.filter_map(|term| Some((term.name(), term.report()?))).collect()
     }
 
-    /// A trajectory and the one back, for the links at hand, which stay as they are.
-    ///
-    /// # Errors
-    /// A term failed.
+    /// Runs a trajectory forward and back from the current links, and restores them.
     pub fn reversibility(&mut self, number: u64) -> Result<Reversibility, HmcError> {
         self.saved.copy_from(&self.links)?;
         let before = self.refresh(number)?;
@@ -187,18 +181,18 @@ impl Chain {
         })
     }
 
-    /// The pseudofermions of each term that has any, by its name; the outermost level's first.
+    /// The pseudofermions of each term that has any, with its name; the outermost level first.
     pub fn pseudofermions(&mut self) -> Vec<(String, Vec<Pseudofermion<'_>>)> {
         let terms = self.levels.iter_mut().flatten();
         let named = terms.map(|term| (term.name().to_owned(), term.pseudofermions()));
         named.filter(|(_, fields)| !fields.is_empty()).collect()
     }
 
-    /// A trajectory from links, momenta and pseudofermions as they are, with nothing drawn and nothing refused: H before
-    /// and after. Links and momenta are then those of its end.
+    /// Runs a trajectory from the current links, momenta and pseudofermions, without random numbers and without the
+    /// Metropolis step. Returns H before and after; links and momenta are then those at the end.
     ///
     /// # Errors
-    /// A term failed; links and momenta are then anywhere on the way.
+    /// A term failed; links and momenta are then somewhere along the trajectory.
     pub fn replay(&mut self) -> Result<[Energies; 2], HmcError> {
         let before = self.energies()?;
         self.integrate()?;
@@ -207,10 +201,7 @@ impl Chain {
         if finite { Ok([before, after]) } else { Err(HmcError::Hamiltonian) }
     }
 
-    /// H of links, momenta and pseudofermions as they are.
-    ///
-    /// # Errors
-    /// A term failed.
+    /// H of the current links, momenta and pseudofermions.
     pub fn energies(&mut self) -> Result<Energies, HmcError> {
         let momenta = self.momenta.kinetic()?;
         let mut terms = Vec::new();
@@ -230,9 +221,6 @@ impl Chain {
     }
 
     /// Draws momenta and pseudofermions; returns H.
-    ///
-    /// # Errors
-    /// A term failed.
     pub fn refresh(&mut self, trajectory: u64) -> Result<ExactSum, HmcError> {
         let (seed, links) = (self.seed, &self.links);
         self.momenta.set_random(RandomAddress { seed, trajectory, purpose: Purpose::Momenta })?;
@@ -277,7 +265,7 @@ impl Chain {
         Ok(reports)
     }
 
-    /// Sets `force` to that of all terms of a level; returns iterations.
+    /// Sets `force` to the sum over a level's terms; returns the number of iterations.
     fn force_of(
         terms: &mut [Box<dyn Action>],
         links: &MatrixField,

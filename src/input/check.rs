@@ -1,6 +1,6 @@
 //! Builds the checked input from all tables.
 //!
-//! A builder answers `None` only after a mistake was reported, and reads on after one.
+//! A builder returns `None` only after a mistake was reported, and keeps reading after one.
 
 use super::gauge::gauge;
 use super::hmc::hmc;
@@ -13,7 +13,7 @@ use crate::family::keys::{Context, Purpose, Term};
 use crate::measure::MEASURE_SEED;
 use crate::solver::keys::Boxes;
 
-/// The input of a run on `ranks` ranks; `None`: on any number of them.
+/// The input of a run on `ranks` ranks; `None`: on any number of ranks.
 pub fn input(root: &mut Table, text: &str, ranks: Option<usize>) -> Option<Input> {
     let run = run(required(root, "run"));
     let (boxes, parallel) = {
@@ -34,7 +34,7 @@ pub fn input(root: &mut Table, text: &str, ranks: Option<usize>) -> Option<Input
     let mut context = Context { terms: vec![term], boxes, purpose: Purpose::Run };
     let fermions = fermions(root, &mut context);
     if let Some(fermions) = &fermions {
-        // Their order is that of the pseudofermions' random streams.
+        // The order of fermions fixes the pseudofermions' random streams.
         root.keep("fermion", &fermions.iter().map(|fermion| fermion.name()).collect::<Vec<_>>());
     }
     let hmc = hmc(required(root, "hmc"), &context.terms);
@@ -45,8 +45,8 @@ pub fn input(root: &mut Table, text: &str, ranks: Option<usize>) -> Option<Input
     Some(Input { run, extents, parallel, gauge, fermions, hmc, measure, fixed, text })
 }
 
-/// The input of `hmc measure`, whose lattice is that of each configuration. That of a run is checked as such, for any
-/// number of ranks, and random sources are by the run's seed.
+/// The input of `hmc measure`; the lattice is that of each configuration. The input of a run is checked as such, for
+/// any number of ranks; its seed keys the random sources.
 pub fn measure_input(root: &mut Table, text: &str) -> Option<MeasureInput> {
     if ["run", "lattice", "gauge", "hmc"].iter().any(|table| root.has(table)) {
         let Input { run, parallel, fermions, measure, .. } = input(root, text, None)?;
@@ -59,7 +59,7 @@ pub fn measure_input(root: &mut Table, text: &str) -> Option<MeasureInput> {
     let fermions = fermions(root, &mut context);
     let mut table = required(root, "measure");
     if table.has("every") {
-        table.warning("every", "every: has no meaning here, each configuration given is measured");
+        table.warning("every", "every: has no effect here; every given configuration is measured");
     }
     let seed = table.get_or(&MEASURE_SEED, None);
     let measure = measure(table, &context.terms, None);

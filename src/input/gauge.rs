@@ -85,7 +85,7 @@ pub(super) fn gauge(mut table: Table) -> Option<Gauge> {
     Some(Gauge { beta: beta?, coefficients })
 }
 
-/// Luescher-Weisz with tadpoles, in MILC's two forms: quenched (asqtad), and with `n_f` HISQ quark loops.
+/// Luescher-Weisz with tadpole improvement, in MILC's two forms: quenched (asqtad), and with `n_f` HISQ quark loops.
 fn one_loop_coefficients(u0: f64, n_f: u32) -> (f64, f64, f64) {
     let (rectangle, parallelogram) = match n_f {
         0 => (0.6264, 0.04335),

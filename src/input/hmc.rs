@@ -1,4 +1,4 @@
-//! `[hmc]`: molecular dynamics, and the levels on which all terms live.
+//! `[hmc]`: molecular dynamics, and the levels of all terms.
 
 use crate::config::forms::{COUNT, POSITIVE};
 use crate::config::key::{Absent, Bound, Change, Key, Shape, form, integer, number, words};
@@ -14,17 +14,17 @@ use crate::hmc::{Level, Scheme};
 pub struct Hmc {
     /// Length of a trajectory.
     pub tau: f64,
-    /// From the outermost to the innermost.
+    /// From outermost to innermost.
     pub levels: Vec<Level>,
-    /// The terms that kick on each level: `gauge`, names of fermions and of their Hasenbusch factors, each once.
+    /// The terms on each level: `gauge`, and names of fermions and of their Hasenbusch factors. Each occurs once.
     pub terms: Vec<Vec<String>>,
-    /// Links are projected back to SU(3) every so many trajectories.
+    /// Trajectories between projections of the links to SU(3).
     pub reproject_every: u64,
-    /// Reversibility is measured every so many trajectories; 0: never.
+    /// Trajectories between measurements of reversibility; 0: never.
     pub reversibility_every: u64,
 }
 
-/// `lambda` of least error, Omelyan, Mryglod, Folk (2003); Takaishi, de Forcrand hep-lat/0505020.
+/// The `lambda` of least error; Omelyan, Mryglod, Folk (2003); Takaishi, de Forcrand hep-lat/0505020.
 const USUAL_LAMBDA: f64 = 0.193_183_327_503_783_6;
 
 const TAU: Key<f64> = Key::new(
@@ -97,7 +97,7 @@ pub(super) const HMC: Section = Section {
     tables: &[Inner { name: "level", count: Count::Listed, text: "", sections: &[&LEVEL] }],
 };
 
-/// Reads `[hmc]`, whose levels have all `terms`.
+/// Reads `[hmc]`; its levels must contain all `terms`.
 pub(super) fn hmc(mut table: Table, terms: &[Term]) -> Option<Hmc> {
     let tau = table.get_or(&TAU, None);
     table.doubt("tau", tau > 10.0, "a trajectory is mostly 0.5 to 4 long, and its cost grows with it");
@@ -105,7 +105,7 @@ pub(super) fn hmc(mut table: Table, terms: &[Term]) -> Option<Hmc> {
         (table.get_or(&REPROJECT_EVERY, None), table.get_or(&REVERSIBILITY_EVERY, None));
     let tables = table.list("level");
     if table.exists() && tables.is_empty() {
-        table.mistake("", "no [[hmc.level]]: the gauge force needs one at least");
+        table.mistake("", "no [[hmc.level]]: the gauge force needs at least one");
     }
     let check_terms = !tables.is_empty();
     let mut placed = Vec::new();
@@ -129,18 +129,18 @@ pub(super) fn hmc(mut table: Table, terms: &[Term]) -> Option<Hmc> {
     present.then_some(Hmc { tau, levels, terms, reproject_every, reversibility_every })
 }
 
-/// Where a level stands.
+/// The position of a level.
 struct Place {
     /// From 1, the outermost.
     depth: usize,
-    /// How many levels are inside this one.
+    /// The number of levels inside this one.
     inside: usize,
-    /// The level outside is the outer one of the two of "3g1f"; `None`: its integrator has a mistake.
+    /// Whether the level outside is the outer one of "3g1f"; `None` if its integrator has a mistake.
     beside: Option<bool>,
 }
 
-/// Reads a level, and adds its terms with their depth to those `placed`. The integrator may be known where the level
-/// is not.
+/// Reads a level, and appends its terms with their depth to `placed`. The integrator may be known even if the level is
+/// `None`.
 fn read_level(
     mut table: Table,
     place: Place,
@@ -171,7 +171,7 @@ fn read_level(
     match (integrator, place.inside) {
         (Some(Scheme::ThreeToOne), inside) if !beside && inside != 1 => {
             let expected =
-                "\"3g1f\" is of the two innermost levels, the quarks' and inside it the gauge field's";
+                "\"3g1f\" is for the two innermost levels: the quarks, and inside them the gauge field";
             table.mistake(
                 "integrator",
                 format!("integrator: {expected}; {inside} levels are inside this one"),
@@ -199,7 +199,7 @@ fn read_level(
     (integrator, level.zip(terms))
 }
 
-/// The steps, which are not given on the inner level of "3g1f", `beside` the outer one.
+/// The steps. They are omitted on the inner level of "3g1f", which is `beside` the outer one.
 fn steps(table: &mut Table, beside: bool) -> Option<u32> {
     let found = table.get(&STEPS);
     if !beside {
@@ -212,7 +212,7 @@ fn steps(table: &mut Table, beside: bool) -> Option<u32> {
     Some(3)
 }
 
-/// Each of a level's `terms` is a known one and on no other level.
+/// Checks that each of a level's `terms` is known and is on no other level.
 fn place_terms(
     table: &Table,
     terms: &[(String, usize)],
@@ -221,7 +221,7 @@ fn place_terms(
     placed: &mut Vec<(String, usize)>,
 ) {
     if terms.is_empty() {
-        table.mistake("terms", "terms: a level needs one at least");
+        table.mistake("terms", "terms: a level needs at least one");
     }
     let words: Vec<&str> = known.iter().map(|term| term.name.as_str()).collect();
     for (name, at) in terms {
@@ -232,7 +232,7 @@ fn place_terms(
             placed.push((name.clone(), depth));
         } else {
             table.mistake_at(*at, format!("terms: unknown term '{name}'{}", hint(name, &words)));
-            // The term that was meant is not called homeless on top.
+            // Do not also report the intended term as missing.
             placed.extend(nearest(name, &words).map(|meant| (meant.to_owned(), depth)));
         }
     }

@@ -1,4 +1,4 @@
-//! What is measured, `[measure.*]`: the observables read their own keys.
+//! Measurements, `[measure.*]`: the observables read their own keys.
 
 use crate::config::raw::Table;
 use crate::family::keys::Term;

@@ -1,13 +1,13 @@
-//! A run's input, checked, with every mistake told at once.
+//! The checked input of a run; all mistakes are reported at once.
 //!
 //! - `check`: builds the checked input from all tables
 //! - `run`: the chain, the lattice, the machine
 //! - `gauge`: the gauge action
-//! - `hmc`: molecular dynamics, and the levels on which all terms live
-//! - `measure`: what is measured
-//! - `reference`: the tables of the documentation and the schema for editors, from the declarations of the keys
+//! - `hmc`: molecular dynamics, and the levels of all terms
+//! - `measure`: measurements
+//! - `reference`: tables of the documentation and the schema for editors, from the declared keys
 //!
-//! Quarks are read by their families, solvers' keys stand with the solvers.
+//! The families of quarks read their own keys; keys of solvers are declared with the solvers.
 //!
 #![doc = include_str!("../../docs/input.md")]
 
@@ -34,7 +34,7 @@ use std::path::Path;
 pub struct Input {
     /// The chain: name, seed, length, files.
     pub run: Run,
-    /// Lattice extents x, y, z, t: even, 2 at least.
+    /// Lattice extents x, y, z, t: even, at least 2.
     pub extents: Extents,
     /// Ranks, threads, lanes, device.
     pub parallel: Parallel,
@@ -44,11 +44,11 @@ pub struct Input {
     pub fermions: Vec<Fermion>,
     /// Molecular dynamics.
     pub hmc: Hmc,
-    /// What is measured along the way.
+    /// Measurements during the run.
     pub measure: Measure,
     /// Keys and values that a resumed chain may not change.
     pub fixed: Vec<(String, String)>,
-    /// The text of the input, as it was read.
+    /// The text of the input file.
     pub text: String,
 }
 
@@ -57,15 +57,15 @@ pub struct Input {
 pub struct MeasureInput {
     /// Ranks, threads, lanes, device.
     pub parallel: Parallel,
-    /// The quarks that correlators and condensates name.
+    /// The quarks that measurements refer to.
     pub fermions: Vec<Fermion>,
-    /// What is measured.
+    /// The measurements.
     pub measure: Measure,
     /// Keys the random sources.
     pub seed: u64,
 }
 
-/// The keys that differ of those that a resumed chain may not change, each with both values.
+/// The keys of a resumed chain that must not change but differ, each with both values.
 ///
 /// The length of the chain, the machine, the files and what is measured may change.
 #[must_use]
@@ -87,7 +87,7 @@ pub fn compare(stored: &Input, new: &Input) -> Vec<String> {
 /// Reads and checks the input of a run on `ranks` ranks.
 ///
 /// # Errors
-/// An unreadable file, or all mistakes in it.
+/// The file cannot be read, or all mistakes in it.
 pub fn load(path: &Path, ranks: usize) -> Result<Loaded<Input>, InputError> {
     parse(&read(path)?, &path.display().to_string(), ranks)
 }
@@ -100,7 +100,7 @@ pub fn parse(text: &str, file: &str, ranks: usize) -> Result<Loaded<Input>, Inpu
     read_text(text, file, |root| check::input(root, text, Some(ranks)))
 }
 
-/// Checks the `text` of an input that an ensemble keeps, whatever the ranks that it was written for.
+/// Checks the `text` of an ensemble's stored input, for any number of ranks.
 ///
 /// # Errors
 /// All mistakes in the text.
@@ -108,10 +108,10 @@ pub fn parse_stored(text: &str, file: &str) -> Result<Loaded<Input>, InputError>
     read_text(text, file, |root| check::input(root, text, None))
 }
 
-/// Reads and checks the input of `hmc measure`: one of its own, or that of a run.
+/// Reads and checks the input of `hmc measure`, which may be the input of a run.
 ///
 /// # Errors
-/// An unreadable file, or all mistakes in it.
+/// The file cannot be read, or all mistakes in it.
 pub fn load_measure(path: &Path) -> Result<Loaded<MeasureInput>, InputError> {
     parse_measure(&read(path)?, &path.display().to_string())
 }

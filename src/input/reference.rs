@@ -1,4 +1,4 @@
-//! The tables of `docs/input.md` and the JSON schema for editors, from the declarations of the keys.
+//! The tables of `docs/input.md` and the JSON schema for editors, from the declared keys.
 
 use super::{gauge, hmc, run};
 use crate::config::section::{Count, Inner, Section};
@@ -6,7 +6,7 @@ use crate::family::{self, SECTIONS};
 use crate::measure;
 use serde_json::{Value, json};
 
-/// The file itself.
+/// The whole file.
 const INPUT: Section = Section {
     keys: &[],
     tables: &[
@@ -20,7 +20,7 @@ const INPUT: Section = Section {
     ],
 };
 
-/// The tables of the documentation, by the names of their places.
+/// The tables of the documentation, by the names of their places in the text.
 fn places() -> impl Iterator<Item = (&'static str, &'static Section)> {
     let own: [(_, &Section); 12] = [
         ("run", &run::RUN),
@@ -39,13 +39,13 @@ fn places() -> impl Iterator<Item = (&'static str, &'static Section)> {
     own.into_iter().chain(family::PLACES.iter().copied().flatten().copied())
 }
 
-/// The names of all tables of the documentation; reads the default of every key, and panics at one that is wrong.
+/// The names of all tables of the documentation. Reads the default of every key, and panics if one is wrong.
 pub fn sections() -> Vec<&'static str> {
     INPUT.try_defaults();
     places().map(|(place, _)| place).collect()
 }
 
-/// The `text` of `docs/input.md` with its tables of keys made anew: each stands between `<!-- keys of PLACE -->` and
+/// The `text` of `docs/input.md` with its tables of keys regenerated. Each is between `<!-- keys of PLACE -->` and
 /// `<!-- end -->`.
 #[must_use]
 pub fn document(text: &str) -> String {
@@ -66,7 +66,7 @@ pub fn document(text: &str) -> String {
     made
 }
 
-/// The JSON schema of inputs, for editors of TOML.
+/// The JSON schema of inputs, for TOML editors.
 #[must_use]
 pub fn schema() -> Value {
     let mut schema = INPUT.schema();

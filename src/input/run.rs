@@ -15,49 +15,49 @@ use std::time::Duration;
 /// `[run]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// Names the ensemble's folder.
+    /// The name of the ensemble's folder.
     pub name: String,
     /// Keys every random number.
     pub seed: u64,
     /// Trajectories in the whole chain.
     pub trajectories: u64,
-    /// The first so many are accepted whatever dH is.
+    /// The number of trajectories at the start that are accepted whatever dH is.
     pub thermalisation: u64,
     /// The links before trajectory 0.
     pub start: Start,
-    /// Ends the job, with a checkpoint, before this much time is over.
+    /// The job writes a checkpoint and ends before this time is over.
     pub wall_time: Option<Duration>,
     /// Folder of all ensembles.
     pub ensembles: PathBuf,
-    /// A configuration is kept every so many trajectories.
+    /// Trajectories between saved configurations.
     pub save_every: u64,
-    /// A checkpoint is written every so many trajectories.
+    /// Trajectories between checkpoints.
     pub checkpoint_every: u64,
 }
 
 /// The links before trajectory 0.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Start {
-    /// Random links, by the Haar measure.
+    /// Random links from the Haar measure.
     Hot,
     /// Unit links.
     Cold,
-    /// A configuration in any format that is read.
+    /// A configuration in any supported format.
     File(PathBuf),
 }
 
 /// `[parallel]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parallel {
-    /// Ranks in each direction; `None`: least surface.
+    /// Ranks in each direction; `None`: minimal surface.
     pub grid: Option<Extents>,
     /// CPU or GPU.
     pub device: DeviceChoice,
-    /// Threads per rank; `None`: the cores of the node over its ranks.
+    /// Threads per rank; `None`: the node's cores divided by its ranks.
     pub threads: Option<usize>,
-    /// SIMD lanes, 1, 4, 8 or 16; `None`: what suits the processor.
+    /// SIMD lanes: 1, 4, 8 or 16; `None`: the best for the processor.
     pub lanes: Option<usize>,
-    /// How halos travel between GPUs; `None`: peer to peer if all neighbours allow it, else staged.
+    /// The transport of halos between GPUs; `None`: peer to peer if all neighbours allow it, else staged.
     pub transport: Option<Halo>,
 }
 
@@ -66,11 +66,11 @@ pub struct Parallel {
 pub enum DeviceChoice {
     /// A GPU if there is one.
     Auto,
-    /// The processor's cores.
+    /// The CPU's cores.
     Cpu,
-    /// A GPU, or an error.
+    /// A GPU; without one, an error.
     Cuda,
-    /// A GPU's kernels on the processor's cores.
+    /// A GPU's kernels on the CPU's cores.
     Emulated,
 }
 
@@ -220,7 +220,7 @@ pub(super) fn run(mut table: Table) -> Option<Run> {
     table.doubt("trajectories", many, "more than 10 million: chains have some thousands");
     if let Some(trajectories) = trajectories.filter(|all| thermalisation > *all) {
         let message =
-            format!("thermalisation: {thermalisation} is more than all {trajectories} trajectories");
+            format!("thermalisation: {thermalisation} exceeds the {trajectories} trajectories of the chain");
         table.mistake("thermalisation", message);
     }
     table.finish();
@@ -267,7 +267,7 @@ fn start(value: &Value) -> Read<Start> {
     }
 }
 
-/// How the lattice is cut over `ranks` ranks; `None` after a mistake.
+/// The division of the lattice among `ranks` ranks; `None` after a mistake.
 pub(super) fn partition(
     extents: Extents,
     parallel: &Parallel,

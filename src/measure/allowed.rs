@@ -1,39 +1,39 @@
-//! What measurements may say of a quark. Its family decides.
+//! What measurements may set for a quark. The quark's family decides.
 
 use crate::config::key::Form;
 
-/// What the table of a measurement may say of the quark that it names.
+/// What a measurement's table may set for the quark that it names.
 #[derive(Clone, Copy)]
 pub(crate) struct Allowed {
-    /// Which quarks these are, as messages call them.
+    /// The quarks' name in messages.
     pub quarks: &'static str,
-    /// Whether a measurement has a mass.
+    /// Where the mass may come from.
     pub mass: MassOf,
-    /// Whether the Naik term takes a correction.
+    /// Whether the Naik term has a correction.
     pub naik_epsilon: bool,
-    /// Whether there are corner walls.
+    /// Whether corner walls are possible.
     pub corner_wall: bool,
-    /// Whether its fields are Dirac spinors, and not colour vectors.
+    /// Whether the fields are Dirac spinors instead of colour vectors.
     pub has_spin: bool,
 }
 
 /// Where the mass of a measured quark comes from.
 #[derive(Clone, Copy)]
 pub(crate) enum MassOf {
-    /// Its fermion alone.
+    /// Only the fermion.
     Fermion,
-    /// The measurement alone; its values.
+    /// Only the measurement, with these values.
     Measurement(Form<f64>),
-    /// The measurement or else the fermion; its values, and the fermion's: `None` after a mistake.
+    /// The measurement, with these values, or else the fermion's mass, which is `None` after a mistake.
     Either(Form<f64>, Option<f64>),
 }
 
-/// What a measurement wants of a quark.
+/// A measurement's settings for a quark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wanted {
-    /// The mass; `None`: that of the fermion.
+    /// The mass; `None`: the fermion's.
     pub mass: Option<f64>,
-    /// Correction to the Naik term; 0 for quarks without one.
+    /// The correction to the Naik term; 0 for quarks without one.
     pub naik_epsilon: f64,
     /// `|b - M x| / |b|` of every solve.
     pub residual: f64,

@@ -1,6 +1,6 @@
-//! The chiral condensate by random sources: `Re R^dag M^-1 R` a site, with complex Gaussian R, `<R R^dag> = 1`. Its mean is
-//! `Re tr M^-1 / V`, the trace over components and sites: MILC's PBP for staggered quarks, whose M is 2 m + D, with no
-//! factor of flavours.
+//! The chiral condensate from random sources: `Re R^dag M^-1 R` per site, with complex Gaussian R, `<R R^dag> = 1`. Its
+//! mean is `Re tr M^-1 / V`, the trace over components and sites. For staggered quarks this is MILC's PBP, with M = 2 m
+//! + D and no factor of flavours.
 //!
 //! Input: `[measure.condensate.NAME]` with `fermion`, `mass`, `naik_epsilon`, `sources`, `residual`.
 
@@ -30,17 +30,17 @@ pub struct Condensate {
 struct CondensateFound<'a> {
     /// NAME.
     name: &'a str,
-    /// The mass of the quark; null of Wilson's.
+    /// The mass of the quark; null for Wilson quarks.
     mass: Option<f64>,
-    /// Per site: the mean of `even` and `odd`.
+    /// The mean of `even` and `odd`.
     re: f64,
-    /// Standard error of `re` by the scatter of the sources; null if there is one source.
+    /// Standard error of `re` from the scatter of the sources; null for one source.
     error: Option<f64>,
-    /// Per even site, on which R^dag is taken.
+    /// The part with R^dag on even sites, per even site.
     even: f64,
-    /// Per odd site.
+    /// The part with R^dag on odd sites, per odd site.
     odd: f64,
-    /// How many sources.
+    /// Number of sources.
     sources: usize,
 }
 
@@ -76,10 +76,10 @@ impl Observable for Condensate {
     }
 }
 
-/// What the sources of a configuration are drawn by: whatever the quark, they are the same.
+/// The key of a configuration's random sources, which are the same for all quarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Noise {
-    /// The run's seed.
+    /// The seed of the run.
     pub seed: u64,
     /// The trajectory of the links.
     pub trajectory: u64,
@@ -88,20 +88,17 @@ pub struct Noise {
 /// Means over sources.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CondensateMean {
-    /// A site: the mean of `even` and `odd`.
+    /// The mean of `even` and `odd`.
     pub mean: f64,
-    /// Standard error of `mean` by the scatter of the sources; `None` of a single one.
+    /// Standard error of `mean` from the scatter of the sources; `None` for a single one.
     pub error: Option<f64>,
-    /// `Re R^dag M^-1 R` of even sites, on which R^dag is taken, an even site.
+    /// `Re R^dag M^-1 R` with R^dag on even sites, per even site.
     pub even: f64,
-    /// The same of odd sites.
+    /// `Re R^dag M^-1 R` with R^dag on odd sites, per odd site.
     pub odd: f64,
 }
 
-/// The condensate by the first `sources` of the configuration.
-///
-/// # Errors
-/// A solve failed, or the measurement was told to stop.
+/// The condensate from the first `sources` sources of the configuration.
 ///
 /// # Panics
 /// No sources, or more than [`Purpose::SOURCES`].

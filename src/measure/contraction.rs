@@ -4,8 +4,8 @@
 //! d(x) = tr[A S(x) B T(x)^dag],   D(t, p) = sum_{x at t} e^{-i p.(x - x0)} d(x),   p_k = 2 pi n_k / L_k
 //! ```
 //!
-//! A acts at the sink, B at the source; x0 is the source, from which t is counted. The trace is over spins and colours, of
-//! staggered quarks over colours. Sums are exact, so they do not depend on ranks, lanes or device.
+//! A acts at the sink, B at the source. x0 is the source; t is counted from it. The trace is over spins and colours,
+//! for staggered quarks over colours. Sums are exact, so they do not depend on ranks, lanes or device.
 
 use super::gamma::Gamma;
 use crate::comm::agree;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// A momentum as integers n_x, n_y, n_z: `p_k = 2 pi n_k / L_k`.
 pub type Momentum = [i32; 3];
 
-/// One complex number a site.
+/// One complex number per site.
 pub struct Density {
     domain: Arc<Domain>,
     values: [Buffer; 2],
@@ -34,9 +34,6 @@ pub struct Density {
 
 impl Density {
     /// A density, zero everywhere.
-    ///
-    /// # Errors
-    /// No room.
     pub fn new(domain: &Arc<Domain>) -> Result<Self, FieldError> {
         let (lanes, device) = (domain.lanes(), domain.device());
         let bytes = 16 * domain.half() * lanes.count();
@@ -48,13 +45,10 @@ impl Density {
         Ok(Self { domain: Arc::clone(domain), values, mask: device.buffer_of(&mask)? })
     }
 
-    /// `tr[A S B T^dag]` with `[A, B]` as `[sink, source]`; S and T have a field for each component of the source.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// `tr[A S B T^dag]` with `[A, B]` as `[sink, source]`. S and T have one field per component of the source.
     ///
     /// # Panics
-    /// Spin matrices for colour vectors; fields that are no propagator.
+    /// Spin matrices for colour vectors; fields that are not a propagator.
     pub fn contract(&mut self, [s, t]: [&Fields; 2], [sink, source]: [Gamma; 2]) -> Result<(), FieldError> {
         let domain = Arc::clone(&self.domain);
         domain.check([s, t].into_iter().flatten().flatten().map(Spinor::domain));
@@ -82,9 +76,6 @@ impl Density {
     }
 
     /// D(t, p) for t from 0 to Lt - 1, counted from `origin`.
-    ///
-    /// # Errors
-    /// The device of any rank is lost.
     pub fn slices(&self, momentum: Momentum, origin: Extents) -> Result<Vec<Complex64>, FieldError> {
         let domain = &self.domain;
         let phases = domain.device().buffer_of(&phase_table(domain, momentum, origin))?;
@@ -96,7 +87,7 @@ impl Density {
         Ok(values.chunks_exact(2).map(|z| Complex64::new(z[0], z[1])).collect())
     }
 
-    /// Real and imaginary part of each time slice, counted from `start`, over the sites of this rank.
+    /// Real and imaginary part of each time slice over this rank's sites, counted from `start`.
     fn own_sums(&self, phases: &Buffer, start: usize) -> Result<Vec<[ExactSum; 2]>, FieldError> {
         let (domain, g) = (&self.domain, self.domain.geometry());
         let (partition, sites) = (domain.partition(), domain.half() / g.outer[3] as usize);
@@ -124,7 +115,7 @@ impl Density {
 }
 
 fn columns<const N: usize>(fields: &[Spinor]) -> [In<'_, Fermions>; N] {
-    assert_eq!(fields.len(), N, "a field for each component");
+    assert_eq!(fields.len(), N, "one field per component");
     std::array::from_fn(|n| fields[n].fermions())
 }
 
@@ -133,7 +124,7 @@ fn spin_matrix(gamma: Gamma) -> SpinMatrix {
     SpinMatrix { column: ints(gamma.column), phase: ints(gamma.phase) }
 }
 
-/// `e^{-i p_k (x_k - x0_k)}` as the kernel wants it: `[k][coordinate in a lane's box][re, im][lane]`.
+/// `e^{-i p_k (x_k - x0_k)}` in the kernel's layout: `[k][coordinate in a lane's box][re, im][lane]`.
 fn phase_table(domain: &Domain, momentum: Momentum, origin: Extents) -> Vec<f64> {
     let (partition, lanes) = (domain.partition(), domain.lanes());
     let outer = lanes.outer(partition.local());
@@ -143,7 +134,7 @@ fn phase_table(domain: &Domain, momentum: Momentum, origin: Extents) -> Vec<f64>
         for x in 0..outer[k] {
             let of_lane = |lane: usize| {
                 let x = partition.offset()[k] + coordinates(lanes.0, lane)[k] * outer[k] + x;
-                // The angle from a whole number of turns' parts: what is 1 is exactly 1.
+                // The angle is an integer fraction of a turn, so a phase of 1 is exactly 1.
                 let parts = -i64::from(momentum[k]) * (x as i64 - origin[k] as i64);
                 let angle = TAU * parts.rem_euclid(extent as i64) as f64 / extent as f64;
                 Complex64::new(angle.cos(), angle.sin())

@@ -1,5 +1,6 @@
-//! Pseudoscalar correlators: `C(t) = sum_{x at t} sum over components of source and sink |M^-1(x, source)|^2`. Components
-//! are spins and colours, or the colours of staggered quarks. Domain-wall quarks have one at the midpoint besides.
+//! Pseudoscalar correlators: `C(t) = sum_{x at t} sum over components of source and sink |M^-1(x, source)|^2`.
+//! Components are spins and colours; for staggered quarks, colours. Domain-wall quarks also have a correlator at the
+//! midpoint.
 //!
 //! Input: `[measure.correlator.NAME]` with `fermion`, `source_kind`, `source`, `mass`, `naik_epsilon`, `residual`.
 
@@ -21,7 +22,7 @@ pub struct Correlator {
     pub name: String,
     /// The quark.
     pub quark: QuarkChoice,
-    /// Its source.
+    /// The source.
     pub source: Source,
 }
 
@@ -30,9 +31,9 @@ pub struct Correlator {
 struct CorrelatorFound<'a> {
     /// NAME.
     name: &'a str,
-    /// C(t), t from 0 to Lt - 1 from the source.
+    /// C(t) for t from 0 to Lt - 1, counted from the source.
     re: Vec<f64>,
-    /// Of J5q at the midpoint with the source, of domain-wall quarks.
+    /// The correlator of J5q at the midpoint with the source; only for domain-wall quarks.
     #[serde(skip_serializing_if = "Option::is_none")]
     midpoint: Option<Vec<f64>>,
     /// The residual mass R(t).
@@ -83,14 +84,15 @@ impl Observable for Correlator {
 /// C(t) for t from 0 to Lt - 1, counted from the source; not normalised.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Correlators {
-    /// Of the pseudoscalar density with itself.
+    /// The correlator of the pseudoscalar density with itself.
     pub pion: Vec<f64>,
-    /// Of a quark with a fifth dimension: of J5q, the density at its midpoint, with that of the source.
+    /// For a quark with a fifth dimension: the correlator of J5q, the density at its midpoint, with the density at the
+    /// source.
     pub midpoint: Option<Vec<f64>>,
 }
 
-/// What a finite fifth dimension adds to a quark's mass: `R(t) = <J5q P>(t) / <P P>(t)`, which is the residual mass away from
-/// the source (Blum et al., hep-lat/0007038).
+/// The contribution of a finite fifth dimension to the quark mass: away from the source, `R(t) = <J5q P>(t) / <P P>(t)`
+/// is the residual mass (Blum et al., hep-lat/0007038).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResidualMass {
     /// R(t).
@@ -108,18 +110,12 @@ impl Correlators {
     }
 }
 
-/// The pion's correlator alone.
-///
-/// # Errors
-/// A solve failed.
+/// Only the pion's correlator.
 pub fn pion(quark: &mut dyn Inverse, source: Source) -> Result<Vec<f64>, MeasureError> {
     Ok(correlators(quark, source, &|| false)?.pion)
 }
 
 /// The correlators of a quark from a source.
-///
-/// # Errors
-/// A solve failed, or the measurement was told to stop.
 pub fn correlators(quark: &mut dyn Inverse, source: Source, stop: Stop) -> Result<Correlators, MeasureError> {
     let propagator = Propagator::new(quark, source, Keep::Midpoint, stop)?;
     let mut density = Density::new(quark.domain())?;

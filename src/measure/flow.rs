@@ -1,10 +1,11 @@
-//! The gradient flow `dV/dt = -g0^2 (dS) V` (Luscher, arXiv:1006.4518), by his third-order scheme (appendix C):
+//! The gradient flow `dV/dt = -g0^2 (dS) V` (Luscher, arXiv:1006.4518), by the third-order scheme of its appendix C:
 //!
 //! ```text
 //! W1 = exp(Z0/4) W0,  W2 = exp(8 Z1/9 - 17 Z0/36) W1,  W3 = exp(3 Z2/4 - 8 Z1/9 + 17 Z0/36) W2.
 //! ```
 //!
-//! t in lattice units; E a site; t0 and w0 where t^2 E and t d/dt t^2 E are 0.3 (Borsanyi et al., arXiv:1203.4469).
+//! t is in lattice units, E is per site. t0 and w0 are defined by t^2 E = 0.3 and t d/dt t^2 E = 0.3 (Borsanyi et al.,
+//! arXiv:1203.4469).
 //!
 //! Input: `[measure.flow]` with `kernel`, `step`, `t_max`, `every`.
 
@@ -19,11 +20,11 @@ use crate::operator::{GaugeLoops, field_energy};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// Largest step of the flow: with the Symanzik kernel, the third-order scheme is stable below
-/// about 0.094 (2.51 over the largest eigenvalue 80/3 of the free kernel), Wilson's below 0.157.
+/// Largest step. The third-order scheme is stable below about 0.094 for the Symanzik kernel (2.51 over the free
+/// kernel's largest eigenvalue, 80/3), and below 0.157 for Wilson's.
 const MAX_STEP: f64 = 0.15;
 const MAX_STEP_SYMANZIK: f64 = 0.09;
-/// Steps of the flow beyond which there is a warning.
+/// A flow of more steps causes a warning.
 const MOST_STEPS: f64 = 100_000.0;
 
 /// The observable `[measure.flow]`.
@@ -42,11 +43,11 @@ pub struct Flow {
 /// Its fields in the JSON object.
 #[derive(Serialize)]
 struct FlowFound {
-    /// One entry for each measured flow time.
+    /// One entry per measured flow time.
     flow: Vec<FlowPoint>,
-    /// t0; null where the flow ends before.
+    /// t0; null if the flow ends before.
     t0: Option<f64>,
-    /// w0; null where the flow ends before.
+    /// w0; null if the flow ends before.
     w0: Option<f64>,
 }
 
@@ -67,7 +68,7 @@ const STEP: Key<f64> = Key::new(
     "step in flow time; at most 0.15 (`wilson`) or 0.09 (`symanzik`), above which the integration is unstable",
 )
 .unit("a^2");
-/// The end.
+/// The final flow time.
 const T_MAX: Key<f64> =
     Key::new("t_max", POSITIVE, Absent::Refused, Change::Free, "last flow time, a whole number of steps")
         .unit("a^2");
@@ -94,14 +95,14 @@ pub(super) fn read(mut table: Table, reading: &Reading) -> Option<Arc<dyn Observ
     Some(Arc::new(Flow { kernel, step, t_max: t_max?, every }))
 }
 
-/// That a flow to `t_max` is a whole number of steps, not too many, and not wider than the lattice.
+/// Checks that a flow to `t_max` is a whole number of steps, not too many, and not wider than the lattice.
 fn check_length(table: &Table, step: f64, t_max: f64, reading: &Reading) {
     let steps = t_max / step;
     if steps.round() < 1.0 || (steps - steps.round()).abs() > 1e-6 * steps {
         table.mistake("t_max", format!("t_max: {t_max} is not a whole number of steps of {step}"));
     }
     if steps > MOST_STEPS {
-        let message = format!("t_max: {steps:.0} steps of {step} take long: 0.01 to 0.05 is usual");
+        let message = format!("t_max: {steps:.0} steps of {step} take a long time; 0.01 to 0.05 is usual");
         table.warning("t_max", message);
     }
     let (radius, least) =
@@ -141,18 +142,15 @@ pub enum FlowKernel {
 pub struct FlowPoint {
     /// Flow time.
     pub t: f64,
-    /// `E = 2 sum_{mu<nu} Re tr (1 - P)` a site.
+    /// `E = 2 sum_{mu<nu} Re tr (1 - P)` per site.
     pub e_plaquette: f64,
-    /// E of the clover field strength.
+    /// E from the clover field strength.
     pub e_clover: f64,
     /// Topological charge.
     pub q: f64,
 }
 
-/// Flows a copy of `links` to `t_max` in steps of `step`; a point at t = 0 and after each `every` steps.
-///
-/// # Errors
-/// The device is lost, or the flow was told to stop.
+/// Flows a copy of `links` to `t_max` in steps of `step`; returns a point at t = 0 and after every `every` steps.
 pub fn flow(
     links: &MatrixField,
     kernel: FlowKernel,
@@ -163,7 +161,7 @@ pub fn flow(
 ) -> Result<Vec<FlowPoint>, MeasureError> {
     let domain = links.domain();
     let c1 = if kernel == FlowKernel::Symanzik { -1.0 / 12.0 } else { 0.0 };
-    // g0^2 S does not depend on the coupling: beta = 6.
+    // g0^2 S does not depend on the coupling; take beta = 6.
     let loops = GaugeLoops::new(domain, 6.0 * (1.0 - 8.0 * c1), 6.0 * c1, 0.0)?;
     let mut v = MatrixField::new(domain, 4)?;
     v.copy_from(links)?;
@@ -174,7 +172,7 @@ pub fn flow(
         if stop() {
             return Err(MeasureError::Stopped);
         }
-        // z accumulates the exponent; a force is -Z / step.
+        // z accumulates the exponent; the force is -Z / step.
         for (old, new) in [(0.0, -0.25), (-17.0 / 9.0, -8.0 / 9.0), (-1.0, -0.75)] {
             force.set_zero()?;
             loops.add_force(&v, &mut force, 1.0)?;
@@ -194,7 +192,7 @@ fn point(v: &MatrixField, t: f64) -> Result<FlowPoint, FieldError> {
     Ok(FlowPoint { t, e_plaquette, e_clover, q })
 }
 
-/// t0 and w0 of the clover E, interpolated linearly; `None` where the flow ends before.
+/// t0 and w0 from the clover E by linear interpolation; `None` if the flow ends before.
 pub fn reference_scales(points: &[FlowPoint]) -> (Option<f64>, Option<f64>) {
     const LEVEL: f64 = 0.3;
     let squared: Vec<(f64, f64)> = points.iter().map(|p| (p.t, p.t * p.t * p.e_clover)).collect();

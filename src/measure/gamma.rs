@@ -1,15 +1,15 @@
-//! Products of gamma matrices in the basis of DeGrand and Rossi, Comput. Phys. Commun. 60 (1990) 211.
+//! Products of gamma matrices in the DeGrand-Rossi basis, Comput. Phys. Commun. 60 (1990) 211.
 //!
-//! Each row of such a product has one entry, a power of i: `Gamma_{a, column[a]} = i^phase[a]`. So
+//! Each row of such a product has one nonzero entry, a power of i: `Gamma_{a, column[a]} = i^phase[a]`. So
 //! `gamma_mu = ((0, e_mu), (e_mu^dag, 0))` with `e = (i sigma_1, -i sigma_2, i sigma_3, 1)` for x, y, z, t, and
 //! `gamma_5 = gamma_x gamma_y gamma_z gamma_t = diag(1, 1, -1, -1)`. All gamma matrices are hermitian.
 
 /// A product of gamma matrices, times a power of i.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gamma {
-    /// Of each row, the column of its entry.
+    /// For each row, the column of its entry.
     pub column: [usize; 4],
-    /// Of each row, the power of i that is its entry, 0 to 3.
+    /// For each row, the power of i of its entry, 0 to 3.
     pub phase: [usize; 4],
 }
 
@@ -48,7 +48,7 @@ impl Gamma {
         adjoint
     }
 
-    /// `gamma_t Gamma^dag gamma_t`, with which `(psibar Gamma chi)^dag = chibar (..) psi`.
+    /// `gamma_t Gamma^dag gamma_t`, so that `(psibar Gamma chi)^dag = chibar (..) psi`.
     #[must_use]
     pub fn bar(self) -> Self {
         Self::T.times(self.adjoint()).times(Self::T)

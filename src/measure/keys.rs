@@ -1,4 +1,4 @@
-//! Keys that several observables have in common: the quark, its source, the name.
+//! Keys that several observables share: the quark, its source, the name.
 
 use super::observable::{QuarkChoice, Reading};
 use super::propagator::Source;
@@ -41,7 +41,7 @@ pub(super) const SOURCE_KIND: Key<bool> = Key::new(
     Change::Free,
     "`\"corner-wall\"`, with staggered quarks only: the sites of a time slice with even x, y and z",
 );
-/// Where the source is.
+/// The position of the source.
 pub(super) const SOURCE: Key<Extents> = Key::new(
     "source",
     form("4 integers", Shape::List(&Shape::Integer(0, MAX_EXTENT), Some(4)), |value| {
@@ -51,7 +51,7 @@ pub(super) const SOURCE: Key<Extents> = Key::new(
     Change::Free,
     "the point source, inside the lattice; for a corner wall `[0, 0, 0, t]`",
 );
-/// How well is solved.
+/// The solver's residual.
 pub(super) const SOURCE_RESIDUAL: Key<f64> = Key::new(
     "residual",
     RESIDUAL,
@@ -61,22 +61,22 @@ pub(super) const SOURCE_RESIDUAL: Key<f64> = Key::new(
      domain-wall quarks A = C C^dag; with staggered quarks `\\|b - M x\\| / \\|b\\|` on all sites",
 );
 
-/// A fermion of the input that measurements can name.
+/// A fermion of the input that measurements may refer to.
 pub(crate) struct FermionKeys {
     /// NAME of `[fermion.NAME]`.
     pub name: String,
-    /// What measurements may say of it; `None` after a mistake in its action.
+    /// What measurements may set for it; `None` after a mistake in its action.
     pub allowed: Option<Allowed>,
 }
 
-/// Reports a NAME that is not allowed.
+/// Reports an invalid NAME.
 pub(super) fn check_name(what: &str, name: &str, table: &Table) {
     if !is_name(name) {
         table.mistake("", format!("{what} cannot be named {name:?}: letters, digits, '.', '_', '-'"));
     }
 }
 
-/// The keys `fermion`, `mass`, `naik_epsilon` and `residual`, and what may be said of the quark; `None` after mistakes.
+/// The keys `fermion`, `mass`, `naik_epsilon` and `residual`, and what may be set for the quark; `None` after mistakes.
 pub(super) fn quark(table: &mut Table, reading: &Reading) -> (Option<QuarkChoice>, Option<Allowed>) {
     let (fermion, allowed) = fermion(table, reading);
     let mass = quark_mass(table, allowed);
@@ -94,7 +94,7 @@ pub(super) fn quark(table: &mut Table, reading: &Reading) -> (Option<QuarkChoice
     (choice, allowed)
 }
 
-/// The mass of a measurement, `Some(None)` where its fermion has it; `None` after a mistake.
+/// The measurement's mass; `Some(None)` if the fermion has it, `None` after a mistake.
 fn quark_mass(table: &mut Table, allowed: Option<Allowed>) -> Option<Option<f64>> {
     let key = &QUARK_MASS;
     match allowed.map(|allowed| (allowed.mass, allowed.quarks)) {
@@ -120,7 +120,7 @@ fn quark_mass(table: &mut Table, allowed: Option<Allowed>) -> Option<Option<f64>
     Some(None)
 }
 
-/// The fermion that a measurement names, and what may be said of it; that is `None` after a mistake.
+/// The fermion that a measurement names, and what may be set for it, which is `None` after a mistake.
 fn fermion(table: &mut Table, reading: &Reading) -> (Option<String>, Option<Allowed>) {
     let Some(name) = table.get(&FERMION) else { return (None, None) };
     if let Some(known) = reading.fermions.iter().find(|fermion| fermion.name == name) {
@@ -137,7 +137,7 @@ pub(super) fn source(table: &mut Table, reading: &Reading, allowed: Option<Allow
     let wall = table.get(&SOURCE_KIND);
     let at = point(table, reading);
     if wall == Some(true) && at[..3] != [0; 3] {
-        table.mistake("source", "source: of a corner wall only t counts; x, y and z must be 0");
+        table.mistake("source", "source: a corner wall has only a t; x, y and z must be 0");
     }
     if let Some(allowed) = allowed.filter(|allowed| wall == Some(true) && !allowed.corner_wall) {
         let quarks = allowed.quarks;

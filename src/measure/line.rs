@@ -1,36 +1,33 @@
-//! Products of links along straight lines, one that starts at each site: what Polyakov and Wilson loops are made of.
+//! Products of links along straight lines, one from each site: the parts of Polyakov and Wilson loops.
 //!
-//! Lines grow by one link at a time on all sites at once, so that every product is the same however the lattice is cut.
+//! Lines grow by one link at a time on all sites at once, so every product is the same for all ranks and lanes.
 
 use crate::device::kernels::ExtendLine;
 use crate::field::{FieldError, MatrixField};
 use num_complex::Complex64;
 use std::sync::Arc;
 
-/// One step: `out(x) = U_mu(x) W(x + mu) B(x)^dag`, where a factor that is `None` is left out.
+/// One step: `out(x) = U_mu(x) W(x + mu) B(x)^dag`; a factor that is `None` is left out.
 #[derive(Clone, Copy)]
 pub(super) struct Extension<'a> {
     /// The direction, 0 to 3 for x, y, z, t.
     pub mu: usize,
     /// U.
     pub links: Option<&'a MatrixField>,
-    /// W; U or W is there.
+    /// W; at least one of U and W is required.
     pub line: Option<&'a MatrixField>,
     /// B.
     pub back: Option<&'a MatrixField>,
-    /// C of the loop that the line closes.
+    /// C, the rest of the loop that the line closes.
     pub closing: Option<&'a MatrixField>,
 }
 
 impl Extension<'_> {
-    /// Fills `out`, with one layer of its borders. Returns the mean over sites of `tr out(x) / 3`, or, with C, of
+    /// Fills `out` and one layer of its borders. Returns the mean over sites of `tr out(x) / 3`, or with C the mean of
     /// `tr C(x) out(x)^dag / 3`.
     ///
-    /// # Errors
-    /// The device is lost.
-    ///
     /// # Panics
-    /// Neither U nor W.
+    /// Both U and W are missing.
     pub(super) fn into(self, out: &mut MatrixField) -> Result<Complex64, FieldError> {
         assert!(self.links.is_some() || self.line.is_some(), "a line of nothing");
         let domain = Arc::clone(out.domain());

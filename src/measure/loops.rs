@@ -1,6 +1,6 @@
 //! Mean plaquettes and rectangles, `Re tr / 3`: 1 on unit links.
 //!
-//! Input: the empty table `[measure.loops]`; `hmc measure` has it always.
+//! Input: the empty table `[measure.loops]`; `hmc measure` always includes it.
 
 use super::MeasureError;
 use super::observable::{Context, Found, Observable, record};

@@ -1,15 +1,15 @@
-//! Two-point functions of mesons of one quark, with momentum, in Wilson's or domain-wall form:
+//! Two-point functions of mesons with momentum, for one Wilson or domain-wall quark:
 //!
 //! ```text
 //! C(t, p) = sum_{x at t} e^{-i p.(x - x0)} < O_snk(x) O_src(x0)^dag >,   O = psibar_1 Gamma psi_2,
 //!         = - sum_{x at t} e^{-i p.(x - x0)} tr[ Gamma_snk S(x) (gamma_t Gamma_src^dag gamma_t) gamma_5 S(x)^dag gamma_5 ]
 //! ```
 //!
-//! for two flavours of one mass, so without disconnected parts; `S(x) = M^-1(x, x0)`, `p_k = 2 pi n_k / L_k`, t counted from
-//! x0. Gamma matrices are those of DeGrand and Rossi (`src/measure/gamma.rs`); a channel with several components is their
-//! mean. Nothing is normalised: M is `D` with the diagonal `4 + m0` of Wilson quarks (not `2 kappa D`), or of
-//! domain-wall quarks the propagator from wall to wall. By this definition C(t, 0) of equal operators is positive for t > 0
-//! where reflection positivity holds (Luscher, Commun. Math. Phys. 54 (1977) 283).
+//! for two flavours of one mass, hence without disconnected parts; `S(x) = M^-1(x, x0)`, `p_k = 2 pi n_k / L_k`, t
+//! counted from x0. Gamma matrices are in the DeGrand-Rossi basis (`src/measure/gamma.rs`). A channel with several
+//! components is their mean. Nothing is normalised: M has the diagonal `4 + m0` (it is not `2 kappa M`); for
+//! domain-wall quarks S is the propagator from wall to wall. With this definition and equal operators, C(t, 0) is
+//! positive for t > 0 if reflection positivity holds (Luscher, Commun. Math. Phys. 54 (1977) 283).
 //!
 //! | channel | Gamma_src | Gamma_snk | J^PC |
 //! |---|---|---|---|
@@ -39,7 +39,7 @@ use num_complex::Complex64;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// The largest integer of a momentum.
+/// The largest momentum integer.
 const MAX_MOMENTUM: i64 = 1024;
 
 /// The operators at source and sink.
@@ -55,9 +55,9 @@ pub enum Channel {
     Scalar,
     /// Vector, mean of x, y, z.
     Rho,
-    /// Vector in direction 0 to 2.
+    /// Vector in one direction, 0 to 2.
     RhoAlong(usize),
-    /// Tensor with time, mean of three.
+    /// Tensor with t, mean of three.
     RhoTensor,
     /// Axial vector, mean of x, y, z.
     A1,
@@ -81,7 +81,7 @@ const CHANNELS: [(&str, Channel); 11] = [
 ];
 
 impl Channel {
-    /// All of them.
+    /// All channels.
     pub const ALL: [Self; CHANNELS.len()] = {
         let mut all = [Self::Pion; CHANNELS.len()];
         let mut n = 0;
@@ -92,7 +92,7 @@ impl Channel {
         all
     };
 
-    /// As the input names it.
+    /// The name in the input.
     #[must_use]
     pub fn name(self) -> &'static str {
         CHANNELS.iter().find(|(_, channel)| *channel == self).map_or("", |(name, _)| name)
@@ -126,9 +126,9 @@ pub struct Meson {
     pub quark: QuarkChoice,
     /// x0.
     pub source: Source,
-    /// In the order of the input.
+    /// The channels, in the order of the input.
     pub channels: Vec<Channel>,
-    /// In the order of the input.
+    /// The momenta, in the order of the input.
     pub momenta: Vec<Momentum>,
 }
 
@@ -137,7 +137,7 @@ pub struct Meson {
 struct MesonFound<'a> {
     /// NAME.
     name: &'a str,
-    /// One entry for each channel and momentum.
+    /// One entry per channel and momentum.
     correlators: Vec<MesonEntry>,
 }
 
@@ -148,7 +148,7 @@ struct MesonEntry {
     channel: &'static str,
     /// n of `p_k = 2 pi n_k / L_k`.
     momentum: Momentum,
-    /// Real parts, t from 0 to Lt - 1 from the source.
+    /// Real parts for t from 0 to Lt - 1, counted from the source.
     re: Vec<f64>,
     /// Imaginary parts.
     im: Vec<f64>,
@@ -206,7 +206,7 @@ pub(super) fn read(name: String, mut table: Table, reading: &Reading) -> Option<
     let (quark, allowed) = keys::quark(&mut table, reading);
     if let Some(allowed) = allowed.filter(|allowed| !allowed.has_spin) {
         let message = format!(
-            "fermion: {} quarks have no spin; [measure.correlator.NAME] has their pion",
+            "fermion: {} quarks have no spin; use [measure.correlator.NAME] for their pion",
             allowed.quarks
         );
         table.mistake("fermion", message);
@@ -215,7 +215,7 @@ pub(super) fn read(name: String, mut table: Table, reading: &Reading) -> Option<
     let (channels, momenta) = (table.get_or(&CHANNELS_KEY, None), table.get_or(&MOMENTA, None));
     for (key, is_empty) in [("channels", channels.is_empty()), ("momenta", momenta.is_empty())] {
         if is_empty {
-            table.mistake(key, format!("{key}: one at least"));
+            table.mistake(key, format!("{key}: at least one is required"));
         }
     }
     table.finish();
@@ -243,7 +243,7 @@ impl Observable for Meson {
         Ok(record(&MesonFound { name: &self.name, correlators }))
     }
 
-    /// A block for each channel and momentum, a line for each t: real and imaginary part.
+    /// A block per channel and momentum, a line per t: real and imaginary part.
     fn table(&self, found: &Found) -> String {
         let mut text = String::new();
         for entry in found["correlators"].as_array().into_iter().flatten() {
@@ -265,11 +265,8 @@ impl Observable for Meson {
 
 /// `[momentum][t]`: C(t, p) of one channel.
 ///
-/// # Errors
-/// The device is lost, or the measurement was told to stop.
-///
 /// # Panics
-/// A propagator without spin.
+/// The propagator has no spin.
 pub fn mesons(
     propagator: &Propagator,
     channel: Channel,

@@ -1,20 +1,20 @@
 //! Observables on a configuration.
 //!
-//! - `observable`: what an observable is, the list of all, and the measurements of an input
-//! - `keys`: keys that several observables have in common
-//! - `report`: results as a person reads them
+//! - `observable`: the trait, the list of all observables, and the measurements of an input
+//! - `keys`: keys that several observables share
+//! - `report`: results as text
 //! - `loops`: plaquettes and rectangles
 //! - `line`: products of links along straight lines
 //! - `polyakov`: the Polyakov loop in t
 //! - `wilson_loops`: Wilson loops and the static potential
 //! - `flow`: the gradient flow with E, Q, t0 and w0
-//! - `allowed`: what measurements may say of a quark
-//! - `propagator`: the propagator of all components of a source
+//! - `allowed`: what measurements may set for a quark
+//! - `propagator`: the propagator from all components of a source
 //! - `gamma`: products of gamma matrices
 //! - `contraction`: contractions of propagators, summed over time slices
 //! - `correlator`: pseudoscalar correlators and the residual mass
 //! - `meson`: two-point functions of mesons with momentum
-//! - `condensate`: chiral condensates by random sources
+//! - `condensate`: chiral condensates from random sources
 
 mod allowed;
 mod condensate;
@@ -58,13 +58,13 @@ use crate::operator::OperatorError;
 use crate::quark::QuarkError;
 use crate::solver::SolverError;
 
-/// Asked before each step of a flow and each solve: whether to stop there. The same on all ranks, and collective.
+/// Whether to stop; called before each step of a flow and before each solve. Collective: all ranks get the same answer.
 pub type Stop<'a> = &'a dyn Fn() -> bool;
 
 /// Why a measurement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
-    /// It was told to stop.
+    /// It was stopped.
     #[error("stopped before its end")]
     Stopped,
     /// It does not fit the lattice of the configuration.

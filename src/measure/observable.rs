@@ -1,7 +1,7 @@
-//! What an observable is, the list of all of them, and the measurements that an input asks for.
+//! The trait of observables, the list of all of them, and the measurements of an input.
 //!
-//! An observable is one file: its keys in `[measure]`, what it needs of the lattice, the measurement, its result as a
-//! serde type and how a person reads it. It is registered by the name of its table in [`OBSERVABLES`].
+//! Each observable is one file: its keys in `[measure]`, its needs of the lattice, the measurement, its result as a
+//! serde type and as text. It is registered by the name of its table in [`OBSERVABLES`].
 
 use super::condensate::Noise;
 use super::keys::FermionKeys;
@@ -21,28 +21,28 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The result of one measurement: its fields in the JSON object of a configuration, or in an entry of a list there.
+/// The result of one measurement: fields of a configuration's JSON object, or of an entry of a list there.
 pub type Found = Map<String, Value>;
 
-/// What is measured on a configuration, with its parameters.
+/// An observable with its parameters.
 pub trait Observable: Any + Debug + Send + Sync {
-    /// Layers of links that it takes of neighbouring ranks.
+    /// Layers of links that it needs from neighbouring ranks.
     fn border(&self) -> usize {
         1
     }
 
-    /// The list in the JSON object to which its result is added; `None`: the fields of its result are the object's own.
+    /// The list in the JSON object that receives the result as an entry; `None`: its fields go into the object itself.
     fn list(&self) -> Option<&'static str> {
         None
     }
 
-    /// Measures it; collective.
+    /// Measures; collective.
     ///
     /// # Errors
     /// A solve failed, the measurement was told to stop, or it does not fit the lattice.
     fn measure(&self, context: &mut Context) -> Result<Found, MeasureError>;
 
-    /// Its result as a person reads it.
+    /// The result as text.
     fn table(&self, found: &Found) -> String {
         report::table(self.list(), found)
     }
@@ -54,39 +54,39 @@ pub struct Context<'a> {
     pub links: &'a MatrixField,
     /// The quarks of the input.
     pub fermions: &'a mut dyn Fermions,
-    /// By which random sources are drawn.
+    /// The key of random sources.
     pub noise: Noise,
     /// Whether to stop.
     pub stop: Stop<'a>,
 }
 
-/// A quark as a measurement asks for it.
+/// A quark as chosen by a measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuarkChoice {
     /// NAME of its `[fermion.NAME]`.
     pub fermion: String,
-    /// Its mass, and how well it is solved.
+    /// Its mass and the residual of its solves.
     pub wanted: Wanted,
 }
 
-/// The quarks that measurements can name.
+/// The quarks that measurements may refer to.
 pub trait Fermions {
-    /// The quark on the links of this configuration, whose `M x = b` is solved.
+    /// The quark on the links of this configuration, for solving `M x = b`.
     ///
     /// # Errors
-    /// No room, or an operator that cannot be made on these links.
+    /// The operator cannot be built on these links, or memory runs out.
     fn inverse(&mut self, choice: &QuarkChoice) -> Result<Box<dyn Inverse>, MeasureError>;
 }
 
-/// What keys of observables are checked against.
+/// What the keys of observables are checked against.
 pub(crate) struct Reading<'a> {
     /// The fermions of the input.
     pub fermions: &'a [FermionKeys],
-    /// The lattice; `None` where each configuration has its own.
+    /// The lattice; `None` if each configuration has its own.
     pub extents: Option<Extents>,
 }
 
-/// How an observable is read; `None` only after a mistake.
+/// How an observable is read. The result is `None` only after a mistake.
 enum Keys {
     /// The table `[measure.KEY]` has no keys of its own.
     Switch(fn() -> Arc<dyn Observable>),
@@ -96,7 +96,7 @@ enum Keys {
     Named(fn(String, Table, &Reading) -> Option<Arc<dyn Observable>>),
 }
 
-/// All observables by the key of their table, in the order in which they are measured and told.
+/// All observables by the key of their table, in the order of measurement and output.
 const OBSERVABLES: [(&str, Keys); 7] = [
     ("loops", Keys::Switch(|| Arc::new(loops::Loops))),
     ("polyakov", Keys::Switch(|| Arc::new(polyakov::Polyakov))),
@@ -196,7 +196,7 @@ impl Measure {
         Some(Self { observables: found.into_iter().collect::<Option<_>>()?, every })
     }
 
-    /// The same with plaquettes, rectangles and the Polyakov loop, which cost little, before all else.
+    /// These measurements preceded by plaquettes, rectangles and the Polyakov loop, which cost little.
     #[must_use]
     pub fn with_loops(&self) -> Self {
         let mut observables: Vec<Arc<dyn Observable>> =
@@ -221,16 +221,13 @@ impl Measure {
         !self.observables.is_empty() && self.every != 0 && number.is_multiple_of(self.every)
     }
 
-    /// Layers of links that the measurements take of neighbouring ranks.
+    /// Layers of links that the measurements need from neighbouring ranks.
     #[must_use]
     pub fn border(&self) -> usize {
         self.observables.iter().map(|one| one.border()).max().unwrap_or(1)
     }
 
     /// Measures everything; collective.
-    ///
-    /// # Errors
-    /// As [`Observable::measure`].
     pub fn run(&self, context: &mut Context) -> Result<Measured, MeasureError> {
         let one =
             |observable: &Arc<dyn Observable>| Ok((Arc::clone(observable), observable.measure(context)?));
@@ -245,7 +242,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// As JSON.
+    /// The results as JSON.
     #[must_use]
     pub fn object(&self) -> Map<String, Value> {
         let mut object = Map::new();
@@ -262,17 +259,17 @@ impl Measured {
         object
     }
 
-    /// As a person reads it.
+    /// The results as text.
     #[must_use]
     pub fn table(&self) -> String {
         self.parts.iter().map(|(observable, found)| observable.table(found)).collect()
     }
 }
 
-/// The fields of a result in their order.
+/// The fields of a result, in order.
 ///
 /// # Panics
-/// A type that is no struct.
+/// `found` is not a struct.
 pub(super) fn record(found: &impl Serialize) -> Found {
     match serde_json::to_value(found) {
         Ok(Value::Object(found)) => found,

@@ -1,10 +1,9 @@
 //! The Polyakov loop: mean over space of `tr prod_t U_t(x, t) / 3`.
 //!
-//! Lines are extended one link at a time, W(x) <- U_t(x) W(x + t), from every t at once: the products
-//! are the same whatever the cut. The trace does not depend on where a line starts, so the mean is
-//! over all sites.
+//! Lines are extended one link at a time, W(x) <- U_t(x) W(x + t), from every t at once, so the products are the same
+//! for all ranks and lanes. The trace does not depend on where a line starts, so the mean is over all sites.
 //!
-//! Input: the empty table `[measure.polyakov]`; `hmc measure` has it always.
+//! Input: the empty table `[measure.polyakov]`; `hmc measure` always includes it.
 
 use super::MeasureError;
 use super::line::Extension;
@@ -32,9 +31,6 @@ impl Observable for Polyakov {
 }
 
 /// Mean Polyakov loop.
-///
-/// # Errors
-/// The device is lost.
 pub fn polyakov(links: &MatrixField) -> Result<Complex64, FieldError> {
     let domain = links.domain();
     let (mut line, mut longer) = (MatrixField::new(domain, 1)?, MatrixField::new(domain, 1)?);

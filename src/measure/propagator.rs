@@ -1,5 +1,5 @@
-//! Propagators `S(x) = M^-1 b` of all components of a source, on the device: 12 Dirac spinors (component 3 spin + colour) or
-//! 3 colour vectors of staggered quarks.
+//! Propagators `S(x) = M^-1 b` from all components of a source, on the device: 12 Dirac spinors (component 3 spin +
+//! colour), or 3 colour vectors of staggered quarks.
 
 use super::{MeasureError, Stop};
 use crate::field::{EVEN, Kind, ODD};
@@ -7,17 +7,17 @@ use crate::lattice::{Extents, coordinates, shape, volume};
 use crate::quark::{Fields, Inverse, fields};
 use std::sync::Arc;
 
-/// Where a source is 1, component by component; it is 0 elsewhere.
+/// The sites where a source is 1; it is 0 elsewhere. There is one source per component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// At one site.
+    /// One site.
     Point(Extents),
-    /// At the sites of this time slice with even x, y and z.
+    /// The sites of this time slice with even x, y and z.
     CornerWall(usize),
 }
 
 impl Source {
-    /// Its site; of a wall the one with x = y = z = 0. Momenta and times count from there.
+    /// The source's site; for a wall, the one with x = y = z = 0. Momenta and times are counted from it.
     pub fn origin(self) -> Extents {
         match self {
             Self::Point(at) => at,
@@ -32,10 +32,10 @@ impl Source {
         }
     }
 
-    /// That it lies on the lattice of `extents`.
+    /// Checks that the source lies on the lattice of `extents`.
     ///
     /// # Errors
-    /// It does not; the message names the measurement, as its `table` in the input.
+    /// It does not. The message names the measurement by its `table` in the input.
     pub fn require_inside(self, extents: Extents, table: &str) -> Result<(), MeasureError> {
         let at = self.origin();
         if (0..4).all(|mu| at[mu] < extents[mu]) {
@@ -52,26 +52,23 @@ impl Source {
 pub struct Propagator {
     /// The source.
     pub source: Source,
-    /// A field for each component of the source.
+    /// One field per component of the source.
     pub columns: Fields,
-    /// Of a quark with a fifth dimension, for each component: x and y of [`Inverse::midpoint`].
+    /// For a quark with a fifth dimension: x and y of [`Inverse::midpoint`], one field per component.
     pub midpoint: Option<[Fields; 2]>,
 }
 
-/// What of a propagator is kept.
+/// What is kept of a propagator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// The propagator itself.
     Columns,
-    /// With its parts at the midpoint of the fifth dimension, where there is one.
+    /// Also its parts at the midpoint of the fifth dimension, if there is one.
     Midpoint,
 }
 
 impl Propagator {
     /// The propagator of a quark from `source`.
-    ///
-    /// # Errors
-    /// A solve failed, or the measurement was told to stop.
     pub fn new(
         quark: &mut dyn Inverse,
         source: Source,
@@ -102,7 +99,7 @@ impl Propagator {
         Ok(found)
     }
 
-    /// What its fields hold on a site.
+    /// The kind of its fields.
     pub fn kind(&self) -> Kind {
         self.columns[EVEN][0].kind()
     }
@@ -113,7 +110,7 @@ fn append(all: &mut Fields, [even, odd]: Fields) {
     all[ODD].extend(odd);
 }
 
-/// Makes field number `n` the source's component.
+/// Sets field number `n` to this component of the source.
 fn set_source(b: &mut Fields, n: usize, source: Source, component: usize) -> Result<(), MeasureError> {
     let partition = *b[EVEN][n].domain().partition();
     let (local, offset, reals) = (partition.local(), partition.offset(), b[EVEN][n].kind().reals());

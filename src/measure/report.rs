@@ -1,8 +1,8 @@
-//! Results of measurements as a person reads them: a line a number, a list in rows below its name.
+//! Results of measurements as text: one line per number; a list is printed as rows below its name.
 
 use serde_json::{Map, Value};
 
-/// The fields of a result; as one row where it is an entry of a `list`.
+/// The fields of a result; an entry of a `list` is one row.
 pub(super) fn table(list: Option<&str>, found: &Map<String, Value>) -> String {
     match list {
         Some(list) => row(list, found),
@@ -24,7 +24,7 @@ fn row(name: &str, entry: &Map<String, Value>) -> String {
     format!("  {name:<16} {}\n", cells.join("  "))
 }
 
-/// One entry of a row: a list starts lines of its own.
+/// One entry of a row; a list starts new lines.
 fn cell(key: &str, value: &Value) -> String {
     match value {
         Value::Array(values) => {
@@ -36,7 +36,7 @@ fn cell(key: &str, value: &Value) -> String {
     }
 }
 
-/// A number with the digits that are worth reading; all of them are in the JSON.
+/// A number with the significant digits; the JSON has all of them.
 pub(super) fn number(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),

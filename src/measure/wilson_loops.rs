@@ -4,12 +4,12 @@
 //! W(R, T) = < Re tr S_i(x; R) S_t(x + R i; T) S_i(x + T t; R)^dag S_t(x; T)^dag > / 3,   V(R) = ln W(R, T) / W(R, T + 1),
 //! ```
 //!
-//! S_mu(x; n) the product of n links from x in direction mu, the mean over all sites and i = x, y, z. W(1, 1) is the mean
-//! plaquette of the planes with t; loops are 1 on unit links. V, in units of the inverse lattice spacing, is the energy of
-//! static quarks at distance R once it does not depend on T (Wilson, Phys. Rev. D 10 (1974) 2445).
+//! S_mu(x; n) is the product of n links from x in direction mu; the mean is over all sites and i = x, y, z. W(1, 1) is
+//! the mean plaquette of the planes with t; loops are 1 on unit links. V, in units of the inverse lattice spacing, is
+//! the energy of static quarks at distance R once it does not depend on T (Wilson, Phys. Rev. D 10 (1974) 2445).
 //!
-//! The line around the far side grows outwards in time, `G_T(x) = U_t(x) G_{T-1}(x + t) U_t(x + R i)^dag` from
-//! `G_0 = S_i(R)`, so that every step takes one layer of neighbours: `W = < Re tr S_i(x; R) G_T(x)^dag > / 3`.
+//! The line around the far side grows in time, `G_T(x) = U_t(x) G_{T-1}(x + t) U_t(x + R i)^dag` from `G_0 = S_i(R)`.
+//! Every step needs one layer of neighbours: `W = < Re tr S_i(x; R) G_T(x)^dag > / 3`.
 //!
 //! Input: `[measure.wilson_loops]` with `r_max`, `t_max`.
 
@@ -25,7 +25,7 @@ use serde_json::Value;
 use std::mem::swap;
 use std::sync::Arc;
 
-/// The longest side of a loop that an input may ask for.
+/// The longest side that an input may request.
 const LONGEST: i64 = 1024;
 
 /// The observable `[measure.wilson_loops]`.
@@ -56,9 +56,8 @@ pub(super) fn read(mut table: Table, reading: &Reading) -> Option<Arc<dyn Observ
     if let Some([x, y, z, t]) = reading.extents {
         for (key, side, extent) in [("r_max", r_max, x.min(y).min(z)), ("t_max", t_max, t)] {
             if side.is_some_and(|side| 2 * side > extent) {
-                let message = format!(
-                    "{key}: loops of more than half the extent {extent} of the lattice wind around it"
-                );
+                let message =
+                    format!("{key}: loops longer than half the lattice's extent {extent} wrap around it");
                 table.warning(key, message);
             }
         }
@@ -73,7 +72,7 @@ impl Observable for WilsonLoops {
         Ok(record(&WilsonLoopsFound { wilson_loops }))
     }
 
-    /// W and V, a line for each R and T.
+    /// W and V, one line per R and T.
     fn table(&self, found: &Found) -> String {
         let mut text = "  wilson_loops      R    T           W(R, T)              V(R)\n".to_owned();
         for (r, row) in (1..).zip(found["wilson_loops"].as_array().into_iter().flatten()) {
@@ -89,9 +88,6 @@ impl Observable for WilsonLoops {
 }
 
 /// W(R, T) as `[R - 1][T - 1]`, up to `[r_max, t_max]`.
-///
-/// # Errors
-/// The device is lost, or the measurement was told to stop.
 pub fn wilson_loops(
     links: &MatrixField,
     [r_max, t_max]: [usize; 2],
@@ -115,7 +111,7 @@ pub fn wilson_loops(
     Ok(loops)
 }
 
-/// The sides of loops of one width R in one direction.
+/// The sides of the loops of width R in one direction.
 struct Walls<'a> {
     links: &'a MatrixField,
     direction: usize,
@@ -129,7 +125,7 @@ struct Walls<'a> {
 }
 
 impl<'a> Walls<'a> {
-    /// Those of R = 1.
+    /// The sides for R = 1.
     fn new(links: &'a MatrixField, direction: usize) -> Result<Self, FieldError> {
         let line = || MatrixField::new(links.domain(), 1);
         let (base, far, lid, spare) = (line()?, line()?, line()?, line()?);
@@ -141,7 +137,7 @@ impl<'a> Walls<'a> {
         Ok(walls)
     }
 
-    /// From R to R + 1.
+    /// Extends R to R + 1.
     fn widen(&mut self) -> Result<(), FieldError> {
         let (mu, links) = (self.direction, Some(self.links));
         let longer = Extension { mu, links, line: Some(&self.base), back: None, closing: None };
@@ -150,7 +146,7 @@ impl<'a> Walls<'a> {
         self.shift()
     }
 
-    /// The far wall one site further.
+    /// Shifts the far side by one site.
     fn shift(&mut self) -> Result<(), FieldError> {
         let mu = self.direction;
         let further = Extension { mu, links: None, line: Some(&self.far), back: None, closing: None };
@@ -159,7 +155,7 @@ impl<'a> Walls<'a> {
         Ok(())
     }
 
-    /// The mean loops of T = 1 to `t_max`, of this direction.
+    /// The mean loops for T = 1 to `t_max` in this direction.
     fn heights(&mut self, t_max: usize) -> Result<Vec<f64>, FieldError> {
         let mut loops = Vec::with_capacity(t_max);
         for t in 0..t_max {

@@ -1,5 +1,5 @@
-//! The clover term `A = 4 + m0 + c_sw (i/4) sum_{mu nu} sigma_{mu nu} F_{mu nu}` in double: two hermitian
-//! 6x6 blocks a site (Sheikholeslami, Wohlert, Nucl. Phys. B 259 (1985) 572), and what is made of it.
+//! The clover term `A = 4 + m0 + c_sw (i/4) sum_{mu nu} sigma_{mu nu} F_{mu nu}` in double precision: two hermitian 6x6
+//! blocks per site (Sheikholeslami, Wohlert, Nucl. Phys. B 259 (1985) 572); its inverse, determinant and force.
 
 use super::OperatorError;
 use crate::device::kernels::{
@@ -11,10 +11,10 @@ use crate::field::{AlgebraField, Domain, FieldError, Kind, MatrixField, Spinor};
 use crate::math::ExactSum;
 use std::sync::Arc;
 
-/// Reals of a site.
+/// Reals per site.
 const REALS: usize = 72;
 
-/// The term on both parities, and its inverse where it is asked for.
+/// The term on both parities, and its inverse on some.
 pub struct CloverTerm {
     domain: Arc<Domain>,
     diagonal: f64,
@@ -24,7 +24,7 @@ pub struct CloverTerm {
     log_det: [ExactSum; 2],
 }
 
-/// Blocks of one parity, which an operator shares with the term they are of: they are there as long as either is.
+/// Blocks of one parity. An operator shares them with their term, and they live as long as either.
 #[derive(Clone)]
 pub struct CloverBlocks {
     buffer: Arc<Buffer>,
@@ -33,13 +33,13 @@ pub struct CloverBlocks {
 }
 
 impl CloverBlocks {
-    /// Room for the blocks of one parity.
+    /// Memory for the blocks of one parity.
     pub(crate) fn new(domain: &Domain, precision: Precision) -> Result<Self, FieldError> {
         let bytes = domain.half() * domain.lanes().count() * 2 * precision.stored(REALS / 2, 1);
         Ok(Self { buffer: Arc::new(domain.device().buffer(bytes)?), offset: 0, precision })
     }
 
-    /// Takes over blocks in double.
+    /// Rounds blocks in double precision to this one.
     pub(crate) fn round_from(&self, from: &Self, domain: &Domain) -> Result<(), FieldError> {
         assert_eq!(from.precision, Precision::Double, "blocks are rounded from double");
         let (y, x) = (self.buffer.shared_output(), from.blocks());
@@ -47,19 +47,16 @@ impl CloverBlocks {
         domain.launch_as(self.precision, &kernel, domain.half())
     }
 
-    /// For kernels.
+    /// The argument of kernels.
     pub(crate) fn blocks(&self) -> In<'_, Clover> {
         self.buffer.input_at(self.offset)
     }
 }
 
-/// `out = C x` on one parity, field by field, C in the precision of the spinors.
-///
-/// # Errors
-/// The device is lost.
+/// `out = A x` or `out = A^-1 x` on one parity, for each field; spinors and blocks have the same precision.
 pub(crate) fn clover_apply(out: &mut Spinor, x: &Spinor, clover: &CloverBlocks) -> Result<(), FieldError> {
     let of = |s: &Spinor| (s.precision(), s.kind(), s.fields());
-    assert_eq!(of(out), (x.precision(), Kind::Dirac, x.fields()), "spinors, as many in as out");
+    assert_eq!(of(out), (x.precision(), Kind::Dirac, x.fields()), "spinors, equally many in and out");
     assert_eq!(
         (x.kind(), x.precision()),
         (Kind::Dirac, clover.precision),
@@ -75,10 +72,7 @@ pub(crate) fn clover_apply(out: &mut Spinor, x: &Spinor, clover: &CloverBlocks) 
 }
 
 impl CloverTerm {
-    /// Room for the term with diagonal 4 + m0, and for its inverse on the parities of `inverted`.
-    ///
-    /// # Errors
-    /// No room.
+    /// Memory for the term with diagonal 4 + m0, and for its inverse on the parities of `inverted`.
     pub fn new(
         domain: &Arc<Domain>,
         diagonal: f64,
@@ -98,7 +92,7 @@ impl CloverTerm {
         })
     }
 
-    /// The box.
+    /// This rank's box.
     pub fn domain(&self) -> &Arc<Domain> {
         &self.domain
     }
@@ -147,26 +141,20 @@ impl CloverTerm {
         self.inverse[parity].as_ref().map(blocks)
     }
 
-    /// `out = A x` on one parity, in double.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// `out = A x` on one parity, in double precision.
     ///
     /// # Panics
-    /// The spinors are not in double, or not as many in as out.
+    /// The spinors are not in double precision, or their numbers differ.
     pub fn apply(&self, out: &mut Spinor, x: &Spinor, parity: usize) -> Result<(), FieldError> {
         clover_apply(out, x, &self.term(parity))
     }
 
-    /// `sum over sites of log det A` over the parities that are inverted.
+    /// `sum over sites of log det A` over the parities with an inverse.
     pub fn log_det(&self) -> ExactSum {
         self.log_det[0] + self.log_det[1]
     }
 
-    /// Adds to the insertion what `-2 weight Re y^dag dA x` on sites of `parity` makes of it.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Adds the contribution of `-2 weight Re y^dag dA x` on sites of `parity` to the insertion.
     pub fn insert_pair(
         &self,
         insertion: &mut MatrixField,
@@ -189,10 +177,7 @@ impl CloverTerm {
         self.domain.launch(&kernel, self.domain.half())
     }
 
-    /// Adds to the insertion what `-2 weight d log det A` makes of it, over the parities that are inverted.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Adds the contribution of `-2 weight d log det A` to the insertion, over the parities with an inverse.
     pub fn insert_log_det(&self, insertion: &mut MatrixField, weight: f64) -> Result<(), FieldError> {
         self.domain.check([insertion.domain()]);
         for parity in 0..2 {
@@ -209,10 +194,7 @@ impl CloverTerm {
         Ok(())
     }
 
-    /// Adds the force of the insertion through the leaves, of whichever terms the insertion is made.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Adds the force of an insertion through the leaves; the insertion may come from several terms.
     pub fn add_force(
         links: &MatrixField,
         insertion: &mut MatrixField,
@@ -226,11 +208,8 @@ impl CloverTerm {
     }
 }
 
-/// `E` a site and the topological charge `Q` from the clover field strength, traces removed:
+/// `E` per site and the topological charge `Q` from the clover field strength, traces removed:
 /// `E = -sum_{mu<nu} tr F^2`, `Q = -sum_x tr(F_xy F_zt - F_xz F_yt + F_xt F_yz) / (4 pi^2)`.
-///
-/// # Errors
-/// The device is lost.
 pub fn field_energy(links: &MatrixField) -> Result<(f64, f64), FieldError> {
     let domain = links.domain();
     domain.check_border(1);

@@ -1,5 +1,5 @@
-//! The Wilson hopping term D of `kernels/wilson.cuh`, with the epilogues of even-odd preconditioning, on links of its
-//! own: in one precision, with 18, 12 or 8 reals a link. Boundary phases multiply hops, never links.
+//! The Wilson hopping term D of `kernels/wilson.cuh`, with the epilogues of even-odd preconditioning. It has its own
+//! copy of the links, in one precision, with 18, 12 or 8 reals per link. Boundary phases multiply hops, never links.
 
 use super::Blocks;
 use crate::device::kernels::{
@@ -12,7 +12,7 @@ use crate::field::{
 use crate::lattice::{Boundary, coordinates, volume};
 use std::sync::Arc;
 
-/// The hopping term's own links and ghost zones, in one precision.
+/// The hopping term's links and ghost zones, in one precision.
 pub struct WilsonLinks {
     own: Own,
     faces: Faces,
@@ -21,7 +21,7 @@ pub struct WilsonLinks {
     interior_sites: usize,
 }
 
-/// What a hop reads besides spinors and ghost zones.
+/// The input of a hop besides spinors and ghost zones.
 struct Own {
     domain: Arc<Domain>,
     precision: Precision,
@@ -32,11 +32,11 @@ struct Own {
     keep: Option<Keep>,
 }
 
-/// Phases of hops that cross the boundary, as kernels take them.
+/// Phases of hops that cross the boundary, in the form that kernels take.
 #[derive(Clone)]
 pub struct HopPhases {
     table: Arc<Buffer>,
-    /// Of the hops that meet one on this rank.
+    /// The hops with a phase on this rank.
     mask: i32,
 }
 
@@ -50,14 +50,14 @@ impl HopPhases {
     }
 }
 
-/// Which hops stay in their Schwarz block, as the kernel takes it.
+/// The hops that stay in their Schwarz block, in the form that the kernel takes.
 struct Keep {
     blocks: Blocks,
     table: Buffer,
     stride: usize,
 }
 
-/// What is done with the hopping term (`kernels/args.h`), and what that takes.
+/// The epilogue of the hopping term (`kernels/args.h`), and its arguments.
 pub(crate) struct Ending<'a> {
     pub epilogue: Epilogue,
     pub clover: Option<In<'a, Clover>>,
@@ -73,15 +73,15 @@ impl Ending<'_> {
     }
 }
 
-/// How a hop is taken.
+/// Variants of a hop.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Way {
     pub dagger: Dagger,
-    /// Within Schwarz blocks alone.
+    /// Whether to drop hops that leave a Schwarz block.
     pub blocked: bool,
 }
 
-/// A table of reals in an operator's own precision.
+/// A table of reals in the operator's precision.
 pub(crate) fn table(domain: &Domain, precision: Precision, reals: &[f64]) -> Result<Buffer, FieldError> {
     Ok(match precision {
         Precision::Double => domain.device().buffer_of(reals)?,
@@ -90,11 +90,8 @@ pub(crate) fn table(domain: &Domain, precision: Precision, reals: &[f64]) -> Res
 }
 
 impl WilsonLinks {
-    /// Room for links of `reals` (18, 12 or 8) in `precision`, and hops of so many spinors at once: of fields with a
-    /// fifth dimension, each slice counts.
-    ///
-    /// # Errors
-    /// No room.
+    /// Memory for links of `reals` (18, 12 or 8) in `precision`, and for hops of `fields` spinors at once. Every slice
+    /// of a fifth dimension counts as a spinor.
     ///
     /// # Panics
     /// Another number of reals.
@@ -122,10 +119,7 @@ impl WilsonLinks {
         })
     }
 
-    /// Takes over new links.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Adopts new links.
     pub fn update(&mut self, links: &MatrixField) -> Result<(), FieldError> {
         let Own { domain, precision, reals, links: own, .. } = &mut self.own;
         domain.check([links.domain()]);
@@ -137,17 +131,17 @@ impl WilsonLinks {
         Ok(())
     }
 
-    /// The phases of the boundary.
+    /// The boundary phases.
     pub fn phases(&self) -> HopPhases {
         self.own.phases.clone()
     }
 
-    /// The box.
+    /// This rank's box.
     pub fn domain(&self) -> &Arc<Domain> {
         &self.own.domain
     }
 
-    /// Reals of a link.
+    /// Reals per link.
     pub(crate) fn reals(&self) -> LinkReals {
         self.own.reals
     }
@@ -157,7 +151,7 @@ impl WilsonLinks {
         self.own.precision
     }
 
-    /// Knows the Schwarz blocks within which hops may be asked to stay.
+    /// Sets the Schwarz blocks for hops within blocks.
     pub(crate) fn set_blocks(&mut self, blocks: &Blocks) -> Result<(), FieldError> {
         let Own { domain, precision, keep, .. } = &mut self.own;
         if keep.as_ref().is_some_and(|keep| keep.blocks == *blocks) {
@@ -168,10 +162,7 @@ impl WilsonLinks {
         Ok(())
     }
 
-    /// `out = D input` on sites of `parity`, `input` on the others.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// `out = D input` on sites of `parity`; `input` is on the other parity.
     pub fn hop(
         &mut self,
         out: &mut Spinor,
@@ -182,7 +173,7 @@ impl WilsonLinks {
         self.run(out, input, parity, Way { dagger, blocked: false }, &Ending::plain(1.0))
     }
 
-    /// `D input` on sites of `parity`, and what is done with it.
+    /// `D input` on sites of `parity`, followed by the epilogue.
     pub(crate) fn run(
         &mut self,
         out: &mut Spinor,
@@ -212,7 +203,7 @@ impl WilsonLinks {
         })
     }
 
-    /// Launches `D input` on all sites of `parity`; where halos are needed, on those that need none while the halos
+    /// Launches `D input` on all sites of `parity`. If halos are needed, sites without ghosts are done while the halos
     /// travel.
     pub(crate) fn cover(
         &mut self,
@@ -244,7 +235,7 @@ impl Own {
         let fields = input.fields() * slices;
         assert!(
             input.precision() == self.precision && fields <= self.fields,
-            "spinors in the operator's precision, no more than there is room for"
+            "spinors in the operator's precision, no more than it has memory for"
         );
         assert!(self.keep.is_some() || !way.blocked, "hops in blocks of links that know them");
         Hopping {
@@ -269,7 +260,7 @@ impl Own {
     }
 }
 
-/// Outer sites of one parity from which `reach` steps need no ghost, and those from which they do.
+/// Outer sites of one parity from which `reach` steps need no ghosts, and all others.
 pub(crate) fn regions(domain: &Domain, parity: usize, reach: usize) -> (Vec<i32>, Vec<i32>) {
     let outer = domain.outer();
     let half_row = [outer[0] / 2, outer[1], outer[2], outer[3]];
@@ -280,8 +271,8 @@ pub(crate) fn regions(domain: &Domain, parity: usize, reach: usize) -> (Vec<i32>
     })
 }
 
-/// For each hop, forward and backward in x, y, z, t, and each coordinate of a lane's box: 1 in the lanes where
-/// it stays in its block, else 0.
+/// For each hop, forward and backward in x, y, z, t, and each coordinate of a lane's box: 1 in the lanes where the hop
+/// stays in its block, else 0.
 fn keep_table(domain: &Domain, blocks: &Blocks) -> (Vec<f64>, usize) {
     let (lanes, partition) = (domain.lanes(), domain.partition());
     let local = partition.local();

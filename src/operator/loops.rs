@@ -1,8 +1,8 @@
 //! Gauge loops as data: `S = sum_x sum_classes weight sum_loops (1 - Re tr U_loop / 3)`.
 //!
-//! Classes: plaquettes (6 a site), 2x1 rectangles (12), and the bent loops mu nu rho -mu -nu -rho
-//! through three directions (16, "parallelograms"), each unoriented loop once (Luscher, Weisz,
-//! Phys. Lett. B 158 (1985) 250). A staple is what is left of a loop without one of its links.
+//! Classes: plaquettes (6 per site), 2x1 rectangles (12), and the bent loops mu nu rho -mu -nu -rho through three
+//! directions (16, "parallelograms"). Each unoriented loop counts once (Luscher, Weisz, Phys. Lett. B 158 (1985) 250).
+//! A staple is a loop without one of its links.
 
 use crate::device::Buffer;
 use crate::device::kernels::{GaugeAction, GaugeForce, LoopTraces as Traces};
@@ -18,7 +18,7 @@ type Step = i32;
 pub struct LoopTraces {
     /// Mean of Re tr P / 3 over the planes of space.
     pub plaquette_space: f64,
-    /// The same over the planes with t.
+    /// Mean of Re tr P / 3 over the planes with t.
     pub plaquette_time: f64,
     /// Mean of Re tr R / 3 over all rectangles.
     pub rectangle: f64,
@@ -62,7 +62,7 @@ fn parallelograms() -> Vec<Vec<Step>> {
     loops
 }
 
-/// What closes the loops through a forward link mu, from its end to its start.
+/// The staples: paths that close the loops through a forward link mu, from its end to its start.
 fn staples(loops: &[Vec<Step>], mu: Step) -> Vec<Vec<Step>> {
     let mut found = Vec::new();
     for path in loops {
@@ -79,16 +79,13 @@ fn staples(loops: &[Vec<Step>], mu: Step) -> Vec<Vec<Step>> {
     found
 }
 
-/// Four bits a step, the first lowest: 1 + mu forward, 5 + mu backward.
+/// Four bits per step, the first lowest: 1 + mu forward, 5 + mu backward.
 fn pack(path: &[Step]) -> i32 {
     path.iter().rev().fold(0, |code, &step| code << 4 | if step > 0 { step } else { 4 - step })
 }
 
 impl GaugeLoops {
     /// Loops with the given weights; a class of weight 0 is left out.
-    ///
-    /// # Errors
-    /// No room.
     ///
     /// # Panics
     /// The domain's borders are thinner than the force [reaches](Self::reach).
@@ -133,15 +130,12 @@ impl GaugeLoops {
         })
     }
 
-    /// Layers of neighbours that the force of these loops reaches.
+    /// Layers of neighbouring sites that the force of these loops needs.
     pub fn reach(rectangle: f64) -> usize {
         if rectangle == 0.0 { 1 } else { 2 }
     }
 
     /// The action, summed exactly over sites.
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn action(&self, links: &MatrixField) -> Result<ExactSum, FieldError> {
         self.domain.check([links.domain()]);
         let kernel = GaugeAction {
@@ -155,9 +149,6 @@ impl GaugeLoops {
     }
 
     /// `force_a(x, mu) += scale dS(e^{i eps T_a} U_mu(x)) / d eps`
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn add_force(
         &self,
         links: &MatrixField,
@@ -177,11 +168,8 @@ impl GaugeLoops {
         self.domain.launch(&kernel, 2 * self.domain.half())
     }
 
-    /// Mean traces of plaquettes and rectangles, whatever the action. The links' borders hold two
-    /// layers, or the rectangle is NaN.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Mean traces of plaquettes and rectangles, for any action. The rectangle is NaN unless the links' borders have
+    /// two layers.
     pub fn traces(links: &MatrixField) -> Result<LoopTraces, FieldError> {
         let domain = links.domain();
         let deep = domain.border().iter().all(|&layers| layers != 1);

@@ -1,9 +1,9 @@
-//! What acts on fields: gauge loops, smearing, and what Dirac operators have in common.
+//! Gauge loops, smearing, and the common parts of Dirac operators.
 //!
 //! - `loops`: plaquettes, rectangles, parallelograms; their action and force
 //! - `clover`: the clover term, its inverse and log det, the force through its leaves
 //! - `stout`: stout smearing of links, and the force through it
-//! - `hopping`: the Wilson hopping term on links of its own
+//! - `hopping`: the Wilson hopping term, with its own copy of the links
 
 mod clover;
 mod hopping;
@@ -27,35 +27,29 @@ pub enum OperatorError {
     /// A field failed.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// The clover term has pivots that are not positive, so its log det is no action.
+    /// The clover term has pivots that are not positive, so its log det is not an action.
     #[error(
         "the clover term is not positive definite: {pivots} pivots of its factorisation are not positive"
     )]
     Clover {
-        /// How many.
+        /// Their number.
         pivots: f64,
     },
 }
 
-/// A linear operator M: on spinors of odd sites, or from colour vectors of even sites to those of odd ones.
+/// A linear operator M: on spinors on odd sites, or from colour vectors on even sites to odd ones.
 pub trait Operator {
-    /// The box.
+    /// This rank's box.
     fn domain(&self) -> &Arc<Domain>;
-    /// The precision in which it works.
+    /// The precision of its arithmetic.
     fn precision(&self) -> crate::device::Precision;
-    /// What it acts on.
+    /// The kind of fields that it acts on.
     fn kind(&self) -> Kind {
         Kind::Dirac
     }
     /// `out = M x`, or `M^dag x`.
-    ///
-    /// # Errors
-    /// The device is lost.
     fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError>;
     /// `out = M^dag x + shift y`
-    ///
-    /// # Errors
-    /// The device is lost.
     fn apply_adjoint_plus(
         &mut self,
         out: &mut Spinor,
@@ -66,49 +60,43 @@ pub trait Operator {
         self.apply(out, x, Dagger::Yes)?;
         if shift == 0.0 { Ok(()) } else { out.axpy_each(&vec![shift; y.fields()], y) }
     }
-    /// Its side that acts in these Schwarz blocks, if it has one. Tables of the blocks are made at the first call with
-    /// them, and kept.
-    ///
-    /// # Errors
-    /// No memory.
+    /// This operator restricted to Schwarz blocks, if it supports them. The first call with new blocks makes tables,
+    /// which are kept.
     fn blocked(&mut self, _: &Blocks) -> Result<Option<&mut dyn SchwarzOperator>, FieldError> {
         Ok(None)
     }
 }
 
-/// How a rank's box is divided into Schwarz blocks.
+/// The division of a rank's box into Schwarz blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {
-    /// Of a block.
+    /// Extents of a block.
     pub extents: Extents,
-    /// Blocks of this rank in each direction.
+    /// Number of this rank's blocks in each direction.
     pub counts: Extents,
-    /// Whether the extents are given, and not those of this rank's box, which depend on the cut.
+    /// Whether the extents are fixed in the input. Otherwise they are those of this rank's box.
     pub fixed: bool,
 }
 
 impl Blocks {
-    /// Blocks of the given extents, or the whole box as one.
+    /// Blocks of the given extents, or one block for the whole box.
     ///
     /// # Panics
-    /// They do not fill the box.
+    /// The blocks do not tile the box.
     pub fn new(local: Extents, block: Option<Extents>) -> Self {
         let extents = block.unwrap_or(local);
         assert!((0..4).all(|mu| local[mu].is_multiple_of(extents[mu])), "{extents:?} do not fill {local:?}");
         Self { extents, counts: std::array::from_fn(|mu| local[mu] / extents[mu]), fixed: block.is_some() }
     }
 
-    /// Blocks of this rank.
+    /// Number of this rank's blocks.
     pub fn count(&self) -> usize {
         self.counts.iter().product()
     }
 }
 
-/// An operator that also acts in each Schwarz block alone, with Dirichlet boundaries and no communication.
+/// An operator that can act in each Schwarz block separately, with Dirichlet boundaries and no communication.
 pub trait SchwarzOperator: Operator {
-    /// As [`Operator::apply`], without the hops that leave one of the blocks of the last [`Operator::blocked`].
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// As [`Operator::apply`], without hops that leave a block; the blocks are those of the last [`Operator::blocked`].
     fn apply_in_blocks(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError>;
 }

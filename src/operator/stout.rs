@@ -1,27 +1,26 @@
-//! Stout smearing of links (Morningstar, Peardon, hep-lat/0311018), isotropic in all four directions, and the
-//! force through it:
+//! Isotropic stout smearing of links (Morningstar, Peardon, hep-lat/0311018), and its force:
 //!
 //! ```text
 //! U' = exp(iQ) U,  Q = (i/2)(Omega^dag - Omega) - (i/6) tr(Omega^dag - Omega),  Omega_mu = C_mu U_mu^dag,
 //! C_mu(x) = rho sum_{nu != mu} [ U_nu(x) U_mu(x+nu) U_nu(x+mu)^dag + U_nu(x-nu)^dag U_mu(x-nu) U_nu(x-nu+mu) ]
 //! ```
 //!
-//! their equations (1) to (4). Q is the force of plaquettes of weight 1, `sum (1 - Re tr P / 3)`, times -6 rho, so
-//! a step is one of Euler's along the Wilson flow of length rho, and its kernels are those of the gauge force and of
-//! the drift. The derivative is in `kernels/stout.cuh`.
+//! These are their equations (1) to (4). Q is -6 rho times the force of plaquettes of weight 1,
+//! `sum (1 - Re tr P / 3)`. So a step is an Euler step of length rho along the Wilson flow, with the kernels of gauge
+//! force and drift. The derivative is in `kernels/stout.cuh`.
 
 use super::GaugeLoops;
 use crate::device::kernels::{StoutForce, StoutInsertion};
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField};
 use std::sync::Arc;
 
-/// One step: Q of the links before it, and the links after it.
+/// One step: Q from the links before it, and the links after it.
 struct Level {
     exponent: AlgebraField,
     links: MatrixField,
 }
 
-/// A number of steps with one rho, all kept for the force.
+/// Several steps with one rho, all kept for the force.
 pub struct Stout {
     domain: Arc<Domain>,
     rho: f64,
@@ -32,14 +31,11 @@ pub struct Stout {
 }
 
 impl Stout {
-    /// Room for `steps` steps; none leave links as they are.
-    ///
-    /// # Errors
-    /// No room.
+    /// Memory for `steps` steps; with 0 steps links stay as they are.
     ///
     /// # Panics
-    /// rho is negative or not below 1/2: the series of exp(iQ) is good for |Q| < 4, and |Q| may reach 8 rho. (Waves of
-    /// momentum p shrink by 1 - rho sum_mu 4 sin^2(p_mu / 2): all of them do where rho < 1/8.)
+    /// rho is negative or not below 1/2: the series of exp(iQ) holds for |Q| < 4, and |Q| may reach 8 rho. (Waves of
+    /// momentum p are scaled by 1 - rho sum_mu 4 sin^2(p_mu / 2); all of them shrink if rho < 1/8.)
     pub fn new(domain: &Arc<Domain>, steps: usize, rho: f64) -> Result<Self, FieldError> {
         assert!((0.0..0.5).contains(&rho), "rho = {rho} is not from 0 to 1/2");
         let level =
@@ -55,9 +51,6 @@ impl Stout {
     }
 
     /// The smeared links.
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn smear<'a>(&'a mut self, links: &'a MatrixField) -> Result<&'a MatrixField, FieldError> {
         let mut thin = links;
         for level in &mut self.levels {
@@ -68,11 +61,9 @@ impl Stout {
         Ok(thin)
     }
 
-    /// From the force on the smeared links of the last [`Stout::smear`] to that on `links`, which must be those that
-    /// were smeared: `force += dS(smeared links) / d links`. Of `smeared` nothing of use is left.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Adds the force on `links` to `force`, given the force on the smeared links:
+    /// `force += dS(smeared links) / d links`. `links` must be those of the last [`Stout::smear`]. `smeared` is
+    /// overwritten.
     pub fn add_force(
         &mut self,
         links: &MatrixField,
@@ -102,7 +93,7 @@ impl Stout {
     }
 }
 
-/// `links <- exp(iQ) links`, Q kept in `exponent`.
+/// `links <- exp(iQ) links`; Q is kept in `exponent`.
 fn step(
     plaquettes: &GaugeLoops,
     rho: f64,
@@ -114,8 +105,8 @@ fn step(
     exponent.drift(links, 1.0)
 }
 
-/// The power after which the series `phi(z) = sum_k z^k / (k+1)!` is below rounding for |z| <= 12 rho: the
-/// eigenvalues of Q before its trace is removed lie within 6 rho, six plaquettes, of 0.
+/// The power after which the series `phi(z) = sum_k z^k / (k+1)!` is below rounding for |z| <= 12 rho. The eigenvalues
+/// of Q before its trace is removed are within 6 rho of 0 (six plaquettes).
 fn terms(rho: f64) -> i32 {
     let (mut k, mut term) = (0, 1.0);
     while term > 1e-18 {
@@ -125,10 +116,7 @@ fn terms(rho: f64) -> i32 {
     k
 }
 
-/// A copy of `links`, smeared: for measurements.
-///
-/// # Errors
-/// No room, or the device is lost.
+/// A smeared copy of `links`, for measurements.
 ///
 /// # Panics
 /// As [`Stout::new`].
@@ -147,7 +135,7 @@ pub fn smeared(links: &MatrixField, steps: usize, rho: f64) -> Result<MatrixFiel
 mod tests {
     use super::terms;
 
-    /// The series cut off against (e^z - 1) / z at the greatest z.
+    /// Compares the truncated series with (e^z - 1) / z at the greatest z.
     #[test]
     fn the_series_is_long_enough() {
         for rho in [0.0, 1e-3, 0.1, 0.14, 0.3, 0.499] {

@@ -1,5 +1,5 @@
-//! A quark: one operator W on odd sites, in each precision that its solver asks for, with all that solves and derivatives
-//! of it need. The operator is chosen by the type of its parameters.
+//! A quark: one operator W on odd sites, in each precision that its solver uses, with everything for solves and
+//! derivatives. The type of the parameters selects the operator.
 
 use super::{OperatorParams, QuarkError, QuarkOperator, QuarkParams, Solves, Storage, combine};
 use crate::device::Precision;
@@ -12,27 +12,27 @@ use crate::solver::{
 use std::slice::{from_mut, from_ref};
 use std::sync::Arc;
 
-/// Where a solve starts.
+/// The starting vector of a solve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// From zero: the solution depends on the right-hand side and the links alone.
+    /// Zero: the solution depends only on the right-hand side and the links.
     Zero,
-    /// From what x holds.
+    /// The content of x.
     Given,
-    /// From the best combination of past solutions, of which the new one is then the latest.
+    /// The best combination of past solutions. The new solution becomes the latest of them.
     Past,
 }
 
-/// What a solve must reach, and where it starts.
+/// The residual that a solve must reach, and its starting vector.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
     /// `|b - W^dag W x| / |b|`
     pub residual: f64,
-    /// From where.
+    /// The starting vector.
     pub start: Start,
 }
 
-/// One operator, its solver, its past solutions.
+/// One operator with its solver and past solutions.
 pub struct Quark<O: QuarkOperator> {
     params: QuarkParams<O::Params>,
     domain: Arc<Domain>,
@@ -45,20 +45,17 @@ pub struct Quark<O: QuarkOperator> {
     solves: Solves,
 }
 
-/// What systems a quark solves.
+/// The systems that a quark solves.
 enum Workspace {
     One(Box<dyn Solver>),
-    /// One system with many shifts.
+    /// One right-hand side with several shifts.
     Shifts(Box<MultiShift>),
-    /// As many right-hand sides at once.
+    /// Several right-hand sides at once, and their number.
     Several(Box<BlockCg>, usize),
 }
 
 impl<O: QuarkOperator> Quark<O> {
-    /// A quark that solves one system after the other.
-    ///
-    /// # Errors
-    /// No memory.
+    /// A quark that solves one system at a time.
     pub fn new<P>(domain: &Arc<Domain>, params: &QuarkParams<P>) -> Result<Self, FieldError>
     where
         P: OperatorParams<Operator = O>,
@@ -68,10 +65,7 @@ impl<O: QuarkOperator> Quark<O> {
         Self::make(domain, params, 1, solver)
     }
 
-    /// A quark that solves systems of up to `shifts` shifts at once.
-    ///
-    /// # Errors
-    /// No memory.
+    /// A quark that solves one system with up to `shifts` shifts at once.
     ///
     /// # Panics
     /// The method is not CG.
@@ -92,10 +86,7 @@ impl<O: QuarkOperator> Quark<O> {
         Self::make(domain, params, 1, solver)
     }
 
-    /// A quark that solves up to `fields` systems at once if the method is CG, else one after the other.
-    ///
-    /// # Errors
-    /// No memory.
+    /// A quark that solves up to `fields` systems at once with CG, or one at a time with other methods.
     pub fn with_fields(
         domain: &Arc<Domain>,
         params: &QuarkParams<O::Params>,
@@ -136,47 +127,47 @@ impl<O: QuarkOperator> Quark<O> {
         })
     }
 
-    /// What it was made of.
+    /// The parameters.
     pub fn params(&self) -> &QuarkParams<O::Params> {
         &self.params
     }
 
-    /// The box.
+    /// This rank's box.
     pub fn domain(&self) -> &Arc<Domain> {
         &self.domain
     }
 
-    /// The most right-hand sides that are solved at once.
+    /// The maximum number of right-hand sides solved at once.
     pub fn together(&self) -> usize {
         if let Workspace::Several(_, fields) = self.solver { fields } else { 1 }
     }
 
-    /// What W acts on.
+    /// The kind of fields that W acts on.
     pub fn kind(&self) -> Kind {
         self.double.kind()
     }
 
-    /// A field that W acts on, in double, zero everywhere.
+    /// A field that W acts on, in double precision, zero everywhere.
     pub(crate) fn spinor(&self) -> Result<Spinor, FieldError> {
         Spinor::of(&self.domain, self.kind(), Precision::Double, 1)
     }
 
-    /// Its clover term, if it has one.
+    /// The clover term, if there is one.
     pub(crate) fn clover(&self) -> Option<&CloverTerm> {
         self.clover.as_ref()
     }
 
-    /// W in double, and its clover term.
+    /// W in double precision, and its clover term.
     pub(crate) fn operator(&mut self) -> (&mut O, Option<&CloverTerm>) {
         (&mut self.double, self.clover.as_ref())
     }
 
-    /// W in every precision that there is.
+    /// W in all its precisions.
     pub(crate) fn operators(&mut self) -> impl Iterator<Item = &mut O> {
         std::iter::once(&mut self.double).chain(&mut self.single).chain(&mut self.half)
     }
 
-    /// Takes over new links.
+    /// Adopts new links.
     ///
     /// # Errors
     /// The clover term is not positive, or the solver's set-up failed.
@@ -195,40 +186,28 @@ impl<O: QuarkOperator> Quark<O> {
         Ok(())
     }
 
-    /// `out = W x`, or `W^dag x`, on odd sites in double.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// `out = W x`, or `W^dag x`, on odd sites in double precision.
     pub fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError> {
         self.double.apply(out, x, dagger)
     }
 
-    /// `sum log det A` over the sites that belong to the action. Without a clover term it is a constant, and left
-    /// out.
+    /// `sum log det A` over the sites that belong to the action. Without a clover term it is a constant and left out.
     pub fn log_det(&self) -> ExactSum {
         self.clover.as_ref().map(CloverTerm::log_det).unwrap_or_default()
     }
 
-    /// Solves `W^dag W x = b` from zero, to `|b - W^dag W x| = residual |b|`: x depends on b and the links alone.
-    ///
-    /// # Errors
-    /// No convergence.
+    /// Solves `W^dag W x = b` from zero, to `|b - W^dag W x| = residual |b|`. The solution depends only on b and the
+    /// links.
     pub fn solve(&mut self, x: &mut Spinor, b: &Spinor, residual: f64) -> Result<Info, QuarkError> {
         self.solve_from(from_mut(x), from_ref(b), Goal { residual, start: Start::Zero })
     }
 
-    /// The same from the best combination of past solutions; remembers the new one.
-    ///
-    /// # Errors
-    /// No convergence.
+    /// As [`Quark::solve`], from the best combination of past solutions; remembers the new one.
     pub fn solve_guessed(&mut self, x: &mut Spinor, b: &Spinor, residual: f64) -> Result<Info, QuarkError> {
         self.solve_from(from_mut(x), from_ref(b), Goal { residual, start: Start::Past })
     }
 
     /// Solves `W^dag W x_n = b_n`.
-    ///
-    /// # Errors
-    /// No convergence.
     pub(super) fn solve_from(
         &mut self,
         x: &mut [Spinor],
@@ -264,8 +243,8 @@ impl<O: QuarkOperator> Quark<O> {
         Ok(total)
     }
 
-    /// Drops past solutions, the solver's set-up and the count of solves: at the start of a trajectory, so that a resumed
-    /// run goes on with the same bits.
+    /// Drops past solutions, the solver's set-up and the statistics. This is done at the start of a trajectory, so that
+    /// a resumed run gives the same bits.
     pub fn forget(&mut self) {
         self.guess.forget();
         self.solves = Solves::default();
@@ -274,15 +253,12 @@ impl<O: QuarkOperator> Quark<O> {
         }
     }
 
-    /// What the solves did since [`Quark::forget`].
+    /// Statistics of the solves since [`Quark::forget`].
     pub fn solves(&self) -> Solves {
         self.solves
     }
 
     /// Solves `(W^dag W + s_i) x_i = b` for all shifts, from zero, each to `residual`.
-    ///
-    /// # Errors
-    /// No convergence.
     ///
     /// # Panics
     /// The quark was not made [with shifts](Self::with_shifts), or with fewer.
@@ -305,10 +281,7 @@ impl<O: QuarkOperator> Quark<O> {
         Params { residual, max_iterations: self.params.solver.max_iterations }
     }
 
-    /// `out = r(W^dag W) b`, with the solutions of its poles in the first of `x`.
-    ///
-    /// # Errors
-    /// No convergence.
+    /// `out = r(W^dag W) b`. The first fields of `x` receive the solutions for its poles.
     pub(crate) fn apply_function(
         &mut self,
         out: &mut Spinor,
@@ -323,16 +296,13 @@ impl<O: QuarkOperator> Quark<O> {
         Ok(info)
     }
 
-    /// The least and the greatest eigenvalue of `W^dag W`, from the vector `start`, which is overwritten.
-    ///
-    /// # Errors
-    /// No convergence.
+    /// The least and the greatest eigenvalue of `W^dag W`, by Lanczos from the vector `start`, which is overwritten.
     pub fn bounds(&mut self, start: &mut Spinor, tolerance: f64) -> Result<Bounds, QuarkError> {
         Ok(bounds(&mut self.double, start, tolerance, self.params.solver.max_iterations)?)
     }
 }
 
-/// The operators as solvers take them.
+/// The operators in the form that solvers take.
 fn operators<'a, O: Operator>(
     double: &'a mut O,
     single: &'a mut Option<O>,

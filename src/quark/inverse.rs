@@ -1,44 +1,35 @@
-//! `M x = b` on all sites, for measurements and for terms that need it.
+//! `M x = b` on all sites, for measurements and for some terms.
 
 use super::{Goal, Quark, QuarkError, QuarkOperator, QuarkParams, Start};
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Kind, MatrixField, Spinor};
 use std::sync::Arc;
 
-/// Fields on all sites: `[parity][number]`, as many on even sites as on odd ones.
+/// Fields on all sites: `[parity][number]`, equally many on even and odd sites.
 pub type Fields = [Vec<Spinor>; 2];
 
-/// Makes `count` fields of a kind, zero everywhere.
-///
-/// # Errors
-/// No memory.
+/// Makes `count` fields of one kind, zero everywhere.
 pub fn fields(domain: &Arc<Domain>, kind: Kind, count: usize) -> Result<Fields, FieldError> {
     let several = || (0..count).map(|_| Spinor::of(domain, kind, Precision::Double, 1)).collect();
     let [even, odd]: [Result<_, FieldError>; 2] = [several(), several()];
     Ok([even?, odd?])
 }
 
-/// A quark on the links of one configuration, whose `M x = b` is solved on all sites.
+/// A quark on the links of one configuration, for solving `M x = b` on all sites.
 pub trait Inverse {
-    /// The box.
+    /// This rank's box.
     fn domain(&self) -> &Arc<Domain>;
-    /// What its fields hold on a site.
+    /// The kind of its fields.
     fn kind(&self) -> Kind;
-    /// The most right-hand sides that are solved at once.
+    /// The maximum number of right-hand sides solved at once.
     fn together(&self) -> usize;
-    /// Solves `M x_n = b_n`, on even and odd sites. What `x` held is lost.
-    ///
-    /// # Errors
-    /// No convergence.
+    /// Solves `M x_n = b_n` on even and odd sites; the content of `x` is overwritten.
     ///
     /// # Panics
-    /// More right-hand sides than are solved at once.
+    /// There are more right-hand sides than can be solved at once.
     fn solve(&mut self, x: &mut Fields, b: &Fields) -> Result<(), QuarkError>;
-    /// Of a quark with a fifth dimension, from the right-hand sides `b` that were solved last: x and y of which
-    /// `Re y_n^dag x_n` is the density of J5q, the pseudoscalar at the midpoint, with the source's.
-    ///
-    /// # Errors
-    /// No convergence.
+    /// For a quark with a fifth dimension, after a solve for the right-hand sides `b`: x and y such that
+    /// `Re y_n^dag x_n` is the density of J5q, the pseudoscalar at the midpoint, with the source.
     fn midpoint(&mut self, _b: &Fields) -> Result<Option<[Fields; 2]>, QuarkError> {
         Ok(None)
     }
@@ -47,16 +38,13 @@ pub trait Inverse {
 /// Workspace of solves on all sites.
 pub struct AllSites {
     rhs: Vec<Spinor>,
-    /// The solutions of the even-odd form, from which a next solve may start.
+    /// The solutions of the even-odd system; a later solve may start from them.
     y: Vec<Spinor>,
     spare: Spinor,
 }
 
 impl AllSites {
     /// Workspace for `count` right-hand sides at once.
-    ///
-    /// # Errors
-    /// No memory.
     pub fn new(domain: &Arc<Domain>, kind: Kind, count: usize) -> Result<Self, FieldError> {
         let [rhs, y] = fields(domain, kind, count)?;
         Ok(Self { rhs, y, spare: Spinor::of(domain, kind, Precision::Double, 1)? })
@@ -64,14 +52,11 @@ impl AllSites {
 }
 
 impl<O: QuarkOperator> Quark<O> {
-    /// Solves `M x_n = b_n` on even and odd sites: even sites are eliminated, `W^dag W y_n = rhs_n` is solved to
-    /// `goal.residual`, and x_n is made of y_n. Returns the iterations.
-    ///
-    /// # Errors
-    /// No convergence.
+    /// Solves `M x_n = b_n` on even and odd sites: eliminates even sites, solves `W^dag W y_n = rhs_n` to
+    /// `goal.residual`, and computes x_n from y_n. Returns the number of iterations.
     ///
     /// # Panics
-    /// More right-hand sides than there is workspace for.
+    /// There are more right-hand sides than the workspace holds.
     pub fn solve_full(
         &mut self,
         AllSites { rhs, y, spare }: &mut AllSites,
@@ -93,7 +78,7 @@ impl<O: QuarkOperator> Quark<O> {
     }
 }
 
-/// A quark on the links of one configuration with all that its inverse needs.
+/// A quark on the links of one configuration, with everything for its inverse.
 pub struct FullInverse<O: QuarkOperator> {
     quark: Quark<O>,
     all_sites: AllSites,
@@ -101,11 +86,11 @@ pub struct FullInverse<O: QuarkOperator> {
 }
 
 impl<O: QuarkOperator> FullInverse<O> {
-    /// The quark on `links`, solved to `residual`, that of `W^dag W y = rhs` of the even-odd form, by the solver of
-    /// `params`. Conjugate gradients solve up to `fields` right-hand sides at once.
+    /// The quark on `links`, with the solver of `params`. `residual` is that of the even-odd system `W^dag W y = rhs`.
+    /// With conjugate gradients, up to `fields` right-hand sides are solved at once.
     ///
     /// # Errors
-    /// No memory, or a clover term that cannot be inverted.
+    /// The clover term cannot be inverted, or memory runs out.
     pub fn on(
         links: &MatrixField,
         params: &QuarkParams<O::Params>,
@@ -119,13 +104,10 @@ impl<O: QuarkOperator> FullInverse<O> {
         Ok(Self { quark, all_sites, residual })
     }
 
-    /// As [`Inverse::solve`], for the first `count` of the fields.
-    ///
-    /// # Errors
-    /// No convergence.
+    /// As [`Inverse::solve`], for the first `count` fields.
     ///
     /// # Panics
-    /// More right-hand sides than are solved at once.
+    /// There are more right-hand sides than can be solved at once.
     pub fn solve_some(&mut self, x: &mut Fields, b: &Fields, count: usize) -> Result<(), QuarkError> {
         let goal = Goal { residual: self.residual, start: Start::Zero };
         let x = x.each_mut().map(|x| &mut x[..count]);

@@ -1,11 +1,12 @@
-//! A quark as terms of the Hamiltonian and measurements use it: its operator in several precisions, and solves with it.
+//! Quarks, as used by terms of the Hamiltonian and by measurements: the operator in several precisions, and solves with
+//! it.
 //!
-//! - `operator`: what an even-odd preconditioned operator must provide; its parameters
-//! - `even_odd`: one operator W on odd sites with clover term, solver and past solutions
+//! - `operator`: the requirements on an even-odd preconditioned operator; its parameters
+//! - `even_odd`: one operator W on odd sites, with clover term, solver and past solutions
 //! - `inverse`: `M x = b` on all sites
-//! - `solves`: what the solves did
+//! - `solves`: statistics of solves
 //!
-//! A quark honours the settings of its solver ([`Settings`](crate::solver::Settings)), whoever uses it.
+//! A quark always follows the settings of its solver ([`Settings`](crate::solver::Settings)).
 
 mod even_odd;
 mod inverse;
@@ -40,9 +41,6 @@ impl From<FieldError> for QuarkError {
 }
 
 /// Writes `constant b + sum_n residue_n x_n` into `out`.
-///
-/// # Errors
-/// The device is lost.
 pub fn combine(out: &mut Spinor, b: &Spinor, x: &[Spinor], r: &Rational) -> Result<(), FieldError> {
     out.copy_from(b)?;
     out.scale(r.constant)?;

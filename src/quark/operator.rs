@@ -1,4 +1,4 @@
-//! What an even-odd preconditioned operator W must provide, so that a [`Quark`](super::Quark) can be made of it.
+//! The requirements on an even-odd preconditioned operator W from which a [`Quark`](super::Quark) is built.
 
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, MatrixField, Spinor};
@@ -6,60 +6,46 @@ use crate::operator::{CloverTerm, Operator};
 use crate::solver::Settings;
 use std::sync::Arc;
 
-/// How an operator keeps its links, and for how many fields it has memory.
+/// The format of an operator's links and spinors, and the number of fields it has memory for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Storage {
-    /// Of links and spinors.
+    /// The precision of links and spinors.
     pub precision: Precision,
-    /// Reals of a link.
+    /// Reals per link.
     pub link_reals: usize,
-    /// Right-hand sides at once.
+    /// Maximum number of right-hand sides at once.
     pub fields: usize,
 }
 
-/// An operator W on odd sites, which comes from an operator M on all sites by elimination of the even ones.
+/// An operator W on odd sites, obtained from an operator M on all sites by elimination of the even ones.
 pub trait QuarkOperator: Operator + Sized {
     /// Its parameters.
     type Params: OperatorParams<Operator = Self>;
 
-    /// Memory for the operator.
-    ///
-    /// # Errors
-    /// No memory.
+    /// Allocates the operator.
     fn make(domain: &Arc<Domain>, storage: Storage, params: &Self::Params) -> Result<Self, FieldError>;
 
-    /// The clover term that it needs; `None` without one.
-    ///
-    /// # Errors
-    /// No memory.
+    /// The clover term, if the operator needs one.
     fn clover_term(_: &Arc<Domain>, _: &Self::Params) -> Result<Option<CloverTerm>, FieldError> {
         Ok(None)
     }
 
-    /// Takes over new links and the clover term that was updated on them.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Adopts new links, with a clover term that is up to date with them.
     fn update(&mut self, links: &MatrixField, clover: Option<&CloverTerm>) -> Result<(), FieldError>;
 
-    /// Whether the determinants of A are the same for two quarks, and cancel in a ratio of them.
+    /// Whether two quarks have the same determinants of A, so that these cancel in a ratio.
     ///
     /// # Panics
-    /// They are no quarks of one ratio.
+    /// The quarks do not form a ratio.
     fn determinants_cancel(_: &Self::Params, _: &Self::Params) -> bool {
         true
     }
 
-    /// Eliminates the even sites of `M x = b`: what is left on odd sites is `W^dag W y = rhs`. `spare` is overwritten.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Eliminates the even sites of `M x = b`; the system on odd sites is then `W^dag W y = rhs`. `spare` is
+    /// overwritten.
     fn eliminate(&mut self, rhs: &mut Spinor, b: [&Spinor; 2], spare: &mut Spinor) -> Result<(), FieldError>;
 
-    /// Makes the solution on even and odd sites of y. `spare` is overwritten.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Computes the solution on even and odd sites from y. `spare` is overwritten.
     fn reconstruct(
         &mut self,
         x: [&mut Spinor; 2],
@@ -69,28 +55,28 @@ pub trait QuarkOperator: Operator + Sized {
     ) -> Result<(), FieldError>;
 }
 
-/// Parameters of an operator, which they choose.
+/// Parameters of an operator; their type selects it.
 pub trait OperatorParams: Clone + std::fmt::Debug + PartialEq {
     /// The operator.
     type Operator: QuarkOperator<Params = Self>;
 }
 
-/// What a quark needs to know.
+/// Parameters of a quark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuarkParams<P> {
     /// The operator.
     pub operator: P,
-    /// How its systems are solved.
+    /// The solver's settings.
     pub solver: Settings,
-    /// Reals of a link in the operator: 18, 12 or 8; with 8, the operator in double has 12. Of a long link of staggered
-    /// quarks: 18, 14 or 9.
+    /// Reals per link in the operator: 18, 12 or 8; with 8, the operator in double precision has 12. For staggered
+    /// quarks, reals per long link: 18, 14 or 9.
     pub link_reals: usize,
-    /// The number of past solutions from which the next is guessed.
+    /// The number of past solutions used to guess the next one.
     pub guess: usize,
 }
 
 impl<P> QuarkParams<P> {
-    /// Conjugate gradients in double with links of 18 reals, from zero.
+    /// Conjugate gradients in double precision with links of 18 reals, starting from zero.
     pub fn in_double(operator: P, max_iterations: usize) -> Self {
         Self { operator, solver: Settings::cg(Precision::Double, max_iterations), link_reals: 18, guess: 0 }
     }

@@ -1,24 +1,24 @@
-//! What the solves of a quark did, for logs.
+//! Statistics of a quark's solves, for logs.
 
 use crate::solver::Info;
 
-/// What the solves of a term did since the heat bath.
+/// Statistics of a term's solves since the heat bath.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Solves {
-    /// How many.
+    /// Number of solves.
     pub count: usize,
-    /// Together; the residual is the greatest.
+    /// Their sum; the residual is the greatest.
     pub total: Info,
 }
 
 impl Solves {
-    /// Counts another one.
+    /// Counts one more solve.
     pub fn add(&mut self, info: &Info) {
         self.count += 1;
         self.total.add(info);
     }
 
-    /// Together with those of another quark.
+    /// The sum with the solves of another quark.
     #[must_use]
     pub fn with(mut self, other: Self) -> Self {
         self.count += other.count;

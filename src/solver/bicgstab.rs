@@ -1,5 +1,5 @@
 //! Stabilised biconjugate gradients for `M x = b` or `M^dag x = b` (van der Vorst, SIAM J. Sci. Stat. Comput. 13 (1992)
-//! 631), with reliable updates: shadow residual and direction live on when `refine` computes the residual anew.
+//! 631), with reliable updates: shadow residual and direction are kept when `refine` recomputes the residual.
 
 use super::refine::{Cycle, Ended, Outer, Stage, Trust, refine};
 use super::{Info, LinearSolver, Matrix, Params, Setup, SolverError, System};
@@ -20,7 +20,7 @@ struct Gradients {
     precision: Precision,
     delta: f64,
     own: Vectors,
-    /// Those of the fallback to double, made when it is needed first.
+    /// Vectors of the fallback to double precision, allocated on first use.
     double: Option<Vectors>,
 }
 
@@ -51,10 +51,7 @@ impl Vectors {
 }
 
 impl BiCgStab {
-    /// Workspace for iterations in `precision`, whose residual falls by `delta` between updates.
-    ///
-    /// # Errors
-    /// No memory.
+    /// Workspace for iterations in `precision`; the residual falls by `delta` between updates.
     pub fn new(domain: &Arc<Domain>, precision: Precision, delta: f64) -> Result<Self, FieldError> {
         Ok(Self {
             outer: Outer::new(domain, Kind::Dirac, Matrix::Linear(Dagger::No))?,
@@ -110,8 +107,8 @@ impl Cycle for Gradients {
     }
 }
 
-/// Iterates until `|r|^2 <= stop`, or answers `false` at a breakdown, after which the caller starts anew. Without
-/// `fresh`, shadow residual and direction are those of before the update.
+/// Iterates until `|r|^2 <= stop`, or returns `false` at a breakdown; the caller then restarts. Unless `fresh`, shadow
+/// residual and direction continue from before the update.
 fn iterate(
     operator: &mut dyn Operator,
     dagger: Dagger,

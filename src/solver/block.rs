@@ -1,6 +1,6 @@
-//! Conjugate gradients for `(M^dag M + s) x_n = b_n`, several right-hand sides at once: each has its own coefficients,
-//! and all share the links' loads. One that has converged leaves; the others go on. In mixed precision with reliable
-//! updates as in [`Cg`](super::Cg), for all that are left at once.
+//! Conjugate gradients for `(M^dag M + s) x_n = b_n` with several right-hand sides at once. Each has its own
+//! coefficients; all share the loads of the links. Those that have converged leave the block. In mixed precision,
+//! reliable updates as in [`Cg`](super::Cg) are done for all remaining ones at once.
 
 use super::info::Clock;
 use super::refine::Trust;
@@ -10,14 +10,15 @@ use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
 use crate::operator::Operator;
 use std::sync::Arc;
 
-/// What a solve did.
+/// Statistics of a solve.
 #[derive(Clone, Debug, Default)]
 pub struct BlockInfo {
-    /// All of it. Iterations and applications are those of the block, however many right-hand sides it had then.
+    /// The total. Iterations and applications are those of the block, whatever its number of right-hand sides at the
+    /// time.
     pub total: Info,
-    /// Iterations that each right-hand side took part in.
+    /// Iterations of each right-hand side.
     pub iterations: Vec<usize>,
-    /// True relative residual of each at the end.
+    /// Final true relative residual of each right-hand side.
     pub residuals: Vec<f64>,
 }
 
@@ -27,18 +28,18 @@ pub struct BlockCg {
     precision: Precision,
     delta: f64,
     outer: Vectors,
-    /// In a lower precision than double.
+    /// The vectors in a lower precision than double.
     inner: Option<Vectors>,
 }
 
-/// The vectors of an iteration, of which the first few are active.
+/// The vectors of an iteration; the first few are active.
 struct Vectors {
     x: Spinor,
     r: Spinor,
     q: Spinor,
     middle: Spinor,
     p: Spinor,
-    /// Room to exchange two fields, and two solutions.
+    /// Temporaries for exchanging two fields, and two solutions.
     spare: [Spinor; 2],
     spare_x: [Spinor; 2],
 }
@@ -46,15 +47,15 @@ struct Vectors {
 /// One right-hand side.
 #[derive(Clone, Copy)]
 struct Side {
-    /// Where it stands in the caller's list.
+    /// Its position in the caller's list.
     index: usize,
     /// |b|^2
     norm: f64,
-    /// |r|^2 of the iteration.
+    /// r|^2 in the iteration.
     rr: f64,
-    /// The same computed anew, last time.
+    /// r|^2 at the last recomputation.
     truth: f64,
-    /// The iteration ends for it here.
+    /// The iteration ends when |r|^2 falls to this.
     stop: f64,
 }
 
@@ -93,7 +94,7 @@ impl Vectors {
         Ok(())
     }
 
-    /// Puts those that are done behind the others of the first `active`; returns how many are left.
+    /// Moves finished right-hand sides behind the other active ones; returns the number still active.
     fn drop_done(&mut self, sides: &mut [Side], mut active: usize) -> Result<usize, FieldError> {
         let mut at = 0;
         while at < active {
@@ -118,11 +119,11 @@ impl Vectors {
     }
 }
 
-/// How far a solve is.
+/// The state of a solve.
 struct State {
-    /// Those that have not converged.
+    /// The right-hand sides that have not converged.
     sides: Vec<Side>,
-    /// The directions of the iteration belong to these right-hand sides, in this order.
+    /// The right-hand sides to which the iteration's directions belong, in this order.
     known: Vec<usize>,
     trust: Trust,
     shift: f64,
@@ -152,7 +153,7 @@ impl State {
         SolverError::NotFinite { what, iterations: self.info.total.iterations }
     }
 
-    /// Takes note of residuals that were computed anew; `before` are those of the update before.
+    /// Judges recomputed residuals; `before` are those of the previous update.
     fn judge(&mut self, before: &[f64]) -> Result<(), SolverError> {
         let lost = self.sides.iter().zip(before).any(|(side, before)| {
             before.is_finite() && side.rr > self.target(side).max(Trust::LEAST * before)
@@ -172,11 +173,8 @@ impl State {
 }
 
 impl BlockCg {
-    /// Workspace for up to `fields` right-hand sides of a kind, and iterations in `precision`, whose residuals fall by
+    /// Workspace for up to `fields` right-hand sides of one kind, with iterations in `precision`; residuals fall by
     /// `delta` between updates.
-    ///
-    /// # Errors
-    /// No memory.
     pub fn new(
         domain: &Arc<Domain>,
         kind: Kind,
@@ -194,14 +192,14 @@ impl BlockCg {
         })
     }
 
-    /// Solves `(M^dag M + shift) x_n = b_n` from the guesses in `x`. The operators take as many fields as there are
-    /// right-hand sides.
+    /// Solves `(M^dag M + shift) x_n = b_n` from the guesses in `x`. The operators must take as many fields as there
+    /// are right-hand sides.
     ///
     /// # Errors
-    /// No convergence of one of them, or a number that is not finite.
+    /// A right-hand side does not converge, or a number is infinite or NaN.
     ///
     /// # Panics
-    /// There are not as many solutions as right-hand sides, or more than there is workspace for.
+    /// The numbers of solutions and right-hand sides differ, or exceed the workspace.
     pub fn solve(
         &mut self,
         operators: &mut Operators,
@@ -210,7 +208,7 @@ impl BlockCg {
         b: &[Spinor],
         params: Params,
     ) -> Result<BlockInfo, SolverError> {
-        assert_eq!(x.len(), b.len(), "a solution for each right-hand side");
+        assert_eq!(x.len(), b.len(), "one solution per right-hand side");
         assert!(b.len() <= self.fields, "workspace for {} right-hand sides", self.fields);
         let clock = Clock::new(operators.double.domain());
         let lower = self.inner.is_some() && operators.lower(self.precision).is_some();
@@ -235,7 +233,7 @@ impl BlockCg {
             }
             match self.cycle(operators, &mut state) {
                 Ok(work) => self.correct(x, &mut state, work)?,
-                // What this precision cannot do, the next one may.
+                // The next precision may succeed where this one fails.
                 Err(SolverError::NotFinite { .. }) if state.trust < Trust::Double => {
                     state.trust = state.trust.less(&mut state.info.total);
                     state.known.clear();
@@ -247,7 +245,7 @@ impl BlockCg {
         }
     }
 
-    /// What has converged leaves; residuals of the others close the ranks.
+    /// Removes converged right-hand sides; the residuals of the others move up.
     fn retire(&mut self, state: &mut State) -> Result<(), FieldError> {
         for at in (0..state.sides.len()).rev() {
             if state.sides[at].rr > state.target(&state.sides[at]) {
@@ -268,7 +266,7 @@ impl BlockCg {
         Ok(())
     }
 
-    /// Iterates from the residuals; returns the right-hand sides in the order in which they stand then.
+    /// Iterates from the residuals; returns the right-hand sides in their new order.
     fn cycle(&mut self, operators: &mut Operators, state: &mut State) -> Result<Vec<Side>, SolverError> {
         let (mut work, outer) = (state.sides.clone(), &mut self.outer);
         outer.set_active(work.len());
@@ -294,7 +292,7 @@ impl BlockCg {
         Ok(work)
     }
 
-    /// Adds what a cycle found to the solutions.
+    /// Adds the result of a cycle to the solutions.
     fn correct(&mut self, x: &mut [Spinor], state: &mut State, work: Vec<Side>) -> Result<(), FieldError> {
         let found = match &mut self.inner {
             Some(inner) if state.trust < Trust::Double => inner,
@@ -306,13 +304,13 @@ impl BlockCg {
             x[side.index].add(&found.spare_x[0])?;
         }
         state.known = work.iter().map(|side| side.index).collect();
-        // Residuals come in the order in which the directions stand.
+        // The residuals take the order of the directions.
         state.sides = work;
         Ok(())
     }
 }
 
-/// `r_n = b_n - (M^dag M + shift) x_n` in double, and the squares.
+/// `r_n = b_n - (M^dag M + shift) x_n` in double precision, and the squares.
 fn residuals(
     operator: &mut dyn Operator,
     outer: &mut Vectors,
@@ -336,8 +334,9 @@ fn residuals(
     Ok(())
 }
 
-/// Iterates until each `|r_n|^2` is at its stop; on return all are in `vectors` again, in the order of `sides`. If
-/// fresh, the first directions are the residuals; else the last ones go on with the residuals that the update left.
+/// Iterates until every `|r_n|^2` is at its stop; on return all fields are back in `vectors`, in the order of `sides`.
+/// If `fresh`, the first directions are the residuals; otherwise the last directions continue with the updated
+/// residuals.
 fn iterate(
     operator: &mut dyn Operator,
     vectors: &mut Vectors,

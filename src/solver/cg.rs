@@ -1,5 +1,5 @@
 //! Conjugate gradients for `(M^dag M + s) x = b`, s >= 0 (Hestenes, Stiefel 1952), with reliable updates: the iteration
-//! runs in its own precision, and its direction lives on when `refine` computes the residual anew.
+//! has its own precision, and its direction is kept when `refine` recomputes the residual.
 
 use super::refine::{Cycle, Ended, Outer, Stage, Trust, refine};
 use super::{Info, Matrix, Operators, Params, Setup, Solver, SolverError, System};
@@ -18,13 +18,13 @@ pub struct Cg {
 struct Gradients {
     precision: Precision,
     delta: f64,
-    /// In double.
+    /// The direction in double precision.
     direction: Spinor,
-    /// In a lower precision.
+    /// The vectors of iterations in a lower precision.
     inner: Option<Inner>,
 }
 
-/// The iteration's own vectors where it runs in a lower precision.
+/// The vectors of iterations in a lower precision than double.
 struct Inner {
     x: Spinor,
     residual: Spinor,
@@ -33,22 +33,19 @@ struct Inner {
     direction: Spinor,
 }
 
-/// The state of an iteration, each once.
+/// The vectors of an iteration.
 struct Vectors<'a> {
     x: &'a mut Spinor,
     r: &'a mut Spinor,
     q: &'a mut Spinor,
     middle: &'a mut Spinor,
     p: &'a mut Spinor,
-    /// Of `M^dag M + shift`.
+    /// The shift of `M^dag M + shift`.
     shift: f64,
 }
 
 impl Cg {
-    /// Workspace for iterations on fields of one kind in `precision`, whose residual falls by `delta` between updates.
-    ///
-    /// # Errors
-    /// No memory.
+    /// Workspace for iterations on fields of one kind in `precision`; the residual falls by `delta` between updates.
     pub fn new(
         domain: &Arc<Domain>,
         kind: Kind,
@@ -75,9 +72,6 @@ impl Cg {
     }
 
     /// Solves `(M^dag M + shift) x = b` from the guess in `x`.
-    ///
-    /// # Errors
-    /// No convergence, or a number that is not finite.
     pub fn solve_shifted(
         &mut self,
         operators: &mut Operators,
@@ -126,7 +120,7 @@ impl Cycle for Gradients {
             let middle = middle.as_mut().expect("workspace for the normal equations");
             let vectors = Vectors { x, r: residual, q: product, middle, p: &mut self.direction, shift };
             iterate(operators.double, vectors, Stage { fresh: true, ..stage }, info)?;
-            // Nothing is to be trusted more than this.
+            // No iteration is more trustworthy than this one.
             return Ok(Ended { broke_down: false, allowed: f64::INFINITY });
         }
         let lower = operators.lower(self.precision).expect("an operator in low precision");
@@ -147,7 +141,7 @@ impl Cycle for Gradients {
     }
 }
 
-/// `|M p|^2 + shift |p|^2`, `M p` given.
+/// `|M p|^2 + shift |p|^2` from `M p`.
 pub(super) fn curvature(image: &Spinor, shift: f64, p: &Spinor) -> Result<f64, FieldError> {
     if shift == 0.0 {
         return Ok(image.norm2()?.value());
@@ -156,8 +150,8 @@ pub(super) fn curvature(image: &Spinor, shift: f64, p: &Spinor) -> Result<f64, F
     Ok(image + shift * p)
 }
 
-/// Iterates until `|r|^2 <= stop`. If fresh, the first direction is the residual; else the last direction goes on with
-/// the ratio of residuals that the update left.
+/// Iterates until `|r|^2 <= stop`. If `fresh`, the first direction is the residual; otherwise the last direction
+/// continues, with the ratio of residuals after the update.
 fn iterate(
     operator: &mut dyn Operator,
     Vectors { x, r, q, middle, p, shift }: Vectors,
@@ -167,7 +161,7 @@ fn iterate(
     if fresh {
         p.copy_from(r)?;
     } else {
-        // Keep p conjugate: take its part along r out, then add r (QUDA's restart after an update).
+        // Keep p conjugate: remove its component along r, then add r (QUDA's restart after an update).
         let overlap = r.real_dot(p)?.value();
         p.axpy(-overlap / rr, r)?;
         p.xpay(r, 1.0)?;

@@ -1,9 +1,10 @@
-//! Flexible generalised conjugate residuals with a preconditioner, for `M x = b` or `M^dag x = b`: with additive Schwarz,
-//! GCR-DD (Babich, Clark, Joo, Shi, Brower, Gottlieb, "Scaling lattice QCD beyond 100 GPUs", SC11, Algorithm 1).
+//! Flexible generalised conjugate residuals with a preconditioner, for `M x = b` or `M^dag x = b`. With additive
+//! Schwarz this is GCR-DD (Babich, Clark, Joo, Shi, Brower, Gottlieb, "Scaling lattice QCD beyond 100 GPUs", SC11,
+//! Algorithm 1).
 //!
-//! Three precisions: the Krylov space and the preconditioner in their own, low ones; restarts, where the
-//! solution is added up (the implicit update) and the residual computed anew, in the outer one. Where that is
-//! single, it is itself corrected in double.
+//! There are three precisions. The Krylov space and the preconditioner have low ones. Restarts have the outer one:
+//! there the solution is accumulated (the implicit update) and the residual recomputed. If the outer precision is
+//! single, its result is in turn corrected in double.
 
 use super::refine::{Cycle, Ended, Outer, Stage, Trust, refine};
 use super::{
@@ -14,18 +15,18 @@ use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
 use num_complex::Complex64;
 use std::sync::Arc;
 
-/// How the solver runs.
+/// Parameters of the solver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GcrParams {
-    /// Of restarts and of the Krylov space, the second not higher than the first.
+    /// The precisions of restarts and of the Krylov space; the second is not higher than the first.
     pub precisions: [Precision; 2],
     /// The greatest size of the Krylov space.
     pub k_max: usize,
-    /// A restart when the residual has fallen by this.
+    /// A restart follows when the residual has fallen by this factor.
     pub delta: f64,
 }
 
-/// What single precision reaches below the residual from which it starts.
+/// The reduction of the residual that single precision reaches.
 const SINGLE_REACH: f64 = 1e-5;
 
 /// Workspace of solves.
@@ -38,11 +39,11 @@ pub struct Gcr {
 struct Restarts {
     preconditioner: Box<dyn Preconditioner>,
     space: Space,
-    /// Change, residual and product where restarts are in single.
+    /// Change, residual and product, if restarts are in single precision.
     single: Option<[Spinor; 3]>,
 }
 
-/// The Krylov space: p, z = M p made orthogonal, the residual, and the solution's change.
+/// The Krylov space: p, the orthogonalised z = M p, the residual, and the change of the solution.
 struct Space {
     k_max: usize,
     delta: f64,
@@ -54,9 +55,6 @@ struct Space {
 
 impl Gcr {
     /// Workspace for a Krylov space.
-    ///
-    /// # Errors
-    /// No memory.
     pub fn new(
         domain: &Arc<Domain>,
         params: GcrParams,
@@ -112,7 +110,7 @@ impl Cycle for Restarts {
         self.space.residual.precision()
     }
 
-    /// Where it fails another method takes over.
+    /// If it fails, another method takes over.
     fn has_double(&self) -> bool {
         false
     }
@@ -133,14 +131,15 @@ impl Cycle for Restarts {
             x.add(&self.space.change)?;
             claimed
         };
-        // A cycle ends after k_max directions too: it failed if it did not reach what it believes, or nothing.
+        // A cycle also ends after k_max directions. It failed if it did not reach its claimed residual, or reduced
+        // nothing.
         let allowed = if claimed.is_nan() { 0.0 } else { (4.0 * claimed).min(0.999 * stage.rr) };
         Ok(Ended { broke_down: false, allowed })
     }
 }
 
 impl Restarts {
-    /// Restarts in single as far as these reach. Returns the residual's square as single precision has it.
+    /// Restarts in single precision as far as they reach. Returns the square of the residual in single precision.
     fn run_in_single(
         &mut self,
         system: &mut System,
@@ -175,8 +174,8 @@ impl Restarts {
 }
 
 impl Space {
-    /// One cycle between restarts: `change` becomes the correction for the residual `r` of square `stage.rr`. Returns the
-    /// residual's square after it, as low precision has it.
+    /// One cycle between restarts: `change` becomes the correction for the residual `r`, whose square is `stage.rr`.
+    /// Returns the square of the new residual in low precision.
     fn cycle(
         &mut self,
         preconditioner: &mut dyn Preconditioner,
@@ -200,7 +199,7 @@ impl Space {
             let (past, rest) = self.z.split_at_mut(k);
             let z = &mut rest[0];
             info.apply(system.operators.at(z.precision()), z, &self.p[k], dagger)?;
-            // Modified Gram and Schmidt; a step's sum needs the vector that the step before made.
+            // Modified Gram-Schmidt: each step's sum needs the vector from the step before.
             let mut row = Vec::with_capacity(k);
             let mut overlap = match past.first() {
                 Some(first) => first.dot(z)?,
@@ -232,7 +231,7 @@ impl Space {
         Ok(now)
     }
 
-    /// The implicit update: the solution's change from the p, whose images are not orthogonal.
+    /// The implicit update: the change of the solution from the p, whose images are not orthogonal.
     fn update(&mut self, alpha: &mut [Complex64], beta: &[Vec<Complex64>]) -> Result<(), FieldError> {
         self.change.set_zero()?;
         for l in (0..alpha.len()).rev() {

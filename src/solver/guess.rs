@@ -1,8 +1,8 @@
-//! A first guess: the combination of past solutions with the least residual in the norm of
-//! `M^dag M` (Brower, Ivanenko, Levi, Orginos, hep-lat/9509012).
+//! A first guess: the combination of past solutions with the least residual in the norm of `M^dag M` (Brower, Ivanenko,
+//! Levi, Orginos, hep-lat/9509012).
 //!
-//! A guess from the past spoils reversibility unless solves are tight. It is forgotten when a
-//! trajectory starts, so that a resumed run goes on with the same bits.
+//! Guesses from the past violate reversibility unless solves are tight. They are forgotten at the start of a
+//! trajectory, so that a resumed run gives the same bits.
 
 use crate::device::Precision;
 use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
@@ -10,36 +10,30 @@ use crate::operator::Operator;
 use num_complex::Complex64;
 use std::sync::Arc;
 
-/// Past solutions, the latest last.
+/// Past solutions, oldest first.
 pub struct Guess {
-    /// How many of `past` are known.
+    /// The number of known solutions in `past`.
     known: usize,
     past: Vec<Spinor>,
-    /// Workspace: an orthonormal basis of the past, and its images under M.
+    /// Workspace: an orthonormal basis of the past solutions, and its images under M.
     basis: Vec<Spinor>,
     images: Vec<Spinor>,
 }
 
 impl Guess {
-    /// Keeps up to `keep` solutions in double; 0: every solve starts from zero.
-    ///
-    /// # Errors
-    /// No memory.
+    /// Keeps up to `keep` solutions in double precision; 0: every solve starts from zero.
     pub fn new(domain: &Arc<Domain>, kind: Kind, keep: usize) -> Result<Self, FieldError> {
         let fields = || (0..keep).map(|_| Spinor::of(domain, kind, Precision::Double, 1)).collect();
         let [past, basis, images]: [Result<_, FieldError>; 3] = [fields(), fields(), fields()];
         Ok(Self { known: 0, past: past?, basis: basis?, images: images? })
     }
 
-    /// Drops the past.
+    /// Drops all past solutions.
     pub fn forget(&mut self) {
         self.known = 0;
     }
 
     /// Remembers a solution.
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn remember(&mut self, x: &Spinor) -> Result<(), FieldError> {
         if self.past.is_empty() {
             return Ok(());
@@ -53,9 +47,6 @@ impl Guess {
     }
 
     /// Sets `x` to the guess for `M^dag M x = b`.
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn start(
         &mut self,
         operator: &mut dyn Operator,
@@ -81,7 +72,8 @@ impl Guess {
         Ok(())
     }
 
-    /// Makes an orthonormal basis of the past, the latest first; leaves out what depends on it. Returns its size.
+    /// Makes an orthonormal basis of the past solutions, the latest first, without linearly dependent ones. Returns its
+    /// size.
     fn orthonormalise(&mut self) -> Result<usize, FieldError> {
         let mut n = 0;
         for past in self.past[..self.known].iter().rev() {
@@ -103,7 +95,7 @@ impl Guess {
     }
 }
 
-/// Solves the hermitian positive system `[A | b]` by Gauss without pivoting.
+/// Solves the hermitian positive system `[A | b]` by Gaussian elimination without pivoting.
 fn eliminate(mut m: Vec<Vec<Complex64>>) -> Vec<Complex64> {
     let n = m.len();
     for i in 0..n {

@@ -1,4 +1,4 @@
-//! What a solve did, and how long it took.
+//! Statistics and timings of a solve.
 
 use super::SolverError;
 use crate::field::{Dagger, Domain, FieldError, Spinor};
@@ -6,33 +6,32 @@ use crate::operator::Operator;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What a solve did.
+/// Statistics of a solve.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Info {
-    /// Iterations, without the work of the updates.
+    /// Iterations, not counting updates.
     pub iterations: usize,
-    /// Times the residual was computed anew: reliable updates, restarts.
+    /// Recomputations of the residual: reliable updates, restarts.
     pub updates: usize,
-    /// Times the iteration lost its way and the solver fell back: first to defect correction, then to
-    /// iterations in double.
+    /// Fallbacks after a failure of the iteration: first to defect correction, then to iterations in double precision.
     pub fallbacks: usize,
-    /// Applications of M or its adjoint on the whole lattice, each with its halos.
+    /// Applications of M or its adjoint on the whole lattice, including halos.
     pub applications: usize,
-    /// True relative residual at the end.
+    /// Final true relative residual.
     pub residual: f64,
     /// Wall time.
     pub seconds: f64,
-    /// Wall time in the operator, halos included. On a GPU, whose work goes on behind the host's, only
-    /// where the domain is [profiled](crate::field::Domain::profile).
+    /// Wall time in the operator, including halos. On a GPU, which works asynchronously, only if the domain is
+    /// [profiled](crate::field::Domain::profile).
     pub operator_seconds: f64,
     /// Wall time in the preconditioner, as `operator_seconds`.
     pub preconditioner_seconds: f64,
-    /// Wall time in messages that no work hides, and in waiting for other ranks' sums.
+    /// Wall time of communication that is not hidden by work, and of waiting for other ranks' sums.
     pub communication_seconds: f64,
 }
 
 impl Info {
-    /// Adds what another solve did; the residual is the greater.
+    /// Adds another solve; the residual is the greater one.
     pub fn add(&mut self, other: &Self) {
         self.iterations += other.iterations;
         self.updates += other.updates;
@@ -45,7 +44,7 @@ impl Info {
         self.communication_seconds += other.communication_seconds;
     }
 
-    /// `out = M x` on the whole lattice, counted and timed.
+    /// `out = M x` on the whole lattice, with statistics.
     pub(super) fn apply(
         &mut self,
         operator: &mut dyn Operator,
@@ -59,7 +58,7 @@ impl Info {
         Ok(())
     }
 
-    /// `out = M^dag x + shift y` on the whole lattice, counted and timed.
+    /// `out = M^dag x + shift y` on the whole lattice, with statistics.
     pub(super) fn apply_adjoint_plus(
         &mut self,
         operator: &mut dyn Operator,
@@ -79,7 +78,7 @@ impl Info {
     }
 }
 
-/// Seconds of `work`; of a device that works on behind the host's back, where the domain is profiled.
+/// Seconds of `work`; on an asynchronous device, only if the domain is profiled.
 pub(super) fn timed(
     domain: &Domain,
     work: impl FnOnce() -> Result<(), FieldError>,
@@ -104,7 +103,7 @@ impl Clock {
         Self { domain: Arc::clone(domain), start: Instant::now(), waited: domain.communication_seconds() }
     }
 
-    /// Sets the wall time of the solve, and that of it which messages took.
+    /// Sets the wall time of the solve, and its time in communication.
     pub fn stop(&self, info: &mut Info) {
         info.seconds = self.start.elapsed().as_secs_f64();
         info.communication_seconds = self.domain.communication_seconds() - self.waited;

@@ -1,5 +1,5 @@
-//! The keys of solvers, `[fermion.NAME.solver]` of Wilson and domain-wall quarks. The solver of a Hasenbusch factor
-//! defaults to that of its fermion, key by key.
+//! The keys of solvers: `[fermion.NAME.solver]` of Wilson and domain-wall quarks. Each key of a Hasenbusch factor's
+//! solver defaults to the fermion's.
 
 use super::method::METHODS;
 use super::{Method, Settings, usual_delta};
@@ -13,32 +13,32 @@ use crate::device::Precision::{self, Double, Half, Single};
 use crate::lattice::{Extents, Partition, shape};
 use toml::de::DeValue;
 
-/// How the systems of a term of the Hamiltonian are solved, and how well.
+/// The solver of a term's systems, with its residuals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TermSolver {
     /// The method, its precisions and limits.
     pub settings: Settings,
-    /// Reals kept of a link in the operator: 18, 12 or 8.
+    /// Reals per link in the operator: 18, 12 or 8.
     pub link_reals: usize,
-    /// Past solutions from which the next one is guessed; 0: start from zero.
+    /// The number of past solutions used to guess the next one; 0: start from zero.
     pub guess: usize,
     /// `|b - A x| / |b|` in the heat bath and the action.
     pub action_residual: f64,
-    /// The same in the forces.
+    /// `|b - A x| / |b|` in the forces.
     pub force_residual: f64,
 }
 
-/// A precision's name, and what is outside, in the iteration and in the preconditioner.
+/// A name, and the precisions of updates, of the iteration and of the preconditioner.
 type Mix = (&'static str, [Precision; 3]);
 
-/// The mixes of methods without a preconditioner.
+/// The combinations for methods without a preconditioner.
 pub(crate) const PLAIN: [Mix; 3] = [
     ("double-single", [Double, Single, Single]),
     ("double", [Double; 3]),
     ("double-half", [Double, Half, Half]),
 ];
 
-/// The mixes of GCR-DD, none higher than the one before; restarts are in double or single.
+/// The combinations for GCR-DD, in non-increasing order; restarts are in double or single.
 const SCHWARZ: [Mix; 9] = [
     ("double-single-half", [Double, Single, Half]),
     ("double-half-half", [Double, Half, Half]),
@@ -103,7 +103,7 @@ const ACTION_RESIDUAL: Key<f64> = Key::new(
 const FORCE_RESIDUAL: Key<f64> =
     Key::new("force_residual", RESIDUAL, Absent::Is("1e-9"), Change::Bits, "the same in the forces")
         .settled_as("force_residual");
-/// More iterations are an error.
+/// The maximum number of iterations; a solve that needs more is an error.
 pub(crate) const MAX_ITERATIONS: Key<usize> = Key::new(
     "max_iterations",
     ITERATIONS,
@@ -203,24 +203,24 @@ fn block(value: &Value) -> Read<Option<Extents>> {
     }
 }
 
-/// Reversibility with guesses from past solutions needs forces solved at least this well.
+/// For reversibility with guesses from past solutions, forces must be solved at least this well.
 const GUESS_RESIDUAL: f64 = 1e-9;
 
-/// The lattice and how it is cut, as far as they are known.
+/// The lattice and its partition, if they are known.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Boxes {
     pub lattice: Option<Extents>,
     pub partition: Option<Partition>,
 }
 
-/// What a solver solves, which limits its methods and precisions.
+/// The systems of a solver, which limit its methods and precisions.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Systems {
     /// One at a time, by any method.
     Any,
-    /// Those of domain-wall quarks, one at a time: by conjugate gradients.
+    /// Systems of domain-wall quarks, one at a time, by conjugate gradients.
     Wall,
-    /// All shifts at once, by conjugate gradients: that is what this key says.
+    /// All shifts at once, by conjugate gradients, as required by this key.
     Shifted(&'static str),
 }
 
@@ -229,7 +229,7 @@ fn is_schwarz(method: Option<Method>) -> bool {
     matches!(method, Some(Method::GcrDd { .. }))
 }
 
-/// The keys of a solver's table, and those of its fermion's for the ones that it lacks.
+/// The keys of a solver's table; missing ones come from its fermion.
 #[derive(Clone)]
 pub(crate) struct SolverKeys {
     /// `None` after a mistake.
@@ -255,7 +255,7 @@ impl SolverKeys {
             table.mistake("method", "method: domain-wall quarks are solved by \"cg\" alone");
             method = None;
         }
-        // The other methods' precisions mean nothing to GCR-DD, nor its to them.
+        // Precisions of GCR-DD are not inherited by other methods, nor the reverse.
         let akin = fermion.filter(|f| is_schwarz(method) == is_schwarz(f.method));
         let precision = table.get_by(&PRECISION, |value| match method {
             Some(Method::GcrDd { .. }) => choice(&SCHWARZ)(value),
@@ -295,7 +295,7 @@ impl SolverKeys {
         table.keep("guess", &guess);
     }
 
-    /// What one key means for another; a mistake is told where it is made, not again where it is inherited.
+    /// Checks keys against each other. A mistake is reported where it is made, not again where it is inherited.
     fn check(&self, table: &Table, inherits: bool, systems: Systems, boxes: Boxes) {
         let own = ["k_max", "n_mr", "schwarz_block"];
         if self.method.is_some() && !is_schwarz(self.method) {
@@ -326,7 +326,7 @@ impl SolverKeys {
         }
     }
 
-    /// `by`: the key that asks for shifts.
+    /// `by`: the key that requires shifts.
     fn check_multi_shift(&self, table: &Table, by: &str) {
         if self.method.is_some_and(|method| method != Method::Cg) {
             table.mistake("method", format!("method: {by} is solved by \"cg\" for all shifts at once"));

@@ -1,4 +1,4 @@
-//! The register of methods: how a term of the Hamiltonian names its solver, and how that is made.
+//! The register of methods: from a term's settings to its solver.
 
 use super::{BiCgStab, Cg, Gcr, GcrParams, LinearSolver, Schwarz, Solver, TwoSolves};
 use crate::device::Precision;
@@ -17,7 +17,7 @@ pub enum Method {
     GcrDd {
         /// The greatest size of the Krylov space.
         k_max: usize,
-        /// Steps of minimal residuals of the preconditioner.
+        /// Minimal-residual steps of the preconditioner.
         n_mr: usize,
         /// Extents of a Schwarz block; `None`: the rank's box.
         block: Option<Extents>,
@@ -31,28 +31,28 @@ pub(super) const METHODS: &[(&str, Method)] = &[
     ("gcr-dd", Method::GcrDd { k_max: 0, n_mr: 0, block: None }),
 ];
 
-/// How a term's systems are solved.
+/// Settings of a term's solver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// The method.
     pub method: Method,
-    /// Of updates (double, or single for GCR-DD), of the iteration, of the preconditioner.
+    /// The precisions of updates (double, or single for GCR-DD), of the iteration, and of the preconditioner.
     pub precisions: [Precision; 3],
-    /// The residual falls by this between updates.
+    /// The factor by which the residual falls between updates.
     pub delta: f64,
-    /// More are an error.
+    /// The maximum number of iterations; more are an error.
     pub max_iterations: usize,
 }
 
-/// What a method makes for `M x = b`.
+/// A method's solver of `M x = b`.
 type Made = Result<Box<dyn LinearSolver>, FieldError>;
 type Maker<'a> = Box<dyn Fn(&Arc<Domain>) -> Made + 'a>;
 
-/// A line of the register.
+/// An entry of the register.
 struct Entry<'a> {
-    /// Whether fields of a kind are served.
+    /// Whether the method serves fields of a kind.
     serves: fn(Kind) -> bool,
-    /// The solver of `M x = b`; `None` where the method solves the normal equations at once.
+    /// The solver of `M x = b`; `None` if the method solves the normal equations directly.
     linear: Option<Maker<'a>>,
 }
 
@@ -67,7 +67,7 @@ impl Settings {
         }
     }
 
-    /// The register.
+    /// The entry of this method.
     fn entry(&self) -> Entry<'_> {
         let Self { precisions: [outer, krylov, inner], delta, .. } = *self;
         match self.method {
@@ -87,10 +87,7 @@ impl Settings {
         }
     }
 
-    /// The solver of `M^dag M x = b` for fields of a kind.
-    ///
-    /// # Errors
-    /// No memory.
+    /// The solver of `M^dag M x = b` for fields of one kind.
     ///
     /// # Panics
     /// The method does not serve these fields.
@@ -103,16 +100,13 @@ impl Settings {
         })
     }
 
-    /// The solver of `M x = b` for Dirac spinors; `None` where the method solves the normal equations at once.
-    ///
-    /// # Errors
-    /// No memory.
+    /// The solver of `M x = b` for Dirac spinors; `None` if the method solves the normal equations directly.
     pub fn linear_solver(&self, domain: &Arc<Domain>) -> Result<Option<Box<dyn LinearSolver>>, FieldError> {
         self.entry().linear.map(|linear| linear(domain)).transpose()
     }
 }
 
-/// By how much the residual falls between updates, where nobody says it.
+/// The default factor by which the residual falls between updates.
 pub fn usual_delta(in_half: bool) -> f64 {
     if in_half { 0.1 } else { 1e-3 }
 }

@@ -1,22 +1,22 @@
 //! Solvers of `M x = b` and `M^dag M x = b`, in one precision or several.
 //!
-//! - `method`: the register of methods, by which a term of the Hamiltonian names its [`Solver`]
-//! - `operators`: what is solved: an operator in its precisions, and the matrix made of it
-//! - `refine`: the outer iteration of all solvers: true residuals in double, trust, fallbacks
+//! - `method`: the register of methods, which maps a term's settings to its [`Solver`]
+//! - `operators`: the systems: an operator in its precisions, and the matrix made of it
+//! - `refine`: the outer iteration of all solvers: true residuals in double precision, trust, fallbacks
 //! - `cg`: conjugate gradients on the normal equations
 //! - `block`: conjugate gradients on several right-hand sides at once
 //! - `multishift`: conjugate gradients with many shifts at once
 //! - `bicgstab`: stabilised biconjugate gradients
 //! - `gcr`: generalised conjugate residuals with a preconditioner
-//! - `schwarz`: additive Schwarz as preconditioner, minimal residual steps in blocks
+//! - `schwarz`: additive Schwarz as preconditioner, with minimal-residual steps in blocks
 //! - `normal`: `M^dag M x = b` by two solves of `M x = b`
 //! - `keys`: the keys of solvers in an input
 //! - `guess`: a first guess from past solutions
 //! - `spectrum`: the ends of the spectrum of `M^dag M`
-//! - `info`: what a solve did, and how long it took
+//! - `info`: statistics and timings of a solve
 //!
-//! Every solve ends with a check of the true residual in double. A new solver is a file with its [`Solver`] or
-//! [`LinearSolver`] and a line in `method`; a new preconditioner is a file with its [`Preconditioner`] and a line there.
+//! Every solve ends with a check of the true residual in double precision. A new solver is a file with its [`Solver`]
+//! or [`LinearSolver`] and a line in `method`; so is a new [`Preconditioner`].
 
 mod bicgstab;
 mod block;
@@ -51,12 +51,12 @@ use info::timed;
 
 use crate::field::{Dagger, FieldError, Spinor};
 
-/// What a solve must reach.
+/// The goal of a solve.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
-    /// `|b - A x| / |b|`, A the matrix of the system.
+    /// `|b - A x| / |b|`, where A is the matrix of the system.
     pub residual: f64,
-    /// More are an error.
+    /// The maximum number of iterations; more are an error.
     pub max_iterations: usize,
 }
 
@@ -74,13 +74,10 @@ pub trait Setup {
     fn forget(&mut self) {}
 }
 
-/// A solver of `M^dag M x = b`. It owns its workspace and allocates nothing in a solve, unless a method has failed and
+/// A solver of `M^dag M x = b`. It owns its workspace and allocates nothing during a solve, unless its method fails and
 /// another takes over.
 pub trait Solver: Setup {
     /// Solves `M^dag M x = b` to `|b - M^dag M x| <= residual |b|` from the guess in `x`.
-    ///
-    /// # Errors
-    /// No convergence, or a number that is not finite.
     fn solve(
         &mut self,
         operators: &mut Operators,
@@ -93,9 +90,6 @@ pub trait Solver: Setup {
 /// A solver of `M x = b` and of `M^dag x = b`; otherwise as [`Solver`].
 pub trait LinearSolver: Setup {
     /// Solves the system, whose matrix is M or its adjoint, from the guess in `x`.
-    ///
-    /// # Errors
-    /// No convergence, or a number that is not finite.
     fn solve(
         &mut self,
         system: &mut System,
@@ -107,10 +101,7 @@ pub trait LinearSolver: Setup {
 
 /// An approximate inverse of M, cheap to apply, with workspace of its own.
 pub trait Preconditioner: Setup {
-    /// `out ~ M^-1 x`, or of the adjoint.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// `out ~ M^-1 x`, or the inverse of the adjoint.
     fn apply(
         &mut self,
         operators: &mut Operators,
@@ -120,40 +111,40 @@ pub trait Preconditioner: Setup {
     ) -> Result<(), FieldError>;
 }
 
-/// Why a solve failed.
+/// Why a solve failed. Any solve may fail to converge, or meet an infinite number or NaN.
 #[derive(Debug, thiserror::Error)]
 pub enum SolverError {
-    /// The residual did not come down.
+    /// The residual did not reach the goal.
     #[error(
         "the solver did not converge: residual {residual:.3e} after {iterations} iterations, {wanted:.1e} was asked for"
     )]
     NotConverged {
-        /// Iterations done.
+        /// Iterations so far.
         iterations: usize,
-        /// True relative residual reached.
+        /// The true relative residual.
         residual: f64,
-        /// The one asked for.
+        /// The goal.
         wanted: f64,
     },
-    /// The ends of the spectrum did not settle.
+    /// The ends of the spectrum did not converge.
     #[error(
         "the ends of the operator's spectrum did not converge: relative error {error:.1e} after {iterations} iterations, \
          {wanted:.1e} was asked for"
     )]
     Spectrum {
-        /// Iterations done.
+        /// Iterations so far.
         iterations: usize,
-        /// Bound of the relative error of the worse end.
+        /// Bound of the relative error, for the worse end.
         error: f64,
-        /// The one asked for.
+        /// The goal.
         wanted: f64,
     },
-    /// A number of the iteration is infinite or NaN.
+    /// A number in the iteration is infinite or NaN.
     #[error("the solver met {what} that is not finite after {iterations} iterations")]
     NotFinite {
-        /// Which number.
+        /// The number.
         what: &'static str,
-        /// Iterations done.
+        /// Iterations so far.
         iterations: usize,
     },
     /// A field failed.
@@ -162,7 +153,7 @@ pub enum SolverError {
 }
 
 impl SolverError {
-    /// Iterations done before it.
+    /// Iterations before the failure.
     fn iterations(&self) -> usize {
         match *self {
             Self::NotConverged { iterations, .. }

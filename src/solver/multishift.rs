@@ -1,17 +1,18 @@
 //! Conjugate gradients for `(M^dag M + s_i) x_i = b`, all shifts from one Krylov space
 //! (Jegerlehner, hep-lat/9612014).
 //!
-//! The iteration is that of the least shift; the residual of each other stays parallel to its own,
-//! `r_i = zeta_i r`. With `rho_i = zeta_i(n+1) / zeta_i(n)`, shifts d_i relative to the least one, and alpha, beta
-//! of the iteration,
+//! The iteration belongs to the least shift. The residual of each other shift stays parallel to it, `r_i = zeta_i r`.
+//! Let `rho_i = zeta_i(n+1) / zeta_i(n)`, let d_i be the shifts relative to the least one, and alpha, beta the
+//! coefficients of the iteration. Then
 //!
 //! ```text
 //! 1 / rho_i = 1 + d_i alpha_n + (1 - rho_i(n-1)) alpha_n beta_(n-1) / alpha_(n-1),
 //! x_i += alpha_n rho_i zeta_i p_i,   p_i <- r + beta_n rho_i p_i   (p_i divided by zeta_i).
 //! ```
 //!
-//! In mixed precision it runs in single (half) as far as that reaches, and every shift is then refined by conjugate
-//! gradients with reliable updates (Babich et al., arXiv:1109.2935). Every true residual is checked in double.
+//! In mixed precision the iteration runs in single (half) precision as far as possible. Then every shift is refined by
+//! conjugate gradients with reliable updates (Babich et al., arXiv:1109.2935). All true residuals are checked in
+//! double.
 
 use super::cg::curvature;
 use super::info::Clock;
@@ -21,18 +22,18 @@ use crate::field::{Dagger, Domain, FieldError, Kind, ShiftStep, Spinor};
 use crate::operator::Operator;
 use std::sync::Arc;
 
-/// What a solve did.
+/// Statistics of a solve.
 #[derive(Clone, Debug, Default)]
 pub struct MultiInfo {
-    /// All of it: iterations for all shifts together and then for single ones; the greatest residual.
+    /// The total: common iterations and refinements of single shifts; the greatest residual.
     pub total: Info,
-    /// How many of the iterations refined single shifts.
+    /// The number of iterations that refined single shifts.
     pub refinements: usize,
-    /// True relative residual of each shift at the end.
+    /// Final true relative residual of each shift.
     pub residuals: Vec<f64>,
 }
 
-/// Iterations stop at this relative residual: below it, with the bits at hand, they mostly walk in place.
+/// Iterations stop at this relative residual; below it, this precision makes little progress.
 const fn reach(precision: Precision) -> f64 {
     match precision {
         Precision::Double => 0.0,
@@ -46,7 +47,7 @@ pub struct MultiShift {
     /// Refines single shifts.
     cg: Cg,
     krylov: Krylov,
-    /// The solutions in a lower precision than double.
+    /// The solutions, if the precision is lower than double.
     solutions: Vec<Spinor>,
 }
 
@@ -56,26 +57,23 @@ struct Krylov {
     residual: Spinor,
     product: Spinor,
     middle: Spinor,
-    /// One a shift.
+    /// One per shift.
     directions: Vec<Spinor>,
 }
 
 /// A shift that has not converged.
 struct Shift {
-    /// Where it stands in the caller's list.
+    /// Its position in the caller's list.
     index: usize,
-    /// Relative to the least.
+    /// The shift relative to the least one.
     shift: f64,
     zeta: f64,
     rho: f64,
 }
 
 impl MultiShift {
-    /// Workspace for up to `shifts` shifts and iterations in `precision`; when single shifts are refined, the residual
-    /// falls by `delta` between updates.
-    ///
-    /// # Errors
-    /// No memory.
+    /// Workspace for up to `shifts` shifts with iterations in `precision`. In refinements the residual falls by `delta`
+    /// between updates.
     pub fn new(
         domain: &Arc<Domain>,
         kind: Kind,
@@ -107,10 +105,10 @@ impl MultiShift {
     /// Solves `(M^dag M + s_i) x_i = b` for all shifts, from zero.
     ///
     /// # Errors
-    /// A shift did not converge, or a number that is not finite.
+    /// A shift does not converge, or a number is infinite or NaN.
     ///
     /// # Panics
-    /// A shift is negative; there are not as many solutions as shifts, or more than there is workspace for.
+    /// A shift is negative; the numbers of solutions and shifts differ, or exceed the workspace.
     pub fn solve_all(
         &mut self,
         operators: &mut Operators,
@@ -119,8 +117,8 @@ impl MultiShift {
         shifts: &[f64],
         params: Params,
     ) -> Result<MultiInfo, SolverError> {
-        assert_eq!(x.len(), shifts.len(), "a solution for each shift");
-        assert!(shifts.iter().all(|&s| s >= 0.0), "a shift is not negative");
+        assert_eq!(x.len(), shifts.len(), "one solution per shift");
+        assert!(shifts.iter().all(|&s| s >= 0.0), "shifts are not negative");
         let clock = Clock::new(operators.double.domain());
         let mut info = MultiInfo::default();
         x.iter_mut().try_for_each(Spinor::set_zero)?;
@@ -134,7 +132,7 @@ impl MultiShift {
                 let goal = Params { residual: params.residual.max(reach(krylov.precision)), ..params };
                 match krylov.iterate(lower, solutions, shifts, goal, &mut info.total) {
                     Ok(()) => x.iter_mut().zip(&*solutions).try_for_each(|(x, lower)| x.copy_from(lower))?,
-                    // Each shift starts from zero then.
+                    // In this case each shift starts from zero.
                     Err(SolverError::NotFinite { .. }) => info.total.fallbacks += 1,
                     Err(error) => return Err(error),
                 }
@@ -166,8 +164,8 @@ impl Solver for MultiShift {
 }
 
 impl Krylov {
-    /// Iterates from `residual = b` until the residuals of the iteration are below `params.residual |b|`, or there were
-    /// too many. The true residual shows what is left to do.
+    /// Iterates from `residual = b` until the iteration's residuals are below `params.residual |b|`, or up to the
+    /// maximum number of iterations. The true residuals show what remains.
     fn iterate(
         &mut self,
         operator: &mut dyn Operator,

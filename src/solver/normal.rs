@@ -1,5 +1,5 @@
-//! `M^dag M x = b` by two solves, `M^dag y = b` and `M x = y`. The true residual of the normal equations is the judge;
-//! where the method fails, conjugate gradients in double take over.
+//! `M^dag M x = b` by two solves, `M^dag y = b` and `M x = y`. The true residual of the normal equations decides. If
+//! the method fails, conjugate gradients in double precision take over.
 
 use super::info::Clock;
 use super::{Cg, Info, LinearSolver, Matrix, Operators, Params, Setup, Solver, SolverError, System};
@@ -13,29 +13,26 @@ pub struct TwoSolves {
     residual: Spinor,
     product: Spinor,
     y: Spinor,
-    /// Of x.
+    /// The change of x.
     change: Spinor,
-    /// Made when the method has failed.
+    /// Allocated when the method has failed.
     rescue: Option<Cg>,
 }
 
-/// Corrections of x before a method has failed.
+/// Corrections of x until the method counts as failed.
 const CORRECTIONS: usize = 5;
-/// Each of the two solves may leave this share of the residual.
+/// The share of the residual that each of the two solves may leave.
 const SHARE: f64 = 0.4;
 
 impl TwoSolves {
-    /// Workspace beside that of `solver`.
-    ///
-    /// # Errors
-    /// No memory.
+    /// Workspace in addition to that of `solver`.
     pub fn new(domain: &Arc<Domain>, solver: Box<dyn LinearSolver>) -> Result<Self, FieldError> {
         let spinor = || Spinor::new(domain, Precision::Double);
         let [residual, product, y, change] = [spinor()?, spinor()?, spinor()?, spinor()?];
         Ok(Self { solver, residual, product, y, change, rescue: None })
     }
 
-    /// Corrects `x` until the residual is reached. `false`: the method has failed.
+    /// Corrects `x` until the residual is reached. Returns `false` if the method failed.
     fn correct(
         &mut self,
         operators: &mut Operators,
@@ -60,7 +57,7 @@ impl TwoSolves {
                 break;
             }
             let left = params.max_iterations.saturating_sub(info.iterations);
-            // Also where a correction made it worse, or the residual is NaN.
+            // Also if a correction made it worse, or the residual is NaN.
             let better = info.residual < before;
             before = info.residual;
             let goal = Params { residual: SHARE * params.residual * norm_b / norm_r, max_iterations: left };
@@ -76,7 +73,8 @@ impl TwoSolves {
         Ok(true)
     }
 
-    /// `change` is what takes the residual, of norm `norm_r`, away to a part `goal`. `false`: it is not finite.
+    /// Sets `change` to reduce the residual, of norm `norm_r`, by the factor `goal`. Returns `false` if it is not
+    /// finite.
     fn change(
         &mut self,
         operators: &mut Operators,
@@ -91,7 +89,8 @@ impl TwoSolves {
         if !settled(solver.solve(&mut system, y, residual, within(goal.residual)), info)? {
             return Ok(false);
         }
-        // |M^dag (y - M change)| counts: M^dag is at least |r| / |y|, and seldom above four times that.
+        // The measure is |M^dag (y - M change)|: the norm of M^dag is at least |r| / |y|, and rarely above four times
+        // that.
         let norm_y = y.norm2()?.value().sqrt();
         change.set_zero()?;
         let reduction = SHARE * goal.residual.min(goal.residual * norm_r / norm_y);
@@ -99,7 +98,7 @@ impl TwoSolves {
         Ok(settled(solver.solve(&mut system, change, y, within(reduction)), info)?)
     }
 
-    /// Conjugate gradients in double, counted as a fallback. From x where that is better than nothing.
+    /// Conjugate gradients in double precision, counted as a fallback. They start from x if it is better than zero.
     fn rescue(
         &mut self,
         operators: &mut Operators,
@@ -152,8 +151,8 @@ impl Setup for TwoSolves {
     }
 }
 
-/// Counts what one of the two solves did. One that missed its target may have done enough: the true residual of both
-/// tells. `false`: it met a number that is not finite, and its solution is none.
+/// Counts one of the two solves. A solve that missed its goal may still suffice, as the true residual of both shows.
+/// Returns `false` if a number was infinite or NaN: the solution is then useless.
 fn settled(solve: Result<Info, SolverError>, info: &mut Info) -> Result<bool, FieldError> {
     match solve {
         Ok(done) => info.add(&done),

@@ -1,4 +1,4 @@
-//! What is solved: an operator in its precisions, and the matrix made of it.
+//! Linear systems: an operator in its precisions, and the matrix made of it.
 
 use crate::device::Precision;
 use crate::field::Dagger;
@@ -6,16 +6,16 @@ use crate::operator::Operator;
 
 /// An operator in the precisions that a solve may use.
 pub struct Operators<'a> {
-    /// The final judge.
+    /// In double precision, which decides about residuals.
     pub double: &'a mut dyn Operator,
-    /// In single.
+    /// In single precision.
     pub single: Option<&'a mut dyn Operator>,
-    /// In half.
+    /// In half precision.
     pub half: Option<&'a mut dyn Operator>,
 }
 
 impl<'a> Operators<'a> {
-    /// The operator in double, and in a lower precision if there is one.
+    /// The operator in double precision, and in a lower one if available.
     pub fn new(double: &'a mut dyn Operator, lower: Option<&'a mut dyn Operator>) -> Self {
         match lower {
             Some(half) if half.precision() == Precision::Half => {
@@ -25,7 +25,7 @@ impl<'a> Operators<'a> {
         }
     }
 
-    /// The one in `precision`.
+    /// The operator in `precision`.
     ///
     /// # Panics
     /// There is no operator in that precision.
@@ -37,7 +37,7 @@ impl<'a> Operators<'a> {
         }
     }
 
-    /// The operator in `precision` if that is lower than double and there is one.
+    /// The operator in `precision`, if that is lower than double and available.
     pub(super) fn lower(&mut self, precision: Precision) -> Option<&mut dyn Operator> {
         match precision {
             Precision::Double => None,
@@ -63,7 +63,7 @@ pub enum Matrix {
 pub struct System<'a, 'b> {
     /// M in its precisions.
     pub operators: &'a mut Operators<'b>,
-    /// What is made of M.
+    /// The matrix made of M.
     pub matrix: Matrix,
 }
 

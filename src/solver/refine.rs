@@ -1,8 +1,9 @@
-//! The outer iteration of all solvers of one system: cycles of an iteration in a precision of its own, and between them
-//! the true residual in double (Sleijpen, van der Vorst, Computing 56 (1996) 141; Clark et al., arXiv:0911.3191).
+//! The outer iteration of all solvers of one system: cycles of an iteration in its own precision, and between them the
+//! true residual in double precision (Sleijpen, van der Vorst, Computing 56 (1996) 141; Clark et al., arXiv:0911.3191).
 //!
-//! A cycle corrects x until the residual of its iteration has fallen far enough. Then the residual is computed anew. If it
-//! has not fallen, the iteration is trusted less: first every cycle starts with fresh directions, then it runs in double.
+//! A cycle corrects x until the residual of its iteration has fallen far enough. Then the true residual is computed. If
+//! it has not fallen, the iteration is trusted less: first every cycle starts with fresh directions, then it runs in
+//! double.
 
 use super::info::Clock;
 use super::{Info, Matrix, Params, SolverError, System};
@@ -10,23 +11,22 @@ use crate::device::Precision;
 use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
 use std::sync::Arc;
 
-/// How far the iteration in low precision is trusted. It is trusted less whenever its residual, computed anew, has not
-/// fallen.
+/// The trust in the iteration in low precision. It decreases whenever the true residual has not fallen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Trust {
-    /// Directions live on over updates.
+    /// Directions are kept across updates.
     Reliable,
-    /// Every update starts anew.
+    /// Every update starts with fresh directions.
     DefectCorrection,
-    /// Iterations in double.
+    /// Iterations in double precision.
     Double,
 }
 
 impl Trust {
-    /// An update that leaves more than this part of the residual's square is a failure.
+    /// An update fails if it leaves more than this fraction of the residual's square.
     pub const LEAST: f64 = 0.25;
 
-    /// After an update that brought the residual's square from `before` to `now`, if `target` was asked for.
+    /// The trust after an update from `before` to `now`, squares of the residual, with the goal `target`.
     fn after(self, before: f64, now: f64, target: f64, info: &mut Info) -> Self {
         if now <= target.max(Self::LEAST * before) { self } else { self.less(info) }
     }
@@ -40,49 +40,49 @@ impl Trust {
     }
 }
 
-/// Where a cycle starts and ends.
+/// The start and the goal of a cycle.
 #[derive(Clone, Copy)]
 pub(super) struct Stage {
     /// Square of the true residual.
     pub rr: f64,
     /// The iteration ends when its residual's square is at or below this.
     pub stop: f64,
-    /// Of the whole solve.
+    /// The limit of the whole solve.
     pub max_iterations: usize,
-    /// Directions of the cycle before are of no use.
+    /// The directions of the previous cycle are not reused.
     pub fresh: bool,
     pub trust: Trust,
 }
 
 impl Stage {
-    /// Until the residual has fallen by `delta`, at most to `stop`.
+    /// Lowers the goal: until the residual has fallen by `delta`, but not below `stop`.
     pub fn until(self, delta: f64) -> Self {
         Self { stop: self.stop.max(self.rr * delta * delta), ..self }
     }
 }
 
-/// How a cycle ended.
+/// The end of a cycle.
 pub(super) struct Ended {
-    /// Its directions are of no further use.
+    /// Its directions cannot be reused.
     pub broke_down: bool,
-    /// The true residual's square may be this without loss of trust.
+    /// The square of the true residual up to which the iteration keeps its trust.
     pub allowed: f64,
 }
 
 /// An iteration between two computations of the true residual.
 pub(super) trait Cycle {
-    /// The precision in which it runs as long as it is trusted.
+    /// The precision of the iteration while it is trusted.
     fn precision(&self) -> Precision;
 
-    /// Whether it can run in double instead.
+    /// Whether it can run in double precision instead.
     fn has_double(&self) -> bool {
         true
     }
 
-    /// Corrects `x`. The true residual is in `outer`, whose fields are at the cycle's disposal.
+    /// Corrects `x`. The true residual is in `outer`; the cycle may overwrite its fields.
     ///
     /// # Errors
-    /// A number that is not finite: x is then as it was.
+    /// A number is infinite or NaN; x is then unchanged.
     fn run(
         &mut self,
         system: &mut System,
@@ -93,19 +93,16 @@ pub(super) trait Cycle {
     ) -> Result<Ended, SolverError>;
 }
 
-/// Fields of the outer iteration, in double.
+/// Fields of the outer iteration, in double precision.
 pub(super) struct Outer {
     pub residual: Spinor,
     pub product: Spinor,
-    /// `M x` of the normal equations.
+    /// `M x`, for the normal equations.
     pub middle: Option<Spinor>,
 }
 
 impl Outer {
     /// Workspace for systems of one kind of matrix.
-    ///
-    /// # Errors
-    /// No memory.
     pub fn new(domain: &Arc<Domain>, kind: Kind, matrix: Matrix) -> Result<Self, FieldError> {
         let spinor = || Spinor::of(domain, kind, Precision::Double, 1);
         let normal = matches!(matrix, Matrix::Normal { .. });
@@ -113,9 +110,6 @@ impl Outer {
     }
 
     /// `residual = b - A x`; returns its square.
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn residual(
         &mut self,
         system: &mut System,
@@ -138,9 +132,6 @@ impl Outer {
 }
 
 /// Solves the system by cycles, from the guess in `x`.
-///
-/// # Errors
-/// No convergence, or a number that is not finite.
 pub(super) fn refine(
     cycle: &mut dyn Cycle,
     outer: &mut Outer,
@@ -185,13 +176,13 @@ pub(super) fn refine(
                 stage.trust = trust.after(before, stage.rr, target.max(ended.allowed), &mut info);
                 broke_down = ended.broke_down;
             }
-            // What this precision cannot do, the next one may.
+            // The next precision may succeed where this one fails.
             Err(SolverError::NotFinite { .. }) if trust < Trust::Double => {
                 stage.trust = trust.less(&mut info)
             }
             Err(error) => return Err(error),
         }
-        // Directions live on, unless the iteration lost its way or its precision.
+        // Keep the directions, unless the iteration failed or its precision changed.
         stage.fresh =
             broke_down || stage.trust == Trust::DefectCorrection || stage.trust != trust || stage.rr > before;
         info.updates += 1;

@@ -1,9 +1,9 @@
-//! Additive Schwarz: in every block alone, a few steps of minimal residuals (Babich, Clark, Joo, Shi, Brower,
-//! Gottlieb, SC11, section 8.1). Nothing crosses blocks: no halos, no sums over ranks.
+//! Additive Schwarz: a few minimal-residual steps in each block separately (Babich, Clark, Joo, Shi, Brower, Gottlieb,
+//! SC11, section 8.1). Nothing crosses blocks: no halos, no sums over ranks.
 //!
-//! The operator is asked for its side that acts in blocks ([`SchwarzOperator`](crate::operator::SchwarzOperator)). With
-//! this rank's box as its one block (the paper's choice) the result depends on the cut; with blocks of fixed extents it
-//! does not.
+//! The operator must be able to act in blocks ([`SchwarzOperator`](crate::operator::SchwarzOperator)). If the only
+//! block is this rank's box (the paper's choice), the result depends on the grid of ranks; with blocks of fixed extents
+//! it does not.
 
 use super::{Operators, Preconditioner, Setup, SolverError};
 use crate::device::kernels::{BlockGrid, BlockLength, BlockPart, BlockProducts, BlockStep, PART};
@@ -20,19 +20,16 @@ pub struct Schwarz {
     residual: Spinor,
     product: Spinor,
     solution: Spinor,
-    /// Of blocks of fixed extents: products of sites, then step lengths. They are summed in one order however many
-    /// blocks this rank has; the sum over its whole box is another one, and differs by rounding.
+    /// For blocks of fixed extents: products per site, then step lengths. Their order of summation does not depend on
+    /// the number of blocks. The sum over a rank's whole box has another order, and differs by rounding.
     tables: Option<[Buffer; 2]>,
 }
 
 impl Schwarz {
-    /// Workspace for `steps` steps in `precision`, in blocks of these extents or of this rank's box.
-    ///
-    /// # Errors
-    /// No memory.
+    /// Workspace for `steps` steps in `precision`, in blocks of these extents; `None`: this rank's box.
     ///
     /// # Panics
-    /// The blocks do not fill the box.
+    /// The blocks do not tile the box.
     pub fn new(
         domain: &Arc<Domain>,
         precision: Precision,
@@ -83,7 +80,7 @@ impl Preconditioner for Schwarz {
 }
 
 impl Setup for Schwarz {
-    /// Has the operator make its tables of the blocks.
+    /// Lets the operator build its tables for the blocks.
     fn update(&mut self, operators: &mut Operators) -> Result<(), SolverError> {
         operators.at(self.solution.precision()).blocked(&self.blocks)?;
         Ok(())

@@ -1,9 +1,9 @@
-//! The least and the greatest eigenvalue of `M^dag M` by Lanczos, in double
-//! (Lanczos 1950; Paige, J. Inst. Math. Appl. 18 (1976) 341: without reorthogonalisation the ends stay right).
+//! The least and the greatest eigenvalue of `M^dag M` by Lanczos, in double precision (Lanczos 1950). Without
+//! reorthogonalisation the ends remain correct (Paige, J. Inst. Math. Appl. 18 (1976) 341).
 //!
-//! With `T` the tridiagonal matrix of k steps and (theta, s) one of its eigenpairs, an eigenvalue of `M^dag M` lies
-//! within `beta_k |s_k|` of theta. Both ends come from the same steps, in number like those of a solve with
-//! conjugate gradients, whose Krylov space this is.
+//! Let `T` be the tridiagonal matrix of k steps and (theta, s) an eigenpair of it. Then an eigenvalue of `M^dag M` lies
+//! within `beta_k |s_k|` of theta. Both ends come from the same steps. Their number is like that of a solve with
+//! conjugate gradients, since the Krylov space is the same.
 
 use super::SolverError;
 use crate::device::Precision;
@@ -11,25 +11,25 @@ use crate::field::{Dagger, Spinor};
 use crate::operator::Operator;
 use std::sync::Arc;
 
-/// The ends of a spectrum as measured. Values of T lie inside the true spectrum.
+/// The measured ends of a spectrum. The true spectrum extends at least this far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     /// The least eigenvalue.
     pub least: f64,
-    /// The greatest one.
+    /// The greatest eigenvalue.
     pub greatest: f64,
     /// Steps: applications of `M^dag M`.
     pub iterations: usize,
 }
 
-/// Steps between looks at T.
+/// Steps between evaluations of T.
 const LOOK: usize = 8;
 
-/// The ends of the spectrum of `M^dag M`, each with `beta_k |s_k| <= tolerance theta`. `start` is a vector that
-/// has something of all eigenvectors: a random one; it is overwritten. Of a null vector the ends are infinity and 0.
+/// The ends of the spectrum of `M^dag M`, each with `beta_k |s_k| <= tolerance theta`. `start` must have components
+/// along all eigenvectors, as a random vector does; it is overwritten. For a zero vector the ends are infinity and 0.
 ///
 /// # Errors
-/// No convergence in `max_iterations` steps; a number that is not finite.
+/// No convergence in `max_iterations` steps; a number is infinite or NaN.
 pub fn bounds(
     operator: &mut dyn Operator,
     start: &mut Spinor,
@@ -39,7 +39,7 @@ pub fn bounds(
     lanczos(operator, start, true, tolerance, max_iterations)
 }
 
-/// The greatest eigenvalue of `M^dag M` alone, as [`bounds`] finds it; far fewer steps.
+/// Only the greatest eigenvalue of `M^dag M`, as in [`bounds`], in far fewer steps.
 ///
 /// # Errors
 /// As [`bounds`].
@@ -64,7 +64,7 @@ fn lanczos(
     let (mut v, mut before, mut middle, mut next) = (start, &mut spinor()?, spinor()?, &mut spinor()?);
     let norm = v.norm2()?.value().sqrt();
     if norm == 0.0 {
-        // Of no eigenvector there is neither a least nor a greatest eigenvalue.
+        // A zero vector has no component along any eigenvector.
         return Ok(Bounds { least: f64::INFINITY, greatest: 0.0, iterations: 0 });
     }
     v.scale(1.0 / norm)?;
@@ -84,7 +84,7 @@ fn lanczos(
             return Err(SolverError::NotFinite { what: "a Lanczos vector", iterations });
         }
         t.diagonal.push(alpha);
-        // The space is exhausted: what T has is exact.
+        // The Krylov space is exhausted: T is exact.
         let exhausted = beta <= 1e-13 * alpha;
         let steps = t.diagonal.len();
         if exhausted || steps.is_multiple_of(LOOK) || steps == max_iterations {
@@ -96,7 +96,7 @@ fn lanczos(
         }
         t.beside.push(beta);
         next.scale(1.0 / beta)?;
-        // v_(k-1), v_k, v_(k+1) move up by one.
+        // Shift v_(k-1), v_k, v_(k+1) by one.
         let free = std::mem::replace(&mut before, v);
         v = std::mem::replace(&mut next, free);
     }
@@ -107,7 +107,7 @@ fn lanczos(
 #[derive(Default)]
 struct Tridiagonal {
     diagonal: Vec<f64>,
-    /// One shorter, or as long where the next step is known.
+    /// The off-diagonal: one shorter than the diagonal, or as long if the next step is known.
     beside: Vec<f64>,
 }
 
@@ -124,11 +124,11 @@ impl Tridiagonal {
         if i == 0 { 0.0 } else { self.beside[i - 1] }
     }
 
-    /// The least eigenvalue of `sign T`: bisection on the signs of the pivots of `sign T - x`.
+    /// The least eigenvalue of `sign T`, by bisection on the signs of the pivots of `sign T - x`.
     fn least(&self, sign: f64) -> f64 {
         let n = self.diagonal.len();
         let radius = |i: usize| self.beside(i) + if i + 1 < n { self.beside(i + 1) } else { 0.0 };
-        // Between Gershgorin's discs and the least Rayleigh quotient of a unit vector.
+        // Between Gershgorin's bound and the least Rayleigh quotient of a unit vector.
         let mut low = (0..n).map(|i| sign * self.diagonal[i] - radius(i)).fold(f64::INFINITY, f64::min);
         let mut high = (0..n).map(|i| sign * self.diagonal[i]).fold(f64::INFINITY, f64::min);
         loop {
@@ -145,8 +145,8 @@ impl Tridiagonal {
         }
     }
 
-    /// |s_k| of the unit eigenvector to the least eigenvalue of `sign T`, by inverse iteration from below it, where
-    /// elimination has positive pivots.
+    /// s_k| of the normalised eigenvector for the least eigenvalue of `sign T`. Inverse iteration starts below the
+    /// eigenvalue, where elimination has positive pivots.
     fn last_component(&self, sign: f64, theta: f64) -> f64 {
         let n = self.diagonal.len();
         let size = self.diagonal.iter().fold(0.0, |m: f64, d| m.max(d.abs()));
@@ -176,7 +176,7 @@ impl Tridiagonal {
 mod tests {
     use super::*;
 
-    /// T with 2 on the diagonal and 1 beside it: 2 - 2 cos(pi j / (n+1)), components +-sin(pi j k / (n+1)).
+    /// T with 2 on the diagonal and 1 off it: 2 - 2 cos(pi j / (n+1)), components +-sin(pi j k / (n+1)).
     #[test]
     fn the_ends_of_a_known_matrix() {
         let n = 37;

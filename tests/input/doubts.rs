@@ -21,7 +21,7 @@ fn senseless_values_warn_with_a_reason() {
     assert_warns(&kappa("0.25"), "12:9: kappa", "1/8 for free quarks");
     assert_warns(&kappa("130"), "12:9: kappa", "below 1/4");
     assert_warns(&with("-0.2", "-2.0"), "12:8: mass", "below 1/4");
-    assert_warns(&with("-0.2", "11"), "12:8: mass", "does next to nothing");
+    assert_warns(&with("-0.2", "11"), "12:8: mass", "next to no effect");
     for beta in ["2e12", "1e-300", "0.09"] {
         assert_warns(&with("5.6", beta), "9:8: beta", "6/g^2");
     }
@@ -74,7 +74,7 @@ fn staggered_spectra_and_masses() {
         )
     };
     assert!(warnings(&quark("30", "0.1")).is_empty());
-    assert_warns(&quark("30", "1e6"), "15:21: mass", "does next to nothing");
+    assert_warns(&quark("30", "1e6"), "15:21: mass", "next to no effect");
     let refused = mistakes(&quark("1e-16", "0.1"), 1);
     assert_eq!(refused.len(), 1, "{refused:?}");
     let expected = "run.toml:13:14: lambda_max: 1e-16 is below the spectrum: the greatest eigenvalue of -D^2 is about 4 to 22";

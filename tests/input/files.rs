@@ -53,7 +53,7 @@ fn configurations_are_known_as_such() {
 #[test]
 fn reading_has_a_limit() {
     let start = std::time::Instant::now();
-    assert_eq!(refused(Path::new("/dev/zero")), ["/dev/zero: larger than 16 MiB, which no input is"]);
+    assert_eq!(refused(Path::new("/dev/zero")), ["/dev/zero: larger than 16 MiB, too large for an input"]);
     assert!(start.elapsed().as_secs() < 5);
     let comment = Temporary::new("comment", format!("# {}\n{GOOD}", "x".repeat(15 << 20)).as_bytes());
     assert!(input::load(&comment.0, 1).is_ok());
@@ -89,7 +89,10 @@ fn broken_lines_say_what_to_change() {
             with("[hmc]", "[gauge]\n[hmc]"),
             "14:2: not valid TOML: the table '[gauge]' is there already, in line 7: keep one of both",
         ),
-        (with("seed = 1", "seed = 1\nstart = \"\""), "4:9: start: an empty text is no name and no path"),
+        (
+            with("seed = 1", "seed = 1\nstart = \"\""),
+            "4:9: start: an empty text is neither a name nor a path",
+        ),
     ];
     for (text, expected) in cases {
         assert_eq!(mistakes(&text, 1), [format!("run.toml:{expected}")]);

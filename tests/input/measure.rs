@@ -31,8 +31,8 @@ fn mesons() {
     assert_eq!((found.momenta, found.source), (vec![[0; 3], [1, -2, 0]], Source::Point([1, 2, 3, 4])));
     assert_mistakes(&[
         (meson("channels = [\"pi0n\"]\n"), "28:13: channels: unknown \"pi0n\"; did you mean 'pion'?"),
-        (meson("channels = []\n"), "28:12: channels: one at least"),
-        (meson("momenta = []\n"), "28:11: momenta: one at least"),
+        (meson("channels = []\n"), "28:12: channels: at least one is required"),
+        (meson("momenta = []\n"), "28:11: momenta: at least one is required"),
         (
             meson("momenta = [[0, 0]]\n"),
             "28:12: momenta: expected 3 integers [n_x, n_y, n_z], found an array of 2",
@@ -60,7 +60,7 @@ fn wilson_loops() {
         ),
     ]);
     let far = input::parse(&loops("r_max = 5\nt_max = 8\n"), "run.toml", 1).expect("only a warning");
-    let expected = "run.toml:27:9: r_max: loops of more than half the extent 8 of the lattice wind around it";
+    let expected = "run.toml:27:9: r_max: loops longer than half the lattice's extent 8 wrap around it";
     assert_eq!(far.warnings, [expected]);
 }
 

@@ -145,7 +145,7 @@ fn one_mistake_is_one_message() {
         ),
         (
             with("factors = [{ mass = 0.2, power = [3, 4] }]\n", "factors = []\n"),
-            "17:11: factors: a pseudofermion needs one at least",
+            "17:11: factors: a pseudofermion needs at least one",
         ),
         (
             with("[3, 4] }]\ncopies = 3", "[3, 1] }]"),
@@ -167,14 +167,14 @@ fn one_mistake_is_one_message() {
         ),
         (
             with("lambda_max = 90\n", ""),
-            "13:1: a pseudofermion needs 'lambda_max' or 'file', in the table 'rational' of its own or in that of its \
-             fermion",
+            "13:1: a pseudofermion needs 'lambda_max' or 'file', in its own table 'rational' or in its \
+             fermion's",
         ),
         (with("= 90", "= -1"), "13:14: lambda_max: expected a positive number, found the integer -1"),
         (with("= 90", "= 90\nindex = 1"), "14:9: index: only a pseudofermion's own table has it"),
         (
             with("lambda_max = 40", "index = 1"),
-            "20:22: index: it is that of a pseudofermion in a 'file', and there is none",
+            "20:22: index: it selects a pseudofermion of a 'file', but there is no 'file'",
         ),
         (
             with("force_error = 1e-6", "force_error = 1"),
@@ -197,7 +197,7 @@ fn one_mistake_is_one_message() {
     ];
     assert_mistakes(&cases);
     let (none, _) = TABLES.split_once("[[").expect("pseudofermions");
-    let needed = "10:1: staggered quarks need one [[fermion.NAME.pseudofermion]] at least";
+    let needed = "10:1: staggered quarks need at least one [[fermion.NAME.pseudofermion]]";
     assert_mistakes(&[(quarks(none), needed)]);
 }
 
@@ -251,7 +251,7 @@ fn functions_of_a_file() {
         (one("naik_epsilon = 0.1", &format!("{key}, index = 1")), "13:16: naik_epsilon: the file has -0.125"),
         (
             one("copies = 2", &key),
-            "13:10: copies: a file's functions are of one pseudofermion; name it once for each copy",
+            "13:10: copies: a file's functions belong to one pseudofermion; list it once per copy",
         ),
         (
             one("", &format!("index = 2, {key}")),
@@ -259,7 +259,7 @@ fn functions_of_a_file() {
         ),
         (
             one("", &format!("lambda_max = 40, {key}")),
-            "14:27: lambda_max: a file's functions are as they are; keep one of both",
+            "14:27: lambda_max: a file's functions cannot be changed; keep one of the two",
         ),
         (
             one("", &format!("index = 1, {key}")).replace("\"hisq\"", "\"asqtad\"\nu0 = 0.9"),
@@ -336,7 +336,7 @@ fn measurements() {
         ),
         (
             pion("mass = 0.01\nsource_kind = \"corner-wall\"\nsource = [2, 0, 0, 0]\n"),
-            "35:10: source: of a corner wall only t counts; x, y and z must be 0",
+            "35:10: source: a corner wall has only a t; x, y and z must be 0",
         ),
         (
             asqtad(pion("mass = 0.01\nnaik_epsilon = -0.2\n")),

@@ -1,4 +1,4 @@
-//! Speed of the operator of domain-wall quarks and of its parts, and time to solution of its conjugate gradients.
+//! Speed of the domain-wall operator and of its parts, and time to solution of conjugate gradients.
 
 use super::operators::{HOP_FLOPS, row, spinors};
 use super::{BenchArgs, probe, random_links, seconds, solvers, timed};
@@ -12,18 +12,18 @@ use crate::operator::{GaugeLoops, Operator};
 use crate::solver::{Method, Operators, Params};
 use std::sync::Arc;
 
-/// Flops a site and slice of a matrix on slices, as its kernel does them: four multiply-adds and three products a real.
+/// Flops per site and slice for a matrix on slices, as in its kernel: four multiply-adds and three products per real.
 const MATRIX_FLOPS: f64 = 24.0 * 11.0;
-/// Of a multiple of a spinor added.
+/// Flops of adding a multiple of a spinor, per site and slice.
 const ADD_FLOPS: f64 = 48.0;
-/// Of C or its adjoint, an odd site and slice.
+/// Flops of C or its adjoint, per odd site and slice.
 const SCHUR_FLOPS: f64 = 2.0 * (HOP_FLOPS + MATRIX_FLOPS) + ADD_FLOPS;
-/// Of C C^dag with so many slices as QUDA counts: the unit in which its speed is told.
+/// Flops of C C^dag with this number of slices, as counted by QUDA; used for the speed in its units.
 const QUDA_SLICES: usize = 16;
 const QUDA_FLOPS: f64 = 15372.0;
-/// Right-hand sides that share links besides the slices.
+/// Number of right-hand sides that share links, besides the slices.
 const FIELDS: [usize; 2] = [2, 4];
-/// Reals of the solvers' links.
+/// Reals per link in the solvers.
 const SOLVER_REALS: usize = 12;
 use Precision::{Double as D, Half as H, Single as S};
 
@@ -81,12 +81,12 @@ impl Parts<'_> {
         spinors(self.domain, self.params.kind(), precision, fields)
     }
 
-    /// Speed from flops and bytes a site and slice.
+    /// A row with the speed, from flops and bytes per site and slice.
     fn row(&self, what: &str, fields: usize, flops: f64, bytes: f64, time: f64) {
         (self.say)(&row(what, self.sites * fields as f64, flops, bytes, time, self.copy));
     }
 
-    /// The hopping term of all slices, on one load of the links.
+    /// The hopping term on all slices, which share one load of the links.
     fn hop(&self, operator: &mut DomainWall, reals: usize, fields: usize) -> Result<(), AppError> {
         let precision = operator.precision();
         let (input, mut out) = (self.spinors(precision, fields)?, self.spinors(precision, fields)?);
@@ -101,7 +101,7 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// T, alone and with a multiple of a spinor added.
+    /// T, without and with a multiple of a spinor added.
     fn matrix(&self, operator: &DomainWall) -> Result<(), AppError> {
         let precision = operator.precision();
         let (input, x) = (self.spinors(precision, 1)?, self.spinors(precision, 1)?);
@@ -118,7 +118,7 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// C C^dag, by the kernels' flops and by those that QUDA counts.
+    /// C C^dag, with the flops of the kernels and with those of QUDA.
     fn normal(&self, operator: &mut DomainWall, reals: usize) -> Result<(), AppError> {
         let precision = operator.precision();
         let (input, mut middle, mut out) =
@@ -127,8 +127,8 @@ impl Parts<'_> {
             operator.apply(&mut middle, &input, Dagger::No)?;
             Ok(operator.apply(&mut out, &middle, Dagger::Yes)?)
         })?;
-        // Four hops with their links, three of them with a matrix, and another matrix: each takes a spinor and leaves one,
-        // and C and C^dag add one.
+        // Four hops with their links, three of them with a matrix, and one more matrix. Each reads a spinor and writes
+        // one; C and C^dag each add one.
         let links = 4.0 * precision.stored(8 * reals, 0) as f64 / self.slices();
         let bytes = links + 12.0 * precision.stored(24, 1) as f64;
         let what = format!("C C^dag {precision:6} {reals:2} reals");

@@ -1,4 +1,4 @@
-//! `hmc bench`: operators and solvers on this device, beside what its memory allows.
+//! `hmc bench`: the speed of operators and solvers on this device, compared with the limit by its memory bandwidth.
 //!
 //! - `operators`: the hopping term and the clover operator, in every storage
 //! - `solvers`: time to solution
@@ -36,11 +36,11 @@ pub enum BenchTable {
     Solver,
     /// The operator of improved staggered quarks.
     Staggered,
-    /// Its solvers.
+    /// Solvers of the staggered operator.
     StaggeredSolver,
     /// The operator of domain-wall quarks, and its parts.
     DomainWall,
-    /// Its solvers.
+    /// Solvers of the domain-wall operator.
     DomainWallSolver,
 }
 
@@ -53,15 +53,15 @@ pub struct BenchArgs {
     pub extents: Vec<Extents>,
     /// CPU or GPU.
     pub device: DeviceChoice,
-    /// Threads a rank; `None`: the node's cores over its ranks.
+    /// Threads per rank; `None`: the node's cores divided by its ranks.
     pub threads: Option<usize>,
     /// SIMD lanes; `None`: the best.
     pub lanes: Option<usize>,
-    /// Ranks in each direction; `None`: least surface.
+    /// Ranks in each direction; `None`: minimal surface.
     pub grid: Option<Extents>,
-    /// How halos travel.
+    /// The transport of halos.
     pub transport: Option<Halo>,
-    /// The links of the solvers' tables; `None`: those of a short quenched chain.
+    /// The links for the solvers' tables; `None`: from a short quenched chain.
     pub links: Option<PathBuf>,
     /// The Wilson quark of the solvers' table.
     pub kappa: f64,
@@ -69,16 +69,16 @@ pub struct BenchArgs {
     pub c_sw: f64,
     /// The staggered or domain-wall quark.
     pub mass: f64,
-    /// The rest of the domain-wall quark.
+    /// The other parameters of the domain-wall quark.
     pub wall: BenchWall,
     /// The solvers' relative residual.
     pub residual: f64,
-    /// By how much it falls between updates; `None`: as in runs.
+    /// The factor by which the residual falls between updates; `None`: as in runs.
     pub delta: Option<f64>,
 }
 
 impl BenchArgs {
-    /// How `method` solves in these precisions: of updates, of the iteration, of the preconditioner.
+    /// Settings of `method` with these precisions: of updates, of the iteration, of the preconditioner.
     fn settings(&self, method: Method, precisions: [Precision; 3]) -> Settings {
         let in_half = precisions[1] == Precision::Half || matches!(method, Method::GcrDd { .. });
         let delta = self.delta.unwrap_or(usual_delta(in_half));
@@ -86,7 +86,7 @@ impl BenchArgs {
     }
 }
 
-/// Best of so many samples, each at least this long.
+/// The number of samples, of which the best counts, and the minimum duration of one.
 const SAMPLES: usize = 7;
 const SAMPLE_SECONDS: f64 = 0.05;
 
@@ -95,7 +95,7 @@ const MAX_ITERATIONS: usize = 50_000;
 /// Prints the tables.
 ///
 /// # Errors
-/// The device is not there, or is out of memory.
+/// The device does not exist or is out of memory.
 pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
     let parallel = Parallel {
         grid: args.grid,
@@ -122,7 +122,7 @@ pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
             }
             let copy = copy_bandwidth(&domain)?;
             say(&format!(
-                "{} on {} ranks as {}: copy {copy:.0} GB/s a rank (read and written)",
+                "{} on {} ranks as {}: copy {copy:.0} GB/s per rank (read and written)",
                 shape(extents),
                 comm.size(),
                 shape(domain.partition().grid)
@@ -143,7 +143,7 @@ pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
     })
 }
 
-/// Seconds of one call by the device's own clock, the best of several samples, the slowest rank's.
+/// Seconds per call by the device's clock: the best of several samples, on the slowest rank.
 fn seconds(domain: &Domain, mut work: impl FnMut() -> Result<(), AppError>) -> Result<f64, AppError> {
     let mut sample = |repeats: usize| -> Result<f64, AppError> {
         domain.device().synchronize()?;
@@ -164,28 +164,28 @@ fn seconds(domain: &Domain, mut work: impl FnMut() -> Result<(), AppError>) -> R
     (0..SAMPLES).try_fold(f64::MAX, |best, _| Ok(best.min(sample(repeats)?)))
 }
 
-/// What a solve took.
+/// The cost of a solve.
 struct Timed {
     info: Info,
-    /// Of the slowest rank.
+    /// Seconds on the slowest rank.
     seconds: f64,
-    /// The same solve, but with waits for the device around the operator: where the time goes.
+    /// The same solve, synchronised with the device around the operator to show where the time goes.
     parts: Info,
 }
 
 impl Timed {
-    /// GFLOP/s of this rank, with so many flops an application.
+    /// GFLOP/s of this rank, for `flops` flops per application.
     fn speed(&self, flops: f64) -> f64 {
         self.info.applications as f64 * flops / self.info.seconds / 1e9
     }
 
-    /// Percent of the time.
+    /// The percentage of the time.
     fn share(&self, part: impl Fn(&Info) -> f64) -> f64 {
         100.0 * part(&self.parts) / self.parts.seconds
     }
 }
 
-/// Times the second solve, for kernels are compiled in the first, and looks into a third.
+/// Times the second solve, since kernels are compiled in the first, and profiles a third.
 fn timed(
     domain: &Domain,
     mut solve: impl FnMut() -> Result<Info, SolverError>,
@@ -202,7 +202,7 @@ fn timed(
     Ok(Timed { seconds: domain.comm().max(info.seconds), info, parts: parts? })
 }
 
-/// Bytes a second, in GB, of copying a buffer far larger than caches: read and written both counted.
+/// Bandwidth in GB/s of copying a buffer much larger than caches; reads and writes both count.
 fn copy_bandwidth(domain: &Domain) -> Result<f64, AppError> {
     let bytes = 1usize << if domain.device().backend().is_host() { 29 } else { 31 };
     let (mut to, from) = (domain.device().buffer(bytes)?, domain.device().buffer(bytes)?);
@@ -216,7 +216,7 @@ fn random_links(domain: &Arc<Domain>) -> Result<MatrixField, AppError> {
     Ok(links)
 }
 
-/// Where the spinors of benchmarks are drawn.
+/// The random numbers of the benchmarks' spinors.
 fn probe(number: u8) -> RandomAddress {
     RandomAddress { seed: 1, trajectory: 0, purpose: Purpose::Probe(number) }
 }

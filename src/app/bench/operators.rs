@@ -9,13 +9,13 @@ use crate::lattice::{Boundary, volume};
 use crate::operator::{Operator, WilsonLinks};
 use std::sync::Arc;
 
-/// Flops a site: the hopping term; the even-odd clover operator as QUDA counts it.
+/// Flops per site: the hopping term; the even-odd clover operator as counted by QUDA.
 pub(super) const HOP_FLOPS: f64 = 1320.0;
 pub(super) const CLOVER_FLOPS: f64 = 3792.0;
-/// Right-hand sides that share links.
+/// Numbers of right-hand sides that share links.
 const FIELDS: [usize; 4] = [2, 4, 8, 16];
 
-/// A random field of a kind in any precision, `fields` times.
+/// `fields` random fields of one kind in any precision.
 pub(super) fn spinors(
     domain: &Arc<Domain>,
     kind: Kind,
@@ -31,12 +31,12 @@ pub(super) fn spinors(
     Ok(all)
 }
 
-/// One row: what must move through memory, each real once, is the bound.
+/// One row. The bound is the memory traffic, with each real moved once.
 pub(super) fn row(what: &str, sites: f64, flops: f64, bytes: f64, time: f64, copy: f64) -> String {
     let (speed, rate) = (sites * flops / time / 1e9, sites * bytes / time / 1e9);
     let bound = copy * flops / bytes;
     format!(
-        "  {what:34} {speed:8.0} GFLOP/s a rank  bound {bound:6.0}  share {:4.0}%  {rate:5.0} GB/s  {:9.2} us",
+        "  {what:34} {speed:8.0} GFLOP/s per rank  bound {bound:6.0}  share {:4.0}%  {rate:5.0} GB/s  {:9.2} us",
         100.0 * rate / copy,
         time * 1e6
     )
@@ -78,7 +78,7 @@ pub(super) fn hops(domain: &Arc<Domain>, copy: f64, say: &dyn Fn(&str)) -> Resul
 /// `A_oo - D_oe A_ee^-1 D_eo / 4` in every storage.
 pub(super) fn clover(domain: &Arc<Domain>, copy: f64, say: &dyn Fn(&str)) -> Result<(), AppError> {
     let links = random_links(domain)?;
-    // On random links the term is positive for small c_sw alone; its value is nothing to the speed.
+    // On random links the term is positive only for small c_sw. Its value does not affect the speed.
     let params = WilsonParams {
         kappa: 0.12,
         mu: 0.0,
@@ -98,7 +98,7 @@ pub(super) fn clover(domain: &Arc<Domain>, copy: f64, say: &dyn Fn(&str)) -> Res
             let input = spinors(domain, Kind::Dirac, precision, 1)?;
             let mut out = Spinor::new(domain, precision)?;
             let time = seconds(domain, || Ok(operator.apply(&mut out, &input, Dagger::No)?))?;
-            // Two hops with their links, A and A^-1; spinors: in, between out and in, x, out.
+            // Two hops with their links, A and A^-1; five spinors: in, an intermediate one (written and read), x, out.
             let bytes = 2 * precision.stored(8 * reals, 0)
                 + 2 * precision.stored(72, 2)
                 + 5 * precision.stored(24, 1);

@@ -1,5 +1,5 @@
-//! Time to solution of `M x = b` (BiCGstab, GCR-DD) and of the normal equations (CG), from zero, for the even-odd clover
-//! operator in its symmetric form.
+//! Time to solution of `M x = b` (BiCGstab, GCR-DD) and of the normal equations (CG), starting from zero, for the
+//! symmetric even-odd clover operator.
 
 use super::operators::CLOVER_FLOPS;
 use super::{BenchArgs, MAX_ITERATIONS, probe, timed};
@@ -19,7 +19,7 @@ const BETA: f64 = 6.0;
 const TRAJECTORIES: u64 = 20;
 use Precision::{Double as D, Half as H, Single as S};
 
-/// The configuration asked for, or a few quenched trajectories from unit links.
+/// The requested configuration, or one after a few quenched trajectories from unit links.
 pub(super) fn links(domain: &Arc<Domain>, args: &BenchArgs) -> Result<MatrixField, AppError> {
     if let Some(path) = &args.links {
         let (host, _) = io::read_links(path, domain.partition(), domain.comm())?;
@@ -35,7 +35,7 @@ pub(super) fn links(domain: &Arc<Domain>, args: &BenchArgs) -> Result<MatrixFiel
     Ok(chain.links)
 }
 
-/// The methods of the table: those of the rank's box as Schwarz block, and of fixed ones where they fit.
+/// The methods of the table, with the rank's box as Schwarz block, and with fixed blocks if they fit.
 fn methods(domain: &Domain, args: &BenchArgs) -> Vec<(String, Settings)> {
     let of = |method, precisions| args.settings(method, precisions);
     let mut all = vec![
@@ -95,7 +95,7 @@ pub(super) fn solvers(domain: &Arc<Domain>, args: &BenchArgs, say: &dyn Fn(&str)
     methods(domain, args).into_iter().try_for_each(|(name, settings)| row(&problem, &name, settings, say))
 }
 
-/// One method. Flops of linear algebra and of the preconditioner are not counted.
+/// One method. Flops of linear algebra and of the preconditioner do not count.
 fn row(problem: &Problem, name: &str, settings: Settings, say: &dyn Fn(&str)) -> Result<(), AppError> {
     let Problem { domain, params, links, clover, b, residual } = problem;
     let operator = |precision: Precision| -> Result<Wilson, AppError> {

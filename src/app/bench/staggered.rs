@@ -13,13 +13,13 @@ use crate::operator::{GaugeLoops, Operator};
 use crate::solver::{BlockCg, Cg, Info, Method, MultiShift, Operators, Params, SolverError, greatest};
 use std::sync::Arc;
 
-/// Flops a site and field, as MILC and QUDA count.
+/// Flops per site and field, as counted by MILC and QUDA.
 const FLOPS: f64 = 1146.0;
-/// Right-hand sides that share links.
+/// Numbers of right-hand sides that share links.
 const FIELDS: [usize; 5] = [1, 2, 4, 8, 16];
-/// Reals of the solvers' long links.
+/// Reals per long link in the solvers.
 const LONG_REALS: usize = 14;
-/// The strange quark's mass in units of the light one's.
+/// Mass of the strange quark in units of the light quark's.
 const STRANGE: f64 = 25.0;
 const POLES: usize = 10;
 const RIGHT_HAND_SIDES: usize = 4;
@@ -85,12 +85,12 @@ impl Problem<'_> {
         Ok(all)
     }
 
-    /// By how much the residual falls between updates.
+    /// The factor by which the residual falls between updates.
     fn delta(&self, precision: Precision) -> f64 {
         self.args.settings(Method::Cg, [D, precision, precision]).delta
     }
 
-    /// One row, of solves of `fields` systems at once. Returns the seconds.
+    /// One row, for solves of `fields` systems at once. Returns the seconds.
     fn row(
         &self,
         name: &str,
@@ -121,7 +121,7 @@ impl Problem<'_> {
         }
     }
 
-    /// All shifts at once in double, and in single with refinement; one by one.
+    /// All shifts at once in double, and in single with refinement; then one at a time.
     fn shifts(&self, shifts: &[f64]) -> Result<(), AppError> {
         let b = self.sources(1)?.remove(0);
         let mut x = self.vectors(shifts.len())?;
@@ -147,7 +147,7 @@ impl Problem<'_> {
         Ok(())
     }
 
-    /// One right-hand side; several at once against one after another.
+    /// One right-hand side; several at once compared with one after another.
     fn right_hand_sides(&self, shift: f64) -> Result<(), AppError> {
         let b = self.sources(RIGHT_HAND_SIDES)?;
         let mut x = self.vectors(RIGHT_HAND_SIDES)?;

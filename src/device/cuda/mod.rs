@@ -1,4 +1,4 @@
-//! One GPU through the CUDA driver, which is loaded at run time: the same program starts without it.
+//! One GPU through the CUDA driver. The driver is loaded at run time, so the program also starts without it.
 //!
 //! All work is in one stream.
 //!
@@ -24,9 +24,9 @@ use std::sync::Mutex;
 /// Number of GPUs that this process sees.
 ///
 /// # Errors
-/// The reason why there is none.
+/// There is no GPU; the error states why.
 pub fn gpu_count() -> Result<usize, DeviceError> {
-    // SAFETY: only looks the library up; nothing of cudarc may be called where it is missing.
+    // SAFETY: only looks the library up. Nothing else of cudarc may be called if it is missing.
     if !unsafe { sys::is_culib_present() } {
         return Err(DeviceError::NoGpu("libcuda is not on this machine".into()));
     }
@@ -38,16 +38,16 @@ pub fn gpu_count() -> Result<usize, DeviceError> {
     }
 }
 
-/// Threads of a block.
+/// Threads per block.
 const BLOCK: usize = 128;
-/// What is tried of a kernel with choices.
+/// What is tried for a kernel with choices.
 const CANDIDATES: Candidates = Candidates {
     block: BLOCK,
     blocks: &[64, 128, 192, 256],
     registers: 65536,
     thread_registers: &[255, 128, 80, 64],
 };
-/// Launches that are timed for each.
+/// Number of timed launches per choice.
 const TRIALS: usize = 20;
 
 /// One GPU.
@@ -60,11 +60,11 @@ pub struct Cuda {
     marked: sys::CUevent,
     copied: sys::CUevent,
     processors: usize,
-    /// Of the widest sum, and behind them the blocks that have added to it.
+    /// Words of the widest sum, then the number of blocks that have added to it.
     words: u64,
-    /// The same on the host, and behind them the number of the sum that they are.
+    /// These words on the host, then the number of the sum that they hold.
     sums: MappedSums,
-    /// What the GPU calls these.
+    /// The GPU's address of the words on the host.
     mapped_words: u64,
     options: GpuOptions,
     loaded: Mutex<Vec<(Variant, Loaded)>>,
@@ -72,19 +72,19 @@ pub struct Cuda {
     ledger: Ledger,
 }
 
-/// Kernels in use, with the constants they are compiled for, for each precision.
+/// Kernels in use, by number and the constants they are compiled for, for each precision.
 type Loaded = [HashMap<(KernelNumber, Constants), Function>; 3];
 
 #[derive(Clone, Copy)]
 struct Function {
     handle: sys::CUfunction,
     block: usize,
-    /// Bytes that a block shares, besides what the kernel itself declares.
+    /// Bytes of shared memory per block, besides what the kernel itself declares.
     shared: usize,
 }
 
 impl Function {
-    /// Blocks that cover all of it.
+    /// The number of blocks that covers `size`.
     fn blocks(self, size: Size) -> usize {
         match size {
             Size::Sites(n) => n.div_ceil(self.block),
@@ -93,7 +93,7 @@ impl Function {
     }
 }
 
-/// What the kernel is told: its sites, or teams.
+/// The kernel's argument for its number of sites or teams.
 fn count(size: Size) -> usize {
     match size {
         Size::Sites(n) => n,
@@ -108,7 +108,7 @@ unsafe impl Send for Cuda {}
 // SAFETY: as above; the pinned words are used by one sum at a time, under the lock of `loaded`.
 unsafe impl Sync for Cuda {}
 
-/// Names the call in the error.
+/// A call of the driver; the error names it.
 macro_rules! call {
     ($function:ident ( $($argument:expr),* $(,)? )) => {
         sys::$function($($argument),*)
@@ -120,9 +120,9 @@ macro_rules! call {
 /// Whether all work of a stream is done.
 ///
 /// # Safety
-/// The stream lives.
+/// The stream exists.
 unsafe fn stream_is_done(stream: sys::CUstream) -> Result<bool, DeviceError> {
-    // SAFETY: the caller's word.
+    // SAFETY: the caller's promise.
     match unsafe { sys::cuStreamQuery(stream) } {
         sys::cudaError_enum::CUDA_ERROR_NOT_READY => Ok(false),
         code => code
@@ -224,7 +224,7 @@ impl Cuda {
             let request = Request { kernel, constants, precision, arch, variant, shape };
             let compiled = compile_kernel(request, &self.options)?;
             let entry = std::ffi::CString::new(kernel.name.as_str()).unwrap_or_default();
-            // SAFETY: a CUBIN that the compiler made for this GPU; modules live until the process ends.
+            // SAFETY: a CUBIN that the compiler made for this GPU; modules stay loaded until the process ends.
             unsafe {
                 let mut module = std::ptr::null_mut();
                 call!(cuModuleLoadData(&mut module, compiled.cubin.as_ptr().cast()))?;
@@ -248,9 +248,9 @@ impl Cuda {
         Ok(function)
     }
 
-    /// Milliseconds of some launches of a kernel that may be run again and again: its output is no input.
+    /// Milliseconds of [`TRIALS`] launches. The kernel may be repeated, since its output does not alias its input.
     fn time(&self, function: Function, call: Call<'_>, size: Size) -> Result<f32, DeviceError> {
-        // SAFETY: the launches are those that the caller wants anyway.
+        // SAFETY: the caller wants this launch anyway.
         let launch = || unsafe { self.start(function, call, count(size), function.blocks(size), None) };
         launch()?;
         let mut done = Ok(());
@@ -277,7 +277,7 @@ impl Cuda {
         }
     }
 
-    /// Launches with the struct of arguments, the number of sites and, for sums, where they go.
+    /// Launches with the argument struct, the number of sites and, for sums, the memory that receives them.
     unsafe fn start(
         &self,
         function: Function,
@@ -325,7 +325,7 @@ impl Source for Cuda {
     }
 
     fn give(&self, at: u64) -> Result<(), DeviceError> {
-        // SAFETY: kept memory is in no one's use.
+        // SAFETY: nobody uses kept memory.
         unsafe { call!(cuMemFree_v2(at)) }
     }
 }
@@ -365,34 +365,34 @@ impl Backend for Cuda {
 
     unsafe fn upload(&self, to: Pointer, from: &[u8]) -> Result<(), DeviceError> {
         self.current()?;
-        // SAFETY: by the caller's word `to` is as long; pageable memory is copied before the call returns.
+        // SAFETY: by the caller's promise, `to` is as long; pageable memory is copied before the call returns.
         unsafe { call!(cuMemcpyHtoDAsync_v2(to.0, from.as_ptr().cast(), from.len(), self.stream))? };
         self.synchronize()
     }
 
     unsafe fn download(&self, to: &mut [u8], from: Pointer) -> Result<(), DeviceError> {
         self.current()?;
-        // SAFETY: by the caller's word `from` is as long.
+        // SAFETY: by the caller's promise, `from` is as long.
         unsafe { call!(cuMemcpyDtoHAsync_v2(to.as_mut_ptr().cast(), from.0, to.len(), self.stream))? };
         self.synchronize()
     }
 
     unsafe fn copy(&self, to: Pointer, from: Pointer, bytes: usize) -> Result<(), DeviceError> {
         self.current()?;
-        // SAFETY: by the caller's word both hold `bytes`.
+        // SAFETY: by the caller's promise, both hold `bytes`.
         unsafe { call!(cuMemcpyDtoDAsync_v2(to.0, from.0, bytes, self.stream)) }
     }
 
     unsafe fn zero(&self, at: Pointer, bytes: usize) -> Result<(), DeviceError> {
         self.current()?;
-        // SAFETY: by the caller's word the memory holds `bytes`.
+        // SAFETY: by the caller's promise, the memory holds `bytes`.
         unsafe { call!(cuMemsetD8Async(at.0, 0, bytes, self.stream)) }
     }
 
     unsafe fn launch(&self, call: Call<'_>, size: Size) -> Result<(), DeviceError> {
         self.current()?;
         let function = self.function(&mut self.loaded.lock().expect("no panic holds it"), call, size)?;
-        // SAFETY: a plain kernel, by the caller's word with good pointers.
+        // SAFETY: a kernel without sums; its pointers are valid by the caller's promise.
         unsafe { self.start(function, call, count(size), function.blocks(size), None) }
     }
 
@@ -405,7 +405,7 @@ impl Backend for Cuda {
         let blocks = n.div_ceil(BLOCK).clamp(1, 8 * self.processors);
         let turn = self.sums.next();
         let silent = || DeviceError::Cuda { call: "a sum", reason: "the GPU did not answer".into() };
-        // SAFETY: the words hold the widest sum, and the lock keeps them for this one; the GPU writes the turn last.
+        // SAFETY: the words hold the widest sum, and the lock reserves them for this one; the GPU writes the turn last.
         unsafe {
             self.start(function, call, n, blocks, Some(turn))?;
             self.sums.wait(turn, sums, || stream_is_done(self.stream), silent)
@@ -437,7 +437,7 @@ impl Backend for Cuda {
 
     unsafe fn stage_out(&self, to: &mut [u8], from: Pointer) -> Result<(), DeviceError> {
         self.current()?;
-        // SAFETY: by the caller's word `from` is as long and quiet after the mark.
+        // SAFETY: by the caller's promise, `from` is as long and not written after the mark.
         unsafe {
             call!(cuStreamWaitEvent(self.copies, self.marked, 0))?;
             call!(cuMemcpyDtoHAsync_v2(to.as_mut_ptr().cast(), from.0, to.len(), self.copies))?;
@@ -447,7 +447,7 @@ impl Backend for Cuda {
 
     unsafe fn stage_in(&self, to: Pointer, from: &[u8]) -> Result<(), DeviceError> {
         self.current()?;
-        // SAFETY: by the caller's word `to` is as long and touched by later work only, which waits.
+        // SAFETY: by the caller's promise, `to` is as long and touched only by later work, which waits.
         unsafe {
             call!(cuMemcpyHtoDAsync_v2(to.0, from.as_ptr().cast(), from.len(), self.copies))?;
             call!(cuEventRecord(self.copied, self.copies))?;
@@ -458,12 +458,12 @@ impl Backend for Cuda {
 
     unsafe fn pin(&self, memory: &mut [u8]) -> Result<(), DeviceError> {
         self.current()?;
-        // SAFETY: by the caller's word the memory stays.
+        // SAFETY: by the caller's promise, the memory stays where it is.
         unsafe { call!(cuMemHostRegister_v2(memory.as_mut_ptr().cast(), memory.len(), 0)) }
     }
 
     unsafe fn unpin(&self, memory: &mut [u8]) {
-        // SAFETY: by the caller's word it was pinned; on a lost device there is nothing left to do.
+        // SAFETY: by the caller's promise, it was pinned; on a lost device there is nothing left to do.
         let _ = unsafe { call!(cuMemHostUnregister(memory.as_mut_ptr().cast())) };
     }
 
@@ -481,7 +481,7 @@ impl Backend for Cuda {
 
     fn import(&self, handle: &[u8]) -> Result<Pointer, DeviceError> {
         self.current()?;
-        // SAFETY: the bytes are those of a handle that `export` made on another rank.
+        // SAFETY: the bytes are a handle that `export` made on another rank.
         unsafe {
             let mut raw: sys::CUipcMemHandle = std::mem::zeroed();
             assert_eq!(handle.len(), size_of_val(&raw), "a handle of CUDA IPC");
@@ -494,7 +494,7 @@ impl Backend for Cuda {
 
     unsafe fn close(&self, imported: Pointer) {
         if self.current().is_ok() {
-            // SAFETY: by the caller's word it was opened; on a lost device there is nothing left to do.
+            // SAFETY: by the caller's promise, it was opened; on a lost device there is nothing left to do.
             let _ = unsafe { call!(cuIpcCloseMemHandle(imported.0)) };
         }
     }

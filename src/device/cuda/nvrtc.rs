@@ -1,6 +1,6 @@
-//! Kernels compiled at run time for the GPU that is found, kept on disk.
+//! Kernels compiled at run time for the GPU at hand, and kept on disk.
 //!
-//! One kernel is one CUBIN. The cache's key is a hash of source, options, compiler and GPU.
+//! There is one CUBIN per kernel. The cache's key is a hash of source, options, compiler and GPU.
 
 use crate::device::cache::Place;
 use crate::device::{Constants, DeviceError, GpuOptions, KernelInfo, Precision, Shape, Variant, Work};
@@ -16,22 +16,22 @@ const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"
 pub struct Compiled {
     /// The machine code.
     pub cubin: Vec<u8>,
-    /// Registers a thread and spilled bytes, as the assembler tells them; empty from the cache.
+    /// Registers per thread and spilled bytes, as reported by the assembler; empty from the cache.
     pub report: String,
 }
 
 /// A kernel to be compiled.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// Which.
+    /// The kernel.
     pub kernel: &'a KernelInfo,
-    /// Values of what else it may know when it is compiled; none: it serves them all.
+    /// Values of the arguments that the compiler may know; if empty, the kernel serves all values.
     pub constants: Constants,
-    /// In which precision.
+    /// The precision.
     pub precision: Precision,
-    /// For which GPU, such as `sm_90`.
+    /// The GPU's architecture, such as `sm_90`.
     pub arch: &'a str,
-    /// The lattice whose extents those kernels know that may; without, they serve every lattice.
+    /// The lattice for kernels that may know its extents; if `None`, they serve every lattice.
     pub variant: Option<Variant>,
     /// How threads are grouped.
     pub shape: Shape,
@@ -58,7 +58,7 @@ fn source(kernel: &KernelInfo, precision: Precision) -> String {
     }
 }
 
-/// The headers: those of this build, or, for work on kernels, those of a folder.
+/// This build's headers; files in `folder` take precedence, for work on kernels.
 fn headers(folder: Option<&Path>) -> Vec<(String, String)> {
     let text = |name: &str, own: &str| {
         let own = own.to_string();
@@ -67,7 +67,7 @@ fn headers(folder: Option<&Path>) -> Vec<(String, String)> {
     HEADERS.iter().map(|(name, own)| (name.to_string(), text(name, own))).collect()
 }
 
-/// Loads NVRTC, from `folder` where one is given.
+/// Loads NVRTC, from `folder` if one is given.
 fn ready(folder: Option<&Path>) -> Result<(), DeviceError> {
     if let Some(folder) = folder {
         let mut found: Vec<PathBuf> = fs::read_dir(folder)
@@ -76,7 +76,7 @@ fn ready(folder: Option<&Path>) -> Result<(), DeviceError> {
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(|path| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("libnvrtc")))
             .collect();
-        found.sort(); // the built-ins first: libnvrtc asks for them by bare name
+        found.sort(); // the built-ins first: libnvrtc looks them up by bare name
         for path in found {
             // SAFETY: a shared library of CUDA's; its initialisers are harmless.
             let library = unsafe {
@@ -97,10 +97,10 @@ fn ready(folder: Option<&Path>) -> Result<(), DeviceError> {
     Err(DeviceError::NoGpu("libnvrtc is not found; set HMC_NVRTC to its folder".into()))
 }
 
-/// Compiles a kernel, or finds it in the cache.
+/// Compiles a kernel or finds it in the cache.
 ///
 /// # Errors
-/// No compiler, or the kernel does not compile.
+/// There is no compiler, or the kernel does not compile.
 pub fn compile_kernel(request: Request, settings: &GpuOptions) -> Result<Compiled, DeviceError> {
     let Request { kernel, constants, precision, arch, variant, shape } = request;
     ready(settings.compiler.as_deref())?;
@@ -154,7 +154,7 @@ fn compile(
     let name_pointers: Vec<_> = names.iter().map(|s| s.as_ptr()).collect();
     let text_pointers: Vec<_> = texts.iter().map(|s| s.as_ptr()).collect();
     let (source, file) = (c(text)?, c("kernel.cu")?);
-    // SAFETY: all strings outlive the program, which is destroyed before they are.
+    // SAFETY: all strings outlive the program, which is destroyed first.
     unsafe {
         let mut program = std::ptr::null_mut();
         sys::nvrtcCreateProgram(

@@ -7,7 +7,7 @@
 //! x_e = T D_eo x / 2,   y_e = T^dag D_oe^dag (T^dag y) / 2,
 //! ```
 //!
-//! and of the adjoint the spinors change places. T holds no links.
+//! For the adjoint, the spinors exchange their roles. T does not depend on links.
 
 use super::{DomainWall, DomainWallParams};
 use crate::action::{Derivative, Pair};

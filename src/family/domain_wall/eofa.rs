@@ -1,24 +1,24 @@
 //! One flavour of domain-wall quarks over a heavier one, by the exact one-flavour action (Chen, Chiu, Phys. Lett. B738
 //! (2014) 55, arXiv:1403.1683; Jung, Kelly, Mawhinney, Murphy, Phys. Rev. D97 (2018) 054503, arXiv:1706.05843).
 //!
-//! Let `K(m_+, m_-) = D_w + M_+(m_+) P_+ + M_-(m_-) P_-` be the operator of the two masses, divided by what holds no
-//! links, on all sites. A mass stands in one product of vectors on the fifth dimension, `M(m) - M(m') = w v^T`. So
-//! from the light mass m to the heavy one m', one chirality after the other,
+//! Let `K(m_+, m_-) = D_w + M_+(m_+) P_+ + M_-(m_-) P_-` be the operator with one mass per chirality, on all sites,
+//! without factors that do not depend on links. A mass enters through one product of vectors on the fifth dimension,
+//! `M(m) - M(m') = w v^T`. So from the light mass m to the heavy mass m', one chirality after the other,
 //!
 //! ```text
-//! det K(m, m) / det K(m', m') = 1 / (det A_- det A_+),   A = 1 - v^T K^-1 w  on spinors of the chirality,
-//! A_-: K(m, m), w and v of M_-;   A_+: K(m, m'), w and v of M_+;   S = phi_-^dag A_- phi_- + phi_+^dag A_+ phi_+.
+//! det K(m, m) / det K(m', m') = 1 / (det E_- det E_+),   E = 1 - v^T K^-1 w  on spinors of the chirality,
+//! E_-: K(m, m), w and v of M_-;   E_+: K(m, m'), w and v of M_+;   S = phi_-^dag E_- phi_- + phi_+^dag E_+ phi_+.
 //! ```
 //!
-//! Where `gamma_5 R K` is hermitian (R reflects the fifth dimension), as for symmetric weights, w is R v but for a
-//! number, and A is hermitian and positive. Heat bath: `phi = r(A) eta`, `r(x) ~ x^(-1/2)`, where
+//! If `gamma_5 R K` is hermitian (R reflects the fifth dimension), as it is for symmetric weights, w is proportional to
+//! R v, and E is hermitian and positive. Heat bath: `phi = r(E) eta`, `r(x) ~ x^(-1/2)`, where
 //!
 //! ```text
-//! (A + p)^-1 = 1 / (1 + p) + v^T K'^-1 w / (1 + p)^2,
+//! (E + p)^-1 = 1 / (1 + p) + v^T K'^-1 w / (1 + p)^2,
 //! ```
 //!
-//! K' with the mass between m and m' at which M is `M(m) - w v^T / (1 + p)`. With `x = K^-1 w phi` the change under dU
-//! is `(K^-dag v phi)^dag dD_w x`, and `K^-dag v phi` is gamma_5 R x but for a number: one solve a chirality.
+//! K' has the mass between m and m' at which M is `M(m) - w v^T / (1 + p)`. With `x = K^-1 w phi` the change under dU
+//! is `(K^-dag v phi)^dag dD_w x`. `K^-dag v phi` is proportional to gamma_5 R x, so there is one solve per chirality.
 
 use super::{DomainWall, DomainWallParams, SliceVector, reflect};
 use crate::action::{Action, ActionError, PairForce, Pseudofermion, TermHeader, TermReport, pseudofermion};
@@ -29,47 +29,48 @@ use crate::quark::{AllSites, Goal, Quark, QuarkParams, Start};
 use std::slice::{from_mut, from_ref};
 use std::sync::Arc;
 
-/// What an exact one-flavour term needs to know.
+/// Parameters of an exact one-flavour term.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExactOneFlavourParams {
     /// Name and residuals: `|b - C C^dag x| / |b|`.
     pub header: TermHeader,
-    /// The quark; both its masses are m.
+    /// The quark; its masses are both m.
     pub quark: QuarkParams<DomainWallParams>,
-    /// m' of the heavier quark that it is divided by; 1: Pauli and Villars.
+    /// m' of the heavier quark in the denominator; 1 for Pauli-Villars.
     pub heavy_mass: f64,
-    /// Where the spectra of A lie.
+    /// The range of the spectra of E.
     pub range: [f64; 2],
-    /// Relative error on the range of the heat bath's function.
+    /// Relative error of the heat bath's function on the range.
     pub error: f64,
-    /// The number of trajectories between checks of the heat bath, which the first of a run has too; at least 1.
+    /// The number of trajectories between checks of the heat bath, which is also checked in the first one of a run; at
+    /// least 1.
     pub check_every: u64,
 }
 
-/// One flavour, exactly.
+/// One flavour by the exact action.
 pub struct ExactOneFlavour {
     params: ExactOneFlavourParams,
     chiralities: [Chirality; 2],
     pairs: PairForce,
     heat_bath: Rational,
     phi: Dirac,
-    /// Workspace: eta, `A phi`, and `r(A)` of either.
+    /// Workspace: eta, `E phi`, and `r(E)` applied to either.
     eta: Dirac,
     image: Dirac,
     back: Dirac,
     room: Room,
-    /// `|r(A) A phi - eta|` as last checked.
+    /// `|r(E) E phi - eta|` from the last check.
     checked: Option<f64>,
 }
 
 /// A Dirac spinor on even and odd sites.
 type Dirac = [Spinor; 2];
 
-/// The part of the action of one chirality.
+/// One chirality's part of the action.
 struct Chirality {
     number: usize,
     quark: Quark<DomainWall>,
-    /// Both masses of K, and those that the quark has.
+    /// The two masses of K, and the current ones of the quark.
     mass: [f64; 2],
     set: [f64; 2],
     v: SliceVector,
@@ -78,7 +79,7 @@ struct Chirality {
     reflection: f64,
 }
 
-/// Fields of all slices, on even and odd sites, and a spinor.
+/// Workspace: fields with a fifth dimension on even and odd sites, and a spinor.
 struct Room {
     b: [Spinor; 2],
     x: [Spinor; 2],
@@ -94,7 +95,7 @@ impl Chirality {
         let corner = |mass: f64| operator.with_mass([mass; 2]).coupling()[number].corner();
         let ([mut w, v], [heavy, _]) = (corner(light), corner(params.heavy_mass));
         w.iter_mut().zip(heavy).for_each(|(w, heavy)| *w -= heavy);
-        // The reflection of w, where v is greatest.
+        // Take the reflection of w at the greatest component of v.
         let last = v.len() - 1;
         let greatest = (0..=last).max_by(|&i, &j| v[i].abs().total_cmp(&v[j].abs())).unwrap_or_default();
         let reflection = w[last - greatest] / v[greatest] * if number == 0 { 1.0 } else { -1.0 };
@@ -114,7 +115,7 @@ impl Chirality {
         })
     }
 
-    /// `room.x = K^-1 w phi`, K with the masses `mass`; returns the iterations.
+    /// `room.x = K^-1 w phi` for K with the masses `mass`; returns the number of iterations.
     fn solve(
         &mut self,
         room: &mut Room,
@@ -149,17 +150,17 @@ fn dirac(domain: &Arc<Domain>) -> Result<Dirac, FieldError> {
 }
 
 impl ExactOneFlavour {
-    /// Makes the function of the heat bath, and room for the term.
+    /// Makes the function of the heat bath, and allocates the term.
     ///
     /// # Errors
-    /// There is no such function; no room.
+    /// The rational function does not exist; memory runs out.
     ///
     /// # Panics
     /// The weights are not symmetric; `check_every` is 0.
     pub fn new(domain: &Arc<Domain>, params: ExactOneFlavourParams) -> Result<Self, ActionError> {
         let operator = &params.quark.operator;
         assert!(params.check_every > 0, "the heat bath is checked on some trajectories");
-        assert!(operator.weights.is_symmetric(), "gamma_5 R K is hermitian with symmetric weights alone");
+        assert!(operator.weights.is_symmetric(), "gamma_5 R K is hermitian only for symmetric weights");
         let kind = operator.kind();
         let heat_bath =
             Rational::to_error(&[Factor { shift: 0.0, power: (-1, 2) }], params.range, params.error)?;
@@ -183,10 +184,7 @@ impl ExactOneFlavour {
         })
     }
 
-    /// Sets the pseudofermion on even and odd sites: for tests and replays. Host reals as `Spinor::read_host` takes them.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Sets the pseudofermion on even and odd sites, for tests and replays, from reals as in `Spinor::read_host`.
     pub fn set_phi(&mut self, reals: [&[f64]; 2]) -> Result<(), FieldError> {
         [EVEN, ODD].into_iter().try_for_each(|parity| self.phi[parity].read_host(parity, reals[parity]))
     }
@@ -195,7 +193,7 @@ impl ExactOneFlavour {
         Ok(self.chiralities.iter_mut().try_for_each(|chirality| chirality.quark.update(links))?)
     }
 
-    /// `out = r(A) x`
+    /// `out = r(E) x`
     fn function(&mut self, of: Of) -> Result<(), ActionError> {
         let Rational { constant, poles, residues, .. } = &self.heat_bath;
         let (operator, heavy) = (&self.params.quark.operator, self.params.heavy_mass);
@@ -217,14 +215,14 @@ impl ExactOneFlavour {
                 *own = operator.mass_between(*own, heavy, 1.0 / (1.0 + pole));
                 chirality.solve(&mut self.room, x, mass, goal)?;
                 chirality.add(out, residue / ((1.0 + pole) * (1.0 + pole)), &mut self.room)?;
-                // The solution of the solve before, with another mass.
+                // The solution of the previous solve, with another mass.
                 goal.start = Start::Given;
             }
         }
         Ok(())
     }
 
-    /// `image = A phi`; returns the action.
+    /// `image = E phi`; returns the action.
     fn make_image(&mut self) -> Result<ExactSum, ActionError> {
         let Self { chiralities, phi, image, room, params, .. } = self;
         for (image, phi) in image.iter_mut().zip(&*phi) {
@@ -238,8 +236,8 @@ impl ExactOneFlavour {
         Ok(phi[EVEN].real_dot(&image[EVEN])? + phi[ODD].real_dot(&image[ODD])?)
     }
 
-    /// Whether `r(A)^2 A` is 1 on what the heat bath drew, whose image is at hand: nothing else says that the spectrum
-    /// is inside the range.
+    /// Checks that `r(E)^2 E` is 1 on the field of the heat bath, whose image is up to date. No other check shows that
+    /// the spectrum is inside the range.
     fn check(&mut self) -> Result<(), ActionError> {
         self.function(Of::Image)?;
         let (mut square, mut length) = (0.0, 0.0);
@@ -248,7 +246,7 @@ impl ExactOneFlavour {
             square += back.norm2()?.value();
             length += eta.norm2()?.value();
         }
-        // Every mode in the range may be off by twice the function's error.
+        // The width of every mode in the range may be off by twice the function's error.
         let (error, bound) = (square.sqrt(), WIDTH + 2.0 * self.heat_bath.error * length.sqrt());
         self.checked = Some(error);
         if error <= bound {
@@ -259,16 +257,16 @@ impl ExactOneFlavour {
     }
 }
 
-/// What the heat bath's function is applied to.
+/// The argument of the heat bath's function.
 #[derive(Clone, Copy)]
 enum Of {
-    /// `phi = r(A) eta`
+    /// `phi = r(E) eta`
     Eta,
-    /// `back = r(A) A phi`
+    /// `back = r(E) E phi`
     Image,
 }
 
-/// Tolerated relative error of a mode's width. Worst case: the whole of `r(A) A phi - eta` lies in one mode.
+/// Tolerated relative error of a mode's width. Worst case: the whole of `r(E) E phi - eta` lies in one mode.
 const WIDTH: f64 = 1e-2;
 
 impl Action for ExactOneFlavour {
@@ -322,7 +320,7 @@ impl Action for ExactOneFlavour {
     fn report(&self) -> Option<TermReport> {
         let [lower, upper] = [&self.chiralities[0], &self.chiralities[1]].map(|c| c.quark.solves());
         let ([lo, hi], function) = (self.params.range, &self.heat_bath);
-        let checked = self.checked.map(|error| format!(", as checked {error:.1e}")).unwrap_or_default();
+        let checked = self.checked.map(|error| format!(", {error:.1e} when checked")).unwrap_or_default();
         let more = format!(
             "; heat bath {} poles on [{lo:.1e}, {hi:.1e}], error {:.1e}{checked}",
             function.poles.len(),

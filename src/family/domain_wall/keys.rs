@@ -1,5 +1,5 @@
-//! `[fermion.NAME]` of domain-wall quarks: the weights of the fifth dimension, how one flavour comes about, the masses
-//! that split their determinant.
+//! `[fermion.NAME]` of domain-wall quarks: weights of the fifth dimension, flavours and their actions, Hasenbusch
+//! masses.
 
 use crate::config::forms::{NOT_NEGATIVE, RANGE};
 use crate::config::key::{Absent, Bound, Change, Form, Key, integer, number, words};
@@ -17,14 +17,14 @@ use crate::solver::TermSolver;
 use crate::solver::keys::{Boxes, SolverKeys, Systems, WALL_SOLVER};
 
 /// `[fermion.NAME]`: domain-wall quarks, even-odd preconditioned in four dimensions. With C(m) the even-odd operator on
-/// N_s slices, the Hasenbusch masses m_1 < .. < m_n split two flavours into terms of the Hamiltonian, and one that comes
-/// about by the exact action, with det C (m):
+/// N_s slices, the Hasenbusch masses m_1 < .. < m_n split two flavours into terms of the Hamiltonian. With the exact
+/// action they split one flavour in the same way, with det C (m):
 ///
 /// ```text
 /// det C C^dag (m) / det C C^dag (1) = ratio(m / m_1) ratio(m_1 / m_2) .. ratio(m_n / 1)
 /// ```
 ///
-/// where m = 1 is the Pauli-Villars operator. The first ratio goes by NAME; each factor's name is that of the ratio of its
+/// where m = 1 is the Pauli-Villars operator. The first ratio has the name NAME; each factor names the ratio of its
 /// mass to the next.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DomainWallFermion {
@@ -38,19 +38,19 @@ pub struct DomainWallFermion {
     pub m5: f64,
     /// m, from 0 to below 1.
     pub mass: f64,
-    /// How many flavours, and how one of them comes about.
+    /// The number of flavours, and the action of a single one.
     pub flavours: WallFlavours,
     /// Phase per direction in units of pi: 0 periodic, 1 antiperiodic.
     pub boundary: Boundary,
-    /// Smearing of the links that the operator sees.
+    /// Smearing of the links in the operator.
     pub stout: Option<StoutSteps>,
-    /// The masses m_1 .. m_n; none with one flavour by rational functions.
+    /// The masses m_1 .. m_n; empty for one flavour by rational functions.
     pub hasenbusch: Vec<WallFactor>,
     /// The solver of the term NAME.
     pub solver: TermSolver,
 }
 
-/// `weights`: omega_s and sigma_s of `D = (omega_s D_w + 1) delta + (sigma_s D_w - 1) L`.
+/// `weights`: omega_s and sigma_s of `D_5 = (omega_s D_w + 1) delta + (sigma_s D_w - 1) L`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Weights {
     /// omega = 1, sigma = 0.
@@ -59,22 +59,22 @@ pub enum Weights {
     Borici,
     /// omega = b, sigma = c.
     Mobius {
-        /// Above 0.
+        /// Positive.
         b: f64,
         /// From 0 to b.
         c: f64,
     },
-    /// omega = sigma, by which the sign function of the kernel is best approximated.
+    /// omega = sigma, with the best approximation of the sign function of H_w.
     Optimal {
         /// Bounds of the spectrum of |H_w|, 0 < lo < hi.
         spectrum: [f64; 2],
-        /// The best with `omega_s = omega_(N_s + 1 - s)`.
+        /// Whether to take the best weights with `omega_s = omega_(N_s + 1 - s)`.
         symmetric: bool,
     },
 }
 
 impl Weights {
-    /// Those of `n_s` slices.
+    /// The weights of `n_s` slices.
     #[must_use]
     pub fn on(self, n_s: usize) -> WallWeights {
         match self {
@@ -86,7 +86,7 @@ impl Weights {
         }
     }
 
-    /// Whether omega is sigma.
+    /// Whether omega = sigma.
     fn has_equal_terms(&self) -> bool {
         match *self {
             Self::Shamir => false,
@@ -95,7 +95,8 @@ impl Weights {
         }
     }
 
-    /// Whether `omega_s = omega_(N_s + 1 - s)`, likewise sigma: gamma_5 and a reflection of s make D hermitian.
+    /// Whether `omega_s = omega_(N_s + 1 - s)`, and sigma likewise: then gamma_5 and the reflection of s make D_5
+    /// hermitian.
     #[must_use]
     pub fn is_symmetric(&self) -> bool {
         !matches!(self, Self::Optimal { symmetric: false, .. })
@@ -113,12 +114,12 @@ pub enum WallFlavours {
         range: [f64; 2],
         /// Greatest relative error of the function of the heat bath.
         error: f64,
-        /// The heat bath is checked, and the range enforced, every so many trajectories.
+        /// Trajectories between checks of the heat bath, which enforce the range.
         check_every: u64,
     },
-    /// One, `det (C C^dag (m))^(1/2) / det (C C^dag (1))^(1/2)` by rational functions.
+    /// One, `det (C C^dag (m))^(1/2) / det (C C^dag (1))^(1/2)`, by rational functions.
     OneRational {
-        /// Its range is that of C C^dag at the quark's mass.
+        /// The functions; their range is that of C C^dag at the quark's mass.
         functions: OneFlavourFunctions,
         /// Bounds of the spectrum of C C^dag at the Pauli-Villars mass 1.
         heavy_range: [f64; 2],
@@ -128,15 +129,15 @@ pub enum WallFlavours {
 /// `[[fermion.NAME.hasenbusch]]` of domain-wall quarks, with what it inherits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WallFactor {
-    /// The term of the ratio of this mass to the next, or of the last mass to 1.
+    /// The name of the term: the ratio of this mass to the next, or of the last mass to 1.
     pub name: String,
-    /// Above the mass before, below 1.
+    /// Above the previous mass, below 1.
     pub mass: f64,
     /// The solver of this term.
     pub solver: TermSolver,
 }
 
-/// What `weights` chooses.
+/// The values of `weights`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Formula {
     Shamir,
@@ -145,14 +146,14 @@ enum Formula {
     Optimal { symmetric: bool },
 }
 
-/// What `one_flavour` chooses.
+/// The values of `one_flavour`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
     Eofa,
     Rational,
 }
 
-/// The mass of a domain-wall quark: 1 is that of the Pauli-Villars fields.
+/// The mass of a domain-wall quark; 1 is the mass of the Pauli-Villars fields.
 const WALL_MASS: Form<f64> = number("a mass from 0 to below 1", Bound::With(0.0), Bound::Without(1.0));
 
 const ACTION: Key<&str> = Key::new(
@@ -252,7 +253,6 @@ impl Keys for DomainWallFermion {
         ],
     };
 
-    /// The mass is known when the table was read.
     const PLACES: &'static [(&'static str, &'static Section)] = &[
         ("domain-wall", &Self::SECTION),
         ("domain-wall hasenbusch", &HASENBUSCH),
@@ -260,6 +260,7 @@ impl Keys for DomainWallFermion {
         ("domain-wall solver", &WALL_SOLVER),
     ];
 
+    /// The mass is known only after the table was read.
     fn allowed(_: &'static str) -> Option<Allowed> {
         None
     }
@@ -299,7 +300,7 @@ impl Keys for DomainWallFermion {
         }
         let hasenbusch = factors.into_iter().collect::<Option<Vec<_>>>();
         if let Some(factors) = &hasenbusch {
-            // Their order is that of the determinant's ratios.
+            // Their order is that of the ratios.
             table.keep("hasenbusch", &factors.iter().map(|factor| &factor.name).collect::<Vec<_>>());
         }
         table.finish();
@@ -326,14 +327,14 @@ fn check_slices(table: &Table, formula: Option<Formula>, n_s: Option<usize>) {
     }
 }
 
-/// What the exact one-flavour action asks of the weights.
+/// Checks the requirements of the exact one-flavour action on the weights.
 fn check_eofa(table: &Table, weights: Option<Weights>, n_s: Option<usize>) {
     if !weights.is_none_or(|weights| weights.is_symmetric()) {
         let message = "one_flavour: \"eofa\" needs weights that are the same from both walls: take \
                        \"optimal-symmetric\" for \"optimal\", or one_flavour = \"rational\"";
         table.mistake("one_flavour", message);
     }
-    // Pauli-Villars fields of mass 1 make omega + sigma L singular: 1 + L^N_s is 0 there.
+    // For Pauli-Villars fields (mass 1), omega + sigma L would be singular, because 1 + L^N_s = 0.
     let odd = n_s.filter(|n_s| n_s % 2 == 1);
     if let Some(n_s) = odd.filter(|_| weights.is_some_and(|weights| weights.has_equal_terms())) {
         let message = format!("n_s: \"eofa\" with omega = sigma needs an even number, not {n_s}");
@@ -341,7 +342,7 @@ fn check_eofa(table: &Table, weights: Option<Weights>, n_s: Option<usize>) {
     }
 }
 
-/// The kernel's denominator at the physical modes, where D_w is near -M5.
+/// Checks the kernel's denominator at the physical modes, where D_w is near -M5.
 fn check_kernel(table: &Table, weights: Option<Weights>, m5: Option<f64>) {
     if let (Some(Weights::Mobius { b, c }), Some(m5)) = (weights, m5)
         && (b - c) * m5 >= 2.0
@@ -354,11 +355,11 @@ fn check_kernel(table: &Table, weights: Option<Weights>, m5: Option<f64>) {
     }
 }
 
-/// The weights, and their formula, which may be known where they are not.
+/// The formula of the weights, and the weights; the formula may be known even if the weights are `None`.
 fn weights(table: &mut Table) -> (Option<Formula>, Option<Weights>) {
     let formula = table.get(&WEIGHTS);
     let (b, c, spectrum) = (table.get(&B), table.get(&C), table.get(&SPECTRUM));
-    // Where sigma exceeds omega, the kernel gamma_5 D_w (2 + (b - c) D_w)^-1 may have a pole.
+    // If sigma exceeds omega, the kernel gamma_5 D_w (2 + (b - c) D_w)^-1 may have a pole.
     if let (Some(b), Some(c)) = (b, c)
         && c > b
     {
@@ -391,7 +392,7 @@ fn weights(table: &mut Table) -> (Option<Formula>, Option<Weights>) {
     (formula, weights)
 }
 
-/// How the flavours come about; `None` after a mistake.
+/// The flavours and their action; `None` after a mistake.
 fn flavours(table: &mut Table, count: Option<u32>, way: Option<Way>) -> Option<WallFlavours> {
     let one = one_flavour(table.table("rational"), way);
     only_flavours(table, count, &[], &["one_flavour", "rational"]);
@@ -433,7 +434,7 @@ fn one_flavour(mut table: Table, way: Option<Way>) -> Option<WallFlavours> {
     })
 }
 
-/// Reads a factor, and makes its mass the one `before` the next; `None`: not known, after a mistake.
+/// Reads a factor, and sets `before` to its mass for the next one; `None` after a mistake.
 fn factor(
     mut table: Table,
     before: &mut Option<f64>,

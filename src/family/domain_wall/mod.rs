@@ -1,12 +1,12 @@
-//! Domain-wall quarks of any weights.
+//! Domain-wall quarks with any weights.
 //!
 //! - `operator`: the operator, even-odd preconditioned in four dimensions
-//! - `slices`: matrices and vectors on the fifth dimension
+//! - `slices`: matrices and vectors in the fifth dimension
 //! - `action`: the operator's derivative, for the terms of the Hamiltonian
-//! - `eofa`: one flavour, exactly
-//! - `quark`: the propagator from wall to wall, and to the midpoint
-//! - `keys`: its keys in an input
-//! - `terms`: the terms and the inverse that an input asks for
+//! - `eofa`: one flavour by the exact action
+//! - `quark`: propagators from the walls to the walls and to the midpoint
+//! - `keys`: the keys in an input
+//! - `terms`: the terms and the inverse for an input
 
 mod action;
 mod eofa;

@@ -1,16 +1,16 @@
-//! Domain-wall quarks of any weights, even-odd preconditioned in four dimensions, on odd sites.
+//! Domain-wall quarks with any weights, even-odd preconditioned in four dimensions, on odd sites.
 //!
-//! The operator of N_s slices is `D(m) = D_w (omega + sigma L) + 1 - L`, with the Wilson operator D_w of mass -M5, and
-//! `L = P_+ L_+ + P_- L_-` that shifts a slice, `-m` in its corner. With `Y = omega + sigma L` and
+//! The operator on N_s slices is `D_5(m) = D_w (omega + sigma L) + 1 - L`. D_w is the Wilson operator of mass -M5, and
+//! `L = P_+ L_+ + P_- L_-` shifts slices, with `-m` in the corner. With `Y = omega + sigma L` and
 //!
 //! ```text
 //! T = omega^-1/2 Y X^-1 omega^1/2,   X = (4 - M5) Y + 1 - L:
-//! omega^-1/2 D Y^-1 omega^1/2 = T^-1 + H,   C = 1 - T H_oe T H_eo,
+//! omega^-1/2 D_5 Y^-1 omega^1/2 = T^-1 - D/2 = K,   C = 1 - T D_oe T D_eo / 4,
 //! ```
 //!
-//! H the hopping part of D_w. The determinant of D is that of C, times one that no link is in (Chiu, Phys. Rev. Lett.
-//! 90 (2003) 071601, hep-lat/0209153; Mao, Chiu, TWQCD, PoS LATTICE2010 030). T is applied in O(N_s)
-//! (`src/math/slices.rs`). The two chiralities may have masses of their own, as the exact one-flavour action asks.
+//! where D is the hopping term. det D_5 is det C times a determinant without links (Chiu, Phys. Rev. Lett. 90 (2003)
+//! 071601, hep-lat/0209153; Mao, Chiu, TWQCD, PoS LATTICE2010 030). T is applied in O(N_s) operations
+//! (`src/math/slices.rs`). The chiralities may have different masses, as the exact one-flavour action requires.
 
 use super::OnSlices;
 use crate::device::Precision;
@@ -21,7 +21,8 @@ use crate::math::{SliceMatrix, TwoTerms, WallWeights};
 use crate::operator::{Ending, Operator, Way, WilsonLinks};
 use std::sync::Arc;
 
-/// The most slices of the fifth dimension: what a team of threads may share on a GPU, in double (`kernels/domain_wall.cuh`).
+/// Maximum number of slices: in double precision, a team of threads on a GPU cannot share more
+/// (`kernels/domain_wall.cuh`).
 pub const MOST_SLICES: usize = 48;
 
 /// The operator's parameters.
@@ -31,7 +32,7 @@ pub struct DomainWallParams {
     pub weights: WallWeights,
     /// The height of the wall, above 0 and below 2.
     pub m5: f64,
-    /// The mass m in the corners of L_+ and of L_-; 1: Pauli and Villars.
+    /// The mass m in the corners of L_+ and of L_-; 1 for Pauli-Villars.
     pub mass: [f64; 2],
     /// Factors of hops over the edge of the lattice.
     pub boundary: Boundary,
@@ -43,18 +44,19 @@ impl DomainWallParams {
         self.weights.n_s()
     }
 
-    /// What a quark's fields hold on a site.
+    /// The kind of a quark's fields.
     pub fn kind(&self) -> Kind {
         Kind::Wall(self.slices())
     }
 
-    /// The same with other masses.
+    /// These parameters with other masses.
     #[must_use]
     pub fn with_mass(&self, mass: [f64; 2]) -> Self {
         Self { mass, ..self.clone() }
     }
 
-    /// The mass at which the [coupling](Self::coupling) is that of `one`, and `share` of the way to that of `other`.
+    /// The mass whose [coupling](Self::coupling) lies the fraction `share` of the way from that of `one` to that of
+    /// `other`.
     pub fn mass_between(&self, one: f64, other: f64, share: f64) -> f64 {
         // The coupling is linear in m / (1 + m g).
         let WallWeights { omega, sigma } = &self.weights;
@@ -64,7 +66,7 @@ impl DomainWallParams {
         between / (1.0 - between * g)
     }
 
-    /// For each chirality, `numerator denominator^-1` of two of the operators below.
+    /// For each chirality, `numerator denominator^-1`, where both are matrices with the two terms below.
     fn quotients(
         &self,
         of: impl Fn(&Self) -> [Vec<f64>; 2],
@@ -103,40 +105,37 @@ impl DomainWallParams {
         t.map(|t| t.between(&below, &above))
     }
 
-    /// T of each chirality.
+    /// T for each chirality.
     pub fn propagator(&self) -> [SliceMatrix; 2] {
         self.symmetrised(self.quotients(Self::y, Self::x))
     }
 
-    /// `omega^-1/2 (1 - L) Y^-1 omega^1/2` of each chirality: what the fifth dimension adds to D_w.
+    /// `omega^-1/2 (1 - L) Y^-1 omega^1/2` for each chirality: the part of K from the fifth dimension.
     pub fn coupling(&self) -> [SliceMatrix; 2] {
         self.symmetrised(self.quotients(|p| p.constants(1.0, -1.0), Self::y))
     }
 
-    /// `Y^-1 omega^1/2` of each chirality, which takes a solution of `(T^-1 + H) z = omega^-1/2 b` to that of `D x = b`.
+    /// `Y^-1 omega^1/2` for each chirality: it takes the solution of `K z = omega^-1/2 b` to that of `D_5 x = b`.
     pub fn to_quark(&self) -> [SliceMatrix; 2] {
         let (unit, above) = (vec![1.0; self.slices()], self.omega(0.5));
         self.quotients(|p| p.constants(1.0, 0.0), Self::y).map(|t| t.between(&unit, &above))
     }
 }
 
-/// The preconditioned operator in one precision, `M = C^dag`: so `M^dag M = C C^dag`.
+/// The preconditioned operator in one precision, `M = C^dag`, so that `M^dag M = C C^dag`.
 pub struct DomainWall {
     params: DomainWallParams,
     links: WilsonLinks,
-    /// T / 2 and its transposed.
+    /// T / 2 and its transpose.
     half: [OnSlices; 2],
     spare: [Spinor; 2],
 }
 
 impl DomainWall {
-    /// Room for the operator with links of `reals` (18, 12 or 8), for `fields` right-hand sides at once.
-    ///
-    /// # Errors
-    /// No room.
+    /// Memory for the operator with links of `reals` (18, 12 or 8), for `fields` right-hand sides at once.
     ///
     /// # Panics
-    /// An omega that is not positive, more than [`MOST_SLICES`] of them.
+    /// An omega is not positive, or there are more than [`MOST_SLICES`] slices.
     pub fn several(
         domain: &Arc<Domain>,
         precision: Precision,
@@ -166,18 +165,12 @@ impl DomainWall {
         &mut self.links
     }
 
-    /// Takes over new links.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Adopts new links.
     pub fn update(&mut self, links: &MatrixField) -> Result<(), FieldError> {
         self.links.update(links)
     }
 
-    /// Takes other masses.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Changes the masses.
     pub fn set_mass(&mut self, mass: [f64; 2]) -> Result<(), FieldError> {
         self.params.mass = mass;
         self.half = halves(self.links.domain(), self.links.precision(), &self.params)?;
@@ -185,9 +178,6 @@ impl DomainWall {
     }
 
     /// `out = scale T x + shift y`, or with the adjoint of T, on either parity.
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn propagate(
         &self,
         out: &mut Spinor,
@@ -199,15 +189,12 @@ impl DomainWall {
         self.half[dagger as usize].apply(out, x, 2.0 * scale, shifted)
     }
 
-    /// Lets the spinors of its own hold as many fields as `x`.
+    /// Makes the temporary spinors hold as many fields as `x`.
     fn fit(&mut self, x: &Spinor) {
         self.spare.iter_mut().for_each(|spare| spare.set_active(x.fields()));
     }
 
     /// `out = C x`, or `C^dag x`.
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn schur(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError> {
         self.fit(x);
         let Self { links, half: [half, transposed], spare: [one, other], .. } = self;
@@ -222,28 +209,19 @@ impl DomainWall {
         }
     }
 
-    /// The even part of the spinors of the force, `out_e = T D_eo x_o / 2`.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// The even part of the force's right spinors, `out_e = T D_eo x_o / 2`.
     pub fn complete(&mut self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
         let Self { links, half: [half, _], .. } = self;
         half.apply_after_hop(links, out, x, (EVEN, Dagger::No), 1.0, None)
     }
 
-    /// Its counterpart of the adjoint, `out_e = T^dag D_oe^dag x_o / 2`.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// The even part of the force's left spinors, `out_e = T^dag D_oe^dag x_o / 2`.
     pub fn complete_adjoint(&mut self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
         let Self { links, half: [_, transposed], .. } = self;
         transposed.apply_after_hop(links, out, x, (EVEN, Dagger::Yes), 1.0, None)
     }
 
-    /// The right-hand side of `C z_o = out` that `(T^-1 + H) z = b` leaves on odd sites: `T (b_o + D_oe T b_e / 2)`.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// The right-hand side of `C z_o = out` from `K z = b`: `T (b_o + D_oe T b_e / 2)`.
     pub fn prepare(&mut self, out: &mut Spinor, b_even: &Spinor, b_odd: &Spinor) -> Result<(), FieldError> {
         self.fit(b_odd);
         let Self { links, half: [half, _], spare: [one, other], .. } = self;
@@ -255,10 +233,7 @@ impl DomainWall {
         half.apply(out, other, 2.0, None)
     }
 
-    /// The even part of that solution, `z_e = T (b_e + D_eo z_o / 2)`.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// The even part of the solution, `z_e = T (b_e + D_eo z_o / 2)`.
     pub fn finish(&mut self, z_even: &mut Spinor, z_odd: &Spinor, b_even: &Spinor) -> Result<(), FieldError> {
         self.fit(b_even);
         let plain = Ending::plain(1.0);
@@ -269,7 +244,7 @@ impl DomainWall {
     }
 }
 
-/// T / 2 and its transposed.
+/// T / 2 and its transpose.
 fn halves(
     domain: &Domain,
     precision: Precision,

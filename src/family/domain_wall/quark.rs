@@ -1,25 +1,25 @@
-//! Domain-wall quarks: the propagator from wall to wall of the fifth dimension, and that to its midpoint.
+//! Domain-wall quarks: propagators from the walls of the fifth dimension to the walls and to the midpoint.
 //!
-//! Place k lies between the slices k - 1 and k of 0 .. N_s - 1; place 0, between N_s - 1 and 0, is the walls. With
-//! `D_- = 1 - sigma D_w`, from a source b on the walls,
+//! Place k lies between the slices k - 1 and k of 0 .. N_s - 1. Place 0, between N_s - 1 and 0, is the walls. With
+//! `D_- = 1 - sigma D_w`, a source b on the walls gives
 //!
 //! ```text
-//! q_k = P_- x_k + P_+ x_{k-1},   D(m) x = D_- (P_+ b on slice 0, P_- b on slice N_s - 1).
+//! q_k = P_- x_k + P_+ x_{k-1},   D_5(m) x = D_- (P_+ b on slice 0, P_- b on slice N_s - 1).
 //! ```
 //!
-//! q_0 is the quark's `M^-1 b` (Blum et al., hep-lat/0007038; Moebius quarks: Brower, Neff, Orginos, arXiv:1206.5214). With
-//! q_k of the midpoint from a point source, and q' of the weights in reversed order,
+//! q_0 is the quark's `M^-1 b` (Blum et al., hep-lat/0007038; Moebius quarks: Brower, Neff, Orginos, arXiv:1206.5214).
+//! Let q_k be at the midpoint for a point source, and q' belong to the weights in reversed order. Then
 //!
 //! ```text
 //! <J5q(x) P(0)> = Re tr q'_{N_s-k}(x)^dag q_k(x),
 //! sum_x <J5q(x) P(0)> + m sum_x Re tr q'_0(x)^dag q_0(x) = Re tr q_0(0).
 //! ```
 //!
-//! Both are exact on every configuration: `gamma_5 R A(m)^dag R gamma_5 = A'(m)` where `A = D_-^-1 D` and R reflects the slices; the
-//! second is the Ward identity of opposite phases before and from place k. q'_0 = q_0 where omega_s - sigma_s is the same for all s,
-//! as it is for all weights of an input.
+//! Both are exact on every configuration: `gamma_5 R B(m)^dag R gamma_5 = B'(m)`, where `B = D_-^-1 D_5` and R reflects
+//! the slices. The second is the Ward identity for opposite phases before and after place k. q'_0 = q_0 if omega_s -
+//! sigma_s does not depend on s, as for all weights of an input.
 //!
-//! D_w acts on no source: where `(T^-1 + H) z = omega^-1/2 (1 + (1 - L) Y^-1 sigma) b_5` (`src/operator/domain_wall.rs`),
+//! D_w is not applied to the source: let `K z = omega^-1/2 (1 + (1 - L) Y^-1 sigma) b_5` (`operator.rs`), then
 //! `x = Y^-1 omega^1/2 (z - omega^-1/2 sigma b_5)`.
 
 use super::{DomainWall, DomainWallParams, SliceVector};
@@ -28,21 +28,18 @@ use crate::math::{SliceMatrix, WallWeights};
 use crate::quark::{Fields, FullInverse, Inverse, QuarkError, QuarkParams, fields};
 use std::sync::Arc;
 
-/// Sources that are solved at once: each has a fifth dimension, whose slices share links already.
+/// Sources solved at once. More would gain little, since the slices of one source share links already.
 const TOGETHER: usize = 2;
 
 /// Domain-wall quarks: `M^-1` is the propagator from wall to wall.
 pub struct WallQuark {
     propagator: Propagator,
-    /// Of the weights in reversed order, where that is another one.
+    /// The propagator with the weights in reversed order, if these are different.
     reversed: Option<Propagator>,
 }
 
 impl WallQuark {
-    /// The quark on `links`. `residual`: of `C C^dag y = b` of the even-odd form.
-    ///
-    /// # Errors
-    /// No memory.
+    /// The quark on `links`. `residual` is that of the even-odd system `C C^dag y = b`.
     pub fn new(
         links: &MatrixField,
         params: &QuarkParams<DomainWallParams>,
@@ -92,17 +89,17 @@ impl Inverse for WallQuark {
     }
 }
 
-/// Solves from the walls, in one order of the weights.
+/// The propagator from the walls, for one order of the weights.
 struct Propagator {
     inverse: FullInverse<DomainWall>,
     /// `omega^-1/2 (1 + (1 - L) Y^-1 sigma)` and `omega^-1/2 sigma` on the walls.
     source: SliceVector,
     excess: SliceVector,
-    /// q_0, and q_k and q_{N_s-k} of k = N_s / 2, rounded down, from `solution`.
+    /// They give q_0, and q_k and q_{N_s-k} for k = N_s / 2 (rounded down), from `solution`.
     walls: SliceVector,
     midpoints: [SliceVector; 2],
     rhs: Fields,
-    /// `omega^-1/2 Y x` of the last sources.
+    /// `omega^-1/2 Y x` for the last sources.
     solution: Fields,
 }
 
@@ -147,7 +144,7 @@ impl Propagator {
         })
     }
 
-    /// From sources on the walls to `solution`.
+    /// Solves for sources on the walls; the result is `solution`.
     fn solve(&mut self, b: &Fields) -> Result<(), QuarkError> {
         let Self { inverse, source, excess, rhs, solution, .. } = self;
         for parity in [EVEN, ODD] {
@@ -164,7 +161,7 @@ impl Propagator {
         Ok(())
     }
 
-    /// The last solutions at a place of the fifth dimension.
+    /// The last solution at a place of the fifth dimension.
     fn at(&self, place: &SliceVector, x: &mut Fields) -> Result<(), QuarkError> {
         for parity in [EVEN, ODD] {
             x[parity].iter_mut().zip(&self.solution[parity]).try_for_each(|(x, z)| place.sum(x, z))?;

@@ -1,4 +1,4 @@
-//! Matrices and vectors on the fifth dimension, as `kernels/domain_wall.cuh` takes them.
+//! Matrices and vectors in the fifth dimension, in the form of `kernels/domain_wall.cuh`.
 
 use crate::device::kernels::{
     SliceMatrix as Apply, SliceMatrixOfHops, SliceReflect, SliceSpread, SliceSum, TEAM_REALS, TEAM_SITES,
@@ -10,7 +10,7 @@ use crate::math::SliceMatrix;
 use crate::operator::{Way, WilsonLinks, table};
 use std::sync::Arc;
 
-/// The teams that cover so many sites of all slices in so many fields.
+/// The teams that cover `sites` sites, with all slices, of `fields` fields.
 fn teams(domain: &Domain, precision: Precision, slices: usize, sites: usize, fields: usize) -> Teams {
     Teams {
         count: sites.div_ceil(TEAM_SITES) * fields,
@@ -28,10 +28,7 @@ pub struct OnSlices {
 }
 
 impl OnSlices {
-    /// The matrices of the upper and the lower chirality.
-    ///
-    /// # Errors
-    /// No room.
+    /// The matrices for the upper and the lower chirality.
     pub fn new(
         domain: &Domain,
         precision: Precision,
@@ -48,11 +45,8 @@ impl OnSlices {
 
     /// `out = scale T input + shift x`
     ///
-    /// # Errors
-    /// The device is lost.
-    ///
     /// # Panics
-    /// The fields are not of these slices in this precision.
+    /// The fields have other slices or another precision.
     pub fn apply(
         &self,
         out: &mut Spinor,
@@ -66,10 +60,7 @@ impl OnSlices {
         domain.launch_teams(self.precision, &kernel, teams)
     }
 
-    /// `out = scale T D input + shift x` on sites of `parity`, D the hopping term of `links`.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// `out = scale T D input + shift x` on sites of `parity`, where D is the hopping term of `links`.
     pub(super) fn apply_after_hop(
         &self,
         links: &mut WilsonLinks,
@@ -89,7 +80,7 @@ impl OnSlices {
         })
     }
 
-    /// `out = scale T (..) + shift x` for what comes from `input`.
+    /// `out = scale T (..) + shift x`, where (..) comes from `input`.
     fn wall<'a>(
         &'a self,
         out: &'a mut Spinor,
@@ -121,26 +112,20 @@ impl OnSlices {
     }
 }
 
-/// A number for each slice and chirality, between Dirac spinors and fields with a fifth dimension; in double.
+/// One number per slice and chirality, between Dirac spinors and fields with a fifth dimension; in double precision.
 pub struct SliceVector {
     slices: usize,
     table: Buffer,
 }
 
 impl SliceVector {
-    /// The numbers of the upper and the lower chirality.
-    ///
-    /// # Errors
-    /// No room.
+    /// The numbers for the upper and the lower chirality.
     pub fn new(domain: &Domain, numbers: [&[f64]; 2]) -> Result<Self, FieldError> {
         let table = domain.device().buffer_of(&numbers.concat())?;
         Ok(Self { slices: numbers[0].len(), table })
     }
 
     /// `out = sum_s c_s input_s`
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn sum(&self, out: &mut Spinor, input: &Spinor) -> Result<(), FieldError> {
         self.check(input, out);
         let (domain, slices) = (input.domain(), self.slices as i32);
@@ -149,9 +134,6 @@ impl SliceVector {
     }
 
     /// `out_s = c_s input`
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn spread(&self, out: &mut Spinor, input: &Spinor) -> Result<(), FieldError> {
         self.check(out, input);
         let (domain, slices) = (input.domain(), self.slices as i32);
@@ -170,13 +152,10 @@ impl SliceVector {
     }
 }
 
-/// `out = scale gamma_5 R input`, R the reflection of the fifth dimension; in double.
-///
-/// # Errors
-/// The device is lost.
+/// `out = scale gamma_5 R input`, where R reflects the fifth dimension; in double precision.
 ///
 /// # Panics
-/// The fields are not single ones of one kind in double.
+/// The fields are not single ones of one kind in double precision.
 pub fn reflect(out: &mut Spinor, input: &Spinor, scale: f64) -> Result<(), FieldError> {
     let of = |s: &Spinor| (s.precision(), s.kind(), s.fields());
     assert_eq!([of(out), of(input)], [(Precision::Double, input.kind(), 1); 2], "single fields in double");

@@ -14,22 +14,22 @@ use crate::lattice::Boundary;
 use crate::math::{Factor, MilcPseudofermion, Rational};
 use crate::measure::{Allowed, MassOf};
 
-/// Copies of a pseudofermion that are suggested at most.
+/// Maximum number of copies that a message suggests.
 const MAX_COPIES: u32 = 16;
 
-/// `[fermion.NAME]`: improved staggered quarks, on even sites `M^dag M = 4 m^2 - D_eo D_oe`. All its
-/// pseudofermions are one term of the Hamiltonian, NAME.
+/// `[fermion.NAME]`: improved staggered quarks with `M^dag M = 4 m^2 - D_eo D_oe` on even sites. All pseudofermions
+/// form one term of the Hamiltonian, NAME.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StaggeredFermion {
     /// NAME.
     pub name: String,
-    /// How the links that the operator sees are made.
+    /// The smearing of the links in the operator.
     pub smearing: Smearing,
     /// Phase per direction in units of pi: 0 periodic, 1 antiperiodic.
     pub boundary: Boundary,
-    /// In the order of the file: one at least in a run, perhaps none where only measured.
+    /// In the order of the file; at least one in a run, possibly none for measurements only.
     pub pseudofermions: Vec<WeightFactors>,
-    /// The solver of all of them.
+    /// Their common solver.
     pub solver: StaggeredSolver,
 }
 
@@ -37,13 +37,13 @@ pub struct StaggeredFermion {
 /// `det(M^dag M)^(1/4)` is one rooted flavour.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WeightFactors {
-    /// One at least, in the order of the input or of its file.
+    /// At least one, in the order of the input or of its file.
     pub factors: Vec<MassFactor>,
-    /// So many pseudofermions, each with all powers divided by this; 1 with a file's functions.
+    /// The number of pseudofermions, each with all powers divided by it; 1 for functions from a file.
     pub copies: usize,
     /// Correction to the Naik term of a heavy quark; 0 with asqtad.
     pub naik_epsilon: f64,
-    /// Where the rational functions come from.
+    /// The source of the rational functions.
     pub rational: RationalSource,
 }
 
@@ -74,7 +74,7 @@ const U0: Key<f64> = Key::new(
     Change::Bits,
     "tadpole factor of the smearing; the gauge action has its own",
 );
-/// Whether the group is SU(3).
+/// Whether the projection is to SU(3).
 const PROJECTION: Key<bool> = Key::new(
     "projection",
     words(&[("u3", false), ("su3", true)]),
@@ -172,7 +172,7 @@ impl Keys for StaggeredFermion {
         rational.finish();
         let tables = table.list("pseudofermion");
         if tables.is_empty() && table.exists() && context.purpose == Purpose::Run {
-            let message = "staggered quarks need one [[fermion.NAME.pseudofermion]] at least";
+            let message = "staggered quarks need at least one [[fermion.NAME.pseudofermion]]";
             table.mistake("pseudofermion", message);
         }
         let place = Place { naik: action.map(|action| action == HISQ), defaults: &defaults };
@@ -187,7 +187,7 @@ impl Keys for StaggeredFermion {
     }
 }
 
-/// How links are smeared; `None` after a mistake.
+/// The smearing of links; `None` after a mistake.
 fn smearing(table: &mut Table, action: Option<&str>) -> Option<Smearing> {
     let (u0, projection) = (table.get(&U0), table.get(&PROJECTION));
     if action? == ASQTAD {
@@ -219,7 +219,7 @@ fn pseudofermion(mut table: Table, index: usize, place: &Place) -> Option<Weight
     }
     let tables = table.list("factors");
     if tables.is_empty() && table.has("factors") {
-        table.mistake("factors", "factors: a pseudofermion needs one at least");
+        table.mistake("factors", "factors: a pseudofermion needs at least one");
     }
     let factors: Option<Vec<_>> = tables.into_iter().map(factor).collect::<Vec<_>>().into_iter().collect();
     let mut rational_table = table.table("rational");
@@ -269,7 +269,7 @@ fn power(value: &Value) -> Read<(i32, u32)> {
     }
 }
 
-/// The functions of force, heat bath and action can be made of these factors.
+/// Checks that the functions of force, heat bath and action exist for these factors.
 fn check_powers(table: &Table, factors: &[MassFactor], copies: u32) {
     let check = |copies: u32| {
         [(-1, 1), (1, 2)].into_iter().try_for_each(|(sign, root)| {
@@ -287,13 +287,13 @@ fn check_powers(table: &Table, factors: &[MassFactor], copies: u32) {
     }
 }
 
-/// The weight of a file's pseudofermion.
+/// The weight of a pseudofermion from a file.
 fn weight(functions: &MilcPseudofermion) -> Vec<MassFactor> {
     let factor = |&(mass, (p, q)): &(f64, (i32, u32))| MassFactor { mass, power: (-p, q) };
     functions.md.factors.iter().map(factor).collect()
 }
 
-/// A file's `functions` are of what the input says, where it says it.
+/// Checks that a file's `functions` agree with the input, as far as the input has these keys.
 fn check_file(
     table: &Table,
     functions: &MilcPseudofermion,
@@ -305,7 +305,7 @@ fn check_file(
     if copies.is_some_and(|copies| copies != 1) {
         table.mistake(
             "copies",
-            "copies: a file's functions are of one pseudofermion; name it once for each copy",
+            "copies: a file's functions belong to one pseudofermion; list it once per copy",
         );
     }
     let of_file = functions.naik_epsilon;

@@ -6,8 +6,8 @@
 //!          X = HISQ's paths of W + eps/8 W,  N_mu(x) = W_mu(x) W_mu(x+mu) W_mu(x+2mu)
 //! ```
 //!
-//! (Orginos, Toussaint, Sugar, hep-lat/9903032; Follana et al., hep-lat/0610092; MILC, arXiv:1004.0342.) Links are
-//! without phases, and N is without the coefficient of the Naik term. All is in double, and asks for borders of two
+//! (Orginos, Toussaint, Sugar, hep-lat/9903032; Follana et al., hep-lat/0610092; MILC, arXiv:1004.0342.) Links have no
+//! phases, and N excludes the coefficient of the Naik term. Everything is in double precision and needs borders of two
 //! layers.
 
 use super::staples::{self, Paths, Staples};
@@ -15,7 +15,7 @@ use super::unitary::{unitary_factor, unitary_gradient};
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField};
 use std::sync::Arc;
 
-/// How links are smeared.
+/// The smearing of links.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Smearing {
     /// Once, with tadpole improvement.
@@ -25,14 +25,14 @@ pub enum Smearing {
     },
     /// Twice, projected to U(3) in between.
     Hisq {
-        /// Projected to SU(3).
+        /// Whether the projection is to SU(3).
         special: bool,
     },
 }
 
 impl Smearing {
-    /// Matrices a site, of 144 bytes each, that [`StaggeredLinks`] keeps: 14 (asqtad) or 18 (HISQ), 32 or 40 with
-    /// room for the force.
+    /// Matrices per site, of 144 bytes each, that [`StaggeredLinks`] keeps: 14 (asqtad) or 18 (HISQ); with memory for
+    /// the force, 32 or 40.
     pub fn matrices(self, force: bool) -> usize {
         let asqtad = 8 + 6 + if force { 6 + 12 } else { 0 };
         match self {
@@ -52,18 +52,18 @@ impl Smearing {
 /// V and W of HISQ.
 struct Projection {
     special: bool,
-    /// `None` without the force: V is where X will be.
+    /// `None` without the force; V is then in the memory of X.
     fat7: Option<MatrixField>,
     unitary: MatrixField,
 }
 
-/// Gradients that a fermion adds to, four matrices a site, without borders: `dS = sum Re tr(G^dag dM)`.
+/// Gradients to which a fermion adds: four matrices per site, without borders, `dS = sum Re tr(G^dag dM)`.
 pub struct Gradients<'a> {
-    /// On X.
+    /// With respect to X.
     pub fat: &'a mut MatrixField,
-    /// On N, which has no coefficient.
+    /// With respect to N, without its coefficient.
     pub long: &'a mut MatrixField,
-    /// On the links that X and N are made of, W or U, from where they stand alone: eps/8 W.
+    /// With respect to links that enter directly: W in eps/8 W (U for asqtad).
     pub one: &'a mut MatrixField,
 }
 
@@ -73,7 +73,7 @@ struct Force {
     one: MatrixField,
 }
 
-/// X and N of the links of the last [`StaggeredLinks::update`].
+/// X and N on the links of the last [`StaggeredLinks::update`].
 pub struct StaggeredLinks {
     smearing: Smearing,
     staples: Staples,
@@ -85,10 +85,7 @@ pub struct StaggeredLinks {
 }
 
 impl StaggeredLinks {
-    /// Room for the links, and for the force through them if asked for.
-    ///
-    /// # Errors
-    /// No room.
+    /// Memory for the links, and optionally for the force through them.
     ///
     /// # Panics
     /// The domain's borders are thinner than two layers.
@@ -113,11 +110,8 @@ impl StaggeredLinks {
         })
     }
 
-    /// Smears `links`, whose borders are filled. Returns how many links of the lattice have a V with a singular
-    /// value below [`super::LEAST_SINGULAR_VALUE`]: none for asqtad.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Smears `links`, whose borders must be filled. Returns the number of links of the lattice whose V has a singular
+    /// value below [`super::LEAST_SINGULAR_VALUE`]; 0 for asqtad.
     pub fn update(&mut self, links: &MatrixField) -> Result<u64, FieldError> {
         self.small = 0;
         let mut thin = links;
@@ -132,13 +126,10 @@ impl StaggeredLinks {
         Ok(self.small)
     }
 
-    /// `out = X` of a quark whose Naik term has the correction eps, without borders.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// `out = X`, without borders, for a quark whose Naik term has the correction eps.
     ///
     /// # Panics
-    /// asqtad with eps.
+    /// asqtad with nonzero eps.
     pub fn fat(&self, eps: f64, out: &mut MatrixField) -> Result<(), FieldError> {
         match &self.projection {
             Some(projection) => staples::blend(&self.fat, eps / 8.0, &projection.unitary, out),
@@ -149,7 +140,7 @@ impl StaggeredLinks {
         }
     }
 
-    /// N without its coefficient, unitary, without borders.
+    /// N without its coefficient (unitary), without borders.
     pub fn long(&self) -> &MatrixField {
         &self.long
     }
@@ -163,13 +154,10 @@ impl StaggeredLinks {
         }
     }
 
-    /// Clears the gradients.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Sets the gradients to zero.
     ///
     /// # Panics
-    /// Made without room for the force.
+    /// The links were made without the force.
     pub fn begin(&mut self) -> Result<(), FieldError> {
         let Gradients { fat, long, one } = self.gradients();
         fat.set_zero()?;
@@ -177,30 +165,23 @@ impl StaggeredLinks {
         one.set_zero()
     }
 
-    /// What a fermion adds to between [`StaggeredLinks::begin`] and [`StaggeredLinks::add_force`].
+    /// The gradients, to which fermions add between [`StaggeredLinks::begin`] and [`StaggeredLinks::add_force`].
     ///
     /// # Panics
-    /// Made without room for the force.
+    /// The links were made without the force.
     pub fn gradients(&mut self) -> Gradients<'_> {
-        let Some(Force { fat, long, one }) = &mut self.force else {
-            panic!("made without room for the force")
-        };
+        let Some(Force { fat, long, one }) = &mut self.force else { panic!("links made without the force") };
         Gradients { fat, long, one }
     }
 
-    /// `force_a(x, mu) += d S(e^{i t T_a} U_mu(x)) / dt` of the gradients, of which nothing of use is left. `links`
-    /// must be those of the last [`StaggeredLinks::update`]. Returns at how many links of the lattice the
-    /// derivative of the projection is regulated: those that `update` counted.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// `force_a(x, mu) += d S(e^{i t T_a} U_mu(x)) / dt` from the gradients, which are overwritten. `links` must be
+    /// those of the last [`StaggeredLinks::update`]. Returns the number of links of the lattice where the derivative of
+    /// the projection is regulated, as counted by `update`.
     ///
     /// # Panics
-    /// Made without room for the force.
+    /// The links were made without the force.
     pub fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<u64, FieldError> {
-        let Some(Force { fat, long, one }) = &mut self.force else {
-            panic!("made without room for the force")
-        };
+        let Some(Force { fat, long, one }) = &mut self.force else { panic!("links made without the force") };
         let thin = self.projection.as_ref().map_or(links, |projection| &projection.unitary);
         staples::add_long_gradient(thin, long, one)?;
         self.staples.add_gradient(thin, self.smearing.paths(), fat, one)?;

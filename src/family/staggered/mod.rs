@@ -1,15 +1,15 @@
 //! Improved staggered quarks, asqtad and HISQ.
 //!
 //! - `operator`: the operator D
-//! - `links`: the links that it sees, and the force through them
-//! - `staples`: fat7 and its kin by staples of staples, and the gradient through it
-//! - `unitary`: the unitary factor of matrices, and the gradient through it
+//! - `links`: its smeared links, and the force through them
+//! - `staples`: fat7 and similar smearings by staples of staples, and their gradient
+//! - `unitary`: the unitary factor of matrices, and its gradient
 //! - `rooted`: the term of rooted quarks, by rational functions
 //! - `quark`: the inverse on all sites
-//! - `keys`: its keys in an input
-//! - `rational_keys`: where rational functions come from
-//! - `solver_keys`: those of its solver
-//! - `terms`: the term and the inverse that an input asks for
+//! - `keys`: the keys in an input
+//! - `rational_keys`: the sources of rational functions
+//! - `solver_keys`: the keys of the solver
+//! - `terms`: the term and the inverse for an input
 
 pub(crate) mod keys;
 mod links;

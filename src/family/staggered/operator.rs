@@ -1,4 +1,4 @@
-//! The operator D of improved staggered quarks, of `kernels/staggered.cuh`, on links of its own:
+//! The operator D of improved staggered quarks (`kernels/staggered.cuh`), with its own copy of the links:
 //!
 //! ```text
 //! D chi(x) = sum_mu eta_mu(x) { X_mu(x) chi(x+mu) - X_mu(x-mu)^dag chi(x-mu)
@@ -6,9 +6,9 @@
 //! ```
 //!
 //! `eta_t = 1, eta_x = (-1)^t, eta_y = (-1)^(t+x), eta_z = (-1)^(t+x+y)`: MILC's phases and normalisation (Naik, Nucl.
-//! Phys. B 316 (1989) 238; Orginos, Toussaint, Sugar, hep-lat/9903032). D is antihermitian and couples even to odd sites, so
-//! `M^dag M = 4 m^2 - D_eo D_oe` on even ones. As an [`Operator`] it is `D_oe`, from even to odd sites, and its adjoint
-//! `-D_eo` back: the solvers' `M^dag M + s` is `s - D_eo D_oe`, with masses as shifts.
+//! Phys. B 316 (1989) 238; Orginos, Toussaint, Sugar, hep-lat/9903032). D is antihermitian and couples even to odd
+//! sites, so `M^dag M = 4 m^2 - D_eo D_oe` on even sites. As an [`Operator`], M is `D_oe`, from even to odd sites, and
+//! its adjoint is `-D_eo`. The solvers' `M^dag M + s` is then `s - D_eo D_oe`, with masses as shifts.
 
 use crate::device::kernels::{
     Doubles, Enumerated, GreatestReal, ImportFat, ImportLong, In, Links, LongReals, StaggeredHop,
@@ -21,12 +21,12 @@ use crate::lattice::Boundary;
 use crate::operator::{Operator, regions};
 use std::sync::Arc;
 
-/// Layers of a neighbour's sites that D reaches.
+/// Layers of neighbouring sites that D reaches.
 pub const REACH: usize = 3;
 
-/// The operator, in one precision, on so many colour vectors at once.
+/// The operator in one precision, for several colour vectors at once.
 pub struct Staggered {
-    /// As an [`Operator`] it acts on fields of these sites.
+    /// The parity of the fields on which it acts as an [`Operator`].
     from: usize,
     own: Own,
     faces: Faces,
@@ -35,22 +35,22 @@ pub struct Staggered {
     interior_sites: usize,
 }
 
-/// What a hop reads besides colour vectors and ghost zones.
+/// The input of a hop besides colour vectors and ghost zones.
 struct Own {
     domain: Arc<Domain>,
     precision: Precision,
     long_reals: LongReals,
     fat: [Buffer; 2],
     long: [Buffer; 2],
-    /// The ninth reals of long links of nine.
+    /// The ninth reals, for long links of nine reals.
     ninth: Option<[Buffer; 2]>,
     phases: Buffer,
-    /// In which the stored fat links are given: 1, or the greatest real of any where integers hold them.
+    /// The unit of the stored fat links: 1, or with integers a bound on every real.
     fat_unit: f64,
     naik: f64,
 }
 
-/// Colour vectors that share a link in registers.
+/// The number of colour vectors that share a link in registers.
 fn each(fields: usize, host: bool) -> usize {
     match fields {
         1 => 1,
@@ -64,11 +64,8 @@ fn each(fields: usize, host: bool) -> usize {
 impl Staggered {
     /// Room for long links of `long_reals` (18, 14 or 9), and `fields` colour vectors at once.
     ///
-    /// # Errors
-    /// No room.
-    ///
     /// # Panics
-    /// Another number of reals; a lane's box is thinner than [`REACH`] where it is cut.
+    /// Another number of reals; a lane's box is thinner than [`REACH`] in a cut direction.
     pub fn new(
         domain: &Arc<Domain>,
         precision: Precision,
@@ -110,10 +107,7 @@ impl Staggered {
         })
     }
 
-    /// Takes over fat links X, and long links: `naik` times the unitary `long`. All without signs and phases.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Adopts fat links X, and long links `naik` times the unitary `long`. None of them have signs and phases.
     pub fn update(&mut self, fat: &MatrixField, long: &MatrixField, naik: f64) -> Result<(), FieldError> {
         let Own {
             domain, precision, long_reals, fat: own_fat, long: own_long, ninth, phases, fat_unit, ..
@@ -139,8 +133,8 @@ impl Staggered {
         Ok(())
     }
 
-    /// Lets it act as an [`Operator`] on fields of `parity`: it is D from there to the other sites. At first those are
-    /// the even ones.
+    /// Makes it act as an [`Operator`] on fields of `parity`, so that it is D from there to the other sites. The
+    /// default is even.
     pub fn act_on(&mut self, parity: usize) {
         self.from = parity;
     }
@@ -150,11 +144,8 @@ impl Staggered {
         self.own.phases.input()
     }
 
-    /// `out = scale D input + shift x` on sites of `parity`, `input` on the others; x of `parity`. As many colour vectors
-    /// as the fields hold.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// `out = scale D input + shift x` on sites of `parity`; `input` is on the other parity, x on `parity`. All fields
+    /// hold equally many colour vectors.
     pub fn hop(
         &mut self,
         out: &mut Spinor,

@@ -1,4 +1,4 @@
-//! Improved staggered quarks whose `M x = b` is solved on all sites.
+//! Improved staggered quarks, for solving `M x = b` on all sites.
 
 use super::{Smearing, Staggered, StaggeredLinks};
 use crate::device::Precision;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// A staggered quark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StaggeredParams {
-    /// How its links are made.
+    /// The smearing of its links.
     pub smearing: Smearing,
     /// m of `M = 2 m + D`.
     pub mass: f64,
@@ -22,13 +22,13 @@ pub struct StaggeredParams {
     pub boundary: Boundary,
 }
 
-/// Colour vectors that are solved at once.
+/// Colour vectors solved at once.
 const TOGETHER: usize = 4;
 
 /// Improved staggered quarks: M = 2 m + D.
 ///
-/// `x = M^dag y` with `(4 m^2 - D^2) y = b` solved on each parity by itself. So `|b - M x|` is the residual of these
-/// solves, for any mass; a Schur complement, with its division by 2 m, would give up as many digits as m is small.
+/// `x = M^dag y`, where `(4 m^2 - D^2) y = b` is solved on each parity separately. So `|b - M x|` is the residual of
+/// these solves for any mass. A Schur complement, which divides by 2 m, would lose digits at small m.
 pub struct StaggeredQuark {
     double: Staggered,
     lower: Option<Staggered>,
@@ -39,15 +39,12 @@ pub struct StaggeredQuark {
 }
 
 impl StaggeredQuark {
-    /// The quark on `links`, which are smeared here. `residual`: of `|b - M x| / |b|` on either parity. Systems are solved
-    /// by conjugate gradients whatever the method is.
-    ///
-    /// # Errors
-    /// No memory.
+    /// The quark on `links`, which are smeared here. `residual` is that of `|b - M x| / |b|` on each parity. The
+    /// systems are always solved by conjugate gradients.
     ///
     /// # Panics
-    /// Where the lattice is cut, borders of links are thinner than two layers, or a lane's box than
-    /// [`REACH`](crate::family::REACH); asqtad with a correction to its Naik term.
+    /// In a cut direction, borders of links are thinner than two layers, or a lane's box is thinner than
+    /// [`REACH`](crate::family::REACH); asqtad with a correction to the Naik term.
     pub fn new(
         links: &MatrixField,
         params: &QuarkParams<StaggeredParams>,

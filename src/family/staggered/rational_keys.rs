@@ -1,5 +1,5 @@
-//! `[fermion.NAME.rational]` and `[fermion.NAME.pseudofermion.rational]` of staggered quarks: where the rational
-//! functions of a pseudofermion come from.
+//! `[fermion.NAME.rational]` and `[fermion.NAME.pseudofermion.rational]` of staggered quarks: the source of a
+//! pseudofermion's rational functions.
 
 use crate::config::forms::PATH;
 use crate::config::key::{Absent, Bound, Change, Key, integer, number};
@@ -9,34 +9,34 @@ use crate::family::keys::{self, FORCE_ERROR};
 use crate::math::{MilcPseudofermion, milc_rationals};
 use std::path::PathBuf;
 
-/// The greatest eigenvalue of -D^2 is never below this.
+/// A lower bound on the greatest eigenvalue of -D^2.
 const LEAST_LAMBDA_MAX: f64 = 1.0;
 
 /// `[fermion.NAME.pseudofermion.rational]`, with what it inherits from `[fermion.NAME.rational]`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RationalSource {
-    /// Made at the start of a job.
+    /// Made at the start of each job.
     Made {
         /// Upper end of the spectrum of `-D^2`.
         lambda_max: f64,
         /// Greatest relative error of the function of the heat bath.
         heat_bath_error: f64,
-        /// The same of the function of the action.
+        /// Greatest relative error of the function of the action.
         action_error: f64,
-        /// The same of the function of the force.
+        /// Greatest relative error of the function of the force.
         force_error: f64,
-        /// The spectrum's upper end is measured, and enforced, every so many trajectories.
+        /// Trajectories between measurements of the spectrum's upper end, which enforce it.
         check_every: u64,
     },
-    /// Of a file in MILC's format.
+    /// Read from a file in MILC's format.
     File {
-        /// The file, as it was named.
+        /// The file, as given by the user.
         path: PathBuf,
-        /// Which of the file's pseudofermions, from 0.
+        /// The number of the pseudofermion in the file, from 0.
         index: usize,
-        /// What the file says of it.
+        /// The pseudofermion's functions and weight in the file.
         functions: MilcPseudofermion,
-        /// As above.
+        /// As in `Made`.
         check_every: u64,
     },
 }
@@ -90,24 +90,24 @@ pub(crate) const STAGGERED_RATIONAL: Section = Section {
     keys: &[&LAMBDA_MAX, &HEAT_BATH_ERROR, &ACTION_ERROR, &OWN_FORCE_ERROR, &FILE, &INDEX, &CHECK_EVERY],
     tables: &[],
 };
-/// The keys of a table `rational`, of a fermion or of a pseudofermion.
+/// The keys of the table `rational` of a fermion or a pseudofermion.
 pub(super) struct RationalKeys {
     file: Option<File>,
     index: Option<usize>,
-    /// `None` too after a mistake.
+    /// `None` if absent, or after a mistake.
     lambda_max: Option<f64>,
-    /// Whether the table has `lambda_max`, right or wrong.
+    /// Whether the table has `lambda_max`, valid or not.
     has_lambda_max: bool,
-    /// Of heat bath, action and force.
+    /// The errors of heat bath, action and force.
     errors: [Given; 3],
-    /// Whether it has a key of functions that are made.
+    /// Whether the table has a key for making functions.
     makes: bool,
-    /// By default 1.
+    /// 1 by default.
     check_every: u64,
     has_check_every: bool,
 }
 
-/// An error, and whether the table has it or it is the default.
+/// An error, and whether it is from the table or the default.
 #[derive(Clone, Copy)]
 struct Given {
     error: f64,
@@ -139,7 +139,10 @@ impl RationalKeys {
         let made: Vec<_> = keys.filter(|key| table.has(key)).collect();
         if table.has("file") {
             for key in &made {
-                table.mistake(key, format!("{key}: a file's functions are as they are; keep one of both"));
+                table.mistake(
+                    key,
+                    format!("{key}: a file's functions cannot be changed; keep one of the two"),
+                );
             }
         }
         Self {
@@ -154,7 +157,8 @@ impl RationalKeys {
         }
     }
 
-    /// The source of the pseudofermion at `place` of the list, of these keys out of its own `table` and the `defaults`.
+    /// The source of the functions of the pseudofermion at `place` in the list, from its own `table` and the
+    /// `defaults`.
     pub(super) fn source(&self, table: &mut Table, place: usize, defaults: &Self) -> Option<RationalSource> {
         let check_every = if self.has_check_every { self.check_every } else { defaults.check_every };
         table.keep("check_every", &check_every);
@@ -169,17 +173,17 @@ impl RationalKeys {
                 table.mistake("index", message);
             }
             let functions = list.get(index)?.clone();
-            // The same functions may come from another path.
+            // The same functions may be in another file.
             table.keep("file", &functions);
             table.kept_elsewhere();
             return Some(RationalSource::File { path: path.clone(), index, functions, check_every });
         }
         if table.has("index") {
-            table.mistake("index", "index: it is that of a pseudofermion in a 'file', and there is none");
+            table.mistake("index", "index: it selects a pseudofermion of a 'file', but there is no 'file'");
         }
         if !self.has_lambda_max && !defaults.has_lambda_max {
-            let message = "a pseudofermion needs 'lambda_max' or 'file', in the table 'rational' of its own or in \
-                           that of its fermion";
+            let message = "a pseudofermion needs 'lambda_max' or 'file', in its own table 'rational' or in \
+                           its fermion's";
             table.mistake("", message);
         }
         let [heat_bath_error, action_error, force_error] = std::array::from_fn(|i| {
@@ -196,7 +200,7 @@ impl RationalKeys {
     }
 }
 
-/// The pseudofermions of a file in MILC's format, whose name is the key `file` of the `table`.
+/// The pseudofermions of a file in MILC's format; the key `file` of `table` names it.
 fn read_file(table: &Table, path: PathBuf) -> File {
     let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
     let list = text.and_then(|text| milc_rationals(&text).map_err(|error| error.to_string()));

@@ -1,15 +1,17 @@
-//! Rooted improved staggered quarks (RHMC), any number of pseudofermions on links that are smeared once for all:
+//! Rooted improved staggered quarks (RHMC): any number of pseudofermions on links that are smeared once for all of
+//! them:
 //!
 //! ```text
 //! S = sum_k |a_k(-D_k^2) phi_k|^2,   a_k(x) ~ prod_i (x + 4 m_i^2)^(-p_i / 2 q_i),
 //! ```
 //!
-//! on even sites, whose weight is `prod det(M^dag M at m_i)^(p_i / q_i)` (Clark, Kennedy, hep-lat/0608015; MILC, arXiv:1004.0342).
-//! Heat bath: `phi = h(-D^2) eta`, `h ~ 1 / a`. Force: of `phi^dag f(-D^2) phi` with `f ~ a^2`: `f(x) = c + sum_n r_n / (x + p_n)`
-//! and `X_n = (-D^2 + p_n)^-1 phi` give gradients on fat and long links (`kernels/staggered.cuh`), summed over all poles and
-//! pseudofermions before they go through the smearing.
+//! on even sites. The weight is `prod det(M^dag M at m_i)^(p_i / q_i)` (Clark, Kennedy, hep-lat/0608015; MILC,
+//! arXiv:1004.0342). Heat bath: `phi = h(-D^2) eta`, `h ~ 1 / a`. The force is that of `phi^dag f(-D^2) phi` with
+//! `f ~ a^2`, `f(x) = c + sum_n r_n / (x + p_n)`. `X_n = (-D^2 + p_n)^-1 phi` give gradients with respect to fat and
+//! long links (`kernels/staggered.cuh`), which are summed over all poles and pseudofermions before they pass through
+//! the smearing.
 //!
-//! -D^2 starts above 0 and masses are shifts, so of the spectrum the upper end alone is measured.
+//! -D^2 is not negative and masses are shifts, so only the upper end of the spectrum is measured.
 
 use super::{Smearing, Staggered, StaggeredLinks};
 use crate::action::{
@@ -28,87 +30,88 @@ use crate::quark::{Solves, combine};
 use crate::solver::{Info, MultiShift, Operators, Params, greatest};
 use std::sync::Arc;
 
-/// What the term needs to know.
+/// Parameters of the term.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RootedParams {
     /// Name and residuals: `|b - A x| / |b|` of every pole.
     pub header: TermHeader,
-    /// How links are smeared.
+    /// The smearing of links.
     pub smearing: Smearing,
     /// A phase a direction, in units of pi.
     pub boundary: Boundary,
-    /// How systems are solved.
+    /// The solver's settings.
     pub solver: RootedSolver,
-    /// One at least.
+    /// At least one.
     pub pseudofermions: Vec<RootedPseudofermion>,
 }
 
-/// How the systems of the poles are solved.
+/// The solver of the poles' systems.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RootedSolver {
-    /// Of the iteration: double or single; half for one pole after the other.
+    /// The precision of iterations: double or single, or half for one pole at a time.
     pub precision: Precision,
-    /// The residual falls by this between updates.
+    /// The factor by which the residual falls between updates.
     pub delta: f64,
-    /// All poles in one iteration; or one after the other, from the greatest, each from the solution before.
+    /// Whether to solve all poles in one iteration. Otherwise one pole at a time, from the greatest, each from the
+    /// solution before.
     pub multi_shift: bool,
-    /// Reals of a long link in the operator: 18, 14 or 9.
+    /// Reals per long link in the operator: 18, 14 or 9.
     pub long_reals: usize,
     /// `|b - A x| / |b|` of every pole in the heat bath.
     pub heat_bath_residual: f64,
-    /// More are an error.
+    /// The maximum number of iterations; more are an error.
     pub max_iterations: usize,
 }
 
 /// One pseudofermion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RootedPseudofermion {
-    /// Correction of its Naik term.
+    /// Correction to the Naik term.
     pub naik_epsilon: f64,
-    /// Of -D^2: h.
+    /// h, a function of -D^2.
     pub heat_bath: Rational,
     /// a.
     pub action: Rational,
     /// f.
     pub force: Rational,
-    /// The spectrum's upper end is measured on every so many trajectories; at least 1.
+    /// Trajectories between measurements of the spectrum's upper end; at least 1.
     pub check_every: u64,
 }
 
-/// The operator with one correction of the Naik term.
+/// The operator with one correction to the Naik term.
 struct Quark {
     naik_epsilon: f64,
     double: Staggered,
     lower: Option<Staggered>,
-    /// The upper end of -D^2 as last measured.
+    /// The upper end of -D^2 from the last measurement.
     greatest: Option<f64>,
     /// Whether this trajectory measures it.
     due: bool,
 }
 
-/// The operators, and what solves their systems.
+/// The operators, and the solver of their systems.
 struct Systems {
     settings: RootedSolver,
     quarks: Vec<Quark>,
     shifts: MultiShift,
-    /// The solutions of the last solve, one a pole.
+    /// The solutions of the last solve, one per pole.
     x: Vec<Spinor>,
     solves: Solves,
 }
 
-/// A pseudofermion, and which quark it is of.
+/// A pseudofermion, and the index of its quark.
 struct Root {
     functions: RootedPseudofermion,
     quark: usize,
     phi: Spinor,
 }
 
-/// Room for the gradients of some poles at once.
+/// Workspace for the gradients of several poles at once.
 struct Outer {
     even: Spinor,
     odd: Spinor,
     faces: Faces,
-    /// Of the group's poles.
+    /// The weights of the group's poles.
     weights: Buffer,
 }
 
@@ -123,7 +126,7 @@ pub struct Rooted {
     /// eta, or `a(-D^2) phi`.
     spare: Spinor,
     outer: Outer,
-    /// Projections near singular links since the heat bath.
+    /// Projections close to singular matrices since the heat bath.
     singular: u64,
     seed: u64,
     trajectory: u64,
@@ -132,13 +135,10 @@ pub struct Rooted {
 /// Poles whose gradients are added at once.
 const GROUP: usize = 8;
 impl Rooted {
-    /// Room for the term.
-    ///
-    /// # Errors
-    /// No room.
+    /// Allocates the term.
     ///
     /// # Panics
-    /// No pseudofermion; a domain with borders thinner than two layers.
+    /// There is no pseudofermion, or the domain's borders are thinner than two layers.
     pub fn new(domain: &Arc<Domain>, params: RootedParams) -> Result<Self, FieldError> {
         let settings = params.solver;
         let mut epsilons: Vec<f64> = Vec::new();
@@ -200,7 +200,7 @@ impl Rooted {
         })
     }
 
-    /// Smears `links`, and makes the operators those of the smeared ones.
+    /// Smears `links`, and updates the operators with the smeared links.
     fn update(&mut self, links: &MatrixField) -> Result<(), FieldError> {
         self.singular += self.links.update(links)?;
         for quark in &mut self.systems.quarks {
@@ -213,7 +213,7 @@ impl Rooted {
         Ok(())
     }
 
-    /// Measures the upper ends of the spectra that are due.
+    /// Measures those upper ends of spectra that are due.
     fn check(&mut self) -> Result<(), ActionError> {
         for (k, quark) in self.systems.quarks.iter_mut().enumerate().filter(|(_, quark)| quark.due) {
             let mut start = probe(Kind::Colour, &self.domain, EVEN, self.seed, self.trajectory)?;
@@ -230,7 +230,7 @@ impl Rooted {
         Ok(())
     }
 
-    /// Adds the gradients of pseudofermion `number`, whose solutions are at hand.
+    /// Adds the gradients of pseudofermion `number`, from the solutions of the last solve.
     fn add_gradients(&mut self, number: usize) -> Result<(), FieldError> {
         let Root { functions, quark, .. } = &self.roots[number];
         let (function, Systems { quarks, x, .. }) = (&functions.force, &mut self.systems);
@@ -283,7 +283,7 @@ impl RootedPseudofermion {
 }
 
 impl Systems {
-    /// `x_n = (-D^2 + p_n)^-1 b` for all poles; returns the iterations.
+    /// `x_n = (-D^2 + p_n)^-1 b` for all poles; returns the number of iterations.
     fn solve(
         &mut self,
         quark: usize,

@@ -1,4 +1,4 @@
-//! `[fermion.NAME.solver]` of staggered quarks: conjugate gradients of M^dag M.
+//! `[fermion.NAME.solver]` of staggered quarks: conjugate gradients on M^dag M.
 
 use super::RootedSolver;
 use crate::config::forms::{FRACTION, RESIDUAL};
@@ -10,7 +10,7 @@ use crate::device::Precision;
 use crate::solver::keys::{MAX_ITERATIONS, PLAIN, tight};
 use crate::solver::usual_delta;
 
-/// Whether all shifts are solved at once.
+/// Whether to solve all shifts at once.
 const STRATEGY: Key<bool> = Key::new(
     "strategy",
     words(&[("multi-shift", true), ("one-by-one", false)]),
@@ -74,18 +74,18 @@ pub(crate) const STAGGERED_SOLVER: Section = Section {
 /// The solver of a term of staggered quarks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StaggeredSolver {
-    /// How the systems of the poles are solved.
+    /// The solver of the poles' systems.
     pub settings: RootedSolver,
     /// `|b - A x| / |b|` of every pole in the action.
     pub action_residual: f64,
-    /// The same in the forces.
+    /// `|b - A x| / |b|` of every pole in the forces.
     pub force_residual: f64,
 }
 
 /// Reads the table.
 pub(super) fn solver(mut table: Table) -> StaggeredSolver {
     let strategy = table.get(&STRATEGY);
-    // Refining each of many shifts takes more than single precision gains.
+    // Refining each of many shifts costs more than single precision saves.
     let default = if strategy == Some(false) { Precision::Single } else { Precision::Double };
     let precision = table.get(&PRECISION).map_or(default, |precisions| precisions[1]);
     let half = precision == Precision::Half;

@@ -1,14 +1,15 @@
-//! Smearing of staggered quarks' links by staples, and the gradient through it:
+//! The smearing of staggered quarks' links by staples, and its gradient:
 //!
 //! ```text
 //! X_mu = c1 U_mu + c3 sum_nu S_nu U_mu + c5 sum_nu D_nu U_mu + c7 sum_nu S_nu D_nu U_mu
 //!      + cL sum_nu (S_nu S_nu - 2) U_mu,   D_nu = S_rho S_sigma + S_sigma S_rho,
 //! ```
 //!
-//! mu, nu, rho and sigma all different, `S_nu B` the two staples in nu around B (`kernels/staples.cuh`). The paths are
-//! those of Orginos, Toussaint, Sugar, hep-lat/9903032, and Lepage, hep-lat/9809157; links are without phases.
+//! mu, nu, rho and sigma are all different. `S_nu B` is the sum of the two staples in nu around B
+//! (`kernels/staples.cuh`). The paths are those of Orginos, Toussaint, Sugar, hep-lat/9903032, and Lepage,
+//! hep-lat/9809157. Links have no phases.
 //!
-//! A gradient G of a real function S of matrices M is one matrix a link, `dS = sum Re tr(G^dag dM)`.
+//! The gradient G of a real function S of matrices M is one matrix per link, `dS = sum Re tr(G^dag dM)`.
 
 use crate::device::kernels::{
     BlendLinks, GradientForce, LongGradient, LongLinks, PathWeights, StapleSides, StapleSingle, StapleSum,
@@ -17,18 +18,18 @@ use crate::device::kernels::{
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField};
 use std::sync::Arc;
 
-/// What each kind of path beside mu is multiplied by, for all transverse directions and signs.
+/// The coefficient of each kind of path, for all transverse directions and signs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Paths {
     /// `U_mu`.
     pub one: f64,
-    /// The 6 of nu, mu, -nu.
+    /// The 6 paths nu, mu, -nu.
     pub three: f64,
-    /// The 24 of nu, rho, mu, -rho, -nu.
+    /// The 24 paths nu, rho, mu, -rho, -nu.
     pub five: f64,
-    /// The 48 of nu, rho, sigma, mu, -sigma, -rho, -nu.
+    /// The 48 paths nu, rho, sigma, mu, -sigma, -rho, -nu.
     pub seven: f64,
-    /// The 6 of nu, nu, mu, -nu, -nu.
+    /// The 6 paths nu, nu, mu, -nu, -nu.
     pub lepage: f64,
 }
 
@@ -50,19 +51,19 @@ impl Paths {
         }
     }
 
-    /// For kernels.
+    /// The coefficients in the form that kernels take.
     fn weights(self) -> PathWeights {
         let Self { one, three, five, seven, lepage } = self;
         PathWeights { one, three, five, seven, lepage }
     }
 
-    /// The second smearing of HISQ, without a correction of the Naik term.
+    /// The second smearing of HISQ, without a correction to the Naik term.
     pub fn hisq() -> Self {
         Self { one: 1.0, lepage: -1.0 / 8.0, ..Self::fat7() }
     }
 }
 
-/// Staples of one field, for one mu at a time: three matrices a site each.
+/// Staples of one field, for one mu at a time: two fields of three matrices per site.
 struct Pair {
     single: MatrixField,
     twice: MatrixField,
@@ -73,7 +74,7 @@ impl Pair {
         Ok(Self { single: MatrixField::new(domain, 3)?, twice: MatrixField::new(domain, 3)? })
     }
 
-    /// Staples of `middle`, with a layer of borders, which is all that the kernels reach.
+    /// Builds the staples of `middle`, including one layer of borders, which is what the kernels need.
     fn build(&mut self, links: &MatrixField, middle: &MatrixField, mu: i32) -> Result<(), FieldError> {
         let Self { single, twice } = self;
         let (domain, links) = (links.domain(), links.links());
@@ -86,7 +87,7 @@ impl Pair {
         twice.fill_borders_to(1)
     }
 
-    /// `out = F middle`, or `out += F middle`, of what was built last.
+    /// `out = F middle`, or `out += F middle`, with the staples that were built last.
     fn sum(
         &self,
         (links, middle): (&MatrixField, &MatrixField),
@@ -110,14 +111,14 @@ impl Pair {
     }
 }
 
-/// What becomes of what was there.
+/// Whether to replace or to add to the output.
 #[derive(Clone, Copy, PartialEq)]
 enum Sum {
     Replace,
     Add,
 }
 
-/// Room to smear links: 6 matrices a site, 12 with the gradient.
+/// Workspace for smearing: 6 matrices per site, 12 with the gradient.
 pub(super) struct Staples {
     links: Pair,
     gradient: Option<Pair>,
@@ -129,7 +130,7 @@ impl Staples {
         Ok(Self { links: Pair::new(domain)?, gradient })
     }
 
-    /// `out = X` of unitary links with borders; those of `out` are left alone.
+    /// `out = X` for unitary links with borders; the borders of `out` do not change.
     pub(super) fn smear(
         &mut self,
         links: &MatrixField,
@@ -144,7 +145,8 @@ impl Staples {
         Ok(())
     }
 
-    /// From the gradient on X, whose borders are filled here, to that on `links`: adds to `out`, without borders.
+    /// Adds the gradient with respect to `links` to `out`, without borders, given that with respect to X. Fills the
+    /// borders of `gradient`.
     pub(super) fn add_gradient(
         &mut self,
         links: &MatrixField,
@@ -152,7 +154,7 @@ impl Staples {
         gradient: &mut MatrixField,
         out: &mut MatrixField,
     ) -> Result<(), FieldError> {
-        let Some(pair) = &mut self.gradient else { panic!("made without room for the gradient") };
+        let Some(pair) = &mut self.gradient else { panic!("staples made without the gradient") };
         self.links.single.domain().check([links.domain(), gradient.domain(), out.domain()]);
         gradient.fill_borders_to(1)?;
         for mu in 0..4 {
@@ -186,7 +188,8 @@ pub(super) fn long_links(links: &MatrixField, out: &mut MatrixField) -> Result<(
     domain.launch(&kernel, 2 * domain.half())
 }
 
-/// From the gradient on long links, whose borders are filled here, to that on `links`: adds to `out`.
+/// Adds the gradient with respect to `links` to `out`, given that with respect to long links. Fills the borders of
+/// `gradient`.
 pub(super) fn add_long_gradient(
     links: &MatrixField,
     gradient: &mut MatrixField,
@@ -212,7 +215,7 @@ pub(super) fn blend(
     domain.launch(&BlendLinks { g, x, y, out: out.links_mut(), scale }, 2 * domain.half())
 }
 
-/// `force_a += Re tr(i T_a U G^dag)`, the gradient G on links U.
+/// `force_a += Re tr(i T_a U G^dag)`, where G is the gradient with respect to links U.
 pub(super) fn add_force(
     links: &MatrixField,
     gradient: &MatrixField,

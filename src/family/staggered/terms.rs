@@ -13,9 +13,9 @@ use crate::quark::{Inverse, QuarkParams};
 use crate::solver::Settings;
 use std::sync::Arc;
 
-/// Greatest relative errors of a file's functions: of heat bath and action, which nothing corrects; of the force.
+/// Greatest relative errors of a file's functions: for heat bath and action, which nothing corrects, and for the force.
 const FILE_ERRORS: [f64; 2] = [1e-3, 0.1];
-/// For which x the functions of MILC's files are made, as their comments say.
+/// The range of x for which functions in MILC's files are made, according to their comments.
 const FILE_RANGE: [f64; 2] = [1e-15, 90.0];
 
 impl Family for StaggeredFermion {
@@ -70,8 +70,8 @@ impl Family for StaggeredFermion {
     }
 }
 
-/// The functions of each copy, of x = -D^2 from 0 on. With m_0 the least mass they are made for x + 4 m_0^2, which is
-/// positive.
+/// The functions of each copy, for x = -D^2 from 0. With m_0 the least mass, they are made as functions of x + 4 m_0^2,
+/// which is positive.
 fn functions(pseudofermion: &WeightFactors) -> Result<RootedPseudofermion, String> {
     let naik_epsilon = pseudofermion.naik_epsilon;
     let ([heat_bath, action, force], check_every) = match &pseudofermion.rational {
@@ -79,7 +79,7 @@ fn functions(pseudofermion: &WeightFactors) -> Result<RootedPseudofermion, Strin
             let shift = |factor: &MassFactor| 4.0 * factor.mass * factor.mass;
             let least = pseudofermion.factors.iter().map(shift).fold(f64::INFINITY, f64::min);
             let copies = pseudofermion.copies as u32;
-            // The weight's power sign / (parts copies).
+            // The weight to the power sign / (parts copies).
             let make = |sign: i32, parts: u32, error: f64| {
                 let factor = |f: &MassFactor| Factor {
                     shift: shift(f) - least,

@@ -1,10 +1,10 @@
-//! Wilson(-clover) quarks: W is `Mhat`, or with a twisted mass mu `Mhat + i mu gamma_5` (symmetric form:
-//! `Mhat + i mu A_oo^-1 gamma_5`), and its derivative.
+//! Wilson(-clover) quarks and their derivative. W is `Mhat`; with a twisted mass mu it is `Mhat + i mu gamma_5`
+//! (symmetric form: `Mhat + i mu A_oo^-1 gamma_5`).
 //!
-//! In the asymmetric form `dW = dMhat`; both spinors of a pair are completed to even sites by `A_ee^-1 D_eo / 2` (its
-//! adjoint for y), and the full dM acts. In the symmetric one `W = A_oo^-1 B`, so `dW = A_oo^-1 (dB - dA_oo W)`: y goes
-//! in as `A_oo^-1 y`, and the clover term on odd sites acts on `x - W x`. A twisted mass is constant in
-//! `Mhat + i mu gamma_5` and in B, and changes nothing in this.
+//! In the asymmetric form `dW = dMhat`. Both spinors of a pair are extended to even sites by `A_ee^-1 D_eo / 2` (its
+//! adjoint for y), and the full dM acts between them. In the symmetric form `W = A_oo^-1 B`, so
+//! `dW = A_oo^-1 (dB - dA_oo W)`: y is replaced by `A_oo^-1 y`, and the clover term on odd sites acts on `x - W x`. The
+//! twisted mass is constant in `Mhat + i mu gamma_5` and in B, and changes nothing here.
 
 use super::{Schur, Wilson, WilsonParams};
 use crate::action::{Derivative, Pair};
@@ -34,13 +34,13 @@ impl QuarkOperator for Wilson {
     }
 
     /// # Panics
-    /// The quarks differ in the Schur complement: the determinants of A_oo would not match.
+    /// The quarks have different Schur complements: the determinants of A_oo would not match.
     fn determinants_cancel(one: &WilsonParams, other: &WilsonParams) -> bool {
-        assert_eq!(one.schur, other.schur, "a ratio is of one Schur complement");
+        assert_eq!(one.schur, other.schur, "both quarks of a ratio have the same Schur complement");
         (one.kappa, one.c_sw) == (other.kappa, other.c_sw)
     }
 
-    /// `W x_o = prepared b` by its normal equations, of which the right-hand side is W^dag times that.
+    /// `W x_o = prepared b` by its normal equations; their right-hand side is W^dag times `prepared b`.
     fn eliminate(&mut self, rhs: &mut Spinor, b: [&Spinor; 2], spare: &mut Spinor) -> Result<(), FieldError> {
         self.prepare(spare, b, rhs)?;
         self.apply(rhs, spare, Dagger::Yes)
@@ -76,7 +76,7 @@ impl Derivative for Wilson {
             (false, None) => self.apply(y_odd, x, Dagger::No)?,
             (false, Some(y)) => y_odd.copy_from(y)?,
             (true, _) => {
-                // W x, in the place of even sites
+                // W x, in the memory of even sites
                 if y.is_none() || clover.is_some() {
                     self.apply(y_even, x, Dagger::No)?;
                 }

@@ -14,27 +14,28 @@ use crate::measure::{Allowed, MassOf};
 use crate::solver::TermSolver;
 use crate::solver::keys::{SOLVER, SolverKeys, Systems};
 
-/// `[fermion.NAME]`: Wilson(-clover) quarks, even-odd preconditioned. With W the even-odd operator, the
-/// Hasenbusch factors W1 .. Wn split two flavours into terms of the Hamiltonian:
+/// `[fermion.NAME]`: Wilson(-clover) quarks, even-odd preconditioned. With W the even-odd operator, the Hasenbusch
+/// factors W1 .. Wn split two flavours into terms of the Hamiltonian:
 ///
 /// ```text
 /// det W0^dag W0 = ratio(W0 / W1) ratio(W1 / W2) .. det Wn^dag Wn
 /// ```
 ///
-/// The first ratio (with no factors, the determinant) goes by NAME; each factor's name is that of what follows it.
+/// The first ratio (without factors, the determinant) has the name NAME; each factor names the ratio or determinant
+/// after it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WilsonFermion {
     /// NAME.
     pub name: String,
-    /// How many flavours, and how one of them comes about.
+    /// The number of flavours, and the functions of a single one.
     pub flavours: Flavours,
-    /// The operator W0; with one flavour, without a twisted mass.
+    /// The operator W0; for one flavour, without a twisted mass.
     pub operator: WilsonParams,
-    /// Smearing of the links that the operator sees.
+    /// Smearing of the links in the operator.
     pub stout: Option<StoutSteps>,
     /// The solver of the term NAME.
     pub solver: TermSolver,
-    /// The factors W1 .. Wn, each heavier than the one before.
+    /// The factors W1 .. Wn, each heavier than the previous one.
     pub hasenbusch: Vec<Hasenbusch>,
 }
 
@@ -50,7 +51,7 @@ pub enum Flavours {
 /// `[[fermion.NAME.hasenbusch]]`, with what it inherits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hasenbusch {
-    /// The term of the ratio of this factor to the next, or of the last factor's determinant.
+    /// The name of the term: the ratio of this factor to the next, or the last factor's determinant.
     pub name: String,
     /// kappa of this factor.
     pub kappa: f64,
@@ -170,7 +171,7 @@ impl Keys for WilsonFermion {
         action: Option<&'static str>,
         context: &mut Context,
     ) -> Option<Self> {
-        // "wilson" is "wilson-clover" without its term.
+        // The action "wilson" is recorded like "wilson-clover", without its term.
         table.keep("action", &"wilson");
         let count = table.get(&FLAVOURS);
         let kappa = kappa(&mut table, [&KAPPA, &MASS]);
@@ -195,7 +196,7 @@ impl Keys for WilsonFermion {
         if let (Some(kappa), Some(c_sw), Some(factors)) = (kappa, c_sw, &hasenbusch) {
             table.keep("kappa", &kappa);
             table.keep("c_sw", &c_sw);
-            // Their order is that of the determinant's ratios.
+            // Their order is that of the ratios.
             table.keep("hasenbusch", &factors.iter().map(|factor| &factor.name).collect::<Vec<_>>());
         }
         table.finish();
@@ -226,7 +227,7 @@ fn c_sw(table: &mut Table, action: Option<&str>) -> Option<f64> {
     }
 }
 
-/// How the flavours come about; `None` after a mistake.
+/// The flavours; `None` after a mistake.
 fn flavours(table: &mut Table, count: Option<u32>) -> Option<Flavours> {
     let mut functions = table.table("rational");
     let found = rational(&mut functions);
@@ -241,7 +242,7 @@ fn flavours(table: &mut Table, count: Option<u32>) -> Option<Flavours> {
     }
 }
 
-/// kappa, given as such or as a mass.
+/// kappa, given directly or by the mass.
 fn kappa(table: &mut Table, [kappa, mass]: [&Key<f64>; 2]) -> Option<f64> {
     let (kappa, mass) = (table.get(kappa), table.get(mass));
     if table.has("kappa") && table.has("mass") {
@@ -255,16 +256,16 @@ fn kappa(table: &mut Table, [kappa, mass]: [&Key<f64>; 2]) -> Option<f64> {
     kappa.or_else(|| mass.map(|mass| 0.5 / (mass + 4.0)))
 }
 
-/// The masses of the factor before; `None`: not known, after a mistake.
+/// The masses of the previous factor; `None` after a mistake.
 struct Before {
     kappa: Option<f64>,
     mu: Option<f64>,
 }
 
-/// What to do about a mass that does not grow.
+/// Advice about a mass that does not increase.
 const KEEP: &str = ": order them from light to heavy, and leave out what stays";
 
-/// Reads a factor, and makes its masses those `before` the next one.
+/// Reads a factor, and sets `before` to its masses for the next one.
 fn hasenbusch(
     mut table: Table,
     before: &mut Before,

@@ -3,8 +3,8 @@
 //! - `operator`: the even-odd preconditioned operator
 //! - `action`: its derivative, for the terms of the Hamiltonian
 //! - `quark`: its inverse on all sites
-//! - `keys`: its keys in an input
-//! - `terms`: the terms and the inverse that an input asks for
+//! - `keys`: the keys in an input
+//! - `terms`: the terms and the inverse for an input
 
 mod action;
 pub(crate) mod keys;

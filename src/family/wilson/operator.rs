@@ -5,9 +5,9 @@
 //!               symmetric:  Mhat = 1 - A_oo^-1 D_oe A_ee^-1 D_eo / 4.
 //! ```
 //!
-//! D as in `kernels/wilson.cuh`, A = 4 + m0 + clover. A twisted mass mu adds `i mu gamma_5` to the asymmetric form,
-//! `i mu A_oo^-1 gamma_5` to the symmetric one. An operator keeps its own copy of the links, in its
-//! precision, with 18, 12 or 8 reals a link; boundary phases multiply hops, never links.
+//! D is that of `kernels/wilson.cuh`, and A = 4 + m0 + clover. A twisted mass mu adds `i mu gamma_5` to the asymmetric
+//! form and `i mu A_oo^-1 gamma_5` to the symmetric one. Each operator keeps its own copy of the links, in its
+//! precision, with 18, 12 or 8 reals per link; boundary phases multiply hops, never links.
 
 use crate::device::Precision;
 use crate::device::kernels::Epilogue;
@@ -18,7 +18,7 @@ use crate::operator::{
 };
 use std::sync::Arc;
 
-/// Which Schur complement.
+/// The Schur complement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schur {
     /// `A_oo - D_oe A_ee^-1 D_eo / 4`
@@ -34,11 +34,11 @@ pub struct WilsonParams {
     pub kappa: f64,
     /// Twisted mass of the even-odd form.
     pub mu: f64,
-    /// Clover coefficient; 0: no clover term.
+    /// Clover coefficient; 0 without a clover term.
     pub c_sw: f64,
-    /// Factors of hops over the edge of the lattice.
+    /// Phase of a hop that crosses the boundary, a direction, in units of pi.
     pub boundary: Boundary,
-    /// Which Schur complement.
+    /// The Schur complement.
     pub schur: Schur,
 }
 
@@ -58,13 +58,14 @@ pub struct Wilson {
     spare: Option<Spinor>,
 }
 
-/// What stands on the diagonal of M: A, and its inverses.
+/// The diagonal part of M: A, and its inverses.
 struct Diagonal {
-    /// 4 + m0, where there is no clover term.
+    /// 4 + m0, used without a clover term.
     constant: f64,
-    /// Whether there is a clover term, and so blocks once the operator was updated.
+    /// Whether there is a clover term; its blocks exist after the first update.
     clover: bool,
-    /// In lower precisions: room for the term on odd sites or (symmetric) its inverse there, and the inverse on even sites.
+    /// In lower precisions: memory for the inverse on even sites, and on odd sites for the term or (symmetric) its
+    /// inverse.
     own: Option<[CloverBlocks; 2]>,
     /// The term on odd sites.
     odd: Option<CloverBlocks>,
@@ -73,7 +74,7 @@ struct Diagonal {
 }
 
 impl Diagonal {
-    /// What makes `A_ee^-1 D_eo / 2` of a hop.
+    /// The epilogue that turns a hop into `A_ee^-1 D_eo / 2`.
     fn first(&self) -> Ending<'_> {
         if self.clover {
             let clover = self.even_inverse.as_ref().map(CloverBlocks::blocks);
@@ -83,7 +84,7 @@ impl Diagonal {
         }
     }
 
-    /// `out = A^-1 x`, by the blocks given where there is a clover term.
+    /// `out = A^-1 x`; with a clover term, by the given blocks.
     fn invert(&self, blocks: Option<&CloverBlocks>, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
         if !self.clover {
             out.copy_from(x)?;
@@ -94,10 +95,7 @@ impl Diagonal {
 }
 
 impl Wilson {
-    /// Room for the operator with links of `reals` (18, 12 or 8), for `fields` spinors at once.
-    ///
-    /// # Errors
-    /// No room.
+    /// Memory for the operator with links of `reals` (18, 12 or 8), for `fields` spinors at once.
     pub fn several(
         domain: &Arc<Domain>,
         precision: Precision,
@@ -131,10 +129,7 @@ impl Wilson {
         })
     }
 
-    /// Room for the operator on single spinors.
-    ///
-    /// # Errors
-    /// No room.
+    /// Memory for the operator on single spinors.
     pub fn new(
         domain: &Arc<Domain>,
         precision: Precision,
@@ -145,9 +140,6 @@ impl Wilson {
     }
 
     /// The clover term that this operator needs; `None` without one.
-    ///
-    /// # Errors
-    /// No room.
     pub fn clover_term(
         domain: &Arc<Domain>,
         params: &WilsonParams,
@@ -159,7 +151,7 @@ impl Wilson {
         CloverTerm::new(domain, params.diagonal(), params.c_sw, inverted).map(Some)
     }
 
-    /// What it was made of.
+    /// The parameters.
     pub fn params(&self) -> &WilsonParams {
         &self.params
     }
@@ -169,10 +161,7 @@ impl Wilson {
         &mut self.links
     }
 
-    /// Takes over new links and the clover term that was updated on them.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// Adopts new links, with a clover term that is up to date with them.
     pub fn update(&mut self, links: &MatrixField, clover: Option<&CloverTerm>) -> Result<(), FieldError> {
         self.links.update(links)?;
         let (Some(clover), true) = (clover, self.a.clover) else { return Ok(()) };
@@ -193,7 +182,7 @@ impl Wilson {
         Ok(())
     }
 
-    /// Lets the spinors of its own hold as many fields as `x`.
+    /// Makes the temporary spinors hold as many fields as `x`.
     fn fit(&mut self, x: &Spinor) {
         [Some(&mut self.even), self.spare.as_mut()]
             .into_iter()
@@ -201,35 +190,23 @@ impl Wilson {
             .for_each(|own| own.set_active(x.fields()));
     }
 
-    /// `out_e = A_ee^-1 D_eo x_o / 2`: what completes a solution on odd sites to all sites.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// `out_e = A_ee^-1 D_eo x_o / 2`: extends a solution on odd sites to all sites.
     pub fn complete(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError> {
         self.links.run(out, x, EVEN, Way { dagger, blocked: false }, &self.a.first())
     }
 
-    /// `out_o = A_oo^-1 x_o`, with the symmetric form alone.
-    ///
-    /// # Errors
-    /// The device is lost.
+    /// `out_o = A_oo^-1 x_o`, only for the symmetric form.
     pub fn odd_inverse(&self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
         self.a.invert(self.a.odd_inverse.as_ref(), out, x)
     }
 
     /// `out_e = A_ee^-1 x_e`
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn even_inverse(&self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
         self.a.invert(self.a.even_inverse.as_ref(), out, x)
     }
 
     /// The right-hand side on odd sites of `M x = b` after elimination of the even ones:
     /// `b_o + D_oe A_ee^-1 b_e / 2`, times `A_oo^-1` in the symmetric form. `spare` is overwritten.
-    ///
-    /// # Errors
-    /// The device is lost.
     pub fn prepare(
         &mut self,
         out: &mut Spinor,
@@ -318,7 +295,7 @@ mod tests {
     use crate::field::{Halo, Purpose, RandomAddress};
     use crate::lattice::Partition;
 
-    /// The operator shares the blocks of the clover term: it may go.
+    /// The operator shares the blocks of the clover term, so the term may be dropped.
     #[test]
     fn the_clover_term_may_be_dropped() {
         let partition = Partition::new([4; 4], [1; 4], 1, 0).unwrap();
@@ -338,7 +315,7 @@ mod tests {
         x.set_random(ODD, 1.0, address(1)).unwrap();
         operator.apply(&mut before, &x, Dagger::No).unwrap();
         drop(clover);
-        // Memory of the same sizes, which would take the place of what was given back.
+        // Memory of the same sizes, which would reuse freed memory.
         let mut other = CloverTerm::new(&domain, 40.0, 2.0, [true, true]).unwrap();
         other.update(&links).unwrap();
         operator.apply(&mut after, &x, Dagger::No).unwrap();

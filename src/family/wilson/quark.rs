@@ -1,20 +1,20 @@
-//! Wilson(-clover) quarks whose `M x = b` is solved on all sites.
+//! Wilson(-clover) quarks, for solving `M x = b` on all sites.
 
 use super::{Wilson, WilsonParams};
 use crate::field::MatrixField;
 use crate::quark::{FullInverse, QuarkError, QuarkParams};
 
-/// Spinors that are solved at once.
+/// Spinors solved at once.
 const TOGETHER: usize = 4;
 
-/// Wilson(-clover) quarks: M of `kappa`, `c_sw` and `boundary`, without the twisted mass.
+/// Wilson(-clover) quarks: M with `kappa`, `c_sw` and `boundary`, without the twisted mass.
 pub type WilsonQuark = FullInverse<Wilson>;
 
 impl WilsonQuark {
-    /// The quark on `links`. `residual`: of the normal equations `Mhat^dag Mhat x_o = ..` of the even-odd form.
+    /// The quark on `links`. `residual` is that of the even-odd normal equations `Mhat^dag Mhat x_o = ..`.
     ///
     /// # Errors
-    /// No memory, or a clover term that cannot be inverted.
+    /// The clover term cannot be inverted, or memory runs out.
     pub fn new(
         links: &MatrixField,
         params: &QuarkParams<WilsonParams>,

@@ -30,7 +30,7 @@ impl Family for WilsonFermion {
             .collect()
     }
 
-    /// The twisted mass belongs to terms alone.
+    /// Only terms of the Hamiltonian have the twisted mass.
     fn inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError> {
         let (params, residual) =
             (QuarkParams { guess: 0, ..quark(self.operator, &self.solver) }, wanted.residual);
@@ -41,7 +41,7 @@ impl Family for WilsonFermion {
     }
 }
 
-/// A factor of the determinant, and the next heavier one that it is divided by.
+/// A factor of the determinant, and the next heavier one in its denominator.
 struct Factor<'a> {
     name: &'a str,
     quark: QuarkParams<WilsonParams>,
