@@ -42,17 +42,18 @@ const PLACES: &[(&str, &Section)] = &[
     ("hmc", &hmc::HMC),
     ("level", &hmc::LEVEL),
     ("measure", &measure::MEASURE),
-    ("flow", &measure::FLOW),
-    ("correlator", &measure::CORRELATOR),
-    ("condensate", &measure::CONDENSATE),
-    ("meson", &measure::MESON),
-    ("wilson loops", &measure::WILSON_LOOPS),
 ];
+
+/// All tables of the documentation: those of observables by their keys.
+fn places() -> impl Iterator<Item = (&'static str, &'static Section)> {
+    let chapters = measure::MEASURE.tables.iter().filter(|inner| inner.text.is_empty());
+    PLACES.iter().copied().chain(chapters.map(|inner| (inner.name, inner.sections[0])))
+}
 
 /// The names of all tables of the documentation; reads the default of every key, and panics at one that is wrong.
 pub fn sections() -> Vec<&'static str> {
     INPUT.try_defaults();
-    PLACES.iter().map(|(place, _)| *place).collect()
+    places().map(|(place, _)| place).collect()
 }
 
 /// The `text` of `docs/input.md` with its tables of keys made anew: each stands between `<!-- keys of PLACE -->` and
@@ -68,7 +69,7 @@ pub fn document(text: &str) -> String {
             made.push('\n');
         }
         let place = line.strip_prefix("<!-- keys of ").and_then(|rest| rest.strip_suffix(" -->"));
-        if let Some((_, section)) = place.and_then(|place| PLACES.iter().find(|(other, _)| *other == place)) {
+        if let Some((_, section)) = place.and_then(|place| places().find(|(other, _)| *other == place)) {
             made += &format!("\n{}\n", section.document());
             skip = true;
         }
