@@ -129,13 +129,13 @@ fn time(folder: &Path, left: u64, options: &RunOptions) -> Result<(), AppError> 
         return Ok(());
     }
     let jobs = job::recorded(folder);
-    let last = jobs.last().and_then(|job| job["ranks"].as_u64());
+    let last = jobs.last().and_then(|job| job.ranks);
     let on =
         last.map_or(String::new(), |ranks| format!(" on {ranks} rank{}", if ranks == 1 { "" } else { "s" }));
     let all = span(seconds * left as f64);
     say(format_args!("time           {} per trajectory{on}, {all} for the remaining {left}", span(seconds)))?;
     if let (Some(ranks), Some(last)) = (options.ranks, last)
-        && ranks as u64 != last
+        && ranks != last
     {
         let ideal = seconds * last as f64 / ranks as f64;
         say(format_args!("               {} per trajectory on {ranks}, with perfect scaling", span(ideal)))?;

@@ -1,15 +1,39 @@
 //! `info`, `convert`, `compare`: operations on files only.
 
 use super::assemble::Layers;
-use super::report::{say, warn};
+use super::report::{json, say, shown, warn};
 use super::{AppError, assemble};
 use crate::field::{Halo, HostLinks, MatrixField};
 use crate::input::{DeviceChoice, Parallel};
-use crate::io::{self, Format, Header, Meta};
-use crate::lattice::{Partition, coordinates, shape};
+use crate::io::{self, Format, Header, Meta, Verified};
+use crate::lattice::{Extents, Partition, coordinates, shape};
 use crate::operator::GaugeLoops;
-use serde_json::json;
+use serde::Serialize;
 use std::path::Path;
+
+/// What `hmc info --json` prints; `null` is what the file does not say.
+#[derive(Serialize)]
+struct Info<'a> {
+    /// The file, as it was named.
+    #[serde(serialize_with = "shown")]
+    file: std::path::Display<'a>,
+    /// Its layout, as [`Format`] is shown.
+    #[serde(serialize_with = "shown")]
+    format: Format,
+    /// x to t.
+    extents: Extents,
+    /// Trajectories done.
+    trajectory: Option<u64>,
+    /// Mean of Re tr P / 3, computed anew.
+    plaquette: f64,
+    /// [`io::links_checksum`], 16 hexadecimal digits.
+    links_checksum: &'a str,
+    /// Name and version of the writer.
+    program: Option<&'a str>,
+    /// What verified the links, as [`Verified`] is shown.
+    #[serde(serialize_with = "shown")]
+    verified: Verified,
+}
 
 /// One rank on the CPU.
 fn here() -> Parallel {
@@ -49,17 +73,16 @@ pub fn info(path: &Path, as_json: bool) -> Result<(), AppError> {
     let checksum = format!("{:016x}", io::links_checksum(&links, &partition, &crate::comm::Solo));
     let plaquette = mean_plaquette(&links)?;
     if as_json {
-        let object = json!({
-            "file": path.display().to_string(),
-            "format": header.format.to_string(),
-            "extents": header.extents,
-            "trajectory": header.trajectory,
-            "plaquette": plaquette,
-            "links_checksum": checksum,
-            "program": header.program,
-            "verified": header.verified.to_string(),
-        });
-        return say(object);
+        return say(json(&Info {
+            file: path.display(),
+            format: header.format,
+            extents: header.extents,
+            trajectory: header.trajectory,
+            plaquette,
+            links_checksum: &checksum,
+            program: header.program.as_deref(),
+            verified: header.verified,
+        }));
     }
     say(format_args!("{}: {} of {}", path.display(), header.format, shape(header.extents)))?;
     if let Some(trajectory) = header.trajectory {

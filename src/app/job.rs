@@ -1,6 +1,8 @@
 //! This job: where it runs and since when, as recorded in the lock and in `jobs.jsonl`.
 
-use serde_json::{Value, json};
+use super::report::json;
+use crate::lattice::Extents;
+use serde::{Deserialize, Serialize};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
@@ -10,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub const JOBS: &str = "jobs.jsonl";
 
 /// Where a job runs, and since when.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// The node of the first rank.
     pub host: String,
@@ -20,6 +22,79 @@ pub struct Job {
     pub since: String,
 }
 
+/// A line of `jobs.jsonl`.
+#[derive(Debug, Serialize)]
+pub struct JobLine<'a> {
+    /// Fields of the line itself.
+    #[serde(flatten)]
+    pub job: &'a Job,
+    /// Trajectories done when it started.
+    pub after: u64,
+    /// Name and version.
+    pub program: &'a str,
+    /// How many ranks.
+    pub ranks: usize,
+    /// Ranks in each direction, x to t.
+    pub grid: Extents,
+    /// The device of the first rank.
+    pub device: &'a str,
+    /// What options let pass.
+    pub accepted: &'a [Accepted],
+}
+
+/// What is read of a line of `jobs.jsonl`, of whichever version of the program.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+pub struct Recorded {
+    /// How many ranks.
+    pub ranks: Option<usize>,
+    /// What options let pass.
+    #[serde(default)]
+    pub accepted: Vec<Accepted>,
+}
+
+/// What an option let pass: in JSON a text, as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", from = "String")]
+pub enum Accepted {
+    /// `version PROGRAM`: files of a version whose bits differ.
+    Version(String),
+    /// `gaps N N ..`: trajectories without a row or a line.
+    Gaps(Vec<u64>),
+    /// What another version of this program let pass.
+    Other(String),
+}
+
+impl std::fmt::Display for Accepted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Version(program) => write!(f, "version {program}"),
+            Self::Gaps(numbers) => {
+                f.write_str("gaps")?;
+                numbers.iter().try_for_each(|number| write!(f, " {number}"))
+            }
+            Self::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<Accepted> for String {
+    fn from(accepted: Accepted) -> Self {
+        accepted.to_string()
+    }
+}
+
+impl From<String> for Accepted {
+    fn from(text: String) -> Self {
+        if let Some(program) = text.strip_prefix("version ") {
+            Self::Version(program.to_owned())
+        } else if let Some(numbers) = text.strip_prefix("gaps ") {
+            Self::Gaps(numbers.split_whitespace().filter_map(|number| number.parse().ok()).collect())
+        } else {
+            Self::Other(text)
+        }
+    }
+}
+
 impl Job {
     /// This process.
     pub fn this() -> Self {
@@ -27,20 +102,9 @@ impl Job {
         Self { host: host(), pid: std::process::id(), since: utc(now) }
     }
 
-    /// As JSON.
-    pub fn json(&self) -> Value {
-        json!({ "host": self.host, "pid": self.pid, "since": self.since })
-    }
-
-    /// From JSON; `None` for anything else.
+    /// From JSON; `None` if it is something else.
     pub fn parse(text: &str) -> Option<Self> {
-        let value: Value = serde_json::from_str(text).ok()?;
-        let text = |name: &str| Some(value[name].as_str()?.to_owned());
-        Some(Self {
-            host: text("host")?,
-            pid: u32::try_from(value["pid"].as_u64()?).ok()?,
-            since: text("since")?,
-        })
+        serde_json::from_str(text).ok()
     }
 }
 
@@ -75,18 +139,18 @@ fn utc(seconds: u64) -> String {
     format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Appends an object to the jobs of a chain.
+/// Appends a line to the jobs of a chain.
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn record(folder: &Path, object: &Value) -> std::io::Result<()> {
+pub fn record(folder: &Path, line: &JobLine) -> std::io::Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(folder.join(JOBS))?;
-    file.write_all(format!("{object}\n").as_bytes())?;
+    file.write_all(format!("{}\n", json(line)).as_bytes())?;
     file.sync_data()
 }
 
 /// The records of a chain's jobs so far; unreadable lines are skipped.
-pub fn recorded(folder: &Path) -> Vec<Value> {
+pub fn recorded(folder: &Path) -> Vec<Recorded> {
     let text = fs::read_to_string(folder.join(JOBS)).unwrap_or_default();
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
@@ -106,7 +170,38 @@ mod tests {
     #[test]
     fn a_job_reads_back() {
         let job = Job::this();
-        assert_eq!(Job::parse(&job.json().to_string()), Some(job));
+        assert_eq!(Job::parse(&json(&job)), Some(job));
         assert_eq!(Job::parse("{}"), None);
+    }
+
+    #[test]
+    fn a_line_is_one_object_of_which_later_jobs_read_what_was_accepted() {
+        let job = Job { host: "node7".into(), pid: 12, since: "2026-01-31T12:34:56Z".into() };
+        let accepted = [Accepted::Version("hmc 0.0.3".into()), Accepted::Gaps(vec![3, 4])];
+        let line = JobLine {
+            job: &job,
+            after: 10,
+            program: "hmc 0.1.0",
+            ranks: 2,
+            grid: [1, 1, 1, 2],
+            device: "CPU",
+            accepted: &accepted,
+        };
+        let text = r#"{"host":"node7","pid":12,"since":"2026-01-31T12:34:56Z","after":10,"program":"hmc 0.1.0","ranks":2,"#
+            .to_owned()
+            + r#""grid":[1,1,1,2],"device":"CPU","accepted":["version hmc 0.0.3","gaps 3 4"]}"#;
+        assert_eq!(json(&line), text);
+        let folder = std::env::temp_dir().join(format!("hmc-jobs-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        record(&folder, &line).unwrap();
+        // Of an older version, of a newer one, and half a line.
+        let mut file = OpenOptions::new().append(true).open(folder.join(JOBS)).unwrap();
+        file.write_all(b"{\"host\":\"a\"}\n{\"new\":0,\"accepted\":[\"more\",\"gaps 9 x\"]}\n{\"acc")
+            .unwrap();
+        let read = recorded(&folder);
+        fs::remove_dir_all(&folder).unwrap();
+        let newer = vec![Accepted::Other("more".into()), Accepted::Gaps(vec![9])];
+        let expected = [(Some(2), accepted.to_vec()), (None, vec![]), (None, newer)];
+        assert_eq!(read, expected.map(|(ranks, accepted)| Recorded { ranks, accepted }));
     }
 }

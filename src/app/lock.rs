@@ -5,7 +5,7 @@
 
 use super::AppError;
 use super::job::Job;
-use super::report::warn;
+use super::report::{json, warn};
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
@@ -47,7 +47,7 @@ impl Lock {
                 folder.display()
             ));
         }
-        let text = format!("{}\n", job.json());
+        let text = format!("{}\n", json(job));
         let put = |file: &mut File| {
             file.set_len(0)?;
             file.write_all(text.as_bytes())?;

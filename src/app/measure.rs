@@ -1,17 +1,30 @@
 //! Measurements of configurations: in a run, and by `hmc measure`.
 
 use super::assemble::Layers;
-use super::report::{say, warn};
+use super::report::{json, say, warn};
 use super::{AppError, assemble, start};
 use crate::family::Fermion;
 use crate::field::MatrixField;
 use crate::input;
-use crate::measure::{Context, Fermions, Measure, MeasureError, Measured, Noise, QuarkChoice, Stop};
+use crate::measure::{Context, Fermions, Found, Measure, MeasureError, Measured, Noise, QuarkChoice, Stop};
 use crate::quark::Inverse;
 use crate::solver::SolverError;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+
+/// What was measured on a configuration: a line of `measurements.jsonl`, before its checksum, or of `hmc measure --json`.
+#[derive(Serialize)]
+pub struct Line {
+    /// The configuration, as it was named; only in `hmc measure`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Trajectories done; `null` if the file does not say.
+    pub trajectory: Option<u64>,
+    /// Fields of the line itself, of one observable after the other.
+    #[serde(flatten)]
+    pub observables: Found,
+}
 
 /// The quarks of an input on the links of one configuration.
 struct Quarks<'a> {
@@ -63,17 +76,16 @@ pub fn measure_files(
         let (links, header) = assemble::configuration(file, &input.parallel, layers, comm)?;
         let noise = Noise { seed: input.seed, trajectory: header.trajectory.unwrap_or(place) };
         let found = observables(&links, &measure, &input.fermions, noise, &|| false)?;
-        let trajectory = json!(header.trajectory);
         if !as_json {
-            let number = trajectory.as_u64().map_or_else(|| "-".to_owned(), |number| number.to_string());
+            let number = header.trajectory.map_or_else(|| "-".to_owned(), |number| number.to_string());
             let text = format!("{}\n  {:<16} {number}\n{}", file.display(), "trajectory", found.table());
             return Ok(text.trim_end().to_owned());
         }
-        let mut object = Map::new();
-        object.insert("file".into(), json!(file.display().to_string()));
-        object.insert("trajectory".into(), trajectory);
-        object.extend(found.object());
-        Ok(Value::Object(object).to_string())
+        Ok(json(&Line {
+            file: Some(file.display().to_string()),
+            trajectory: header.trajectory,
+            observables: found.object(),
+        }))
     };
     let mut failed = 0;
     start::in_pool(threads, || {

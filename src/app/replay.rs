@@ -1,7 +1,7 @@
 //! `hmc replay`: one trajectory from a state, without random numbers and without the Metropolis step.
 
 use super::files::require_new;
-use super::report::{say, warn};
+use super::report::{json, say, shown, warn};
 use super::{AppError, Ranks, assemble, start};
 use crate::comm::agree;
 use crate::field::{FieldError, MatrixField};
@@ -10,7 +10,7 @@ use crate::input;
 use crate::io::{self, Place, State};
 use crate::lattice::{shape, volume};
 use crate::math::ExactSum;
-use serde_json::{Map, Value, json};
+use serde::{Serialize, Serializer};
 use std::path::{Path, PathBuf};
 
 /// The output file for the state after a trajectory.
@@ -50,7 +50,7 @@ pub fn replay(path: &Path, out: Option<&Out>, as_json: bool, comm: &Ranks) -> Re
             io::write_state(&out.path, &state_of(&mut chain, text)?, domain.partition(), &**comm)?;
         }
         if root && as_json {
-            say(object(path, &before, &after))?;
+            say(json(&replayed(path, &before, &after)))?;
         } else if root {
             say(format_args!("{}: {}, tau {}", path.display(), shape(input.extents), input.hmc.tau))?;
             say(table(&before, &after).trim_end())?;
@@ -147,19 +147,59 @@ fn rows(before: &Energies, after: &Energies) -> ([Row; 4], Vec<(String, Row)>) {
     )
 }
 
-fn object(path: &Path, before: &Energies, after: &Energies) -> Value {
+/// What `hmc replay --json` prints.
+#[derive(Serialize)]
+struct Replayed<'a> {
+    /// The state, as it was named.
+    #[serde(serialize_with = "shown")]
+    file: std::path::Display<'a>,
+    /// Before the trajectory.
+    before: Sums,
+    /// After it.
+    after: Sums,
+    /// After less before: exact sums, rounded once.
+    change: Sums,
+    /// The change of H.
+    delta_h: f64,
+}
+
+/// The parts of H.
+#[derive(Serialize)]
+struct Sums {
+    /// The gauge action.
+    g: f64,
+    /// sum tr P^2.
+    h: f64,
+    /// The terms of quarks by their names, in the order of the Hamiltonian.
+    #[serde(serialize_with = "by_name")]
+    f: Vec<(String, f64)>,
+    /// Their sum.
+    f_sum: f64,
+    /// H.
+    total: f64,
+}
+
+/// An object with these fields in this order.
+fn by_name<S: Serializer>(fields: &[(String, f64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(fields.iter().map(|(name, value)| (name, value)))
+}
+
+fn replayed<'a>(path: &'a Path, before: &Energies, after: &Energies) -> Replayed<'a> {
     let ([g, h, f, total], terms) = rows(before, after);
-    let column = |n: usize| {
-        let terms: Map<_, _> = terms.iter().map(|(name, row)| (name.clone(), json!(row[n]))).collect();
-        json!({ "g": g[n], "h": h[n], "f": terms, "f_sum": f[n], "total": total[n] })
+    let column = |n: usize| Sums {
+        g: g[n],
+        h: h[n],
+        f: terms.iter().map(|(name, row)| (name.clone(), row[n])).collect(),
+        f_sum: f[n],
+        total: total[n],
     };
-    json!({
-        "file": path.display().to_string(),
-        "before": column(0),
-        "after": column(1),
-        "change": column(2),
-        "delta_h": total[2],
-    })
+    Replayed {
+        file: path.display(),
+        before: column(0),
+        after: column(1),
+        change: column(2),
+        delta_h: total[2],
+    }
 }
 
 fn table(before: &Energies, after: &Energies) -> String {

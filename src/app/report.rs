@@ -6,6 +6,7 @@ use crate::action::TermReport;
 use crate::device::Held;
 use crate::hmc::Outcome;
 use crate::io::Table;
+use serde::{Serialize, Serializer};
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
@@ -29,7 +30,21 @@ pub(super) fn say(text: impl Display) -> Result<(), AppError> {
     }
 }
 
-/// Prints a warning; failures are ignored.
+/// An object as a line of JSON: fields in their order, reals as the shortest text that reads back to the same bits, `null`
+/// for NaN.
+///
+/// # Panics
+/// A map whose keys are no texts.
+pub(super) fn json(object: &impl Serialize) -> String {
+    serde_json::to_string(object).expect("objects of this program have texts as keys")
+}
+
+/// For fields of JSON that are what is shown of a value.
+pub(super) fn shown<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
+/// Warns. Where nobody listens the work goes on.
 pub(super) fn warn(text: impl Display) {
     let _ = writeln!(std::io::stderr(), "warning: {text}");
 }

@@ -4,7 +4,7 @@
 //! of the history, and its line of measurements if the input in force required one. Missing, duplicate or altered
 //! records are reported, and recreated by rerunning trajectories from the state before.
 
-use super::job::{self, JOBS};
+use super::job::{self, Accepted, JOBS, Recorded};
 use super::{AppError, Gaps, RunOptions, version};
 use crate::comm::{Comm, agree, from_first};
 use crate::field::HostLinks;
@@ -12,6 +12,8 @@ use crate::input::{self, Fermion, Input, Run};
 use crate::io::{self, Form, Header, History, IoError, Records, write_aside};
 use crate::lattice::Partition;
 use crate::measure::Measure;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -91,14 +93,14 @@ pub struct Point {
     /// Warnings to report.
     pub warnings: Vec<String>,
     /// What options have permitted, for the record.
-    pub accepted: Vec<String>,
+    pub accepted: Vec<Accepted>,
 }
 
 impl Point {
     /// The point after `done` trajectories; `accepted` is what options have permitted.
-    pub fn new(links: Option<HostLinks>, done: u64, accepted: impl IntoIterator<Item = String>) -> Self {
-        let accepted: Vec<String> = accepted.into_iter().collect();
-        let told = |what: &String| format!("goes on after {what}, as asked for: the bits may differ");
+    pub fn new(links: Option<HostLinks>, done: u64, accepted: impl IntoIterator<Item = Accepted>) -> Self {
+        let accepted: Vec<Accepted> = accepted.into_iter().collect();
+        let told = |what: &Accepted| format!("goes on after {what}, as asked for: the bits may differ");
         Self {
             links,
             done,
@@ -122,7 +124,7 @@ impl Found {
         let read = || -> Result<_, AppError> {
             let history = History::records(folder, &names)?;
             let measurements = Records::read(&folder.join(MEASUREMENTS), Form::Json, "")?;
-            let states: Vec<u64> = io::states(folder)?.into_iter().map(|(n, _)| n).collect();
+            let states: BTreeSet<u64> = io::states(folder)?.into_iter().map(|(n, _)| n).collect();
             if states.is_empty() && [&history, &measurements].iter().any(|r| !r.is_untouched()) {
                 return Err(AppError::Refused(format!(
                     "{} holds a chain's history or measurements, but neither a checkpoint nor a configuration to go on \
@@ -130,27 +132,30 @@ impl Found {
                     folder.display()
                 )));
             }
-            let left = job::recorded(folder).iter().flat_map(left_by).collect();
+            let left = job::recorded(folder).into_iter().flat_map(left).collect();
             Ok((history, measurements, states, left, kept_inputs(folder)))
         };
-        let empty = || Ok((Records::none(Form::Csv), Records::none(Form::Json), vec![], vec![], vec![]));
+        let empty = || {
+            Ok((
+                Records::none(Form::Csv),
+                Records::none(Form::Json),
+                BTreeSet::new(),
+                BTreeSet::new(),
+                vec![],
+            ))
+        };
         let (history, measurements, states, left, inputs) =
             agree(comm, if first { read() } else { empty() })?;
-        let numbers = |own: Vec<u64>| -> BTreeSet<u64> {
-            let bytes = from_first(comm, own.iter().flat_map(|n| n.to_le_bytes()).collect());
-            bytes.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect()
-        };
-        let inputs = from_first(comm, serde_json::to_vec(&inputs).unwrap_or_default());
-        let inputs: Vec<(u64, String)> = serde_json::from_slice(&inputs).unwrap_or_default();
-        let inputs = inputs.into_iter().map(|(after, text)| match input::parse_stored(&text, "") {
-            Ok(loaded) => {
-                Kept { after, measure: Some(loaded.input.measure), fermions: loaded.input.fermions }
-            }
-            // An input that this version cannot read requires nothing.
-            Err(_) => Kept { after, measure: None, fermions: Vec::new() },
-        });
+        let inputs =
+            of_first(comm, &inputs).into_iter().map(|(after, text)| match input::parse_stored(&text, "") {
+                Ok(loaded) => {
+                    Kept { after, measure: Some(loaded.input.measure), fermions: loaded.input.fermions }
+                }
+                // One that cannot be read any more asks for nothing.
+                Err(_) => Kept { after, measure: None, fermions: Vec::new() },
+            });
         let inputs = inputs.collect();
-        let (states, left) = (numbers(states), numbers(left));
+        let (states, left) = of_first(comm, &(states, left));
         let touched = comm.max(f64::from(u8::from(!(history.is_untouched() && measurements.is_untouched()))));
         let is_unused = touched == 0.0 && states.iter().all(|n| *n == 0);
         Ok(Self { inputs, history, measurements, states, left, is_unused })
@@ -227,7 +232,7 @@ impl Found {
         };
         agree(comm, lost)?;
         point.dropped = dropped;
-        let missing = |records: &Records, wanted: &dyn Fn(u64) -> bool| -> Vec<u64> {
+        let missing = |records: &Records, wanted: &dyn Fn(u64) -> bool| -> BTreeSet<u64> {
             let all = 1..=if comm.rank() == 0 { done } else { 0 };
             all.filter(|n| wanted(*n) && !records.has(*n) && !self.left.contains(n)).collect()
         };
@@ -235,9 +240,7 @@ impl Found {
         let measured =
             |n: u64| self.in_force(n).and_then(|kept| kept.measure.as_ref()).is_some_and(|m| m.is_due(n));
         let lines = missing(&self.measurements, &measured);
-        let own = serde_json::to_vec(&(rows, lines)).unwrap_or_default();
-        let (rows, lines): (BTreeSet<u64>, BTreeSet<u64>) =
-            serde_json::from_slice(&from_first(comm, own)).unwrap_or_default();
+        let (rows, lines) = of_first(comm, &(rows, lines));
         let walks = walks(&rows, &lines, &self.states);
         let repairs = Repairs { rows, lines, walks };
         if repairs.walks.is_empty() {
@@ -246,9 +249,7 @@ impl Found {
         let what = repairs.to_string();
         if gaps == Some(Gaps::Leave) {
             point.warnings.push(format!("{what}: left so, as asked for"));
-            point
-                .accepted
-                .push(format!("gaps {}", repairs.all().map(|n| n.to_string()).collect::<Vec<_>>().join(" ")));
+            point.accepted.push(Accepted::Gaps(repairs.all().copied().collect()));
             return Ok(Repairs::default());
         }
         let cost: u64 = repairs.walks.iter().map(|walk| walk.to - walk.from).sum();
@@ -296,8 +297,13 @@ impl std::fmt::Display for Repairs {
     }
 }
 
-/// The trajectories to rerun for missing rows and lines: from the newest state before each, or extending the previous
-/// walk.
+/// What rank 0 has, on all ranks; JSON on its way. Collective.
+fn of_first<T: Serialize + DeserializeOwned>(comm: &dyn Comm, own: &T) -> T {
+    let bytes = from_first(comm, serde_json::to_vec(own).expect("numbers and texts are JSON"));
+    serde_json::from_slice(&bytes).expect("it is what rank 0 made of the same type")
+}
+
+/// How to come by missing rows and lines: from the newest state before each, or on from the walk before it.
 fn walks(rows: &BTreeSet<u64>, lines: &BTreeSet<u64>, states: &BTreeSet<u64>) -> Vec<Walk> {
     let mut walks: Vec<Walk> = Vec::new();
     for &number in rows.union(lines) {
@@ -312,11 +318,13 @@ fn walks(rows: &BTreeSet<u64>, lines: &BTreeSet<u64>, states: &BTreeSet<u64>) ->
     walks
 }
 
-/// The trajectories whose missing records a job was told to leave.
-fn left_by(job: &serde_json::Value) -> Vec<u64> {
-    let accepted = job["accepted"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
-    let gaps = accepted.filter_map(|text| text.strip_prefix("gaps "));
-    gaps.flat_map(str::split_whitespace).filter_map(|n| n.parse().ok()).collect()
+/// The trajectories whose records a job was told to leave out.
+fn left(job: Recorded) -> Vec<u64> {
+    let numbers = |accepted| match accepted {
+        Accepted::Gaps(numbers) => numbers,
+        Accepted::Version(_) | Accepted::Other(_) => Vec::new(),
+    };
+    job.accepted.into_iter().flat_map(numbers).collect()
 }
 
 /// `run.toml` and every `run_NNNNNN.toml` of a folder, oldest first.
@@ -375,7 +383,7 @@ pub fn judge(
     header: &Header,
     input: &Input,
     options: &RunOptions,
-) -> Result<Option<String>, AppError> {
+) -> Result<Option<Accepted>, AppError> {
     let text = header.input.as_deref().unwrap_or_default();
     let stored = input::parse_stored(text, &format!("{} (the input in it)", file.display()))?;
     let changes = input::compare(&stored.input, input);
@@ -393,7 +401,7 @@ pub fn judge(
         Err(reason) => reason,
     };
     if options.accept_version {
-        return Ok(Some(format!("version {writer}")));
+        return Ok(Some(Accepted::Version(writer.to_owned())));
     }
     Err(AppError::Refused(format!(
         "{}: written by {writer}; {reason}\ngo on with {writer}, or, with other bits than an uninterrupted chain, by \

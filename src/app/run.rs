@@ -1,8 +1,8 @@
 //! The driver of a chain: starts or resumes, runs trajectories, measures, saves, and stops on request.
 
-use super::job::{self, JOBS, Job};
+use super::job::{self, Accepted, JOBS, Job, JobLine};
 use super::lock::Lock;
-use super::report::Report;
+use super::report::{Report, json};
 use super::resume::{Found, MEASUREMENTS, Point, columns, keep_input};
 use super::stop::{Reason, Stop};
 use super::version::PROGRAM;
@@ -14,7 +14,7 @@ use crate::input::{self, Fermion, Input};
 use crate::io::{self, History, IoError, Journal, Meta, Table, Value, write_history_h5};
 use crate::measure::{Measure, MeasureError, Noise};
 use crate::operator::GaugeLoops;
-use serde_json::json;
+use serde::Serialize;
 use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -89,7 +89,16 @@ pub(super) struct Driver {
     stopped: Option<Reason>,
 }
 
-/// A trajectory that was run, with its row of the history.
+/// The attribute `state` of a checkpoint. No generator's state is in it: random numbers have addresses.
+#[derive(Serialize)]
+struct ChainState {
+    /// How many are done.
+    trajectories: u64,
+    /// Keys the random numbers of the chain.
+    seed: u64,
+}
+
+/// A trajectory that was walked, and what the history says of it.
 pub(super) struct Walked {
     outcome: Outcome,
     plaquette: f64,
@@ -154,7 +163,7 @@ impl Driver {
         let kept = agree(&*driver.comm, if root { damaged() } else { Ok(Vec::new()) })?;
         kept.iter().for_each(|warning| driver.report.warn(warning));
         driver.stopped = driver.repair(&repairs, &mut found)?;
-        let opened = lock.map(|lock| driver.open(lock, &job, &found, accepted, is_new));
+        let opened = lock.map(|lock| driver.open(lock, &job, &found, &accepted, is_new));
         driver.files = agree(&*driver.comm, opened.transpose())?;
         Ok(driver)
     }
@@ -165,7 +174,7 @@ impl Driver {
         lock: Lock,
         job: &Job,
         found: &Found,
-        accepted: Vec<String>,
+        accepted: &[Accepted],
         is_new: bool,
     ) -> Result<Files, AppError> {
         let (folder, input) = (&self.folder, &self.input);
@@ -173,14 +182,17 @@ impl Driver {
         if is_new {
             keep_input(folder, &input.text, 0)?.iter().for_each(|warning| self.report.warn(warning));
         }
-        let mut object = job.json();
-        object["after"] = json!(self.done);
-        object["program"] = json!(PROGRAM);
-        object["ranks"] = json!(self.comm.size());
-        object["grid"] = json!(self.domain.partition().grid);
-        object["device"] = json!(self.domain.device().backend().name());
-        object["accepted"] = json!(accepted);
-        job::record(folder, &object).map_err(|source| AppError::Folder {
+        let device = self.domain.device().backend().name();
+        let line = JobLine {
+            job,
+            after: self.done,
+            program: PROGRAM,
+            ranks: self.comm.size(),
+            grid: self.domain.partition().grid,
+            device: &device,
+            accepted,
+        };
+        job::record(folder, &line).map_err(|source| AppError::Folder {
             path: folder.join(JOBS),
             action: "append to",
             source,
@@ -299,10 +311,8 @@ impl Driver {
             }
             found => found?,
         };
-        let mut object = serde_json::Map::new();
-        object.insert("trajectory".into(), number.into());
-        object.extend(found.object());
-        Ok(Ok(serde_json::Value::Object(object).to_string()))
+        let observables = found.object();
+        Ok(Ok(json(&measure::Line { file: None, trajectory: Some(number), observables })))
     }
 
     /// Measures if due; returns the reason if it stopped.
@@ -370,7 +380,7 @@ impl Driver {
         }
         let plaquette = GaugeLoops::traces(&self.chain.links)?.plaquette();
         let (host, meta) = (self.chain.links.to_host()?, self.meta(plaquette));
-        let state = json!({ "trajectories": self.done, "seed": self.input.run.seed }).to_string();
+        let state = json(&ChainState { trajectories: self.done, seed: self.input.run.seed });
         let partition = self.domain.partition();
         io::save(&self.folder, &host, partition, &*self.comm, &meta, &state)?;
         self.saved = Some(self.done);

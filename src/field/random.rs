@@ -1,11 +1,13 @@
 //! The place of a field's random numbers in the stream, given by seed, trajectory and purpose.
 //!
-//! ChaCha12 with the key of `rand_chacha::ChaCha12Rng::seed_from_u64(seed)`. The stream is the global site, the first
-//! block is (trajectory * 256 + purpose) * 65536, plus 4 n for random source n.
+//! ChaCha12 with the key of `rand_chacha::ChaCha12Rng::seed_from_u64(seed)`; stream = global site;
+//! first block = (trajectory * 256 + purpose) * 65536, of random source n 4 n more.
+//!
+//! Kernels draw the fields. What the host draws comes from the same streams, by `rand`'s traits.
 
 use crate::device::kernels::Stream;
+use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha12Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// The purpose of random numbers; each has its own part of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub enum Purpose {
     Pseudofermion(u8),
     /// Tests and benchmarks; 15 is [`Purpose::SPECTRUM`].
     Probe(u8),
+    /// What a program or an observable of one's own draws; the number is below [`Purpose::OWN`].
+    Own(u8),
 }
 
 /// Blocks per random source: a spinor takes 3, a colour vector 1.
@@ -34,6 +38,8 @@ impl Purpose {
     pub const SOURCES: usize = 16384;
     /// Maximum number of pseudofermions in a run.
     pub const PSEUDOFERMIONS: usize = 224;
+    /// How many purposes there are for numbers of one's own.
+    pub const OWN: usize = 12;
 
     fn number(self) -> u64 {
         match self {
@@ -41,6 +47,7 @@ impl Purpose {
             Self::Momenta => 1,
             Self::Accept => 2,
             Self::Source(_) => 3,
+            Self::Own(n) => 4 + u64::from(n) % Self::OWN as u64,
             Self::Probe(n) => 16 + u64::from(n & 15),
             Self::Pseudofermion(n) => 32 + u64::from(n),
         }
@@ -81,18 +88,112 @@ impl RandomAddress {
         ((self.trajectory * 256 + self.purpose.number()) << 16) + within
     }
 
-    /// A uniform number in [0, 1), from a stream that no site uses.
+    /// The generator of what belongs to no site, such as the Metropolis step; the same on all ranks. It has 2^19 words of
+    /// 64 bits, and 32 for a random source: after them come those of the next purpose or source.
+    ///
+    /// ```
+    /// use hmc::field::{Purpose, RandomAddress};
+    /// use rand::RngExt;
+    ///
+    /// let mut rng = RandomAddress { seed: 7, trajectory: 10, purpose: Purpose::Own(0) }.rng();
+    /// let (x, up): (f64, bool) = (rng.random(), rng.random());
+    /// let slice = rng.random_range(0..48);
+    /// # assert!((0.0..1.0).contains(&x) && (up || !up) && slice < 48);
+    /// ```
+    pub fn rng(&self) -> impl Rng + use<> {
+        self.chacha(u64::MAX)
+    }
+
+    /// The generator of a site, `x + Lx (y + Ly (z + Lz t))` on the whole lattice; as long as [`Self::rng`]. Kernels draw a
+    /// field with the same purpose from the same words. A rank that draws for its own sites alone gets what one rank gets.
+    pub fn rng_of(&self, site: u64) -> impl Rng + use<> {
+        self.chacha(site)
+    }
+
+    fn chacha(&self, stream: u64) -> ChaCha12Rng {
+        let mut rng = ChaCha12Rng::seed_from_u64(self.seed);
+        rng.set_stream(stream);
+        rng.set_word_pos(u128::from(self.block()) * 16);
+        rng
+    }
+
+    /// A uniform number in [0, 1) that is no site's: the first of [`Self::rng`], a multiple of 2^-53.
     pub fn uniform(&self) -> f64 {
-        let mut stream = ChaCha12Rng::seed_from_u64(self.seed);
-        stream.set_stream(u64::MAX);
-        stream.set_word_pos(u128::from(self.block()) * 16);
-        (stream.next_u64() >> 11) as f64 * 2f64.powi(-53)
+        self.rng().random()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Purpose, RandomAddress, SOURCE_BLOCKS};
+    use crate::comm::Solo;
+    use crate::device::{Cpu, Device, Precision};
+    use crate::field::{Domain, EVEN, Halo, ODD, Spinor};
+    use crate::lattice::{Partition, coordinates, site};
+    use rand::{Rng, RngExt, SeedableRng};
+    use rand_chacha::ChaCha12Rng;
+    use std::sync::Arc;
+
+    /// Chains rest on these bits: the upper 53 of a word, as multiples of 2^-53.
+    #[test]
+    fn uniform_numbers_are_the_upper_53_bits_of_a_word() {
+        for trajectory in 0..1000 {
+            let address = RandomAddress { seed: 3 + trajectory % 5, trajectory, purpose: Purpose::Accept };
+            let mut stream = ChaCha12Rng::seed_from_u64(address.seed);
+            stream.set_stream(u64::MAX);
+            stream.set_word_pos(u128::from((trajectory * 256 + 2) << 16) * 16);
+            let mut words = stream.clone();
+            let by_hand = |word: u64| (word >> 11) as f64 * 2f64.powi(-53);
+            assert_eq!(address.uniform().to_bits(), by_hand(words.next_u64()).to_bits());
+            stream.next_u64();
+            assert_eq!(stream.random::<f64>().to_bits(), by_hand(words.next_u64()).to_bits());
+        }
+        // Also that the key of a seed and the place in the stream stay what they are.
+        let address = RandomAddress { seed: 20_260_131, trajectory: 17, purpose: Purpose::Accept };
+        assert_eq!(address.uniform().to_bits(), 4_603_377_254_295_743_049);
+    }
+
+    /// A colour vector of a kernel, and the same by Box and Muller from [`RandomAddress::rng_of`]. sqrt(-2 ln u) is 8.6 at
+    /// most. Here the angle, up to 2 pi, is off by up to 7e-16, so a number by 6e-15; the rest adds less.
+    #[test]
+    fn the_host_draws_the_numbers_of_the_kernels() {
+        let extents = [4, 4, 6, 4];
+        let partition = Partition::new(extents, [1; 4], 1, 0).unwrap();
+        let device = Device::new(Cpu::new(1).unwrap());
+        let domain = Domain::new(partition, device, Arc::new(Solo), 0, Halo::Staged).unwrap();
+        let address = RandomAddress { seed: 5, trajectory: 3, purpose: Purpose::Own(2) };
+        let mut field = Spinor::colour(&domain, Precision::Double).unwrap();
+        let sites = domain.global_volume() as usize;
+        for parity in [EVEN, ODD] {
+            field.set_random(parity, 1.0, address).unwrap();
+            let mut drawn = vec![0.0; 6 * sites];
+            field.write_host(parity, &mut drawn).unwrap();
+            for n in (0..sites).filter(|&n| coordinates(extents, n).iter().sum::<usize>() % 2 == parity) {
+                assert_eq!(site(extents, coordinates(extents, n)), n);
+                let mut rng = address.rng_of(n as u64);
+                for pair in drawn[6 * n..][..6].chunks_exact(2) {
+                    let u = rng.random::<f64>() + 2f64.powi(-53);
+                    let (sine, cosine) = (std::f64::consts::TAU * rng.random::<f64>()).sin_cos();
+                    let r = (-2.0 * u.ln()).sqrt();
+                    for (x, y) in pair.iter().zip([r * cosine, r * sine]) {
+                        assert!((x - y).abs() < 1e-14, "site {n}: {x:e} and {y:e}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// No two purposes have a number in common.
+    #[test]
+    fn purposes_do_not_overlap() {
+        let own = (0..Purpose::OWN).map(|n| Purpose::Own(n as u8));
+        let probes = (0..16).map(Purpose::Probe);
+        let phi = (0..Purpose::PSEUDOFERMIONS).map(|n| Purpose::Pseudofermion(n as u8));
+        let fixed = [Purpose::Start, Purpose::Momenta, Purpose::Accept, Purpose::Source(0)];
+        let numbers: Vec<u64> =
+            fixed.into_iter().chain(own).chain(probes).chain(phi).map(Purpose::number).collect();
+        assert_eq!(numbers, (0..256).collect::<Vec<_>>());
+    }
 
     /// Random sources have their own blocks, separate from the purposes before and after.
     #[test]

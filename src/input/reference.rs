@@ -20,9 +20,9 @@ const INPUT: Section = Section {
     ],
 };
 
-/// The tables of the documentation, by the names of their places in the text.
+/// The tables of the documentation, by the names of their places in the text; those of observables by their keys.
 fn places() -> impl Iterator<Item = (&'static str, &'static Section)> {
-    let own: [(_, &Section); 12] = [
+    let own: [(_, &Section); 7] = [
         ("run", &run::RUN),
         ("lattice", &run::LATTICE),
         ("parallel", &run::PARALLEL),
@@ -30,13 +30,10 @@ fn places() -> impl Iterator<Item = (&'static str, &'static Section)> {
         ("hmc", &hmc::HMC),
         ("level", &hmc::LEVEL),
         ("measure", &measure::MEASURE),
-        ("flow", &measure::FLOW),
-        ("correlator", &measure::CORRELATOR),
-        ("condensate", &measure::CONDENSATE),
-        ("meson", &measure::MESON),
-        ("wilson loops", &measure::WILSON_LOOPS),
     ];
-    own.into_iter().chain(family::PLACES.iter().copied().flatten().copied())
+    let families = family::PLACES.iter().copied().flatten().copied();
+    let chapters = measure::MEASURE.tables.iter().filter(|inner| inner.text.is_empty());
+    own.into_iter().chain(families).chain(chapters.map(|inner| (inner.name, inner.sections[0])))
 }
 
 /// The names of all tables of the documentation. Reads the default of every key, and panics if one is wrong.

@@ -6,6 +6,7 @@
 use super::IoError;
 use super::safe::write_aside;
 use crate::comm::Solo;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -19,6 +20,13 @@ pub enum Form {
     Csv,
     /// A JSON object with the fields `trajectory` and, last, `crc32`.
     Json,
+}
+
+/// What is read of a line of [`Form::Json`]; the other fields are the writer's own.
+#[derive(Deserialize)]
+struct Numbered {
+    /// From 1.
+    trajectory: u64,
 }
 
 /// The name of the checksum.
@@ -48,7 +56,7 @@ impl Form {
     fn trajectory(self, line: &str) -> Option<u64> {
         match self {
             Self::Csv => line.split(',').next()?.parse().ok(),
-            Self::Json => serde_json::from_str::<serde_json::Value>(line).ok()?["trajectory"].as_u64(),
+            Self::Json => Some(serde_json::from_str::<Numbered>(line).ok()?.trajectory),
         }
     }
 

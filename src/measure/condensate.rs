@@ -4,7 +4,7 @@
 //!
 //! Input: `[measure.condensate.NAME]` with `fermion`, `mass`, `naik_epsilon`, `sources`, `residual`.
 
-use super::observable::{Context, Found, Observable, QuarkChoice, Reading, record};
+use super::observable::{Context, Found, Keys, Observable, QuarkChoice, Reading, Registered, record};
 use super::{MeasureError, Stop, keys};
 use crate::config::key::{Absent, Change, Key, integer};
 use crate::config::raw::Table;
@@ -48,12 +48,15 @@ struct CondensateFound<'a> {
 const SOURCES: Key<usize> =
     Key::new("sources", integer(1, Purpose::SOURCES as i64), Absent::Is("1"), Change::Free, "random sources");
 /// `[measure.condensate.NAME]`
-pub(crate) const CONDENSATE: Section = Section {
+const SECTION: Section = Section {
     keys: &[&keys::FERMION, &keys::QUARK_MASS, &keys::QUARK_EPSILON, &SOURCES, &keys::SOURCE_RESIDUAL],
     tables: &[],
 };
 
-pub(super) fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
+pub(super) const OBSERVABLE: Registered =
+    Registered { key: "condensate", text: "", keys: Keys::Named(&SECTION, read) };
+
+fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
     keys::check_name("a condensate", &name, &table);
     let (quark, _) = keys::quark(&mut table, reading);
     let sources = table.get_or(&SOURCES, None);

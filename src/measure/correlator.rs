@@ -6,7 +6,7 @@
 
 use super::contraction::Density;
 use super::gamma::Gamma;
-use super::observable::{Context, Found, Observable, QuarkChoice, Reading, record};
+use super::observable::{Context, Found, Keys, Observable, QuarkChoice, Reading, Registered, record};
 use super::propagator::{Keep, Propagator, Source};
 use super::{MeasureError, Stop, keys};
 use crate::config::raw::Table;
@@ -45,7 +45,7 @@ struct CorrelatorFound<'a> {
 }
 
 /// `[measure.correlator.NAME]`
-pub(crate) const CORRELATOR: Section = Section {
+const SECTION: Section = Section {
     keys: &[
         &keys::FERMION,
         &keys::QUARK_MASS,
@@ -57,7 +57,10 @@ pub(crate) const CORRELATOR: Section = Section {
     tables: &[],
 };
 
-pub(super) fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
+pub(super) const OBSERVABLE: Registered =
+    Registered { key: "correlator", text: "", keys: Keys::Named(&SECTION, read) };
+
+fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
     keys::check_name("a correlator", &name, &table);
     let (quark, allowed) = keys::quark(&mut table, reading);
     let source = keys::source(&mut table, reading, allowed);

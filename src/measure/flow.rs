@@ -9,7 +9,7 @@
 //!
 //! Input: `[measure.flow]` with `kernel`, `step`, `t_max`, `every`.
 
-use super::observable::{Context, Found, Observable, Reading, record};
+use super::observable::{Context, Found, Keys, Observable, Reading, Registered, record};
 use super::{MeasureError, Stop};
 use crate::config::forms::POSITIVE;
 use crate::config::key::{Absent, Change, Key, integer, words};
@@ -76,9 +76,12 @@ const T_MAX: Key<f64> =
 const EVERY: Key<usize> =
     Key::new("every", integer(1, 1_000_000), Absent::Is("1"), Change::Free, "steps between measurements");
 /// `[measure.flow]`
-pub(crate) const FLOW: Section = Section { keys: &[&KERNEL, &STEP, &T_MAX, &EVERY], tables: &[] };
+const SECTION: Section = Section { keys: &[&KERNEL, &STEP, &T_MAX, &EVERY], tables: &[] };
 
-pub(super) fn read(mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
+pub(super) const OBSERVABLE: Registered =
+    Registered { key: "flow", text: "", keys: Keys::Table(&SECTION, read) };
+
+fn read(mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
     let (kernel, step) = (table.get_or(&KERNEL, None), table.get_or(&STEP, None));
     let (t_max, every) = (table.get(&T_MAX), table.get_or(&EVERY, None));
     let limit = match kernel {

@@ -3,9 +3,10 @@
 //! Input: the empty table `[measure.loops]`; `hmc measure` always includes it.
 
 use super::MeasureError;
-use super::observable::{Context, Found, Observable, record};
+use super::observable::{Context, Found, Keys, Observable, Registered, record};
 use crate::operator::GaugeLoops;
 use serde::Serialize;
+use std::sync::Arc;
 
 /// The observable `[measure.loops]`.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,12 @@ struct LoopsFound {
     /// Mean over all 2x1 rectangles.
     rectangle: f64,
 }
+
+pub(super) const OBSERVABLE: Registered = Registered {
+    key: "loops",
+    text: "empty; plaquette and rectangle",
+    keys: Keys::Switch(|| Arc::new(Loops)),
+};
 
 impl Observable for Loops {
     fn border(&self) -> usize {

@@ -26,7 +26,7 @@
 
 use super::contraction::{Density, Momentum};
 use super::gamma::Gamma;
-use super::observable::{Context, Found, Observable, QuarkChoice, Reading, record};
+use super::observable::{Context, Found, Keys, Observable, QuarkChoice, Reading, Registered, record};
 use super::propagator::{Keep, Propagator, Source};
 use super::report::number;
 use super::{MeasureError, Stop, keys};
@@ -188,7 +188,7 @@ const MOMENTA: Key<Vec<[i32; 3]>> = Key::new(
     "momenta p = 2 pi n / L of the sink",
 );
 /// `[measure.meson.NAME]`
-pub(crate) const MESON: Section = Section {
+const SECTION: Section = Section {
     keys: &[
         &keys::FERMION,
         &keys::QUARK_MASS,
@@ -201,7 +201,10 @@ pub(crate) const MESON: Section = Section {
     tables: &[],
 };
 
-pub(super) fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
+pub(super) const OBSERVABLE: Registered =
+    Registered { key: "meson", text: "", keys: Keys::Named(&SECTION, read) };
+
+fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
     keys::check_name("a meson", &name, &table);
     let (quark, allowed) = keys::quark(&mut table, reading);
     if let Some(allowed) = allowed.filter(|allowed| !allowed.has_spin) {

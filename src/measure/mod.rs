@@ -34,23 +34,18 @@ mod wilson_loops;
 
 pub use allowed::Wanted;
 pub(crate) use allowed::{Allowed, MassOf};
-pub(crate) use condensate::CONDENSATE;
 pub use condensate::{Condensate, CondensateMean, Noise, condensate};
 pub use contraction::{Density, Momentum};
-pub(crate) use correlator::CORRELATOR;
 pub use correlator::{Correlator, Correlators, ResidualMass, correlators, pion};
-pub(crate) use flow::FLOW;
 pub use flow::{Flow, FlowKernel, FlowPoint, flow, reference_scales};
 pub use gamma::Gamma;
 pub(crate) use keys::FermionKeys;
 pub use loops::Loops;
-pub(crate) use meson::MESON;
 pub use meson::{Channel, Meson, mesons};
 pub use observable::{Context, Fermions, Found, Measure, Measured, Observable, QuarkChoice};
 pub(crate) use observable::{MEASURE, MEASURE_SEED, Reading};
 pub use polyakov::{Polyakov, polyakov};
 pub use propagator::{Keep, Propagator, Source};
-pub(crate) use wilson_loops::WILSON_LOOPS;
 pub use wilson_loops::{WilsonLoops, wilson_loops};
 
 use crate::field::FieldError;

@@ -1,7 +1,8 @@
 //! The trait of observables, the list of all of them, and the measurements of an input.
 //!
-//! Each observable is one file: its keys in `[measure]`, its needs of the lattice, the measurement, its result as a
-//! serde type and as text. It is registered by the name of its table in [`OBSERVABLES`].
+//! An observable is one file: its keys in `[measure]`, what it needs of the lattice, the measurement, its result as a
+//! serde type and how a person reads it. It is registered by a line of [`OBSERVABLES`], from which the input, its
+//! documentation and its schema follow.
 
 use super::condensate::Noise;
 use super::keys::FermionKeys;
@@ -86,56 +87,64 @@ pub(crate) struct Reading<'a> {
     pub extents: Option<Extents>,
 }
 
-/// How an observable is read. The result is `None` only after a mistake.
-enum Keys {
-    /// The table `[measure.KEY]` has no keys of its own.
-    Switch(fn() -> Arc<dyn Observable>),
-    /// From `[measure.KEY]`.
-    Table(fn(Table, &Reading) -> Option<Arc<dyn Observable>>),
-    /// From each `[measure.KEY.NAME]`.
-    Named(fn(String, Table, &Reading) -> Option<Arc<dyn Observable>>),
+/// An observable as the input knows it: what its file says of it to [`OBSERVABLES`].
+pub(super) struct Registered {
+    /// KEY of `[measure.KEY]`.
+    pub key: &'static str,
+    /// What it is for; empty if the documentation has a chapter of it.
+    pub text: &'static str,
+    /// Its keys, and how they are read.
+    pub keys: Keys,
 }
 
-/// All observables by the key of their table, in the order of measurement and output.
-const OBSERVABLES: [(&str, Keys); 7] = [
-    ("loops", Keys::Switch(|| Arc::new(loops::Loops))),
-    ("polyakov", Keys::Switch(|| Arc::new(polyakov::Polyakov))),
-    ("flow", Keys::Table(flow::read)),
-    ("correlator", Keys::Named(correlator::read)),
-    ("condensate", Keys::Named(condensate::read)),
-    ("meson", Keys::Named(meson::read)),
-    ("wilson_loops", Keys::Table(wilson_loops::read)),
+/// The keys of an observable, and how they are read; `None` only after a mistake.
+pub(super) enum Keys {
+    /// The table `[measure.KEY]` is empty.
+    Switch(fn() -> Arc<dyn Observable>),
+    /// From `[measure.KEY]`.
+    Table(&'static Section, fn(Table, &Reading) -> Option<Arc<dyn Observable>>),
+    /// From each `[measure.KEY.NAME]`.
+    Named(&'static Section, fn(String, Table, &Reading) -> Option<Arc<dyn Observable>>),
+}
+
+/// All observables, in the order in which they are measured, told and documented.
+const OBSERVABLES: &[Registered] = &[
+    loops::OBSERVABLE,
+    polyakov::OBSERVABLE,
+    flow::OBSERVABLE,
+    correlator::OBSERVABLE,
+    condensate::OBSERVABLE,
+    meson::OBSERVABLE,
+    wilson_loops::OBSERVABLE,
 ];
 
-const NOTHING: Section = Section { keys: &[], tables: &[] };
-/// `[measure]`, with the tables of [`OBSERVABLES`].
-pub(crate) const MEASURE: Section = Section {
-    keys: &[&EVERY, &MEASURE_SEED],
-    tables: &[
-        Inner {
-            name: "loops",
-            count: Count::Once,
-            text: "empty; plaquette and rectangle",
-            sections: &[&NOTHING],
-        },
-        Inner {
-            name: "polyakov",
-            count: Count::Once,
-            text: "empty; Polyakov loop in t",
-            sections: &[&NOTHING],
-        },
-        Inner { name: "flow", count: Count::Once, text: "", sections: &[&flow::FLOW] },
-        Inner { name: "correlator", count: Count::Named, text: "", sections: &[&correlator::CORRELATOR] },
-        Inner { name: "condensate", count: Count::Named, text: "", sections: &[&condensate::CONDENSATE] },
-        Inner { name: "meson", count: Count::Named, text: "", sections: &[&meson::MESON] },
-        Inner {
-            name: "wilson_loops",
-            count: Count::Once,
-            text: "",
-            sections: &[&wilson_loops::WILSON_LOOPS],
-        },
-    ],
+/// `[measure]`
+pub(crate) const MEASURE: Section = Section { keys: &[&EVERY, &MEASURE_SEED], tables: &TABLES };
+
+/// The tables of [`OBSERVABLES`].
+const TABLES: [Inner; OBSERVABLES.len()] = {
+    let mut tables = [const { OBSERVABLES[0].table() }; OBSERVABLES.len()];
+    let mut n = 1;
+    while n < tables.len() {
+        tables[n] = OBSERVABLES[n].table();
+        n += 1;
+    }
+    tables
 };
+
+impl Registered {
+    /// The table `[measure.KEY]`, for documentation and schema.
+    const fn table(&'static self) -> Inner {
+        let (count, section) = match &self.keys {
+            Keys::Switch(_) => (Count::Once, &&NOTHING),
+            Keys::Table(section, _) => (Count::Once, section),
+            Keys::Named(section, _) => (Count::Named, section),
+        };
+        Inner { name: self.key, count, text: self.text, sections: std::slice::from_ref(section) }
+    }
+}
+const NOTHING: Section = Section { keys: &[], tables: &[] };
+
 /// Trajectories between measurements.
 const EVERY: Key<u64> = Key::new(
     "every",
@@ -175,10 +184,10 @@ impl Measure {
     pub(crate) fn read(mut table: Table, reading: &Reading) -> Option<Self> {
         let every = table.get_or(&EVERY, None);
         let mut found = Vec::new();
-        for (key, keys) in OBSERVABLES {
+        for Registered { key, keys, .. } in OBSERVABLES {
             match keys {
                 Keys::Switch(make) => found.extend(table.switch(key).then(|| Some(make()))),
-                Keys::Table(read) => {
+                Keys::Table(_, read) => {
                     let own = table.table(key);
                     if own.exists() {
                         found.push(read(own, reading));
@@ -186,7 +195,7 @@ impl Measure {
                         own.finish();
                     }
                 }
-                Keys::Named(read) => {
+                Keys::Named(_, read) => {
                     let all = table.named(key);
                     found.extend(all.into_iter().map(|(name, own)| read(name, own, reading)));
                 }

@@ -7,10 +7,11 @@
 
 use super::MeasureError;
 use super::line::Extension;
-use super::observable::{Context, Found, Observable, record};
+use super::observable::{Context, Found, Keys, Observable, Registered, record};
 use crate::field::{FieldError, MatrixField};
 use num_complex::Complex64;
 use serde::Serialize;
+use std::sync::Arc;
 
 /// The observable `[measure.polyakov]`.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +23,12 @@ struct PolyakovFound {
     /// Real and imaginary part.
     polyakov: [f64; 2],
 }
+
+pub(super) const OBSERVABLE: Registered = Registered {
+    key: "polyakov",
+    text: "empty; Polyakov loop in t",
+    keys: Keys::Switch(|| Arc::new(Polyakov)),
+};
 
 impl Observable for Polyakov {
     fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {

@@ -14,7 +14,7 @@
 //! Input: `[measure.wilson_loops]` with `r_max`, `t_max`.
 
 use super::line::Extension;
-use super::observable::{Context, Found, Observable, Reading, record};
+use super::observable::{Context, Found, Keys, Observable, Reading, Registered, record};
 use super::{MeasureError, Stop};
 use crate::config::key::{Absent, Change, Key, integer};
 use crate::config::raw::Table;
@@ -49,9 +49,12 @@ const R_MAX: Key<usize> =
 const T_MAX: Key<usize> =
     Key::new("t_max", integer(1, LONGEST), Absent::Refused, Change::Free, "the largest T, in links");
 /// `[measure.wilson_loops]`
-pub(crate) const WILSON_LOOPS: Section = Section { keys: &[&R_MAX, &T_MAX], tables: &[] };
+const SECTION: Section = Section { keys: &[&R_MAX, &T_MAX], tables: &[] };
 
-pub(super) fn read(mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
+pub(super) const OBSERVABLE: Registered =
+    Registered { key: "wilson_loops", text: "", keys: Keys::Table(&SECTION, read) };
+
+fn read(mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
     let [r_max, t_max] = [table.get(&R_MAX), table.get(&T_MAX)];
     if let Some([x, y, z, t]) = reading.extents {
         for (key, side, extent) in [("r_max", r_max, x.min(y).min(z)), ("t_max", t_max, t)] {
