@@ -20,7 +20,7 @@
 //! [`Observable`](measure::Observable) is measured on its links. `examples/` has more.
 //!
 //! A module imports only from lower floors; modules of one floor do not import each other
-//! (`tests/floors.rs` enforces it).
+//! (`tests/suite/floors.rs` enforces it).
 //!
 //! | floor | module | its one job |
 //! |---|---|---|
