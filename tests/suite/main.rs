@@ -11,10 +11,11 @@
 //! | `program` | the program as a user starts it |
 //! | `memory`, `floors`, `docs` | the count of memory; the imports of modules; the documentation |
 //!
-//! Helpers: `reference` is the plain reference, `terms` what laws of terms share, `devices` the devices of this machine,
+//! Helpers: `reference` is the plain reference, `compare` numbers against numbers, `terms` what laws of terms share, `devices` the devices of this machine,
 //! `ranks` ranks that are threads, `chains` inputs; `program` and `files` have theirs in `mod.rs`.
 
 mod chains;
+mod compare;
 mod devices;
 mod docs;
 mod files;

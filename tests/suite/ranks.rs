@@ -1,7 +1,8 @@
 //! Ranks that are threads of one test: messages, sums and all else through shared memory.
 
 use hmc::comm::{Comm, Message};
-use hmc::lattice::{Partition, coordinates, site, volume};
+use hmc::field::{HostLinks, LINK_REALS};
+use hmc::lattice::{Extents, Partition, coordinates, site, volume};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -34,6 +35,22 @@ pub fn run<T: Send>(size: usize, work: impl Fn(Arc<dyn Comm>) -> T + Sync) -> Ve
         let threads: Vec<_> = (0..size).map(rank).map(|comm| scope.spawn(move || work(comm))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     })
+}
+
+/// Runs `work` on the boxes of a grid; each box with what it found.
+pub fn on_grid<T: Send>(
+    extents: Extents,
+    grid: Extents,
+    work: impl Fn(Partition, Arc<dyn Comm>) -> T + Sync,
+) -> Vec<(Partition, T)> {
+    let partition = |rank| Partition::new(extents, grid, volume(grid), rank).unwrap();
+    let found = run(volume(grid), |comm| work(partition(comm.rank()), comm));
+    found.into_iter().enumerate().map(|(rank, found)| (partition(rank), found)).collect()
+}
+
+/// A rank's part of the links.
+pub fn links(whole: &HostLinks, partition: &Partition) -> HostLinks {
+    HostLinks { local: partition.local(), reals: part(&whole.reals, partition, 4 * LINK_REALS) }
 }
 
 /// A rank's part of a field of the whole lattice, `reals` a site.

@@ -1,32 +1,24 @@
-//! What the laws of all terms share: their domain, force against derivative, order and reversibility; and
+//! What the laws of all terms share: force against derivative, order and reversibility; and
 //! dense matrices of the plain reference.
 
+use crate::devices::domain;
 use crate::reference::gauge::{Gauge, LinkField, parity, random_momenta, shifted};
 use crate::reference::su3;
 use crate::reference::wilson::{self as plain, Dirac, Parameters};
-use hmc::action::{Action, GaugeAction};
-use hmc::comm::Solo;
-use hmc::device::{Cpu, Device, Precision, lane_counts};
-use hmc::family::{Schur, WilsonParams};
-use hmc::field::{AlgebraField, Domain, Halo, HostLinks, MatrixField};
+use hmc::action::{Action, Determinant, DeterminantParams, GaugeAction, Power, TermHeader};
+use hmc::device::Precision;
+use hmc::family::{Schur, Wilson, WilsonParams};
+use hmc::field::{AlgebraField, Domain, HostLinks, MatrixField};
 use hmc::hmc::{Chain, Level, Scheme};
-use hmc::lattice::{Extents, LaneGrid, Partition, volume};
+use hmc::lattice::{Extents, volume};
 use hmc::quark::QuarkParams;
 use hmc::solver::Settings;
 use num_complex::Complex64;
 use std::sync::Arc;
 
-/// One rank's domain with the most lanes that fit, up to `most`.
-pub fn domain_of(extents: Extents, most: usize) -> Arc<Domain> {
-    let fits = |lanes: &usize| *lanes <= most && LaneGrid::choose(extents, [false; 4], *lanes).is_some();
-    let lanes = lane_counts().into_iter().filter(fits).max().unwrap();
-    let device = Device::new(Cpu::new(lanes).unwrap());
-    Domain::new(Partition::whole(extents).unwrap(), device, Arc::new(Solo), 2, Halo::Staged).unwrap()
-}
-
-/// One rank's domain with the most lanes that fit.
-pub fn domain(extents: Extents) -> Arc<Domain> {
-    domain_of(extents, usize::MAX)
+/// Links on one rank.
+pub fn whole(links: &HostLinks) -> MatrixField {
+    MatrixField::from_host(&domain(links.local), links).unwrap()
 }
 
 pub fn fields(links: &Gauge, domain: &Arc<Domain>) -> MatrixField {
@@ -38,9 +30,20 @@ pub fn quark<P>(operator: P, precision: Precision) -> QuarkParams<P> {
     QuarkParams { operator, solver: Settings::cg(precision, 5000), link_reals: 18, guess: 0 }
 }
 
+/// Two flavours of clover quarks, solved to these residuals in the action and in the force.
+pub fn two_flavours(
+    domain: &Arc<Domain>,
+    light: QuarkParams<WilsonParams>,
+    [action_residual, force_residual]: [f64; 2],
+) -> Determinant<Wilson> {
+    let header = TermHeader { name: "light".into(), number: 0, action_residual, force_residual };
+    let params = DeterminantParams { header, light, heavy: None, power: Power::Inverse };
+    Determinant::new(domain, params).unwrap()
+}
+
 /// Random reals for `set_phi`.
 pub fn random_phi(extents: Extents, seed: u64) -> Vec<f64> {
-    plain::random_field(extents, seed).iter().flatten().flatten().flat_map(|z| [z.re, z.im]).collect()
+    plain::reals(&plain::random_field(extents, seed))
 }
 
 /// Random pseudofermions, whichever a term has.
@@ -55,7 +58,7 @@ pub fn set_random_pseudofermions(term: &mut dyn Action, seed: u64) {
 }
 
 /// `sum_a p_a F_a`, F as the program gives it.
-fn along(momenta: &LinkField, force: &[f64]) -> f64 {
+pub fn along(momenta: &LinkField, force: &[f64]) -> f64 {
     let links = momenta.iter().flatten().zip(force.chunks_exact(8));
     links.map(|(p, f)| su3::components(p).iter().zip(f).map(|(p, f)| p * f).sum::<f64>()).sum()
 }
@@ -78,15 +81,29 @@ pub fn check_force(
     eps: f64,
     tolerance: f64,
 ) {
+    check_force_by(what, links, action, domain, [eps; 2], tolerance);
+}
+
+/// As [`check_force`], with a step of its own along the force, where S and its higher derivatives change most, and rounding
+/// matters least.
+pub fn check_force_by(
+    what: &str,
+    links: &Gauge,
+    action: &mut dyn Action,
+    domain: &Arc<Domain>,
+    [eps, eps_along]: [f64; 2],
+    tolerance: f64,
+) {
     let mut force = AlgebraField::new(domain).unwrap();
     action.add_force(&fields(links, domain), &mut force).unwrap();
     let force = force.to_host().unwrap();
     let (steepest, norm) = direction(&force);
     let extents = links.extents;
-    for (name, p) in [
-        ("direction 1", random_momenta(extents, 101)),
-        ("direction 2", random_momenta(extents, 102)),
-        ("along the force", steepest),
+    assert!(norm > 1e-3, "{what}: a force");
+    for (name, p, eps) in [
+        ("direction 1", random_momenta(extents, 101), eps),
+        ("direction 2", random_momenta(extents, 102), eps),
+        ("along the force", steepest, eps_along),
     ] {
         let mut s = |k: f64| action.value(&fields(&shifted(links, k * eps, &p), domain)).unwrap();
         // Differences of exact sums: no rounding of the large sum.

@@ -19,10 +19,7 @@ with h5py.File(sys.argv[1]) as f:
 
 #[test]
 fn h5py_reads_links() {
-    let Some(python) = std::env::var_os("HMC_PYTHON") else {
-        println!("skipped: HMC_PYTHON names no Python with h5py");
-        return;
-    };
+    let Some(python) = program::python() else { return };
     let partition = Partition::whole([2, 4, 6, 8]).unwrap();
     let mut links = HostLinks::unit([2, 4, 6, 8]);
     // A special unitary link at the last site, direction z: a turn in the plane of rows 0 and 1.

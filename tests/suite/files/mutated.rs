@@ -149,7 +149,7 @@ fn count(
     trials: usize,
     mut also: impl FnMut(&Path, bool),
 ) -> (Count, Vec<(usize, Kind)>) {
-    let path = folder.at(subject.name.replace(", ", "-").replace(' ', "-"));
+    let path = folder.at(&subject.name.replace(", ", "-").replace(' ', "-"));
     fs::write(&path, &subject.file).unwrap();
     let expected = read(&path, EXTENTS).unwrap();
     let (mut random, mut count, mut passed) = (Random(2026), Count::default(), Vec::new());

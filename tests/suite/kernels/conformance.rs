@@ -1,10 +1,12 @@
 //! Every kernel against the plain reference, on every lane count of this machine.
 
+use crate::compare::relative;
 use crate::devices::domains;
 use crate::reference;
 use crate::reference::gauge::{self, Gauge};
-use crate::reference::wilson::{self as plain, Dirac, Parameters};
-use hmc::action::{Action, Determinant, DeterminantParams, GaugeAction, Power, Smeared, TermHeader};
+use crate::reference::wilson::{self as plain, Dirac, Parameters, distance, reals, spinors};
+use crate::terms::{quark, two_flavours};
+use hmc::action::{Action, GaugeAction, Smeared};
 use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams, WilsonQuark};
 use hmc::field::{AlgebraField, EVEN, MatrixField, ODD, Spinor};
@@ -12,41 +14,9 @@ use hmc::lattice::Extents;
 use hmc::measure::{FlowKernel, Source, flow, pion, polyakov};
 use hmc::operator::{GaugeLoops, Operator, smeared};
 use hmc::quark::QuarkParams;
-use hmc::solver::Settings;
 use num_complex::Complex64;
 
 const EXTENTS: Extents = [4, 8, 4, 8];
-
-fn close(found: f64, expected: f64, tolerance: f64, what: &str) {
-    let error = (found - expected).abs() / expected.abs().max(1e-300);
-    assert!(error <= tolerance, "{what}: {found:.17e} instead of {expected:.17e}, error {error:.1e}");
-}
-
-fn reals(field: &[plain::Spinor]) -> Vec<f64> {
-    field.iter().flatten().flatten().flat_map(|z| [z.re, z.im]).collect()
-}
-
-fn spinors(reals: &[f64]) -> Vec<plain::Spinor> {
-    reals
-        .chunks_exact(24)
-        .map(|r| {
-            std::array::from_fn(|s| {
-                std::array::from_fn(|c| Complex64::new(r[6 * s + 2 * c], r[6 * s + 2 * c + 1]))
-            })
-        })
-        .collect()
-}
-
-/// |a - b| / |b| over all sites.
-fn distance(a: &[plain::Spinor], b: &[plain::Spinor]) -> f64 {
-    let norm = |f: &dyn Fn(usize, usize, usize) -> Complex64| -> f64 {
-        (0..b.len())
-            .flat_map(|s| (0..12).map(move |k| (s, k / 3, k % 3)))
-            .map(|(s, i, c)| f(s, i, c).norm_sqr())
-            .sum()
-    };
-    (norm(&|s, i, c| a[s][i][c] - b[s][i][c]) / norm(&|s, i, c| b[s][i][c])).sqrt()
-}
 
 #[test]
 fn gauge_observables_and_forces() {
@@ -56,9 +26,9 @@ fn gauge_observables_and_forces() {
         let field = MatrixField::from_host(&domain, &links.to_host()).unwrap();
         assert_eq!(field.to_host().unwrap(), links.to_host(), "lanes {lanes}: host round trip");
         let traces = GaugeLoops::traces(&field).unwrap();
-        close(traces.plaquette(), links.plaquette(), 1e-13, "plaquette");
-        close(traces.plaquette_time, links.plaquette_time(), 1e-13, "plaquette with t");
-        close(traces.rectangle, links.rectangle(), 1e-12, "rectangle");
+        relative("plaquette", traces.plaquette(), links.plaquette(), 1e-13);
+        relative("plaquette with t", traces.plaquette_time, links.plaquette_time(), 1e-13);
+        relative("rectangle", traces.rectangle, links.rectangle(), 1e-12);
         let loop_ = polyakov(&field).unwrap();
         assert!(
             (loop_ - links.polyakov()).norm() < 1e-14,
@@ -69,14 +39,14 @@ fn gauge_observables_and_forces() {
             let [plaquette, rectangle, parallelogram] = coefficients;
             let action = gauge::GaugeAction { beta: 5.7, plaquette, rectangle, parallelogram };
             let mut own = GaugeAction::new(&domain, 5.7, coefficients).unwrap();
-            close(own.value(&field).unwrap().value(), action.value(&links), 1e-13, "gauge action");
+            relative("gauge action", own.value(&field).unwrap().value(), action.value(&links), 1e-13);
             let mut force = AlgebraField::new(&domain).unwrap();
             own.add_force(&field, &mut force).unwrap();
             // Kicked from zero, the momenta are the force; their kinetic term is its norm.
             let expected = action.force(&links);
             let mut momenta = AlgebraField::new(&domain).unwrap();
             let (norm2, _) = momenta.combine(0.0, 1.0, &force).unwrap();
-            close(norm2, gauge::inner(&expected, &expected), 1e-12, "norm of the gauge force");
+            relative("norm of the gauge force", norm2, gauge::inner(&expected, &expected), 1e-12);
             // And the links drift along it as they should.
             let mut moved = MatrixField::from_host(&domain, &links.to_host()).unwrap();
             force.drift(&mut moved, 0.01).unwrap();
@@ -99,15 +69,20 @@ fn gradient_flow() {
         ] {
             let points = flow(&field, kernel, 0.05, 0.1, 2, &|| false).unwrap();
             let end = reference::flow::flow(&links, &action, 0.05, 2);
-            close(
+            relative(
+                "E of plaquettes at t = 0",
                 points[0].e_plaquette,
                 reference::flow::energy_plaquette(&links),
                 1e-12,
-                "E of plaquettes at t = 0",
             );
-            close(points[1].e_plaquette, reference::flow::energy_plaquette(&end), 1e-12, "E of plaquettes");
+            relative(
+                "E of plaquettes",
+                points[1].e_plaquette,
+                reference::flow::energy_plaquette(&end),
+                1e-12,
+            );
             let (time, space) = reference::flow::energy_clover(&end);
-            close(points[1].e_clover, time + space, 1e-12, "E of the clover");
+            relative("E of the clover", points[1].e_clover, time + space, 1e-12);
             let charge = reference::flow::topological_charge(&end);
             // The reference has openQCD's sign, the program MILC's.
             assert!((points[1].q + charge).abs() < 1e-13, "Q {} against {}", points[1].q, -charge);
@@ -143,7 +118,7 @@ fn stout_smearing() {
             let found: f64 = links
                 .map(|(p, f)| reference::su3::components(p).iter().zip(f).map(|(a, b)| a * b).sum::<f64>())
                 .sum();
-            close(found, derivative, 1e-8, &format!("force through {steps} steps, lanes {lanes}"));
+            relative(&format!("force through {steps} steps, lanes {lanes}"), found, derivative, 1e-8);
         }
     }
 }
@@ -173,7 +148,7 @@ fn preconditioned_operators() {
                     clover.update(&field).unwrap();
                     let expected = dirac.log_det(EVEN)
                         + if schur == Schur::Symmetric { dirac.log_det(ODD) } else { 0.0 };
-                    close(clover.log_det().value(), expected, 1e-13, "log det");
+                    relative("log det", clover.log_det().value(), expected, 1e-13);
                 }
                 for (precision, tolerance) in [(Precision::Double, 1e-14), (Precision::Single, 1e-6)] {
                     for reals_kept in [18, 12] {
@@ -215,7 +190,7 @@ fn linear_algebra() {
             let (x, mut y) = (make(&a), make(&b));
             let found = x.dot(&y).unwrap();
             assert!((found - expected).norm() < tolerance * expected.norm(), "{found} against {expected}");
-            close(x.norm2().unwrap().value(), plain::dot(&odd_a, &odd_a).re, tolerance, "norm");
+            relative("norm", x.norm2().unwrap().value(), plain::dot(&odd_a, &odd_a).re, tolerance);
             y.caxpy(Complex64::new(0.3, -0.7), &x).unwrap();
             y.caxpy(Complex64::new(0.0, 0.7), &x).unwrap();
             y.axpy(0.25, &x).unwrap();
@@ -239,23 +214,7 @@ fn two_flavour_forces() {
     {
         let operator = params(c_sw, schur);
         for domain in domains(extents) {
-            let settings = DeterminantParams {
-                header: TermHeader {
-                    name: "light".into(),
-                    number: 0,
-                    action_residual: 1e-14,
-                    force_residual: 1e-14,
-                },
-                light: QuarkParams {
-                    operator,
-                    solver: Settings::cg(Precision::Double, 1000),
-                    link_reals: 18,
-                    guess: 0,
-                },
-                heavy: None,
-                power: Power::Inverse,
-            };
-            let mut term = Determinant::new(&domain, settings).unwrap();
+            let mut term = two_flavours(&domain, quark(operator, Precision::Double), [1e-14; 2]);
             term.set_phi(&reals(&phi)).unwrap();
             let mut value = |links: &Gauge| {
                 let field = MatrixField::from_host(&domain, &links.to_host()).unwrap();
@@ -273,11 +232,11 @@ fn two_flavour_forces() {
                 .zip(host.chunks_exact(8))
                 .map(|(p, f)| reference::su3::components(p).iter().zip(f).map(|(a, b)| a * b).sum::<f64>())
                 .sum();
-            close(
+            relative(
+                &format!("force of c_sw {c_sw}, {schur:?}, lanes {}", domain.lanes().count()),
                 found,
                 expected,
                 1e-8,
-                &format!("force of c_sw {c_sw}, {schur:?}, lanes {}", domain.lanes().count()),
             );
         }
     }
@@ -300,7 +259,7 @@ fn pion_correlator() {
             let mut quark = WilsonQuark::new(&field, &QuarkParams::in_double(operator, 1000), 1e-13).unwrap();
             let found = pion(&mut quark, Source::Point(source)).unwrap();
             for t in 0..8 {
-                close(found[t], expected[t], 1e-9, &format!("C({t})"));
+                relative(&format!("C({t})"), found[t], expected[t], 1e-9);
             }
         }
     }

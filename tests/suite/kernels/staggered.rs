@@ -9,15 +9,17 @@ mod on_ranks;
 mod operator;
 mod solvers;
 
+use crate::compare::{assert_same_bits, distance, norm};
 use crate::devices::{Choice, choices};
 use crate::ranks;
 use crate::reference::gauge::Gauge;
 use crate::reference::staggered::{self as plain, Vector};
+use crate::reference::staggered::{reals, vectors};
 use crate::reference::su3::{self, M3, Rng};
-use hmc::comm::{Comm, Solo};
+use hmc::comm::Solo;
 use hmc::device::Precision;
 use hmc::family::{REACH, Staggered};
-use hmc::field::{Domain, Halo, HostLinks, Kind, LINK_REALS, MatrixField, Spinor};
+use hmc::field::{Domain, HostLinks, Kind, LINK_REALS, MatrixField, Spinor};
 use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, volume};
 use num_complex::Complex64;
 use std::sync::Arc;
@@ -40,14 +42,10 @@ fn choices_of(partition: &Partition) -> Vec<Choice> {
     })
 }
 
-fn domain_of(partition: Partition, comm: Arc<dyn Comm>, choice: Choice) -> Arc<Domain> {
-    Domain::new(partition, choice.open(), comm, 2, Halo::Staged).unwrap()
-}
-
 /// One rank's domain on each device.
 fn domains(extents: Extents) -> Vec<Arc<Domain>> {
     let whole = Partition::whole(extents).unwrap();
-    choices_of(&whole).into_iter().map(|choice| domain_of(whole, Arc::new(Solo), choice)).collect()
+    choices_of(&whole).into_iter().map(|choice| choice.domain(whole, Arc::new(Solo))).collect()
 }
 
 /// One rank's domain of most lanes.
@@ -116,14 +114,6 @@ impl Links {
     }
 }
 
-fn reals(field: &[Vector]) -> Vec<f64> {
-    field.iter().flatten().flat_map(|z| [z.re, z.im]).collect()
-}
-
-fn vectors(reals: &[f64]) -> Vec<Vector> {
-    reals.chunks_exact(6).map(|z| std::array::from_fn(|c| Complex64::new(z[2 * c], z[2 * c + 1]))).collect()
-}
-
 fn colour(domain: &Arc<Domain>, precision: Precision) -> Spinor {
     Spinor::colour(domain, precision).unwrap()
 }
@@ -158,18 +148,4 @@ fn taken(all: &Spinor, n: usize) -> Spinor {
     let mut one = colour(all.domain(), all.precision());
     all.field(n, &mut one).unwrap();
     one
-}
-
-fn norm(x: &[f64]) -> f64 {
-    x.iter().map(|x| x * x).sum::<f64>().sqrt()
-}
-
-/// |a - b| / |b|
-fn distance(a: &[f64], b: &[f64]) -> f64 {
-    norm(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>()) / norm(b)
-}
-
-fn assert_same_bits(a: &[f64], b: &[f64], what: &str) {
-    let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-    assert!(bits(a) == bits(b), "{what}: other bits, distance {:.1e}", distance(a, b));
 }

@@ -5,9 +5,11 @@
 
 mod algebra;
 
+use crate::compare::{assert_same_bits, distance, norm};
 use crate::devices::domains;
 use crate::reference::gauge::{Gauge, neighbour};
 use crate::reference::su3::{self, M3, Rng};
+use crate::reference::wilson::reals;
 use crate::reference::wilson::{self as plain, Dirac, Parameters};
 use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams};
@@ -33,10 +35,6 @@ fn dirac(links: &Gauge, c_sw: f64) -> Dirac<'_> {
     Dirac::new(links, Parameters { mass, c_sw, phases: BOUNDARY })
 }
 
-fn reals(field: &[plain::Spinor]) -> Vec<f64> {
-    field.iter().flatten().flatten().flat_map(|z| [z.re, z.im]).collect()
-}
-
 /// The odd sites of `reals`, rounded to `precision`.
 fn upload(domain: &Arc<Domain>, precision: Precision, reals: &[f64]) -> Spinor {
     let mut double = Spinor::new(domain, Precision::Double).unwrap();
@@ -54,20 +52,6 @@ fn download(x: &Spinor) -> Vec<f64> {
     let mut reals = vec![0.0; 24 * domain.global_volume() as usize];
     double.write_host(ODD, &mut reals).unwrap();
     reals
-}
-
-fn norm(x: &[f64]) -> f64 {
-    x.iter().map(|x| x * x).sum::<f64>().sqrt()
-}
-
-/// |a - b| / |b|
-fn distance(a: &[f64], b: &[f64]) -> f64 {
-    norm(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>()) / norm(b)
-}
-
-fn assert_same_bits(a: &[f64], b: &[f64], what: &str) {
-    let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-    assert!(bits(a) == bits(b), "{what}: other bits, distance {:.1e}", distance(a, b));
 }
 
 /// Half an ulp of 1 of the numbers that are computed with.

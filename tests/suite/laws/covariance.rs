@@ -3,32 +3,26 @@
 //! U_mu(x) -> g(x) U_mu(x) g(x+mu)^dag, psi(x) -> g(x) psi(x), F_mu(x) -> g(x) F_mu(x) g(x)^dag. Products with g round
 //! by 1e-16 each.
 
+use crate::compare::relative;
+use crate::devices::domain;
 use crate::reference::gauge::{Gauge, random_transformation};
 use crate::reference::su3::{self, I, M3};
 use crate::reference::wilson as plain;
-use hmc::action::{Action, Determinant, DeterminantParams, GaugeAction, Power, TermHeader};
-use hmc::comm::Solo;
-use hmc::device::{Cpu, Device, Precision, lane_counts};
+use crate::reference::wilson::{distance, reals, spinors};
+use crate::terms::{quark, two_flavours};
+use hmc::action::{Action, GaugeAction};
+use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams, WilsonQuark};
-use hmc::field::{AlgebraField, Domain, EVEN, Halo, MatrixField, ODD, Spinor};
-use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, volume};
+use hmc::field::{AlgebraField, Domain, EVEN, MatrixField, ODD, Spinor};
+use hmc::lattice::{Extents, coordinates, volume};
 use hmc::measure::{FlowKernel, Source, flow, pion, polyakov};
 use hmc::operator::{CloverTerm, GaugeLoops, Operator, WilsonLinks};
 use hmc::quark::QuarkParams;
-use hmc::solver::Settings;
 use num_complex::Complex64;
 use std::f64::consts::PI;
 use std::sync::Arc;
 
 const EXTENTS: Extents = [4, 6, 4, 8];
-
-/// One rank's domain with the most lanes that fit.
-fn domain() -> Arc<Domain> {
-    let fits = |lanes: &usize| LaneGrid::choose(EXTENTS, [false; 4], *lanes).is_some();
-    let lanes = lane_counts().into_iter().filter(fits).max().unwrap();
-    let device = Device::new(Cpu::new(lanes).unwrap());
-    Domain::new(Partition::whole(EXTENTS).unwrap(), device, Arc::new(Solo), 2, Halo::Staged).unwrap()
-}
 
 /// Links, the same transformed, and g.
 struct Pair {
@@ -39,21 +33,12 @@ struct Pair {
 }
 
 fn pair() -> Pair {
-    let (links, g, domain) = (Gauge::warm(EXTENTS, 0.6, 31), random_transformation(EXTENTS, 32), domain());
+    let (links, g, domain) =
+        (Gauge::warm(EXTENTS, 0.6, 31), random_transformation(EXTENTS, 32), domain(EXTENTS));
     let field = |links: &Gauge| MatrixField::from_host(&domain, &links.to_host()).unwrap();
     let (links, transformed) = (field(&links), field(&links.transformed(&g)));
     assert!(links.distance(&transformed).unwrap() > 1.0, "a transformation that does something");
     Pair { domain, links, transformed, g }
-}
-
-fn close(what: &str, a: f64, b: f64, tolerance: f64) {
-    let error = (a - b).abs() / b.abs();
-    println!("{what}: {a:.16e} and {b:.16e}, error {error:.1e}");
-    assert!(error < tolerance, "{what}: {a:e} is not {b:e}: {error:.1e}");
-}
-
-fn reals(field: &[plain::Spinor]) -> Vec<f64> {
-    field.iter().flatten().flatten().flat_map(|z| [z.re, z.im]).collect()
 }
 
 fn upload(domain: &Arc<Domain>, field: &[plain::Spinor], parity: usize) -> Spinor {
@@ -66,18 +51,7 @@ fn upload(domain: &Arc<Domain>, field: &[plain::Spinor], parity: usize) -> Spino
 fn download(x: &Spinor, parity: usize) -> Vec<plain::Spinor> {
     let mut reals = vec![0.0; 24 * volume(EXTENTS)];
     x.write_host(parity, &mut reals).unwrap();
-    let spinor = |r: &[f64]| {
-        std::array::from_fn(|s| {
-            std::array::from_fn(|c| Complex64::new(r[6 * s + 2 * c], r[6 * s + 2 * c + 1]))
-        })
-    };
-    reals.chunks_exact(24).map(spinor).collect()
-}
-
-/// |a - b| / |b|
-fn distance(a: &[plain::Spinor], b: &[plain::Spinor]) -> f64 {
-    let d = plain::axpy(a, -1.0, b);
-    (plain::dot(&d, &d).re / plain::dot(b, b).re).sqrt()
+    spinors(&reals)
 }
 
 fn params(c_sw: f64, schur: Schur) -> WilsonParams {
@@ -110,23 +84,23 @@ fn wilson(links: &MatrixField, params: WilsonParams) -> (Wilson, Option<CloverTe
 fn loops_actions_and_flow_are_invariant() {
     let p = pair();
     let (a, b) = (GaugeLoops::traces(&p.links).unwrap(), GaugeLoops::traces(&p.transformed).unwrap());
-    close("plaquette in space", b.plaquette_space, a.plaquette_space, 1e-13);
-    close("plaquette in time", b.plaquette_time, a.plaquette_time, 1e-13);
-    close("rectangle", b.rectangle, a.rectangle, 1e-13);
+    relative("plaquette in space", b.plaquette_space, a.plaquette_space, 1e-13);
+    relative("plaquette in time", b.plaquette_time, a.plaquette_time, 1e-13);
+    relative("rectangle", b.rectangle, a.rectangle, 1e-13);
     let (a, b) = (polyakov(&p.links).unwrap(), polyakov(&p.transformed).unwrap());
     assert!((a - b).norm() < 1e-14 && a.norm() > 1e-4, "Polyakov loops {a} and {b}");
     for coefficients in [[1.0, 0.0, 0.0], [1.0 + 8.0 * 0.331, -0.331, 0.0], [1.0, -0.07, -0.02]] {
         let mut action = GaugeAction::new(&p.domain, 5.7, coefficients).unwrap();
         let mut value = |links: &MatrixField| action.value(links).unwrap().value();
-        close(&format!("action {coefficients:?}"), value(&p.transformed), value(&p.links), 1e-13);
+        relative(&format!("action {coefficients:?}"), value(&p.transformed), value(&p.links), 1e-13);
     }
     for kernel in [FlowKernel::Wilson, FlowKernel::Symanzik] {
         let run = |links: &MatrixField| flow(links, kernel, 0.05, 0.2, 1, &|| false).unwrap();
         let (a, b) = (run(&p.links), run(&p.transformed));
         assert_eq!((a.len(), b.len()), (5, 5));
         for (a, b) in a.iter().zip(&b) {
-            close(&format!("{kernel:?} t {} E_plaq", a.t), b.e_plaquette, a.e_plaquette, 1e-12);
-            close(&format!("{kernel:?} t {} E_clover", a.t), b.e_clover, a.e_clover, 1e-12);
+            relative(&format!("{kernel:?} t {} E_plaq", a.t), b.e_plaquette, a.e_plaquette, 1e-12);
+            relative(&format!("{kernel:?} t {} E_clover", a.t), b.e_clover, a.e_clover, 1e-12);
             assert!((a.q - b.q).abs() < 1e-12 && a.q != 0.0, "Q {} and {}", a.q, b.q);
         }
     }
@@ -166,30 +140,14 @@ fn two_flavours_are_invariant() {
     let phi = plain::random_field(EXTENTS, 41);
     let phi_transformed = plain::transformed(&phi, &p.g);
     for operator in all_params() {
-        let settings = DeterminantParams {
-            header: TermHeader {
-                name: "light".into(),
-                number: 0,
-                action_residual: 1e-14,
-                force_residual: 1e-14,
-            },
-            light: QuarkParams {
-                operator,
-                solver: Settings::cg(Precision::Double, 1000),
-                link_reals: 18,
-                guess: 0,
-            },
-            heavy: None,
-            power: Power::Inverse,
-        };
-        let mut term = Determinant::new(&p.domain, settings).unwrap();
+        let mut term = two_flavours(&p.domain, quark(operator, Precision::Double), [1e-14; 2]);
         term.set_phi(&reals(&phi)).unwrap();
         let before = term.value(&p.links).unwrap().value();
         let unturned = term.value(&p.transformed).unwrap().value();
         term.set_phi(&reals(&phi_transformed)).unwrap();
         let after = term.value(&p.transformed).unwrap().value();
         let what = format!("S of c_sw {} {:?}", operator.c_sw, operator.schur);
-        close(&what, after, before, 1e-12);
+        relative(&what, after, before, 1e-12);
         assert!((unturned - before).abs() > 1e-6 * before.abs(), "{what} depends on phi");
         let phi = &phi;
         let term = std::cell::RefCell::new(term);
@@ -217,7 +175,7 @@ fn correlators_are_invariant() {
     assert_eq!((a.len(), b.len()), (EXTENTS[3], EXTENTS[3]));
     // Residuals of 1e-13 against C(t) that falls by 10^3.
     for (t, (a, b)) in a.iter().zip(&b).enumerate() {
-        close(&format!("C({t})"), *b, *a, 1e-9);
+        relative(&format!("C({t})"), *b, *a, 1e-9);
     }
 }
 
@@ -285,7 +243,7 @@ fn operators_are_gamma5_hermitian() {
 /// `D psi = 2 sum_mu (cos p_mu - i g_mu sin p_mu) psi`, and Mhat is A - D D / (4 A), or that divided by A.
 #[test]
 fn free_field() {
-    let domain = domain();
+    let domain = domain(EXTENTS);
     let links = MatrixField::from_host(&domain, &Gauge::unit(EXTENTS).to_host()).unwrap();
     let boundary = params(0.0, Schur::Asymmetric).boundary;
     let mut hop = WilsonLinks::new(&domain, Precision::Double, 18, 1, boundary).unwrap();

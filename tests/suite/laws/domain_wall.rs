@@ -1,10 +1,11 @@
 //! Domain-wall quarks: forces and heat baths of all their terms, the determinant of one flavour by both of its actions,
 //! and dynamics.
 
+use crate::devices::{domain, on_one_lane};
 use crate::reference::domain_wall::{self as plain, Dense, Wall};
 use crate::reference::gauge::{Gauge, parity};
 use crate::terms;
-use crate::terms::{check_dynamics, check_force, check_refresh, domain, fields, quark, random_phi};
+use crate::terms::{check_dynamics, check_force, check_refresh, fields, quark, random_phi};
 use hmc::action::{
     Action, ActionError, Determinant, DeterminantParams, GaugeAction, Power, RationalPower, Smeared,
     TermHeader,
@@ -307,7 +308,7 @@ fn quadratic(a: &[Dense; 2], reals: &[f64]) -> f64 {
 /// ratio of the determinants of C, `(det C C^dag)^(1/2)`.
 #[test]
 fn the_exact_one_flavour_action_is_the_determinant() {
-    let domain = terms::domain_of(TINY, 1);
+    let domain = on_one_lane(TINY);
     for (name, light, pair) in pairs() {
         let mut term = exact(&domain, &light, EXACT_RANGE, TIGHT);
         let [from, to] = pair.each_ref().map(|links| {
@@ -356,7 +357,7 @@ fn reweighted(term: &mut dyn Action, [from, to]: &[MatrixField; 2]) -> (f64, f64
 /// Both actions of one flavour have the ratio of the determinants as their mean, and errors small enough to see it.
 #[test]
 fn both_actions_of_one_flavour_are_the_determinant() {
-    let domain = terms::domain_of(TINY, 1);
+    let domain = on_one_lane(TINY);
     // Far below what 200 draws resolve.
     let errors = |function| Errors { residual: 1e-7, function, ..TIGHT };
     for (name, light, pair) in pairs() {
@@ -379,7 +380,7 @@ fn both_actions_of_one_flavour_are_the_determinant() {
 /// `phi = A^(-1/2) eta`, of the dense reference; and a range that A's spectrum leaves is refused.
 #[test]
 fn the_heat_bath_of_the_exact_one_flavour_action() {
-    let domain = terms::domain_of(TINY, 1);
+    let domain = on_one_lane(TINY);
     for (name, light, [links, _]) in pairs() {
         let field = fields(&links, &domain);
         let modes = [0, 1].map(|number| terms::eigen(exact_matrix(&links, &light, number)));

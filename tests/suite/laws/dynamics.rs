@@ -1,30 +1,21 @@
 //! Molecular dynamics on a thermalised two-flavour clover lattice: the order of every scheme, reversibility,
 //! and the links' drift off the group.
 
+use crate::devices::domain;
 use crate::reference::gauge::Gauge;
-use hmc::action::{Action, Determinant, DeterminantParams, GaugeAction, Power, TermHeader};
-use hmc::comm::Solo;
-use hmc::device::{Cpu, Device, Precision, lane_counts};
+use crate::terms::{OMELYAN, quark, two_flavours};
+use hmc::action::{Action, GaugeAction};
+use hmc::device::Precision;
 use hmc::family::{Schur, WilsonParams};
-use hmc::field::{Domain, Halo, HostLinks, MatrixField};
+use hmc::field::{HostLinks, MatrixField};
 use hmc::hmc::{Chain, Level, Scheme};
-use hmc::lattice::{Extents, LaneGrid, Partition};
+use hmc::lattice::Extents;
 use hmc::quark::QuarkParams;
-use hmc::solver::Settings;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 const EXTENTS: Extents = [4; 4];
 const SEED: u64 = 2024;
-const OMELYAN: Scheme = Scheme::Omelyan2 { lambda: 0.193_183_327_503_783_6 };
 const POSITION: Scheme = Scheme::Omelyan2Position { lambda: 0.193_183_327_503_783_6 };
-
-/// One rank's domain with the most lanes that fit.
-fn domain() -> Arc<Domain> {
-    let fits = |lanes: &usize| LaneGrid::choose(EXTENTS, [false; 4], *lanes).is_some();
-    let lanes = lane_counts().into_iter().filter(fits).max().unwrap();
-    let device = Device::new(Cpu::new(lanes).unwrap());
-    Domain::new(Partition::whole(EXTENTS).unwrap(), device, Arc::new(Solo), 1, Halo::Staged).unwrap()
-}
 
 /// Quarks outside and the gauge action inside, two inner steps in each drift.
 struct Setting {
@@ -35,31 +26,19 @@ struct Setting {
     guess: usize,
 }
 
+const QUARK: WilsonParams = WilsonParams {
+    kappa: 0.138,
+    mu: 0.0,
+    c_sw: 1.76,
+    boundary: [0.0, 0.0, 0.0, 1.0],
+    schur: Schur::Asymmetric,
+};
+
 fn chain(links: &HostLinks, setting: &Setting) -> Chain {
-    let domain = domain();
-    let light = DeterminantParams {
-        header: TermHeader {
-            name: "light".into(),
-            number: 0,
-            action_residual: setting.residual.min(1e-12),
-            force_residual: setting.residual,
-        },
-        light: QuarkParams {
-            operator: WilsonParams {
-                kappa: 0.138,
-                mu: 0.0,
-                c_sw: 1.76,
-                boundary: [0.0, 0.0, 0.0, 1.0],
-                schur: Schur::Asymmetric,
-            },
-            solver: Settings::cg(Precision::Double, 5000),
-            link_reals: 18,
-            guess: setting.guess,
-        },
-        heavy: None,
-        power: Power::Inverse,
-    };
-    let light: Box<dyn Action> = Box::new(Determinant::new(&domain, light).unwrap());
+    let domain = domain(EXTENTS);
+    let light = QuarkParams { guess: setting.guess, ..quark(QUARK, Precision::Double) };
+    let residuals = [setting.residual.min(1e-12), setting.residual];
+    let light: Box<dyn Action> = Box::new(two_flavours(&domain, light, residuals));
     let gauge: Box<dyn Action> = Box::new(GaugeAction::new(&domain, 5.6, [1.0, 0.0, 0.0]).unwrap());
     let level = |steps| Level { scheme: setting.scheme, steps };
     let field = MatrixField::from_host(&domain, links).unwrap();

@@ -3,14 +3,13 @@
 //! The derivative is the symmetric difference over six points, of error eps^6 S^(7) / 140. With Gaussian P the left
 //! side is Gaussian of width |F|, which sets the scale of an error; along the force itself it is far larger.
 
+use crate::devices::domain;
 use crate::reference::gauge::Gauge;
-use crate::terms::{check_force, domain, quark, random_phi};
-use hmc::action::{Determinant, DeterminantParams, GaugeAction, Power, TermHeader};
+use crate::terms::{check_force, quark, random_phi, two_flavours};
+use hmc::action::GaugeAction;
 use hmc::device::Precision;
-use hmc::family::{Schur, Wilson, WilsonParams};
-use hmc::field::Domain;
+use hmc::family::{Schur, WilsonParams};
 use hmc::lattice::Extents;
-use std::sync::Arc;
 
 /// Errors are below 1e-11, of rounding: 1e-10 leaves room for other directions.
 #[test]
@@ -35,16 +34,6 @@ fn gauge_actions() {
     }
 }
 
-fn two_flavour(domain: &Arc<Domain>, operator: WilsonParams, precision: Precision) -> Determinant<Wilson> {
-    let params = DeterminantParams {
-        header: TermHeader { name: "light".into(), number: 0, action_residual: 1e-14, force_residual: 1e-14 },
-        light: quark(operator, precision),
-        heavy: None,
-        power: Power::Inverse,
-    };
-    Determinant::new(domain, params).unwrap()
-}
-
 /// Errors are below 1e-10, of the differences.
 fn fermion(extents: Extents, c_sw: f64, schur: Schur, precision: Precision) {
     // Rough, but the clover term of c_sw = 1 is still positive.
@@ -52,7 +41,7 @@ fn fermion(extents: Extents, c_sw: f64, schur: Schur, precision: Precision) {
     assert!(links.plaquette() < 0.3);
     let domain = domain(extents);
     let operator = WilsonParams { kappa: 0.115, mu: 0.0, c_sw, boundary: [0.0, 0.3, 0.0, 1.0], schur };
-    let mut term = two_flavour(&domain, operator, precision);
+    let mut term = two_flavours(&domain, quark(operator, precision), [1e-14; 2]);
     term.set_phi(&random_phi(extents, 23)).unwrap();
     let what = format!("two flavours {extents:?} c_sw {c_sw} {schur:?} {precision:?}");
     check_force(&what, &links, &mut term, &domain, 5e-3, 1e-9);

@@ -1,9 +1,10 @@
 //! Ratios of determinants: forces, heat bath, dynamics, and that the product of a chain of ratios is the determinant
 //! of the light quark.
 
+use crate::devices::{domain, on_one_lane};
 use crate::reference::gauge::{Gauge, random_momenta, shifted};
 use crate::terms;
-use crate::terms::{check_dynamics, check_force, check_refresh, domain, fields, quark, random_phi};
+use crate::terms::{check_dynamics, check_force, check_refresh, fields, quark, random_phi};
 use hmc::action::{Action, Determinant, DeterminantParams, Power, TermHeader};
 use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams};
@@ -156,7 +157,7 @@ fn a_chain_of_ratios_is_of_second_order_and_reversible() {
 #[test]
 fn a_chain_of_ratios_is_the_determinant_of_the_light_quark() {
     let extents = [2; 4];
-    let domain = terms::domain_of(extents, 1);
+    let domain = on_one_lane(extents);
     let links = Gauge::warm(extents, 0.7, 9);
     let near = shifted(&links, 0.05, &random_momenta(extents, 77));
     for schur in [Schur::Asymmetric, Schur::Symmetric] {

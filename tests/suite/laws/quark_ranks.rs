@@ -1,25 +1,18 @@
 //! Ratios of determinants and one flavour have the same bits on any ranks and lanes: refresh, value, force, and the
 //! measured spectrum.
 
+use crate::devices::{domain, on_most_lanes, on_one_lane};
 use crate::ranks;
 use crate::reference::gauge::Gauge;
 use crate::terms::quark;
 use hmc::action::{Action, Determinant, DeterminantParams, Power, RationalPower, TermHeader};
-use hmc::comm::{Comm, Solo};
-use hmc::device::{Cpu, Device, Precision, lane_counts};
+use hmc::device::Precision;
 use hmc::family::{Schur, WilsonParams};
-use hmc::field::{AlgebraField, Domain, Halo, HostLinks, LINK_REALS, MatrixField};
-use hmc::lattice::{Extents, LaneGrid, Partition, volume};
+use hmc::field::{AlgebraField, Domain, HostLinks, MatrixField};
+use hmc::lattice::{Extents, Partition};
 use std::sync::Arc;
 
 const EXTENTS: Extents = [8, 4, 4, 8];
-
-fn domain(partition: Partition, comm: Arc<dyn Comm>, most: usize) -> Arc<Domain> {
-    let cut = std::array::from_fn(|mu| partition.is_cut(mu));
-    let fits = |lanes: &usize| *lanes <= most && LaneGrid::choose(partition.local(), cut, *lanes).is_some();
-    let lanes = lane_counts().into_iter().filter(fits).max().unwrap();
-    Domain::new(partition, Device::new(Cpu::new(lanes).unwrap()), comm, 1, Halo::Staged).unwrap()
-}
 
 fn operator(kappa: f64, mu: f64, schur: Schur) -> WilsonParams {
     WilsonParams { kappa, mu, c_sw: 1.0, boundary: [0.0, 0.3, 0.0, 1.0], schur }
@@ -84,7 +77,7 @@ fn results(domain: &Arc<Domain>, links: &HostLinks) -> Results {
 fn ranks_and_lanes_have_the_same_bits() {
     let links = Gauge::warm(EXTENTS, 0.7, 19).to_host();
     let whole = Partition::whole(EXTENTS).unwrap();
-    let expected = results(&domain(whole, Arc::new(Solo), 1), &links);
+    let expected = results(&on_one_lane(EXTENTS), &links);
     assert!(expected.iter().all(|(drawn, value, _, _)| ((drawn - value) / drawn).abs() < 1e-7));
     let check = |what: &str, found: &Results, partition: &Partition| {
         for (found, expected) in found.iter().zip(&expected) {
@@ -93,20 +86,15 @@ fn ranks_and_lanes_have_the_same_bits() {
             assert!(found.3 == ranks::part(&expected.3, partition, 32), "{what}: force");
         }
     };
-    let lanes = domain(whole, Arc::new(Solo), usize::MAX);
+    let lanes = domain(EXTENTS);
     println!("{} lanes", lanes.lanes().count());
     check("lanes", &results(&lanes, &links), &whole);
     for grid in [[1, 1, 1, 2], [2, 2, 1, 1]] {
-        let size = volume(grid);
-        let partition = |rank| Partition::new(EXTENTS, grid, size, rank).unwrap();
-        let found = ranks::run(size, |comm| {
-            let partition = partition(comm.rank());
-            let reals = ranks::part(&links.reals, &partition, 4 * LINK_REALS);
-            let domain = domain(partition, comm, usize::MAX);
-            results(&domain, &HostLinks { local: partition.local(), reals })
+        let found = ranks::on_grid(EXTENTS, grid, |partition, comm| {
+            results(&on_most_lanes(partition, comm, 1), &ranks::links(&links, &partition))
         });
-        for (rank, found) in found.iter().enumerate() {
-            check(&format!("grid {grid:?}, rank {rank}"), found, &partition(rank));
+        for (partition, found) in &found {
+            check(&format!("grid {grid:?}, box at {:?}", partition.offset()), found, partition);
         }
     }
 }

@@ -1,9 +1,10 @@
 //! One flavour by rational functions, alone and over a heavier one: solves with many shifts, the ends of the spectrum,
 //! force, heat bath, dynamics, the determinant, and what happens outside the range.
 
+use crate::devices::{domain, on_one_lane};
 use crate::reference::gauge::{Gauge, random_momenta, shifted};
 use crate::terms;
-use crate::terms::{check_dynamics, check_force, check_refresh, domain, fields, quark, random_phi};
+use crate::terms::{check_dynamics, check_force, check_refresh, fields, quark, random_phi};
 use hmc::action::{Action, ActionError, Determinant, DeterminantParams, Power, RationalPower, TermHeader};
 use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams};
@@ -135,7 +136,7 @@ fn many_shifts_are_as_many_solves() {
 #[test]
 fn the_ends_of_the_spectrum() {
     let links = Gauge::warm([2; 4], 0.8, 5);
-    let small = terms::domain_of([2; 4], 1);
+    let small = on_one_lane([2; 4]);
     for (c_sw, schur) in FORMS {
         let params = operator(0.13, c_sw, schur);
         let w = terms::reference_operator(&links, &params);
@@ -243,7 +244,7 @@ fn power(modes: &[(f64, Vec<Complex64>)], power: f64, x: &[Complex64]) -> Vec<Co
 #[test]
 fn one_flavour_is_the_root_of_the_determinant() {
     let extents = [2; 4];
-    let domain = terms::domain_of(extents, 1);
+    let domain = on_one_lane(extents);
     let links = Gauge::warm(extents, 0.7, 9);
     let near = shifted(&links, 0.05, &random_momenta(extents, 77));
     for schur in [Schur::Asymmetric, Schur::Symmetric] {
@@ -481,7 +482,7 @@ fn a_split_flavour_is_of_second_order_and_reversible() {
 #[test]
 fn a_ratio_is_that_of_the_determinants() {
     let extents = [2; 4];
-    let domain = terms::domain_of(extents, 1);
+    let domain = on_one_lane(extents);
     let links = Gauge::warm(extents, 0.7, 9);
     let near = shifted(&links, 0.05, &random_momenta(extents, 77));
     for (schur, (kappa, c_sw)) in [(Schur::Asymmetric, (0.1, 0.6)), (Schur::Symmetric, (0.1, 1.0))] {

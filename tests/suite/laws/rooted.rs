@@ -1,16 +1,16 @@
 //! Rooted staggered quarks: the force is the derivative of the action, the heat bath belongs to it, trajectories are
 //! reversible and of second order, and all bits are the same on any ranks and lanes.
 
+use crate::devices::{domain, most_lanes, on_lanes, on_one_lane};
 use crate::ranks;
 use crate::reference::gauge::Gauge;
 use crate::terms;
-use crate::terms::{chain, check_dynamics, check_force, check_refresh, domain};
+use crate::terms::{chain, check_dynamics, check_force, check_refresh};
 use hmc::action::{Action, TermHeader};
-use hmc::comm::{Comm, Solo};
-use hmc::device::{Cpu, Device, Precision, lane_counts};
+use hmc::device::Precision;
 use hmc::family::{Rooted, RootedParams, RootedPseudofermion, RootedSolver, Smearing};
-use hmc::field::{AlgebraField, Domain, Halo, HostLinks, LINK_REALS, MatrixField};
-use hmc::lattice::{Extents, LaneGrid, Partition, volume};
+use hmc::field::{AlgebraField, Domain, HostLinks, MatrixField};
+use hmc::lattice::{Extents, Partition};
 use hmc::math::{Factor, Rational};
 use std::sync::Arc;
 
@@ -105,17 +105,6 @@ fn trajectories_are_reversible_and_of_second_order() {
 
 const EXTENTS: Extents = [8, 4, 4, 8];
 
-fn domain_of(partition: Partition, comm: Arc<dyn Comm>, most: usize) -> Arc<Domain> {
-    let cut = std::array::from_fn(|mu| partition.is_cut(mu));
-    let thick = |lanes: usize| {
-        let grid = LaneGrid::choose(partition.local(), cut, lanes)?;
-        let outer = grid.outer(partition.local());
-        (0..4).all(|mu| !cut[mu] || outer[mu] >= 4).then_some(lanes)
-    };
-    let lanes = lane_counts().into_iter().filter(|l| *l <= most).filter_map(thick).max().unwrap();
-    Domain::new(partition, Device::new(Cpu::new(lanes).unwrap()), comm, 2, Halo::Staged).unwrap()
-}
-
 /// S at the refresh, S, and the force.
 fn results(domain: &Arc<Domain>, links: &HostLinks) -> Vec<(f64, f64, Vec<f64>)> {
     let links = MatrixField::from_host(domain, links).unwrap();
@@ -135,27 +124,23 @@ fn results(domain: &Arc<Domain>, links: &HostLinks) -> Vec<(f64, f64, Vec<f64>)>
 fn ranks_and_lanes_have_the_same_bits() {
     let links = Gauge::warm(EXTENTS, 0.6, 19).to_host();
     let whole = Partition::whole(EXTENTS).unwrap();
-    let expected = results(&domain_of(whole, Arc::new(Solo), 1), &links);
+    let expected = results(&on_one_lane(EXTENTS), &links);
     let check = |what: &str, found: &[(f64, f64, Vec<f64>)], partition: &Partition| {
         for (found, expected) in found.iter().zip(&expected) {
             assert_eq!((found.0, found.1), (expected.0, expected.1), "{what}: S");
             assert!(found.2 == ranks::part(&expected.2, partition, 32), "{what}: force");
         }
     };
-    let lanes = domain_of(whole, Arc::new(Solo), usize::MAX);
+    let lanes = domain(EXTENTS);
     println!("{} lanes", lanes.lanes().count());
     check("lanes", &results(&lanes, &links), &whole);
     for grid in [[1, 1, 1, 2], [2, 1, 1, 2]] {
-        let size = volume(grid);
-        let partition = |rank| Partition::new(EXTENTS, grid, size, rank).unwrap();
-        let found = ranks::run(size, |comm| {
-            let partition = partition(comm.rank());
-            let reals = ranks::part(&links.reals, &partition, 4 * LINK_REALS);
-            let domain = domain_of(partition, comm, usize::MAX);
-            results(&domain, &HostLinks { local: partition.local(), reals })
+        let found = ranks::on_grid(EXTENTS, grid, |partition, comm| {
+            let domain = on_lanes(most_lanes(&partition, 4), partition, comm, 2);
+            results(&domain, &ranks::links(&links, &partition))
         });
-        for (rank, found) in found.iter().enumerate() {
-            check(&format!("grid {grid:?}, rank {rank}"), found, &partition(rank));
+        for (partition, found) in &found {
+            check(&format!("grid {grid:?}, box at {:?}", partition.offset()), found, partition);
         }
     }
 }

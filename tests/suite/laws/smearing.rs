@@ -3,18 +3,21 @@
 #![allow(clippy::needless_range_loop, reason = "indices as in the formulas")]
 #![allow(clippy::excessive_precision, reason = "digits as printed by the peers")]
 
+use crate::compare::close_links;
+use crate::devices::{domain, on_lanes, on_most_lanes};
 use crate::ranks;
 use crate::reference::data;
-use crate::reference::gauge::{Gauge, LinkField, neighbour, random_momenta, random_transformation, shifted};
+use crate::reference::gauge::{Gauge, neighbour, random_momenta, random_transformation, shifted};
 use crate::reference::staggered::{self, Paths};
 use crate::reference::su3::{self, M3, Rng};
-use hmc::comm::{Comm, Solo};
-use hmc::device::{Cpu, Device, lane_counts};
+use crate::terms::{along, fields};
+use hmc::comm::Solo;
+use hmc::device::lane_counts;
 use hmc::family::{
     Gradients, LEAST_SINGULAR_VALUE, Smearing, StaggeredLinks, unitary_factor, unitary_gradient,
 };
-use hmc::field::{AlgebraField, Domain, Halo, HostLinks, LINK_REALS, MatrixField};
-use hmc::lattice::{Extents, LaneGrid, Partition, volume};
+use hmc::field::{AlgebraField, Domain, LINK_REALS, MatrixField};
+use hmc::lattice::{Extents, Partition, volume};
 use num_complex::Complex64;
 use std::sync::Arc;
 
@@ -23,29 +26,6 @@ const HISQ: Smearing = Smearing::Hisq { special: false };
 const SPECIAL: Smearing = Smearing::Hisq { special: true };
 /// Of a charm quark.
 const EPS: f64 = -0.16875;
-
-fn domain_of(partition: Partition, comm: Arc<dyn Comm>, lanes: usize, border: usize) -> Arc<Domain> {
-    Domain::new(partition, Device::new(Cpu::new(lanes).unwrap()), comm, border, Halo::Staged).unwrap()
-}
-
-/// The most lanes of those here that fit a rank's box.
-fn most_lanes(partition: &Partition, border: usize) -> usize {
-    let cut = std::array::from_fn(|mu| partition.is_cut(mu));
-    let fits = |lanes: &usize| {
-        LaneGrid::choose(partition.local(), cut, *lanes)
-            .is_some_and(|grid| (0..4).all(|mu| !cut[mu] || grid.outer(partition.local())[mu] >= border))
-    };
-    lane_counts().into_iter().filter(fits).max().unwrap()
-}
-
-fn domain(extents: Extents) -> Arc<Domain> {
-    let partition = Partition::whole(extents).unwrap();
-    domain_of(partition, Arc::new(Solo), most_lanes(&partition, 2), 2)
-}
-
-fn field(links: &Gauge, domain: &Arc<Domain>) -> MatrixField {
-    MatrixField::from_host(domain, &links.to_host()).unwrap()
-}
 
 fn host(field: &MatrixField) -> Gauge {
     Gauge::from_host(&field.to_host().unwrap())
@@ -76,19 +56,10 @@ fn dot(a: &Gauge, b: &Gauge) -> f64 {
     pairs.map(|(a, b)| su3::trace(&su3::mul(&su3::adjoint(a), b)).re).sum()
 }
 
-/// The greatest difference of two matrices in units of the root mean square of one.
-fn close(what: &str, found: &Gauge, expected: &Gauge, tolerance: f64) {
-    let difference = axpy(found, -1.0, expected);
-    let worst = difference.links.iter().flatten().map(su3::norm2).fold(0.0, f64::max).sqrt();
-    let size = (dot(expected, expected) / (4 * expected.links.len()) as f64).sqrt();
-    println!("{what}: worst {:.1e}", worst / size);
-    assert!(worst <= tolerance * size, "{what}: {worst:e} of {size:e}");
-}
-
 /// X and N, without the coefficient, as the program makes them.
 fn found(links: &Gauge, domain: &Arc<Domain>, smearing: Smearing, eps: f64) -> (Gauge, Gauge) {
     let mut smeared = StaggeredLinks::new(domain, smearing, false).unwrap();
-    smeared.update(&field(links, domain)).unwrap();
+    smeared.update(&fields(links, domain)).unwrap();
     let mut fat = MatrixField::new(domain, 4).unwrap();
     smeared.fat(eps, &mut fat).unwrap();
     (host(&fat), host(smeared.long()))
@@ -131,10 +102,20 @@ fn links_are_those_of_the_reference() {
                 let what = format!("{name} {extents:?} {smearing:?} eps {eps}");
                 let (thin, paths) = (thin_links(&links, smearing), paths_of(smearing, eps));
                 let (fat, long) = found(&links, &domain, smearing, eps);
-                close(&format!("{what}: X"), &fat, &staggered::smear(&thin, |mu| paths.fat(mu)), tolerance);
+                close_links(
+                    &format!("{what}: X"),
+                    &fat.links,
+                    &staggered::smear(&thin, |mu| paths.fat(mu)).links,
+                    tolerance,
+                );
                 let naik = StaggeredLinks::new(&domain, smearing, false).unwrap().naik(eps);
                 let long = each(&long, &long, |n, _| su3::scale(naik, n));
-                close(&format!("{what}: N"), &long, &staggered::smear(&thin, |mu| paths.long(mu)), tolerance);
+                close_links(
+                    &format!("{what}: N"),
+                    &long.links,
+                    &staggered::smear(&thin, |mu| paths.long(mu)).links,
+                    tolerance,
+                );
             }
         }
     }
@@ -183,15 +164,15 @@ fn projection_of_given_matrices() {
         let Factored { s, a, b, v } = factored(extents, &choices);
         let expected = each(&a, &b, su3::mul);
         let small = s.iter().flatten().filter(|s| s.iter().any(|s| *s < LEAST_SINGULAR_VALUE)).count();
-        let (g, v) = (gaussian(extents, 4), field(&v, &domain));
+        let (g, v) = (gaussian(extents, 4), fields(&v, &domain));
         for is_special in [false, true] {
             let expected =
                 if is_special { each(&expected, &expected, |w, _| special(w)) } else { expected.clone() };
             let mut w = MatrixField::new(&domain, 4).unwrap();
             assert_eq!(unitary_factor(&v, is_special, &mut w).unwrap(), small as u64);
             let what = format!("{choices:?} special {is_special}");
-            close(&format!("{what}: W"), &host(&w), &expected, bound);
-            let mut gradient = field(&g, &domain);
+            close_links(&format!("{what}: W"), &host(&w).links, &expected.links, bound);
+            let mut gradient = fields(&g, &domain);
             unitary_gradient(&v, is_special, &w, &mut gradient).unwrap();
             let at = |x: usize, mu: usize| {
                 let (a, b, s) = (&a.links[x][mu], &b.links[x][mu], &s[x][mu]);
@@ -209,7 +190,12 @@ fn projection_of_given_matrices() {
                 su3::mul(&su3::mul(a, &e), b)
             };
             let links = (0..volume(extents)).map(|x| std::array::from_fn(|mu| at(x, mu))).collect();
-            close(&format!("{what}: gradient"), &host(&gradient), &Gauge { extents, links }, bound);
+            close_links(
+                &format!("{what}: gradient"),
+                &host(&gradient).links,
+                &Gauge { extents, links }.links,
+                bound,
+            );
         }
     }
 }
@@ -220,9 +206,9 @@ fn singular_matrices_are_counted() {
     let extents = [2, 2, 2, 4];
     let domain = domain(extents);
     let Factored { v, .. } = factored(extents, &[[0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]);
-    let (v, mut w) = (field(&v, &domain), MatrixField::new(&domain, 4).unwrap());
+    let (v, mut w) = (fields(&v, &domain), MatrixField::new(&domain, 4).unwrap());
     assert_eq!(unitary_factor(&v, true, &mut w).unwrap(), 4 * volume(extents) as u64);
-    let mut gradient = field(&gaussian(extents, 5), &domain);
+    let mut gradient = fields(&gaussian(extents, 5), &domain);
     unitary_gradient(&v, true, &w, &mut gradient).unwrap();
     assert!(
         w.to_host().unwrap().reals.iter().chain(&gradient.to_host().unwrap().reals).all(|x| x.is_finite())
@@ -238,13 +224,18 @@ fn links_are_covariant() {
     for (smearing, eps) in [(ASQTAD, 0.0), (HISQ, EPS), (SPECIAL, 0.0)] {
         let (fat, long) = found(&links, &domain, smearing, eps);
         let (turned_fat, turned_long) = found(&links.transformed(&g), &domain, smearing, eps);
-        close(&format!("{smearing:?}: X"), &turned_fat, &fat.transformed(&g), 1e-13);
+        close_links(&format!("{smearing:?}: X"), &turned_fat.links, &fat.transformed(&g).links, 1e-13);
         let turn = |x: usize, mu: usize| {
             let end = (0..3).fold(x, |y, _| neighbour(extents, y, (mu, 1)));
             su3::mul(&su3::mul(&g[x], &long.links[x][mu]), &su3::adjoint(&g[end]))
         };
         let expected = (0..volume(extents)).map(|x| std::array::from_fn(|mu| turn(x, mu))).collect();
-        close(&format!("{smearing:?}: N"), &turned_long, &Gauge { extents, links: expected }, 1e-13);
+        close_links(
+            &format!("{smearing:?}: N"),
+            &turned_long.links,
+            &Gauge { extents, links: expected }.links,
+            1e-13,
+        );
     }
 }
 
@@ -283,10 +274,7 @@ impl Sum {
             force.set_zero().unwrap();
             smeared.begin().unwrap();
             let Gradients { fat, long, one } = smeared.gradients();
-            let own = |all: &Gauge| {
-                let reals = ranks::part(&all.to_host().reals, domain.partition(), 4 * LINK_REALS);
-                HostLinks { local: domain.partition().local(), reals }
-            };
+            let own = |all: &Gauge| ranks::links(&all.to_host(), domain.partition());
             fat.set_host(&own(&self.a)).unwrap();
             long.set_host(&own(&self.b)).unwrap();
             one.set_host(&own(&axpy(&self.c, self.eps / 8.0, &self.a))).unwrap();
@@ -294,12 +282,6 @@ impl Sum {
         }
         (force.to_host().unwrap(), small)
     }
-}
-
-/// `sum_a p_a F_a`, F as the program gives it.
-fn along(momenta: &LinkField, force: &[f64]) -> f64 {
-    let links = momenta.iter().flatten().zip(force.chunks_exact(8));
-    links.map(|(p, f)| su3::components(p).iter().zip(f).map(|(p, f)| p * f).sum::<f64>()).sum()
 }
 
 /// Against the difference over six points, of error eps^6 S^(7) / 140.
@@ -310,7 +292,7 @@ fn force_is_the_derivative() {
         let links = Gauge::warm(extents, warmth, 5);
         for (smearing, eps) in [(ASQTAD, 0.0), (HISQ, 0.0), (HISQ, EPS), (SPECIAL, EPS)] {
             let sum = Sum::new(smearing, eps, extents);
-            let (force, small) = sum.force(&field(&links, &domain));
+            let (force, small) = sum.force(&fields(&links, &domain));
             assert_eq!(small, 0, "nothing is regulated");
             let norm = force.iter().map(|f| f * f).sum::<f64>().sqrt();
             for seed in [101, 102] {
@@ -339,9 +321,7 @@ fn ranks_and_lanes_have_the_same_bits() {
     for smearing in [ASQTAD, SPECIAL] {
         let sum = Sum::new(smearing, 0.0, extents);
         let results = |domain: &Arc<Domain>| {
-            let reals = ranks::part(&links.reals, domain.partition(), 4 * LINK_REALS);
-            let local = domain.partition().local();
-            let thin = MatrixField::from_host(domain, &HostLinks { local, reals }).unwrap();
+            let thin = MatrixField::from_host(domain, &ranks::links(&links, domain.partition())).unwrap();
             let mut smeared = StaggeredLinks::new(domain, smearing, false).unwrap();
             smeared.update(&thin).unwrap();
             let mut fat = MatrixField::new(domain, 4).unwrap();
@@ -354,30 +334,21 @@ fn ranks_and_lanes_have_the_same_bits() {
         println!("{smearing:?}: {} regulated", whole.3);
         for lanes in lane_counts() {
             let partition = Partition::whole(extents).unwrap();
-            assert!(results(&domain_of(partition, Arc::new(Solo), lanes, 2)) == whole, "{lanes} lanes");
+            assert!(results(&on_lanes(lanes, partition, Arc::new(Solo), 2)) == whole, "{lanes} lanes");
         }
         for (grid, border) in [([1, 1, 1, 2], 2), ([2, 1, 1, 2], 2), ([2, 1, 1, 1], 3), ([1, 2, 2, 1], 2)] {
-            let size = volume(grid);
-            let partition = |rank| Partition::new(extents, grid, size, rank).unwrap();
-            let found = ranks::run(size, |comm| {
-                let partition = partition(comm.rank());
-                results(&domain_of(partition, comm, most_lanes(&partition, border), border))
+            let found = ranks::on_grid(extents, grid, |partition, comm| {
+                results(&on_most_lanes(partition, comm, border))
             });
-            for (rank, (fat, long, force, small)) in found.iter().enumerate() {
-                let what = format!("{smearing:?} grid {grid:?}, rank {rank}");
-                let partition = partition(rank);
-                assert!(fat == &ranks::part(&whole.0, &partition, 4 * LINK_REALS), "{what}: X");
-                assert!(long == &ranks::part(&whole.1, &partition, 4 * LINK_REALS), "{what}: N");
-                assert!(force == &ranks::part(&whole.2, &partition, 32), "{what}: force");
+            for (partition, (fat, long, force, small)) in &found {
+                let what = format!("{smearing:?} grid {grid:?}, box at {:?}", partition.offset());
+                assert!(fat == &ranks::part(&whole.0, partition, 4 * LINK_REALS), "{what}: X");
+                assert!(long == &ranks::part(&whole.1, partition, 4 * LINK_REALS), "{what}: N");
+                assert!(force == &ranks::part(&whole.2, partition, 32), "{what}: force");
                 assert_eq!(*small, whole.3, "{what}: regulated");
             }
         }
     }
-}
-
-/// Single-precision files, re-unitarised as MILC does.
-fn milc_links(name: &str) -> Option<Gauge> {
-    data::find(&format!("configs/{name}")).map(|path| data::milc(&path).reunitarised())
 }
 
 /// Sum over the sites of |X_mu|^2.
@@ -392,18 +363,19 @@ fn close_sums(what: &str, links: &Gauge, peer: [f64; 4]) {
 
 #[test]
 fn asqtad_links_are_those_of_milc() {
-    let (Some(u), Some(path)) =
-        (milc_links("lat.sample.l6666b650m010m050"), data::find("milc_asqtad_trajectory/fatlinks_naik0.f64"))
-    else {
+    let (Some(u), Some(path)) = (
+        data::milc_links("lat.sample.l6666b650m010m050"),
+        data::find("milc_asqtad_trajectory/fatlinks_naik0.f64"),
+    ) else {
         return;
     };
     let (fat, _) = found(&u, &domain(u.extents), ASQTAD, 0.0);
-    close("X", &fat, &Gauge { extents: u.extents, links: data::link_field(&path) }, 1e-13);
+    close_links("X", &fat.links, &Gauge { extents: u.extents, links: data::link_field(&path) }.links, 1e-13);
 }
 
 #[test]
 fn hisq_links_are_those_of_milc() {
-    let Some(u) = milc_links("lat.sample.hisq.f211b670.l6666") else { return };
+    let Some(u) = data::milc_links("lat.sample.hisq.f211b670.l6666") else { return };
     let peer =
         [5_260.560_273_566_736_2, 5_273.913_371_398_839_4, 5_258.833_306_132_743_9, 5_276.412_938_303_331_4];
     close_sums("|X|^2", &found(&u, &domain(u.extents), HISQ, 0.0).0, peer);

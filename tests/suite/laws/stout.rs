@@ -1,42 +1,24 @@
 //! Stout smearing: what smeared links are, how they turn under gauge transformations, and that the force through
 //! them is the derivative of the action, reversible, and the same on any ranks.
 
+use crate::devices::{domain, on_most_lanes};
 use crate::ranks;
-use crate::reference::gauge::{Gauge, LinkField, random_momenta, random_transformation, shifted};
-use crate::reference::{stout, su3, wilson as plain};
-use hmc::action::{Action, Determinant, DeterminantParams, GaugeAction, Power, Smeared, TermHeader};
-use hmc::comm::{Comm, Solo};
-use hmc::device::{Cpu, Device, Precision, lane_counts};
+use crate::reference::gauge::{Gauge, random_transformation};
+use crate::reference::{stout, su3};
+use crate::terms::{OMELYAN, check_force_by, fields, quark, random_phi, two_flavours};
+use hmc::action::{Action, Determinant, GaugeAction, Smeared};
+use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams};
-use hmc::field::{AlgebraField, Domain, Halo, HostLinks, LINK_REALS, MatrixField};
-use hmc::hmc::{Chain, Level, Scheme};
-use hmc::lattice::{Extents, LaneGrid, Partition, volume};
+use hmc::field::{AlgebraField, Domain, HostLinks, LINK_REALS, MatrixField};
+use hmc::hmc::{Chain, Level};
+use hmc::lattice::volume;
 use hmc::operator::{GaugeLoops, Stout, smeared};
-use hmc::quark::QuarkParams;
-use hmc::solver::Settings;
 use num_complex::Complex64;
 use std::sync::{Arc, OnceLock};
 
+/// Of differences: along the force a quarter.
+const STEPS: [f64; 2] = [3e-3, 7.5e-4];
 const IWASAKI: [f64; 3] = [1.0 + 8.0 * 0.331, -0.331, 0.0];
-
-/// A rank's domain with the most lanes that fit.
-fn domain_of(partition: Partition, comm: Arc<dyn Comm>, border: usize) -> Arc<Domain> {
-    let cut = std::array::from_fn(|mu| partition.is_cut(mu));
-    let fits = |lanes: &usize| {
-        LaneGrid::choose(partition.local(), cut, *lanes)
-            .is_some_and(|grid| (0..4).all(|mu| !cut[mu] || grid.outer(partition.local())[mu] >= border))
-    };
-    let lanes = lane_counts().into_iter().filter(fits).max().unwrap();
-    Domain::new(partition, Device::new(Cpu::new(lanes).unwrap()), comm, border, Halo::Staged).unwrap()
-}
-
-fn domain(extents: Extents) -> Arc<Domain> {
-    domain_of(Partition::whole(extents).unwrap(), Arc::new(Solo), 2)
-}
-
-fn field(links: &Gauge, domain: &Arc<Domain>) -> MatrixField {
-    MatrixField::from_host(domain, &links.to_host()).unwrap()
-}
 
 fn gauge(domain: &Arc<Domain>, steps: usize, rho: f64) -> Smeared {
     let inner = GaugeAction::new(domain, 5.7, IWASAKI).unwrap();
@@ -49,18 +31,7 @@ fn two_flavour(
     precision: Precision,
     residual: f64,
 ) -> Determinant<Wilson> {
-    let params = DeterminantParams {
-        header: TermHeader {
-            name: "light".into(),
-            number: 0,
-            action_residual: residual.min(1e-12),
-            force_residual: residual,
-        },
-        light: QuarkParams { operator, solver: Settings::cg(precision, 5000), link_reals: 18, guess: 0 },
-        heavy: None,
-        power: Power::Inverse,
-    };
-    Determinant::new(domain, params).unwrap()
+    two_flavours(domain, quark(operator, precision), [residual.min(1e-12), residual])
 }
 
 /// Two flavours with a pseudofermion of the test's own, behind `steps` steps.
@@ -78,46 +49,10 @@ fn quarks(
     Smeared::new(domain, Box::new(inner), steps, rho).unwrap()
 }
 
-fn random_phi(extents: Extents) -> Vec<f64> {
-    plain::random_field(extents, 23).iter().flatten().flatten().flat_map(|z| [z.re, z.im]).collect()
-}
-
 fn force_of(term: &mut dyn Action, links: &MatrixField) -> Vec<f64> {
     let mut force = AlgebraField::new(links.domain()).unwrap();
     term.add_force(links, &mut force).unwrap();
     force.to_host().unwrap()
-}
-
-/// `sum_a p_a F_a`, F as the program gives it.
-fn along(momenta: &LinkField, force: &[f64]) -> f64 {
-    let links = momenta.iter().flatten().zip(force.chunks_exact(8));
-    links.map(|(p, f)| su3::components(p).iter().zip(f).map(|(p, f)| p * f).sum::<f64>()).sum()
-}
-
-/// Force and action along two random directions and along the force itself, as `force.rs` does it: the error of
-/// the difference over six points is eps^6 S^(7) / 140, and |F| sets the scale. Along the force S and its higher
-/// derivatives change most, and rounding matters least: there eps is a quarter.
-fn check(what: &str, links: &Gauge, term: &mut dyn Action, domain: &Arc<Domain>, eps: f64, tolerance: f64) {
-    let force = force_of(term, &field(links, domain));
-    let norm = force.iter().map(|f| f * f).sum::<f64>().sqrt();
-    assert!(norm > 1e-3, "{what}: a force");
-    let root = (force.len() as f64).sqrt() / norm;
-    let link = |f: &[f64]| su3::scale(root, &su3::from_components(f.try_into().unwrap()));
-    let steepest: LinkField =
-        force.chunks_exact(32).map(|f| std::array::from_fn(|mu| link(&f[8 * mu..8 * mu + 8]))).collect();
-    for (name, p, eps) in [
-        ("direction 1", random_momenta(links.extents, 101), eps),
-        ("direction 2", random_momenta(links.extents, 102), eps),
-        ("along the force", steepest, eps / 4.0),
-    ] {
-        let mut s = |k: f64| term.value(&field(&shifted(links, k * eps, &p), domain)).unwrap();
-        let mut odd = |k: f64| (s(k) - s(-k)).value();
-        let expected = (45.0 * odd(1.0) - 9.0 * odd(2.0) + odd(3.0)) / (60.0 * eps);
-        let found = along(&p, &force);
-        let error = (found - expected).abs() / found.abs().max(norm);
-        println!("{what}, {name}: {found:.12e} against {expected:.12e}, error {error:.1e}");
-        assert!(error < tolerance, "{what}, {name}: {found:e} is not {expected:e}: {error:.1e}");
-    }
 }
 
 #[test]
@@ -128,7 +63,7 @@ fn force_of_a_gauge_action() {
         let domain = domain(extents);
         let mut term = gauge(&domain, steps, rho);
         let what = format!("gauge action {extents:?} of {steps} steps, rho {rho}");
-        check(&what, &Gauge::random(extents, 17), &mut term, &domain, 3e-3, 5e-10);
+        check_force_by(&what, &Gauge::random(extents, 17), &mut term, &domain, STEPS, 5e-10);
     }
 }
 
@@ -141,9 +76,9 @@ fn force_of_two_flavours() {
     ] {
         let extents = [4; 4];
         let domain = domain(extents);
-        let mut term = quarks(&domain, schur, precision, steps, rho, &random_phi(extents));
+        let mut term = quarks(&domain, schur, precision, steps, rho, &random_phi(extents, 23));
         let what = format!("two flavours of {steps} steps, rho {rho}, {schur:?} {precision:?}");
-        check(&what, &Gauge::warm(extents, 0.8, 5), &mut term, &domain, 3e-3, 1e-9);
+        check_force_by(&what, &Gauge::warm(extents, 0.8, 5), &mut term, &domain, STEPS, 1e-9);
     }
 }
 
@@ -152,8 +87,8 @@ fn force_of_two_flavours() {
 fn force_where_eigenvalues_of_q_meet() {
     let extents = [4; 4];
     let domain = domain(extents);
-    let mut term = quarks(&domain, Schur::Asymmetric, Precision::Double, 2, 0.12, &random_phi(extents));
-    check("unit links", &Gauge::unit(extents), &mut term, &domain, 3e-3, 1e-9);
+    let mut term = quarks(&domain, Schur::Asymmetric, Precision::Double, 2, 0.12, &random_phi(extents, 23));
+    check_force_by("unit links", &Gauge::unit(extents), &mut term, &domain, STEPS, 1e-9);
     for scale in [1e-9, 1.0] {
         let mut rng = su3::Rng(77);
         let mut link = || {
@@ -166,7 +101,7 @@ fn force_where_eigenvalues_of_q_meet() {
         };
         let links = (0..volume(extents)).map(|_| std::array::from_fn(|_| link())).collect();
         let what = format!("abelian links of size {scale:e}");
-        check(&what, &Gauge { extents, links }, &mut term, &domain, 3e-3, 1e-9);
+        check_force_by(&what, &Gauge { extents, links }, &mut term, &domain, STEPS, 1e-9);
     }
 }
 
@@ -174,7 +109,7 @@ fn force_where_eigenvalues_of_q_meet() {
 #[test]
 fn no_steps_change_nothing() {
     let domain = domain([4; 4]);
-    let links = field(&Gauge::random([4; 4], 3), &domain);
+    let links = fields(&Gauge::random([4; 4], 3), &domain);
     let mut bare = GaugeAction::new(&domain, 5.7, IWASAKI).unwrap();
     let mut term = gauge(&domain, 0, 0.1);
     assert_eq!(term.name(), bare.name());
@@ -188,13 +123,13 @@ fn links_are_those_of_the_paper() {
     let extents = [4, 6, 2, 8];
     let domain = domain(extents);
     for (name, links) in [("random", Gauge::random(extents, 1)), ("warm", Gauge::warm(extents, 0.4, 2))] {
-        let thin = field(&links, &domain);
+        let thin = fields(&links, &domain);
         let before = GaugeLoops::traces(&thin).unwrap().plaquette();
         for (steps, rho) in [(1, 0.1), (2, 0.1), (3, 0.1), (3, 0.14)] {
             let mut found = smeared(&thin, steps, rho).unwrap();
             let mut levels = Stout::new(&domain, steps, rho).unwrap();
             assert_eq!(levels.smear(&thin).unwrap().distance(&found).unwrap(), 0.0, "both ways to smear");
-            let expected = field(&stout::smeared(&links, steps, rho), &domain);
+            let expected = fields(&stout::smeared(&links, steps, rho), &domain);
             let (distance, moved) = (found.distance(&expected).unwrap(), found.distance(&thin).unwrap());
             let unitarity = found.unitarity(false).unwrap();
             let plaquette = GaugeLoops::traces(&found).unwrap().plaquette();
@@ -215,10 +150,10 @@ fn links_and_force_are_covariant() {
     let extents = [4, 6, 4, 8];
     let domain = domain(extents);
     let (links, g) = (Gauge::warm(extents, 0.6, 31), random_transformation(extents, 32));
-    let (thin, turned) = (field(&links, &domain), field(&links.transformed(&g), &domain));
+    let (thin, turned) = (fields(&links, &domain), fields(&links.transformed(&g), &domain));
     for steps in 1..=3 {
         let smooth = Gauge::from_host(&smeared(&thin, steps, 0.12).unwrap().to_host().unwrap());
-        let expected = field(&smooth.transformed(&g), &domain);
+        let expected = fields(&smooth.transformed(&g), &domain);
         let distance = smeared(&turned, steps, 0.12).unwrap().distance(&expected).unwrap();
         let mut term = gauge(&domain, steps, 0.12);
         let (before, after) = (force_of(&mut term, &thin), force_of(&mut term, &turned));
@@ -256,29 +191,21 @@ fn ranks_have_the_same_bits() {
     for (grid, border) in
         [([1, 1, 1, 2], 1), ([2, 1, 1, 1], 2), ([2, 2, 1, 1], 1), ([1, 1, 2, 4], 1), ([2, 2, 2, 1], 1)]
     {
-        let size = volume(grid);
-        let partition = |rank| Partition::new(extents, grid, size, rank).unwrap();
-        let found = ranks::run(size, |comm| {
-            let partition = partition(comm.rank());
-            let reals = ranks::part(&links.reals, &partition, 4 * LINK_REALS);
-            let domain = domain_of(partition, comm, border);
-            results(&domain, &HostLinks { local: partition.local(), reals })
+        let found = ranks::on_grid(extents, grid, |partition, comm| {
+            results(&on_most_lanes(partition, comm, border), &ranks::links(&links, &partition))
         });
-        for (rank, (smooth, value, force)) in found.iter().enumerate() {
-            let what = format!("grid {grid:?}, border {border}, rank {rank}");
-            let partition = partition(rank);
-            assert!(smooth == &ranks::part(&whole.0, &partition, 4 * LINK_REALS), "{what}: links");
+        for (partition, (smooth, value, force)) in &found {
+            let what = format!("grid {grid:?}, border {border}, box at {:?}", partition.offset());
+            assert!(smooth == &ranks::part(&whole.0, partition, 4 * LINK_REALS), "{what}: links");
             assert_eq!(*value, whole.1, "{what}: action");
-            assert!(force == &ranks::part(&whole.2, &partition, 32), "{what}: force");
+            assert!(force == &ranks::part(&whole.2, partition, 32), "{what}: force");
         }
     }
 }
 
-const OMELYAN: Scheme = Scheme::Omelyan2 { lambda: 0.193_183_327_503_783_6 };
-
 /// Two flavours on links of two steps outside, the gauge action inside.
 fn chain(links: &HostLinks, steps: u32, tau: f64, residual: f64) -> Chain {
-    let domain = domain_of(Partition::whole([4; 4]).unwrap(), Arc::new(Solo), 1);
+    let domain = domain([4; 4]);
     let operator = WilsonParams {
         kappa: 0.125,
         mu: 0.0,

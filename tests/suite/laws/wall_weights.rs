@@ -1,6 +1,7 @@
 //! The weights of domain-wall quarks: Zolotarev's bound reached and never passed, equal ripples, closed forms.
 #![allow(clippy::pedantic, reason = "indices and names as in the formulas")]
 
+use crate::compare::relative;
 use crate::reference::su3::Rng;
 use hmc::math::{Elliptic, WallWeights, ZolotarevSign};
 
@@ -11,11 +12,6 @@ const LENGTHS: [usize; 9] = [4, 5, 6, 8, 12, 15, 16, 32, 48];
 /// 1 - w x is off by u / |1 - w x|, u = 2^-53, where neighbouring roots and extrema differ by more than a hundredth, and
 /// 48 factors add up: 5e-13 at most. Bounds below it are found all the same: 1 - S is a product.
 const RELATIVE: f64 = 1e-11;
-
-fn close(found: f64, expected: f64, tolerance: f64, what: &str) {
-    let error = (found / expected - 1.0).abs();
-    assert!(error <= tolerance, "{what}: {found:.17e} instead of {expected:.17e}, error {error:.1e}");
-}
 
 /// Every N_s and range of which the bound is a normal number.
 fn cases() -> impl Iterator<Item = (usize, [f64; 2], f64)> {
@@ -28,7 +24,7 @@ fn cases() -> impl Iterator<Item = (usize, [f64; 2], f64)> {
 fn optimal_weights_have_the_least_error() {
     for (n_s, range, bound) in cases() {
         let weights = WallWeights::optimal(n_s, range);
-        close(weights.sign_error(range), bound, RELATIVE, &format!("error of {n_s} weights on {range:?}"));
+        relative(&format!("error of {n_s} weights on {range:?}"), weights.sign_error(range), bound, RELATIVE);
         assert_eq!((weights.n_s(), weights.kernel_difference()), (n_s, Some(0.0)));
         let [low, high] = range;
         let ordered = weights.omega.windows(2).all(|pair| pair[0] > pair[1]);
@@ -92,7 +88,7 @@ fn optimal_weights_by_the_published_formula() {
             let v = sign * m * phase + part(2 * (s / 2));
             let omega = (1.0 - (1.0 - (range[0] / range[1]).powi(2)) * elliptic.jacobi(v)[0].powi(2)).sqrt()
                 / range[0];
-            close(weights.omega[s - 1], omega, 1e-10, &format!("omega_{s} of {n_s} on {range:?}"));
+            relative(&format!("omega_{s} of {n_s} on {range:?}"), weights.omega[s - 1], omega, 1e-10);
         }
     }
 }
@@ -106,7 +102,7 @@ fn ripples_are_equal() {
         cuts.push(range[1]);
         for (number, cut) in cuts.windows(2).enumerate() {
             let what = format!("ripple {number} of {n_s} weights on {range:?}");
-            close(weights.sign_error([cut[0], cut[1]]), bound, RELATIVE, &what);
+            relative(&what, weights.sign_error([cut[0], cut[1]]), bound, RELATIVE);
         }
         // Its sides in turn, where 1 - S is seen in double precision.
         if bound > 1e-10 {
@@ -156,7 +152,12 @@ fn symmetric_weights_have_the_least_error_among_their_kind() {
     for (n_s, range, d) in cases().filter(|(n_s, ..)| n_s.is_multiple_of(2)) {
         let (weights, bound) = (WallWeights::symmetric_optimal(n_s, range), 2.0 * d / (1.0 + d));
         assert!(weights.is_symmetric() && !WallWeights::optimal(n_s, range).is_symmetric());
-        close(weights.sign_error(range), bound, RELATIVE, &format!("{n_s} symmetric weights on {range:?}"));
+        relative(
+            &format!("{n_s} symmetric weights on {range:?}"),
+            weights.sign_error(range),
+            bound,
+            RELATIVE,
+        );
         for size in [0.5, 0.03, 1e-3, 1e-5, 1e-7] {
             for _ in 0..20 {
                 let other = moved(&weights, size, true, &mut rng);
@@ -197,11 +198,11 @@ fn equal_weights_are_polar() {
         // T falls up to 1/w and its modulus rises after it: the error is that of an end.
         for range in [[0.1 / w, 3.0 / w], [0.3 / w, 20.0 / w], [0.05 / w, 0.4 / w]] {
             let at = |x: f64| 2.0 / ((2.0 * n * (w * x).min(1.0 / (w * x)).atanh()).exp() + 1.0);
-            close(
+            relative(
+                &format!("{w} on {range:?}"),
                 weights.sign_error(range),
                 at(range[0]).max(at(range[1])),
                 1e-12,
-                &format!("{w} on {range:?}"),
             );
         }
     }
@@ -212,8 +213,8 @@ fn equal_weights_are_polar() {
 #[test]
 fn bound_at_singular_moduli() {
     let range = [0.5f64.sqrt(), 1.0];
-    close(WallWeights::zolotarev_bound(1, range), (2f64.sqrt() - 1.0).powi(2), 1e-15, "k_4");
+    relative("k_4", WallWeights::zolotarev_bound(1, range), (2f64.sqrt() - 1.0).powi(2), 1e-15);
     // k_16 = (sqrt 2 + 1)^2 (2^(1/4) - 1)^4
     let k_16 = (2f64.sqrt() + 1.0).powi(2) * (2f64.powf(0.25) - 1.0).powi(4);
-    close(WallWeights::zolotarev_bound(2, range), k_16, 1e-14, "k_16");
+    relative("k_16", WallWeights::zolotarev_bound(2, range), k_16, 1e-14);
 }

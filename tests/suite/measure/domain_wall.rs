@@ -1,24 +1,26 @@
 //! Measurements of domain-wall quarks: Grid's numbers, dense matrices of the plain reference, the Ward identity, gauge
 //! covariance and translations, the same bits on any ranks and lanes, and the program that measures them.
 
-use crate::program::{Scratch, parallel};
+use super::{Measured, keys, numbers};
+use crate::compare::distance;
+use crate::devices::{domain, on_most_lanes, on_one_lane};
 use crate::ranks;
 use crate::reference::data;
 use crate::reference::domain_wall::{self as plain, Field, Wall};
 use crate::reference::gauge::{Gauge, random_transformation};
 use crate::reference::su3;
-use crate::reference::wilson::{Spinor, axpy, random_field};
-use hmc::comm::{Comm, Solo};
-use hmc::device::{Cpu, Device, Precision, lane_counts};
+use crate::reference::wilson::{Spinor, axpy, random_field, reals};
+use crate::terms::whole;
+use hmc::comm::Solo;
+use hmc::device::Precision;
 use hmc::family::{DomainWallParams, WallQuark};
-use hmc::field::{Domain, EVEN, Halo, HostLinks, LINK_REALS, MatrixField, ODD};
+use hmc::field::{Domain, EVEN, HostLinks, MatrixField, ODD};
 use hmc::io;
-use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, site, volume};
+use hmc::lattice::{Extents, Partition, coordinates, site, volume};
 use hmc::math::WallWeights;
 use hmc::measure::{CondensateMean, Correlators, Noise, Source, condensate, correlators};
 use hmc::quark::{Inverse, QuarkParams, fields};
 use hmc::solver::Settings;
-use serde_json::Value;
 use std::sync::Arc;
 
 const ANTIPERIODIC: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
@@ -44,19 +46,6 @@ fn cases() -> [(&'static str, DomainWallParams); 5] {
     ]
 }
 
-/// With the most lanes that fit, `most` at most.
-fn domain(partition: Partition, comm: Arc<dyn Comm>, most: usize) -> Arc<Domain> {
-    let (local, cut) = (partition.local(), std::array::from_fn(|mu| partition.is_cut(mu)));
-    let fits = |lanes: &usize| *lanes <= most && LaneGrid::choose(local, cut, *lanes).is_some();
-    let lanes = lane_counts().into_iter().filter(fits).max().unwrap();
-    Domain::new(partition, Device::new(Cpu::new(lanes).unwrap()), comm, 2, Halo::Staged).unwrap()
-}
-
-fn whole(links: &Gauge) -> MatrixField {
-    let domain = domain(Partition::whole(links.extents).unwrap(), Arc::new(Solo), usize::MAX);
-    MatrixField::from_host(&domain, &links.to_host()).unwrap()
-}
-
 /// The greatest relative error.
 fn worst(found: &[f64], expected: &[f64]) -> f64 {
     assert_eq!(found.len(), expected.len());
@@ -69,7 +58,7 @@ fn grid_pions_and_midpoints() {
     let Some(path) = data::find("configs/q844n1.openqcd") else { return };
     let partition = Partition::whole(io::header(&path).unwrap().extents).unwrap();
     let (links, _) = io::read_links(&path, &partition, &Solo).unwrap();
-    let links = whole(&Gauge::from_host(&links));
+    let links = whole(&links);
     for (name, weights) in
         [("b1.0_c0.0", WallWeights::shamir(8)), ("b1.5_c0.5", WallWeights::mobius(8, 1.5, 0.5))]
     {
@@ -120,17 +109,6 @@ fn at_place(x: &Field, k: usize) -> Vec<Spinor> {
     chiral(&x[(k + x.len() - 1) % x.len()], &x[k])
 }
 
-fn reals(field: &[Spinor]) -> Vec<f64> {
-    field.iter().flatten().flatten().flat_map(|z| [z.re, z.im]).collect()
-}
-
-/// `|found - expected| / |expected|`
-fn distance(found: &[f64], expected: &[f64]) -> f64 {
-    let norm2 = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>();
-    let error = norm2(&mut found.iter().zip(expected).map(|(a, b)| a - b));
-    (error / norm2(&mut expected.iter().copied())).sqrt()
-}
-
 fn host(field: &hmc::quark::Fields, length: usize) -> Vec<f64> {
     let mut reals = vec![0.0; length];
     for parity in [EVEN, ODD] {
@@ -145,7 +123,7 @@ fn host(field: &hmc::quark::Fields, length: usize) -> Vec<f64> {
 fn propagators_are_those_of_dense_matrices() {
     let extents = [2, 2, 2, 2];
     let links = Gauge::warm(extents, 0.5, 7);
-    let field = whole(&links);
+    let field = whole(&links.to_host());
     let b = random_field(extents, 31);
     for (name, p) in cases() {
         let mut quark = WallQuark::new(&field, &in_double(&p), 1e-13).unwrap();
@@ -180,7 +158,7 @@ fn propagators_are_those_of_dense_matrices() {
 /// The solver that the input gives the quark, in low precision and with few reals per link, has the same propagators.
 #[test]
 fn low_precision_has_the_same_propagators() {
-    let field = whole(&Gauge::warm([4, 4, 2, 8], 0.4, 9));
+    let field = whole(&Gauge::warm([4, 4, 2, 8], 0.4, 9).to_host());
     let (name, operator) = &cases()[0];
     let of = |solver, link_reals| {
         let params = QuarkParams { operator: operator.clone(), solver, link_reals, guess: 0 };
@@ -220,7 +198,7 @@ fn trace_at(quark: &mut dyn Inverse, extents: Extents, source: Extents) -> f64 {
 #[test]
 fn ward_identity() {
     let (extents, source) = ([4, 4, 2, 8], [3, 0, 1, 5]);
-    let field = whole(&Gauge::warm(extents, 0.4, 9));
+    let field = whole(&Gauge::warm(extents, 0.4, 9).to_host());
     for (name, p) in cases() {
         let mut quark = WallQuark::new(&field, &in_double(&p), 1e-13).unwrap();
         let found = correlators(&mut quark, Source::Point(source), &|| false).unwrap();
@@ -253,7 +231,7 @@ fn correlators_are_invariant() {
     let transformed = links.transformed(&random_transformation(extents, 5));
     let optimal = params(WallWeights::optimal(6, SPECTRUM), 1.4, 0.1, ANTIPERIODIC);
     let of = |links: &Gauge, source: Extents| {
-        let mut quark = WallQuark::new(&whole(links), &in_double(&optimal), 1e-13).unwrap();
+        let mut quark = WallQuark::new(&whole(&links.to_host()), &in_double(&optimal), 1e-13).unwrap();
         correlators(&mut quark, Source::Point(source), &|| false).unwrap()
     };
     let expected = of(&links, [1, 2, 0, 4]);
@@ -282,24 +260,21 @@ fn results(domain: &Arc<Domain>, links: &HostLinks) -> Vec<(Correlators, Condens
 fn ranks_and_lanes_have_the_same_bits() {
     let extents = [4, 4, 4, 8];
     let links = Gauge::warm(extents, 0.5, 19).to_host();
-    let partition = Partition::whole(extents).unwrap();
-    let expected = results(&domain(partition, Arc::new(Solo), 1), &links);
-    let lanes = domain(partition, Arc::new(Solo), usize::MAX);
+    let expected = results(&on_one_lane(extents), &links);
+    let lanes = domain(extents);
     println!("{} lanes", lanes.lanes().count());
     assert_eq!(results(&lanes, &links), expected, "lanes");
     for grid in [[1, 1, 1, 2], [1, 2, 1, 1]] {
-        let found = ranks::run(2, |comm| {
-            let partition = Partition::new(extents, grid, 2, comm.rank()).unwrap();
-            let reals = ranks::part(&links.reals, &partition, 4 * LINK_REALS);
-            results(&domain(partition, comm, usize::MAX), &HostLinks { local: partition.local(), reals })
+        let found = ranks::on_grid(extents, grid, |partition, comm| {
+            results(&on_most_lanes(partition, comm, 2), &ranks::links(&links, &partition))
         });
-        assert!(found.iter().all(|found| *found == expected), "grid {grid:?}");
+        assert!(found.iter().all(|(_, found)| *found == expected), "grid {grid:?}");
     }
 }
 
 /// A short chain with domain-wall quarks, measured on the way.
 const RUN: &str = r#"[run]
-name = "wall"
+name = "chain"
 seed = 3
 trajectories = 1
 thermalisation = 1
@@ -358,34 +333,23 @@ mass = 0.1
 
 #[test]
 fn the_program_measures_them() {
-    let scratch = Scratch::new();
-    let alone = parallel([1; 4], 0, 1);
-    scratch.chain(0, &format!("{RUN}{alone}"));
-    let line = std::fs::read_to_string(scratch.at("ensembles/wall/measurements.jsonl")).unwrap();
-    let measure = |ranks: usize, parallel: &str| {
-        let input = scratch.write("measure.toml", format!("{MEASURE}{parallel}"));
-        scratch.run(ranks, &["measure", "--input", &input, "--json", "ensembles/wall/cfg/cfg_000001.h5"])
+    let measured = Measured::new(RUN, MEASURE);
+    let ([found], [during]) = (&measured.found[..], &measured.during[..]) else {
+        panic!("one configuration")
     };
-    let ended = measure(0, &alone);
-    ended.succeeded();
-    let [found, during]: [Value; 2] = [&ended.out, &line].map(|line| serde_json::from_str(line).unwrap());
     assert_eq!(found["correlators"][0], during["correlators"][0]);
-    let numbers = |entry: &Value, key: &str| -> Vec<f64> {
-        entry[key].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
-    };
     for entry in found["correlators"].as_array().unwrap() {
-        let keys: Vec<&String> = entry.as_object().unwrap().keys().collect();
-        assert_eq!(keys, ["name", "re", "midpoint", "m_res", "m_res_mean"]);
-        let [pion, midpoint, ratio] = ["re", "midpoint", "m_res"].map(|key| numbers(entry, key));
+        assert_eq!(keys(entry), ["name", "re", "midpoint", "m_res", "m_res_mean"]);
+        let [pion, midpoint, ratio] = ["re", "midpoint", "m_res"].map(|key| numbers(&entry[key]));
         assert!((0..8).all(|t| pion[t] > 0.0 && ratio[t] == midpoint[t] / pion[t]), "{entry}");
         let mean = ratio[2..=6].iter().sum::<f64>() / 5.0;
         assert!((entry["m_res_mean"].as_f64().unwrap() - mean).abs() < 1e-15);
     }
     // A lighter quark reaches further.
-    let fall =
-        |n: usize| numbers(&found["correlators"][n], "re")[4] / numbers(&found["correlators"][n], "re")[0];
-    assert!(fall(1) > 2.0 * fall(0), "{} {}", fall(1), fall(0));
+    let [heavy, light] = [0, 1].map(|n| {
+        let pion = numbers(&found["correlators"][n]["re"]);
+        pion[4] / pion[0]
+    });
+    assert!(light > 2.0 * heavy, "{light} {heavy}");
     assert!(found["condensates"][0]["re"].as_f64().unwrap() > 0.0);
-    let two = measure(2, &parallel([1, 1, 1, 2], 1, 1));
-    assert_eq!((two.code, &two.out), (Some(0), &ended.out), "{two:?}");
 }

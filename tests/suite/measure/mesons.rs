@@ -2,23 +2,22 @@
 //! same bits on any ranks, lanes and device, and the program that measures them.
 #![allow(clippy::needless_range_loop, reason = "indices as in the formulas")]
 
+use super::{Measured, keys, numbers};
 use crate::devices;
-use crate::program::{Scratch, parallel};
+use crate::devices::{on_lanes, on_one_lane};
 use crate::ranks;
 use crate::reference::data;
 use crate::reference::gauge::Gauge;
 use crate::reference::su3;
 use crate::reference::wilson::{Dirac, M4, Parameters, Spinor, gamma, gamma5, mul4};
-use hmc::comm::Solo;
-use hmc::device::{Cpu, Device};
+use crate::terms::whole;
 use hmc::family::{DomainWallParams, Schur, WallQuark, WilsonParams, WilsonQuark};
-use hmc::field::{Domain, Halo, HostLinks, LINK_REALS, MatrixField};
-use hmc::lattice::{Extents, Partition, coordinates, site, volume};
+use hmc::field::{Domain, HostLinks, MatrixField};
+use hmc::lattice::{Extents, coordinates, site, volume};
 use hmc::math::WallWeights;
 use hmc::measure::{Channel, Keep, Momentum, Propagator, Source, mesons, pion};
 use hmc::quark::{Inverse, QuarkParams};
 use num_complex::Complex64;
-use serde_json::Value;
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
@@ -39,13 +38,6 @@ fn propagator(quark: &mut dyn Inverse, source: Extents) -> Propagator {
 /// `[channel][momentum][t]`
 fn all(propagator: &Propagator, momenta: &[Momentum]) -> Vec<Vec<Vec<Complex64>>> {
     Channel::ALL.map(|channel| mesons(propagator, channel, momenta, &|| false).unwrap()).into()
-}
-
-fn whole(links: &Gauge) -> MatrixField {
-    let partition = Partition::whole(links.extents).unwrap();
-    let device = Device::new(Cpu::new(1).unwrap());
-    let domain = Domain::new(partition, device, Arc::new(Solo), 2, Halo::Staged).unwrap();
-    MatrixField::from_host(&domain, &links.to_host()).unwrap()
 }
 
 fn adjoint(a: &M4) -> M4 {
@@ -110,7 +102,7 @@ fn all_channels_are_those_of_the_plain_operator() {
     let momenta = [[0, 0, 0], [1, 0, 0], [-1, 1, 0], [2, 0, -1]];
     let links = Gauge::warm(extents, 0.5, 3);
     let (kappa, c_sw) = (0.12, 1.3);
-    let field = whole(&links);
+    let field = whole(&links.to_host());
     let found = all(&propagator(&mut wilson(&field, params(kappa, c_sw, PHASES), 1e-13), source), &momenta);
 
     let dirac = Dirac::new(&links, Parameters { mass: 0.5 / kappa - 4.0, c_sw, phases: PHASES });
@@ -139,7 +131,7 @@ fn all_channels_are_those_of_the_plain_operator() {
 #[test]
 fn the_channel_pion_is_the_pion() {
     let (extents, source) = ([4, 4, 2, 4], [1, 2, 0, 3]);
-    let field = whole(&Gauge::warm(extents, 0.4, 6));
+    let field = whole(&Gauge::warm(extents, 0.4, 6).to_host());
     let weights = WallWeights::mobius(4, 1.5, 0.5);
     let wall = DomainWallParams { weights, m5: 1.8, mass: [0.1; 2], boundary: PHASES };
     let wall = QuarkParams::in_double(wall, 5000);
@@ -159,7 +151,7 @@ fn the_channel_pion_is_the_pion() {
 #[test]
 fn milc_clover_correlators() {
     let Some(path) = data::find("configs/lat.sample.l6666.hisq") else { return };
-    let links = whole(&data::milc(&path).reunitarised());
+    let links = whole(&data::milc(&path).reunitarised().to_host());
     for (name, time) in [("periodic", 0.0), ("antiperiodic", 1.0)] {
         let Some(table) = data::find(&format!("milc_corr/clover_l6666hisq_{name}.corr")) else { continue };
         for (kappa, c_sw, number) in [(0.12, 0.0, 0), (0.12, 1.0, 1), (0.13, 1.5, 0)] {
@@ -202,25 +194,21 @@ fn results(domain: &Arc<Domain>, links: &HostLinks) -> Vec<Vec<Vec<Complex64>>> 
 fn ranks_lanes_and_devices_have_the_same_bits() {
     let extents = [4, 4, 8, 8];
     let links = Gauge::warm(extents, 0.5, 19).to_host();
-    let expected = results(whole(&Gauge::from_host(&links)).domain(), &links);
+    let expected = results(&on_one_lane(extents), &links);
     for domain in devices::domains(extents) {
         assert_eq!(results(&domain, &links), expected, "{}", domain.device().backend().name());
     }
     for grid in [[1, 1, 1, 2], [1, 1, 2, 1], [1, 2, 1, 2]] {
-        let size = volume(grid);
-        let found = ranks::run(size, |comm| {
-            let partition = Partition::new(extents, grid, size, comm.rank()).unwrap();
-            let device = Device::new(Cpu::new(if grid[2] == 2 { 1 } else { 4 }).unwrap());
-            let domain = Domain::new(partition, device, comm, 2, Halo::Staged).unwrap();
-            let reals = ranks::part(&links.reals, &partition, 4 * LINK_REALS);
-            results(&domain, &HostLinks { local: partition.local(), reals })
+        let found = ranks::on_grid(extents, grid, |partition, comm| {
+            let lanes = if grid[2] == 2 { 1 } else { 4 };
+            results(&on_lanes(lanes, partition, comm, 2), &ranks::links(&links, &partition))
         });
-        assert!(found.iter().all(|found| *found == expected), "grid {grid:?}");
+        assert!(found.iter().all(|(_, found)| *found == expected), "grid {grid:?}");
     }
 }
 
 const RUN: &str = r#"[run]
-name = "light"
+name = "chain"
 seed = 3
 trajectories = 1
 thermalisation = 1
@@ -249,37 +237,23 @@ t_max = 3
 
 #[test]
 fn the_program_measures_them() {
-    let scratch = Scratch::new();
-    let alone = parallel([1; 4], 0, 1);
-    scratch.chain(0, &format!("{RUN}{alone}"));
-    let line = std::fs::read_to_string(scratch.at("ensembles/light/measurements.jsonl")).unwrap();
-    let file = "ensembles/light/cfg/cfg_000001.h5";
-    let measure = |ranks: usize, json: &[&str], parallel: &str| {
-        let input = scratch.write("measure.toml", format!("{RUN}{parallel}"));
-        let ended = scratch.run(ranks, &[&["measure", "--input", &input], json, &[file]].concat());
-        ended.succeeded();
-        ended.out
+    let measured = Measured::new(RUN, RUN);
+    let ([found], [during]) = (&measured.found[..], &measured.during[..]) else {
+        panic!("one configuration")
     };
-    let text = measure(0, &["--json"], &alone);
-    let [found, during]: [Value; 2] = [&text, &line].map(|line| serde_json::from_str(line).unwrap());
     assert_eq!(found["mesons"], during["mesons"]);
     assert_eq!(found["wilson_loops"], during["wilson_loops"]);
-    assert!(
-        (found["wilson_loops"][0][0].as_f64().unwrap() - found["plaquette_time"].as_f64().unwrap()).abs()
-            < 1e-14
-    );
+    let plaquettes = [&found["wilson_loops"][0][0], &found["plaquette_time"]].map(|x| x.as_f64().unwrap());
+    assert!((plaquettes[0] - plaquettes[1]).abs() < 1e-14);
     let entries = found["mesons"][0]["correlators"].as_array().unwrap();
     assert_eq!(entries.len(), 6);
     for (entry, channel) in entries.iter().zip(["pion", "pion", "rho", "rho", "a4p", "a4p"]) {
-        let keys: Vec<&String> = entry.as_object().unwrap().keys().collect();
-        assert_eq!(keys, ["channel", "momentum", "re", "im"]);
-        assert_eq!(
-            (entry["channel"].as_str(), entry["re"].as_array().map(Vec::len)),
-            (Some(channel), Some(8))
-        );
+        assert_eq!(keys(entry), ["channel", "momentum", "re", "im"]);
+        assert_eq!((entry["channel"].as_str(), numbers(&entry["re"]).len()), (Some(channel), 8));
     }
-    assert_eq!(measure(2, &["--json"], &parallel([1, 1, 1, 2], 1, 1)), text);
-    let table = measure(0, &[], &alone);
+    let ended = measured.again(0, RUN, &[]);
+    ended.succeeded();
+    let table = ended.out;
     assert!(table.contains("  mesons           light  rho  momentum 1 0 0\n"), "{table}");
     assert!(table.contains("  wilson_loops      R    T           W(R, T)              V(R)\n"), "{table}");
 }

@@ -43,14 +43,12 @@ fn the_input_of_a_run_measures_what_the_run_did() {
     expected.as_object_mut().unwrap().remove("crc32");
     assert!(!expected["condensates"].is_null(), "{expected}");
     for (ranks, text) in [(2, text), (0, RUN.to_owned())] {
-        let input = scratch.write("run.toml", text);
-        let ended = scratch.run(ranks, &["measure", "--json", "--input", &input, LAST]);
+        let ended = scratch.measure(ranks, &text, &["--json", LAST]);
         ended.succeeded();
         assert!(ended.err.is_empty(), "{ended:?}");
         assert_eq!(serde_json::from_str::<Value>(&ended.out).unwrap(), expected);
     }
     // Its tables are checked as in a run.
-    let wrong = scratch.write("wrong.toml", RUN.replace("beta", "betta"));
-    let ended = scratch.run(0, &["measure", "--input", &wrong, LAST]);
-    ended.failed(2, &["wrong.toml:10:1: unknown key 'betta' in [gauge]; did you mean 'beta'?"]);
+    let ended = scratch.measure(0, &RUN.replace("beta", "betta"), &[LAST]);
+    ended.failed(2, &["measure.toml:10:1: unknown key 'betta' in [gauge]; did you mean 'beta'?"]);
 }

@@ -2,18 +2,22 @@
 //! traces, the same bits on any ranks and lanes, and the program that measures them.
 #![allow(clippy::excessive_precision, reason = "digits as printed by the peers")]
 
-use crate::program::{Scratch, parallel};
+use super::{Measured, keys, numbers};
+use crate::compare::relative;
+use crate::devices::{domain, most_lanes, on_lanes, on_one_lane};
+use crate::program::parallel;
 use crate::ranks;
 use crate::reference::data;
 use crate::reference::gauge::{Gauge, parity};
-use crate::reference::staggered::{self as plain, ANTIPERIODIC, Staggered, Vector};
+use crate::reference::staggered::{self as plain, ANTIPERIODIC, Staggered, Vector, reals, vectors};
 use crate::reference::su3;
-use hmc::comm::{Comm, Solo};
-use hmc::device::{Cpu, Device, Precision, lane_counts};
+use crate::terms::whole;
+use hmc::comm::Solo;
+use hmc::device::Precision;
 use hmc::family::{REACH, Schur, Smearing, StaggeredParams, StaggeredQuark, WilsonParams, WilsonQuark};
-use hmc::field::{Domain, EVEN, Halo, HostLinks, LINK_REALS, MatrixField, ODD};
+use hmc::field::{Domain, EVEN, HostLinks, MatrixField, ODD};
 use hmc::io;
-use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, site, volume};
+use hmc::lattice::{Extents, Partition, coordinates, volume};
 use hmc::measure::{CondensateMean, Noise, Source, condensate, pion};
 use hmc::quark::{Inverse, QuarkParams, fields};
 use hmc::solver::{Method, Settings};
@@ -28,23 +32,6 @@ const NOISE: Noise = Noise { seed: 5, trajectory: 3 };
 
 fn in_double<P>(operator: P) -> QuarkParams<P> {
     QuarkParams::in_double(operator, 5000)
-}
-
-/// With the most lanes that fit, `most` at most.
-fn domain(partition: Partition, comm: Arc<dyn Comm>, most: usize) -> Arc<Domain> {
-    let (local, cut) = (partition.local(), std::array::from_fn(|mu| partition.is_cut(mu)));
-    let fits = |lanes: &usize| {
-        *lanes <= most
-            && LaneGrid::choose(local, cut, *lanes)
-                .is_some_and(|grid| (0..4).all(|mu| !cut[mu] || grid.outer(local)[mu] >= REACH))
-    };
-    let lanes = lane_counts().into_iter().filter(fits).max().unwrap();
-    Domain::new(partition, Device::new(Cpu::new(lanes).unwrap()), comm, 2, Halo::Staged).unwrap()
-}
-
-fn whole(links: &HostLinks) -> MatrixField {
-    let domain = domain(Partition::whole(links.local).unwrap(), Arc::new(Solo), usize::MAX);
-    MatrixField::from_host(&domain, links).unwrap()
 }
 
 /// Links of a file; of single precision re-unitarised, as MILC's numbers want them.
@@ -66,9 +53,7 @@ fn staggered(links: &MatrixField, smearing: Smearing, mass: f64, naik_epsilon: f
 fn close(name: &str, found: &[f64], expected: &[f64], tolerance: f64) {
     assert_eq!(found.len(), expected.len(), "{name}");
     for (t, (found, expected)) in found.iter().zip(expected).enumerate() {
-        let error = (found - expected).abs() / expected.abs();
-        println!("{name} {t}: {found:.16e} instead of {expected:.16e}, error {error:.1e}");
-        assert!(error <= tolerance, "{name} {t}: {found:e} is not {expected:e} to {tolerance:e}");
+        relative(&format!("{name} {t}"), *found, *expected, tolerance);
     }
 }
 
@@ -111,10 +96,6 @@ fn chroma_pions() {
     }
 }
 
-fn reals(field: &[Vector]) -> Vec<f64> {
-    field.iter().flatten().flat_map(|z| [z.re, z.im]).collect()
-}
-
 /// M^-1 b by the program: one right-hand side for each of `b`.
 fn solved(quark: &mut dyn Inverse, b: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let domain = Arc::clone(quark.domain());
@@ -137,11 +118,6 @@ fn solved(quark: &mut dyn Inverse, b: &[Vec<f64>]) -> Vec<Vec<f64>> {
         }
     }
     all
-}
-
-fn vectors(reals: &[f64]) -> Vec<Vector> {
-    let z: Vec<Complex64> = reals.chunks_exact(2).map(|z| Complex64::new(z[0], z[1])).collect();
-    z.chunks_exact(3).map(|z| [z[0], z[1], z[2]]).collect()
 }
 
 /// `|b - M x| / |b|`, M of the plain reference, is what was asked for: for light quarks too, and for sources of one
@@ -343,17 +319,6 @@ fn solvers_of_any_kind_agree() {
     }
 }
 
-/// This rank's part of the links.
-fn part(links: &HostLinks, partition: &Partition) -> HostLinks {
-    let (local, offset, reals) = (partition.local(), partition.offset(), 4 * LINK_REALS);
-    let at = |s: usize| {
-        let x = coordinates(local, s);
-        reals * site(partition.global, std::array::from_fn(|mu| x[mu] + offset[mu]))
-    };
-    let reals = (0..volume(local)).flat_map(|s| &links.reals[at(s)..at(s) + reals]).copied().collect();
-    HostLinks { local, reals }
-}
-
 type Results = (Vec<Vec<f64>>, Vec<CondensateMean>);
 
 fn results(domain: &Arc<Domain>, links: &HostLinks) -> Results {
@@ -379,24 +344,22 @@ fn results(domain: &Arc<Domain>, links: &HostLinks) -> Results {
 fn ranks_and_lanes_have_the_same_bits() {
     let extents = [8, 8, 4, 8];
     let links = Gauge::warm(extents, 0.6, 19).to_host();
-    let partition = Partition::whole(extents).unwrap();
-    let expected = results(&domain(partition, Arc::new(Solo), 1), &links);
-    let lanes = domain(partition, Arc::new(Solo), usize::MAX);
+    let expected = results(&on_one_lane(extents), &links);
+    let lanes = domain(extents);
     println!("{} lanes", lanes.lanes().count());
     assert_eq!(results(&lanes, &links), expected, "lanes");
     for grid in [[1, 1, 1, 2], [2, 2, 1, 1]] {
-        let size = volume(grid);
-        let found = ranks::run(size, |comm| {
-            let partition = Partition::new(extents, grid, size, comm.rank()).unwrap();
-            results(&domain(partition, comm, usize::MAX), &part(&links, &partition))
+        let found = ranks::on_grid(extents, grid, |partition, comm| {
+            let domain = on_lanes(most_lanes(&partition, REACH), partition, comm, 2);
+            results(&domain, &ranks::links(&links, &partition))
         });
-        assert!(found.iter().all(|found| *found == expected), "grid {grid:?}");
+        assert!(found.iter().all(|(_, found)| *found == expected), "grid {grid:?}");
     }
 }
 
 /// Two configurations made with clover quarks, whose condensate is measured on the way.
 const RUN: &str = r#"[run]
-name = "light"
+name = "chain"
 seed = 3
 trajectories = 2
 thermalisation = 2
@@ -448,40 +411,23 @@ action = "hisq"
 
 #[test]
 fn the_program_measures_them() {
-    let scratch = Scratch::new();
-    let alone = parallel([1; 4], 1, 1);
-    scratch.chain(0, &format!("{RUN}{alone}"));
-    let lines = std::fs::read_to_string(scratch.at("ensembles/light/measurements.jsonl")).unwrap();
-    let measure = |ranks: usize, text: &str, parallel: &str| {
-        let input = scratch.write("measure.toml", format!("{text}{parallel}"));
-        let files = [1, 2].map(|n| format!("ensembles/light/cfg/cfg_00000{n}.h5"));
-        scratch.run(ranks, &["measure", "--input", &input, "--json", &files[0], &files[1]])
-    };
-    let ended = measure(0, MEASURE, &alone);
-    ended.succeeded();
-    for (line, during) in ended.out.lines().zip(lines.lines()) {
-        let [found, during]: [Value; 2] = [line, during].map(|line| serde_json::from_str(line).unwrap());
+    let measured = Measured::new(RUN, MEASURE);
+    for (found, during) in measured.found.iter().zip(&measured.during) {
         let condensates = found["condensates"].as_array().unwrap();
         // Seed and trajectory are those of the run, so the numbers are.
         assert_eq!(condensates[0], during["condensates"][0]);
-        let keys: Vec<&String> = condensates[1].as_object().unwrap().keys().collect();
-        assert_eq!(keys, ["name", "mass", "re", "error", "even", "odd", "sources"]);
         assert_eq!(condensates[0]["mass"], Value::Null);
-        assert_eq!(
-            (condensates[1]["mass"].as_f64(), condensates[1]["sources"].as_u64()),
-            (Some(0.05), Some(2))
-        );
-        assert!(condensates[1]["error"].as_f64().unwrap() > 0.0);
-        assert_eq!(
-            (&condensates[2]["name"], &condensates[2]["error"]),
-            (&Value::from("charm"), &Value::Null)
-        );
-        assert!(condensates.iter().all(|c| c["re"].as_f64().unwrap() > 0.0), "{line}");
-        assert_eq!(found["correlators"][0]["re"].as_array().unwrap().len(), 8);
+        let [strange, charm] = [&condensates[1], &condensates[2]];
+        assert_eq!(keys(strange), ["name", "mass", "re", "error", "even", "odd", "sources"]);
+        assert_eq!((strange["mass"].as_f64(), strange["sources"].as_u64()), (Some(0.05), Some(2)));
+        assert!(strange["error"].as_f64().unwrap() > 0.0);
+        assert_eq!((charm["name"].as_str(), &charm["error"]), (Some("charm"), &Value::Null));
+        assert!(condensates.iter().all(|c| c["re"].as_f64().unwrap() > 0.0), "{found}");
+        assert_eq!(numbers(&found["correlators"][0]["re"]).len(), 8);
     }
-    let two = measure(2, MEASURE, &parallel([1, 1, 1, 2], 0, 1));
-    assert_eq!((two.code, &two.out), (Some(0), &ended.out), "{two:?}");
-    measure(2, MEASURE, &parallel([1, 1, 2, 1], 1, 1)).failed(2, &["4x4x2x8", "reach 3 layers"]);
-    let other = measure(0, &MEASURE.replace("seed = 3", "seed = 4"), &alone);
-    assert_ne!(other.out, ended.out);
+    let thin = format!("{MEASURE}{}", parallel([1, 1, 2, 1], 1, 1));
+    measured.again(2, &thin, &["--json"]).failed(2, &["4x4x2x8", "reach 3 layers"]);
+    let other = measured.again(0, &MEASURE.replace("seed = 3", "seed = 4"), &["--json"]);
+    other.succeeded();
+    assert_ne!(other.out, measured.out);
 }

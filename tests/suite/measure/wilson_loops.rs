@@ -2,12 +2,11 @@
 //! device.
 
 use crate::devices;
+use crate::devices::{on_lanes, on_one_lane};
 use crate::ranks;
 use crate::reference::gauge::{Gauge, Step, random_transformation};
-use hmc::comm::Solo;
-use hmc::device::{Cpu, Device};
-use hmc::field::{Domain, Halo, HostLinks, LINK_REALS, MatrixField};
-use hmc::lattice::{Extents, Partition, coordinates, site, volume};
+use hmc::field::{Domain, HostLinks, MatrixField};
+use hmc::lattice::{coordinates, site, volume};
 use hmc::measure::wilson_loops;
 use hmc::operator::GaugeLoops;
 use std::sync::Arc;
@@ -15,11 +14,6 @@ use std::sync::Arc;
 fn loops(domain: &Arc<Domain>, links: &HostLinks, longest: [usize; 2]) -> Vec<Vec<f64>> {
     let links = MatrixField::from_host(domain, links).unwrap();
     wilson_loops(&links, longest, &|| false).unwrap()
-}
-
-fn whole(extents: Extents) -> Arc<Domain> {
-    let partition = Partition::whole(extents).unwrap();
-    Domain::new(partition, Device::new(Cpu::new(1).unwrap()), Arc::new(Solo), 2, Halo::Staged).unwrap()
 }
 
 fn path(mu: usize, r: usize, t: usize) -> Vec<Step> {
@@ -31,7 +25,7 @@ fn path(mu: usize, r: usize, t: usize) -> Vec<Step> {
 fn loops_are_products_along_paths() {
     let extents = [4, 2, 6, 4];
     let links = Gauge::random(extents, 7);
-    let found = loops(&whole(extents), &links.to_host(), [3, 5]);
+    let found = loops(&on_one_lane(extents), &links.to_host(), [3, 5]);
     for (r, row) in (1..).zip(&found) {
         for (t, found) in (1..).zip(row) {
             let expected = links.mean_loop(&[0, 1, 2].map(|mu| path(mu, r, t)));
@@ -39,7 +33,7 @@ fn loops_are_products_along_paths() {
             assert!((found - expected).abs() < 1e-14, "{r} {t}: {found} is not {expected}");
         }
     }
-    assert!(wilson_loops(&MatrixField::new(&whole(extents), 4).unwrap(), [1, 1], &|| true).is_err());
+    assert!(wilson_loops(&MatrixField::new(&on_one_lane(extents), 4).unwrap(), [1, 1], &|| true).is_err());
 }
 
 /// The lattice with direction mu called `order[mu]`.
@@ -58,12 +52,12 @@ fn renamed(links: &Gauge, order: [usize; 4]) -> Gauge {
 #[test]
 fn small_loops_are_plaquettes_and_rectangles() {
     let links = Gauge::warm([4, 6, 4, 8], 0.6, 2);
-    let field = MatrixField::from_host(&whole(links.extents), &links.to_host()).unwrap();
+    let field = MatrixField::from_host(&on_one_lane(links.extents), &links.to_host()).unwrap();
     let traces = GaugeLoops::traces(&field).unwrap();
     let (mut plaquette, mut rectangle) = (0.0, 0.0);
     for order in [[0, 1, 2, 3], [3, 0, 1, 2], [2, 3, 0, 1], [1, 2, 3, 0]] {
         let turned = renamed(&links, order);
-        let found = loops(&whole(turned.extents), &turned.to_host(), [2, 2]);
+        let found = loops(&on_one_lane(turned.extents), &turned.to_host(), [2, 2]);
         plaquette += found[0][0] / 4.0;
         rectangle += (found[0][1] + found[1][0]) / 8.0;
         if order[3] == 3 {
@@ -78,7 +72,7 @@ fn small_loops_are_plaquettes_and_rectangles() {
 fn loops_are_gauge_invariant() {
     let links = Gauge::random([4, 4, 2, 6], 5);
     let turned = links.transformed(&random_transformation(links.extents, 8));
-    let domain = whole(links.extents);
+    let domain = on_one_lane(links.extents);
     let [a, b] = [&links, &turned].map(|links| loops(&domain, &links.to_host(), [2, 3]));
     let worst = a.iter().flatten().zip(b.iter().flatten()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     assert!(worst < 1e-14, "{worst:e}");
@@ -89,19 +83,15 @@ fn ranks_lanes_and_devices_have_the_same_bits() {
     let extents = [4, 8, 4, 8];
     let links = Gauge::warm(extents, 0.7, 4).to_host();
     let longest = [3, 5];
-    let expected = loops(&whole(extents), &links, longest);
+    let expected = loops(&on_one_lane(extents), &links, longest);
     for domain in devices::domains(extents) {
         assert_eq!(loops(&domain, &links, longest), expected, "{}", domain.device().backend().name());
     }
     for grid in [[1, 1, 1, 2], [2, 1, 1, 1], [1, 2, 1, 2]] {
-        let size = volume(grid);
-        let found = ranks::run(size, |comm| {
-            let partition = Partition::new(extents, grid, size, comm.rank()).unwrap();
-            let device = Device::new(Cpu::new(if grid[0] == 2 { 1 } else { 4 }).unwrap());
-            let domain = Domain::new(partition, device, comm, 1, Halo::Staged).unwrap();
-            let reals = ranks::part(&links.reals, &partition, 4 * LINK_REALS);
-            loops(&domain, &HostLinks { local: partition.local(), reals }, longest)
+        let found = ranks::on_grid(extents, grid, |partition, comm| {
+            let lanes = if grid[0] == 2 { 1 } else { 4 };
+            loops(&on_lanes(lanes, partition, comm, 1), &ranks::links(&links, &partition), longest)
         });
-        assert!(found.iter().all(|found| *found == expected), "grid {grid:?}");
+        assert!(found.iter().all(|(_, found)| *found == expected), "grid {grid:?}");
     }
 }

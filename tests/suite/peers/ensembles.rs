@@ -3,28 +3,17 @@
 //! Errors are those of the mean over bins longer than the autocorrelation. The long runs are for
 //! `cargo test --release --test suite peers::ensembles -- --ignored --nocapture`.
 
-use hmc::action::{Action, Determinant, DeterminantParams, GaugeAction, Power, TermHeader};
-use hmc::comm::Solo;
-use hmc::device::{Cpu, Device, Precision, lane_counts};
+use crate::devices::domain;
+use crate::terms::{OMELYAN, quark, two_flavours};
+use hmc::action::{Action, GaugeAction};
+use hmc::device::Precision;
 use hmc::family::{Schur, WilsonParams};
-use hmc::field::{Domain, Halo, HostLinks, MatrixField, Purpose, RandomAddress};
-use hmc::hmc::{Chain, Level, Scheme};
-use hmc::lattice::{Extents, LaneGrid, Partition};
+use hmc::field::{HostLinks, MatrixField, Purpose, RandomAddress};
+use hmc::hmc::{Chain, Level};
+use hmc::lattice::Extents;
 use hmc::operator::GaugeLoops;
 use hmc::quark::QuarkParams;
-use hmc::solver::Settings;
-use std::sync::Arc;
 use std::time::Instant;
-
-const OMELYAN: Scheme = Scheme::Omelyan2 { lambda: 0.193_183_327_503_783_6 };
-
-/// One rank's domain with the most lanes that fit.
-fn domain(extents: Extents) -> Arc<Domain> {
-    let fits = |lanes: &usize| LaneGrid::choose(extents, [false; 4], *lanes).is_some();
-    let lanes = lane_counts().into_iter().filter(fits).max().unwrap();
-    let device = Device::new(Cpu::new(lanes).unwrap());
-    Domain::new(Partition::whole(extents).unwrap(), device, Arc::new(Solo), 1, Halo::Staged).unwrap()
-}
 
 /// A mean and its error.
 #[derive(Clone, Copy, Debug)]
@@ -91,26 +80,17 @@ fn pure_gauge(extents: Extents, beta: f64, steps: u32, seed: u64) -> Chain {
 }
 
 /// Two flavours of clover quarks at beta 5.6, kappa 0.138, `c_sw` 1.76 on 4^4, from unit links.
-fn two_flavours(seed: u64) -> Chain {
+fn clover(seed: u64) -> Chain {
     let domain = domain([4; 4]);
-    let light = DeterminantParams {
-        header: TermHeader { name: "light".into(), number: 0, action_residual: 1e-11, force_residual: 1e-7 },
-        light: QuarkParams {
-            operator: WilsonParams {
-                kappa: 0.138,
-                mu: 0.0,
-                c_sw: 1.76,
-                boundary: [0.0, 0.0, 0.0, 1.0],
-                schur: Schur::Asymmetric,
-            },
-            solver: Settings::cg(Precision::Single, 5000),
-            link_reals: 12,
-            guess: 0,
-        },
-        heavy: None,
-        power: Power::Inverse,
+    let operator = WilsonParams {
+        kappa: 0.138,
+        mu: 0.0,
+        c_sw: 1.76,
+        boundary: [0.0, 0.0, 0.0, 1.0],
+        schur: Schur::Asymmetric,
     };
-    let light: Box<dyn Action> = Box::new(Determinant::new(&domain, light).unwrap());
+    let light = QuarkParams { link_reals: 12, ..quark(operator, Precision::Single) };
+    let light: Box<dyn Action> = Box::new(two_flavours(&domain, light, [1e-11, 1e-7]));
     let gauge: Box<dyn Action> = Box::new(GaugeAction::new(&domain, 5.6, [1.0, 0.0, 0.0]).unwrap());
     let links = MatrixField::from_host(&domain, &HostLinks::unit([4; 4])).unwrap();
     let levels = [Level { scheme: OMELYAN, steps: 5 }, Level { scheme: OMELYAN, steps: 2 }];
@@ -129,7 +109,7 @@ fn pure_gauge_on_a_small_lattice() {
 
 #[test]
 fn two_flavours_on_a_small_lattice() {
-    let run = run(&mut two_flavours(12), 40, 200);
+    let run = run(&mut clover(12), 40, 200);
     let plaquette = Mean::binned(&run.plaquette, 10);
     assert!(plaquette.error < 2e-3, "{plaquette:?}");
     plaquette.agrees("plaquette", 0.5905, 0.0003, 3.0);
@@ -154,7 +134,7 @@ fn pure_gauge_long() {
 #[test]
 #[ignore = "minutes"]
 fn two_flavours_long() {
-    let run = run(&mut two_flavours(14), 100, 1000);
+    let run = run(&mut clover(14), 100, 1000);
     let plaquette = Mean::binned(&run.plaquette, 25);
     assert!(plaquette.error < 1e-3, "{plaquette:?}");
     plaquette.agrees("plaquette", 0.5905, 0.0003, 3.0);

@@ -1,11 +1,11 @@
 //! MILC's asqtad trajectory (`su3_omelyan_rhmc`, double, residuals 1e-12) replayed: smeared links, D, forces, actions
 //! before and after, the links at its end; with its own rational functions, and with ours.
 
+use crate::compare::{distance, relative};
+use crate::devices::domain;
 use crate::program::{Scratch, parallel};
 use crate::reference::data;
-use crate::reference::gauge::{Gauge, LinkField};
-use crate::reference::su3;
-use crate::terms::domain;
+use crate::reference::staggered::{reals, sincos};
 use hmc::action::{Action, GaugeAction, TermHeader};
 use hmc::comm::Solo;
 use hmc::device::Precision;
@@ -13,8 +13,8 @@ use hmc::family::{
     Rooted, RootedParams, RootedPseudofermion, RootedSolver, Smearing, Staggered, StaggeredLinks,
 };
 use hmc::field::{AlgebraField, Domain, EVEN, HostLinks, MatrixField, ODD, Spinor};
-use hmc::io::{Place, State, read_links, read_state, write_state};
-use hmc::lattice::{Extents, Partition, coordinates};
+use hmc::io::{Place, State, read_state, write_state};
+use hmc::lattice::{Extents, Partition};
 use hmc::math::milc_rationals;
 use serde_json::Value;
 use std::f64::consts::SQRT_2;
@@ -76,33 +76,8 @@ struct Milc {
 }
 
 fn milc() -> Option<Milc> {
-    let lattice = data::find("configs/lat.sample.l6666b650m010m050")?;
-    let momenta = data::find("milc_asqtad_trajectory/momenta.f64")?;
-    let phi = data::find("milc_asqtad_trajectory/phi0.f64")?;
-    let (host, _) = read_links(&lattice, &Partition::whole(EXTENTS).unwrap(), &Solo).unwrap();
-    let mut links = MatrixField::from_host(&domain(EXTENTS), &host).unwrap();
-    links.unitarity(true).unwrap();
-    // P_MILC = i sqrt(2) P
-    let ours = |p: &su3::M3| su3::scale(-su3::I / SQRT_2, p);
-    let field: LinkField = data::link_field(&momenta).iter().map(|site| site.each_ref().map(ours)).collect();
-    Some(Milc {
-        links: links.to_host().unwrap(),
-        momenta: Gauge { extents: EXTENTS, links: field }.to_host(),
-        phi: data::doubles(&phi),
-    })
-}
-
-fn relative(name: &str, ours: f64, peer: f64, tolerance: f64) {
-    let error = (ours - peer).abs() / peer.abs();
-    println!("{name}: ours {ours:.15e} MILC {peer:.15e} relative {error:.1e}");
-    assert!(error <= tolerance, "{name}");
-}
-
-/// |a - b| / |b|
-fn distance(a: &[f64], b: &[f64]) -> f64 {
-    assert_eq!(a.len(), b.len());
-    let norm = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
-    norm(&mut a.iter().zip(b).map(|(a, b)| a - b)) / norm(&mut b.iter().copied())
+    let ([links, momenta], phi) = (super::milc_start()?, data::find("milc_asqtad_trajectory/phi0.f64")?);
+    Some(Milc { links, momenta, phi: data::doubles(&phi) })
 }
 
 fn close(name: &str, ours: &[f64], peer: &[f64], tolerance: f64) {
@@ -138,16 +113,6 @@ fn rooted(domain: &Arc<Domain>) -> Option<Rooted> {
     Some(Rooted::new(domain, params).unwrap())
 }
 
-/// chi(x)_c = sin(1 + .7x + 1.3y + .4z + 2.1t + .9c) + i cos(.3 + 1.1x + .6y + 1.7z + .8t + .5c)
-fn sincos() -> Vec<f64> {
-    let sites = (0..6usize.pow(4)).map(|s| coordinates(EXTENTS, s).map(|x| x as f64));
-    let value = |[x, y, z, t]: [f64; 4], c: f64| {
-        let a = 1.0 + 0.7 * x + 1.3 * y + 0.4 * z + 2.1 * t + 0.9 * c;
-        [a.sin(), (0.3 + 1.1 * x + 0.6 * y + 1.7 * z + 0.8 * t + 0.5 * c).cos()]
-    };
-    sites.flat_map(|site| [0.0, 1.0, 2.0].map(|c| value(site, c))).flatten().collect()
-}
-
 /// Fat links, D on a vector, |N|^2.
 #[test]
 fn links_and_operator() {
@@ -166,7 +131,8 @@ fn links_and_operator() {
         smeared.naik(0.0).powi(2) * all.map(|x| x * x).sum::<f64>()
     };
     relative("|N_x|^2", square(0), 1.222_572_744_333_895e1, 1e-14);
-    let (mut d, x) = (Staggered::new(&domain, Precision::Double, 18, 1, BOUNDARY).unwrap(), sincos());
+    let (mut d, x) =
+        (Staggered::new(&domain, Precision::Double, 18, 1, BOUNDARY).unwrap(), reals(&sincos(EXTENTS)));
     d.update(&fat, smeared.long(), smeared.naik(0.0)).unwrap();
     let mut found = vec![0.0; x.len()];
     for parity in [EVEN, ODD] {

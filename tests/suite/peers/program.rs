@@ -9,21 +9,24 @@
 #![allow(clippy::pedantic, reason = "indices and names as in the formulas")]
 #![allow(clippy::excessive_precision, reason = "digits as printed by the peers")]
 
+use crate::compare::{close, close_links, relative};
+use crate::devices::domain;
 use crate::reference::data;
 use crate::reference::gauge::LinkField;
 use crate::reference::su3::{self, I};
 use crate::reference::wilson::{self as plain, M4};
-use hmc::action::{Action, Determinant, DeterminantParams, GaugeAction, Power, TermHeader};
+use crate::reference::wilson::{reals, sincos};
+use crate::terms::{quark, two_flavours};
+use hmc::action::{Action, Determinant, GaugeAction};
 use hmc::comm::Solo;
-use hmc::device::{Cpu, Device, Precision, lane_counts};
+use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams, WilsonQuark};
-use hmc::field::{AlgebraField, Domain, EVEN, Halo, HostLinks, MatrixField, ODD, Spinor};
+use hmc::field::{AlgebraField, Domain, EVEN, HostLinks, MatrixField, ODD, Spinor};
 use hmc::io;
-use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, site, volume};
+use hmc::lattice::{Extents, coordinates, site, volume};
 use hmc::measure::{FlowKernel, FlowPoint, Source, flow, pion};
 use hmc::operator::{CloverTerm, GaugeLoops, WilsonLinks};
 use hmc::quark::QuarkParams;
-use hmc::solver::Settings;
 use num_complex::Complex64;
 use std::path::Path;
 use std::sync::Arc;
@@ -36,14 +39,6 @@ const OPENQCD: WilsonParams = WilsonParams {
     boundary: [0.0, 0.0, 0.0, 1.0],
     schur: Schur::Asymmetric,
 };
-
-/// One rank's domain with the most lanes that fit.
-fn domain(extents: Extents) -> Arc<Domain> {
-    let fits = |lanes: &usize| LaneGrid::choose(extents, [false; 4], *lanes).is_some();
-    let lanes = lane_counts().into_iter().filter(fits).max().unwrap();
-    let device = Device::new(Cpu::new(lanes).unwrap());
-    Domain::new(Partition::whole(extents).unwrap(), device, Arc::new(Solo), 2, Halo::Staged).unwrap()
-}
 
 /// A configuration as the program reads it, raw.
 fn read(path: &Path) -> MatrixField {
@@ -61,27 +56,6 @@ fn openqcd_links() -> Option<MatrixField> {
     Some(links)
 }
 
-/// Asserts |ours - peer| <= tolerance max(|peer|, floor), and prints both.
-fn close(name: &str, ours: f64, peer: f64, tolerance: f64, floor: f64) {
-    let error = (ours - peer).abs() / peer.abs().max(floor);
-    println!("{name}: ours {ours:.16e} peer {peer:.16e} error {error:.1e}");
-    assert!(error <= tolerance, "{name}: {ours:e} is not {peer:e} to {tolerance:e}");
-}
-
-fn relative(name: &str, ours: f64, peer: f64, tolerance: f64) {
-    close(name, ours, peer, tolerance, 0.0);
-}
-
-/// The worst link's |ours - peer|, in units of the root mean square |peer|.
-fn close_links(name: &str, ours: &LinkField, peer: &LinkField, tolerance: f64) {
-    assert_eq!(ours.len(), peer.len());
-    let pairs = || ours.iter().flatten().zip(peer.iter().flatten());
-    let worst = pairs().map(|(a, b)| su3::norm2(&su3::sub(a, b)).sqrt()).fold(0.0, f64::max);
-    let size = (pairs().map(|(_, b)| su3::norm2(b)).sum::<f64>() / (4 * peer.len()) as f64).sqrt();
-    println!("{name}: worst {:.1e}", worst / size);
-    assert!(worst <= tolerance * size, "{name}: {worst:e} of {size:e}");
-}
-
 /// `factor` F as matrices.
 fn matrices(force: &AlgebraField, factor: Complex64) -> LinkField {
     let reals = force.to_host().unwrap();
@@ -95,24 +69,8 @@ fn force_of(action: &mut dyn Action, links: &MatrixField) -> AlgebraField {
     force
 }
 
-/// psi(x)_{s,c} = sin(1+.7x+1.3y+.4z+2.1t+.9c+1.9s) + i cos(.3+1.1x+.6y+1.7z+.8t+.5c+2.3s).
-fn sincos(extents: Extents) -> Vec<plain::Spinor> {
-    let entry = |x: usize, s: usize, c: usize| {
-        let v = coordinates(extents, x).map(|x| x as f64);
-        let (s, c) = (s as f64, c as f64);
-        let a = 1.0 + 0.7 * v[0] + 1.3 * v[1] + 0.4 * v[2] + 2.1 * v[3] + 0.9 * c + 1.9 * s;
-        let b = 0.3 + 1.1 * v[0] + 0.6 * v[1] + 1.7 * v[2] + 0.8 * v[3] + 0.5 * c + 2.3 * s;
-        Complex64::new(a.sin(), b.cos())
-    };
-    (0..volume(extents)).map(|x| std::array::from_fn(|s| std::array::from_fn(|c| entry(x, s, c)))).collect()
-}
-
 fn rotated(rotation: &M4, field: &[plain::Spinor]) -> Vec<plain::Spinor> {
     field.iter().map(|psi| plain::spin_mul(rotation, psi)).collect()
-}
-
-fn reals(field: &[plain::Spinor]) -> Vec<f64> {
-    field.iter().flatten().flatten().flat_map(|z| [z.re, z.im]).collect()
 }
 
 /// For each site of the lattice moved by one site in x, the site it was.
@@ -150,18 +108,7 @@ fn full_operator(links: &MatrixField, params: &WilsonParams, psi: &[f64]) -> Vec
 
 /// openQCD's two flavours, on odd sites.
 fn two_flavour(domain: &Arc<Domain>) -> Determinant<Wilson> {
-    let params = DeterminantParams {
-        header: TermHeader { name: "light".into(), number: 0, action_residual: 1e-14, force_residual: 1e-14 },
-        light: QuarkParams {
-            operator: OPENQCD,
-            solver: Settings::cg(Precision::Double, 1000),
-            link_reals: 18,
-            guess: 0,
-        },
-        heavy: None,
-        power: Power::Inverse,
-    };
-    Determinant::new(domain, params).unwrap()
+    two_flavours(domain, quark(OPENQCD, Precision::Double), [1e-14; 2])
 }
 
 #[test]

@@ -6,36 +6,17 @@
 #![allow(clippy::pedantic, reason = "indices and names as in the formulas")]
 #![allow(clippy::excessive_precision, clippy::needless_range_loop, reason = "digits as printed by the peers")]
 
+use crate::compare::{close, close_links, relative};
 use crate::reference::data;
 use crate::reference::flow::{self, SIGN_MILC, SIGN_OPENQCD};
 use crate::reference::gauge::{self, Gauge, GaugeAction};
 use crate::reference::su3::{self, I, M3, ONE};
+use crate::reference::wilson::sincos;
 use crate::reference::wilson::{self, Dirac, Parameters, Spinor};
 
 const BETA: f64 = 5.3;
 const KAPPA: f64 = 0.13;
 const C_SW: f64 = 1.90952;
-
-/// Prints both numbers and asserts |ours - peer| <= tolerance max(|peer|, floor).
-fn close(name: &str, ours: f64, peer: f64, tolerance: f64, floor: f64) {
-    let error = (ours - peer).abs() / peer.abs().max(floor);
-    println!("{name}: ours {ours:.16e} peer {peer:.16e} error {error:.1e}");
-    assert!(error <= tolerance, "{name}: {ours:e} is not {peer:e} to {tolerance:e}");
-}
-
-fn relative(name: &str, ours: f64, peer: f64, tolerance: f64) {
-    close(name, ours, peer, tolerance, 0.0);
-}
-
-/// max |ours - peer| over a link field, in units of the root mean square of an entry.
-fn close_links(name: &str, ours: &[[M3; 4]], peer: &[[M3; 4]], tolerance: f64) {
-    assert_eq!(ours.len(), peer.len());
-    let pairs = || ours.iter().flatten().zip(peer.iter().flatten());
-    let worst = pairs().map(|(a, b)| su3::norm2(&su3::sub(a, b)).sqrt()).fold(0.0, f64::max);
-    let size = (pairs().map(|(_, b)| su3::norm2(b)).sum::<f64>() / (4 * peer.len()) as f64).sqrt();
-    println!("{name}: worst {:.1e}", worst / size);
-    assert!(worst <= tolerance * size, "{name}: {worst:e} of {size:e}");
-}
 
 fn times(factor: num_complex::Complex64, field: &[[M3; 4]]) -> Vec<[M3; 4]> {
     field.iter().map(|m| m.map(|m| su3::scale(factor, &m))).collect()
@@ -76,19 +57,6 @@ fn openqcd_dirac_operator() {
     println!("Dw: relative error {:.1e}", error / size.sqrt());
     assert!(error < 1e-14 * size.sqrt());
     relative("|Dw psi|^2", wilson::dot(&ours, &ours).re, 1.185_924_387_458_377_9e5, 1e-13);
-}
-
-/// psi(x)_{s,c} = sin(1+.7x+1.3y+.4z+2.1t+.9c+1.9s) + i cos(.3+1.1x+.6y+1.7z+.8t+.5c+2.3s).
-fn sincos(extents: hmc::lattice::Extents) -> Vec<Spinor> {
-    let entry = |x: usize, s: usize, c: usize| {
-        let v = hmc::lattice::coordinates(extents, x).map(|x| x as f64);
-        let (s, c) = (s as f64, c as f64);
-        let a = 1.0 + 0.7 * v[0] + 1.3 * v[1] + 0.4 * v[2] + 2.1 * v[3] + 0.9 * c + 1.9 * s;
-        let b = 0.3 + 1.1 * v[0] + 0.6 * v[1] + 1.7 * v[2] + 0.8 * v[3] + 0.5 * c + 2.3 * s;
-        num_complex::Complex64::new(a.sin(), b.cos())
-    };
-    let sites = 0..hmc::lattice::volume(extents);
-    sites.map(|x| std::array::from_fn(|s| std::array::from_fn(|c| entry(x, s, c)))).collect()
 }
 
 #[test]

@@ -5,8 +5,10 @@
 #![allow(clippy::pedantic, reason = "indices and names as in the formulas")]
 #![allow(clippy::excessive_precision, clippy::needless_range_loop, reason = "digits as printed by the peers")]
 
+use crate::compare::{close_links, relative};
 use crate::reference::data;
 use crate::reference::gauge::{self, Gauge};
+use crate::reference::staggered::sincos;
 use crate::reference::staggered::{self, ANTIPERIODIC, Paths, Staggered, Vector};
 use crate::reference::su3::{self, M3, Rng};
 use hmc::lattice::{Extents, coordinates, volume};
@@ -14,22 +16,6 @@ use num_complex::Complex64;
 
 const EXTENTS: Extents = [4, 2, 6, 4];
 const U0: f64 = 0.862;
-
-fn relative(name: &str, ours: f64, peer: f64, tolerance: f64) {
-    let error = (ours - peer).abs() / peer.abs();
-    println!("{name}: ours {ours:.16e} peer {peer:.16e} error {error:.1e}");
-    assert!(error <= tolerance, "{name}: {ours:e} is not {peer:e} to {tolerance:e}");
-}
-
-/// Largest difference of two link matrices in units of the root mean square norm of one.
-fn close_links(name: &str, ours: &[[M3; 4]], peer: &[[M3; 4]], tolerance: f64) {
-    assert_eq!(ours.len(), peer.len());
-    let pairs = || ours.iter().flatten().zip(peer.iter().flatten());
-    let worst = pairs().map(|(a, b)| su3::norm2(&su3::sub(a, b)).sqrt()).fold(0.0, f64::max);
-    let size = (pairs().map(|(_, b)| su3::norm2(b)).sum::<f64>() / (4 * peer.len()) as f64).sqrt();
-    println!("{name}: worst {:.1e}", worst / size);
-    assert!(worst <= tolerance * size, "{name}: {worst:e} of {size:e}");
-}
 
 fn close_vectors(name: &str, ours: &[Vector], peer: &[Vector], tolerance: f64) {
     assert_eq!(ours.len(), peer.len());
@@ -47,29 +33,14 @@ fn sums(links: &Gauge) -> [f64; 4] {
     std::array::from_fn(|mu| links.links.iter().map(|link| su3::norm2(&link[mu])).sum())
 }
 
-fn milc_links(name: &str) -> Option<Gauge> {
-    data::find(&format!("configs/{name}")).map(|path| data::milc(&path).reunitarised())
-}
-
 fn origin(extents: Extents) -> Vec<Vector> {
     let mut delta = vec![[su3::ZERO; 3]; volume(extents)];
     delta[0][0] = su3::ONE;
     delta
 }
 
-/// chi(x)_c = sin(1+.7x+1.3y+.4z+2.1t+.9c) + i cos(.3+1.1x+.6y+1.7z+.8t+.5c).
-fn sincos(extents: Extents) -> Vec<Vector> {
-    let entry = |x: usize, c: usize| {
-        let v = coordinates(extents, x).map(|x| x as f64);
-        let a = 1.0 + 0.7 * v[0] + 1.3 * v[1] + 0.4 * v[2] + 2.1 * v[3] + 0.9 * c as f64;
-        let b = 0.3 + 1.1 * v[0] + 0.6 * v[1] + 1.7 * v[2] + 0.8 * v[3] + 0.5 * c as f64;
-        Complex64::new(a.sin(), b.cos())
-    };
-    (0..volume(extents)).map(|x| std::array::from_fn(|c| entry(x, c))).collect()
-}
-
 fn asqtad_trajectory() -> Option<Staggered> {
-    let links = milc_links("lat.sample.l6666b650m010m050")?;
+    let links = data::milc_links("lat.sample.l6666b650m010m050")?;
     Some(Staggered::asqtad(&links, U0, ANTIPERIODIC))
 }
 
@@ -131,7 +102,7 @@ fn milc_rational(text: &str, name: &str) -> (f64, Vec<[f64; 2]>) {
 #[test]
 fn milc_asqtad_force_along_a_direction() {
     let (Some(u), Some(phi), Some(rational), Some(force)) = (
-        milc_links("lat.sample.l6666b650m010m050"),
+        data::milc_links("lat.sample.l6666b650m010m050"),
         data::find("milc_asqtad_trajectory/phi0.f64"),
         data::find("milc_rationals/rationals.sample.su3_omelyan_rhmc"),
         data::find("milc_asqtad_trajectory/fermion_force_dmom_dt.f64"),
@@ -175,7 +146,7 @@ fn milc_asqtad_pseudofermion_action() {
 #[test]
 fn milc_asqtad_pion() {
     let (Some(u), Some(table)) =
-        (milc_links("lat.sample.l6666.hisq"), data::find("milc_corr/asqtad_l6666hisq_ap.corr"))
+        (data::milc_links("lat.sample.l6666.hisq"), data::find("milc_corr/asqtad_l6666hisq_ap.corr"))
     else {
         return;
     };
@@ -187,7 +158,7 @@ fn milc_asqtad_pion() {
 /// A charm quark has its own Naik correction.
 #[test]
 fn milc_hisq_pion() {
-    let Some(u) = milc_links("lat.sample.l6666.hisq") else { return };
+    let Some(u) = data::milc_links("lat.sample.l6666.hisq") else { return };
     for (boundary, phases) in [("ap", ANTIPERIODIC), ("p", [0.0; 4])] {
         let Some(table) = data::find(&format!("milc_corr/hisq_l6666hisq_{boundary}.corr")) else { return };
         for (mass, eps_naik) in [(0.05, 0.0), (0.5, -0.16875)] {
@@ -209,7 +180,7 @@ fn milc_pion(name: &str, d: &Staggered, mass: f64, peer: &[f64]) {
 
 #[test]
 fn milc_hisq_links() {
-    let Some(u) = milc_links("lat.sample.hisq.f211b670.l6666") else { return };
+    let Some(u) = data::milc_links("lat.sample.hisq.f211b670.l6666") else { return };
     let peer =
         [5_260.560_273_566_736_2, 5_273.913_371_398_839_4, 5_258.833_306_132_743_9, 5_276.412_938_303_331_4];
     let d = Staggered::hisq(&u, 0.0, ANTIPERIODIC);

@@ -4,7 +4,7 @@
 //! Exit codes: 0 done, 2 wrong input or a run that is refused, 1 anything else.
 
 use crate::program::{
-    self, Ended, Scratch, chain_contents, contents, names, parallel, quickstart, read_chain, with,
+    self, Scratch, chain_contents, contents, names, objects, on, parallel, quickstart, read_chain, with,
 };
 use hmc::device::lane_counts;
 use serde_json::Value;
@@ -60,18 +60,6 @@ fn small(trajectories: u64) -> String {
     let text = with(&quickstart(), "extents", "[4, 4, 4, 4]");
     let text = with(&with(&text, "thermalisation", "1"), "t_max", "0.1");
     with(&text, "trajectories", &trajectories.to_string())
-}
-
-fn on(text: &str, ranks: usize) -> String {
-    format!("{text}\n{}", parallel([1, 1, 1, ranks.max(1)], 0, 1))
-}
-
-fn objects(ended: &Ended) -> Vec<Value> {
-    ended
-        .out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
-        .collect()
 }
 
 fn number(value: &Value) -> f64 {
@@ -303,8 +291,7 @@ fn files_under_mpirun() {
 fn measure_gives_the_same_bits_everywhere() {
     let scratch = pure();
     let measure = |ranks: usize, text: &str| {
-        let input = scratch.write("measure.toml", text);
-        let ended = scratch.run(ranks, &["measure", "--input", &input, "--json", FIRST, SECOND]);
+        let ended = scratch.measure(ranks, text, &["--json", FIRST, SECOND]);
         ended.succeeded();
         ended
     };
@@ -319,7 +306,7 @@ fn measure_gives_the_same_bits_everywhere() {
         let found = measure(ranks, &format!("{MEASURE}{}", parallel(grid, lanes, 1)));
         assert_eq!(found.out, reference.out, "{grid:?}, {lanes} lanes");
     }
-    let found = objects(&reference);
+    let found = objects(&reference.out);
     assert_eq!(found.len(), 2);
     for ((object, file), trajectory) in found.iter().zip([FIRST, SECOND]).zip([1, 2]) {
         assert_eq!((&object["file"], &object["trajectory"]), (&Value::from(file), &Value::from(trajectory)));
@@ -367,7 +354,7 @@ fn measure_tells_what_is_wrong() {
         // The others are measured.
         let ended = scratch.run(ranks, &["measure", "--input", &good, "--json", "missing.h5", FIRST]);
         ended.failed(1, &["missing.h5", "error: 1 of 2 files were not measured"]);
-        assert_eq!(objects(&ended)[0]["file"], FIRST);
+        assert_eq!(objects(&ended.out)[0]["file"], FIRST);
         measure(&bad, FIRST).failed(2, &["bad.toml:11:11: fermion: unknown fermion 'strange'"]);
         measure(&far, FIRST).failed(2, &["[measure.correlator.shifted]", "outside the lattice of 4x4x4x8"]);
     }

@@ -134,10 +134,7 @@ fn a_limit_on_file_sizes_is_told() {
 
 #[test]
 fn the_plot_of_residual_masses_is_overwritten_only_where_that_is_asked_for() {
-    let Some(python) = std::env::var_os("HMC_PYTHON") else {
-        println!("skipped: HMC_PYTHON names no Python");
-        return;
-    };
+    let Some(python) = program::python() else { return };
     let scratch = Scratch::new();
     let entry = r#"{"correlators":[{"name":"shamir-8","re":[2,2,2,2],"midpoint":[1,1,1,1]}]}"#;
     scratch.write("m.jsonl", entry);

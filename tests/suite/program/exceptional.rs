@@ -2,7 +2,7 @@
 //! it was: solves that do not converge, of every method; quarks beyond the critical kappa; a clover term that is not
 //! positive; a spectrum outside the range of rational functions.
 
-use crate::program::{Scratch, chain_contents, names, parallel, read_chain, with};
+use crate::program::{Scratch, chain_contents, names, on, read_chain, with};
 
 /// Nf = 2+1 with a solver of each kind. `@` stands for its `max_iterations`.
 const CHAIN: &str = r#"[run]
@@ -63,10 +63,6 @@ fn chain(term: &str, few: usize) -> String {
     TERMS.iter().fold(CHAIN.to_owned(), |text, name| {
         text.replace(&format!("@{name}"), if *name == term { few } else { 5000 }.to_string().as_str())
     })
-}
-
-fn on(text: &str, ranks: usize) -> String {
-    format!("{text}\n{}", parallel([1, 1, 1, ranks.max(1)], 0, 1))
 }
 
 /// `residual X after N iterations, Y was asked for`: X and Y.

@@ -1,7 +1,7 @@
 //! The folder of an ensemble: never taken over, never silently short of a record, one job at a time; and what `--check`
 //! says of it.
 
-use crate::program::{self, Scratch, chain_contents, contents, names, parallel, read_chain, signal, with};
+use crate::program::{self, Scratch, chain_contents, contents, names, on, read_chain, signal, with};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,10 +30,6 @@ t_max = 0.2
 "#;
 
 const FOLDER: &str = "ensembles/pure";
-
-fn on(text: &str, ranks: usize) -> String {
-    format!("{text}{}", parallel([1, 1, 1, ranks.max(1)], 0, 1))
-}
 
 fn long(trajectories: u64) -> String {
     on(&with(PURE, "trajectories", &trajectories.to_string()), 0)
@@ -254,10 +250,7 @@ fn many_trajectories_are_walked_again_when_asked_only() {
 fn another_version_is_refused_until_it_is_accepted() {
     let scratch = pure();
     let folder = scratch.at(FOLDER);
-    let Some(python) = std::env::var_os("HMC_PYTHON") else {
-        println!("skipped: no Python with h5py in HMC_PYTHON, to write a file of another version");
-        return;
-    };
+    let Some(python) = program::python() else { return };
     // The CRC of the attributes is of their texts as the writer formats them: what another version would have written.
     let script = r#"
 import sys, zlib, h5py, struct

@@ -12,7 +12,7 @@ mod replay;
 mod restart;
 
 use serde_json::Value;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -85,6 +85,15 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
+/// Python with h5py, or a word that there is none.
+pub fn python() -> Option<OsString> {
+    let found = std::env::var_os("HMC_PYTHON");
+    if found.is_none() {
+        println!("skipped: HMC_PYTHON names no Python with h5py");
+    }
+    found
+}
+
 /// A folder that is removed at the end. Its path is short: sockets of mpirun lie in it.
 pub struct Scratch(PathBuf);
 
@@ -146,6 +155,12 @@ impl Scratch {
         let ended = self.run(ranks, &[&input]);
         assert_eq!(ended.code, Some(0), "{ended:?}\n{text}");
         ended
+    }
+
+    /// `hmc measure` of configurations by the tables of an input.
+    pub fn measure(&self, ranks: usize, text: &str, arguments: &[&str]) -> Ended {
+        let input = self.write("measure.toml", text);
+        self.run(ranks, &[&["measure", "--input", &input], arguments].concat())
     }
 
     /// `hmc info --json`, which reads all of a file.
@@ -345,6 +360,16 @@ pub fn with(text: &str, key: &str, value: &str) -> String {
 pub fn parallel(grid: [usize; 4], lanes: usize, threads: usize) -> String {
     let lanes = if lanes == 0 { "\"auto\"".to_owned() } else { lanes.to_string() };
     format!("[parallel]\ndevice = \"cpu\"\ngrid = {grid:?}\nlanes = {lanes}\nthreads = {threads}\n")
+}
+
+/// A run on so many ranks, 0 being one without mpirun, which share the time direction.
+pub fn on(text: &str, ranks: usize) -> String {
+    format!("{text}\n{}", parallel([1, 1, 1, ranks.max(1)], 0, 1))
+}
+
+/// Lines of JSON.
+pub fn objects(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
 }
 
 /// The names in a folder, sorted; none where there is no folder.

@@ -3,22 +3,22 @@
 
 mod domain_wall;
 
+use crate::devices::domain;
+use crate::peers::milc_start;
 use crate::program::{self, Scratch, parallel};
 use crate::reference::data;
-use crate::reference::gauge::{Gauge, LinkField, random_momenta};
-use crate::reference::su3;
-use crate::terms::{domain, quark, random_phi};
-use hmc::action::{Action, Determinant, DeterminantParams, GaugeAction, Power, TermHeader};
+use crate::reference::gauge::{Gauge, random_momenta};
+use crate::terms::{quark, random_phi, two_flavours};
+use hmc::action::{Action, GaugeAction};
 use hmc::app::{places, set_state, state_of};
 use hmc::comm::Solo;
 use hmc::device::Precision;
 use hmc::family::{Schur, WilsonParams};
 use hmc::field::{HostLinks, MatrixField};
 use hmc::hmc::{Chain, Energies, Level, Scheme};
-use hmc::io::{Place, State, read_links, read_state, write_state};
+use hmc::io::{Place, State, read_state, write_state};
 use hmc::lattice::{Extents, Partition, coordinates};
 use serde_json::Value;
-use std::f64::consts::SQRT_2;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -127,13 +127,8 @@ fn chain() -> Chain {
         boundary: [0.0, 0.0, 0.0, 1.0],
         schur: Schur::Asymmetric,
     };
-    let params = DeterminantParams {
-        header: TermHeader { name: "light".into(), number: 0, action_residual: 1e-14, force_residual: 1e-14 },
-        light: quark(operator, Precision::Double),
-        heavy: None,
-        power: Power::Inverse,
-    };
-    let light: Box<dyn Action> = Box::new(Determinant::new(&domain, params).unwrap());
+    let light = two_flavours(&domain, quark(operator, Precision::Double), [1e-14; 2]);
+    let light: Box<dyn Action> = Box::new(light);
     let gauge: Box<dyn Action> = Box::new(GaugeAction::new(&domain, 5.6, [1.0, 0.0, 0.0]).unwrap());
     let position = |lambda, steps| Level { scheme: Scheme::Omelyan2Position { lambda }, steps };
     let levels = [position(0.193_183_327_503_783_6, 3), position(0.2, 2)];
@@ -334,17 +329,7 @@ terms = ["gauge"]
 #[test]
 fn energies_of_milc() {
     let Some(path) = data::find("milc_asqtad_trajectory/momenta.f64") else { return };
-    let Some(lattice) = data::find("configs/lat.sample.l6666b650m010m050") else { return };
-    let partition = Partition::whole([6; 4]).unwrap();
-    let domain = domain([6; 4]);
-    let (host, _) = read_links(&lattice, &partition, &Solo).unwrap();
-    let mut links = MatrixField::from_host(&domain, &host).unwrap();
-    links.unitarity(true).unwrap();
-    let links = links.to_host().unwrap();
-    // P_MILC = i sqrt(2) P
-    let ours = |p: &su3::M3| su3::scale(-su3::I / SQRT_2, p);
-    let momenta: LinkField = data::link_field(&path).iter().map(|site| site.each_ref().map(ours)).collect();
-    let momenta = Gauge { extents: [6; 4], links: momenta }.to_host();
+    let Some([links, momenta]) = milc_start() else { return };
     let scratch = Scratch::new();
     let state = State { input: on_cpu(MILC), links, momenta, pseudofermions: Vec::new() };
     write(&scratch, "state.h5", &state);
@@ -359,25 +344,17 @@ fn energies_of_milc() {
     assert!(number(&told["delta_h"]).abs() < 1e-2, "{told}");
 
     // The same through the tool that other programs' numbers come by.
-    let Some(python) = python() else { return };
+    let Some(python) = program::python() else { return };
     scratch.write("links.f64", raw(&state.links.reals));
     scratch.write("run.toml", on_cpu(MILC));
     let path = path.canonicalize().unwrap().display().to_string();
     let fields = ["--links", "links.f64", "--momenta-convention", "milc", "--momenta", &path];
     make_state(&scratch, &python, &fields);
-    let made = read_state(&scratch.at("made.h5"), &partition, &Solo, &[]).unwrap();
+    let made = read_state(&scratch.at("made.h5"), &Partition::whole([6; 4]).unwrap(), &Solo, &[]).unwrap();
     assert_eq!((&made.links, &made.input), (&state.links, &state.input));
     // One division by i sqrt(2), done in two ways.
     assert!(distance(&made.momenta.reals, &state.momenta.reals) < 1e-15);
     assert!((number(&replay(&scratch, 1, &["made.h5"])["before"]["g"]) - g).abs() < 1e-9);
-}
-
-fn python() -> Option<OsString> {
-    let found = std::env::var_os("HMC_PYTHON");
-    if found.is_none() {
-        println!("skipped: HMC_PYTHON names no Python with h5py");
-    }
-    found
 }
 
 fn raw(reals: &[f64]) -> Vec<u8> {
@@ -415,7 +392,7 @@ fn several_pseudofermions_of_either_kind() {
     write(&scratch, "state.h5", &state);
     assert_eq!(read(&scratch, "state.h5", &places), state);
 
-    let Some(python) = python() else { return };
+    let Some(python) = program::python() else { return };
     scratch.write("links", raw(&state.links.reals));
     scratch.write("momenta", raw(&state.momenta.reals));
     ["a", "b", "c"].iter().zip(&state.pseudofermions).for_each(|(name, (_, reals))| {

@@ -135,3 +135,8 @@ fn complexes(reals: &[f64]) -> Vec<Complex64> {
 fn matrix(z: &[Complex64]) -> M3 {
     std::array::from_fn(|i| std::array::from_fn(|j| z[3 * i + j]))
 }
+
+/// A configuration of MILC's in single precision, re-unitarised as MILC does it.
+pub fn milc_links(name: &str) -> Option<Gauge> {
+    find(&format!("configs/{name}")).map(|path| milc(&path).reunitarised())
+}

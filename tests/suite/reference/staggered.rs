@@ -323,3 +323,24 @@ pub fn axpy(a: &[Vector], s: f64, b: &[Vector]) -> Vec<Vector> {
 pub fn transformed(chi: &[Vector], g: &[M3]) -> Vec<Vector> {
     chi.iter().zip(g).map(|(chi, g)| su3::mul_vector(g, chi)).collect()
 }
+
+/// As the program's fields have them: real and imaginary part of colour 0, ...
+pub fn reals(field: &[Vector]) -> Vec<f64> {
+    field.iter().flatten().flat_map(|z| [z.re, z.im]).collect()
+}
+
+/// The inverse of [`reals`].
+pub fn vectors(reals: &[f64]) -> Vec<Vector> {
+    reals.chunks_exact(6).map(|z| std::array::from_fn(|c| Complex64::new(z[2 * c], z[2 * c + 1]))).collect()
+}
+
+/// MILC's test vector, chi(x)_c = sin(1+.7x+1.3y+.4z+2.1t+.9c) + i cos(.3+1.1x+.6y+1.7z+.8t+.5c).
+pub fn sincos(extents: Extents) -> Vec<Vector> {
+    let entry = |x: usize, c: usize| {
+        let v = coordinates(extents, x).map(|x| x as f64);
+        let a = 1.0 + 0.7 * v[0] + 1.3 * v[1] + 0.4 * v[2] + 2.1 * v[3] + 0.9 * c as f64;
+        let b = 0.3 + 1.1 * v[0] + 0.6 * v[1] + 1.7 * v[2] + 0.8 * v[3] + 0.5 * c as f64;
+        Complex64::new(a.sin(), b.cos())
+    };
+    (0..volume(extents)).map(|x| std::array::from_fn(|c| entry(x, c))).collect()
+}

@@ -278,6 +278,36 @@ impl<'a> Dirac<'a> {
     }
 }
 
+/// As the program's fields have them: real and imaginary part of colour 0, ...
+pub fn reals(field: &[Spinor]) -> Vec<f64> {
+    field.iter().flatten().flatten().flat_map(|z| [z.re, z.im]).collect()
+}
+
+/// The inverse of [`reals`].
+pub fn spinors(reals: &[f64]) -> Vec<Spinor> {
+    let entry = |r: &[f64], s: usize, c: usize| Complex64::new(r[6 * s + 2 * c], r[6 * s + 2 * c + 1]);
+    let spinor = |r: &[f64]| std::array::from_fn(|s| std::array::from_fn(|c| entry(r, s, c)));
+    reals.chunks_exact(24).map(spinor).collect()
+}
+
+/// `|a - b| / |b|`
+pub fn distance(a: &[Spinor], b: &[Spinor]) -> f64 {
+    let d = axpy(a, -1.0, b);
+    (dot(&d, &d).re / dot(b, b).re).sqrt()
+}
+
+/// openQCD's test spinor, psi(x)_{s,c} = sin(1+.7x+1.3y+.4z+2.1t+.9c+1.9s) + i cos(.3+1.1x+.6y+1.7z+.8t+.5c+2.3s).
+pub fn sincos(extents: Extents) -> Vec<Spinor> {
+    let entry = |x: usize, s: usize, c: usize| {
+        let v = coordinates(extents, x).map(|x| x as f64);
+        let (s, c) = (s as f64, c as f64);
+        let a = 1.0 + 0.7 * v[0] + 1.3 * v[1] + 0.4 * v[2] + 2.1 * v[3] + 0.9 * c + 1.9 * s;
+        let b = 0.3 + 1.1 * v[0] + 0.6 * v[1] + 1.7 * v[2] + 0.8 * v[3] + 0.5 * c + 2.3 * s;
+        Complex64::new(a.sin(), b.cos())
+    };
+    (0..volume(extents)).map(|x| std::array::from_fn(|s| std::array::from_fn(|c| entry(x, s, c)))).collect()
+}
+
 /// Conjugate gradients for a positive operator, from 0 to |r| <= tolerance |b|.
 ///
 /// # Panics

@@ -1,6 +1,7 @@
 //! Linear algebra on colour vectors: against plain sums in double, and on several fields as on single ones.
 
 use super::*;
+use crate::kernels::{combination, product};
 use hmc::field::{EVEN, ODD, Purpose, RandomAddress, ShiftStep};
 
 const EXTENTS: Extents = [4, 4, 6, 8];
@@ -14,19 +15,6 @@ fn close(what: &str, found: &[f64], expected: &[f64]) {
 
 fn random(seed: u64) -> Vec<f64> {
     reals(&plain::restrict(EXTENTS, &plain::random_field(EXTENTS, seed), ODD))
-}
-
-fn complex(x: &[f64]) -> Vec<Complex64> {
-    x.chunks_exact(2).map(|z| Complex64::new(z[0], z[1])).collect()
-}
-
-/// a x + b y
-fn combination((a, x): (Complex64, &[f64]), (b, y): (Complex64, &[f64])) -> Vec<f64> {
-    complex(x).into_iter().zip(complex(y)).map(|(x, y)| a * x + b * y).flat_map(|z| [z.re, z.im]).collect()
-}
-
-fn product(x: &[f64], y: &[f64]) -> Complex64 {
-    complex(x).into_iter().zip(complex(y)).map(|(x, y)| x.conj() * y).sum()
 }
 
 fn sum_is(what: &str, found: impl Into<Complex64>, expected: impl Into<Complex64>) {

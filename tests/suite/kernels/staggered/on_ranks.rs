@@ -1,6 +1,7 @@
 //! The same bits on any ranks: D and sums, in every storage, of single fields and of several.
 
 use super::*;
+use crate::devices::on_one_lane;
 use hmc::field::{EVEN, ODD};
 
 /// What of D must not depend on the cut: for each storage and number of fields, D chi and a sum over it.
@@ -35,14 +36,14 @@ fn results(domain: &Arc<Domain>, links: &Links, whole: &[Vec<f64>]) -> Results {
 fn same_on(extents: Extents, grids: &[[usize; 4]]) {
     let links = Links::random(extents, 21);
     let whole: Vec<_> = (0..4).map(|n| reals(&plain::random_field(extents, 60 + n))).collect();
-    let one = domain_of(Partition::whole(extents).unwrap(), Arc::new(Solo), Choice::Lanes(1));
+    let one = on_one_lane(extents);
     let expected = results(&one, &links, &whole);
     for &grid in grids {
         let size = volume(grid);
         let partition = |rank| Partition::new(extents, grid, size, rank).unwrap();
         for choice in choices_of(&partition(0)) {
             let found = ranks::run(size, |comm| {
-                let domain = domain_of(partition(comm.rank()), comm, choice);
+                let domain = choice.domain(partition(comm.rank()), comm);
                 (results(&domain, &links, &whole), domain.lanes())
             });
             println!("{extents:?} on {grid:?}: {choice:?} as {:?}", found[0].1.0);

@@ -1,6 +1,7 @@
 //! Solvers of s - D_eo D_oe: true residuals, taken by another way than the solvers', and agreement.
 
 use super::*;
+use crate::devices::on_one_lane;
 use crate::reference::data;
 use hmc::family::{Smearing, StaggeredLinks};
 use hmc::field::{EVEN, Purpose, RandomAddress};
@@ -267,13 +268,13 @@ fn solved(domain: &Arc<Domain>, links: &Links) -> (Vec<Vec<f64>>, Vec<f64>) {
 fn ranks_and_lanes_have_the_same_bits() {
     let extents = [4, 4, 8, 16];
     let links = Links::smooth(extents, 0.5, 51);
-    let one = domain_of(Partition::whole(extents).unwrap(), Arc::new(Solo), Choice::Lanes(1));
+    let one = on_one_lane(extents);
     let expected = solved(&one, &links);
     for grid in [[1, 1, 1, 1], [1, 1, 1, 2], [1, 1, 2, 2]] {
         let size = volume(grid);
         let partition = |rank| Partition::new(extents, grid, size, rank).unwrap();
         let choice = choices_of(&partition(0)).pop().unwrap();
-        let found = ranks::run(size, |comm| solved(&domain_of(partition(comm.rank()), comm, choice), &links));
+        let found = ranks::run(size, |comm| solved(&choice.domain(partition(comm.rank()), comm), &links));
         for (rank, found) in found.iter().enumerate() {
             let what = format!("grid {grid:?}, {choice:?}, rank {rank}");
             assert_same_bits(&found.1, &expected.1, &format!("{what}: numbers"));

@@ -1,6 +1,7 @@
 //! Linear algebra on fields in half precision, and copies among all precisions.
 
 use super::*;
+use crate::kernels::{combination, product};
 
 /// Four fields whose sites differ in size by factors up to 2^8, already rounded to half precision.
 fn rounded_fields(domain: &Arc<Domain>, scale: f64) -> [Vec<f64>; 4] {
@@ -13,19 +14,6 @@ fn rounded_fields(domain: &Arc<Domain>, scale: f64) -> [Vec<f64>; 4] {
         }
         download(&upload(domain, Precision::Half, &field))
     })
-}
-
-fn complex(x: &[f64]) -> Vec<Complex64> {
-    x.chunks_exact(2).map(|z| Complex64::new(z[0], z[1])).collect()
-}
-
-/// a x + b y
-fn combination((a, x): (Complex64, &[f64]), (b, y): (Complex64, &[f64])) -> Vec<f64> {
-    complex(x).into_iter().zip(complex(y)).map(|(x, y)| a * x + b * y).flat_map(|z| [z.re, z.im]).collect()
-}
-
-fn product(x: &[f64], y: &[f64]) -> Complex64 {
-    complex(x).into_iter().zip(complex(y)).map(|(x, y)| x.conj() * y).sum()
 }
 
 fn gamma5(x: &[f64]) -> Vec<f64> {

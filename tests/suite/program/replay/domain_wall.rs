@@ -1,8 +1,9 @@
 //! States of domain-wall quarks: pseudofermions with a fifth dimension, and on both parities.
 
 use super::{EVERYTHING, EXTENTS, any_state, number, on_any_ranks, on_cpu, read, restricted};
+use crate::devices::domain;
 use crate::program::Scratch;
-use crate::terms::{domain, quark, random_phi};
+use crate::terms::{quark, random_phi};
 use hmc::action::{Action, Determinant, DeterminantParams, Power, TermHeader};
 use hmc::device::Precision;
 use hmc::family::DomainWallParams;
