@@ -56,10 +56,10 @@ test: setup
 	@printf 'skipped: %s\n' "$$(grep -c '^skipped: ' $(TARGET)/test.log)"
 
 bits: setup
-	$(CARGO) test --release --locked --test bits -- --ignored --nocapture
+	$(CARGO) test --release --locked --test suite -- --ignored program::bits --nocapture
 
 kills: setup
-	$(CARGO) test --release --locked --test restart -- --ignored --nocapture
+	$(CARGO) test --release --locked --test suite -- --ignored program::restart --nocapture
 
 check: fmt clippy docs kernels
 
@@ -96,7 +96,7 @@ sanitize: setup
 	$(CARGO) test --locked --target-dir $(TARGET)/sanitize --target $(HOST) \
 	    --config 'target.$(HOST).rustflags = [$(LINK)]' \
 	    --config 'target.$(HOST).runner = "env LD_PRELOAD=$(shell gcc -print-file-name=libasan.so)"' \
-	    --test conformance --test domain_wall
+	    --test suite -- kernels::conformance kernels::domain_wall
 
 bundle: build
 	@bash tools/bundle.sh $(TARGET)/release/hmc

@@ -19,7 +19,7 @@
 //! it. A term of the Hamiltonian is an [`Action`](action::Action). A [`Chain`](hmc::Chain) runs trajectories with such
 //! terms. An [`Observable`](measure::Observable) is measured on its links. `examples/` has more.
 //!
-//! A module imports only from lower floors; modules on one floor do not import each other (`tests/floors.rs` enforces
+//! A module imports only from lower floors; modules on one floor do not import each other (`tests/suite/floors.rs` enforces
 //! it).
 //!
 //! | floor | module | its one job |

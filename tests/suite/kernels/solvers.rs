@@ -1,0 +1,206 @@
+//! All solvers on a thermalised configuration at a quark mass near the critical one: each reaches the true
+//! residual asked for, and their solutions agree; where a method or a precision fails, another takes over and that is
+//! told, or there is an error.
+
+use super::quark::{EXTENTS, Quark, Solved, relative, thermalised};
+use crate::devices::domain;
+use hmc::device::Precision;
+use hmc::family::{Schur, WilsonParams};
+use hmc::field::{HostLinks, Kind, Spinor};
+use hmc::operator::Operator;
+use hmc::solver::{Info, Matrix, Method, MultiShift, Operators, Params, Settings, SolverError};
+
+/// At beta = 6.0 the critical kappa of this `c_sw` is 0.13525 (Luescher et al., hep-lat/9609035).
+const C_SW: f64 = 1.769;
+const KAPPA: f64 = 0.1345;
+
+/// The quark on thermalised links.
+fn quark(params: WilsonParams) -> Quark {
+    Quark::new(&domain(EXTENTS), [thermalised(); 3], params)
+}
+
+/// Solves `M^dag M x = b`; what is told of a success is true.
+fn solve(quark: &mut Quark, settings: Settings, b: &Spinor, residual: f64) -> Solved {
+    let (x, info) = quark.solve(settings, b, residual)?;
+    let found = quark.residual(&x, b);
+    // |b - M^dag M x| has the rounding of b, a few 1e-16, in it.
+    let close = (found - info.residual).abs() < 1e-3 * info.residual + 1e-15;
+    assert!(info.residual <= residual && close, "{settings:?}: {found:.3e}, {info:?}");
+    Ok((x, info))
+}
+
+fn params(schur: Schur) -> WilsonParams {
+    WilsonParams { kappa: KAPPA, mu: 0.0, c_sw: C_SW, boundary: [0.0, 0.0, 0.0, 1.0], schur }
+}
+
+const D: Precision = Precision::Double;
+const S: Precision = Precision::Single;
+const H: Precision = Precision::Half;
+
+/// Every method in every mix.
+fn settings() -> Vec<(&'static str, Settings)> {
+    let block = Some([4, 4, 4, 4]);
+    let gcr = Method::GcrDd { k_max: 16, n_mr: 8, block };
+    let of = |method, precisions, delta| Settings { method, precisions, delta, max_iterations: 4000 };
+    vec![
+        ("CG double", of(Method::Cg, [D, D, D], 1e-3)),
+        ("CG double-single", of(Method::Cg, [D, S, S], 1e-3)),
+        ("CG double-half", of(Method::Cg, [D, H, H], 0.1)),
+        ("BiCGstab double", of(Method::BiCgStab, [D, D, D], 1e-3)),
+        ("BiCGstab double-single", of(Method::BiCgStab, [D, S, S], 1e-3)),
+        ("BiCGstab double-half", of(Method::BiCgStab, [D, H, H], 0.1)),
+        ("GCR-DD double-double-double", of(gcr, [D, D, D], 0.1)),
+        ("GCR-DD double-single-half", of(gcr, [D, S, H], 0.1)),
+        ("GCR-DD double-half-half", of(gcr, [D, H, H], 0.1)),
+        ("GCR-DD single-half-half", of(gcr, [S, H, H], 0.1)),
+    ]
+}
+
+/// One of them by its name.
+fn setting(name: &'static str) -> (&'static str, Settings) {
+    settings().into_iter().find(|(other, _)| *other == name).unwrap()
+}
+
+#[test]
+fn all_methods_reach_the_residual_and_agree() {
+    const RESIDUAL: f64 = 1e-10;
+    for (schur, methods) in [
+        (Schur::Asymmetric, &settings()[..]),
+        (
+            Schur::Symmetric,
+            &["CG double-half", "BiCGstab double-half", "GCR-DD double-single-half"].map(setting),
+        ),
+    ] {
+        let mut quark = quark(params(schur));
+        let b = quark.random(0);
+        let mut first: Option<Spinor> = None;
+        for &(name, settings) in methods {
+            let (x, info) = solve(&mut quark, settings, &b, RESIDUAL).unwrap();
+            let Info { iterations, updates, fallbacks, applications, residual, seconds, .. } = info;
+            println!(
+                "{schur:?} {name:28} iterations {iterations:4} updates {updates:3} fallbacks {fallbacks} applications \
+                 {applications:4} residual {residual:.1e} {seconds:.2} s"
+            );
+            assert_eq!(fallbacks, 0, "{name}");
+            match &first {
+                None => first = Some(x),
+                // |x - y| <= |(M^dag M)^-1| (|r_x| + |r_y|), and that norm is below 1e4 here.
+                Some(first) => assert!(relative(&x, first) < 1e-6, "{name}: {:.1e}", relative(&x, first)),
+            }
+        }
+    }
+}
+
+/// The point of GCR-DD: with a block a rank, hops over the cuts, and sums over ranks, are only in the Krylov iteration.
+/// The blocks are those of 1, 2 and 4 ranks; one rank computes them all, with the same numbers.
+#[test]
+fn gcr_dd_spares_communication() {
+    const RESIDUAL: f64 = 1e-10;
+    let params = params(Schur::Symmetric);
+    println!("\ndomains  method                  iterations  applications  residual");
+    for (domains, block) in [(1, [8, 8, 8, 8]), (2, [8, 8, 8, 4]), (4, [8, 8, 4, 4])] {
+        let mut quark = quark(params);
+        let b = quark.random(0);
+        let gcr = Method::GcrDd { k_max: 16, n_mr: 8, block: Some(block) };
+        let of = |method, precisions, delta| Settings { method, precisions, delta, max_iterations: 4000 };
+        let [bicgstab, gcr_dd] = [
+            ("BiCGstab double-single", of(Method::BiCgStab, [D, S, S], 1e-3)),
+            ("GCR-DD d-s-h, n_mr 8", of(gcr, [D, S, H], 0.1)),
+        ]
+        .map(|(name, settings)| {
+            let (_, info) = quark.solve_one(settings, Matrix::Plain, &b, RESIDUAL).unwrap();
+            let (iterations, applications, residual) = (info.iterations, info.applications, info.residual);
+            println!("{domains:7}  {name:22}  {iterations:10}  {applications:12}  {residual:.1e}");
+            assert!(residual <= RESIDUAL && info.fallbacks == 0, "{name}: {info:?}");
+            applications
+        });
+        assert!(gcr_dd < bicgstab, "{domains} domains: {gcr_dd} applications against {bicgstab}");
+        assert!(domains != 2 || 3 * gcr_dd <= bicgstab, "two domains: {gcr_dd} against {bicgstab}");
+    }
+}
+
+/// Where low precision is of no use, here because its operators are of other links, or of links that are no numbers, a
+/// higher one takes over, and says so.
+#[test]
+fn what_low_precision_cannot_double_does() {
+    const RESIDUAL: f64 = 1e-10;
+    // Without a clover term, which links that are no numbers do not have; the critical kappa is then 0.157.
+    let params = WilsonParams { kappa: 0.145, c_sw: 0.0, ..params(Schur::Asymmetric) };
+    let links = thermalised();
+    let broken = HostLinks { reals: vec![f64::NAN; links.reals.len()], ..links.clone() };
+    for (what, lower) in [("other", &HostLinks::unit(EXTENTS)), ("broken", &broken)] {
+        let mut quark = Quark::new(&domain(EXTENTS), [links, lower, lower], params);
+        let b = quark.random(0);
+        for (name, settings) in settings() {
+            let (_, info) = solve(&mut quark, settings, &b, RESIDUAL).unwrap();
+            println!("{what} links, {name}: {} fallbacks", info.fallbacks);
+            assert_eq!(info.fallbacks > 0, settings.precisions != [D; 3], "{what} links, {name}: {info:?}");
+        }
+    }
+}
+
+/// Beyond the critical kappa BiCGstab finds no way, in whatever precision; conjugate gradients take over.
+#[test]
+fn what_bicgstab_cannot_cg_does() {
+    let params = WilsonParams { kappa: 0.14, ..params(Schur::Symmetric) };
+    let mut quark = quark(params);
+    let b = quark.random(0);
+    for (name, settings) in settings() {
+        if settings.method == Method::BiCgStab {
+            let settings = Settings { max_iterations: 300, ..settings };
+            let (_, info) = solve(&mut quark, settings, &b, 1e-10).unwrap();
+            // What was in vain is counted too.
+            assert!(info.fallbacks > 0 && info.iterations > 300, "{name}: {info:?}");
+        }
+    }
+}
+
+/// A residual near what double has is reached from half, or not and told; one below it is never claimed. The residual's
+/// fall between updates may be set to more than half can follow.
+#[test]
+fn extreme_residuals_are_reached_or_refused() {
+    let mut quark = quark(params(Schur::Symmetric));
+    let b = quark.random(0);
+    for (name, settings) in settings() {
+        if !settings.precisions.contains(&H) {
+            continue;
+        }
+        solve(&mut quark, settings, &b, 1e-14).unwrap();
+        solve(&mut quark, Settings { delta: 1e-9, ..settings }, &b, 1e-10).unwrap();
+        match solve(&mut quark, Settings { max_iterations: 500, ..settings }, &b, 1e-18) {
+            Err(SolverError::NotConverged { residual, wanted, .. }) => assert!(residual > wanted, "{name}"),
+            other => panic!("{name}: {:?}", other.map(|(_, info)| info)),
+        }
+    }
+}
+
+/// Too few iterations are an error with the residual reached, of every method.
+#[test]
+fn too_few_iterations_are_an_error() {
+    const MOST: usize = 6;
+    let mut quark = quark(params(Schur::Symmetric));
+    let b = quark.random(0);
+    let failed = |name: &str, result: Result<Info, SolverError>| match result {
+        Err(SolverError::NotConverged { iterations, residual, wanted }) => {
+            assert!(iterations <= MOST + 1 && residual > wanted, "{name}: {iterations}, {residual:e}");
+        }
+        other => panic!("{name}: {other:?}"),
+    };
+    for (name, settings) in settings() {
+        let few = Settings { max_iterations: MOST, ..settings };
+        failed(name, solve(&mut quark, few, &b, 1e-10).map(|(_, info)| info));
+        if settings.method != Method::Cg {
+            failed(name, quark.solve_one(few, Matrix::Adjoint, &b, 1e-10).map(|(_, info)| info));
+        }
+    }
+    for precision in [D, S] {
+        let mut solver = MultiShift::new(&quark.domain, Kind::Dirac, precision, 1e-3, 2).unwrap();
+        let mut x = [quark.spinor(), quark.spinor()];
+        let goal = Params { residual: 1e-10, max_iterations: MOST };
+        let [double, single, _] = &mut quark.all;
+        let single = (precision == S).then_some(single as &mut dyn Operator);
+        let mut operators = Operators::new(double, single);
+        let result = solver.solve_all(&mut operators, &mut x, &b, &[1e-3, 1e-2], goal);
+        failed("many shifts", result.map(|info| info.total));
+    }
+}

@@ -1,0 +1,73 @@
+//! Every force is the derivative of its action: `sum_a p_a F_a = d S(exp(i eps P) U) / d eps` for any P.
+//!
+//! The derivative is the symmetric difference over six points, of error eps^6 S^(7) / 140. With Gaussian P the left
+//! side is Gaussian of width |F|, which sets the scale of an error; along the force itself it is far larger.
+
+use crate::devices::domain;
+use crate::reference::gauge::Gauge;
+use crate::terms::{check_force, quark, random_phi, two_flavours};
+use hmc::action::GaugeAction;
+use hmc::device::Precision;
+use hmc::family::{Schur, WilsonParams};
+use hmc::lattice::Extents;
+
+/// Errors are below 1e-11, of rounding: 1e-10 leaves room for other directions.
+#[test]
+fn gauge_actions() {
+    let u0 = 0.87_f64;
+    let one_loop = [1.0, -(1.0 - 0.6264 * u0.ln()) / (20.0 * u0 * u0), 0.04335 * u0.ln() / (u0 * u0)];
+    let improved = |c1: f64| [1.0 - 8.0 * c1, c1, 0.0];
+    for extents in [[4, 4, 4, 4], [4, 4, 6, 8], [2, 6, 4, 2]] {
+        let links = Gauge::random(extents, 17);
+        let domain = domain(extents);
+        for (name, coefficients) in [
+            ("wilson", [1.0, 0.0, 0.0]),
+            ("symanzik", improved(-1.0 / 12.0)),
+            ("iwasaki", improved(-0.331)),
+            ("dbw2", improved(-1.4088)),
+            ("symanzik-1loop", one_loop),
+            ("parallelograms alone", [0.0, 0.0, 1.0]),
+        ] {
+            let mut action = GaugeAction::new(&domain, 5.7, coefficients).unwrap();
+            check_force(&format!("{name} {extents:?}"), &links, &mut action, &domain, 4e-3, 1e-10);
+        }
+    }
+}
+
+/// Errors are below 1e-10, of the differences.
+fn fermion(extents: Extents, c_sw: f64, schur: Schur, precision: Precision) {
+    // Rough, but the clover term of c_sw = 1 is still positive.
+    let links = Gauge::warm(extents, 0.8, 5);
+    assert!(links.plaquette() < 0.3);
+    let domain = domain(extents);
+    let operator = WilsonParams { kappa: 0.115, mu: 0.0, c_sw, boundary: [0.0, 0.3, 0.0, 1.0], schur };
+    let mut term = two_flavours(&domain, quark(operator, precision), [1e-14; 2]);
+    term.set_phi(&random_phi(extents, 23)).unwrap();
+    let what = format!("two flavours {extents:?} c_sw {c_sw} {schur:?} {precision:?}");
+    check_force(&what, &links, &mut term, &domain, 5e-3, 1e-9);
+}
+
+#[test]
+fn two_flavours_in_double() {
+    for c_sw in [0.0, 1.0] {
+        for schur in [Schur::Asymmetric, Schur::Symmetric] {
+            fermion([4; 4], c_sw, schur, Precision::Double);
+        }
+    }
+}
+
+#[test]
+fn two_flavours_in_double_and_single() {
+    for c_sw in [0.0, 1.0] {
+        for schur in [Schur::Asymmetric, Schur::Symmetric] {
+            fermion([4; 4], c_sw, schur, Precision::Single);
+        }
+    }
+}
+
+#[test]
+fn two_flavours_on_uneven_extents() {
+    fermion([4, 2, 6, 8], 1.0, Schur::Asymmetric, Precision::Double);
+    fermion([6, 4, 2, 4], 1.0, Schur::Symmetric, Precision::Double);
+    fermion([2, 4, 6, 4], 0.0, Schur::Symmetric, Precision::Double);
+}

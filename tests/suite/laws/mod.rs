@@ -1,0 +1,13 @@
+//! What physics demands, whatever the numbers are.
+
+mod covariance;
+mod domain_wall;
+mod dynamics;
+mod force;
+mod hasenbusch;
+mod quark_ranks;
+mod rhmc;
+mod rooted;
+mod smearing;
+mod stout;
+mod wall_weights;

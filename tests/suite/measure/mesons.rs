@@ -1,0 +1,259 @@
+//! Two-point functions of mesons: every channel against contractions of the plain operator's propagators, MILC's numbers, the
+//! same bits on any ranks, lanes and device, and the program that measures them.
+#![allow(clippy::needless_range_loop, reason = "indices as in the formulas")]
+
+use super::{Measured, keys, numbers};
+use crate::devices;
+use crate::devices::{on_lanes, on_one_lane};
+use crate::ranks;
+use crate::reference::data;
+use crate::reference::gauge::Gauge;
+use crate::reference::su3;
+use crate::reference::wilson::{Dirac, M4, Parameters, Spinor, gamma, gamma5, mul4};
+use crate::terms::whole;
+use hmc::family::{DomainWallParams, Schur, WallQuark, WilsonParams, WilsonQuark};
+use hmc::field::{Domain, HostLinks, MatrixField};
+use hmc::lattice::{Extents, coordinates, site, volume};
+use hmc::math::WallWeights;
+use hmc::measure::{Channel, Keep, Momentum, Propagator, Source, mesons, pion};
+use hmc::quark::{Inverse, QuarkParams};
+use num_complex::Complex64;
+use std::f64::consts::TAU;
+use std::sync::Arc;
+
+const PHASES: [f64; 4] = [0.1, -0.3, 0.5, 1.0];
+
+fn params(kappa: f64, c_sw: f64, boundary: [f64; 4]) -> WilsonParams {
+    WilsonParams { kappa, mu: 0.0, c_sw, boundary, schur: Schur::Symmetric }
+}
+
+fn wilson(links: &MatrixField, params: WilsonParams, residual: f64) -> WilsonQuark {
+    WilsonQuark::new(links, &QuarkParams::in_double(params, 5000), residual).unwrap()
+}
+
+fn propagator(quark: &mut dyn Inverse, source: Extents) -> Propagator {
+    Propagator::new(quark, Source::Point(source), Keep::Columns, &|| false).unwrap()
+}
+
+/// `[channel][momentum][t]`
+fn all(propagator: &Propagator, momenta: &[Momentum]) -> Vec<Vec<Vec<Complex64>>> {
+    Channel::ALL.map(|channel| mesons(propagator, channel, momenta, &|| false).unwrap()).into()
+}
+
+fn adjoint(a: &M4) -> M4 {
+    std::array::from_fn(|i| std::array::from_fn(|j| a[j][i].conj()))
+}
+
+/// `[Gamma_src, Gamma_snk]` of a channel's components, from the table of the documentation.
+fn gammas(channel: Channel) -> Vec<[M4; 2]> {
+    let (five, g) = (gamma5(), [0, 1, 2, 3].map(gamma));
+    let one = mul4(&five, &five);
+    let same = |all: &[M4]| all.iter().map(|a| [*a; 2]).collect();
+    let along = |of: &dyn Fn(usize) -> M4| same(&[of(0), of(1), of(2)]);
+    match channel {
+        Channel::Pion => same(&[five]),
+        Channel::A4 => same(&[mul4(&g[3], &five)]),
+        Channel::A4P => vec![[five, mul4(&g[3], &five)]],
+        Channel::Scalar => same(&[one]),
+        Channel::Rho => along(&|k| g[k]),
+        Channel::RhoAlong(k) => same(&[g[k]]),
+        Channel::RhoTensor => along(&|k| mul4(&g[k], &g[3])),
+        Channel::A1 => along(&|k| mul4(&g[k], &five)),
+        Channel::B1 => same(&[mul4(&g[0], &g[1]), mul4(&g[0], &g[2]), mul4(&g[1], &g[2])]),
+    }
+}
+
+/// The formula as it stands: `- e^{-ip(x - x0)} tr[Gamma_snk S (gamma_t Gamma_src^dag gamma_t) gamma_5 S^dag gamma_5]`, with
+/// `columns[spin][colour]` of S.
+fn plain(
+    extents: Extents,
+    columns: &[[Vec<Spinor>; 3]; 4],
+    source: Extents,
+    [src, snk]: [M4; 2],
+    momentum: Momentum,
+) -> Vec<Complex64> {
+    let bar = mul4(&mul4(&gamma(3), &adjoint(&src)), &gamma(3));
+    let at_source = mul4(&bar, &gamma5());
+    let at_sink = mul4(&gamma5(), &snk);
+    let mut found = vec![su3::ZERO; extents[3]];
+    for s in 0..volume(extents) {
+        let x = coordinates(extents, s);
+        let away: [f64; 4] = std::array::from_fn(|mu| x[mu] as f64 - source[mu] as f64);
+        let angle: f64 = (0..3).map(|k| TAU * f64::from(momentum[k]) * away[k] / extents[k] as f64).sum();
+        let mut trace = su3::ZERO;
+        for (a, b) in (0..4).flat_map(|a| (0..4).map(move |b| (a, b))) {
+            for (c, d) in (0..4).flat_map(|c| (0..4).map(move |d| (c, d))) {
+                let spins = at_sink[a][c] * at_source[b][d];
+                for (i, j) in (0..3).flat_map(|i| (0..3).map(move |j| (i, j))) {
+                    trace += spins * columns[b][j][s][c][i] * columns[d][j][s][a][i].conj();
+                }
+            }
+        }
+        let t = (x[3] + extents[3] - source[3]) % extents[3];
+        found[t] -= Complex64::from_polar(1.0, -angle) * trace;
+    }
+    found
+}
+
+/// Residuals of 1e-13 of two solves, times a condition number below 10^2.
+#[test]
+fn all_channels_are_those_of_the_plain_operator() {
+    let (extents, source) = ([4, 2, 2, 6], [3, 1, 0, 4]);
+    let momenta = [[0, 0, 0], [1, 0, 0], [-1, 1, 0], [2, 0, -1]];
+    let links = Gauge::warm(extents, 0.5, 3);
+    let (kappa, c_sw) = (0.12, 1.3);
+    let field = whole(&links.to_host());
+    let found = all(&propagator(&mut wilson(&field, params(kappa, c_sw, PHASES), 1e-13), source), &momenta);
+
+    let dirac = Dirac::new(&links, Parameters { mass: 0.5 / kappa - 4.0, c_sw, phases: PHASES });
+    let column = |spin: usize, colour: usize| {
+        let mut b = vec![[[su3::ZERO; 3]; 4]; volume(extents)];
+        b[site(extents, source)][spin][colour] = su3::ONE;
+        dirac.solve(&b, 1e-13)
+    };
+    let columns = [0, 1, 2, 3].map(|spin| [0, 1, 2].map(|colour| column(spin, colour)));
+    for (channel, found) in Channel::ALL.into_iter().zip(&found) {
+        for (momentum, found) in momenta.into_iter().zip(found) {
+            let components = gammas(channel);
+            let each: Vec<Vec<Complex64>> =
+                components.iter().map(|pair| plain(extents, &columns, source, *pair, momentum)).collect();
+            let scale = found.iter().map(|z| z.norm()).fold(0.0, f64::max);
+            for t in 0..extents[3] {
+                let expected = each.iter().map(|c| c[t]).sum::<Complex64>() / components.len() as f64;
+                let error = (found[t] - expected).norm() / scale;
+                assert!(error < 1e-11, "{} {momentum:?} {t}: {} is not {expected}", channel.name(), found[t]);
+            }
+        }
+    }
+}
+
+/// Of any quark the channel `pion` is the sum of squares, to the bit.
+#[test]
+fn the_channel_pion_is_the_pion() {
+    let (extents, source) = ([4, 4, 2, 4], [1, 2, 0, 3]);
+    let field = whole(&Gauge::warm(extents, 0.4, 6).to_host());
+    let weights = WallWeights::mobius(4, 1.5, 0.5);
+    let wall = DomainWallParams { weights, m5: 1.8, mass: [0.1; 2], boundary: PHASES };
+    let wall = QuarkParams::in_double(wall, 5000);
+    let quarks: [Box<dyn Inverse>; 2] = [
+        Box::new(wilson(&field, params(0.12, 0.0, PHASES), 1e-10)),
+        Box::new(WallQuark::new(&field, &wall, 1e-10).unwrap()),
+    ];
+    for mut quark in quarks {
+        let squares = pion(&mut *quark, Source::Point(source)).unwrap();
+        let found = mesons(&propagator(&mut *quark, source), Channel::Pion, &[[0; 3]], &|| false).unwrap();
+        assert_eq!(found[0].iter().map(|z| z.re).collect::<Vec<_>>(), squares);
+    }
+}
+
+/// MILC's M is 2 kappa D; signs of its operators differ for A4P and SCALAR, and its phases are e^{+ipx}. Residuals of
+/// 1e-13, times a condition number of 10^2.
+#[test]
+fn milc_clover_correlators() {
+    let Some(path) = data::find("configs/lat.sample.l6666.hisq") else { return };
+    let links = whole(&data::milc(&path).reunitarised().to_host());
+    for (name, time) in [("periodic", 0.0), ("antiperiodic", 1.0)] {
+        let Some(table) = data::find(&format!("milc_corr/clover_l6666hisq_{name}.corr")) else { continue };
+        for (kappa, c_sw, number) in [(0.12, 0.0, 0), (0.12, 1.0, 1), (0.13, 1.5, 0)] {
+            let quark = &mut wilson(&links, params(kappa, c_sw, [0.0, 0.0, 0.0, time]), 1e-13);
+            let propagator = propagator(quark, [0; 4]);
+            for (key, channel, momentum, sign) in MILC {
+                let found = mesons(&propagator, channel, &[momentum], &|| false).unwrap().remove(0);
+                let p: String = momentum.map(|n| n.abs().to_string()).concat();
+                let key = format!("{key}_d_d_d_d_k{kappa}_k{kappa}_p{p}");
+                let peer = data::milc_complex_correlator(&table, &key, number);
+                let scale = peer.iter().map(|z| z.norm()).fold(0.0, f64::max);
+                assert_eq!(found.len(), peer.len());
+                for (t, (found, peer)) in found.iter().zip(&peer).enumerate() {
+                    let ours = sign * found / (4.0 * kappa * kappa);
+                    let error = (ours - peer).norm();
+                    println!("{name} {kappa} {key} {t}: {ours:.15e} {peer:.15e} error {:.1e}", error / scale);
+                    assert!(error < 1e-11 * scale, "{name} {key} {t}: {ours} is not {peer}");
+                }
+            }
+        }
+    }
+}
+
+/// MILC's name, ours, momentum, sign.
+const MILC: [(&str, Channel, Momentum, f64); 5] = [
+    ("PION", Channel::Pion, [0; 3], 1.0),
+    ("PION", Channel::Pion, [-1, 0, 0], 1.0),
+    ("A4P", Channel::A4P, [0; 3], -1.0),
+    ("RHOX", Channel::RhoAlong(0), [0; 3], 1.0),
+    ("SCALAR", Channel::Scalar, [0; 3], -1.0),
+];
+
+fn results(domain: &Arc<Domain>, links: &HostLinks) -> Vec<Vec<Vec<Complex64>>> {
+    let links = MatrixField::from_host(domain, links).unwrap();
+    let quark = &mut wilson(&links, params(0.12, 1.0, PHASES), 1e-8);
+    all(&propagator(quark, [3, 2, 1, 5]), &[[0; 3], [1, -2, 3]])
+}
+
+#[test]
+fn ranks_lanes_and_devices_have_the_same_bits() {
+    let extents = [4, 4, 8, 8];
+    let links = Gauge::warm(extents, 0.5, 19).to_host();
+    let expected = results(&on_one_lane(extents), &links);
+    for domain in devices::domains(extents) {
+        assert_eq!(results(&domain, &links), expected, "{}", domain.device().backend().name());
+    }
+    for grid in [[1, 1, 1, 2], [1, 1, 2, 1], [1, 2, 1, 2]] {
+        let found = ranks::on_grid(extents, grid, |partition, comm| {
+            let lanes = if grid[2] == 2 { 1 } else { 4 };
+            results(&on_lanes(lanes, partition, comm, 2), &ranks::links(&links, &partition))
+        });
+        assert!(found.iter().all(|(_, found)| *found == expected), "grid {grid:?}");
+    }
+}
+
+const RUN: &str = r#"[run]
+name = "chain"
+seed = 3
+trajectories = 1
+thermalisation = 1
+[lattice]
+extents = [4, 4, 4, 8]
+[gauge]
+action = "wilson"
+beta = 5.7
+[fermion.light]
+action = "wilson-clover"
+kappa = 0.11
+c_sw = 1.0
+[[hmc.level]]
+integrator = "2mn"
+steps = 2
+terms = ["gauge", "light"]
+[measure.meson.light]
+fermion = "light"
+source = [1, 2, 3, 4]
+channels = ["pion", "rho", "a4p"]
+momenta = [[0, 0, 0], [1, 0, 0]]
+[measure.wilson_loops]
+r_max = 2
+t_max = 3
+"#;
+
+#[test]
+fn the_program_measures_them() {
+    let measured = Measured::new(RUN, RUN);
+    let ([found], [during]) = (&measured.found[..], &measured.during[..]) else {
+        panic!("one configuration")
+    };
+    assert_eq!(found["mesons"], during["mesons"]);
+    assert_eq!(found["wilson_loops"], during["wilson_loops"]);
+    let plaquettes = [&found["wilson_loops"][0][0], &found["plaquette_time"]].map(|x| x.as_f64().unwrap());
+    assert!((plaquettes[0] - plaquettes[1]).abs() < 1e-14);
+    let entries = found["mesons"][0]["correlators"].as_array().unwrap();
+    assert_eq!(entries.len(), 6);
+    for (entry, channel) in entries.iter().zip(["pion", "pion", "rho", "rho", "a4p", "a4p"]) {
+        assert_eq!(keys(entry), ["channel", "momentum", "re", "im"]);
+        assert_eq!((entry["channel"].as_str(), numbers(&entry["re"]).len()), (Some(channel), 8));
+    }
+    let ended = measured.again(0, RUN, &[]);
+    ended.succeeded();
+    let table = ended.out;
+    assert!(table.contains("  mesons           light  rho  momentum 1 0 0\n"), "{table}");
+    assert!(table.contains("  wilson_loops      R    T           W(R, T)              V(R)\n"), "{table}");
+}

@@ -1,0 +1,270 @@
+//! The same bits on every choice of ranks, lanes, threads and device: links, dH, accepted, plaquette,
+//! unitarity and all measurements.
+//!
+//! There is no tolerance here: every sum is exact, and every site is computed by the same operations.
+
+use crate::chains::{DOMAIN_WALL, OTHER, PRODUCTION, STAGGERED};
+use crate::program::{Chain, Scratch, parallel, quickstart, read_chain, with};
+use hmc::device::{gpu_count, has_emulation, lane_counts};
+use std::path::PathBuf;
+use std::time::Instant;
+
+const GRIDS: [[usize; 4]; 6] =
+    [[1, 1, 1, 1], [1, 1, 1, 2], [2, 1, 1, 1], [1, 2, 2, 1], [4, 1, 1, 1], [1, 1, 2, 2]];
+const LANES: [usize; 4] = [1, 4, 8, 16];
+
+/// Two trajectories of the quickstart, of which the second may be refused.
+fn two_trajectories() -> String {
+    with(&with(&quickstart(), "trajectories", "2"), "thermalisation", "1")
+}
+
+/// What computes a run.
+#[derive(Clone, Copy, Debug)]
+enum On {
+    /// `lanes` 0: the best.
+    Cpu { lanes: usize, threads: usize },
+    /// A GPU's kernels, halos staged as a GPU's.
+    Emulated,
+    /// How halos travel: `staged` or `peer`.
+    Gpu { transport: &'static str },
+}
+use On::{Cpu, Emulated, Gpu};
+
+const REFERENCE: On = Cpu { lanes: 0, threads: 1 };
+
+impl On {
+    /// `[parallel]` of a run.
+    fn input(self, grid: [usize; 4]) -> String {
+        match self {
+            Cpu { lanes, threads } => parallel(grid, lanes, threads),
+            Emulated => format!("[parallel]\ndevice = \"emulated\"\ngrid = {grid:?}\nthreads = 1\n"),
+            Gpu { transport } => {
+                format!("[parallel]\ndevice = \"cuda\"\ngrid = {grid:?}\ntransport = \"{transport}\"\n")
+            }
+        }
+    }
+
+    /// What the program says it ran on: a key that is not obeyed would compare a run with itself.
+    fn is_told(self, grid: [usize; 4], out: &str) -> bool {
+        let (ranks, shape) = (grid.iter().product::<usize>(), grid.map(|n| n.to_string()).join("x"));
+        let first = out.lines().next().unwrap_or_default();
+        let Some((on, device)) = first.split_once("; ") else { return false };
+        let (cut, halos) = match ranks {
+            1 => (" on 1 rank".to_owned(), String::new()),
+            _ => (
+                format!(" on {ranks} ranks as {shape}, halos "),
+                on.rsplit("halos ").next().unwrap_or_default().to_owned(),
+            ),
+        };
+        let many = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        on.contains(&cut)
+            && match self {
+                Cpu { lanes, threads } => {
+                    device.starts_with(&format!("CPU, {}, ", many(threads, "thread")))
+                        && (lanes == 0 || device.contains(&format!(", {} (", many(lanes, "lane"))))
+                }
+                Emulated => device.starts_with("emulated GPU"),
+                Gpu { transport } => {
+                    !["CPU", "emulated"].iter().any(|other| device.starts_with(other))
+                        && (ranks == 1 || halos.starts_with(transport))
+                }
+            }
+    }
+}
+
+/// One run with its results.
+struct Run {
+    scratch: Scratch,
+    last: PathBuf,
+    checksum: String,
+    chain: Chain,
+}
+
+impl Run {
+    fn new(text: &str, grid: [usize; 4], on: On) -> Self {
+        let scratch = Scratch::new();
+        let ranks = grid.iter().product();
+        let ended = scratch.chain(if ranks == 1 { 0 } else { ranks }, &format!("{text}\n{}", on.input(grid)));
+        assert!(on.is_told(grid, &ended.out), "{on:?} {grid:?}: {ended:?}");
+        let folder = scratch.at("ensembles/quickstart");
+        let last = folder.join("cfg/cfg_000002.h5");
+        let (checksum, chain) = (scratch.checksum(&last), read_chain(&folder));
+        assert_eq!((chain.history.len(), chain.measurements.lines().count()), (2, 2), "{chain:?}");
+        Self { scratch, last, checksum, chain }
+    }
+
+    /// What differs from the reference, in words; empty where nothing does.
+    fn differences(&self, reference: &Self) -> String {
+        let mut found = Vec::new();
+        if self.checksum != reference.checksum {
+            found.push(format!("links_checksum {} instead of {}", self.checksum, reference.checksum));
+        }
+        let files = [&self.last, &reference.last].map(|path| path.display().to_string());
+        let compared = self.scratch.run(0, &["compare", &files[0], &files[1]]);
+        if compared.code != Some(0) {
+            found.push(compared.err.trim().to_owned());
+        }
+        for (row, expected) in self.chain.history.iter().zip(&reference.chain.history) {
+            if row != expected {
+                found.push(format!("history {row} instead of {expected}"));
+            }
+        }
+        if self.chain.measurements != reference.chain.measurements {
+            found.push("measurements.jsonl".into());
+        }
+        found.join("; ")
+    }
+}
+
+/// Compares choices of grid, lanes and threads with one rank; and their grids on GPUs where there are any. With one rank among
+/// them, an emulated GPU, which is slow, takes that and those of two.
+fn same(text: &str, choices: &[([usize; 4], usize, usize)]) {
+    let reference = Run::new(text, [1; 4], REFERENCE);
+    let available = lane_counts();
+    let mut grids = Vec::new();
+    for &(grid, lanes, threads) in choices {
+        // A grid is tried whatever the processor's lanes are.
+        let lanes = if available.contains(&lanes) {
+            lanes
+        } else {
+            println!("skipped: {lanes} lanes are not on this processor");
+            0
+        };
+        let differences = Run::new(text, grid, Cpu { lanes, threads }).differences(&reference);
+        assert_eq!(differences, "", "grid {grid:?}, {lanes} lanes, {threads} threads");
+        if !grids.contains(&grid) {
+            grids.push(grid);
+        }
+    }
+    let mut devices = Vec::new();
+    if has_emulation() {
+        let few = grids.iter().filter(|grid| grids.contains(&[1; 4]) && grid.iter().product::<usize>() <= 2);
+        devices.extend(few.map(|&grid| (grid, Emulated)));
+    } else {
+        println!("skipped: the same bits of an emulated GPU: this build has none");
+    }
+    match gpu_count() {
+        Ok(_) => devices.extend(grids.iter().flat_map(|&grid| {
+            let transports = if grid == [1; 4] { &["staged"][..] } else { &["staged", "peer"] };
+            transports.iter().map(move |transport| (grid, Gpu { transport }))
+        })),
+        Err(none) => println!("skipped: the same bits on a GPU: {none}"),
+    }
+    let mut wrong = Vec::new();
+    for (grid, on) in devices {
+        let start = Instant::now();
+        let differences = Run::new(text, grid, on).differences(&reference);
+        println!("{grid:?} {on:?}, {:.1} s: '{differences}'", start.elapsed().as_secs_f64());
+        if !differences.is_empty() {
+            wrong.push(format!("{grid:?} {on:?}: {differences}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Every grid, every lane count and both thread counts, though not each with each.
+#[test]
+fn quickstart_has_the_same_bits_everywhere() {
+    let choices = [
+        ([1, 1, 1, 1], 1, 2),
+        ([1, 1, 1, 1], 16, 1),
+        ([1, 1, 1, 2], 4, 2),
+        ([2, 1, 1, 1], 8, 1),
+        ([1, 2, 2, 1], 1, 1),
+        ([4, 1, 1, 1], 16, 1),
+        ([1, 1, 2, 2], 4, 1),
+    ];
+    assert!(GRIDS.iter().all(|grid| choices.iter().any(|choice| choice.0 == *grid)));
+    assert!(LANES.iter().all(|lanes| choices.iter().any(|choice| choice.1 == *lanes)));
+    same(&two_trajectories(), &choices);
+}
+
+#[test]
+fn the_other_options_have_the_same_bits() {
+    same(OTHER, &[([1, 1, 1, 1], 1, 2), ([1, 1, 1, 2], 8, 1), ([4, 1, 1, 1], 4, 1), ([1, 2, 2, 1], 16, 1)]);
+}
+
+#[test]
+fn production_has_the_same_bits() {
+    let production =
+        |precision: &str| with(PRODUCTION, "k_max", &format!("8\nprecision = \"double-{precision}\""));
+    same(PRODUCTION, &[([1, 1, 1, 1], 16, 2), ([4, 1, 1, 1], 4, 1), ([1, 2, 2, 1], 8, 1)]);
+    same(&production("half-half"), &[([1, 1, 1, 1], 1, 2), ([1, 1, 1, 2], 8, 1)]);
+    // A block that is the whole box of a rank, in a precision that hides no rounding of a block's sums.
+    let boxes = with(&production("double-double"), "schwarz_block", "[8, 4, 4, 4]");
+    same(&boxes, &[([1, 1, 1, 2], 4, 1)]);
+}
+
+#[test]
+fn staggered_quarks_have_the_same_bits() {
+    same(
+        STAGGERED,
+        &[([1, 1, 1, 1], 1, 2), ([1, 1, 1, 2], 4, 1), ([2, 1, 1, 1], 8, 1), ([2, 1, 1, 2], 1, 1)],
+    );
+}
+
+/// With extents of 2 in cut directions.
+#[test]
+fn domain_wall_quarks_have_the_same_bits() {
+    same(DOMAIN_WALL, &[([1, 1, 1, 1], 1, 2), ([4, 1, 1, 1], 8, 1), ([1, 2, 2, 1], 8, 1)]);
+}
+
+/// The comparison itself can fail: one other bit in the coupling is seen in all that is compared.
+#[test]
+fn another_coupling_has_other_bits() {
+    let [a, b] = ["5.3", "5.300000000000001"].map(|beta| {
+        let text = with(&with(&two_trajectories(), "beta", beta), "extents", "[4, 4, 4, 4]");
+        Run::new(&text, [1; 4], REFERENCE)
+    });
+    let differences = a.differences(&b);
+    for part in ["links_checksum", "reals differ", "history 1,", "history 2,", "measurements.jsonl"] {
+        assert!(differences.contains(part), "no '{part}' in: {differences}");
+    }
+}
+
+/// Every grid with every lane count and both thread counts.
+fn matrix(text: &str) {
+    let reference = Run::new(text, [1; 4], REFERENCE);
+    let available = lane_counts();
+    let mut wrong = 0;
+    println!("\nranks    lanes  threads  links_checksum    seconds  differences");
+    for grid in GRIDS {
+        for lanes in LANES {
+            if !available.contains(&lanes) {
+                println!("skipped: {lanes} lanes are not on this processor");
+                continue;
+            }
+            for threads in [1, 2] {
+                let start = Instant::now();
+                let run = Run::new(text, grid, Cpu { lanes, threads });
+                let differences = run.differences(&reference);
+                wrong += usize::from(!differences.is_empty());
+                println!(
+                    "{}  {lanes:5}  {threads:7}  {}  {:7.1}  {}",
+                    grid.map(|n| n.to_string()).join("."),
+                    run.checksum,
+                    start.elapsed().as_secs_f64(),
+                    if differences.is_empty() { "none" } else { &differences },
+                );
+            }
+        }
+    }
+    for row in &reference.chain.history {
+        println!("reference: {row}");
+    }
+    assert_eq!(wrong, 0, "runs that differ from the reference");
+}
+
+/// `make bits`
+#[test]
+#[ignore = "takes five minutes"]
+fn whole_matrix() {
+    matrix(&two_trajectories());
+}
+
+/// `make bits`
+#[test]
+#[ignore = "takes half an hour"]
+fn whole_matrix_of_domain_wall_quarks() {
+    matrix(DOMAIN_WALL);
+}

@@ -1,0 +1,151 @@
+//! Commands on files: what is doubted, what is not known, and what is not overwritten.
+
+use crate::program::{self, Ended, Scratch, parallel, with};
+use std::fs;
+use std::process::Stdio;
+
+const PURE: &str = r#"[run]
+name = "pure"
+seed = 3
+trajectories = 1
+thermalisation = 1
+[lattice]
+extents = [4, 4, 4, 4]
+[gauge]
+action = "wilson"
+beta = 5.7
+[[hmc.level]]
+integrator = "2mn"
+steps = 2
+terms = ["gauge"]
+"#;
+
+const FIRST: &str = "ensembles/pure/cfg/cfg_000001.h5";
+
+fn pure() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.chain(0, &format!("{PURE}{}", parallel([1; 4], 0, 1)));
+    scratch
+}
+
+#[test]
+fn convert_overwrites_only_where_that_is_asked_for() {
+    let scratch = pure();
+    let checkpoint = "ensembles/pure/checkpoint/ckpt_000001.h5";
+    let before = fs::read(scratch.at(checkpoint)).unwrap();
+    scratch.run(0, &["convert", FIRST, "a.milc"]).succeeded();
+    for ranks in [0, 2] {
+        for there in [checkpoint, FIRST, "a.milc"] {
+            let told = format!("error: {there}: exists already; --force overwrites it");
+            let ended = scratch.run(ranks, &["convert", FIRST, there]);
+            ended.failed(2, &[&told]);
+            assert_eq!(ended.err.matches("exists already").count(), 1, "{ended:?}");
+        }
+    }
+    assert!(fs::read(scratch.at(checkpoint)).unwrap() == before);
+    scratch.run(0, &["convert", "--force", FIRST, "a.milc"]).succeeded();
+    // A link to nothing is somebody's, too.
+    std::os::unix::fs::symlink("nowhere", scratch.at("b.nersc")).unwrap();
+    scratch.run(0, &["convert", FIRST, "b.nersc"]).failed(2, &["b.nersc: exists already"]);
+}
+
+fn warns(ended: &Ended, of: &str, times: usize) {
+    ended.succeeded();
+    assert_eq!(ended.err.matches(&format!("warning: {of}: has no checksum; ")).count(), times, "{ended:?}");
+    assert_eq!(ended.err.matches("has no checksum").count(), times, "{ended:?}");
+}
+
+#[test]
+fn a_file_without_a_checksum_is_told_by_all_that_read_one() {
+    let scratch = pure();
+    warns(&scratch.run(0, &["convert", FIRST, "a.openqcd"]), "a.openqcd", 0);
+    warns(&scratch.run(0, &["convert", FIRST, "a.ildg"]), "a.ildg", 0);
+    let whole = fs::read(scratch.at("a.ildg")).unwrap();
+    let record = b"scidac-checksum";
+    let end = whole.windows(record.len()).position(|window| window == record).unwrap() - 16;
+    scratch.write("bare.ildg", &whole[..end]);
+    let measure = scratch.write("measure.toml", "[measure.loops]\n");
+    for (file, verified) in [("a.openqcd", "plaquette"), ("bare.ildg", "unitarity")] {
+        assert_eq!(scratch.info(&scratch.at(file))["verified"], verified);
+        let ended = scratch.run(0, &["info", file]);
+        warns(&ended, file, 1);
+        assert!(ended.out.contains(&format!("verified by     {verified}\n")), "{ended:?}");
+        warns(&scratch.run(0, &["convert", "--force", file, "new.h5"]), file, 1);
+        warns(&scratch.run(0, &["compare", FIRST, file]), file, 1);
+        for ranks in [0, 2] {
+            warns(&scratch.run(ranks, &["measure", "--input", &measure, file]), file, 1);
+            let text = with(PURE, "name", &format!("\"from-{ranks}-{file}\""));
+            let text = text.replace("seed = 3", &format!("seed = 3\nstart = \"./{file}\""));
+            let grid = parallel([1, 1, 1, ranks.max(1)], 0, 1);
+            warns(&scratch.chain(ranks, &format!("{text}{grid}")), &format!("./{file}"), 1);
+        }
+    }
+    warns(&scratch.run(0, &["info", "a.ildg"]), "a.ildg", 0);
+}
+
+#[test]
+fn a_trajectory_that_no_file_says_stays_unknown() {
+    let scratch = pure();
+    scratch.run(0, &["convert", FIRST, "a.milc"]).succeeded();
+    for (from, to) in [("a.milc", "b.h5"), ("b.h5", "c.nersc"), ("c.nersc", "d.h5")] {
+        scratch.run(0, &["convert", from, to]).succeeded();
+        assert!(scratch.info(&scratch.at(to))["trajectory"].is_null(), "{to}");
+        assert!(!scratch.run(0, &["info", to]).out.contains("trajectory "), "{to}");
+    }
+    for to in ["e.h5", "e.nersc"] {
+        scratch.run(0, &["convert", FIRST, to]).succeeded();
+        assert_eq!(scratch.info(&scratch.at(to))["trajectory"], 1, "{to}");
+    }
+}
+
+#[test]
+fn hdf5_files_of_other_kinds_are_told() {
+    let scratch = pure();
+    let history = "ensembles/pure/history.h5";
+    let told = format!("error: {history}: an HDF5 file, but no configuration: there is no /gauge/U\n");
+    for arguments in [&["info", history][..], &["compare", FIRST, history], &["convert", history, "a.milc"]] {
+        let ended = scratch.run(0, arguments);
+        ended.failed(1, &[]);
+        assert_eq!(ended.err, told);
+    }
+    let ended = scratch.run(0, &["replay", "nothere"]);
+    ended.failed(1, &["error: nothere: cannot open: No such file or directory"]);
+    assert_eq!(ended.err.lines().count(), 1, "{ended:?}");
+}
+
+/// With SIGXFSZ ignored, as batch systems may leave it, the limit is an error of the system.
+#[test]
+fn a_limit_on_file_sizes_is_told() {
+    let scratch = pure();
+    for (to, told) in
+        [("a.h5", "larger than the limit on file sizes (ulimit -f)"), ("a.milc", "File too large")]
+    {
+        let script =
+            format!("trap '' XFSZ; ulimit -f 8; exec '{}' convert {FIRST} {to}", env!("CARGO_BIN_EXE_hmc"));
+        let mut command = program::command("sh");
+        let output =
+            command.args(["-c", &script]).current_dir(scratch.at("")).stdin(Stdio::null()).output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{err}");
+        assert!(err.contains(told) && err.contains(to), "{err}");
+        assert!(!scratch.at(to).exists() && !scratch.at(&format!("{to}.tmp")).exists());
+    }
+}
+
+#[test]
+fn the_plot_of_residual_masses_is_overwritten_only_where_that_is_asked_for() {
+    let Some(python) = program::python() else { return };
+    let scratch = Scratch::new();
+    let entry = r#"{"correlators":[{"name":"shamir-8","re":[2,2,2,2],"midpoint":[1,1,1,1]}]}"#;
+    scratch.write("m.jsonl", entry);
+    scratch.write("m.svg", "mine");
+    let tool = concat!(env!("CARGO_MANIFEST_DIR"), "/tools/m_res.py");
+    let mut command = program::command(python);
+    command.args([tool, "m.jsonl", "m.svg"]).current_dir(scratch.at(""));
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("m.svg: exists already"), "{output:?}");
+    assert_eq!(fs::read(scratch.at("m.svg")).unwrap(), b"mine");
+    assert!(command.arg("--force").output().unwrap().status.success());
+    assert!(fs::read_to_string(scratch.at("m.svg")).unwrap().contains("<svg"));
+}
