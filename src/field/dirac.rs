@@ -18,6 +18,12 @@ pub enum Dagger {
     Yes,
 }
 
+impl From<bool> for Dagger {
+    fn from(adjoint: bool) -> Self {
+        if adjoint { Self::Yes } else { Self::No }
+    }
+}
+
 impl std::ops::Not for Dagger {
     type Output = Self;
 

@@ -288,7 +288,7 @@ pub fn eigen(mut a: Dense) -> Vec<(f64, Vec<Complex64>)> {
 /// The plain reference of an operator.
 fn dirac<'a>(links: &'a Gauge, operator: &WilsonParams) -> Dirac<'a> {
     let mass = operator.diagonal() - 4.0;
-    Dirac::new(links, Parameters { mass, c_sw: operator.c_sw, phases: operator.boundary })
+    Dirac::new(links, Parameters { mass, c_sw: operator.c_sw, phases: operator.boundary.theta() })
 }
 
 /// The matrix of a linear map of fields on the components at `places`.

@@ -85,7 +85,7 @@ fn defaults_and_what_is_inherited() {
     assert_eq!((light.weights, light.n_s), (Weights::Mobius { b: 1.5, c: 0.5 }, 12));
     assert_eq!([light.m5, light.mass], [1.8, 0.01]);
     assert_eq!((light.flavours, light.stout), (WallFlavours::Two, None));
-    assert_eq!(light.boundary.map(f64::to_bits), [0.0f64, 0.0, 0.0, 1.0].map(f64::to_bits));
+    assert_eq!(light.boundary.theta().map(f64::to_bits), [0.0f64, 0.0, 0.0, 1.0].map(f64::to_bits));
     let settings = Settings {
         method: Method::Cg,
         precisions: [Precision::Double, Precision::Half, Precision::Half],
@@ -109,7 +109,7 @@ fn defaults_and_what_is_inherited() {
     let keys = "stout = { steps = 2, rho = 0.1 }\nboundary = [0, 0.5, 0, \"periodic\"]\nmass = 0\n";
     let other = self::light(&with("mass = 0.01\n", keys));
     assert_eq!(other.stout, Some(StoutSteps { steps: 2, rho: 0.1 }));
-    assert_eq!(other.boundary.map(f64::to_bits), [0.0f64, 0.5, 0.0, 0.0].map(f64::to_bits));
+    assert_eq!(other.boundary.theta().map(f64::to_bits), [0.0f64, 0.5, 0.0, 0.0].map(f64::to_bits));
     assert_eq!(other.mass.to_bits(), 0);
 }
 

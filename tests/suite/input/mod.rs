@@ -93,7 +93,7 @@ fn defaults_and_masses() {
     let input = input(GOOD);
     let light = wilson(input.clone());
     assert!((light.operator.kappa - 0.5 / 3.8).abs() < 1e-16);
-    assert_eq!(light.operator.boundary.map(f64::to_bits), [0.0f64, 0.0, 0.0, 1.0].map(f64::to_bits));
+    assert_eq!(light.operator.boundary.theta().map(f64::to_bits), [0.0f64, 0.0, 0.0, 1.0].map(f64::to_bits));
     assert_eq!(light.solver.settings.max_iterations, 10_000);
     assert_eq!(input.hmc.levels[0].scheme, Scheme::Omelyan2 { lambda: 0.193_183_327_503_783_6 });
     assert_eq!(input.measure.of_kind::<Correlator>()[0].source, Source::Point([0; 4]));

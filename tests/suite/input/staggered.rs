@@ -74,7 +74,7 @@ fn milc_file(scratch: &Scratch) -> PathBuf {
 fn defaults_and_what_is_inherited() {
     let light = light(&quarks(TABLES));
     assert_eq!(light.smearing, Smearing::Hisq { special: false });
-    assert_eq!(light.boundary.map(f64::to_bits), [0.0f64, 0.0, 0.0, 1.0].map(f64::to_bits));
+    assert_eq!(light.boundary.theta().map(f64::to_bits), [0.0f64, 0.0, 0.0, 1.0].map(f64::to_bits));
     let solver = RootedSolver {
         multi_shift: true,
         precision: Precision::Double,

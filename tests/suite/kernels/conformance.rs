@@ -10,7 +10,7 @@ use hmc::action::{Action, GaugeAction, Smeared};
 use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams, WilsonQuark};
 use hmc::field::{AlgebraField, EVEN, MatrixField, ODD, Spinor};
-use hmc::lattice::Extents;
+use hmc::lattice::{Boundary, Extents};
 use hmc::measure::{FlowKernel, Source, flow, pion, polyakov};
 use hmc::operator::{GaugeLoops, Operator, smeared};
 use hmc::quark::QuarkParams;
@@ -124,7 +124,7 @@ fn stout_smearing() {
 }
 
 fn params(c_sw: f64, schur: Schur) -> WilsonParams {
-    WilsonParams { kappa: 0.12, mu: 0.0, c_sw, boundary: [0.0, 0.5, 0.0, 1.0], schur }
+    WilsonParams { kappa: 0.12, mu: 0.0, c_sw, boundary: Boundary::phases([0.0, 0.5, 0.0, 1.0]), schur }
 }
 
 #[test]
@@ -133,7 +133,8 @@ fn preconditioned_operators() {
     let psi = plain::random_field(EXTENTS, 7);
     for c_sw in [0.0, 1.3] {
         let p = params(c_sw, Schur::Asymmetric);
-        let dirac = Dirac::new(&links, Parameters { mass: 0.5 / p.kappa - 4.0, c_sw, phases: p.boundary });
+        let dirac =
+            Dirac::new(&links, Parameters { mass: 0.5 / p.kappa - 4.0, c_sw, phases: p.boundary.theta() });
         let odd = plain::restrict(EXTENTS, &psi, ODD);
         for schur in [Schur::Asymmetric, Schur::Symmetric] {
             let expected = match schur {
@@ -158,7 +159,7 @@ fn preconditioned_operators() {
                         let mut y = Spinor::new(&domain, precision).unwrap();
                         x.read_host(ODD, &reals(&psi)).unwrap();
                         for (dagger, expected) in [false, true].into_iter().zip(&expected) {
-                            operator.apply(&mut y, &x, dagger).unwrap();
+                            operator.apply(&mut y, &x, dagger.into()).unwrap();
                             let mut out = vec![0.0; 24 * psi.len()];
                             y.write_host(ODD, &mut out).unwrap();
                             let error = distance(&spinors(&out), expected);
@@ -250,7 +251,7 @@ fn pion_correlator() {
         let operator = params(1.1, schur);
         let dirac = Dirac::new(
             &links,
-            Parameters { mass: 0.5 / operator.kappa - 4.0, c_sw: 1.1, phases: operator.boundary },
+            Parameters { mass: 0.5 / operator.kappa - 4.0, c_sw: 1.1, phases: operator.boundary.theta() },
         );
         let source = [1, 0, 2, 3];
         let expected = dirac.pion(source, 1e-13);

@@ -10,8 +10,8 @@ use crate::reference::gauge::{Gauge, parity};
 use crate::reference::wilson::{random_field, restrict};
 use hmc::device::Precision;
 use hmc::family::{DomainWall, DomainWallParams, OnSlices, reflect};
-use hmc::field::{Domain, EVEN, Kind, MatrixField, ODD, Spinor};
-use hmc::lattice::{Extents, volume};
+use hmc::field::{Dagger, Domain, EVEN, Kind, MatrixField, ODD, Spinor};
+use hmc::lattice::{Boundary, Extents, volume};
 use hmc::math::WallWeights;
 use hmc::operator::{Operator, WilsonLinks};
 use hmc::solver::{Cg, Operators, Params, Solver};
@@ -26,7 +26,7 @@ const LINK_REALS: [usize; 3] = [18, 12, 8];
 const SPECTRUM: [f64; 2] = [0.05, 6.2];
 
 fn params(weights: WallWeights, m5: f64, mass: [f64; 2], boundary: [f64; 4]) -> DomainWallParams {
-    DomainWallParams { weights, m5, mass, boundary }
+    DomainWallParams { weights, m5, mass, boundary: Boundary::phases(boundary) }
 }
 
 /// Each kind of weights; odd N_s and the most slices that kernels take; one mass, two, and Pauli and Villars.
@@ -43,7 +43,7 @@ fn cases() -> [(&'static str, DomainWallParams); 7] {
 }
 
 fn wall<'a>(links: &'a Gauge, p: &DomainWallParams) -> Wall<'a> {
-    Wall::new(links, [&p.weights.omega, &p.weights.sigma], p.m5, p.mass, p.boundary)
+    Wall::new(links, [&p.weights.omega, &p.weights.sigma], p.m5, p.mass, p.boundary.theta())
 }
 
 fn operator(
@@ -141,7 +141,7 @@ fn every_storage_against_the_reference() {
                 let x = upload(domain, storage.0, ODD, &odd);
                 let found = [false, true].map(|dagger| {
                     let mut y = new(domain, storage.0, slices);
-                    operator.schur(&mut y, &x, dagger).unwrap();
+                    operator.schur(&mut y, &x, dagger.into()).unwrap();
                     download(&y, ODD)
                 });
                 let what = format!("{name}, {storage:?}, {} lanes", domain.lanes().count());
@@ -151,7 +151,7 @@ fn every_storage_against_the_reference() {
                 // As `Operator` it is M = C^dag.
                 let adjoint = [true, false].map(|dagger| {
                     let mut y = new(domain, storage.0, slices);
-                    operator.apply(&mut y, &x, dagger).unwrap();
+                    operator.apply(&mut y, &x, dagger.into()).unwrap();
                     download(&y, ODD)
                 });
                 same(&adjoint, &found);
@@ -189,16 +189,16 @@ fn several_fields_and_shifts_are_as_single_ones() {
             let mut out = new(&domain, storage.0, slices);
             let mut taken = new(&domain, storage.0, slices);
             for dagger in [false, true] {
-                together.apply(&mut y, &x, dagger).unwrap();
+                together.apply(&mut y, &x, dagger.into()).unwrap();
                 for (n, input) in inputs.iter().enumerate() {
-                    single.apply(&mut out, input, dagger).unwrap();
+                    single.apply(&mut out, input, dagger.into()).unwrap();
                     y.field(n, &mut taken).unwrap();
                     assert_same_bits(&download(&taken, ODD), &download(&out, ODD), &what);
                 }
             }
             // C x + shift y: where the shift is added is the operator's own affair.
             single.apply_adjoint_plus(&mut out, &inputs[0], SHIFT, &inputs[1]).unwrap();
-            single.apply(&mut taken, &inputs[0], true).unwrap();
+            single.apply(&mut taken, &inputs[0], Dagger::Yes).unwrap();
             let expected = plain::add(&download(&taken, ODD), SHIFT, &download(&inputs[1], ODD));
             assert!(distance(&download(&out, ODD), &expected) < tolerance(storage.0), "{what}, shifted");
         }
@@ -219,7 +219,7 @@ fn masses_may_change() {
         let x = upload(&domain, storage.0, ODD, &random(EXTENTS, p.weights.n_s(), 4));
         let results = [&mut changed, &mut made].map(|operator| {
             let mut y = new(&domain, storage.0, p.weights.n_s());
-            operator.apply(&mut y, &x, false).unwrap();
+            operator.apply(&mut y, &x, Dagger::No).unwrap();
             download(&y, ODD)
         });
         assert_same_bits(&results[0], &results[1], name);
@@ -235,7 +235,7 @@ fn hermitian_form(domain: &Arc<Domain>, p: &DomainWallParams, links: &Gauge, psi
     let [even, odd] = [EVEN, ODD].map(|parity| {
         let [own, other] = [parity, 1 - parity].map(|parity| upload(domain, Precision::Double, parity, psi));
         let [mut hopped, mut out] = [(); 2].map(|()| new(domain, Precision::Double, slices));
-        hopping.hop(&mut hopped, &other, parity, false).unwrap();
+        hopping.hop(&mut hopped, &other, parity, Dagger::No).unwrap();
         coupling.apply(&mut out, &own, 1.0, Some((-0.5, &hopped))).unwrap();
         out.axpy(4.0 - p.m5, &own).unwrap();
         reflect(&mut hopped, &out, 1.0).unwrap();
@@ -276,13 +276,13 @@ fn reflection_hermiticity() {
             let mut operator = operator(&domain, (Precision::Double, 18), 1, &p, &links);
             let x = upload(&domain, Precision::Double, ODD, &a);
             let [mut y, mut z, mut reflected] = [(); 3].map(|()| new(&domain, Precision::Double, slices));
-            operator.propagate(&mut y, &x, false, 1.0, None).unwrap();
-            operator.schur(&mut z, &y, false).unwrap();
+            operator.propagate(&mut y, &x, Dagger::No, 1.0, None).unwrap();
+            operator.schur(&mut z, &y, Dagger::No).unwrap();
             let left = download(&z, ODD);
             reflect(&mut y, &x, 1.0).unwrap();
-            operator.schur(&mut z, &y, true).unwrap();
+            operator.schur(&mut z, &y, Dagger::Yes).unwrap();
             reflect(&mut reflected, &z, 1.0).unwrap();
-            operator.propagate(&mut y, &reflected, false, 1.0, None).unwrap();
+            operator.propagate(&mut y, &reflected, Dagger::No, 1.0, None).unwrap();
             check(distance(&download(&y, ODD), &left), "C T");
         }
     }
@@ -309,7 +309,7 @@ fn solutions_on_all_sites() {
         let mut solver = Cg::new(&domain, p.kind(), Precision::Double, 1e-3).unwrap();
         let wanted = Params { residual: RESIDUAL, max_iterations: 20_000 };
         let info = solver.solve(&mut Operators::new(&mut operator, None), &mut y, &rhs, wanted).unwrap();
-        operator.apply(&mut z_odd, &y, false).unwrap();
+        operator.apply(&mut z_odd, &y, Dagger::No).unwrap();
         operator.finish(&mut z_even, &z_odd, &even).unwrap();
         let to_quark = OnSlices::new(&domain, Precision::Double, &p.to_quark()).unwrap();
         let [x_even, x_odd] = [(&z_even, EVEN), (&z_odd, ODD)].map(|(z, parity)| {
@@ -333,7 +333,7 @@ fn dense_schur(links: &Gauge, p: &DomainWallParams) -> Dense {
     let odd: Vec<usize> = (0..12 * sites * slices).filter(|k| parity(TINY, k / 12 % sites) == ODD).collect();
     plain::matrix_of(&odd, [slices, sites], |psi| {
         let mut out = new(&domain, Precision::Double, slices);
-        operator.schur(&mut out, &upload(&domain, Precision::Double, ODD, psi), false).unwrap();
+        operator.schur(&mut out, &upload(&domain, Precision::Double, ODD, psi), Dagger::No).unwrap();
         download(&out, ODD)
     })
 }

@@ -5,7 +5,7 @@ use crate::terms::OMELYAN;
 use hmc::action::{Action, GaugeAction};
 use hmc::device::Precision;
 use hmc::family::{Wilson, WilsonParams};
-use hmc::field::{Domain, HostLinks, Kind, MatrixField, ODD, Purpose, RandomAddress, Spinor};
+use hmc::field::{Dagger, Domain, HostLinks, Kind, MatrixField, ODD, Purpose, RandomAddress, Spinor};
 use hmc::hmc::{Chain, Level};
 use hmc::lattice::Extents;
 use hmc::operator::{CloverTerm, Operator};
@@ -98,8 +98,8 @@ impl Quark {
     /// `|b - M^dag M x| / |b|`, by another way than the solvers'.
     pub fn residual(&mut self, x: &Spinor, b: &Spinor) -> f64 {
         let [mut y, mut z] = [self.spinor(), self.spinor()];
-        self.all[0].apply(&mut y, x, false).unwrap();
-        self.all[0].apply(&mut z, &y, true).unwrap();
+        self.all[0].apply(&mut y, x, Dagger::No).unwrap();
+        self.all[0].apply(&mut z, &y, Dagger::Yes).unwrap();
         relative(&z, b)
     }
 }

@@ -10,8 +10,8 @@ use crate::devices::{domain, on_most_lanes};
 use crate::ranks;
 use hmc::device::Precision;
 use hmc::family::{Schur, WilsonParams};
-use hmc::field::{Domain, ODD, Spinor};
-use hmc::lattice::{Extents, Partition, volume};
+use hmc::field::{Dagger, Domain, ODD, Spinor};
+use hmc::lattice::{Boundary, Extents, Partition, volume};
 use hmc::solver::{Info, Matrix, Method, Settings};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -36,7 +36,7 @@ fn turn() -> MutexGuard<'static, ()> {
 /// The quark on a box of the links.
 fn quark(domain: &Arc<Domain>, schur: Schur) -> Quark {
     // Not light: systems of one rank take some hundred iterations by BiCGstab.
-    let params = WilsonParams { kappa: 0.13, mu: 0.0, c_sw: 1.769, boundary: [0.0, 0.0, 0.0, 1.0], schur };
+    let params = WilsonParams { kappa: 0.13, mu: 0.0, c_sw: 1.769, boundary: Boundary::ANTIPERIODIC, schur };
     let links = ranks::links(thermalised(), domain.partition());
     Quark::new(domain, [&links; 3], params)
 }
@@ -51,7 +51,7 @@ fn solve(quark: &mut Quark, settings: Settings) -> (Info, Vec<f64>) {
 /// What solving `M x = b` did, and x.
 fn solve_one(quark: &mut Quark, settings: Settings, residual: f64) -> (Info, Vec<f64>) {
     let b = quark.random(0);
-    let (x, info) = quark.solve_one(settings, Matrix::Plain, &b, residual).unwrap();
+    let (x, info) = quark.solve_one(settings, Matrix::Linear(Dagger::No), &b, residual).unwrap();
     (info, reals(&x))
 }
 

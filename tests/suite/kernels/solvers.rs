@@ -6,7 +6,8 @@ use super::quark::{EXTENTS, Quark, Solved, relative, thermalised};
 use crate::devices::domain;
 use hmc::device::Precision;
 use hmc::family::{Schur, WilsonParams};
-use hmc::field::{HostLinks, Kind, Spinor};
+use hmc::field::{Dagger, HostLinks, Kind, Spinor};
+use hmc::lattice::Boundary;
 use hmc::operator::Operator;
 use hmc::solver::{Info, Matrix, Method, MultiShift, Operators, Params, Settings, SolverError};
 
@@ -30,7 +31,7 @@ fn solve(quark: &mut Quark, settings: Settings, b: &Spinor, residual: f64) -> So
 }
 
 fn params(schur: Schur) -> WilsonParams {
-    WilsonParams { kappa: KAPPA, mu: 0.0, c_sw: C_SW, boundary: [0.0, 0.0, 0.0, 1.0], schur }
+    WilsonParams { kappa: KAPPA, mu: 0.0, c_sw: C_SW, boundary: Boundary::ANTIPERIODIC, schur }
 }
 
 const D: Precision = Precision::Double;
@@ -108,7 +109,7 @@ fn gcr_dd_spares_communication() {
             ("GCR-DD d-s-h, n_mr 8", of(gcr, [D, S, H], 0.1)),
         ]
         .map(|(name, settings)| {
-            let (_, info) = quark.solve_one(settings, Matrix::Plain, &b, RESIDUAL).unwrap();
+            let (_, info) = quark.solve_one(settings, Matrix::Linear(Dagger::No), &b, RESIDUAL).unwrap();
             let (iterations, applications, residual) = (info.iterations, info.applications, info.residual);
             println!("{domains:7}  {name:22}  {iterations:10}  {applications:12}  {residual:.1e}");
             assert!(residual <= RESIDUAL && info.fallbacks == 0, "{name}: {info:?}");
@@ -190,7 +191,7 @@ fn too_few_iterations_are_an_error() {
         let few = Settings { max_iterations: MOST, ..settings };
         failed(name, solve(&mut quark, few, &b, 1e-10).map(|(_, info)| info));
         if settings.method != Method::Cg {
-            failed(name, quark.solve_one(few, Matrix::Adjoint, &b, 1e-10).map(|(_, info)| info));
+            failed(name, quark.solve_one(few, Matrix::Linear(Dagger::Yes), &b, 1e-10).map(|(_, info)| info));
         }
     }
     for precision in [D, S] {

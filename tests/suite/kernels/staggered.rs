@@ -20,7 +20,7 @@ use hmc::comm::Solo;
 use hmc::device::Precision;
 use hmc::family::{REACH, Staggered};
 use hmc::field::{Domain, HostLinks, Kind, LINK_REALS, MatrixField, Spinor};
-use hmc::lattice::{Extents, LaneGrid, Partition, coordinates, volume};
+use hmc::lattice::{Boundary, Extents, LaneGrid, Partition, coordinates, volume};
 use num_complex::Complex64;
 use std::sync::Arc;
 
@@ -108,7 +108,8 @@ impl Links {
             let reals = ranks::part(&links.to_host().reals, domain.partition(), 4 * LINK_REALS);
             MatrixField::from_host(domain, &HostLinks { local: domain.partition().local(), reals }).unwrap()
         };
-        let mut operator = Staggered::new(domain, precision, long_reals, fields, boundary).unwrap();
+        let mut operator =
+            Staggered::new(domain, precision, long_reals, fields, Boundary::phases(boundary)).unwrap();
         operator.update(&field(&self.fat), &field(&self.long), self.naik).unwrap();
         operator
     }

@@ -13,8 +13,8 @@ use crate::reference::wilson::reals;
 use crate::reference::wilson::{self as plain, Dirac, Parameters};
 use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams};
-use hmc::field::{Domain, EVEN, MatrixField, ODD, Spinor};
-use hmc::lattice::{Extents, coordinates};
+use hmc::field::{Dagger, Domain, EVEN, MatrixField, ODD, Spinor};
+use hmc::lattice::{Boundary, Extents, coordinates};
 use hmc::operator::{Blocks, Operator, WilsonLinks};
 use num_complex::Complex64;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const LINK_REALS: [usize; 3] = [18, 12, 8];
 const HALF_STEP: f64 = 1.0 / 65534.0;
 
 fn params(c_sw: f64, schur: Schur, mu: f64) -> WilsonParams {
-    WilsonParams { kappa: 0.12, mu, c_sw, boundary: BOUNDARY, schur }
+    WilsonParams { kappa: 0.12, mu, c_sw, boundary: Boundary::phases(BOUNDARY), schur }
 }
 
 fn dirac(links: &Gauge, c_sw: f64) -> Dirac<'_> {
@@ -211,7 +211,7 @@ fn every_storage_against_the_reference() {
                     operator.update(field, clover.as_ref()).unwrap();
                     let x = upload(domain, precision, &host);
                     let mut y = Spinor::new(domain, precision).unwrap();
-                    operator.apply(&mut y, &x, case.dagger).unwrap();
+                    operator.apply(&mut y, &x, case.dagger.into()).unwrap();
                     download(&y)
                 })
                 .collect();
@@ -232,10 +232,10 @@ fn loss(domain: &Arc<Domain>, links: &Gauge, precision: Precision, host: &[f64])
     // Of even sites, which `hop` never asks about.
     let x = upload(domain, precision, host);
     let hop = |reals: usize| {
-        let mut hopping = WilsonLinks::new(domain, precision, reals, 1, BOUNDARY).unwrap();
+        let mut hopping = WilsonLinks::new(domain, precision, reals, 1, Boundary::phases(BOUNDARY)).unwrap();
         hopping.update(&field).unwrap();
         let mut y = Spinor::new(domain, precision).unwrap();
-        hopping.hop(&mut y, &x, EVEN, false).unwrap();
+        hopping.hop(&mut y, &x, EVEN, Dagger::No).unwrap();
         download(&y)
     };
     distance(&hop(8), &hop(18))
@@ -358,7 +358,7 @@ fn several_right_hand_sides() {
                 let mut out = Spinor::new(&domain, precision).unwrap();
                 let mut expected = Vec::new();
                 for x in &inputs {
-                    single.apply(&mut out, x, dagger).unwrap();
+                    single.apply(&mut out, x, dagger.into()).unwrap();
                     expected.push(download(&out));
                 }
                 for fields in [1, 2, 4, 5] {
@@ -369,7 +369,7 @@ fn several_right_hand_sides() {
                     for (n, input) in inputs[..fields].iter().enumerate() {
                         x.set_field(n, input).unwrap();
                     }
-                    operator.apply(&mut y, &x, dagger).unwrap();
+                    operator.apply(&mut y, &x, dagger.into()).unwrap();
                     for (n, expected) in expected[..fields].iter().enumerate() {
                         y.field(n, &mut out).unwrap();
                         let what = format!(
@@ -438,10 +438,10 @@ fn schwarz_blocks() {
                         let mut y = Spinor::new(domain, precision).unwrap();
                         let blocks = Blocks::new(domain.partition().local(), block);
                         let blocked = operator.blocked(&blocks).unwrap().expect("a side in blocks");
-                        blocked.apply_in_blocks(&mut y, &x, dagger).unwrap();
+                        blocked.apply_in_blocks(&mut y, &x, dagger.into()).unwrap();
                         let found = download(&y);
                         if block.is_none() {
-                            operator.apply(&mut y, &x, dagger).unwrap();
+                            operator.apply(&mut y, &x, dagger.into()).unwrap();
                             assert_same_bits(&found, &download(&y), &format!("{what}: one block"));
                         }
                         let first = first.get_or_insert_with(|| found.clone());

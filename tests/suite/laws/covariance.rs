@@ -13,8 +13,8 @@ use crate::terms::{quark, two_flavours};
 use hmc::action::{Action, GaugeAction};
 use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams, WilsonQuark};
-use hmc::field::{AlgebraField, Domain, EVEN, MatrixField, ODD, Spinor};
-use hmc::lattice::{Extents, coordinates, volume};
+use hmc::field::{AlgebraField, Dagger, Domain, EVEN, MatrixField, ODD, Spinor};
+use hmc::lattice::{Boundary, Extents, coordinates, volume};
 use hmc::measure::{FlowKernel, Source, flow, pion, polyakov};
 use hmc::operator::{CloverTerm, GaugeLoops, Operator, WilsonLinks};
 use hmc::quark::QuarkParams;
@@ -55,7 +55,7 @@ fn download(x: &Spinor, parity: usize) -> Vec<plain::Spinor> {
 }
 
 fn params(c_sw: f64, schur: Schur) -> WilsonParams {
-    WilsonParams { kappa: 0.12, mu: 0.0, c_sw, boundary: [0.2, 0.0, 0.5, 1.0], schur }
+    WilsonParams { kappa: 0.12, mu: 0.0, c_sw, boundary: Boundary::phases([0.2, 0.0, 0.5, 1.0]), schur }
 }
 
 /// All four: with and without the clover term, both Schur complements.
@@ -189,12 +189,12 @@ fn operators_are_covariant() {
         let (mut before, _clover) = wilson(&p.links, params);
         let (mut after, _clover_after) = wilson(&p.transformed, params);
         for dagger in [false, true] {
-            before.apply(&mut y, &x, dagger).unwrap();
+            before.apply(&mut y, &x, dagger.into()).unwrap();
             let expected = plain::transformed(&download(&y, ODD), &p.g);
-            after.apply(&mut y, &turned, dagger).unwrap();
+            after.apply(&mut y, &turned, dagger.into()).unwrap();
             let error = distance(&download(&y, ODD), &expected);
             assert!(error < 1e-14, "{params:?} dagger {dagger}: {error:e}");
-            after.apply(&mut y, &x, dagger).unwrap();
+            after.apply(&mut y, &x, dagger.into()).unwrap();
             assert!(distance(&download(&y, ODD), &expected) > 0.1, "the transformation does something");
         }
     }
@@ -211,15 +211,15 @@ fn operators_are_gamma5_hermitian() {
     let (mut y, mut w) = (spinor(), spinor());
     for params in all_params() {
         let (mut operator, _clover) = wilson(&p.links, params);
-        operator.apply(&mut y, &x, false).unwrap();
-        operator.apply(&mut w, &z, true).unwrap();
+        operator.apply(&mut y, &x, Dagger::No).unwrap();
+        operator.apply(&mut w, &z, Dagger::Yes).unwrap();
         let (left, right) = (z.dot(&y).unwrap(), w.dot(&x).unwrap());
         let size = (z.norm2().unwrap().value() * y.norm2().unwrap().value()).sqrt();
         assert!((left - right).norm() < 1e-14 * size, "{params:?}: {left} and {right}");
         assert!(left.norm() > 1e-6 * size);
         if params.schur == Schur::Asymmetric || params.c_sw == 0.0 {
-            operator.apply(&mut y, &turned, false).unwrap();
-            operator.apply(&mut w, &x, true).unwrap();
+            operator.apply(&mut y, &turned, Dagger::No).unwrap();
+            operator.apply(&mut w, &x, Dagger::Yes).unwrap();
             let error = distance(&download(&w, ODD), &plain::gamma5_field(&download(&y, ODD)));
             assert!(error < 1e-14, "{params:?}: {error:e}");
         }
@@ -232,8 +232,8 @@ fn operators_are_gamma5_hermitian() {
     for parity in [EVEN, ODD] {
         let x = upload(&p.domain, &psi, 1 - parity);
         let turned = upload(&p.domain, &plain::gamma5_field(&psi), 1 - parity);
-        hop.hop(&mut w, &x, parity, true).unwrap();
-        hop.hop(&mut y, &turned, parity, false).unwrap();
+        hop.hop(&mut w, &x, parity, Dagger::Yes).unwrap();
+        hop.hop(&mut y, &turned, parity, Dagger::No).unwrap();
         let error = distance(&download(&w, parity), &plain::gamma5_field(&download(&y, parity)));
         assert!(error < 1e-14, "D to parity {parity}: {error:e}");
     }
@@ -251,8 +251,9 @@ fn free_field() {
     let mut y = Spinor::new(&domain, Precision::Double).unwrap();
     let u = plain::random_field([1; 4], 71)[0];
     for n in [[0, 0, 0, 0], [1, 0, 0, 0], [0, 2, 1, 0], [3, 5, 2, 7], [1, 1, 1, 1]] {
-        let p: [f64; 4] =
-            std::array::from_fn(|mu| PI * (2.0 * f64::from(n[mu]) + boundary[mu]) / EXTENTS[mu] as f64);
+        let p: [f64; 4] = std::array::from_fn(|mu| {
+            PI * (2.0 * f64::from(n[mu]) + boundary.theta()[mu]) / EXTENTS[mu] as f64
+        });
         let wave = |u: &plain::Spinor| -> Vec<plain::Spinor> {
             let at = |x: usize| {
                 let angle: f64 = coordinates(EXTENTS, x).iter().zip(p).map(|(&x, p)| x as f64 * p).sum();
@@ -274,7 +275,7 @@ fn free_field() {
         };
         let (psi, once, twice) = (wave(&u), wave(&hopped(&u)), wave(&hopped(&hopped(&u))));
         for parity in [EVEN, ODD] {
-            hop.hop(&mut y, &upload(&domain, &psi, 1 - parity), parity, false).unwrap();
+            hop.hop(&mut y, &upload(&domain, &psi, 1 - parity), parity, Dagger::No).unwrap();
             let error = distance(&download(&y, parity), &plain::restrict(EXTENTS, &once, parity));
             assert!(error < 1e-14, "D at n = {n:?}: {error:e}");
         }
@@ -285,7 +286,7 @@ fn free_field() {
                 expected = plain::axpy(&expected, a - 1.0, &expected);
             }
             let (mut operator, _clover) = wilson(&links, params);
-            operator.apply(&mut y, &upload(&domain, &psi, ODD), false).unwrap();
+            operator.apply(&mut y, &upload(&domain, &psi, ODD), Dagger::No).unwrap();
             let error = distance(&download(&y, ODD), &plain::restrict(EXTENTS, &expected, ODD));
             assert!(error < 1e-14, "{params:?} at n = {n:?}: {error:e}");
         }

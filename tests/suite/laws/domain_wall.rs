@@ -14,7 +14,7 @@ use hmc::device::Precision;
 use hmc::family::{DomainWall, DomainWallParams, ExactOneFlavour, ExactOneFlavourParams};
 use hmc::field::{Domain, EVEN, MatrixField, ODD, Purpose, RandomAddress, Spinor};
 use hmc::hmc::{HmcError, Scheme};
-use hmc::lattice::{Extents, volume};
+use hmc::lattice::{Boundary, Extents, volume};
 use hmc::math::{Factor, Rational, WallWeights};
 use num_complex::Complex64;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const SPECTRUM: [f64; 2] = [0.1, 6.4];
 const HEAVY: f64 = 1.0;
 
 fn params(weights: WallWeights, m5: f64, mass: f64) -> DomainWallParams {
-    DomainWallParams { weights, m5, mass: [mass; 2], boundary: TWISTED }
+    DomainWallParams { weights, m5, mass: [mass; 2], boundary: Boundary::phases(TWISTED) }
 }
 
 /// A quark of each kind of weights; the exact one-flavour action takes all but the last.
@@ -235,7 +235,7 @@ fn pairs() -> [(&'static str, DomainWallParams, [Gauge; 2]); 3] {
 }
 
 fn wall<'a>(links: &'a Gauge, p: &DomainWallParams) -> Wall<'a> {
-    Wall::new(links, [&p.weights.omega, &p.weights.sigma], p.m5, p.mass, p.boundary)
+    Wall::new(links, [&p.weights.omega, &p.weights.sigma], p.m5, p.mass, p.boundary.theta())
 }
 
 /// `log |det C(m) / det C(1)|` of the plain reference.
@@ -459,7 +459,7 @@ fn the_heat_bath_of_the_exact_one_flavour_action() {
 fn a_chain_of_2_1_flavours_has_its_order_and_is_reversible() {
     let domain = domain([4; 4]);
     let quark = |mass| DomainWallParams {
-        boundary: [0.0, 0.0, 0.0, 1.0],
+        boundary: Boundary::ANTIPERIODIC,
         ..params(WallWeights::mobius(4, 1.5, 0.5), 1.8, mass)
     };
     let make = |links: &_, scheme, steps| {

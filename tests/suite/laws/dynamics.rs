@@ -9,7 +9,7 @@ use hmc::device::Precision;
 use hmc::family::{Schur, WilsonParams};
 use hmc::field::{HostLinks, MatrixField};
 use hmc::hmc::{Chain, Level, Scheme};
-use hmc::lattice::Extents;
+use hmc::lattice::{Boundary, Extents};
 use hmc::quark::QuarkParams;
 use std::sync::OnceLock;
 
@@ -30,7 +30,7 @@ const QUARK: WilsonParams = WilsonParams {
     kappa: 0.138,
     mu: 0.0,
     c_sw: 1.76,
-    boundary: [0.0, 0.0, 0.0, 1.0],
+    boundary: Boundary::ANTIPERIODIC,
     schur: Schur::Asymmetric,
 };
 

@@ -9,7 +9,7 @@ use crate::terms::{check_force, quark, random_phi, two_flavours};
 use hmc::action::GaugeAction;
 use hmc::device::Precision;
 use hmc::family::{Schur, WilsonParams};
-use hmc::lattice::Extents;
+use hmc::lattice::{Boundary, Extents};
 
 /// Errors are below 1e-11, of rounding: 1e-10 leaves room for other directions.
 #[test]
@@ -40,7 +40,8 @@ fn fermion(extents: Extents, c_sw: f64, schur: Schur, precision: Precision) {
     let links = Gauge::warm(extents, 0.8, 5);
     assert!(links.plaquette() < 0.3);
     let domain = domain(extents);
-    let operator = WilsonParams { kappa: 0.115, mu: 0.0, c_sw, boundary: [0.0, 0.3, 0.0, 1.0], schur };
+    let operator =
+        WilsonParams { kappa: 0.115, mu: 0.0, c_sw, boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]), schur };
     let mut term = two_flavours(&domain, quark(operator, precision), [1e-14; 2]);
     term.set_phi(&random_phi(extents, 23)).unwrap();
     let what = format!("two flavours {extents:?} c_sw {c_sw} {schur:?} {precision:?}");

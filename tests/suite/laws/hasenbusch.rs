@@ -9,10 +9,11 @@ use hmc::action::{Action, Determinant, DeterminantParams, Power, TermHeader};
 use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams};
 use hmc::field::Domain;
+use hmc::lattice::Boundary;
 use std::sync::Arc;
 
 fn operator(kappa: f64, mu: f64, c_sw: f64, schur: Schur) -> WilsonParams {
-    WilsonParams { kappa, mu, c_sw, boundary: [0.0, 0.3, 0.0, 1.0], schur }
+    WilsonParams { kappa, mu, c_sw, boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]), schur }
 }
 
 fn ratio(
@@ -136,7 +137,7 @@ fn a_chain_of_ratios_is_of_second_order_and_reversible() {
     let domain = domain([4; 4]);
     check_dynamics("chain of ratios", |links, steps| {
         let of = |kappa, mu| WilsonParams {
-            boundary: [0.0, 0.0, 0.0, 1.0],
+            boundary: Boundary::ANTIPERIODIC,
             ..operator(kappa, mu, 1.76, Schur::Symmetric)
         };
         let terms: Vec<Vec<Box<dyn Action>>> = vec![

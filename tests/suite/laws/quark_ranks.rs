@@ -9,13 +9,13 @@ use hmc::action::{Action, Determinant, DeterminantParams, Power, RationalPower, 
 use hmc::device::Precision;
 use hmc::family::{Schur, WilsonParams};
 use hmc::field::{AlgebraField, Domain, HostLinks, MatrixField};
-use hmc::lattice::{Extents, Partition};
+use hmc::lattice::{Boundary, Extents, Partition};
 use std::sync::Arc;
 
 const EXTENTS: Extents = [8, 4, 4, 8];
 
 fn operator(kappa: f64, mu: f64, schur: Schur) -> WilsonParams {
-    WilsonParams { kappa, mu, c_sw: 1.0, boundary: [0.0, 0.3, 0.0, 1.0], schur }
+    WilsonParams { kappa, mu, c_sw: 1.0, boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]), schur }
 }
 
 /// The terms, in both precisions and both forms.

@@ -8,8 +8,11 @@ use crate::terms::{check_dynamics, check_force, check_refresh, fields, quark, ra
 use hmc::action::{Action, ActionError, Determinant, DeterminantParams, Power, RationalPower, TermHeader};
 use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams};
-use hmc::field::{AlgebraField, Domain, HostLinks, Kind, MatrixField, ODD, Purpose, RandomAddress, Spinor};
+use hmc::field::{
+    AlgebraField, Dagger, Domain, HostLinks, Kind, MatrixField, ODD, Purpose, RandomAddress, Spinor,
+};
 use hmc::hmc::HmcError;
+use hmc::lattice::Boundary;
 use hmc::operator::Operator;
 use hmc::quark::Quark;
 use hmc::solver::{Cg, MultiShift, Operators, Params, Solver, bounds};
@@ -17,7 +20,7 @@ use num_complex::Complex64;
 use std::sync::Arc;
 
 fn operator(kappa: f64, c_sw: f64, schur: Schur) -> WilsonParams {
-    WilsonParams { kappa, mu: 0.0, c_sw, boundary: [0.0, 0.3, 0.0, 1.0], schur }
+    WilsonParams { kappa, mu: 0.0, c_sw, boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]), schur }
 }
 
 /// Wide enough for both forms of every operator here.
@@ -95,8 +98,8 @@ fn many_shifts_are_as_many_solves() {
         for ((x, &shift), &reported) in x.iter().zip(&shifts).zip(&info.residuals) {
             // The true residual, without the solver.
             let (mut middle, mut r) = (spinor(), spinor());
-            double.apply(&mut middle, x, false).unwrap();
-            double.apply(&mut r, &middle, true).unwrap();
+            double.apply(&mut middle, x, Dagger::No).unwrap();
+            double.apply(&mut r, &middle, Dagger::Yes).unwrap();
             r.axpy(shift, x).unwrap();
             r.axpy(-1.0, &b).unwrap();
             let found = (r.norm2().unwrap().value() / b.norm2().unwrap().value()).sqrt();
@@ -224,7 +227,7 @@ fn one_flavour_is_of_second_order_and_reversible() {
     let domain = domain([4; 4]);
     check_dynamics("one flavour", |links, steps| {
         let operator =
-            WilsonParams { boundary: [0.0, 0.0, 0.0, 1.0], ..operator(0.13, 1.76, Schur::Asymmetric) };
+            WilsonParams { boundary: Boundary::ANTIPERIODIC, ..operator(0.13, 1.76, Schur::Asymmetric) };
         let term: Box<dyn Action> = Box::new(one_flavour(&domain, operator, Precision::Double));
         terms::chain(links, vec![vec![term]], &domain, steps)
     });
@@ -465,7 +468,7 @@ fn a_split_flavour_is_of_second_order_and_reversible() {
     let domain = domain([4; 4]);
     check_dynamics("a ratio and its denominator", |links, steps| {
         let of = |kappa| WilsonParams {
-            boundary: [0.0, 0.0, 0.0, 1.0],
+            boundary: Boundary::ANTIPERIODIC,
             ..operator(kappa, 1.76, Schur::Asymmetric)
         };
         let (light, heavy) = (of(0.13), of(0.11));

@@ -10,7 +10,7 @@ use hmc::action::{Action, TermHeader};
 use hmc::device::Precision;
 use hmc::family::{Rooted, RootedParams, RootedPseudofermion, RootedSolver, Smearing};
 use hmc::field::{AlgebraField, Domain, HostLinks, MatrixField};
-use hmc::lattice::{Extents, Partition};
+use hmc::lattice::{Boundary, Extents, Partition};
 use hmc::math::{Factor, Rational};
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ fn params(smearing: Smearing, precision: Precision, multi_shift: bool, errors: [
             force_residual: residual,
         },
         smearing,
-        boundary: [0.0, 0.3, 0.0, 1.0],
+        boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]),
         solver: RootedSolver {
             precision,
             delta: 1e-3,

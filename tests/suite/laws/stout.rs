@@ -11,7 +11,7 @@ use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams};
 use hmc::field::{AlgebraField, Domain, HostLinks, LINK_REALS, MatrixField};
 use hmc::hmc::{Chain, Level};
-use hmc::lattice::volume;
+use hmc::lattice::{Boundary, volume};
 use hmc::operator::{GaugeLoops, Stout, smeared};
 use num_complex::Complex64;
 use std::sync::{Arc, OnceLock};
@@ -43,7 +43,13 @@ fn quarks(
     rho: f64,
     phi: &[f64],
 ) -> Smeared {
-    let operator = WilsonParams { kappa: 0.115, mu: 0.0, c_sw: 1.0, boundary: [0.0, 0.3, 0.0, 1.0], schur };
+    let operator = WilsonParams {
+        kappa: 0.115,
+        mu: 0.0,
+        c_sw: 1.0,
+        boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]),
+        schur,
+    };
     let mut inner = two_flavour(domain, operator, precision, 1e-14);
     inner.set_phi(phi).unwrap();
     Smeared::new(domain, Box::new(inner), steps, rho).unwrap()
@@ -210,7 +216,7 @@ fn chain(links: &HostLinks, steps: u32, tau: f64, residual: f64) -> Chain {
         kappa: 0.125,
         mu: 0.0,
         c_sw: 1.0,
-        boundary: [0.0, 0.0, 0.0, 1.0],
+        boundary: Boundary::ANTIPERIODIC,
         schur: Schur::Asymmetric,
     };
     let inner = two_flavour(&domain, operator, Precision::Double, residual);

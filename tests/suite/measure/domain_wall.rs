@@ -16,7 +16,7 @@ use hmc::device::Precision;
 use hmc::family::{DomainWallParams, WallQuark};
 use hmc::field::{Domain, EVEN, HostLinks, MatrixField, ODD};
 use hmc::io;
-use hmc::lattice::{Extents, Partition, coordinates, site, volume};
+use hmc::lattice::{Boundary, Extents, Partition, coordinates, site, volume};
 use hmc::math::WallWeights;
 use hmc::measure::{CondensateMean, Correlators, Noise, Source, condensate, correlators};
 use hmc::quark::{Inverse, QuarkParams, fields};
@@ -32,7 +32,7 @@ fn in_double(operator: &DomainWallParams) -> QuarkParams<DomainWallParams> {
 }
 
 fn params(weights: WallWeights, m5: f64, mass: f64, boundary: [f64; 4]) -> DomainWallParams {
-    DomainWallParams { weights, m5, mass: [mass; 2], boundary }
+    DomainWallParams { weights, m5, mass: [mass; 2], boundary: Boundary::phases(boundary) }
 }
 
 /// Each kind of weights, an odd number of slices, and those that a reflection changes.
@@ -81,7 +81,7 @@ fn grid_pions_and_midpoints() {
 }
 
 fn wall<'a>(links: &'a Gauge, p: &DomainWallParams) -> Wall<'a> {
-    Wall::new(links, [&p.weights.omega, &p.weights.sigma], p.m5, p.mass, p.boundary)
+    Wall::new(links, [&p.weights.omega, &p.weights.sigma], p.m5, p.mass, p.boundary.theta())
 }
 
 /// P_+ `upper` + P_- `lower`.

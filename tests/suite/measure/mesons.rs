@@ -13,7 +13,7 @@ use crate::reference::wilson::{Dirac, M4, Parameters, Spinor, gamma, gamma5, mul
 use crate::terms::whole;
 use hmc::family::{DomainWallParams, Schur, WallQuark, WilsonParams, WilsonQuark};
 use hmc::field::{Domain, HostLinks, MatrixField};
-use hmc::lattice::{Extents, coordinates, site, volume};
+use hmc::lattice::{Boundary, Extents, coordinates, site, volume};
 use hmc::math::WallWeights;
 use hmc::measure::{Channel, Keep, Momentum, Propagator, Source, mesons, pion};
 use hmc::quark::{Inverse, QuarkParams};
@@ -24,7 +24,7 @@ use std::sync::Arc;
 const PHASES: [f64; 4] = [0.1, -0.3, 0.5, 1.0];
 
 fn params(kappa: f64, c_sw: f64, boundary: [f64; 4]) -> WilsonParams {
-    WilsonParams { kappa, mu: 0.0, c_sw, boundary, schur: Schur::Symmetric }
+    WilsonParams { kappa, mu: 0.0, c_sw, boundary: Boundary::phases(boundary), schur: Schur::Symmetric }
 }
 
 fn wilson(links: &MatrixField, params: WilsonParams, residual: f64) -> WilsonQuark {
@@ -133,7 +133,7 @@ fn the_channel_pion_is_the_pion() {
     let (extents, source) = ([4, 4, 2, 4], [1, 2, 0, 3]);
     let field = whole(&Gauge::warm(extents, 0.4, 6).to_host());
     let weights = WallWeights::mobius(4, 1.5, 0.5);
-    let wall = DomainWallParams { weights, m5: 1.8, mass: [0.1; 2], boundary: PHASES };
+    let wall = DomainWallParams { weights, m5: 1.8, mass: [0.1; 2], boundary: Boundary::phases(PHASES) };
     let wall = QuarkParams::in_double(wall, 5000);
     let quarks: [Box<dyn Inverse>; 2] = [
         Box::new(wilson(&field, params(0.12, 0.0, PHASES), 1e-10)),

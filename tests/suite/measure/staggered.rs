@@ -17,7 +17,7 @@ use hmc::device::Precision;
 use hmc::family::{REACH, Schur, Smearing, StaggeredParams, StaggeredQuark, WilsonParams, WilsonQuark};
 use hmc::field::{Domain, EVEN, HostLinks, MatrixField, ODD};
 use hmc::io;
-use hmc::lattice::{Extents, Partition, coordinates, volume};
+use hmc::lattice::{Boundary, Extents, Partition, coordinates, volume};
 use hmc::measure::{CondensateMean, Noise, Source, condensate, pion};
 use hmc::quark::{Inverse, QuarkParams, fields};
 use hmc::solver::{Method, Settings};
@@ -46,7 +46,7 @@ fn read(path: &Path, reunitarise: bool) -> MatrixField {
 }
 
 fn staggered(links: &MatrixField, smearing: Smearing, mass: f64, naik_epsilon: f64) -> StaggeredQuark {
-    let params = StaggeredParams { smearing, mass, naik_epsilon, boundary: PHASES };
+    let params = StaggeredParams { smearing, mass, naik_epsilon, boundary: Boundary::phases(PHASES) };
     StaggeredQuark::new(links, &in_double(params), 1e-13).unwrap()
 }
 
@@ -71,7 +71,8 @@ fn milc_pions() {
         let Some(table) = data::find(&format!("milc_corr/{name}.corr")) else { continue };
         for (mass, naik_epsilon) in quarks {
             let boundary = [0.0, 0.0, 0.0, time];
-            let params = StaggeredParams { smearing, mass, naik_epsilon, boundary };
+            let params =
+                StaggeredParams { smearing, mass, naik_epsilon, boundary: Boundary::phases(boundary) };
             let mut quark = StaggeredQuark::new(&links, &in_double(params), 1e-13).unwrap();
             let ours = pion(&mut quark, Source::Point([0; 4])).unwrap();
             let key = format!("PION_5_d_d_d_d_m{mass}_m{mass}_p000");
@@ -90,7 +91,8 @@ fn chroma_pions() {
         (0.5, [0.085_909_6, 0.045_784_2, 0.033_050_5, 0.041_060_7]),
     ] {
         let smearing = Smearing::Asqtad { u0: 0.463_032 };
-        let params = StaggeredParams { smearing, mass, naik_epsilon: 0.0, boundary: ANTIPERIODIC };
+        let params =
+            StaggeredParams { smearing, mass, naik_epsilon: 0.0, boundary: Boundary::phases(ANTIPERIODIC) };
         let mut quark = StaggeredQuark::new(&links, &in_double(params), 1e-13).unwrap();
         close(&format!("m {mass}"), &pion(&mut quark, Source::Point([0; 4])).unwrap(), &peer, 5e-6);
     }
@@ -137,7 +139,8 @@ fn residuals_of_all_sites() {
     ];
     let d = Staggered::hisq(&links, -0.1, PHASES);
     for mass in [0.3, 1e-2, 1e-4] {
-        let params = StaggeredParams { smearing: HISQ, mass, naik_epsilon: -0.1, boundary: PHASES };
+        let params =
+            StaggeredParams { smearing: HISQ, mass, naik_epsilon: -0.1, boundary: Boundary::phases(PHASES) };
         let mut quark = StaggeredQuark::new(&field, &in_double(params), 1e-11).unwrap();
         let rhs: Vec<Vec<f64>> = b.iter().map(|b| reals(b)).collect();
         for (b, x) in b.iter().zip(solved(&mut quark, &rhs)) {
@@ -264,7 +267,7 @@ fn wilson_condensate_is_the_trace() {
     let field = whole(&Gauge::warm(extents, 0.6, 14).to_host());
     for (c_sw, schur) in [(0.0, Schur::Symmetric), (1.2, Schur::Asymmetric)] {
         // mu is no part of M.
-        let operator = WilsonParams { kappa: 0.12, mu: 0.5, c_sw, boundary: PHASES, schur };
+        let operator = WilsonParams { kappa: 0.12, mu: 0.5, c_sw, boundary: Boundary::phases(PHASES), schur };
         let mut quark = WilsonQuark::new(&field, &in_double(operator), 1e-10).unwrap();
         let exact = exact_trace(&mut quark, extents);
         let found = condensate(&mut quark, 50, NOISE, &|| false).unwrap();
@@ -294,8 +297,13 @@ fn solvers_of_any_kind_agree() {
     let [d, s, h] = [Precision::Double, Precision::Single, Precision::Half];
     let of = |method, precisions| Settings { method, precisions, delta: 0.1, max_iterations: 2000 };
     let gcr_dd = Method::GcrDd { k_max: 8, n_mr: 4, block: Some([2, 2, 2, 4]) };
-    let operator =
-        WilsonParams { kappa: 0.12, mu: 0.0, c_sw: 1.0, boundary: PHASES, schur: Schur::Symmetric };
+    let operator = WilsonParams {
+        kappa: 0.12,
+        mu: 0.0,
+        c_sw: 1.0,
+        boundary: Boundary::phases(PHASES),
+        schur: Schur::Symmetric,
+    };
     let expected =
         pion(&mut WilsonQuark::new(&field, &in_double(operator), RESIDUAL).unwrap(), source).unwrap();
     for (what, solver, link_reals, together) in [
@@ -312,7 +320,12 @@ fn solvers_of_any_kind_agree() {
     let expected = pion(&mut staggered(&field, HISQ, 0.1, -0.1), source).unwrap();
     for (what, precision, link_reals) in [("staggered double-single", s, 14), ("staggered double-half", h, 9)]
     {
-        let operator = StaggeredParams { smearing: HISQ, mass: 0.1, naik_epsilon: -0.1, boundary: PHASES };
+        let operator = StaggeredParams {
+            smearing: HISQ,
+            mass: 0.1,
+            naik_epsilon: -0.1,
+            boundary: Boundary::phases(PHASES),
+        };
         let params = QuarkParams { operator, solver: Settings::cg(precision, 5000), link_reals, guess: 0 };
         let mut quark = StaggeredQuark::new(&field, &params, RESIDUAL).unwrap();
         check(what, &pion(&mut quark, source).unwrap(), &expected);
@@ -325,8 +338,13 @@ fn results(domain: &Arc<Domain>, links: &HostLinks) -> Results {
     let links = MatrixField::from_host(domain, links).unwrap();
     let mut hisq = staggered(&links, HISQ, 0.1, -0.1);
     let mut asqtad = staggered(&links, Smearing::Asqtad { u0: 0.9 }, 0.2, 0.0);
-    let operator =
-        WilsonParams { kappa: 0.12, mu: 0.0, c_sw: 1.0, boundary: PHASES, schur: Schur::Symmetric };
+    let operator = WilsonParams {
+        kappa: 0.12,
+        mu: 0.0,
+        c_sw: 1.0,
+        boundary: Boundary::phases(PHASES),
+        schur: Schur::Symmetric,
+    };
     let mut wilson = WilsonQuark::new(&links, &in_double(operator), 1e-10).unwrap();
     let pions = vec![
         pion(&mut hisq, Source::Point([5, 3, 2, 7])).unwrap(),

@@ -10,7 +10,7 @@ use hmc::device::Precision;
 use hmc::family::{Schur, WilsonParams};
 use hmc::field::{HostLinks, MatrixField, Purpose, RandomAddress};
 use hmc::hmc::{Chain, Level};
-use hmc::lattice::Extents;
+use hmc::lattice::{Boundary, Extents};
 use hmc::operator::GaugeLoops;
 use hmc::quark::QuarkParams;
 use std::time::Instant;
@@ -86,7 +86,7 @@ fn clover(seed: u64) -> Chain {
         kappa: 0.138,
         mu: 0.0,
         c_sw: 1.76,
-        boundary: [0.0, 0.0, 0.0, 1.0],
+        boundary: Boundary::ANTIPERIODIC,
         schur: Schur::Asymmetric,
     };
     let light = QuarkParams { link_reals: 12, ..quark(operator, Precision::Single) };

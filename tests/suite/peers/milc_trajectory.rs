@@ -14,7 +14,7 @@ use hmc::family::{
 };
 use hmc::field::{AlgebraField, Domain, EVEN, HostLinks, MatrixField, ODD, Spinor};
 use hmc::io::{Place, State, read_state, write_state};
-use hmc::lattice::{Extents, Partition};
+use hmc::lattice::{Boundary, Extents, Partition};
 use hmc::math::milc_rationals;
 use serde_json::Value;
 use std::f64::consts::SQRT_2;
@@ -93,7 +93,7 @@ fn rooted(domain: &Arc<Domain>) -> Option<Rooted> {
     let params = RootedParams {
         header: TermHeader { name: "ks".into(), number: 0, action_residual: 1e-13, force_residual: 1e-13 },
         smearing: Smearing::Asqtad { u0: 0.862 },
-        boundary: BOUNDARY,
+        boundary: Boundary::phases(BOUNDARY),
         solver: RootedSolver {
             precision: Precision::Double,
             delta: 1e-3,
@@ -131,8 +131,10 @@ fn links_and_operator() {
         smeared.naik(0.0).powi(2) * all.map(|x| x * x).sum::<f64>()
     };
     relative("|N_x|^2", square(0), 1.222_572_744_333_895e1, 1e-14);
-    let (mut d, x) =
-        (Staggered::new(&domain, Precision::Double, 18, 1, BOUNDARY).unwrap(), reals(&sincos(EXTENTS)));
+    let (mut d, x) = (
+        Staggered::new(&domain, Precision::Double, 18, 1, Boundary::phases(BOUNDARY)).unwrap(),
+        reals(&sincos(EXTENTS)),
+    );
     d.update(&fat, smeared.long(), smeared.naik(0.0)).unwrap();
     let mut found = vec![0.0; x.len()];
     for parity in [EVEN, ODD] {

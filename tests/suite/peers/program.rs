@@ -21,9 +21,9 @@ use hmc::action::{Action, Determinant, GaugeAction};
 use hmc::comm::Solo;
 use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams, WilsonQuark};
-use hmc::field::{AlgebraField, Domain, EVEN, HostLinks, MatrixField, ODD, Spinor};
+use hmc::field::{AlgebraField, Dagger, Domain, EVEN, HostLinks, MatrixField, ODD, Spinor};
 use hmc::io;
-use hmc::lattice::{Extents, coordinates, site, volume};
+use hmc::lattice::{Boundary, Extents, coordinates, site, volume};
 use hmc::measure::{FlowKernel, FlowPoint, Source, flow, pion};
 use hmc::operator::{CloverTerm, GaugeLoops, WilsonLinks};
 use hmc::quark::QuarkParams;
@@ -36,7 +36,7 @@ const OPENQCD: WilsonParams = WilsonParams {
     kappa: 0.13,
     mu: 0.0,
     c_sw: 1.90952,
-    boundary: [0.0, 0.0, 0.0, 1.0],
+    boundary: Boundary::ANTIPERIODIC,
     schur: Schur::Asymmetric,
 };
 
@@ -99,7 +99,7 @@ fn full_operator(links: &MatrixField, params: &WilsonParams, psi: &[f64]) -> Vec
     }
     for parity in [EVEN, ODD] {
         clover.apply(&mut y, &x[parity], parity).unwrap();
-        hop.hop(&mut hopped, &x[1 - parity], parity, false).unwrap();
+        hop.hop(&mut hopped, &x[1 - parity], parity, Dagger::No).unwrap();
         y.axpy(-0.5, &hopped).unwrap();
         y.write_host(parity, &mut out).unwrap();
     }
@@ -284,7 +284,7 @@ fn milc_clover_pions() {
                 kappa,
                 mu: 0.0,
                 c_sw,
-                boundary: [0.0, 0.0, 0.0, phase],
+                boundary: Boundary::phases([0.0, 0.0, 0.0, phase]),
                 schur: Schur::Symmetric,
             };
             let mut quark = WilsonQuark::new(&links, &QuarkParams::in_double(operator, 1000), 1e-13).unwrap();

@@ -17,7 +17,7 @@ use hmc::family::{Schur, WilsonParams};
 use hmc::field::{HostLinks, MatrixField};
 use hmc::hmc::{Chain, Energies, Level, Scheme};
 use hmc::io::{Place, State, read_state, write_state};
-use hmc::lattice::{Extents, Partition, coordinates};
+use hmc::lattice::{Boundary, Extents, Partition, coordinates};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::path::Path;
@@ -124,7 +124,7 @@ fn chain() -> Chain {
         kappa: 0.12,
         mu: 0.0,
         c_sw: 1.0,
-        boundary: [0.0, 0.0, 0.0, 1.0],
+        boundary: Boundary::ANTIPERIODIC,
         schur: Schur::Asymmetric,
     };
     let light = two_flavours(&domain, quark(operator, Precision::Double), [1e-14; 2]);

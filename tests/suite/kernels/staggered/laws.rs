@@ -3,7 +3,8 @@
 use super::*;
 use crate::reference::gauge::{neighbour, random_transformation};
 use hmc::family::{Smearing, StaggeredLinks};
-use hmc::field::{EVEN, ODD};
+use hmc::field::{Dagger, EVEN, ODD};
+use hmc::lattice::Boundary;
 use hmc::operator::Operator;
 
 const EXTENTS: Extents = [4, 6, 4, 8];
@@ -26,7 +27,7 @@ fn it_is_antihermitian() {
         assert!((left + right).norm() < 1e-14 * size, "{long_reals} reals: {left} and {right}");
         // As operator and adjoint.
         let mut adjoint = colour(&domain, D);
-        operator.apply(&mut adjoint, &x, true).unwrap();
+        operator.apply(&mut adjoint, &x, Dagger::Yes).unwrap();
         adjoint.axpy(1.0, &dx).unwrap();
         assert_eq!(adjoint.norm2().unwrap().value(), 0.0);
     }
@@ -77,7 +78,7 @@ fn free_quarks_have_their_dispersion() {
         let mut fat = MatrixField::new(&domain, 4).unwrap();
         smeared.fat(0.0, &mut fat).unwrap();
         for long_reals in LONG_REALS {
-            let mut operator = Staggered::new(&domain, D, long_reals, 1, BOUNDARY).unwrap();
+            let mut operator = Staggered::new(&domain, D, long_reals, 1, Boundary::phases(BOUNDARY)).unwrap();
             operator.update(&fat, smeared.long(), smeared.naik(0.0)).unwrap();
             for numbers in [[0, 0, 0, 0], [0, 0, 0, 1], [1, 0, 3, 7], [2, 1, 5, 11]] {
                 let p: [f64; 4] = std::array::from_fn(|mu| {
@@ -94,8 +95,8 @@ fn free_quarks_have_their_dispersion() {
                 let wave = reals(&wave);
                 let input = upload(&domain, D, EVEN, &wave);
                 let (mut middle, mut out) = (colour(&domain, D), colour(&domain, D));
-                operator.apply(&mut middle, &input, false).unwrap();
-                operator.apply(&mut out, &middle, true).unwrap();
+                operator.apply(&mut middle, &input, Dagger::No).unwrap();
+                operator.apply(&mut out, &middle, Dagger::Yes).unwrap();
                 let sine = |p: f64| 9.0 / 8.0 * p.sin() - (3.0 * p).sin() / 24.0;
                 let value: f64 = p.iter().map(|&p| 4.0 * sine(p).powi(2)).sum();
                 let size = input.norm2().unwrap().value().sqrt();

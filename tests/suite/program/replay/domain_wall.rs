@@ -9,7 +9,7 @@ use hmc::device::Precision;
 use hmc::family::DomainWallParams;
 use hmc::field::MatrixField;
 use hmc::io::{Place, State};
-use hmc::lattice::volume;
+use hmc::lattice::{Boundary, volume};
 use hmc::math::WallWeights;
 
 /// Two flavours of domain-wall quarks, and one by the exact action.
@@ -67,7 +67,7 @@ fn domain_wall_quarks_on_any_ranks() {
     // The same from the slices one after another, as fields have them.
     let domain = domain(EXTENTS);
     let weights = WallWeights::mobius(5, 1.5, 0.5);
-    let operator = DomainWallParams { weights, m5: 1.8, mass: [0.3; 2], boundary: [0.0, 0.0, 0.0, 1.0] };
+    let operator = DomainWallParams { weights, m5: 1.8, mass: [0.3; 2], boundary: Boundary::ANTIPERIODIC };
     let params = DeterminantParams {
         header: TermHeader { name: "light".into(), number: 0, action_residual: 1e-12, force_residual: 1e-11 },
         light: quark(operator.clone(), Precision::Double),
