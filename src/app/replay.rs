@@ -215,3 +215,30 @@ fn table(before: &Energies, after: &Energies) -> String {
     }
     text + &line("f", f) + &line("H", total) + &format!("dH {:e}\n", total[2])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_json_has_its_fields_in_order_and_null_for_nan() {
+        let energies = |momenta: f64, terms: [f64; 3]| Energies {
+            momenta: std::iter::once(momenta).collect(),
+            terms: ["strange", "gauge", "light"]
+                .iter()
+                .zip(terms)
+                .map(|(name, value)| ((*name).to_owned(), std::iter::once(value).collect()))
+                .collect(),
+        };
+        let (before, after) = (energies(2.0, [0.25, 1.5, 0.1]), energies(3.0, [0.5, 1024.5, f64::NAN]));
+        let text = json(&replayed(Path::new("a \"b\".h5"), &before, &after));
+        let expected = concat!(
+            r#"{"file":"a \"b\".h5","#,
+            r#""before":{"g":1.5,"h":2.0,"f":{"strange":0.25,"light":0.1},"f_sum":0.35,"total":3.85},"#,
+            r#""after":{"g":1024.5,"h":3.0,"f":{"strange":0.5,"light":null},"f_sum":null,"total":null},"#,
+            r#""change":{"g":1023.0,"h":1.0,"f":{"strange":0.25,"light":null},"f_sum":null,"total":null},"#,
+            r#""delta_h":null}"#
+        );
+        assert_eq!(text, expected);
+    }
+}
