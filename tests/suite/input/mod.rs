@@ -18,6 +18,14 @@ use hmc::measure::{Correlator, Loops, Source};
 use hmc::solver::Method;
 use std::path::Path;
 
+/// What this thread has computed for; other work of the machine is not in it.
+fn seconds_of_this_thread() -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes `time`.
+    assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) }, 0);
+    time.tv_sec as f64 + 1e-9 * time.tv_nsec as f64
+}
+
 fn input(text: &str) -> input::Input {
     input::parse(text, "run.toml", 1).unwrap_or_else(|error| panic!("{error}")).input
 }

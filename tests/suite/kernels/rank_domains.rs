@@ -13,7 +13,7 @@ use hmc::family::{Schur, WilsonParams};
 use hmc::field::{Dagger, Domain, ODD, Spinor};
 use hmc::lattice::{Boundary, Extents, Partition, volume};
 use hmc::solver::{Info, Matrix, Method, Settings};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 const GRIDS: [Extents; 4] = [[1, 1, 1, 2], [2, 1, 1, 1], [2, 1, 1, 2], [1, 2, 2, 1]];
 const RESIDUAL: f64 = 1e-10;
@@ -25,13 +25,6 @@ const H: Precision = Precision::Half;
 /// All that an input accepts.
 const MIXES: [[Precision; 3]; 9] =
     [[D, D, D], [D, D, S], [D, D, H], [D, S, S], [D, S, H], [D, H, H], [S, S, S], [S, S, H], [S, H, H]];
-
-/// Ranks that wait for each other need their cores at once: tests take turns.
-fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    // A test that failed while it had its turn is no reason for others to fail.
-    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 /// The quark on a box of the links.
 fn quark(domain: &Arc<Domain>, schur: Schur) -> Quark {
@@ -85,7 +78,6 @@ fn join<'a>(parts: impl Iterator<Item = (&'a Partition, &'a Vec<f64>)>) -> Vec<f
 /// Every mix on two ranks, the usual ones on every grid. The judge is one rank with the whole lattice.
 #[test]
 fn every_mix_reaches_the_true_residual_on_every_grid() {
-    let _turn = turn();
     const USUAL: [[Precision; 3]; 3] = [[D, S, H], [D, H, H], [S, H, H]];
     for (grid, schur, mixes) in [
         ([1, 1, 1, 2], Schur::Symmetric, &MIXES[..]),
@@ -121,7 +113,6 @@ fn every_mix_reaches_the_true_residual_on_every_grid() {
 #[test]
 fn the_domain_is_the_box_of_the_rank() {
     const LOOSE: f64 = 1e-3;
-    let _turn = turn();
     let one = domain(EXTENTS);
     for grid in GRIDS {
         let found = ranks::on_grid(EXTENTS, grid, |partition, comm| {
@@ -146,7 +137,6 @@ fn the_domain_is_the_box_of_the_rank() {
 /// The point of the method: halos are in the Krylov iteration alone.
 #[test]
 fn it_takes_fewer_halos_than_bicgstab() {
-    let _turn = turn();
     for grid in GRIDS {
         let found = ranks::on_grid(EXTENTS, grid, |partition, comm| {
             let mut quark = quark(&on_most_lanes(partition, comm, 1), Schur::Symmetric);

@@ -2,7 +2,7 @@
 //! same bits on any ranks, lanes and device, and the program that measures them.
 #![allow(clippy::needless_range_loop, reason = "indices as in the formulas")]
 
-use super::{Measured, keys, numbers};
+use super::{Measured, clover, keys, numbers};
 use crate::devices;
 use crate::devices::{on_lanes, on_one_lane};
 use crate::ranks;
@@ -207,24 +207,7 @@ fn ranks_lanes_and_devices_have_the_same_bits() {
     }
 }
 
-const RUN: &str = r#"[run]
-name = "chain"
-seed = 3
-trajectories = 1
-thermalisation = 1
-[lattice]
-extents = [4, 4, 4, 8]
-[gauge]
-action = "wilson"
-beta = 5.7
-[fermion.light]
-action = "wilson-clover"
-kappa = 0.11
-c_sw = 1.0
-[[hmc.level]]
-integrator = "2mn"
-steps = 2
-terms = ["gauge", "light"]
+const TABLES: &str = r#"
 [measure.meson.light]
 fermion = "light"
 source = [1, 2, 3, 4]
@@ -237,7 +220,8 @@ t_max = 3
 
 #[test]
 fn the_program_measures_them() {
-    let measured = Measured::new(RUN, RUN);
+    let run = clover(1, TABLES);
+    let measured = Measured::new(&run, &run);
     let ([found], [during]) = (&measured.found[..], &measured.during[..]) else {
         panic!("one configuration")
     };
@@ -251,7 +235,7 @@ fn the_program_measures_them() {
         assert_eq!(keys(entry), ["channel", "momentum", "re", "im"]);
         assert_eq!((entry["channel"].as_str(), numbers(&entry["re"]).len()), (Some(channel), 8));
     }
-    let ended = measured.again(0, RUN, &[]);
+    let ended = measured.again(0, &run, &[]);
     ended.succeeded();
     let table = ended.out;
     assert!(table.contains("  mesons           light  rho  momentum 1 0 0\n"), "{table}");

@@ -11,6 +11,31 @@ use serde_json::Value;
 
 const ALONE: [usize; 4] = [1; 4];
 
+/// A short chain with clover quarks, measured as `tables` say.
+fn clover(trajectories: usize, tables: &str) -> String {
+    format!(
+        r#"[run]
+name = "chain"
+seed = 3
+trajectories = {trajectories}
+thermalisation = {trajectories}
+[lattice]
+extents = [4, 4, 4, 8]
+[gauge]
+action = "wilson"
+beta = 5.7
+[fermion.light]
+action = "wilson-clover"
+kappa = 0.11
+c_sw = 1.0
+[[hmc.level]]
+integrator = "2mn"
+steps = 2
+terms = ["gauge", "light"]
+{tables}"#
+    )
+}
+
 /// A chain of the program's, measured on the way, and its configurations measured again.
 struct Measured {
     scratch: Scratch,

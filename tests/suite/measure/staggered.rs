@@ -2,7 +2,7 @@
 //! traces, the same bits on any ranks and lanes, and the program that measures them.
 #![allow(clippy::excessive_precision, reason = "digits as printed by the peers")]
 
-use super::{Measured, keys, numbers};
+use super::{Measured, clover, keys, numbers};
 use crate::compare::relative;
 use crate::devices::{domain, most_lanes, on_lanes, on_one_lane};
 use crate::program::parallel;
@@ -375,25 +375,7 @@ fn ranks_and_lanes_have_the_same_bits() {
     }
 }
 
-/// Two configurations made with clover quarks, whose condensate is measured on the way.
-const RUN: &str = r#"[run]
-name = "chain"
-seed = 3
-trajectories = 2
-thermalisation = 2
-[lattice]
-extents = [4, 4, 4, 8]
-[gauge]
-action = "wilson"
-beta = 5.7
-[fermion.light]
-action = "wilson-clover"
-kappa = 0.11
-c_sw = 1.0
-[[hmc.level]]
-integrator = "2mn"
-steps = 2
-terms = ["gauge", "light"]
+const DURING: &str = r#"
 [measure.condensate.light]
 fermion = "light"
 sources = 3
@@ -429,7 +411,7 @@ action = "hisq"
 
 #[test]
 fn the_program_measures_them() {
-    let measured = Measured::new(RUN, MEASURE);
+    let measured = Measured::new(&clover(2, DURING), MEASURE);
     for (found, during) in measured.found.iter().zip(&measured.during) {
         let condensates = found["condensates"].as_array().unwrap();
         // Seed and trajectory are those of the run, so the numbers are.

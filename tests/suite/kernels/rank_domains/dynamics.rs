@@ -74,7 +74,6 @@ fn trajectories(grid: Extents, solver: &str) -> Vec<Trajectory> {
 /// Solves from zero are a function of the links alone: there and back differs by rounding, as in `laws::dynamics`.
 #[test]
 fn molecular_dynamics_are_those_of_conjugate_gradients() {
-    let _turn = super::turn();
     let expected = trajectories([1; 4], "method = \"cg\"");
     println!("CG on one rank: {expected:?}");
     assert_eq!(expected.len(), 2);
