@@ -1,7 +1,7 @@
 //! What both devices offer.
 
 use super::kernels::{Constants, Kernel, KernelNumber, OnSites, OnTeams, Summing, WORDS};
-use super::{Buffer, DeviceError, Held, Ledger, Precision, Remote};
+use super::{Buffer, DeviceError, GpuOptions, Held, Ledger, Precision, Remote, cuda};
 use crate::math::ExactSum;
 use bytemuck::Pod;
 use std::ffi::c_void;
@@ -254,6 +254,14 @@ impl Device {
     /// Wraps a backend.
     pub fn new(backend: impl Backend + 'static) -> Self {
         Self { backend: Arc::new(backend), variant: 0 }
+    }
+
+    /// GPU number `index` of the [`gpu_count`](super::gpu_count) that this process sees.
+    ///
+    /// # Errors
+    /// There is no such GPU, it does not answer, or this build has no CUDA.
+    pub fn gpu(index: usize, options: GpuOptions) -> Result<Self, DeviceError> {
+        cuda::open(index, options)
     }
 
     /// The same device with kernels compiled for a lattice.

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// The place of one kernel's code; `None` where nothing is kept.
-pub(super) struct Place(Option<PathBuf>);
+pub struct Place(Option<PathBuf>);
 
 impl Place {
     /// The file in `folder` for what `key` tells apart; `name` is for people, `ending` that of the file.

@@ -1,7 +1,7 @@
 //! In which blocks a GPU runs a kernel: what is tried, and which is fastest.
 
-use super::DeviceError;
-use super::backend::{Size, Teams};
+use crate::device::DeviceError;
+use crate::device::backend::{Size, Teams};
 
 /// How a GPU's threads are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Shape {
 }
 
 /// What is worth trying on a kind of GPU.
-pub(super) struct Candidates {
+pub struct Candidates {
     /// Threads of a block where nothing is tried.
     pub block: usize,
     /// Those that are tried for sites, whose best depends on the lattice.

@@ -1,7 +1,7 @@
 //! The constants with which GPUs compile kernels most often: what `hmc kernels` compiles ahead.
 
-use super::kernels::{Constants, Enumerated, Epilogue, TEAM_SITES};
-use super::{KernelInfo, Work};
+use crate::device::kernels::{Constants, Enumerated, Epilogue, TEAM_SITES};
+use crate::device::{KernelInfo, Work};
 
 /// Slices of the fifth dimension.
 const SLICES: i32 = 16;
