@@ -60,6 +60,14 @@ pub struct Context<'a> {
     pub stop: Stop<'a>,
 }
 
+impl<'a> Context<'a> {
+    /// The links of a configuration and its quarks; random sources are those of seed 1, and nothing stops it. Fields may
+    /// be set to something else.
+    pub fn new(links: &'a MatrixField, fermions: &'a mut dyn Fermions) -> Self {
+        Self { links, fermions, noise: Noise { seed: 1, trajectory: 0 }, stop: &|| false }
+    }
+}
+
 /// A quark as a measurement asks for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuarkChoice {
@@ -76,6 +84,16 @@ pub trait Fermions {
     /// # Errors
     /// No room, or an operator that cannot be made on these links.
     fn inverse(&mut self, choice: &QuarkChoice) -> Result<Box<dyn Inverse>, MeasureError>;
+}
+
+/// No quarks: for observables of links alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoFermions;
+
+impl Fermions for NoFermions {
+    fn inverse(&mut self, choice: &QuarkChoice) -> Result<Box<dyn Inverse>, MeasureError> {
+        Err(MeasureError::Refused(format!("there is no quark '{}'", choice.fermion)))
+    }
 }
 
 /// What keys of observables are checked against.
