@@ -25,6 +25,27 @@ use std::sync::Arc;
 pub type Found = Map<String, Value>;
 
 /// What is measured on a configuration, with its parameters.
+///
+/// ```
+/// use hmc::prelude::*;
+///
+/// /// By how much the plaquettes of space and time differ.
+/// #[derive(Debug)]
+/// struct Anisotropy;
+///
+/// impl Observable for Anisotropy {
+///     fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
+///         let traces = GaugeLoops::traces(context.links)?;
+///         let anisotropy = traces.plaquette_space - traces.plaquette_time;
+///         Ok(Found::from_iter([("anisotropy".to_owned(), anisotropy.into())]))
+///     }
+/// }
+///
+/// let links = MatrixField::cold(&Domain::local([4; 4])?)?;
+/// let found = Anisotropy.measure(&mut Context::new(&links, &mut NoFermions))?;
+/// assert_eq!(found["anisotropy"], 0.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Observable: Any + Debug + Send + Sync {
     /// Layers of links that it takes of neighbouring ranks.
     fn border(&self) -> usize {
