@@ -83,7 +83,11 @@ pub struct Teams {
 
 /// A device. Work is done in the order in which it is asked for; only `download`, `sum` and
 /// `synchronize` wait for it.
-pub trait Backend: Send + Sync {
+///
+/// # Safety
+/// What `allocate` gives is memory of so many bytes that nothing else uses until `free`. With `is_host` it is the host's,
+/// and launches are done when they return.
+pub unsafe trait Backend: Send + Sync {
     /// For the log: what this is.
     fn name(&self) -> String;
     /// Sites that a kernel works on at once.
@@ -254,6 +258,11 @@ impl Device {
     /// Wraps a backend.
     pub fn new(backend: impl Backend + 'static) -> Self {
         Self { backend: Arc::new(backend), variant: 0 }
+    }
+
+    /// Whether both are handles of one device.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.backend, &other.backend)
     }
 
     /// GPU number `index` of the [`gpu_count`](super::gpu_count) that this process sees.

@@ -39,6 +39,11 @@ pub use table::{KernelInfo, Precision, Work, best_lanes, has_emulation, kernel_l
 
 use std::path::PathBuf;
 
+/// A product of sizes; `usize::MAX`, of which there is no memory, where it does not fit.
+pub(crate) fn product(sizes: impl IntoIterator<Item = usize>) -> usize {
+    sizes.into_iter().fold(1, usize::saturating_mul)
+}
+
 /// Folders that kernels of a GPU are made with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GpuOptions {

@@ -337,7 +337,8 @@ impl Source for Cuda {
     }
 }
 
-impl Backend for Cuda {
+// SAFETY: memory is the driver's, and used again only by work of the same stream, which is done in order.
+unsafe impl Backend for Cuda {
     fn name(&self) -> String {
         format!("{} ({})", self.name, self.arch)
     }
