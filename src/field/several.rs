@@ -34,10 +34,7 @@ impl Spinor {
     pub fn set_field(&mut self, n: usize, field: &Self) -> Result<(), FieldError> {
         self.check(field);
         let bytes = self.bytes_of_one();
-        assert!(
-            field.fields == 1 && (n + 1) * bytes <= self.buffer.bytes(),
-            "one field, in the room there is"
-        );
+        assert!(field.fields == 1 && n < self.room(), "one field, in the room there is");
         Ok(self.buffer.copy_part(n * bytes, &field.buffer, 0, bytes)?)
     }
 
@@ -48,10 +45,7 @@ impl Spinor {
     pub fn field(&self, n: usize, field: &mut Self) -> Result<(), FieldError> {
         self.check(field);
         let bytes = self.bytes_of_one();
-        assert!(
-            field.fields == 1 && (n + 1) * bytes <= self.buffer.bytes(),
-            "one field, in the room there is"
-        );
+        assert!(field.fields == 1 && n < self.room(), "one field, in the room there is");
         Ok(field.buffer.copy_part(0, &self.buffer, n * bytes, bytes)?)
     }
 
@@ -60,9 +54,14 @@ impl Spinor {
     /// # Panics
     /// There is not as much room.
     pub fn set_active(&mut self, fields: usize) {
-        let room = self.buffer.bytes() / self.bytes_of_one();
+        let room = self.room();
         assert!(fields <= room, "there is room for {room} fields");
         self.fields = fields;
+    }
+
+    /// How many fields there is memory for.
+    fn room(&self) -> usize {
+        self.buffer.bytes() / self.bytes_of_one()
     }
 
     /// The end of a step of conjugate gradients with shifts: for each of them `x += a p`, then `p = self + b p`.

@@ -5,13 +5,13 @@
 //! Products are summed exactly over sites, so they are the same on any cut. `(x, y)` is antilinear
 //! in x.
 
-use super::matrix::order;
+use super::matrix::{number_of, order};
 use super::{Domain, FieldError, RandomAddress};
 use crate::device::kernels::{
     AddToDouble, AddToSingle, Axpy, AxpyNorm2, Caxpy, Dot, Fermions, FromDouble, FromNatural, FromSingle,
     Half, In, Norm2, Order, Out, RandomField, RealDot, Scale, SiteReals, ToNatural, TwoNorms, Xpay,
 };
-use crate::device::{Buffer, Precision, Sums};
+use crate::device::{Buffer, Precision, Sums, product};
 use crate::lattice::volume;
 use crate::math::ExactSum;
 use num_complex::Complex64;
@@ -95,14 +95,22 @@ impl Spinor {
     ///
     /// # Errors
     /// No room.
+    ///
+    /// # Panics
+    /// More sites in all fields and slices than 32 bits count.
     pub fn of(
         domain: &Arc<Domain>,
         kind: Kind,
         precision: Precision,
         fields: usize,
     ) -> Result<Self, FieldError> {
-        let sites = domain.half() * kind.slices() * domain.lanes().count();
-        let buffer = domain.device().buffer(fields * sites * precision.stored(kind.reals(), 1))?;
+        let (half, lanes, of_site) =
+            (domain.half(), domain.lanes().count(), precision.stored(kind.reals(), 1));
+        let sites = product([fields, half, kind.slices()]);
+        assert!(i32::try_from(sites).is_ok(), "more sites than kernels count");
+        // Kernels that take one field find the room for it.
+        let bytes = product([fields.max(1), half, kind.slices(), lanes, of_site]);
+        let buffer = domain.device().buffer(bytes)?;
         Ok(Self { domain: Arc::clone(domain), kind, precision, fields, buffer })
     }
 
@@ -191,10 +199,13 @@ impl Spinor {
         Ok(self.buffer.zero()?)
     }
 
-    /// Every real `scale` times a unit Gaussian.
+    /// Every real `scale` times a unit Gaussian, on sites of `parity`.
     ///
     /// # Errors
     /// The device is lost.
+    ///
+    /// # Panics
+    /// A parity that is neither even nor odd.
     pub fn set_random(
         &mut self,
         parity: usize,
@@ -207,7 +218,7 @@ impl Spinor {
                 g: self.domain.geometry(),
                 stream: address.stream(),
                 out: self.buffer.output(),
-                parity: parity as i32,
+                parity: number_of(parity),
                 slice: slice as i32,
                 slices: slices as i32,
                 scale,
@@ -381,7 +392,7 @@ impl Spinor {
     /// The device is lost.
     ///
     /// # Panics
-    /// More or fewer reals than the box has.
+    /// More or fewer reals than the box has; a parity that is neither even nor odd.
     pub fn write_host(&self, parity: usize, reals: &mut [f64]) -> Result<(), FieldError> {
         assert_eq!(reals.len(), self.reals(), "the reals of the box");
         let slices = self.kind.slices();
@@ -400,7 +411,7 @@ impl Spinor {
     /// The device is lost.
     ///
     /// # Panics
-    /// More or fewer reals than the box has.
+    /// More or fewer reals than the box has; a parity that is neither even nor odd.
     pub fn read_host(&mut self, parity: usize, reals: &[f64]) -> Result<(), FieldError> {
         assert_eq!(reals.len(), self.reals(), "the reals of the box");
         let slices = self.kind.slices();
