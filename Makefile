@@ -1,5 +1,6 @@
 # make run      set up, build, and run the quickstart on two ranks
 # make test     set up, and every test
+# make examples set up, and run every program of examples/
 # make bits     the same bits on every choice of ranks, lanes and threads: the whole matrix
 # make kills    200 kills at random moments, folders damaged between them
 # make check    formatting, lints, documentation, and the GPU kernels (needs no GPU)
@@ -40,7 +41,7 @@ ifneq ($(HMC_PYTHON),)
 export HMC_PYTHON
 endif
 
-.PHONY: run test bits kills check fmt clippy docs book kernels sanitize bundle build setup nvrtc venv clean
+.PHONY: run test examples bits kills check fmt clippy docs book kernels sanitize bundle build setup nvrtc venv clean
 
 run: build
 	mpirun -n $(RANKS) $(TARGET)/release/hmc inputs/quickstart.toml
@@ -54,6 +55,11 @@ test: setup
 	@mkdir -p $(TARGET)
 	bash -o pipefail -c '$(CARGO) test --release --locked -- --show-output 2>&1 | tee $(TARGET)/test.log'
 	@printf 'skipped: %s\n' "$$(grep -c '^skipped: ' $(TARGET)/test.log)"
+
+examples: setup
+	$(CARGO) build --release --locked --examples
+	for name in $(basename $(notdir $(wildcard examples/*.rs))); do \
+	    printf '== %s\n' $$name; $(CARGO) run --quiet --release --locked --example $$name || exit 1; done
 
 bits: setup
 	$(CARGO) test --release --locked --test suite -- --ignored program::bits --nocapture

@@ -197,6 +197,15 @@ fn snake(name: &str) -> String {
     name.chars().map(lower).collect::<String>().trim_start_matches('_').to_owned()
 }
 
+/// How many kernels there are in double, single and half.
+pub fn counts(args: &Args) -> [usize; 3] {
+    let families = families(args);
+    [0, 1, 2].map(|precision| {
+        let there = families.iter().filter(|family| family.precisions[precision]);
+        there.map(|family| family.numbers.len().max(1)).sum()
+    })
+}
+
 /// `impl Kernel` of every struct that is one, and the list of all kernels.
 pub fn rust(args: &Args) -> String {
     let (mut text, mut list, mut count) = (String::new(), String::new(), 0);

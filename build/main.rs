@@ -33,7 +33,7 @@ fn main() {
     fs::write(out.join("args_check.h"), args.checks()).expect("OUT_DIR is writable");
     fs::write(out.join("sources.rs"), sources()).expect("OUT_DIR is writable");
     let targets = targets();
-    fs::write(out.join("tables.rs"), tables(&targets)).expect("OUT_DIR is writable");
+    fs::write(out.join("tables.rs"), tables(&targets, kernels::counts(&args))).expect("OUT_DIR is writable");
     // What is only checked or documented is never linked.
     if env::var("HMC_KERNEL_TARGETS").is_ok_and(|wanted| wanted == "none") {
         return;
@@ -97,16 +97,18 @@ fn table_name(target: &Target, precision: &str) -> String {
     format!("hmc_table_{}_{}_{precision}", target.isa, target.lanes)
 }
 
-fn tables(targets: &[Target]) -> String {
+/// The tables' declarations; `counts` are the kernels in each precision, behind which a table has an entry that ends it.
+fn tables(targets: &[Target], counts: [usize; 3]) -> String {
     let mut text = String::from("unsafe extern \"C\" {\n");
     for t in targets {
-        for precision in PRECISIONS {
-            let _ = writeln!(text, "    static {}: Entry;", table_name(t, precision));
+        for (precision, count) in PRECISIONS.into_iter().zip(counts) {
+            let _ = writeln!(text, "    static {}: [Entry; {}];", table_name(t, precision), count + 1);
         }
     }
-    text += "}\n/// Instruction set, lanes, tables in double, single and half.\npub(super) fn tables() -> Vec<(&'static str, usize, [*const Entry; 3])> {\n    vec![\n";
+    text += "}\n/// Instruction set, lanes, tables in double, single and half.\npub(super) fn tables() -> Vec<(&'static str, usize, [*const [Entry]; 3])> {\n    vec![\n";
     for t in targets {
-        let names = PRECISIONS.map(|precision| format!("&raw const {}", table_name(t, precision)));
+        let names =
+            PRECISIONS.map(|precision| format!("&raw const {} as *const [Entry]", table_name(t, precision)));
         let _ = writeln!(text, "        ({:?}, {}, [{}]),", t.isa, t.lanes, names.join(", "));
     }
     text + "    ]\n}\n"

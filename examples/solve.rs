@@ -15,8 +15,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let solver = Settings { method: Method::BiCgStab, ..Settings::cg(Precision::Half, 1000) };
     let params = QuarkParams { operator, solver, link_reals: 12, guess: 0 };
     let mut quark = WilsonQuark::new(&links, &params, 1e-10)?;
-    for (t, c) in pion(&mut quark, Source::Point([0; 4]))?.iter().enumerate() {
+    let correlator = pion(&mut quark, Source::Point([0; 4]))?;
+    for (t, c) in correlator.iter().enumerate() {
         println!("{t} {c:.10e}");
+    }
+    // Positive, and on unit links the same forwards and backwards in t.
+    for t in 1..8 {
+        assert!(correlator[t] > 0.0 && (correlator[t] / correlator[8 - t] - 1.0).abs() < 1e-8);
     }
     Ok(())
 }

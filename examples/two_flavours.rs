@@ -30,6 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "{number:>3}  dH {delta_h:>8.4}  {} iterations  plaquette {plaquette:.6}",
             levels[0].iterations
         );
+        assert!(delta_h.abs() < 1.0);
     }
     Ok(())
 }

@@ -49,6 +49,26 @@ pub struct DeterminantParams<P> {
 }
 
 /// A determinant, or a ratio of two.
+///
+/// ```
+/// use hmc::prelude::*;
+/// let domain = Domain::local([4; 4])?;
+/// let schur = Schur::Symmetric;
+/// let operator = WilsonParams { kappa: 0.12, mu: 0.0, c_sw: 1.0, boundary: [0.0, 0.0, 0.0, 1.0], schur };
+/// let solver = Settings::cg(Precision::Single, 1000);
+/// let mut two_flavours = Determinant::<Wilson>::new(&domain, DeterminantParams {
+///     header: TermHeader { name: "light".into(), number: 0, action_residual: 1e-10, force_residual: 1e-8 },
+///     light: QuarkParams { operator, solver, link_reals: 12, guess: 0 },
+///     heavy: None,
+///     power: Power::Inverse,
+/// })?;
+/// // The heat bath draws phi such that S = |W^-dag phi|^2 - log det is the weight that it was drawn with.
+/// let links = MatrixField::hot(&domain, 1)?;
+/// let drawn = two_flavours.refresh(&links, 1, 0)?.value();
+/// let valued = two_flavours.value(&links)?.value();
+/// assert!((valued / drawn - 1.0).abs() < 1e-6);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Determinant<O: QuarkOperator> {
     header: TermHeader,
     quarks: Fraction<O>,

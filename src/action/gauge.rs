@@ -7,6 +7,19 @@ use crate::operator::GaugeLoops;
 use std::sync::Arc;
 
 /// The gauge action.
+///
+/// ```
+/// use hmc::prelude::*;
+/// let domain = Domain::local([4; 4])?;
+/// let mut wilson = GaugeAction::new(&domain, 6.0, [1.0, 0.0, 0.0])?;
+/// assert_eq!(wilson.value(&MatrixField::cold(&domain)?)?.value(), 0.0);
+/// // beta times a sum over six plaquettes per site.
+/// let links = MatrixField::hot(&domain, 1)?;
+/// let plaquette = GaugeLoops::traces(&links)?.plaquette();
+/// let expected = 6.0 * 6.0 * 256.0 * (1.0 - plaquette);
+/// assert!((wilson.value(&links)?.value() / expected - 1.0).abs() < 1e-12);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct GaugeAction {
     loops: GaugeLoops,
 }

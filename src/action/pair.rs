@@ -50,6 +50,7 @@ pub struct Pair {
 /// Workspace of forces.
 pub struct PairForce {
     domain: Arc<Domain>,
+    kind: Kind,
     pair: Pair,
     faces_x: Faces,
     faces_y: Faces,
@@ -79,6 +80,7 @@ impl PairForce {
         let faces = || Faces::new(domain, Precision::Double, kind.slices(), reals);
         Ok(Self {
             domain: Arc::clone(domain),
+            kind,
             pair: Pair {
                 x: [spinor()?, spinor()?],
                 y: [spinor()?, spinor()?],
@@ -107,9 +109,16 @@ impl PairForce {
         force: &mut AlgebraField,
         pending: &Pending,
     ) -> Result<(), FieldError> {
-        let Self { domain, pair: Pair { x, y, .. }, faces_x, faces_y } = self;
+        let Self { domain, pair: Pair { x, y, .. }, faces_x, faces_y, .. } = self;
         domain.check([links.domain(), force.domain()]);
-        let slices = x[EVEN].kind().slices();
+        // Whoever filled the pair may have put other fields in its place.
+        let spinors = || x.iter().chain(&*y);
+        domain.check(spinors().map(Spinor::domain));
+        let own = (Precision::Double, self.kind, 1);
+        let fit = |s: &Spinor| (s.precision(), s.kind(), s.fields()) == own;
+        assert!(spinors().all(fit), "single fields of the kind that there is room for, in double");
+        pending.phases.check(domain, Precision::Double);
+        let slices = self.kind.slices();
         for parity in [EVEN, ODD] {
             for (faces, input, dagger) in
                 [(&mut *faces_x, &*x, Dagger::No), (&mut *faces_y, &*y, Dagger::Yes)]

@@ -115,6 +115,7 @@ impl AppError {
             Self::Input(_)
             | Self::Refused(_)
             | Self::Partition(_)
+            | Self::Device(DeviceError::NoCuda)
             | Self::Measure(MeasureError::Refused(_)) => 2,
             Self::Several(errors) => errors.iter().map(Self::exit_code).max().unwrap_or(1),
             _ => 1,

@@ -7,7 +7,7 @@ use crate::comm::Echo;
 use crate::device::{Counting, Device, Held, gpu_count};
 use crate::field::{Domain, Halo, MatrixField};
 use crate::input::{DeviceChoice, Input};
-use crate::lattice::{Partition, shape, volume};
+use crate::lattice::Partition;
 use crate::measure::{Flow, Measure, MeasureError, Noise};
 use crate::operator::GaugeLoops;
 use std::cell::Cell;
@@ -88,13 +88,7 @@ impl Counted {
 /// # Errors
 /// A box is too small or has too many sites for a rank; a rational function does not exist.
 pub(super) fn count(input: &Input, partition: &Partition, ranks: usize) -> Result<Held, AppError> {
-    let local = partition.local();
-    if volume(local) > i32::MAX as usize {
-        let (local, most) = (shape(local), i32::MAX);
-        return Err(AppError::Refused(format!(
-            "a rank's box of {local} has more sites than a rank takes ({most}); take more ranks"
-        )));
-    }
+    partition.check_sites(0)?;
     let reach = assemble::layers(input, [&input.measure]).reach;
     let (device, halo) = match (Counted::of(input), input.parallel.transport) {
         (Counted::Gpu, transport) => (Counting::gpu(), transport.unwrap_or(Halo::Peer)),

@@ -3,7 +3,7 @@
 use super::AppError;
 use super::launch::{Launch, Tasks, launch};
 use crate::comm::{Comm, Solo, agree};
-use crate::device::{Cpu, Cuda, Device, GpuOptions, Remote, best_lanes, gpu_count, lane_counts};
+use crate::device::{Cpu, Device, GpuOptions, Remote, best_lanes, gpu_count, lane_counts};
 use crate::field::{Domain, Halo};
 use crate::input::{DeviceChoice, Parallel};
 use crate::lattice::{LaneGrid, Partition, choose_grid, shape};
@@ -201,7 +201,7 @@ pub fn device(
     comm: &dyn Comm,
 ) -> Result<Device, AppError> {
     let (place, _) = place_on_node(comm);
-    let gpu = |count: usize| Ok(Device::new(Cuda::new(place % count, gpu_options())?));
+    let gpu = |count: usize| Ok(Device::gpu(place % count, gpu_options())?);
     let cpu = || Ok(Device::new(Cpu::new(lanes(parallel, partition, reach))?));
     let open = || match parallel.device {
         DeviceChoice::Cpu => cpu(),

@@ -19,6 +19,7 @@ pub use world::World;
 /// A communicator of MPI, as HDF5 takes it.
 #[cfg(feature = "mpi")]
 #[derive(Clone, Copy)]
+#[cfg_attr(not(feature = "hdf5"), expect(dead_code, reason = "HDF5 alone takes it"))]
 pub struct RawComm(pub(crate) mpi::ffi::MPI_Comm);
 
 /// Without MPI there is none.

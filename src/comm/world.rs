@@ -1,8 +1,12 @@
 //! The ranks that `mpirun` started.
+//!
+//! MPI serves one thread at a time (MPI_THREAD_SERIALIZED), and parallel HDF5 calls it, too. So every call here holds
+//! HDF5's lock; without HDF5, one of this file.
 
 use super::{Comm, CommError, Message, RawComm};
 use mpi::Threading;
 use mpi::collective::SystemOperation;
+use mpi::request::WaitGuard;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
 
@@ -12,11 +16,36 @@ pub struct World {
     _universe: mpi::environment::Universe,
 }
 
-// SAFETY: MPI is initialised with MPI_THREAD_SERIALIZED and the program talks from one thread at a
-// time: every method is collective and called from the driver's thread.
+// SAFETY: the handle is a number or an address that MPI alone looks into. MPI is initialised with MPI_THREAD_SERIALIZED,
+// so any thread may call it, and `alone` lets one do so at a time.
 unsafe impl Send for World {}
 // SAFETY: as above.
 unsafe impl Sync for World {}
+
+/// Calls MPI while no other thread does, HDF5's calls among them. A thread that is inside may come in again.
+#[cfg(feature = "hdf5")]
+fn alone<T>(call: impl FnOnce() -> T) -> T {
+    let _inside = hdf5_sys::LOCK.lock();
+    call()
+}
+
+/// Calls MPI while no other thread does.
+#[cfg(not(feature = "hdf5"))]
+fn alone<T>(call: impl FnOnce() -> T) -> T {
+    static INSIDE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _inside = INSIDE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    call()
+}
+
+/// Messages under way, waited for when this is dropped.
+struct UnderWay<T>(Option<T>);
+
+impl<T> Drop for UnderWay<T> {
+    fn drop(&mut self) {
+        let messages = self.0.take();
+        alone(|| drop(messages));
+    }
+}
 
 impl World {
     /// Starts MPI.
@@ -38,11 +67,11 @@ const BLOCK: usize = 1 << 30;
 
 impl Comm for World {
     fn rank(&self) -> usize {
-        self.world.rank() as usize
+        alone(|| self.world.rank()) as usize
     }
 
     fn size(&self) -> usize {
-        self.world.size() as usize
+        alone(|| self.world.size()) as usize
     }
 
     fn exchange(&self, sends: &[Message<&[u8]>], receives: &mut [Message<&mut [u8]>]) {
@@ -56,40 +85,39 @@ impl Comm for World {
         meanwhile: &mut dyn FnMut(),
     ) {
         mpi::request::scope(|scope| {
-            let mut requests = Vec::new();
-            for receive in receives.iter_mut() {
-                let peer = self.world.process_at_rank(receive.peer as i32);
-                for block in receive.bytes.chunks_mut(BLOCK) {
-                    requests.push(mpi::request::WaitGuard::from(peer.immediate_receive_into_with_tag(
-                        scope,
-                        block,
-                        receive.tag,
-                    )));
+            let under_way = UnderWay(Some(alone(|| {
+                let mut received = Vec::new();
+                for receive in receives.iter_mut() {
+                    let peer = self.world.process_at_rank(receive.peer as i32);
+                    for block in receive.bytes.chunks_mut(BLOCK) {
+                        let request = peer.immediate_receive_into_with_tag(scope, block, receive.tag);
+                        received.push(WaitGuard::from(request));
+                    }
                 }
-            }
-            let mut sent = Vec::new();
-            for send in sends {
-                let peer = self.world.process_at_rank(send.peer as i32);
-                for block in send.bytes.chunks(BLOCK) {
-                    sent.push(mpi::request::WaitGuard::from(
-                        peer.immediate_send_with_tag(scope, block, send.tag),
-                    ));
+                let mut sent = Vec::new();
+                for send in sends {
+                    let peer = self.world.process_at_rank(send.peer as i32);
+                    for block in send.bytes.chunks(BLOCK) {
+                        sent.push(WaitGuard::from(peer.immediate_send_with_tag(scope, block, send.tag)));
+                    }
                 }
-            }
+                (received, sent)
+            })));
             meanwhile();
+            drop(under_way);
         });
     }
 
     fn sum(&self, values: &mut [i64]) {
         let own = values.to_vec();
-        self.world.all_reduce_into(&own[..], values, SystemOperation::sum());
+        alone(|| self.world.all_reduce_into(&own[..], values, SystemOperation::sum()));
     }
 
     fn max(&self, value: f64) -> f64 {
         // A NaN takes part as a flag of its own: MPI_MAX says nothing about it.
         let own = [if value.is_nan() { f64::NEG_INFINITY } else { value }, f64::from(value.is_nan())];
         let mut all = [0.0; 2];
-        self.world.all_reduce_into(&own[..], &mut all[..], SystemOperation::max());
+        alone(|| self.world.all_reduce_into(&own[..], &mut all[..], SystemOperation::max()));
         if all[1] > 0.0 { f64::NAN } else { all[0] }
     }
 
@@ -97,7 +125,7 @@ impl Comm for World {
         let size = self.size();
         let own = bytes.len() as i64;
         let mut lengths = vec![0i64; size];
-        self.world.all_gather_into(&own, &mut lengths[..]);
+        alone(|| self.world.all_gather_into(&own, &mut lengths[..]));
         let longest = lengths.iter().copied().max().unwrap_or(0) as usize;
         if longest == 0 {
             return vec![Vec::new(); size];
@@ -105,12 +133,12 @@ impl Comm for World {
         let mut padded = bytes.to_vec();
         padded.resize(longest, 0);
         let mut all = vec![0u8; longest * size];
-        self.world.all_gather_into(&padded[..], &mut all[..]);
+        alone(|| self.world.all_gather_into(&padded[..], &mut all[..]));
         all.chunks(longest).zip(&lengths).map(|(chunk, &n)| chunk[..n as usize].to_vec()).collect()
     }
 
     fn barrier(&self) {
-        self.world.barrier();
+        alone(|| self.world.barrier());
     }
 
     fn raw(&self) -> Option<RawComm> {

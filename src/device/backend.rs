@@ -1,7 +1,7 @@
 //! What both devices offer.
 
 use super::kernels::{Constants, Kernel, KernelNumber, OnSites, OnTeams, Summing, WORDS};
-use super::{Buffer, DeviceError, Held, Ledger, Precision, Remote};
+use super::{Buffer, DeviceError, GpuOptions, Held, Ledger, Precision, Remote, cuda};
 use crate::math::ExactSum;
 use bytemuck::Pod;
 use std::ffi::c_void;
@@ -81,9 +81,14 @@ pub struct Teams {
     pub shared: usize,
 }
 
-/// A device. Work is done in the order of the calls; only `download`, `sum` and `synchronize` wait for it.
-pub trait Backend: Send + Sync {
-    /// The device's name in the log.
+/// A device. Work is done in the order in which it is asked for; only `download`, `sum` and
+/// `synchronize` wait for it.
+///
+/// # Safety
+/// What `allocate` gives is memory of so many bytes that nothing else uses until `free`. With `is_host` it is the host's,
+/// and launches are done when they return.
+pub unsafe trait Backend: Send + Sync {
+    /// For the log: what this is.
     fn name(&self) -> String;
     /// Sites that a kernel works on at once.
     fn lanes(&self) -> usize;
@@ -209,6 +214,19 @@ impl Device {
     /// Wraps a backend.
     pub fn new(backend: impl Backend + 'static) -> Self {
         Self { backend: Arc::new(backend), variant: 0 }
+    }
+
+    /// Whether both are handles of one device.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.backend, &other.backend)
+    }
+
+    /// GPU number `index` of the [`gpu_count`](super::gpu_count) that this process sees.
+    ///
+    /// # Errors
+    /// There is no such GPU, it does not answer, or this build has no CUDA.
+    pub fn gpu(index: usize, options: GpuOptions) -> Result<Self, DeviceError> {
+        cuda::open(index, options)
     }
 
     /// This device with kernels compiled for a lattice.

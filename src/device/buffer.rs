@@ -161,10 +161,11 @@ impl Buffer {
     /// Copies the content of another buffer of the same length.
     ///
     /// # Panics
-    /// The lengths differ.
+    /// The lengths or the devices differ.
     pub fn copy_from(&mut self, other: &Self) -> Result<(), DeviceError> {
         assert_eq!(self.bytes, other.bytes, "a copy between buffers of different length");
-        // SAFETY: both hold `bytes`.
+        assert!(self.device.is(&other.device), "a copy between devices");
+        // SAFETY: both hold `bytes`, on one device.
         unsafe { self.device.backend().copy(self.pointer, other.pointer, self.bytes) }
     }
 
@@ -179,8 +180,10 @@ impl Buffer {
         from: usize,
         bytes: usize,
     ) -> Result<(), DeviceError> {
-        assert!(at + bytes <= self.bytes && from + bytes <= other.bytes, "a copy past a buffer's end");
-        // SAFETY: both ranges were checked.
+        let inside = |start: usize, all: usize| start.checked_add(bytes).is_some_and(|end| end <= all);
+        assert!(inside(at, self.bytes) && inside(from, other.bytes), "a copy past a buffer's end");
+        assert!(self.device.is(&other.device), "a copy between devices");
+        // SAFETY: both ranges were checked, and the device.
         unsafe { self.device.backend().copy(self.pointer.offset(at), other.pointer.offset(from), bytes) }
     }
 }
@@ -251,5 +254,38 @@ impl Drop for Staging {
     fn drop(&mut self) {
         // SAFETY: pinned by `new`; every staging call has returned.
         unsafe { self.device.backend().unpin(&mut self.bytes) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{Counting, Cpu};
+
+    fn pair(device: &Device) -> [Buffer; 2] {
+        [0, 1].map(|_| device.buffer(64).unwrap())
+    }
+
+    #[test]
+    fn more_than_there_can_be_is_an_error() {
+        let device = Device::new(Cpu::new(1).unwrap());
+        for bytes in [usize::MAX, usize::MAX - 63, 1 << 63] {
+            assert!(matches!(device.buffer(bytes), Err(DeviceError::OutOfMemory { .. })), "{bytes}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "past a buffer's end")]
+    fn the_end_of_a_part_does_not_wrap() {
+        let [mut to, from] = pair(&Device::new(Cpu::new(1).unwrap()));
+        to.copy_part(usize::MAX - 7, &from, 0, 8).unwrap();
+    }
+
+    #[test]
+    #[should_panic(expected = "between devices")]
+    fn nothing_is_copied_between_devices() {
+        let [mut to, _] = pair(&Device::new(Cpu::new(1).unwrap()));
+        let [from, _] = pair(&Device::new(Counting::cpu(1)));
+        to.copy_from(&from).unwrap();
     }
 }

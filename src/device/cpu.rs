@@ -51,12 +51,13 @@ impl Cpu {
 
 /// Size of an allocation of `bytes`: whole cache lines.
 pub(super) fn held(bytes: usize) -> usize {
-    bytes.max(64).next_multiple_of(64)
+    bytes.max(64).checked_next_multiple_of(64).unwrap_or(usize::MAX)
 }
 
-fn layout(bytes: usize) -> Layout {
+/// `None` for more than there can be.
+fn layout(bytes: usize) -> Option<Layout> {
     let alignment = if bytes >= HUGE { HUGE } else { ALIGNMENT };
-    Layout::from_size_align(held(bytes), alignment).expect("a size below isize::MAX")
+    Layout::from_size_align(held(bytes), alignment).ok()
 }
 
 /// A cache line of the memory that the threads of a team share.
@@ -77,7 +78,8 @@ fn blocks(bytes: usize) -> impl ParallelIterator<Item = (usize, usize)> {
     (0..bytes.div_ceil(BLOCK)).into_par_iter().map(move |k| (k * BLOCK, BLOCK.min(bytes - k * BLOCK)))
 }
 
-impl Backend for Cpu {
+// SAFETY: memory is the system allocator's, and launches return when all threads are done.
+unsafe impl Backend for Cpu {
     fn name(&self) -> String {
         let threads = rayon::current_num_threads();
         let threads = format!("{threads} thread{}", if threads == 1 { "" } else { "s" });
@@ -105,11 +107,12 @@ impl Backend for Cpu {
     }
 
     fn allocate(&self, bytes: usize) -> Result<Pointer, DeviceError> {
-        let layout = layout(bytes);
+        let no_room = || DeviceError::OutOfMemory { device: "this node".into(), megabytes: bytes >> 20 };
+        let layout = layout(bytes).ok_or_else(no_room)?;
         // SAFETY: the size is not zero.
         let pointer = unsafe { std::alloc::alloc(layout) };
         if pointer.is_null() {
-            return Err(DeviceError::OutOfMemory { device: "this node".into(), megabytes: bytes >> 20 });
+            return Err(no_room());
         }
         if bytes >= HUGE {
             // SAFETY: the range was just allocated; the call is only advice.
@@ -121,8 +124,9 @@ impl Backend for Cpu {
 
     unsafe fn free(&self, pointer: Pointer, bytes: usize) {
         self.ledger.give(pointer.0);
+        let layout = layout(bytes).expect("what was allocated");
         // SAFETY: by the caller's promise, the pointer came from `allocate(bytes)`.
-        unsafe { std::alloc::dealloc(pointer.0 as *mut u8, layout(bytes)) }
+        unsafe { std::alloc::dealloc(pointer.0 as *mut u8, layout) }
     }
 
     fn ledger(&self) -> &Ledger {

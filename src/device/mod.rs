@@ -1,45 +1,48 @@
 //! Where kernels run: memory, launches and sums over sites, on a CPU or a GPU.
 //!
 //! - `kernels`: kernels as types, made from `kernels/args.h`
-//! - `usual`: the constants for which GPUs compile them most often
 //! - `table`: the list of kernels
 //! - `backend`: the interface of both devices
 //! - `cpu`: threads and SIMD lanes
-//! - `cuda`: one GPU through the driver; other drivers' GPUs could share:
-//!   - `pool`: freed memory, kept by size
-//!   - `tuning`: the block sizes to try
-//!   - `mapped`: sums that the GPU writes into host memory
-//!   - `cache`: compiled kernels on disk
+//! - `cuda`: one GPU through the driver (feature `cuda`; without it `no_cuda`, which has none)
+//! - `gpu`: what other drivers' GPUs would share with it
+//! - `pool`: memory of a GPU that was given back is kept by size
 //! - `counting`: a device that only counts memory
 //! - `ledger`: allocated memory by label
 //! - `buffer`: device memory with an owner
 
 mod backend;
 mod buffer;
-mod cache;
 mod counting;
 mod cpu;
+#[cfg(feature = "cuda")]
 mod cuda;
+#[cfg(not(feature = "cuda"))]
+#[path = "no_cuda.rs"]
+mod cuda;
+#[cfg(feature = "cuda")]
+mod gpu;
 mod isa;
 pub mod kernels;
 mod ledger;
-mod mapped;
 mod pool;
 mod table;
-mod tuning;
-mod usual;
 
 pub use backend::{Backend, Call, Device, Label, Pointer, Size, Sums, Teams, Variant};
 pub use buffer::{Buffer, Remote, Staging};
 pub use counting::Counting;
 pub use cpu::Cpu;
-pub use cuda::{Compiled, Cuda, Request, compile_kernel, gpu_count};
+pub use cuda::{compile_all, gpu_count};
 pub use kernels::{Constants, KernelNumber};
 pub use ledger::{Held, Ledger};
 pub use table::{KernelInfo, Precision, Work, best_lanes, has_emulation, kernel_list, lane_counts};
-pub use tuning::Shape;
 
 use std::path::PathBuf;
+
+/// A product of sizes; `usize::MAX`, of which there is no memory, where it does not fit.
+pub(crate) fn product(sizes: impl IntoIterator<Item = usize>) -> usize {
+    sizes.into_iter().fold(1, usize::saturating_mul)
+}
 
 /// Folders for compiling a GPU's kernels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,6 +59,9 @@ pub struct GpuOptions {
 /// memory, and every launch may have to compile a kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
+    /// A GPU is asked for in a build without CUDA.
+    #[error("this build has no CUDA: build with --features cuda")]
+    NoCuda,
     /// There is no usable GPU.
     #[error("no GPU: {0}")]
     NoGpu(String),

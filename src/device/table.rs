@@ -144,32 +144,30 @@ impl Kernels {
     }
 }
 
-fn read(table: *const Entry, precision: Precision, kernels: &mut Kernels) {
-    // SAFETY: the tables are static arrays of valid C strings, terminated by an entry of nulls.
-    unsafe {
-        let text = |p: *const c_char| CStr::from_ptr(p).to_string_lossy().into_owned();
-        let mut entry = table;
-        while let Some(run) = (*entry).run {
-            let e = &*entry;
-            let name = text(e.name);
-            let listed = KERNELS.iter().find(|listed| listed.name == name);
-            let info = KernelInfo {
-                family: text(e.family),
-                constants: listed.map_or(&[], |listed| listed.constants),
-                extents_are_constant: listed.is_some_and(|listed| listed.extents_are_constant),
-                name,
-                args: text(e.args),
-                args_size: e.args_size as usize,
-                expression: text(e.expression),
-                work: match e.sums {
-                    -2 => Work::Teams,
-                    sums => usize::try_from(sums).map_or(Work::Sites, Work::Sums),
-                },
-                run,
-            };
-            kernels.add(info, precision);
-            entry = entry.add(1);
-        }
+fn read(table: *const [Entry], precision: Precision, kernels: &mut Kernels) {
+    // SAFETY: a static array that nothing writes, whose entries the build counted in the lists that C++ makes it of.
+    let entries = unsafe { &*table };
+    for entry in entries {
+        let Some(run) = entry.run else { break };
+        // SAFETY: the texts of an entry that has a function are valid C strings.
+        let text = |p: *const c_char| unsafe { CStr::from_ptr(p) }.to_string_lossy().into_owned();
+        let name = text(entry.name);
+        let listed = KERNELS.iter().find(|listed| listed.name == name);
+        let info = KernelInfo {
+            family: text(entry.family),
+            constants: listed.map_or(&[], |listed| listed.constants),
+            extents_are_constant: listed.is_some_and(|listed| listed.extents_are_constant),
+            name,
+            args: text(entry.args),
+            args_size: entry.args_size as usize,
+            expression: text(entry.expression),
+            work: match entry.sums {
+                -2 => Work::Teams,
+                sums => usize::try_from(sums).map_or(Work::Sites, Work::Sums),
+            },
+            run,
+        };
+        kernels.add(info, precision);
     }
 }
 
@@ -181,7 +179,7 @@ pub fn has_emulation() -> bool {
     emulation().is_some()
 }
 
-fn emulation() -> Option<[*const Entry; 3]> {
+fn emulation() -> Option<[*const [Entry]; 3]> {
     let (_, _, of_precision) = tables().into_iter().find(|t| t.0 == EMULATION)?;
     (cfg!(not(target_arch = "x86_64")) || isa::supported("v3")).then_some(of_precision)
 }
@@ -210,7 +208,7 @@ pub(super) fn emulated_kernels() -> Option<(&'static str, Kernels)> {
     Some((EMULATION, kernels(emulation()?)))
 }
 
-fn kernels(of_precision: [*const Entry; 3]) -> Kernels {
+fn kernels(of_precision: [*const [Entry]; 3]) -> Kernels {
     let mut kernels = Kernels(KERNELS.iter().map(|_| [None, None, None]).collect());
     for (table, precision) in of_precision.into_iter().zip(Precision::ALL) {
         read(table, precision, &mut kernels);

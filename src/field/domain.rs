@@ -36,10 +36,14 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// The box of `partition` on `device`. Its links keep `border` layers of neighbouring sites.
+    /// The box of `partition` on `device`, whose links keep `border` layers of their neighbours'.
+    ///
+    /// # Errors
+    /// The box has more sites than kernels count, or the device is lost.
     ///
     /// # Panics
-    /// The device's lanes do not fit the box (see [`LaneGrid::choose`]), or the box is thinner than the border.
+    /// The partition is none that [`Partition::new`] makes; the device's lanes do not fit the box (the caller asks
+    /// [`LaneGrid::choose`] first), or the box is thinner than the border.
     pub fn new(
         partition: Partition,
         device: Device,
@@ -47,6 +51,8 @@ impl Domain {
         border: usize,
         halo: Halo,
     ) -> Result<Arc<Self>, FieldError> {
+        assert!(partition.is_sound(), "{partition:?} is no partition");
+        partition.check_sites(border)?;
         let local = partition.local();
         let cut: [bool; 4] = std::array::from_fn(|mu| partition.is_cut(mu));
         let Some(lanes) = LaneGrid::choose(local, cut, device.lanes()) else {

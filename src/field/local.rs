@@ -9,6 +9,14 @@ use std::sync::Arc;
 impl Domain {
     /// A lattice of `extents` on this process's threads, with as many SIMD lanes as fit.
     ///
+    /// ```
+    /// use hmc::prelude::*;
+    /// let domain = Domain::local([4, 4, 4, 8])?;
+    /// assert_eq!(domain.global_volume(), 512.0);
+    /// assert!(Domain::local([4, 4, 4, 7]).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// An extent is odd, or memory runs out.
     pub fn local(extents: Extents) -> Result<Arc<Self>, FieldError> {

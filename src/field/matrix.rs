@@ -7,7 +7,7 @@ use super::{Domain, EVEN, FieldError, HostLinks, LINK_REALS, ODD, RandomAddress,
 use crate::device::kernels::{
     FromNatural, In, LinkDistance, Matrices, Order, Out, RandomLinks, Reunitarise, ToNatural, Unitarity,
 };
-use crate::device::{Buffer, Precision};
+use crate::device::{Buffer, Precision, product};
 use crate::lattice::volume;
 use std::sync::Arc;
 
@@ -15,6 +15,18 @@ use std::sync::Arc;
 const LINKS: usize = 4;
 
 /// Matrices on all sites of the box, both parities.
+///
+/// ```
+/// use hmc::prelude::*;
+/// let domain = Domain::local([4; 4])?;
+/// let mut links = MatrixField::hot(&domain, 1)?;
+/// assert!(links.unitarity(false)? < 1e-14);
+/// let host = links.to_host()?;
+/// assert_eq!(MatrixField::from_host(&domain, &host)?.distance(&links)?, 0.0);
+/// // The real part of the first element of U_t at the origin, where random links are not 1.
+/// assert_ne!(host.link(0, 3)[0], 1.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct MatrixField {
     domain: Arc<Domain>,
     blocks: usize,
@@ -25,7 +37,7 @@ impl MatrixField {
     /// `blocks` zero matrices per site.
     pub fn new(domain: &Arc<Domain>, blocks: usize) -> Result<Self, FieldError> {
         let sites = 2 * domain.half_bordered() * domain.lanes().count();
-        let buffer = domain.device().buffer(sites * blocks * LINK_REALS * 8)?;
+        let buffer = domain.device().buffer(product([sites, blocks, LINK_REALS, 8]))?;
         Ok(Self { domain: Arc::clone(domain), blocks, buffer })
     }
 
@@ -181,11 +193,20 @@ impl MatrixField {
     }
 }
 
+/// A parity as kernels take it.
+///
+/// # Panics
+/// It is neither [`EVEN`] nor [`ODD`].
+pub(crate) fn number_of(parity: usize) -> i32 {
+    assert!(parity <= ODD, "there is no parity {parity}");
+    parity as i32
+}
+
 /// File order, for sites with `blocks` blocks of `reals` reals.
 pub(super) fn order(domain: &Domain, parity: usize, blocks: usize, reals: usize) -> Order<'_> {
     Order {
         g: domain.geometry(),
-        parity: parity as i32,
+        parity: number_of(parity),
         slice: 0,
         slices: 1,
         blocks: blocks as i32,

@@ -33,6 +33,7 @@ pub(crate) use faces::{FaceHop, FaceSource};
 pub use faces::{FaceReals, Faces};
 pub use host::{HostLinks, LINK_REALS};
 pub use matrix::MatrixField;
+pub(crate) use matrix::number_of;
 pub use random::{Purpose, RandomAddress};
 pub use several::ShiftStep;
 pub use spinor::{Kind, Spinor};

@@ -32,10 +32,7 @@ impl Spinor {
     pub fn set_field(&mut self, n: usize, field: &Self) -> Result<(), FieldError> {
         self.check(field);
         let bytes = self.bytes_of_one();
-        assert!(
-            field.fields == 1 && (n + 1) * bytes <= self.buffer.bytes(),
-            "one field, with a place in memory"
-        );
+        assert!(field.fields == 1 && n < self.room(), "one field, with a place in memory");
         Ok(self.buffer.copy_part(n * bytes, &field.buffer, 0, bytes)?)
     }
 
@@ -43,10 +40,7 @@ impl Spinor {
     pub fn field(&self, n: usize, field: &mut Self) -> Result<(), FieldError> {
         self.check(field);
         let bytes = self.bytes_of_one();
-        assert!(
-            field.fields == 1 && (n + 1) * bytes <= self.buffer.bytes(),
-            "one field, with a place in memory"
-        );
+        assert!(field.fields == 1 && n < self.room(), "one field, with a place in memory");
         Ok(field.buffer.copy_part(0, &self.buffer, n * bytes, bytes)?)
     }
 
@@ -55,12 +49,20 @@ impl Spinor {
     /// # Panics
     /// There are fewer fields in memory.
     pub fn set_active(&mut self, fields: usize) {
-        let room = self.buffer.bytes() / self.bytes_of_one();
+        let room = self.room();
         assert!(fields <= room, "there is memory for {room} fields");
         self.fields = fields;
     }
 
-    /// The end of a step of conjugate gradients with shifts: `x += a p`, then `p = self + b p`, for each shift.
+    /// How many fields there is memory for.
+    fn room(&self) -> usize {
+        self.buffer.bytes() / self.bytes_of_one()
+    }
+
+    /// The end of a step of conjugate gradients with shifts: for each of them `x += a p`, then `p = self + b p`.
+    ///
+    /// # Errors
+    /// The device is lost.
     pub fn shift_steps(&self, steps: &mut [ShiftStep]) -> Result<(), FieldError> {
         let mut own = Vec::with_capacity(steps.len());
         for ShiftStep { x, a, p, b } in steps {

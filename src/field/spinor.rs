@@ -4,13 +4,13 @@
 //!
 //! Products are summed exactly over sites, so they do not depend on ranks and lanes. `(x, y)` is antilinear in x.
 
-use super::matrix::order;
+use super::matrix::{number_of, order};
 use super::{Domain, FieldError, RandomAddress};
 use crate::device::kernels::{
     AddToDouble, AddToSingle, Axpy, AxpyNorm2, Caxpy, Dot, Fermions, FromDouble, FromNatural, FromSingle,
     Half, In, Norm2, Order, Out, RandomField, RealDot, Scale, SiteReals, ToNatural, TwoNorms, Xpay,
 };
-use crate::device::{Buffer, Precision, Sums};
+use crate::device::{Buffer, Precision, Sums, product};
 use crate::lattice::volume;
 use crate::math::ExactSum;
 use num_complex::Complex64;
@@ -81,15 +81,26 @@ impl Spinor {
         Self::of(domain, Kind::Dirac, precision, fields)
     }
 
-    /// `fields` fields of one kind, one after the other in memory, zero everywhere.
+    /// `fields` of a kind one behind the other, zero everywhere.
+    ///
+    /// # Errors
+    /// No room.
+    ///
+    /// # Panics
+    /// More sites in all fields and slices than 32 bits count.
     pub fn of(
         domain: &Arc<Domain>,
         kind: Kind,
         precision: Precision,
         fields: usize,
     ) -> Result<Self, FieldError> {
-        let sites = domain.half() * kind.slices() * domain.lanes().count();
-        let buffer = domain.device().buffer(fields * sites * precision.stored(kind.reals(), 1))?;
+        let (half, lanes, of_site) =
+            (domain.half(), domain.lanes().count(), precision.stored(kind.reals(), 1));
+        let sites = product([fields, half, kind.slices()]);
+        assert!(i32::try_from(sites).is_ok(), "more sites than kernels count");
+        // Kernels that take one field find the room for it.
+        let bytes = product([fields.max(1), half, kind.slices(), lanes, of_site]);
+        let buffer = domain.device().buffer(bytes)?;
         Ok(Self { domain: Arc::clone(domain), kind, precision, fields, buffer })
     }
 
@@ -175,7 +186,13 @@ impl Spinor {
         Ok(self.buffer.zero()?)
     }
 
-    /// Sets every real to `scale` times a unit Gaussian.
+    /// Every real `scale` times a unit Gaussian, on sites of `parity`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Panics
+    /// A parity that is neither even nor odd.
     pub fn set_random(
         &mut self,
         parity: usize,
@@ -188,7 +205,7 @@ impl Spinor {
                 g: self.domain.geometry(),
                 stream: address.stream(),
                 out: self.buffer.output(),
-                parity: parity as i32,
+                parity: number_of(parity),
                 slice: slice as i32,
                 slices: slices as i32,
                 scale,

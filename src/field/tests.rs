@@ -1,9 +1,12 @@
 //! Mistakes that the types do not exclude panic at run time.
 
-use super::{AlgebraField, Domain, EVEN, Halo, HostLinks, Kind, MatrixField, Spinor};
+use super::{
+    AlgebraField, Domain, EVEN, FieldError, Halo, HostLinks, Kind, MatrixField, Purpose, RandomAddress,
+    ShiftStep, Spinor,
+};
 use crate::comm::Solo;
 use crate::device::{Cpu, Device, Precision};
-use crate::lattice::Partition;
+use crate::lattice::{Partition, PartitionError};
 use num_complex::Complex64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -63,4 +66,54 @@ fn fields_of_two_boxes_or_kinds_are_not_taken_together() {
     refused("a distance from one matrix a site", || links.distance(&MatrixField::new(&one, 1).unwrap()));
     let mut momenta = AlgebraField::new(&one).unwrap();
     refused("a kick from another box", || momenta.combine(1.0, 1.0, &AlgebraField::new(&other).unwrap()));
+}
+
+#[test]
+fn there_are_two_parities() {
+    let mut spinor = Spinor::new(&domain(), Precision::Double).unwrap();
+    let address = RandomAddress { seed: 1, trajectory: 0, purpose: Purpose::Probe(0) };
+    refused("random numbers on no sites", || spinor.set_random(2, 1.0, address));
+    refused("sites to read", || spinor.write_host(2, &mut vec![0.0; 256 * 24]));
+    refused("sites to write", || spinor.read_host(usize::MAX, &vec![0.0; 256 * 24]));
+}
+
+#[test]
+fn no_field_is_beyond_the_last() {
+    let domain = domain();
+    let mut two = Spinor::several(&domain, Precision::Double, 2).unwrap();
+    let mut one = Spinor::new(&domain, Precision::Double).unwrap();
+    for n in [2, usize::MAX] {
+        refused("a field to set", || two.set_field(n, &one));
+        refused("a field to copy", || two.field(n, &mut one));
+    }
+}
+
+/// Kernels on single fields take one even then.
+#[test]
+fn a_field_of_none_has_room_for_one() {
+    let domain = domain();
+    let of = |fields| Spinor::of(&domain, Kind::Colour, Precision::Double, fields).unwrap();
+    let (r, mut x, mut p) = (of(1), of(0), of(0));
+    r.shift_steps(&mut [ShiftStep { x: &mut x, a: 1.0, p: &mut p, b: 1.0 }]).unwrap();
+    assert_eq!(x.buffer.bytes(), r.buffer.bytes());
+}
+
+#[test]
+fn what_is_too_large_is_refused() {
+    let domain = domain();
+    let memory = |made: Result<MatrixField, FieldError>| matches!(made, Err(FieldError::Device(_)));
+    assert!(memory(MatrixField::new(&domain, usize::MAX / 8)));
+    refused("slices", || Spinor::of(&domain, Kind::Wall(usize::MAX / 64), Precision::Double, 1));
+    refused("fields", || Spinor::several(&domain, Precision::Double, usize::MAX / 64));
+    let of = |partition| {
+        Domain::new(partition, Device::new(Cpu::new(1).unwrap()), Arc::new(Solo), 0, Halo::Staged)
+    };
+    let whole = |extents| Partition::whole(extents).unwrap();
+    for extents in [[4096; 4], [1 << 32, 1 << 32, 2, 2]] {
+        let refused = matches!(of(whole(extents)), Err(FieldError::Partition(PartitionError::Sites { .. })));
+        assert!(refused, "{extents:?}");
+    }
+    let odd = Partition { global: [4, 4, 4, 3], ..whole([4; 4]) };
+    refused("an odd extent", || of(odd));
+    refused("a rank that is not there", || of(Partition { place: [0, 0, 0, 1], ..whole([4; 4]) }));
 }

@@ -92,6 +92,20 @@ impl Energies {
 }
 
 /// A chain of configurations.
+///
+/// ```
+/// use hmc::prelude::*;
+/// let domain = Domain::local([4; 4])?;
+/// let gauge = GaugeAction::new(&domain, 5.6, [1.0, 0.0, 0.0])?;
+/// let level = Level { scheme: Scheme::Omelyan4, steps: 4 };
+/// let links = MatrixField::hot(&domain, 1)?;
+/// let mut chain = Chain::new(links, &[level], vec![vec![Box::new(gauge)]], 0.5, 1)?;
+/// let back = chain.reversibility(0)?;
+/// assert!(back.distance < 1e-12);
+/// let walked = chain.trajectory(0, true)?;
+/// assert_eq!(walked.delta_h, back.delta_h);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Chain {
     domain: Arc<Domain>,
     /// The links; between trajectories, the last accepted ones.

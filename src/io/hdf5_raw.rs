@@ -198,7 +198,8 @@ fn transfer(
     go: impl FnOnce(hid_t, hid_t, hid_t, hid_t, hid_t) -> herr_t,
 ) -> hdf5::Result<()> {
     let dimensions = slab.count.len();
-    if dataset.ndim() != dimensions || slab.count.iter().product::<usize>() * 2 != reals {
+    let wanted = slab.count.iter().try_fold(2_usize, |product, &n| product.checked_mul(n));
+    if dataset.ndim() != dimensions || wanted != Some(reals) {
         return Err(Error::Internal("a box of another shape".into()));
     }
     let [start, count] =

@@ -273,6 +273,20 @@ pub fn read_links(
 /// HDF5 is written by all ranks and is the same to the byte on any grid; the others need one rank.
 /// MILC's format holds single precision; all others hold the links to the last bit.
 ///
+/// ```
+/// use hmc::comm::Solo;
+/// use hmc::io::{Format, Meta};
+/// use hmc::prelude::*;
+/// let domain = Domain::local([4; 4])?;
+/// let links = MatrixField::hot(&domain, 1)?.to_host()?;
+/// let path = std::env::temp_dir().join(format!("hmc-doc-{}.nersc", std::process::id()));
+/// write_links(&path, Format::Nersc, &links, domain.partition(), &Solo, &Meta::default())?;
+/// let (read, header) = read_links(&path, domain.partition(), &Solo)?;
+/// std::fs::remove_file(&path)?;
+/// assert_eq!((read, header.format), (links, Format::Nersc));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// The file cannot be written, does not read back as it was written, or `format` needs one rank.
 pub fn write_links(

@@ -15,6 +15,9 @@ pub struct Partition {
     pub place: Extents,
 }
 
+/// Sites of a box, at most: kernels count them with 32 bits.
+const MOST_SITES: usize = i32::MAX as usize;
+
 /// Why a lattice cannot be cut.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PartitionError {
@@ -36,6 +39,15 @@ pub enum PartitionError {
         /// The parts asked for.
         parts: usize,
     },
+    /// A box that is larger than kernels count.
+    #[error(
+        "a rank's box of {} has more sites than a rank takes ({MOST_SITES}); take more ranks",
+        shape(*.local)
+    )]
+    Sites {
+        /// Extents of the box.
+        local: Extents,
+    },
     /// No grid at all fits.
     #[error("a lattice of {} cannot be cut evenly over {ranks} ranks", shape(*.global))]
     NoGrid {
@@ -52,12 +64,12 @@ impl Partition {
     /// # Errors
     /// A local extent that is odd or broken, or a grid of another size than `ranks`.
     pub fn new(global: Extents, grid: Extents, ranks: usize, rank: usize) -> Result<Self, PartitionError> {
-        if volume(grid) != ranks {
+        if product(grid) != Some(ranks) {
             return Err(PartitionError::RankCount { grid, ranks });
         }
         for direction in 0..4 {
             let (extent, parts) = (global[direction], grid[direction]);
-            if parts == 0 || extent == 0 || extent % (2 * parts) != 0 {
+            if parts == 0 || extent == 0 || extent % 2 != 0 || !(extent / 2).is_multiple_of(parts) {
                 return Err(PartitionError::Uneven { direction, extent, parts });
             }
         }
@@ -70,6 +82,27 @@ impl Partition {
     /// An odd extent.
     pub fn whole(global: Extents) -> Result<Self, PartitionError> {
         Self::new(global, [1; 4], 1, 0)
+    }
+
+    /// Refuses a box with more sites than kernels count, `border` layers on both sides of each cut direction included.
+    ///
+    /// # Errors
+    /// It has more.
+    pub fn check_sites(&self, border: usize) -> Result<(), PartitionError> {
+        let local = self.local();
+        let layers = |mu: usize| if self.is_cut(mu) { border.saturating_mul(2) } else { 0 };
+        let sites = product(std::array::from_fn(|mu| local[mu].saturating_add(layers(mu))));
+        if sites.is_some_and(|sites| sites <= MOST_SITES) {
+            Ok(())
+        } else {
+            Err(PartitionError::Sites { local })
+        }
+    }
+
+    /// Whether it is one that [`Partition::new`] makes.
+    pub(crate) fn is_sound(&self) -> bool {
+        let cut_evenly = Self::new(self.global, self.grid, product(self.grid).unwrap_or(0), 0).is_ok();
+        cut_evenly && (0..4).all(|mu| self.place[mu] < self.grid[mu])
     }
 
     /// Extents of this rank's box.
@@ -93,6 +126,11 @@ impl Partition {
     pub fn is_cut(&self, mu: usize) -> bool {
         self.grid[mu] > 1
     }
+}
+
+/// The volume, if it fits.
+fn product(extents: Extents) -> Option<usize> {
+    extents.into_iter().try_fold(1, usize::checked_mul)
 }
 
 /// The grid of `ranks` ranks with the least surface; among equals, the one that cuts t, then z, then y.

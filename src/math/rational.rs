@@ -130,6 +130,14 @@ impl Rational {
     /// poles and zeros interlace on the negative axis. x^(-1/2), x^(1/4), (x+a)^(1/2) (x+b)^(1/4) (x+c)^(-3/4) with
     /// a < b < c are of this kind. A factor of exponent 0 does nothing.
     ///
+    /// ```
+    /// use hmc::math::{Factor, Rational};
+    /// let root = Rational::minimax(&[Factor { shift: 0.0, power: (-1, 2) }], [1e-3, 1.0], 8)?;
+    /// assert!(root.error < 1e-6);
+    /// assert!((root.value(0.25) - 2.0).abs() < 2.0 * root.error);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// Arguments out of range, an error below double precision, no convergence, a pole that is not positive.
     pub fn minimax(factors: &[Factor], range: [f64; 2], degree: usize) -> Result<Self, RationalError> {

@@ -9,10 +9,10 @@
 
 use super::gamma::Gamma;
 use crate::comm::agree;
-use crate::device::Buffer;
 use crate::device::kernels::{
     ContractColours, ContractSpinors, Double, Fermions, In, SpinMatrix, TimeSliceSum,
 };
+use crate::device::{Buffer, Precision};
 use crate::field::{Domain, EVEN, FieldError, Kind, ODD, Spinor};
 use crate::lattice::{Extents, coordinates};
 use crate::math::ExactSum;
@@ -51,12 +51,16 @@ impl Density {
     /// Spin matrices for colour vectors; fields that are not a propagator.
     pub fn contract(&mut self, [s, t]: [&Fields; 2], [sink, source]: [Gamma; 2]) -> Result<(), FieldError> {
         let domain = Arc::clone(&self.domain);
-        domain.check([s, t].into_iter().flatten().flatten().map(Spinor::domain));
+        let all = || [s, t].into_iter().flatten().flatten();
+        domain.check(all().map(Spinor::domain));
+        let own = (Precision::Double, s[EVEN].first().map_or(Kind::Dirac, Spinor::kind), 1);
+        let fit = |s: &Spinor| (s.precision(), s.kind(), s.fields()) == own;
+        assert!(all().all(fit), "single fields of one kind, in double");
         let half = domain.half();
         for parity in [EVEN, ODD] {
             let [s, t] = [&s[parity], &t[parity]];
             let out = self.values[parity].output();
-            match s[0].kind() {
+            match own.1 {
                 Kind::Dirac => {
                     let (quark, antiquark) = (columns(s), columns(t));
                     let (sink, source) = (spin_matrix(sink), spin_matrix(source));
@@ -120,6 +124,7 @@ fn columns<const N: usize>(fields: &[Spinor]) -> [In<'_, Fermions>; N] {
 }
 
 fn spin_matrix(gamma: Gamma) -> SpinMatrix {
+    assert!(gamma.column.iter().chain(&gamma.phase).all(|&n| n < 4), "{gamma:?} is no product of gammas");
     let ints = |numbers: [usize; 4]| numbers.map(|n| n as i32);
     SpinMatrix { column: ints(gamma.column), phase: ints(gamma.phase) }
 }
@@ -145,4 +150,29 @@ fn phase_table(domain: &Domain, momentum: Momentum, origin: Extents) -> Vec<f64>
         }
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quark::fields;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn a_contraction_is_of_propagators_and_products_of_gammas() {
+        let domain = Domain::local([4; 4]).unwrap();
+        let dirac = || fields(&domain, Kind::Dirac, 12).unwrap();
+        let good = dirac();
+        let mut density = Density::new(&domain).unwrap();
+        density.contract([&good, &good], [Gamma::FIVE; 2]).unwrap();
+        let mut refused = |t: Fields, gamma: Gamma| {
+            let work = AssertUnwindSafe(|| density.contract([&good, &t], [gamma, Gamma::FIVE]));
+            assert!(catch_unwind(work).is_err());
+        };
+        refused(fields(&domain, Kind::Colour, 12).unwrap(), Gamma::FIVE);
+        let mut single = dirac();
+        single[ODD][11] = Spinor::new(&domain, Precision::Single).unwrap();
+        refused(single, Gamma::FIVE);
+        refused(dirac(), Gamma { column: [0, 1, 2, 4], phase: [0; 4] });
+    }
 }

@@ -153,7 +153,19 @@ pub struct FlowPoint {
     pub q: f64,
 }
 
-/// Flows a copy of `links` to `t_max` in steps of `step`; returns a point at t = 0 and after every `every` steps.
+/// Flows a copy of `links` to `t_max` in steps of `step`; a point at t = 0 and after each `every` steps.
+///
+/// ```
+/// use hmc::prelude::*;
+/// let links = MatrixField::hot(&Domain::local([4; 4])?, 1)?;
+/// let points = flow(&links, FlowKernel::Wilson, 0.02, 0.1, 1, &|| false)?;
+/// assert_eq!(points.len(), 6);
+/// assert!(points[5].e_plaquette < points[0].e_plaquette);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// The device is lost, or the flow was told to stop.
 pub fn flow(
     links: &MatrixField,
     kernel: FlowKernel,

@@ -42,7 +42,7 @@ pub use gamma::Gamma;
 pub(crate) use keys::FermionKeys;
 pub use loops::Loops;
 pub use meson::{Channel, Meson, mesons};
-pub use observable::{Context, Fermions, Found, Measure, Measured, Observable, QuarkChoice};
+pub use observable::{Context, Fermions, Found, Measure, Measured, NoFermions, Observable, QuarkChoice};
 pub(crate) use observable::{MEASURE, MEASURE_SEED, Reading};
 pub use polyakov::{Polyakov, polyakov};
 pub use propagator::{Keep, Propagator, Source};

@@ -26,6 +26,27 @@ use std::sync::Arc;
 pub type Found = Map<String, Value>;
 
 /// An observable with its parameters.
+///
+/// ```
+/// use hmc::prelude::*;
+///
+/// /// By how much the plaquettes of space and time differ.
+/// #[derive(Debug)]
+/// struct Anisotropy;
+///
+/// impl Observable for Anisotropy {
+///     fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
+///         let traces = GaugeLoops::traces(context.links)?;
+///         let anisotropy = traces.plaquette_space - traces.plaquette_time;
+///         Ok(Found::from_iter([("anisotropy".to_owned(), anisotropy.into())]))
+///     }
+/// }
+///
+/// let links = MatrixField::cold(&Domain::local([4; 4])?)?;
+/// let found = Anisotropy.measure(&mut Context::new(&links, &mut NoFermions))?;
+/// assert_eq!(found["anisotropy"], 0.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Observable: Any + Debug + Send + Sync {
     /// Layers of links that it needs from neighbouring ranks.
     fn border(&self) -> usize {
@@ -61,6 +82,14 @@ pub struct Context<'a> {
     pub stop: Stop<'a>,
 }
 
+impl<'a> Context<'a> {
+    /// The links of a configuration and its quarks; random sources are those of seed 1, and nothing stops it. Fields may
+    /// be set to something else.
+    pub fn new(links: &'a MatrixField, fermions: &'a mut dyn Fermions) -> Self {
+        Self { links, fermions, noise: Noise { seed: 1, trajectory: 0 }, stop: &|| false }
+    }
+}
+
 /// A quark as chosen by a measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuarkChoice {
@@ -77,6 +106,16 @@ pub trait Fermions {
     /// # Errors
     /// The operator cannot be built on these links, or memory runs out.
     fn inverse(&mut self, choice: &QuarkChoice) -> Result<Box<dyn Inverse>, MeasureError>;
+}
+
+/// No quarks: for observables of links alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoFermions;
+
+impl Fermions for NoFermions {
+    fn inverse(&mut self, choice: &QuarkChoice) -> Result<Box<dyn Inverse>, MeasureError> {
+        Err(MeasureError::Refused(format!("there is no quark '{}'", choice.fermion)))
+    }
 }
 
 /// What the keys of observables are checked against.

@@ -7,8 +7,9 @@ use crate::device::kernels::{
     InsertInverse, InsertPair,
 };
 use crate::device::{Buffer, Precision};
-use crate::field::{AlgebraField, Domain, FieldError, Kind, MatrixField, Spinor};
+use crate::field::{AlgebraField, Domain, FieldError, Kind, MatrixField, Spinor, number_of};
 use crate::math::ExactSum;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// Reals per site.
@@ -22,26 +23,45 @@ pub struct CloverTerm {
     term: Arc<Buffer>,
     inverse: [Option<Arc<Buffer>>; 2],
     log_det: [ExactSum; 2],
+    one_thread: OneThread,
 }
 
+/// `update` writes what blocks share, so none of them leaves the thread of its term.
+type OneThread = PhantomData<*const ()>;
+
 /// Blocks of one parity. An operator shares them with their term, and they live as long as either.
+///
+/// The term writes them anew, so neither goes to another thread:
+///
+/// ```compile_fail,E0277
+/// fn is_send<T: Send>() {}
+/// is_send::<hmc::operator::CloverBlocks>();
+/// ```
 #[derive(Clone)]
 pub struct CloverBlocks {
+    domain: Arc<Domain>,
     buffer: Arc<Buffer>,
     offset: usize,
     precision: Precision,
+    one_thread: OneThread,
 }
 
 impl CloverBlocks {
     /// Memory for the blocks of one parity.
-    pub(crate) fn new(domain: &Domain, precision: Precision) -> Result<Self, FieldError> {
+    pub(crate) fn new(domain: &Arc<Domain>, precision: Precision) -> Result<Self, FieldError> {
         let bytes = domain.half() * domain.lanes().count() * 2 * precision.stored(REALS / 2, 1);
-        Ok(Self { buffer: Arc::new(domain.device().buffer(bytes)?), offset: 0, precision })
+        Ok(Self::of(domain, Arc::new(domain.device().buffer(bytes)?), 0, precision))
+    }
+
+    fn of(domain: &Arc<Domain>, buffer: Arc<Buffer>, offset: usize, precision: Precision) -> Self {
+        Self { domain: Arc::clone(domain), buffer, offset, precision, one_thread: PhantomData }
     }
 
     /// Rounds blocks in double precision to this one.
-    pub(crate) fn round_from(&self, from: &Self, domain: &Domain) -> Result<(), FieldError> {
+    pub(crate) fn round_from(&self, from: &Self) -> Result<(), FieldError> {
         assert_eq!(from.precision, Precision::Double, "blocks are rounded from double");
+        let domain = &self.domain;
+        domain.check([&from.domain]);
         let (y, x) = (self.buffer.shared_output(), from.blocks());
         let kernel = CloverFromDouble { y, x, half: domain.half() as i32 };
         domain.launch_as(self.precision, &kernel, domain.half())
@@ -63,7 +83,7 @@ pub(crate) fn clover_apply(out: &mut Spinor, x: &Spinor, clover: &CloverBlocks) 
         "spinors in the blocks' precision"
     );
     let (domain, precision) = (x.domain(), x.precision());
-    domain.check([out.domain()]);
+    domain.check([out.domain(), &clover.domain]);
     (0..x.fields()).try_for_each(|n| {
         let (out, x) = (out.fermions_of_mut(n), x.fermions_of(n));
         let kernel = CloverApply { g: domain.geometry(), out, clover: clover.blocks(), x };
@@ -89,6 +109,7 @@ impl CloverTerm {
             term: Arc::new(domain.device().buffer(2 * half)?),
             inverse: [buffer(inverted[0])?, buffer(inverted[1])?],
             log_det: [ExactSum::default(); 2],
+            one_thread: PhantomData,
         })
     }
 
@@ -123,21 +144,17 @@ impl CloverTerm {
     }
 
     /// The term on one parity.
+    ///
+    /// # Panics
+    /// A parity that is neither even nor odd.
     pub fn term(&self, parity: usize) -> CloverBlocks {
-        CloverBlocks {
-            buffer: Arc::clone(&self.term),
-            offset: parity * self.term.bytes() / 2,
-            precision: Precision::Double,
-        }
+        let offset = number_of(parity) as usize * self.term.bytes() / 2;
+        CloverBlocks::of(&self.domain, Arc::clone(&self.term), offset, Precision::Double)
     }
 
     /// Its inverse on one parity.
     pub fn inverse(&self, parity: usize) -> Option<CloverBlocks> {
-        let blocks = |buffer: &Arc<Buffer>| CloverBlocks {
-            buffer: Arc::clone(buffer),
-            offset: 0,
-            precision: Precision::Double,
-        };
+        let blocks = |buffer| CloverBlocks::of(&self.domain, Arc::clone(buffer), 0, Precision::Double);
         self.inverse[parity].as_ref().map(blocks)
     }
 
@@ -171,7 +188,7 @@ impl CloverTerm {
             insertion: insertion.matrices_mut(6),
             x: x.fermions(),
             y: y.fermions(),
-            parity: parity as i32,
+            parity: number_of(parity),
             scale: weight * self.c_sw,
         };
         self.domain.launch(&kernel, self.domain.half())

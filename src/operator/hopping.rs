@@ -7,7 +7,7 @@ use crate::device::kernels::{
 };
 use crate::device::{Buffer, Precision};
 use crate::field::{
-    Dagger, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, MatrixField, ODD, Spinor,
+    Dagger, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Spinor,
 };
 use crate::lattice::{Boundary, coordinates, volume};
 use std::sync::Arc;
@@ -47,6 +47,13 @@ impl HopPhases {
 
     pub(crate) fn mask(&self) -> i32 {
         self.mask
+    }
+
+    /// # Panics
+    /// They are not those of an operator in `precision` on boxes like this one.
+    pub(crate) fn check(&self, domain: &Domain, precision: Precision) {
+        let bytes = 4 * 2 * 2 * domain.lanes().count() * precision.bytes();
+        assert_eq!(self.table.bytes(), bytes, "phases of an operator in {precision}");
     }
 }
 
@@ -237,6 +244,8 @@ impl Own {
             input.precision() == self.precision && fields <= self.fields,
             "spinors in the operator's precision, no more than it has memory for"
         );
+        assert!(input.kind().reals() == Kind::Dirac.reals(), "hops of Dirac spinors");
+        self.domain.check([input.domain()]);
         assert!(self.keep.is_some() || !way.blocked, "hops in blocks of links that know them");
         Hopping {
             g: self.domain.geometry(),

@@ -32,6 +32,16 @@ impl LoopTraces {
 }
 
 /// The loops of one gauge action on a device.
+///
+/// ```
+/// use hmc::prelude::*;
+/// let domain = Domain::local([4; 4])?;
+/// let cold = GaugeLoops::traces(&MatrixField::cold(&domain)?)?;
+/// assert_eq!((cold.plaquette(), cold.rectangle), (1.0, 1.0));
+/// let hot = GaugeLoops::traces(&MatrixField::hot(&domain, 1)?)?;
+/// assert!(hot.plaquette().abs() < 0.05);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct GaugeLoops {
     domain: Arc<Domain>,
     loops: Buffer,

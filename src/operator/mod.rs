@@ -9,6 +9,8 @@ mod clover;
 mod hopping;
 mod loops;
 mod stout;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use clover::clover_apply;
 pub use clover::{CloverBlocks, CloverTerm, field_energy};

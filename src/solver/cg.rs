@@ -9,6 +9,28 @@ use crate::operator::Operator;
 use std::sync::Arc;
 
 /// Workspace of solves.
+///
+/// ```
+/// use hmc::field::{Kind, ODD, Purpose, RandomAddress};
+/// use hmc::prelude::*;
+/// use hmc::solver::{Cg, Operators, Params};
+/// let domain = Domain::local([4; 4])?;
+/// let schur = Schur::Symmetric;
+/// let params = WilsonParams { kappa: 0.12, mu: 0.0, c_sw: 0.0, boundary: [0.0, 0.0, 0.0, 1.0], schur };
+/// let mut w = Wilson::new(&domain, Precision::Double, 18, params)?;
+/// w.update(&MatrixField::hot(&domain, 1)?, None)?;
+/// let spinor = || Spinor::new(&domain, Precision::Double);
+/// let (mut b, mut x, mut wx, mut wwx) = (spinor()?, spinor()?, spinor()?, spinor()?);
+/// b.set_random(ODD, 1.0, RandomAddress { seed: 1, trajectory: 0, purpose: Purpose::Probe(0) })?;
+/// let mut cg = Cg::new(&domain, Kind::Dirac, Precision::Double, 1e-3)?;
+/// let params = Params { residual: 1e-9, max_iterations: 1000 };
+/// cg.solve(&mut Operators::new(&mut w, None), &mut x, &b, params)?;
+/// w.apply(&mut wx, &x, false)?;
+/// w.apply(&mut wwx, &wx, true)?;
+/// wwx.axpy(-1.0, &b)?;
+/// assert!(wwx.norm2()?.value().sqrt() < 1.01e-9 * b.norm2()?.value().sqrt());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Cg {
     outer: Outer,
     gradients: Gradients,

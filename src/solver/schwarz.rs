@@ -8,7 +8,7 @@
 use super::{Operators, Preconditioner, Setup, SolverError};
 use crate::device::kernels::{BlockGrid, BlockLength, BlockPart, BlockProducts, BlockStep, PART};
 use crate::device::{Buffer, Precision};
-use crate::field::{Dagger, Domain, FieldError, ODD, Spinor};
+use crate::field::{Dagger, Domain, FieldError, Kind, ODD, Spinor};
 use crate::lattice::Extents;
 use crate::operator::Blocks;
 use std::sync::Arc;
@@ -37,6 +37,7 @@ impl Schwarz {
         block: Option<Extents>,
     ) -> Result<Self, FieldError> {
         let blocks = Blocks::new(domain.partition().local(), block);
+        assert!(blocks.extents[0].is_multiple_of(2), "blocks with as many even as odd sites in each row");
         let own = || Spinor::new(domain, precision);
         let sites = domain.half() * domain.lanes().count();
         let tables = blocks
@@ -96,6 +97,13 @@ fn block_step(
 ) -> Result<(), FieldError> {
     let domain = Arc::clone(solution.domain());
     domain.check([residual.domain(), product.domain()]);
+    // Whoever filled the product may have put another field in its place.
+    let of = |s: &Spinor| (s.precision(), s.kind(), s.fields());
+    let own = (solution.precision(), Kind::Dirac, 1);
+    assert!(
+        [&*solution, residual, product].into_iter().all(|s| of(s) == own),
+        "single spinors in one precision"
+    );
     let ints = |x: [usize; 4]| x.map(|n| n as i32);
     let grid = BlockGrid { block: ints(blocks.extents), blocks: ints(blocks.counts) };
     let (g, parity, precision) = (domain.geometry(), ODD as i32, solution.precision());
@@ -110,4 +118,15 @@ fn block_step(
     let (x, y, z) = (residual.fermions_mut(), product.fermions(), solution.fermions_mut());
     let kernel = BlockStep { g, grid, x, y, z, lengths: lengths.input(), parity };
     domain.launch_as(precision, &kernel, domain.half())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "in each row")]
+    fn blocks_of_single_sites_are_refused() {
+        let _ = Schwarz::new(&Domain::local([4; 4]).unwrap(), Precision::Single, 4, Some([1; 4]));
+    }
 }

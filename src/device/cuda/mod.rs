@@ -3,20 +3,23 @@
 //! All work is in one stream.
 //!
 //! - `nvrtc`: the compiler
+//! - `ahead`: every kernel compiled, without a GPU
 
+mod ahead;
 mod nvrtc;
 
-pub use nvrtc::{Compiled, Request, compile_kernel};
+pub use ahead::compile_all;
 
 use super::backend::{Backend, Call, Pointer, Size, Sums, Variant};
+use super::gpu::mapped::{MappedSums, SUM_BYTES};
+use super::gpu::tuning::{Candidates, Shape};
 use super::kernels::{Constants, KernelNumber};
 use super::ledger::Ledger;
-use super::mapped::{MappedSums, SUM_BYTES};
 use super::pool::{Pool, Source};
 use super::table::all_kernels;
-use super::tuning::{Candidates, Shape};
-use super::{DeviceError, GpuOptions, Work};
+use super::{Device, DeviceError, GpuOptions, Work};
 use cudarc::driver::{result, sys};
+use nvrtc::{Request, compile_kernel};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Mutex;
@@ -38,6 +41,14 @@ pub fn gpu_count() -> Result<usize, DeviceError> {
     }
 }
 
+/// Opens GPU number `index` of this process.
+///
+/// # Errors
+/// There is no such GPU, or it does not answer.
+pub fn open(index: usize, options: GpuOptions) -> Result<Device, DeviceError> {
+    Ok(Device::new(Cuda::new(index, options)?))
+}
+
 /// Threads per block.
 const BLOCK: usize = 128;
 /// What is tried for a kernel with choices.
@@ -51,7 +62,7 @@ const CANDIDATES: Candidates = Candidates {
 const TRIALS: usize = 20;
 
 /// One GPU.
-pub struct Cuda {
+struct Cuda {
     name: String,
     arch: String,
     context: sys::CUcontext,
@@ -133,11 +144,7 @@ unsafe fn stream_is_done(stream: sys::CUstream) -> Result<bool, DeviceError> {
 }
 
 impl Cuda {
-    /// Opens GPU number `index` of this process.
-    ///
-    /// # Errors
-    /// There is no such GPU, or it does not answer.
-    pub fn new(index: usize, options: GpuOptions) -> Result<Self, DeviceError> {
+    fn new(index: usize, options: GpuOptions) -> Result<Self, DeviceError> {
         let count = gpu_count()?;
         if index >= count {
             return Err(DeviceError::NoGpu(format!("number {index} of {count}")));
@@ -330,7 +337,8 @@ impl Source for Cuda {
     }
 }
 
-impl Backend for Cuda {
+// SAFETY: memory is the driver's, and used again only by work of the same stream, which is done in order.
+unsafe impl Backend for Cuda {
     fn name(&self) -> String {
         format!("{} ({})", self.name, self.arch)
     }

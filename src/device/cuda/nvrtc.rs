@@ -2,8 +2,9 @@
 //!
 //! There is one CUBIN per kernel. The cache's key is a hash of source, options, compiler and GPU.
 
-use crate::device::cache::Place;
-use crate::device::{Constants, DeviceError, GpuOptions, KernelInfo, Precision, Shape, Variant, Work};
+use crate::device::gpu::cache::Place;
+use crate::device::gpu::tuning::Shape;
+use crate::device::{Constants, DeviceError, GpuOptions, KernelInfo, Precision, Variant, Work};
 use cudarc::nvrtc::{result, sys};
 use std::ffi::{CStr, CString};
 use std::fs;

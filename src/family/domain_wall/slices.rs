@@ -1,5 +1,6 @@
 //! Matrices and vectors in the fifth dimension, in the form of `kernels/domain_wall.cuh`.
 
+use super::MOST_SLICES;
 use crate::device::kernels::{
     SliceMatrix as Apply, SliceMatrixOfHops, SliceReflect, SliceSpread, SliceSum, TEAM_REALS, TEAM_SITES,
     Wall,
@@ -28,12 +29,20 @@ pub struct OnSlices {
 }
 
 impl OnSlices {
-    /// The matrices for the upper and the lower chirality.
+    /// The matrices of the upper and the lower chirality.
+    ///
+    /// # Errors
+    /// No room.
+    ///
+    /// # Panics
+    /// They are on different numbers of slices, or on more than [`MOST_SLICES`].
     pub fn new(
         domain: &Domain,
         precision: Precision,
         matrices: &[SliceMatrix; 2],
     ) -> Result<Self, FieldError> {
+        let [upper, lower] = [0, 1].map(|n| matrices[n].slices());
+        assert!(upper == lower && upper <= MOST_SLICES, "matrices on {upper} and {lower} slices");
         let reals: Vec<f64> = matrices.iter().flat_map(SliceMatrix::coefficients).collect();
         Ok(Self {
             precision,
@@ -119,8 +128,15 @@ pub struct SliceVector {
 }
 
 impl SliceVector {
-    /// The numbers for the upper and the lower chirality.
+    /// The numbers of the upper and the lower chirality.
+    ///
+    /// # Errors
+    /// No room.
+    ///
+    /// # Panics
+    /// More numbers for one than for the other.
     pub fn new(domain: &Domain, numbers: [&[f64]; 2]) -> Result<Self, FieldError> {
+        assert_eq!(numbers[0].len(), numbers[1].len(), "a number of each slice");
         let table = domain.device().buffer_of(&numbers.concat())?;
         Ok(Self { slices: numbers[0].len(), table })
     }
@@ -159,9 +175,40 @@ impl SliceVector {
 pub fn reflect(out: &mut Spinor, input: &Spinor, scale: f64) -> Result<(), FieldError> {
     let of = |s: &Spinor| (s.precision(), s.kind(), s.fields());
     assert_eq!([of(out), of(input)], [(Precision::Double, input.kind(), 1); 2], "single fields in double");
+    assert_eq!(input.kind().reals(), Kind::Dirac.reals(), "fields of Dirac spinors");
     let (domain, slices) = (input.domain(), input.kind().slices());
     domain.check([out.domain()]);
     let (out, input, half) = (out.fermions_mut(), input.fermions(), domain.half() as i32);
     let kernel = SliceReflect { out, input, half, slices: slices as i32, scale };
     domain.launch(&kernel, domain.half() * slices)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::TwoTerms;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    fn refused<T>(work: impl FnOnce() -> T) {
+        assert!(catch_unwind(AssertUnwindSafe(work)).is_err());
+    }
+
+    #[test]
+    fn tables_are_as_long_as_kernels_read_them() {
+        let domain = Domain::local([4; 4]).unwrap();
+        let matrix = |chirality, slices| {
+            let (p, q) = (vec![1.0; slices], vec![0.5; slices]);
+            let terms = TwoTerms { p: &p, q: &q };
+            SliceMatrix::quotient(chirality, terms, terms, 0.1)
+        };
+        let new = |slices: [usize; 2]| {
+            OnSlices::new(&domain, Precision::Double, &[matrix(0, slices[0]), matrix(1, slices[1])])
+        };
+        assert!(new([4, 4]).is_ok());
+        refused(|| new([4, 2]));
+        refused(|| new([64, 64]));
+        refused(|| SliceVector::new(&domain, [&[1.0; 4], &[1.0; 2]]));
+        let colour = || Spinor::colour(&domain, Precision::Double).unwrap();
+        refused(|| reflect(&mut colour(), &colour(), 1.0));
+    }
 }

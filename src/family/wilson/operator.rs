@@ -172,7 +172,7 @@ impl Wilson {
         if let Some(own) = &self.a.own {
             for (blocks, own) in [&mut even_inverse, &mut odd].into_iter().zip(own) {
                 if let Some(double) = blocks {
-                    own.round_from(double, self.links.domain())?;
+                    own.round_from(double)?;
                     *blocks = Some(own.clone());
                 }
             }

@@ -1,7 +1,7 @@
 //! The constants for which GPUs compile kernels most often: `hmc kernels` compiles these ahead of time.
 
-use super::kernels::{Constants, Enumerated, Epilogue, TEAM_SITES};
-use super::{KernelInfo, Work};
+use crate::device::kernels::{Constants, Enumerated, Epilogue, TEAM_SITES};
+use crate::device::{KernelInfo, Work};
 
 /// Slices of the fifth dimension.
 const SLICES: i32 = 16;

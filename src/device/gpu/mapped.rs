@@ -1,17 +1,17 @@
 //! Sums that a GPU writes into host memory: polling it is faster than asking the driver.
 
-use super::DeviceError;
-use super::backend::Sums;
-use super::kernels::{MAX_SUMS, WORDS};
+use crate::device::DeviceError;
+use crate::device::backend::Sums;
+use crate::device::kernels::{MAX_SUMS, WORDS};
 use std::sync::atomic::{AtomicI64, Ordering, fence};
 
 /// Words of the widest sum and a maximum.
 const SUM_WORDS: usize = MAX_SUMS * WORDS + 1;
 /// Bytes of these words and of one more: the number of the sum, or of the blocks that have added to it.
-pub(super) const SUM_BYTES: usize = (SUM_WORDS + 1) * 8;
+pub const SUM_BYTES: usize = (SUM_WORDS + 1) * 8;
 
 /// The words of a sum in host memory that the GPU writes, followed by the sum's number, which it writes last.
-pub(super) struct MappedSums {
+pub struct MappedSums {
     words: *mut i64,
     turn: AtomicI64,
 }

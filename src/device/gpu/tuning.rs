@@ -1,7 +1,7 @@
 //! Block sizes of a GPU's kernels: candidates, and the choice of the fastest.
 
-use super::DeviceError;
-use super::backend::{Size, Teams};
+use crate::device::DeviceError;
+use crate::device::backend::{Size, Teams};
 
 /// How a GPU's threads are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Shape {
 }
 
 /// The candidates for a kind of GPU.
-pub(super) struct Candidates {
+pub struct Candidates {
     /// Threads per block if nothing is tried.
     pub block: usize,
     /// Candidates for sites; the best depends on the lattice.

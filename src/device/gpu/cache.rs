@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// The file of one kernel's code; `None` if nothing is kept.
-pub(super) struct Place(Option<PathBuf>);
+pub struct Place(Option<PathBuf>);
 
 impl Place {
     /// The file in `folder` for `key`; `name` is for human readers, `ending` is the file's extension.

@@ -1,0 +1,27 @@
+//! What stands for `cuda` in a build without that feature: no GPU, and the reason.
+
+use super::{Device, DeviceError, GpuOptions};
+
+/// Number of GPUs that this process sees.
+///
+/// # Errors
+/// Always: this build has no CUDA.
+pub fn gpu_count() -> Result<usize, DeviceError> {
+    Err(DeviceError::NoCuda)
+}
+
+/// Opens a GPU.
+///
+/// # Errors
+/// Always: this build has no CUDA.
+pub fn open(_: usize, _: GpuOptions) -> Result<Device, DeviceError> {
+    Err(DeviceError::NoCuda)
+}
+
+/// Compiles every kernel for an architecture.
+///
+/// # Errors
+/// Always: this build has no CUDA.
+pub fn compile_all(_: &str, _: &GpuOptions) -> Result<Vec<String>, DeviceError> {
+    Err(DeviceError::NoCuda)
+}
