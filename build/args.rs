@@ -6,7 +6,7 @@ use std::fs;
 
 /// What a field is of.
 #[derive(Clone, PartialEq)]
-pub enum Type {
+pub(crate) enum Type {
     Int,
     Double,
     /// An enum or a struct of this name.
@@ -17,7 +17,7 @@ pub enum Type {
 }
 
 /// A field of a struct: its type, its name, how many there are in an array, what is said of it.
-pub struct Field {
+pub(crate) struct Field {
     pub of: Type,
     pub name: String,
     pub count: Option<usize>,
@@ -30,18 +30,18 @@ impl Field {
     }
 
     /// Whether a GPU's kernel may be compiled for its value.
-    pub fn is_constant(&self) -> bool {
+    pub(crate) fn is_constant(&self) -> bool {
         self.comment.starts_with("constant")
     }
 }
 
-pub struct Struct {
+pub(crate) struct Struct {
     pub name: String,
     comment: String,
     pub fields: Vec<Field>,
 }
 
-pub struct Enum {
+pub(crate) struct Enum {
     pub name: String,
     comment: String,
     /// Names as in C, and their values.
@@ -50,7 +50,7 @@ pub struct Enum {
 
 /// All of it, in the order of the files.
 #[derive(Default)]
-pub struct Args {
+pub(crate) struct Args {
     /// Kinds of device memory, and what is said of them.
     kinds: Vec<(String, String)>,
     constants: Vec<(String, usize, String)>,
@@ -60,7 +60,7 @@ pub struct Args {
 
 impl Args {
     /// Reads `kernels/<file>`.
-    pub fn read(file: &str) -> Self {
+    pub(crate) fn read(file: &str) -> Self {
         let mut args = Self::default();
         args.parse(file);
         args
@@ -153,12 +153,12 @@ impl Args {
         Field { of, name: name.into(), count, comment: comment.into() }
     }
 
-    pub fn find(&self, name: &str) -> Option<&Struct> {
+    pub(crate) fn find(&self, name: &str) -> Option<&Struct> {
         self.structs.iter().find(|s| s.name == name)
     }
 
     /// Whether it holds pointers, and so borrows.
-    pub fn borrows(&self, s: &Struct) -> bool {
+    pub(crate) fn borrows(&self, s: &Struct) -> bool {
         s.fields.iter().any(|field| match &field.of {
             Type::In(_) | Type::Out(_) => true,
             Type::Named(name) => self.find(name).is_some_and(|s| self.borrows(s)),
@@ -199,7 +199,7 @@ impl Args {
     }
 
     /// Static assertions for C++.
-    pub fn checks(&self) -> String {
+    pub(crate) fn checks(&self) -> String {
         let layouts = self.layouts();
         let mut text = String::new();
         for Struct { name, fields, .. } in &self.structs {
@@ -213,7 +213,7 @@ impl Args {
     }
 
     /// The Rust side: constants, enums, kinds and structs.
-    pub fn rust(&self) -> String {
+    pub(crate) fn rust(&self) -> String {
         let mut text = String::new();
         for (name, value, comment) in &self.constants {
             let _ =
@@ -264,7 +264,7 @@ impl Args {
 }
 
 /// `CLOVER_MINUS` and `clover_minus` as `CloverMinus`.
-pub fn camel(name: &str) -> String {
+pub(crate) fn camel(name: &str) -> String {
     let word = |word: &str| word[..1].to_uppercase() + &word[1..].to_lowercase();
     name.split('_').filter(|w| !w.is_empty()).map(word).collect()
 }

@@ -198,7 +198,7 @@ fn snake(name: &str) -> String {
 }
 
 /// How many kernels there are in double, single and half.
-pub fn counts(args: &Args) -> [usize; 3] {
+pub(crate) fn counts(args: &Args) -> [usize; 3] {
     let families = families(args);
     [0, 1, 2].map(|precision| {
         let there = families.iter().filter(|family| family.precisions[precision]);
@@ -207,7 +207,7 @@ pub fn counts(args: &Args) -> [usize; 3] {
 }
 
 /// `impl Kernel` of every struct that is one, and the list of all kernels.
-pub fn rust(args: &Args) -> String {
+pub(crate) fn rust(args: &Args) -> String {
     let (mut text, mut list, mut count) = (String::new(), String::new(), 0);
     for family in families(args) {
         let (number, name) = (number_type(args, &family), &family.args.name);

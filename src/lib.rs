@@ -42,6 +42,8 @@
 //! | 10 | [`app`] | assembles a run from a checked input; driver, log, bench |
 //!  11 | [`prelude`] | what most programs of your own need |
 
+#![warn(unreachable_pub)]
+
 pub mod action;
 #[cfg(feature = "hdf5")]
 pub mod app;

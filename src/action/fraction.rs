@@ -20,7 +20,7 @@ impl<O: QuarkOperator> Fraction<O> {
     ///
     /// # Panics
     /// The quarks do not form a ratio.
-    pub fn new<P>(
+    pub(super) fn new<P>(
         quark: impl Fn(&QuarkParams<P>) -> Result<Quark<O>, FieldError>,
         light: &QuarkParams<P>,
         heavy: Option<&QuarkParams<P>>,
@@ -34,7 +34,7 @@ impl<O: QuarkOperator> Fraction<O> {
     }
 
     /// Workspace for the forces of both.
-    pub fn pairs(&self) -> Result<PairForce, FieldError> {
+    pub(super) fn pairs(&self) -> Result<PairForce, FieldError> {
         let clover = self.all().any(|quark| quark.clover().is_some());
         PairForce::new(self.light.domain(), self.light.kind(), clover)
     }
@@ -51,30 +51,30 @@ impl<O: QuarkOperator> Fraction<O> {
     ///
     /// # Errors
     /// A clover term is not positive.
-    pub fn update(&mut self, links: &MatrixField) -> Result<(), ActionError> {
+    pub(super) fn update(&mut self, links: &MatrixField) -> Result<(), ActionError> {
         Ok(self.all_mut().try_for_each(|quark| quark.update(links))?)
     }
 
     /// As [`Quark::forget`].
-    pub fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         self.all_mut().for_each(Quark::forget);
     }
 
     /// `-(log det A_W - log det A_V)`
-    pub fn log_det(&self) -> ExactSum {
+    pub(super) fn log_det(&self) -> ExactSum {
         let heavy = self.heavy.as_ref().map(Quark::log_det).unwrap_or_default();
         if self.log_det { heavy - self.light.log_det() } else { ExactSum::default() }
     }
 
     /// Statistics of the solves of both.
-    pub fn solves(&self) -> Solves {
+    pub(super) fn solves(&self) -> Solves {
         self.all().fold(Solves::default(), |sum, quark| sum.with(quark.solves()))
     }
 }
 
 impl<O: super::Derivative> Fraction<O> {
     /// Adds `-2 weight d (log det A_W - log det A_V)`.
-    pub fn add_log_det(&self, sum: &mut PairSum, weight: f64) -> Result<(), FieldError> {
+    pub(super) fn add_log_det(&self, sum: &mut PairSum, weight: f64) -> Result<(), FieldError> {
         if !self.log_det {
             return Ok(());
         }

@@ -51,7 +51,7 @@ impl Powers {
     ///
     /// # Panics
     /// `check_every` is 0.
-    pub fn new(wanted: Wanted) -> Result<Self, RationalError> {
+    pub(super) fn new(wanted: Wanted) -> Result<Self, RationalError> {
         let Wanted { heat_bath, action, range, action_error, force_error, check_every } = wanted;
         assert!(check_every > 0, "the spectrum is checked on some trajectories");
         let function = |power, error| Rational::to_error(&[Factor { shift: 0.0, power }], range, error);
@@ -68,17 +68,17 @@ impl Powers {
     }
 
     /// The number of poles of the function with the most poles.
-    pub fn poles(&self) -> usize {
+    pub(super) fn poles(&self) -> usize {
         [&self.heat_bath, &self.action, &self.force].map(|r| r.poles.len()).into_iter().max().unwrap_or(0)
     }
 
     /// The ends of the spectrum from the last measurement.
-    pub fn measured(&self) -> Option<Bounds> {
+    pub(super) fn measured(&self) -> Option<Bounds> {
         self.measured
     }
 
     /// Begins a trajectory, and decides whether it measures the spectrum.
-    pub fn begin(&mut self, seed: u64, trajectory: u64) {
+    pub(super) fn begin(&mut self, seed: u64, trajectory: u64) {
         (self.seed, self.trajectory) = (seed, trajectory);
         self.due = self.measured.is_none() || trajectory.is_multiple_of(self.check_every);
     }
@@ -87,7 +87,7 @@ impl Powers {
     ///
     /// # Errors
     /// The spectrum is not well inside the range.
-    pub fn check<O: QuarkOperator>(
+    pub(super) fn check<O: QuarkOperator>(
         &mut self,
         quark: &mut Quark<O>,
         name: &'static str,

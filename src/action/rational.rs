@@ -73,7 +73,7 @@ impl Rationals {
     ///
     /// # Panics
     /// `check_every` is 0, or the heavy quark has no range.
-    pub fn new(power: &RationalPower, ratio: bool) -> Result<Self, RationalError> {
+    pub(super) fn new(power: &RationalPower, ratio: bool) -> Result<Self, RationalError> {
         let powers = |heat_bath, action, range| {
             let &RationalPower { action_error, force_error, check_every, .. } = power;
             Powers::new(Wanted { heat_bath, action, range, action_error, force_error, check_every })
@@ -84,12 +84,15 @@ impl Rationals {
     }
 
     /// The number of poles of the function with the most poles.
-    pub fn poles(&self) -> usize {
+    pub(super) fn poles(&self) -> usize {
         self.heavy.as_ref().map_or(0, Powers::poles).max(self.light.poles())
     }
 
     /// Allocates the fields.
-    pub fn with_fields<O: QuarkOperator>(self, quarks: &Fraction<O>) -> Result<WithFields, FieldError> {
+    pub(super) fn with_fields<O: QuarkOperator>(
+        self,
+        quarks: &Fraction<O>,
+    ) -> Result<WithFields, FieldError> {
         let spinor = || quarks.light.spinor();
         let several = |count| (0..count).map(|_| spinor()).collect::<Result<Vec<_>, _>>();
         let heavy = self.heavy.as_ref().map(|heavy| {

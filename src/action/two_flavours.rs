@@ -21,7 +21,7 @@ pub(super) struct TwoFlavours {
 }
 
 impl TwoFlavours {
-    pub fn new<O: QuarkOperator>(quarks: &Fraction<O>) -> Result<Self, FieldError> {
+    pub(super) fn new<O: QuarkOperator>(quarks: &Fraction<O>) -> Result<Self, FieldError> {
         let source = quarks.heavy.as_ref().map(|heavy| heavy.spinor()).transpose()?;
         Ok(Self { source, x: quarks.light.spinor()? })
     }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// Layers of neighbouring sites that a rank needs.
 #[derive(Clone, Copy)]
-pub struct Layers {
+pub(super) struct Layers {
     /// Layers kept around links.
     pub border: usize,
     /// The most layers of one neighbour that any field or operator needs.
@@ -27,13 +27,13 @@ pub struct Layers {
 
 impl Layers {
     /// The layers for links only.
-    pub fn of_links(border: usize) -> Self {
+    pub(super) fn of_links(border: usize) -> Self {
         Self { border, reach: border }
     }
 
     /// The layers needed also by the quarks of an input.
     #[must_use]
-    pub fn with(self, fermions: &[Fermion]) -> Self {
+    pub(super) fn with(self, fermions: &[Fermion]) -> Self {
         let wider = |layers: Self, fermion: &Fermion| Self {
             border: layers.border.max(fermion.border()),
             reach: layers.reach.max(fermion.reach()),
@@ -46,7 +46,7 @@ impl Layers {
 ///
 /// # Errors
 /// The device does not exist or is out of memory; a box is too small.
-pub fn domain(
+pub(super) fn domain(
     parallel: &Parallel,
     extents: Extents,
     layers: Layers,
@@ -61,7 +61,7 @@ pub fn domain(
 }
 
 /// Layers of neighbouring sites that a run needs, with these measurements.
-pub fn layers<'a>(input: &Input, measured: impl IntoIterator<Item = &'a Measure>) -> Layers {
+pub(super) fn layers<'a>(input: &Input, measured: impl IntoIterator<Item = &'a Measure>) -> Layers {
     let gauge = GaugeLoops::reach(input.gauge.coefficients[1]);
     let border = measured.into_iter().map(Measure::border).fold(gauge, usize::max);
     Layers::of_links(border).with(&input.fermions)
@@ -95,7 +95,7 @@ fn terms(domain: &Arc<Domain>, input: &Input) -> Result<Vec<Box<dyn Action>>, Ap
 ///
 /// # Errors
 /// A rational function does not exist, or memory runs out.
-pub fn chain(input: &Input, links: MatrixField) -> Result<Chain, AppError> {
+pub(super) fn chain(input: &Input, links: MatrixField) -> Result<Chain, AppError> {
     let mut all = terms(links.domain(), input)?;
     // The input was checked: every term is on exactly one level.
     let mut take = |name: &String| {
@@ -110,7 +110,11 @@ pub fn chain(input: &Input, links: MatrixField) -> Result<Chain, AppError> {
 ///
 /// # Errors
 /// The file cannot be read, or its lattice differs.
-pub fn first_links(input: &Input, domain: &Arc<Domain>, comm: &dyn Comm) -> Result<MatrixField, AppError> {
+pub(super) fn first_links(
+    input: &Input,
+    domain: &Arc<Domain>,
+    comm: &dyn Comm,
+) -> Result<MatrixField, AppError> {
     let mut links = MatrixField::new(domain, 4)?;
     match &input.run.start {
         input::Start::Cold => links.set_host(&crate::field::HostLinks::unit(domain.partition().local()))?,
@@ -141,7 +145,7 @@ fn warn_of_doubt(path: &Path, header: &io::Header, comm: &dyn Comm) {
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn configuration(
+pub(super) fn configuration(
     path: &Path,
     parallel: &Parallel,
     layers: Layers,
@@ -162,7 +166,7 @@ pub fn configuration(
 ///
 /// # Errors
 /// The clover term cannot be inverted, or memory runs out.
-pub fn quark(
+pub(super) fn quark(
     links: &MatrixField,
     fermions: &[Fermion],
     choice: &QuarkChoice,

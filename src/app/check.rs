@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// Everything that prevents the run.
-pub fn check(input: &Input, options: &RunOptions, comm: &Ranks) -> Result<(), AppError> {
+pub(super) fn check(input: &Input, options: &RunOptions, comm: &Ranks) -> Result<(), AppError> {
     let ranks = options.ranks.unwrap_or(comm.size());
     let grid = input.parallel.grid.map_or_else(|| choose_grid(input.extents, ranks), Ok)?;
     let partition = Partition::new(input.extents, grid, ranks, 0)?;

@@ -9,11 +9,11 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The file with one line per job of a chain.
-pub const JOBS: &str = "jobs.jsonl";
+pub(super) const JOBS: &str = "jobs.jsonl";
 
 /// Where a job runs, and since when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Job {
+pub(super) struct Job {
     /// The node of the first rank.
     pub host: String,
     /// The process of the first rank.
@@ -24,7 +24,7 @@ pub struct Job {
 
 /// A line of `jobs.jsonl`.
 #[derive(Debug, Serialize)]
-pub struct JobLine<'a> {
+pub(super) struct JobLine<'a> {
     /// Fields of the line itself.
     #[serde(flatten)]
     pub job: &'a Job,
@@ -44,7 +44,7 @@ pub struct JobLine<'a> {
 
 /// What is read of a line of `jobs.jsonl`, of whichever version of the program.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
-pub struct Recorded {
+pub(super) struct Recorded {
     /// How many ranks.
     pub ranks: Option<usize>,
     /// What options let pass.
@@ -97,13 +97,13 @@ impl From<String> for Accepted {
 
 impl Job {
     /// This process.
-    pub fn this() -> Self {
+    pub(super) fn this() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         Self { host: host(), pid: std::process::id(), since: utc(now) }
     }
 
     /// From JSON; `None` if it is something else.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 }
@@ -115,7 +115,7 @@ impl std::fmt::Display for Job {
 }
 
 /// The name of this node.
-pub fn host() -> String {
+pub(super) fn host() -> String {
     fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
 
@@ -143,14 +143,14 @@ fn utc(seconds: u64) -> String {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn record(folder: &Path, line: &JobLine) -> std::io::Result<()> {
+pub(super) fn record(folder: &Path, line: &JobLine) -> std::io::Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(folder.join(JOBS))?;
     file.write_all(format!("{}\n", json(line)).as_bytes())?;
     file.sync_data()
 }
 
 /// The records of a chain's jobs so far; unreadable lines are skipped.
-pub fn recorded(folder: &Path) -> Vec<Recorded> {
+pub(super) fn recorded(folder: &Path) -> Vec<Recorded> {
     let text = fs::read_to_string(folder.join(JOBS)).unwrap_or_default();
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }

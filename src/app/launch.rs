@@ -3,7 +3,7 @@
 
 /// The kind of start.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Launch {
+pub(super) enum Launch {
     /// Alone.
     Alone,
     /// By a launcher that some MPI understands.
@@ -14,7 +14,7 @@ pub enum Launch {
 
 /// The tasks that a launcher started.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tasks {
+pub(super) struct Tasks {
     launcher: &'static str,
     /// Their number.
     pub count: usize,
@@ -51,7 +51,7 @@ const LAUNCHERS: [Launcher; 7] = [
 const MPIRUN: &str = "the mpirun of the MPI that it was built with";
 
 /// Determines the kind of start; `variable` looks variables up.
-pub fn launch(variable: impl Fn(&str) -> Option<String>) -> Launch {
+pub(super) fn launch(variable: impl Fn(&str) -> Option<String>) -> Launch {
     let number = |name: &str| variable(name)?.trim().parse().ok();
     let tasks = LAUNCHERS.iter().find_map(|&(launcher, size, rank, advice)| {
         Some(Tasks { launcher, count: number(size)?, rank: number(rank), advice })
@@ -67,12 +67,12 @@ pub fn launch(variable: impl Fn(&str) -> Option<String>) -> Launch {
 
 impl Tasks {
     /// Whether this task reports for all; every task does if ranks are unknown.
-    pub fn speaks(&self) -> bool {
+    pub(super) fn speaks(&self) -> bool {
         self.rank.is_none_or(|rank| rank == 0)
     }
 
     /// The message for tasks without any variables of an MPI.
-    pub fn unconnected(&self) -> String {
+    pub(super) fn unconnected(&self) -> String {
         let Self { launcher, count, advice, .. } = self;
         format!(
             "{launcher} started {count} tasks, but without MPI (no PMI): each would do all the work alone; start with \
@@ -81,7 +81,7 @@ impl Tasks {
     }
 
     /// The message for tasks that are each alone in their MPI.
-    pub fn foreign(&self) -> String {
+    pub(super) fn foreign(&self) -> String {
         let Self { launcher, count, advice, .. } = self;
         format!(
             "{launcher} started {count} tasks, but MPI finds each of them alone: the MPI of this program does not know \

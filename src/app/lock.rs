@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 /// This job owns the folder as long as this lives.
-pub struct Lock {
+pub(super) struct Lock {
     path: PathBuf,
     file: File,
     text: String,
@@ -23,7 +23,7 @@ impl Lock {
     ///
     /// # Errors
     /// Another job has the lock, or the file cannot be written.
-    pub fn take(folder: &Path, job: &Job) -> Result<Self, AppError> {
+    pub(super) fn take(folder: &Path, job: &Job) -> Result<Self, AppError> {
         let path = folder.join("lock");
         let failed = |e: Error| AppError::Folder { path: path.clone(), action: "take the lock", source: e };
         let mut file = OpenOptions::new()
@@ -61,7 +61,7 @@ impl Lock {
     ///
     /// # Errors
     /// Another job has taken the folder in the meantime.
-    pub fn check(&mut self) -> Result<Option<String>, AppError> {
+    pub(super) fn check(&mut self) -> Result<Option<String>, AppError> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         match std::fs::read_to_string(&self.path) {
             Ok(text) if text == self.text => return Ok(None),
@@ -97,7 +97,7 @@ impl Drop for Lock {
 }
 
 /// The job that works in the folder now, if any. Changes nothing.
-pub fn holder(folder: &Path) -> Option<String> {
+pub(super) fn holder(folder: &Path) -> Option<String> {
     let mut file = File::open(folder.join("lock")).ok()?;
     // SAFETY: an open file; the lock taken here is released when the file is closed.
     let busy = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) } != 0

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// What was measured on a configuration: a line of `measurements.jsonl`, before its checksum, or of `hmc measure --json`.
 #[derive(Serialize)]
-pub struct Line {
+pub(super) struct Line {
     /// The configuration, as it was named; only in `hmc measure`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -42,7 +42,7 @@ impl Fermions for Quarks<'_> {
 ///
 /// # Errors
 /// A solve failed, or `stop` requested a stop.
-pub fn observables(
+pub(super) fn observables(
     links: &MatrixField,
     measure: &Measure,
     fermions: &[Fermion],

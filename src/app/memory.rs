@@ -74,7 +74,7 @@ pub(super) enum Counted {
 
 impl Counted {
     /// The device of an input; with "auto", the device of this machine.
-    pub fn of(input: &Input) -> Self {
+    pub(super) fn of(input: &Input) -> Self {
         match input.parallel.device {
             DeviceChoice::Cuda => Self::Gpu,
             DeviceChoice::Auto if gpu_count().is_ok() => Self::Gpu,

@@ -7,7 +7,7 @@ use crate::input::Input;
 use crate::lattice::{Partition, shape, volume};
 
 /// Bytes of a configuration or checkpoint.
-pub fn configuration(input: &Input) -> usize {
+pub(super) fn configuration(input: &Input) -> usize {
     volume(input.extents) * 72 * 8
 }
 
@@ -24,7 +24,7 @@ fn integrator(scheme: &Scheme) -> String {
 }
 
 /// A size in memory or on a disk.
-pub fn megabytes(bytes: usize) -> String {
+pub(super) fn megabytes(bytes: usize) -> String {
     if bytes < 1 << 30 {
         format!("{:.1} MB", bytes as f64 / 1e6)
     } else {
@@ -33,7 +33,7 @@ pub fn megabytes(bytes: usize) -> String {
 }
 
 /// The plan of a run on `ranks` ranks, as text.
-pub fn plan(input: &Input, partition: &Partition, ranks: usize) -> String {
+pub(super) fn plan(input: &Input, partition: &Partition, ranks: usize) -> String {
     let Layers { reach, .. } = assemble::layers(input, [&input.measure]);
     let local = partition.local();
     let lanes = start::lanes(&input.parallel, partition, reach);

@@ -74,7 +74,7 @@ fn with_error(mean: f64, error: f64) -> String {
 
 /// The log of a run; silent on all ranks except the first. Errors of writing the log do not stop the run, since the
 /// results are in its files.
-pub struct Report {
+pub(super) struct Report {
     speaks: bool,
     verbose: bool,
     total: u64,
@@ -89,7 +89,7 @@ pub struct Report {
 
 impl Report {
     /// A log for `total` trajectories, of which the first `thermalisation` are accepted whatever dH is.
-    pub fn new(speaks: bool, verbose: bool, total: u64, thermalisation: u64) -> Self {
+    pub(super) fn new(speaks: bool, verbose: bool, total: u64, thermalisation: u64) -> Self {
         Self {
             speaks,
             verbose,
@@ -103,7 +103,7 @@ impl Report {
     }
 
     /// Counts the trajectories of earlier jobs.
-    pub fn remember(&mut self, history: &Table) {
+    pub(super) fn remember(&mut self, history: &Table) {
         for (number, accepted) in history.reals("trajectory").into_iter().zip(history.reals("accepted")) {
             self.count(number as u64, accepted > 0.0);
         }
@@ -118,21 +118,21 @@ impl Report {
     }
 
     /// Prints a line.
-    pub fn line(&self, text: &str) {
+    pub(super) fn line(&self, text: &str) {
         if self.speaks {
             let _ = say(text);
         }
     }
 
     /// Prints a warning.
-    pub fn warn(&self, text: &str) {
+    pub(super) fn warn(&self, text: &str) {
         if self.speaks {
             warn(text);
         }
     }
 
     /// Reports a trajectory; `terms` are the terms' own lines.
-    pub fn trajectory(
+    pub(super) fn trajectory(
         &mut self,
         number: u64,
         outcome: &Outcome,
@@ -183,14 +183,14 @@ impl Report {
     }
 
     /// With `verbose`, reports the maximum device memory that this rank has held.
-    pub fn memory(&self, held: &Held) {
+    pub(super) fn memory(&self, held: &Held) {
         if self.verbose {
             self.line(&format!("memory: at most {} on this rank", plan::megabytes(held.bytes as usize)));
         }
     }
 
     /// Records the time of a trajectory, including measurements and files.
-    pub fn took(&mut self, time: Duration) {
+    pub(super) fn took(&mut self, time: Duration) {
         self.recent.push_back(time.as_secs_f64());
         if self.recent.len() > RECENT {
             self.recent.pop_front();
@@ -223,7 +223,7 @@ impl Report {
     }
 
     /// Summarises the chain so far from its history.
-    pub fn summary(&self, history: &Table) {
+    pub(super) fn summary(&self, history: &Table) {
         let column = |name: &str| history.reals(name);
         let decided = |values: Vec<f64>| -> Vec<f64> {
             let numbers = column("trajectory");

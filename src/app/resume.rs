@@ -22,10 +22,10 @@ use std::path::{Path, PathBuf};
 const FREE_WALKS: u64 = 20;
 
 /// The file of measurements.
-pub const MEASUREMENTS: &str = "measurements.jsonl";
+pub(super) const MEASUREMENTS: &str = "measurements.jsonl";
 
 /// Columns of the history: those of a trajectory, then four per level.
-pub fn columns(levels: usize) -> Vec<String> {
+pub(super) fn columns(levels: usize) -> Vec<String> {
     let mut names: Vec<String> =
         ["trajectory", "delta_h", "accepted", "plaquette", "unitarity", "seconds"].map(String::from).to_vec();
     for level in 0..levels {
@@ -35,7 +35,7 @@ pub fn columns(levels: usize) -> Vec<String> {
 }
 
 /// A stored input, and the trajectory after which it came into force.
-pub struct Kept {
+pub(super) struct Kept {
     /// 0 for `run.toml`.
     pub after: u64,
     /// Its measurements; `None` if this version cannot read it.
@@ -45,7 +45,7 @@ pub struct Kept {
 }
 
 /// The content of the folder's files, read by rank 0. Except for the records, it is the same on all ranks.
-pub struct Found {
+pub(super) struct Found {
     /// Inputs in force, oldest first.
     pub inputs: Vec<Kept>,
     /// Rows of the history; empty on other ranks.
@@ -62,7 +62,7 @@ pub struct Found {
 
 /// A sequence of trajectories to rerun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Walk {
+pub(super) struct Walk {
     /// It starts from the links after this trajectory.
     pub from: u64,
     /// It ends with the links after this one.
@@ -71,7 +71,7 @@ pub struct Walk {
 
 /// Records to recreate.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Repairs {
+pub(super) struct Repairs {
     /// Trajectories without a row.
     pub rows: BTreeSet<u64>,
     /// Trajectories without their line of measurements.
@@ -81,7 +81,7 @@ pub struct Repairs {
 }
 
 /// Where a chain continues.
-pub struct Point {
+pub(super) struct Point {
     /// This rank's links; `None`: those of the start.
     pub links: Option<HostLinks>,
     /// Number of finished trajectories.
@@ -98,7 +98,11 @@ pub struct Point {
 
 impl Point {
     /// The point after `done` trajectories; `accepted` is what options have permitted.
-    pub fn new(links: Option<HostLinks>, done: u64, accepted: impl IntoIterator<Item = Accepted>) -> Self {
+    pub(super) fn new(
+        links: Option<HostLinks>,
+        done: u64,
+        accepted: impl IntoIterator<Item = Accepted>,
+    ) -> Self {
         let accepted: Vec<Accepted> = accepted.into_iter().collect();
         let told = |what: &Accepted| format!("goes on after {what}, as asked for: the bits may differ");
         Self {
@@ -117,7 +121,7 @@ impl Found {
     ///
     /// # Errors
     /// Files cannot be read, or there are records of a chain but no state to continue from.
-    pub fn look(folder: &Path, input: &Input, comm: &dyn Comm) -> Result<Self, AppError> {
+    pub(super) fn look(folder: &Path, input: &Input, comm: &dyn Comm) -> Result<Self, AppError> {
         let first = comm.rank() == 0;
         let names = columns(input.hmc.levels.len());
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -165,7 +169,7 @@ impl Found {
     ///
     /// # Errors
     /// It is a different chain, or none of its files can be read.
-    pub fn point(
+    pub(super) fn point(
         &self,
         folder: &Path,
         input: &Input,
@@ -195,7 +199,7 @@ impl Found {
     }
 
     /// The input in force when trajectory `number` was made.
-    pub fn in_force(&self, number: u64) -> Option<&Kept> {
+    pub(super) fn in_force(&self, number: u64) -> Option<&Kept> {
         self.inputs.iter().rev().find(|kept| kept.after < number)
     }
 
@@ -205,7 +209,7 @@ impl Found {
     ///
     /// # Errors
     /// Many trajectories would have to be rerun, and no option permits it.
-    pub fn repairs(
+    pub(super) fn repairs(
         &mut self,
         point: &mut Point,
         folder: &Path,
@@ -348,7 +352,7 @@ fn kept_inputs(folder: &Path) -> Vec<(u64, String)> {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn keep_input(folder: &Path, text: &str, done: u64) -> Result<Option<String>, IoError> {
+pub(super) fn keep_input(folder: &Path, text: &str, done: u64) -> Result<Option<String>, IoError> {
     let kept = kept_inputs(folder);
     let (before, after): (Vec<_>, Vec<_>) = kept.into_iter().partition(|(n, _)| *n <= done);
     let path = |n: u64| folder.join(if n == 0 { "run.toml".to_owned() } else { format!("run_{n:06}.toml") });
@@ -377,7 +381,7 @@ pub fn keep_input(folder: &Path, text: &str, done: u64) -> Result<Option<String>
 ///
 /// # Errors
 /// A different chain, or one of a different version of the program.
-pub fn judge(
+pub(super) fn judge(
     folder: &Path,
     file: &Path,
     header: &Header,
@@ -411,7 +415,7 @@ pub fn judge(
 }
 
 /// The mean time per trajectory from the history's rows; 0 without rows.
-pub fn seconds(folder: &Path) -> f64 {
+pub(super) fn seconds(folder: &Path) -> f64 {
     let Ok(table) = History::read(folder) else { return 0.0 };
     let seconds = table.reals("seconds");
     let last = &seconds[seconds.len().saturating_sub(20)..];
@@ -422,7 +426,7 @@ pub fn seconds(folder: &Path) -> f64 {
 ///
 /// # Errors
 /// There are files, but none of them can be read.
-pub fn newest_header(folder: &Path) -> Result<Option<(PathBuf, Header)>, AppError> {
+pub(super) fn newest_header(folder: &Path) -> Result<Option<(PathBuf, Header)>, AppError> {
     let states = io::states(folder)?;
     let Some((_, newest)) = states.first() else { return Ok(None) };
     let whole = states.iter().find_map(|(_, path)| Some((path.clone(), io::header(path).ok()?)));

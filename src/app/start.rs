@@ -100,7 +100,7 @@ fn check_limits() -> Result<(), AppError> {
 }
 
 /// This rank's number among the ranks of its node, and their number; collective.
-pub fn place_on_node(comm: &dyn Comm) -> (usize, usize) {
+pub(super) fn place_on_node(comm: &dyn Comm) -> (usize, usize) {
     let name = super::job::host();
     let names = comm.gather(name.as_bytes());
     let same = |end: usize| names[..end].iter().filter(|n| **n == name.as_bytes()).count();
@@ -111,7 +111,7 @@ pub fn place_on_node(comm: &dyn Comm) -> (usize, usize) {
 ///
 /// # Errors
 /// Errors of `work`; the system does not start the threads.
-pub fn in_pool<T: Send>(
+pub(super) fn in_pool<T: Send>(
     threads: usize,
     work: impl FnOnce() -> Result<T, AppError> + Send,
 ) -> Result<T, AppError> {
@@ -120,7 +120,7 @@ pub fn in_pool<T: Send>(
 }
 
 /// The first line of a run: lattice, ranks, device.
-pub fn describe(name: &str, domain: &Domain) -> String {
+pub(super) fn describe(name: &str, domain: &Domain) -> String {
     let (partition, ranks) = (domain.partition(), domain.comm().size());
     let ranks = if ranks == 1 {
         "1 rank".to_owned()
@@ -132,7 +132,7 @@ pub fn describe(name: &str, domain: &Domain) -> String {
 }
 
 /// Threads per rank: the input's value, or the node's cores divided by its ranks.
-pub fn threads(parallel: &Parallel, comm: &dyn Comm) -> usize {
+pub(super) fn threads(parallel: &Parallel, comm: &dyn Comm) -> usize {
     let own = std::thread::available_parallelism().map_or(1, usize::from);
     // SAFETY: a plain query.
     let node = usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(own);
@@ -145,20 +145,24 @@ pub fn threads(parallel: &Parallel, comm: &dyn Comm) -> usize {
 ///
 /// # Errors
 /// No grid of ranks fits.
-pub fn partition(parallel: &Parallel, extents: [usize; 4], comm: &dyn Comm) -> Result<Partition, AppError> {
+pub(super) fn partition(
+    parallel: &Parallel,
+    extents: [usize; 4],
+    comm: &dyn Comm,
+) -> Result<Partition, AppError> {
     let grid = parallel.grid.map_or_else(|| choose_grid(extents, comm.size()), Ok)?;
     Ok(Partition::new(extents, grid, comm.size(), comm.rank())?)
 }
 
 /// The division of a box among `lanes` lanes, if a lane's box has at least `reach` layers in every cut direction.
-pub fn lane_grid(partition: &Partition, lanes: usize, reach: usize) -> Option<LaneGrid> {
+pub(super) fn lane_grid(partition: &Partition, lanes: usize, reach: usize) -> Option<LaneGrid> {
     let cut = std::array::from_fn(|mu| partition.is_cut(mu));
     let local = partition.local();
     LaneGrid::choose(local, cut, lanes).filter(|grid| grid.is_thick(local, cut, reach))
 }
 
 /// The number of lanes for a box: the input's value, or the best that fits.
-pub fn lanes(parallel: &Parallel, partition: &Partition, reach: usize) -> usize {
+pub(super) fn lanes(parallel: &Parallel, partition: &Partition, reach: usize) -> usize {
     let fits = |lanes: usize| lane_grid(partition, lanes, reach).is_some();
     let choices = lane_counts().into_iter().rev();
     parallel.lanes.unwrap_or_else(|| choices.filter(|&l| l <= best_lanes()).find(|&l| fits(l)).unwrap_or(1))
@@ -168,7 +172,7 @@ pub fn lanes(parallel: &Parallel, partition: &Partition, reach: usize) -> usize 
 ///
 /// # Errors
 /// The box is too small.
-pub fn require_lanes(partition: &Partition, lanes: usize, reach: usize) -> Result<(), AppError> {
+pub(super) fn require_lanes(partition: &Partition, lanes: usize, reach: usize) -> Result<(), AppError> {
     if lane_grid(partition, lanes, reach).is_some() {
         return Ok(());
     }
@@ -180,7 +184,7 @@ pub fn require_lanes(partition: &Partition, lanes: usize, reach: usize) -> Resul
 
 /// Folders from the environment: `HMC_KERNELS` for headers, `HMC_NVRTC` for the compiler, and `HMC_CACHE` for compiled
 /// kernels, by default in the user's cache.
-pub fn gpu_options() -> GpuOptions {
+pub(super) fn gpu_options() -> GpuOptions {
     let folder = |name: &str| env::var_os(name).map(PathBuf::from);
     let users = || folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
     GpuOptions {
@@ -194,7 +198,7 @@ pub fn gpu_options() -> GpuOptions {
 ///
 /// # Errors
 /// On some rank, the device that the input requires does not exist.
-pub fn device(
+pub(super) fn device(
     parallel: &Parallel,
     partition: &Partition,
     reach: usize,
@@ -216,7 +220,7 @@ pub fn device(
 ///
 /// # Errors
 /// The input requires peer to peer, and some rank cannot.
-pub fn halo(parallel: &Parallel, device: &Device, comm: &dyn Comm) -> Result<Halo, AppError> {
+pub(super) fn halo(parallel: &Parallel, device: &Device, comm: &dyn Comm) -> Result<Halo, AppError> {
     if comm.size() == 1 || parallel.transport == Some(Halo::Staged) {
         return Ok(Halo::Staged);
     }

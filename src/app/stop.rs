@@ -12,7 +12,7 @@ const SIGNALS: [(i32, &str); 4] =
 
 /// Why a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub(super) enum Reason {
     /// A signal of this name came.
     Signal(&'static str),
     /// `wall_time` is near.
@@ -29,7 +29,7 @@ impl std::fmt::Display for Reason {
 }
 
 /// Watches for signals and the clock.
-pub struct Stop {
+pub(super) struct Stop {
     comm: Ranks,
     /// The position of the received signal in [`SIGNALS`], from 1.
     signal: Arc<AtomicUsize>,
@@ -42,7 +42,7 @@ impl Stop {
     ///
     /// # Errors
     /// A signal handler cannot be installed.
-    pub fn new(comm: &Ranks, started: Instant, limit: Option<Duration>) -> Result<Self, AppError> {
+    pub(super) fn new(comm: &Ranks, started: Instant, limit: Option<Duration>) -> Result<Self, AppError> {
         let signal = Arc::new(AtomicUsize::new(0));
         for (place, (number, name)) in (1..).zip(SIGNALS) {
             signal_hook::flag::register_usize(number, Arc::clone(&signal), place)
@@ -53,7 +53,7 @@ impl Stop {
 
     /// The reason to end now, if any; `ahead` is the time that the next step may take. Collective: the same on all
     /// ranks.
-    pub fn reason(&self, ahead: Duration) -> Option<Reason> {
+    pub(super) fn reason(&self, ahead: Duration) -> Option<Reason> {
         let late = self.limit.is_some_and(|limit| self.started.elapsed() + ahead > limit);
         let signal = self.signal.load(Ordering::Relaxed);
         let own = if signal > 0 { 1.0 + signal as f64 } else { f64::from(u8::from(late)) };

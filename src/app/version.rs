@@ -1,7 +1,7 @@
 //! Whether a chain from another version continues with the same bits, according to 'Changes bits' in `CHANGELOG.md`.
 
 /// This program's name in files.
-pub const PROGRAM: &str = concat!("hmc ", env!("CARGO_PKG_VERSION"));
+pub(super) const PROGRAM: &str = concat!("hmc ", env!("CARGO_PKG_VERSION"));
 
 const CHANGELOG: &str = include_str!("../../CHANGELOG.md");
 
@@ -9,7 +9,7 @@ const CHANGELOG: &str = include_str!("../../CHANGELOG.md");
 ///
 /// # Errors
 /// The changelog does not contain the version.
-pub fn changes_since(writer: &str) -> Result<Vec<String>, String> {
+pub(super) fn changes_since(writer: &str) -> Result<Vec<String>, String> {
     if writer == PROGRAM {
         return Ok(Vec::new());
     }

@@ -3,13 +3,13 @@
 use super::raw::Table;
 
 /// Warns of a `mass` that no quark has, in lattice units.
-pub fn heavy(table: &Table, mass: Option<f64>) {
+pub(crate) fn heavy(table: &Table, mass: Option<f64>) {
     let far = mass.is_some_and(|mass| mass > 10.0);
     table.doubt("mass", far, "in units of the lattice spacing: a quark above 10 has next to no effect");
 }
 
 /// Warns of a residual that rounding may put out of reach.
-pub fn tight(table: &Table, key: &str, residual: f64) {
+pub(crate) fn tight(table: &Table, key: &str, residual: f64) {
     table.doubt(
         key,
         residual < 1e-14,

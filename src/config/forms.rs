@@ -6,40 +6,45 @@ use std::path::PathBuf;
 use toml::de::DeValue;
 
 /// A number above 0.
-pub const POSITIVE: Form<f64> = number("a positive number", Bound::Without(0.0), Bound::Free);
+pub(crate) const POSITIVE: Form<f64> = number("a positive number", Bound::Without(0.0), Bound::Free);
 
 /// A number of at least 0.
-pub const NOT_NEGATIVE: Form<f64> = number("a number, 0 at least", Bound::With(0.0), Bound::Free);
+pub(crate) const NOT_NEGATIVE: Form<f64> = number("a number, 0 at least", Bound::With(0.0), Bound::Free);
 
 /// A relative residual; double precision reaches about 1e-15.
-pub const RESIDUAL: Form<f64> = number("a residual from 1e-15 to 0.1", Bound::With(1e-15), Bound::With(0.1));
+pub(crate) const RESIDUAL: Form<f64> =
+    number("a residual from 1e-15 to 0.1", Bound::With(1e-15), Bound::With(0.1));
 
 /// The mass of a staggered quark.
-pub const MASS: Form<f64> = number("a mass above 0", Bound::Without(0.0), Bound::Free);
+pub(crate) const MASS: Form<f64> = number("a mass above 0", Bound::Without(0.0), Bound::Free);
 
 /// The correction to a Naik term.
-pub const EPSILON: Form<f64> = number("a number between -1 and 1", Bound::Without(-1.0), Bound::Without(1.0));
+pub(crate) const EPSILON: Form<f64> =
+    number("a number between -1 and 1", Bound::Without(-1.0), Bound::Without(1.0));
 
 /// A fraction of 1.
-pub const FRACTION: Form<f64> = number("a number between 0 and 1", Bound::Without(0.0), Bound::Without(1.0));
+pub(crate) const FRACTION: Form<f64> =
+    number("a number between 0 and 1", Bound::Without(0.0), Bound::Without(1.0));
 
 /// A tadpole factor.
-pub const TADPOLE: Form<f64> =
+pub(crate) const TADPOLE: Form<f64> =
     number("a tadpole factor above 0, 1 at most", Bound::Without(0.0), Bound::With(1.0));
 
 /// The relative error of a rational function with coefficients in double precision.
-pub const ERROR: Form<f64> = number("an error from 1e-14 to 1e-3", Bound::With(1e-14), Bound::With(1e-3));
+pub(crate) const ERROR: Form<f64> =
+    number("an error from 1e-14 to 1e-3", Bound::With(1e-14), Bound::With(1e-3));
 
 /// A positive integer.
-pub const COUNT: Form<u64> = integer(1, i64::MAX);
+pub(crate) const COUNT: Form<u64> = integer(1, i64::MAX);
 
 /// The maximum number of a solver's iterations.
-pub const ITERATIONS: Form<usize> = integer(1, 1_000_000_000);
+pub(crate) const ITERATIONS: Form<usize> = integer(1, 1_000_000_000);
 
 const POSITIVES: Shape = Shape::Number(Bound::Without(0.0), Bound::Free);
 
 /// Bounds of a spectrum.
-pub const RANGE: Form<[f64; 2]> = form("2 numbers, 0 < lo < hi", Shape::List(&POSITIVES, Some(2)), range);
+pub(crate) const RANGE: Form<[f64; 2]> =
+    form("2 numbers, 0 < lo < hi", Shape::List(&POSITIVES, Some(2)), range);
 
 fn range(value: &Value) -> Read<[f64; 2]> {
     let expected = "bounds [lo, hi], 0 < lo < hi";
@@ -51,13 +56,14 @@ fn range(value: &Value) -> Read<[f64; 2]> {
 }
 
 /// A non-empty text.
-pub const TEXT: Form<String> = form("text", Shape::Text(""), reader::text);
+pub(crate) const TEXT: Form<String> = form("text", Shape::Text(""), reader::text);
 
 /// The path of a file or folder.
-pub const PATH: Form<PathBuf> = form("text", Shape::Text(""), |value| reader::text(value).map(PathBuf::from));
+pub(crate) const PATH: Form<PathBuf> =
+    form("text", Shape::Text(""), |value| reader::text(value).map(PathBuf::from));
 
 /// A name: letters, digits, `.`, `_` and `-`; the first is a letter or a digit.
-pub const NAME: Form<String> = form("text", Shape::Text("^[A-Za-z0-9][A-Za-z0-9._-]*$"), name);
+pub(crate) const NAME: Form<String> = form("text", Shape::Text("^[A-Za-z0-9][A-Za-z0-9._-]*$"), name);
 
 fn name(value: &Value) -> Read<String> {
     let expected = "a name of letters, digits, '.', '_' and '-'";

@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 /// An end of a range of numbers.
 #[derive(Clone, Copy)]
-pub enum Bound {
+pub(crate) enum Bound {
     /// No end.
     Free,
     /// This number belongs to the range.
@@ -20,7 +20,7 @@ pub enum Bound {
 
 /// The form of values, for the schema.
 #[derive(Clone, Copy)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// A number between two ends.
     Number(Bound, Bound),
     /// An integer from the first to the second; `i64::MAX` means no end.
@@ -43,7 +43,7 @@ pub enum Shape {
 type Reader<T> = for<'a> fn(&'a Value<'a>) -> Read<T>;
 
 /// The values that a key takes.
-pub struct Form<T: 'static> {
+pub(crate) struct Form<T: 'static> {
     /// The description in words.
     expected: &'static str,
     shape: Shape,
@@ -74,7 +74,7 @@ impl<T> Clone for How<T> {
 impl<T> Copy for How<T> {}
 
 /// A number from `low` to `high`; `expected` describes it in words.
-pub const fn number(expected: &'static str, low: Bound, high: Bound) -> Form<f64> {
+pub(crate) const fn number(expected: &'static str, low: Bound, high: Bound) -> Form<f64> {
     let read = How::Form(|form: &Form<f64>, value| {
         let Shape::Number(low, high) = form.shape else { unreachable!("a form of numbers") };
         number_within(form.expected, low, high)(value)
@@ -83,7 +83,7 @@ pub const fn number(expected: &'static str, low: Bound, high: Bound) -> Form<f64
 }
 
 /// An integer from `least` to `most`; `i64::MAX` means no end.
-pub const fn integer<T: TryFrom<i64>>(least: i64, most: i64) -> Form<T> {
+pub(crate) const fn integer<T: TryFrom<i64>>(least: i64, most: i64) -> Form<T> {
     let read = How::Form(|form: &Form<T>, value| {
         let Shape::Integer(least, most) = form.shape else { unreachable!("a form of integers") };
         whole(least..=most)(value)
@@ -92,19 +92,19 @@ pub const fn integer<T: TryFrom<i64>>(least: i64, most: i64) -> Form<T> {
 }
 
 /// One of the `words`, each with its meaning.
-pub const fn words<T: Copy>(words: &'static [(&'static str, T)]) -> Form<T> {
+pub(crate) const fn words<T: Copy>(words: &'static [(&'static str, T)]) -> Form<T> {
     let read = How::Form(|form: &Form<T>, value| choice(form.words)(value));
     Form { expected: "", shape: Shape::OwnWords, words, read }
 }
 
 /// Values with their own reader; `expected` describes them in the documentation.
-pub const fn form<T>(expected: &'static str, shape: Shape, read: Reader<T>) -> Form<T> {
+pub(crate) const fn form<T>(expected: &'static str, shape: Shape, read: Reader<T>) -> Form<T> {
     Form { expected, shape, words: &[], read: How::Reader(read) }
 }
 
 impl<T> Form<T> {
     /// Reads a value.
-    pub fn read<'a>(&self, value: &'a Value<'a>) -> Read<T> {
+    pub(crate) fn read<'a>(&self, value: &'a Value<'a>) -> Read<T> {
         match self.read {
             How::Form(read) => read(self, value),
             How::Reader(read) => read(value),
@@ -167,7 +167,7 @@ impl Shape {
 
 /// What an absent key means.
 #[derive(Clone, Copy)]
-pub enum Absent {
+pub(crate) enum Absent {
     /// A mistake.
     Refused,
     /// This value, written as in the file.
@@ -178,7 +178,7 @@ pub enum Absent {
 
 /// The effect of changing a key of a resumed chain.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Change {
+pub(crate) enum Change {
     /// It would change the chain's bits: refused.
     Bits,
     /// It changes no bit but is refused, because it would change what the log means.
@@ -188,7 +188,7 @@ pub enum Change {
 }
 
 /// A key of a table.
-pub struct Key<T: 'static> {
+pub(crate) struct Key<T: 'static> {
     pub(super) name: &'static str,
     pub(super) form: Form<T>,
     pub(super) absent: Absent,
@@ -202,7 +202,7 @@ pub struct Key<T: 'static> {
 
 impl<T> Key<T> {
     /// The key `name`; `text` is its meaning, in Markdown.
-    pub const fn new(
+    pub(crate) const fn new(
         name: &'static str,
         form: Form<T>,
         absent: Absent,
@@ -214,35 +214,35 @@ impl<T> Key<T> {
 
     /// The value matters only together with other keys: the table's builder must record their joint meaning as `name`
     /// with [`Table::keep`](super::raw::Table::keep).
-    pub const fn settled_as(mut self, name: &'static str) -> Self {
+    pub(crate) const fn settled_as(mut self, name: &'static str) -> Self {
         self.settled = Some(name);
         self
     }
 
     /// Its unit.
-    pub const fn unit(mut self, unit: &'static str) -> Self {
+    pub(crate) const fn unit(mut self, unit: &'static str) -> Self {
         self.unit = unit;
         self
     }
 
     /// A note that follows the default in the documentation.
-    pub const fn note(mut self, note: &'static str) -> Self {
+    pub(crate) const fn note(mut self, note: &'static str) -> Self {
         self.note = note;
         self
     }
 
     /// The key's name.
-    pub const fn name(&self) -> &'static str {
+    pub(crate) const fn name(&self) -> &'static str {
         self.name
     }
 
     /// The values that it takes.
-    pub const fn form(&self) -> Form<T> {
+    pub(crate) const fn form(&self) -> Form<T> {
         self.form
     }
 
     /// The words that it takes, with their meanings.
-    pub const fn words(&self) -> &'static [(&'static str, T)] {
+    pub(crate) const fn words(&self) -> &'static [(&'static str, T)] {
         self.form.words
     }
 
@@ -268,7 +268,7 @@ impl<T: PartialEq + std::fmt::Debug> Key<T> {
 }
 
 /// A key of any type.
-pub trait Entry: Sync {
+pub(crate) trait Entry: Sync {
     /// Its name.
     fn name(&self) -> &'static str;
     /// Whether the table must have it.

@@ -13,7 +13,7 @@ use std::fmt::Debug;
 use toml::de::{DeTable, DeValue};
 
 /// A table of the file, and the keys read from it.
-pub struct Table<'a> {
+pub(crate) struct Table<'a> {
     report: &'a Report<'a>,
     /// The name in its header, without brackets; empty for the file itself.
     path: String,
@@ -30,7 +30,7 @@ pub struct Table<'a> {
 
 impl<'a> Table<'a> {
     /// The whole file.
-    pub fn root(entries: &'a DeTable<'a>, report: &'a Report<'a>) -> Self {
+    pub(crate) fn root(entries: &'a DeTable<'a>, report: &'a Report<'a>) -> Self {
         Self {
             report,
             path: String::new(),
@@ -59,54 +59,54 @@ impl<'a> Table<'a> {
     }
 
     /// Names and values of all keys recorded so far, in the whole file.
-    pub fn kept(&self) -> Vec<(String, String)> {
+    pub(crate) fn kept(&self) -> Vec<(String, String)> {
         self.report.kept()
     }
 
     /// Whether the file has this table.
-    pub fn exists(&self) -> bool {
+    pub(crate) fn exists(&self) -> bool {
         self.entries.is_some()
     }
 
     /// Whether the table has `key`.
-    pub fn has(&self, key: &str) -> bool {
+    pub(crate) fn has(&self, key: &str) -> bool {
         self.entries.is_some_and(|entries| entries.contains_key(key))
     }
 
     /// The byte of the value of `key`, or of the table's header if the key is absent.
-    pub fn at(&self, key: &str) -> usize {
+    pub(crate) fn at(&self, key: &str) -> usize {
         self.entries.and_then(|entries| entries.get(key)).map_or(self.header, |value| value.span().start)
     }
 
     /// Reports a mistake in the value of `key`.
-    pub fn mistake(&self, key: &str, message: impl Into<String>) {
+    pub(crate) fn mistake(&self, key: &str, message: impl Into<String>) {
         self.report.mistake(self.at(key), message);
     }
 
     /// Reports a mistake at a byte of the file.
-    pub fn mistake_at(&self, at: usize, message: impl Into<String>) {
+    pub(crate) fn mistake_at(&self, at: usize, message: impl Into<String>) {
         self.report.mistake(at, message);
     }
 
     /// Reports that the value of `key` is allowed but unwise.
-    pub fn warning(&self, key: &str, message: impl Into<String>) {
+    pub(crate) fn warning(&self, key: &str, message: impl Into<String>) {
         self.report.warning(self.at(key), message);
     }
 
     /// Warns about the value of `key` if it is `senseless`, and states why.
-    pub fn doubt(&self, key: &str, senseless: bool, why: &str) {
+    pub(crate) fn doubt(&self, key: &str, senseless: bool, why: &str) {
         if senseless && self.has(key) {
             self.warning(key, format!("{key}: {why}"));
         }
     }
 
     /// The value of `key`, or its default; `None` if it is absent without a default, or after a mistake.
-    pub fn get<T: Debug + PartialEq>(&mut self, key: &Key<T>) -> Option<T> {
+    pub(crate) fn get<T: Debug + PartialEq>(&mut self, key: &Key<T>) -> Option<T> {
         self.get_by(key, |value| key.form().read(value))
     }
 
     /// As [`Table::get`], by a reader that depends on other keys.
-    pub fn get_by<T: Debug + PartialEq>(
+    pub(crate) fn get_by<T: Debug + PartialEq>(
         &mut self,
         key: &Key<T>,
         reader: impl Fn(&'a Value<'a>) -> Read<T>,
@@ -132,7 +132,7 @@ impl<'a> Table<'a> {
     ///
     /// # Panics
     /// The key has no default.
-    pub fn get_or<T: Debug + PartialEq>(&mut self, key: &Key<T>, inherited: Option<T>) -> T {
+    pub(crate) fn get_or<T: Debug + PartialEq>(&mut self, key: &Key<T>, inherited: Option<T>) -> T {
         let found = self.get(key);
         let inherited = if self.has(key.name) { None } else { inherited };
         inherited.or(found).unwrap_or_else(|| key.default().expect("a key with a default"))
@@ -150,18 +150,18 @@ impl<'a> Table<'a> {
 
     /// Records the joint meaning of the keys that are settled as `name`. A chain is not resumed if this differs from
     /// its beginning.
-    pub fn keep(&mut self, name: &'static str, value: &impl Debug) {
+    pub(crate) fn keep(&mut self, name: &'static str, value: &impl Debug) {
         self.owed.retain(|owed| *owed != name);
         self.record(name, format!("{value:?}"));
     }
 
     /// Declares that the joint meanings of this table's keys are recorded elsewhere.
-    pub fn kept_elsewhere(&mut self) {
+    pub(crate) fn kept_elsewhere(&mut self) {
         self.owed.clear();
     }
 
     /// Names this table of a list `name` in records.
-    pub fn call(&mut self, name: &str) {
+    pub(crate) fn call(&mut self, name: &str) {
         self.label = format!("{} {name} ", self.label.trim_end_matches(['.', ' ']));
     }
 
@@ -171,14 +171,14 @@ impl<'a> Table<'a> {
     }
 
     /// Makes [`Table::finish`] report `key` if it is missing.
-    pub fn demand(&mut self, key: &'static str) {
+    pub(crate) fn demand(&mut self, key: &'static str) {
         if self.exists() && !self.has(key) {
             self.missing.push(key);
         }
     }
 
     /// The table `key` inside this one.
-    pub fn table(&mut self, key: &'static str) -> Self {
+    pub(crate) fn table(&mut self, key: &'static str) -> Self {
         match self.value(key) {
             None => self.inner(key, self.header, None),
             Some(value) => self.child(key, value),
@@ -186,7 +186,7 @@ impl<'a> Table<'a> {
     }
 
     /// The tables `[key.NAME]` with their names, in the order of the file.
-    pub fn named(&mut self, key: &'static str) -> Vec<(String, Self)> {
+    pub(crate) fn named(&mut self, key: &'static str) -> Vec<(String, Self)> {
         let parent = self.table(key);
         let mut entries: Vec<_> = parent.entries.into_iter().flatten().collect();
         entries.sort_by_key(|(name, _)| name.span().start);
@@ -199,7 +199,7 @@ impl<'a> Table<'a> {
     }
 
     /// The tables `[[key]]`.
-    pub fn list(&mut self, key: &'static str) -> Vec<Self> {
+    pub(crate) fn list(&mut self, key: &'static str) -> Vec<Self> {
         let Some(value) = self.value(key) else { return Vec::new() };
         if let DeValue::Array(items) = value.get_ref() {
             return items.iter().map(|item| self.child(key, item)).collect();
@@ -209,7 +209,7 @@ impl<'a> Table<'a> {
     }
 
     /// Whether the table `key`, which has no keys, exists.
-    pub fn switch(&mut self, key: &'static str) -> bool {
+    pub(crate) fn switch(&mut self, key: &'static str) -> bool {
         let table = self.table(key);
         let on = table.exists();
         table.finish();
@@ -234,7 +234,7 @@ impl<'a> Table<'a> {
     ///
     /// # Panics
     /// A joint meaning of keys was not recorded.
-    pub fn finish(mut self) {
+    pub(crate) fn finish(mut self) {
         let place = if self.path.is_empty() { "the file".to_owned() } else { format!("[{}]", self.path) };
         for (key, value) in self.entries.into_iter().flatten() {
             let name: &str = key.get_ref();

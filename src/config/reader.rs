@@ -8,16 +8,16 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 /// Longest extent; a product of four is far from overflow.
-pub const MAX_EXTENT: i64 = 4096;
+pub(crate) const MAX_EXTENT: i64 = 4096;
 
 /// A value with its position in the file.
-pub type Value<'a> = Spanned<DeValue<'a>>;
+pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
 
 /// The value that was read, or all its mistakes with their bytes.
-pub type Read<T> = Result<T, Vec<(usize, String)>>;
+pub(crate) type Read<T> = Result<T, Vec<(usize, String)>>;
 
 /// The value's kind, in words.
-pub fn describe(value: &Value) -> String {
+pub(crate) fn describe(value: &Value) -> String {
     match value.get_ref() {
         DeValue::String(text) => format!("the string {text:?}"),
         DeValue::Integer(number) => format!("the integer {number}"),
@@ -30,12 +30,12 @@ pub fn describe(value: &Value) -> String {
 }
 
 /// The mistake of an unexpected value.
-pub fn unexpected<T>(expected: &str, value: &Value) -> Read<T> {
+pub(crate) fn unexpected<T>(expected: &str, value: &Value) -> Read<T> {
     Err(vec![(value.span().start, format!("expected {expected}, found {}", describe(value)))])
 }
 
 /// A finite number from `low` to `high`.
-pub fn number_within(expected: &str, low: Bound, high: Bound) -> impl Fn(&Value) -> Read<f64> {
+pub(crate) fn number_within(expected: &str, low: Bound, high: Bound) -> impl Fn(&Value) -> Read<f64> {
     let above = move |x: f64| match low {
         Bound::Free => true,
         Bound::With(low) => x >= low,
@@ -60,7 +60,7 @@ pub fn number_within(expected: &str, low: Bound, high: Bound) -> impl Fn(&Value)
 }
 
 /// One of these integers.
-pub fn one_of<T: TryFrom<i64> + Copy + PartialEq + std::fmt::Display>(
+pub(crate) fn one_of<T: TryFrom<i64> + Copy + PartialEq + std::fmt::Display>(
     all: &[T],
     expected: &str,
 ) -> impl Fn(&Value) -> Read<T> {
@@ -74,7 +74,7 @@ pub fn one_of<T: TryFrom<i64> + Copy + PartialEq + std::fmt::Display>(
 }
 
 /// An integer in `range`.
-pub fn whole<T: TryFrom<i64>>(range: RangeInclusive<i64>) -> impl Fn(&Value) -> Read<T> {
+pub(crate) fn whole<T: TryFrom<i64>>(range: RangeInclusive<i64>) -> impl Fn(&Value) -> Read<T> {
     move |value| {
         let number = match value.get_ref() {
             DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok(),
@@ -91,7 +91,7 @@ pub fn whole<T: TryFrom<i64>>(range: RangeInclusive<i64>) -> impl Fn(&Value) -> 
 }
 
 /// The meaning of a word from the list `options`.
-pub fn choice<T: Copy>(options: &[(&str, T)]) -> impl Fn(&Value) -> Read<T> {
+pub(crate) fn choice<T: Copy>(options: &[(&str, T)]) -> impl Fn(&Value) -> Read<T> {
     move |value| {
         let words: Vec<&str> = options.iter().map(|(word, _)| *word).collect();
         let expected = options.iter().map(|(word, _)| format!("{word:?}")).collect::<Vec<_>>().join(", ");
@@ -104,7 +104,7 @@ pub fn choice<T: Copy>(options: &[(&str, T)]) -> impl Fn(&Value) -> Read<T> {
 }
 
 /// `"auto"` reads as `None`.
-pub fn or_auto<'a, T>(
+pub(crate) fn or_auto<'a, T>(
     reader: impl Fn(&'a Value<'a>) -> Read<T>,
 ) -> impl Fn(&'a Value<'a>) -> Read<Option<T>> {
     move |value| match value.get_ref() {
@@ -115,7 +115,7 @@ pub fn or_auto<'a, T>(
 }
 
 /// An array of values.
-pub fn list<'a, T>(
+pub(crate) fn list<'a, T>(
     expected: &str,
     item: impl Fn(&'a Value<'a>) -> Read<T>,
 ) -> impl Fn(&'a Value<'a>) -> Read<Vec<T>> {
@@ -133,7 +133,7 @@ pub fn list<'a, T>(
 }
 
 /// An array of N values.
-pub fn array<'a, T, const N: usize>(
+pub(crate) fn array<'a, T, const N: usize>(
     expected: &str,
     item: impl Fn(&'a Value<'a>) -> Read<T>,
 ) -> impl Fn(&'a Value<'a>) -> Read<[T; N]> {
@@ -145,7 +145,7 @@ pub fn array<'a, T, const N: usize>(
 }
 
 /// Four values, for x, y, z, t.
-pub fn four<'a, T>(
+pub(crate) fn four<'a, T>(
     expected: &str,
     item: impl Fn(&'a Value<'a>) -> Read<T>,
 ) -> impl Fn(&'a Value<'a>) -> Read<[T; 4]> {
@@ -153,7 +153,7 @@ pub fn four<'a, T>(
 }
 
 /// An extent of a lattice or of a block.
-pub fn extent(value: &Value) -> Read<usize> {
+pub(crate) fn extent(value: &Value) -> Read<usize> {
     let extent: usize = whole(2..=MAX_EXTENT)(value)?;
     if extent.is_multiple_of(2) {
         return Ok(extent);
@@ -162,7 +162,7 @@ pub fn extent(value: &Value) -> Read<usize> {
 }
 
 /// A non-empty text.
-pub fn text(value: &Value) -> Read<String> {
+pub(crate) fn text(value: &Value) -> Read<String> {
     match value.get_ref() {
         DeValue::String(text) if !text.is_empty() => Ok(text.to_string()),
         DeValue::String(_) => {
@@ -173,18 +173,18 @@ pub fn text(value: &Value) -> Read<String> {
 }
 
 /// A text, with its first byte in the file.
-pub fn placed_text(value: &Value) -> Read<(String, usize)> {
+pub(crate) fn placed_text(value: &Value) -> Read<(String, usize)> {
     Ok((text(value)?, value.span().start))
 }
 
 /// Whether a name is safe as a folder name: letters, digits, `.`, `_`, `-`; the first is a letter or a digit.
-pub fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }
 
 /// `11h30m`, `90m`, `3600s`: hours, minutes and seconds in this order, each at most once; not 0.
-pub fn duration(value: &Value) -> Read<Duration> {
+pub(crate) fn duration(value: &Value) -> Read<Duration> {
     let found = match value.get_ref() {
         DeValue::String(text) => seconds(text).filter(|seconds| *seconds > 0),
         _ => None,

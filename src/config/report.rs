@@ -21,7 +21,7 @@ pub struct Mistake {
 }
 
 /// The number of mistakes that are listed; the others are only counted.
-pub const MAX_TOLD: usize = 50;
+pub(crate) const MAX_TOLD: usize = 50;
 
 /// Why an input is refused.
 #[derive(Debug, thiserror::Error)]
@@ -69,7 +69,7 @@ fn lines(told: &[Mistake], more: usize) -> String {
 }
 
 /// Collects mistakes and warnings with their byte in the text.
-pub struct Report<'a> {
+pub(crate) struct Report<'a> {
     file: &'a str,
     text: &'a str,
     /// The bytes at which lines begin.
@@ -80,37 +80,37 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    pub fn new(file: &'a str, text: &'a str) -> Self {
+    pub(crate) fn new(file: &'a str, text: &'a str) -> Self {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         let starts = std::iter::once(0).chain(breaks).collect();
         let (mistakes, warnings) = (RefCell::default(), RefCell::default());
         Self { file, text, starts, mistakes, warnings, kept: RefCell::default() }
     }
 
-    pub fn mistake(&self, at: usize, message: impl Into<String>) {
+    pub(crate) fn mistake(&self, at: usize, message: impl Into<String>) {
         self.mistakes.borrow_mut().push((at, message.into()));
     }
 
-    pub fn warning(&self, at: usize, message: impl Into<String>) {
+    pub(crate) fn warning(&self, at: usize, message: impl Into<String>) {
         self.warnings.borrow_mut().push((at, message.into()));
     }
 
-    pub fn has_mistakes(&self) -> bool {
+    pub(crate) fn has_mistakes(&self) -> bool {
         !self.mistakes.borrow().is_empty()
     }
 
     /// Records the value of a key that a resumed chain may not change.
-    pub fn keep(&self, path: String, value: String) {
+    pub(crate) fn keep(&self, path: String, value: String) {
         self.kept.borrow_mut().push((path, value));
     }
 
     /// All records so far, in the order of reading.
-    pub fn kept(&self) -> Vec<(String, String)> {
+    pub(crate) fn kept(&self) -> Vec<(String, String)> {
         self.kept.borrow().clone()
     }
 
     /// The line, from 1, of byte `at`.
-    pub fn line(&self, at: usize) -> usize {
+    pub(crate) fn line(&self, at: usize) -> usize {
         self.starts.partition_point(|start| *start <= at)
     }
 
@@ -122,7 +122,7 @@ impl<'a> Report<'a> {
     }
 
     /// The input, if there was no mistake.
-    pub fn finish<T>(self, input: Option<T>) -> Result<Loaded<T>, InputError> {
+    pub(crate) fn finish<T>(self, input: Option<T>) -> Result<Loaded<T>, InputError> {
         let place = |mut found: Vec<(usize, String)>| -> (Vec<Mistake>, usize) {
             found.sort_by_key(|(at, _)| *at);
             let more = found.len().saturating_sub(MAX_TOLD);
@@ -144,7 +144,7 @@ impl<'a> Report<'a> {
 }
 
 /// The most similar one of `words`, if one is similar enough.
-pub fn nearest<'w>(word: &str, words: &[&'w str]) -> Option<&'w str> {
+pub(crate) fn nearest<'w>(word: &str, words: &[&'w str]) -> Option<&'w str> {
     let word = word.to_lowercase();
     words
         .iter()
@@ -155,7 +155,7 @@ pub fn nearest<'w>(word: &str, words: &[&'w str]) -> Option<&'w str> {
 }
 
 /// `; did you mean 'beta'?`, or a list of all `words`.
-pub fn hint(word: &str, words: &[&str]) -> String {
+pub(crate) fn hint(word: &str, words: &[&str]) -> String {
     match nearest(word, words) {
         Some(near) => format!("; did you mean '{near}'?"),
         None if words.is_empty() => String::new(),
@@ -164,7 +164,7 @@ pub fn hint(word: &str, words: &[&str]) -> String {
 }
 
 /// `'a', 'b' or 'c'`
-pub fn one_of(words: &[&str]) -> String {
+pub(crate) fn one_of(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     match quoted.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),

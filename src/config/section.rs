@@ -4,7 +4,7 @@ use super::key::Entry;
 use serde_json::{Map, Value as Json, json};
 
 /// The keys and tables of a table.
-pub struct Section {
+pub(crate) struct Section {
     /// The keys, in the order of the documentation.
     pub keys: &'static [&'static dyn Entry],
     /// The tables inside.
@@ -13,7 +13,7 @@ pub struct Section {
 
 /// How often a table may occur.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Count {
+pub(crate) enum Count {
     /// At most once.
     Once,
     /// Exactly once.
@@ -25,7 +25,7 @@ pub enum Count {
 }
 
 /// A table inside a table.
-pub struct Inner {
+pub(crate) struct Inner {
     /// Its name.
     pub name: &'static str,
     /// How often it may occur.
@@ -38,7 +38,7 @@ pub struct Inner {
 
 impl Section {
     /// The keys as rows of a Markdown table. Inner tables with a `text` are rows as well, followed by their keys.
-    pub fn document(&self) -> String {
+    pub(crate) fn document(&self) -> String {
         let mut text = "| key | type | default | change | meaning |\n|---|---|---|---|---|\n".to_owned();
         for key in self.keys {
             text += &format!("{}\n", key.row(""));
@@ -53,7 +53,7 @@ impl Section {
     }
 
     /// The JSON schema; unknown keys are mistakes.
-    pub fn schema(&self) -> Json {
+    pub(crate) fn schema(&self) -> Json {
         let mut properties = Map::new();
         let mut required: Vec<&str> =
             self.keys.iter().filter(|key| key.is_required()).map(|key| key.name()).collect();
@@ -74,7 +74,7 @@ impl Section {
     }
 
     /// Reads all defaults; panics if one is wrong.
-    pub fn try_defaults(&self) {
+    pub(crate) fn try_defaults(&self) {
         self.keys.iter().for_each(|key| key.try_default());
         self.tables.iter().flat_map(|inner| inner.sections).for_each(|section| section.try_defaults());
     }

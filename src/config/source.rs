@@ -21,7 +21,7 @@ const CONFIGURATIONS: [(&[u8], &str); 5] = [
 ///
 /// # Errors
 /// The file cannot be read, is too large, is a gauge configuration, or is not UTF-8 text.
-pub fn read(path: &Path) -> Result<String, InputError> {
+pub(crate) fn read(path: &Path) -> Result<String, InputError> {
     let file = path.display().to_string();
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take((LIMIT << 20) + 1).read_to_end(&mut bytes));

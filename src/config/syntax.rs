@@ -3,7 +3,7 @@
 use toml::de::Error;
 
 /// A better message than the parser's, or the parser's.
-pub fn explain(text: &str, error: &Error) -> String {
+pub(super) fn explain(text: &str, error: &Error) -> String {
     let found = error.span().and_then(|span| Some((span.start, text.get(span)?)));
     let better = match (error.message(), found) {
         ("duplicate key", Some((at, name))) => Some(twice(text, at, name)),

@@ -1,7 +1,7 @@
 //! Instruction sets of kernels for CPUs. The build script includes this file, to make those of its own processor.
 
 /// Whether this processor has what an instruction set needs.
-pub fn supported(isa: &str) -> bool {
+pub(crate) fn supported(isa: &str) -> bool {
     match isa {
         "base" => true,
         #[cfg(target_arch = "x86_64")]

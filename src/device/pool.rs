@@ -57,7 +57,12 @@ impl Pool {
 
     /// Takes kept memory of this size, or allocates. If memory runs out, everything kept is freed first, since it may
     /// be of other sizes.
-    pub fn take(&self, bytes: usize, source: &dyn Source, ledger: &Ledger) -> Result<u64, DeviceError> {
+    pub(super) fn take(
+        &self,
+        bytes: usize,
+        source: &dyn Source,
+        ledger: &Ledger,
+    ) -> Result<u64, DeviceError> {
         let bytes = bytes.max(LEAST);
         if let Some(at) = self.state().kept.get_mut(&bytes).and_then(Vec::pop) {
             return Ok(at);
@@ -78,7 +83,7 @@ impl Pool {
     }
 
     /// Keeps freed memory.
-    pub fn give(&self, at: u64, bytes: usize) {
+    pub(super) fn give(&self, at: u64, bytes: usize) {
         self.state().kept.entry(bytes.max(LEAST)).or_default().push(at);
     }
 }

@@ -122,7 +122,7 @@ impl Kernels {
     ///
     /// # Panics
     /// The kernel does not exist in this precision.
-    pub fn get(&self, number: KernelNumber, precision: Precision) -> &KernelInfo {
+    pub(super) fn get(&self, number: KernelNumber, precision: Precision) -> &KernelInfo {
         let Some(kernel) = &self.0[number.0][precision as usize] else {
             panic!("there is no kernel {} in {precision}", KERNELS[number.0].name)
         };

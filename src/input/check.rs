@@ -14,7 +14,7 @@ use crate::measure::MEASURE_SEED;
 use crate::solver::keys::Boxes;
 
 /// The input of a run on `ranks` ranks; `None`: on any number of ranks.
-pub fn input(root: &mut Table, text: &str, ranks: Option<usize>) -> Option<Input> {
+pub(super) fn input(root: &mut Table, text: &str, ranks: Option<usize>) -> Option<Input> {
     let run = run(required(root, "run"));
     let (boxes, parallel) = {
         let mut lattice = required(root, "lattice");
@@ -47,7 +47,7 @@ pub fn input(root: &mut Table, text: &str, ranks: Option<usize>) -> Option<Input
 
 /// The input of `hmc measure`; the lattice is that of each configuration. The input of a run is checked as such, for
 /// any number of ranks; its seed keys the random sources.
-pub fn measure_input(root: &mut Table, text: &str) -> Option<MeasureInput> {
+pub(super) fn measure_input(root: &mut Table, text: &str) -> Option<MeasureInput> {
     if ["run", "lattice", "gauge", "hmc"].iter().any(|table| root.has(table)) {
         let Input { run, parallel, fermions, measure, .. } = input(root, text, None)?;
         return Some(MeasureInput { parallel, fermions, measure, seed: run.seed });

@@ -7,9 +7,9 @@
 use std::ops::{Add, AddAssign, Sub};
 
 /// Number of grids.
-pub const BINS: usize = 5;
+pub(super) const BINS: usize = 5;
 /// The words of a sum as ranks and kernels exchange it: the bins, then the count of what did not fit.
-pub const WORDS: usize = BINS + 1;
+pub(super) const WORDS: usize = BINS + 1;
 
 /// A sum of doubles, exact to 2^-140 for up to 2^24 addends between normalisations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -75,7 +75,7 @@ pub(crate) struct Ending<'a> {
 }
 
 impl Ending<'_> {
-    pub fn plain(scale: f64) -> Self {
+    pub(crate) fn plain(scale: f64) -> Self {
         Ending { epilogue: Epilogue::Plain, clover: None, x: None, scale, shift: 0.0, twist: 0.0 }
     }
 }

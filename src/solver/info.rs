@@ -99,12 +99,12 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub fn new(domain: &Arc<Domain>) -> Self {
+    pub(super) fn new(domain: &Arc<Domain>) -> Self {
         Self { domain: Arc::clone(domain), start: Instant::now(), waited: domain.communication_seconds() }
     }
 
     /// Sets the wall time of the solve, and its time in communication.
-    pub fn stop(&self, info: &mut Info) {
+    pub(super) fn stop(&self, info: &mut Info) {
         info.seconds = self.start.elapsed().as_secs_f64();
         info.communication_seconds = self.domain.communication_seconds() - self.waited;
     }

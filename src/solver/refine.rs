@@ -24,14 +24,14 @@ pub(super) enum Trust {
 
 impl Trust {
     /// An update fails if it leaves more than this fraction of the residual's square.
-    pub const LEAST: f64 = 0.25;
+    pub(super) const LEAST: f64 = 0.25;
 
     /// The trust after an update from `before` to `now`, squares of the residual, with the goal `target`.
     fn after(self, before: f64, now: f64, target: f64, info: &mut Info) -> Self {
         if now <= target.max(Self::LEAST * before) { self } else { self.less(info) }
     }
 
-    pub fn less(self, info: &mut Info) -> Self {
+    pub(super) fn less(self, info: &mut Info) -> Self {
         info.fallbacks += 1;
         match self {
             Self::Reliable => Self::DefectCorrection,
@@ -56,7 +56,7 @@ pub(super) struct Stage {
 
 impl Stage {
     /// Lowers the goal: until the residual has fallen by `delta`, but not below `stop`.
-    pub fn until(self, delta: f64) -> Self {
+    pub(super) fn until(self, delta: f64) -> Self {
         Self { stop: self.stop.max(self.rr * delta * delta), ..self }
     }
 }
@@ -103,14 +103,14 @@ pub(super) struct Outer {
 
 impl Outer {
     /// Workspace for systems of one kind of matrix.
-    pub fn new(domain: &Arc<Domain>, kind: Kind, matrix: Matrix) -> Result<Self, FieldError> {
+    pub(super) fn new(domain: &Arc<Domain>, kind: Kind, matrix: Matrix) -> Result<Self, FieldError> {
         let spinor = || Spinor::of(domain, kind, Precision::Double, 1);
         let normal = matches!(matrix, Matrix::Normal { .. });
         Ok(Self { residual: spinor()?, product: spinor()?, middle: normal.then(spinor).transpose()? })
     }
 
     /// `residual = b - A x`; returns its square.
-    pub fn residual(
+    pub(super) fn residual(
         &mut self,
         system: &mut System,
         x: &Spinor,

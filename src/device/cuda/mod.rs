@@ -45,7 +45,7 @@ pub fn gpu_count() -> Result<usize, DeviceError> {
 ///
 /// # Errors
 /// There is no such GPU, or it does not answer.
-pub fn open(index: usize, options: GpuOptions) -> Result<Device, DeviceError> {
+pub(super) fn open(index: usize, options: GpuOptions) -> Result<Device, DeviceError> {
     Ok(Device::new(Cuda::new(index, options)?))
 }
 

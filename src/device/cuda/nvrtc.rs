@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
 /// A compiled kernel.
-pub struct Compiled {
+pub(super) struct Compiled {
     /// The machine code.
     pub cubin: Vec<u8>,
     /// Registers per thread and spilled bytes, as reported by the assembler; empty from the cache.
@@ -23,7 +23,7 @@ pub struct Compiled {
 
 /// A kernel to be compiled.
 #[derive(Clone, Copy)]
-pub struct Request<'a> {
+pub(super) struct Request<'a> {
     /// The kernel.
     pub kernel: &'a KernelInfo,
     /// Values of the arguments that the compiler may know; if empty, the kernel serves all values.
@@ -102,7 +102,7 @@ fn ready(folder: Option<&Path>) -> Result<(), DeviceError> {
 ///
 /// # Errors
 /// There is no compiler, or the kernel does not compile.
-pub fn compile_kernel(request: Request, settings: &GpuOptions) -> Result<Compiled, DeviceError> {
+pub(super) fn compile_kernel(request: Request, settings: &GpuOptions) -> Result<Compiled, DeviceError> {
     let Request { kernel, constants, precision, arch, variant, shape } = request;
     ready(settings.compiler.as_deref())?;
     let text = source(kernel, precision);

@@ -6,11 +6,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// The file of one kernel's code; `None` if nothing is kept.
-pub struct Place(Option<PathBuf>);
+pub(crate) struct Place(Option<PathBuf>);
 
 impl Place {
     /// The file in `folder` for `key`; `name` is for human readers, `ending` is the file's extension.
-    pub fn new(folder: Option<&Path>, name: &str, ending: &str, key: &impl Hash) -> Self {
+    pub(crate) fn new(folder: Option<&Path>, name: &str, ending: &str, key: &impl Hash) -> Self {
         let hash = |salt: u8| {
             let mut hasher = DefaultHasher::new();
             salt.hash(&mut hasher);
@@ -22,14 +22,14 @@ impl Place {
     }
 
     /// The code, if the file exists and is intact. A file is a CRC32 and the code.
-    pub fn read(&self) -> Option<Vec<u8>> {
+    pub(crate) fn read(&self) -> Option<Vec<u8>> {
         let bytes = fs::read(self.0.as_deref()?).ok()?;
         let (crc, code) = bytes.split_at_checked(4)?;
         (crc32fast::hash(code).to_le_bytes() == crc).then(|| code.to_vec())
     }
 
     /// Keeps the code, if possible: without the file only time is lost.
-    pub fn write(&self, code: &[u8]) {
+    pub(crate) fn write(&self, code: &[u8]) {
         let Some(path) = &self.0 else { return };
         let aside = path.with_extension(format!("{}.tmp", std::process::id()));
         let bytes = [&crc32fast::hash(code).to_le_bytes()[..], code].concat();

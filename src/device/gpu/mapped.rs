@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicI64, Ordering, fence};
 /// Words of the widest sum and a maximum.
 const SUM_WORDS: usize = MAX_SUMS * WORDS + 1;
 /// Bytes of these words and of one more: the number of the sum, or of the blocks that have added to it.
-pub const SUM_BYTES: usize = (SUM_WORDS + 1) * 8;
+pub(crate) const SUM_BYTES: usize = (SUM_WORDS + 1) * 8;
 
 /// The words of a sum in host memory that the GPU writes, followed by the sum's number, which it writes last.
-pub struct MappedSums {
+pub(crate) struct MappedSums {
     words: *mut i64,
     turn: AtomicI64,
 }
@@ -21,14 +21,14 @@ impl MappedSums {
     ///
     /// # Safety
     /// There are [`SUM_BYTES`] bytes, they live as long as this, and only kernels write them.
-    pub unsafe fn new(words: *mut i64) -> Self {
+    pub(crate) unsafe fn new(words: *mut i64) -> Self {
         // SAFETY: the caller's promise.
         unsafe { words.add(SUM_WORDS).write_volatile(0) };
         Self { words, turn: AtomicI64::new(0) }
     }
 
     /// The number of the next sum.
-    pub fn next(&self) -> i64 {
+    pub(crate) fn next(&self) -> i64 {
         self.turn.fetch_add(1, Ordering::Relaxed) + 1
     }
 
@@ -40,7 +40,7 @@ impl MappedSums {
     ///
     /// # Safety
     /// The sum was launched, and no other since.
-    pub unsafe fn wait(
+    pub(crate) unsafe fn wait(
         &self,
         turn: i64,
         sums: usize,

@@ -5,7 +5,7 @@
 //! - `cache`: compiled kernels on disk
 //! - `usual`: the constants with which GPUs compile kernels most often
 
-pub mod cache;
-pub mod mapped;
-pub mod tuning;
+pub(super) mod cache;
+pub(super) mod mapped;
+pub(super) mod tuning;
 mod usual;

@@ -5,7 +5,7 @@ use crate::device::backend::{Size, Teams};
 
 /// How a GPU's threads are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// Threads per block.
     pub block: usize,
     /// For teams: the number of teams whose registers must fit a multiprocessor at once.
@@ -13,7 +13,7 @@ pub struct Shape {
 }
 
 /// The candidates for a kind of GPU.
-pub struct Candidates {
+pub(crate) struct Candidates {
     /// Threads per block if nothing is tried.
     pub block: usize,
     /// Candidates for sites; the best depends on the lattice.
@@ -26,7 +26,7 @@ pub struct Candidates {
 
 impl Candidates {
     /// The shape of a kernel without choices.
-    pub fn plain(&self, size: Size) -> Shape {
+    pub(crate) fn plain(&self, size: Size) -> Shape {
         let block = match size {
             Size::Sites(_) => self.block,
             Size::Teams(teams) => teams.threads,
@@ -51,7 +51,7 @@ impl Candidates {
     ///
     /// # Errors
     /// Errors of `compile` and `time`.
-    pub fn fastest<K>(
+    pub(crate) fn fastest<K>(
         &self,
         size: Size,
         compile: impl Fn(Shape) -> Result<K, DeviceError>,
