@@ -26,13 +26,13 @@
 //! |---|---|---|
 //! | 0 | [`math`] | rational functions, exact sums, weights and matrices of the fifth dimension |
 //! | 1 | [`lattice`] | extents, sites, the rank grid, lanes |
-//!  1 | [`config`] | TOML files: typed values, all mistakes with their positions, suggestions |
+//! | 1 | [`config`] | TOML files: typed values, all mistakes with their positions, suggestions |
 //! | 2 | [`comm`] | ranks: messages, exact sums over ranks, agreement on errors |
 //! | 2 | [`device`] | memory, kernels and their launches, on a CPU or a GPU |
-//!  3 | [`field`] | links, momenta, spinors; halos; linear algebra; addresses of random numbers |
-//!  4 | [`operator`] | gauge loops, the clover term, stout smearing; common parts of Dirac operators |
+//! | 3 | [`field`] | links, momenta, spinors; halos; linear algebra; addresses of random numbers |
+//! | 4 | [`operator`] | gauge loops, the clover term, stout smearing; common parts of Dirac operators |
 //! | 4 | [`io`] | HDF5 ensembles and checkpoints; ILDG, NERSC, MILC, openQCD |
-//!  5 | [`solver`] | solvers in one or several precisions, with shifts; ends of spectra |
+//! | 5 | [`solver`] | solvers in one or several precisions, with shifts; ends of spectra |
 //! | 6 | [`quark`] | one quark: operator in its precisions, clover term, solver, guesses; its inverse on all sites |
 //! | 7 | [`action`] | terms of the Hamiltonian: `refresh`, `value`, `force` |
 //! | 7 | [`measure`] | observables: loops, gradient flow, correlators, condensates |
@@ -40,7 +40,7 @@
 //! | 8 | [`family`] | the families of quarks: operator, terms, inverse |
 //! | 9 | [`input`] | a run's input, checked |
 //! | 10 | [`app`] | assembles a run from a checked input; driver, log, bench |
-//!  11 | [`prelude`] | what most programs of your own need |
+//! | 11 | [`prelude`] | what most programs of your own need |
 
 #![warn(unreachable_pub)]
 

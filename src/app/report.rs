@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Consecutive rejections that cause a warning.
 const MANY_REJECTIONS: u64 = 10;
-/// dH| after thermalisation that causes a warning.
+/// |dH| after thermalisation that causes a warning.
 const GREAT_DELTA_H: f64 = 50.0;
 /// Number of trajectories from which the time left is estimated.
 const RECENT: usize = 8;

@@ -69,7 +69,7 @@ pub struct Outcome {
 pub struct Reversibility {
     /// dH of the forward trajectory.
     pub delta_h: f64,
-    /// dH| of both trajectories together.
+    /// |dH| of both trajectories together.
     pub round_trip_delta_h: f64,
     /// The greatest |U - U_back| of any matrix element.
     pub distance: f64,

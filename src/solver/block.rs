@@ -51,9 +51,9 @@ struct Side {
     index: usize,
     /// |b|^2
     norm: f64,
-    /// r|^2 in the iteration.
+    /// |r|^2 in the iteration.
     rr: f64,
-    /// r|^2 at the last recomputation.
+    /// |r|^2 at the last recomputation.
     truth: f64,
     /// The iteration ends when |r|^2 falls to this.
     stop: f64,

@@ -145,7 +145,7 @@ impl Tridiagonal {
         }
     }
 
-    /// s_k| of the normalised eigenvector for the least eigenvalue of `sign T`. Inverse iteration starts below the
+    /// |s_k| of the normalised eigenvector for the least eigenvalue of `sign T`. Inverse iteration starts below the
     /// eigenvalue, where elimination has positive pivots.
     fn last_component(&self, sign: f64, theta: f64) -> f64 {
         let n = self.diagonal.len();
