@@ -43,7 +43,9 @@ endif
 
 .PHONY: run test examples bits kills check fmt clippy docs book kernels sanitize bundle build setup nvrtc venv clean
 
-run: build
+# Half the kernels will do: those that a run takes by itself on this machine.
+run: setup
+	HMC_KERNEL_TARGETS=auto $(CARGO) build --release --locked
 	mpirun -n $(RANKS) $(TARGET)/release/hmc inputs/quickstart.toml
 
 # One profile, release, for the program, tests and documentation: nothing is built twice.
@@ -104,7 +106,8 @@ sanitize: setup
 	    --config 'target.$(HOST).runner = "env LD_PRELOAD=$(shell gcc -print-file-name=libasan.so)"' \
 	    --test suite -- kernels::conformance kernels::domain_wall
 
-bundle: build
+bundle: setup
+	HMC_KERNEL_TARGETS=all $(CARGO) build --release --locked
 	@bash tools/bundle.sh $(TARGET)/release/hmc
 
 setup:

@@ -88,9 +88,9 @@ impl Args {
                 self.item(code, comment, &comments);
             }
             if code.is_empty() && !comment.is_empty() {
-                comments.push(comment.to_owned())
+                comments.push(comment.to_owned());
             } else {
-                comments.clear()
+                comments.clear();
             }
         }
     }

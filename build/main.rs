@@ -6,9 +6,14 @@
 //! - `tables.rs`: the tables of functions in those objects; `sources.rs`: the headers for NVRTC.
 //!
 //! An instruction set named `gpu` is the GPU's source, for checks without a GPU. Which objects are made is said by
-//! `HMC_KERNEL_TARGETS`: unset, those of this machine's processor; `all`, for other machines too; `none`, for what is
-//! never linked; `"v4:1,8 gpu:1"`, while developing. Objects are kept in `target/kernels` under the hash of all that
-//! they depend on, whatever the profile.
+//! `HMC_KERNEL_TARGETS`:
+//! - unset: all of this machine's processor
+//! - `auto`: of these, what `lanes = "auto"` takes
+//! - `all`: those of other processors, too
+//! - `none`: for what is never linked
+//! - `"v4:1,8 gpu:1"`: these, while developing
+//!
+//! Objects are kept in `target/kernels` under the hash of all that they depend on, whatever the profile.
 
 mod args;
 #[path = "../src/device/isa.rs"]
@@ -84,6 +89,7 @@ fn targets() -> Vec<Target> {
     let keep = |isa: &str, lanes: usize| match wanted.as_deref() {
         _ if isa == "base" => true,
         None | Some("") => isa == "gpu" || isa == best,
+        Some("auto") => isa == best && lanes <= if best == "v4" { 8 } else { 4 },
         Some("all") => true,
         Some(wanted) => named(wanted, isa, lanes),
     };

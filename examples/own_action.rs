@@ -35,7 +35,7 @@ impl Window {
 }
 
 impl Action for Window {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "window"
     }
 

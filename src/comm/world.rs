@@ -8,6 +8,7 @@ use mpi::Threading;
 use mpi::collective::SystemOperation;
 use mpi::request::WaitGuard;
 use mpi::topology::SimpleCommunicator;
+#[allow(clippy::wildcard_imports, reason = "the traits of the binding, as it documents")]
 use mpi::traits::*;
 
 /// All ranks of the job. MPI is finalised when this is dropped.

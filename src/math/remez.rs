@@ -300,9 +300,9 @@ impl<'a> Exchange<'a> {
         for _ in 0..MAX_STEPS_TO_TOP {
             let [first, second] = slope(t.exp());
             if first > 0.0 {
-                a = t
+                a = t;
             } else {
-                b = t
+                b = t;
             }
             let newton = t - first / second;
             let next = if second < 0.0 && a < newton && newton < b { newton } else { 0.5 * (a + b) };

@@ -178,7 +178,7 @@ pub(super) fn refine(
             }
             // The next precision may succeed where this one fails.
             Err(SolverError::NotFinite { .. }) if trust < Trust::Double => {
-                stage.trust = trust.less(&mut info)
+                stage.trust = trust.less(&mut info);
             }
             Err(error) => return Err(error),
         }

@@ -224,7 +224,8 @@ pub fn apply(a: &Dense, x: &[Complex64]) -> Vec<Complex64> {
 
 /// `a b`
 pub fn product(a: &Dense, b: &Dense) -> Dense {
-    let columns: Dense = adjoint(b).iter().map(|c| c.iter().map(|z| z.conj()).collect()).collect();
+    let columns: Dense =
+        adjoint(b).iter().map(|c| c.iter().map(num_complex::Complex::conj).collect()).collect();
     a.iter()
         .map(|row| columns.iter().map(|c| row.iter().zip(c).map(|(a, b)| a * b).sum()).collect())
         .collect()
@@ -255,7 +256,9 @@ pub fn eigen(mut a: Dense) -> Vec<(f64, Vec<Complex64>)> {
         let off: f64 =
             (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| a[i][j].norm_sqr()).sum();
         if off < 1e-30 * size {
-            return (0..n).map(|k| (a[k][k].re, v[k].iter().map(|z| z.conj()).collect())).collect();
+            return (0..n)
+                .map(|k| (a[k][k].re, v[k].iter().map(num_complex::Complex::conj).collect()))
+                .collect();
         }
         for p in 0..n {
             for q in p + 1..n {

@@ -220,9 +220,10 @@ pub(super) fn table(domain: &Arc<Domain>, args: &BenchArgs, say: &dyn Fn(&str)) 
                 if precision == D {
                     in_double = solve.seconds;
                 }
-                let quda = match of_quda {
-                    true => format!(" {:9.0}", solve.speed(sites * QUDA_FLOPS / 2.0)),
-                    false => String::new(),
+                let quda = if of_quda {
+                    format!(" {:9.0}", solve.speed(sites * QUDA_FLOPS / 2.0))
+                } else {
+                    String::new()
                 };
                 say(&format!(
                     "  {name:18} {:9} {:8} {:10} {:13} {:9.4} {:13.1} {:15.0}{quda} {:12.2} {:8.0}% {:7.0}% {:8.0}%",

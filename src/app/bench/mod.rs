@@ -105,9 +105,10 @@ pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
         transport: args.transport,
     };
     let staggered = [BenchTable::Staggered, BenchTable::StaggeredSolver];
-    let layers = match args.tables.iter().any(|table| staggered.contains(table)) {
-        true => Layers { border: 2, reach: REACH },
-        false => Layers::of_links(1),
+    let layers = if args.tables.iter().any(|table| staggered.contains(table)) {
+        Layers { border: 2, reach: REACH }
+    } else {
+        Layers::of_links(1)
     };
     start::in_pool(start::threads(&parallel, &**comm), || {
         for (n, &extents) in args.extents.iter().enumerate() {

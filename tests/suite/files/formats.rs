@@ -164,7 +164,7 @@ fn openqcd_and_nersc_files_of_one_configuration_are_equal() {
     let links = read(&openqcd, extents).unwrap();
     assert!(links == read(&nersc, extents).unwrap());
     let [space, time] = plaquettes(&links);
-    assert!(((space + time) / 2.0 - 1.626_350_317_273_676_8).abs() < 1e-13);
+    assert!((0.5 * (space + time) - 1.626_350_317_273_676_8).abs() < 1e-13);
     // What openQCD wrote, this program writes: links to the byte, the plaquette to rounding.
     let folder = Scratch::new();
     let path = folder.at("q844n1");

@@ -8,7 +8,7 @@ use hmc::family::{Wilson, WilsonParams};
 use hmc::field::{Dagger, Domain, HostLinks, Kind, MatrixField, ODD, Purpose, RandomAddress, Spinor};
 use hmc::hmc::{Chain, Level};
 use hmc::lattice::Extents;
-use hmc::operator::{CloverTerm, Operator};
+use hmc::operator::Operator;
 use hmc::solver::{Info, Matrix, Operators, Params, Settings, SolverError, System};
 use std::sync::{Arc, OnceLock};
 
@@ -37,8 +37,6 @@ pub type Solved = Result<(Spinor, Info), SolverError>;
 pub struct Quark {
     pub domain: Arc<Domain>,
     pub all: [Wilson; 3],
-    /// Of which the operators hold pointers.
-    _clovers: [Option<CloverTerm>; 3],
 }
 
 impl Quark {
@@ -52,11 +50,9 @@ impl Quark {
             }
             let mut operator = Wilson::new(domain, Precision::ALL[n], 12, params).unwrap();
             operator.update(&field, clover.as_ref()).unwrap();
-            (operator, clover)
+            operator
         });
-        let [(double, clover), (single, clover_single), (half, clover_half)] = all;
-        let _clovers = [clover, clover_single, clover_half];
-        Self { domain: Arc::clone(domain), all: [double, single, half], _clovers }
+        Self { domain: Arc::clone(domain), all }
     }
 
     pub fn operators(&mut self) -> Operators<'_> {

@@ -139,7 +139,7 @@ impl Scratch {
         let [out, err] = ["out", "err"].map(|end| self.at(&format!("{number}.{end}")));
         command.stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
         // A test that failed while it had its turn is no reason for others to fail.
-        let turn = (ranks > 1).then(|| TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+        let turn = (ranks > 1).then(|| TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
         let child = command.args(arguments).current_dir(&self.0).spawn().expect("hmc or mpirun starts");
         Job { child, out, err, ended: false, _turn: turn }
     }

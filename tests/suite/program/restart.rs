@@ -193,7 +193,6 @@ fn damage(folder: &Path, what: Damage, random: &mut ChaCha12Rng) -> Vec<String> 
         text.lines().map(|line| format!("{line}\n")).collect()
     };
     match what {
-        Damage::Nothing => {}
         Damage::EmptyCheckpoints => checkpoints.iter().for_each(|path| fs::remove_file(path).unwrap()),
         Damage::NewestCheckpoint => checkpoints.last().into_iter().for_each(&mut flip),
         Damage::AllCheckpoints => checkpoints.iter().for_each(&mut flip),
@@ -206,7 +205,7 @@ fn damage(folder: &Path, what: Damage, random: &mut ChaCha12Rng) -> Vec<String> 
             fs::remove_file(path).unwrap();
             return vec![name(path)];
         }
-        Damage::RemoveConfiguration => {}
+        Damage::Nothing | Damage::RemoveConfiguration => {}
         // Seldom more than is made again unasked.
         Damage::CutHistory => {
             let text = lines("history.csv").concat();
