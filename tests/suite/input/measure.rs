@@ -43,7 +43,7 @@ fn mesons() {
     let error = input::parse_measure(staggered, "m.toml").expect_err("no spin").to_string();
     assert_eq!(
         error,
-        "m.toml:4:11: fermion: staggered quarks have no spin; [measure.correlator.NAME] has their pion"
+        "m.toml:4:11: fermion: staggered quarks have no spin; use [measure.correlator.NAME] for their pion"
     );
 }
 
