@@ -40,7 +40,7 @@ pub struct DomainWallFermion {
     pub mass: f64,
     /// The number of flavours, and the action of a single one.
     pub flavours: WallFlavours,
-    /// Phase per direction in units of pi: 0 periodic, 1 antiperiodic.
+    /// Factors of hops over the edge of the lattice.
     pub boundary: Boundary,
     /// Smearing of the links in the operator.
     pub stout: Option<StoutSteps>,

@@ -25,7 +25,7 @@ pub struct StaggeredFermion {
     pub name: String,
     /// The smearing of the links in the operator.
     pub smearing: Smearing,
-    /// Phase per direction in units of pi: 0 periodic, 1 antiperiodic.
+    /// Factors of hops over the edge of the lattice.
     pub boundary: Boundary,
     /// In the order of the file; at least one in a run, possibly none for measurements only.
     pub pseudofermions: Vec<WeightFactors>,

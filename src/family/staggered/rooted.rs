@@ -37,7 +37,7 @@ pub struct RootedParams {
     pub header: TermHeader,
     /// The smearing of links.
     pub smearing: Smearing,
-    /// A phase a direction, in units of pi.
+    /// Factors of hops over the edge of the lattice.
     pub boundary: Boundary,
     /// The solver's settings.
     pub solver: RootedSolver,

@@ -36,7 +36,7 @@ pub struct WilsonParams {
     pub mu: f64,
     /// Clover coefficient; 0 without a clover term.
     pub c_sw: f64,
-    /// Phase of a hop that crosses the boundary, a direction, in units of pi.
+    /// Factors of hops over the edge of the lattice.
     pub boundary: Boundary,
     /// The Schur complement.
     pub schur: Schur,

@@ -288,7 +288,7 @@ fn reflection_hermiticity() {
     }
 }
 
-/// D x = b on all sites: omega^-1/2 b, the even-odd solve of (T^-1 + H) z, x = Y^-1 omega^1/2 z.
+/// D x = b on all sites: omega^-1/2 b, the even-odd solve of (T^-1 - D/2) z, x = Y^-1 omega^1/2 z.
 #[test]
 fn solutions_on_all_sites() {
     // |b - D x| is |C C^dag y - T b'| times the norms of omega^1/2 T^-1 and of C^dag's inverse.

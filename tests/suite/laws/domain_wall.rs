@@ -409,7 +409,7 @@ fn the_heat_bath_of_the_exact_one_flavour_action() {
             println!("{name}, chirality {number}: phi is off by {error:.1e}");
             assert!(error < 1e-11, "{name}, chirality {number}: {error:e}");
         }
-        // |r(A) A phi - eta| by the modes; narrow ranges have functions that are good far beyond them.
+        // |r(E) E phi - eta| by the modes; narrow ranges have functions that are good far beyond them.
         let ranges =
             [(0.98, 1.02), (0.5, 2.0), (0.98, 0.9), (0.3, 0.6), (1.4, 5.0), (10.0, 20.0), (100.0, 200.0)];
         let refused = ranges.map(|(below, above)| {
