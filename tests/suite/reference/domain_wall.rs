@@ -3,7 +3,7 @@
 //! D = D_w (omega + sigma L) + 1 - L, D_w of mass -M5, L = P_+ L_+ + P_- L_-, (L_+)_{ss'} = delta_{s-1,s'}, -m at
 //! (1, N_s), L_- its transposed; each chirality has its own m. Its parts, with Y = omega + sigma L:
 //!
-//!   omega^-1/2 D Y^-1 omega^1/2 = D_w + K = T^-1 - D/2,  K = omega^-1/2 (1 - L) Y^-1 omega^1/2,  T^-1 = 4 - M5 + K,
+//!   omega^-1/2 D Y^-1 omega^1/2 = D_w + K = T^-1 + H,  K = omega^-1/2 (1 - L) Y^-1 omega^1/2,  T^-1 = 4 - M5 + K,
 //!   C = 1 - T H_oe T H_eo, det D = det X det C, X = (4 - M5) Y + 1 - L.
 
 use super::gauge::Gauge;
