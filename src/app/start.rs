@@ -2,8 +2,9 @@
 
 use super::AppError;
 use super::launch::{Launch, Tasks, launch};
+use super::report::warn;
 use crate::comm::{Comm, Solo, agree};
-use crate::device::{Cpu, Device, GpuOptions, Remote, best_lanes, gpu_count, lane_counts};
+use crate::device::{Cpu, Device, GpuOptions, Remote, best_lanes, fits_processor, gpu_count, lane_counts};
 use crate::field::{Domain, Halo};
 use crate::input::{DeviceChoice, Parallel};
 use crate::lattice::{LaneGrid, Partition, choose_grid, shape};
@@ -206,7 +207,15 @@ pub(super) fn device(
 ) -> Result<Device, AppError> {
     let (place, _) = place_on_node(comm);
     let gpu = |count: usize| Ok(Device::gpu(place % count, gpu_options())?);
-    let cpu = || Ok(Device::new(Cpu::new(lanes(parallel, partition, reach))?));
+    let cpu = || {
+        if place == 0 && !fits_processor() {
+            warn(
+                "this program was built for another processor and has no vectors for this one: build it here, or with \
+                  HMC_KERNEL_TARGETS=all",
+            );
+        }
+        Ok(Device::new(Cpu::new(lanes(parallel, partition, reach))?))
+    };
     let open = || match parallel.device {
         DeviceChoice::Cpu => cpu(),
         DeviceChoice::Cuda => gpu(gpu_count()?),

@@ -35,7 +35,9 @@ pub use cpu::Cpu;
 pub use cuda::{compile_all, gpu_count};
 pub use kernels::{Constants, KernelNumber};
 pub use ledger::{Held, Ledger};
-pub use table::{KernelInfo, Precision, Work, best_lanes, has_emulation, kernel_list, lane_counts};
+pub use table::{
+    KernelInfo, Precision, Work, best_lanes, fits_processor, has_emulation, kernel_list, lane_counts,
+};
 
 use std::path::PathBuf;
 

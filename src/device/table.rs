@@ -197,6 +197,11 @@ pub fn best_lanes() -> usize {
     lane_counts().into_iter().rfind(|&l| l <= if isa::supported("v4") { 8 } else { 4 }).unwrap_or(1)
 }
 
+/// Whether this build has vectors for this processor, if it has any; a build for another processor may not.
+pub fn fits_processor() -> bool {
+    best_lanes() > 1 || !isa::supported("v3")
+}
+
 /// The host's kernels with `lanes` lanes for the best instruction set; `None` if there are none.
 pub(super) fn host_kernels(lanes: usize) -> Option<(&'static str, Kernels)> {
     let (isa, _, of_precision) = tables().into_iter().rfind(|t| t.1 == lanes && isa::supported(t.0))?;
