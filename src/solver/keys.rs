@@ -84,7 +84,7 @@ const DELTA: Key<f64> = Key::new(
 const LINK_REALS: Key<usize> = Key::new(
     "link_reals",
     form("`18`, `12` or `8`", Shape::Integers(&[18, 12, 8]), |value| {
-        one_of(&[18, 12, 8], "18, 12 or 8 reals a link")(value)
+        one_of(&[18, 12, 8], "18, 12 or 8 reals per link")(value)
     }),
     Absent::Is("12"),
     Change::Bits,
@@ -252,7 +252,7 @@ impl SolverKeys {
         let method = table.get(&METHOD);
         let mut method = if table.has(METHOD.name()) { method } else { fermion.map_or(method, |f| f.method) };
         if systems == Systems::Wall && method.is_some_and(|method| method != Method::Cg) {
-            table.mistake("method", "method: domain-wall quarks are solved by \"cg\" alone");
+            table.mistake("method", "method: domain-wall quarks are solved only by \"cg\"");
             method = None;
         }
         // Precisions of GCR-DD are not inherited by other methods, nor the reverse.

@@ -187,7 +187,7 @@ fn one_mistake_is_one_message() {
         ),
         (solver("method = \"bicgstab\""), "21:10: method: domain-wall quarks are solved only by \"cg\""),
         (solver("k_max = 8"), "21:9: k_max: only the method \"gcr-dd\" has it"),
-        (solver("link_reals = 9"), "21:14: link_reals: expected 18, 12 or 8 reals a link, found 9"),
+        (solver("link_reals = 9"), "21:14: link_reals: expected 18, 12 or 8 reals per link, found 9"),
         (
             with("guess = 0 }", "guess = 0, method = \"bicgstab\" }"),
             "27:54: method: domain-wall quarks are solved only by \"cg\"",

@@ -176,7 +176,7 @@ threads = "many"
         "18:8: c_sw: expected a number, 0 at least, found the integer -1",
         r#"19:49: boundary: unknown "anti"; did you mean 'antiperiodic'?"#,
         r#"21:13: precision: unknown "half"; expected 'double-single', 'double' or 'double-half'"#,
-        "22:14: link_reals: expected 18, 12 or 8 reals a link, found 13",
+        "22:14: link_reals: expected 18, 12 or 8 reals per link, found 13",
         "23:19: action_residual: expected a residual from 1e-15 to 0.1, found the number 1e-16",
         "24:18: force_residual: expected a residual from 1e-15 to 0.1, found the number nan",
         "25:1: the term 'strange' is on no level: name it in the terms of one [[hmc.level]]",
