@@ -100,7 +100,7 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 LINK = "-Clink-arg=-Wl,--no-as-needed", "-Clink-arg=-lasan", "-Clink-arg=-lubsan", "-Clink-arg=-lstdc++"
 sanitize: setup
 	HMC_KERNEL_FLAGS="-O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all" \
-	HMC_KERNEL_TARGETS="v3:4 gpu:1" ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	CARGO_PROFILE_DEV_OPT_LEVEL=1 HMC_KERNEL_TARGETS="v3:4 gpu:1" ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	$(CARGO) test --locked --target-dir $(TARGET)/sanitize --target $(HOST) \
 	    --config 'target.$(HOST).rustflags = [$(LINK)]' \
 	    --config 'target.$(HOST).runner = "env LD_PRELOAD=$(shell gcc -print-file-name=libasan.so)"' \
