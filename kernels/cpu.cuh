@@ -69,22 +69,34 @@ using float_lanes = typename lanes_of<float, HMC_LANES>::type;
 using double_lanes = typename lanes_of<double, HMC_LANES>::type;
 template <> struct lane<float_lanes> { using real = float; using wide = double_lanes; static constexpr int W = HMC_LANES; };
 template <> struct lane<double_lanes> { using real = double; using wide = double_lanes; static constexpr int W = HMC_LANES; };
-HD double_lanes widen(float_lanes v) {
-    double_lanes r;
-    for (int l = 0; l < HMC_LANES; ++l) set(r, l, double(get(v, l)));
-    return r;
+// In one instruction, where both fit a register.
+template <class To, class From> HD To convert(From v) {
+    if constexpr (sizeof(float_lanes) <= HMC_REGISTER && sizeof(double_lanes) <= HMC_REGISTER) {
+        return __builtin_convertvector(v, To);
+    } else {
+        To r;
+        for (int l = 0; l < HMC_LANES; ++l) set(r, l, real_of<To>(get(v, l)));
+        return r;
+    }
 }
+HD double_lanes widen(float_lanes v) { return convert<double_lanes>(v); }
 HD double_lanes widen(double_lanes v) { return v; }
-template <class F> HD F narrow(double_lanes v) {
-    F r;
-    for (int l = 0; l < HMC_LANES; ++l) set(r, l, real_of<F>(get(v, l)));
-    return r;
-}
+template <class F> HD F narrow(double_lanes v) { return convert<F>(v); }
 #endif
 
 template <class V> HD Pair<V> larger(Pair<V> a, Pair<V> b) { return {larger(a.lo, b.lo), larger(a.hi, b.hi)}; }
 template <class V> HD Pair<V> where_negative(Pair<V> x, Pair<V> a, Pair<V> b) {
     return {where_negative(x.lo, a.lo, b.lo), where_negative(x.hi, a.hi, b.hi)};
+}
+
+// Whether every lane of a comparison of doubles holds.
+template <class B> HD bool all_lanes(const B& b) {
+#ifdef __AVX512DQ__
+    if constexpr (sizeof(B) == 64) return _mm512_movepi64_mask((__m512i)b) == 0xff;
+#endif
+    i64 all = -1;
+    for (unsigned l = 0; l < sizeof(B) / 8; ++l) all &= b[l];
+    return all;
 }
 
 // Lane l of the result is lane table[l] of v.

@@ -4,6 +4,7 @@ use super::report::warn;
 use super::{AppError, start};
 use crate::action::{Action, GaugeAction};
 use crate::comm::{Comm, agree};
+use crate::device::Precision;
 use crate::family::Fermion;
 use crate::field::{Domain, MatrixField, Purpose, RandomAddress};
 use crate::hmc::Chain;
@@ -16,29 +17,36 @@ use crate::quark::Inverse;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Layers of neighbouring sites that a rank needs.
+/// What a rank's domain has to suit.
 #[derive(Clone, Copy)]
-pub(super) struct Layers {
+pub(super) struct Needs {
     /// Layers kept around links.
     pub border: usize,
     /// The most layers of one neighbour that any field or operator needs.
     pub reach: usize,
+    /// The precision of most of the arithmetic.
+    pub precision: Precision,
 }
 
-impl Layers {
-    /// The layers for links only.
+impl Needs {
+    /// Those of links only.
     pub(super) fn of_links(border: usize) -> Self {
-        Self { border, reach: border }
+        Self { border, reach: border, precision: Precision::Double }
     }
 
-    /// The layers needed also by the quarks of an input.
+    /// Those of the quarks of an input, too. Where one iterates in a lower precision, that counts.
     #[must_use]
     pub(super) fn with(self, fermions: &[Fermion]) -> Self {
-        let wider = |layers: Self, fermion: &Fermion| Self {
-            border: layers.border.max(fermion.border()),
-            reach: layers.reach.max(fermion.reach()),
+        let more = |needs: Self, fermion: &Fermion| Self {
+            border: needs.border.max(fermion.border()),
+            reach: needs.reach.max(fermion.reach()),
+            precision: if needs.precision == Precision::Double {
+                fermion.precision()
+            } else {
+                needs.precision
+            },
         };
-        fermions.iter().fold(self, wider)
+        fermions.iter().fold(self, more)
     }
 }
 
@@ -49,22 +57,21 @@ impl Layers {
 pub(super) fn domain(
     parallel: &Parallel,
     extents: Extents,
-    layers: Layers,
+    needs: Needs,
     comm: &super::Ranks,
 ) -> Result<Arc<Domain>, AppError> {
     let partition = start::partition(parallel, extents, &**comm)?;
-    let Layers { border, reach } = layers;
-    let device = start::device(parallel, &partition, reach, &**comm)?;
-    start::require_lanes(&partition, device.lanes(), reach)?;
+    let device = start::device(parallel, &partition, needs, &**comm)?;
+    start::require_lanes(&partition, device.lanes(), needs.reach)?;
     let halo = start::halo(parallel, &device, &**comm)?;
-    Ok(Domain::new(partition, device, Arc::clone(comm), border, halo)?)
+    Ok(Domain::new(partition, device, Arc::clone(comm), needs.border, halo)?)
 }
 
-/// Layers of neighbouring sites that a run needs, with these measurements.
-pub(super) fn layers<'a>(input: &Input, measured: impl IntoIterator<Item = &'a Measure>) -> Layers {
+/// What a run with these measurements needs.
+pub(super) fn needs<'a>(input: &Input, measured: impl IntoIterator<Item = &'a Measure>) -> Needs {
     let gauge = GaugeLoops::reach(input.gauge.coefficients[1]);
     let border = measured.into_iter().map(Measure::border).fold(gauge, usize::max);
-    Layers::of_links(border).with(&input.fermions)
+    Needs::of_links(border).with(&input.fermions)
 }
 
 /// All terms of the Hamiltonian: the gauge action, then the terms of quarks in the order of the input.
@@ -148,11 +155,11 @@ fn warn_of_doubt(path: &Path, header: &io::Header, comm: &dyn Comm) {
 pub(super) fn configuration(
     path: &Path,
     parallel: &Parallel,
-    layers: Layers,
+    needs: Needs,
     comm: &super::Ranks,
 ) -> Result<(MatrixField, io::Header), AppError> {
     let header = agree(&**comm, io::header(path))?;
-    let domain = domain(parallel, header.extents, layers, comm)?;
+    let domain = domain(parallel, header.extents, needs, comm)?;
     let (host, header) = io::read_links(path, domain.partition(), &**comm)?;
     warn_of_doubt(path, &header, &**comm);
     let mut links = MatrixField::from_host(&domain, &host)?;

@@ -1,6 +1,5 @@
 //! The part of `hmc --check` that depends only on the input: partition, integrator, files.
 
-use super::assemble::Layers;
 use super::{assemble, start};
 use crate::hmc::Scheme;
 use crate::input::Input;
@@ -34,11 +33,11 @@ pub(super) fn megabytes(bytes: usize) -> String {
 
 /// The plan of a run on `ranks` ranks, as text.
 pub(super) fn plan(input: &Input, partition: &Partition, ranks: usize) -> String {
-    let Layers { reach, .. } = assemble::layers(input, [&input.measure]);
+    let needs = assemble::needs(input, [&input.measure]);
     let local = partition.local();
-    let lanes = start::lanes(&input.parallel, partition, reach);
+    let lanes = start::lanes(&input.parallel, partition, needs);
     let lane_grid =
-        start::lane_grid(partition, lanes, reach).map_or_else(|| "-".into(), |grid| shape(grid.0));
+        start::lane_grid(partition, lanes, needs.reach).map_or_else(|| "-".into(), |grid| shape(grid.0));
     let run = &input.run;
     let configuration = configuration(input);
     let kept = (run.trajectories / run.save_every.max(1)) as usize;

@@ -1,6 +1,7 @@
 //! Ranks, threads and devices.
 
 use super::AppError;
+use super::assemble::Needs;
 use super::launch::{Launch, Tasks, launch};
 use super::report::warn;
 use crate::comm::{Comm, Solo, agree};
@@ -163,10 +164,11 @@ pub(super) fn lane_grid(partition: &Partition, lanes: usize, reach: usize) -> Op
 }
 
 /// The number of lanes for a box: the input's value, or the best that fits.
-pub(super) fn lanes(parallel: &Parallel, partition: &Partition, reach: usize) -> usize {
-    let fits = |lanes: usize| lane_grid(partition, lanes, reach).is_some();
-    let choices = lane_counts().into_iter().rev();
-    parallel.lanes.unwrap_or_else(|| choices.filter(|&l| l <= best_lanes()).find(|&l| fits(l)).unwrap_or(1))
+pub(super) fn lanes(parallel: &Parallel, partition: &Partition, needs: Needs) -> usize {
+    let fits = |lanes: usize| lane_grid(partition, lanes, needs.reach).is_some();
+    let best = best_lanes(needs.precision);
+    let mut choices = lane_counts().into_iter().rev().filter(|&lanes| lanes <= best);
+    parallel.lanes.unwrap_or_else(|| choices.find(|&lanes| fits(lanes)).unwrap_or(1))
 }
 
 /// Refuses a box that is too small for `lanes` lanes.
@@ -202,7 +204,7 @@ pub(super) fn gpu_options() -> GpuOptions {
 pub(super) fn device(
     parallel: &Parallel,
     partition: &Partition,
-    reach: usize,
+    needs: Needs,
     comm: &dyn Comm,
 ) -> Result<Device, AppError> {
     let (place, _) = place_on_node(comm);
@@ -214,7 +216,7 @@ pub(super) fn device(
                   HMC_KERNEL_TARGETS=all",
             );
         }
-        Ok(Device::new(Cpu::new(lanes(parallel, partition, reach))?))
+        Ok(Device::new(Cpu::new(lanes(parallel, partition, needs))?))
     };
     let open = || match parallel.device {
         DeviceChoice::Cpu => cpu(),

@@ -1,22 +1,25 @@
-//! Kernels on this rank's cores: threads of rayon over ranges of outer sites, SIMD lanes within.
+//! Kernels on this rank's cores: threads over ranges of outer sites, SIMD lanes within.
 
 use super::backend::{Backend, Call, Pointer, Size, Sums, Variant};
 use super::kernels::WORDS;
 use super::ledger::Ledger;
 use super::table::{Kernels, emulated_kernels, host_kernels, lane_counts};
+use super::team::Team;
 use super::{DeviceError, Work};
 use crate::math::ExactSum;
-use rayon::prelude::*;
 use std::alloc::Layout;
 use std::ffi::c_void;
+use std::ops::Range;
+use std::sync::Mutex;
 use std::time::Instant;
 
-/// Kernels run by the threads of the calling rayon pool.
+/// Kernels run by as many threads as the rayon pool has in which it was made.
 pub struct Cpu {
     isa: &'static str,
     lanes: usize,
     kernels: Kernels,
     emulates: bool,
+    team: Team,
     ledger: Ledger,
 }
 
@@ -27,6 +30,9 @@ const HUGE: usize = 1 << 21;
 const FEW_SITES: usize = 64;
 /// A launch on fewer teams than this stays on one thread.
 const FEW_TEAMS: usize = 4;
+const PAGE: usize = 4096;
+/// Shorter copies stay on one thread.
+const FEW_PAGES: usize = 16;
 
 impl Cpu {
     /// Kernels with `lanes` lanes.
@@ -36,7 +42,7 @@ impl Cpu {
     pub fn new(lanes: usize) -> Result<Self, DeviceError> {
         let (isa, kernels) = host_kernels(lanes)
             .ok_or_else(|| DeviceError::Lanes { asked: lanes, available: lane_counts() })?;
-        Ok(Self { isa, lanes, kernels, emulates: false, ledger: Ledger::default() })
+        Self::with(isa, lanes, kernels, false)
     }
 
     /// Runs a GPU's kernels on a GPU's layout of fields, slowly: the results of a GPU without one.
@@ -45,7 +51,31 @@ impl Cpu {
     /// This build has no emulation for this processor.
     pub fn emulating() -> Result<Self, DeviceError> {
         let (isa, kernels) = emulated_kernels().ok_or(DeviceError::NoEmulation)?;
-        Ok(Self { isa, lanes: 1, kernels, emulates: true, ledger: Ledger::default() })
+        Self::with(isa, 1, kernels, true)
+    }
+
+    fn with(isa: &'static str, lanes: usize, kernels: Kernels, emulates: bool) -> Result<Self, DeviceError> {
+        let count = rayon::current_num_threads();
+        let team = Team::new(count).map_err(|e| DeviceError::Threads { count, message: e.to_string() })?;
+        Ok(Self { isa, lanes, kernels, emulates, team, ledger: Ledger::default() })
+    }
+
+    /// Splits `n` pieces among the threads, always in the same way, so that a piece stays in the caches and in the
+    /// memory of its core. Fewer than `few` stay on this thread.
+    fn share(&self, n: usize, few: usize, work: impl Fn(Range<usize>) + Sync) {
+        let parts = self.team.count();
+        if parts == 1 || n < few {
+            return work(0..n);
+        }
+        self.team.run(|k| work(n * k / parts..n * (k + 1) / parts));
+    }
+
+    /// Splits a range of bytes among the threads: calls `work` with starts and lengths.
+    fn share_bytes(&self, bytes: usize, work: impl Fn(usize, usize) + Sync) {
+        self.share(bytes.div_ceil(PAGE), FEW_PAGES, |pages| {
+            let (start, end) = (pages.start * PAGE, bytes.min(pages.end * PAGE));
+            work(start, end - start);
+        });
     }
 }
 
@@ -65,23 +95,10 @@ fn layout(bytes: usize) -> Option<Layout> {
 #[repr(align(64))]
 struct Line(#[expect(dead_code, reason = "kernels know it by its address")] [u8; 64]);
 
-/// Ranges of sites or teams for the threads: several per thread, for load balance.
-fn ranges(n: usize, few: usize) -> Vec<(i32, i32)> {
-    let threads = rayon::current_num_threads();
-    let parts = if threads == 1 || n < few { 1 } else { (4 * threads).min(n / (few / 4)) };
-    (0..parts).map(|k| ((n * k / parts) as i32, (n * (k + 1) / parts) as i32)).collect()
-}
-
-/// Blocks of memory for all threads, as (start, length), so that pages lie near the threads that use them.
-fn blocks(bytes: usize) -> impl ParallelIterator<Item = (usize, usize)> {
-    const BLOCK: usize = 4 << 20;
-    (0..bytes.div_ceil(BLOCK)).into_par_iter().map(move |k| (k * BLOCK, BLOCK.min(bytes - k * BLOCK)))
-}
-
 // SAFETY: memory is the system allocator's, and launches return when all threads are done.
 unsafe impl Backend for Cpu {
     fn name(&self) -> String {
-        let threads = rayon::current_num_threads();
+        let threads = self.team.count();
         let threads = format!("{threads} thread{}", if threads == 1 { "" } else { "s" });
         if self.emulates {
             return format!("emulated GPU, {threads}");
@@ -146,7 +163,7 @@ unsafe impl Backend for Cpu {
     }
 
     unsafe fn copy(&self, to: Pointer, from: Pointer, bytes: usize) -> Result<(), DeviceError> {
-        blocks(bytes).for_each(|(start, length)| {
+        self.share_bytes(bytes, |start, length| {
             let (from, to) = ((from.0 as usize + start) as *const u8, (to.0 as usize + start) as *mut u8);
             // SAFETY: by the caller's promise, both hold `bytes`; blocks do not overlap.
             unsafe { std::ptr::copy_nonoverlapping(from, to, length) };
@@ -155,7 +172,7 @@ unsafe impl Backend for Cpu {
     }
 
     unsafe fn zero(&self, at: Pointer, bytes: usize) -> Result<(), DeviceError> {
-        blocks(bytes).for_each(|(start, length)| {
+        self.share_bytes(bytes, |start, length| {
             // SAFETY: inside the memory; blocks do not overlap.
             unsafe { std::ptr::write_bytes((at.0 as usize + start) as *mut u8, 0, length) };
         });
@@ -164,20 +181,17 @@ unsafe impl Backend for Cpu {
 
     unsafe fn launch(&self, call: Call<'_>, size: Size) -> Result<(), DeviceError> {
         let (run, pointer) = (self.kernels.get(call.kernel, call.precision).run, call.args as usize);
-        let (ranges, shared) = match size {
-            Size::Sites(n) => (ranges(n, FEW_SITES), 0),
-            Size::Teams(teams) => (ranges(teams.count, FEW_TEAMS), teams.shared),
+        let (count, few, shared) = match size {
+            Size::Sites(n) => (n, FEW_SITES, 0),
+            Size::Teams(teams) => (teams.count, FEW_TEAMS, teams.shared),
         };
-        let work = |(begin, end): (i32, i32)| {
+        self.share(count, few, |part| {
             let mut shared = vec![Line([0; 64]); shared.div_ceil(64)];
+            let (begin, end) = (part.start as i32, part.end as i32);
             // SAFETY: the table's function with the arguments it was built for; each site or team writes only its own
             // data.
             unsafe { run(pointer as *const c_void, begin, end, shared.as_mut_ptr().cast()) };
-        };
-        match ranges[..] {
-            [all] => work(all),
-            ref parts => parts.par_iter().copied().for_each(work),
-        }
+        });
         Ok(())
     }
 
@@ -185,17 +199,20 @@ unsafe impl Backend for Cpu {
         let kernel = self.kernels.get(call.kernel, call.precision);
         let Work::Sums(count) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };
         let (run, pointer) = (kernel.run, call.args as usize);
-        let work = |(begin, end): (i32, i32)| {
+        let all = Mutex::new(Sums { sums: vec![ExactSum::default(); count], max: 0.0 });
+        self.share(n, FEW_SITES, |part| {
             let mut words = vec![0i64; count * WORDS + 1];
             // SAFETY: as in `launch`; there are as many words as the kernel fills.
-            unsafe { run(pointer as *const c_void, begin, end, words.as_mut_ptr()) };
-            Sums::from_words(&words)
-        };
-        let none = || Sums { sums: vec![ExactSum::default(); count], max: 0.0 };
-        Ok(ranges(n, FEW_SITES).into_par_iter().map(work).reduce(none, |a, b| Sums {
-            sums: a.sums.iter().zip(&b.sums).map(|(x, y)| *x + *y).collect(),
-            max: if a.max.is_nan() || a.max > b.max { a.max } else { b.max },
-        }))
+            unsafe { run(pointer as *const c_void, part.start as i32, part.end as i32, words.as_mut_ptr()) };
+            let part = Sums::from_words(&words);
+            // Sums are exact and maxima too: the order of the threads does not matter.
+            let mut all = all.lock().expect("no thread panicked");
+            all.sums.iter_mut().zip(&part.sums).for_each(|(sum, part)| *sum += *part);
+            if part.max.is_nan() || part.max > all.max {
+                all.max = part.max;
+            }
+        });
+        Ok(all.into_inner().expect("no thread panicked"))
     }
 
     fn synchronize(&self) -> Result<(), DeviceError> {

@@ -4,6 +4,7 @@
 //! - `table`: the list of kernels
 //! - `backend`: the interface of both devices
 //! - `cpu`: threads and SIMD lanes
+//! - `team`: the threads of a CPU
 //! - `cuda`: one GPU through the driver (feature `cuda`; without it `no_cuda`, which has none)
 //! - `gpu`: what other drivers' GPUs would share with it
 //! - `pool`: memory of a GPU that was given back is kept by size
@@ -27,6 +28,7 @@ pub mod kernels;
 mod ledger;
 mod pool;
 mod table;
+mod team;
 
 pub use backend::{Backend, Call, Device, Label, Pointer, Size, Sums, Teams, Variant};
 pub use buffer::{Buffer, Remote, Staging};
@@ -101,5 +103,13 @@ pub enum DeviceError {
         asked: usize,
         /// The available numbers.
         available: Vec<usize>,
+    },
+    /// The system does not start the threads of a CPU.
+    #[error("{count} threads could not be started: {message}")]
+    Threads {
+        /// The requested number.
+        count: usize,
+        /// The system's reason.
+        message: String,
     },
 }

@@ -192,14 +192,16 @@ pub fn lane_counts() -> Vec<usize> {
     lanes
 }
 
-/// The fastest lane count on this processor: a register of doubles.
-pub fn best_lanes() -> usize {
-    lane_counts().into_iter().rfind(|&l| l <= if isa::supported("v4") { 8 } else { 4 }).unwrap_or(1)
+/// The fastest lane count on this processor for arithmetic in `precision`: a register of such numbers.
+pub fn best_lanes(precision: Precision) -> usize {
+    let doubles = if isa::supported("v4") { 8 } else { 4 };
+    let most = if precision == Precision::Double { doubles } else { 2 * doubles };
+    lane_counts().into_iter().rfind(|&lanes| lanes <= most).unwrap_or(1)
 }
 
 /// Whether this build has vectors for this processor, if it has any; a build for another processor may not.
 pub fn fits_processor() -> bool {
-    best_lanes() > 1 || !isa::supported("v3")
+    best_lanes(Precision::Double) > 1 || !isa::supported("v3")
 }
 
 /// The host's kernels with `lanes` lanes for the best instruction set; `None` if there are none.
