@@ -52,6 +52,9 @@ struct Geometry {
     int half;                 // outer sites of one parity
     int half_bordered;        // outer sites of one parity with the borders of link fields
     const Ints* permutation;  // [mu][forward, backward][lane]: the neighbouring lane
+    const Ints* to_double;    // optional if fields in double have the same lanes, else half as many on boxes twice as long: for every lane of two sites there, one behind the other, the lane here
+    const Ints* from_double;  // optional likewise: for every lane here, that there
+    int double_direction;     // the direction in which those boxes are longer
 };
 
 #include "args_fields.h"

@@ -126,12 +126,14 @@ struct AddTwist {
 };
 // y = x, x in double
 struct FromDouble {
+    Geometry g;
     Fermions* y;
     const Fermions* x;
     int half;
 };
 // y += x, y in double
 struct AddToDouble {
+    Geometry g;
     Fermions* y;
     const Fermions* x;
     int half;
@@ -150,9 +152,9 @@ struct AddToSingle {
 };
 // y = x, x in double
 struct CloverFromDouble {
+    Geometry g;
     Clover* y;
     const Clover* x;
-    int half;
 };
 // Sum n: Re (x_n, y_n) for `fields` fields, one after the other in memory
 struct FieldsDot {

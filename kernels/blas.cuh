@@ -213,7 +213,7 @@ template <class F> HD void add_twist(const AddTwist& a, int i) {
 template <class F, int N> HD void from_double(const FromDouble& a, int i) {
     wide_of<F> x[N];
     F y[N];
-    load_site<N>(x, a.x, i, a.half);
+    load_double<N, 1>(x, a.g, a.x, 0, i, a.half);
     for (int k = 0; k < N; ++k) y[k] = narrow<F>(x[k]);
     store_site<N>(a.y, i, a.half, y);
 }
@@ -222,9 +222,9 @@ template <class F, int N> HD void add_to_double(const AddToDouble& a, int i) {
     F x[N];
     wide_of<F> y[N];
     load_site<N>(x, a.x, i, a.half);
-    load_site<N>(y, a.y, i, a.half);
+    load_double<N, 1>(y, a.g, a.y, 0, i, a.half);
     UNROLL for (int k = 0; k < N; ++k) y[k] = y[k] + widen(x[k]);
-    store_site<N>(a.y, i, a.half, y);
+    store_double<N, 1>(a.y, a.g, 0, i, a.half, y);
 }
 #ifdef HMC_HALF
 // y = x, x in single and y in half
@@ -247,9 +247,9 @@ template <class F> HD void clover_from_double(const CloverFromDouble& a, int i) 
     for (int chirality = 0; chirality < 2; ++chirality) {
         wide_of<F> x[36];
         F y[36];
-        load<36, 2>(x, a.x, chirality, i, a.half);
+        load_double<36, 2>(x, a.g, a.x, chirality, i, half_of(a.g));
         for (int k = 0; k < 36; ++k) y[k] = narrow<F>(x[k]);
-        store<36, 2>(a.y, chirality, i, a.half, y);
+        store<36, 2>(a.y, chirality, i, half_of(a.g), y);
     }
 }
 

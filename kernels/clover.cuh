@@ -214,11 +214,6 @@ HD Matrix<F> leaf_sum(const Matrix<F>& a, const Matrix<F>& b, const Matrix<F>& c
                       const Matrix<F>& l2, const Matrix<F>& l3) {
     return (l1 * a + a * l2) * (b * c) + (a * b) * (l3 * c + c * l0);
 }
-template <class F> HD Matrix<F> adjoint(const Matrix<F>& m) {
-    Matrix<F> r;
-    UNROLL for (int i = 0; i < 3; ++i) UNROLL for (int j = 0; j < 3; ++j) r.e[3 * i + j] = conj(m.e[3 * j + i]);
-    return r;
-}
 // force += Re tr(i T_a W) for all leaves, with the insertions of the field (its borders filled).
 template <class F> HD void clover_force(const CloverForce& a, int i) {
     const int parity = parity_of_index<F>(a, i);

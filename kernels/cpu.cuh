@@ -42,6 +42,8 @@ HMC_MAD(vector_of<double COMMA 8>::type, _mm512_fmadd_pd, _mm512_fnmadd_pd)
 
 // Two vectors as one, if W lanes are wider than a register.
 template <class V> struct Pair { V lo, hi; };
+template <class F> constexpr bool two_registers = false;
+template <class V> constexpr bool two_registers<Pair<V>> = true;
 template <class V> HD Pair<V> operator+(Pair<V> a, Pair<V> b) { return {a.lo + b.lo, a.hi + b.hi}; }
 template <class V> HD Pair<V> operator-(Pair<V> a, Pair<V> b) { return {a.lo - b.lo, a.hi - b.hi}; }
 template <class V> HD Pair<V> operator*(Pair<V> a, Pair<V> b) { return {a.lo * b.lo, a.hi * b.hi}; }
@@ -120,4 +122,18 @@ template <class F> HD F permute(F v, const int* table) {
         return r;
     }
     return v;
+}
+// The same for two registers.
+template <class V> HD Pair<V> permute(Pair<V> v, const int* table) {
+    constexpr int N = sizeof(V) / sizeof(v.lo[0]);
+    using Index = typename vector_of<i64, N>::type;
+    if constexpr (sizeof(v.lo[0]) == 8) {
+        Index lo, hi;
+        for (int l = 0; l < N; ++l) lo[l] = table[l], hi[l] = table[N + l];
+        return {__builtin_shuffle(v.lo, v.hi, lo), __builtin_shuffle(v.lo, v.hi, hi)};
+    } else {
+        Pair<V> r;
+        for (int l = 0; l < 2 * N; ++l) set(r, l, get(v, table[l]));
+        return r;
+    }
 }

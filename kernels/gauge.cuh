@@ -39,6 +39,20 @@ template <int NB, class F> HD Matrix<F> matrix_at(const Geometry& g, const void*
 template <class F> HD Matrix<F> link_at(const Geometry& g, const void* links, const Walk& w, int mu) {
     return matrix_at<4, F>(g, links, w, mu);
 }
+// The link in double that starts at a site, for kernels in a lower precision.
+template <class D> HD Matrix<D> double_link_at(const Geometry& g, const void* links, const Coord& c, int mu) {
+    if constexpr (two_registers<D>) {
+        if (halves_doubles<D>(g)) {
+            using V = decltype(D::lo);
+            const DoubleSites there(g, c, true);
+            Matrix<D> u;
+            const void* half = half_field<V>(links, parity_of(c), there.half_bordered, 72);
+            load_halves<18, 4>(reinterpret_cast<D*>(u.e), half, mu, there.at, (const int*)g.from_double);
+            return u;
+        }
+    }
+    return link_at<D>(g, links, walk_from(c), mu);
+}
 // p times the link of one step of a path; moves w.
 template <class F> HD Matrix<F> along(const Geometry& g, const void* links, Walk& w, const Matrix<F>& p, int code) {
     const int mu = (code - 1) & 3;
@@ -54,8 +68,13 @@ template <class F> HD Matrix<F> along_path(const Geometry& g, const void* links,
     for (; path; path >>= 4) p = along(g, links, w, p, path & 15);
     return p;
 }
-template <class F> HD Matrix<F> path_product(const Geometry& g, const void* links, const Walk& w, unsigned path) {
-    return along_path(g, links, w, unit<F>(), path);
+template <class F> HD Matrix<F> path_product(const Geometry& g, const void* links, Walk w, unsigned path) {
+    const int code = path & 15, mu = (code - 1) & 3;
+    if (code > 4) step(g, w, mu, -1);
+    Matrix<F> first = link_at<F>(g, links, w, mu);
+    if (code > 4) first = adjoint(first);
+    else step(g, w, mu, 1);
+    return along_path(g, links, w, first, path >> 4);
 }
 
 // Sum n: over sites, the sum of Re tr / 3 over the closed paths of class n that start there.

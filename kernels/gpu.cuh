@@ -15,5 +15,6 @@ HD double double_of(i64 bits) { return __longlong_as_double(bits); }
 template <class T> HD T read_only(const T* p) { return __ldg(p); }
 HD void prefetch(const void*) {}
 HD void prefetch_for_writing(const void*) {}
+template <class F> constexpr bool two_registers = false;
 // Lane l of the result is lane table[l] of v.
 template <class F> HD F permute(F v, const int*) { return v; }

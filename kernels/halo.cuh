@@ -49,9 +49,9 @@ template <class F, class A> HD void slab(const A& args, int i) {
 // Fills an operator's own links of one parity, with NR reals, in its precision.
 template <class F, int NR> HD void import_links(const ImportLinks& a, int i) {
     using D = wide_of<F>;
-    const Walk w = walk_from(coord_of(a.g, i, a.parity));
+    const Coord c = coord_of(a.g, i, a.parity);
     for (int mu = 0; mu < 4; ++mu) {
-        const Matrix<D> u = link_at<D>(a.g, a.links, w, mu);
+        const Matrix<D> u = double_link_at<D>(a.g, a.links, c, mu);
         const D* all = reinterpret_cast<const D*>(u.e);
         D few[NR];
         if constexpr (NR == 8) compress_matrix(few, u);

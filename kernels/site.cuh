@@ -164,6 +164,65 @@ template <int N, class F> HD i64 field_bytes(int sites) {
     return (i64)sites * (is_half<F>() ? (2 * N + 4) * lane<F>::W : N * (int)sizeof(F));
 }
 
+// Fields in double, for kernels in a lower precision: their lanes may differ (Geometry::to_double). The two sites there
+// that hold the lanes of a site here, and the stride of fields with borders.
+struct DoubleSites {
+    int at[2], half_bordered;
+    HD DoubleSites(const Geometry& g, Coord c, bool bordered) {
+        Geometry there = g;
+        const int mu = g.double_direction;
+        there.outer[mu] *= 2;
+        half_bordered = 1;
+        for (int nu = 0; nu < 4; ++nu) half_bordered *= there.outer[nu] + 2 * g.border[nu];
+        half_bordered /= 2;
+        for (int n = 0; n < 2; ++n) {
+            at[n] = bordered ? bordered_index_of(there, c) : index_of(there, c);
+            c.x[mu] += g.outer[mu];
+        }
+    }
+    // Site i of a field of one parity; slices of a fifth dimension follow each other. The index is the same for both
+    // parities.
+    HD DoubleSites(const Geometry& g, int i) : DoubleSites(g, coord_of(g, i % g.half, 0), false) {
+        for (int& site : at) site += i / g.half * 2 * g.half;
+    }
+};
+// Vectors of two registers from the single ones of two sites, permuted; and back.
+template <int N, int NB, class F> HD void load_halves(F* r, const void* field, int block, const int* sites, const int* table) {
+    using V = decltype(r->lo);
+    const V* p[2];
+    for (int n = 0; n < 2; ++n) p[n] = (const V*)field + ((long)sites[n] * NB + block) * N;
+    for (int k = 0; k < N; ++k) r[k] = permute(F{p[0][k], p[1][k]}, table);
+}
+template <int N, int NB, class F> HD void store_halves(void* field, int block, const int* sites, const int* table, const F* r) {
+    using V = decltype(r->lo);
+    V* p[2];
+    for (int n = 0; n < 2; ++n) p[n] = (V*)field + ((long)sites[n] * NB + block) * N;
+    for (int k = 0; k < N; ++k) {
+        const F there = permute(r[k], table);
+        p[0][k] = there.lo;
+        p[1][k] = there.hi;
+    }
+}
+template <class D> HD bool halves_doubles(const Geometry& g) { return two_registers<D> && g.to_double != nullptr; }
+template <int N, int NB, class D> HD void load_double(D* r, const Geometry& g, const void* field, int block, int i, int stride) {
+    if constexpr (two_registers<D>) {
+        if (halves_doubles<D>(g)) {
+            load_halves<N, NB>(r, field, block, DoubleSites(g, i).at, (const int*)g.from_double);
+            return;
+        }
+    }
+    load_plain<N, NB>(r, field, block, i, stride);
+}
+template <int N, int NB, class D> HD void store_double(void* field, const Geometry& g, int block, int i, int stride, const D* r) {
+    if constexpr (two_registers<D>) {
+        if (halves_doubles<D>(g)) {
+            store_halves<N, NB>(field, block, DoubleSites(g, i).at, (const int*)g.to_double, r);
+            return;
+        }
+    }
+    store_plain<N, NB>(field, block, i, stride, r);
+}
+
 // Maps thread i to one of `count` places and one of n groups (of fields that share data at a place): first some places
 // for all groups, then the next ones. On a GPU the warps of a block are the groups at the same places, so that all but
 // one find the links in the cache. On a CPU the links stay in the cache, and so do data shared by neighbouring sites of

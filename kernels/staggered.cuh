@@ -210,18 +210,18 @@ template <class F, int NR> HD void store_narrow(void* out, int mu, int i, int st
 // Fills an operator's own fat links.
 template <class F> HD void import_fat(const ImportFat& a, int i) {
     using D = wide_of<F>;
-    const Walk w = walk_from(coord_of(a.g, i, a.parity));
+    const Coord c = coord_of(a.g, i, a.parity);
     for (int mu = 0; mu < 4; ++mu) {
-        const Matrix<D> u = phased(link_at<D>(a.g, a.links, w, mu), hop_phase<D>(a.g, a.phases, w.c, mu, 1), splat<D>(a.scale));
+        const Matrix<D> u = phased(double_link_at<D>(a.g, a.links, c, mu), hop_phase<D>(a.g, a.phases, c, mu, 1), splat<D>(a.scale));
         store_narrow<F, 18>(a.out, mu, i, a.g.half, reinterpret_cast<const D*>(u.e));
     }
 }
 // Fills an operator's own long links, from unitary ones.
 template <class F, int NR> HD void import_long(const ImportLong& a, int i) {
     using D = wide_of<F>;
-    const Walk w = walk_from(coord_of(a.g, i, a.parity));
+    const Coord c = coord_of(a.g, i, a.parity);
     for (int mu = 0; mu < 4; ++mu) {
-        const Matrix<D> u = phased(link_at<D>(a.g, a.links, w, mu), hop_phase<D>(a.g, a.phases, w.c, mu, 3), splat<D>(1));
+        const Matrix<D> u = phased(double_link_at<D>(a.g, a.links, c, mu), hop_phase<D>(a.g, a.phases, c, mu, 3), splat<D>(1));
         if constexpr (NR == 18) {
             store_narrow<F, 18>(a.out, mu, i, a.g.half, reinterpret_cast<const D*>(u.e));
             continue;

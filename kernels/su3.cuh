@@ -120,6 +120,11 @@ template <class F> HD Matrix<F> operator-(const Matrix<F>& a, const Matrix<F>& b
     UNROLL for (int k = 0; k < 9; ++k) r.e[k] = add_phase<2>(a.e[k], b.e[k]);
     return r;
 }
+template <class F> HD Matrix<F> adjoint(const Matrix<F>& m) {
+    Matrix<F> r;
+    UNROLL for (int i = 0; i < 3; ++i) UNROLL for (int j = 0; j < 3; ++j) r.e[3 * i + j] = conj(m.e[3 * j + i]);
+    return r;
+}
 template <class F> HD Matrix<F> unit() {
     Matrix<F> r;
     UNROLL for (int k = 0; k < 9; ++k) r.e[k] = {k % 4 == 0 ? splat<F>(1) : F{}, F{}};

@@ -4,7 +4,6 @@ use super::report::warn;
 use super::{AppError, start};
 use crate::action::{Action, GaugeAction};
 use crate::comm::{Comm, agree};
-use crate::device::Precision;
 use crate::family::Fermion;
 use crate::field::{Domain, MatrixField, Purpose, RandomAddress};
 use crate::hmc::Chain;
@@ -17,36 +16,29 @@ use crate::quark::Inverse;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a rank's domain has to suit.
+/// Layers of neighbouring sites that a rank needs.
 #[derive(Clone, Copy)]
-pub(super) struct Needs {
+pub(super) struct Layers {
     /// Layers kept around links.
     pub border: usize,
     /// The most layers of one neighbour that any field or operator needs.
     pub reach: usize,
-    /// The precision of most of the arithmetic.
-    pub precision: Precision,
 }
 
-impl Needs {
-    /// Those of links only.
+impl Layers {
+    /// The layers for links only.
     pub(super) fn of_links(border: usize) -> Self {
-        Self { border, reach: border, precision: Precision::Double }
+        Self { border, reach: border }
     }
 
-    /// Those of the quarks of an input, too. Where one iterates in a lower precision, that counts.
+    /// The layers needed also by the quarks of an input.
     #[must_use]
     pub(super) fn with(self, fermions: &[Fermion]) -> Self {
-        let more = |needs: Self, fermion: &Fermion| Self {
-            border: needs.border.max(fermion.border()),
-            reach: needs.reach.max(fermion.reach()),
-            precision: if needs.precision == Precision::Double {
-                fermion.precision()
-            } else {
-                needs.precision
-            },
+        let wider = |layers: Self, fermion: &Fermion| Self {
+            border: layers.border.max(fermion.border()),
+            reach: layers.reach.max(fermion.reach()),
         };
-        fermions.iter().fold(self, more)
+        fermions.iter().fold(self, wider)
     }
 }
 
@@ -57,21 +49,22 @@ impl Needs {
 pub(super) fn domain(
     parallel: &Parallel,
     extents: Extents,
-    needs: Needs,
+    layers: Layers,
     comm: &super::Ranks,
 ) -> Result<Arc<Domain>, AppError> {
     let partition = start::partition(parallel, extents, &**comm)?;
-    let device = start::device(parallel, &partition, needs, &**comm)?;
-    start::require_lanes(&partition, device.lanes(), needs.reach)?;
+    let Layers { border, reach } = layers;
+    let device = start::device(parallel, &partition, reach, &**comm)?;
+    start::require_lanes(&partition, &device, reach)?;
     let halo = start::halo(parallel, &device, &**comm)?;
-    Ok(Domain::new(partition, device, Arc::clone(comm), needs.border, halo)?)
+    Ok(Domain::new(partition, device, Arc::clone(comm), border, halo)?)
 }
 
-/// What a run with these measurements needs.
-pub(super) fn needs<'a>(input: &Input, measured: impl IntoIterator<Item = &'a Measure>) -> Needs {
+/// Layers of neighbouring sites that a run needs, with these measurements.
+pub(super) fn layers<'a>(input: &Input, measured: impl IntoIterator<Item = &'a Measure>) -> Layers {
     let gauge = GaugeLoops::reach(input.gauge.coefficients[1]);
     let border = measured.into_iter().map(Measure::border).fold(gauge, usize::max);
-    Needs::of_links(border).with(&input.fermions)
+    Layers::of_links(border).with(&input.fermions)
 }
 
 /// All terms of the Hamiltonian: the gauge action, then the terms of quarks in the order of the input.
@@ -155,11 +148,11 @@ fn warn_of_doubt(path: &Path, header: &io::Header, comm: &dyn Comm) {
 pub(super) fn configuration(
     path: &Path,
     parallel: &Parallel,
-    needs: Needs,
+    layers: Layers,
     comm: &super::Ranks,
 ) -> Result<(MatrixField, io::Header), AppError> {
     let header = agree(&**comm, io::header(path))?;
-    let domain = domain(parallel, header.extents, needs, comm)?;
+    let domain = domain(parallel, header.extents, layers, comm)?;
     let (host, header) = io::read_links(path, domain.partition(), &**comm)?;
     warn_of_doubt(path, &header, &**comm);
     let mut links = MatrixField::from_host(&domain, &host)?;

@@ -66,9 +66,9 @@ fn tell(held: &Held, input: &Input, options: &RunOptions) -> Result<(), AppError
 /// Reports the device of rank 0 and its memory. A rank needs `needed` bytes; `sharing` ranks of its node share the
 /// memory, or its GPUs.
 fn device(input: &Input, partition: &Partition, sharing: usize, needed: u64) -> Result<(), AppError> {
-    let needs = assemble::needs(input, [&input.measure]);
-    let device = start::device(&input.parallel, partition, needs, &Solo)?;
-    start::require_lanes(partition, device.lanes(), needs.reach)?;
+    let layers = assemble::layers(input, [&input.measure]);
+    let device = start::device(&input.parallel, partition, layers.reach, &Solo)?;
+    start::require_lanes(partition, &device, layers.reach)?;
     let Some([free, total]) = device.backend().memory() else { return Ok(()) };
     let free_text = plan::megabytes(free as usize);
     say(format_args!("device         {}, {free_text} free", device.backend().name()))?;

@@ -1,6 +1,6 @@
 //! `info`, `convert`, `compare`: operations on files only.
 
-use super::assemble::Needs;
+use super::assemble::Layers;
 use super::report::{json, say, shown, warn};
 use super::{AppError, assemble};
 use crate::field::{Halo, HostLinks, MatrixField};
@@ -56,7 +56,7 @@ fn read(path: &Path) -> Result<(HostLinks, Header, Partition), AppError> {
 
 fn mean_plaquette(links: &HostLinks) -> Result<f64, AppError> {
     let comm = start_solo();
-    let domain = assemble::domain(&here(), links.local, Needs::of_links(1), &comm)?;
+    let domain = assemble::domain(&here(), links.local, Layers::of_links(1), &comm)?;
     Ok(GaugeLoops::traces(&MatrixField::from_host(&domain, links)?)?.plaquette())
 }
 

@@ -1,6 +1,6 @@
 //! Measurements of configurations: in a run, and by `hmc measure`.
 
-use super::assemble::Needs;
+use super::assemble::Layers;
 use super::report::{json, say, warn};
 use super::{AppError, assemble, start};
 use crate::family::Fermion;
@@ -71,9 +71,9 @@ pub fn measure_files(
     }
     let measure = input.measure.with_loops();
     let threads = start::threads(&input.parallel, &**comm);
-    let needs = Needs::of_links(measure.border()).with(&input.fermions);
+    let layers = Layers::of_links(measure.border()).with(&input.fermions);
     let one = |file: &Path, place: u64| -> Result<String, AppError> {
-        let (links, header) = assemble::configuration(file, &input.parallel, needs, comm)?;
+        let (links, header) = assemble::configuration(file, &input.parallel, layers, comm)?;
         let noise = Noise { seed: input.seed, trajectory: header.trajectory.unwrap_or(place) };
         let found = observables(&links, &measure, &input.fermions, noise, &|| false)?;
         if !as_json {

@@ -1,7 +1,7 @@
 //! The device memory of a run: makes its chain and runs a trajectory, on any device. On a counting device this takes
 //! seconds for any lattice, without the other ranks.
 
-use super::assemble::{self, Needs};
+use super::assemble::{self, Layers};
 use super::{AppError, Ranks, measure, start};
 use crate::comm::Echo;
 use crate::device::{Counting, Device, Held, gpu_count};
@@ -18,9 +18,9 @@ use std::sync::Arc;
 /// # Errors
 /// No grid fits; a box is too small for the device's lanes.
 pub fn domain_on(input: &Input, device: Device, halo: Halo, comm: &Ranks) -> Result<Arc<Domain>, AppError> {
-    let Needs { border, reach, .. } = assemble::needs(input, [&input.measure]);
+    let Layers { border, reach } = assemble::layers(input, [&input.measure]);
     let partition = start::partition(&input.parallel, input.extents, &**comm)?;
-    start::require_lanes(&partition, device.lanes(), reach)?;
+    start::require_lanes(&partition, &device, reach)?;
     Ok(Domain::new(partition, device, Arc::clone(comm), border, halo)?)
 }
 
@@ -89,13 +89,13 @@ impl Counted {
 /// A box is too small or has too many sites for a rank; a rational function does not exist.
 pub(super) fn count(input: &Input, partition: &Partition, ranks: usize) -> Result<Held, AppError> {
     partition.check_sites(0)?;
-    let needs = assemble::needs(input, [&input.measure]);
+    let reach = assemble::layers(input, [&input.measure]).reach;
     let (device, halo) = match (Counted::of(input), input.parallel.transport) {
         (Counted::Gpu, transport) => (Counting::gpu(), transport.unwrap_or(Halo::Peer)),
         (Counted::Cpu, _) if input.parallel.device == DeviceChoice::Emulated => {
             (Counting::cpu(1), Halo::Staged)
         }
-        (Counted::Cpu, _) => (Counting::cpu(start::lanes(&input.parallel, partition, needs)), Halo::Staged),
+        (Counted::Cpu, _) => (Counting::cpu(start::lanes(&input.parallel, partition, reach)), Halo::Staged),
     };
     let comm: Ranks = Arc::new(Echo { size: ranks });
     let domain = domain_on(input, Device::new(device), halo, &comm)?;

@@ -1,5 +1,6 @@
 //! The part of `hmc --check` that depends only on the input: partition, integrator, files.
 
+use super::assemble::Layers;
 use super::{assemble, start};
 use crate::hmc::Scheme;
 use crate::input::Input;
@@ -33,17 +34,23 @@ pub(super) fn megabytes(bytes: usize) -> String {
 
 /// The plan of a run on `ranks` ranks, as text.
 pub(super) fn plan(input: &Input, partition: &Partition, ranks: usize) -> String {
-    let needs = assemble::needs(input, [&input.measure]);
+    let Layers { reach, .. } = assemble::layers(input, [&input.measure]);
     let local = partition.local();
-    let lanes = start::lanes(&input.parallel, partition, needs);
-    let lane_grid =
-        start::lane_grid(partition, lanes, needs.reach).map_or_else(|| "-".into(), |grid| shape(grid.0));
+    let lanes = start::lanes(&input.parallel, partition, reach);
+    let lane_grid = start::lane_grid(partition, lanes.double, reach)
+        .map_or_else(|| "-".into(), |grid| shape(grid.0));
+    let of_lower = if lanes.lower == lanes.double {
+        String::new()
+    } else {
+        format!(", {} in single and half", lanes.lower)
+    };
+    let lanes = lanes.double;
     let run = &input.run;
     let configuration = configuration(input);
     let kept = (run.trajectories / run.save_every.max(1)) as usize;
     let folder = run.ensembles.join(&run.name);
     let mut text = format!(
-        "lattice        {}\nranks          {ranks} as {}\nlocal lattice  {}\nlanes (CPU)    {lanes} as {lane_grid}\n",
+        "lattice        {}\nranks          {ranks} as {}\nlocal lattice  {}\nlanes (CPU)    {lanes} as {lane_grid}{of_lower}\n",
         shape(input.extents),
         shape(partition.grid),
         shape(local),

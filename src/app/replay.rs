@@ -41,7 +41,7 @@ pub fn replay(path: &Path, out: Option<&Out>, as_json: bool, comm: &Ranks) -> Re
     let mut input = loaded.input;
     input.parallel.grid = input.parallel.grid.filter(|grid| volume(*grid) == comm.size());
     start::in_pool(start::threads(&input.parallel, &**comm), || {
-        let domain = assemble::domain(&input.parallel, input.extents, assemble::needs(&input, None), comm)?;
+        let domain = assemble::domain(&input.parallel, input.extents, assemble::layers(&input, None), comm)?;
         let mut chain = assemble::chain(&input, MatrixField::new(&domain, 4)?)?;
         let state = io::read_state(path, domain.partition(), &**comm, &places(&mut chain))?;
         set_state(&mut chain, &state)?;

@@ -113,8 +113,8 @@ impl Driver {
         let lock = agree(&**comm, if root { take_folder(&folder, &job).map(Some) } else { Ok(None) })?;
         let mut found = Found::look(&folder, &input, &**comm)?;
         let kept = found.inputs.iter().filter_map(|kept| kept.measure.as_ref());
-        let needs = assemble::needs(&input, kept.chain([&input.measure]));
-        let domain = assemble::domain(&input.parallel, input.extents, needs, comm)?;
+        let layers = assemble::layers(&input, kept.chain([&input.measure]));
+        let domain = assemble::domain(&input.parallel, input.extents, layers, comm)?;
         let mut point = found.point(&folder, &input, &options, domain.partition(), &**comm)?;
         let repairs = found.repairs(&mut point, &folder, &input.run, options.gaps, &**comm)?;
         let Point { links, done, has_checkpoint, dropped, warnings, accepted } = point;

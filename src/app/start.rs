@@ -1,11 +1,10 @@
 //! Ranks, threads and devices.
 
 use super::AppError;
-use super::assemble::Needs;
 use super::launch::{Launch, Tasks, launch};
 use super::report::warn;
 use crate::comm::{Comm, Solo, agree};
-use crate::device::{Cpu, Device, GpuOptions, Remote, best_lanes, fits_processor, gpu_count, lane_counts};
+use crate::device::{Cpu, Device, GpuOptions, Remote, Lanes, fastest_lanes, fits_processor, gpu_count};
 use crate::field::{Domain, Halo};
 use crate::input::{DeviceChoice, Parallel};
 use crate::lattice::{LaneGrid, Partition, choose_grid, shape};
@@ -163,19 +162,19 @@ pub(super) fn lane_grid(partition: &Partition, lanes: usize, reach: usize) -> Op
     LaneGrid::choose(local, cut, lanes).filter(|grid| grid.is_thick(local, cut, reach))
 }
 
-/// The number of lanes for a box: the input's value, or the best that fits.
-pub(super) fn lanes(parallel: &Parallel, partition: &Partition, needs: Needs) -> usize {
-    let fits = |lanes: usize| lane_grid(partition, lanes, needs.reach).is_some();
-    let best = best_lanes(needs.precision);
-    let mut choices = lane_counts().into_iter().rev().filter(|&lanes| lanes <= best);
-    parallel.lanes.unwrap_or_else(|| choices.find(|&lanes| fits(lanes)).unwrap_or(1))
+/// The lanes for a box: the input's number, or the best that fit.
+pub(super) fn lanes(parallel: &Parallel, partition: &Partition, reach: usize) -> Lanes {
+    let fits = |lanes: usize| lane_grid(partition, lanes, reach).is_some();
+    parallel.lanes.map_or_else(|| fastest_lanes(fits), Lanes::equal)
 }
 
-/// Refuses a box that is too small for `lanes` lanes.
+/// Refuses a box that is too small for the device's lanes.
 ///
 /// # Errors
 /// The box is too small.
-pub(super) fn require_lanes(partition: &Partition, lanes: usize, reach: usize) -> Result<(), AppError> {
+pub(super) fn require_lanes(partition: &Partition, device: &Device, reach: usize) -> Result<(), AppError> {
+    let Lanes { double, lower } = device.backend().lanes();
+    let lanes = double.max(lower);
     if lane_grid(partition, lanes, reach).is_some() {
         return Ok(());
     }
@@ -204,7 +203,7 @@ pub(super) fn gpu_options() -> GpuOptions {
 pub(super) fn device(
     parallel: &Parallel,
     partition: &Partition,
-    needs: Needs,
+    reach: usize,
     comm: &dyn Comm,
 ) -> Result<Device, AppError> {
     let (place, _) = place_on_node(comm);
@@ -216,7 +215,7 @@ pub(super) fn device(
                   HMC_KERNEL_TARGETS=all",
             );
         }
-        Ok(Device::new(Cpu::new(lanes(parallel, partition, needs))?))
+        Ok(Device::new(Cpu::new(lanes(parallel, partition, reach))?))
     };
     let open = || match parallel.device {
         DeviceChoice::Cpu => cpu(),

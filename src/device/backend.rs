@@ -1,7 +1,7 @@
 //! What both devices offer.
 
 use super::kernels::{Constants, Kernel, KernelNumber, OnSites, OnTeams, Summing, WORDS};
-use super::{Buffer, DeviceError, GpuOptions, Held, Ledger, Precision, Remote, cuda};
+use super::{Buffer, DeviceError, GpuOptions, Held, Lanes, Ledger, Precision, Remote, cuda};
 use crate::math::ExactSum;
 use bytemuck::Pod;
 use std::ffi::c_void;
@@ -90,8 +90,8 @@ pub struct Teams {
 pub unsafe trait Backend: Send + Sync {
     /// For the log: what this is.
     fn name(&self) -> String;
-    /// Sites that a kernel works on at once.
-    fn lanes(&self) -> usize;
+    /// Sites that kernels work on at once.
+    fn lanes(&self) -> Lanes;
     /// Whether fields have the host's layout, so that MPI can send them directly.
     fn is_host(&self) -> bool;
     /// Free and total bytes of memory; `None` if the system does not report them.
@@ -252,9 +252,9 @@ impl Device {
         &*self.backend
     }
 
-    /// Sites that a kernel works on at once.
-    pub fn lanes(&self) -> usize {
-        self.backend.lanes()
+    /// Sites that kernels in `precision` work on at once.
+    pub fn lanes(&self, precision: Precision) -> usize {
+        self.backend.lanes().of(precision)
     }
 
     /// Allocates memory and sets all bytes to zero.

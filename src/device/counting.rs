@@ -7,7 +7,7 @@ use super::backend::{Backend, Call, Pointer, Size, Sums, Variant};
 use super::ledger::Ledger;
 use super::pool::{Pool, Source};
 use super::table::all_kernels;
-use super::{DeviceError, Work, cpu};
+use super::{DeviceError, Lanes, Work, cpu};
 use crate::math::ExactSum;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,7 +22,7 @@ enum Memory {
 /// Counts as another device would allocate.
 pub struct Counting {
     memory: Memory,
-    lanes: usize,
+    lanes: Lanes,
     next: Addresses,
     ledger: Ledger,
 }
@@ -44,16 +44,16 @@ impl Source for Addresses {
 
 impl Counting {
     /// Counts for a CPU whose kernels work on `lanes` sites at once.
-    pub fn cpu(lanes: usize) -> Self {
-        Self::new(Memory::Host, lanes)
+    pub fn cpu(lanes: impl Into<Lanes>) -> Self {
+        Self::new(Memory::Host, lanes.into())
     }
 
     /// Counts for a GPU.
     pub fn gpu() -> Self {
-        Self::new(Memory::Gpu(Pool::default()), 1)
+        Self::new(Memory::Gpu(Pool::default()), Lanes::equal(1))
     }
 
-    fn new(memory: Memory, lanes: usize) -> Self {
+    fn new(memory: Memory, lanes: Lanes) -> Self {
         let next = Addresses(AtomicU64::new(1 << 21));
         Self { memory, lanes, next, ledger: Ledger::default() }
     }
@@ -66,7 +66,7 @@ unsafe impl Backend for Counting {
         format!("counted memory of a {whose}")
     }
 
-    fn lanes(&self) -> usize {
+    fn lanes(&self) -> Lanes {
         self.lanes
     }
 

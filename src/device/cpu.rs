@@ -3,7 +3,7 @@
 use super::backend::{Backend, Call, Pointer, Size, Sums, Variant};
 use super::kernels::WORDS;
 use super::ledger::Ledger;
-use super::table::{Kernels, emulated_kernels, host_kernels, lane_counts};
+use super::table::{Kernels, Lanes, emulated_kernels, host_kernels, lane_counts};
 use super::team::Team;
 use super::{DeviceError, Work};
 use crate::math::ExactSum;
@@ -16,7 +16,7 @@ use std::time::Instant;
 /// Kernels run by as many threads as the rayon pool has in which it was made.
 pub struct Cpu {
     isa: &'static str,
-    lanes: usize,
+    lanes: Lanes,
     kernels: Kernels,
     emulates: bool,
     team: Team,
@@ -39,7 +39,8 @@ impl Cpu {
     ///
     /// # Errors
     /// This processor or this build does not have this number of lanes.
-    pub fn new(lanes: usize) -> Result<Self, DeviceError> {
+    pub fn new(lanes: impl Into<Lanes>) -> Result<Self, DeviceError> {
+        let lanes = lanes.into();
         let (isa, kernels) = host_kernels(lanes)
             .ok_or_else(|| DeviceError::Lanes { asked: lanes, available: lane_counts() })?;
         Self::with(isa, lanes, kernels, false)
@@ -51,10 +52,10 @@ impl Cpu {
     /// This build has no emulation for this processor.
     pub fn emulating() -> Result<Self, DeviceError> {
         let (isa, kernels) = emulated_kernels().ok_or(DeviceError::NoEmulation)?;
-        Self::with(isa, 1, kernels, true)
+        Self::with(isa, Lanes::equal(1), kernels, true)
     }
 
-    fn with(isa: &'static str, lanes: usize, kernels: Kernels, emulates: bool) -> Result<Self, DeviceError> {
+    fn with(isa: &'static str, lanes: Lanes, kernels: Kernels, emulates: bool) -> Result<Self, DeviceError> {
         let count = rayon::current_num_threads();
         let team = Team::new(count).map_err(|e| DeviceError::Threads { count, message: e.to_string() })?;
         Ok(Self { isa, lanes, kernels, emulates, team, ledger: Ledger::default() })
@@ -103,11 +104,10 @@ unsafe impl Backend for Cpu {
         if self.emulates {
             return format!("emulated GPU, {threads}");
         }
-        let lanes = if self.lanes == 1 { "1 lane".to_owned() } else { format!("{} lanes", self.lanes) };
-        format!("CPU, {threads}, {lanes} ({})", self.isa)
+        format!("CPU, {threads}, {} ({})", self.lanes, self.isa)
     }
 
-    fn lanes(&self) -> usize {
+    fn lanes(&self) -> Lanes {
         self.lanes
     }
 

@@ -38,7 +38,7 @@ pub use cuda::{compile_all, gpu_count};
 pub use kernels::{Constants, KernelNumber};
 pub use ledger::{Held, Ledger};
 pub use table::{
-    KernelInfo, Precision, Work, best_lanes, fits_processor, has_emulation, kernel_list, lane_counts,
+    KernelInfo, Lanes, Precision, Work, fastest_lanes, fits_processor, has_emulation, kernel_list, lane_counts,
 };
 
 use std::path::PathBuf;
@@ -97,10 +97,10 @@ pub enum DeviceError {
     #[error("this build has no emulated GPU for this processor")]
     NoEmulation,
     /// A lane count that this processor or build does not have.
-    #[error("{asked} SIMD lanes are not available here; there are {available:?}")]
+    #[error("{asked} are not available here; there are {available:?}")]
     Lanes {
         /// The requested number.
-        asked: usize,
+        asked: Lanes,
         /// The available numbers.
         available: Vec<usize>,
     },

@@ -192,22 +192,66 @@ pub fn lane_counts() -> Vec<usize> {
     lanes
 }
 
-/// The fastest lane count on this processor for arithmetic in `precision`: a register of such numbers.
-pub fn best_lanes(precision: Precision) -> usize {
-    let doubles = if isa::supported("v4") { 8 } else { 4 };
-    let most = if precision == Precision::Double { doubles } else { 2 * doubles };
-    lane_counts().into_iter().rfind(|&lanes| lanes <= most).unwrap_or(1)
+/// The sites that kernels work on at once: the lanes of their vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lanes {
+    /// In double precision.
+    pub double: usize,
+    /// In lower precisions: as many, or twice as many.
+    pub lower: usize,
+}
+
+impl Lanes {
+    /// The same number in all precisions.
+    pub const fn equal(count: usize) -> Self {
+        Self { double: count, lower: count }
+    }
+
+    /// The number in `precision`.
+    pub const fn of(self, precision: Precision) -> usize {
+        match precision {
+            Precision::Double => self.double,
+            Precision::Single | Precision::Half => self.lower,
+        }
+    }
+}
+
+impl From<usize> for Lanes {
+    fn from(count: usize) -> Self {
+        Self::equal(count)
+    }
+}
+
+impl std::fmt::Display for Lanes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Self { double: 1, lower: 1 } => f.write_str("1 lane"),
+            Self { double, lower } if double == lower => write!(f, "{double} lanes"),
+            Self { double, lower } => write!(f, "{double} and {lower} lanes"),
+        }
+    }
+}
+
+/// The lanes, of those that the box `fits`, with which this processor is fastest: a register of numbers, in each
+/// precision.
+pub fn fastest_lanes(fits: impl Fn(usize) -> bool) -> Lanes {
+    let register = if isa::supported("v4") { 8 } else { 4 };
+    let counts: Vec<usize> = lane_counts().into_iter().filter(|&count| fits(count)).collect();
+    let double = counts.iter().copied().rfind(|&count| count <= register).unwrap_or(1);
+    let twice = double == register && counts.contains(&(2 * double));
+    Lanes { double, lower: if twice { 2 * double } else { double } }
 }
 
 /// Whether this build has vectors for this processor, if it has any; a build for another processor may not.
 pub fn fits_processor() -> bool {
-    best_lanes(Precision::Double) > 1 || !isa::supported("v3")
+    fastest_lanes(|_| true).double > 1 || !isa::supported("v3")
 }
 
-/// The host's kernels with `lanes` lanes for the best instruction set; `None` if there are none.
-pub(super) fn host_kernels(lanes: usize) -> Option<(&'static str, Kernels)> {
-    let (isa, _, of_precision) = tables().into_iter().rfind(|t| t.1 == lanes && isa::supported(t.0))?;
-    Some((isa, kernels(of_precision)))
+/// The host's kernels with these lanes for the best instruction set; `None` if there are none.
+pub(super) fn host_kernels(lanes: Lanes) -> Option<(&'static str, Kernels)> {
+    let best = |lanes| tables().into_iter().rfind(|t| t.1 == lanes && isa::supported(t.0));
+    let ((isa, _, [double, ..]), (_, _, [_, single, half])) = (best(lanes.double)?, best(lanes.lower)?);
+    Some((isa, kernels([double, single, half])))
 }
 
 /// A GPU's kernels for the CPU; `None` if this build has none.
@@ -227,7 +271,7 @@ fn kernels(of_precision: [*const [Entry]; 3]) -> Kernels {
 /// The descriptions of all kernels, for compiling them.
 pub(super) fn all_kernels() -> &'static Kernels {
     static ALL: OnceLock<Kernels> = OnceLock::new();
-    ALL.get_or_init(|| host_kernels(1).expect("one lane is always built").1)
+    ALL.get_or_init(|| host_kernels(Lanes::equal(1)).expect("one lane is always built").1)
 }
 
 /// Every kernel with its precision, sorted by name.

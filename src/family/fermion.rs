@@ -7,7 +7,6 @@ use crate::config::key::Key;
 use crate::config::raw::Table;
 use crate::config::reader::{choice, is_name};
 use crate::config::section::Section;
-use crate::device::Precision;
 use crate::field::{Domain, FieldError, MatrixField};
 use crate::lattice::shape;
 use crate::measure::{Allowed, MeasureError, Wanted};
@@ -31,9 +30,6 @@ pub trait Family {
     fn reach(&self) -> usize {
         1
     }
-
-    /// The precision of most of its arithmetic: that in which its solver iterates.
-    fn precision(&self) -> Precision;
 
     /// Its terms of the Hamiltonian, the lightest first; their pseudofermions are numbered from `number`.
     ///

@@ -83,7 +83,7 @@ impl AlgebraField {
         let mut reals = vec![0.0; self.reals()];
         let mut natural = self.domain.device().buffer(reals.len() * 8)?;
         for parity in [EVEN, ODD] {
-            let order = order(&self.domain, parity, 4, REALS);
+            let order = order(self.domain.layout(Precision::Double), parity, 4, REALS);
             let field = self.buffer.input_at(parity * self.buffer.bytes() / 2);
             let kernel = ToNatural { order, field, natural: natural.output() };
             self.domain.launch_as(Precision::Double, &kernel, self.domain.half())?;
@@ -101,7 +101,7 @@ impl AlgebraField {
         let natural = self.domain.device().buffer_of(reals)?;
         let half_bytes = self.buffer.bytes() / 2;
         for parity in [EVEN, ODD] {
-            let order = order(&self.domain, parity, 4, REALS);
+            let order = order(self.domain.layout(Precision::Double), parity, 4, REALS);
             let field = self.buffer.output_at(parity * half_bytes);
             let kernel = FromNatural { order, field, natural: natural.input() };
             self.domain.launch_as(Precision::Double, &kernel, self.domain.half())?;

@@ -2,9 +2,10 @@
 
 use super::FieldError;
 use super::borders::Wires;
+use super::layout::Layout;
 use crate::comm::{Comm, agree};
 use crate::device::kernels::{Double, Geometry, Kernel, OnSites, OnTeams, Summing, WORDS};
-use crate::device::{Buffer, Device, Sums, Teams, Variant};
+use crate::device::{Device, Precision, Sums, Teams, Variant};
 use crate::lattice::{Extents, LaneGrid, Partition, volume};
 use crate::math::ExactSum;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,12 +24,12 @@ pub enum Halo {
 /// This rank's box with everything that its fields share.
 pub struct Domain {
     partition: Partition,
-    lanes: LaneGrid,
+    double: Layout,
+    /// Where fields in lower precisions have other lanes.
+    lower: Option<Layout>,
     device: Device,
     comm: Arc<dyn Comm>,
-    outer: Extents,
     border: Extents,
-    permutation: Buffer,
     halo: Halo,
     wires: Mutex<Wires>,
     profiled: AtomicBool,
@@ -55,26 +56,33 @@ impl Domain {
         partition.check_sites(border)?;
         let local = partition.local();
         let cut: [bool; 4] = std::array::from_fn(|mu| partition.is_cut(mu));
-        let Some(lanes) = LaneGrid::choose(local, cut, device.lanes()) else {
-            panic!("{} lanes do not fit a box of {local:?}", device.lanes())
+        let lanes = |precision| {
+            let count = device.lanes(precision);
+            let Some(lanes) = LaneGrid::choose(local, cut, count) else {
+                panic!("{count} lanes do not fit a box of {local:?}")
+            };
+            lanes
         };
+        let (lanes, lower) = (lanes(Precision::Double), lanes(Precision::Single));
         let outer = lanes.outer(local);
         assert!(
             (0..4).all(|mu| !cut[mu] || outer[mu] >= border),
             "a box of {outer:?} is thinner than {border} layers"
         );
         let device = device.specialised(Variant { outer, cut: cut.contains(&true) });
-        let permutation = device.buffer_of(&permutation_table(lanes))?;
         let border = cut.map(|cut| if cut { border } else { 0 });
+        let double = Layout::new(&device, partition, lanes, border)?;
+        let lower = (lower != lanes)
+            .then(|| Layout::new(&device, partition, lower, border)?.beside(&device, &double))
+            .transpose()?;
         let (profiled, waited) = (AtomicBool::new(false), AtomicU64::new(0));
         Ok(Arc::new(Self {
             partition,
-            lanes,
+            double,
+            lower,
             device,
             comm,
-            outer,
             border,
-            permutation,
             halo,
             wires: Mutex::default(),
             profiled,
@@ -87,9 +95,17 @@ impl Domain {
         &self.partition
     }
 
-    /// The division of the box among lanes.
+    /// How fields in `precision` lie in memory.
+    pub fn layout(&self, precision: Precision) -> &Layout {
+        match (&self.lower, precision) {
+            (Some(lower), Precision::Single | Precision::Half) => lower,
+            _ => &self.double,
+        }
+    }
+
+    /// The division of the box among lanes, for fields in double as the four that follow.
     pub fn lanes(&self) -> LaneGrid {
-        self.lanes
+        self.double.lanes()
     }
 
     /// The device.
@@ -114,7 +130,7 @@ impl Domain {
 
     /// Extents of a lane's box.
     pub fn outer(&self) -> Extents {
-        self.outer
+        self.double.outer()
     }
 
     /// Layers of neighbouring sites that matrices keep; 0 in directions that are not cut.
@@ -124,28 +140,17 @@ impl Domain {
 
     /// The box in the form that kernels take.
     pub(crate) fn geometry(&self) -> Geometry<'_> {
-        let ints = |x: [usize; 4]| x.map(|v| v as i32);
-        Geometry {
-            outer: ints(self.outer),
-            border: ints(self.border),
-            lanes: ints(self.lanes.0),
-            offset: ints(self.partition.offset()),
-            global: ints(self.partition.global),
-            half: self.half() as i32,
-            half_bordered: self.half_bordered() as i32,
-            permutation: self.permutation.input(),
-        }
+        self.double.geometry()
     }
 
     /// Outer sites of one parity.
     pub fn half(&self) -> usize {
-        volume(self.outer) / 2
+        self.double.half()
     }
 
     /// Outer sites of one parity, including the borders of matrices.
     pub fn half_bordered(&self) -> usize {
-        let extents: Extents = std::array::from_fn(|mu| self.outer[mu] + 2 * self.border[mu]);
-        volume(extents) / 2
+        self.double.half_bordered()
     }
 
     /// # Panics
@@ -254,19 +259,4 @@ impl Domain {
             Ok(Sums { sums, max: self.comm.max(own.max) })
         })
     }
-}
-
-/// For each direction, forward and backward, the neighbouring lane of every lane.
-fn permutation_table(lanes: LaneGrid) -> Vec<i32> {
-    let mut table = Vec::new();
-    for mu in 0..4 {
-        for step in [1, lanes.0[mu] - 1] {
-            for lane in 0..lanes.count() {
-                let mut at = crate::lattice::coordinates(lanes.0, lane);
-                at[mu] = (at[mu] + step) % lanes.0[mu];
-                table.push(crate::lattice::site(lanes.0, at) as i32);
-            }
-        }
-    }
-    table
 }

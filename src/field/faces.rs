@@ -99,10 +99,11 @@ impl Faces {
                 if reals == 0 {
                     continue;
                 }
-                let sites = domain.half() / domain.outer()[mu];
-                let lanes = domain.lanes().count();
+                let layout = domain.layout(precision);
+                let sites = layout.half() / layout.outer()[mu];
+                let lanes = layout.lanes().count();
                 let bytes = |lanes: usize| fields * sites * lanes * reals * precision.bytes();
-                let edge = lanes / domain.lanes().0[mu];
+                let edge = lanes / layout.lanes().0[mu];
                 let buffer = |lanes| domain.device().buffer(bytes(lanes));
                 let staged = domain.halo() == Halo::Staged && !domain.device().backend().is_host();
                 let staging = || Staging::new(domain.device(), bytes(edge));
@@ -292,7 +293,7 @@ impl Faces {
         for Face { mu, forward, reals, sites, ghost, incoming, .. } in &mut self.faces {
             let Some(incoming) = incoming else { continue };
             let kernel = FaceMerge {
-                g: self.domain.geometry(),
+                g: self.domain.layout(self.precision).geometry(),
                 wire: incoming.input(),
                 ghost: ghost[self.turn].output(),
                 mu: *mu as i32,
@@ -326,7 +327,8 @@ impl Face {
             Some(remote) => remote.output(),
             None => self.outgoing.output(),
         };
-        let (g, ghost, parity) = (domain.geometry(), self.ghost[turn].output(), parity as i32);
+        let g = domain.layout(precision).geometry();
+        let (ghost, parity) = (self.ghost[turn].output(), parity as i32);
         let (mu, forward, sites) = (self.mu as i32, i32::from(self.forward), fields * self.sites);
         match hop {
             FaceHop::Wilson { reals, links, dagger, slices } => {

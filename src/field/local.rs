@@ -2,7 +2,7 @@
 
 use super::{Domain, FieldError, Halo, HostLinks, MatrixField, Purpose, RandomAddress};
 use crate::comm::Solo;
-use crate::device::{Cpu, Device, Precision, best_lanes, lane_counts};
+use crate::device::{Cpu, Device, fastest_lanes};
 use crate::lattice::{Extents, LaneGrid, Partition};
 use std::sync::Arc;
 
@@ -21,10 +21,8 @@ impl Domain {
     /// An extent is odd, or memory runs out.
     pub fn local(extents: Extents) -> Result<Arc<Self>, FieldError> {
         let partition = Partition::whole(extents)?;
-        let fits = |lanes: &usize| LaneGrid::choose(extents, [false; 4], *lanes).is_some();
-        let best = best_lanes(Precision::Double);
-        let lanes = lane_counts().into_iter().rev().filter(|&lanes| lanes <= best).find(fits);
-        let device = Device::new(Cpu::new(lanes.unwrap_or(1))?);
+        let lanes = fastest_lanes(|lanes| LaneGrid::choose(extents, [false; 4], lanes).is_some());
+        let device = Device::new(Cpu::new(lanes)?);
         Self::new(partition, device, Arc::new(Solo), 2, Halo::Staged)
     }
 }

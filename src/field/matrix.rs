@@ -3,7 +3,7 @@
 //! Links are four matrices per site. The borders hold copies of the neighbouring ranks' layers; code that changes a
 //! field must fill them again.
 
-use super::{Domain, EVEN, FieldError, HostLinks, LINK_REALS, ODD, RandomAddress, borders};
+use super::{Domain, EVEN, FieldError, HostLinks, LINK_REALS, Layout, ODD, RandomAddress, borders};
 use crate::device::kernels::{
     FromNatural, In, LinkDistance, Matrices, Order, Out, RandomLinks, Reunitarise, ToNatural, Unitarity,
 };
@@ -105,7 +105,7 @@ impl MatrixField {
     }
 
     fn order(&self, parity: usize) -> Order<'_> {
-        Order { bordered: 1, ..order(&self.domain, parity, self.blocks, LINK_REALS) }
+        Order { bordered: 1, ..order(self.domain.layout(Precision::Double), parity, self.blocks, LINK_REALS) }
     }
 
     /// The number of reals in the box, without borders.
@@ -142,7 +142,7 @@ impl MatrixField {
         let natural = self.domain.device().buffer_of(&links.reals)?;
         let half_bytes = self.buffer.bytes() / 2;
         for parity in [EVEN, ODD] {
-            let order = Order { bordered: 1, ..order(&self.domain, parity, self.blocks, LINK_REALS) };
+            let order = Order { bordered: 1, ..order(self.domain.layout(Precision::Double), parity, self.blocks, LINK_REALS) };
             let field = self.buffer.output_at(parity * half_bytes);
             let kernel = FromNatural { order, field, natural: natural.input() };
             self.domain.launch_as(Precision::Double, &kernel, self.domain.half())?;
@@ -203,9 +203,9 @@ pub(crate) fn number_of(parity: usize) -> i32 {
 }
 
 /// File order, for sites with `blocks` blocks of `reals` reals.
-pub(super) fn order(domain: &Domain, parity: usize, blocks: usize, reals: usize) -> Order<'_> {
+pub(super) fn order(layout: &Layout, parity: usize, blocks: usize, reals: usize) -> Order<'_> {
     Order {
-        g: domain.geometry(),
+        g: layout.geometry(),
         parity: number_of(parity),
         slice: 0,
         slices: 1,

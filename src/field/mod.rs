@@ -1,6 +1,7 @@
 //! Fields on this rank's box, and the communication between boxes.
 //!
 //! - `domain`: the box with its device and ranks
+//! - `layout`: how fields of one precision lie in memory
 //! - `local`: a lattice on this process alone, and initial links
 //! - `host`: links in host memory, in file order
 //! - `borders`: communication that fills the borders of matrices
@@ -18,6 +19,7 @@ mod dirac;
 mod domain;
 mod faces;
 mod host;
+mod layout;
 mod local;
 mod matrix;
 mod random;
@@ -32,6 +34,7 @@ pub use domain::{Domain, Halo};
 pub(crate) use faces::{FaceHop, FaceSource};
 pub use faces::{FaceReals, Faces};
 pub use host::{HostLinks, LINK_REALS};
+pub use layout::Layout;
 pub use matrix::MatrixField;
 pub(crate) use matrix::number_of;
 pub use random::{Purpose, RandomAddress};

@@ -5,7 +5,7 @@
 //! Products are summed exactly over sites, so they do not depend on ranks and lanes. `(x, y)` is antilinear in x.
 
 use super::matrix::{number_of, order};
-use super::{Domain, FieldError, RandomAddress};
+use super::{Domain, FieldError, Layout, RandomAddress};
 use crate::device::kernels::{
     AddToDouble, AddToSingle, Axpy, AxpyNorm2, Caxpy, Dot, Fermions, FromDouble, FromNatural, FromSingle,
     Half, In, Norm2, Order, Out, RandomField, RealDot, Scale, SiteReals, ToNatural, TwoNorms, Xpay,
@@ -94,8 +94,9 @@ impl Spinor {
         precision: Precision,
         fields: usize,
     ) -> Result<Self, FieldError> {
+        let layout = domain.layout(precision);
         let (half, lanes, of_site) =
-            (domain.half(), domain.lanes().count(), precision.stored(kind.reals(), 1));
+            (layout.half(), layout.lanes().count(), precision.stored(kind.reals(), 1));
         let sites = product([fields, half, kind.slices()]);
         assert!(i32::try_from(sites).is_ok(), "more sites than kernels count");
         // Kernels that take one field find the room for it.
@@ -104,9 +105,14 @@ impl Spinor {
         Ok(Self { domain: Arc::clone(domain), kind, precision, fields, buffer })
     }
 
+    /// How it lies in memory.
+    pub(crate) fn layout(&self) -> &Layout {
+        self.domain.layout(self.precision)
+    }
+
     /// Outer sites, times slices.
     pub(super) fn sites(&self) -> usize {
-        self.domain.half() * self.kind.slices()
+        self.layout().half() * self.kind.slices()
     }
 
     /// The content of a site.
@@ -115,7 +121,7 @@ impl Spinor {
     }
 
     pub(super) fn bytes_of_one(&self) -> usize {
-        self.sites() * self.domain.lanes().count() * self.precision.stored(self.kind.reals(), 1)
+        self.sites() * self.layout().lanes().count() * self.precision.stored(self.kind.reals(), 1)
     }
 
     /// Number of active fields.
@@ -199,10 +205,10 @@ impl Spinor {
         scale: f64,
         address: RandomAddress,
     ) -> Result<(), FieldError> {
-        let (form, sites, slices) = (self.form(), self.domain.half(), self.kind.slices());
+        let (form, sites, slices) = (self.form(), self.layout().half(), self.kind.slices());
         (0..slices).try_for_each(|slice| {
             let kernel = RandomField {
-                g: self.domain.geometry(),
+                g: self.domain.layout(self.precision).geometry(),
                 stream: address.stream(),
                 out: self.buffer.output(),
                 parity: number_of(parity),
@@ -221,7 +227,8 @@ impl Spinor {
         match (self.precision, other.precision) {
             (to, from) if to == from => Ok(self.buffer.copy_from(&other.buffer)?),
             (to, Precision::Double) => {
-                let kernel = FromDouble { y: self.buffer.output(), x: other.fermions(), half };
+                let g = self.domain.layout(to).geometry();
+                let kernel = FromDouble { g, y: self.buffer.output(), x: other.fermions(), half };
                 self.domain.launch_as((to, reals), &kernel, sites)
             }
             (Precision::Half, _) => {
@@ -238,11 +245,12 @@ impl Spinor {
     /// `self += x`, where x has the same or a lower precision.
     pub fn add(&mut self, x: &Self) -> Result<(), FieldError> {
         self.check_pair(x);
-        let (sites, reals, half) = (self.sites(), self.kind.site_reals(), self.sites() as i32);
+        let (sites, reals, half) = (x.sites(), self.kind.site_reals(), x.sites() as i32);
         match (self.precision, x.precision) {
             (to, from) if to == from => self.axpy(1.0, x),
             (Precision::Double, from) => {
-                let kernel = AddToDouble { y: self.buffer.output(), x: x.fermions(), half };
+                let g = x.layout().geometry();
+                let kernel = AddToDouble { g, y: self.buffer.output(), x: x.fermions(), half };
                 self.domain.launch_as((from, reals), &kernel, sites)
             }
             (Precision::Single, Precision::Half) => {
@@ -336,7 +344,7 @@ impl Spinor {
     /// The file order of one slice.
     fn order(&self, parity: usize, slice: usize) -> Order<'_> {
         let (slice, slices) = (slice as i32, self.kind.slices() as i32);
-        Order { slice, slices, ..order(&self.domain, parity, 1, self.kind.reals()) }
+        Order { slice, slices, ..order(self.layout(), parity, 1, self.kind.reals()) }
     }
 
     /// Writes the sites of `parity` into `reals`: `[t][z][y][x][spin][colour][re, im]` of the box. Colour vectors have
@@ -351,7 +359,7 @@ impl Spinor {
         for slice in 0..slices {
             let natural = natural.output_at(slice * (size_of_val(reals) / slices));
             let kernel = ToNatural { order: self.order(parity, slice), field: self.buffer.input(), natural };
-            self.domain.launch_as(self.precision, &kernel, self.domain.half())?;
+            self.domain.launch_as(self.precision, &kernel, self.layout().half())?;
         }
         Ok(natural.read(reals)?)
     }
@@ -365,11 +373,12 @@ impl Spinor {
         let slices = self.kind.slices();
         let natural = self.domain.device().buffer_of(reals)?;
         for slice in 0..slices {
-            let order = order(&self.domain, parity, 1, self.kind.reals());
+            let layout = self.domain.layout(self.precision);
+            let order = order(layout, parity, 1, self.kind.reals());
             let order = Order { slice: slice as i32, slices: slices as i32, ..order };
             let natural = natural.input_at(slice * (size_of_val(reals) / slices));
             let kernel = FromNatural { order, field: self.buffer.output(), natural };
-            self.domain.launch_as(self.precision, &kernel, self.domain.half())?;
+            self.domain.launch_as(self.precision, &kernel, layout.half())?;
         }
         Ok(self.domain.device().synchronize()?)
     }

@@ -49,7 +49,8 @@ pub struct CloverBlocks {
 impl CloverBlocks {
     /// Memory for the blocks of one parity.
     pub(crate) fn new(domain: &Arc<Domain>, precision: Precision) -> Result<Self, FieldError> {
-        let bytes = domain.half() * domain.lanes().count() * 2 * precision.stored(REALS / 2, 1);
+        let layout = domain.layout(precision);
+        let bytes = layout.half() * layout.lanes().count() * 2 * precision.stored(REALS / 2, 1);
         Ok(Self::of(domain, Arc::new(domain.device().buffer(bytes)?), 0, precision))
     }
 
@@ -63,8 +64,9 @@ impl CloverBlocks {
         let domain = &self.domain;
         domain.check([&from.domain]);
         let (y, x) = (self.buffer.shared_output(), from.blocks());
-        let kernel = CloverFromDouble { y, x, half: domain.half() as i32 };
-        domain.launch_as(self.precision, &kernel, domain.half())
+        let layout = domain.layout(self.precision);
+        let kernel = CloverFromDouble { g: layout.geometry(), y, x };
+        domain.launch_as(self.precision, &kernel, layout.half())
     }
 
     /// The argument of kernels.
@@ -84,10 +86,11 @@ pub(crate) fn clover_apply(out: &mut Spinor, x: &Spinor, clover: &CloverBlocks) 
     );
     let (domain, precision) = (x.domain(), x.precision());
     domain.check([out.domain(), &clover.domain]);
+    let layout = x.layout();
     (0..x.fields()).try_for_each(|n| {
         let (out, x) = (out.fermions_of_mut(n), x.fermions_of(n));
-        let kernel = CloverApply { g: domain.geometry(), out, clover: clover.blocks(), x };
-        domain.launch_as(precision, &kernel, domain.half())
+        let kernel = CloverApply { g: layout.geometry(), out, clover: clover.blocks(), x };
+        domain.launch_as(precision, &kernel, layout.half())
     })
 }
 

@@ -52,7 +52,7 @@ impl HopPhases {
     /// # Panics
     /// They are not those of an operator in `precision` on boxes like this one.
     pub(crate) fn check(&self, domain: &Domain, precision: Precision) {
-        let bytes = 4 * 2 * 2 * domain.lanes().count() * precision.bytes();
+        let bytes = 4 * 2 * 2 * domain.layout(precision).lanes().count() * precision.bytes();
         assert_eq!(self.table.bytes(), bytes, "phases of an operator in {precision}");
     }
 }
@@ -110,10 +110,11 @@ impl WilsonLinks {
         boundary: Boundary,
     ) -> Result<Self, FieldError> {
         let device = domain.device();
-        let bytes = domain.half() * domain.lanes().count() * precision.stored(4 * reals, 0);
+        let layout = domain.layout(precision);
+        let bytes = layout.half() * layout.lanes().count() * precision.stored(4 * reals, 0);
         let reals = LinkReals::of(reals).expect("links of 18, 12 or 8 reals");
-        let (phases, mask) = boundary.of_hops(domain.partition(), domain.lanes());
-        let (even, odd) = (regions(domain, EVEN, 1), regions(domain, ODD, 1));
+        let (phases, mask) = boundary.of_hops(domain.partition(), layout.lanes());
+        let (even, odd) = (regions(domain, precision, EVEN, 1), regions(domain, precision, ODD, 1));
         let phases = HopPhases { table: Arc::new(table(domain, precision, &phases)?), mask };
         let links = [device.buffer(bytes)?, device.buffer(bytes)?];
         let own = Own { domain: Arc::clone(domain), precision, reals, fields, links, phases, keep: None };
@@ -131,9 +132,10 @@ impl WilsonLinks {
         let Own { domain, precision, reals, links: own, .. } = &mut self.own;
         domain.check([links.domain()]);
         for (parity, own) in own.iter_mut().enumerate() {
-            let (g, links, out) = (domain.geometry(), links.links(), own.output());
+            let layout = domain.layout(*precision);
+            let (g, links, out) = (layout.geometry(), links.links(), own.output());
             let kernel = ImportLinks { g, links, out, parity: parity as i32 };
-            domain.launch_as((*precision, *reals), &kernel, domain.half())?;
+            domain.launch_as((*precision, *reals), &kernel, layout.half())?;
         }
         Ok(())
     }
@@ -164,7 +166,7 @@ impl WilsonLinks {
         if keep.as_ref().is_some_and(|keep| keep.blocks == *blocks) {
             return Ok(());
         }
-        let (reals, stride) = keep_table(domain, blocks);
+        let (reals, stride) = keep_table(domain, *precision, blocks);
         *keep = Some(Keep { blocks: *blocks, table: table(domain, *precision, &reals)?, stride });
         Ok(())
     }
@@ -248,7 +250,7 @@ impl Own {
         self.domain.check([input.domain()]);
         assert!(self.keep.is_some() || !way.blocked, "hops in blocks of links that know them");
         Hopping {
-            g: self.domain.geometry(),
+            g: input.layout().geometry(),
             input: input.fermions(),
             links_out: self.links[parity].input(),
             links_in: self.links[1 - parity].input(),
@@ -263,15 +265,20 @@ impl Own {
             blocked: i32::from(way.blocked),
             fields: fields as i32,
             slices: slices as i32,
-            count: self.domain.half() as i32,
+            count: input.layout().half() as i32,
             keep_stride: self.keep.as_ref().map_or(0, |keep| keep.stride as i32),
         }
     }
 }
 
 /// Outer sites of one parity from which `reach` steps need no ghosts, and all others.
-pub(crate) fn regions(domain: &Domain, parity: usize, reach: usize) -> (Vec<i32>, Vec<i32>) {
-    let outer = domain.outer();
+pub(crate) fn regions(
+    domain: &Domain,
+    precision: Precision,
+    parity: usize,
+    reach: usize,
+) -> (Vec<i32>, Vec<i32>) {
+    let outer = domain.layout(precision).outer();
     let half_row = [outer[0] / 2, outer[1], outer[2], outer[3]];
     (0..volume(half_row) as i32).partition(|&s| {
         let [xh, y, z, t] = coordinates(half_row, s as usize);
@@ -282,8 +289,8 @@ pub(crate) fn regions(domain: &Domain, parity: usize, reach: usize) -> (Vec<i32>
 
 /// For each hop, forward and backward in x, y, z, t, and each coordinate of a lane's box: 1 in the lanes where the hop
 /// stays in its block, else 0.
-fn keep_table(domain: &Domain, blocks: &Blocks) -> (Vec<f64>, usize) {
-    let (lanes, partition) = (domain.lanes(), domain.partition());
+fn keep_table(domain: &Domain, precision: Precision, blocks: &Blocks) -> (Vec<f64>, usize) {
+    let (lanes, partition) = (domain.layout(precision).lanes(), domain.partition());
     let local = partition.local();
     let outer = lanes.outer(local);
     let stride = outer.into_iter().max().unwrap_or(1);

@@ -9,7 +9,7 @@ use super::{Operators, Preconditioner, Setup, SolverError};
 use crate::device::kernels::{BlockGrid, BlockLength, BlockPart, BlockProducts, BlockStep, PART};
 use crate::device::{Buffer, Precision};
 use crate::field::{Dagger, Domain, FieldError, Kind, ODD, Spinor};
-use crate::lattice::Extents;
+use crate::lattice::{Extents, volume};
 use crate::operator::Blocks;
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl Schwarz {
         let blocks = Blocks::new(domain.partition().local(), block);
         assert!(blocks.extents[0].is_multiple_of(2), "blocks with as many even as odd sites in each row");
         let own = || Spinor::new(domain, precision);
-        let sites = domain.half() * domain.lanes().count();
+        let sites = volume(domain.partition().local()) / 2;
         let tables = blocks
             .fixed
             .then(|| {
@@ -106,10 +106,12 @@ fn block_step(
     );
     let ints = |x: [usize; 4]| x.map(|n| n as i32);
     let grid = BlockGrid { block: ints(blocks.extents), blocks: ints(blocks.counts) };
-    let (g, parity, precision) = (domain.geometry(), ODD as i32, solution.precision());
+    let (parity, precision) = (ODD as i32, solution.precision());
+    let layout = domain.layout(precision);
+    let g = layout.geometry();
     let (x, y) = (residual.fermions(), product.fermions());
     let kernel = BlockProducts { g, grid, x, y, products: products.output(), parity };
-    domain.launch_as(precision, &kernel, domain.half())?;
+    domain.launch_as(precision, &kernel, layout.half())?;
     let parts = (blocks.extents.iter().product::<usize>() / 2).div_ceil(PART);
     let kernel = BlockPart { grid, products: products.output() };
     domain.launch_as(precision, &kernel, parts * blocks.count())?;
@@ -117,7 +119,7 @@ fn block_step(
     domain.launch_as(precision, &kernel, blocks.count())?;
     let (x, y, z) = (residual.fermions_mut(), product.fermions(), solution.fermions_mut());
     let kernel = BlockStep { g, grid, x, y, z, lengths: lengths.input(), parity };
-    domain.launch_as(precision, &kernel, domain.half())
+    domain.launch_as(precision, &kernel, layout.half())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::chains::{DOMAIN_WALL, OTHER, PRODUCTION, STAGGERED};
 use crate::ranks;
 use hmc::app::{domain_on, held_by};
 use hmc::comm::{Comm, Echo};
-use hmc::device::{Counting, Cpu, Device, Held, Precision, best_lanes};
+use hmc::device::{Counting, Cpu, Device, Held, fastest_lanes};
 use hmc::field::{Halo, MatrixField, Purpose, RandomAddress};
 use hmc::input::{Input, parse};
 use std::sync::Arc;
@@ -53,7 +53,7 @@ fn check(text: &str, grid: [usize; 4]) {
     let size = grid.iter().product();
     let echo = || -> Arc<dyn Comm> { Arc::new(Echo { size }) };
     let fits = |lanes| domain_on(&input, Device::new(Counting::cpu(lanes)), Halo::Staged, &echo()).is_ok();
-    let lanes = [best_lanes(Precision::Double), 1].into_iter().find(|&lanes| fits(lanes)).unwrap();
+    let lanes = fastest_lanes(fits);
     let counted = walked(&input, Device::new(Counting::cpu(lanes)), echo());
     assert!(counted.bytes > 0 && counted.bytes == counted.by.iter().map(|row| row.1).sum::<u64>());
     let taken = ranks::run(size, |comm| walked(&input, Device::new(Cpu::new(lanes).unwrap()), comm));

@@ -1,7 +1,7 @@
 //! Speed of the domain-wall operator and of its parts, and time to solution of conjugate gradients.
 
 use super::operators::{HOP_FLOPS, row, spinors};
-use super::{BenchArgs, Domains, probe, random_links, seconds, solvers, timed};
+use super::{BenchArgs, probe, random_links, seconds, solvers, timed};
 use crate::app::AppError;
 use crate::device::Precision;
 use crate::family::Weights;
@@ -64,7 +64,7 @@ fn title(args: &BenchArgs) -> String {
 
 /// What the rows of the operator's table share.
 struct Parts<'a> {
-    domains: &'a Domains,
+    domain: &'a Arc<Domain>,
     params: DomainWallParams,
     /// Sites of one parity, times slices.
     sites: f64,
@@ -78,7 +78,7 @@ impl Parts<'_> {
     }
 
     fn spinors(&self, precision: Precision, fields: usize) -> Result<Spinor, AppError> {
-        spinors(self.domains.of(precision), self.params.kind(), precision, fields)
+        spinors(self.domain, self.params.kind(), precision, fields)
     }
 
     /// A row with the speed, from flops and bytes per site and slice.
@@ -90,13 +90,12 @@ impl Parts<'_> {
     fn hop(&self, operator: &mut DomainWall, reals: usize, fields: usize) -> Result<(), AppError> {
         let precision = operator.precision();
         let (input, mut out) = (self.spinors(precision, fields)?, self.spinors(precision, fields)?);
-        let domain = self.domains.of(precision);
-        let time = seconds(domain, || Ok(operator.links().hop(&mut out, &input, EVEN, Dagger::No)?))?;
+        let time = seconds(self.domain, || Ok(operator.links().hop(&mut out, &input, EVEN, Dagger::No)?))?;
         let shared = precision.stored(8 * reals, 0) as f64 / (self.slices() * fields as f64);
         let bytes = shared + 2.0 * precision.stored(24, 1) as f64;
         let several = if fields == 1 { String::new() } else { format!(", n = {fields}") };
         self.row(&format!("D_w {precision:6} {reals:2} reals{several}"), fields, HOP_FLOPS, bytes, time);
-        let time = seconds(domain, || Ok(operator.complete(&mut out, &input)?))?;
+        let time = seconds(self.domain, || Ok(operator.complete(&mut out, &input)?))?;
         let flops = HOP_FLOPS + MATRIX_FLOPS;
         self.row(&format!("M5 D_w {precision:6} {reals:2} reals{several}"), fields, flops, bytes, time);
         Ok(())
@@ -109,7 +108,7 @@ impl Parts<'_> {
         let mut out = self.spinors(precision, 1)?;
         let spinor = precision.stored(24, 1) as f64;
         for (name, shifted) in [("T", None), ("1 + T", Some((1.0, &x)))] {
-            let time = seconds(self.domains.of(precision), || {
+            let time = seconds(self.domain, || {
                 Ok(operator.propagate(&mut out, &input, Dagger::No, 1.0, shifted)?)
             })?;
             let (flops, moved) =
@@ -124,7 +123,7 @@ impl Parts<'_> {
         let precision = operator.precision();
         let (input, mut middle, mut out) =
             (self.spinors(precision, 1)?, self.spinors(precision, 1)?, self.spinors(precision, 1)?);
-        let time = seconds(self.domains.of(precision), || {
+        let time = seconds(self.domain, || {
             operator.apply(&mut middle, &input, Dagger::No)?;
             Ok(operator.apply(&mut out, &middle, Dagger::Yes)?)
         })?;
@@ -143,20 +142,19 @@ impl Parts<'_> {
 
 /// The hopping term, T and C C^dag in every storage.
 pub(super) fn operator(
-    domains: &Domains,
+    domain: &Arc<Domain>,
     args: &BenchArgs,
     copy: f64,
     say: &dyn Fn(&str),
 ) -> Result<(), AppError> {
+    let links = random_links(domain)?;
     let params = params(args)?;
-    let local = domains.of(D).partition().local();
-    let sites = volume(local) as f64 / 2.0 * params.slices() as f64;
-    let parts = Parts { domains, params, sites, copy, say };
+    let sites = volume(domain.partition().local()) as f64 / 2.0 * params.slices() as f64;
+    let parts = Parts { domain, params, sites, copy, say };
     say(&format!("  {}", title(args)));
     let make = |precision, reals, fields| -> Result<DomainWall, AppError> {
-        let domain = domains.of(precision);
         let mut operator = DomainWall::several(domain, precision, reals, fields, &parts.params)?;
-        operator.update(&random_links(domain)?)?;
+        operator.update(&links)?;
         Ok(operator)
     };
     for precision in Precision::ALL {

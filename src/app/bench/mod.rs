@@ -12,7 +12,7 @@ mod staggered;
 
 pub use domain_wall::BenchWall;
 
-use super::assemble::Needs;
+use super::assemble::Layers;
 use super::report;
 use super::{AppError, Ranks, assemble, start};
 use crate::device::Precision;
@@ -105,17 +105,14 @@ pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
         transport: args.transport,
     };
     let staggered = [BenchTable::Staggered, BenchTable::StaggeredSolver];
-    let needs = if args.tables.iter().any(|table| staggered.contains(table)) {
-        Needs { border: 2, reach: REACH, ..Needs::of_links(1) }
+    let layers = if args.tables.iter().any(|table| staggered.contains(table)) {
+        Layers { border: 2, reach: REACH }
     } else {
-        Needs::of_links(1)
+        Layers::of_links(1)
     };
     start::in_pool(start::threads(&parallel, &**comm), || {
         for (n, &extents) in args.extents.iter().enumerate() {
-            let domains = Domains::new(|precision| {
-                assemble::domain(&parallel, extents, Needs { precision, ..needs }, comm)
-            })?;
-            let domain = domains.of(Precision::Double);
+            let domain = assemble::domain(&parallel, extents, layers, comm)?;
             let say = |line: &str| {
                 if comm.rank() == 0 {
                     drop(report::say(line));
@@ -124,7 +121,7 @@ pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
             if n == 0 {
                 say(&format!("{}, halos {:?}", domain.device().backend().name(), domain.halo()));
             }
-            let copy = copy_bandwidth(domain)?;
+            let copy = copy_bandwidth(&domain)?;
             say(&format!(
                 "{} on {} ranks as {}: copy {copy:.0} GB/s per rank (read and written)",
                 shape(extents),
@@ -133,40 +130,18 @@ pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
             ));
             for table in &args.tables {
                 match table {
-                    BenchTable::Wilson => operators::hops(&domains, copy, &say)?,
-                    BenchTable::Clover => operators::clover(&domains, copy, &say)?,
-                    BenchTable::Solver => solvers::solvers(domains.of(Precision::Single), args, &say)?,
-                    BenchTable::Staggered => staggered::operator(&domains, copy, &say)?,
-                    BenchTable::StaggeredSolver => staggered::table(domain, args, &say)?,
-                    BenchTable::DomainWall => domain_wall::operator(&domains, args, copy, &say)?,
-                    BenchTable::DomainWallSolver => {
-                        domain_wall::table(domains.of(Precision::Single), args, &say)?
-                    }
+                    BenchTable::Wilson => operators::hops(&domain, copy, &say)?,
+                    BenchTable::Clover => operators::clover(&domain, copy, &say)?,
+                    BenchTable::Solver => solvers::solvers(&domain, args, &say)?,
+                    BenchTable::Staggered => staggered::operator(&domain, copy, &say)?,
+                    BenchTable::StaggeredSolver => staggered::table(&domain, args, &say)?,
+                    BenchTable::DomainWall => domain_wall::operator(&domain, args, copy, &say)?,
+                    BenchTable::DomainWallSolver => domain_wall::table(&domain, args, &say)?,
                 }
             }
         }
         Ok(())
     })
-}
-
-/// The domains of a lattice: arithmetic in double and in less may be faster with other lanes.
-struct Domains {
-    double: Arc<Domain>,
-    less: Arc<Domain>,
-}
-
-impl Domains {
-    fn new(domain: impl Fn(Precision) -> Result<Arc<Domain>, AppError>) -> Result<Self, AppError> {
-        let double = domain(Precision::Double)?;
-        if !double.device().backend().is_host() {
-            return Ok(Self { less: Arc::clone(&double), double });
-        }
-        Ok(Self { double, less: domain(Precision::Single)? })
-    }
-
-    fn of(&self, precision: Precision) -> &Arc<Domain> {
-        if precision == Precision::Double { &self.double } else { &self.less }
-    }
 }
 
 /// Seconds per call by the device's clock: the best of several samples, on the slowest rank.

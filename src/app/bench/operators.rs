@@ -1,6 +1,6 @@
 //! Speed of the hopping term and of the clover operator.
 
-use super::{Domains, probe, random_links, seconds};
+use super::{probe, random_links, seconds};
 use crate::app::AppError;
 use crate::device::Precision;
 use crate::family::{Schur, Wilson, WilsonParams};
@@ -43,11 +43,10 @@ pub(super) fn row(what: &str, sites: f64, flops: f64, bytes: f64, time: f64, cop
 }
 
 /// The hopping term in every storage, then with several right-hand sides.
-pub(super) fn hops(domains: &Domains, copy: f64, say: &dyn Fn(&str)) -> Result<(), AppError> {
+pub(super) fn hops(domain: &Arc<Domain>, copy: f64, say: &dyn Fn(&str)) -> Result<(), AppError> {
+    let links = random_links(domain)?;
+    let sites = volume(domain.partition().local()) as f64 / 2.0;
     let one = |precision: Precision, reals: usize, fields: usize| -> Result<(), AppError> {
-        let domain = domains.of(precision);
-        let links = random_links(domain)?;
-        let sites = volume(domain.partition().local()) as f64 / 2.0;
         let mut hop = WilsonLinks::new(domain, precision, reals, fields, Boundary::ANTIPERIODIC)?;
         hop.update(&links)?;
         let input = spinors(domain, Kind::Dirac, precision, fields)?;
@@ -77,7 +76,8 @@ pub(super) fn hops(domains: &Domains, copy: f64, say: &dyn Fn(&str)) -> Result<(
 }
 
 /// `A_oo - D_oe A_ee^-1 D_eo / 4` in every storage.
-pub(super) fn clover(domains: &Domains, copy: f64, say: &dyn Fn(&str)) -> Result<(), AppError> {
+pub(super) fn clover(domain: &Arc<Domain>, copy: f64, say: &dyn Fn(&str)) -> Result<(), AppError> {
+    let links = random_links(domain)?;
     // On random links the term is positive only for small c_sw. Its value does not affect the speed.
     let params = WilsonParams {
         kappa: 0.12,
@@ -86,14 +86,12 @@ pub(super) fn clover(domains: &Domains, copy: f64, say: &dyn Fn(&str)) -> Result
         boundary: Boundary::ANTIPERIODIC,
         schur: Schur::Asymmetric,
     };
+    let mut term = Wilson::clover_term(domain, &params)?;
+    if let Some(term) = &mut term {
+        term.update(&links)?;
+    }
+    let sites = volume(domain.partition().local()) as f64 / 2.0;
     for precision in Precision::ALL {
-        let domain = domains.of(precision);
-        let links = random_links(domain)?;
-        let sites = volume(domain.partition().local()) as f64 / 2.0;
-        let mut term = Wilson::clover_term(domain, &params)?;
-        if let Some(term) = &mut term {
-            term.update(&links)?;
-        }
         for reals in [18, 12, 8] {
             let mut operator = Wilson::new(domain, precision, reals, params)?;
             operator.update(&links, term.as_ref())?;

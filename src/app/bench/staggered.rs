@@ -1,7 +1,7 @@
 //! Speed of the operator of improved staggered quarks, and time to solution of its solvers on HISQ links.
 
 use super::operators::{row, spinors};
-use super::{BenchArgs, Domains, MAX_ITERATIONS, probe, random_links, seconds, solvers, timed};
+use super::{BenchArgs, MAX_ITERATIONS, probe, random_links, seconds, solvers, timed};
 use crate::action::ActionError;
 use crate::app::AppError;
 use crate::device::Precision;
@@ -26,11 +26,10 @@ const RIGHT_HAND_SIDES: usize = 4;
 use Precision::{Double as D, Half as H, Single as S};
 
 /// D in every storage, then with several right-hand sides.
-pub(super) fn operator(domains: &Domains, copy: f64, say: &dyn Fn(&str)) -> Result<(), AppError> {
+pub(super) fn operator(domain: &Arc<Domain>, copy: f64, say: &dyn Fn(&str)) -> Result<(), AppError> {
+    let links = random_links(domain)?;
+    let sites = volume(domain.partition().local()) as f64 / 2.0;
     let one = |precision: Precision, reals: usize, fields: usize| -> Result<(), AppError> {
-        let domain = domains.of(precision);
-        let links = random_links(domain)?;
-        let sites = volume(domain.partition().local()) as f64 / 2.0;
         let mut operator = Staggered::new(domain, precision, reals, fields, Boundary::ANTIPERIODIC)?;
         operator.update(&links, &links, -1.0 / 24.0)?;
         let all = spinors(domain, Kind::Colour, precision, fields)?;

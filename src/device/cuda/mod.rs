@@ -17,7 +17,7 @@ use super::kernels::{Constants, KernelNumber};
 use super::ledger::Ledger;
 use super::pool::{Pool, Source};
 use super::table::all_kernels;
-use super::{Device, DeviceError, GpuOptions, Work};
+use super::{Device, DeviceError, GpuOptions, Lanes, Work};
 use cudarc::driver::{result, sys};
 use nvrtc::{Request, compile_kernel};
 use std::collections::HashMap;
@@ -343,8 +343,8 @@ unsafe impl Backend for Cuda {
         format!("{} ({})", self.name, self.arch)
     }
 
-    fn lanes(&self) -> usize {
-        1
+    fn lanes(&self) -> Lanes {
+        Lanes::equal(1)
     }
 
     fn is_host(&self) -> bool {

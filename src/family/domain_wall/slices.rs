@@ -16,7 +16,7 @@ fn teams(domain: &Domain, precision: Precision, slices: usize, sites: usize, fie
     Teams {
         count: sites.div_ceil(TEAM_SITES) * fields,
         threads: TEAM_SITES * slices,
-        shared: slices * TEAM_REALS * precision.bytes() * domain.lanes().count(),
+        shared: slices * TEAM_REALS * precision.bytes() * domain.layout(precision).lanes().count(),
     }
 }
 
@@ -64,7 +64,7 @@ impl OnSlices {
         shifted: Option<(f64, &Spinor)>,
     ) -> Result<(), FieldError> {
         let domain = Arc::clone(input.domain());
-        let teams = teams(&domain, self.precision, self.slices, domain.half(), input.fields());
+        let teams = teams(&domain, self.precision, self.slices, input.layout().half(), input.fields());
         let kernel = Apply { wall: self.wall(out, input, scale, shifted), input: input.fermions() };
         domain.launch_teams(self.precision, &kernel, teams)
     }
@@ -108,7 +108,7 @@ impl OnSlices {
         let x = shifted.map(|(_, x)| x);
         input.domain().check([Some(&*out), x].into_iter().flatten().map(Spinor::domain));
         Wall {
-            half: input.domain().half() as i32,
+            half: input.layout().half() as i32,
             out: out.fermions_mut(),
             x: x.map(Spinor::fermions),
             table: self.table.input(),

@@ -5,7 +5,6 @@ use super::{
     Weights,
 };
 use crate::action::{Action, Determinant, DeterminantParams, Power};
-use crate::device::Precision;
 use crate::family::terms::{header, on_smeared_links, quark};
 use crate::family::{Family, FamilyError};
 use crate::field::{Domain, MatrixField};
@@ -28,10 +27,6 @@ impl Family for DomainWallFermion {
     }
 
     /// One term per ratio of masses.
-    fn precision(&self) -> Precision {
-        self.solver.settings.precisions[1]
-    }
-
     fn terms(&self, domain: &Arc<Domain>, number: u8) -> Result<Vec<Box<dyn Action>>, FamilyError> {
         let ratios: Vec<_> = [(&self.name, self.mass, &self.solver)]
             .into_iter()

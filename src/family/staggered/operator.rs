@@ -73,18 +73,19 @@ impl Staggered {
         fields: usize,
         boundary: Boundary,
     ) -> Result<Self, FieldError> {
-        let (device, outer) = (domain.device(), domain.outer());
+        let layout = domain.layout(precision);
+        let (device, outer) = (domain.device(), layout.outer());
         let long_reals = LongReals::of(long_reals).expect("long links of 18, 14 or 9 reals");
         assert!(
             domain.cut_directions().all(|mu| outer[mu] >= REACH),
             "a box of {outer:?} is thinner than {REACH} layers"
         );
-        let sites = domain.half() * domain.lanes().count();
+        let sites = layout.half() * layout.lanes().count();
         let room = |reals: usize| -> Result<[Buffer; 2], FieldError> {
             let bytes = sites * precision.stored(4 * reals, 0);
             Ok([device.buffer(bytes)?, device.buffer(bytes)?])
         };
-        let (even, odd) = (regions(domain, EVEN, REACH), regions(domain, ODD, REACH));
+        let (even, odd) = (regions(domain, precision, EVEN, REACH), regions(domain, precision, ODD, REACH));
         let nine = long_reals == LongReals::Long9;
         let own = Own {
             domain: Arc::clone(domain),
@@ -113,13 +114,15 @@ impl Staggered {
             domain, precision, long_reals, fat: own_fat, long: own_long, ninth, phases, fat_unit, ..
         } = &mut self.own;
         domain.check([fat.domain(), long.domain()]);
-        let (g, half) = (domain.geometry(), domain.half());
         if *precision == Precision::Half {
-            let greatest = domain.sum(&GreatestReal { g, links: fat.links() }, 2 * half)?.max;
+            let (g, links) = (domain.geometry(), fat.links());
+            let greatest = domain.sum(&GreatestReal { g, links }, 2 * domain.half())?.max;
             // With a phase that is no sign, both parts of an element may meet in one. NaN stays NaN.
             *fat_unit = if greatest == 0.0 { 1.0 } else { greatest * std::f64::consts::SQRT_2 };
         }
         let scale = 1.0 / *fat_unit;
+        let layout = domain.layout(*precision);
+        let (g, half) = (layout.geometry(), layout.half());
         for parity in [EVEN, ODD] {
             let (links, out, phases) = (fat.links(), own_fat[parity].output(), phases.input());
             let kernel = ImportFat { g, links, out, phases, parity: parity as i32, scale };
@@ -162,10 +165,10 @@ impl Staggered {
         assert!(all().all(fit), "colour vectors in the operator's precision, as many in as out");
         own.domain.check(all().map(Spinor::domain));
         let (domain, form) = (&own.domain, (own.precision, own.long_reals));
-        let half = domain.half();
+        let half = input.layout().half();
         let each = each(fields, domain.device().backend().is_host());
         let mut hop = StaggeredHop {
-            g: domain.geometry(),
+            g: input.layout().geometry(),
             out: out.fermions_mut(),
             input: input.fermions(),
             x: x.map(Spinor::fermions),

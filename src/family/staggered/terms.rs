@@ -5,7 +5,6 @@ use super::{
     StaggeredFermion, StaggeredParams, StaggeredQuark, StaggeredSolver, WeightFactors,
 };
 use crate::action::{Action, TermHeader};
-use crate::device::Precision;
 use crate::family::{Family, FamilyError};
 use crate::field::{Domain, MatrixField};
 use crate::math::{Factor, MilcPseudofermion, MilcRational, Rational};
@@ -37,10 +36,6 @@ impl Family for StaggeredFermion {
     }
 
     /// All pseudofermions are one term.
-    fn precision(&self) -> Precision {
-        self.solver.settings.precision
-    }
-
     fn terms(&self, domain: &Arc<Domain>, number: u8) -> Result<Vec<Box<dyn Action>>, FamilyError> {
         let mut pseudofermions = Vec::new();
         for pseudofermion in &self.pseudofermions {

@@ -2,7 +2,6 @@
 
 use super::{Flavours, WilsonFermion, WilsonParams, WilsonQuark};
 use crate::action::{Action, Determinant, DeterminantParams, Power};
-use crate::device::Precision;
 use crate::family::terms::{header, on_smeared_links, quark};
 use crate::family::{Family, FamilyError};
 use crate::field::{Domain, MatrixField};
@@ -19,10 +18,6 @@ impl Family for WilsonFermion {
 
     fn pseudofermions(&self) -> usize {
         1 + self.hasenbusch.len()
-    }
-
-    fn precision(&self) -> Precision {
-        self.solver.settings.precisions[1]
     }
 
     fn terms(&self, domain: &Arc<Domain>, number: u8) -> Result<Vec<Box<dyn Action>>, FamilyError> {
