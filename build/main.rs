@@ -8,10 +8,10 @@
 //! An instruction set named `gpu` is the GPU's source, for checks without a GPU. Which objects are made is said by
 //! `HMC_KERNEL_TARGETS`:
 //! - unset: all of this machine's processor
-//! - `auto`: of these, what `lanes = "auto"` takes
+//! - `auto`: of these, what a run takes: not the emulated GPU
 //! - `all`: those of other processors, too
 //! - `none`: for what is never linked
-//! - `"v4:1,8 gpu:1"`: these, while developing
+//! - `"v4:1,8 gpu:1"`: these alone, while developing
 //!
 //! Objects are kept in `target/kernels` under the hash of all that they depend on, whatever the profile.
 
@@ -66,16 +66,28 @@ fn sources() -> String {
 /// Of the tables, as `Precision` numbers them.
 const PRECISIONS: [&str; 3] = ["double", "float", "half"];
 
+/// A table of kernels.
 struct Target {
     isa: &'static str,
     lanes: usize,
+    precision: &'static str,
 }
 
-/// Instruction sets and lanes; the first is the one that runs anywhere.
+/// Bytes of a register.
+fn register(isa: &str) -> usize {
+    match isa {
+        "v3" => 32,
+        "v4" => 64,
+        _ => 0,
+    }
+}
+
+/// Instruction sets, lanes and precisions. With more lanes than a register holds doubles there are only tables of lower
+/// precisions: fields in double then have half the lanes.
 fn targets() -> Vec<Target> {
     let x86 = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "x86_64");
     let all: &[(&str, &[usize])] = if x86 {
-        &[("base", &[1]), ("v3", &[1, 4]), ("v4", &[1, 4, 8, 16]), ("gpu", &[1])]
+        &[("base", &[1]), ("v3", &[1, 4, 8]), ("v4", &[1, 4, 8, 16]), ("gpu", &[1])]
     } else {
         &[("base", &[1]), ("gpu", &[1])]
     };
@@ -86,54 +98,56 @@ fn targets() -> Vec<Target> {
     };
     // The widest that this processor has; a build for another one names its own.
     let best = ["v4", "v3", "base"].into_iter().find(|isa| isa::supported(isa)).unwrap_or("base");
-    let keep = |isa: &str, lanes: usize| match wanted.as_deref() {
-        _ if isa == "base" => true,
-        None | Some("") => isa == "gpu" || isa == best,
-        Some("auto") => isa == best && lanes <= if best == "v4" { 8 } else { 4 },
+    let keep = |t: &Target| match wanted.as_deref() {
+        _ if t.precision == "double" && t.lanes > 1 && t.lanes * 8 > register(t.isa) => false,
         Some("all") => true,
-        Some(wanted) => named(wanted, isa, lanes),
+        None | Some("") => ["base", "gpu", best].contains(&t.isa),
+        Some("auto") => ["base", best].contains(&t.isa),
+        Some(wanted) => {
+            let wider = t.precision == "double" && 2 * t.lanes * 8 > register(t.isa);
+            named(wanted, t.isa, t.lanes) || wider && named(wanted, t.isa, 2 * t.lanes)
+        }
     };
-    all.iter()
-        .flat_map(|&(isa, lanes)| lanes.iter().map(move |&lanes| Target { isa, lanes }))
-        .filter(|t| keep(t.isa, t.lanes))
-        .collect()
+    let each = |&(isa, lanes): &(&'static str, &'static [usize])| {
+        let with = move |lanes: usize| PRECISIONS.map(|precision| Target { isa, lanes, precision });
+        lanes.iter().copied().flat_map(with)
+    };
+    all.iter().flat_map(each).filter(keep).collect()
 }
 
-fn table_name(target: &Target, precision: &str) -> String {
-    format!("hmc_table_{}_{}_{precision}", target.isa, target.lanes)
+fn table_name(t: &Target) -> String {
+    format!("hmc_table_{}_{}_{}", t.isa, t.lanes, t.precision)
 }
 
 /// The tables' declarations; `counts` are the kernels in each precision, behind which a table has an entry that ends it.
 fn tables(targets: &[Target], counts: [usize; 3]) -> String {
-    let mut text = String::from("unsafe extern \"C\" {\n");
+    let number = |t: &Target| PRECISIONS.iter().position(|p| *p == t.precision).expect("one of three");
+    let (mut statics, mut rows) = (String::new(), String::new());
     for t in targets {
-        for (precision, count) in PRECISIONS.into_iter().zip(counts) {
-            let _ = writeln!(text, "    static {}: [Entry; {}];", table_name(t, precision), count + 1);
-        }
+        let (name, number) = (table_name(t), number(t));
+        let _ = writeln!(statics, "    static {name}: [Entry; {}];", counts[number] + 1);
+        let _ = writeln!(
+            rows,
+            "        Table {{ isa: {:?}, lanes: {}, precision: Precision::ALL[{number}], entries: &raw const {name} }},",
+            t.isa, t.lanes
+        );
     }
-    text += "}\n/// Instruction set, lanes, tables in double, single and half.\npub(super) fn tables() -> Vec<(&'static str, usize, [*const [Entry]; 3])> {\n    vec![\n";
-    for t in targets {
-        let names =
-            PRECISIONS.map(|precision| format!("&raw const {} as *const [Entry]", table_name(t, precision)));
-        let _ = writeln!(text, "        ({:?}, {}, [{}]),", t.isa, t.lanes, names.join(", "));
-    }
-    text + "    ]\n}\n"
+    format!(
+        "unsafe extern \"C\" {{\n{statics}}}\npub(super) fn tables() -> Vec<Table> {{\n    vec![\n{rows}    ]\n}}\n"
+    )
 }
 
 fn compile(targets: &[Target], out: &Path) {
-    let mut jobs: Vec<(&Target, &str)> =
-        targets.iter().flat_map(|t| PRECISIONS.map(|precision| (t, precision))).collect();
-    jobs.sort_by_key(|(t, _)| t.lanes); // the longest last in the list, so first to be taken
+    let mut jobs: Vec<&Target> = targets.iter().collect();
+    jobs.sort_by_key(|t| t.lanes); // the longest last in the list, so first to be taken
     let (jobs, objects) = (Mutex::new(jobs), Mutex::new(Vec::new()));
     let workers = env::var("NUM_JOBS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
     thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
                 loop {
-                    let Some((target, precision)) = jobs.lock().expect("no worker panicked").pop() else {
-                        break;
-                    };
-                    let made = object(target, precision, out);
+                    let Some(target) = jobs.lock().expect("no worker panicked").pop() else { break };
+                    let made = object(target, out);
                     objects.lock().expect("no worker panicked").push(made);
                 }
             });
@@ -145,28 +159,23 @@ fn compile(targets: &[Target], out: &Path) {
 }
 
 /// The flags of an object.
-fn flags(target: &Target, precision: &str) -> Vec<String> {
+fn flags(target: &Target) -> Vec<String> {
     // The bit rule: no contraction but the named primitives.
     let mut flags: Vec<String> =
         ["-ffp-contract=off", "-fno-exceptions", "-fno-math-errno", "-fno-strict-aliasing"]
             .map(str::to_owned)
             .to_vec();
-    let register = match target.isa {
-        "v3" => "32",
-        "v4" => "64",
-        _ => "0",
-    };
     match target.isa {
         "v3" | "v4" => flags.push(format!("-march=x86-64-{}", target.isa)),
         "gpu" => flags.extend(["-DHMC_EMULATION", "-Wno-unknown-pragmas"].map(str::to_owned)),
         _ => {}
     }
     flags.extend(env::var("HMC_KERNEL_FLAGS").unwrap_or_default().split_whitespace().map(str::to_owned));
-    flags.push(format!("-DHMC_REGISTER={register}"));
+    flags.push(format!("-DHMC_REGISTER={}", register(target.isa)));
     flags.push(format!("-DHMC_LANES={}", target.lanes));
-    flags.push(format!("-DHMC_REAL={}", if precision == "double" { "double" } else { "float" }));
-    flags.push(format!("-DHMC_TABLE={}", table_name(target, precision)));
-    match precision {
+    flags.push(format!("-DHMC_REAL={}", if target.precision == "double" { "double" } else { "float" }));
+    flags.push(format!("-DHMC_TABLE={}", table_name(target)));
+    match target.precision {
         "double" => flags.push("-DHMC_DOUBLE".to_owned()),
         "half" => flags.push("-DHMC_HALF".to_owned()),
         _ => {}
@@ -174,17 +183,38 @@ fn flags(target: &Target, precision: &str) -> Vec<String> {
     flags
 }
 
+/// What makes GCC keep a site's numbers in registers, twice as fast in all: loops over the reals of a spinor or a matrix
+/// are unrolled before its arrays are taken apart, are not turned into `memcpy`, and are not made into other vectors than
+/// those of the source; and instructions are ordered with the number of registers in view.
+const TUNING: &[&str] = &[
+    "-fno-tree-loop-distribute-patterns",
+    "-mmemcpy-strategy=vector_loop:-1:noalign",
+    "-mmemset-strategy=vector_loop:-1:noalign",
+    "--param=max-completely-peel-times=72",
+    "--param=max-completely-peeled-insns=1000",
+    "-fno-tree-vectorize",
+    "-fno-tree-pre",
+    "-fno-tree-sink",
+    "-fschedule-insns",
+    "-fsched-pressure",
+];
+
 /// The object of a table: one that is kept, or a new one. Kernels take minutes to compile.
-fn object(target: &Target, precision: &str, out: &Path) -> PathBuf {
-    let name = table_name(target, precision);
+fn object(target: &Target, out: &Path) -> PathBuf {
+    let name = table_name(target);
     let mut build = cc::Build::new();
-    build.cpp(true).cpp_link_stdlib(None).cargo_metadata(false).std("c++17").opt_level(3).debug(false);
+    build.cpp(true).cpp_link_stdlib(None).cargo_metadata(false).std("c++17").debug(false);
+    // Beside vectors, `base` only serves processors for which the program was not meant to be built.
+    build.opt_level(if target.isa == "base" && isa::supported("v3") { 1 } else { 3 });
     build.flag_if_supported("-Wno-psabi").flag_if_supported("-Wno-maybe-uninitialized");
+    for flag in TUNING {
+        build.flag_if_supported(flag);
+    }
     if target.isa == "gpu" {
         // Fused operations, where the processor has them, are not calls then.
         build.flag_if_supported("-march=x86-64-v3");
     }
-    flags(target, precision).iter().for_each(|flag| _ = build.flag(flag));
+    flags(target).iter().for_each(|flag| _ = build.flag(flag));
     // target/kernels, beside the folders of all profiles; OUT_DIR is target/PROFILE/build/PACKAGE/out.
     let folder = out.ancestors().nth(4).expect("cargo's OUT_DIR").join("kernels");
     let (flags, sources) = (hash_of_flags(&build), hash_of_sources(out));

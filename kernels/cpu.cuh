@@ -20,8 +20,6 @@ HD double double_of(i64 bits) {
     return r;
 }
 template <class T> HD T read_only(const T* p) { return *p; }
-HD void prefetch(const void* p) { __builtin_prefetch(p); }
-HD void prefetch_for_writing(const void* p) { __builtin_prefetch(p, 1); }
 
 #define COMMA ,
 template <class R, int N> struct vector_of { typedef R type __attribute__((vector_size(sizeof(R) * N))); };
@@ -71,14 +69,30 @@ using float_lanes = typename lanes_of<float, HMC_LANES>::type;
 using double_lanes = typename lanes_of<double, HMC_LANES>::type;
 template <> struct lane<float_lanes> { using real = float; using wide = double_lanes; static constexpr int W = HMC_LANES; };
 template <> struct lane<double_lanes> { using real = double; using wide = double_lanes; static constexpr int W = HMC_LANES; };
-// In one instruction, where both fit a register.
+template <class To, class From> HD To in_register(From v) {
+#ifdef __AVX512F__
+    if constexpr (sizeof(From) == 32 && sizeof(To) == 64) return (To)_mm512_cvtps_pd((__m256)v);
+#endif
+    return __builtin_convertvector(v, To);
+}
+// Register by register: compilers do not find the vectors in loops over lanes.
 template <class To, class From> HD To convert(From v) {
-    if constexpr (sizeof(float_lanes) <= HMC_REGISTER && sizeof(double_lanes) <= HMC_REGISTER) {
-        return __builtin_convertvector(v, To);
-    } else {
+    using Half = typename vector_of<float, HMC_LANES / 2>::type;
+    if constexpr (two_registers<To> && two_registers<From>) {
+        using V = decltype(To::lo);
+        return {in_register<V>(v.lo), in_register<V>(v.hi)};
+    } else if constexpr (two_registers<To>) {
+        using V = decltype(To::lo);
+        Half half[2];
+        __builtin_memcpy(half, &v, sizeof v);
+        return {in_register<V>(half[0]), in_register<V>(half[1])};
+    } else if constexpr (two_registers<From>) {
+        const Half half[2] = {in_register<Half>(v.lo), in_register<Half>(v.hi)};
         To r;
-        for (int l = 0; l < HMC_LANES; ++l) set(r, l, real_of<To>(get(v, l)));
+        __builtin_memcpy(&r, half, sizeof r);
         return r;
+    } else {
+        return in_register<To>(v);
     }
 }
 HD double_lanes widen(float_lanes v) { return convert<double_lanes>(v); }
@@ -86,6 +100,34 @@ HD double_lanes widen(double_lanes v) { return v; }
 template <class F> HD F narrow(double_lanes v) { return convert<F>(v); }
 #endif
 
+// The same number in every lane: x - 0 is x to the bit, and one instruction.
+template <class F> HD F splat(real_of<F> x) {
+    if constexpr (lane<F>::W == 1) {
+        return x;
+    } else if constexpr (two_registers<F>) {
+        using V = decltype(F::lo);
+        return {x - V{}, x - V{}};
+    } else {
+        return x - F{};
+    }
+}
+template <class F> HD F root(F x) {
+    F r;
+    for (int l = 0; l < lane<F>::W; ++l) set(r, l, square_root(get(x, l)));
+    return r;
+}
+#ifdef __AVX__
+#define HMC_ROOT(V, SQRT) HD V root(V x) { return (V)SQRT(x); }
+HMC_ROOT(vector_of<float COMMA 4>::type, _mm_sqrt_ps)
+HMC_ROOT(vector_of<float COMMA 8>::type, _mm256_sqrt_ps)
+HMC_ROOT(vector_of<double COMMA 4>::type, _mm256_sqrt_pd)
+#ifdef __AVX512F__
+HMC_ROOT(vector_of<float COMMA 16>::type, _mm512_sqrt_ps)
+HMC_ROOT(vector_of<double COMMA 8>::type, _mm512_sqrt_pd)
+#endif
+#undef HMC_ROOT
+#endif
+template <class V> HD Pair<V> root(Pair<V> x) { return {root(x.lo), root(x.hi)}; }
 template <class V> HD Pair<V> larger(Pair<V> a, Pair<V> b) { return {larger(a.lo, b.lo), larger(a.hi, b.hi)}; }
 template <class V> HD Pair<V> where_negative(Pair<V> x, Pair<V> a, Pair<V> b) {
     return {where_negative(x.lo, a.lo, b.lo), where_negative(x.hi, a.hi, b.hi)};
@@ -128,9 +170,10 @@ template <class V> HD Pair<V> permute(Pair<V> v, const int* table) {
     constexpr int N = sizeof(V) / sizeof(v.lo[0]);
     using Index = typename vector_of<i64, N>::type;
     if constexpr (sizeof(v.lo[0]) == 8) {
-        Index lo, hi;
-        for (int l = 0; l < N; ++l) lo[l] = table[l], hi[l] = table[N + l];
-        return {__builtin_shuffle(v.lo, v.hi, lo), __builtin_shuffle(v.lo, v.hi, hi)};
+        typename vector_of<int, N>::type half[2];
+        __builtin_memcpy(half, table, sizeof half);
+        return {__builtin_shuffle(v.lo, v.hi, __builtin_convertvector(half[0], Index)),
+                __builtin_shuffle(v.lo, v.hi, __builtin_convertvector(half[1], Index))};
     } else {
         Pair<V> r;
         for (int l = 0; l < 2 * N; ++l) set(r, l, get(v, table[l]));

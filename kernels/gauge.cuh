@@ -18,16 +18,13 @@ HD void step(const Geometry& g, Walk& w, int mu, int by) {
     }
     w.c.x[mu] = x;
 }
-template <class F> HD F turned(const Geometry& g, const Walk& w, F v) {
-    if constexpr (lane<F>::W > 1)
-        for (int mu = 0; mu < 4; ++mu)
-            for (int n = w.turns[mu]; n != 0; n += n > 0 ? -1 : 1) v = permute(v, permutation(g, mu, n > 0, lane<F>::W));
-    return v;
-}
 template <class F> HD void turn(const Geometry& g, const Walk& w, Matrix<F>& u) {
     if constexpr (lane<F>::W > 1)
-        if (w.turns[0] | w.turns[1] | w.turns[2] | w.turns[3])
-            for (int k = 0; k < 9; ++k) u.e[k] = {turned(g, w, u.e[k].re), turned(g, w, u.e[k].im)};
+        for (int mu = 0; mu < 4; ++mu)
+            for (int n = w.turns[mu]; n != 0; n += n > 0 ? -1 : 1) {
+                const int* table = permutation(g, mu, n > 0, lane<F>::W);
+                for (int k = 0; k < 9; ++k) u.e[k] = {permute(u.e[k].re, table), permute(u.e[k].im, table)};
+            }
 }
 // Block `block` of a bordered field of NB matrices per site.
 template <int NB, class F> HD Matrix<F> matrix_at(const Geometry& g, const void* field, const Walk& w, int block) {

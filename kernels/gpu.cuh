@@ -13,8 +13,8 @@ HD i64 bits_of(double x) { return __double_as_longlong(x); }
 HD double double_of(i64 bits) { return __longlong_as_double(bits); }
 // Loads data that no kernel writes while this one runs.
 template <class T> HD T read_only(const T* p) { return __ldg(p); }
-HD void prefetch(const void*) {}
-HD void prefetch_for_writing(const void*) {}
 template <class F> constexpr bool two_registers = false;
+template <class F> HD F splat(real_of<F> x) { return x; }
+template <class F> HD F root(F x) { return square_root(x); }
 // Lane l of the result is lane table[l] of v.
 template <class F> HD F permute(F v, const int*) { return v; }

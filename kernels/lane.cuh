@@ -3,19 +3,6 @@
 #pragma once
 #include "platform.cuh"
 
-// The same number in every lane.
-template <class F> HD F splat(real_of<F> x) {
-    F r;
-    for (int l = 0; l < lane<F>::W; ++l) set(r, l, x);
-    return r;
-}
-
-template <class F> HD F root(F x) {
-    F r;
-    for (int l = 0; l < lane<F>::W; ++l) set(r, l, square_root(get(x, l)));
-    return r;
-}
-
 template <class F> HD F absolute(F x) { return larger(x, -x); }
 
 // Whether two types are the same; a pointer cast that keeps const.

@@ -89,26 +89,6 @@ template <class F> HD Slice slice_of(const Geometry& g, int field, int slices) {
     return {field / slices * field_bytes<24, F>(half_of(g) * slices), field % slices * half_of(g), half_of(g) * slices};
 }
 
-template <class F> HD constexpr int spinor_bytes() { return is_half<F>() ? half_bytes<24, F>() : 24 * sizeof(F); }
-// Prefetches the input of this hop for the next site, so that cache misses overlap with arithmetic.
-template <int MU, bool FORWARD, int NR, class F>
-HD void prefetch_hop(const Hopping& a, const void* input, int first, const Coord& c, int s) {
-    constexpr int SPINOR = spinor_bytes<F>(), LINK = NR * sizeof(F) / (is_half<F>() ? 2 : 1);
-    const bool edge = FORWARD ? c.x[MU] == outer(a.g, MU) - 1 : c.x[MU] == 0;
-    Coord n = c;
-    n.x[MU] = edge ? (FORWARD ? 0 : outer(a.g, MU) - 1) : c.x[MU] + (FORWARD ? 1 : -1);
-    const long there = index_of(a.g, n);
-    const char* p = (const char*)input + (first + there) * SPINOR;
-    const char* u = FORWARD ? (const char*)a.links_out + (4L * s + MU) * LINK : (const char*)a.links_in + (4L * there + MU) * LINK;
-    for (unsigned k = 0; k < SPINOR; k += 64) prefetch(p + k);
-    for (unsigned k = 0; k < LINK; k += 64) prefetch(u + k);
-}
-// Prefetches the output for the next site.
-template <class F> HD void prefetch_out(const WilsonHop& a, const Slice& slice, int s) {
-    const char* p = (const char*)a.out + slice.offset + (long)(slice.first + s) * spinor_bytes<F>();
-    for (int k = 0; k < spinor_bytes<F>(); k += 64) prefetch_for_writing(p + k);
-}
-
 // Options of a launch; constants if a GPU's kernel is compiled for them.
 #ifdef HMC_EPILOGUE
 HD constexpr int epilogue_of(const WilsonHop&) { return HMC_EPILOGUE; }
@@ -138,10 +118,8 @@ template <class F> HD bool any(const F& x) {
 }
 
 template <int MU, bool FORWARD, int NR, class F>
-HD void hop(Complex<F>* r, const Hopping& a, const Slice& slice, int field, const Coord& c, int s,
-            [[maybe_unused]] const Coord& next, F sign) {
+HD void hop(Complex<F>* r, const Hopping& a, const Slice& slice, int field, const Coord& c, int s, F sign) {
     const char* input = (const char*)a.input + slice.offset;
-    if constexpr (!GPU) prefetch_hop<MU, FORWARD, NR, F>(a, input, slice.first, next, s + 1);
     constexpr int S = FORWARD ? 2 : 0;
     const bool edge = FORWARD ? c.x[MU] == outer(a.g, MU) - 1 : c.x[MU] == 0;
     Coord n = c;
@@ -185,18 +163,16 @@ template <class F> HD void add_twist(Complex<F>* r, F twist, const Complex<F>* x
 // The sum of all hops to a site.
 template <int NR, class F> HD void hops(Complex<F>* r, const Hopping& a, const Slice& slice, int field, int s) {
     const Coord c = coord_of(a.g, s, a.parity);
-    Coord next = c;
-    if constexpr (!GPU) next = coord_of(a.g, s + 1 < half_of(a.g) ? s + 1 : s, a.parity);
     const F sign = splat<F>(dagger_of(a) ? -1 : 1);
     UNROLL for (int k = 0; k < 12; ++k) r[k] = zero<F>();
-    hop<0, true, NR>(r, a, slice, field, c, s, next, sign);
-    hop<0, false, NR>(r, a, slice, field, c, s, next, sign);
-    hop<1, true, NR>(r, a, slice, field, c, s, next, sign);
-    hop<1, false, NR>(r, a, slice, field, c, s, next, sign);
-    hop<2, true, NR>(r, a, slice, field, c, s, next, sign);
-    hop<2, false, NR>(r, a, slice, field, c, s, next, sign);
-    hop<3, true, NR>(r, a, slice, field, c, s, next, sign);
-    hop<3, false, NR>(r, a, slice, field, c, s, next, sign);
+    hop<0, true, NR>(r, a, slice, field, c, s, sign);
+    hop<0, false, NR>(r, a, slice, field, c, s, sign);
+    hop<1, true, NR>(r, a, slice, field, c, s, sign);
+    hop<1, false, NR>(r, a, slice, field, c, s, sign);
+    hop<2, true, NR>(r, a, slice, field, c, s, sign);
+    hop<2, false, NR>(r, a, slice, field, c, s, sign);
+    hop<3, true, NR>(r, a, slice, field, c, s, sign);
+    hop<3, false, NR>(r, a, slice, field, c, s, sign);
 }
 
 template <class F, int NR> HD void wilson_hop(const WilsonHop& a, int i) {
@@ -205,7 +181,6 @@ template <class F, int NR> HD void wilson_hop(const WilsonHop& a, int i) {
     place_and_group<32>(i, h.count, fields_of(h), place, field);
     const int s = h.sites ? ((const int*)h.sites)[place] : place;
     const Slice slice = slice_of<F>(h.g, field, slices_of(h));
-    if constexpr (!GPU) prefetch_out<F>(a, slice, s + 1);
     Complex<F> r[12];
     hops<NR>(r, h, slice, field, s);
     const F scale = splat<F>(real_of<F>(a.scale)), twist = splat<F>(real_of<F>(a.twist));

@@ -37,8 +37,8 @@ pub(super) fn plan(input: &Input, partition: &Partition, ranks: usize) -> String
     let Layers { reach, .. } = assemble::layers(input, [&input.measure]);
     let local = partition.local();
     let lanes = start::lanes(&input.parallel, partition, reach);
-    let lane_grid = start::lane_grid(partition, lanes.double, reach)
-        .map_or_else(|| "-".into(), |grid| shape(grid.0));
+    let lane_grid =
+        start::lane_grid(partition, lanes.double, reach).map_or_else(|| "-".into(), |grid| shape(grid.0));
     let of_lower = if lanes.lower == lanes.double {
         String::new()
     } else {

@@ -4,7 +4,7 @@ use super::AppError;
 use super::launch::{Launch, Tasks, launch};
 use super::report::warn;
 use crate::comm::{Comm, Solo, agree};
-use crate::device::{Cpu, Device, GpuOptions, Remote, Lanes, fastest_lanes, fits_processor, gpu_count};
+use crate::device::{Cpu, Device, GpuOptions, Lanes, Remote, fastest_lanes, fits_processor, gpu_count};
 use crate::field::{Domain, Halo};
 use crate::input::{DeviceChoice, Parallel};
 use crate::lattice::{LaneGrid, Partition, choose_grid, shape};

@@ -38,7 +38,8 @@ pub use cuda::{compile_all, gpu_count};
 pub use kernels::{Constants, KernelNumber};
 pub use ledger::{Held, Ledger};
 pub use table::{
-    KernelInfo, Lanes, Precision, Work, fastest_lanes, fits_processor, has_emulation, kernel_list, lane_counts,
+    KernelInfo, Lanes, Precision, Work, fastest_lanes, fits_processor, has_emulation, kernel_list,
+    lane_counts,
 };
 
 use std::path::PathBuf;

@@ -2,6 +2,7 @@
 
 use super::isa;
 use super::kernels::{KERNELS, KernelNumber, Listed};
+use crate::lattice::MAX_LANES;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
 
@@ -79,6 +80,14 @@ pub(super) struct Entry {
 /// memory.
 pub(super) type HostKernel = unsafe extern "C" fn(*const c_void, i32, i32, *mut i64);
 
+/// The kernels of one instruction set in one precision, for so many lanes.
+pub(super) struct Table {
+    isa: &'static str,
+    lanes: usize,
+    precision: Precision,
+    entries: *const [Entry],
+}
+
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 
 /// The work of a kernel.
@@ -144,9 +153,9 @@ impl Kernels {
     }
 }
 
-fn read(table: *const [Entry], precision: Precision, kernels: &mut Kernels) {
+fn read(table: &Table, kernels: &mut Kernels) {
     // SAFETY: a static array that nothing writes, whose entries the build counted in the lists that C++ makes it of.
-    let entries = unsafe { &*table };
+    let entries = unsafe { &*table.entries };
     for entry in entries {
         let Some(run) = entry.run else { break };
         // SAFETY: the texts of an entry that has a function are valid C strings.
@@ -167,7 +176,7 @@ fn read(table: *const [Entry], precision: Precision, kernels: &mut Kernels) {
             },
             run,
         };
-        kernels.add(info, precision);
+        kernels.add(info, table.precision);
     }
 }
 
@@ -179,17 +188,21 @@ pub fn has_emulation() -> bool {
     emulation().is_some()
 }
 
-fn emulation() -> Option<[*const [Entry]; 3]> {
-    let (_, _, of_precision) = tables().into_iter().find(|t| t.0 == EMULATION)?;
-    (cfg!(not(target_arch = "x86_64")) || isa::supported("v3")).then_some(of_precision)
+fn emulation() -> Option<[Table; 3]> {
+    let of = |precision| tables().into_iter().find(|t| t.isa == EMULATION && t.precision == precision);
+    let [double, single, half] = Precision::ALL.map(of);
+    (cfg!(not(target_arch = "x86_64")) || isa::supported("v3")).then_some([double?, single?, half?])
 }
 
-/// Lane counts of this build that this processor supports, ascending.
+/// The best of this processor's tables.
+fn best(lanes: usize, precision: Precision) -> Option<Table> {
+    let of = |t: &Table| (t.lanes, t.precision) == (lanes, precision) && isa::supported(t.isa);
+    tables().into_iter().rfind(of)
+}
+
+/// Lane counts of this build that this processor supports, ascending: those of single precision.
 pub fn lane_counts() -> Vec<usize> {
-    let mut lanes: Vec<usize> = tables().into_iter().filter(|t| isa::supported(t.0)).map(|t| t.1).collect();
-    lanes.sort_unstable();
-    lanes.dedup();
-    lanes
+    (1..=MAX_LANES).filter(|&lanes| best(lanes, Precision::Single).is_some()).collect()
 }
 
 /// The sites that kernels work on at once: the lanes of their vectors.
@@ -216,9 +229,11 @@ impl Lanes {
     }
 }
 
+/// So many lanes; where a register does not hold so many doubles, half of them in double.
 impl From<usize> for Lanes {
     fn from(count: usize) -> Self {
-        Self::equal(count)
+        let double = if best(count, Precision::Double).is_some() { count } else { count / 2 };
+        Self { double, lower: count }
     }
 }
 
@@ -232,14 +247,9 @@ impl std::fmt::Display for Lanes {
     }
 }
 
-/// The lanes, of those that the box `fits`, with which this processor is fastest: a register of numbers, in each
-/// precision.
+/// The most lanes of those that the box `fits`: a register of numbers in each precision is fastest.
 pub fn fastest_lanes(fits: impl Fn(usize) -> bool) -> Lanes {
-    let register = if isa::supported("v4") { 8 } else { 4 };
-    let counts: Vec<usize> = lane_counts().into_iter().filter(|&count| fits(count)).collect();
-    let double = counts.iter().copied().rfind(|&count| count <= register).unwrap_or(1);
-    let twice = double == register && counts.contains(&(2 * double));
-    Lanes { double, lower: if twice { 2 * double } else { double } }
+    lane_counts().into_iter().rfind(|&count| fits(count)).unwrap_or(1).into()
 }
 
 /// Whether this build has vectors for this processor, if it has any; a build for another processor may not.
@@ -249,9 +259,9 @@ pub fn fits_processor() -> bool {
 
 /// The host's kernels with these lanes for the best instruction set; `None` if there are none.
 pub(super) fn host_kernels(lanes: Lanes) -> Option<(&'static str, Kernels)> {
-    let best = |lanes| tables().into_iter().rfind(|t| t.1 == lanes && isa::supported(t.0));
-    let ((isa, _, [double, ..]), (_, _, [_, single, half])) = (best(lanes.double)?, best(lanes.lower)?);
-    Some((isa, kernels([double, single, half])))
+    let [double, single, half] = Precision::ALL.map(|precision| best(lanes.of(precision), precision));
+    let tables = [double?, single?, half?];
+    Some((tables[0].isa, kernels(tables)))
 }
 
 /// A GPU's kernels for the CPU; `None` if this build has none.
@@ -259,11 +269,9 @@ pub(super) fn emulated_kernels() -> Option<(&'static str, Kernels)> {
     Some((EMULATION, kernels(emulation()?)))
 }
 
-fn kernels(of_precision: [*const [Entry]; 3]) -> Kernels {
+fn kernels(tables: [Table; 3]) -> Kernels {
     let mut kernels = Kernels(KERNELS.iter().map(|_| [None, None, None]).collect());
-    for (table, precision) in of_precision.into_iter().zip(Precision::ALL) {
-        read(table, precision, &mut kernels);
-    }
+    tables.iter().for_each(|table| read(table, &mut kernels));
     assert!(kernels.are_all(), "the compiled kernels are not those that the build found");
     kernels
 }
@@ -271,7 +279,10 @@ fn kernels(of_precision: [*const [Entry]; 3]) -> Kernels {
 /// The descriptions of all kernels, for compiling them.
 pub(super) fn all_kernels() -> &'static Kernels {
     static ALL: OnceLock<Kernels> = OnceLock::new();
-    ALL.get_or_init(|| host_kernels(Lanes::equal(1)).expect("one lane is always built").1)
+    let tables = || Precision::ALL.map(|precision| tables().into_iter().find(|t| t.precision == precision));
+    ALL.get_or_init(|| {
+        kernels(tables().map(|table| table.expect("every build has kernels in all precisions")))
+    })
 }
 
 /// Every kernel with its precision, sorted by name.

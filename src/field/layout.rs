@@ -33,7 +33,14 @@ impl Layout {
         border: Extents,
     ) -> Result<Self, DeviceError> {
         let permutation = device.buffer_of(&permutation_table(lanes))?;
-        Ok(Self { partition, lanes, outer: lanes.outer(partition.local()), border, permutation, doubles: None })
+        Ok(Self {
+            partition,
+            lanes,
+            outer: lanes.outer(partition.local()),
+            border,
+            permutation,
+            doubles: None,
+        })
     }
 
     /// The same for fields in lower precision, beside that of fields in double.
@@ -42,9 +49,11 @@ impl Layout {
     /// It has not twice the lanes.
     pub(super) fn beside(mut self, device: &Device, double: &Self) -> Result<Self, DeviceError> {
         let (own, other) = (self.lanes.0, double.lanes.0);
-        let direction = (0..4).find(|&mu| own[mu] == 2 * other[mu]).expect("one direction is split once more");
+        let direction =
+            (0..4).find(|&mu| own[mu] == 2 * other[mu]).expect("one direction is split once more");
         let (to, from) = tables(own, other, direction);
-        self.doubles = Some(Doubles { direction, to: device.buffer_of(&to)?, from: device.buffer_of(&from)? });
+        self.doubles =
+            Some(Doubles { direction, to: device.buffer_of(&to)?, from: device.buffer_of(&from)? });
         Ok(self)
     }
 

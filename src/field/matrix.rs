@@ -142,7 +142,10 @@ impl MatrixField {
         let natural = self.domain.device().buffer_of(&links.reals)?;
         let half_bytes = self.buffer.bytes() / 2;
         for parity in [EVEN, ODD] {
-            let order = Order { bordered: 1, ..order(self.domain.layout(Precision::Double), parity, self.blocks, LINK_REALS) };
+            let order = Order {
+                bordered: 1,
+                ..order(self.domain.layout(Precision::Double), parity, self.blocks, LINK_REALS)
+            };
             let field = self.buffer.output_at(parity * half_bytes);
             let kernel = FromNatural { order, field, natural: natural.input() };
             self.domain.launch_as(Precision::Double, &kernel, self.domain.half())?;

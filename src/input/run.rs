@@ -175,7 +175,8 @@ const LANES: Key<Option<usize>> = Key::new(
     ),
     Absent::Is("\"auto\""),
     Change::Free,
-    "SIMD lanes on a CPU; `\"auto\"`: what suits the processor",
+    "SIMD lanes on a CPU, in single and half precision. In double as many, or half of them if a register does not hold \
+     more; `\"auto\"`: the most that fit",
 );
 const TRANSPORT: Key<Option<Halo>> = Key::new(
     "transport",

@@ -123,10 +123,11 @@ const C_SW: Key<f64> = Key::new(
 .settled_as("c_sw");
 const PRECONDITIONING: Key<Schur> = Key::new(
     "preconditioning",
-    words(&[("asymmetric", Schur::Asymmetric), ("symmetric", Schur::Symmetric)]),
-    Absent::Is("\"asymmetric\""),
+    words(&[("symmetric", Schur::Symmetric), ("asymmetric", Schur::Asymmetric)]),
+    Absent::Is("\"symmetric\""),
     Change::Bits,
-    "the even-odd operator Mhat, by [conventions.md](conventions.md#wilson-and-clover-quarks)",
+    "the even-odd operator Mhat, by [conventions.md](conventions.md#wilson-and-clover-quarks); the symmetric one takes a \
+     quarter of the iterations less",
 );
 
 /// `[fermion.NAME.hasenbusch]`
