@@ -207,7 +207,8 @@ fn object(target: &Target, out: &Path) -> PathBuf {
     // Beside vectors, `base` only serves processors for which the program was not meant to be built.
     build.opt_level(if target.isa == "base" && isa::supported("v3") { 1 } else { 3 });
     build.flag_if_supported("-Wno-psabi").flag_if_supported("-Wno-maybe-uninitialized");
-    for flag in TUNING {
+    let of_ones_own = env::var("HMC_KERNEL_FLAGS").is_ok_and(|flags| !flags.is_empty());
+    for flag in TUNING.iter().filter(|_| !of_ones_own) {
         build.flag_if_supported(flag);
     }
     if target.isa == "gpu" {

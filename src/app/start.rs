@@ -165,7 +165,7 @@ pub(super) fn lane_grid(partition: &Partition, lanes: usize, reach: usize) -> Op
 /// The lanes for a box: the input's number, or the best that fit.
 pub(super) fn lanes(parallel: &Parallel, partition: &Partition, reach: usize) -> Lanes {
     let fits = |lanes: usize| lane_grid(partition, lanes, reach).is_some();
-    parallel.lanes.map_or_else(|| fastest_lanes(fits), Lanes::equal)
+    parallel.lanes.map_or_else(|| fastest_lanes(fits), Lanes::from)
 }
 
 /// Refuses a box that is too small for the device's lanes.

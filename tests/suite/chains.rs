@@ -57,6 +57,7 @@ beta = 2.0
 action = "wilson-clover"
 kappa = 0.12
 c_sw = 1.2
+preconditioning = "asymmetric"
 stout = { steps = 1, rho = 0.1 }
 [fermion.light.solver]
 method = "gcr-dd"

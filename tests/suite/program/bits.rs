@@ -5,7 +5,7 @@
 
 use crate::chains::{DOMAIN_WALL, OTHER, PRODUCTION, STAGGERED};
 use crate::program::{Chain, Scratch, parallel, quickstart, read_chain, with};
-use hmc::device::{gpu_count, has_emulation, lane_counts};
+use hmc::device::{Lanes, gpu_count, has_emulation, lane_counts};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -61,7 +61,7 @@ impl On {
             && match self {
                 Cpu { lanes, threads } => {
                     device.starts_with(&format!("CPU, {}, ", many(threads, "thread")))
-                        && (lanes == 0 || device.contains(&format!(", {} (", many(lanes, "lane"))))
+                        && (lanes == 0 || device.contains(&format!(", {} (", Lanes::from(lanes))))
                 }
                 Emulated => device.starts_with("emulated GPU"),
                 Gpu { transport } => {

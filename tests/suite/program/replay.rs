@@ -125,7 +125,7 @@ fn chain() -> Chain {
         mu: 0.0,
         c_sw: 1.0,
         boundary: Boundary::ANTIPERIODIC,
-        schur: Schur::Asymmetric,
+        schur: Schur::Symmetric,
     };
     let light = two_flavours(&domain, quark(operator, Precision::Double), [1e-14; 2]);
     let light: Box<dyn Action> = Box::new(light);
