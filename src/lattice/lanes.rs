@@ -13,15 +13,15 @@ pub const MAX_LANES: usize = 16;
 pub struct LaneGrid(pub Extents);
 
 impl LaneGrid {
-    /// Splits a box of `local` extents into `lanes` (a power of two), halving the longest lane box
-    /// each time; directions that are not `cut` over ranks and late ones come first among equals.
-    /// `None` where the box is too small.
+    /// Splits a box of `local` extents into `lanes` (a power of two), halving the longest lane box each time; directions
+    /// that are not `cut` over ranks come first, and early ones among equals, since threads share the last one. `None`
+    /// where the box is too small.
     pub fn choose(local: Extents, cut: [bool; 4], lanes: usize) -> Option<Self> {
         let mut grid = [1; 4];
         while volume(grid) < lanes {
             let mu = (0..4)
                 .filter(|&mu| local[mu].is_multiple_of(4 * grid[mu]))
-                .max_by_key(|&mu| (!cut[mu], local[mu] / grid[mu], mu))?;
+                .max_by_key(|&mu| (!cut[mu], local[mu] / grid[mu], 3 - mu))?;
             grid[mu] *= 2;
         }
         Some(Self(grid))
@@ -54,7 +54,7 @@ mod tests {
         assert_eq!(LaneGrid::choose([8; 4], [false; 4], 16), Some(LaneGrid([2; 4])));
         assert_eq!(
             LaneGrid::choose([2, 8, 8, 8], [true, false, false, false], 16),
-            Some(LaneGrid([1, 2, 2, 4]))
+            Some(LaneGrid([1, 4, 2, 2]))
         );
         assert_eq!(LaneGrid::choose([6; 4], [false; 4], 4), None);
         assert_eq!(LaneGrid::choose([2, 2, 2, 16], [false; 4], 8), Some(LaneGrid([1, 1, 1, 8])));
