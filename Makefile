@@ -92,15 +92,15 @@ kernels: build
 	$(if $(HMC_NVRTC),,@bash tools/setup.sh nvrtc)
 	HMC_NVRTC=$(or $(HMC_NVRTC),$(TARGET)/nvrtc) $(TARGET)/release/hmc kernels $(ARCHS:%=--arch %)
 
-# -O1: at -O3 the sanitized kernels take a quarter of an hour to compile. Four lanes: the same source as with more, of
-# which sanitized tests run much longer.
+# -O1: at -O3 the sanitized kernels take a quarter of an hour to compile. Eight lanes, four in double: the same source as
+# with more, of which sanitized tests run much longer.
 # Flags for the test alone: build scripts and macros, loaded by rustc, must not have them. rustc
 # links with -nodefaultlibs, so the run-times are named; ASan's has to come first, so it is preloaded.
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 LINK = "-Clink-arg=-Wl,--no-as-needed", "-Clink-arg=-lasan", "-Clink-arg=-lubsan", "-Clink-arg=-lstdc++"
 sanitize: setup
 	HMC_KERNEL_FLAGS="-O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all" \
-	CARGO_PROFILE_DEV_OPT_LEVEL=1 HMC_KERNEL_TARGETS="v3:4 gpu:1" ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	CARGO_PROFILE_DEV_OPT_LEVEL=1 HMC_KERNEL_TARGETS="v3:1,8 gpu:1" ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	$(CARGO) test --locked --target-dir $(TARGET)/sanitize --target $(HOST) \
 	    --config 'target.$(HOST).rustflags = [$(LINK)]' \
 	    --config 'target.$(HOST).runner = "env LD_PRELOAD=$(shell gcc -print-file-name=libasan.so)"' \
