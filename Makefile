@@ -43,7 +43,7 @@ endif
 
 .PHONY: run test examples bits kills check fmt clippy docs book kernels sanitize bundle build setup nvrtc venv clean
 
-# Half the kernels will do: those that a run takes by itself on this machine.
+# Some kernels will do: those of this processor, without the emulated GPU.
 run: setup
 	HMC_KERNEL_TARGETS=auto $(CARGO) build --release --locked
 	mpirun -n $(RANKS) $(TARGET)/release/hmc inputs/quickstart.toml
