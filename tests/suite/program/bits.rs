@@ -6,6 +6,7 @@
 use crate::chains::{DOMAIN_WALL, OTHER, PRODUCTION, STAGGERED};
 use crate::program::{Chain, Scratch, parallel, quickstart, read_chain, with};
 use hmc::device::{Lanes, gpu_count, has_emulation, lane_counts};
+use hmc::lattice::{LaneGrid, Partition};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -222,6 +223,16 @@ fn another_coupling_has_other_bits() {
     }
 }
 
+/// Whether a rank's box can be divided among so many lanes.
+fn fit(text: &str, grid: [usize; 4], lanes: usize) -> bool {
+    let (_, rest) = text.split_once("extents = [").expect("the lattice");
+    let (extents, _) = rest.split_once(']').expect("its extents");
+    let extents: Vec<usize> = extents.split(", ").map(|n| n.parse().unwrap()).collect();
+    let partition = Partition::new(extents.try_into().unwrap(), grid, grid.iter().product(), 0).unwrap();
+    let cut = std::array::from_fn(|mu| partition.is_cut(mu));
+    LaneGrid::choose(partition.local(), cut, lanes).is_some()
+}
+
 /// Every grid with every lane count and both thread counts.
 fn matrix(text: &str) {
     let reference = Run::new(text, [1; 4], REFERENCE);
@@ -232,6 +243,10 @@ fn matrix(text: &str) {
         for lanes in LANES {
             if !available.contains(&lanes) {
                 println!("skipped: {lanes} lanes are not on this processor");
+                continue;
+            }
+            if !fit(text, grid, lanes) {
+                println!("{lanes} lanes do not fit a rank's box with grid {grid:?}");
                 continue;
             }
             for threads in [1, 2] {
