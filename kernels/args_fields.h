@@ -199,6 +199,26 @@ struct CgSteps {
     double b[CG_STEPS];
 };
 
+// Steps of several iterations with many shifts: for each m, x_n += a_nm p_n, p_n = r_m + b_nm p_n. x_n are solutions.
+struct ShiftSteps {
+    const Fermions* r[SHIFT_GROUP];  // optional from `residuals` on
+    Fermions* x[CG_STEPS];           // optional from `count` on, as is p
+    Fermions* p[CG_STEPS];           // optional
+    int half;
+    int residuals;
+    int count;
+    int steps[CG_STEPS];             // numbers of steps, at most `residuals`
+    double a[SHIFT_NUMBERS];         // [n][m]
+    double b[SHIFT_NUMBERS];
+};
+// y = x + a y; sum 0: |y|^2
+struct XpayNorm2 {
+    Fermions* y;
+    const Fermions* x;
+    int half;
+    double a;
+};
+
 // Random fields (random.cuh), keyed by the seed; the stream is the global site.
 struct Stream {
     int key[8];

@@ -122,6 +122,16 @@ template <class F, int N> HD void axpy_norm2(const AxpyNorm2& a, int i, Accumula
     store_site<N>(a.y, i, a.half, y);
     sum.add(0, site_dot<N>(y, y));
 }
+// y = x + a y; sum 0: |y|^2
+template <class F, int N> HD void xpay_norm2(const XpayNorm2& a, int i, Accumulator& sum) {
+    F x[N], y[N];
+    load_site<N>(x, a.x, i, a.half);
+    load_site<N>(y, a.y, i, a.half);
+    const F f = splat<F>(real_of<F>(a.a));
+    UNROLL for (int k = 0; k < N; ++k) y[k] = mad(f, y[k], x[k]);
+    store_site<N>(a.y, i, a.half, y);
+    sum.add(0, site_dot<N>(y, y));
+}
 // Adds Re (x, x), Re (x, y), Im (x, y) of a site to sums 2, 0, 1.
 template <class F> HD void add_products(Accumulator& sum, const F* x, const F* y) {
     sum.add(0, site_dot(x, y));
@@ -325,6 +335,34 @@ template <class F, int N> HD void cg_steps(const CgSteps& a, int i) {
     }
 }
 
+static_assert(SHIFT_NUMBERS == CG_STEPS * SHIFT_GROUP);
+// Steps of several iterations for each of many shifts, a few reals of a site after the other: residuals, which all shifts
+// share, stay in registers, and x and p are read and written once.
+template <class F, int N> HD void shift_steps(const ShiftSteps& a, int i) {
+    constexpr int C = is_half<F>() ? N : GPU && N % 4 == 0 ? 4 : 2, NB = N / C;
+    for (int block = 0; block < NB; ++block) {
+        F r[SHIFT_GROUP][C];
+        UNROLL for (int m = 0; m < SHIFT_GROUP; ++m) {
+            if (m < a.residuals) load<C, NB>(r[m], a.r[m], block, i, a.half);
+        }
+        for (int n = 0; n < a.count; ++n) {
+            F x[C], p[C];
+            load_plain<C, NB>(x, a.x[n], block, i, a.half);
+            load<C, NB>(p, a.p[n], block, i, a.half);
+            UNROLL for (int m = 0; m < SHIFT_GROUP; ++m) {
+                if (m >= a.steps[n]) break;
+                const F f = splat<F>(real_of<F>(a.a[n * SHIFT_GROUP + m])), g = splat<F>(real_of<F>(a.b[n * SHIFT_GROUP + m]));
+                UNROLL for (int k = 0; k < C; ++k) {
+                    x[k] = mad(f, p[k], x[k]);
+                    p[k] = mad(g, p[k], r[m][k]);
+                }
+            }
+            store_plain<C, NB>(a.x[n], block, i, a.half, x);
+            store<C, NB>(a.p[n], block, i, a.half, p);
+        }
+    }
+}
+
 #define BLAS_OF(SITE, SUM, N)                                                \
     SITE(blas, axpy_##N, Axpy, (axpy<F, N>))                             \
     SITE(blas, xpay_##N, Xpay, (xpay<F, N>))                             \
@@ -335,11 +373,13 @@ template <class F, int N> HD void cg_steps(const CgSteps& a, int i) {
     SUM(blas, dot_##N, Dot, 2, (dot<F, N>))                             \
     SUM(blas, real_dot_##N, RealDot, 1, (real_dot<F, N>))                   \
     SUM(blas, axpy_norm2_##N, AxpyNorm2, 1, (axpy_norm2<F, N>))               \
+    SUM(blas, xpay_norm2_##N, XpayNorm2, 1, (xpay_norm2<F, N>))               \
     SUM(blas, fields_dot_##N, FieldsDot, 4, (fields_dot<F, N>))               \
     SITE(blas, fields_axpy_##N, FieldsAxpy, (fields_axpy<F, N>))               \
     SITE(blas, fields_xpay_##N, FieldsXpay, (fields_xpay<F, N>))               \
     SUM(blas, fields_axpy_norm2_##N, FieldsAxpyNorm2, 4, (fields_axpy_norm2<F, N>)) \
     SITE(blas, cg_steps_##N, CgSteps, (cg_steps<F, N>))                       \
+    SITE(blas, shift_steps_##N, ShiftSteps, (shift_steps<F, N>))              \
     SITE(blas, from_double_##N, FromDouble, (from_double<F, N>))               \
     SITE(blas, add_to_double_##N, AddToDouble, (add_to_double<F, N>))
 #define BLAS_KERNELS(SITE, SUM)                                         \

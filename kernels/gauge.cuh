@@ -150,13 +150,17 @@ template <class F> HD void kick(const Kick& a, int i, int parity, Accumulator& s
     }
     sum.add(0, norm);
 }
-// Sum 0: sum_a p_a^2 / 2.
+// Sum 0: sum_a p_a^2 / 2, maximum: |p| of any link.
 template <class F> HD void kinetic(const Kinetic& a, int i, int parity, Accumulator& sum) {
     F s = F{};
     for (int mu = 0; mu < 4; ++mu) {
-        F p[8];
+        F p[8], square = F{};
         load<8, 4>(p, momentum_half<F>(a.momenta, a.g, parity), mu, i, a.g.half);
-        UNROLL for (int k = 0; k < 8; ++k) s = mad(p[k], p[k], s);
+        UNROLL for (int k = 0; k < 8; ++k) {
+            s = mad(p[k], p[k], s);
+            square = mad(p[k], p[k], square);
+        }
+        sum.raise(root(square));
     }
     sum.add(0, splat<F>(0.5) * s);
 }

@@ -1,7 +1,9 @@
 //! The command line. Exit codes: 0 done, 2 wrong input, 1 anything else.
 
-use clap::{Parser, Subcommand, ValueEnum};
-use hmc::app::{self, AppError, BenchArgs, BenchTable, BenchWall, Gaps, Out, Ranks, RunOptions};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use hmc::app::{
+    self, AppError, BenchArgs, BenchTable, BenchTrajectory, BenchWall, Gaps, Out, Ranks, RunOptions,
+};
 use hmc::family::Weights;
 use hmc::field::Halo;
 use hmc::input::DeviceChoice;
@@ -120,60 +122,84 @@ enum Command {
         state: PathBuf,
     },
     /// Measure speeds on this machine
-    Bench {
-        /// Tables (wilson, clover, solver, staggered, staggered-solver, domain-wall, domain-wall-solver; the first three by
-        /// default) and lattices, such as 16x16x16x32
-        #[arg(value_parser = bench_item)]
-        what: Vec<BenchItem>,
-        /// CPU or GPU
-        #[arg(long, value_enum, default_value = "auto")]
-        device: DeviceName,
-        /// Threads per rank
-        #[arg(long)]
-        threads: Option<usize>,
-        /// SIMD lanes
-        #[arg(long)]
-        lanes: Option<usize>,
-        /// Ranks in each direction, such as 1x1x1x2
-        #[arg(long, value_parser = extents)]
-        grid: Option<[usize; 4]>,
-        /// Send halos through host memory
-        #[arg(long)]
-        staged: bool,
-        /// Links for the solvers (default: those of a short quenched chain at beta = 6)
-        #[arg(long)]
-        links: Option<PathBuf>,
-        /// The solvers' Wilson quark
-        #[arg(long, default_value_t = 0.1345)]
-        kappa: f64,
-        /// Its clover coefficient
-        #[arg(long, default_value_t = 1.769)]
-        c_sw: f64,
-        /// The solvers' staggered or domain-wall quark
-        #[arg(long, default_value_t = 0.01)]
-        mass: f64,
-        /// Slices of the domain-wall quark
-        #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u8).range(4..=48))]
-        slices: u8,
-        /// Its weights: shamir, borici, mobius=B,C, optimal=LOW,HIGH or optimal-symmetric=LOW,HIGH
-        #[arg(long, default_value = "shamir", value_parser = weights)]
-        weights: Weights,
-        /// The height of its wall
-        #[arg(long, default_value_t = 1.8)]
-        m5: f64,
-        /// The solvers' relative residual
-        #[arg(long, default_value_t = 1e-10)]
-        residual: f64,
-        /// Factor by which the residual falls between updates in mixed precision (default: 0.1 in half, 0.001 in
-        /// single)
-        #[arg(long)]
-        delta: Option<f64>,
-    },
+    Bench(Box<BenchCli>),
     /// Compile every kernel for GPUs and print registers and spills
     Kernels {
         /// GPU architectures
         #[arg(long, default_value = "sm_90")]
         arch: Vec<String>,
+    },
+}
+
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+struct BenchCli {
+    #[command(subcommand)]
+    of: Option<BenchOf>,
+    /// Tables (wilson, clover, solver, staggered, staggered-solver, domain-wall, domain-wall-solver; the first three by
+    /// default) and lattices, such as 16x16x16x32
+    #[arg(value_parser = bench_item)]
+    what: Vec<BenchItem>,
+    /// CPU or GPU
+    #[arg(long, value_enum, default_value = "auto")]
+    device: DeviceName,
+    /// Threads per rank
+    #[arg(long)]
+    threads: Option<usize>,
+    /// SIMD lanes
+    #[arg(long)]
+    lanes: Option<usize>,
+    /// Ranks in each direction, such as 1x1x1x2
+    #[arg(long, value_parser = extents)]
+    grid: Option<[usize; 4]>,
+    /// Send halos through host memory
+    #[arg(long)]
+    staged: bool,
+    /// Links for the solvers (default: those of a short quenched chain at beta = 6)
+    #[arg(long)]
+    links: Option<PathBuf>,
+    /// The solvers' Wilson quark
+    #[arg(long, default_value_t = 0.1345)]
+    kappa: f64,
+    /// Its clover coefficient
+    #[arg(long, default_value_t = 1.769)]
+    c_sw: f64,
+    /// The solvers' staggered or domain-wall quark
+    #[arg(long, default_value_t = 0.01)]
+    mass: f64,
+    /// Slices of the domain-wall quark
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u8).range(4..=48))]
+    slices: u8,
+    /// Its weights: shamir, borici, mobius=B,C, optimal=LOW,HIGH or optimal-symmetric=LOW,HIGH
+    #[arg(long, default_value = "shamir", value_parser = weights)]
+    weights: Weights,
+    /// The height of its wall
+    #[arg(long, default_value_t = 1.8)]
+    m5: f64,
+    /// The solvers' relative residual
+    #[arg(long, default_value_t = 1e-10)]
+    residual: f64,
+    /// Factor by which the residual falls between updates in mixed precision (default: 0.1 in half, 0.001 in
+    /// single)
+    #[arg(long)]
+    delta: Option<f64>,
+}
+
+#[derive(Subcommand)]
+enum BenchOf {
+    /// Whole trajectories of an input: seconds, iterations and forces by term. Nothing is written
+    Trajectory {
+        /// The input (TOML)
+        input: PathBuf,
+        /// The links to start from (default: as the input says)
+        #[arg(long)]
+        links: Option<PathBuf>,
+        /// Their number; means are over all but the first
+        #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..))]
+        trajectories: u64,
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -245,6 +271,68 @@ fn once(ranks: &Ranks, work: impl FnOnce() -> Result<(), AppError>) -> Result<()
     if ranks.rank() == 0 { work() } else { Ok(()) }
 }
 
+/// `hmc bench`
+fn bench(cli: BenchCli, ranks: &Ranks) -> Result<(), AppError> {
+    let BenchCli {
+        of,
+        what,
+        device,
+        threads,
+        lanes,
+        grid,
+        staged,
+        links,
+        kappa,
+        c_sw,
+        mass,
+        slices,
+        weights,
+        m5,
+        residual,
+        delta,
+    } = cli;
+    if let Some(BenchOf::Trajectory { input, links, trajectories, json }) = of {
+        return app::bench_trajectory(&BenchTrajectory { input, links, trajectories, json }, ranks);
+    }
+    let device = match device {
+        DeviceName::Auto => DeviceChoice::Auto,
+        DeviceName::Cpu => DeviceChoice::Cpu,
+        DeviceName::Cuda => DeviceChoice::Cuda,
+        DeviceName::Emulated => DeviceChoice::Emulated,
+    };
+    let transport = staged.then_some(Halo::Staged);
+    let (mut tables, mut extents) = (Vec::new(), Vec::new());
+    for item in what {
+        match item {
+            BenchItem::Table(table) => tables.push(table),
+            BenchItem::Lattice(lattice) => extents.push(lattice),
+        }
+    }
+    if tables.is_empty() {
+        tables = vec![BenchTable::Wilson, BenchTable::Clover, BenchTable::Solver];
+    }
+    if extents.is_empty() {
+        extents = vec![[16; 4], [16, 16, 16, 32]];
+    }
+    let args = BenchArgs {
+        tables,
+        extents,
+        device,
+        threads,
+        lanes,
+        grid,
+        transport,
+        links,
+        kappa,
+        c_sw,
+        mass,
+        wall: BenchWall { slices: slices.into(), weights, m5 },
+        residual,
+        delta,
+    };
+    app::bench(&args, ranks)
+}
+
 fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
     match (cli.command, cli.run) {
         (Some(Command::Run(args)), _) | (None, Some(args)) => app::run(&args.input, &args.options(), ranks),
@@ -255,64 +343,7 @@ fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
             app::replay(&state, out.map(|path| Out { path, force }).as_ref(), json, ranks)
         }
         (Some(Command::Compare { a, b }), _) => once(ranks, || app::compare(&a, &b)),
-        (
-            Some(Command::Bench {
-                what,
-                device,
-                threads,
-                lanes,
-                grid,
-                staged,
-                links,
-                kappa,
-                c_sw,
-                mass,
-                slices,
-                weights,
-                m5,
-                residual,
-                delta,
-            }),
-            _,
-        ) => {
-            let device = match device {
-                DeviceName::Auto => DeviceChoice::Auto,
-                DeviceName::Cpu => DeviceChoice::Cpu,
-                DeviceName::Cuda => DeviceChoice::Cuda,
-                DeviceName::Emulated => DeviceChoice::Emulated,
-            };
-            let transport = staged.then_some(Halo::Staged);
-            let (mut tables, mut extents) = (Vec::new(), Vec::new());
-            for item in what {
-                match item {
-                    BenchItem::Table(table) => tables.push(table),
-                    BenchItem::Lattice(lattice) => extents.push(lattice),
-                }
-            }
-            if tables.is_empty() {
-                tables = vec![BenchTable::Wilson, BenchTable::Clover, BenchTable::Solver];
-            }
-            if extents.is_empty() {
-                extents = vec![[16; 4], [16, 16, 16, 32]];
-            }
-            let args = BenchArgs {
-                tables,
-                extents,
-                device,
-                threads,
-                lanes,
-                grid,
-                transport,
-                links,
-                kappa,
-                c_sw,
-                mass,
-                wall: BenchWall { slices: slices.into(), weights, m5 },
-                residual,
-                delta,
-            };
-            app::bench(&args, ranks)
-        }
+        (Some(Command::Bench(cli)), _) => bench(*cli, ranks),
         (Some(Command::Kernels { arch }), _) => app::kernels(&arch),
         (None, None) => Ok(()),
     }

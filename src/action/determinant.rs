@@ -75,6 +75,8 @@ pub struct Determinant<O: QuarkOperator> {
     function: Box<dyn Function<O>>,
     pairs: PairForce,
     phi: Spinor,
+    /// The name of the part of the force with the greatest poles, if it has one.
+    inner: Option<String>,
 }
 
 /// The part of a determinant that depends on the function f. The quarks are up to date with the links.
@@ -102,13 +104,14 @@ pub(super) trait Function<O: QuarkOperator> {
         residual: f64,
     ) -> Result<ExactSum, ActionError>;
 
-    /// Adds its pairs to the force; returns the number of iterations.
+    /// Adds its pairs, or those of a `part` of the force; returns the number of iterations.
     fn add_pairs(
         &mut self,
         quarks: &mut Fraction<O>,
         phi: &Spinor,
         sum: &mut PairSum,
         residual: f64,
+        part: Option<usize>,
     ) -> Result<usize, ActionError>;
 
     /// The ends of the spectra of W and V from the last measurement.
@@ -137,22 +140,22 @@ impl<O: Derivative> Determinant<O> {
         O: QuarkOperator<Params = P>,
     {
         let DeterminantParams { header, light, heavy, power } = params;
+        let inner = match &power {
+            Power::Rational(RationalPower { inner: Some(inner), .. }) => Some(inner.name.clone()),
+            _ => None,
+        };
         let (quarks, function): (_, Box<dyn Function<O>>) = match power {
             Power::Inverse => {
                 let quark = |params: &QuarkParams<P>| Quark::new(domain, params);
-                let quarks = Fraction::new(quark, &light, heavy.as_ref())?;
-                let function = TwoFlavours::new(&quarks)?;
-                (quarks, Box::new(function))
+                (Fraction::new(quark, &light, heavy.as_ref())?, Box::new(TwoFlavours))
             }
             Power::Rational(power) => {
                 let rationals = Rationals::new(&power, heavy.is_some())?;
-                let quark = |params: &QuarkParams<P>| Quark::with_shifts(domain, params, rationals.poles());
-                let quarks = Fraction::new(quark, &light, heavy.as_ref())?;
-                let function = rationals.with_fields(&quarks)?;
-                (quarks, Box::new(function))
+                let quark = |params: &QuarkParams<P>| Quark::with_shifts(domain, params);
+                (Fraction::new(quark, &light, heavy.as_ref())?, Box::new(rationals))
             }
         };
-        Ok(Self { header, pairs: quarks.pairs()?, phi: quarks.light.spinor()?, quarks, function })
+        Ok(Self { header, pairs: quarks.pairs()?, phi: quarks.light.spinor()?, quarks, function, inner })
     }
 
     /// Sets the pseudofermion, for tests and replays, from reals as in `Spinor::read_host`.
@@ -163,6 +166,24 @@ impl<O: Derivative> Determinant<O> {
     /// The ends of the spectra of W and V from the last measurement, for a rational power.
     pub fn measured(&self) -> [Option<Bounds>; 2] {
         self.function.measured()
+    }
+
+    /// Adds the force, or a part of it. Determinants of A are large and cheap: they belong to the inner part.
+    fn add(
+        &mut self,
+        part: Option<usize>,
+        links: &MatrixField,
+        force: &mut AlgebraField,
+    ) -> Result<usize, ActionError> {
+        self.quarks.update(links)?;
+        let (quarks, residual) = (&mut self.quarks, self.header.force_residual);
+        let mut sum = self.pairs.begin(links, force)?;
+        let iterations = self.function.add_pairs(quarks, &self.phi, &mut sum, residual, part)?;
+        if part != Some(0) {
+            quarks.add_log_det(&mut sum, 0.5 * f64::from(self.function.flavours()))?;
+        }
+        sum.finish()?;
+        Ok(iterations)
     }
 
     /// `-n_f (log det A_W - log det A_V)` over the parities that belong to the action.
@@ -191,13 +212,20 @@ impl<O: Derivative> Action for Determinant<O> {
     }
 
     fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<usize, ActionError> {
-        self.quarks.update(links)?;
-        let (quarks, residual) = (&mut self.quarks, self.header.force_residual);
-        let mut sum = self.pairs.begin(links, force)?;
-        let iterations = self.function.add_pairs(quarks, &self.phi, &mut sum, residual)?;
-        quarks.add_log_det(&mut sum, 0.5 * f64::from(self.function.flavours()))?;
-        sum.finish()?;
-        Ok(iterations)
+        self.add(None, links, force)
+    }
+
+    fn parts(&self) -> Vec<&str> {
+        self.inner.iter().flat_map(|inner| [self.header.name.as_str(), inner]).collect()
+    }
+
+    fn add_part(
+        &mut self,
+        part: usize,
+        links: &MatrixField,
+        force: &mut AlgebraField,
+    ) -> Result<usize, ActionError> {
+        self.add(Some(part), links, force)
     }
 
     fn pseudofermions(&mut self) -> Vec<Pseudofermion<'_>> {

@@ -21,7 +21,7 @@ mod two_flavours;
 pub use determinant::{Determinant, DeterminantParams, Power};
 pub use gauge::GaugeAction;
 pub use pair::{Derivative, Pair, PairForce, PairSum};
-pub use rational::RationalPower;
+pub use rational::{InnerPoles, RationalPower};
 pub use smeared::Smeared;
 
 use fraction::Fraction;
@@ -169,6 +169,23 @@ pub trait Action {
     fn value(&mut self, links: &MatrixField) -> Result<ExactSum, ActionError>;
     /// `force_a(x, mu) += dS(e^{i eps T_a} U_mu(x)) / d eps`; returns the number of iterations.
     fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<usize, ActionError>;
+    /// The names of the parts of its force if it has several, each for a level of its own; the first is the term's.
+    /// Empty: the force is one.
+    fn parts(&self) -> Vec<&str> {
+        Vec::new()
+    }
+    /// As `add_force` for one of the `parts`; their sum is the force.
+    ///
+    /// # Panics
+    /// There is no such part.
+    fn add_part(
+        &mut self,
+        part: usize,
+        _links: &MatrixField,
+        _force: &mut AlgebraField,
+    ) -> Result<usize, ActionError> {
+        panic!("term '{}' has no part {part}", self.name())
+    }
     /// Its pseudofermions in the order of their numbers, for reading or setting. Past solutions are forgotten, since
     /// they belong to the old fields.
     fn pseudofermions(&mut self) -> Vec<Pseudofermion<'_>> {

@@ -47,11 +47,12 @@ pub struct Pair {
     pub insertion: Option<MatrixField>,
 }
 
-/// Workspace of forces.
+/// The force of quarks of one kind. The memory of a pair is taken for each force.
 pub struct PairForce {
     domain: Arc<Domain>,
     kind: Kind,
-    pair: Pair,
+    /// Whether a quark has a clover term.
+    clover: bool,
     faces_x: Faces,
     faces_y: Faces,
 }
@@ -60,6 +61,7 @@ pub struct PairForce {
 #[must_use = "the force is complete after `finish`"]
 pub struct PairSum<'a> {
     room: &'a mut PairForce,
+    pair: Pair,
     links: &'a MatrixField,
     force: &'a mut AlgebraField,
     /// The pair that the spinors of `room` hold, if it is not yet in `force`.
@@ -73,22 +75,11 @@ struct Pending {
 }
 
 impl PairForce {
-    /// Workspace for the forces of quarks of one kind; `clover`: at least one of them has a clover term.
+    /// The forces of quarks of one kind; `clover`: at least one of them has a clover term.
     pub fn new(domain: &Arc<Domain>, kind: Kind, clover: bool) -> Result<Self, FieldError> {
-        let spinor = || Spinor::of(domain, kind, Precision::Double, 1);
         let reals = FaceReals { forward: 12, backward: 0 };
         let faces = || Faces::new(domain, Precision::Double, kind.slices(), reals);
-        Ok(Self {
-            domain: Arc::clone(domain),
-            kind,
-            pair: Pair {
-                x: [spinor()?, spinor()?],
-                y: [spinor()?, spinor()?],
-                insertion: clover.then(|| MatrixField::new(domain, 6)).transpose()?,
-            },
-            faces_x: faces()?,
-            faces_y: faces()?,
-        })
+        Ok(Self { domain: Arc::clone(domain), kind, clover, faces_x: faces()?, faces_y: faces()? })
     }
 
     /// Starts a sum of pairs. [`PairSum::finish`] completes its addition to `force`.
@@ -97,22 +88,26 @@ impl PairForce {
         links: &'a MatrixField,
         force: &'a mut AlgebraField,
     ) -> Result<PairSum<'a>, FieldError> {
-        if let Some(insertion) = &mut self.pair.insertion {
-            insertion.set_zero()?;
-        }
-        Ok(PairSum { room: self, links, force, pending: None })
+        let spinor = || Spinor::of(&self.domain, self.kind, Precision::Double, 1);
+        let pair = Pair {
+            x: [spinor()?, spinor()?],
+            y: [spinor()?, spinor()?],
+            insertion: self.clover.then(|| MatrixField::new(&self.domain, 6)).transpose()?,
+        };
+        Ok(PairSum { room: self, pair, links, force, pending: None })
     }
 
     fn hop_force(
         &mut self,
+        Pair { x, y, .. }: &Pair,
         links: &MatrixField,
         force: &mut AlgebraField,
         pending: &Pending,
     ) -> Result<(), FieldError> {
-        let Self { domain, pair: Pair { x, y, .. }, faces_x, faces_y, .. } = self;
+        let Self { domain, faces_x, faces_y, .. } = self;
         domain.check([links.domain(), force.domain()]);
         // Whoever filled the pair may have put other fields in its place.
-        let spinors = || x.iter().chain(&*y);
+        let spinors = || x.iter().chain(y);
         domain.check(spinors().map(Spinor::domain));
         let own = (Precision::Double, self.kind, 1);
         let fit = |s: &Spinor| (s.precision(), s.kind(), s.fields()) == own;
@@ -120,9 +115,7 @@ impl PairForce {
         pending.phases.check(domain, Precision::Double);
         let slices = self.kind.slices();
         for parity in [EVEN, ODD] {
-            for (faces, input, dagger) in
-                [(&mut *faces_x, &*x, Dagger::No), (&mut *faces_y, &*y, Dagger::Yes)]
-            {
+            for (faces, input, dagger) in [(&mut *faces_x, x, Dagger::No), (&mut *faces_y, y, Dagger::Yes)] {
                 let hop = FaceHop::Wilson { reals: LinkReals::Link18, links: None, dagger, slices };
                 let source = FaceSource { input: input[1 - parity].fermions(), parity: 1 - parity, hop };
                 faces.exchange(source, slices, || Ok(()))?;
@@ -181,7 +174,7 @@ impl PairSum<'_> {
         weight: f64,
     ) -> Result<(), FieldError> {
         self.flush()?;
-        let pair = &mut self.room.pair;
+        let pair = &mut self.pair;
         for parity in [EVEN, ODD] {
             pair.x[parity].copy_from(x[parity])?;
             pair.y[parity].copy_from(y[parity])?;
@@ -193,7 +186,7 @@ impl PairSum<'_> {
 
     /// Adds `-2 weight d log det A` over the sites that belong to the quark's action.
     pub fn add_log_det<O: Derivative>(&mut self, quark: &Quark<O>, weight: f64) -> Result<(), FieldError> {
-        match (quark.clover(), &mut self.room.pair.insertion) {
+        match (quark.clover(), &mut self.pair.insertion) {
             (Some(clover), Some(insertion)) => clover.insert_log_det(insertion, weight),
             _ => Ok(()),
         }
@@ -201,7 +194,7 @@ impl PairSum<'_> {
 
     /// Adds everything to the force.
     pub fn finish(mut self) -> Result<(), FieldError> {
-        if let Some(insertion) = &mut self.room.pair.insertion {
+        if let Some(insertion) = &mut self.pair.insertion {
             CloverTerm::add_force(self.links, insertion, self.force)?;
         }
         self.flush()
@@ -216,8 +209,8 @@ impl PairSum<'_> {
     ) -> Result<(), FieldError> {
         self.flush()?;
         let (operator, clover) = quark.operator();
-        assert!(self.room.pair.insertion.is_some() || clover.is_none(), "room for a clover term");
-        operator.fill(&mut self.room.pair, clover, x, y, weight)?;
+        assert!(self.pair.insertion.is_some() || clover.is_none(), "room for a clover term");
+        operator.fill(&mut self.pair, clover, x, y, weight)?;
         let phases = operator.phases();
         self.pending = Some(Pending { phases, weight });
         Ok(())
@@ -225,7 +218,7 @@ impl PairSum<'_> {
 
     fn flush(&mut self) -> Result<(), FieldError> {
         match self.pending.take() {
-            Some(pending) => self.room.hop_force(self.links, self.force, &pending),
+            Some(pending) => self.room.hop_force(&self.pair, self.links, self.force, &pending),
             None => Ok(()),
         }
     }

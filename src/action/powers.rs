@@ -67,11 +67,6 @@ impl Powers {
         })
     }
 
-    /// The number of poles of the function with the most poles.
-    pub(super) fn poles(&self) -> usize {
-        [&self.heat_bath, &self.action, &self.force].map(|r| r.poles.len()).into_iter().max().unwrap_or(0)
-    }
-
     /// The ends of the spectrum from the last measurement.
     pub(super) fn measured(&self) -> Option<Bounds> {
         self.measured

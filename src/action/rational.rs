@@ -15,14 +15,15 @@
 //! + sum_j b_j { -2 Re (V Y_j)^dag dV Z_j - 2 Re (V Z_j)^dag dV Y_j },   Y_j, Z_j = (V^dag V + q_j)^-1 {psi, phi},
 //! ```
 //!
-//! Without V, only the first line remains, with `chi = phi`. A trajectory fails if the spectrum leaves the range of the
+//! Without V, only the first line remains, with `chi = phi`. S is linear in r, so a force can be divided by the poles of
+//! r: dear solves of small poles outside, the greater part of the force, which is cheap, on a level inside. A trajectory fails if the spectrum leaves the range of the
 //! functions (`powers`).
 
 use super::determinant::Function;
 use super::powers::{Powers, Wanted};
 use super::{ActionError, Derivative, Fraction, PairSum};
 use crate::field::{Dagger, FieldError, ODD, RandomAddress, Spinor};
-use crate::math::{ExactSum, RationalError};
+use crate::math::{ExactSum, Rational, RationalError};
 use crate::quark::{Quark, QuarkOperator};
 use crate::solver::Bounds;
 
@@ -39,30 +40,40 @@ pub struct RationalPower {
     pub force_error: f64,
     /// The number of trajectories between measurements of the spectra; at least 1.
     pub check_every: u64,
+    /// The greatest poles of the force, if they are a part of their own.
+    pub inner: Option<InnerPoles>,
 }
 
-/// The functions of both quarks.
+/// The greatest poles of a force's function, which are cheap to solve for and make most of the force: a part of the
+/// force with a level of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InnerPoles {
+    /// The part's name in the levels.
+    pub name: String,
+    /// Their number; at least 1.
+    pub poles: usize,
+}
+
+impl InnerPoles {
+    /// The function of the other poles and that of these.
+    ///
+    /// # Errors
+    /// No other pole is left.
+    pub fn split(&self, force: &Rational) -> Result<[Rational; 2], RationalError> {
+        let all = force.poles.len();
+        match all.checked_sub(self.poles) {
+            Some(least @ 1..) => Ok(force.split(least)),
+            _ => Err(RationalError::Inner { wanted: self.poles, all }),
+        }
+    }
+}
+
+/// The functions of both quarks. Their fields, up to three per pole, exist only while they are used.
 pub(super) struct Rationals {
     light: Powers,
     heavy: Option<Powers>,
-}
-
-/// The functions with their fields.
-pub(super) struct WithFields {
-    powers: Rationals,
-    /// eta, or R phi.
-    chi: Spinor,
-    psi: Spinor,
-    /// Solutions X or Y for all shifts.
-    x: Vec<Spinor>,
-    heavy: Option<HeavyFields>,
-}
-
-/// Further fields for a heavy quark.
-struct HeavyFields {
-    z: Vec<Spinor>,
-    /// V Y and V Z
-    images: [Spinor; 2],
+    /// The light quark's function of the force, divided.
+    parts: Option<[Rational; 2]>,
 }
 
 impl Rationals {
@@ -80,34 +91,9 @@ impl Rationals {
         };
         let heavy = |range| powers((-1, 4), (1, 4), range);
         let range = ratio.then(|| power.heavy_range.expect("a range for the heavy quark"));
-        Ok(Self { light: powers((1, 4), (-1, 2), power.range)?, heavy: range.map(heavy).transpose()? })
-    }
-
-    /// The number of poles of the function with the most poles.
-    pub(super) fn poles(&self) -> usize {
-        self.heavy.as_ref().map_or(0, Powers::poles).max(self.light.poles())
-    }
-
-    /// Allocates the fields.
-    pub(super) fn with_fields<O: QuarkOperator>(
-        self,
-        quarks: &Fraction<O>,
-    ) -> Result<WithFields, FieldError> {
-        let spinor = || quarks.light.spinor();
-        let several = |count| (0..count).map(|_| spinor()).collect::<Result<Vec<_>, _>>();
-        let heavy = self.heavy.as_ref().map(|heavy| {
-            Ok::<_, FieldError>(HeavyFields {
-                z: several(heavy.force.poles.len())?,
-                images: [spinor()?, spinor()?],
-            })
-        });
-        Ok(WithFields {
-            chi: spinor()?,
-            psi: spinor()?,
-            x: several(self.poles())?,
-            heavy: heavy.transpose()?,
-            powers: self,
-        })
+        let light = powers((1, 4), (-1, 2), power.range)?;
+        let parts = power.inner.as_ref().map(|inner| inner.split(&light.force)).transpose()?;
+        Ok(Self { light, heavy: range.map(heavy).transpose()?, parts })
     }
 
     /// Measures the spectra, if this trajectory does.
@@ -122,13 +108,13 @@ impl Rationals {
     }
 }
 
-impl<O: Derivative> Function<O> for WithFields {
+impl<O: Derivative> Function<O> for Rationals {
     fn flavours(&self) -> u8 {
         1
     }
 
     fn begin(&mut self, seed: u64, trajectory: u64) {
-        let Rationals { light, heavy } = &mut self.powers;
+        let Self { light, heavy, .. } = self;
         [Some(light), heavy.as_mut()].into_iter().flatten().for_each(|powers| powers.begin(seed, trajectory));
     }
 
@@ -139,18 +125,15 @@ impl<O: Derivative> Function<O> for WithFields {
         address: RandomAddress,
         residual: f64,
     ) -> Result<ExactSum, ActionError> {
-        self.powers.check(quarks)?;
-        let Self { powers, chi: eta, psi: source, x, .. } = self;
+        self.check(quarks)?;
+        let light = &mut quarks.light;
+        let mut eta = light.spinor()?;
         eta.set_random(ODD, 0.5f64.sqrt(), address)?;
-        let light = &powers.light.heat_bath;
-        match (&mut quarks.heavy, &powers.heavy) {
-            (Some(heavy), Some(powers)) => {
-                quarks.light.apply_function(source, eta, light, x, residual)?;
-                heavy.apply_function(phi, source, &powers.heat_bath, x, residual)?;
-            }
-            _ => {
-                quarks.light.apply_function(phi, eta, light, x, residual)?;
-            }
+        light.apply_function(phi, &eta, &self.light.heat_bath, residual)?;
+        if let (Some(heavy), Some(powers)) = (&mut quarks.heavy, &self.heavy) {
+            let mut source = heavy.spinor()?;
+            source.copy_from(phi)?;
+            heavy.apply_function(phi, &source, &powers.heat_bath, residual)?;
         }
         Ok(eta.norm2()?)
     }
@@ -161,17 +144,18 @@ impl<O: Derivative> Function<O> for WithFields {
         phi: &Spinor,
         residual: f64,
     ) -> Result<ExactSum, ActionError> {
-        self.powers.check(quarks)?;
-        let Self { powers, chi, psi, x, .. } = self;
-        let chi = match (&mut quarks.heavy, &powers.heavy) {
+        self.check(quarks)?;
+        let light = &mut quarks.light;
+        let (mut room, mut psi) = (light.spinor()?, light.spinor()?);
+        let chi = match (&mut quarks.heavy, &self.heavy) {
             (Some(heavy), Some(powers)) => {
-                heavy.apply_function(chi, phi, &powers.action, x, residual)?;
-                &*chi
+                heavy.apply_function(&mut room, phi, &powers.action, residual)?;
+                &room
             }
             _ => phi,
         };
-        quarks.light.apply_function(psi, chi, &powers.light.action, x, residual)?;
-        Ok(chi.real_dot(psi)?)
+        light.apply_function(&mut psi, chi, &self.light.action, residual)?;
+        Ok(chi.real_dot(&psi)?)
     }
 
     fn add_pairs(
@@ -180,38 +164,44 @@ impl<O: Derivative> Function<O> for WithFields {
         phi: &Spinor,
         sum: &mut PairSum,
         residual: f64,
+        part: Option<usize>,
     ) -> Result<usize, ActionError> {
-        let Self { powers, chi, psi, x, heavy: fields } = self;
-        let force = &powers.light.force;
-        let (Some(heavy), Some(powers), Some(fields)) = (heavy, &powers.heavy, fields) else {
-            let x = &mut x[..force.poles.len()];
-            let info = light.solve_shifted(x, phi, &force.poles, residual)?;
-            add_squares(sum, light, x, &force.residues)?;
+        let force = match (part, &self.parts) {
+            (Some(part), Some(parts)) => &parts[part],
+            _ => &self.light.force,
+        };
+        let (Some(heavy), Some(powers)) = (heavy, &self.heavy) else {
+            let (info, x) = light.solve_shifted(phi, &force.poles, residual)?;
+            add_squares(sum, light, &x, &force.residues)?;
             return Ok(info.total.iterations);
         };
-        let HeavyFields { z, images: [image_y, image_z] } = fields;
-        let mut iterations = heavy.apply_function(chi, phi, &powers.force, z, residual)?.iterations;
-        iterations += light.apply_function(psi, chi, force, x, residual)?.iterations;
-        add_squares(sum, light, x, &force.residues)?;
-        let y = &mut x[..z.len()];
-        iterations += heavy.solve_shifted(y, psi, &powers.force.poles, residual)?.total.iterations;
-        for ((y, z), &residue) in y.iter().zip(z.iter()).zip(&powers.force.residues) {
+        let (mut chi, mut psi) = (light.spinor()?, light.spinor()?);
+        let (mut total, z) = heavy.apply_function(&mut chi, phi, &powers.force, residual)?;
+        let (info, x) = light.apply_function(&mut psi, &chi, force, residual)?;
+        total.add(&info);
+        add_squares(sum, light, &x, &force.residues)?;
+        drop(x);
+        let (info, y) = heavy.solve_shifted(&psi, &powers.force.poles, residual)?;
+        total.add(&info.total);
+        let (image_y, image_z) = (&mut chi, &mut psi);
+        for ((y, z), &residue) in y.iter().zip(&z).zip(&powers.force.residues) {
             heavy.apply(image_y, y, Dagger::No)?;
             sum.add_pair(heavy, z, image_y, residue)?;
             heavy.apply(image_z, z, Dagger::No)?;
             sum.add_pair(heavy, y, image_z, residue)?;
         }
-        Ok(iterations)
+        Ok(total.iterations)
     }
 
     fn measured(&self) -> [Option<Bounds>; 2] {
-        [self.powers.light.measured(), self.powers.heavy.as_ref().and_then(Powers::measured)]
+        [self.light.measured(), self.heavy.as_ref().and_then(Powers::measured)]
     }
 
     fn report(&self) -> String {
-        match &self.powers {
-            Rationals { light, heavy: None } => format!("; {light}"),
-            Rationals { light, heavy: Some(heavy) } => format!("; light: {light}; heavy: {heavy}"),
+        let Self { light, heavy, .. } = self;
+        match heavy {
+            None => format!("; {light}"),
+            Some(heavy) => format!("; light: {light}; heavy: {heavy}"),
         }
     }
 }

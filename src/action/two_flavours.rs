@@ -13,33 +13,19 @@ use crate::field::{Dagger, FieldError, ODD, RandomAddress, Spinor};
 use crate::math::ExactSum;
 use crate::quark::QuarkOperator;
 
-/// f(x) = 1/x, with its fields.
-pub(super) struct TwoFlavours {
-    /// `V^dag phi`, if there is a V.
-    source: Option<Spinor>,
-    x: Spinor,
-}
+/// f(x) = 1/x
+pub(super) struct TwoFlavours;
 
-impl TwoFlavours {
-    pub(super) fn new<O: QuarkOperator>(quarks: &Fraction<O>) -> Result<Self, FieldError> {
-        let source = quarks.heavy.as_ref().map(|heavy| heavy.spinor()).transpose()?;
-        Ok(Self { source, x: quarks.light.spinor()? })
-    }
-}
-
-/// `V^dag phi`
+/// `V^dag phi`; without V, `room` is not used.
 fn source<'a, O: QuarkOperator>(
     room: &'a mut Option<Spinor>,
     quarks: &mut Fraction<O>,
     phi: &'a Spinor,
 ) -> Result<&'a Spinor, FieldError> {
-    match (&mut quarks.heavy, room) {
-        (Some(heavy), Some(source)) => {
-            heavy.apply(source, phi, Dagger::Yes)?;
-            Ok(source)
-        }
-        _ => Ok(phi),
-    }
+    let Some(heavy) = &mut quarks.heavy else { return Ok(phi) };
+    let source = room.insert(heavy.spinor()?);
+    heavy.apply(source, phi, Dagger::Yes)?;
+    Ok(source)
 }
 
 impl<O: Derivative> Function<O> for TwoFlavours {
@@ -54,16 +40,13 @@ impl<O: Derivative> Function<O> for TwoFlavours {
         address: RandomAddress,
         residual: f64,
     ) -> Result<ExactSum, ActionError> {
-        let eta = &mut self.x;
+        let mut eta = light.spinor()?;
         eta.set_random(ODD, 0.5f64.sqrt(), address)?;
         let weight = eta.norm2()?;
-        match (heavy, &mut self.source) {
-            (Some(heavy), Some(source)) => {
-                light.apply(source, eta, Dagger::Yes)?;
-                heavy.solve(&mut self.x, source, residual)?;
-                heavy.apply(phi, &self.x, Dagger::No)?;
-            }
-            _ => light.apply(phi, eta, Dagger::Yes)?,
+        light.apply(phi, &eta, Dagger::Yes)?;
+        if let Some(heavy) = heavy {
+            heavy.solve(&mut eta, phi, residual)?;
+            heavy.apply(phi, &eta, Dagger::No)?;
         }
         Ok(weight)
     }
@@ -74,9 +57,10 @@ impl<O: Derivative> Function<O> for TwoFlavours {
         phi: &Spinor,
         residual: f64,
     ) -> Result<ExactSum, ActionError> {
-        let source = source(&mut self.source, quarks, phi)?;
-        quarks.light.solve(&mut self.x, source, residual)?;
-        Ok(source.real_dot(&self.x)?)
+        let (mut room, mut x) = (None, quarks.light.spinor()?);
+        let source = source(&mut room, quarks, phi)?;
+        quarks.light.solve(&mut x, source, residual)?;
+        Ok(source.real_dot(&x)?)
     }
 
     fn add_pairs(
@@ -85,12 +69,15 @@ impl<O: Derivative> Function<O> for TwoFlavours {
         phi: &Spinor,
         sum: &mut PairSum,
         residual: f64,
+        _part: Option<usize>,
     ) -> Result<usize, ActionError> {
-        let source = source(&mut self.source, quarks, phi)?;
-        let info = quarks.light.solve_guessed(&mut self.x, source, residual)?;
-        sum.add_square(&mut quarks.light, &self.x, 1.0)?;
+        let (mut room, mut x) = (None, quarks.light.spinor()?);
+        let source = source(&mut room, quarks, phi)?;
+        let info = quarks.light.solve_guessed(&mut x, source, residual)?;
+        drop(room);
+        sum.add_square(&mut quarks.light, &x, 1.0)?;
         if let Some(heavy) = &mut quarks.heavy {
-            sum.add_pair(heavy, &self.x, phi, -1.0)?;
+            sum.add_pair(heavy, &x, phi, -1.0)?;
         }
         Ok(info.iterations)
     }

@@ -7,7 +7,7 @@ use crate::comm::{Comm, agree};
 use crate::family::Fermion;
 use crate::field::{Domain, MatrixField, Purpose, RandomAddress};
 use crate::hmc::Chain;
-use crate::input::{self, Input, Parallel};
+use crate::input::{self, Hmc, Input, Parallel};
 use crate::io::{self, Format};
 use crate::lattice::Extents;
 use crate::measure::{Measure, MeasureError, QuarkChoice};
@@ -96,14 +96,10 @@ fn terms(domain: &Arc<Domain>, input: &Input) -> Result<Vec<Box<dyn Action>>, Ap
 /// # Errors
 /// A rational function does not exist, or memory runs out.
 pub(super) fn chain(input: &Input, links: MatrixField) -> Result<Chain, AppError> {
-    let mut all = terms(links.domain(), input)?;
+    let all = terms(links.domain(), input)?;
     // The input was checked: every term is on exactly one level.
-    let mut take = |name: &String| {
-        let at = all.iter().position(|term| term.name() == name)?;
-        Some(all.remove(at))
-    };
-    let placed = input.hmc.terms.iter().map(|names| names.iter().filter_map(&mut take).collect()).collect();
-    Ok(Chain::new(links, &input.hmc.levels, placed, input.hmc.tau, input.run.seed)?)
+    let Hmc { levels, terms, tau, .. } = &input.hmc;
+    Ok(Chain::with_parts(links, levels, all, terms, *tau, input.run.seed)?)
 }
 
 /// The links before trajectory 0.

@@ -42,7 +42,7 @@ mod start;
 mod stop;
 mod version;
 
-pub use bench::{BenchArgs, BenchTable, BenchWall, bench};
+pub use bench::{BenchArgs, BenchTable, BenchTrajectory, BenchWall, bench, bench_trajectory};
 pub use error::AppError;
 pub use files::{compare, convert, info};
 pub use kernels::kernels;

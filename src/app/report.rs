@@ -4,7 +4,7 @@
 use super::{AppError, plan};
 use crate::action::TermReport;
 use crate::device::Held;
-use crate::hmc::Outcome;
+use crate::hmc::{Outcome, TermOutcome};
 use crate::io::Table;
 use serde::{Serialize, Serializer};
 use std::collections::VecDeque;
@@ -70,6 +70,24 @@ fn with_error(mean: f64, error: f64) -> String {
     let digits =
         (-(error.log10().floor()) as i32 + i32::from(error / 10f64.powf(error.log10().floor()) < 2.0)).max(0);
     format!("{mean:.*}({:.0})", digits as usize, error * 10f64.powi(digits))
+}
+
+/// A term's share of a trajectory.
+fn share_of(
+    TermOutcome { name, level, delta, heat_bath_seconds, value_seconds, force }: &TermOutcome,
+) -> String {
+    let own = delta.map_or(String::new(), |delta| {
+        let [heat_bath, value] = [heat_bath_seconds, value_seconds].map(|seconds| span(*seconds));
+        format!("; dS {delta:+.4}, heat bath {heat_bath}, action {value}")
+    });
+    let iterations = if force.iterations > 0 { format!(", {} it", force.iterations) } else { String::new() };
+    format!(
+        "{name}: level {level}, {} forces, |F| {:.4}, max {:.3}{iterations}, {}{own}",
+        force.kicks,
+        force.norm,
+        force.max,
+        span(force.seconds)
+    )
 }
 
 /// The log of a run; silent on all ranks except the first. Errors of writing the log do not stop the run, since the
@@ -139,7 +157,7 @@ impl Report {
         plaquette: f64,
         terms: &[(&str, TermReport)],
     ) {
-        let Outcome { delta_h, accepted, levels, seconds } = outcome;
+        let Outcome { delta_h, accepted, levels, terms: shares, seconds } = outcome;
         self.count(number, *accepted);
         let decides = number > self.thermalisation;
         let verdict = match (decides, accepted) {
@@ -173,6 +191,7 @@ impl Report {
                     span(level.seconds)
                 ));
             }
+            shares.iter().for_each(|share| self.line(&format!("  {}", share_of(share))));
         }
         for (name, term) in terms.iter().filter(|(_, term)| term.notable || self.verbose) {
             self.line(&format!("  {name}: {}", term.text));

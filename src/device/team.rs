@@ -49,15 +49,14 @@ const END: u64 = 1;
 
 /// Waits until `done`, with `sleep` when it takes long.
 fn wait(done: impl Fn() -> bool, mut sleep: impl FnMut()) {
-    for turn in 0.. {
+    for turn in 0..SPINS + YIELDS {
         if done() {
             return;
         }
-        match turn {
-            0..SPINS => spin_loop(),
-            SPINS.. if turn < SPINS + YIELDS => thread::yield_now(),
-            _ => sleep(),
-        }
+        if turn < SPINS { spin_loop() } else { thread::yield_now() }
+    }
+    while !done() {
+        sleep();
     }
 }
 

@@ -1,11 +1,12 @@
 //! Keys that several families share: boundary phases, stout smearing, flavours, rational functions, Hasenbusch factors.
 
+use crate::action::InnerPoles;
 pub(crate) use crate::config::doubts::heavy;
 use crate::config::forms::{COUNT, ERROR, NAME, RANGE};
 use crate::config::key::{Absent, Bound, Change, Form, Key, Shape, form, integer, number};
 use crate::config::raw::Table;
 use crate::config::reader::{Read, Value, choice, four};
-use crate::config::section::Section;
+use crate::config::section::{Count, Inner, Section};
 use crate::lattice::Boundary;
 use crate::measure::Allowed;
 use crate::solver::keys::Boxes;
@@ -56,9 +57,22 @@ impl Context {
 
     /// The name of a Hasenbusch factor; adds its term.
     pub(super) fn add_factor(&mut self, table: &mut Table) -> Option<String> {
-        let name = table.get(&FACTOR_NAME)?;
+        self.add_named(table, &FACTOR_NAME, &[])
+    }
+
+    /// The term of a table by its `name`, which may be one of `shared`; adds it unless it is.
+    pub(super) fn add_named(
+        &mut self,
+        table: &mut Table,
+        name: &'static Key<String>,
+        shared: &[String],
+    ) -> Option<String> {
+        let name = table.get(name)?;
         table.call(&name);
         table.keep("name", &name);
+        if shared.contains(&name) {
+            return Some(name);
+        }
         if self.terms.iter().any(|term| term.name == name) {
             let message = format!("name: there is a term '{name}' already; each needs a name of its own");
             table.mistake("name", message);
@@ -163,7 +177,7 @@ pub(super) fn only_flavours(table: &Table, count: Option<u32>, two: &[&str], one
 }
 
 /// `[fermion.NAME.rational]`: the functions of one flavour.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct OneFlavourFunctions {
     /// Bounds of the spectrum of Mhat^dag Mhat (for domain-wall quarks, of C C^dag), 0 < lo < hi.
     pub range: [f64; 2],
@@ -173,6 +187,8 @@ pub struct OneFlavourFunctions {
     pub force_error: f64,
     /// Trajectories between measurements of the spectrum, which enforce its bounds.
     pub check_every: u64,
+    /// The poles of the force that are a term of their own in the levels.
+    pub inner: Option<InnerPoles>,
 }
 
 const SPECTRUM_RANGE: Key<[f64; 2]> = Key::new(
@@ -208,16 +224,43 @@ pub(super) const CHECK_EVERY: Key<u64> = Key::new(
     "trajectories between checks of the spectrum",
 );
 
+/// The name of a part of a force, and of its table in records.
+pub(super) const INNER_NAME: Key<String> =
+    Key::new("name", NAME, Absent::Refused, Change::Bits, "the part's name in the levels").settled_as("name");
+const INNER_POLES: Key<usize> = Key::new(
+    "poles",
+    integer(1, 64),
+    Absent::Refused,
+    Change::Bits,
+    "so many of the force's greatest poles; at least one is left outside",
+);
+/// `inner` of `[fermion.NAME.rational]`
+pub(crate) const INNER: Section = Section { keys: &[&INNER_NAME, &INNER_POLES], tables: &[] };
+/// `inner` as a table of another section.
+const INNER_TABLE: Inner = Inner { name: "inner", count: Count::Once, text: INNER_TEXT, sections: &[&INNER] };
+/// The description of `inner` in the documentation.
+pub(super) const INNER_TEXT: &str = "`{ name = .., poles = n }`: the force of the greatest poles is a term of its own in `[[hmc.level]]`, which belongs on \
+     a level inside the fermion's: they make most of the force, and their solves are cheap";
+
 /// `[fermion.NAME.rational]`
 pub(crate) const RATIONAL: Section =
-    Section { keys: &[&SPECTRUM_RANGE, &ACTION_ERROR, &FORCE_ERROR, &CHECK_EVERY], tables: &[] };
+    Section { keys: &[&SPECTRUM_RANGE, &ACTION_ERROR, &FORCE_ERROR, &CHECK_EVERY], tables: &[INNER_TABLE] };
 
 /// `[fermion.NAME.rational]` of domain-wall quarks.
 pub(crate) const WALL_RATIONAL: Section = Section {
-    keys: &[&SPECTRUM_RANGE, &HEAVY_RANGE, &ACTION_ERROR, &FORCE_ERROR, &CHECK_EVERY],
-    tables: &[],
+    keys: &[&SPECTRUM_RANGE, &HEAVY_RANGE, &ACTION_ERROR, &FORCE_ERROR, &CHECK_EVERY, &FORECAST],
+    tables: &[INNER_TABLE],
 };
 
+/// The number of solutions that a solve of the exact action's heat bath starts from.
+pub(super) const FORECAST: Key<usize> = Key::new(
+    "forecast",
+    integer(0, 64),
+    Absent::Is("8"),
+    Change::Bits,
+    "with `\"eofa\"`: each solve of the heat bath starts from the best combination of so many solutions for other poles; `0`: \
+     from that of the pole before",
+);
 /// Bounds of the spectrum at the Pauli-Villars mass.
 pub(super) const HEAVY_RANGE: Key<[f64; 2]> = Key::new(
     "heavy_range",
@@ -228,7 +271,8 @@ pub(super) const HEAVY_RANGE: Key<[f64; 2]> = Key::new(
 );
 
 /// Reads the keys of one flavour's rational functions; `None` after a mistake.
-pub(super) fn rational(table: &mut Table) -> Option<OneFlavourFunctions> {
+pub(super) fn rational(table: &mut Table, context: &mut Context) -> Option<OneFlavourFunctions> {
+    let inner = inner(table.table("inner"), context);
     let range = table.get(&SPECTRUM_RANGE);
     let (action_error, force_error) = (table.get(&ACTION_ERROR), table.get(&FORCE_ERROR));
     let check_every = table.get(&CHECK_EVERY);
@@ -237,5 +281,17 @@ pub(super) fn rational(table: &mut Table) -> Option<OneFlavourFunctions> {
         action_error: action_error?,
         force_error: force_error?,
         check_every: check_every?,
+        inner: inner?,
     })
+}
+
+/// Reads `inner`; `None` after a mistake.
+fn inner(mut table: Table, context: &mut Context) -> Option<Option<InnerPoles>> {
+    if !table.exists() {
+        return Some(None);
+    }
+    let name = context.add_named(&mut table, &INNER_NAME, &[]);
+    let poles = table.get(&INNER_POLES);
+    table.finish();
+    Some(Some(InnerPoles { name: name?, poles: poles? }))
 }

@@ -3,7 +3,7 @@
 use super::matrix::order;
 use super::{Domain, EVEN, FieldError, HostLinks, LINK_REALS, MatrixField, ODD, RandomAddress};
 use crate::device::kernels::{Algebra, Drift, FromNatural, In, Kick, Kinetic, Out, RandomMomenta, ToNatural};
-use crate::device::{Buffer, Precision};
+use crate::device::{Buffer, Precision, Sums};
 use crate::lattice::volume;
 use crate::math::ExactSum;
 use std::sync::Arc;
@@ -59,8 +59,18 @@ impl AlgebraField {
 
     /// `sum_a p_a^2 / 2` over all links.
     pub fn kinetic(&self) -> Result<ExactSum, FieldError> {
+        Ok(self.squares()?.sums[0])
+    }
+
+    /// `|F|^2` summed over links and the greatest |F|, with `|F|^2 = sum_a F_a^2`.
+    pub fn norms(&self) -> Result<(f64, f64), FieldError> {
+        let squares = self.squares()?;
+        Ok((2.0 * squares.sums[0].value(), squares.max))
+    }
+
+    fn squares(&self) -> Result<Sums, FieldError> {
         let kernel = Kinetic { g: self.domain.geometry(), momenta: self.algebra() };
-        Ok(self.domain.sum(&kernel, 2 * self.domain.half())?.sums[0])
+        self.domain.sum(&kernel, 2 * self.domain.half())
     }
 
     /// `self <- shift self + scale force`. Returns |F|^2 summed over links and the greatest |F|, with

@@ -38,7 +38,7 @@ pub use layout::Layout;
 pub use matrix::MatrixField;
 pub(crate) use matrix::number_of;
 pub use random::{Purpose, RandomAddress};
-pub use several::ShiftStep;
+pub use several::ShiftSteps;
 pub use spinor::{Kind, Spinor};
 
 /// Even sites, as numbered by kernels.

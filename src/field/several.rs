@@ -4,18 +4,17 @@
 use super::{FieldError, Spinor};
 use crate::device::kernels::{
     CG_STEPS, CgSteps, Fermions, FieldsAxpy, FieldsAxpyNorm2, FieldsDot, FieldsXpay, In, MAX_SUMS, Out,
+    SHIFT_GROUP, SHIFT_NUMBERS, ShiftSteps as LateSteps,
 };
 
 /// One shift of [`Spinor::shift_steps`].
-pub struct ShiftStep<'a> {
+pub struct ShiftSteps<'a> {
     /// The solution ([`Precision::of_solution`](crate::device::Precision::of_solution)).
     pub x: &'a mut Spinor,
-    /// The step along `p`.
-    pub a: f64,
     /// The direction.
     pub p: &'a mut Spinor,
-    /// The coefficient of `p` in the next direction.
-    pub b: f64,
+    /// For each iteration the step along `p`, and the coefficient of `p` in the next direction.
+    pub steps: &'a [[f64; 2]],
 }
 
 /// `x += a p`, then `p = r + b p`.
@@ -59,18 +58,46 @@ impl Spinor {
         self.buffer.bytes() / self.bytes_of_one()
     }
 
-    /// The end of a step of conjugate gradients with shifts: for each of them `x += a p`, then `p = self + b p`.
+    /// The steps of several iterations of conjugate gradients with many shifts: `x += a p`, then `p = r + b p`, one after
+    /// the other with the `residuals` r after each iteration. A shift may have fewer steps.
     ///
     /// # Errors
     /// The device is lost.
-    pub fn shift_steps(&self, steps: &mut [ShiftStep]) -> Result<(), FieldError> {
-        let mut own = Vec::with_capacity(steps.len());
-        for ShiftStep { x, a, p, b } in steps {
-            x.check_solution(self);
-            self.check(p);
-            own.push(Step { x: x.fermions_mut(), a: *a, p: p.fermions_mut(), r: self.fermions(), b: *b });
+    ///
+    /// # Panics
+    /// There are more steps than residuals, or more residuals than one launch takes.
+    pub fn shift_steps(residuals: &[Self], shifts: &mut [ShiftSteps]) -> Result<(), FieldError> {
+        let [first, ..] = residuals else { return Ok(()) };
+        assert!(residuals.len() <= SHIFT_GROUP, "a group of iterations");
+        residuals.iter().for_each(|r| first.check(r));
+        for some in shifts.chunks_mut(CG_STEPS) {
+            let mut kernel = LateSteps {
+                r: [None; SHIFT_GROUP],
+                x: [const { None }; CG_STEPS],
+                p: [const { None }; CG_STEPS],
+                half: first.sites() as i32,
+                residuals: residuals.len() as i32,
+                count: some.len() as i32,
+                steps: [0; CG_STEPS],
+                a: [0.0; SHIFT_NUMBERS],
+                b: [0.0; SHIFT_NUMBERS],
+            };
+            for (place, r) in kernel.r.iter_mut().zip(residuals) {
+                *place = Some(r.fermions());
+            }
+            for (n, ShiftSteps { x, p, steps }) in some.iter_mut().enumerate() {
+                assert!(steps.len() <= residuals.len(), "a residual for each step");
+                x.check_solution(first);
+                first.check(p);
+                (kernel.x[n], kernel.p[n]) = (Some(x.fermions_mut()), Some(p.fermions_mut()));
+                kernel.steps[n] = steps.len() as i32;
+                for (m, [a, b]) in steps.iter().enumerate() {
+                    (kernel.a[n * SHIFT_GROUP + m], kernel.b[n * SHIFT_GROUP + m]) = (*a, *b);
+                }
+            }
+            first.domain.launch_as(first.form(), &kernel, first.sites())?;
         }
-        self.cg_steps(own)
+        Ok(())
     }
 
     /// The end of a step of conjugate gradients: `self_n += a_n p_n`, then `p_n = r_n + b_n p_n`. `self` holds the

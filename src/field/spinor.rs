@@ -9,6 +9,7 @@ use super::{Domain, FieldError, Layout, RandomAddress};
 use crate::device::kernels::{
     AddToDouble, AddToSingle, Axpy, AxpyNorm2, Caxpy, Dot, Fermions, FromDouble, FromNatural, FromSingle,
     Half, In, Norm2, Order, Out, RandomField, RealDot, Scale, SiteReals, ToNatural, TwoNorms, Xpay,
+    XpayNorm2,
 };
 use crate::device::{Buffer, Precision, Sums, product};
 use crate::lattice::volume;
@@ -298,6 +299,14 @@ impl Spinor {
         let (form, sites) = (self.form(), self.sites());
         let kernel = Xpay { y: self.buffer.output(), x: x.fermions(), half: sites as i32, a };
         self.domain.launch_as(form, &kernel, sites)
+    }
+
+    /// `self = x + a self`; returns `|self|^2`.
+    pub fn xpay_norm2(&mut self, x: &Self, a: f64) -> Result<f64, FieldError> {
+        self.check_single([x]);
+        let (form, sites) = (self.form(), self.sites());
+        let kernel = XpayNorm2 { y: self.buffer.output(), x: x.fermions(), half: sites as i32, a };
+        Ok(self.domain.sum_as(form, &kernel, sites)?.sums[0].value())
     }
 
     /// `self *= a`

@@ -2,7 +2,7 @@
 
 use super::{
     AlgebraField, Domain, EVEN, FieldError, Halo, HostLinks, Kind, MatrixField, Purpose, RandomAddress,
-    ShiftStep, Spinor,
+    ShiftSteps, Spinor,
 };
 use crate::comm::Solo;
 use crate::device::{Cpu, Device, Precision};
@@ -94,8 +94,9 @@ fn a_field_of_none_has_room_for_one() {
     let domain = domain();
     let of = |fields| Spinor::of(&domain, Kind::Colour, Precision::Double, fields).unwrap();
     let (r, mut x, mut p) = (of(1), of(0), of(0));
-    r.shift_steps(&mut [ShiftStep { x: &mut x, a: 1.0, p: &mut p, b: 1.0 }]).unwrap();
-    assert_eq!(x.buffer.bytes(), r.buffer.bytes());
+    let steps = &[[1.0, 1.0]];
+    Spinor::shift_steps(&[r], &mut [ShiftSteps { x: &mut x, p: &mut p, steps }]).unwrap();
+    assert_eq!(x.buffer.bytes(), of(1).buffer.bytes());
 }
 
 #[test]

@@ -7,4 +7,4 @@ mod integrator;
 mod trajectory;
 
 pub use integrator::{Level, Move, Scheme, plan};
-pub use trajectory::{Chain, Energies, HmcError, KickReport, Outcome, Reversibility};
+pub use trajectory::{Chain, Energies, HmcError, KickReport, Outcome, Reversibility, TermOutcome};

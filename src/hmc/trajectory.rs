@@ -36,7 +36,7 @@ pub enum HmcError {
     Field(#[from] FieldError),
 }
 
-/// Statistics of one level's kicks in a trajectory.
+/// Statistics of the kicks of one level, or of one term, in a trajectory.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct KickReport {
     /// Force evaluations.
@@ -51,6 +51,23 @@ pub struct KickReport {
     pub seconds: f64,
 }
 
+/// A term, or a part of its force that has a level of its own, in a trajectory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TermOutcome {
+    /// Its name in the input.
+    pub name: String,
+    /// The level of its force; 0 is the outermost.
+    pub level: usize,
+    /// The term's value at the end minus its value at the start; the first part of a divided force has it.
+    pub delta: Option<f64>,
+    /// Wall time of the heat bath.
+    pub heat_bath_seconds: f64,
+    /// Wall time of the value at the end.
+    pub value_seconds: f64,
+    /// Its force.
+    pub force: KickReport,
+}
+
 /// The result of a trajectory.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -60,6 +77,8 @@ pub struct Outcome {
     pub accepted: bool,
     /// For each level, from the outermost.
     pub levels: Vec<KickReport>,
+    /// For each term and part of a force, the outermost level first.
+    pub terms: Vec<TermOutcome>,
     /// Wall time.
     pub seconds: f64,
 }
@@ -116,13 +135,35 @@ pub struct Chain {
     /// The shifted links of the force-gradient integrator, if it is in use.
     shifted: Option<MatrixField>,
     force: AlgebraField,
-    levels: Vec<Vec<Box<dyn Action>>>,
+    /// The force before a term, if a level has several.
+    before: Option<AlgebraField>,
+    /// Ordered by the outermost level of their forces.
+    actions: Vec<Box<dyn Action>>,
+    /// The forces of each level.
+    levels: Vec<Vec<Member>>,
     moves: Vec<Move>,
     seed: u64,
 }
 
+/// A force on a level.
+#[derive(Clone, Debug)]
+struct Member {
+    /// Its index in `actions`.
+    action: usize,
+    /// The part of its force; `None` for the whole.
+    part: Option<usize>,
+    name: String,
+}
+
+/// A term's value, with the wall time of computing it.
+struct Valued {
+    value: ExactSum,
+    seconds: f64,
+}
+
 impl Chain {
-    /// A chain that starts from `links`; `terms[l]` are the terms on level l, from the outermost.
+    /// A chain that starts from `links`; `terms[l]` are the terms on level l, from the outermost, with their whole
+    /// forces.
     pub fn new(
         links: MatrixField,
         levels: &[Level],
@@ -130,7 +171,68 @@ impl Chain {
         tau: f64,
         seed: u64,
     ) -> Result<Self, FieldError> {
-        assert_eq!(levels.len(), terms.len(), "a list of terms for each level");
+        let mut actions: Vec<Box<dyn Action>> = Vec::new();
+        let mut members = Vec::new();
+        for level in terms {
+            members.push(Vec::new());
+            for term in level {
+                let member = Member { action: actions.len(), part: None, name: term.name().to_owned() };
+                members.last_mut().expect("just added").push(member);
+                actions.push(term);
+            }
+        }
+        Self::make(links, levels, actions, members, tau, seed)
+    }
+
+    /// As [`Chain::new`] for forces that are divided: `names[l]` are the terms and [parts](Action::parts) of forces on
+    /// level l.
+    ///
+    /// # Panics
+    /// A name is unknown.
+    pub fn with_parts(
+        links: MatrixField,
+        levels: &[Level],
+        terms: Vec<Box<dyn Action>>,
+        names: &[Vec<String>],
+        tau: f64,
+        seed: u64,
+    ) -> Result<Self, FieldError> {
+        let mut terms: Vec<_> = terms.into_iter().map(Some).collect();
+        // The old and the new index of each term that has been placed.
+        let mut order: Vec<(usize, usize)> = Vec::new();
+        let mut actions = Vec::new();
+        let mut forces: Vec<Member> = Vec::new();
+        for (action, term) in terms.iter().flatten().enumerate() {
+            let parts = term.parts();
+            if parts.is_empty() {
+                forces.push(Member { action, part: None, name: term.name().to_owned() });
+            }
+            let divided = parts.into_iter().enumerate();
+            forces.extend(divided.map(|(n, name)| Member { action, part: Some(n), name: name.to_owned() }));
+        }
+        let mut place = |name: &String| {
+            let force = forces.iter().find(|force| force.name == *name);
+            let force = force.unwrap_or_else(|| panic!("no term is named '{name}'"));
+            if let Some(term) = terms[force.action].take() {
+                order.push((force.action, actions.len()));
+                actions.push(term);
+            }
+            let (_, action) = *order.iter().find(|(old, _)| *old == force.action).expect("placed");
+            Member { action, ..force.clone() }
+        };
+        let members = names.iter().map(|names| names.iter().map(&mut place).collect()).collect();
+        Self::make(links, levels, actions, members, tau, seed)
+    }
+
+    fn make(
+        links: MatrixField,
+        levels: &[Level],
+        actions: Vec<Box<dyn Action>>,
+        members: Vec<Vec<Member>>,
+        tau: f64,
+        seed: u64,
+    ) -> Result<Self, FieldError> {
+        assert_eq!(levels.len(), members.len(), "a list of terms for each level");
         let domain = Arc::clone(links.domain());
         let moves = plan(levels, tau);
         let gradient = moves.iter().any(|step| matches!(step, Move::GradientKick { .. }));
@@ -140,7 +242,21 @@ impl Chain {
         drop(label);
         let _label = domain.device().label("momenta and force");
         let [momenta, force] = [AlgebraField::new(&domain)?, AlgebraField::new(&domain)?];
-        Ok(Self { saved, shifted, momenta, force, levels: terms, moves, seed, links, domain })
+        let several = members.iter().any(|level| level.len() > 1);
+        let before = several.then(|| AlgebraField::new(&domain)).transpose()?;
+        Ok(Self {
+            saved,
+            shifted,
+            momenta,
+            force,
+            before,
+            actions,
+            levels: members,
+            moves,
+            seed,
+            links,
+            domain,
+        })
     }
 
     /// Runs one trajectory. With `always` it is accepted whatever dH is.
@@ -151,7 +267,7 @@ impl Chain {
         let start = Instant::now();
         self.saved.copy_from(&self.links)?;
         let walked = self.walk(number);
-        let (delta_h, levels) = match walked {
+        let (delta_h, levels, terms) = match walked {
             Ok(done) => done,
             Err(error) => {
                 // Best effort: on a lost device this fails too, and the first error is the one to report.
@@ -164,13 +280,12 @@ impl Chain {
         if !accepted {
             self.links.copy_from(&self.saved)?;
         }
-        Ok(Outcome { delta_h, accepted, levels, seconds: start.elapsed().as_secs_f64() })
+        Ok(Outcome { delta_h, accepted, levels, terms, seconds: start.elapsed().as_secs_f64() })
     }
 
     /// The terms' reports on the last trajectory, with their names.
     pub fn reports(&self) -> Vec<(&str, TermReport)> {
-        let terms = self.levels.iter().flatten();
-        terms.filter_map(|term| Some((term.name(), term.report()?))).collect()
+        self.actions.iter().filter_map(|term| Some((term.name(), term.report()?))).collect()
     }
 
     /// Runs a trajectory forward and back from the current links, and restores them.
@@ -197,8 +312,7 @@ impl Chain {
 
     /// The pseudofermions of each term that has any, with its name; the outermost level first.
     pub fn pseudofermions(&mut self) -> Vec<(String, Vec<Pseudofermion<'_>>)> {
-        let terms = self.levels.iter_mut().flatten();
-        let named = terms.map(|term| (term.name().to_owned(), term.pseudofermions()));
+        let named = self.actions.iter_mut().map(|term| (term.name().to_owned(), term.pseudofermions()));
         named.filter(|(_, fields)| !fields.is_empty()).collect()
     }
 
@@ -218,99 +332,168 @@ impl Chain {
     /// H of the current links, momenta and pseudofermions.
     pub fn energies(&mut self) -> Result<Energies, HmcError> {
         let momenta = self.momenta.kinetic()?;
-        let mut terms = Vec::new();
-        for term in self.levels.iter_mut().flatten() {
-            let _label = self.domain.device().label(term.name());
-            let value = term.value(&self.links).map_err(|source| failed(term.name(), source))?;
-            terms.push((term.name().to_owned(), value));
-        }
-        Ok(Energies { momenta, terms })
+        let values = self.values(|term, links| term.value(links))?;
+        let names = self.actions.iter().map(|term| term.name().to_owned());
+        Ok(Energies { momenta, terms: names.zip(values.into_iter().map(|valued| valued.value)).collect() })
     }
 
-    fn walk(&mut self, number: u64) -> Result<(f64, Vec<KickReport>), HmcError> {
-        let before = self.refresh(number)?;
-        let reports = self.integrate()?;
-        let delta_h = (self.energies()?.total() - before).value();
-        if delta_h.is_finite() { Ok((delta_h, reports)) } else { Err(HmcError::Hamiltonian) }
+    fn walk(&mut self, number: u64) -> Result<(f64, Vec<KickReport>, Vec<TermOutcome>), HmcError> {
+        let (momenta, drawn) = self.draw(number)?;
+        let (levels, mut terms) = self.integrate()?;
+        let mut change = self.momenta.kinetic()? - momenta;
+        let values = self.values(|term, links| term.value(links))?;
+        let members = self.levels.iter().flatten();
+        for (member, outcome) in members.zip(&mut terms).filter(|(member, _)| member.part.unwrap_or(0) == 0) {
+            let (before, after) = (&drawn[member.action], &values[member.action]);
+            let delta = after.value - before.value;
+            outcome.delta = Some(delta.value());
+            (outcome.heat_bath_seconds, outcome.value_seconds) = (before.seconds, after.seconds);
+            change += delta;
+        }
+        let delta_h = change.value();
+        if delta_h.is_finite() { Ok((delta_h, levels, terms)) } else { Err(HmcError::Hamiltonian) }
     }
 
     /// Draws momenta and pseudofermions; returns H.
     pub fn refresh(&mut self, trajectory: u64) -> Result<ExactSum, HmcError> {
-        let (seed, links) = (self.seed, &self.links);
-        self.momenta.set_random(RandomAddress { seed, trajectory, purpose: Purpose::Momenta })?;
-        let mut h = self.momenta.kinetic()?;
-        for term in self.levels.iter_mut().flatten() {
-            let _label = self.domain.device().label(term.name());
-            h += term.refresh(links, seed, trajectory).map_err(|source| failed(term.name(), source))?;
-        }
-        Ok(h)
+        let (momenta, drawn) = self.draw(trajectory)?;
+        Ok(drawn.iter().fold(momenta, |sum, term| sum + term.value))
     }
 
-    fn integrate(&mut self) -> Result<Vec<KickReport>, HmcError> {
+    /// Draws momenta and pseudofermions; returns the kinetic energy and the terms' values.
+    fn draw(&mut self, trajectory: u64) -> Result<(ExactSum, Vec<Valued>), HmcError> {
+        let seed = self.seed;
+        self.momenta.set_random(RandomAddress { seed, trajectory, purpose: Purpose::Momenta })?;
+        let momenta = self.momenta.kinetic()?;
+        Ok((momenta, self.values(|term, links| term.refresh(links, seed, trajectory))?))
+    }
+
+    /// The terms' values as `of` computes them.
+    fn values(
+        &mut self,
+        of: impl Fn(&mut dyn Action, &MatrixField) -> Result<ExactSum, ActionError>,
+    ) -> Result<Vec<Valued>, HmcError> {
+        let mut values = Vec::new();
+        for term in &mut self.actions {
+            let _label = self.domain.device().label(term.name());
+            let start = Instant::now();
+            let value = of(&mut **term, &self.links).map_err(|source| failed(term.name(), source))?;
+            values.push(Valued { value, seconds: start.elapsed().as_secs_f64() });
+        }
+        Ok(values)
+    }
+
+    fn integrate(&mut self) -> Result<(Vec<KickReport>, Vec<TermOutcome>), HmcError> {
         let mut reports = vec![KickReport::default(); self.levels.len()];
+        let mut terms = Vec::new();
+        for (level, members) in self.levels.iter().enumerate() {
+            terms
+                .push(members.iter().map(|member| TermOutcome::new(&member.name, level)).collect::<Vec<_>>());
+        }
         for step in self.moves.clone() {
-            match step {
-                Move::Drift { eps } => self.momenta.drift(&mut self.links, eps)?,
+            let start = Instant::now();
+            let (level, eps) = match step {
+                Move::Drift { eps } => {
+                    self.momenta.drift(&mut self.links, eps)?;
+                    continue;
+                }
                 Move::Kick { level, eps } => {
-                    let start = Instant::now();
-                    let report = &mut reports[level];
-                    report.iterations +=
-                        Self::force_of(&mut self.levels[level], &self.links, &mut self.force)?;
-                    Self::kick(&self.levels[level], &mut self.momenta, &self.force, level, eps, report)?;
-                    report.seconds += start.elapsed().as_secs_f64();
+                    self.force_of(level, false, &mut terms[level])?;
+                    (level, eps)
                 }
                 Move::GradientKick { level, eps, shift } => {
-                    let start = Instant::now();
-                    let report = &mut reports[level];
+                    self.force_of(level, false, &mut terms[level])?;
                     let shifted = self.shifted.as_mut().expect("made with the moves");
                     shifted.copy_from(&self.links)?;
-                    report.iterations +=
-                        Self::force_of(&mut self.levels[level], &self.links, &mut self.force)?;
                     self.force.drift(shifted, -shift)?;
-                    report.iterations += Self::force_of(&mut self.levels[level], shifted, &mut self.force)?;
-                    Self::kick(&self.levels[level], &mut self.momenta, &self.force, level, eps, report)?;
-                    report.seconds += start.elapsed().as_secs_f64();
+                    self.force_of(level, true, &mut terms[level])?;
+                    (level, eps)
+                }
+            };
+            let report = &mut reports[level];
+            self.kick(level, eps, report)?;
+            report.seconds += start.elapsed().as_secs_f64();
+        }
+        for (report, terms) in reports.iter_mut().zip(&mut terms) {
+            report.norm /= report.kicks.max(1) as f64;
+            report.iterations = terms.iter().map(|term| term.force.iterations).sum();
+            match &mut terms[..] {
+                [only] => only.force = *report,
+                several => {
+                    several.iter_mut().for_each(|term| term.force.norm /= term.force.kicks.max(1) as f64);
                 }
             }
         }
-        for report in &mut reports {
-            report.norm /= report.kicks.max(1) as f64;
-        }
-        Ok(reports)
+        Ok((reports, terms.into_iter().flatten().collect()))
     }
 
-    /// Sets `force` to the sum over a level's terms; returns the number of iterations.
+    /// Sets `force` to the sum over a level's terms, on the links or on the `shifted` ones.
     fn force_of(
-        terms: &mut [Box<dyn Action>],
-        links: &MatrixField,
-        force: &mut AlgebraField,
-    ) -> Result<usize, HmcError> {
+        &mut self,
+        level: usize,
+        shifted: bool,
+        outcomes: &mut [TermOutcome],
+    ) -> Result<(), HmcError> {
+        let Self { links, shifted: away, force, before, actions, .. } = self;
+        let links = if shifted { away.as_ref().expect("made with the moves") } else { &*links };
         force.set_zero()?;
-        let mut iterations = 0;
-        for term in terms {
-            let _label = links.domain().device().label(term.name());
-            iterations += term.add_force(links, force).map_err(|source| failed(term.name(), source))?;
+        let members = &self.levels[level];
+        // A single term's force is the level's.
+        let mut before = before.as_mut().filter(|_| members.len() > 1);
+        if let Some(before) = &mut before {
+            before.set_zero()?;
         }
-        Ok(iterations)
+        for (member, outcome) in members.iter().zip(outcomes) {
+            let start = Instant::now();
+            let term = &mut actions[member.action];
+            let _label = links.domain().device().label(term.name());
+            let done = match member.part {
+                None => term.add_force(links, force),
+                Some(part) => term.add_part(part, links, force),
+            };
+            let own = &mut outcome.force;
+            own.iterations += done.map_err(|source| failed(&member.name, source))?;
+            if let Some(before) = &mut before {
+                before.combine(-1.0, 1.0, force)?;
+                let (norm2, max) = before.norms()?;
+                before.copy_from(force)?;
+                own.add_kick(norm2, max, links.domain());
+                own.seconds += start.elapsed().as_secs_f64();
+            }
+        }
+        Ok(())
     }
 
-    fn kick(
-        terms: &[Box<dyn Action>],
-        momenta: &mut AlgebraField,
-        force: &AlgebraField,
-        level: usize,
-        eps: f64,
-        report: &mut KickReport,
-    ) -> Result<(), HmcError> {
-        let (norm2, max) = momenta.combine(1.0, -eps, force)?;
+    fn kick(&mut self, level: usize, eps: f64, report: &mut KickReport) -> Result<(), HmcError> {
+        let (norm2, max) = self.momenta.combine(1.0, -eps, &self.force)?;
         if !(norm2.is_finite() && max.is_finite()) {
-            let terms = terms.iter().map(|t| t.name()).collect::<Vec<_>>().join(", ");
-            return Err(HmcError::Force { level, terms });
+            let names = self.levels[level].iter().map(|member| member.name.as_str());
+            return Err(HmcError::Force { level, terms: names.collect::<Vec<_>>().join(", ") });
         }
-        report.kicks += 1;
-        report.norm += (norm2 / (4.0 * momenta.domain().global_volume())).sqrt();
-        report.max = report.max.max(max);
+        report.add_kick(norm2, max, &self.domain);
         Ok(())
+    }
+}
+
+impl KickReport {
+    /// Counts a force with this `|F|^2` summed over links, and this greatest |F|. The mean is divided at the end.
+    fn add_kick(&mut self, norm2: f64, max: f64, domain: &Domain) {
+        self.kicks += 1;
+        self.norm += (norm2 / (4.0 * domain.global_volume())).sqrt();
+        self.max = self.max.max(max);
+    }
+}
+
+impl TermOutcome {
+    fn new(name: &str, level: usize) -> Self {
+        Self {
+            name: name.to_owned(),
+            level,
+            delta: None,
+            heat_bath_seconds: 0.0,
+            value_seconds: 0.0,
+            force: KickReport::default(),
+        }
     }
 }
 

@@ -16,7 +16,8 @@ pub struct Hmc {
     pub tau: f64,
     /// From outermost to innermost.
     pub levels: Vec<Level>,
-    /// The terms on each level: `gauge`, and names of fermions and of their Hasenbusch factors. Each occurs once.
+    /// The terms on each level: `gauge`, and names of fermions, of their Hasenbusch factors and of inner poles. Each
+    /// occurs once.
     pub terms: Vec<Vec<String>>,
     /// Trajectories between projections of the links to SU(3).
     pub reproject_every: u64,
@@ -85,7 +86,7 @@ const TERMS: Key<Vec<(String, usize)>> = Key::new(
     }),
     Absent::Refused,
     Change::Bits,
-    "`\"gauge\"`, names of fermions and of their Hasenbusch factors: each on exactly one level",
+    "`\"gauge\"`, names of fermions, of their Hasenbusch factors and of `inner` poles: each on exactly one level",
 )
 .settled_as("terms");
 

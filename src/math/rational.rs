@@ -71,6 +71,16 @@ pub enum RationalError {
         /// How many.
         poles: usize,
     },
+    /// A division of the poles that leaves none for one side.
+    #[error(
+        "{wanted} inner poles of a function that has {all} poles: at least one must be left for the level outside"
+    )]
+    Inner {
+        /// As asked for.
+        wanted: usize,
+        /// Of the function.
+        all: usize,
+    },
     /// The exchange of extrema did not settle.
     #[error("degree {degree} on [{lo:e}, {hi:e}] did not converge: try another degree")]
     NoConvergence {
@@ -124,6 +134,20 @@ pub struct Rational {
 }
 
 impl Rational {
+    /// Two functions with this sum: with the `least` smallest poles, and with the constant and all other poles. Range and
+    /// error are those of the sum.
+    #[must_use]
+    pub fn split(&self, least: usize) -> [Self; 2] {
+        let (poles, residues) = (self.poles.split_at(least), self.residues.split_at(least));
+        let part = |constant, residues: &[f64], poles: &[f64]| Self {
+            constant,
+            residues: residues.to_vec(),
+            poles: poles.to_vec(),
+            ..*self
+        };
+        [part(0.0, residues.0, poles.0), part(self.constant, residues.1, poles.1)]
+    }
+
     /// The best function of `degree` over `degree` for f = prod (x + shift)^power on `range`.
     ///
     /// The exponents, summed from the smallest shift up, must stay between -1 and 1 and keep one sign: then

@@ -21,6 +21,9 @@ pub enum Start {
     Given,
     /// The best combination of past solutions. The new solution becomes the latest of them.
     Past,
+    /// The best combination of the solutions of similar systems that the workspace of a solve on all sites remembers.
+    /// The new one joins them.
+    Similar,
 }
 
 /// The residual that a solve must reach, and its starting vector.
@@ -40,18 +43,21 @@ pub struct Quark<O: QuarkOperator> {
     double: O,
     single: Option<O>,
     half: Option<O>,
-    solver: Workspace,
+    systems: Systems,
+    /// A solver that keeps something from solve to solve.
+    solver: Option<Box<dyn Solver>>,
     guess: Guess,
     solves: Solves,
 }
 
 /// The systems that a quark solves.
-enum Workspace {
-    One(Box<dyn Solver>),
+#[derive(Clone, Copy, PartialEq)]
+enum Systems {
+    One,
     /// One right-hand side with several shifts.
-    Shifts(Box<MultiShift>),
-    /// Several right-hand sides at once, and their number.
-    Several(Box<BlockCg>, usize),
+    Shifts,
+    /// So many right-hand sides at once.
+    Several(usize),
 }
 
 impl<O: QuarkOperator> Quark<O> {
@@ -61,29 +67,21 @@ impl<O: QuarkOperator> Quark<O> {
         P: OperatorParams<Operator = O>,
         O: QuarkOperator<Params = P>,
     {
-        let solver = |kind| Ok(Workspace::One(params.solver.solver(domain, kind)?));
-        Self::make(domain, params, 1, solver)
+        Self::make(domain, params, Systems::One)
     }
 
-    /// A quark that solves one system with up to `shifts` shifts at once.
+    /// A quark that also solves one system with several shifts at once.
     ///
     /// # Panics
     /// The method is not CG.
-    pub fn with_shifts<P>(
-        domain: &Arc<Domain>,
-        params: &QuarkParams<P>,
-        shifts: usize,
-    ) -> Result<Self, FieldError>
+    pub fn with_shifts<P>(domain: &Arc<Domain>, params: &QuarkParams<P>) -> Result<Self, FieldError>
     where
         P: OperatorParams<Operator = O>,
         O: QuarkOperator<Params = P>,
     {
-        let Settings { method, precisions, delta, .. } = params.solver;
+        let method = params.solver.method;
         assert_eq!(method, Method::Cg, "systems with shifts are solved by conjugate gradients");
-        let solver = |kind| {
-            Ok(Workspace::Shifts(Box::new(MultiShift::new(domain, kind, precisions[1], delta, shifts)?)))
-        };
-        Self::make(domain, params, 1, solver)
+        Self::make(domain, params, Systems::Shifts)
     }
 
     /// A quark that solves up to `fields` systems at once with CG, or one at a time with other methods.
@@ -92,20 +90,16 @@ impl<O: QuarkOperator> Quark<O> {
         params: &QuarkParams<O::Params>,
         fields: usize,
     ) -> Result<Self, FieldError> {
-        let Settings { method, precisions, delta, .. } = params.solver;
-        if fields == 1 || method != Method::Cg {
-            return Self::new(domain, params);
-        }
-        let block = |kind| BlockCg::new(domain, kind, precisions[1], delta, fields);
-        Self::make(domain, params, fields, |kind| Ok(Workspace::Several(Box::new(block(kind)?), fields)))
+        let several = fields > 1 && params.solver.method == Method::Cg;
+        Self::make(domain, params, if several { Systems::Several(fields) } else { Systems::One })
     }
 
     fn make(
         domain: &Arc<Domain>,
         params: &QuarkParams<O::Params>,
-        fields: usize,
-        solver: impl FnOnce(Kind) -> Result<Workspace, FieldError>,
+        systems: Systems,
     ) -> Result<Self, FieldError> {
+        let fields = if let Systems::Several(fields) = systems { fields } else { 1 };
         let make = |precision, link_reals| {
             O::make(domain, Storage { precision, link_reals, fields }, &params.operator)
         };
@@ -117,7 +111,8 @@ impl<O: QuarkOperator> Quark<O> {
         Ok(Self {
             domain: Arc::clone(domain),
             clover: O::clover_term(domain, &params.operator)?,
-            solver: solver(double.kind())?,
+            systems,
+            solver: None,
             guess: Guess::new(domain, double.kind(), params.guess)?,
             double,
             single: lower(Precision::Single)?,
@@ -139,7 +134,7 @@ impl<O: QuarkOperator> Quark<O> {
 
     /// The maximum number of right-hand sides solved at once.
     pub fn together(&self) -> usize {
-        if let Workspace::Several(_, fields) = self.solver { fields } else { 1 }
+        if let Systems::Several(fields) = self.systems { fields } else { 1 }
     }
 
     /// The kind of fields that W acts on.
@@ -179,9 +174,8 @@ impl<O: QuarkOperator> Quark<O> {
         for lower in [&mut self.single, &mut self.half].into_iter().flatten() {
             lower.update(links, self.clover.as_ref())?;
         }
-        let mut operators = operators(&mut self.double, &mut self.single, &mut self.half);
-        if let Workspace::One(solver) = &mut self.solver {
-            solver.update(&mut operators)?;
+        if let Some(solver) = &mut self.solver {
+            solver.update(&mut operators(&mut self.double, &mut self.single, &mut self.half))?;
         }
         Ok(())
     }
@@ -218,23 +212,31 @@ impl<O: QuarkOperator> Quark<O> {
             match goal.start {
                 Start::Zero => x.set_zero()?,
                 Start::Given => {}
+                Start::Similar => panic!("only solves on all sites remember similar systems"),
                 Start::Past => self.guess.start(&mut self.double, x, b)?,
             }
         }
         let params = self.goal(goal.residual);
+        let Settings { precisions: [_, iteration, _], delta, .. } = self.params.solver;
+        let (kind, domain) = (self.kind(), &self.domain);
         let mut operators = operators(&mut self.double, &mut self.single, &mut self.half);
         let mut total = Info::default();
-        if let Workspace::Several(block, _) = &mut self.solver {
+        if let Systems::Several(fields) = self.systems {
+            let mut block = BlockCg::new(domain, kind, iteration, delta, fields)?;
             total = block.solve(&mut operators, 0.0, x, b, params)?.total;
         } else {
-            let solver: &mut dyn Solver = match &mut self.solver {
-                Workspace::One(solver) => &mut **solver,
-                Workspace::Shifts(solver) => &mut **solver,
-                Workspace::Several(..) => unreachable!("several were solved at once"),
+            let mut solver = match self.solver.take() {
+                Some(solver) => solver,
+                None => {
+                    let mut made = self.params.solver.solver(domain, kind)?;
+                    made.update(&mut operators)?;
+                    made
+                }
             };
             for (x, b) in x.iter_mut().zip(b) {
                 total.add(&solver.solve(&mut operators, x, b, params)?);
             }
+            self.solver = Some(solver).filter(|solver| solver.keeps());
         }
         self.solves.add(&total);
         if goal.start == Start::Past {
@@ -248,7 +250,7 @@ impl<O: QuarkOperator> Quark<O> {
     pub fn forget(&mut self) {
         self.guess.forget();
         self.solves = Solves::default();
-        if let Workspace::One(solver) = &mut self.solver {
+        if let Some(solver) = &mut self.solver {
             solver.forget();
         }
     }
@@ -258,42 +260,43 @@ impl<O: QuarkOperator> Quark<O> {
         self.solves
     }
 
-    /// Solves `(W^dag W + s_i) x_i = b` for all shifts, from zero, each to `residual`.
+    /// Solves `(W^dag W + s_i) x_i = b` for all shifts, from zero, each to `residual`; returns the solutions.
     ///
     /// # Panics
-    /// The quark was not made [with shifts](Self::with_shifts), or with fewer.
+    /// The quark was not made [with shifts](Self::with_shifts).
     pub fn solve_shifted(
         &mut self,
-        x: &mut [Spinor],
         b: &Spinor,
         shifts: &[f64],
         residual: f64,
-    ) -> Result<MultiInfo, QuarkError> {
+    ) -> Result<(MultiInfo, Vec<Spinor>), QuarkError> {
+        assert!(self.systems == Systems::Shifts, "a quark with shifts");
         let params = self.goal(residual);
-        let Workspace::Shifts(solver) = &mut self.solver else { panic!("a quark without shifts") };
+        let Settings { precisions: [_, iteration, refinement], delta, .. } = self.params.solver;
+        let mut x: Vec<Spinor> = shifts.iter().map(|_| self.spinor()).collect::<Result<_, _>>()?;
+        let mut solver =
+            MultiShift::new(&self.domain, self.kind(), [iteration, refinement], delta, shifts.len())?;
         let mut operators = operators(&mut self.double, &mut self.single, &mut self.half);
-        let info = solver.solve_all(&mut operators, x, b, shifts, params)?;
+        let info = solver.solve_all(&mut operators, &mut x, b, shifts, params)?;
         self.solves.add(&info.total);
-        Ok(info)
+        Ok((info, x))
     }
 
     fn goal(&self, residual: f64) -> Params {
         Params { residual, max_iterations: self.params.solver.max_iterations }
     }
 
-    /// `out = r(W^dag W) b`. The first fields of `x` receive the solutions for its poles.
+    /// `out = r(W^dag W) b`; returns the solutions for its poles.
     pub(crate) fn apply_function(
         &mut self,
         out: &mut Spinor,
         b: &Spinor,
         r: &Rational,
-        x: &mut [Spinor],
         residual: f64,
-    ) -> Result<Info, QuarkError> {
-        let x = &mut x[..r.poles.len()];
-        let info = self.solve_shifted(x, b, &r.poles, residual)?.total;
-        combine(out, b, x, r)?;
-        Ok(info)
+    ) -> Result<(Info, Vec<Spinor>), QuarkError> {
+        let (info, x) = self.solve_shifted(b, &r.poles, residual)?;
+        combine(out, b, &x, r)?;
+        Ok((info.total, x))
     }
 
     /// The least and the greatest eigenvalue of `W^dag W`, by Lanczos from the vector `start`, which is overwritten.

@@ -3,6 +3,7 @@
 use super::{Goal, Quark, QuarkError, QuarkOperator, QuarkParams, Start};
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Kind, MatrixField, Spinor};
+use crate::solver::Forecast;
 use std::sync::Arc;
 
 /// Fields on all sites: `[parity][number]`, equally many on even and odd sites.
@@ -41,13 +42,32 @@ pub struct AllSites {
     /// The solutions of the even-odd system; a later solve may start from them.
     y: Vec<Spinor>,
     spare: Spinor,
+    /// Other solutions, if solves may start from them.
+    forecast: Option<Forecast>,
 }
 
 impl AllSites {
     /// Workspace for `count` right-hand sides at once.
     pub fn new(domain: &Arc<Domain>, kind: Kind, count: usize) -> Result<Self, FieldError> {
+        Self::with_forecast(domain, kind, count, 0)
+    }
+
+    /// As [`AllSites::new`]; solves may start from a combination of up to `keep` solutions of similar systems.
+    pub fn with_forecast(
+        domain: &Arc<Domain>,
+        kind: Kind,
+        count: usize,
+        keep: usize,
+    ) -> Result<Self, FieldError> {
         let [rhs, y] = fields(domain, kind, count)?;
-        Ok(Self { rhs, y, spare: Spinor::of(domain, kind, Precision::Double, 1)? })
+        let spare = Spinor::of(domain, kind, Precision::Double, 1)?;
+        let forecast = (keep > 0).then(|| Forecast::new(domain, kind, keep)).transpose()?;
+        Ok(Self { rhs, y, spare, forecast })
+    }
+
+    /// The next solve from a [forecast](Start::Similar) is the first of its series.
+    pub fn forget(&mut self) {
+        self.forecast.iter_mut().for_each(Forecast::forget);
     }
 }
 
@@ -59,7 +79,7 @@ impl<O: QuarkOperator> Quark<O> {
     /// There are more right-hand sides than the workspace holds.
     pub fn solve_full(
         &mut self,
-        AllSites { rhs, y, spare }: &mut AllSites,
+        AllSites { rhs, y, spare, forecast }: &mut AllSites,
         [x_even, x_odd]: [&mut [Spinor]; 2],
         [b_even, b_odd]: [&[Spinor]; 2],
         goal: Goal,
@@ -69,7 +89,16 @@ impl<O: QuarkOperator> Quark<O> {
         for (n, rhs) in rhs.iter_mut().enumerate() {
             self.operator().0.eliminate(rhs, [&b_even[n], &b_odd[n]], spare)?;
         }
-        let info = self.solve_from(y, rhs, goal)?;
+        let info = if goal.start == Start::Similar {
+            let forecast = forecast.as_mut().expect("workspace with a forecast");
+            let operator = self.operator().0;
+            y.iter_mut().zip(&*rhs).try_for_each(|(y, rhs)| forecast.start(operator, y, rhs))?;
+            let info = self.solve_from(y, rhs, Goal { start: Start::Given, ..goal })?;
+            y.iter().try_for_each(|y| forecast.remember(y))?;
+            info
+        } else {
+            self.solve_from(y, rhs, goal)?
+        };
         for (n, y) in y.iter().enumerate() {
             let x = [&mut x_even[n], &mut x_odd[n]];
             self.operator().0.reconstruct(x, y, &b_even[n], spare)?;

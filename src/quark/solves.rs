@@ -34,13 +34,19 @@ impl std::fmt::Display for Solves {
         write!(
             f,
             "{} solves: {iterations} iterations, {updates} updates, {applications} applications, greatest residual \
-             {residual:.1e}, {:.2} s (operator {:.0}%, preconditioner {:.0}%, messages {:.0}%)",
-            self.count,
-            self.total.seconds,
-            share(self.total.operator_seconds),
-            share(self.total.preconditioner_seconds),
-            share(self.total.communication_seconds)
+             {residual:.1e}, {:.2} s",
+            self.count, self.total.seconds,
         )?;
+        // Zero on a GPU, which works asynchronously, unless it is profiled.
+        if self.total.operator_seconds > 0.0 {
+            write!(
+                f,
+                " (operator {:.0}%, preconditioner {:.0}%, messages {:.0}%)",
+                share(self.total.operator_seconds),
+                share(self.total.preconditioner_seconds),
+                share(self.total.communication_seconds)
+            )?;
+        }
         if fallbacks > 0 {
             write!(f, "; {fallbacks} fallbacks to a higher precision or another method")?;
         }

@@ -96,6 +96,10 @@ impl LinearSolver for Gcr {
 }
 
 impl Setup for Gcr {
+    fn keeps(&self) -> bool {
+        self.restarts.preconditioner.keeps()
+    }
+
     fn update(&mut self, operators: &mut Operators) -> Result<(), SolverError> {
         self.restarts.preconditioner.update(operators)
     }

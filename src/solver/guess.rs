@@ -1,5 +1,5 @@
-//! A first guess: the combination of past solutions with the least residual in the norm of `M^dag M` (Brower, Ivanenko,
-//! Levi, Orginos, hep-lat/9509012).
+//! A first guess: the combination of other solutions with the least error in the norm of `M^dag M` (Brower, Ivanenko,
+//! Levi, Orginos, hep-lat/9509012). The others are those of the past, or of similar systems on the same links.
 //!
 //! Guesses from the past violate reversibility unless solves are tight. They are forgotten at the start of a
 //! trajectory, so that a resumed run gives the same bits.
@@ -92,6 +92,84 @@ impl Guess {
             }
         }
         Ok(n)
+    }
+}
+
+/// Solutions of similar systems, as those for the poles of a function. They are kept in single precision, and images
+/// are computed one by one: a field of half the size per solution.
+pub struct Forecast {
+    /// Orthonormal to single precision.
+    basis: Vec<Spinor>,
+    /// The number of known ones.
+    known: usize,
+    /// Workspace in double precision.
+    room: [Spinor; 3],
+}
+
+impl Forecast {
+    /// Keeps the first `keep` solutions.
+    pub fn new(domain: &Arc<Domain>, kind: Kind, keep: usize) -> Result<Self, FieldError> {
+        let single = || Spinor::of(domain, kind, Precision::Single, 1);
+        let double = || Spinor::of(domain, kind, Precision::Double, 1);
+        let basis = (0..keep).map(|_| single()).collect::<Result<_, _>>()?;
+        Ok(Self { basis, known: 0, room: [double()?, double()?, double()?] })
+    }
+
+    /// Drops all solutions.
+    pub fn forget(&mut self) {
+        self.known = 0;
+    }
+
+    /// Remembers a solution, if there is room and if it is not a combination of others.
+    pub fn remember(&mut self, x: &Spinor) -> Result<(), FieldError> {
+        if self.known == self.basis.len() {
+            return Ok(());
+        }
+        let [v, u, _] = &mut self.room;
+        v.copy_from(x)?;
+        let before = v.norm2()?.value();
+        for basis in &self.basis[..self.known] {
+            u.copy_from(basis)?;
+            let overlap = u.dot(v)?;
+            v.caxpy(-overlap, u)?;
+        }
+        let after = v.norm2()?.value();
+        // Below this, a vector in single precision is noise.
+        if after > 1e-12 * before {
+            v.scale(1.0 / after.sqrt())?;
+            self.basis[self.known].copy_from(v)?;
+            self.known += 1;
+        }
+        Ok(())
+    }
+
+    /// Sets `x` to the guess for `M^dag M x = b`.
+    pub fn start(
+        &mut self,
+        operator: &mut dyn Operator,
+        x: &mut Spinor,
+        b: &Spinor,
+    ) -> Result<(), FieldError> {
+        let (basis, [v, middle, image]) = (&self.basis[..self.known], &mut self.room);
+        let n = basis.len();
+        let mut matrix = vec![vec![Complex64::default(); n + 1]; n];
+        for (j, right) in basis.iter().enumerate() {
+            v.copy_from(right)?;
+            matrix[j][n] = v.dot(b)?;
+            operator.apply(middle, v, Dagger::No)?;
+            operator.apply(image, middle, Dagger::Yes)?;
+            for (i, left) in basis[..=j].iter().enumerate() {
+                v.copy_from(left)?;
+                matrix[i][j] = v.dot(image)?;
+                matrix[j][i] = matrix[i][j].conj();
+            }
+        }
+        x.set_zero()?;
+        for (basis, a) in basis.iter().zip(eliminate(matrix)) {
+            v.copy_from(basis)?;
+            x.caxpy(a, v)?;
+        }
+        Ok(())
     }
 }
 

@@ -51,6 +51,12 @@ const SCHWARZ: [Mix; 9] = [
     ("single-single-single", [Single; 3]),
 ];
 
+/// The combinations for all shifts at once: in double, of the common iteration, and of refinements of single shifts.
+pub(crate) const SHIFTED: [Mix; 3] = [PLAIN[0], PLAIN[1], SCHWARZ[0]];
+
+/// The combinations for systems of either kind.
+pub(crate) const PLAIN_OR_SHIFTED: [Mix; 4] = [PLAIN[0], PLAIN[1], PLAIN[2], SCHWARZ[0]];
+
 const ALL: &[Mix] = &[
     PLAIN[0], PLAIN[1], PLAIN[2], SCHWARZ[0], SCHWARZ[1], SCHWARZ[2], SCHWARZ[3], SCHWARZ[4], SCHWARZ[5],
     SCHWARZ[6], SCHWARZ[7], SCHWARZ[8],
@@ -173,10 +179,11 @@ const WALL_METHOD: Key<Method> = Key::new(
 .settled_as("method");
 const WALL_PRECISION: Key<[Precision; 3]> = Key::new(
     "precision",
-    words(&PLAIN),
+    words(&PLAIN_OR_SHIFTED),
     Absent::Is("\"double-single\""),
     Change::Bits,
-    "iterations in the second precision, corrected in the first; with `one_flavour = \"rational\"` not in half",
+    "iterations in the second precision, corrected in the first; `\"double-single-half\"` only with `one_flavour = \
+     \"rational\"`, which is not solved in `\"double-half\"`",
 )
 .settled_as("precision");
 
@@ -259,6 +266,7 @@ impl SolverKeys {
         let akin = fermion.filter(|f| is_schwarz(method) == is_schwarz(f.method));
         let precision = table.get_by(&PRECISION, |value| match method {
             Some(Method::GcrDd { .. }) => choice(&SCHWARZ)(value),
+            Some(_) if matches!(systems, Systems::Shifted(_)) => choice(&PLAIN_OR_SHIFTED)(value),
             Some(_) => choice(&PLAIN)(value),
             None => choice(ALL)(value),
         });
@@ -330,8 +338,10 @@ impl SolverKeys {
     fn check_multi_shift(&self, table: &Table, by: &str) {
         if self.method.is_some_and(|method| method != Method::Cg) {
             table.mistake("method", format!("method: {by} is solved by \"cg\" for all shifts at once"));
-        } else if self.precision.is_some_and(|precision| precision.contains(&Half)) {
-            let message = format!("precision: {by} is solved in \"double\" or \"double-single\"");
+        } else if self.precision.is_some_and(|precision| SHIFTED.iter().all(|(_, mix)| *mix != precision)) {
+            let message = format!(
+                "precision: {by} is solved in \"double\", \"double-single\" or \"double-single-half\""
+            );
             table.mistake("precision", message);
         }
         if self.guess > 0 {

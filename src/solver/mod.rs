@@ -37,7 +37,7 @@ pub use bicgstab::BiCgStab;
 pub use block::{BlockCg, BlockInfo};
 pub use cg::Cg;
 pub use gcr::{Gcr, GcrParams};
-pub use guess::Guess;
+pub use guess::{Forecast, Guess};
 pub use info::Info;
 pub use keys::TermSolver;
 pub use method::{Method, Settings, usual_delta};
@@ -62,6 +62,11 @@ pub struct Params {
 
 /// What a solver or preconditioner keeps over a trajectory, such as a deflation space. By default nothing.
 pub trait Setup {
+    /// Whether it keeps anything. If not, its memory is given back after every solve, for the next one of any term.
+    fn keeps(&self) -> bool {
+        false
+    }
+
     /// Adapts it to new links, which the operators have taken over.
     ///
     /// # Errors

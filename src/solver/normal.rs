@@ -142,6 +142,10 @@ impl Solver for TwoSolves {
 }
 
 impl Setup for TwoSolves {
+    fn keeps(&self) -> bool {
+        self.solver.keeps()
+    }
+
     fn update(&mut self, operators: &mut Operators) -> Result<(), SolverError> {
         self.solver.update(operators)
     }

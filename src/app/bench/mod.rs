@@ -4,13 +4,16 @@
 //! - `solvers`: time to solution
 //! - `staggered`: the operator of improved staggered quarks, and its solvers
 //! - `domain_wall`: the operator of domain-wall quarks, its parts, and its solvers
+//! - `trajectory`: whole trajectories of an input
 
 mod domain_wall;
 mod operators;
 mod solvers;
 mod staggered;
+mod trajectory;
 
 pub use domain_wall::BenchWall;
+pub use trajectory::{BenchTrajectory, bench_trajectory};
 
 use super::assemble::Layers;
 use super::report;

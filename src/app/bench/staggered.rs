@@ -128,7 +128,7 @@ impl Problem<'_> {
         let (mut double, mut single) = (self.operator(D, 1)?, self.operator(S, 1)?);
         for (name, precision) in [("multi-shift double", D), ("multi-shift double-single", S)] {
             let delta = self.delta(precision);
-            let mut solver = MultiShift::new(self.domain, Kind::Colour, precision, delta, shifts.len())?;
+            let mut solver = MultiShift::new(self.domain, Kind::Colour, [precision; 2], delta, shifts.len())?;
             self.row(name, 1, || {
                 let mut operators = Operators::new(&mut double, Some(&mut single));
                 Ok(solver.solve_all(&mut operators, &mut x, &b, shifts, self.wanted)?.total)

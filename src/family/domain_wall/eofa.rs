@@ -17,15 +17,18 @@
 //! (E + p)^-1 = 1 / (1 + p) + v^T K'^-1 w / (1 + p)^2,
 //! ```
 //!
+//! The systems of all poles are similar: each solve starts from the best combination of the solutions before it.
+//!
 //! K' has the mass between m and m' at which M is `M(m) - w v^T / (1 + p)`. With `x = K^-1 w phi` the change under dU
 //! is `(K^-dag v phi)^dag dD_w x`. `K^-dag v phi` is proportional to gamma_5 R x, so there is one solve per chirality.
 
 use super::{DomainWall, DomainWallParams, SliceVector, reflect};
 use crate::action::{Action, ActionError, PairForce, Pseudofermion, TermHeader, TermReport, pseudofermion};
 use crate::device::Precision;
-use crate::field::{AlgebraField, Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
+use crate::field::{AlgebraField, Domain, EVEN, FieldError, Kind, MatrixField, ODD, Spinor};
 use crate::math::{ExactSum, Factor, Rational};
 use crate::quark::{AllSites, Goal, Quark, QuarkParams, Start};
+use std::collections::VecDeque;
 use std::slice::{from_mut, from_ref};
 use std::sync::Arc;
 
@@ -42,6 +45,8 @@ pub struct ExactOneFlavourParams {
     pub range: [f64; 2],
     /// Relative error of the heat bath's function on the range.
     pub error: f64,
+    /// The number of other poles' solutions from which a solve of the heat bath starts; 0: from that of the pole before.
+    pub forecast: usize,
     /// The number of trajectories between checks of the heat bath, which is also checked in the first one of a run; at
     /// least 1.
     pub check_every: u64,
@@ -54,11 +59,10 @@ pub struct ExactOneFlavour {
     pairs: PairForce,
     heat_bath: Rational,
     phi: Dirac,
-    /// Workspace: eta, `E phi`, and `r(E)` applied to either.
+    /// The field of the heat bath, and `E phi`.
     eta: Dirac,
     image: Dirac,
-    back: Dirac,
-    room: Room,
+    domain: Arc<Domain>,
     /// `|r(E) E phi - eta|` from the last check.
     checked: Option<f64>,
 }
@@ -79,7 +83,7 @@ struct Chirality {
     reflection: f64,
 }
 
-/// Workspace: fields with a fifth dimension on even and odd sites, and a spinor.
+/// Workspace, which exists while it is used: fields with a fifth dimension on even and odd sites, and a spinor.
 struct Room {
     b: [Spinor; 2],
     x: [Spinor; 2],
@@ -145,6 +149,19 @@ impl Chirality {
     }
 }
 
+impl Room {
+    /// Solves may start from combinations of `forecast` solutions.
+    fn new(domain: &Arc<Domain>, kind: Kind, forecast: usize) -> Result<Self, FieldError> {
+        let wall = || Spinor::of(domain, kind, Precision::Double, 1);
+        Ok(Self {
+            b: [wall()?, wall()?],
+            x: [wall()?, wall()?],
+            all_sites: AllSites::with_forecast(domain, kind, 1, forecast)?,
+            part: Spinor::new(domain, Precision::Double)?,
+        })
+    }
+}
+
 fn dirac(domain: &Arc<Domain>) -> Result<Dirac, FieldError> {
     Ok([Spinor::new(domain, Precision::Double)?, Spinor::new(domain, Precision::Double)?])
 }
@@ -164,7 +181,6 @@ impl ExactOneFlavour {
         let kind = operator.kind();
         let heat_bath =
             Rational::to_error(&[Factor { shift: 0.0, power: (-1, 2) }], params.range, params.error)?;
-        let wall = || Spinor::of(domain, kind, Precision::Double, 1);
         Ok(Self {
             chiralities: [Chirality::new(domain, &params, 0)?, Chirality::new(domain, &params, 1)?],
             pairs: PairForce::new(domain, kind, false)?,
@@ -172,13 +188,7 @@ impl ExactOneFlavour {
             phi: dirac(domain)?,
             eta: dirac(domain)?,
             image: dirac(domain)?,
-            back: dirac(domain)?,
-            room: Room {
-                b: [wall()?, wall()?],
-                x: [wall()?, wall()?],
-                all_sites: AllSites::new(domain, kind, 1)?,
-                part: Spinor::new(domain, Precision::Double)?,
-            },
+            domain: Arc::clone(domain),
             checked: None,
             params,
         })
@@ -193,13 +203,18 @@ impl ExactOneFlavour {
         Ok(self.chiralities.iter_mut().try_for_each(|chirality| chirality.quark.update(links))?)
     }
 
+    fn room(&self, forecast: usize) -> Result<Room, FieldError> {
+        Room::new(&self.domain, self.params.quark.operator.kind(), forecast)
+    }
+
     /// `out = r(E) x`
-    fn function(&mut self, of: Of) -> Result<(), ActionError> {
+    fn function(&mut self, out: &mut Dirac, of: Of) -> Result<(), ActionError> {
+        let mut room = self.room(self.params.forecast)?;
         let Rational { constant, poles, residues, .. } = &self.heat_bath;
         let (operator, heavy) = (&self.params.quark.operator, self.params.heavy_mass);
-        let (x, out) = match of {
-            Of::Eta => (&self.eta, &mut self.phi),
-            Of::Image => (&self.image, &mut self.back),
+        let x = match of {
+            Of::Eta => &self.eta,
+            Of::Image => &self.image,
         };
         let direct =
             poles.iter().zip(residues).fold(*constant, |sum, (pole, residue)| sum + residue / (1.0 + pole));
@@ -208,15 +223,21 @@ impl ExactOneFlavour {
             out.scale(direct)?;
         }
         for chirality in &mut self.chiralities {
-            let mut goal = Goal { residual: self.params.header.action_residual, start: Start::Zero };
-            for (pole, residue) in poles.iter().zip(residues) {
+            let forecast = self.params.forecast > 0;
+            let start = if forecast { Start::Similar } else { Start::Zero };
+            let mut goal = Goal { residual: self.params.header.action_residual, start };
+            room.all_sites.forget();
+            let order = if forecast { halving(poles.len()) } else { (0..poles.len()).collect() };
+            for (pole, residue) in order.into_iter().map(|n| (poles[n], residues[n])) {
                 let mut mass = chirality.mass;
                 let own = &mut mass[chirality.number];
                 *own = operator.mass_between(*own, heavy, 1.0 / (1.0 + pole));
-                chirality.solve(&mut self.room, x, mass, goal)?;
-                chirality.add(out, residue / ((1.0 + pole) * (1.0 + pole)), &mut self.room)?;
-                // The solution of the previous solve, with another mass.
-                goal.start = Start::Given;
+                chirality.solve(&mut room, x, mass, goal)?;
+                chirality.add(out, residue / ((1.0 + pole) * (1.0 + pole)), &mut room)?;
+                if !forecast {
+                    // The solution of the previous solve, with another mass.
+                    goal.start = Start::Given;
+                }
             }
         }
         Ok(())
@@ -224,7 +245,8 @@ impl ExactOneFlavour {
 
     /// `image = E phi`; returns the action.
     fn make_image(&mut self) -> Result<ExactSum, ActionError> {
-        let Self { chiralities, phi, image, room, params, .. } = self;
+        let room = &mut self.room(0)?;
+        let Self { chiralities, phi, image, params, .. } = self;
         for (image, phi) in image.iter_mut().zip(&*phi) {
             image.copy_from(phi)?;
         }
@@ -239,9 +261,10 @@ impl ExactOneFlavour {
     /// Checks that `r(E)^2 E` is 1 on the field of the heat bath, whose image is up to date. No other check shows that
     /// the spectrum is inside the range.
     fn check(&mut self) -> Result<(), ActionError> {
-        self.function(Of::Image)?;
+        let mut back = dirac(&self.domain)?;
+        self.function(&mut back, Of::Image)?;
         let (mut square, mut length) = (0.0, 0.0);
-        for (back, eta) in self.back.iter_mut().zip(&self.eta) {
+        for (back, eta) in back.iter_mut().zip(&self.eta) {
             back.axpy(-1.0, eta)?;
             square += back.norm2()?.value();
             length += eta.norm2()?.value();
@@ -257,12 +280,26 @@ impl ExactOneFlavour {
     }
 }
 
+/// 0 to n - 1, both ends first, then the middles of what lies between: later systems lie between earlier ones.
+fn halving(n: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = [0, n.saturating_sub(1)].into_iter().take(n).collect();
+    let mut spans = VecDeque::from([[0, n.saturating_sub(1)]]);
+    while let Some([lo, hi]) = spans.pop_front() {
+        let middle = lo.midpoint(hi);
+        if middle > lo {
+            order.push(middle);
+            spans.extend([[lo, middle], [middle, hi]]);
+        }
+    }
+    order
+}
+
 /// The argument of the heat bath's function.
 #[derive(Clone, Copy)]
 enum Of {
-    /// `phi = r(E) eta`
+    /// eta
     Eta,
-    /// `back = r(E) E phi`
+    /// `E phi`
     Image,
 }
 
@@ -281,7 +318,9 @@ impl Action for ExactOneFlavour {
         for (parity, eta) in self.eta.iter_mut().enumerate() {
             eta.set_random(parity, 0.5f64.sqrt(), address)?;
         }
-        self.function(Of::Eta)?;
+        let mut phi = dirac(&self.domain)?;
+        self.function(&mut phi, Of::Eta)?;
+        self.phi = phi;
         let action = self.make_image()?;
         if self.checked.is_none() || trajectory.is_multiple_of(self.params.check_every) {
             self.check()?;
@@ -296,12 +335,13 @@ impl Action for ExactOneFlavour {
 
     fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<usize, ActionError> {
         self.update(links)?;
+        let mut room = self.room(0)?;
         let mut sum = self.pairs.begin(links, force)?;
         let mut iterations = 0;
         for chirality in &mut self.chiralities {
             let goal = Goal { residual: self.params.header.force_residual, start: Start::Past };
-            iterations += chirality.solve(&mut self.room, &self.phi, chirality.mass, goal)?;
-            let Room { b, x, .. } = &mut self.room;
+            iterations += chirality.solve(&mut room, &self.phi, chirality.mass, goal)?;
+            let Room { b, x, .. } = &mut room;
             for (b, x) in b.iter_mut().zip(&*x) {
                 reflect(b, x, 1.0 / chirality.reflection)?;
             }

@@ -7,7 +7,7 @@ use crate::config::raw::Table;
 use crate::config::section::{Count, Inner, Section};
 use crate::family::fermion::Keys;
 use crate::family::keys::{
-    BOUNDARY, Context, FACTOR_NAME, FLAVOURS, HEAVY_RANGE, OneFlavourFunctions, STOUT, STOUT_TEXT,
+    BOUNDARY, Context, FACTOR_NAME, FLAVOURS, FORECAST, HEAVY_RANGE, OneFlavourFunctions, STOUT, STOUT_TEXT,
     StoutSteps, WALL_RATIONAL, only_flavours, rational, stout,
 };
 use crate::lattice::Boundary;
@@ -104,7 +104,7 @@ impl Weights {
 }
 
 /// Degenerate flavours of a domain-wall quark.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum WallFlavours {
     /// Two: `det C C^dag (m) / det C C^dag (1)`.
     Two,
@@ -116,6 +116,8 @@ pub enum WallFlavours {
         error: f64,
         /// Trajectories between checks of the heat bath, which enforce the range.
         check_every: u64,
+        /// The number of other poles' solutions from which a solve of the heat bath starts.
+        forecast: usize,
     },
     /// One, `det (C C^dag (m))^(1/2) / det (C C^dag (1))^(1/2)`, by rational functions.
     OneRational {
@@ -292,7 +294,7 @@ impl Keys for DomainWallFermion {
             _ => Systems::Wall,
         };
         let solver = SolverKeys::read(table.table("solver"), None, systems, context.boxes);
-        let flavours = flavours(&mut table, count, way);
+        let flavours = flavours(&mut table, count, way, context);
         let mut before = mass;
         let mut factors = Vec::new();
         for table in table.list("hasenbusch") {
@@ -393,8 +395,13 @@ fn weights(table: &mut Table) -> (Option<Formula>, Option<Weights>) {
 }
 
 /// The flavours and their action; `None` after a mistake.
-fn flavours(table: &mut Table, count: Option<u32>, way: Option<Way>) -> Option<WallFlavours> {
-    let one = one_flavour(table.table("rational"), way);
+fn flavours(
+    table: &mut Table,
+    count: Option<u32>,
+    way: Option<Way>,
+    context: &mut Context,
+) -> Option<WallFlavours> {
+    let one = one_flavour(table.table("rational"), way, context);
     only_flavours(table, count, &[], &["one_flavour", "rational"]);
     if count == Some(1) && way == Some(Way::Rational) && table.has("hasenbusch") {
         table.mistake("hasenbusch", "hasenbusch: with flavours = 1 only one_flavour = \"eofa\" has it");
@@ -410,13 +417,19 @@ fn flavours(table: &mut Table, count: Option<u32>, way: Option<Way>) -> Option<W
 }
 
 /// Reads `[fermion.NAME.rational]`.
-fn one_flavour(mut table: Table, way: Option<Way>) -> Option<WallFlavours> {
-    let functions = rational(&mut table);
+fn one_flavour(mut table: Table, way: Option<Way>, context: &mut Context) -> Option<WallFlavours> {
+    let functions = rational(&mut table, context);
     let heavy_range = table.get(&HEAVY_RANGE);
+    let forecast = table.get(&FORECAST);
     match way {
-        Some(Way::Rational) => table.demand("heavy_range"),
+        Some(Way::Rational) => {
+            table.demand("heavy_range");
+            if table.has("forecast") {
+                table.mistake("forecast", "forecast: only one_flavour = \"eofa\" has it");
+            }
+        }
         Some(Way::Eofa) => {
-            for key in ["heavy_range", "force_error"].into_iter().filter(|key| table.has(key)) {
+            for key in ["heavy_range", "force_error", "inner"].into_iter().filter(|key| table.has(key)) {
                 table.mistake(key, format!("{key}: only one_flavour = \"rational\" has it"));
             }
         }
@@ -429,6 +442,7 @@ fn one_flavour(mut table: Table, way: Option<Way>) -> Option<WallFlavours> {
             range: functions.range,
             error: functions.action_error,
             check_every: functions.check_every,
+            forecast: forecast?,
         },
         Way::Rational => WallFlavours::OneRational { functions, heavy_range: heavy_range? },
     })

@@ -81,12 +81,15 @@ impl DomainWallFermion {
         let [light, heavy] = [mass, heavy_mass].map(|mass| quark(self.operator(mass), solver));
         let header = header(name, solver, number);
         let refused = |error| FamilyError::of_term(&self.name, error);
-        let power = match self.flavours {
+        let power = match &self.flavours {
             WallFlavours::Two => Power::Inverse,
-            WallFlavours::OneRational { functions, heavy_range } => functions.power(Some(heavy_range)),
-            WallFlavours::OneEofa { range, error, check_every } => {
+            WallFlavours::OneRational { functions, heavy_range } => {
+                functions.clone().power(Some(*heavy_range))
+            }
+            &WallFlavours::OneEofa { range, error, check_every, forecast } => {
+                let quark = light;
                 let params =
-                    ExactOneFlavourParams { header, quark: light, heavy_mass, range, error, check_every };
+                    ExactOneFlavourParams { header, quark, heavy_mass, range, error, forecast, check_every };
                 return Ok(Box::new(ExactOneFlavour::new(domain, params).map_err(refused)?));
             }
         };

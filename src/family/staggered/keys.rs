@@ -9,7 +9,7 @@ use crate::config::raw::Table;
 use crate::config::reader::{Read, Value, array, whole};
 use crate::config::section::{Count, Inner, Section};
 use crate::family::fermion::Keys;
-use crate::family::keys::{BOUNDARY, Context, Purpose, heavy};
+use crate::family::keys::{BOUNDARY, Context, INNER_NAME, Purpose, heavy};
 use crate::lattice::Boundary;
 use crate::math::{Factor, MilcPseudofermion, Rational};
 use crate::measure::{Allowed, MassOf};
@@ -45,6 +45,17 @@ pub struct WeightFactors {
     pub naik_epsilon: f64,
     /// The source of the rational functions.
     pub rational: RationalSource,
+    /// The poles of its force that belong to a term of their own in the levels.
+    pub inner: Option<InnerRoots>,
+}
+
+/// `inner` of `[[fermion.NAME.pseudofermion]]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InnerRoots {
+    /// The term's name in the levels.
+    pub name: String,
+    /// The number of the force's greatest poles in it; `None`: all.
+    pub poles: Option<usize>,
 }
 
 /// One entry of `factors`: `det(M^dag M)^(p/q)`.
@@ -111,6 +122,15 @@ const POWER: Key<(i32, u32)> = Key::new(
 )
 .settled_as("factors");
 
+const INNER_POLES: Key<usize> = Key::new(
+    "poles",
+    integer(1, 64),
+    Absent::Means("all"),
+    Change::Bits,
+    "so many of the force's greatest poles",
+);
+
+const INNER: Section = Section { keys: &[&INNER_NAME, &INNER_POLES], tables: &[] };
 const FACTORS: Section = Section { keys: &[&FACTOR_MASS, &POWER], tables: &[] };
 
 /// `[[fermion.NAME.pseudofermion]]`
@@ -125,6 +145,14 @@ pub(crate) const PSEUDOFERMION: Section = Section {
             sections: &[&FACTORS],
         },
         Inner { name: "rational", count: Count::Once, text: "", sections: &[&STAGGERED_RATIONAL] },
+        Inner {
+            name: "inner",
+            count: Count::Once,
+            text: "`{ name = .., poles = n }`: the force of the greatest poles, or of all, belongs to another term in \
+                   `[[hmc.level]]`; pseudofermions with one name share it. Small poles need dear solves, and their force \
+                   is small: they belong on a level outside",
+            sections: &[&INNER],
+        },
     ],
 };
 
@@ -176,13 +204,20 @@ impl Keys for StaggeredFermion {
             table.mistake("pseudofermion", message);
         }
         let place = Place { naik: action.map(|action| action == HISQ), defaults: &defaults };
+        let mut shared = Vec::new();
         let pseudofermions: Vec<_> = tables
             .into_iter()
             .enumerate()
-            .map(|(index, table)| pseudofermion(table, index, &place))
+            .map(|(index, table)| pseudofermion(table, index, &place, &mut shared, context))
             .collect();
+        let pseudofermions: Option<Vec<WeightFactors>> = pseudofermions.into_iter().collect();
+        let all = |own: &WeightFactors| own.inner.as_ref().is_some_and(|inner| inner.poles.is_none());
+        if pseudofermions.as_ref().is_some_and(|list| !list.is_empty() && list.iter().all(all)) {
+            let message = format!("inner: all poles have other terms, and none is left for '{name}'");
+            table.mistake("pseudofermion", message);
+        }
         table.finish();
-        let pseudofermions = pseudofermions.into_iter().collect::<Option<_>>()?;
+        let pseudofermions = pseudofermions?;
         Some(Self { name, smearing: smearing?, boundary: boundary?, pseudofermions, solver })
     }
 }
@@ -210,8 +245,14 @@ struct Place<'a> {
     defaults: &'a RationalKeys,
 }
 
-/// Reads the pseudofermion at `index` of the list.
-fn pseudofermion(mut table: Table, index: usize, place: &Place) -> Option<WeightFactors> {
+/// Reads the pseudofermion at `index` of the list; its inner term may be one of `shared`.
+fn pseudofermion(
+    mut table: Table,
+    index: usize,
+    place: &Place,
+    shared: &mut Vec<String>,
+    context: &mut Context,
+) -> Option<WeightFactors> {
     table.call(&index.to_string());
     let (copies, naik_epsilon) = (table.get(&COPIES), table.get(&NAIK_EPSILON));
     if place.naik == Some(false) && table.has("naik_epsilon") {
@@ -222,6 +263,7 @@ fn pseudofermion(mut table: Table, index: usize, place: &Place) -> Option<Weight
         table.mistake("factors", "factors: a pseudofermion needs at least one");
     }
     let factors: Option<Vec<_>> = tables.into_iter().map(factor).collect::<Vec<_>>().into_iter().collect();
+    let inner = inner(table.table("inner"), shared, context);
     let mut rational_table = table.table("rational");
     let rational = RationalKeys::read(&mut rational_table).source(&mut rational_table, index, place.defaults);
     rational_table.finish();
@@ -248,7 +290,19 @@ fn pseudofermion(mut table: Table, index: usize, place: &Place) -> Option<Weight
     }
     table.finish();
     let (copies, rational) = (copies? as usize, rational?);
-    Some(WeightFactors { factors: factors?, copies, naik_epsilon: naik_epsilon?, rational })
+    Some(WeightFactors { factors: factors?, copies, naik_epsilon: naik_epsilon?, rational, inner: inner? })
+}
+
+/// Reads `inner`, whose name may be one of `shared`; `None` after a mistake.
+fn inner(mut table: Table, shared: &mut Vec<String>, context: &mut Context) -> Option<Option<InnerRoots>> {
+    if !table.exists() {
+        return Some(None);
+    }
+    let name = context.add_named(&mut table, &INNER_NAME, shared);
+    shared.extend(name.clone());
+    let poles = table.has("poles").then(|| table.get(&INNER_POLES));
+    table.finish();
+    Some(Some(InnerRoots { name: name?, poles: poles.map_or(Some(None), |poles| poles.map(Some))? }))
 }
 
 fn factor(mut table: Table) -> Option<MassFactor> {

@@ -22,7 +22,7 @@ mod staples;
 mod terms;
 mod unitary;
 
-pub use keys::{MassFactor, StaggeredFermion, WeightFactors};
+pub use keys::{InnerRoots, MassFactor, StaggeredFermion, WeightFactors};
 pub use links::{Gradients, Smearing, StaggeredLinks};
 pub use operator::{REACH, Staggered};
 pub use quark::{StaggeredParams, StaggeredQuark};

@@ -15,7 +15,8 @@
 
 use super::{Smearing, Staggered, StaggeredLinks};
 use crate::action::{
-    Action, ActionError, MARGIN, Pseudofermion, TOLERANCE, TermHeader, TermReport, probe, pseudofermion,
+    Action, ActionError, InnerPoles, MARGIN, Pseudofermion, TOLERANCE, TermHeader, TermReport, probe,
+    pseudofermion,
 };
 use crate::device::kernels::{LongReals, StaggeredForce};
 use crate::device::{Buffer, Precision};
@@ -27,7 +28,7 @@ use crate::lattice::Boundary;
 use crate::math::{ExactSum, Rational};
 use crate::operator::Operator;
 use crate::quark::{Solves, combine};
-use crate::solver::{Info, MultiShift, Operators, Params, greatest};
+use crate::solver::{Cg, Info, MultiShift, Operators, Params, greatest};
 use std::sync::Arc;
 
 /// Parameters of the term.
@@ -48,8 +49,8 @@ pub struct RootedParams {
 /// The solver of the poles' systems.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RootedSolver {
-    /// The precision of iterations: double or single, or half for one pole at a time.
-    pub precision: Precision,
+    /// The precisions of the iteration for all poles, and of those for single poles; half only for single ones.
+    pub precisions: [Precision; 2],
     /// The factor by which the residual falls between updates.
     pub delta: f64,
     /// Whether to solve all poles in one iteration. Otherwise one pole at a time, from the greatest, each from the
@@ -74,6 +75,8 @@ pub struct RootedPseudofermion {
     pub action: Rational,
     /// f.
     pub force: Rational,
+    /// The greatest poles of f, or all, if their force is a part with a name of its own. Pseudofermions may share it.
+    pub inner: Option<InnerPoles>,
     /// Trajectories between measurements of the spectrum's upper end; at least 1.
     pub check_every: u64,
 }
@@ -82,20 +85,19 @@ pub struct RootedPseudofermion {
 struct Quark {
     naik_epsilon: f64,
     double: Staggered,
-    lower: Option<Staggered>,
+    single: Option<Staggered>,
+    half: Option<Staggered>,
     /// The upper end of -D^2 from the last measurement.
     greatest: Option<f64>,
     /// Whether this trajectory measures it.
     due: bool,
 }
 
-/// The operators, and the solver of their systems.
+/// The operators, and the settings of their systems' solver, whose memory exists only during a solve.
 struct Systems {
+    domain: Arc<Domain>,
     settings: RootedSolver,
     quarks: Vec<Quark>,
-    shifts: MultiShift,
-    /// The solutions of the last solve, one per pole.
-    x: Vec<Spinor>,
     solves: Solves,
 }
 
@@ -104,6 +106,8 @@ struct Root {
     functions: RootedPseudofermion,
     quark: usize,
     phi: Spinor,
+    /// The function of the force in each part; `None` where it has no pole.
+    parts: Vec<Option<Rational>>,
 }
 
 /// Workspace for the gradients of several poles at once.
@@ -126,6 +130,8 @@ pub struct Rooted {
     /// eta, or `a(-D^2) phi`.
     spare: Spinor,
     outer: Outer,
+    /// The names of the parts of the force; the first is the term's.
+    parts: Vec<String>,
     /// Projections close to singular matrices since the heat bath.
     singular: u64,
     seed: u64,
@@ -138,34 +144,44 @@ impl Rooted {
     /// Allocates the term.
     ///
     /// # Panics
-    /// There is no pseudofermion, or the domain's borders are thinner than two layers.
+    /// There is no pseudofermion, one has fewer poles than inner ones, or the domain's borders are thinner than two
+    /// layers.
     pub fn new(domain: &Arc<Domain>, params: RootedParams) -> Result<Self, FieldError> {
         let settings = params.solver;
         let mut epsilons: Vec<f64> = Vec::new();
         let mut roots = Vec::new();
+        let mut parts = vec![params.header.name.clone()];
+        for inner in params.pseudofermions.iter().filter_map(|functions| functions.inner.as_ref()) {
+            if !parts.contains(&inner.name) {
+                parts.push(inner.name.clone());
+            }
+        }
         for functions in params.pseudofermions.iter().cloned() {
             let known = epsilons.iter().position(|e| *e == functions.naik_epsilon);
             let quark = known.unwrap_or(epsilons.len());
             if known.is_none() {
                 epsilons.push(functions.naik_epsilon);
             }
-            roots.push(Root { functions, quark, phi: Spinor::colour(domain, Precision::Double)? });
+            let parts = parts.iter().map(|name| functions.part(name, &params.header.name)).collect();
+            roots.push(Root { functions, quark, phi: Spinor::colour(domain, Precision::Double)?, parts });
         }
         let operator = |precision, fields| {
             Staggered::new(domain, precision, settings.long_reals, fields, params.boundary)
         };
         let quark = |naik_epsilon| -> Result<Quark, FieldError> {
-            let lower = settings.precision != Precision::Double;
+            let lower = |precision| {
+                let wanted = settings.precisions.contains(&precision);
+                wanted.then(|| operator(precision, 1)).transpose()
+            };
             Ok(Quark {
                 naik_epsilon,
                 double: operator(Precision::Double, GROUP)?,
-                lower: lower.then(|| operator(settings.precision, 1)).transpose()?,
+                single: lower(Precision::Single)?,
+                half: lower(Precision::Half)?,
                 greatest: None,
                 due: true,
             })
         };
-        let most = roots.iter().flat_map(|root| root.functions.all()).map(Rational::degree).max();
-        let most = most.expect("a pseudofermion");
         let group = || Spinor::of(domain, Kind::Colour, Precision::Double, GROUP);
         let reals = FaceReals { forward: 18, backward: 0 };
         Ok(Self {
@@ -173,16 +189,9 @@ impl Rooted {
             links: StaggeredLinks::new(domain, params.smearing, true)?,
             fat: MatrixField::new(domain, 4)?,
             systems: Systems {
+                domain: Arc::clone(domain),
                 settings,
                 quarks: epsilons.into_iter().map(quark).collect::<Result<_, _>>()?,
-                shifts: MultiShift::new(
-                    domain,
-                    Kind::Colour,
-                    settings.precision,
-                    settings.delta,
-                    if settings.multi_shift { most } else { 0 },
-                )?,
-                x: (0..most).map(|_| Spinor::colour(domain, Precision::Double)).collect::<Result<_, _>>()?,
                 solves: Solves::default(),
             },
             roots,
@@ -193,6 +202,7 @@ impl Rooted {
                 faces: Faces::new(domain, Precision::Double, GROUP, reals)?,
                 weights: domain.device().buffer(GROUP * size_of::<f64>())?,
             },
+            parts,
             singular: 0,
             seed: 0,
             trajectory: 0,
@@ -206,7 +216,8 @@ impl Rooted {
         for quark in &mut self.systems.quarks {
             self.links.fat(quark.naik_epsilon, &mut self.fat)?;
             let naik = self.links.naik(quark.naik_epsilon);
-            for operator in [Some(&mut quark.double), quark.lower.as_mut()].into_iter().flatten() {
+            let lower = quark.single.iter_mut().chain(&mut quark.half);
+            for operator in std::iter::once(&mut quark.double).chain(lower) {
                 operator.update(&self.fat, self.links.long(), naik)?;
             }
         }
@@ -230,13 +241,36 @@ impl Rooted {
         Ok(())
     }
 
-    /// Adds the gradients of pseudofermion `number`, from the solutions of the last solve.
-    fn add_gradients(&mut self, number: usize) -> Result<(), FieldError> {
-        let Root { functions, quark, .. } = &self.roots[number];
-        let (function, Systems { quarks, x, .. }) = (&functions.force, &mut self.systems);
-        let Quark { naik_epsilon: epsilon, double, .. } = &mut quarks[*quark];
+    /// Adds the force of one part, or of all.
+    fn add(
+        &mut self,
+        part: Option<usize>,
+        links: &MatrixField,
+        force: &mut AlgebraField,
+    ) -> Result<usize, ActionError> {
+        self.update(links)?;
+        self.links.begin()?;
+        let residual = self.params.header.force_residual;
+        let mut iterations = 0;
+        for number in 0..self.roots.len() {
+            let Root { functions, quark, phi, parts } = &self.roots[number];
+            let function = part.map_or(Some(&functions.force), |part| parts[part].as_ref());
+            if let Some(function) = function.cloned() {
+                let (own, x) = self.systems.solve(*quark, &function.poles, phi, residual)?;
+                iterations += own;
+                self.add_gradients(number, &function, &x)?;
+            }
+        }
+        self.links.add_force(links, force)?;
+        Ok(iterations)
+    }
+
+    /// Adds the gradients of pseudofermion `number`, whose force has this `function`, from the solutions for its poles.
+    fn add_gradients(&mut self, number: usize, function: &Rational, x: &[Spinor]) -> Result<(), FieldError> {
+        let quark = self.roots[number].quark;
+        let Quark { naik_epsilon: epsilon, double, .. } = &mut self.systems.quarks[quark];
         let Outer { even, odd, faces, weights } = &mut self.outer;
-        let poles = x[..function.degree()].chunks(GROUP).zip(function.residues.chunks(GROUP));
+        let poles = x.chunks(GROUP).zip(function.residues.chunks(GROUP));
         for (solutions, residues) in poles {
             even.set_active(solutions.len());
             odd.set_active(solutions.len());
@@ -280,37 +314,55 @@ impl RootedPseudofermion {
     fn all(&self) -> [&Rational; 3] {
         [&self.heat_bath, &self.action, &self.force]
     }
+
+    /// The function of the force in the part `name`; `term` is that of all poles which no inner part has.
+    fn part(&self, name: &str, term: &str) -> Option<Rational> {
+        let poles = self.inner.as_ref().map_or(0, |inner| inner.poles);
+        let [outside, inside] = self.force.split(self.force.degree() - poles);
+        let function = match &self.inner {
+            Some(inner) if inner.name == name => inside,
+            _ if name == term => outside,
+            _ => return None,
+        };
+        (function.degree() > 0).then_some(function)
+    }
 }
 
 impl Systems {
-    /// `x_n = (-D^2 + p_n)^-1 b` for all poles; returns the number of iterations.
+    /// `x_n = (-D^2 + p_n)^-1 b` for all poles; returns the number of iterations, and x.
     fn solve(
         &mut self,
         quark: usize,
         poles: &[f64],
         b: &Spinor,
         residual: f64,
-    ) -> Result<usize, ActionError> {
-        let RootedSolver { multi_shift, max_iterations, .. } = self.settings;
-        let Quark { double, lower, .. } = &mut self.quarks[quark];
-        let (params, x) = (Params { residual, max_iterations }, &mut self.x[..poles.len()]);
-        let mut operators = Operators::new(double, lower.as_mut().map(|o| o as &mut dyn Operator));
+    ) -> Result<(usize, Vec<Spinor>), ActionError> {
+        let RootedSolver { precisions, delta, multi_shift, max_iterations, .. } = self.settings;
+        let (domain, kind, params) = (&self.domain, Kind::Colour, Params { residual, max_iterations });
+        let Quark { double, single, half, .. } = &mut self.quarks[quark];
+        let mut operators = Operators {
+            double,
+            single: single.as_mut().map(|o| o as &mut dyn Operator),
+            half: half.as_mut().map(|o| o as &mut dyn Operator),
+        };
+        let zero = |_: &f64| Spinor::colour(domain, Precision::Double);
+        let mut x: Vec<Spinor> = poles.iter().map(zero).collect::<Result<_, _>>()?;
         let mut total = Info::default();
         if multi_shift {
-            total = self.shifts.solve_all(&mut operators, x, b, poles, params)?.total;
+            let mut shifts = MultiShift::new(domain, kind, precisions, delta, poles.len())?;
+            total = shifts.solve_all(&mut operators, &mut x, b, poles, params)?.total;
         } else {
+            let mut cg = Cg::new(domain, kind, precisions[1], delta)?;
             for n in (0..poles.len()).rev() {
                 let (below, above) = x.split_at_mut(n + 1);
-                match above.first() {
-                    Some(above) => below[n].copy_from(above)?,
-                    None => below[n].set_zero()?,
+                if let Some(above) = above.first() {
+                    below[n].copy_from(above)?;
                 }
-                let cg = self.shifts.single();
                 total.add(&cg.solve_shifted(&mut operators, poles[n], &mut below[n], b, params)?);
             }
         }
         self.solves.add(&total);
-        Ok(total.iterations)
+        Ok((total.iterations, x))
     }
 
     /// `out = r(-D^2) b`
@@ -322,8 +374,8 @@ impl Systems {
         b: &Spinor,
         residual: f64,
     ) -> Result<(), ActionError> {
-        self.solve(quark, &r.poles, b, residual)?;
-        Ok(combine(out, b, &self.x, r)?)
+        let (_, x) = self.solve(quark, &r.poles, b, residual)?;
+        Ok(combine(out, b, &x, r)?)
     }
 }
 
@@ -345,7 +397,8 @@ impl Action for Rooted {
         self.check()?;
         let eta = &mut self.spare;
         let mut weight = ExactSum::default();
-        for (number, Root { functions, quark, phi }) in (self.params.header.number..).zip(&mut self.roots) {
+        for (number, Root { functions, quark, phi, .. }) in (self.params.header.number..).zip(&mut self.roots)
+        {
             eta.set_random(EVEN, 0.5f64.sqrt(), pseudofermion(seed, trajectory, number))?;
             weight += eta.norm2()?;
             let residual = self.params.solver.heat_bath_residual;
@@ -359,7 +412,7 @@ impl Action for Rooted {
         self.check()?;
         let image = &mut self.spare;
         let mut sum = ExactSum::default();
-        for Root { functions, quark, phi } in &self.roots {
+        for Root { functions, quark, phi, .. } in &self.roots {
             let residual = self.params.header.action_residual;
             self.systems.apply(*quark, &functions.action, image, phi, residual)?;
             sum += image.norm2()?;
@@ -368,17 +421,21 @@ impl Action for Rooted {
     }
 
     fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<usize, ActionError> {
-        self.update(links)?;
-        self.links.begin()?;
-        let mut iterations = 0;
-        for number in 0..self.roots.len() {
-            let Root { functions, quark, phi } = &self.roots[number];
-            let residual = self.params.header.force_residual;
-            iterations += self.systems.solve(*quark, &functions.force.poles, phi, residual)?;
-            self.add_gradients(number)?;
-        }
-        self.links.add_force(links, force)?;
-        Ok(iterations)
+        self.add(None, links, force)
+    }
+
+    fn parts(&self) -> Vec<&str> {
+        let divided = self.parts.len() > 1;
+        self.parts.iter().filter(|_| divided).map(String::as_str).collect()
+    }
+
+    fn add_part(
+        &mut self,
+        part: usize,
+        links: &MatrixField,
+        force: &mut AlgebraField,
+    ) -> Result<usize, ActionError> {
+        self.add(Some(part), links, force)
     }
 
     fn pseudofermions(&mut self) -> Vec<Pseudofermion<'_>> {

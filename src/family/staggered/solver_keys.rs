@@ -7,7 +7,7 @@ use crate::config::raw::Table;
 use crate::config::reader::one_of;
 use crate::config::section::Section;
 use crate::device::Precision;
-use crate::solver::keys::{MAX_ITERATIONS, PLAIN, tight};
+use crate::solver::keys::{MAX_ITERATIONS, PLAIN_OR_SHIFTED, tight};
 use crate::solver::usual_delta;
 
 /// Whether to solve all shifts at once.
@@ -20,11 +20,12 @@ const STRATEGY: Key<bool> = Key::new(
 );
 const PRECISION: Key<[Precision; 3]> = Key::new(
     "precision",
-    words(&PLAIN),
+    words(&PLAIN_OR_SHIFTED),
     Absent::Means("`\"double\"`; `\"double-single\"` with `\"one-by-one\"`"),
     Change::Bits,
-    "`\"double-half\"` only with `\"one-by-one\"`. In `\"double-single\"` all shifts are solved in single as far as that \
-     goes, and each is then refined: slower than `\"double\"` for tight residuals (docs/performance.md)",
+    "`\"double-half\"` only with `\"one-by-one\"`, `\"double-single-half\"` only with `\"multi-shift\"`. In \
+     `\"double-single\"` all shifts are solved in single as far as that goes, and each is then refined in single, in \
+     `\"double-single-half\"` in half from the corrections before it (docs/performance.md)",
 )
 .settled_as("precision");
 const DELTA: Key<f64> = Key::new(
@@ -87,8 +88,9 @@ pub(super) fn solver(mut table: Table) -> StaggeredSolver {
     let strategy = table.get(&STRATEGY);
     // Refining each of many shifts costs more than single precision saves.
     let default = if strategy == Some(false) { Precision::Single } else { Precision::Double };
-    let precision = table.get(&PRECISION).map_or(default, |precisions| precisions[1]);
-    let half = precision == Precision::Half;
+    let precisions = table.get(&PRECISION).unwrap_or([Precision::Double, default, default]);
+    let [_, iteration, refinement] = precisions;
+    let half = refinement == Precision::Half;
     let delta = table.get(&DELTA).unwrap_or(usual_delta(half));
     let long_reals = table.get_or(&LONG_LINK_REALS, None);
     let heat_bath_residual = table.get_or(&HEAT_BATH_RESIDUAL, None);
@@ -96,18 +98,28 @@ pub(super) fn solver(mut table: Table) -> StaggeredSolver {
         (table.get_or(&ACTION_RESIDUAL, None), table.get_or(&FORCE_RESIDUAL, None));
     let max_iterations = table.get_or(&MAX_ITERATIONS, None);
     let multi_shift = strategy.unwrap_or(true);
-    let settings =
-        RootedSolver { precision, delta, multi_shift, long_reals, heat_bath_residual, max_iterations };
+    let settings = RootedSolver {
+        precisions: [iteration, refinement],
+        delta,
+        multi_shift,
+        long_reals,
+        heat_bath_residual,
+        max_iterations,
+    };
     let solver = StaggeredSolver { settings, action_residual, force_residual };
     tight(&table, "heat_bath_residual", settings.heat_bath_residual);
     tight(&table, "action_residual", solver.action_residual);
     tight(&table, "force_residual", solver.force_residual);
-    if half && strategy == Some(true) {
-        let message = "precision: all shifts at once are solved in \"double\" or \"double-single\"; the strategy \
-                       \"one-by-one\" has \"double-half\" too";
+    if iteration == Precision::Half && strategy == Some(true) {
+        let message = "precision: all shifts at once are solved in \"double\", \"double-single\" or \
+                       \"double-single-half\"; the strategy \"one-by-one\" has \"double-half\"";
+        table.mistake("precision", message);
+    } else if iteration != refinement && !multi_shift {
+        let message = "precision: \"double-single-half\" is for all shifts at once; the strategy \"one-by-one\" has \
+                       \"double-single\" and \"double-half\"";
         table.mistake("precision", message);
     }
-    table.keep("precision", &settings.precision);
+    table.keep("precision", &settings.precisions);
     table.keep("delta", &settings.delta);
     table.finish();
     solver

@@ -1,10 +1,10 @@
 //! The term of staggered quarks, and their inverse for measurements.
 
 use super::{
-    MassFactor, REACH, RationalSource, Rooted, RootedParams, RootedPseudofermion, RootedSolver,
+    InnerRoots, MassFactor, REACH, RationalSource, Rooted, RootedParams, RootedPseudofermion, RootedSolver,
     StaggeredFermion, StaggeredParams, StaggeredQuark, StaggeredSolver, WeightFactors,
 };
-use crate::action::{Action, TermHeader};
+use crate::action::{Action, InnerPoles, TermHeader};
 use crate::family::{Family, FamilyError};
 use crate::field::{Domain, MatrixField};
 use crate::math::{Factor, MilcPseudofermion, MilcRational, Rational};
@@ -40,7 +40,7 @@ impl Family for StaggeredFermion {
         let mut pseudofermions = Vec::new();
         for pseudofermion in &self.pseudofermions {
             let made = functions(pseudofermion).map_err(|why| {
-                FamilyError::Refused(format!("[fermion.{}.pseudofermion.rational]: {why}", self.name))
+                FamilyError::Refused(format!("[fermion.{}.pseudofermion]: {why}", self.name))
             })?;
             pseudofermions.extend(std::iter::repeat_n(made, pseudofermion.copies));
         }
@@ -63,7 +63,8 @@ impl Family for StaggeredFermion {
             naik_epsilon: wanted.naik_epsilon,
             boundary: self.boundary,
         };
-        let RootedSolver { precision, delta, long_reals, max_iterations, .. } = self.solver.settings;
+        let RootedSolver { precisions: [precision, _], delta, long_reals, max_iterations, .. } =
+            self.solver.settings;
         let solver = Settings { delta, ..Settings::cg(precision, max_iterations) };
         let params = QuarkParams { operator, solver, link_reals: long_reals, guess: 0 };
         Ok(Box::new(StaggeredQuark::new(links, &params, wanted.residual)?))
@@ -111,5 +112,12 @@ fn functions(pseudofermion: &WeightFactors) -> Result<RootedPseudofermion, Strin
             (made, *check_every)
         }
     };
-    Ok(RootedPseudofermion { naik_epsilon, heat_bath, action, force, check_every })
+    let inner = pseudofermion.inner.as_ref().map(|InnerRoots { name, poles }| {
+        let all = force.degree();
+        let poles = poles.unwrap_or(all);
+        let fits = poles <= all;
+        let refusal = || format!("inner: {poles} poles of a function that has {all}");
+        fits.then(|| InnerPoles { name: name.clone(), poles }).ok_or_else(refusal)
+    });
+    Ok(RootedPseudofermion { naik_epsilon, heat_bath, action, force, inner: inner.transpose()?, check_every })
 }

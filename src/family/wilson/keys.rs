@@ -40,7 +40,7 @@ pub struct WilsonFermion {
 }
 
 /// Degenerate flavours of a quark.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Flavours {
     /// Two: `det W^dag W`.
     Two,
@@ -186,7 +186,7 @@ impl Keys for WilsonFermion {
         let stout = stout(&mut table);
         let systems = if count == Some(1) { Systems::Shifted("flavours = 1") } else { Systems::Any };
         let solver = SolverKeys::read(table.table("solver"), None, systems, context.boxes);
-        let flavours = flavours(&mut table, count);
+        let flavours = flavours(&mut table, count, context);
         let mut before = Before { kappa, mu };
         let factors: Vec<_> = table
             .list("hasenbusch")
@@ -229,9 +229,9 @@ fn c_sw(table: &mut Table, action: Option<&str>) -> Option<f64> {
 }
 
 /// The flavours; `None` after a mistake.
-fn flavours(table: &mut Table, count: Option<u32>) -> Option<Flavours> {
+fn flavours(table: &mut Table, count: Option<u32>, context: &mut Context) -> Option<Flavours> {
     let mut functions = table.table("rational");
-    let found = rational(&mut functions);
+    let found = rational(&mut functions, context);
     functions.finish();
     only_flavours(table, count, &["mu", "hasenbusch"], &["rational"]);
     match count? {

@@ -70,9 +70,9 @@ impl WilsonFermion {
 
     fn term(&self, domain: &Arc<Domain>, factor: Factor, number: u8) -> Result<Box<dyn Action>, FamilyError> {
         let Factor { name, quark: light, solver, heavier } = factor;
-        let (power, heavy) = match self.flavours {
+        let (power, heavy) = match &self.flavours {
             Flavours::Two => (Power::Inverse, heavier),
-            Flavours::One(functions) => (functions.power(None), None),
+            Flavours::One(functions) => (functions.clone().power(None), None),
         };
         let params = DeterminantParams { header: header(name, solver, number), light, heavy, power };
         let term = Determinant::new(domain, params);

@@ -228,17 +228,29 @@ fn masses_in_between_grow() {
 #[test]
 fn one_flavour_by_either_way() {
     let eofa = light(&one("range", "range"));
-    assert_eq!(eofa.flavours, WallFlavours::OneEofa { range: [0.5, 50.0], error: 1e-12, check_every: 1 });
+    assert_eq!(
+        eofa.flavours,
+        WallFlavours::OneEofa { range: [0.5, 50.0], error: 1e-12, check_every: 1, forecast: 8 }
+    );
     assert_eq!(eofa.solver.settings.precisions, [Precision::Double, Precision::Single, Precision::Single]);
     let half = "\n[fermion.light.solver]\nprecision = \"double-half\"\nguess = 1\n";
     let eofa = light(&one("50]\n", &format!("50]\naction_error = 1e-10{half}")));
-    assert_eq!(eofa.flavours, WallFlavours::OneEofa { range: [0.5, 50.0], error: 1e-10, check_every: 1 });
+    assert_eq!(
+        eofa.flavours,
+        WallFlavours::OneEofa { range: [0.5, 50.0], error: 1e-10, check_every: 1, forecast: 8 }
+    );
     assert_eq!((eofa.solver.settings.precisions[1], eofa.solver.guess), (Precision::Half, 1));
     let split = one("50]\n", "50]\n[[fermion.light.hasenbusch]]\nname = \"l1\"\nmass = 0.3\n");
     assert_eq!(light(&split.replace("[\"light\"]", "[\"light\", \"l1\"]")).hasenbusch.len(), 1);
 
     let functions = |action_error, force_error, check_every| WallFlavours::OneRational {
-        functions: OneFlavourFunctions { range: [1e-4, 50.0], action_error, force_error, check_every },
+        functions: OneFlavourFunctions {
+            range: [1e-4, 50.0],
+            action_error,
+            force_error,
+            check_every,
+            inner: None,
+        },
         heavy_range: [0.1, 50.0],
     };
     assert_eq!(light(&rational("")).flavours, functions(1e-12, 1e-7, 1));
@@ -277,7 +289,7 @@ fn one_flavour_by_either_way() {
         ),
         (
             rational(&format!("{solver}precision = \"double-half\"\n")),
-            "22:13: precision: one_flavour = \"rational\" is solved in \"double\" or \"double-single\"",
+            "22:13: precision: one_flavour = \"rational\" is solved in \"double\", \"double-single\" or \"double-single-half\"",
         ),
         (
             rational(&format!("{solver}guess = 2\n")),

@@ -1,6 +1,7 @@
 //! Quarks: each key's right and wrong forms, what is inherited, what a continued run keeps.
 
 use super::{GOOD, input, mistakes, wilson, with};
+use hmc::action::InnerPoles;
 use hmc::device::Precision;
 use hmc::family::{Flavours, OneFlavourFunctions, StoutSteps, WilsonFermion};
 use hmc::solver::{Method, Settings, TermSolver};
@@ -83,13 +84,29 @@ fn twisted_and_smeared_quarks() {
 
 #[test]
 fn one_flavour_needs_a_rational_function() {
-    let defaults =
-        OneFlavourFunctions { range: [0.1, 30.0], action_error: 1e-12, force_error: 1e-7, check_every: 1 };
+    let defaults = OneFlavourFunctions {
+        range: [0.1, 30.0],
+        action_error: 1e-12,
+        force_error: 1e-7,
+        check_every: 1,
+        inner: None,
+    };
     assert_eq!(light(&one_flavour("")).flavours, Flavours::One(defaults));
     let keys = "action_error = 1e-14\nforce_error = 1e-3\ncheck_every = 5\n";
-    let given =
-        OneFlavourFunctions { range: [0.1, 30.0], action_error: 1e-14, force_error: 1e-3, check_every: 5 };
-    assert_eq!(light(&one_flavour(keys)).flavours, Flavours::One(given));
+    let given = OneFlavourFunctions {
+        range: [0.1, 30.0],
+        action_error: 1e-14,
+        force_error: 1e-3,
+        check_every: 5,
+        inner: None,
+    };
+    assert_eq!(light(&one_flavour(keys)).flavours, Flavours::One(given.clone()));
+    let divided = |keys: &str| {
+        let keys = format!("inner = {{ name = \"uv\", poles = 4 }}\n{keys}");
+        one_flavour(&keys).replace("[\"gauge\"]", "[\"gauge\", \"uv\"]")
+    };
+    let inner = Some(InnerPoles { name: "uv".into(), poles: 4 });
+    assert_eq!(light(&divided(keys)).flavours, Flavours::One(OneFlavourFunctions { inner, ..given }));
     let solver = "[fermion.light.solver]\n";
     let double = light(&one_flavour(&format!("{solver}method = \"cg\"\nprecision = \"double\"\n")));
     assert_eq!(double.solver.settings.precisions, [Precision::Double; 3]);
@@ -127,6 +144,18 @@ fn one_flavour_needs_a_rational_function() {
             "17:15: force_error: expected an error from 1e-14 to 1e-3, found the number 0.01",
         ),
         (
+            divided("").replace(", \"uv\"", ""),
+            "17:18: the term 'uv' is on no level: name it in the terms of one [[hmc.level]]",
+        ),
+        (
+            divided("").replace("name = \"uv\"", "name = \"light\"").replace(", \"uv\"", ""),
+            "17:18: name: there is a term 'light' already; each needs a name of its own",
+        ),
+        (
+            divided("").replace("poles = 4", "poles = 0"),
+            "17:32: poles: expected an integer from 1 to 64, found the integer 0",
+        ),
+        (
             one_flavour("check_every = 0\n"),
             "17:15: check_every: expected an integer, 1 at least, found the integer 0",
         ),
@@ -136,7 +165,7 @@ fn one_flavour_needs_a_rational_function() {
         ),
         (
             one_flavour(&format!("{solver}precision = \"double-half\"\n")),
-            "18:13: precision: flavours = 1 is solved in \"double\" or \"double-single\"",
+            "18:13: precision: flavours = 1 is solved in \"double\", \"double-single\" or \"double-single-half\"",
         ),
         (
             one_flavour(&format!("{solver}guess = 2\n")),

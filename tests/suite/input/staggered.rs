@@ -77,7 +77,7 @@ fn defaults_and_what_is_inherited() {
     assert_eq!(light.boundary.theta().map(f64::to_bits), [0.0f64, 0.0, 0.0, 1.0].map(f64::to_bits));
     let solver = RootedSolver {
         multi_shift: true,
-        precision: Precision::Double,
+        precisions: [Precision::Double; 2],
         delta: 1e-3,
         long_reals: 14,
         heat_bath_residual: 1e-11,
@@ -110,9 +110,12 @@ fn one_mistake_is_one_message() {
     let solver = |keys: &str| {
         with("[fermion.light.rational]", &format!("solver = {{ {keys} }}\n[fermion.light.rational]"))
     };
-    assert_eq!(light(&solver("strategy = \"one-by-one\"")).solver.settings.precision, Precision::Single);
+    assert_eq!(
+        light(&solver("strategy = \"one-by-one\"")).solver.settings.precisions,
+        [Precision::Single; 2]
+    );
     let half = solver("precision = \"double-half\", strategy = \"one-by-one\"");
-    assert_eq!(light(&half).solver.settings.precision, Precision::Half);
+    assert_eq!(light(&half).solver.settings.precisions, [Precision::Half; 2]);
     let power = "[p, q]: integers, p from -64 to 64 but not 0, q from 1 to 64";
     let cases = [
         (with("\"hisq\"", "\"hisk\""), "11:10: action: unknown \"hisk\"; did you mean 'hisq'?"),
@@ -182,8 +185,8 @@ fn one_mistake_is_one_message() {
         ),
         (
             solver("precision = \"double-half\""),
-            "12:24: precision: all shifts at once are solved in \"double\" or \"double-single\"; the strategy \
-             \"one-by-one\" has \"double-half\" too",
+            "12:24: precision: all shifts at once are solved in \"double\", \"double-single\" or \"double-single-half\"; the strategy \
+             \"one-by-one\" has \"double-half\"",
         ),
         (
             solver("long_link_reals = 12"),

@@ -85,6 +85,7 @@ fn exact(domain: &Arc<Domain>, light: &DomainWallParams, range: [f64; 2], errors
         heavy_mass: HEAVY,
         range,
         error: errors.function,
+        forecast: 4,
         check_every: 1,
     };
     ExactOneFlavour::new(domain, params).unwrap()
@@ -112,6 +113,7 @@ fn rational(
             action_error: errors.function,
             force_error: errors.function,
             check_every,
+            inner: None,
         }),
     };
     Determinant::new(domain, params).unwrap()

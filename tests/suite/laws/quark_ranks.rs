@@ -41,6 +41,7 @@ fn terms_of(domain: &Arc<Domain>) -> Vec<Box<dyn Action>> {
             action_error: 1e-9,
             force_error: 1e-5,
             check_every: 1,
+            inner: None,
         }),
     };
     vec![

@@ -4,14 +4,17 @@
 use crate::devices::{domain, on_one_lane};
 use crate::reference::gauge::{Gauge, random_momenta, shifted};
 use crate::terms;
-use crate::terms::{check_dynamics, check_force, check_refresh, fields, quark, random_phi};
-use hmc::action::{Action, ActionError, Determinant, DeterminantParams, Power, RationalPower, TermHeader};
+use crate::terms::{check_dynamics, check_force, check_parts, check_refresh, fields, quark, random_phi};
+use hmc::action::{
+    Action, ActionError, Determinant, DeterminantParams, GaugeAction, InnerPoles, Power, RationalPower,
+    TermHeader,
+};
 use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams};
 use hmc::field::{
     AlgebraField, Dagger, Domain, HostLinks, Kind, MatrixField, ODD, Purpose, RandomAddress, Spinor,
 };
-use hmc::hmc::HmcError;
+use hmc::hmc::{Chain, HmcError, Level};
 use hmc::lattice::Boundary;
 use hmc::operator::Operator;
 use hmc::quark::Quark;
@@ -27,6 +30,16 @@ fn operator(kappa: f64, c_sw: f64, schur: Schur) -> WilsonParams {
 const RANGE: [f64; 2] = [5e-3, 100.0];
 
 fn one_flavour(domain: &Arc<Domain>, operator: WilsonParams, precision: Precision) -> Determinant<Wilson> {
+    divided(domain, operator, precision, None)
+}
+
+/// One flavour whose force is divided.
+fn divided(
+    domain: &Arc<Domain>,
+    operator: WilsonParams,
+    precision: Precision,
+    inner: Option<InnerPoles>,
+) -> Determinant<Wilson> {
     let params = DeterminantParams {
         header: TermHeader {
             name: "strange".into(),
@@ -42,6 +55,7 @@ fn one_flavour(domain: &Arc<Domain>, operator: WilsonParams, precision: Precisio
             action_error: 1e-12,
             force_error: 1e-11,
             check_every: 1,
+            inner,
         }),
     };
     Determinant::new(domain, params).unwrap()
@@ -84,7 +98,7 @@ fn many_shifts_are_as_many_solves() {
     ] {
         let params = Params { residual, max_iterations: 2000 };
         let mut cg = Cg::new(&domain, Kind::Dirac, precision, 1e-2).unwrap();
-        let mut many = MultiShift::new(&domain, Kind::Dirac, precision, 1e-2, shifts.len()).unwrap();
+        let mut many = MultiShift::new(&domain, Kind::Dirac, [precision; 2], 1e-2, shifts.len()).unwrap();
         let mut lower = match precision {
             Precision::Double => None,
             Precision::Single => Some(&mut single),
@@ -128,7 +142,7 @@ fn many_shifts_are_as_many_solves() {
     }
     // Too few iterations are an error.
     let mut x: Vec<Spinor> = shifts.iter().map(|_| spinor()).collect();
-    let mut many = MultiShift::new(&domain, Kind::Dirac, Precision::Double, 1e-3, shifts.len()).unwrap();
+    let mut many = MultiShift::new(&domain, Kind::Dirac, [Precision::Double; 2], 1e-3, shifts.len()).unwrap();
     let params = Params { residual: 1e-12, max_iterations: 5 };
     let mut operators = Operators::new(&mut double, None);
     let error = many.solve_all(&mut operators, &mut x, &b, &shifts, params).unwrap_err();
@@ -203,6 +217,41 @@ fn force() {
             check_force(&what, &links, &mut term, &domain, 5e-3, 1e-9);
         }
     }
+}
+
+fn inner(poles: usize) -> Option<InnerPoles> {
+    Some(InnerPoles { name: "inner".into(), poles })
+}
+
+/// Both are solved to 1e-13.
+#[test]
+fn parts_of_the_force() {
+    let domain = domain([4; 4]);
+    let links = fields(&Gauge::warm([4; 4], 0.8, 5), &domain);
+    for (c_sw, schur) in FORMS {
+        let mut term = divided(&domain, operator(0.115, c_sw, schur), Precision::Double, inner(6));
+        check_parts(&format!("c_sw {c_sw} {schur:?}"), &links, &mut term, &["strange", "inner"], 1e-11);
+    }
+    let operator = operator(0.115, 1.0, Schur::Symmetric);
+    let most = divided(&domain, operator, Precision::Double, inner(1)).parts().len();
+    assert_eq!(most, 2);
+}
+
+/// With the small poles on the level outside, and all others inside.
+#[test]
+fn divided_forces_are_of_second_order_and_reversible() {
+    let domain = domain([4; 4]);
+    check_dynamics("one flavour in two parts", |links, steps| {
+        let operator =
+            WilsonParams { boundary: Boundary::ANTIPERIODIC, ..operator(0.13, 1.76, Schur::Asymmetric) };
+        let term = divided(&domain, operator, Precision::Double, inner(8));
+        let gauge = GaugeAction::new(&domain, 5.6, [1.0, 0.0, 0.0]).unwrap();
+        let level = |steps| Level { scheme: terms::OMELYAN, steps };
+        let names = [vec!["strange".into()], vec!["inner".into()], vec!["gauge".into()]];
+        let links = MatrixField::from_host(&domain, links).unwrap();
+        let all: Vec<Box<dyn Action>> = vec![Box::new(gauge), Box::new(term)];
+        Chain::with_parts(links, &[level(steps), level(1), level(2)], all, &names, 0.5, 2024).unwrap()
+    });
 }
 
 /// Errors of both functions, of 1e-12 each.
@@ -301,6 +350,7 @@ fn outside_the_range_a_trajectory_fails_and_leaves_the_links() {
                 action_error: 1e-9,
                 force_error: 1e-6,
                 check_every,
+                inner: None,
             }),
         };
         let term: Box<dyn Action> = Box::new(Determinant::new(&domain, params).unwrap());
@@ -370,6 +420,7 @@ fn ratio(
             action_error: 1e-12,
             force_error: 1e-12,
             check_every: 1,
+            inner: None,
         }),
     };
     Determinant::new(domain, params).unwrap()
@@ -543,6 +594,7 @@ fn each_quark_of_a_ratio_has_its_range() {
                 action_error: 1e-9,
                 force_error: 1e-6,
                 check_every: 1,
+                inner: None,
             }),
         };
         let mut term = Determinant::new(&domain, params).unwrap();

@@ -5,8 +5,8 @@ use crate::devices::{domain, most_lanes, on_lanes, on_one_lane};
 use crate::ranks;
 use crate::reference::gauge::Gauge;
 use crate::terms;
-use crate::terms::{chain, check_dynamics, check_force, check_refresh};
-use hmc::action::{Action, TermHeader};
+use crate::terms::{chain, check_dynamics, check_force, check_parts, check_refresh};
+use hmc::action::{Action, InnerPoles, TermHeader};
 use hmc::device::Precision;
 use hmc::family::{Rooted, RootedParams, RootedPseudofermion, RootedSolver, Smearing};
 use hmc::field::{AlgebraField, Domain, HostLinks, MatrixField};
@@ -33,6 +33,7 @@ fn pseudofermion(factors: &[(f64, (i32, u32))], naik_epsilon: f64, errors: [f64;
         action: function(-1, 2, errors[0]),
         force: function(-1, 1, errors[1]),
         check_every: 1,
+        inner: None,
     }
 }
 
@@ -56,7 +57,7 @@ fn params(smearing: Smearing, precision: Precision, multi_shift: bool, errors: [
         smearing,
         boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]),
         solver: RootedSolver {
-            precision,
+            precisions: [precision; 2],
             delta: 1e-3,
             multi_shift,
             long_reals: 14,
@@ -88,6 +89,23 @@ fn force_is_the_derivative() {
                 break;
             }
         }
+    }
+}
+
+/// The first pseudofermion's small poles are left to the term; others share a part with its other poles.
+#[test]
+fn parts_of_the_force() {
+    let domain = domain([4; 4]);
+    let links = terms::fields(&Gauge::warm([4; 4], 0.5, 3), &domain);
+    for multi_shift in [true, false] {
+        let mut params = params(HISQ, Precision::Double, multi_shift, TIGHT);
+        for (pseudofermion, outside) in params.pseudofermions.iter_mut().zip([4, 0, 2]) {
+            let poles = pseudofermion.force.degree() - outside;
+            pseudofermion.inner = Some(InnerPoles { name: "inner".into(), poles });
+        }
+        params.pseudofermions[2].inner.as_mut().unwrap().name = "charm".into();
+        let mut term = Rooted::new(&domain, params).unwrap();
+        check_parts("HISQ", &links, &mut term, &["ks", "inner", "charm"], 1e-10);
     }
 }
 

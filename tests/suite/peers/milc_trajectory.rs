@@ -95,7 +95,7 @@ fn rooted(domain: &Arc<Domain>) -> Option<Rooted> {
         smearing: Smearing::Asqtad { u0: 0.862 },
         boundary: Boundary::phases(BOUNDARY),
         solver: RootedSolver {
-            precision: Precision::Double,
+            precisions: [Precision::Double; 2],
             delta: 1e-3,
             multi_shift: true,
             long_reals: 18,
@@ -108,6 +108,7 @@ fn rooted(domain: &Arc<Domain>) -> Option<Rooted> {
             action: functions.action.measured(range).unwrap(),
             force: functions.md.measured(range).unwrap(),
             check_every: 1,
+            inner: None,
         }],
     };
     Some(Rooted::new(domain, params).unwrap())

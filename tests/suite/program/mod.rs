@@ -7,6 +7,7 @@ mod cli;
 mod cli_files;
 mod exceptional;
 mod folder;
+mod inputs;
 mod launch;
 mod replay;
 mod restart;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::kernels::{combination, product};
-use hmc::field::{EVEN, ODD, Purpose, RandomAddress, ShiftStep};
+use hmc::field::{EVEN, ODD, Purpose, RandomAddress, ShiftSteps};
 
 const EXTENTS: Extents = [4, 4, 6, 8];
 
@@ -57,23 +57,29 @@ fn double_against_plain_sums() {
         let residual = combination((one, &c), ((-0.4).into(), &d));
         close("axpy_norm2", &host(&r), &residual);
         sum_is("axpy_norm2", rr, product(&residual, &residual));
+        let mut q = make(&d);
+        assert_eq!(q.xpay_norm2(&make(&c), -0.4).unwrap(), rr, "xpay_norm2");
+        assert_same_bits(&host(&q), &host(&r), "xpay_norm2");
         let mut p = make(&b);
         x.cg_step_each(&[0.4], &mut p, &r, &[0.7]).unwrap();
         close("cg_step: x", &host(&x), &plus(0.4.into()));
         close("cg_step: p", &host(&p), &combination((one, &host(&r)), (0.7.into(), &b)));
-        // More shifts than one launch takes.
+        // More shifts than one launch takes, and for each up to as many steps: the same bits as single steps.
         let mut pairs: Vec<_> = (0..19).map(|n| (make(&random(20 + n)), make(&random(50 + n)))).collect();
-        let number = |n: usize| (0.1 + n as f64, 1.0 - 0.2 * n as f64);
-        let mut steps: Vec<_> = pairs
-            .iter_mut()
-            .enumerate()
-            .map(|(n, (x, p))| ShiftStep { x, a: number(n).0, p, b: number(n).1 })
-            .collect();
-        r.shift_steps(&mut steps).unwrap();
-        for (n, (x, p)) in pairs.iter().enumerate() {
-            let (before, direction, (a, b)) = (random(20 + n as u64), random(50 + n as u64), number(n));
-            close("shift_steps: x", &host(x), &combination((one, &before), (a.into(), &direction)));
-            close("shift_steps: p", &host(p), &combination((one, &host(&r)), (b.into(), &direction)));
+        let residuals: Vec<_> = (80..83).map(|n| make(&random(n))).collect();
+        let number = |n: usize, m: usize| [0.1 + n as f64 - 0.3 * m as f64, 1.0 - 0.2 * n as f64 + m as f64];
+        let numbers: Vec<Vec<_>> =
+            (0..pairs.len()).map(|n| (0..n % 4).map(|m| number(n, m)).collect()).collect();
+        let mut steps: Vec<_> =
+            pairs.iter_mut().zip(&numbers).map(|((x, p), steps)| ShiftSteps { x, p, steps }).collect();
+        Spinor::shift_steps(&residuals, &mut steps).unwrap();
+        for (n, ((x, p), numbers)) in pairs.iter().zip(&numbers).enumerate() {
+            let (mut x_one, mut p_one) = (make(&random(20 + n as u64)), make(&random(50 + n as u64)));
+            for ([a, b], r) in numbers.iter().zip(&residuals) {
+                x_one.cg_step_each(&[*a], &mut p_one, r, &[*b]).unwrap();
+            }
+            assert_same_bits(&host(x), &host(&x_one), "x of many steps");
+            assert_same_bits(&host(p), &host(&p_one), "p of many steps");
         }
     }
 }

@@ -1,0 +1,187 @@
+//! `hmc bench trajectory`: where the time of an input's trajectories goes, term by term. Nothing is written.
+//!
+//! Every share ends with a sum that the host reads from the device, so the host's clock is right on a GPU too.
+
+use crate::app::report::{json, say, span};
+use crate::app::{AppError, Ranks, assemble, plan, start};
+use crate::field::MatrixField;
+use crate::hmc::{Outcome, TermOutcome};
+use crate::input::{self, Input};
+use crate::io;
+use crate::operator::GaugeLoops;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Trajectories to measure.
+#[derive(Clone, Debug)]
+pub struct BenchTrajectory {
+    /// The input of a run.
+    pub input: PathBuf,
+    /// Where to start instead of at the run's start.
+    pub links: Option<PathBuf>,
+    /// The number of trajectories; means are over all but the first, in which kernels are compiled and chosen.
+    pub trajectories: u64,
+    /// One JSON object instead of a table.
+    pub json: bool,
+}
+
+/// A term, or a part of a force, in the mean trajectory.
+#[derive(Serialize)]
+struct Row {
+    term: String,
+    level: usize,
+    forces: usize,
+    /// Root mean square over links, and the greatest of any link.
+    force: f64,
+    force_max: f64,
+    iterations: usize,
+    heat_bath_seconds: f64,
+    action_seconds: f64,
+    force_seconds: f64,
+    /// Change of the term in a trajectory: its standard deviation; `null` for further parts of a force.
+    delta_deviation: Option<f64>,
+}
+
+/// The mean trajectory.
+#[derive(Serialize)]
+struct Table {
+    lattice: String,
+    ranks: usize,
+    device: String,
+    /// dH and plaquette of each trajectory.
+    delta_h: Vec<f64>,
+    plaquette: Vec<f64>,
+    /// Seconds of the first trajectory, and of the mean of the others.
+    first_seconds: f64,
+    seconds: f64,
+    trajectories_a_day: f64,
+    memory_bytes: u64,
+    /// Seconds of links and momenta.
+    rest_seconds: f64,
+    terms: Vec<Row>,
+    /// The terms' own reports on the last trajectory.
+    reports: Vec<String>,
+}
+
+/// Runs the trajectories and prints the table.
+///
+/// # Errors
+/// Wrong input, or any error of a run.
+pub fn bench_trajectory(args: &BenchTrajectory, comm: &Ranks) -> Result<(), AppError> {
+    let loaded = input::load(&args.input, comm.size())?;
+    if comm.rank() == 0 {
+        loaded.warnings.iter().for_each(crate::app::report::warn);
+    }
+    let input = loaded.input;
+    start::in_pool(start::threads(&input.parallel, &**comm), || {
+        let table = measure(args, &input, comm)?;
+        if comm.rank() > 0 {
+            return Ok(());
+        }
+        if args.json { say(json(&table)) } else { print(&table) }
+    })
+}
+
+fn measure(args: &BenchTrajectory, input: &Input, comm: &Ranks) -> Result<Table, AppError> {
+    let layers = assemble::layers(input, []);
+    let domain = assemble::domain(&input.parallel, input.extents, layers, comm)?;
+    let links = match &args.links {
+        Some(path) => MatrixField::from_host(&domain, &io::read_links(path, domain.partition(), &**comm)?.0)?,
+        None => assemble::first_links(input, &domain, &**comm)?,
+    };
+    let mut chain = assemble::chain(input, links)?;
+    let (mut outcomes, mut plaquette) = (Vec::new(), Vec::new());
+    for number in 0..args.trajectories {
+        let failed = |source| AppError::Trajectory { number: number + 1, source };
+        outcomes.push(chain.trajectory(number, true).map_err(failed)?);
+        chain.links.unitarity(true)?;
+        plaquette.push(GaugeLoops::traces(&chain.links)?.plaquette());
+    }
+    let slowest = |seconds: f64| domain.comm().max(seconds);
+    let warm = &outcomes[usize::from(outcomes.len() > 1)..];
+    let seconds = slowest(mean(warm, |outcome| outcome.seconds));
+    let terms: Vec<Row> = (0..outcomes[0].terms.len()).map(|n| row(warm, n, &slowest)).collect();
+    let known: f64 =
+        terms.iter().map(|row| row.heat_bath_seconds + row.action_seconds + row.force_seconds).sum();
+    let reports = chain.reports().into_iter().map(|(name, report)| format!("{name}: {}", report.text));
+    Ok(Table {
+        lattice: crate::lattice::shape(input.extents),
+        ranks: comm.size(),
+        device: domain.device().backend().name(),
+        delta_h: outcomes.iter().map(|outcome| outcome.delta_h).collect(),
+        plaquette,
+        first_seconds: slowest(outcomes[0].seconds),
+        seconds,
+        trajectories_a_day: 86400.0 / seconds,
+        memory_bytes: domain.device().held().bytes,
+        rest_seconds: seconds - known,
+        terms,
+        reports: reports.collect(),
+    })
+}
+
+fn mean(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> f64 {
+    outcomes.iter().map(of).sum::<f64>() / outcomes.len() as f64
+}
+
+/// Term `n` in the mean of some trajectories.
+fn row(outcomes: &[Outcome], n: usize, slowest: &dyn Fn(f64) -> f64) -> Row {
+    let mean = |of: &dyn Fn(&TermOutcome) -> f64| mean(outcomes, |outcome| of(&outcome.terms[n]));
+    let TermOutcome { name, level, delta, force, .. } = &outcomes[0].terms[n];
+    let deltas: Option<Vec<f64>> = outcomes.iter().map(|outcome| outcome.terms[n].delta).collect();
+    let deviation = |deltas: Vec<f64>| {
+        let mean = deltas.iter().sum::<f64>() / deltas.len() as f64;
+        (deltas.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / deltas.len() as f64).sqrt()
+    };
+    Row {
+        term: name.clone(),
+        level: *level,
+        forces: force.kicks,
+        force: mean(&|term| term.force.norm),
+        force_max: outcomes.iter().map(|outcome| outcome.terms[n].force.max).fold(0.0, f64::max),
+        iterations: mean(&|term| term.force.iterations as f64) as usize,
+        heat_bath_seconds: slowest(mean(&|term| term.heat_bath_seconds)),
+        action_seconds: slowest(mean(&|term| term.value_seconds)),
+        force_seconds: slowest(mean(&|term| term.force.seconds)),
+        delta_deviation: delta.and(deltas.filter(|_| outcomes.len() > 1).map(deviation)),
+    }
+}
+
+fn print(table: &Table) -> Result<(), AppError> {
+    let Table { lattice, ranks, device, seconds, first_seconds, .. } = table;
+    say(format_args!("{lattice} on {ranks} rank{}; {device}", if *ranks == 1 { "" } else { "s" }))?;
+    for (n, (delta_h, plaquette)) in table.delta_h.iter().zip(&table.plaquette).enumerate() {
+        say(format_args!("  trajectory {}: dH {delta_h:+.5}, plaquette {plaquette:.8}", n + 1))?;
+    }
+    say(
+        "  term              level  forces      |F|  max |F|  iterations  heat bath    action     force   share  sd of dS",
+    )?;
+    for row in &table.terms {
+        let own = row.heat_bath_seconds + row.action_seconds + row.force_seconds;
+        let deviation = row.delta_deviation.map_or("-".to_owned(), |sd| format!("{sd:.3}"));
+        say(format_args!(
+            "  {:16} {:6} {:7} {:8.4} {:8.3} {:11} {:>10} {:>9} {:>9} {:6.1}% {:>9}",
+            row.term,
+            row.level,
+            row.forces,
+            row.force,
+            row.force_max,
+            row.iterations,
+            span(row.heat_bath_seconds),
+            span(row.action_seconds),
+            span(row.force_seconds),
+            100.0 * own / seconds,
+            deviation
+        ))?;
+    }
+    let rest = 100.0 * table.rest_seconds / seconds;
+    say(format_args!("  {:16} {:>75} {rest:7.1}%", "links, momenta", span(table.rest_seconds)))?;
+    table.reports.iter().try_for_each(|report| say(format_args!("  {report}")))?;
+    say(format_args!(
+        "  a trajectory: {}, the first {}; {:.0} a day; memory {} per rank",
+        span(*seconds),
+        span(*first_seconds),
+        table.trajectories_a_day,
+        plan::megabytes(table.memory_bytes as usize)
+    ))
+}
