@@ -168,24 +168,6 @@ impl<O: Derivative> Determinant<O> {
         self.function.measured()
     }
 
-    /// Adds the force, or a part of it. Determinants of A are large and cheap: they belong to the inner part.
-    fn add(
-        &mut self,
-        part: Option<usize>,
-        links: &MatrixField,
-        force: &mut AlgebraField,
-    ) -> Result<usize, ActionError> {
-        self.quarks.update(links)?;
-        let (quarks, residual) = (&mut self.quarks, self.header.force_residual);
-        let mut sum = self.pairs.begin(links, force)?;
-        let iterations = self.function.add_pairs(quarks, &self.phi, &mut sum, residual, part)?;
-        if part != Some(0) {
-            quarks.add_log_det(&mut sum, 0.5 * f64::from(self.function.flavours()))?;
-        }
-        sum.finish()?;
-        Ok(iterations)
-    }
-
     /// `-n_f (log det A_W - log det A_V)` over the parities that belong to the action.
     fn log_det(&self) -> ExactSum {
         (0..self.function.flavours()).fold(ExactSum::default(), |sum, _| sum + self.quarks.log_det())
@@ -212,20 +194,29 @@ impl<O: Derivative> Action for Determinant<O> {
     }
 
     fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<usize, ActionError> {
-        self.add(None, links, force)
+        self.add_part(None, links, force)
     }
 
     fn parts(&self) -> Vec<&str> {
         self.inner.iter().flat_map(|inner| [self.header.name.as_str(), inner]).collect()
     }
 
+    /// Determinants of A are large and cheap: they belong to the inner part.
     fn add_part(
         &mut self,
-        part: usize,
+        part: Option<usize>,
         links: &MatrixField,
         force: &mut AlgebraField,
     ) -> Result<usize, ActionError> {
-        self.add(Some(part), links, force)
+        self.quarks.update(links)?;
+        let (quarks, residual) = (&mut self.quarks, self.header.force_residual);
+        let mut sum = self.pairs.begin(links, force)?;
+        let iterations = self.function.add_pairs(quarks, &self.phi, &mut sum, residual, part)?;
+        if part != Some(0) {
+            quarks.add_log_det(&mut sum, 0.5 * f64::from(self.function.flavours()))?;
+        }
+        sum.finish()?;
+        Ok(iterations)
     }
 
     fn pseudofermions(&mut self) -> Vec<Pseudofermion<'_>> {

@@ -174,17 +174,18 @@ pub trait Action {
     fn parts(&self) -> Vec<&str> {
         Vec::new()
     }
-    /// As `add_force` for one of the `parts`; their sum is the force.
+    /// As `add_force` for one of the `parts`, whose sum is the force; without a number for all of it.
     ///
     /// # Panics
     /// There is no such part.
     fn add_part(
         &mut self,
-        part: usize,
-        _links: &MatrixField,
-        _force: &mut AlgebraField,
+        part: Option<usize>,
+        links: &MatrixField,
+        force: &mut AlgebraField,
     ) -> Result<usize, ActionError> {
-        panic!("term '{}' has no part {part}", self.name())
+        assert!(part.is_none(), "the force of term '{}' is one", self.name());
+        self.add_force(links, force)
     }
     /// Its pseudofermions in the order of their numbers, for reading or setting. Past solutions are forgotten, since
     /// they belong to the old fields.

@@ -64,7 +64,7 @@ pub struct PairSum<'a> {
     pair: Pair,
     links: &'a MatrixField,
     force: &'a mut AlgebraField,
-    /// The pair that the spinors of `room` hold, if it is not yet in `force`.
+    /// What `pair` holds, if it is not yet in `force`.
     pending: Option<Pending>,
 }
 

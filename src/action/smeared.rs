@@ -27,19 +27,6 @@ impl Smeared {
     ) -> Result<Self, FieldError> {
         Ok(Self { inner, stout: Stout::new(domain, steps, rho)?, force: AlgebraField::new(domain)? })
     }
-
-    /// Adds the force that `inner` has on the smeared links.
-    fn carry(
-        &mut self,
-        links: &MatrixField,
-        force: &mut AlgebraField,
-        inner: impl FnOnce(&mut dyn Action, &MatrixField, &mut AlgebraField) -> Result<usize, ActionError>,
-    ) -> Result<usize, ActionError> {
-        self.force.set_zero()?;
-        let iterations = inner(&mut *self.inner, self.stout.smear(links)?, &mut self.force)?;
-        self.stout.add_force(links, &mut self.force, force)?;
-        Ok(iterations)
-    }
 }
 
 impl Action for Smeared {
@@ -56,7 +43,7 @@ impl Action for Smeared {
     }
 
     fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<usize, ActionError> {
-        self.carry(links, force, |inner, thick, force| inner.add_force(thick, force))
+        self.add_part(None, links, force)
     }
 
     fn parts(&self) -> Vec<&str> {
@@ -65,11 +52,14 @@ impl Action for Smeared {
 
     fn add_part(
         &mut self,
-        part: usize,
+        part: Option<usize>,
         links: &MatrixField,
         force: &mut AlgebraField,
     ) -> Result<usize, ActionError> {
-        self.carry(links, force, |inner, thick, force| inner.add_part(part, thick, force))
+        self.force.set_zero()?;
+        let iterations = self.inner.add_part(part, self.stout.smear(links)?, &mut self.force)?;
+        self.stout.add_force(links, &mut self.force, force)?;
+        Ok(iterations)
     }
 
     fn pseudofermions(&mut self) -> Vec<Pseudofermion<'_>> {

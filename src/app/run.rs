@@ -117,6 +117,9 @@ impl Driver {
         let domain = assemble::domain(&input.parallel, input.extents, layers, comm)?;
         let mut point = found.point(&folder, &input, &options, domain.partition(), &**comm)?;
         let repairs = found.repairs(&mut point, &folder, &input.run, options.gaps, &**comm)?;
+        if root {
+            remove_unfinished(&folder);
+        }
         let Point { links, done, has_checkpoint, dropped, warnings, accepted } = point;
         let is_new = links.is_none();
         let links = match links {
@@ -419,8 +422,11 @@ fn take_folder(folder: &Path, job: &Job) -> Result<Lock, AppError> {
         let failed = |source| AppError::Folder { path: path.into(), action: "make the folder", source };
         fs::create_dir_all(path).map_err(failed)?;
     }
-    let lock = Lock::take(folder, job)?;
-    // Unfinished files of a run that was killed.
+    Lock::take(folder, job)
+}
+
+/// Removes the unfinished files of a run that was killed; not before it is sure that this run goes on.
+fn remove_unfinished(folder: &Path) {
     for place in [folder, &folder.join("cfg"), &folder.join("checkpoint")] {
         for entry in fs::read_dir(place).into_iter().flatten().flatten() {
             let name = entry.file_name();
@@ -430,5 +436,4 @@ fn take_folder(folder: &Path, job: &Job) -> Result<Lock, AppError> {
             }
         }
     }
-    Ok(lock)
 }

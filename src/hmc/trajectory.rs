@@ -447,10 +447,7 @@ impl Chain {
             let start = Instant::now();
             let term = &mut actions[member.action];
             let _label = links.domain().device().label(term.name());
-            let done = match member.part {
-                None => term.add_force(links, force),
-                Some(part) => term.add_part(part, links, force),
-            };
+            let done = term.add_part(member.part, links, force);
             let own = &mut outcome.force;
             own.iterations += done.map_err(|source| failed(&member.name, source))?;
             if let Some(before) = &mut before {

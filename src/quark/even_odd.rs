@@ -103,8 +103,12 @@ impl<O: QuarkOperator> Quark<O> {
         let make = |precision, link_reals| {
             O::make(domain, Storage { precision, link_reals, fields }, &params.operator)
         };
+        let [_, iteration, last] = params.solver.precisions;
         let lower = |precision| {
-            let wanted = params.solver.precisions.contains(&precision);
+            let wanted = match systems {
+                Systems::Shifts => (iteration..=last).contains(&precision),
+                _ => params.solver.precisions.contains(&precision),
+            };
             wanted.then(|| make(precision, params.link_reals)).transpose()
         };
         let double = make(Precision::Double, params.link_reals.max(12))?;

@@ -51,11 +51,20 @@ const SCHWARZ: [Mix; 9] = [
     ("single-single-single", [Single; 3]),
 ];
 
-/// The combinations for all shifts at once: in double, of the common iteration, and of refinements of single shifts.
-pub(crate) const SHIFTED: [Mix; 3] = [PLAIN[0], PLAIN[1], SCHWARZ[0]];
+/// The combinations for all shifts at once: in double, of the common iteration, and of refinements of single shifts, which
+/// is also the lowest of the operator where the iteration is in double.
+pub(crate) const SHIFTED: [Mix; 5] = [PLAIN[0], PLAIN[1], SCHWARZ[0], SCHWARZ[3], SCHWARZ[4]];
 
 /// The combinations for systems of either kind.
-pub(crate) const PLAIN_OR_SHIFTED: [Mix; 4] = [PLAIN[0], PLAIN[1], PLAIN[2], SCHWARZ[0]];
+pub(crate) const PLAIN_OR_SHIFTED: [Mix; 6] =
+    [PLAIN[0], PLAIN[1], PLAIN[2], SCHWARZ[0], SCHWARZ[3], SCHWARZ[4]];
+
+/// The names of some combinations, as in "a, b or c".
+pub(crate) fn names(mixes: &[Mix]) -> String {
+    let quoted: Vec<String> = mixes.iter().map(|(name, _)| format!("\"{name}\"")).collect();
+    let (last, others) = quoted.split_last().expect("a combination");
+    format!("{} or {last}", others.join(", "))
+}
 
 const ALL: &[Mix] = &[
     PLAIN[0], PLAIN[1], PLAIN[2], SCHWARZ[0], SCHWARZ[1], SCHWARZ[2], SCHWARZ[3], SCHWARZ[4], SCHWARZ[5],
@@ -182,8 +191,8 @@ const WALL_PRECISION: Key<[Precision; 3]> = Key::new(
     words(&PLAIN_OR_SHIFTED),
     Absent::Is("\"double-single\""),
     Change::Bits,
-    "iterations in the second precision, corrected in the first; `\"double-single-half\"` only with `one_flavour = \
-     \"rational\"`, which is not solved in `\"double-half\"`",
+    "iterations in the second precision, corrected in the first. Three precisions only with `one_flavour = \"rational\"`, \
+     which is not solved in `\"double-half\"`",
 )
 .settled_as("precision");
 
@@ -339,10 +348,7 @@ impl SolverKeys {
         if self.method.is_some_and(|method| method != Method::Cg) {
             table.mistake("method", format!("method: {by} is solved by \"cg\" for all shifts at once"));
         } else if self.precision.is_some_and(|precision| SHIFTED.iter().all(|(_, mix)| *mix != precision)) {
-            let message = format!(
-                "precision: {by} is solved in \"double\", \"double-single\" or \"double-single-half\""
-            );
-            table.mistake("precision", message);
+            table.mistake("precision", format!("precision: {by} is solved in {}", names(&SHIFTED)));
         }
         if self.guess > 0 {
             table.mistake("guess", format!("guess: with {by}, solves for all shifts start from zero"));

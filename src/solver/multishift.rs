@@ -10,9 +10,11 @@
 //! x_i += alpha_n rho_i zeta_i p_i,   p_i <- r + beta_n rho_i p_i   (p_i divided by zeta_i).
 //! ```
 //!
-//! In mixed precision the iteration runs in single (half) precision as far as possible. Then every shift is refined by
-//! conjugate gradients with reliable updates (Babich et al., arXiv:1109.2935), in the same or in a lower precision. All
-//! true residuals are checked in double.
+//! In mixed precision there are two ways. If the iteration is in single, it goes as far as that reaches, and then every
+//! shift is refined by conjugate gradients with reliable updates (Babich et al., arXiv:1109.2935), in the same or in a
+//! lower precision. If it is in double and the refinements are not, the vectors stay in double, and the precision of the
+//! operator falls with the residual: an error of M p matters less the smaller the residual is by then (van den Eshof,
+//! Sleijpen, SIAM J. Matrix Anal. Appl. 26 (2004) 125). All true residuals are checked in double.
 //!
 //! Only the least shift's direction is needed at once. The steps of the other shifts are made several at a time, from the
 //! residuals in between, which halves to quarters the memory that an iteration moves. No bit depends on it.
@@ -46,6 +48,15 @@ const fn reach(precision: Precision) -> f64 {
     }
 }
 
+/// The relative error of `M^dag M p` in this precision, with room for the errors of all iterations to add up.
+const fn error(precision: Precision) -> f64 {
+    match precision {
+        Precision::Double => 0.0,
+        Precision::Single => 1e-6,
+        Precision::Half => 1e-3,
+    }
+}
+
 /// Workspace of solves.
 pub struct MultiShift {
     /// Refines single shifts.
@@ -63,6 +74,15 @@ struct Krylov {
     middle: Spinor,
     /// One per shift.
     directions: Vec<Spinor>,
+    /// Room for operators in lower precisions, the lowest first.
+    lower: Vec<Lower>,
+}
+
+/// Room for an operator in a lower precision than the iteration's.
+struct Lower {
+    p: Spinor,
+    middle: Spinor,
+    q: Spinor,
 }
 
 /// A shift that has not converged.
@@ -80,7 +100,8 @@ struct Shift {
 
 impl MultiShift {
     /// Workspace for up to `shifts` shifts: precisions of the common iteration and of refinements, in which the residual
-    /// falls by `delta` between updates.
+    /// falls by `delta` between updates. If the iteration is in double, that of refinements is also the lowest of its
+    /// operator.
     pub fn new(
         domain: &Arc<Domain>,
         kind: Kind,
@@ -91,6 +112,13 @@ impl MultiShift {
         let own = || Spinor::of(domain, kind, precision, 1);
         let solution = || Spinor::of(domain, kind, precision.of_solution(), 1);
         let lower = if precision == Precision::Double { 0 } else { shifts };
+        let relaxed =
+            |low: &Precision| *low > precision && *low <= refinement && precision == Precision::Double;
+        let relaxed = [Precision::Half, Precision::Single].into_iter().filter(relaxed);
+        let room = |precision| -> Result<Lower, FieldError> {
+            let own = || Spinor::of(domain, kind, precision, 1);
+            Ok(Lower { p: own()?, middle: own()?, q: own()? })
+        };
         Ok(Self {
             cg: Cg::new(domain, kind, refinement, delta)?,
             krylov: Krylov {
@@ -98,6 +126,7 @@ impl MultiShift {
                 residuals: (0..=group(precision)).map(|_| own()).collect::<Result<_, _>>()?,
                 middle: own()?,
                 directions: (0..shifts).map(|_| own()).collect::<Result<_, _>>()?,
+                lower: relaxed.map(room).collect::<Result<_, _>>()?,
             },
             solutions: (0..lower).map(|_| solution()).collect::<Result<_, _>>()?,
         })
@@ -125,18 +154,17 @@ impl MultiShift {
         x.iter_mut().try_for_each(Spinor::set_zero)?;
         let krylov = &mut self.krylov;
         krylov.residuals[0].copy_from(b)?;
-        match operators.lower(krylov.precision) {
-            None => krylov.iterate(operators.double, x, shifts, params, &mut info.total)?,
-            Some(lower) => {
-                let solutions = &mut self.solutions[..shifts.len()];
-                solutions.iter_mut().try_for_each(Spinor::set_zero)?;
-                let goal = Params { residual: params.residual.max(reach(krylov.precision)), ..params };
-                match krylov.iterate(lower, solutions, shifts, goal, &mut info.total) {
-                    Ok(()) => x.iter_mut().zip(&*solutions).try_for_each(|(x, lower)| x.copy_from(lower))?,
-                    // In this case each shift starts from zero.
-                    Err(SolverError::NotFinite { .. }) => info.total.fallbacks += 1,
-                    Err(error) => return Err(error),
-                }
+        if krylov.precision == Precision::Double {
+            krylov.iterate(operators, x, shifts, params, &mut info.total)?;
+        } else {
+            let solutions = &mut self.solutions[..shifts.len()];
+            solutions.iter_mut().try_for_each(Spinor::set_zero)?;
+            let goal = Params { residual: params.residual.max(reach(krylov.precision)), ..params };
+            match krylov.iterate(operators, solutions, shifts, goal, &mut info.total) {
+                Ok(()) => x.iter_mut().zip(&*solutions).try_for_each(|(x, lower)| x.copy_from(lower))?,
+                // In this case each shift starts from zero.
+                Err(SolverError::NotFinite { .. }) => info.total.fallbacks += 1,
+                Err(error) => return Err(error),
             }
         }
         for (solution, &shift) in x.iter_mut().zip(shifts) {
@@ -163,13 +191,13 @@ impl Krylov {
     /// maximum number of iterations. The true residuals show what remains.
     fn iterate(
         &mut self,
-        operator: &mut dyn Operator,
+        operators: &mut Operators,
         x: &mut [Spinor],
         shifts: &[f64],
         params: Params,
         info: &mut Info,
     ) -> Result<(), SolverError> {
-        let Self { precision, residuals, middle, directions } = self;
+        let Self { precision, residuals, middle, directions, lower } = self;
         let group = group(*precision);
         let Some(least) = (0..shifts.len()).min_by(|&i, &j| shifts[i].total_cmp(&shifts[j])) else {
             return Ok(());
@@ -195,9 +223,18 @@ impl Krylov {
         while rr > target && info.iterations < params.max_iterations {
             let p = &mut directions[least];
             let [.., r, q] = &mut residuals[..late + 2] else { unreachable!("two residuals at least") };
-            info.apply(operator, middle, p, Dagger::No)?;
-            info.apply_adjoint_plus(operator, q, middle, shifts[least], p)?;
-            let alpha = rr / curvature(middle, shifts[least], p)?;
+            let enough = |low: &&mut Lower| error(low.p.precision()).powi(2) * rr <= target;
+            let curvature = match lower.iter_mut().find(enough) {
+                None => product(operators.at(*precision), info, q, middle, p, shifts[least])?,
+                Some(Lower { p: low, middle, q: product_low }) => {
+                    low.copy_from(p)?;
+                    let operator = operators.at(low.precision());
+                    let curvature = product(operator, info, product_low, middle, low, shifts[least])?;
+                    q.copy_from(product_low)?;
+                    curvature
+                }
+            };
+            let alpha = rr / curvature;
             if !(alpha.is_finite() && alpha > 0.0) {
                 return Err(SolverError::NotFinite { what: "a step", iterations: info.iterations });
             }
@@ -230,6 +267,20 @@ impl Krylov {
         make_late_steps(&mut active, x, directions, &residuals[1..=late])?;
         Ok(())
     }
+}
+
+/// `q = (M^dag M + shift) p`; returns `p^dag q`.
+fn product(
+    operator: &mut dyn Operator,
+    info: &mut Info,
+    q: &mut Spinor,
+    middle: &mut Spinor,
+    p: &Spinor,
+    shift: f64,
+) -> Result<f64, FieldError> {
+    info.apply(operator, middle, p, Dagger::No)?;
+    info.apply_adjoint_plus(operator, q, middle, shift, p)?;
+    curvature(middle, shift, p)
 }
 
 /// Makes the late steps of all shifts from the `residuals` after each iteration, and drops those that have converged.

@@ -150,17 +150,14 @@ pub fn chain_above(
     Chain::new(MatrixField::from_host(domain, links).unwrap(), &levels, terms, 0.5, 2024).unwrap()
 }
 
-/// That the parts of a force are its sum, and that none of them is nothing or all of it; with `tolerance` relative to it.
+/// That the parts of a force are its sum, and that none of them is nothing or far more than it (those of a ratio cancel); with `tolerance` relative to it.
 pub fn check_parts(what: &str, links: &MatrixField, action: &mut dyn Action, names: &[&str], tolerance: f64) {
     assert_eq!(action.parts(), names);
     action.refresh(links, 11, 3).unwrap();
     let domain = links.domain();
     let mut of = |part: Option<usize>| {
         let mut force = AlgebraField::new(domain).unwrap();
-        match part {
-            None => action.add_force(links, &mut force).unwrap(),
-            Some(part) => action.add_part(part, links, &mut force).unwrap(),
-        };
+        action.add_part(part, links, &mut force).unwrap();
         force.to_host().unwrap()
     };
     let norm = |force: &[f64]| force.iter().map(|f| f * f).sum::<f64>().sqrt();
@@ -171,7 +168,7 @@ pub fn check_parts(what: &str, links: &MatrixField, action: &mut dyn Action, nam
     let norms: Vec<f64> = norms.collect();
     println!("{what}: parts {norms:.3?} of the force, {left:.1e} left");
     assert!(left < tolerance, "{what}: {left:e} of the force is in no part");
-    assert!(norms.iter().all(|norm| (1e-3..1.5).contains(norm)), "{what}: parts {norms:?}");
+    assert!(norms.iter().all(|norm| (1e-3..2.0).contains(norm)), "{what}: parts {norms:?}");
 }
 
 /// The order of |dH| in the step, from three draws with `steps` and with twice as many.

@@ -4,10 +4,8 @@
 
 use crate::app::report::{json, say, span};
 use crate::app::{AppError, Ranks, assemble, plan, start};
-use crate::field::MatrixField;
 use crate::hmc::{Outcome, TermOutcome};
 use crate::input::{self, Input};
-use crate::io;
 use crate::operator::GaugeLoops;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -72,9 +70,12 @@ pub fn bench_trajectory(args: &BenchTrajectory, comm: &Ranks) -> Result<(), AppE
     if comm.rank() == 0 {
         loaded.warnings.iter().for_each(crate::app::report::warn);
     }
-    let input = loaded.input;
+    let mut input = loaded.input;
+    if let Some(path) = &args.links {
+        input.run.start = input::Start::File(path.clone());
+    }
     start::in_pool(start::threads(&input.parallel, &**comm), || {
-        let table = measure(args, &input, comm)?;
+        let table = measure(&input, args.trajectories, comm)?;
         if comm.rank() > 0 {
             return Ok(());
         }
@@ -82,16 +83,13 @@ pub fn bench_trajectory(args: &BenchTrajectory, comm: &Ranks) -> Result<(), AppE
     })
 }
 
-fn measure(args: &BenchTrajectory, input: &Input, comm: &Ranks) -> Result<Table, AppError> {
+fn measure(input: &Input, trajectories: u64, comm: &Ranks) -> Result<Table, AppError> {
     let layers = assemble::layers(input, []);
     let domain = assemble::domain(&input.parallel, input.extents, layers, comm)?;
-    let links = match &args.links {
-        Some(path) => MatrixField::from_host(&domain, &io::read_links(path, domain.partition(), &**comm)?.0)?,
-        None => assemble::first_links(input, &domain, &**comm)?,
-    };
+    let links = assemble::first_links(input, &domain, &**comm)?;
     let mut chain = assemble::chain(input, links)?;
     let (mut outcomes, mut plaquette) = (Vec::new(), Vec::new());
-    for number in 0..args.trajectories {
+    for number in 0..trajectories {
         let failed = |source| AppError::Trajectory { number: number + 1, source };
         outcomes.push(chain.trajectory(number, true).map_err(failed)?);
         chain.links.unitarity(true)?;

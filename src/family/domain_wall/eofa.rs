@@ -17,9 +17,8 @@
 //! (E + p)^-1 = 1 / (1 + p) + v^T K'^-1 w / (1 + p)^2,
 //! ```
 //!
-//! The systems of all poles are similar: each solve starts from the best combination of the solutions before it.
-//!
-//! K' has the mass between m and m' at which M is `M(m) - w v^T / (1 + p)`. With `x = K^-1 w phi` the change under dU
+//! K' has the mass between m and m' at which M is `M(m) - w v^T / (1 + p)`. The systems of all poles are similar: each
+//! solve starts from the best combination of the solutions before it. With `x = K^-1 w phi` the change under dU
 //! is `(K^-dag v phi)^dag dD_w x`. `K^-dag v phi` is proportional to gamma_5 R x, so there is one solve per chirality.
 
 use super::{DomainWall, DomainWallParams, SliceVector, reflect};

@@ -169,8 +169,9 @@ impl Rooted {
             Staggered::new(domain, precision, settings.long_reals, fields, params.boundary)
         };
         let quark = |naik_epsilon| -> Result<Quark, FieldError> {
+            let [iteration, refinement] = settings.precisions;
             let lower = |precision| {
-                let wanted = settings.precisions.contains(&precision);
+                let wanted = (iteration..=refinement).contains(&precision);
                 wanted.then(|| operator(precision, 1)).transpose()
             };
             Ok(Quark {
@@ -239,30 +240,6 @@ impl Rooted {
             }
         }
         Ok(())
-    }
-
-    /// Adds the force of one part, or of all.
-    fn add(
-        &mut self,
-        part: Option<usize>,
-        links: &MatrixField,
-        force: &mut AlgebraField,
-    ) -> Result<usize, ActionError> {
-        self.update(links)?;
-        self.links.begin()?;
-        let residual = self.params.header.force_residual;
-        let mut iterations = 0;
-        for number in 0..self.roots.len() {
-            let Root { functions, quark, phi, parts } = &self.roots[number];
-            let function = part.map_or(Some(&functions.force), |part| parts[part].as_ref());
-            if let Some(function) = function.cloned() {
-                let (own, x) = self.systems.solve(*quark, &function.poles, phi, residual)?;
-                iterations += own;
-                self.add_gradients(number, &function, &x)?;
-            }
-        }
-        self.links.add_force(links, force)?;
-        Ok(iterations)
     }
 
     /// Adds the gradients of pseudofermion `number`, whose force has this `function`, from the solutions for its poles.
@@ -421,7 +398,7 @@ impl Action for Rooted {
     }
 
     fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<usize, ActionError> {
-        self.add(None, links, force)
+        self.add_part(None, links, force)
     }
 
     fn parts(&self) -> Vec<&str> {
@@ -431,11 +408,25 @@ impl Action for Rooted {
 
     fn add_part(
         &mut self,
-        part: usize,
+        part: Option<usize>,
         links: &MatrixField,
         force: &mut AlgebraField,
     ) -> Result<usize, ActionError> {
-        self.add(Some(part), links, force)
+        self.update(links)?;
+        self.links.begin()?;
+        let residual = self.params.header.force_residual;
+        let mut iterations = 0;
+        for number in 0..self.roots.len() {
+            let Root { functions, quark, phi, parts } = &self.roots[number];
+            let function = part.map_or(Some(&functions.force), |part| parts[part].as_ref());
+            if let Some(function) = function.cloned() {
+                let (own, x) = self.systems.solve(*quark, &function.poles, phi, residual)?;
+                iterations += own;
+                self.add_gradients(number, &function, &x)?;
+            }
+        }
+        self.links.add_force(links, force)?;
+        Ok(iterations)
     }
 
     fn pseudofermions(&mut self) -> Vec<Pseudofermion<'_>> {

@@ -7,7 +7,7 @@ use crate::config::raw::Table;
 use crate::config::reader::one_of;
 use crate::config::section::Section;
 use crate::device::Precision;
-use crate::solver::keys::{MAX_ITERATIONS, PLAIN_OR_SHIFTED, tight};
+use crate::solver::keys::{MAX_ITERATIONS, PLAIN, PLAIN_OR_SHIFTED, SHIFTED, names, tight};
 use crate::solver::usual_delta;
 
 /// Whether to solve all shifts at once.
@@ -23,9 +23,7 @@ const PRECISION: Key<[Precision; 3]> = Key::new(
     words(&PLAIN_OR_SHIFTED),
     Absent::Means("`\"double\"`; `\"double-single\"` with `\"one-by-one\"`"),
     Change::Bits,
-    "`\"double-half\"` only with `\"one-by-one\"`, `\"double-single-half\"` only with `\"multi-shift\"`. In \
-     `\"double-single\"` all shifts are solved in single as far as that goes, and each is then refined in single, in \
-     `\"double-single-half\"` in half from the corrections before it (docs/performance.md)",
+    "`\"double-half\"` only with `\"one-by-one\"`, three precisions only with `\"multi-shift\"`",
 )
 .settled_as("precision");
 const DELTA: Key<f64> = Key::new(
@@ -111,12 +109,13 @@ pub(super) fn solver(mut table: Table) -> StaggeredSolver {
     tight(&table, "action_residual", solver.action_residual);
     tight(&table, "force_residual", solver.force_residual);
     if iteration == Precision::Half && strategy == Some(true) {
-        let message = "precision: all shifts at once are solved in \"double\", \"double-single\" or \
-                       \"double-single-half\"; the strategy \"one-by-one\" has \"double-half\"";
+        let message = format!(
+            "precision: all shifts at once are solved in {}; the strategy \"one-by-one\" has \"double-half\"",
+            names(&SHIFTED)
+        );
         table.mistake("precision", message);
     } else if iteration != refinement && !multi_shift {
-        let message = "precision: \"double-single-half\" is for all shifts at once; the strategy \"one-by-one\" has \
-                       \"double-single\" and \"double-half\"";
+        let message = format!("precision: the strategy \"one-by-one\" has {}", names(&PLAIN));
         table.mistake("precision", message);
     }
     table.keep("precision", &settings.precisions);

@@ -185,7 +185,7 @@ fn one_mistake_is_one_message() {
         ),
         (
             solver("precision = \"double-half\""),
-            "12:24: precision: all shifts at once are solved in \"double\", \"double-single\" or \"double-single-half\"; the strategy \
+            "12:24: precision: all shifts at once are solved in \"double-single\", \"double\", \"double-single-half\", \"double-double-half\" or \"double-double-single\"; the strategy \
              \"one-by-one\" has \"double-half\"",
         ),
         (

@@ -7,8 +7,8 @@ use crate::reference::gauge::{Gauge, parity};
 use crate::terms;
 use crate::terms::{check_dynamics, check_force, check_refresh, fields, quark, random_phi};
 use hmc::action::{
-    Action, ActionError, Determinant, DeterminantParams, GaugeAction, Power, RationalPower, Smeared,
-    TermHeader,
+    Action, ActionError, Determinant, DeterminantParams, GaugeAction, InnerPoles, Power, RationalPower,
+    Smeared, TermHeader,
 };
 use hmc::device::Precision;
 use hmc::family::{DomainWall, DomainWallParams, ExactOneFlavour, ExactOneFlavourParams};
@@ -30,7 +30,7 @@ fn params(weights: WallWeights, m5: f64, mass: f64) -> DomainWallParams {
 }
 
 /// A quark of each kind of weights; the exact one-flavour action takes all but the last.
-fn quarks() -> [(&'static str, DomainWallParams); 4] {
+pub(super) fn quarks() -> [(&'static str, DomainWallParams); 4] {
     [
         ("Shamir 4", params(WallWeights::shamir(4), 1.8, 0.1)),
         ("Mobius 6", params(WallWeights::mobius(6, 1.5, 0.5), 1.6, 0.1)),
@@ -41,13 +41,13 @@ fn quarks() -> [(&'static str, DomainWallParams); 4] {
 
 /// How precise a term is.
 #[derive(Clone, Copy)]
-struct Errors {
+pub(super) struct Errors {
     precision: Precision,
     residual: f64,
     function: f64,
 }
 
-const TIGHT: Errors = Errors { precision: Precision::Double, residual: 1e-13, function: 1e-12 };
+pub(super) const TIGHT: Errors = Errors { precision: Precision::Double, residual: 1e-13, function: 1e-12 };
 
 fn two_flavours(
     domain: &Arc<Domain>,
@@ -91,12 +91,22 @@ fn exact(domain: &Arc<Domain>, light: &DomainWallParams, range: [f64; 2], errors
     ExactOneFlavour::new(domain, params).unwrap()
 }
 
-/// Over the Pauli-Villars fields.
 fn rational(
     domain: &Arc<Domain>,
     light: &DomainWallParams,
     errors: Errors,
     check_every: u64,
+) -> Determinant<DomainWall> {
+    divided(domain, light, errors, check_every, None)
+}
+
+/// One flavour over the Pauli-Villars fields, whose force is divided.
+pub(super) fn divided(
+    domain: &Arc<Domain>,
+    light: &DomainWallParams,
+    errors: Errors,
+    check_every: u64,
+    inner: Option<InnerPoles>,
 ) -> Determinant<DomainWall> {
     let params = DeterminantParams {
         header: TermHeader {
@@ -113,7 +123,7 @@ fn rational(
             action_error: errors.function,
             force_error: errors.function,
             check_every,
-            inner: None,
+            inner,
         }),
     };
     Determinant::new(domain, params).unwrap()

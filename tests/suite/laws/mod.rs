@@ -5,6 +5,7 @@ mod domain_wall;
 mod dynamics;
 mod force;
 mod hasenbusch;
+mod parts;
 mod quark_ranks;
 mod rhmc;
 mod rooted;

@@ -4,17 +4,16 @@
 use crate::devices::{domain, on_one_lane};
 use crate::reference::gauge::{Gauge, random_momenta, shifted};
 use crate::terms;
-use crate::terms::{check_dynamics, check_force, check_parts, check_refresh, fields, quark, random_phi};
+use crate::terms::{check_dynamics, check_force, check_refresh, fields, quark, random_phi};
 use hmc::action::{
-    Action, ActionError, Determinant, DeterminantParams, GaugeAction, InnerPoles, Power, RationalPower,
-    TermHeader,
+    Action, ActionError, Determinant, DeterminantParams, InnerPoles, Power, RationalPower, TermHeader,
 };
 use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams};
 use hmc::field::{
     AlgebraField, Dagger, Domain, HostLinks, Kind, MatrixField, ODD, Purpose, RandomAddress, Spinor,
 };
-use hmc::hmc::{Chain, HmcError, Level};
+use hmc::hmc::HmcError;
 use hmc::lattice::Boundary;
 use hmc::operator::Operator;
 use hmc::quark::Quark;
@@ -22,7 +21,7 @@ use hmc::solver::{Cg, MultiShift, Operators, Params, Solver, bounds};
 use num_complex::Complex64;
 use std::sync::Arc;
 
-fn operator(kappa: f64, c_sw: f64, schur: Schur) -> WilsonParams {
+pub(super) fn operator(kappa: f64, c_sw: f64, schur: Schur) -> WilsonParams {
     WilsonParams { kappa, mu: 0.0, c_sw, boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]), schur }
 }
 
@@ -34,7 +33,7 @@ fn one_flavour(domain: &Arc<Domain>, operator: WilsonParams, precision: Precisio
 }
 
 /// One flavour whose force is divided.
-fn divided(
+pub(super) fn divided(
     domain: &Arc<Domain>,
     operator: WilsonParams,
     precision: Precision,
@@ -61,7 +60,7 @@ fn divided(
     Determinant::new(domain, params).unwrap()
 }
 
-const FORMS: [(f64, Schur); 4] =
+pub(super) const FORMS: [(f64, Schur); 4] =
     [(0.0, Schur::Asymmetric), (0.0, Schur::Symmetric), (1.0, Schur::Asymmetric), (1.0, Schur::Symmetric)];
 
 /// The Wilson operator without a clover term in double, single and half.
@@ -90,23 +89,25 @@ fn many_shifts_are_as_many_solves() {
     let shifts = [0.3, 1e-4, 2e-2, 7.0, 0.0, 40.0];
     let b = random(&domain, 1);
     let spinor = || Spinor::new(&domain, Precision::Double).unwrap();
-    for (precision, residual) in [
-        (Precision::Double, 1e-12),
-        (Precision::Single, 1e-12),
-        (Precision::Single, 1e-5),
-        (Precision::Half, 1e-10),
+    let (d, s, h) = (Precision::Double, Precision::Single, Precision::Half);
+    for ([iteration, refinement], residual) in [
+        ([d, d], 1e-12),
+        ([s, s], 1e-12),
+        ([s, s], 1e-5),
+        ([s, h], 1e-10),
+        ([h, h], 1e-10),
+        // The operator's precision falls with the residual.
+        ([d, s], 1e-12),
+        ([d, h], 1e-12),
+        ([d, h], 1e-7),
     ] {
         let params = Params { residual, max_iterations: 2000 };
-        let mut cg = Cg::new(&domain, Kind::Dirac, precision, 1e-2).unwrap();
-        let mut many = MultiShift::new(&domain, Kind::Dirac, [precision; 2], 1e-2, shifts.len()).unwrap();
-        let mut lower = match precision {
-            Precision::Double => None,
-            Precision::Single => Some(&mut single),
-            Precision::Half => Some(&mut half),
-        };
+        let mut cg = Cg::new(&domain, Kind::Dirac, refinement, 1e-2).unwrap();
+        let precisions = [iteration, refinement];
+        let mut many = MultiShift::new(&domain, Kind::Dirac, precisions, 1e-2, shifts.len()).unwrap();
         let mut x: Vec<Spinor> = shifts.iter().map(|_| spinor()).collect();
-        let sloppy = lower.as_mut().map(|o| &mut **o as &mut dyn Operator);
-        let mut operators = Operators::new(&mut double, sloppy);
+        let mut operators =
+            Operators { double: &mut double, single: Some(&mut single), half: Some(&mut half) };
         let info = many.solve_all(&mut operators, &mut x, &b, &shifts, params).unwrap();
         let mut separate = 0;
         for ((x, &shift), &reported) in x.iter().zip(&shifts).zip(&info.residuals) {
@@ -121,24 +122,25 @@ fn many_shifts_are_as_many_solves() {
             assert!((found - reported).abs() < 1e-15 + 1e-3 * found, "{found:e} is reported as {reported:e}");
             // |x - y| / |x| <= 2 residual (lambda_max + shift) / (lambda_min + shift)
             let mut y = spinor();
-            let sloppy = lower.as_mut().map(|o| &mut **o as &mut dyn Operator);
-            let mut operators = Operators::new(&mut double, sloppy);
+            let mut operators =
+                Operators { double: &mut double, single: Some(&mut single), half: Some(&mut half) };
             separate += cg.solve_shifted(&mut operators, shift, &mut y, &b, params).unwrap().iterations;
             y.axpy(-1.0, x).unwrap();
             let apart = (y.norm2().unwrap().value() / x.norm2().unwrap().value()).sqrt();
-            println!("{precision:?} to {residual:e}, shift {shift}: residual {found:.2e}, apart {apart:.1e}");
+            println!(
+                "{precisions:?} to {residual:e}, shift {shift}: residual {found:.2e}, apart {apart:.1e}"
+            );
             assert!(apart < 1e3 * residual, "shift {shift}: {apart:e}");
         }
         println!(
             "{} iterations, {} of them to refine; {separate} apart",
             info.total.iterations, info.refinements
         );
-        assert!(precision != Precision::Double || info.refinements == 0, "{info:?}");
+        // In double nothing is left to refine, and little where the operator's precision falls.
+        let few = if refinement == d { 0 } else { info.total.iterations / 8 };
+        assert!(iteration != d || info.refinements <= few, "{info:?}");
         // Half brings a digit or two before each shift is on its own.
-        assert!(
-            precision == Precision::Half || info.total.iterations < separate,
-            "{info:?} against {separate}"
-        );
+        assert!(iteration == h || info.total.iterations < separate, "{info:?} against {separate}");
     }
     // Too few iterations are an error.
     let mut x: Vec<Spinor> = shifts.iter().map(|_| spinor()).collect();
@@ -217,41 +219,6 @@ fn force() {
             check_force(&what, &links, &mut term, &domain, 5e-3, 1e-9);
         }
     }
-}
-
-fn inner(poles: usize) -> Option<InnerPoles> {
-    Some(InnerPoles { name: "inner".into(), poles })
-}
-
-/// Both are solved to 1e-13.
-#[test]
-fn parts_of_the_force() {
-    let domain = domain([4; 4]);
-    let links = fields(&Gauge::warm([4; 4], 0.8, 5), &domain);
-    for (c_sw, schur) in FORMS {
-        let mut term = divided(&domain, operator(0.115, c_sw, schur), Precision::Double, inner(6));
-        check_parts(&format!("c_sw {c_sw} {schur:?}"), &links, &mut term, &["strange", "inner"], 1e-11);
-    }
-    let operator = operator(0.115, 1.0, Schur::Symmetric);
-    let most = divided(&domain, operator, Precision::Double, inner(1)).parts().len();
-    assert_eq!(most, 2);
-}
-
-/// With the small poles on the level outside, and all others inside.
-#[test]
-fn divided_forces_are_of_second_order_and_reversible() {
-    let domain = domain([4; 4]);
-    check_dynamics("one flavour in two parts", |links, steps| {
-        let operator =
-            WilsonParams { boundary: Boundary::ANTIPERIODIC, ..operator(0.13, 1.76, Schur::Asymmetric) };
-        let term = divided(&domain, operator, Precision::Double, inner(8));
-        let gauge = GaugeAction::new(&domain, 5.6, [1.0, 0.0, 0.0]).unwrap();
-        let level = |steps| Level { scheme: terms::OMELYAN, steps };
-        let names = [vec!["strange".into()], vec!["inner".into()], vec!["gauge".into()]];
-        let links = MatrixField::from_host(&domain, links).unwrap();
-        let all: Vec<Box<dyn Action>> = vec![Box::new(gauge), Box::new(term)];
-        Chain::with_parts(links, &[level(steps), level(1), level(2)], all, &names, 0.5, 2024).unwrap()
-    });
 }
 
 /// Errors of both functions, of 1e-12 each.

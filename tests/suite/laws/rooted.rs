@@ -5,8 +5,8 @@ use crate::devices::{domain, most_lanes, on_lanes, on_one_lane};
 use crate::ranks;
 use crate::reference::gauge::Gauge;
 use crate::terms;
-use crate::terms::{chain, check_dynamics, check_force, check_parts, check_refresh};
-use hmc::action::{Action, InnerPoles, TermHeader};
+use crate::terms::{chain, check_dynamics, check_force, check_refresh};
+use hmc::action::{Action, TermHeader};
 use hmc::device::Precision;
 use hmc::family::{Rooted, RootedParams, RootedPseudofermion, RootedSolver, Smearing};
 use hmc::field::{AlgebraField, Domain, HostLinks, MatrixField};
@@ -14,7 +14,7 @@ use hmc::lattice::{Boundary, Extents, Partition};
 use hmc::math::{Factor, Rational};
 use std::sync::Arc;
 
-const HISQ: Smearing = Smearing::Hisq { special: false };
+pub(super) const HISQ: Smearing = Smearing::Hisq { special: false };
 
 /// The functions of a weight prod det(M^dag M at mass)^power, to the errors of action and force.
 fn pseudofermion(factors: &[(f64, (i32, u32))], naik_epsilon: f64, errors: [f64; 2]) -> RootedPseudofermion {
@@ -38,7 +38,12 @@ fn pseudofermion(factors: &[(f64, (i32, u32))], naik_epsilon: f64, errors: [f64;
 }
 
 /// Light over Hasenbusch's mass with the strange quark, three heavy ones at once, and, of HISQ, charm.
-fn params(smearing: Smearing, precision: Precision, multi_shift: bool, errors: [f64; 2]) -> RootedParams {
+pub(super) fn params(
+    smearing: Smearing,
+    precision: Precision,
+    multi_shift: bool,
+    errors: [f64; 2],
+) -> RootedParams {
     let mut pseudofermions = vec![
         pseudofermion(&[(0.1, (2, 4)), (0.2, (1, 4)), (0.5, (-3, 4))], 0.0, errors),
         pseudofermion(&[(0.5, (3, 4))], 0.0, errors),
@@ -68,7 +73,7 @@ fn params(smearing: Smearing, precision: Precision, multi_shift: bool, errors: [
     }
 }
 
-const TIGHT: [f64; 2] = [1e-13, 1e-12];
+pub(super) const TIGHT: [f64; 2] = [1e-13, 1e-12];
 
 #[test]
 fn force_is_the_derivative() {
@@ -89,23 +94,6 @@ fn force_is_the_derivative() {
                 break;
             }
         }
-    }
-}
-
-/// The first pseudofermion's small poles are left to the term; others share a part with its other poles.
-#[test]
-fn parts_of_the_force() {
-    let domain = domain([4; 4]);
-    let links = terms::fields(&Gauge::warm([4; 4], 0.5, 3), &domain);
-    for multi_shift in [true, false] {
-        let mut params = params(HISQ, Precision::Double, multi_shift, TIGHT);
-        for (pseudofermion, outside) in params.pseudofermions.iter_mut().zip([4, 0, 2]) {
-            let poles = pseudofermion.force.degree() - outside;
-            pseudofermion.inner = Some(InnerPoles { name: "inner".into(), poles });
-        }
-        params.pseudofermions[2].inner.as_mut().unwrap().name = "charm".into();
-        let mut term = Rooted::new(&domain, params).unwrap();
-        check_parts("HISQ", &links, &mut term, &["ks", "inner", "charm"], 1e-10);
     }
 }
 
