@@ -131,6 +131,13 @@ struct FromDouble {
     const Fermions* x;
     int half;
 };
+// y = x, y in double
+struct ToDouble {
+    Geometry g;
+    Fermions* y;
+    const Fermions* x;
+    int half;
+};
 // y += x, y in double
 struct AddToDouble {
     Geometry g;

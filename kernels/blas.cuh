@@ -227,6 +227,14 @@ template <class F, int N> HD void from_double(const FromDouble& a, int i) {
     for (int k = 0; k < N; ++k) y[k] = narrow<F>(x[k]);
     store_site<N>(a.y, i, a.half, y);
 }
+// y = x, y in double
+template <class F, int N> HD void to_double(const ToDouble& a, int i) {
+    F x[N];
+    wide_of<F> y[N];
+    load_site<N>(x, a.x, i, a.half);
+    UNROLL for (int k = 0; k < N; ++k) y[k] = widen(x[k]);
+    store_double<N, 1>(a.y, a.g, 0, i, a.half, y);
+}
 // y += x, y in double
 template <class F, int N> HD void add_to_double(const AddToDouble& a, int i) {
     F x[N];
@@ -381,6 +389,7 @@ template <class F, int N> HD void shift_steps(const ShiftSteps& a, int i) {
     SITE(blas, cg_steps_##N, CgSteps, (cg_steps<F, N>))                       \
     SITE(blas, shift_steps_##N, ShiftSteps, (shift_steps<F, N>))              \
     SITE(blas, from_double_##N, FromDouble, (from_double<F, N>))               \
+    SITE(blas, to_double_##N, ToDouble, (to_double<F, N>))               \
     SITE(blas, add_to_double_##N, AddToDouble, (add_to_double<F, N>))
 #define BLAS_KERNELS(SITE, SUM)                                         \
     BLAS_OF(SITE, SUM, 24)                                              \

@@ -6,6 +6,7 @@ use super::{AppError, Ranks, measure, start};
 use crate::comm::Echo;
 use crate::device::{Counting, Device, Held, gpu_count};
 use crate::field::{Domain, Halo, MatrixField};
+use crate::hmc::Chain;
 use crate::input::{DeviceChoice, Input};
 use crate::lattice::Partition;
 use crate::measure::{Flow, Measure, MeasureError, Noise};
@@ -31,7 +32,16 @@ pub fn domain_on(input: &Input, device: Device, halo: Halo, comm: &Ranks) -> Res
 /// A term or a solve failed, or memory runs out.
 pub fn held_by(input: &Input, links: MatrixField) -> Result<Held, AppError> {
     let domain = Arc::clone(links.domain());
-    let mut chain = assemble::chain(input, links)?;
+    walk(&mut assemble::chain(input, links)?, input)?;
+    Ok(domain.device().held())
+}
+
+/// The first trajectory, a measurement, and the device's part of a checkpoint.
+///
+/// # Errors
+/// A term or a solve failed, or memory runs out.
+pub(super) fn walk(chain: &mut Chain, input: &Input) -> Result<(), AppError> {
+    let device = chain.links.domain().device().clone();
     let failed = |source| AppError::Trajectory { number: 1, source };
     if input.hmc.reversibility_every != 0 {
         chain.reversibility(0).map_err(failed)?;
@@ -39,21 +49,33 @@ pub fn held_by(input: &Input, links: MatrixField) -> Result<Held, AppError> {
     chain.trajectory(0, true).map_err(failed)?;
     chain.links.unitarity(false)?;
     GaugeLoops::traces(&chain.links)?;
-    let label = domain.device().label("links in the order of files");
+    let label = device.label("links in the order of files");
     drop(chain.links.natural()?);
     drop(label);
-    let _label = domain.device().label("measurement");
+    let _label = device.label("measurement");
+    observe(&chain.links, input, Err)
+}
+
+/// Makes each measurement of a run. `failed` decides about errors.
+///
+/// # Errors
+/// Those of `failed`.
+pub(super) fn observe(
+    links: &MatrixField,
+    input: &Input,
+    failed: impl Fn(AppError) -> Result<(), AppError>,
+) -> Result<(), AppError> {
     for part in parts(&input.measure) {
         // Further steps of a flow need no more memory than the first.
         let steps = Cell::new(0);
         let stop = || steps.replace(steps.get() + 1) > 0 && !part.of_kind::<Flow>().is_empty();
         let noise = Noise { seed: input.run.seed, trajectory: 1 };
-        match measure::observables(&chain.links, &part, &input.fermions, noise, &stop) {
+        match measure::observables(links, &part, &input.fermions, noise, &stop) {
             Ok(_) | Err(AppError::Measure(MeasureError::Stopped)) => {}
-            Err(error) => return Err(error),
+            Err(error) => failed(error)?,
         }
     }
-    Ok(domain.device().held())
+    Ok(())
 }
 
 /// Each measurement of a run, separately.

@@ -6,6 +6,7 @@
 //! - `assemble`: domain, chain and measurements from a checked input
 //! - `plan`: the part of `--check` that depends only on the input
 //! - `memory`: the device memory of a run
+//! - `rehearsal`: the kernels of a run, compiled before it starts
 //! - `run`: the driver of a chain
 //! - `resume`: where a chain continues, and which records are missing
 //! - `repair`: recreates missing records
@@ -33,6 +34,7 @@ mod lock;
 mod measure;
 mod memory;
 mod plan;
+mod rehearsal;
 mod repair;
 mod replay;
 mod report;
@@ -48,6 +50,7 @@ pub use files::{compare, convert, info};
 pub use kernels::kernels;
 pub use measure::measure_files;
 pub use memory::{domain_on, held_by};
+pub use rehearsal::rehearse;
 pub use replay::{Out, places, replay, set_state, state_of};
 pub use run::{Gaps, RunOptions, run};
 pub use start::{Ranks, guard, start_ranks};

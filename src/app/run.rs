@@ -6,7 +6,7 @@ use super::report::{Report, json};
 use super::resume::{Found, MEASUREMENTS, Point, columns, keep_input};
 use super::stop::{Reason, Stop};
 use super::version::PROGRAM;
-use super::{AppError, Ranks, assemble, check, measure, start};
+use super::{AppError, Ranks, assemble, check, measure, rehearsal, start};
 use crate::comm::agree;
 use crate::field::{Domain, MatrixField};
 use crate::hmc::{Chain, Outcome};
@@ -137,6 +137,7 @@ impl Driver {
         if dropped > 0 {
             report.line(&format!("the history has {dropped} rows after that, which are made again"));
         }
+        rehearsal::prepare(&input, &domain, comm, |line| report.line(line))?;
         let chain = assemble::chain(&input, links)?;
         let comm = Arc::clone(comm);
         let (files, saved, input_is_kept, stopped) = (None, has_checkpoint.then_some(done), false, None);

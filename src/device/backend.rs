@@ -1,6 +1,7 @@
 //! What both devices offer.
 
 use super::kernels::{Constants, Kernel, KernelNumber, OnSites, OnTeams, Summing, WORDS};
+use super::record::{Instance, Record};
 use super::{Buffer, DeviceError, GpuOptions, Held, Lanes, Ledger, Precision, Remote, cuda};
 use crate::math::ExactSum;
 use bytemuck::Pod;
@@ -177,6 +178,16 @@ pub unsafe trait Backend: Send + Sync {
     unsafe fn close(&self, imported: Pointer);
     /// The number by which launches refer to this lattice.
     fn specialise(&self, variant: Variant) -> usize;
+    /// Whether [`Backend::prepare`] has nothing to do for a run that `run` tells apart from others: on a CPU; or if it was
+    /// done before, or what is compiled is not kept.
+    fn is_prepared(&self, _run: &str) -> bool {
+        true
+    }
+    /// Compiles the kernels of a run on all threads and keeps them on disk, before they are launched; returns how many
+    /// there were to compile. One that does not compile is left to its launch.
+    fn prepare(&self, _run: &str, _: &[Instance]) -> usize {
+        0
+    }
 }
 
 /// A shared handle of a device, with the kernels of one lattice.
@@ -184,6 +195,9 @@ pub unsafe trait Backend: Send + Sync {
 pub struct Device {
     backend: Arc<dyn Backend>,
     variant: usize,
+    record: Option<Arc<Record>>,
+    /// Of what is recorded.
+    lattice: Option<Variant>,
 }
 
 /// While this lives, allocations are counted under its label; afterwards under the label before.
@@ -213,7 +227,13 @@ impl Device {
 
     /// Wraps a backend.
     pub fn new(backend: impl Backend + 'static) -> Self {
-        Self { backend: Arc::new(backend), variant: 0 }
+        Self { backend: Arc::new(backend), variant: 0, record: None, lattice: None }
+    }
+
+    /// This device, which tells `record` the kernels that it is asked for on a lattice.
+    #[must_use]
+    pub fn recorded(self, record: &Arc<Record>) -> Self {
+        Self { record: Some(Arc::clone(record)), ..self }
     }
 
     /// Whether both are handles of one device.
@@ -232,15 +252,20 @@ impl Device {
     /// This device with kernels compiled for a lattice.
     #[must_use]
     pub fn specialised(&self, variant: Variant) -> Self {
-        Self { backend: Arc::clone(&self.backend), variant: self.backend.specialise(variant) }
+        let number = self.backend.specialise(variant);
+        Self { variant: number, lattice: Some(variant), ..self.clone() }
     }
 
-    fn call<'a, K: Kernel>(&self, form: K::Form, kernel: &'a K) -> Call<'a> {
+    fn call<'a, K: Kernel>(&self, form: K::Form, kernel: &'a K, size: Size) -> Call<'a> {
         let (number, precision) = K::number(form);
+        let constants = kernel.constants();
+        if let (Some(record), Some(variant)) = (&self.record, self.lattice) {
+            record.add(Instance { kernel: number, precision, constants, variant, size });
+        }
         Call {
             kernel: number,
             precision,
-            constants: kernel.constants(),
+            constants,
             variant: self.variant,
             args: std::ptr::from_ref(kernel).cast(),
             lives: PhantomData,
@@ -283,7 +308,7 @@ impl Device {
             return Ok(());
         }
         // SAFETY: the fields that made the arguments hold memory of the geometry in them.
-        unsafe { self.backend.launch(self.call(form, kernel), Size::Sites(n)) }
+        unsafe { self.backend.launch(self.call(form, kernel, Size::Sites(n)), Size::Sites(n)) }
     }
 
     /// Runs a kernel that works in teams.
@@ -297,13 +322,13 @@ impl Device {
             return Ok(());
         }
         // SAFETY: as in `launch`; the code that builds the arguments also knows the kernel's teams.
-        unsafe { self.backend.launch(self.call(form, kernel), Size::Teams(teams)) }
+        unsafe { self.backend.launch(self.call(form, kernel, Size::Teams(teams)), Size::Teams(teams)) }
     }
 
     /// Runs a summing kernel on sites `0..n`.
     pub(crate) fn sum<K: Summing>(&self, form: K::Form, kernel: &K, n: usize) -> Result<Sums, DeviceError> {
         // SAFETY: as in `launch`.
-        unsafe { self.backend.sum(self.call(form, kernel), n) }
+        unsafe { self.backend.sum(self.call(form, kernel, Size::Sites(n)), n) }
     }
 
     /// Waits for all work.

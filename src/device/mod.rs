@@ -9,6 +9,7 @@
 //! - `gpu`: what other drivers' GPUs would share with it
 //! - `pool`: memory of a GPU that was given back is kept by size
 //! - `counting`: a device that only counts memory
+//! - `record`: which kernels a device was asked for
 //! - `ledger`: allocated memory by label
 //! - `buffer`: device memory with an owner
 
@@ -27,16 +28,18 @@ mod isa;
 pub mod kernels;
 mod ledger;
 mod pool;
+mod record;
 mod table;
 mod team;
 
 pub use backend::{Backend, Call, Device, Label, Pointer, Size, Sums, Teams, Variant};
 pub use buffer::{Buffer, Remote, Staging};
-pub use counting::Counting;
+pub use counting::{Counting, PretendSums};
 pub use cpu::Cpu;
 pub use cuda::{compile_all, gpu_count};
 pub use kernels::{Constants, KernelNumber};
 pub use ledger::{Held, Ledger};
+pub use record::{Instance, Record};
 pub use table::{
     KernelInfo, Lanes, Precision, Work, fastest_lanes, fits_processor, has_emulation, kernel_list,
     lane_counts,

@@ -8,7 +8,7 @@ use super::matrix::{number_of, order};
 use super::{Domain, FieldError, Layout, RandomAddress};
 use crate::device::kernels::{
     AddToDouble, AddToSingle, Axpy, AxpyNorm2, Caxpy, Dot, Fermions, FromDouble, FromNatural, FromSingle,
-    Half, In, Norm2, Order, Out, RandomField, RealDot, Scale, SiteReals, ToNatural, TwoNorms, Xpay,
+    Half, In, Norm2, Order, Out, RandomField, RealDot, Scale, SiteReals, ToDouble, ToNatural, TwoNorms, Xpay,
     XpayNorm2,
 };
 use crate::device::{Buffer, Precision, Sums, product};
@@ -231,6 +231,11 @@ impl Spinor {
                 let g = self.domain.layout(to).geometry();
                 let kernel = FromDouble { g, y: self.buffer.output(), x: other.fermions(), half };
                 self.domain.launch_as((to, reals), &kernel, sites)
+            }
+            (Precision::Double, from) => {
+                let (g, sites) = (other.layout().geometry(), other.sites());
+                let kernel = ToDouble { g, y: self.buffer.output(), x: other.fermions(), half: sites as i32 };
+                self.domain.launch_as((from, reals), &kernel, sites)
             }
             (Precision::Half, _) => {
                 let kernel = FromSingle { y: self.buffer.output(), x: other.fermions(), half };

@@ -288,6 +288,22 @@ impl Chain {
         self.actions.iter().filter_map(|term| Some((term.name(), term.report()?))).collect()
     }
 
+    /// Asks each term for its heat bath, its value and its forces, and ignores what it answers: on a device that only
+    /// records, for the kernels of its solves. Forces are asked for several times, since later ones may start from
+    /// a guess.
+    pub fn ask_all(&mut self) {
+        for action in &mut self.actions {
+            let parts = action.parts().len();
+            let parts = if parts == 0 { vec![None] } else { (0..parts).map(Some).collect() };
+            // Whether the numbers make sense does not matter here.
+            let _ = action.refresh(&self.links, 0, 1);
+            let _ = action.value(&self.links);
+            for part in parts.into_iter().flat_map(|part| [part; 4]) {
+                let _ = action.add_part(part, &self.links, &mut self.force);
+            }
+        }
+    }
+
     /// Runs a trajectory forward and back from the current links, and restores them.
     pub fn reversibility(&mut self, number: u64) -> Result<Reversibility, HmcError> {
         self.saved.copy_from(&self.links)?;

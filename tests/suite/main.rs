@@ -29,4 +29,5 @@ mod peers;
 mod program;
 mod ranks;
 mod reference;
+mod rehearsal;
 mod terms;

@@ -10,7 +10,7 @@ use hmc::field::{Halo, MatrixField, Purpose, RandomAddress};
 use hmc::input::{Input, parse};
 use std::sync::Arc;
 
-const PURE: &str = r#"
+pub const PURE: &str = r#"
 [run]
 name = "pure"
 seed = 3
@@ -31,13 +31,13 @@ t_max = 0.1
 "#;
 
 /// The input for ranks in this grid.
-fn input(text: &str, grid: [usize; 4]) -> Input {
+pub fn input(text: &str, grid: [usize; 4]) -> Input {
     let text = format!("{text}\n[parallel]\ngrid = {grid:?}\n");
     parse(&text, "test.toml", grid.iter().product()).unwrap_or_else(|e| panic!("{e}")).input
 }
 
 /// A trajectory on a device, from random links.
-fn walked(input: &Input, device: Device, comm: Arc<dyn Comm>) -> Held {
+pub fn walked(input: &Input, device: Device, comm: Arc<dyn Comm>) -> Held {
     let domain = domain_on(input, device, Halo::Staged, &comm).unwrap();
     let label = domain.device().label("links");
     let mut links = MatrixField::new(&domain, 4).unwrap();

@@ -3,7 +3,7 @@
 //! Every share ends with a sum that the host reads from the device, so the host's clock is right on a GPU too.
 
 use crate::app::report::{json, say, span};
-use crate::app::{AppError, Ranks, assemble, plan, start};
+use crate::app::{AppError, Ranks, assemble, plan, rehearsal, start};
 use crate::hmc::{Outcome, TermOutcome};
 use crate::input::{self, Input};
 use crate::operator::GaugeLoops;
@@ -86,6 +86,7 @@ pub fn bench_trajectory(args: &BenchTrajectory, comm: &Ranks) -> Result<(), AppE
 fn measure(input: &Input, trajectories: u64, comm: &Ranks) -> Result<Table, AppError> {
     let layers = assemble::layers(input, []);
     let domain = assemble::domain(&input.parallel, input.extents, layers, comm)?;
+    rehearsal::prepare(input, &domain, comm, |line| eprintln!("{line}"))?;
     let links = assemble::first_links(input, &domain, &**comm)?;
     let mut chain = assemble::chain(input, links)?;
     let (mut outcomes, mut plaquette) = (Vec::new(), Vec::new());

@@ -1,6 +1,6 @@
 //! Every kernel compiled ahead of a run, which needs no GPU.
 
-use super::nvrtc::{Request, compile_kernel};
+use super::nvrtc::{Compiler, Request};
 use crate::device::gpu::tuning::Shape;
 use crate::device::{Constants, DeviceError, GpuOptions, KernelInfo, Precision, kernel_list};
 use rayon::prelude::*;
@@ -17,11 +17,11 @@ pub fn compile_all(arch: &str, options: &GpuOptions) -> Result<Vec<String>, Devi
     };
     let jobs: Vec<_> = kernel_list().into_iter().flat_map(of).collect();
     // What the compiler says of a kernel is not kept.
-    let options = GpuOptions { cache: None, ..options.clone() };
+    let compiler = Compiler::new(&GpuOptions { cache: None, ..options.clone() })?;
     let report = |&(kernel, precision, constants): &(&KernelInfo, Precision, Constants)| {
         let shape = Shape { block: kernel.usual_threads(), resident: 1 };
         let request = Request { kernel, constants, precision, arch, variant: None, shape };
-        let compiled = compile_kernel(request, &options)?;
+        let compiled = compiler.compile(&request)?;
         let values = kernel.constants.iter().zip(constants.values());
         let values: Vec<String> = values.map(|(name, value)| format!("{name}={value}")).collect();
         let name = format!("{} {}", kernel.name, values.join(" "));

@@ -11,15 +11,18 @@ mod nvrtc;
 pub use ahead::compile_all;
 
 use super::backend::{Backend, Call, Pointer, Size, Sums, Variant};
+use super::gpu::cache::Place;
 use super::gpu::mapped::{MappedSums, SUM_BYTES};
 use super::gpu::tuning::{Candidates, Shape};
 use super::kernels::{Constants, KernelNumber};
 use super::ledger::Ledger;
 use super::pool::{Pool, Source};
+use super::record::Instance;
 use super::table::all_kernels;
 use super::{Device, DeviceError, GpuOptions, Lanes, Work};
 use cudarc::driver::{result, sys};
-use nvrtc::{Request, compile_kernel};
+use nvrtc::{Compiler, Request};
+use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Mutex;
@@ -46,7 +49,7 @@ pub fn gpu_count() -> Result<usize, DeviceError> {
 /// # Errors
 /// There is no such GPU, or it does not answer.
 pub(super) fn open(index: usize, options: GpuOptions) -> Result<Device, DeviceError> {
-    Ok(Device::new(Cuda::new(index, options)?))
+    Ok(Device::new(Cuda::new(index, &options)?))
 }
 
 /// Threads per block.
@@ -77,7 +80,8 @@ struct Cuda {
     sums: MappedSums,
     /// The GPU's address of the words on the host.
     mapped_words: u64,
-    options: GpuOptions,
+    compiler: Compiler,
+    driver: i32,
     loaded: Mutex<Vec<(Variant, Loaded)>>,
     pool: Pool,
     ledger: Ledger,
@@ -144,13 +148,16 @@ unsafe fn stream_is_done(stream: sys::CUstream) -> Result<bool, DeviceError> {
 }
 
 impl Cuda {
-    fn new(index: usize, options: GpuOptions) -> Result<Self, DeviceError> {
+    fn new(index: usize, options: &GpuOptions) -> Result<Self, DeviceError> {
         let count = gpu_count()?;
         if index >= count {
             return Err(DeviceError::NoGpu(format!("number {index} of {count}")));
         }
+        let compiler = Compiler::new(options)?;
         // SAFETY: the driver's calls with plain outputs; the context stays current on this thread.
         unsafe {
+            let mut driver = 0;
+            call!(cuDriverGetVersion(&mut driver))?;
             let mut device = 0;
             call!(cuDeviceGet(&mut device, index as i32))?;
             let mut context = std::ptr::null_mut();
@@ -198,7 +205,8 @@ impl Cuda {
                 words,
                 sums: MappedSums::new(host_words.cast()),
                 mapped_words,
-                options,
+                compiler,
+                driver,
                 loaded: Mutex::default(),
                 pool: Pool::default(),
                 ledger: Ledger::default(),
@@ -226,10 +234,16 @@ impl Cuda {
             return Ok(function);
         }
         let kernel = all_kernels().get(call.kernel, precision);
+        let request = Request {
+            kernel,
+            constants,
+            precision,
+            arch: self.arch.as_str(),
+            variant: Some(*variant),
+            shape: CANDIDATES.plain(size),
+        };
         let compile = |shape: Shape| {
-            let (arch, variant) = (self.arch.as_str(), Some(*variant));
-            let request = Request { kernel, constants, precision, arch, variant, shape };
-            let compiled = compile_kernel(request, &self.options)?;
+            let compiled = self.compiler.compile(&Request { shape, ..request })?;
             let entry = std::ffi::CString::new(kernel.name.as_str()).unwrap_or_default();
             // SAFETY: a CUBIN that the compiler made for this GPU; modules stay loaded until the process ends.
             unsafe {
@@ -249,10 +263,31 @@ impl Cuda {
         let function = if constants.is_empty() {
             compile(CANDIDATES.plain(size))?
         } else {
-            CANDIDATES.fastest(size, compile, |function| self.time(*function, call, size))?
+            let kept = self.kept_shape(&request, size);
+            match kept.1 {
+                Some(shape) => compile(shape)?,
+                None => {
+                    let time = |function: &Function| self.time(*function, call, size);
+                    let (shape, function) = CANDIDATES.fastest(size, compile, time)?;
+                    kept.0.write(&shape.bytes());
+                    function
+                }
+            }
         };
         loaded[precision as usize].insert(instance, function);
         Ok(function)
+    }
+
+    /// The file that is there when a run's kernels were compiled.
+    fn run_place(&self, run: &str) -> Place {
+        self.compiler.other_place("run", &(run, &self.name, self.driver))
+    }
+
+    /// The file of the chosen shape, and the shape if one is kept that is a candidate.
+    fn kept_shape(&self, request: &Request, size: Size) -> (Place, Option<Shape>) {
+        let place = self.compiler.shape_place(request, &(&self.name, self.driver, count(size)));
+        let kept = place.read().and_then(|bytes| Shape::from_bytes(&bytes));
+        (place, kept.filter(|shape| CANDIDATES.shapes(size).contains(shape)))
     }
 
     /// Milliseconds of [`TRIALS`] launches. The kernel may be repeated, since its output does not alias its input.
@@ -513,5 +548,29 @@ unsafe impl Backend for Cuda {
             loaded.push((variant, Loaded::default()));
             loaded.len() - 1
         })
+    }
+
+    fn is_prepared(&self, run: &str) -> bool {
+        !self.compiler.keeps() || self.run_place(run).exists()
+    }
+
+    fn prepare(&self, run: &str, instances: &[Instance]) -> usize {
+        let requests = |&Instance { kernel, precision, constants, variant, size }: &Instance| {
+            let kernel = all_kernels().get(kernel, precision);
+            let (arch, shape) = (self.arch.as_str(), CANDIDATES.plain(size));
+            let request = Request { kernel, constants, precision, arch, variant: Some(variant), shape };
+            let shapes = match self.kept_shape(&request, size).1 {
+                _ if constants.is_empty() => vec![shape],
+                Some(kept) => vec![kept],
+                None => CANDIDATES.shapes(size),
+            };
+            shapes.into_iter().map(move |shape| Request { shape, ..request })
+        };
+        let all = instances.iter().flat_map(requests);
+        let missing: Vec<Request> = all.filter(|request| !self.compiler.place(request).exists()).collect();
+        // The launch of one that does not compile says so.
+        missing.par_iter().for_each(|request| drop(self.compiler.compile(request)));
+        self.run_place(run).write(&[]);
+        missing.len()
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! There is one CUBIN per kernel. The cache's key is a hash of source, options, compiler and GPU.
 
-use crate::device::gpu::cache::Place;
+use crate::device::gpu::cache::{Place, digest};
 use crate::device::gpu::tuning::Shape;
 use crate::device::{Constants, DeviceError, GpuOptions, KernelInfo, Precision, Variant, Work};
 use cudarc::nvrtc::{result, sys};
 use std::ffi::{CStr, CString};
 use std::fs;
+use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
 /// The headers of `kernels/`, by name.
@@ -98,14 +99,75 @@ fn ready(folder: Option<&Path>) -> Result<(), DeviceError> {
     Err(DeviceError::NoGpu("libnvrtc is not found; set HMC_NVRTC to its folder".into()))
 }
 
-/// Compiles a kernel or finds it in the cache.
-///
-/// # Errors
-/// There is no compiler, or the kernel does not compile.
-pub(super) fn compile_kernel(request: Request, settings: &GpuOptions) -> Result<Compiled, DeviceError> {
-    let Request { kernel, constants, precision, arch, variant, shape } = request;
-    ready(settings.compiler.as_deref())?;
-    let text = source(kernel, precision);
+/// The compiler, the headers, and the folder of what is compiled.
+pub(super) struct Compiler {
+    cache: Option<PathBuf>,
+    headers: Vec<(String, String)>,
+    /// Of the headers and the compiler's version.
+    digest: [u64; 2],
+}
+
+impl Compiler {
+    /// Loads the compiler.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(super) fn new(settings: &GpuOptions) -> Result<Self, DeviceError> {
+        ready(settings.compiler.as_deref())?;
+        let headers = headers(settings.headers.as_deref());
+        let mut version = (0, 0);
+        // SAFETY: plain outputs.
+        unsafe { sys::nvrtcVersion(&mut version.0, &mut version.1) };
+        let digest = digest(&(version, &headers));
+        Ok(Self { cache: settings.cache.clone(), headers, digest })
+    }
+
+    /// The place of a kernel's code.
+    pub(super) fn place(&self, request: &Request) -> Place {
+        self.file(request, "cubin", &request.shape)
+    }
+
+    /// The place of the shape that was chosen for a kernel of these sizes on a GPU with this name and driver.
+    pub(super) fn shape_place(&self, request: &Request, gpu: &impl Hash) -> Place {
+        let any = Shape { block: 0, resident: 0 };
+        self.file(&Request { shape: any, ..*request }, "shape", gpu)
+    }
+
+    fn file(&self, request: &Request, ending: &str, also: &impl Hash) -> Place {
+        let Request { kernel, precision, .. } = *request;
+        let key = (source(kernel, precision), options(request), self.digest, also);
+        Place::new(self.cache.as_deref(), &format!("{}_{precision}", kernel.name), ending, &key)
+    }
+
+    /// The place of something that follows from the headers and `key`.
+    pub(super) fn other_place(&self, name: &str, key: &impl Hash) -> Place {
+        Place::new(self.cache.as_deref(), name, "done", &(self.digest, key))
+    }
+
+    /// Whether what is compiled is kept.
+    pub(super) fn keeps(&self) -> bool {
+        self.cache.is_some()
+    }
+
+    /// Compiles a kernel or finds it in the cache.
+    ///
+    /// # Errors
+    /// The kernel does not compile.
+    pub(super) fn compile(&self, request: &Request) -> Result<Compiled, DeviceError> {
+        let place = self.place(request);
+        if let Some(cubin) = place.read() {
+            return Ok(Compiled { cubin, report: String::new() });
+        }
+        let Request { kernel, precision, .. } = *request;
+        let compiled = compile(kernel, &source(kernel, precision), &self.headers, &options(request))?;
+        place.write(&compiled.cubin);
+        Ok(compiled)
+    }
+}
+
+/// The compiler's options for a kernel.
+fn options(request: &Request) -> Vec<String> {
+    let Request { kernel, constants, precision, arch, variant, shape } = *request;
     let mut options = vec![
         format!("--gpu-architecture={arch}"),
         "--std=c++17".into(),
@@ -128,18 +190,7 @@ pub(super) fn compile_kernel(request: Request, settings: &GpuOptions) -> Result<
     }
     let constants = kernel.constants.iter().zip(constants.values());
     options.extend(constants.map(|(name, value)| format!("-DHMC_{name}={value}")));
-    let headers = headers(settings.headers.as_deref());
-    let mut version = (0, 0);
-    // SAFETY: plain outputs.
-    unsafe { sys::nvrtcVersion(&mut version.0, &mut version.1) };
-    let name = format!("{}_{}", kernel.name, precision);
-    let place = Place::new(settings.cache.as_deref(), &name, "cubin", &(&text, &options, version, &headers));
-    if let Some(cubin) = place.read() {
-        return Ok(Compiled { cubin, report: String::new() });
-    }
-    let compiled = compile(kernel, &text, &headers, &options)?;
-    place.write(&compiled.cubin);
-    Ok(compiled)
+    options
 }
 
 fn compile(

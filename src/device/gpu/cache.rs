@@ -1,9 +1,18 @@
-//! Machine code kept on disk, under a hash of everything that it was made from. Files are written under another name
+//! Machine code and chosen shapes kept on disk, under a hash of everything that they were made from. Files are written under another name
 //! and then renamed, so any number of ranks may share the folder. They are checked before use.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
+
+/// 128 bits that stand for `key`.
+pub(crate) fn digest(key: &impl Hash) -> [u64; 2] {
+    [0u8, 1].map(|salt| {
+        let mut hasher = DefaultHasher::new();
+        (salt, key).hash(&mut hasher);
+        hasher.finish()
+    })
+}
 
 /// The file of one kernel's code; `None` if nothing is kept.
 pub(crate) struct Place(Option<PathBuf>);
@@ -11,14 +20,9 @@ pub(crate) struct Place(Option<PathBuf>);
 impl Place {
     /// The file in `folder` for `key`; `name` is for human readers, `ending` is the file's extension.
     pub(crate) fn new(folder: Option<&Path>, name: &str, ending: &str, key: &impl Hash) -> Self {
-        let hash = |salt: u8| {
-            let mut hasher = DefaultHasher::new();
-            salt.hash(&mut hasher);
-            key.hash(&mut hasher);
-            hasher.finish()
-        };
         let folder = folder.filter(|folder| fs::create_dir_all(folder).is_ok());
-        Self(folder.map(|folder| folder.join(format!("{name}_{:016x}{:016x}.{ending}", hash(0), hash(1)))))
+        let [high, low] = digest(key);
+        Self(folder.map(|folder| folder.join(format!("{name}_{high:016x}{low:016x}.{ending}"))))
     }
 
     /// The code, if the file exists and is intact. A file is a CRC32 and the code.
@@ -26,6 +30,11 @@ impl Place {
         let bytes = fs::read(self.0.as_deref()?).ok()?;
         let (crc, code) = bytes.split_at_checked(4)?;
         (crc32fast::hash(code).to_le_bytes() == crc).then(|| code.to_vec())
+    }
+
+    /// Whether there is a file.
+    pub(crate) fn exists(&self) -> bool {
+        self.0.as_deref().is_some_and(Path::exists)
     }
 
     /// Keeps the code, if possible: without the file only time is lost.

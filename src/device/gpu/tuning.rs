@@ -4,12 +4,26 @@ use crate::device::DeviceError;
 use crate::device::backend::{Size, Teams};
 
 /// How a GPU's threads are grouped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Shape {
     /// Threads per block.
     pub block: usize,
     /// For teams: the number of teams whose registers must fit a multiprocessor at once.
     pub resident: usize,
+}
+
+impl Shape {
+    /// As it is kept on disk.
+    pub(crate) fn bytes(self) -> Vec<u8> {
+        [self.block, self.resident].iter().flat_map(|n| (*n as u64).to_le_bytes()).collect()
+    }
+
+    /// From [`Shape::bytes`].
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (block, resident) = bytes.split_at_checked(8)?;
+        let number = |bytes: &[u8]| Some(u64::from_le_bytes(bytes.try_into().ok()?) as usize);
+        Some(Self { block: number(block)?, resident: number(resident)? })
+    }
 }
 
 /// The candidates for a kind of GPU.
@@ -35,7 +49,7 @@ impl Candidates {
     }
 
     /// The candidate shapes for a kernel with choices.
-    fn shapes(&self, size: Size) -> Vec<Shape> {
+    pub(crate) fn shapes(&self, size: Size) -> Vec<Shape> {
         match size {
             Size::Sites(_) => self.blocks.iter().map(|&block| Shape { block, resident: 1 }).collect(),
             Size::Teams(Teams { threads, .. }) => {
@@ -47,7 +61,7 @@ impl Candidates {
         }
     }
 
-    /// The kernel that `compile` makes, in the shape for which `time` is shortest.
+    /// The kernel that `compile` makes, in the shape for which `time` is shortest, and that shape.
     ///
     /// # Errors
     /// Errors of `compile` and `time`.
@@ -56,15 +70,16 @@ impl Candidates {
         size: Size,
         compile: impl Fn(Shape) -> Result<K, DeviceError>,
         time: impl Fn(&K) -> Result<f32, DeviceError>,
-    ) -> Result<K, DeviceError> {
-        let mut best: Option<(f32, K)> = None;
+    ) -> Result<(Shape, K), DeviceError> {
+        let mut best: Option<(f32, Shape, K)> = None;
         for shape in self.shapes(size) {
             let kernel = compile(shape)?;
             let own = time(&kernel)?;
-            if best.as_ref().is_none_or(|(least, _)| own < *least) {
-                best = Some((own, kernel));
+            if best.as_ref().is_none_or(|(least, ..)| own < *least) {
+                best = Some((own, shape, kernel));
             }
         }
-        best.map_or_else(|| compile(self.plain(size)), |(_, kernel)| Ok(kernel))
+        let plain = || compile(self.plain(size)).map(|kernel| (self.plain(size), kernel));
+        best.map_or_else(plain, |(_, shape, kernel)| Ok((shape, kernel)))
     }
 }

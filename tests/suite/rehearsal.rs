@@ -1,0 +1,71 @@
+//! The kernels that a rehearsal names are those that a run asks for.
+
+use crate::chains::{DOMAIN_WALL, OTHER, PRODUCTION, STAGGERED};
+use crate::memory::{PURE, input, walked};
+use crate::ranks;
+use hmc::app::rehearse;
+use hmc::comm::Comm;
+use hmc::device::{Cpu, Device, Record, has_emulation};
+use hmc::field::Halo;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+fn names(record: &[hmc::device::Instance]) -> BTreeSet<String> {
+    record.iter().map(|instance| instance.name()).collect()
+}
+
+/// A trajectory and its measurements on an emulated GPU, whose kernels the rehearsal must know; it may name a few more,
+/// of solvers that take over when others fail.
+fn check(text: &str, grid: [usize; 4]) {
+    if !has_emulation() {
+        println!("skipped: this build has no emulated GPU");
+        return;
+    }
+    let input = input(text, grid);
+    ranks::run(grid.iter().product(), |comm| {
+        let record = Arc::<Record>::default();
+        let device = Device::new(Cpu::emulating().unwrap()).recorded(&record);
+        let comm: Arc<dyn Comm> = comm;
+        walked(&input, device, Arc::clone(&comm));
+        let start = Instant::now();
+        let known = names(&rehearse(&input, Halo::Staged, &comm).unwrap());
+        let seconds = start.elapsed().as_secs_f64();
+        let mut asked = names(&record.instances());
+        // The test starts from random links.
+        asked.retain(|name| !name.starts_with("random_links"));
+        let unknown: Vec<_> = asked.difference(&known).collect();
+        let more: Vec<_> = known.difference(&asked).collect();
+        println!(
+            "{} on {grid:?}: {} kernels in {seconds:.2} s, unknown {unknown:#?}, {} more {more:#?}",
+            input.run.name,
+            asked.len(),
+            more.len()
+        );
+        assert!(unknown.is_empty(), "{}: {unknown:#?}", input.run.name);
+        assert!(more.len() * 3 < asked.len(), "{}: {more:#?}", input.run.name);
+    });
+}
+
+#[test]
+fn gauge_fields() {
+    check(PURE, [1; 4]);
+}
+
+#[test]
+fn clover_quarks() {
+    check(OTHER, [1; 4]);
+    check(PRODUCTION, [1; 4]);
+    check(PRODUCTION, [1, 1, 1, 2]);
+}
+
+#[test]
+fn staggered_quarks() {
+    check(STAGGERED, [1; 4]);
+    check(STAGGERED, [2, 1, 1, 1]);
+}
+
+#[test]
+fn domain_wall_quarks() {
+    check(DOMAIN_WALL, [1; 4]);
+}
