@@ -64,8 +64,17 @@ impl Buffer {
     /// As [`Buffer::output`], for a buffer with several owners. Work is done in order, so all owners see the new
     /// content.
     pub(crate) fn shared_output<K>(&self) -> Out<'_, K> {
+        self.shared_output_at(0)
+    }
+
+    /// As [`Buffer::shared_output`], from byte `offset` on.
+    ///
+    /// # Panics
+    /// `offset` is past the end.
+    pub(crate) fn shared_output_at<K>(&self, offset: usize) -> Out<'_, K> {
+        assert!(offset <= self.bytes, "an offset past a buffer's end");
         // SAFETY: the memory is the buffer's, which is borrowed; no owner reads it on the host.
-        unsafe { Out::at(self.pointer.address()) }
+        unsafe { Out::at(self.pointer.offset(offset).address()) }
     }
 
     /// Arguments of kernels that write the buffer's parts of `bytes` bytes each.

@@ -15,13 +15,13 @@ use std::sync::Arc;
 /// Reals per site.
 const REALS: usize = 72;
 
-/// The term on both parities, and its inverse on some.
+/// The term on each parity, or its inverse.
 pub struct CloverTerm {
     domain: Arc<Domain>,
     diagonal: f64,
     c_sw: f64,
-    term: Arc<Buffer>,
-    inverse: [Option<Arc<Buffer>>; 2],
+    blocks: Arc<Buffer>,
+    inverted: [bool; 2],
     log_det: [ExactSum; 2],
     one_thread: OneThread,
 }
@@ -95,7 +95,7 @@ pub(crate) fn clover_apply(out: &mut Spinor, x: &Spinor, clover: &CloverBlocks) 
 }
 
 impl CloverTerm {
-    /// Memory for the term with diagonal 4 + m0, and for its inverse on the parities of `inverted`.
+    /// Memory for the term with diagonal 4 + m0, which is replaced by its inverse on the parities of `inverted`.
     pub fn new(
         domain: &Arc<Domain>,
         diagonal: f64,
@@ -103,14 +103,13 @@ impl CloverTerm {
         inverted: [bool; 2],
     ) -> Result<Self, FieldError> {
         domain.check_border(1);
-        let half = domain.half() * domain.lanes().count() * REALS * 8;
-        let buffer = |wanted: bool| wanted.then(|| domain.device().buffer(half).map(Arc::new)).transpose();
+        let sites = 2 * domain.half() * domain.lanes().count();
         Ok(Self {
             domain: Arc::clone(domain),
             diagonal,
             c_sw,
-            term: Arc::new(domain.device().buffer(2 * half)?),
-            inverse: [buffer(inverted[0])?, buffer(inverted[1])?],
+            blocks: Arc::new(domain.device().buffer(sites * REALS * 8)?),
+            inverted,
             log_det: [ExactSum::default(); 2],
             one_thread: PhantomData,
         })
@@ -121,7 +120,7 @@ impl CloverTerm {
         &self.domain
     }
 
-    /// Builds the term on `links` and inverts it.
+    /// Builds the term on `links`, and inverts it where it is wanted.
     ///
     /// # Errors
     /// A pivot is not positive.
@@ -129,12 +128,15 @@ impl CloverTerm {
         self.domain.check([links.domain()]);
         let (g, half) = (self.domain.geometry(), self.domain.half());
         let (diagonal, scale) = (self.diagonal, self.c_sw);
-        let clover = self.term.shared_output();
+        let clover = self.blocks.shared_output();
         let kernel = CloverBuild { g, links: links.links(), clover, diagonal, scale };
         self.domain.launch(&kernel, 2 * half)?;
         for parity in 0..2 {
-            let Some(inverse) = &self.inverse[parity] else { continue };
-            let (clover, inverse) = (self.term.input(), inverse.shared_output());
+            if !self.inverted[parity] {
+                continue;
+            }
+            // In place: each site is read before it is written.
+            let (clover, inverse) = (self.blocks.input(), self.blocks.shared_output_at(self.offset(parity)));
             let kernel = CloverInvert { g, clover, inverse, parity: parity as i32 };
             let sums = self.domain.sum(&kernel, half)?.sums;
             let pivots = sums[1].value();
@@ -146,19 +148,29 @@ impl CloverTerm {
         Ok(())
     }
 
+    /// Where the blocks of a parity begin.
+    fn offset(&self, parity: usize) -> usize {
+        number_of(parity) as usize * self.blocks.bytes() / 2
+    }
+
+    fn on(&self, parity: usize) -> CloverBlocks {
+        let offset = self.offset(parity);
+        CloverBlocks::of(&self.domain, Arc::clone(&self.blocks), offset, Precision::Double)
+    }
+
     /// The term on one parity.
     ///
     /// # Panics
-    /// A parity that is neither even nor odd.
+    /// It is inverted there; a parity that is neither even nor odd.
     pub fn term(&self, parity: usize) -> CloverBlocks {
-        let offset = number_of(parity) as usize * self.term.bytes() / 2;
-        CloverBlocks::of(&self.domain, Arc::clone(&self.term), offset, Precision::Double)
+        let blocks = self.on(parity);
+        assert!(!self.inverted[parity], "the term on parity {parity} was replaced by its inverse");
+        blocks
     }
 
-    /// Its inverse on one parity.
+    /// Its inverse on one parity, if it is inverted there.
     pub fn inverse(&self, parity: usize) -> Option<CloverBlocks> {
-        let blocks = |buffer| CloverBlocks::of(&self.domain, Arc::clone(buffer), 0, Precision::Double);
-        self.inverse[parity].as_ref().map(blocks)
+        self.inverted[parity].then(|| self.on(parity))
     }
 
     /// `out = A x` on one parity, in double precision.
@@ -201,11 +213,11 @@ impl CloverTerm {
     pub fn insert_log_det(&self, insertion: &mut MatrixField, weight: f64) -> Result<(), FieldError> {
         self.domain.check([insertion.domain()]);
         for parity in 0..2 {
-            let Some(inverse) = &self.inverse[parity] else { continue };
+            let Some(inverse) = self.inverse(parity) else { continue };
             let kernel = InsertInverse {
                 g: self.domain.geometry(),
                 insertion: insertion.matrices_mut(6),
-                inverse: inverse.input(),
+                inverse: inverse.blocks(),
                 parity: parity as i32,
                 scale: weight * self.c_sw,
             };

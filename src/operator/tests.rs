@@ -31,7 +31,7 @@ fn hops_are_of_dirac_spinors_of_the_box() {
 #[test]
 fn the_clover_term_is_that_of_the_spinors_box_on_one_of_two_parities() {
     let (large, small) = (domain([4, 4, 4, 8]), domain([4; 4]));
-    let clover = CloverTerm::new(&small, 4.0, 1.0, [true, false]).unwrap();
+    let clover = CloverTerm::new(&small, 4.0, 1.0, [false; 2]).unwrap();
     let spinor = |domain| Spinor::new(domain, Precision::Double).unwrap();
     refused("spinors of another box", || clover.apply(&mut spinor(&large), &spinor(&large), EVEN));
     refused("a third parity", || clover.apply(&mut spinor(&small), &spinor(&small), 2));
