@@ -221,7 +221,7 @@ impl<O: QuarkOperator> Quark<O> {
             }
         }
         let params = self.goal(goal.residual);
-        let Settings { precisions: [_, iteration, _], delta, .. } = self.params.solver;
+        let (delta, iteration) = (self.params.solver.delta, self.params.solver.of_one_system());
         let (kind, domain) = (self.kind(), &self.domain);
         let mut operators = operators(&mut self.double, &mut self.single, &mut self.half);
         let mut total = Info::default();

@@ -53,7 +53,8 @@ const SCHWARZ: [Mix; 9] = [
 
 /// The combinations for all shifts at once: in double, of the common iteration, and of refinements of single shifts, which
 /// is also the lowest of the operator where the iteration is in double.
-pub(crate) const SHIFTED: [Mix; 5] = [PLAIN[0], PLAIN[1], SCHWARZ[0], SCHWARZ[3], SCHWARZ[4]];
+/// The first is the default.
+pub(crate) const SHIFTED: [Mix; 5] = [SCHWARZ[4], SCHWARZ[3], PLAIN[1], PLAIN[0], SCHWARZ[0]];
 
 /// The combinations for systems of either kind.
 pub(crate) const PLAIN_OR_SHIFTED: [Mix; 6] =
@@ -82,7 +83,9 @@ const METHOD: Key<Method> = Key::new(
 const PRECISION: Key<[Precision; 3]> = Key::new(
     "precision",
     words(ALL),
-    Absent::Means("`\"double-single\"`; `\"double-single-half\"` with `gcr-dd`"),
+    Absent::Means(
+        "`\"double-single\"`; `\"double-single-half\"` with `gcr-dd`; `\"double-double-single\"` with rational functions",
+    ),
     Change::Bits,
     "see below",
 )
@@ -189,7 +192,7 @@ const WALL_METHOD: Key<Method> = Key::new(
 const WALL_PRECISION: Key<[Precision; 3]> = Key::new(
     "precision",
     words(&PLAIN_OR_SHIFTED),
-    Absent::Is("\"double-single\""),
+    Absent::Means("`\"double-single\"`; `\"double-double-single\"` with rational functions"),
     Change::Bits,
     "iterations in the second precision, corrected in the first. Three precisions only with `one_flavour = \"rational\"`, \
      which is not solved in `\"double-half\"`",
@@ -250,6 +253,8 @@ fn is_schwarz(method: Option<Method>) -> bool {
 pub(crate) struct SolverKeys {
     /// `None` after a mistake.
     method: Option<Method>,
+    /// Whether all shifts of a function are solved at once.
+    shifted: bool,
     precision: Option<[Precision; 3]>,
     delta: Option<f64>,
     k_max: usize,
@@ -281,6 +286,7 @@ impl SolverKeys {
         });
         let keys = Self {
             method,
+            shifted: matches!(systems, Systems::Shifted(_)),
             precision: precision.or(akin.and_then(|f| f.precision)),
             delta: table.get(&DELTA).or(akin.and_then(|f| f.delta)),
             k_max: table.get_or(&K_MAX, fermion.map(|f| f.k_max)),
@@ -358,14 +364,19 @@ impl SolverKeys {
     /// The solver, with the defaults of its method and precision.
     pub(crate) fn solver(&self) -> TermSolver {
         let schwarz = is_schwarz(self.method);
-        let precisions = self.precision.unwrap_or(if schwarz { SCHWARZ[0].1 } else { PLAIN[0].1 });
+        let usual = match (schwarz, self.shifted) {
+            (true, _) => SCHWARZ[0].1,
+            (false, true) => SHIFTED[0].1,
+            (false, false) => PLAIN[0].1,
+        };
+        let precisions = self.precision.unwrap_or(usual);
         let method = match self.method {
             Some(Method::GcrDd { .. }) => {
                 Method::GcrDd { k_max: self.k_max, n_mr: self.n_mr, block: self.block }
             }
             method => method.unwrap_or(Method::Cg),
         };
-        let delta = self.delta.unwrap_or(usual_delta(schwarz || precisions[1] == Half));
+        let delta = self.delta.unwrap_or(usual_delta(schwarz || precisions[2] == Half));
         TermSolver {
             settings: Settings { method, precisions, delta, max_iterations: self.max_iterations },
             link_reals: self.link_reals,

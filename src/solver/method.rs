@@ -87,6 +87,12 @@ impl Settings {
         }
     }
 
+    /// The precision in which conjugate gradients solve a single system; with precisions for all shifts at once, that of
+    /// their refinements.
+    pub(crate) fn of_one_system(&self) -> Precision {
+        self.precisions[2]
+    }
+
     /// The solver of `M^dag M x = b` for fields of one kind.
     ///
     /// # Panics
@@ -95,7 +101,7 @@ impl Settings {
         let Entry { serves, linear } = self.entry();
         assert!(serves(kind), "fields of the kind {kind:?} are not solved by {:?}", self.method);
         Ok(match linear {
-            None => Box::new(Cg::new(domain, kind, self.precisions[1], self.delta)?),
+            None => Box::new(Cg::new(domain, kind, self.of_one_system(), self.delta)?),
             Some(linear) => Box::new(TwoSolves::new(domain, linear(domain)?)?),
         })
     }

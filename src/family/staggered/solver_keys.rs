@@ -21,7 +21,7 @@ const STRATEGY: Key<bool> = Key::new(
 const PRECISION: Key<[Precision; 3]> = Key::new(
     "precision",
     words(&PLAIN_OR_SHIFTED),
-    Absent::Means("`\"double\"`; `\"double-single\"` with `\"one-by-one\"`"),
+    Absent::Means("`\"double-double-single\"`; `\"double-single\"` with `\"one-by-one\"`"),
     Change::Bits,
     "`\"double-half\"` only with `\"one-by-one\"`, three precisions only with `\"multi-shift\"`",
 )
@@ -84,9 +84,8 @@ pub struct StaggeredSolver {
 /// Reads the table.
 pub(super) fn solver(mut table: Table) -> StaggeredSolver {
     let strategy = table.get(&STRATEGY);
-    // Refining each of many shifts costs more than single precision saves.
-    let default = if strategy == Some(false) { Precision::Single } else { Precision::Double };
-    let precisions = table.get(&PRECISION).unwrap_or([Precision::Double, default, default]);
+    let usual = if strategy == Some(false) { PLAIN[0].1 } else { SHIFTED[0].1 };
+    let precisions = table.get(&PRECISION).unwrap_or(usual);
     let [_, iteration, refinement] = precisions;
     let half = refinement == Precision::Half;
     let delta = table.get(&DELTA).unwrap_or(usual_delta(half));

@@ -289,7 +289,7 @@ fn one_flavour_by_either_way() {
         ),
         (
             rational(&format!("{solver}precision = \"double-half\"\n")),
-            "22:13: precision: one_flavour = \"rational\" is solved in \"double-single\", \"double\", \"double-single-half\", \"double-double-half\" or \"double-double-single\"",
+            "22:13: precision: one_flavour = \"rational\" is solved in \"double-double-single\", \"double-double-half\", \"double\", \"double-single\" or \"double-single-half\"",
         ),
         (
             rational(&format!("{solver}guess = 2\n")),

@@ -385,7 +385,7 @@ fn the_production_input_takes_the_fastest_solvers() {
     assert_eq!(light.solver.settings.method, Method::BiCgStab);
     assert_eq!(light.solver.settings.precisions, [Precision::Double, Precision::Half, Precision::Half]);
     assert_eq!(light.hasenbusch[0].solver, light.solver);
-    assert_eq!(strange.solver.settings.precisions, [Precision::Double; 3]);
+    assert_eq!(strange.solver.settings.precisions, [Precision::Double, Precision::Double, Precision::Half]);
 }
 
 #[test]

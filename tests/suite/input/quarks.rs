@@ -165,7 +165,7 @@ fn one_flavour_needs_a_rational_function() {
         ),
         (
             one_flavour(&format!("{solver}precision = \"double-half\"\n")),
-            "18:13: precision: flavours = 1 is solved in \"double-single\", \"double\", \"double-single-half\", \"double-double-half\" or \"double-double-single\"",
+            "18:13: precision: flavours = 1 is solved in \"double-double-single\", \"double-double-half\", \"double\", \"double-single\" or \"double-single-half\"",
         ),
         (
             one_flavour(&format!("{solver}guess = 2\n")),

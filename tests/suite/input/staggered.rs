@@ -77,7 +77,7 @@ fn defaults_and_what_is_inherited() {
     assert_eq!(light.boundary.theta().map(f64::to_bits), [0.0f64, 0.0, 0.0, 1.0].map(f64::to_bits));
     let solver = RootedSolver {
         multi_shift: true,
-        precisions: [Precision::Double; 2],
+        precisions: [Precision::Double, Precision::Single],
         delta: 1e-3,
         long_reals: 14,
         heat_bath_residual: 1e-11,
@@ -185,7 +185,7 @@ fn one_mistake_is_one_message() {
         ),
         (
             solver("precision = \"double-half\""),
-            "12:24: precision: all shifts at once are solved in \"double-single\", \"double\", \"double-single-half\", \"double-double-half\" or \"double-double-single\"; the strategy \
+            "12:24: precision: all shifts at once are solved in \"double-double-single\", \"double-double-half\", \"double\", \"double-single\" or \"double-single-half\"; the strategy \
              \"one-by-one\" has \"double-half\"",
         ),
         (

@@ -18,7 +18,7 @@ fn operator(kappa: f64, mu: f64, schur: Schur) -> WilsonParams {
     WilsonParams { kappa, mu, c_sw: 1.0, boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]), schur }
 }
 
-/// The terms, in both precisions and both forms.
+/// The terms, in all precisions and both forms; the last one's operator falls from double to half.
 fn terms_of(domain: &Arc<Domain>) -> Vec<Box<dyn Action>> {
     let ratio = DeterminantParams {
         header: TermHeader { name: "ratio".into(), number: 0, action_residual: 1e-11, force_residual: 1e-8 },
@@ -44,10 +44,13 @@ fn terms_of(domain: &Arc<Domain>) -> Vec<Box<dyn Action>> {
             inner: None,
         }),
     };
+    let mut relaxed = one(Schur::Symmetric, Precision::Double);
+    relaxed.light.solver.precisions[2] = Precision::Half;
     vec![
         Box::new(Determinant::new(domain, ratio).unwrap()),
         Box::new(Determinant::new(domain, one(Schur::Asymmetric, Precision::Single)).unwrap()),
         Box::new(Determinant::new(domain, one(Schur::Symmetric, Precision::Double)).unwrap()),
+        Box::new(Determinant::new(domain, relaxed).unwrap()),
     ]
 }
 

@@ -114,8 +114,9 @@ const EXTENTS: Extents = [8, 4, 4, 8];
 /// S at the refresh, S, and the force.
 fn results(domain: &Arc<Domain>, links: &HostLinks) -> Vec<(f64, f64, Vec<f64>)> {
     let links = MatrixField::from_host(domain, links).unwrap();
-    let of = |smearing| {
-        let params = params(smearing, Precision::Single, true, [1e-9, 1e-7]);
+    let of = |smearing, precisions| {
+        let mut params = params(smearing, Precision::Single, true, [1e-9, 1e-7]);
+        params.solver.precisions = precisions;
         let mut term = Rooted::new(domain, params).unwrap();
         let drawn = term.refresh(&links, 3, 1).unwrap().value();
         let value = term.value(&links).unwrap().value();
@@ -123,7 +124,8 @@ fn results(domain: &Arc<Domain>, links: &HostLinks) -> Vec<(f64, f64, Vec<f64>)>
         term.add_force(&links, &mut force).unwrap();
         (drawn, value, force.to_host().unwrap())
     };
-    vec![of(Smearing::Asqtad { u0: 0.87 }), of(HISQ)]
+    let falling = [Precision::Double, Precision::Half];
+    vec![of(Smearing::Asqtad { u0: 0.87 }, [Precision::Single; 2]), of(HISQ, falling)]
 }
 
 #[test]
