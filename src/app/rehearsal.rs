@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Compiles the kernels of a run on `domain`'s device, if it is a GPU; `say` gets a line before and after. One rank of a
-/// node compiles, and the others find what it has kept.
+/// node compiles, and the others, whose boxes are alike, find what it has kept.
 ///
 /// # Errors
-/// The rehearsal's memory runs out; some rank failed.
+/// The ranks lost each other.
 pub(super) fn prepare(
     input: &Input,
     domain: &Domain,
@@ -22,29 +22,26 @@ pub(super) fn prepare(
     say: impl Fn(&str),
 ) -> Result<(), AppError> {
     let backend = domain.device().backend();
-    let run = format!("{PROGRAM} {:?} {:?}\n{}", domain.partition(), domain.halo(), input.text);
-    // All ranks must agree on whether to take turns.
-    if comm.max(f64::from(u8::from(!backend.is_prepared(&run)))) == 0.0 {
-        return Ok(());
-    }
+    let run = format!("{PROGRAM} {:?} {:?}\n{}", domain.partition().grid, domain.halo(), input.text);
     let (place, _) = start::place_on_node(&**comm);
-    let start = Instant::now();
-    for turn in [true, false] {
-        let compiled = if (place == 0) == turn {
-            rehearse(input, domain.halo(), comm).map(|instances| {
+    if place == 0 && !backend.is_prepared(&run) {
+        let start = Instant::now();
+        match rehearse(input, domain.halo(), comm) {
+            Ok(instances) => {
                 say(&format!("kernels: {} are needed", instances.len()));
-                backend.prepare(&run, &instances)
-            })
-        } else {
-            Ok(0)
-        };
-        let compiled = agree(&**comm, compiled)?;
-        if compiled > 0 {
-            let seconds = start.elapsed().as_secs_f64();
-            say(&format!("kernels: {compiled} compiled in {seconds:.1} s, tried in the first trajectory"));
+                let compiled = backend.prepare(&run, &instances);
+                let seconds = start.elapsed().as_secs_f64();
+                say(&format!(
+                    "kernels: {compiled} compiled in {seconds:.1} s, in all block sizes to be tried"
+                ));
+            }
+            // Whether it keeps the run from starting is not for the rehearsal to say.
+            Err(error) => {
+                say(&format!("kernels: compiled as they are needed, since the rehearsal says: {error}"))
+            }
         }
     }
-    Ok(())
+    agree(&**comm, Ok::<(), AppError>(()))
 }
 
 /// The kernels of a run of this input on a rank of `comm` with a GPU.
@@ -67,7 +64,10 @@ pub fn rehearse(input: &Input, halo: Halo, comm: &Ranks) -> Result<Vec<Instance>
     for place in (0..PretendSums::PLACES).step_by(3) {
         sums.begin(place);
         chain.ask_all();
-        memory::observe(&chain.links, input, |_| Ok(()))?;
+        // On a large lattice a measurement's tables of sites take seconds.
+        if place.is_multiple_of(12) {
+            memory::observe(&chain.links, input, |_| Ok(()))?;
+        }
     }
     Ok(record.instances())
 }

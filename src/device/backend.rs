@@ -178,13 +178,13 @@ pub unsafe trait Backend: Send + Sync {
     unsafe fn close(&self, imported: Pointer);
     /// The number by which launches refer to this lattice.
     fn specialise(&self, variant: Variant) -> usize;
-    /// Whether [`Backend::prepare`] has nothing to do for a run that `run` tells apart from others: on a CPU; or if it was
-    /// done before, or what is compiled is not kept.
+    /// Whether [`Backend::prepare`] has nothing to do for the run of this text: on a CPU, if it was done before, or if what
+    /// is compiled is not kept.
     fn is_prepared(&self, _run: &str) -> bool {
         true
     }
     /// Compiles the kernels of a run on all threads and keeps them on disk, before they are launched; returns how many
-    /// there were to compile. One that does not compile is left to its launch.
+    /// were not there. One that does not compile is left to its launch.
     fn prepare(&self, _run: &str, _: &[Instance]) -> usize {
         0
     }

@@ -37,8 +37,8 @@ pub struct Counting {
 pub struct PretendSums(AtomicU64);
 
 impl PretendSums {
-    /// In turn, each so many times. An iteration that has converged begins anew at 1, mostly. The least that an exact sum
-    /// can hold is 2^-140.
+    /// In turn, each so many times: a prime number in all, so that no iteration meets the same ones for ever. One that has
+    /// converged begins anew at 1, mostly. The least that an exact sum can hold is 2^-140.
     const VALUES: [(f64, u64); 11] = [
         (1.0, 6),
         (1e-9, 4),
@@ -48,12 +48,19 @@ impl PretendSums {
         (1e-39, 3),
         (1.0, 5),
         (0.0, 1),
-        (1.0, 4),
+        (1.0, 7),
         (1e-39, 2),
         (0.0, 1),
     ];
     /// The number of places to begin at.
-    pub const PLACES: u64 = 38;
+    pub const PLACES: u64 = {
+        let (mut sum, mut n) = (0, 0);
+        while n < Self::VALUES.len() {
+            sum += Self::VALUES[n].1;
+            n += 1;
+        }
+        sum
+    };
 
     /// From now on sums pretend, in turn from this place on.
     pub fn begin(&self, place: u64) {
@@ -64,13 +71,8 @@ impl PretendSums {
         let next = |n| (n > 0).then_some(n + 1);
         let turn = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
         let Ok(turn) = turn else { return 0.0 };
-        let mut left = (turn - 1) % Self::PLACES;
-        let here = |&&(_, times): &&(f64, u64)| {
-            let found = left < times;
-            left = left.wrapping_sub(times);
-            found
-        };
-        Self::VALUES.iter().find(here).map_or(0.0, |(value, _)| *value)
+        let mut all = Self::VALUES.iter().flat_map(|&(value, times)| (0..times).map(move |_| value));
+        all.nth(((turn - 1) % Self::PLACES) as usize).expect("a place")
     }
 }
 

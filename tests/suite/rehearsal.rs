@@ -4,14 +4,15 @@ use crate::chains::{DOMAIN_WALL, OTHER, PRODUCTION, STAGGERED};
 use crate::memory::{PURE, input, walked};
 use crate::ranks;
 use hmc::app::rehearse;
-use hmc::comm::Comm;
-use hmc::device::{Cpu, Device, Record, has_emulation};
+use hmc::comm::{Comm, Echo};
+use hmc::device::{Cpu, Device, Instance, Record, has_emulation};
 use hmc::field::Halo;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-fn names(record: &[hmc::device::Instance]) -> BTreeSet<String> {
+fn names(record: &[Instance]) -> BTreeSet<String> {
     record.iter().map(|instance| instance.name()).collect()
 }
 
@@ -68,4 +69,21 @@ fn staggered_quarks() {
 #[test]
 fn domain_wall_quarks() {
     check(DOMAIN_WALL, [1; 4]);
+}
+
+/// The production inputs are rehearsed for a GPU without one, whatever their lattice.
+#[test]
+fn shipped_inputs() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs");
+    let alone: Arc<dyn Comm> = Arc::new(Echo { size: 1 });
+    for entry in folder.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|ending| ending == "toml") {
+            let input = hmc::input::load(&path, 1).unwrap().input;
+            let start = Instant::now();
+            let kernels = rehearse(&input, Halo::Peer, &alone).unwrap().len();
+            println!("{}: {kernels} kernels in {:.1} s", path.display(), start.elapsed().as_secs_f64());
+            assert!(kernels > 9, "{}: {kernels} kernels", path.display());
+        }
+    }
 }

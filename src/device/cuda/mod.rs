@@ -61,6 +61,8 @@ const CANDIDATES: Candidates = Candidates {
     registers: 65536,
     thread_registers: &[255, 128, 80, 64],
 };
+/// What the file of a run says when its kernels are compiled.
+const DONE: &[u8] = b"done";
 /// Number of timed launches per choice.
 const TRIALS: usize = 20;
 
@@ -278,9 +280,9 @@ impl Cuda {
         Ok(function)
     }
 
-    /// The file that is there when a run's kernels were compiled.
+    /// The file that says whether a run's kernels are compiled.
     fn run_place(&self, run: &str) -> Place {
-        self.compiler.other_place("run", &(run, &self.name, self.driver))
+        self.compiler.run_place(&(run, &self.name, self.driver))
     }
 
     /// The file of the chosen shape, and the shape if one is kept that is a candidate.
@@ -551,10 +553,16 @@ unsafe impl Backend for Cuda {
     }
 
     fn is_prepared(&self, run: &str) -> bool {
-        !self.compiler.keeps() || self.run_place(run).exists()
+        !self.compiler.keeps() || self.run_place(run).read().as_deref() == Some(DONE)
     }
 
     fn prepare(&self, run: &str, instances: &[Instance]) -> usize {
+        let place = self.run_place(run);
+        place.write(b"begun");
+        if !place.exists() {
+            // What cannot be kept would be compiled twice.
+            return 0;
+        }
         let requests = |&Instance { kernel, precision, constants, variant, size }: &Instance| {
             let kernel = all_kernels().get(kernel, precision);
             let (arch, shape) = (self.arch.as_str(), CANDIDATES.plain(size));
@@ -570,7 +578,7 @@ unsafe impl Backend for Cuda {
         let missing: Vec<Request> = all.filter(|request| !self.compiler.place(request).exists()).collect();
         // The launch of one that does not compile says so.
         missing.par_iter().for_each(|request| drop(self.compiler.compile(request)));
-        self.run_place(run).write(&[]);
+        place.write(DONE);
         missing.len()
     }
 }

@@ -139,9 +139,9 @@ impl Compiler {
         Place::new(self.cache.as_deref(), &format!("{}_{precision}", kernel.name), ending, &key)
     }
 
-    /// The place of something that follows from the headers and `key`.
-    pub(super) fn other_place(&self, name: &str, key: &impl Hash) -> Place {
-        Place::new(self.cache.as_deref(), name, "done", &(self.digest, key))
+    /// The place of what is known of a run's kernels.
+    pub(super) fn run_place(&self, run: &impl Hash) -> Place {
+        Place::new(self.cache.as_deref(), "kernels", "run", &(self.digest, run))
     }
 
     /// Whether what is compiled is kept.

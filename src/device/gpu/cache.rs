@@ -1,5 +1,5 @@
-//! Machine code and chosen shapes kept on disk, under a hash of everything that they were made from. Files are written under another name
-//! and then renamed, so any number of ranks may share the folder. They are checked before use.
+//! Machine code and chosen shapes kept on disk, under a hash of everything that they were made from. Files are written
+//! under another name and then renamed, so any number of ranks may share the folder. They are checked before use.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
