@@ -37,7 +37,7 @@ pub(super) fn prepare(
             }
             // Whether it keeps the run from starting is not for the rehearsal to say.
             Err(error) => {
-                say(&format!("kernels: compiled as they are needed, since the rehearsal says: {error}"))
+                say(&format!("kernels: compiled as they are needed, since the rehearsal says: {error}"));
             }
         }
     }
