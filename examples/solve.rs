@@ -1,6 +1,6 @@
 //! A solver on a configuration: the pion of a clover quark from a point source, by BiCGstab in double-half.
 use hmc::prelude::*;
-use hmc::solver::Method;
+use hmc::solver::{Method, Past};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let domain = Domain::local([4, 4, 4, 8])?;
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         schur: Schur::Asymmetric,
     };
     let solver = Settings { method: Method::BiCgStab, ..Settings::cg(Precision::Half, 1000) };
-    let params = QuarkParams { operator, solver, link_reals: 12, guess: 0 };
+    let params = QuarkParams { operator, solver, link_reals: 12, guess: Past::NONE };
     let mut quark = WilsonQuark::new(&links, &params, 1e-10)?;
     let correlator = pion(&mut quark, Source::Point([0; 4]))?;
     for (t, c) in correlator.iter().enumerate() {

@@ -1,5 +1,6 @@
 //! Two flavours of clover quarks: the gauge action on the inner level, the determinant on the outer one.
 use hmc::prelude::*;
+use hmc::solver::Past;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let domain = Domain::local([4, 4, 4, 8])?;
@@ -13,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let solver = Settings::cg(Precision::Single, 10_000);
     let params = DeterminantParams {
         header: TermHeader { name: "light".into(), number: 0, action_residual: 1e-11, force_residual: 1e-9 },
-        light: QuarkParams { operator, solver, link_reals: 12, guess: 0 },
+        light: QuarkParams { operator, solver, link_reals: 12, guess: Past::NONE },
         heavy: None,
         power: Power::Inverse,
     };

@@ -76,7 +76,7 @@ pub enum ActionError {
          inside the range [{lo:e}, {hi:e}] of its rational function; give a wider one"
     )]
     HeatBath {
-        /// The error of a mode's width, if a single mode has all of it.
+        /// The error of the action of the heat bath's field.
         error: f64,
         /// The tolerated error.
         bound: f64,

@@ -1,13 +1,14 @@
 //! Powers of `W^dag W` by rational functions, and the check that the spectrum lies in their range.
 //!
 //! The ends of the spectrum are measured at the heat bath and at the value of every `check_every`-th trajectory, and of
-//! the first one of a run. A trajectory fails if they are outside the range.
+//! the first one of a run. A trajectory fails if they are outside the range. What the solve saw of the spectrum is mostly
+//! enough to tell that they are inside; else an iteration of its own follows.
 
 use super::{ActionError, MARGIN, TOLERANCE, probe};
 use crate::field::ODD;
 use crate::math::{Factor, Rational, RationalError};
 use crate::quark::{Quark, QuarkOperator};
-use crate::solver::Bounds;
+use crate::solver::{Bounds, Tridiagonal};
 
 /// An exponent, its numerator and denominator.
 type Exponent = (i32, u32);
@@ -78,7 +79,8 @@ impl Powers {
         self.due = self.measured.is_none() || trajectory.is_multiple_of(self.check_every);
     }
 
-    /// Measures the spectrum of the quark, if this trajectory does. `name` is the quark's name in messages.
+    /// Measures the spectrum of the quark, if this trajectory does, after a solve that saw `lanczos`. `name` is the quark's
+    /// name in messages.
     ///
     /// # Errors
     /// The spectrum is not well inside the range.
@@ -86,15 +88,26 @@ impl Powers {
         &mut self,
         quark: &mut Quark<O>,
         name: &'static str,
+        lanczos: &Tridiagonal,
     ) -> Result<(), ActionError> {
         if !self.due {
             return Ok(());
         }
-        let mut start = probe(quark.kind(), quark.domain(), ODD, self.seed, self.trajectory)?;
-        let bounds = quark.bounds(&mut start, TOLERANCE)?;
+        let [lo, hi] = self.action.range;
+        let inside = |least: f64, greatest: f64| lo <= (1.0 - MARGIN) * least && hi >= (1.0 + MARGIN) * greatest;
+        let surely = |Bounds { least, greatest, errors: [below, above], .. }: &Bounds| {
+            inside(least - below, greatest + above)
+        };
+        let bounds = match lanczos.bounds().filter(surely) {
+            Some(bounds) => bounds,
+            None => {
+                let mut start = probe(quark.kind(), quark.domain(), ODD, self.seed, self.trajectory)?;
+                quark.bounds(&mut start, TOLERANCE)?
+            }
+        };
         self.measured = Some(bounds);
-        let ([lo, hi], Bounds { least, greatest, .. }) = (self.action.range, bounds);
-        if lo > (1.0 - MARGIN) * least || hi < (1.0 + MARGIN) * greatest {
+        let Bounds { least, greatest, .. } = bounds;
+        if !inside(least, greatest) {
             let wanted = [0.5 * least, 1.2 * greatest];
             return Err(ActionError::Range { quark: name, least, greatest, lo, hi, wanted });
         }
@@ -102,12 +115,19 @@ impl Powers {
     }
 }
 
+/// A measured end with as many digits as its error allows, two at least.
+fn with_error((end, error): (f64, f64)) -> String {
+    let digits = (end / error).log10().clamp(1.0, 4.0) as usize;
+    format!("{end:.digits$e}")
+}
+
 impl std::fmt::Display for Powers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [lo, hi] = self.action.range;
         match self.measured {
-            Some(Bounds { least, greatest, .. }) => {
-                write!(f, "spectrum [{least:.4e}, {greatest:.4e}] in the range [{lo:.1e}, {hi:.1e}]")?;
+            Some(Bounds { least, greatest, errors, .. }) => {
+                let [least, greatest] = [(least, errors[0]), (greatest, errors[1])].map(with_error);
+                write!(f, "spectrum [{least}, {greatest}] in the range [{lo:.1e}, {hi:.1e}]")?;
             }
             None => write!(f, "range [{lo:.1e}, {hi:.1e}], spectrum not yet measured")?,
         }

@@ -24,7 +24,7 @@ use super::powers::{Powers, Wanted};
 use super::{ActionError, Derivative, Fraction, PairSum};
 use crate::field::{Dagger, FieldError, ODD, RandomAddress, Spinor};
 use crate::math::{ExactSum, Rational, RationalError};
-use crate::quark::{Quark, QuarkOperator};
+use crate::quark::Quark;
 use crate::solver::Bounds;
 
 /// Parameters of the functions.
@@ -68,6 +68,9 @@ impl InnerPoles {
     }
 }
 
+/// The heavy quark's name in messages.
+const HEAVY: &str = "heavy quark";
+
 /// The functions of both quarks. Their fields, up to three per pole, exist only while they are used.
 pub(super) struct Rationals {
     light: Powers,
@@ -96,15 +99,9 @@ impl Rationals {
         Ok(Self { light, heavy: range.map(heavy).transpose()?, parts })
     }
 
-    /// Measures the spectra, if this trajectory does.
-    fn check<O: QuarkOperator>(&mut self, quarks: &mut Fraction<O>) -> Result<(), ActionError> {
-        match (&mut quarks.heavy, &mut self.heavy) {
-            (Some(heavy), Some(powers)) => {
-                self.light.check(&mut quarks.light, "light quark")?;
-                powers.check(heavy, "heavy quark")
-            }
-            _ => self.light.check(&mut quarks.light, "quark"),
-        }
+    /// The light quark's name in messages.
+    fn light_name(&self) -> &'static str {
+        if self.heavy.is_some() { "light quark" } else { "quark" }
     }
 }
 
@@ -125,15 +122,16 @@ impl<O: Derivative> Function<O> for Rationals {
         address: RandomAddress,
         residual: f64,
     ) -> Result<ExactSum, ActionError> {
-        self.check(quarks)?;
-        let light = &mut quarks.light;
+        let (light, name) = (&mut quarks.light, self.light_name());
         let mut eta = light.spinor()?;
         eta.set_random(ODD, 0.5f64.sqrt(), address)?;
-        light.apply_function(phi, &eta, &self.light.heat_bath, residual)?;
-        if let (Some(heavy), Some(powers)) = (&mut quarks.heavy, &self.heavy) {
+        let (info, _) = light.apply_function(phi, &eta, &self.light.heat_bath, residual)?;
+        self.light.check(light, name, &info.lanczos)?;
+        if let (Some(heavy), Some(powers)) = (&mut quarks.heavy, &mut self.heavy) {
             let mut source = heavy.spinor()?;
             source.copy_from(phi)?;
-            heavy.apply_function(phi, &source, &powers.heat_bath, residual)?;
+            let (info, _) = heavy.apply_function(phi, &source, &powers.heat_bath, residual)?;
+            powers.check(heavy, HEAVY, &info.lanczos)?;
         }
         Ok(eta.norm2()?)
     }
@@ -144,17 +142,18 @@ impl<O: Derivative> Function<O> for Rationals {
         phi: &Spinor,
         residual: f64,
     ) -> Result<ExactSum, ActionError> {
-        self.check(quarks)?;
-        let light = &mut quarks.light;
+        let (light, name) = (&mut quarks.light, self.light_name());
         let (mut room, mut psi) = (light.spinor()?, light.spinor()?);
-        let chi = match (&mut quarks.heavy, &self.heavy) {
+        let chi = match (&mut quarks.heavy, &mut self.heavy) {
             (Some(heavy), Some(powers)) => {
-                heavy.apply_function(&mut room, phi, &powers.action, residual)?;
+                let (info, _) = heavy.apply_function(&mut room, phi, &powers.action, residual)?;
+                powers.check(heavy, HEAVY, &info.lanczos)?;
                 &room
             }
             _ => phi,
         };
-        light.apply_function(&mut psi, chi, &self.light.action, residual)?;
+        let (info, _) = light.apply_function(&mut psi, chi, &self.light.action, residual)?;
+        self.light.check(light, name, &info.lanczos)?;
         Ok(chi.real_dot(&psi)?)
     }
 
@@ -176,9 +175,10 @@ impl<O: Derivative> Function<O> for Rationals {
             return Ok(info.total.iterations);
         };
         let (mut chi, mut psi) = (light.spinor()?, light.spinor()?);
-        let (mut total, z) = heavy.apply_function(&mut chi, phi, &powers.force, residual)?;
+        let (info, z) = heavy.apply_function(&mut chi, phi, &powers.force, residual)?;
+        let mut total = info.total;
         let (info, x) = light.apply_function(&mut psi, &chi, force, residual)?;
-        total.add(&info);
+        total.add(&info.total);
         add_squares(sum, light, &x, &force.residues)?;
         drop(x);
         let (info, y) = heavy.solve_shifted(&psi, &powers.force.poles, residual)?;

@@ -117,7 +117,7 @@ impl<O: QuarkOperator> Quark<O> {
             clover: O::clover_term(domain, &params.operator)?,
             systems,
             solver: None,
-            guess: Guess::new(domain, double.kind(), params.guess)?,
+            guess: Guess::new(params.guess),
             double,
             single: lower(Precision::Single)?,
             half: lower(Precision::Half)?,
@@ -297,10 +297,10 @@ impl<O: QuarkOperator> Quark<O> {
         b: &Spinor,
         r: &Rational,
         residual: f64,
-    ) -> Result<(Info, Vec<Spinor>), QuarkError> {
+    ) -> Result<(MultiInfo, Vec<Spinor>), QuarkError> {
         let (info, x) = self.solve_shifted(b, &r.poles, residual)?;
         combine(out, b, &x, r)?;
-        Ok((info.total, x))
+        Ok((info, x))
     }
 
     /// The least and the greatest eigenvalue of `W^dag W`, by Lanczos from the vector `start`, which is overwritten.

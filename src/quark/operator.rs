@@ -3,7 +3,7 @@
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, MatrixField, Spinor};
 use crate::operator::{CloverTerm, Operator};
-use crate::solver::Settings;
+use crate::solver::{Past, Settings};
 use std::sync::Arc;
 
 /// The format of an operator's links and spinors, and the number of fields it has memory for.
@@ -71,13 +71,13 @@ pub struct QuarkParams<P> {
     /// Reals per link in the operator: 18, 12 or 8; with 8, the operator in double precision has 12. For staggered
     /// quarks, reals per long link: 18, 14 or 9.
     pub link_reals: usize,
-    /// The number of past solutions used to guess the next one.
-    pub guess: usize,
+    /// The past solutions of which the next one is guessed.
+    pub guess: Past,
 }
 
 impl<P> QuarkParams<P> {
     /// Conjugate gradients in double precision with links of 18 reals, starting from zero.
     pub fn in_double(operator: P, max_iterations: usize) -> Self {
-        Self { operator, solver: Settings::cg(Precision::Double, max_iterations), link_reals: 18, guess: 0 }
+        Self { operator, solver: Settings::cg(Precision::Double, max_iterations), link_reals: 18, guess: Past::NONE }
     }
 }

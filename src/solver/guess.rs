@@ -10,54 +10,71 @@ use crate::operator::Operator;
 use num_complex::Complex64;
 use std::sync::Arc;
 
-/// Past solutions, oldest first.
+/// The past solutions of which a guess is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Past {
+    /// Their number; 0: every solve starts from zero.
+    pub solutions: usize,
+    /// Double or single, in which they take half the memory, and a guess two thirds less.
+    pub precision: Precision,
+}
+
+impl Past {
+    /// No solution.
+    pub const NONE: Self = Self { solutions: 0, precision: Precision::Double };
+}
+
+/// Past solutions. Memory is taken for those that are known, and for a basis of them while a guess is made.
 pub struct Guess {
-    /// The number of known solutions in `past`.
-    known: usize,
+    keep: Past,
+    /// Oldest first.
     past: Vec<Spinor>,
-    /// Workspace: an orthonormal basis of the past solutions, and its images under M.
-    basis: Vec<Spinor>,
-    images: Vec<Spinor>,
 }
 
 impl Guess {
-    /// Keeps up to `keep` solutions in double precision; 0: every solve starts from zero.
-    pub fn new(domain: &Arc<Domain>, kind: Kind, keep: usize) -> Result<Self, FieldError> {
-        let fields = || (0..keep).map(|_| Spinor::of(domain, kind, Precision::Double, 1)).collect();
-        let [past, basis, images]: [Result<_, FieldError>; 3] = [fields(), fields(), fields()];
-        Ok(Self { known: 0, past: past?, basis: basis?, images: images? })
+    /// Keeps past solutions.
+    pub fn new(keep: Past) -> Self {
+        Self { keep, past: Vec::new() }
     }
 
     /// Drops all past solutions.
     pub fn forget(&mut self) {
-        self.known = 0;
+        self.past.clear();
     }
 
     /// Remembers a solution.
     pub fn remember(&mut self, x: &Spinor) -> Result<(), FieldError> {
-        if self.past.is_empty() {
-            return Ok(());
-        }
-        if self.known == self.past.len() {
+        if self.past.len() < self.keep.solutions {
+            self.past.push(Spinor::of(x.domain(), x.kind(), self.keep.precision, 1)?);
+        } else if !self.past.is_empty() {
             self.past.rotate_left(1);
-        } else {
-            self.known += 1;
         }
-        self.past[self.known - 1].copy_from(x)
+        self.past.last_mut().map_or(Ok(()), |last| last.copy_from(x))
     }
 
     /// Sets `x` to the guess for `M^dag M x = b`.
     pub fn start(
-        &mut self,
+        &self,
         operator: &mut dyn Operator,
         x: &mut Spinor,
         b: &Spinor,
     ) -> Result<(), FieldError> {
+        if self.past.is_empty() {
+            return x.set_zero();
+        }
+        if self.keep.precision != Precision::Double {
+            let mut basis = Forecast::new(x.domain(), x.kind(), self.past.len())?;
+            self.past.iter().rev().try_for_each(|past| basis.remember(past))?;
+            return basis.start(operator, x, b);
+        }
         x.set_zero()?;
-        let n = self.orthonormalise()?;
-        let (basis, images) = (&self.basis[..n], &mut self.images[..n]);
-        for (image, v) in images.iter_mut().zip(basis) {
-            operator.apply(image, v, Dagger::No)?;
+        let basis = self.orthonormal()?;
+        let n = basis.len();
+        let mut images = Vec::with_capacity(n);
+        for v in &basis {
+            let mut image = Spinor::of(x.domain(), x.kind(), Precision::Double, 1)?;
+            operator.apply(&mut image, v, Dagger::No)?;
+            images.push(image);
         }
         let mut matrix = vec![vec![Complex64::default(); n + 1]; n];
         for i in 0..n {
@@ -72,30 +89,28 @@ impl Guess {
         Ok(())
     }
 
-    /// Makes an orthonormal basis of the past solutions, the latest first, without linearly dependent ones. Returns its
-    /// size.
-    fn orthonormalise(&mut self) -> Result<usize, FieldError> {
-        let mut n = 0;
-        for past in self.past[..self.known].iter().rev() {
-            let (basis, rest) = self.basis.split_at_mut(n);
-            let v = &mut rest[0];
+    /// An orthonormal basis of the past solutions, the latest first, without linearly dependent ones.
+    fn orthonormal(&self) -> Result<Vec<Spinor>, FieldError> {
+        let mut basis: Vec<Spinor> = Vec::new();
+        for past in self.past.iter().rev() {
+            let mut v = Spinor::of(past.domain(), past.kind(), Precision::Double, 1)?;
             v.copy_from(past)?;
             let before = v.norm2()?.value();
-            for u in &*basis {
-                let overlap = u.dot(v)?;
+            for u in &basis {
+                let overlap = u.dot(&v)?;
                 v.caxpy(-overlap, u)?;
             }
             let after = v.norm2()?.value();
             if after > 1e-20 * before {
                 v.scale(1.0 / after.sqrt())?;
-                n += 1;
+                basis.push(v);
             }
         }
-        Ok(n)
+        Ok(basis)
     }
 }
 
-/// Solutions of similar systems, as those for the poles of a function. They are kept in single precision, and images
+/// Solutions of similar systems, as those for the poles of a function, or for links a moment ago. They are kept in single precision, and images
 /// are computed one by one: a field of half the size per solution.
 pub struct Forecast {
     /// Orthonormal to single precision.

@@ -2,7 +2,7 @@
 //! solver defaults to the fermion's.
 
 use super::method::METHODS;
-use super::{Method, Settings, usual_delta};
+use super::{Method, Past, Settings, usual_delta};
 pub(crate) use crate::config::doubts::tight;
 use crate::config::forms::{FRACTION, ITERATIONS, RESIDUAL};
 use crate::config::key::{Absent, Change, Key, Shape, form, integer, words};
@@ -20,8 +20,8 @@ pub struct TermSolver {
     pub settings: Settings,
     /// Reals per link in the operator: 18, 12 or 8.
     pub link_reals: usize,
-    /// The number of past solutions used to guess the next one; 0: start from zero.
-    pub guess: usize,
+    /// The past solutions of which the next one is guessed.
+    pub guess: Past,
     /// `|b - A x| / |b|` in the heat bath and the action.
     pub action_residual: f64,
     /// `|b - A x| / |b|` in the forces.
@@ -140,6 +140,14 @@ const GUESS: Key<usize> = Key::new(
      reversibility. Refused above 0 with rational functions",
 )
 .settled_as("guess");
+const GUESS_PRECISION: Key<Precision> = Key::new(
+    "guess_precision",
+    words(&[("double", Double), ("single", Single)]),
+    Absent::Is("\"double\""),
+    Change::Bits,
+    "of past solutions; `\"single\"` takes less than half the memory, and guesses as well",
+)
+.settled_as("guess_precision");
 const K_MAX: Key<usize> =
     Key::new("k_max", integer(2, 64), Absent::Is("16"), Change::Bits, "directions before a restart")
         .settled_as("method")
@@ -174,6 +182,7 @@ pub(crate) const SOLVER: Section = Section {
         &FORCE_RESIDUAL,
         &MAX_ITERATIONS,
         &GUESS,
+        &GUESS_PRECISION,
         &K_MAX,
         &N_MR,
         &SCHWARZ_BLOCK,
@@ -210,6 +219,7 @@ pub(crate) const WALL_SOLVER: Section = Section {
         &FORCE_RESIDUAL,
         &MAX_ITERATIONS,
         &GUESS,
+        &GUESS_PRECISION,
     ],
     tables: &[],
 };
@@ -264,7 +274,7 @@ pub(crate) struct SolverKeys {
     action_residual: f64,
     force_residual: f64,
     max_iterations: usize,
-    guess: usize,
+    guess: Past,
 }
 
 impl SolverKeys {
@@ -296,7 +306,10 @@ impl SolverKeys {
             action_residual: table.get_or(&ACTION_RESIDUAL, fermion.map(|f| f.action_residual)),
             force_residual: table.get_or(&FORCE_RESIDUAL, fermion.map(|f| f.force_residual)),
             max_iterations: table.get_or(&MAX_ITERATIONS, fermion.map(|f| f.max_iterations)),
-            guess: table.get_or(&GUESS, fermion.map(|f| f.guess)),
+            guess: Past {
+                solutions: table.get_or(&GUESS, fermion.map(|f| f.guess.solutions)),
+                precision: table.get_or(&GUESS_PRECISION, fermion.map(|f| f.guess.precision)),
+            },
         };
         tight(&table, "action_residual", keys.action_residual);
         tight(&table, "force_residual", keys.force_residual);
@@ -315,7 +328,8 @@ impl SolverKeys {
         table.keep("link_reals", &link_reals);
         table.keep("action_residual", &action_residual);
         table.keep("force_residual", &force_residual);
-        table.keep("guess", &guess);
+        table.keep("guess", &guess.solutions);
+        table.keep("guess_precision", &guess.precision);
     }
 
     /// Checks keys against each other. A mistake is reported where it is made, not again where it is inherited.
@@ -337,7 +351,7 @@ impl SolverKeys {
         }
         if let Systems::Shifted(by) = systems {
             self.check_multi_shift(table, by);
-        } else if self.guess > 0 && self.force_residual > GUESS_RESIDUAL {
+        } else if self.guess.solutions > 0 && self.force_residual > GUESS_RESIDUAL {
             let found = self.force_residual;
             let message = format!(
                 "guess: past solutions break reversibility at the size of force_residual: \
@@ -356,7 +370,7 @@ impl SolverKeys {
         } else if self.precision.is_some_and(|precision| SHIFTED.iter().all(|(_, mix)| *mix != precision)) {
             table.mistake("precision", format!("precision: {by} is solved in {}", names(&SHIFTED)));
         }
-        if self.guess > 0 {
+        if self.guess.solutions > 0 {
             table.mistake("guess", format!("guess: with {by}, solves for all shifts start from zero"));
         }
     }

@@ -37,7 +37,7 @@ pub use bicgstab::BiCgStab;
 pub use block::{BlockCg, BlockInfo};
 pub use cg::Cg;
 pub use gcr::{Gcr, GcrParams};
-pub use guess::{Forecast, Guess};
+pub use guess::{Forecast, Guess, Past};
 pub use info::Info;
 pub use keys::TermSolver;
 pub use method::{Method, Settings, usual_delta};
@@ -45,7 +45,7 @@ pub use multishift::{MultiInfo, MultiShift};
 pub use normal::TwoSolves;
 pub use operators::{Matrix, Operators, System};
 pub use schwarz::Schwarz;
-pub use spectrum::{Bounds, bounds, greatest};
+pub use spectrum::{Bounds, Tridiagonal, bounds, greatest};
 
 use info::timed;
 

@@ -21,7 +21,7 @@
 
 use super::cg::curvature;
 use super::info::Clock;
-use super::{Cg, Info, Operators, Params, SolverError};
+use super::{Cg, Info, Operators, Params, SolverError, Tridiagonal};
 use crate::device::Precision;
 use crate::device::kernels::SHIFT_GROUP;
 use crate::field::{Dagger, Domain, FieldError, Kind, ShiftSteps, Spinor};
@@ -37,6 +37,8 @@ pub struct MultiInfo {
     pub refinements: usize,
     /// Final true relative residual of each shift.
     pub residuals: Vec<f64>,
+    /// What the common iteration saw of the spectrum of `M^dag M`, as long as its operator was in double or single.
+    pub lanczos: Tridiagonal,
 }
 
 /// Iterations stop at this relative residual; below it, this precision makes little progress.
@@ -155,12 +157,12 @@ impl MultiShift {
         let krylov = &mut self.krylov;
         krylov.residuals[0].copy_from(b)?;
         if krylov.precision == Precision::Double {
-            krylov.iterate(operators, x, shifts, params, &mut info.total)?;
+            krylov.iterate(operators, x, shifts, params, &mut info)?;
         } else {
             let solutions = &mut self.solutions[..shifts.len()];
             solutions.iter_mut().try_for_each(Spinor::set_zero)?;
             let goal = Params { residual: params.residual.max(reach(krylov.precision)), ..params };
-            match krylov.iterate(operators, solutions, shifts, goal, &mut info.total) {
+            match krylov.iterate(operators, solutions, shifts, goal, &mut info) {
                 Ok(()) => x.iter_mut().zip(&*solutions).try_for_each(|(x, lower)| x.copy_from(lower))?,
                 // In this case each shift starts from zero.
                 Err(SolverError::NotFinite { .. }) => info.total.fallbacks += 1,
@@ -195,7 +197,7 @@ impl Krylov {
         x: &mut [Spinor],
         shifts: &[f64],
         params: Params,
-        info: &mut Info,
+        MultiInfo { total: info, lanczos, .. }: &mut MultiInfo,
     ) -> Result<(), SolverError> {
         let Self { precision, residuals, middle, directions, lower } = self;
         let group = group(*precision);
@@ -217,14 +219,17 @@ impl Krylov {
         }
         let mut rr = residuals[0].norm2()?.value();
         let target = params.residual * params.residual * rr;
-        let mut before = None;
+        let mut before: Option<[f64; 2]> = None;
+        let mut seen = true;
         // The number of residuals from which late steps are to be made.
         let mut late = 0;
         while rr > target && info.iterations < params.max_iterations {
             let p = &mut directions[least];
             let [.., r, q] = &mut residuals[..late + 2] else { unreachable!("two residuals at least") };
             let enough = |low: &&mut Lower| error(low.p.precision()).powi(2) * rr <= target;
-            let curvature = match lower.iter_mut().find(enough) {
+            let low = lower.iter_mut().find(enough);
+            let applied = low.as_ref().map_or(*precision, |low| low.p.precision());
+            let curvature = match low {
                 None => product(operators.at(*precision), info, q, middle, p, shifts[least])?,
                 Some(Lower { p: low, middle, q: product_low }) => {
                     low.copy_from(p)?;
@@ -245,8 +250,11 @@ impl Krylov {
             }
             let beta = new / rr;
             // beta_(n-1) alpha_n / alpha_(n-1)
-            let memory = before
-                .map_or(0.0, |(alpha_before, beta_before): (f64, f64)| beta_before * alpha / alpha_before);
+            let memory = before.map_or(0.0, |[before, beta]| beta * alpha / before);
+            seen &= applied <= Precision::Single;
+            if seen {
+                lanczos.add_step([alpha, beta], before, shifts[least], error(applied));
+            }
             x[least].cg_step_each(&[alpha], p, q, &[beta])?;
             rr = new;
             info.iterations += 1;
@@ -256,7 +264,7 @@ impl Krylov {
                 own.late.push([alpha * own.zeta, beta * own.rho]);
                 own.converged = own.zeta * own.zeta * rr <= target;
             }
-            before = Some((alpha, beta));
+            before = Some([alpha, beta]);
             late += 1;
             if late == group {
                 make_late_steps(&mut active, x, directions, &residuals[1..=late])?;

@@ -3,7 +3,8 @@
 //!
 //! Let `T` be the tridiagonal matrix of k steps and (theta, s) an eigenpair of it. Then an eigenvalue of `M^dag M` lies
 //! within `beta_k |s_k|` of theta. Both ends come from the same steps. Their number is like that of a solve with
-//! conjugate gradients, since the Krylov space is the same.
+//! conjugate gradients, since the Krylov space is the same: the coefficients of a solve give its T for nothing (Golub,
+//! Van Loan, Matrix Computations, 10.2.5).
 
 use super::SolverError;
 use crate::device::Precision;
@@ -18,6 +19,8 @@ pub struct Bounds {
     pub least: f64,
     /// The greatest eigenvalue.
     pub greatest: f64,
+    /// An eigenvalue lies within this distance of each.
+    pub errors: [f64; 2],
     /// Steps: applications of `M^dag M`.
     pub iterations: usize,
 }
@@ -65,7 +68,7 @@ fn lanczos(
     let norm = v.norm2()?.value().sqrt();
     if norm == 0.0 {
         // A zero vector has no component along any eigenvector.
-        return Ok(Bounds { least: f64::INFINITY, greatest: 0.0, iterations: 0 });
+        return Ok(Bounds { least: f64::INFINITY, greatest: 0.0, errors: [0.0; 2], iterations: 0 });
     }
     v.scale(1.0 / norm)?;
     let mut t = Tridiagonal::default();
@@ -84,17 +87,18 @@ fn lanczos(
             return Err(SolverError::NotFinite { what: "a Lanczos vector", iterations });
         }
         t.diagonal.push(alpha);
+        t.beside.push(beta);
         // The Krylov space is exhausted: T is exact.
         let exhausted = beta <= 1e-13 * alpha;
         let steps = t.diagonal.len();
         if exhausted || steps.is_multiple_of(LOOK) || steps == max_iterations {
-            let [(least, low), (greatest, high)] = t.ends();
-            error = beta * (if both { low / least } else { 0.0 }).max(high / greatest);
+            let bounds = t.bounds().expect("a step");
+            let [low, high] = bounds.errors;
+            error = (if both { low / bounds.least } else { 0.0 }).max(high / bounds.greatest);
             if exhausted || error <= tolerance {
-                return Ok(Bounds { least, greatest, iterations: t.diagonal.len() });
+                return Ok(bounds);
             }
         }
-        t.beside.push(beta);
         next.scale(1.0 / beta)?;
         // Shift v_(k-1), v_k, v_(k+1) by one.
         let free = std::mem::replace(&mut before, v);
@@ -103,15 +107,34 @@ fn lanczos(
     Err(SolverError::Spectrum { iterations: t.diagonal.len(), error, wanted: tolerance })
 }
 
-/// A symmetric tridiagonal matrix.
-#[derive(Default)]
-struct Tridiagonal {
+/// T: a symmetric tridiagonal matrix.
+#[derive(Clone, Debug, Default)]
+pub struct Tridiagonal {
     diagonal: Vec<f64>,
-    /// The off-diagonal: one shorter than the diagonal, or as long if the next step is known.
+    /// The off-diagonal. Its last element leads to the next step.
     beside: Vec<f64>,
+    /// The absolute error of the operator.
+    error: f64,
 }
 
 impl Tridiagonal {
+    /// Adds a step of conjugate gradients with coefficients `[alpha, beta]`, and those of the step `before`. The matrix of
+    /// the system is `M^dag M + shift`, applied with the relative error `error`.
+    pub(super) fn add_step(&mut self, [alpha, beta]: [f64; 2], before: Option<[f64; 2]>, shift: f64, error: f64) {
+        let memory = before.map_or(0.0, |[alpha, beta]| beta / alpha);
+        self.diagonal.push(1.0 / alpha + memory - shift);
+        self.beside.push(beta.sqrt() / alpha);
+        self.error = self.error.max(error / alpha);
+    }
+
+    /// The ends of the spectrum as far as these steps see them; `None` before the first step.
+    pub fn bounds(&self) -> Option<Bounds> {
+        let next = self.beside.last()?;
+        let [(least, low), (greatest, high)] = self.ends();
+        let errors = [low, high].map(|last| next * last + self.error);
+        Some(Bounds { least, greatest, errors, iterations: self.diagonal.len() })
+    }
+
     /// Eigenvalue and |last component| of its eigenvector, at the lower and at the upper end.
     fn ends(&self) -> [(f64, f64); 2] {
         [1.0, -1.0].map(|sign| {
@@ -180,7 +203,7 @@ mod tests {
     #[test]
     fn the_ends_of_a_known_matrix() {
         let n = 37;
-        let t = Tridiagonal { diagonal: vec![2.0; n], beside: vec![1.0; n - 1] };
+        let t = Tridiagonal { diagonal: vec![2.0; n], beside: vec![1.0; n], error: 0.0 };
         let angle = std::f64::consts::PI / (n + 1) as f64;
         let last = (2.0 / (n + 1) as f64).sqrt() * angle.sin();
         let [(least, low), (greatest, high)] = t.ends();
@@ -191,7 +214,7 @@ mod tests {
 
     #[test]
     fn one_by_one() {
-        let t = Tridiagonal { diagonal: vec![3.0], beside: Vec::new() };
+        let t = Tridiagonal { diagonal: vec![3.0], beside: vec![1.0], error: 0.0 };
         assert_eq!(t.ends(), [(3.0, 1.0), (3.0, 1.0)]);
     }
 }

@@ -12,7 +12,7 @@ use hmc::field::{AlgebraField, Domain, HostLinks, MatrixField};
 use hmc::hmc::{Chain, Level, Scheme};
 use hmc::lattice::{Extents, volume};
 use hmc::quark::QuarkParams;
-use hmc::solver::Settings;
+use hmc::solver::{Past, Settings};
 use num_complex::Complex64;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub fn fields(links: &Gauge, domain: &Arc<Domain>) -> MatrixField {
 
 /// A quark of so many iterations and no guess.
 pub fn quark<P>(operator: P, precision: Precision) -> QuarkParams<P> {
-    QuarkParams { operator, solver: Settings::cg(precision, 5000), link_reals: 18, guess: 0 }
+    QuarkParams { operator, solver: Settings::cg(precision, 5000), link_reals: 18, guess: Past::NONE }
 }
 
 /// Two flavours of clover quarks, solved to these residuals in the action and in the force.

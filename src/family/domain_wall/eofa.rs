@@ -58,11 +58,10 @@ pub struct ExactOneFlavour {
     pairs: PairForce,
     heat_bath: Rational,
     phi: Dirac,
-    /// The field of the heat bath, and `E phi`.
-    eta: Dirac,
+    /// Workspace: the field of the heat bath, then `E phi`.
     image: Dirac,
     domain: Arc<Domain>,
-    /// `|r(E) E phi - eta|` from the last check.
+    /// `|phi^dag E phi - |eta|^2|` from the last check.
     checked: Option<f64>,
 }
 
@@ -185,7 +184,6 @@ impl ExactOneFlavour {
             pairs: PairForce::new(domain, kind, false)?,
             heat_bath,
             phi: dirac(domain)?,
-            eta: dirac(domain)?,
             image: dirac(domain)?,
             domain: Arc::clone(domain),
             checked: None,
@@ -206,20 +204,17 @@ impl ExactOneFlavour {
         Room::new(&self.domain, self.params.quark.operator.kind(), forecast)
     }
 
-    /// `out = r(E) x`
-    fn function(&mut self, out: &mut Dirac, of: Of) -> Result<(), ActionError> {
+    /// `phi = r(E) eta`, with eta in `image`.
+    fn make_phi(&mut self) -> Result<(), ActionError> {
         let mut room = self.room(self.params.forecast)?;
         let Rational { constant, poles, residues, .. } = &self.heat_bath;
         let (operator, heavy) = (&self.params.quark.operator, self.params.heavy_mass);
-        let x = match of {
-            Of::Eta => &self.eta,
-            Of::Image => &self.image,
-        };
+        let (phi, eta) = (&mut self.phi, &self.image);
         let direct =
             poles.iter().zip(residues).fold(*constant, |sum, (pole, residue)| sum + residue / (1.0 + pole));
-        for (out, x) in out.iter_mut().zip(x) {
-            out.copy_from(x)?;
-            out.scale(direct)?;
+        for (phi, eta) in phi.iter_mut().zip(eta) {
+            phi.copy_from(eta)?;
+            phi.scale(direct)?;
         }
         for chirality in &mut self.chiralities {
             let forecast = self.params.forecast > 0;
@@ -231,8 +226,8 @@ impl ExactOneFlavour {
                 let mut mass = chirality.mass;
                 let own = &mut mass[chirality.number];
                 *own = operator.mass_between(*own, heavy, 1.0 / (1.0 + pole));
-                chirality.solve(&mut room, x, mass, goal)?;
-                chirality.add(out, residue / ((1.0 + pole) * (1.0 + pole)), &mut room)?;
+                chirality.solve(&mut room, eta, mass, goal)?;
+                chirality.add(phi, residue / ((1.0 + pole) * (1.0 + pole)), &mut room)?;
                 if !forecast {
                     // The solution of the previous solve, with another mass.
                     goal.start = Start::Given;
@@ -257,19 +252,12 @@ impl ExactOneFlavour {
         Ok(phi[EVEN].real_dot(&image[EVEN])? + phi[ODD].real_dot(&image[ODD])?)
     }
 
-    /// Checks that `r(E)^2 E` is 1 on the field of the heat bath, whose image is up to date. No other check shows that
-    /// the spectrum is inside the range.
-    fn check(&mut self) -> Result<(), ActionError> {
-        let mut back = dirac(&self.domain)?;
-        self.function(&mut back, Of::Image)?;
-        let (mut square, mut length) = (0.0, 0.0);
-        for (back, eta) in back.iter_mut().zip(&self.eta) {
-            back.axpy(-1.0, eta)?;
-            square += back.norm2()?.value();
-            length += eta.norm2()?.value();
-        }
-        // The width of every mode in the range may be off by twice the function's error.
-        let (error, bound) = (square.sqrt(), WIDTH + 2.0 * self.heat_bath.error * length.sqrt());
+    /// Checks that the `action` of the heat bath's field is `|eta|^2`, which it is if `r(E)^2 E` is 1 for every mode. No
+    /// other check shows that the spectrum is inside the range.
+    fn check(&mut self, action: &ExactSum, eta: &ExactSum) -> Result<(), ActionError> {
+        // The square of every mode in the range may be off by twice the function's error, and by that of the solves.
+        let rounding = 2.0 * self.heat_bath.error + self.params.header.action_residual;
+        let (error, bound) = ((action.value() - eta.value()).abs(), WIDTH + rounding * eta.value());
         self.checked = Some(error);
         if error <= bound {
             return Ok(());
@@ -293,16 +281,7 @@ fn halving(n: usize) -> Vec<usize> {
     order
 }
 
-/// The argument of the heat bath's function.
-#[derive(Clone, Copy)]
-enum Of {
-    /// eta
-    Eta,
-    /// `E phi`
-    Image,
-}
-
-/// Tolerated relative error of a mode's width. Worst case: the whole of `r(E) E phi - eta` lies in one mode.
+/// Tolerated error of `phi^dag E phi`: in the worst case it is that of a single mode, which is 1 on average.
 const WIDTH: f64 = 1e-2;
 
 impl Action for ExactOneFlavour {
@@ -314,15 +293,15 @@ impl Action for ExactOneFlavour {
         self.chiralities.iter_mut().for_each(|chirality| chirality.quark.forget());
         self.update(links)?;
         let address = pseudofermion(seed, trajectory, self.params.header.number);
-        for (parity, eta) in self.eta.iter_mut().enumerate() {
+        let mut length = ExactSum::default();
+        for (parity, eta) in self.image.iter_mut().enumerate() {
             eta.set_random(parity, 0.5f64.sqrt(), address)?;
+            length += eta.norm2()?;
         }
-        let mut phi = dirac(&self.domain)?;
-        self.function(&mut phi, Of::Eta)?;
-        self.phi = phi;
+        self.make_phi()?;
         let action = self.make_image()?;
         if self.checked.is_none() || trajectory.is_multiple_of(self.params.check_every) {
-            self.check()?;
+            self.check(&action, &length)?;
         }
         Ok(action)
     }

@@ -11,7 +11,7 @@ use crate::field::{Domain, MatrixField};
 use crate::measure::{MeasureError, Wanted};
 use crate::operator::smeared;
 use crate::quark::{Inverse, QuarkParams};
-use crate::solver::TermSolver;
+use crate::solver::{Past, TermSolver};
 use std::sync::Arc;
 
 /// The mass of the Pauli-Villars fields.
@@ -45,7 +45,7 @@ impl Family for DomainWallFermion {
 
     fn inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError> {
         let operator = self.operator(wanted.mass.unwrap_or(self.mass));
-        let (params, residual) = (QuarkParams { guess: 0, ..quark(operator, &self.solver) }, wanted.residual);
+        let (params, residual) = (QuarkParams { guess: Past::NONE, ..quark(operator, &self.solver) }, wanted.residual);
         Ok(Box::new(match self.stout {
             Some(stout) => WallQuark::new(&smeared(links, stout.steps, stout.rho)?, &params, residual)?,
             None => WallQuark::new(links, &params, residual)?,

@@ -10,7 +10,7 @@ use crate::field::{Domain, MatrixField};
 use crate::math::{Factor, MilcPseudofermion, MilcRational, Rational};
 use crate::measure::{MeasureError, Wanted};
 use crate::quark::{Inverse, QuarkParams};
-use crate::solver::Settings;
+use crate::solver::{Past, Settings};
 use std::sync::Arc;
 
 /// Greatest relative errors of a file's functions: for heat bath and action, which nothing corrects, and for the force.
@@ -66,7 +66,7 @@ impl Family for StaggeredFermion {
         let RootedSolver { precisions: [precision, _], delta, long_reals, max_iterations, .. } =
             self.solver.settings;
         let solver = Settings { delta, ..Settings::cg(precision, max_iterations) };
-        let params = QuarkParams { operator, solver, link_reals: long_reals, guess: 0 };
+        let params = QuarkParams { operator, solver, link_reals: long_reals, guess: Past::NONE };
         Ok(Box::new(StaggeredQuark::new(links, &params, wanted.residual)?))
     }
 }

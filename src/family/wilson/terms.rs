@@ -8,7 +8,7 @@ use crate::field::{Domain, MatrixField};
 use crate::measure::{MeasureError, Wanted};
 use crate::operator::smeared;
 use crate::quark::{Inverse, QuarkParams};
-use crate::solver::TermSolver;
+use crate::solver::{Past, TermSolver};
 use std::sync::Arc;
 
 impl Family for WilsonFermion {
@@ -33,7 +33,7 @@ impl Family for WilsonFermion {
     /// Only terms of the Hamiltonian have the twisted mass.
     fn inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError> {
         let (params, residual) =
-            (QuarkParams { guess: 0, ..quark(self.operator, &self.solver) }, wanted.residual);
+            (QuarkParams { guess: Past::NONE, ..quark(self.operator, &self.solver) }, wanted.residual);
         Ok(Box::new(match self.stout {
             Some(stout) => WilsonQuark::new(&smeared(links, stout.steps, stout.rho)?, &params, residual)?,
             None => WilsonQuark::new(links, &params, residual)?,

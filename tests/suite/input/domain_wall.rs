@@ -5,7 +5,7 @@ use hmc::device::Precision;
 use hmc::family::{DomainWallFermion, OneFlavourFunctions, StoutSteps, WallFlavours, Weights};
 use hmc::input::Fermion;
 use hmc::measure::{Condensate, Correlator, Source};
-use hmc::solver::{Method, Settings, TermSolver};
+use hmc::solver::{Method, Past, Settings, TermSolver};
 
 const TABLES: &str = r#"[fermion.light]
 action = "domain-wall"
@@ -92,15 +92,16 @@ fn defaults_and_what_is_inherited() {
         delta: 0.1,
         max_iterations: 10_000,
     };
+    let guess = Past { solutions: 2, precision: Precision::Double };
     let solver =
-        TermSolver { settings, link_reals: 12, action_residual: 1e-11, force_residual: 1e-9, guess: 2 };
+        TermSolver { settings, link_reals: 12, action_residual: 1e-11, force_residual: 1e-9, guess };
     assert_eq!(light.solver, solver);
     let [first, second] = light.hasenbusch.try_into().expect("two masses");
     assert_eq!((first.name.as_str(), second.name.as_str()), ("l1", "l2"));
     assert_eq!([first.mass, second.mass], [0.1, 0.5]);
     assert_eq!(first.solver, solver);
     let settings = Settings { precisions: [Precision::Double; 3], delta: 1e-3, ..settings };
-    assert_eq!(second.solver, TermSolver { settings, guess: 0, ..solver });
+    assert_eq!(second.solver, TermSolver { settings, guess: Past::NONE, ..solver });
     assert_eq!(input(&text).hmc.terms[0], ["light", "l1", "l2"]);
     assert_eq!(input(&text).fermions[0].pseudofermions(), 3);
 
@@ -239,7 +240,7 @@ fn one_flavour_by_either_way() {
         eofa.flavours,
         WallFlavours::OneEofa { range: [0.5, 50.0], error: 1e-10, check_every: 1, forecast: 8 }
     );
-    assert_eq!((eofa.solver.settings.precisions[1], eofa.solver.guess), (Precision::Half, 1));
+    assert_eq!((eofa.solver.settings.precisions[1], eofa.solver.guess.solutions), (Precision::Half, 1));
     let split = one("50]\n", "50]\n[[fermion.light.hasenbusch]]\nname = \"l1\"\nmass = 0.3\n");
     assert_eq!(light(&split.replace("[\"light\"]", "[\"light\", \"l1\"]")).hasenbusch.len(), 1);
 

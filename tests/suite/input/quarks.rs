@@ -4,7 +4,7 @@ use super::{GOOD, input, mistakes, wilson, with};
 use hmc::action::InnerPoles;
 use hmc::device::Precision;
 use hmc::family::{Flavours, OneFlavourFunctions, StoutSteps, WilsonFermion};
-use hmc::solver::{Method, Settings, TermSolver};
+use hmc::solver::{Method, Past, Settings, TermSolver};
 use std::path::Path;
 
 /// A fermion of `GOOD` with these keys more; tables may follow the keys.
@@ -51,7 +51,7 @@ fn plain_quarks_are_two_untwisted_ones() {
         link_reals: 12,
         action_residual: 1e-11,
         force_residual: 1e-9,
-        guess: 0,
+        guess: Past::NONE,
     };
     assert_eq!(light.solver, expected);
 }
@@ -202,7 +202,8 @@ fn hasenbusch_factors_inherit() {
         delta: 1e-3,
         ..light.solver.settings
     };
-    let expected = TermSolver { settings, action_residual: 1e-10, guess: 2, ..light.solver.clone() };
+    let guess = Past { solutions: 2, precision: Precision::Double };
+    let expected = TermSolver { settings, action_residual: 1e-10, guess, ..light.solver.clone() };
     assert_eq!(first.solver, expected);
     assert_eq!(expected.force_residual.to_bits(), 1e-10f64.to_bits());
     assert_eq!(second.solver, light.solver);
@@ -422,7 +423,7 @@ fn inherited_guesses_warn_once() {
         1,
     );
     let loaded = input::parse(&text, "run.toml", 1).expect("only a warning");
-    assert_eq!(wilson(loaded.input).hasenbusch[0].solver.guess, 3);
+    assert_eq!(wilson(loaded.input).hasenbusch[0].solver.guess.solutions, 3);
     assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
 }
 

@@ -11,6 +11,7 @@ use hmc::field::{HostLinks, MatrixField};
 use hmc::hmc::{Chain, Level, Scheme};
 use hmc::lattice::{Boundary, Extents};
 use hmc::quark::QuarkParams;
+use hmc::solver::Past;
 use std::sync::OnceLock;
 
 const EXTENTS: Extents = [4; 4];
@@ -23,7 +24,7 @@ struct Setting {
     steps: u32,
     tau: f64,
     residual: f64,
-    guess: usize,
+    guess: Past,
 }
 
 const QUARK: WilsonParams = WilsonParams {
@@ -50,7 +51,7 @@ fn chain(links: &HostLinks, setting: &Setting) -> Chain {
 fn thermalised() -> &'static HostLinks {
     static LINKS: OnceLock<HostLinks> = OnceLock::new();
     LINKS.get_or_init(|| {
-        let setting = Setting { scheme: OMELYAN, steps: 8, tau: 1.0, residual: 1e-9, guess: 0 };
+        let setting = Setting { scheme: OMELYAN, steps: 8, tau: 1.0, residual: 1e-9, guess: Past::NONE };
         let mut chain = chain(&Gauge::warm(EXTENTS, 0.3, 1).to_host(), &setting);
         let mut accepted = 0;
         for number in 0..15 {
@@ -65,7 +66,7 @@ fn thermalised() -> &'static HostLinks {
 /// Mean |dH| over four draws of momenta and pseudofermions.
 fn mean_delta_h(scheme: Scheme, steps: u32) -> f64 {
     // Solves to 1e-14: dH is exact to about 1e-11.
-    let setting = Setting { scheme, steps, tau: 0.5, residual: 1e-14, guess: 0 };
+    let setting = Setting { scheme, steps, tau: 0.5, residual: 1e-14, guess: Past::NONE };
     let mut chain = chain(thermalised(), &setting);
     let mut sum = 0.0;
     for number in 100..104 {
@@ -113,10 +114,10 @@ fn force_gradient_is_of_fourth_order() {
     order(Scheme::ForceGradient, 6, 4.0, 0.2);
 }
 
-fn round_trip(scheme: Scheme, steps: u32, residual: f64, guess: usize) -> f64 {
+fn round_trip(scheme: Scheme, steps: u32, residual: f64, guess: Past) -> f64 {
     let mut chain = chain(thermalised(), &Setting { scheme, steps, tau: 1.0, residual, guess });
     let report = chain.reversibility(7).unwrap();
-    println!("{scheme:?}, residual {residual:e}, guess {guess}: {report:?}");
+    println!("{scheme:?}, residual {residual:e}, {guess:?}: {report:?}");
     assert_eq!(&chain.links.to_host().unwrap(), thermalised(), "the links stay as they are");
     assert!(report.delta_h != 0.0);
     report.distance
@@ -133,7 +134,7 @@ fn every_scheme_is_reversible() {
         (Scheme::Omelyan4, 3),
         (Scheme::ForceGradient, 4),
     ] {
-        let distance = round_trip(scheme, steps, 1e-13, 0);
+        let distance = round_trip(scheme, steps, 1e-13, Past::NONE);
         assert!(distance < 1e-12, "{scheme:?}: {distance:e}");
     }
 }
@@ -142,18 +143,37 @@ fn every_scheme_is_reversible() {
 /// the past is reversible where solves are tight, and visibly not where they are loose.
 #[test]
 fn a_guess_needs_tight_solves() {
-    let loose = round_trip(OMELYAN, 8, 1e-5, 0);
+    let loose = round_trip(OMELYAN, 8, 1e-5, Past::NONE);
     assert!(loose < 1e-12, "loose solves from zero: {loose:e}");
-    let tight = round_trip(OMELYAN, 8, 1e-14, 5);
-    assert!(tight < 1e-12, "tight solves from a guess: {tight:e}");
-    let spoilt = round_trip(OMELYAN, 8, 1e-5, 5);
-    assert!(spoilt > 1e-8, "loose solves from a guess: {spoilt:e}");
+    for precision in [Precision::Double, Precision::Single] {
+        let guess = Past { solutions: 5, precision };
+        let tight = round_trip(OMELYAN, 8, 1e-14, guess);
+        assert!(tight < 1e-12, "tight solves from a guess in {precision:?}: {tight:e}");
+        let spoilt = round_trip(OMELYAN, 8, 1e-5, guess);
+        assert!(spoilt > 1e-8, "loose solves from a guess in {precision:?}: {spoilt:e}");
+    }
+}
+
+/// Solutions in single precision guess as well as those in double, which need twice the memory.
+#[test]
+fn a_guess_saves_iterations_in_either_precision() {
+    let [zero, double, single] = [(0, Precision::Double), (5, Precision::Double), (5, Precision::Single)]
+        .map(|(solutions, precision)| {
+            let guess = Past { solutions, precision };
+            let setting = Setting { scheme: OMELYAN, steps: 8, tau: 1.0, residual: 1e-9, guess };
+            let outcome = chain(thermalised(), &setting).trajectory(7, true).unwrap();
+            let iterations = outcome.terms[0].force.iterations;
+            println!("{guess:?}: {iterations} iterations, dH {}", outcome.delta_h);
+            iterations
+        });
+    assert!(10 * double < 9 * zero, "{double} instead of {zero}");
+    assert!(single <= double + double / 100, "{single} in single, {double} in double");
 }
 
 #[test]
 fn links_stay_on_the_group() {
     let mut chain =
-        chain(thermalised(), &Setting { scheme: OMELYAN, steps: 8, tau: 1.0, residual: 1e-10, guess: 0 });
+        chain(thermalised(), &Setting { scheme: OMELYAN, steps: 8, tau: 1.0, residual: 1e-10, guess: Past::NONE });
     chain.trajectory(3, true).unwrap();
     assert_ne!(&chain.links.to_host().unwrap(), thermalised());
     // 32 drifts, each off by a rounding.

@@ -166,15 +166,41 @@ fn the_ends_of_the_spectrum() {
         all.sort_by(f64::total_cmp);
         let mut quark = Quark::new(&small, &quark(params, Precision::Double)).unwrap();
         quark.update(&fields(&links, &small)).unwrap();
+        let ends = [all[0], all[all.len() - 1]];
         for (tolerance, within) in [(1e-2, 1e-3), (1e-7, 1e-12)] {
             let found = quark.bounds(&mut random(&small, 1), tolerance).unwrap();
-            let errors = [found.least / all[0] - 1.0, 1.0 - found.greatest / all[all.len() - 1]];
+            let errors = [found.least / ends[0] - 1.0, 1.0 - found.greatest / ends[1]];
             println!(
                 "c_sw {c_sw} {schur:?}, to {tolerance:e}: {found:?}, errors {:.1e} {:.1e}",
                 errors[0], errors[1]
             );
             // From inside, but for rounding.
             assert!(errors.iter().all(|e| (-1e-12..within).contains(e)), "{errors:?}");
+        }
+        // What solves see: the coefficients of an iteration for shifts, in every mix of precisions.
+        for precision in [
+            [Precision::Double; 3],
+            [Precision::Double, Precision::Single, Precision::Single],
+            [Precision::Double, Precision::Double, Precision::Half],
+        ] {
+            let mut params = self::quark(params, Precision::Double);
+            params.solver.precisions = precision;
+            let mut quark = Quark::with_shifts(&small, &params).unwrap();
+            quark.update(&fields(&links, &small)).unwrap();
+            for residual in [1e-4, 1e-12] {
+                let (info, _) = quark.solve_shifted(&random(&small, 1), &[0.3, 0.01, 2.0], residual).unwrap();
+                let found = info.lanczos.bounds().expect("iterations");
+                println!("c_sw {c_sw} {schur:?}, a solve in {precision:?} to {residual:e}: {found:?} of {ends:?}");
+                for (k, end) in [found.least, found.greatest].into_iter().enumerate() {
+                    // An eigenvalue is near: of the ends, these are the nearest.
+                    let off = all.iter().map(|value| (value - end).abs()).fold(f64::INFINITY, f64::min);
+                    assert!(off <= found.errors[k] + 1e-12 * ends[1], "{off:e} instead of {:e}", found.errors[k]);
+                    let inside = if k == 0 { end / ends[0] - 1.0 } else { 1.0 - end / ends[1] };
+                    let rounding = found.errors[k] / end;
+                    assert!(inside > -1e-12 - rounding, "{inside:e} is outside");
+                    assert!(residual > 1e-5 || inside < 0.05, "{precision:?}: {inside:e} from the end");
+                }
+            }
         }
     }
     let domain = domain([4; 4]);
@@ -446,7 +472,9 @@ fn heat_baths_of_ratios() {
                 let report = term.report().unwrap().text;
                 println!("{report}");
                 for (name, least) in [("light", light), ("heavy", heavy)] {
-                    assert!(report.contains(&format!("{name}: spectrum [{least:.4e}, ")), "{report}");
+                    let told = report.split(&format!("{name}: spectrum [")).nth(1).expect("a spectrum");
+                    let told: f64 = told.split(',').next().unwrap().parse().unwrap();
+                    assert!((told / least - 1.0).abs() < 0.05, "{name}, {least}: {report}");
                 }
             }
         }

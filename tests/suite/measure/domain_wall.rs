@@ -20,7 +20,7 @@ use hmc::lattice::{Boundary, Extents, Partition, coordinates, site, volume};
 use hmc::math::WallWeights;
 use hmc::measure::{CondensateMean, Correlators, Noise, Source, condensate, correlators};
 use hmc::quark::{Inverse, QuarkParams, fields};
-use hmc::solver::Settings;
+use hmc::solver::{Past, Settings};
 use std::sync::Arc;
 
 const ANTIPERIODIC: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
@@ -161,7 +161,7 @@ fn low_precision_has_the_same_propagators() {
     let field = whole(&Gauge::warm([4, 4, 2, 8], 0.4, 9).to_host());
     let (name, operator) = &cases()[0];
     let of = |solver, link_reals| {
-        let params = QuarkParams { operator: operator.clone(), solver, link_reals, guess: 0 };
+        let params = QuarkParams { operator: operator.clone(), solver, link_reals, guess: Past::NONE };
         let mut quark = WallQuark::new(&field, &params, 1e-12).unwrap();
         correlators(&mut quark, Source::Point([3, 0, 1, 5]), &|| false).unwrap()
     };

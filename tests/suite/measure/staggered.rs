@@ -20,7 +20,7 @@ use hmc::io;
 use hmc::lattice::{Boundary, Extents, Partition, coordinates, volume};
 use hmc::measure::{CondensateMean, Noise, Source, condensate, pion};
 use hmc::quark::{Inverse, QuarkParams, fields};
-use hmc::solver::{Method, Settings};
+use hmc::solver::{Method, Past, Settings};
 use num_complex::Complex64;
 use serde_json::Value;
 use std::path::Path;
@@ -312,7 +312,7 @@ fn solvers_of_any_kind_agree() {
         ("BiCGstab double-single", of(Method::BiCgStab, [d, s, s]), 12, 1),
         ("GCR-DD double-single-half", of(gcr_dd, [d, s, h]), 12, 1),
     ] {
-        let params = QuarkParams { operator, solver, link_reals, guess: 0 };
+        let params = QuarkParams { operator, solver, link_reals, guess: Past::NONE };
         let mut quark = WilsonQuark::new(&field, &params, RESIDUAL).unwrap();
         assert_eq!(quark.together(), together, "{what}");
         check(what, &pion(&mut quark, source).unwrap(), &expected);
@@ -326,7 +326,7 @@ fn solvers_of_any_kind_agree() {
             naik_epsilon: -0.1,
             boundary: Boundary::phases(PHASES),
         };
-        let params = QuarkParams { operator, solver: Settings::cg(precision, 5000), link_reals, guess: 0 };
+        let params = QuarkParams { operator, solver: Settings::cg(precision, 5000), link_reals, guess: Past::NONE };
         let mut quark = StaggeredQuark::new(&field, &params, RESIDUAL).unwrap();
         check(what, &pion(&mut quark, source).unwrap(), &expected);
     }
