@@ -72,6 +72,8 @@ pub(super) fn layers<'a>(input: &Input, measured: impl IntoIterator<Item = &'a M
 /// # Errors
 /// A rational function does not exist, or memory runs out.
 fn terms(domain: &Arc<Domain>, input: &Input) -> Result<Vec<Box<dyn Action>>, AppError> {
+    // Each of them adopts the links before it works.
+    let _sharing = domain.share();
     let gauge = &input.gauge;
     let gauge = GaugeAction::new(domain, gauge.beta, gauge.coefficients)?;
     let mut terms: Vec<Box<dyn Action>> = vec![Box::new(gauge)];

@@ -4,6 +4,7 @@ use super::kernels::{In, Out};
 use super::{Device, DeviceError, Pointer};
 use bytemuck::Pod;
 use std::num::NonZero;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Pointer {
     /// The address `bytes` bytes further on.
@@ -16,19 +17,37 @@ impl Pointer {
     }
 }
 
+/// The number of a buffer's content: equal numbers, equal content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp(u64);
+
+/// The number of the latest content of any buffer.
+static CONTENTS: AtomicU64 = AtomicU64::new(0);
+
 /// Device memory; freed when dropped.
 pub struct Buffer {
     device: Device,
     pointer: Pointer,
     bytes: usize,
+    stamp: AtomicU64,
 }
 
 impl Buffer {
     pub(super) fn new(device: Device, bytes: usize) -> Result<Self, DeviceError> {
         let pointer = device.backend().allocate(bytes)?;
-        let mut buffer = Self { device, pointer, bytes };
+        let mut buffer = Self { device, pointer, bytes, stamp: AtomicU64::new(0) };
         buffer.zero()?;
         Ok(buffer)
+    }
+
+    /// The number of its content.
+    pub fn stamp(&self) -> Stamp {
+        Stamp(self.stamp.load(Ordering::Relaxed))
+    }
+
+    /// The content is about to change: every way to write the memory begins with this.
+    fn changes(&self) {
+        self.stamp.store(CONTENTS.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
     /// The argument of a kernel that reads the buffer as memory of kind `K`.
@@ -56,6 +75,7 @@ impl Buffer {
     /// # Panics
     /// `offset` is past the end.
     pub(crate) fn output_at<K>(&mut self, offset: usize) -> Out<'_, K> {
+        self.changes();
         assert!(offset <= self.bytes, "an offset past a buffer's end");
         // SAFETY: the memory is the buffer's, which is borrowed exclusively.
         unsafe { Out::at(self.pointer.offset(offset).address()) }
@@ -72,6 +92,7 @@ impl Buffer {
     /// # Panics
     /// `offset` is past the end.
     pub(crate) fn shared_output_at<K>(&self, offset: usize) -> Out<'_, K> {
+        self.changes();
         assert!(offset <= self.bytes, "an offset past a buffer's end");
         // SAFETY: the memory is the buffer's, which is borrowed; no owner reads it on the host.
         unsafe { Out::at(self.pointer.offset(offset).address()) }
@@ -79,6 +100,7 @@ impl Buffer {
 
     /// Arguments of kernels that write the buffer's parts of `bytes` bytes each.
     pub(crate) fn outputs<K: 'static>(&mut self, bytes: usize) -> impl Iterator<Item = Out<'_, K>> {
+        self.changes();
         let pointer = self.pointer;
         // SAFETY: the memory is the buffer's, which is borrowed exclusively; parts do not overlap.
         (0..self.bytes / bytes).map(move |n| unsafe { Out::at(pointer.offset(n * bytes).address()) })
@@ -91,6 +113,7 @@ impl Buffer {
 
     /// Sets all bytes to zero.
     pub fn zero(&mut self) -> Result<(), DeviceError> {
+        self.changes();
         // SAFETY: the buffer holds `bytes`.
         unsafe { self.device.backend().zero(self.pointer, self.bytes) }
     }
@@ -101,6 +124,7 @@ impl Buffer {
     /// `data` is longer than the buffer.
     pub fn write<T: Pod>(&mut self, data: &[T]) -> Result<(), DeviceError> {
         assert!(size_of_val(data) <= self.bytes, "a write past a buffer's end");
+        self.changes();
         // SAFETY: the length was checked.
         unsafe { self.device.backend().upload(self.pointer, bytemuck::cast_slice(data)) }
     }
@@ -130,12 +154,14 @@ impl Buffer {
 
     /// As [`Buffer::host`], for writing.
     pub fn host_mut(&mut self) -> Option<&mut [u8]> {
+        self.changes();
         // SAFETY: as in `host`.
         let bytes = || unsafe { std::slice::from_raw_parts_mut(self.pointer.0 as *mut u8, self.bytes) };
         self.device.backend().is_host().then(bytes)
     }
 
-    /// A handle by which another process may open the buffer; `None` on a CPU.
+    /// A handle by which another process may open the buffer; `None` on a CPU. What that process writes leaves the
+    /// [stamp](Self::stamp) as it is.
     pub fn export(&self) -> Result<Option<Vec<u8>>, DeviceError> {
         self.device.backend().export(self.pointer)
     }
@@ -163,6 +189,7 @@ impl Buffer {
     /// No work launched so far touches the buffer.
     pub(crate) unsafe fn stage_in(&mut self, from: &[u8]) -> Result<(), DeviceError> {
         assert!(from.len() <= self.bytes, "a write past a buffer's end");
+        self.changes();
         // SAFETY: the caller's promise; the length was checked.
         unsafe { self.device.backend().stage_in(self.pointer, from) }
     }
@@ -174,6 +201,7 @@ impl Buffer {
     pub fn copy_from(&mut self, other: &Self) -> Result<(), DeviceError> {
         assert_eq!(self.bytes, other.bytes, "a copy between buffers of different length");
         assert!(self.device.is(&other.device), "a copy between devices");
+        self.stamp.store(other.stamp.load(Ordering::Relaxed), Ordering::Relaxed);
         // SAFETY: both hold `bytes`, on one device.
         unsafe { self.device.backend().copy(self.pointer, other.pointer, self.bytes) }
     }
@@ -192,6 +220,7 @@ impl Buffer {
         let inside = |start: usize, all: usize| start.checked_add(bytes).is_some_and(|end| end <= all);
         assert!(inside(at, self.bytes) && inside(from, other.bytes), "a copy past a buffer's end");
         assert!(self.device.is(&other.device), "a copy between devices");
+        self.changes();
         // SAFETY: both ranges were checked, and the device.
         unsafe { self.device.backend().copy(self.pointer.offset(at), other.pointer.offset(from), bytes) }
     }

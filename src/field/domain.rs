@@ -3,13 +3,14 @@
 use super::FieldError;
 use super::borders::Wires;
 use super::layout::Layout;
+use super::shared::Known;
 use crate::comm::{Comm, agree};
 use crate::device::kernels::{Double, Geometry, Kernel, OnSites, OnTeams, Summing, WORDS};
 use crate::device::{Device, Precision, Sums, Teams, Variant};
 use crate::lattice::{Extents, LaneGrid, Partition, volume};
 use crate::math::ExactSum;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 /// The transport of halos between ranks.
@@ -32,6 +33,7 @@ pub struct Domain {
     border: Extents,
     halo: Halo,
     wires: Mutex<Wires>,
+    known: Mutex<Known>,
     profiled: AtomicBool,
     waited: AtomicU64,
 }
@@ -85,6 +87,7 @@ impl Domain {
             border,
             halo,
             wires: Mutex::default(),
+            known: Mutex::default(),
             profiled,
             waited,
         }))
@@ -126,6 +129,11 @@ impl Domain {
     /// The wires that fill borders.
     pub(super) fn wires(&self) -> &Mutex<Wires> {
         &self.wires
+    }
+
+    /// What operators on the box may share.
+    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().expect("no panic holds it")
     }
 
     /// Extents of a lane's box.

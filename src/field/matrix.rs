@@ -7,7 +7,7 @@ use super::{Domain, EVEN, FieldError, HostLinks, LINK_REALS, Layout, ODD, Random
 use crate::device::kernels::{
     FromNatural, In, LinkDistance, Matrices, Order, Out, RandomLinks, Reunitarise, ToNatural, Unitarity,
 };
-use crate::device::{Buffer, Precision, product};
+use crate::device::{Buffer, Precision, Stamp, product};
 use crate::lattice::volume;
 use std::sync::Arc;
 
@@ -51,6 +51,11 @@ impl MatrixField {
     /// This rank's box.
     pub fn domain(&self) -> &Arc<Domain> {
         &self.domain
+    }
+
+    /// The number of its content, borders included.
+    pub fn stamp(&self) -> Stamp {
+        self.buffer.stamp()
     }
 
     /// The argument of kernels that read `blocks` matrices per site.

@@ -10,6 +10,7 @@
 //! - `spinor`: fermion fields of one parity, and their linear algebra
 //! - `dirac`: linear algebra that exists only for Dirac spinors
 //! - `several`: linear algebra of several fields at once
+//! - `shared`: what operators have in common
 //! - `faces`: communication for hops
 //! - `random`: the place of a field's random numbers in the stream
 
@@ -24,6 +25,7 @@ mod local;
 mod matrix;
 mod random;
 mod several;
+mod shared;
 mod spinor;
 #[cfg(test)]
 mod tests;
@@ -39,6 +41,8 @@ pub use matrix::MatrixField;
 pub(crate) use matrix::number_of;
 pub use random::{Purpose, RandomAddress};
 pub use several::ShiftSteps;
+pub use shared::Sharing;
+pub(crate) use shared::{Shared, Workspace};
 pub use spinor::{Kind, Spinor};
 
 /// Even sites, as numbered by kernels.

@@ -7,10 +7,9 @@ use crate::device::kernels::{
     InsertInverse, InsertPair,
 };
 use crate::device::{Buffer, Precision};
-use crate::field::{AlgebraField, Domain, FieldError, Kind, MatrixField, Spinor, number_of};
+use crate::field::{AlgebraField, Domain, FieldError, Kind, MatrixField, Shared, Spinor, number_of};
 use crate::math::ExactSum;
-use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Reals per site.
 const REALS: usize = 72;
@@ -20,14 +19,15 @@ pub struct CloverTerm {
     domain: Arc<Domain>,
     diagonal: f64,
     c_sw: f64,
-    blocks: Arc<Buffer>,
+    content: Shared<Content>,
     inverted: [bool; 2],
-    log_det: [ExactSum; 2],
-    one_thread: OneThread,
 }
 
-/// `update` writes what blocks share, so none of them leaves the thread of its term.
-type OneThread = PhantomData<*const ()>;
+/// Blocks of both parities, and sums of log det A over the sites of those that are inverted.
+struct Content {
+    blocks: Buffer,
+    log_det: Mutex<[ExactSum; 2]>,
+}
 
 /// Blocks of one parity. An operator shares them with their term, and they live as long as either.
 ///
@@ -40,38 +40,54 @@ type OneThread = PhantomData<*const ()>;
 #[derive(Clone)]
 pub struct CloverBlocks {
     domain: Arc<Domain>,
-    buffer: Arc<Buffer>,
+    content: Shared<Content>,
     offset: usize,
     precision: Precision,
-    one_thread: OneThread,
 }
 
 impl CloverBlocks {
-    /// Memory for the blocks of one parity.
-    pub(crate) fn new(domain: &Arc<Domain>, precision: Precision) -> Result<Self, FieldError> {
+    /// Memory for the blocks of one parity of a term with this diagonal and c_sw; `inverse`: they are inverted.
+    pub(crate) fn new(
+        domain: &Arc<Domain>,
+        precision: Precision,
+        [diagonal, c_sw]: [f64; 2],
+        (parity, inverse): (usize, bool),
+    ) -> Result<Self, FieldError> {
         let layout = domain.layout(precision);
         let bytes = layout.half() * layout.lanes().count() * 2 * precision.stored(REALS / 2, 1);
-        Ok(Self::of(domain, Arc::new(domain.device().buffer(bytes)?), 0, precision))
-    }
-
-    fn of(domain: &Arc<Domain>, buffer: Arc<Buffer>, offset: usize, precision: Precision) -> Self {
-        Self { domain: Arc::clone(domain), buffer, offset, precision, one_thread: PhantomData }
+        let name =
+            format!("clover term {diagonal:e} {c_sw:e} in {precision:?}, parity {parity}, inverse {inverse}");
+        let content = Shared::new(domain, name, || Content::new(domain, bytes))?;
+        Ok(Self { domain: Arc::clone(domain), content, offset: 0, precision })
     }
 
     /// Rounds blocks in double precision to this one.
-    pub(crate) fn round_from(&self, from: &Self) -> Result<(), FieldError> {
+    pub(crate) fn round_from(&mut self, from: &Self) -> Result<(), FieldError> {
         assert_eq!(from.precision, Precision::Double, "blocks are rounded from double");
-        let domain = &self.domain;
+        let (domain, precision) = (&self.domain, self.precision);
         domain.check([&from.domain]);
-        let (y, x) = (self.buffer.shared_output(), from.blocks());
-        let layout = domain.layout(self.precision);
-        let kernel = CloverFromDouble { g: layout.geometry(), y, x };
-        domain.launch_as(self.precision, &kernel, layout.half())
+        let links = from.content.adopted().expect("blocks of a term that was updated");
+        self.content.adopt(links, |own| {
+            let (y, x) = (own.blocks.shared_output(), from.blocks());
+            let layout = domain.layout(precision);
+            domain.launch_as(precision, &CloverFromDouble { g: layout.geometry(), y, x }, layout.half())
+        })
     }
 
     /// The argument of kernels.
     pub(crate) fn blocks(&self) -> In<'_, Clover> {
-        self.buffer.input_at(self.offset)
+        self.content.get().blocks.input_at(self.offset)
+    }
+}
+
+impl Content {
+    fn new(domain: &Domain, bytes: usize) -> Result<Self, FieldError> {
+        Ok(Self { blocks: domain.device().buffer(bytes)?, log_det: Mutex::default() })
+    }
+
+    /// Where the blocks of a parity begin.
+    fn offset(&self, parity: usize) -> usize {
+        number_of(parity) as usize * self.blocks.bytes() / 2
     }
 }
 
@@ -104,15 +120,9 @@ impl CloverTerm {
     ) -> Result<Self, FieldError> {
         domain.check_border(1);
         let sites = 2 * domain.half() * domain.lanes().count();
-        Ok(Self {
-            domain: Arc::clone(domain),
-            diagonal,
-            c_sw,
-            blocks: Arc::new(domain.device().buffer(sites * REALS * 8)?),
-            inverted,
-            log_det: [ExactSum::default(); 2],
-            one_thread: PhantomData,
-        })
+        let name = format!("clover term {diagonal:e} {c_sw:e}, inverse {inverted:?}");
+        let content = Shared::new(domain, name, || Content::new(domain, sites * REALS * 8))?;
+        Ok(Self { domain: Arc::clone(domain), diagonal, c_sw, content, inverted })
     }
 
     /// This rank's box.
@@ -125,37 +135,34 @@ impl CloverTerm {
     /// # Errors
     /// A pivot is not positive.
     pub fn update(&mut self, links: &MatrixField) -> Result<(), OperatorError> {
-        self.domain.check([links.domain()]);
-        let (g, half) = (self.domain.geometry(), self.domain.half());
-        let (diagonal, scale) = (self.diagonal, self.c_sw);
-        let clover = self.blocks.shared_output();
-        let kernel = CloverBuild { g, links: links.links(), clover, diagonal, scale };
-        self.domain.launch(&kernel, 2 * half)?;
-        for parity in 0..2 {
-            if !self.inverted[parity] {
-                continue;
+        let Self { domain, diagonal, c_sw, content, inverted } = self;
+        domain.check([links.domain()]);
+        let (g, half) = (domain.geometry(), domain.half());
+        content.adopt(links.stamp(), |own| {
+            let (diagonal, scale) = (*diagonal, *c_sw);
+            let clover = own.blocks.shared_output();
+            let kernel = CloverBuild { g, links: links.links(), clover, diagonal, scale };
+            domain.launch(&kernel, 2 * half)?;
+            for parity in (0..2).filter(|parity| inverted[*parity]) {
+                // In place: each site is read before it is written.
+                let (clover, inverse) =
+                    (own.blocks.input(), own.blocks.shared_output_at(own.offset(parity)));
+                let kernel = CloverInvert { g, clover, inverse, parity: parity as i32 };
+                let sums = domain.sum(&kernel, half)?.sums;
+                let pivots = sums[1].value();
+                if pivots != 0.0 {
+                    return Err(OperatorError::Clover { pivots });
+                }
+                own.log_det.lock().expect("no panic holds it")[parity] = sums[0];
             }
-            // In place: each site is read before it is written.
-            let (clover, inverse) = (self.blocks.input(), self.blocks.shared_output_at(self.offset(parity)));
-            let kernel = CloverInvert { g, clover, inverse, parity: parity as i32 };
-            let sums = self.domain.sum(&kernel, half)?.sums;
-            let pivots = sums[1].value();
-            if pivots != 0.0 {
-                return Err(OperatorError::Clover { pivots });
-            }
-            self.log_det[parity] = sums[0];
-        }
-        Ok(())
-    }
-
-    /// Where the blocks of a parity begin.
-    fn offset(&self, parity: usize) -> usize {
-        number_of(parity) as usize * self.blocks.bytes() / 2
+            Ok(())
+        })
     }
 
     fn on(&self, parity: usize) -> CloverBlocks {
-        let offset = self.offset(parity);
-        CloverBlocks::of(&self.domain, Arc::clone(&self.blocks), offset, Precision::Double)
+        let content = self.content.clone();
+        let offset = content.get().offset(parity);
+        CloverBlocks { domain: Arc::clone(&self.domain), content, offset, precision: Precision::Double }
     }
 
     /// The term on one parity.
@@ -183,7 +190,8 @@ impl CloverTerm {
 
     /// `sum over sites of log det A` over the parities with an inverse.
     pub fn log_det(&self) -> ExactSum {
-        self.log_det[0] + self.log_det[1]
+        let [even, odd] = *self.content.get().log_det.lock().expect("no panic holds it");
+        even + odd
     }
 
     /// Adds the contribution of `-2 weight Re y^dag dA x` on sites of `parity` to the insertion.

@@ -7,7 +7,8 @@ use crate::device::kernels::{
 };
 use crate::device::{Buffer, Precision};
 use crate::field::{
-    Dagger, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Spinor,
+    Dagger, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Shared,
+    Spinor,
 };
 use crate::lattice::{Boundary, coordinates, volume};
 use std::sync::Arc;
@@ -27,7 +28,7 @@ struct Own {
     precision: Precision,
     reals: LinkReals,
     fields: usize,
-    links: [Buffer; 2],
+    links: Shared<[Buffer; 2]>,
     phases: HopPhases,
     keep: Option<Keep>,
 }
@@ -116,7 +117,8 @@ impl WilsonLinks {
         let (phases, mask) = boundary.of_hops(domain.partition(), layout.lanes());
         let (even, odd) = (regions(domain, precision, EVEN, 1), regions(domain, precision, ODD, 1));
         let phases = HopPhases { table: Arc::new(table(domain, precision, &phases)?), mask };
-        let links = [device.buffer(bytes)?, device.buffer(bytes)?];
+        let name = format!("links of {reals:?} in {precision:?}");
+        let links = Shared::new(domain, name, || Ok([device.buffer(bytes)?, device.buffer(bytes)?]))?;
         let own = Own { domain: Arc::clone(domain), precision, reals, fields, links, phases, keep: None };
         Ok(Self {
             own,
@@ -131,13 +133,14 @@ impl WilsonLinks {
     pub fn update(&mut self, links: &MatrixField) -> Result<(), FieldError> {
         let Own { domain, precision, reals, links: own, .. } = &mut self.own;
         domain.check([links.domain()]);
-        for (parity, own) in own.iter_mut().enumerate() {
-            let layout = domain.layout(*precision);
-            let (g, links, out) = (layout.geometry(), links.links(), own.output());
-            let kernel = ImportLinks { g, links, out, parity: parity as i32 };
-            domain.launch_as((*precision, *reals), &kernel, layout.half())?;
-        }
-        Ok(())
+        own.adopt(links.stamp(), |own| {
+            own.iter().enumerate().try_for_each(|(parity, own)| {
+                let layout = domain.layout(*precision);
+                let (g, links, out) = (layout.geometry(), links.links(), own.shared_output());
+                let kernel = ImportLinks { g, links, out, parity: parity as i32 };
+                domain.launch_as((*precision, *reals), &kernel, layout.half())
+            })
+        })
     }
 
     /// The boundary phases.
@@ -249,11 +252,12 @@ impl Own {
         assert!(input.kind().reals() == Kind::Dirac.reals(), "hops of Dirac spinors");
         self.domain.check([input.domain()]);
         assert!(self.keep.is_some() || !way.blocked, "hops in blocks of links that know them");
+        let links = self.links.get();
         Hopping {
             g: input.layout().geometry(),
             input: input.fermions(),
-            links_out: self.links[parity].input(),
-            links_in: self.links[1 - parity].input(),
+            links_out: links[parity].input(),
+            links_in: links[1 - parity].input(),
             ghost: [None; 8],
             phases: self.phases.table(),
             sites: None,

@@ -15,7 +15,7 @@
 use super::OnSlices;
 use crate::device::Precision;
 use crate::device::kernels::Epilogue;
-use crate::field::{Dagger, Domain, EVEN, FieldError, Kind, MatrixField, ODD, Spinor};
+use crate::field::{Dagger, Domain, EVEN, FieldError, Kind, MatrixField, ODD, Spinor, Workspace};
 use crate::lattice::Boundary;
 use crate::math::{SliceMatrix, TwoTerms, WallWeights};
 use crate::operator::{Ending, Operator, Way, WilsonLinks};
@@ -128,7 +128,7 @@ pub struct DomainWall {
     links: WilsonLinks,
     /// T / 2 and its transpose.
     half: [OnSlices; 2],
-    spare: [Spinor; 2],
+    spare: [Workspace; 2],
 }
 
 impl DomainWall {
@@ -145,13 +145,13 @@ impl DomainWall {
     ) -> Result<Self, FieldError> {
         assert!(params.weights.omega.iter().all(|&omega| omega > 0.0), "the weights omega are positive");
         assert!(params.slices() <= MOST_SLICES, "the fifth dimension has {MOST_SLICES} slices at most");
-        let spinor = || Spinor::of(domain, params.kind(), precision, fields);
+        let room = |number| Workspace::new(domain, params.kind(), precision, fields, number);
         let links = WilsonLinks::new(domain, precision, reals, fields * params.slices(), params.boundary)?;
         Ok(Self {
             half: halves(domain, precision, params)?,
             params: params.clone(),
             links,
-            spare: [spinor()?, spinor()?],
+            spare: [room(0)?, room(1)?],
         })
     }
 
@@ -189,15 +189,10 @@ impl DomainWall {
         self.half[dagger as usize].apply(out, x, 2.0 * scale, shifted)
     }
 
-    /// Makes the temporary spinors hold as many fields as `x`.
-    fn fit(&mut self, x: &Spinor) {
-        self.spare.iter_mut().for_each(|spare| spare.set_active(x.fields()));
-    }
-
     /// `out = C x`, or `C^dag x`.
     pub fn schur(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError> {
-        self.fit(x);
-        let Self { links, half: [half, transposed], spare: [one, other], .. } = self;
+        let Self { links, half: [half, transposed], spare, .. } = self;
+        let [one, other] = &mut spare.each_ref().map(|spare| spare.like(x));
         if dagger == Dagger::Yes {
             transposed.apply(one, x, 1.0, None)?;
             transposed.apply_after_hop(links, other, one, (EVEN, Dagger::Yes), 1.0, None)?;
@@ -223,8 +218,8 @@ impl DomainWall {
 
     /// The right-hand side of `C z_o = out` from `K z = b`: `T (b_o + D_oe T b_e / 2)`.
     pub fn prepare(&mut self, out: &mut Spinor, b_even: &Spinor, b_odd: &Spinor) -> Result<(), FieldError> {
-        self.fit(b_odd);
-        let Self { links, half: [half, _], spare: [one, other], .. } = self;
+        let Self { links, half: [half, _], spare, .. } = self;
+        let [one, other] = &mut spare.each_ref().map(|spare| spare.like(b_odd));
         half.apply(one, b_even, 1.0, None)?;
         let plain = Ending::plain(1.0);
         // b - (-1) D T b_e / 2
@@ -235,10 +230,10 @@ impl DomainWall {
 
     /// The even part of the solution, `z_e = T (b_e + D_eo z_o / 2)`.
     pub fn finish(&mut self, z_even: &mut Spinor, z_odd: &Spinor, b_even: &Spinor) -> Result<(), FieldError> {
-        self.fit(b_even);
         let plain = Ending::plain(1.0);
         let end = Ending { epilogue: Epilogue::Shift, x: Some(b_even), shift: 1.0, scale: -0.5, ..plain };
         let Self { links, half: [half, _], spare: [spare, _], .. } = self;
+        let spare = &mut *spare.like(b_even);
         links.run(spare, z_odd, EVEN, Way { dagger: Dagger::No, blocked: false }, &end)?;
         half.apply(z_even, spare, 2.0, None)
     }

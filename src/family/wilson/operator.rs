@@ -11,7 +11,7 @@
 
 use crate::device::Precision;
 use crate::device::kernels::Epilogue;
-use crate::field::{Dagger, Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
+use crate::field::{Dagger, Domain, EVEN, FieldError, Kind, MatrixField, ODD, Spinor, Workspace};
 use crate::lattice::Boundary;
 use crate::operator::{
     Blocks, CloverBlocks, CloverTerm, Ending, Operator, SchwarzOperator, Way, WilsonLinks, clover_apply,
@@ -54,8 +54,9 @@ pub struct Wilson {
     params: WilsonParams,
     links: WilsonLinks,
     a: Diagonal,
-    even: Spinor,
-    spare: Option<Spinor>,
+    even: Workspace,
+    /// For the symmetric form.
+    spare: Option<Workspace>,
 }
 
 /// The diagonal part of M: A, and its inverses.
@@ -104,15 +105,14 @@ impl Wilson {
         params: WilsonParams,
     ) -> Result<Self, FieldError> {
         let clover = params.c_sw != 0.0;
-        let own = (precision != Precision::Double && clover)
-            .then(|| {
-                Ok::<_, FieldError>([
-                    CloverBlocks::new(domain, precision)?,
-                    CloverBlocks::new(domain, precision)?,
-                ])
-            })
-            .transpose()?;
         let symmetric = params.schur == Schur::Symmetric;
+        let blocks = |parity, inverse| {
+            CloverBlocks::new(domain, precision, [params.diagonal(), params.c_sw], (parity, inverse))
+        };
+        let own = (precision != Precision::Double && clover)
+            .then(|| Ok::<_, FieldError>([blocks(EVEN, true)?, blocks(ODD, symmetric)?]))
+            .transpose()?;
+        let room = |number| Workspace::new(domain, Kind::Dirac, precision, fields, number);
         Ok(Self {
             params,
             links: WilsonLinks::new(domain, precision, reals, fields, params.boundary)?,
@@ -124,8 +124,8 @@ impl Wilson {
                 odd_inverse: None,
                 even_inverse: None,
             },
-            even: Spinor::several(domain, precision, fields)?,
-            spare: if symmetric { Some(Spinor::several(domain, precision, fields)?) } else { None },
+            even: room(0)?,
+            spare: symmetric.then(|| room(1)).transpose()?,
         })
     }
 
@@ -169,7 +169,7 @@ impl Wilson {
         let symmetric = self.params.schur == Schur::Symmetric;
         let mut even_inverse = clover.inverse(EVEN);
         let mut odd = if symmetric { clover.inverse(ODD) } else { Some(clover.term(ODD)) };
-        if let Some(own) = &self.a.own {
+        if let Some(own) = &mut self.a.own {
             for (blocks, own) in [&mut even_inverse, &mut odd].into_iter().zip(own) {
                 if let Some(double) = blocks {
                     own.round_from(double)?;
@@ -180,14 +180,6 @@ impl Wilson {
         self.a.even_inverse = even_inverse;
         (self.a.odd, self.a.odd_inverse) = if symmetric { (None, odd) } else { (odd, None) };
         Ok(())
-    }
-
-    /// Makes the temporary spinors hold as many fields as `x`.
-    fn fit(&mut self, x: &Spinor) {
-        [Some(&mut self.even), self.spare.as_mut()]
-            .into_iter()
-            .flatten()
-            .for_each(|own| own.set_active(x.fields()));
     }
 
     /// `out_e = A_ee^-1 D_eo x_o / 2`: extends a solution on odd sites to all sites.
@@ -228,12 +220,12 @@ impl Wilson {
 
 impl Wilson {
     fn apply_on(&mut self, out: &mut Spinor, x: &Spinor, way: Way) -> Result<(), FieldError> {
-        self.fit(x);
         let Self { params, links, a, even, spare, .. } = self;
+        let even = &mut *even.like(x);
         let mu = if way.dagger == Dagger::Yes { -params.mu } else { params.mu };
         let (first, plain) = (a.first(), Ending { x: Some(x), ..Ending::plain(0.5) });
         if way.dagger == Dagger::Yes && a.clover && params.schur == Schur::Symmetric {
-            let spare = spare.as_mut().expect("the symmetric form has a spare spinor");
+            let spare = &mut *spare.as_ref().expect("the symmetric form has a spare spinor").like(x);
             a.invert(a.odd_inverse.as_ref(), spare, x)?;
             links.run(even, spare, EVEN, way, &first)?;
             links.run(out, even, ODD, way, &Ending { epilogue: Epilogue::Shift, shift: 1.0, ..plain })?;
