@@ -10,7 +10,7 @@
 //! phases, and N excludes the coefficient of the Naik term. Everything is in double precision and needs borders of two
 //! layers.
 
-use super::staples::{self, Paths, Staples};
+use super::staples::{self, Paths};
 use super::unitary::{unitary_factor, unitary_gradient};
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField};
 use std::sync::Arc;
@@ -31,16 +31,6 @@ pub enum Smearing {
 }
 
 impl Smearing {
-    /// Matrices per site, of 144 bytes each, that [`StaggeredLinks`] keeps: 14 (asqtad) or 18 (HISQ); with memory for
-    /// the force, 32 or 40.
-    pub fn matrices(self, force: bool) -> usize {
-        let asqtad = 8 + 6 + if force { 6 + 12 } else { 0 };
-        match self {
-            Self::Asqtad { .. } => asqtad,
-            Self::Hisq { .. } => asqtad + if force { 8 } else { 4 },
-        }
-    }
-
     fn paths(self) -> Paths {
         match self {
             Self::Asqtad { u0 } => Paths::asqtad(u0),
@@ -52,7 +42,7 @@ impl Smearing {
 /// V and W of HISQ.
 struct Projection {
     special: bool,
-    /// `None` without the force; V is then in the memory of X.
+    /// For the force.
     fat7: Option<MatrixField>,
     unitary: MatrixField,
 }
@@ -73,13 +63,18 @@ struct Force {
     one: MatrixField,
 }
 
-/// X and N on the links of the last [`StaggeredLinks::update`].
-pub struct StaggeredLinks {
-    smearing: Smearing,
-    staples: Staples,
-    projection: Option<Projection>,
+/// X and N, without borders.
+struct Smeared {
     fat: MatrixField,
     long: MatrixField,
+}
+
+/// X and N on the links of the last [`StaggeredLinks::update`]. Workspace exists while it is used.
+pub struct StaggeredLinks {
+    smearing: Smearing,
+    projection: Option<Projection>,
+    smeared: Option<Smeared>,
+    /// From [`StaggeredLinks::begin`] to [`StaggeredLinks::add_force`].
     force: Option<Force>,
     small: u64,
 }
@@ -98,51 +93,61 @@ impl StaggeredLinks {
                 Some(Projection { special, fat7: force.then(links).transpose()?, unitary: links()? })
             }
         };
-        let gradients = || Ok::<_, FieldError>(Force { fat: links()?, long: links()?, one: links()? });
-        Ok(Self {
-            smearing,
-            staples: Staples::new(domain, force)?,
-            projection,
-            fat: links()?,
-            long: links()?,
-            force: force.then(gradients).transpose()?,
-            small: 0,
-        })
+        Ok(Self { smearing, projection, smeared: None, force: None, small: 0 })
     }
 
     /// Smears `links`, whose borders must be filled. Returns the number of links of the lattice whose V has a singular
     /// value below [`super::LEAST_SINGULAR_VALUE`]; 0 for asqtad.
     pub fn update(&mut self, links: &MatrixField) -> Result<u64, FieldError> {
+        let domain = links.domain();
+        let Smeared { mut fat, mut long } = match self.smeared.take() {
+            Some(smeared) => smeared,
+            None => Smeared { fat: MatrixField::new(domain, 4)?, long: MatrixField::new(domain, 4)? },
+        };
         self.small = 0;
         let mut thin = links;
         if let Some(Projection { special, fat7, unitary }) = &mut self.projection {
-            let fat7 = fat7.as_mut().unwrap_or(&mut self.fat);
-            self.staples.smear(links, Paths::fat7(), fat7)?;
+            let fat7 = fat7.as_mut().unwrap_or(&mut fat);
+            staples::smear(links, Paths::fat7(), fat7)?;
             self.small = unitary_factor(fat7, *special, unitary)?;
             thin = unitary;
         }
-        self.staples.smear(thin, self.smearing.paths(), &mut self.fat)?;
-        staples::long_links(thin, &mut self.long)?;
+        staples::smear(thin, self.smearing.paths(), &mut fat)?;
+        staples::long_links(thin, &mut long)?;
+        self.smeared = Some(Smeared { fat, long });
         Ok(self.small)
+    }
+
+    /// Gives back the memory of X and N until the next [`StaggeredLinks::update`], once operators have copied them.
+    pub fn release(&mut self) {
+        self.smeared = None;
+    }
+
+    fn smeared(&self) -> &Smeared {
+        self.smeared.as_ref().expect("links that were updated, and not released")
     }
 
     /// `out = X`, without borders, for a quark whose Naik term has the correction eps.
     ///
     /// # Panics
-    /// asqtad with nonzero eps.
+    /// asqtad with nonzero eps; links that were [released](StaggeredLinks::release).
     pub fn fat(&self, eps: f64, out: &mut MatrixField) -> Result<(), FieldError> {
+        let fat = &self.smeared().fat;
         match &self.projection {
-            Some(projection) => staples::blend(&self.fat, eps / 8.0, &projection.unitary, out),
+            Some(projection) => staples::blend(fat, eps / 8.0, &projection.unitary, out),
             None => {
                 assert!(eps == 0.0, "asqtad has no correction of the Naik term");
-                out.copy_from(&self.fat)
+                out.copy_from(fat)
             }
         }
     }
 
     /// N without its coefficient (unitary), without borders.
+    ///
+    /// # Panics
+    /// The links were [released](StaggeredLinks::release).
     pub fn long(&self) -> &MatrixField {
-        &self.long
+        &self.smeared().long
     }
 
     /// The coefficient of N: -(1 + eps)/24, for asqtad divided by `u0^2`.
@@ -154,44 +159,42 @@ impl StaggeredLinks {
         }
     }
 
-    /// Sets the gradients to zero.
-    ///
-    /// # Panics
-    /// The links were made without the force.
-    pub fn begin(&mut self) -> Result<(), FieldError> {
-        let Gradients { fat, long, one } = self.gradients();
-        fat.set_zero()?;
-        long.set_zero()?;
-        one.set_zero()
+    /// Begins a force, with gradients of zero.
+    pub fn begin(&mut self, domain: &Arc<Domain>) -> Result<(), FieldError> {
+        let zero = || MatrixField::new(domain, 4);
+        self.force = Some(Force { fat: zero()?, long: zero()?, one: zero()? });
+        Ok(())
     }
 
     /// The gradients, to which fermions add between [`StaggeredLinks::begin`] and [`StaggeredLinks::add_force`].
     ///
     /// # Panics
-    /// The links were made without the force.
+    /// No force was begun.
     pub fn gradients(&mut self) -> Gradients<'_> {
-        let Some(Force { fat, long, one }) = &mut self.force else { panic!("links made without the force") };
+        let Some(Force { fat, long, one }) = &mut self.force else { panic!("a force that was begun") };
         Gradients { fat, long, one }
     }
 
-    /// `force_a(x, mu) += d S(e^{i t T_a} U_mu(x)) / dt` from the gradients, which are overwritten. `links` must be
-    /// those of the last [`StaggeredLinks::update`]. Returns the number of links of the lattice where the derivative of
-    /// the projection is regulated, as counted by `update`.
+    /// `force_a(x, mu) += d S(e^{i t T_a} U_mu(x)) / dt` from the gradients, which end here. `links` must be those of the
+    /// last [`StaggeredLinks::update`]. Returns the number of links of the lattice where the derivative of the projection
+    /// is regulated, as counted by `update`.
     ///
     /// # Panics
-    /// The links were made without the force.
+    /// No force was begun, or the links were made without the force.
     pub fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<u64, FieldError> {
-        let Some(Force { fat, long, one }) = &mut self.force else { panic!("links made without the force") };
+        let Force { mut fat, mut long, mut one } = self.force.take().expect("a force that was begun");
         let thin = self.projection.as_ref().map_or(links, |projection| &projection.unitary);
-        staples::add_long_gradient(thin, long, one)?;
-        self.staples.add_gradient(thin, self.smearing.paths(), fat, one)?;
-        if let Some(Projection { special, fat7: Some(fat7), unitary }) = &self.projection {
-            unitary_gradient(fat7, *special, unitary, one)?;
+        staples::add_long_gradient(thin, &mut long, &mut one)?;
+        drop(long);
+        staples::add_gradient(thin, self.smearing.paths(), &mut fat, &mut one)?;
+        if let Some(Projection { special, fat7, unitary }) = &self.projection {
+            let fat7 = fat7.as_ref().expect("links made with the force");
+            unitary_gradient(fat7, *special, unitary, &mut one)?;
             fat.set_zero()?;
-            self.staples.add_gradient(links, Paths::fat7(), one, fat)?;
-            staples::add_force(links, fat, force)?;
+            staples::add_gradient(links, Paths::fat7(), &mut one, &mut fat)?;
+            staples::add_force(links, &fat, force)?;
         } else {
-            staples::add_force(links, one, force)?;
+            staples::add_force(links, &one, force)?;
         }
         Ok(self.small)
     }

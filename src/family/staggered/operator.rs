@@ -15,7 +15,8 @@ use crate::device::kernels::{
 };
 use crate::device::{Buffer, Precision};
 use crate::field::{
-    Dagger, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Spinor,
+    Dagger, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Shared,
+    Spinor,
 };
 use crate::lattice::Boundary;
 use crate::operator::{Operator, regions};
@@ -41,13 +42,18 @@ struct Own {
     precision: Precision,
     long_reals: LongReals,
     fat: [Buffer; 2],
-    long: [Buffer; 2],
-    /// The ninth reals, for long links of nine reals.
-    ninth: Option<[Buffer; 2]>,
+    long: Shared<Long>,
     phases: Buffer,
     /// The unit of the stored fat links: 1, or with integers a bound on every real.
     fat_unit: f64,
     naik: f64,
+}
+
+/// Unitary long links with the signs and phases of hops.
+struct Long {
+    links: [Buffer; 2],
+    /// The ninth reals, for links of nine reals.
+    ninth: Option<[Buffer; 2]>,
 }
 
 /// The number of colour vectors that share a link in registers.
@@ -87,13 +93,17 @@ impl Staggered {
         };
         let (even, odd) = (regions(domain, precision, EVEN, REACH), regions(domain, precision, ODD, REACH));
         let nine = long_reals == LongReals::Long9;
+        let name = format!("long links of {long_reals:?} in {precision:?}, {boundary:?}");
+        let long = || {
+            let links = room(if nine { 8 } else { long_reals.value() as usize })?;
+            Ok(Long { links, ninth: if nine { Some(room(1)?) } else { None } })
+        };
         let own = Own {
             domain: Arc::clone(domain),
             precision,
             long_reals,
             fat: room(18)?,
-            long: room(if nine { 8 } else { long_reals.value() as usize })?,
-            ninth: if nine { Some(room(1)?) } else { None },
+            long: Shared::new(domain, name, long)?,
             phases: device.buffer_of(&boundary.of_passes())?,
             fat_unit: 1.0,
             naik: 0.0,
@@ -110,9 +120,8 @@ impl Staggered {
 
     /// Adopts fat links X, and long links `naik` times the unitary `long`. None of them have signs and phases.
     pub fn update(&mut self, fat: &MatrixField, long: &MatrixField, naik: f64) -> Result<(), FieldError> {
-        let Own {
-            domain, precision, long_reals, fat: own_fat, long: own_long, ninth, phases, fat_unit, ..
-        } = &mut self.own;
+        let Own { domain, precision, long_reals, fat: own_fat, long: own_long, phases, fat_unit, .. } =
+            &mut self.own;
         domain.check([fat.domain(), long.domain()]);
         if *precision == Precision::Half {
             let (g, links) = (domain.geometry(), fat.links());
@@ -127,11 +136,16 @@ impl Staggered {
             let (links, out, phases) = (fat.links(), own_fat[parity].output(), phases.input());
             let kernel = ImportFat { g, links, out, phases, parity: parity as i32, scale };
             domain.launch_as(*precision, &kernel, half)?;
-            let (links, out) = (long.links(), own_long[parity].output());
-            let ninth = ninth.as_mut().map(|ninth| ninth[parity].output());
-            let kernel = ImportLong { g, links, out, ninth, phases, parity: parity as i32 };
-            domain.launch_as((*precision, *long_reals), &kernel, half)?;
         }
+        own_long.adopt(long.stamp(), |own| {
+            [EVEN, ODD].into_iter().try_for_each(|parity| {
+                let (links, out) = (long.links(), own.links[parity].shared_output());
+                let ninth = own.ninth.as_ref().map(|ninth| ninth[parity].shared_output());
+                let kernel =
+                    ImportLong { g, links, out, ninth, phases: phases.input(), parity: parity as i32 };
+                domain.launch_as((*precision, *long_reals), &kernel, half)
+            })
+        })?;
         self.own.naik = naik;
         Ok(())
     }
@@ -165,7 +179,7 @@ impl Staggered {
         assert!(all().all(fit), "colour vectors in the operator's precision, as many in as out");
         own.domain.check(all().map(Spinor::domain));
         let (domain, form) = (&own.domain, (own.precision, own.long_reals));
-        let half = input.layout().half();
+        let (half, long) = (input.layout().half(), own.long.get());
         let each = each(fields, domain.device().backend().is_host());
         let mut hop = StaggeredHop {
             g: input.layout().geometry(),
@@ -174,10 +188,10 @@ impl Staggered {
             x: x.map(Spinor::fermions),
             fat_out: own.fat[parity].input(),
             fat_in: own.fat[1 - parity].input(),
-            long_out: own.long[parity].input(),
-            long_in: own.long[1 - parity].input(),
-            ninth_out: own.ninth(parity),
-            ninth_in: own.ninth(1 - parity),
+            long_out: long.links[parity].input(),
+            long_in: long.links[1 - parity].input(),
+            ninth_out: long.ninth(parity),
+            ninth_in: long.ninth(1 - parity),
             ghost: [None; 8],
             sites: None,
             parity: parity as i32,
@@ -206,7 +220,7 @@ impl Staggered {
     }
 }
 
-impl Own {
+impl Long {
     fn ninth(&self, parity: usize) -> Option<In<'_, Links>> {
         self.ninth.as_ref().map(|ninth| ninth[parity].input())
     }

@@ -124,7 +124,6 @@ pub struct Rooted {
     params: RootedParams,
     domain: Arc<Domain>,
     links: StaggeredLinks,
-    fat: MatrixField,
     systems: Systems,
     roots: Vec<Root>,
     /// eta, or `a(-D^2) phi`.
@@ -188,7 +187,6 @@ impl Rooted {
         Ok(Self {
             domain: Arc::clone(domain),
             links: StaggeredLinks::new(domain, params.smearing, true)?,
-            fat: MatrixField::new(domain, 4)?,
             systems: Systems {
                 domain: Arc::clone(domain),
                 settings,
@@ -214,14 +212,16 @@ impl Rooted {
     /// Smears `links`, and updates the operators with the smeared links.
     fn update(&mut self, links: &MatrixField) -> Result<(), FieldError> {
         self.singular += self.links.update(links)?;
+        let mut fat = MatrixField::new(&self.domain, 4)?;
         for quark in &mut self.systems.quarks {
-            self.links.fat(quark.naik_epsilon, &mut self.fat)?;
+            self.links.fat(quark.naik_epsilon, &mut fat)?;
             let naik = self.links.naik(quark.naik_epsilon);
             let lower = quark.single.iter_mut().chain(&mut quark.half);
             for operator in std::iter::once(&mut quark.double).chain(lower) {
-                operator.update(&self.fat, self.links.long(), naik)?;
+                operator.update(&fat, self.links.long(), naik)?;
             }
         }
+        self.links.release();
         Ok(())
     }
 
@@ -413,7 +413,7 @@ impl Action for Rooted {
         force: &mut AlgebraField,
     ) -> Result<usize, ActionError> {
         self.update(links)?;
-        self.links.begin()?;
+        self.links.begin(&self.domain)?;
         let residual = self.params.header.force_residual;
         let mut iterations = 0;
         for number in 0..self.roots.len() {

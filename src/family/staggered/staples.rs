@@ -63,7 +63,7 @@ impl Paths {
     }
 }
 
-/// Staples of one field, for one mu at a time: two fields of three matrices per site.
+/// Staples of one field, for one mu at a time: two fields of three matrices per site, which exist while they are used.
 struct Pair {
     single: MatrixField,
     twice: MatrixField,
@@ -118,66 +118,50 @@ enum Sum {
     Add,
 }
 
-/// Workspace for smearing: 6 matrices per site, 12 with the gradient.
-pub(super) struct Staples {
-    links: Pair,
-    gradient: Option<Pair>,
+/// `out = X` for unitary links with borders; the borders of `out` do not change.
+pub(super) fn smear(links: &MatrixField, paths: Paths, out: &mut MatrixField) -> Result<(), FieldError> {
+    let domain = links.domain();
+    domain.check([out.domain()]);
+    let mut staples = Pair::new(domain)?;
+    for mu in 0..4 {
+        staples.build(links, links, mu)?;
+        staples.sum((links, links), (mu, paths), Sum::Replace, out)?;
+    }
+    Ok(())
 }
 
-impl Staples {
-    pub(super) fn new(domain: &Arc<Domain>, gradient: bool) -> Result<Self, FieldError> {
-        let gradient = gradient.then(|| Pair::new(domain)).transpose()?;
-        Ok(Self { links: Pair::new(domain)?, gradient })
+/// Adds the gradient with respect to `links` to `out`, without borders, given that with respect to X. Fills the borders
+/// of `gradient`.
+pub(super) fn add_gradient(
+    links: &MatrixField,
+    paths: Paths,
+    gradient: &mut MatrixField,
+    out: &mut MatrixField,
+) -> Result<(), FieldError> {
+    let domain = links.domain();
+    domain.check([gradient.domain(), out.domain()]);
+    let [mut own, mut pair] = [Pair::new(domain)?, Pair::new(domain)?];
+    gradient.fill_borders_to(1)?;
+    for mu in 0..4 {
+        pair.build(links, gradient, mu)?;
+        pair.sum((links, gradient), (mu, paths), Sum::Add, out)?;
+        own.build(links, links, mu)?;
+        let kernel = StapleSides {
+            g: domain.geometry(),
+            links: links.links(),
+            middle: links.links(),
+            single: own.single.matrices(3),
+            twice: own.twice.matrices(3),
+            gradient: gradient.links(),
+            gradient_single: pair.single.matrices(3),
+            gradient_twice: pair.twice.matrices(3),
+            out: out.links_mut(),
+            mu,
+            weights: paths.weights(),
+        };
+        domain.launch(&kernel, 2 * domain.half())?;
     }
-
-    /// `out = X` for unitary links with borders; the borders of `out` do not change.
-    pub(super) fn smear(
-        &mut self,
-        links: &MatrixField,
-        paths: Paths,
-        out: &mut MatrixField,
-    ) -> Result<(), FieldError> {
-        self.links.single.domain().check([links.domain(), out.domain()]);
-        for mu in 0..4 {
-            self.links.build(links, links, mu)?;
-            self.links.sum((links, links), (mu, paths), Sum::Replace, out)?;
-        }
-        Ok(())
-    }
-
-    /// Adds the gradient with respect to `links` to `out`, without borders, given that with respect to X. Fills the
-    /// borders of `gradient`.
-    pub(super) fn add_gradient(
-        &mut self,
-        links: &MatrixField,
-        paths: Paths,
-        gradient: &mut MatrixField,
-        out: &mut MatrixField,
-    ) -> Result<(), FieldError> {
-        let Some(pair) = &mut self.gradient else { panic!("staples made without the gradient") };
-        self.links.single.domain().check([links.domain(), gradient.domain(), out.domain()]);
-        gradient.fill_borders_to(1)?;
-        for mu in 0..4 {
-            pair.build(links, gradient, mu)?;
-            pair.sum((links, gradient), (mu, paths), Sum::Add, out)?;
-            self.links.build(links, links, mu)?;
-            let kernel = StapleSides {
-                g: links.domain().geometry(),
-                links: links.links(),
-                middle: links.links(),
-                single: self.links.single.matrices(3),
-                twice: self.links.twice.matrices(3),
-                gradient: gradient.links(),
-                gradient_single: pair.single.matrices(3),
-                gradient_twice: pair.twice.matrices(3),
-                out: out.links_mut(),
-                mu,
-                weights: paths.weights(),
-            };
-            links.domain().launch(&kernel, 2 * links.domain().half())?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// `out = U_mu(x) U_mu(x+mu) U_mu(x+2mu)`, without borders.

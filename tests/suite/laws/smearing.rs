@@ -272,7 +272,7 @@ impl Sum {
         // The second is the one that counts.
         for _ in 0..2 {
             force.set_zero().unwrap();
-            smeared.begin().unwrap();
+            smeared.begin(domain).unwrap();
             let Gradients { fat, long, one } = smeared.gradients();
             let own = |all: &Gauge| ranks::links(&all.to_host(), domain.partition());
             fat.set_host(&own(&self.a)).unwrap();
