@@ -18,10 +18,10 @@ HD constexpr int plane_of(int mu, int nu) { return nu == 1 ? 0 : nu == 2 ? 1 + m
 // Q_{mu nu}(x)
 template <class F> HD Matrix<F> leaves(const Geometry& g, const void* links, const Walk& w, int mu, int nu) {
     const unsigned f = 1 + mu, b = 5 + mu, u = 1 + nu, d = 5 + nu;
-    Matrix<F> q = path_product<F>(g, links, w, f | u << 4 | b << 8 | d << 12);
-    q = q + path_product<F>(g, links, w, u | b << 4 | d << 8 | f << 12);
-    q = q + path_product<F>(g, links, w, b | d << 4 | f << 8 | u << 12);
-    return q + path_product<F>(g, links, w, d | f << 4 | u << 8 | b << 12);
+    Matrix<F> q = product_of<4, F>(g, links, w, f | u << 4 | b << 8 | d << 12);
+    q = q + product_of<4, F>(g, links, w, u | b << 4 | d << 8 | f << 12);
+    q = q + product_of<4, F>(g, links, w, b | d << 4 | f << 8 | u << 12);
+    return q + product_of<4, F>(g, links, w, d | f << 4 | u << 8 | b << 12);
 }
 // F_{mu nu}(x), antihermitian
 template <class F> HD Matrix<F> field_strength(const Geometry& g, const void* links, const Walk& w, int plane) {
@@ -216,34 +216,31 @@ HD Matrix<F> leaf_sum(const Matrix<F>& a, const Matrix<F>& b, const Matrix<F>& c
 }
 // force += Re tr(i T_a W) for all leaves, with the insertions of the field (its borders filled).
 template <class F> HD void clover_force(const CloverForce& a, int i) {
-    const int parity = parity_of_index<F>(a, i);
-    const Coord c = coord_of(a.g, i, parity);
-    const Walk x = walk_from(c);
-    for (int mu = 0; mu < 4; ++mu) {
-        Matrix<F> total = null_matrix<F>();
-        Walk right = x;
-        step(a.g, right, mu, 1);
-        for (int nu = 0; nu < 4; ++nu) {
-            if (nu == mu) continue;
-            const int plane = mu < nu ? plane_of(mu, nu) : plane_of(nu, mu);
-            const Matrix<F> l0 = matrix_at<6, F>(a.g, a.insertion, x, plane), l1 = matrix_at<6, F>(a.g, a.insertion, right, plane);
-            for (int side = 0; side < 2; ++side) {
-                Walk over = x, corner = right;
-                step(a.g, over, nu, side == 0 ? 1 : -1);
-                step(a.g, corner, nu, side == 0 ? 1 : -1);
-                const Matrix<F> first = side == 0 ? link_at<F>(a.g, a.links, right, nu) : adjoint(link_at<F>(a.g, a.links, corner, nu));
-                const Matrix<F> back = adjoint(link_at<F>(a.g, a.links, over, mu));
-                const Matrix<F> last = side == 0 ? adjoint(link_at<F>(a.g, a.links, x, nu)) : link_at<F>(a.g, a.links, over, nu);
-                const Matrix<F> sum = leaf_sum(first, back, last, l0, l1, matrix_at<6, F>(a.g, a.insertion, corner, plane),
-                                               matrix_at<6, F>(a.g, a.insertion, over, plane));
-                add_signed(total, (mu < nu) == (side == 0) ? 1 : -1, sum);
-            }
+    const int mu = part_of_index<4>(a.g, i), parity = parity_of_index<F>(a, i);
+    const Walk x = walk_from(coord_of(a.g, i, parity));
+    Matrix<F> total = null_matrix<F>();
+    Walk right = x;
+    step(a.g, right, mu, 1);
+    for (int nu = 0; nu < 4; ++nu) {
+        if (nu == mu) continue;
+        const int plane = mu < nu ? plane_of(mu, nu) : plane_of(nu, mu);
+        const Matrix<F> l0 = matrix_at<6, F>(a.g, a.insertion, x, plane), l1 = matrix_at<6, F>(a.g, a.insertion, right, plane);
+        for (int side = 0; side < 2; ++side) {
+            Walk over = x, corner = right;
+            step(a.g, over, nu, side == 0 ? 1 : -1);
+            step(a.g, corner, nu, side == 0 ? 1 : -1);
+            const Matrix<F> first = side == 0 ? link_at<F>(a.g, a.links, right, nu) : adjoint(link_at<F>(a.g, a.links, corner, nu));
+            const Matrix<F> back = adjoint(link_at<F>(a.g, a.links, over, mu));
+            const Matrix<F> last = side == 0 ? adjoint(link_at<F>(a.g, a.links, x, nu)) : link_at<F>(a.g, a.links, over, nu);
+            const Matrix<F> sum = leaf_sum(first, back, last, l0, l1, matrix_at<6, F>(a.g, a.insertion, corner, plane),
+                                           matrix_at<6, F>(a.g, a.insertion, over, plane));
+            add_signed(total, (mu < nu) == (side == 0) ? 1 : -1, sum);
         }
-        F f[8];
-        load<8, 4>(f, momentum_half<F>(a.force, a.g, parity), mu, i, a.g.half);
-        add_projection(f, splat<F>(1), link_at<F>(a.g, a.links, x, mu) * total);
-        store<8, 4>(momentum_half<F>(a.force, a.g, parity), mu, i, a.g.half, f);
     }
+    F f[8];
+    load<8, 4>(f, momentum_half<F>(a.force, a.g, parity), mu, i, a.g.half);
+    add_projection(f, splat<F>(1), link_at<F>(a.g, a.links, x, mu) * total);
+    store<8, 4>(momentum_half<F>(a.force, a.g, parity), mu, i, a.g.half, f);
 }
 
 // Sums over sites: 0: E = -sum_{mu<nu} tr F^2; 1: q = -tr(F_xy F_zt - F_xz F_yt + F_xt F_yz) / (4 pi^2),

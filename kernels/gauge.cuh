@@ -73,6 +73,42 @@ template <class F> HD Matrix<F> path_product(const Geometry& g, const void* link
     else step(g, w, mu, 1);
     return along_path(g, links, w, first, path >> 4);
 }
+// The product of a path of N steps. A GPU's compiler unrolls it, and loads links ahead of the products that need them;
+// so whether a step goes backward is a choice of numbers, not of code.
+template <int N, class F> HD Matrix<F> product_of(const Geometry& g, const void* links, Walk w, unsigned path) {
+    if constexpr (!GPU) return path_product<F>(g, links, w, path);
+    Matrix<F> p;
+    UNROLL for (int n = 0; n < N; ++n, path >>= 4) {
+        const int mu = (path - 1) & 3;
+        const bool back = (path & 15) > 4;
+        if (back) step(g, w, mu, -1);
+        Matrix<F> u = link_at<F>(g, links, w, mu);
+        if (!back) step(g, w, mu, 1);
+        UNROLL for (int i = 0; i < 3; ++i) UNROLL for (int j = 0; j <= i; ++j) {
+            const Complex<F> one = u.e[3 * i + j], other = u.e[3 * j + i];
+            u.e[3 * i + j] = back ? conj(other) : one;
+            u.e[3 * j + i] = back ? conj(one) : other;
+        }
+        p = n == 0 ? u : p * u;
+    }
+    return p;
+}
+
+// Kernels on both parities; the first `half` outer sites are even.
+template <class F, class A> HD int parity_of_index(const A& a, int& i) {
+    const int parity = i >= a.g.half;
+    i -= parity * a.g.half;
+    return parity;
+}
+// Of a kernel with PARTS indices per site on both parities: the part; i becomes the site. The threads of a warp have one
+// part, and those of the warps beside it the others of the same sites, whose links they share.
+template <int PARTS> HD int part_of_index(const Geometry& g, int& i) {
+    constexpr int GROUP = GPU ? WARP : 1;
+    const int first = i / (GROUP * PARTS) * GROUP, rest = 2 * g.half - first, sites = rest < GROUP ? rest : GROUP;
+    const int within = i - first * PARTS;
+    i = first + within % sites;
+    return within / sites;
+}
 
 // Sum n: over sites, the sum of Re tr / 3 over the closed paths of class n that start there.
 template <class F> HD void loop_traces(const LoopTraces& a, int i, int parity, Accumulator& sum) {
@@ -102,23 +138,22 @@ template <class F, class V> HD auto momentum_half(V* field, const Geometry& g, i
 }
 // force += scale dS, with S = sum_n weight_n sum of loops (1 - Re tr / 3). The paths of direction mu close the loops
 // that start with U_mu(x).
-template <class F> HD void gauge_force(const GaugeForce& a, int i, int parity) {
-    const Coord c = coord_of(a.g, i, parity);
-    const int* path = (const int*)a.paths;
-    for (int mu = 0; mu < 4; ++mu) {
-        Walk there = walk_from(c);
-        const Matrix<F> u = link_at<F>(a.g, a.links, there, mu);
-        step(a.g, there, mu, 1);
-        F f[8];
-        load<8, 4>(f, momentum_half<F>(a.force, a.g, parity), mu, i, a.g.half);
-        for (int n = 0; n < 4; ++n) {
-            Matrix<F> staple = null_matrix<F>();
-            if (a.counts[n] == 0) continue;
-            for (int k = 0; k < a.counts[n]; ++k) staple = staple + path_product<F>(a.g, a.links, there, *path++);
-            add_projection(f, splat<F>(-a.scale * a.weights[n] / 3), u * staple);
-        }
-        store<8, 4>(momentum_half<F>(a.force, a.g, parity), mu, i, a.g.half, f);
+template <class F> HD void gauge_force(const GaugeForce& a, int i) {
+    const int mu = part_of_index<4>(a.g, i), parity = parity_of_index<F>(a, i);
+    const int* path = (const int*)a.paths + mu * (a.counts[0] + a.counts[1] + a.counts[2] + a.counts[3]);
+    Walk there = walk_from(coord_of(a.g, i, parity));
+    const Matrix<F> u = link_at<F>(a.g, a.links, there, mu);
+    step(a.g, there, mu, 1);
+    F f[8];
+    load<8, 4>(f, momentum_half<F>(a.force, a.g, parity), mu, i, a.g.half);
+    for (int n = 0; n < 4; ++n) {
+        Matrix<F> staple = null_matrix<F>();
+        if (a.counts[n] == 0) continue;
+        for (int k = 0; k < a.counts[n]; ++k, ++path)
+            staple = staple + (n == 0 ? product_of<3, F>(a.g, a.links, there, *path) : product_of<5, F>(a.g, a.links, there, *path));
+        add_projection(f, splat<F>(-a.scale * a.weights[n] / 3), u * staple);
     }
+    store<8, 4>(momentum_half<F>(a.force, a.g, parity), mu, i, a.g.half, f);
 }
 // U <- exp(i scale P) U
 template <class F> HD void drift(const Drift& a, int i, int parity) {
@@ -192,12 +227,6 @@ template <class F> HD void link_distance(const LinkDistance& a, int i, int parit
         for (int k = 0; k < 9; ++k) sum.raise(root(mad(d.e[k].re, d.e[k].re, mad(d.e[k].im, d.e[k].im, F{}))));
     }
 }
-// Kernels on both parities; the first `half` outer sites are even.
-template <class F, class A> HD int parity_of_index(const A& a, int& i) {
-    const int parity = i >= a.g.half;
-    i -= parity * a.g.half;
-    return parity;
-}
 #define BOTH(NAME)                                                                         \
     template <class F, class A> HD void both_##NAME(const A& a, int i) {                   \
         const int parity = parity_of_index<F>(a, i);                                       \
@@ -208,7 +237,6 @@ template <class F, class A> HD int parity_of_index(const A& a, int& i) {
         const int parity = parity_of_index<F>(a, i);                                       \
         NAME<F>(a, i, parity, sum);                                                        \
     }
-BOTH(gauge_force)
 BOTH(drift)
 BOTH_SUM(loop_traces)
 BOTH_SUM(gauge_action)
@@ -218,7 +246,7 @@ BOTH_SUM(unitarity)
 BOTH_SUM(link_distance)
 
 #define GAUGE_KERNELS(SITE, SUM)                                      \
-    SITE(gauge, gauge_force, GaugeForce, (both_gauge_force<F>))         \
+    SITE(gauge, gauge_force, GaugeForce, (gauge_force<F>))              \
     SITE(gauge, drift, Drift, (both_drift<F>))                     \
     SUM(gauge, loop_traces, LoopTraces, 4, (both_loop_traces<F>))       \
     SUM(gauge, gauge_action, GaugeAction, 1, (both_gauge_action<F>))     \

@@ -94,7 +94,8 @@ impl Powers {
             return Ok(());
         }
         let [lo, hi] = self.action.range;
-        let inside = |least: f64, greatest: f64| lo <= (1.0 - MARGIN) * least && hi >= (1.0 + MARGIN) * greatest;
+        let inside =
+            |least: f64, greatest: f64| lo <= (1.0 - MARGIN) * least && hi >= (1.0 + MARGIN) * greatest;
         let surely = |Bounds { least, greatest, errors: [below, above], .. }: &Bounds| {
             inside(least - below, greatest + above)
         };

@@ -33,7 +33,7 @@ mod table;
 mod team;
 
 pub use backend::{Backend, Call, Device, Label, Pointer, Size, Sums, Teams, Variant};
-pub use buffer::{Buffer, Remote, Stamp, Staging};
+pub use buffer::{Buffer, Remote, Staging, Stamp};
 pub use counting::{Counting, PretendSums};
 pub use cpu::Cpu;
 pub use cuda::{compile_all, gpu_count};

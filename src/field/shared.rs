@@ -124,8 +124,7 @@ impl<T: Any + Send + Sync> Shared<T> {
         name: String,
         make: impl FnOnce() -> Result<T, FieldError>,
     ) -> Result<Self, FieldError> {
-        let common =
-            domain.known().find(name, || Ok(Common { content: make()?, of: Mutex::new(None) }))?;
+        let common = domain.known().find(name, || Ok(Common { content: make()?, of: Mutex::new(None) }))?;
         Ok(Self { common, of: None, one_thread: PhantomData })
     }
 }

@@ -145,8 +145,7 @@ impl CloverTerm {
             domain.launch(&kernel, 2 * half)?;
             for parity in (0..2).filter(|parity| inverted[*parity]) {
                 // In place: each site is read before it is written.
-                let (clover, inverse) =
-                    (own.blocks.input(), own.blocks.shared_output_at(own.offset(parity)));
+                let (clover, inverse) = (own.blocks.input(), own.blocks.shared_output_at(own.offset(parity)));
                 let kernel = CloverInvert { g, clover, inverse, parity: parity as i32 };
                 let sums = domain.sum(&kernel, half)?.sums;
                 let pivots = sums[1].value();
@@ -244,7 +243,7 @@ impl CloverTerm {
         let domain = links.domain();
         domain.check([insertion.domain(), force.domain()]);
         let (g, links, insertion) = (domain.geometry(), links.links(), insertion.matrices(6));
-        domain.launch(&CloverForce { g, links, insertion, force: force.algebra_mut() }, 2 * domain.half())
+        domain.launch(&CloverForce { g, links, insertion, force: force.algebra_mut() }, 4 * 2 * domain.half())
     }
 }
 

@@ -175,7 +175,7 @@ impl GaugeLoops {
             weights: self.staple_weights,
             scale,
         };
-        self.domain.launch(&kernel, 2 * self.domain.half())
+        self.domain.launch(&kernel, 4 * 2 * self.domain.half())
     }
 
     /// Mean traces of plaquettes and rectangles, for any action. The rectangle is NaN unless the links' borders have

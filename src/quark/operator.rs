@@ -78,6 +78,11 @@ pub struct QuarkParams<P> {
 impl<P> QuarkParams<P> {
     /// Conjugate gradients in double precision with links of 18 reals, starting from zero.
     pub fn in_double(operator: P, max_iterations: usize) -> Self {
-        Self { operator, solver: Settings::cg(Precision::Double, max_iterations), link_reals: 18, guess: Past::NONE }
+        Self {
+            operator,
+            solver: Settings::cg(Precision::Double, max_iterations),
+            link_reals: 18,
+            guess: Past::NONE,
+        }
     }
 }

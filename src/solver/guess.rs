@@ -53,12 +53,7 @@ impl Guess {
     }
 
     /// Sets `x` to the guess for `M^dag M x = b`.
-    pub fn start(
-        &self,
-        operator: &mut dyn Operator,
-        x: &mut Spinor,
-        b: &Spinor,
-    ) -> Result<(), FieldError> {
+    pub fn start(&self, operator: &mut dyn Operator, x: &mut Spinor, b: &Spinor) -> Result<(), FieldError> {
         if self.past.is_empty() {
             return x.set_zero();
         }

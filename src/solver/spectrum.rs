@@ -120,7 +120,13 @@ pub struct Tridiagonal {
 impl Tridiagonal {
     /// Adds a step of conjugate gradients with coefficients `[alpha, beta]`, and those of the step `before`. The matrix of
     /// the system is `M^dag M + shift`, applied with the relative error `error`.
-    pub(super) fn add_step(&mut self, [alpha, beta]: [f64; 2], before: Option<[f64; 2]>, shift: f64, error: f64) {
+    pub(super) fn add_step(
+        &mut self,
+        [alpha, beta]: [f64; 2],
+        before: Option<[f64; 2]>,
+        shift: f64,
+        error: f64,
+    ) {
         let memory = before.map_or(0.0, |[alpha, beta]| beta / alpha);
         self.diagonal.push(1.0 / alpha + memory - shift);
         self.beside.push(beta.sqrt() / alpha);

@@ -45,7 +45,8 @@ impl Family for DomainWallFermion {
 
     fn inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError> {
         let operator = self.operator(wanted.mass.unwrap_or(self.mass));
-        let (params, residual) = (QuarkParams { guess: Past::NONE, ..quark(operator, &self.solver) }, wanted.residual);
+        let (params, residual) =
+            (QuarkParams { guess: Past::NONE, ..quark(operator, &self.solver) }, wanted.residual);
         Ok(Box::new(match self.stout {
             Some(stout) => WallQuark::new(&smeared(links, stout.steps, stout.rho)?, &params, residual)?,
             None => WallQuark::new(links, &params, residual)?,

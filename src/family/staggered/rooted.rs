@@ -11,7 +11,8 @@
 //! long links (`kernels/staggered.cuh`), which are summed over all poles and pseudofermions before they pass through
 //! the smearing.
 //!
-//! -D^2 is not negative and masses are shifts, so only the upper end of the spectrum is measured.
+//! -D^2 is not negative and masses are shifts, so only the upper end of the spectrum is measured. What a solve for all
+//! shifts saw of it is mostly enough; else an iteration of its own follows.
 
 use super::{Smearing, Staggered, StaggeredLinks};
 use crate::action::{
@@ -28,7 +29,7 @@ use crate::lattice::Boundary;
 use crate::math::{ExactSum, Rational};
 use crate::operator::Operator;
 use crate::quark::{Solves, combine};
-use crate::solver::{Cg, Info, MultiShift, Operators, Params, greatest};
+use crate::solver::{Cg, MultiInfo, MultiShift, Operators, Params, Tridiagonal, greatest};
 use std::sync::Arc;
 
 /// Parameters of the term.
@@ -225,19 +226,29 @@ impl Rooted {
         Ok(())
     }
 
-    /// Measures those upper ends of spectra that are due.
-    fn check(&mut self) -> Result<(), ActionError> {
-        for (k, quark) in self.systems.quarks.iter_mut().enumerate().filter(|(_, quark)| quark.due) {
-            let mut start = probe(Kind::Colour, &self.domain, EVEN, self.seed, self.trajectory)?;
-            let iterations = self.params.solver.max_iterations;
-            let found = greatest(&mut quark.double, &mut start, TOLERANCE, iterations)?;
-            quark.greatest = Some(found);
-            let own = self.roots.iter().filter(|root| root.quark == k);
-            let ends = own.flat_map(|root| root.functions.all()).map(|function| function.range[1]);
-            let ceiling = ends.fold(f64::MAX, f64::min);
-            if ceiling < (1.0 + MARGIN) * found {
-                return Err(ActionError::Ceiling { greatest: found, ceiling, wanted: 1.2 * found });
+    /// Measures the upper end of the spectrum of the quark of pseudofermion `number`, if it is due and this is the quark's
+    /// first, after a solve that saw `lanczos`.
+    fn check(&mut self, number: usize, lanczos: &Tridiagonal) -> Result<(), ActionError> {
+        let k = self.roots[number].quark;
+        let quark = &mut self.systems.quarks[k];
+        if !quark.due || self.roots[..number].iter().any(|root| root.quark == k) {
+            return Ok(());
+        }
+        let own = self.roots.iter().filter(|root| root.quark == k);
+        let ends = own.flat_map(|root| root.functions.all()).map(|function| function.range[1]);
+        let ceiling = ends.fold(f64::MAX, f64::min);
+        let inside = |greatest: f64| ceiling >= (1.0 + MARGIN) * greatest;
+        let found = match lanczos.bounds().filter(|seen| inside(seen.greatest + seen.errors[1])) {
+            Some(seen) => seen.greatest,
+            None => {
+                let mut start = probe(Kind::Colour, &self.domain, EVEN, self.seed, self.trajectory)?;
+                let iterations = self.params.solver.max_iterations;
+                greatest(&mut quark.double, &mut start, TOLERANCE, iterations)?
             }
+        };
+        quark.greatest = Some(found);
+        if !inside(found) {
+            return Err(ActionError::Ceiling { greatest: found, ceiling, wanted: 1.2 * found });
         }
         Ok(())
     }
@@ -306,14 +317,14 @@ impl RootedPseudofermion {
 }
 
 impl Systems {
-    /// `x_n = (-D^2 + p_n)^-1 b` for all poles; returns the number of iterations, and x.
+    /// `x_n = (-D^2 + p_n)^-1 b` for all poles; returns the number of iterations and what they saw of the spectrum, and x.
     fn solve(
         &mut self,
         quark: usize,
         poles: &[f64],
         b: &Spinor,
         residual: f64,
-    ) -> Result<(usize, Vec<Spinor>), ActionError> {
+    ) -> Result<(MultiInfo, Vec<Spinor>), ActionError> {
         let RootedSolver { precisions, delta, multi_shift, max_iterations, .. } = self.settings;
         let (domain, kind, params) = (&self.domain, Kind::Colour, Params { residual, max_iterations });
         let Quark { double, single, half, .. } = &mut self.quarks[quark];
@@ -324,10 +335,10 @@ impl Systems {
         };
         let zero = |_: &f64| Spinor::colour(domain, Precision::Double);
         let mut x: Vec<Spinor> = poles.iter().map(zero).collect::<Result<_, _>>()?;
-        let mut total = Info::default();
+        let mut info = MultiInfo::default();
         if multi_shift {
             let mut shifts = MultiShift::new(domain, kind, precisions, delta, poles.len())?;
-            total = shifts.solve_all(&mut operators, &mut x, b, poles, params)?.total;
+            info = shifts.solve_all(&mut operators, &mut x, b, poles, params)?;
         } else {
             let mut cg = Cg::new(domain, kind, precisions[1], delta)?;
             for n in (0..poles.len()).rev() {
@@ -335,14 +346,14 @@ impl Systems {
                 if let Some(above) = above.first() {
                     below[n].copy_from(above)?;
                 }
-                total.add(&cg.solve_shifted(&mut operators, poles[n], &mut below[n], b, params)?);
+                info.total.add(&cg.solve_shifted(&mut operators, poles[n], &mut below[n], b, params)?);
             }
         }
-        self.solves.add(&total);
-        Ok((total.iterations, x))
+        self.solves.add(&info.total);
+        Ok((info, x))
     }
 
-    /// `out = r(-D^2) b`
+    /// `out = r(-D^2) b`; returns what the solve saw of the spectrum.
     fn apply(
         &mut self,
         quark: usize,
@@ -350,9 +361,10 @@ impl Systems {
         out: &mut Spinor,
         b: &Spinor,
         residual: f64,
-    ) -> Result<(), ActionError> {
-        let (_, x) = self.solve(quark, &r.poles, b, residual)?;
-        Ok(combine(out, b, &x, r)?)
+    ) -> Result<Tridiagonal, ActionError> {
+        let (info, x) = self.solve(quark, &r.poles, b, residual)?;
+        combine(out, b, &x, r)?;
+        Ok(info.lanczos)
     }
 }
 
@@ -371,28 +383,28 @@ impl Action for Rooted {
             quark.due = due || quark.greatest.is_none();
         }
         self.update(links)?;
-        self.check()?;
-        let eta = &mut self.spare;
         let mut weight = ExactSum::default();
-        for (number, Root { functions, quark, phi, .. }) in (self.params.header.number..).zip(&mut self.roots)
-        {
-            eta.set_random(EVEN, 0.5f64.sqrt(), pseudofermion(seed, trajectory, number))?;
+        for number in 0..self.roots.len() {
+            let (Root { functions, quark, phi, .. }, eta) = (&mut self.roots[number], &mut self.spare);
+            let address = pseudofermion(seed, trajectory, self.params.header.number + number as u8);
+            eta.set_random(EVEN, 0.5f64.sqrt(), address)?;
             weight += eta.norm2()?;
             let residual = self.params.solver.heat_bath_residual;
-            self.systems.apply(*quark, &functions.heat_bath, phi, eta, residual)?;
+            let lanczos = self.systems.apply(*quark, &functions.heat_bath, phi, eta, residual)?;
+            self.check(number, &lanczos)?;
         }
         Ok(weight)
     }
 
     fn value(&mut self, links: &MatrixField) -> Result<ExactSum, ActionError> {
         self.update(links)?;
-        self.check()?;
-        let image = &mut self.spare;
         let mut sum = ExactSum::default();
-        for Root { functions, quark, phi, .. } in &self.roots {
+        for number in 0..self.roots.len() {
+            let (Root { functions, quark, phi, .. }, image) = (&self.roots[number], &mut self.spare);
             let residual = self.params.header.action_residual;
-            self.systems.apply(*quark, &functions.action, image, phi, residual)?;
+            let lanczos = self.systems.apply(*quark, &functions.action, image, phi, residual)?;
             sum += image.norm2()?;
+            self.check(number, &lanczos)?;
         }
         Ok(sum)
     }
@@ -420,8 +432,8 @@ impl Action for Rooted {
             let Root { functions, quark, phi, parts } = &self.roots[number];
             let function = part.map_or(Some(&functions.force), |part| parts[part].as_ref());
             if let Some(function) = function.cloned() {
-                let (own, x) = self.systems.solve(*quark, &function.poles, phi, residual)?;
-                iterations += own;
+                let (info, x) = self.systems.solve(*quark, &function.poles, phi, residual)?;
+                iterations += info.total.iterations;
                 self.add_gradients(number, &function, &x)?;
             }
         }

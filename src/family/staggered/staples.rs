@@ -78,12 +78,12 @@ impl Pair {
     fn build(&mut self, links: &MatrixField, middle: &MatrixField, mu: i32) -> Result<(), FieldError> {
         let Self { single, twice } = self;
         let (domain, links) = (links.domain(), links.links());
-        let (g, sites) = (domain.geometry(), 2 * domain.half());
+        let (g, parts) = (domain.geometry(), 3 * 2 * domain.half());
         let kernel = StapleSingle { g, links, middle: middle.links(), single: single.matrices_mut(3), mu };
-        domain.launch(&kernel, sites)?;
+        domain.launch(&kernel, parts)?;
         single.fill_borders_to(1)?;
         let kernel = StapleTwice { g, links, single: single.matrices(3), twice: twice.matrices_mut(3), mu };
-        domain.launch(&kernel, sites)?;
+        domain.launch(&kernel, parts)?;
         twice.fill_borders_to(1)
     }
 
@@ -159,7 +159,7 @@ pub(super) fn add_gradient(
             mu,
             weights: paths.weights(),
         };
-        domain.launch(&kernel, 2 * domain.half())?;
+        domain.launch(&kernel, 3 * 2 * domain.half())?;
     }
     Ok(())
 }

@@ -172,8 +172,10 @@ fn a_guess_saves_iterations_in_either_precision() {
 
 #[test]
 fn links_stay_on_the_group() {
-    let mut chain =
-        chain(thermalised(), &Setting { scheme: OMELYAN, steps: 8, tau: 1.0, residual: 1e-10, guess: Past::NONE });
+    let mut chain = chain(
+        thermalised(),
+        &Setting { scheme: OMELYAN, steps: 8, tau: 1.0, residual: 1e-10, guess: Past::NONE },
+    );
     chain.trajectory(3, true).unwrap();
     assert_ne!(&chain.links.to_host().unwrap(), thermalised());
     // 32 drifts, each off by a rounding.

@@ -190,11 +190,17 @@ fn the_ends_of_the_spectrum() {
             for residual in [1e-4, 1e-12] {
                 let (info, _) = quark.solve_shifted(&random(&small, 1), &[0.3, 0.01, 2.0], residual).unwrap();
                 let found = info.lanczos.bounds().expect("iterations");
-                println!("c_sw {c_sw} {schur:?}, a solve in {precision:?} to {residual:e}: {found:?} of {ends:?}");
+                println!(
+                    "c_sw {c_sw} {schur:?}, a solve in {precision:?} to {residual:e}: {found:?} of {ends:?}"
+                );
                 for (k, end) in [found.least, found.greatest].into_iter().enumerate() {
                     // An eigenvalue is near: of the ends, these are the nearest.
                     let off = all.iter().map(|value| (value - end).abs()).fold(f64::INFINITY, f64::min);
-                    assert!(off <= found.errors[k] + 1e-12 * ends[1], "{off:e} instead of {:e}", found.errors[k]);
+                    assert!(
+                        off <= found.errors[k] + 1e-12 * ends[1],
+                        "{off:e} instead of {:e}",
+                        found.errors[k]
+                    );
                     let inside = if k == 0 { end / ends[0] - 1.0 } else { 1.0 - end / ends[1] };
                     let rounding = found.errors[k] / end;
                     assert!(inside > -1e-12 - rounding, "{inside:e} is outside");

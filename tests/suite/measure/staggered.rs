@@ -326,7 +326,8 @@ fn solvers_of_any_kind_agree() {
             naik_epsilon: -0.1,
             boundary: Boundary::phases(PHASES),
         };
-        let params = QuarkParams { operator, solver: Settings::cg(precision, 5000), link_reals, guess: Past::NONE };
+        let params =
+            QuarkParams { operator, solver: Settings::cg(precision, 5000), link_reals, guess: Past::NONE };
         let mut quark = StaggeredQuark::new(&field, &params, RESIDUAL).unwrap();
         check(what, &pion(&mut quark, source).unwrap(), &expected);
     }
