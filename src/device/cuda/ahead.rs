@@ -27,5 +27,5 @@ pub fn compile_all(arch: &str, options: &GpuOptions) -> Result<Vec<String>, Devi
         let name = format!("{} {}", kernel.name, values.join(" "));
         Ok(format!("  {name:60} {precision:6}  {}", compiled.report))
     };
-    jobs.par_iter().map(report).collect()
+    jobs.par_iter().with_max_len(1).map(report).collect()
 }

@@ -576,8 +576,8 @@ unsafe impl Backend for Cuda {
         };
         let all = instances.iter().flat_map(requests);
         let missing: Vec<Request> = all.filter(|request| !self.compiler.place(request).exists()).collect();
-        // The launch of one that does not compile says so.
-        missing.par_iter().for_each(|request| drop(self.compiler.compile(request)));
+        // One at a time, since the dear ones stand side by side. The launch of one that does not compile says so.
+        missing.par_iter().with_max_len(1).for_each(|request| drop(self.compiler.compile(request)));
         place.write(DONE);
         missing.len()
     }
