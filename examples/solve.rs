@@ -1,6 +1,6 @@
 //! A solver on a configuration: the pion of a clover quark from a point source, by BiCGstab in double-half.
 use hmc::prelude::*;
-use hmc::solver::{Method, Past};
+use hmc::solver::Method;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let domain = Domain::local([4, 4, 4, 8])?;

@@ -1,6 +1,5 @@
 //! Two flavours of clover quarks: the gauge action on the inner level, the determinant on the outer one.
 use hmc::prelude::*;
-use hmc::solver::Past;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let domain = Domain::local([4, 4, 4, 8])?;

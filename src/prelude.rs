@@ -14,4 +14,4 @@ pub use crate::measure::{Context, Found, Measure, MeasureError, NoFermions, Obse
 pub use crate::measure::{FlowKernel, Source, flow, pion, polyakov};
 pub use crate::operator::{GaugeLoops, Operator};
 pub use crate::quark::{Inverse, Quark, QuarkParams};
-pub use crate::solver::{Settings, Solver};
+pub use crate::solver::{Past, Settings, Solver};

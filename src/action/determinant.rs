@@ -58,7 +58,7 @@ pub struct DeterminantParams<P> {
 /// let solver = Settings::cg(Precision::Single, 1000);
 /// let mut two_flavours = Determinant::<Wilson>::new(&domain, DeterminantParams {
 ///     header: TermHeader { name: "light".into(), number: 0, action_residual: 1e-10, force_residual: 1e-8 },
-///     light: QuarkParams { operator, solver, link_reals: 12, guess: 0 },
+///     light: QuarkParams { operator, solver, link_reals: 12, guess: Past::NONE },
 ///     heavy: None,
 ///     power: Power::Inverse,
 /// })?;
