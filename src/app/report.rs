@@ -46,7 +46,12 @@ pub(super) fn shown<S: Serializer>(value: &impl Display, serializer: S) -> Resul
 
 /// Warns. Where nobody listens the work goes on.
 pub(super) fn warn(text: impl Display) {
-    let _ = writeln!(std::io::stderr(), "warning: {text}");
+    complain(format_args!("warning: {text}"));
+}
+
+/// A line on stderr, in one write: a launcher puts other lines between two.
+pub(super) fn complain(text: impl Display) {
+    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
 /// A time in a suitable unit.

@@ -2,7 +2,7 @@
 
 use super::AppError;
 use super::launch::{Launch, Tasks, launch};
-use super::report::warn;
+use super::report::{complain, warn};
 use crate::comm::{Comm, Solo, agree};
 use crate::device::{Cpu, Device, GpuOptions, Lanes, Remote, fastest_lanes, fits_processor, gpu_count};
 use crate::field::{Domain, Halo};
@@ -22,7 +22,7 @@ pub type Ranks = Arc<dyn Comm>;
 /// The exit code, after one task has reported the reason: MPI does not start, or does not connect the tasks.
 pub fn start_ranks() -> Result<Ranks, u8> {
     let told = |error: AppError| {
-        eprintln!("error: {error}");
+        complain(format_args!("error: {error}"));
         error.exit_code()
     };
     // Of unconnected tasks, only one reports.
@@ -59,7 +59,7 @@ pub fn guard(comm: &dyn Comm, work: impl FnOnce() -> Result<(), AppError>) -> u8
     if matches!(error, AppError::Input(_)) {
         // Every rank has read the same input and fails in the same way.
         if comm.rank() == 0 {
-            eprintln!("{error}");
+            complain(&error);
         }
         return code;
     }
@@ -70,7 +70,7 @@ pub fn guard(comm: &dyn Comm, work: impl FnOnce() -> Result<(), AppError>) -> u8
         unsafe { libc::signal(libc::SIGTERM, libc::SIG_DFL) };
         std::thread::sleep(Duration::from_secs(10));
     }
-    eprintln!("error: {error}");
+    complain(format_args!("error: {error}"));
     if comm.size() > 1 {
         comm.abort(i32::from(code));
     }
