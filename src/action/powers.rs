@@ -79,8 +79,8 @@ impl Powers {
         self.due = self.measured.is_none() || trajectory.is_multiple_of(self.check_every);
     }
 
-    /// Measures the spectrum of the quark, if this trajectory does, after a solve that saw `lanczos`. `name` is the quark's
-    /// name in messages.
+    /// Measures the spectrum of the quark, if this trajectory does, after a solve to `residual` that saw `lanczos`. `name`
+    /// is the quark's name in messages.
     ///
     /// # Errors
     /// The spectrum is not well inside the range.
@@ -88,7 +88,7 @@ impl Powers {
         &mut self,
         quark: &mut Quark<O>,
         name: &'static str,
-        lanczos: &Tridiagonal,
+        (lanczos, residual): (&Tridiagonal, f64),
     ) -> Result<(), ActionError> {
         if !self.due {
             return Ok(());
@@ -99,7 +99,7 @@ impl Powers {
         let surely = |Bounds { least, greatest, errors: [below, above], .. }: &Bounds| {
             inside(least - below, greatest + above)
         };
-        let bounds = match lanczos.bounds().filter(surely) {
+        let bounds = match lanczos.bounds().filter(|bounds| residual <= TIGHT && surely(bounds)) {
             Some(bounds) => bounds,
             None => {
                 let mut start = probe(quark.kind(), quark.domain(), ODD, self.seed, self.trajectory)?;
@@ -115,6 +115,10 @@ impl Powers {
         Ok(())
     }
 }
+
+/// A loose solve ends before its Krylov space reaches the least eigenvalue. One to this residual reaches it, even if the
+/// operator was in half for the last factor of 1000.
+const TIGHT: f64 = 1e-9;
 
 /// A measured end with as many digits as its error allows, two at least.
 fn with_error((end, error): (f64, f64)) -> String {

@@ -126,12 +126,12 @@ impl<O: Derivative> Function<O> for Rationals {
         let mut eta = light.spinor()?;
         eta.set_random(ODD, 0.5f64.sqrt(), address)?;
         let (info, _) = light.apply_function(phi, &eta, &self.light.heat_bath, residual)?;
-        self.light.check(light, name, &info.lanczos)?;
+        self.light.check(light, name, (&info.lanczos, residual))?;
         if let (Some(heavy), Some(powers)) = (&mut quarks.heavy, &mut self.heavy) {
             let mut source = heavy.spinor()?;
             source.copy_from(phi)?;
             let (info, _) = heavy.apply_function(phi, &source, &powers.heat_bath, residual)?;
-            powers.check(heavy, HEAVY, &info.lanczos)?;
+            powers.check(heavy, HEAVY, (&info.lanczos, residual))?;
         }
         Ok(eta.norm2()?)
     }
@@ -147,13 +147,13 @@ impl<O: Derivative> Function<O> for Rationals {
         let chi = match (&mut quarks.heavy, &mut self.heavy) {
             (Some(heavy), Some(powers)) => {
                 let (info, _) = heavy.apply_function(&mut room, phi, &powers.action, residual)?;
-                powers.check(heavy, HEAVY, &info.lanczos)?;
+                powers.check(heavy, HEAVY, (&info.lanczos, residual))?;
                 &room
             }
             _ => phi,
         };
         let (info, _) = light.apply_function(&mut psi, chi, &self.light.action, residual)?;
-        self.light.check(light, name, &info.lanczos)?;
+        self.light.check(light, name, (&info.lanczos, residual))?;
         Ok(chi.real_dot(&psi)?)
     }
 

@@ -105,8 +105,8 @@ impl Guess {
     }
 }
 
-/// Solutions of similar systems, as those for the poles of a function, or for links a moment ago. They are kept in single precision, and images
-/// are computed one by one: a field of half the size per solution.
+/// Solutions of similar systems, as those for the poles of a function, or for links a moment ago. They are kept in
+/// single precision, and images are computed one by one: a field of half the size per solution.
 pub struct Forecast {
     /// Orthonormal to single precision.
     basis: Vec<Spinor>,

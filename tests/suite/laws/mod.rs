@@ -10,5 +10,6 @@ mod quark_ranks;
 mod rhmc;
 mod rooted;
 mod smearing;
+mod spectrum;
 mod stout;
 mod wall_weights;
