@@ -3,6 +3,26 @@
 
 // Linear algebra on fields of one parity with `half` outer sites (blas.cuh).
 
+// A number that a kernel takes: `value`, or, if there is a sum, which an earlier launch left on the device, a quotient with it.
+// With `below` it is value / below[0], or value / (below[0] + weight below[1]) unless the weight is 0; with `above` it is
+// above[0] / value.
+struct Number {
+    double value;
+    double weight;
+    const Doubles* above;     // optional
+    const Doubles* below;     // optional
+};
+// The numbers of an iteration of BiCGstab: the values, or, if there are its sums, what follows from those.
+struct BicgstabNumbers {
+    double rho[2];            // of the iteration before; real and imaginary part, as below
+    double alpha[2];
+    double omega[2];
+    double beta[2];
+    const Doubles* dot;       // optional: (shadow, v), for alpha = rho / dot
+    const Doubles* overlap;   // optional: (t, r) and |t|^2, for omega, their quotient
+    const Doubles* next;      // optional: (shadow, r) after the step, for beta = next / rho (alpha / omega)
+};
+
 // y += a x
 struct Axpy {
     Fermions* y;
@@ -54,12 +74,12 @@ struct RealDot {
     const Fermions* y;
     int half;
 };
-// y += a x; sum 0: |y|^2
+// y += a x; sum 0: |y|^2. If a is not finite, y stays and the sum is NaN.
 struct AxpyNorm2 {
     Fermions* y;
     const Fermions* x;
     int half;
-    double a;
+    Number a;
 };
 // y += (a + i b) x; sum 0: |y|^2
 struct CaxpyNorm2 {
@@ -84,7 +104,15 @@ struct DotNorm2 {
     const Fermions* y;
     int half;
 };
-// The second half of a step of BiCGstab: x += (a + i b) z + (c + i d) y, y -= (c + i d) w; sums 0, 1: (v, y), sum 2: |y|^2
+// The first half of a step of BiCGstab: y -= alpha z. If a number of this or of the two below is not finite, their fields stay
+// and the sums are NaN.
+struct BicgstabHalf {
+    Fermions* y;              // the residual
+    const Fermions* z;        // M times the direction
+    int half;
+    BicgstabNumbers numbers;
+};
+// The second half of a step of BiCGstab: x += alpha z + omega y, y -= omega w; sums 0, 1: (v, y), sum 2: |y|^2
 struct BicgstabStep {
     Fermions* x;
     Fermions* y;              // the residual
@@ -92,21 +120,15 @@ struct BicgstabStep {
     const Fermions* w;        // M y
     const Fermions* v;        // the shadow residual
     int half;
-    double a;
-    double b;
-    double c;
-    double d;
+    BicgstabNumbers numbers;
 };
-// The next direction of BiCGstab: y = x + (a + i b) (y - (c + i d) z)
+// The next direction of BiCGstab: y = x + beta (y - omega z)
 struct BicgstabDirection {
     Fermions* y;
     const Fermions* x;
     const Fermions* z;
     int half;
-    double a;
-    double b;
-    double c;
-    double d;
+    BicgstabNumbers numbers;
 };
 // A step of minimal residuals: y += (a + i b) x, x -= (a + i b) z
 struct MrStep {
@@ -194,16 +216,16 @@ struct FieldsAxpyNorm2 {
     int fields;
     double a[MAX_SUMS];
 };
-// Steps of conjugate gradients: x_n += a_n p_n, p_n = r_n + b_n p_n. x_n are solutions; r_n may be the same for several
-// n.
+// Steps of conjugate gradients: x_n += a_n p_n, p_n = r_n + b_n p_n, unless one of the numbers is not finite. x_n are
+// solutions; r_n may be the same for several n.
 struct CgSteps {
     const Fermions* r[CG_STEPS];  // optional from `count` on, as are x and p
     Fermions* x[CG_STEPS];        // optional
     Fermions* p[CG_STEPS];        // optional
     int half;
     int count;
-    double a[CG_STEPS];
-    double b[CG_STEPS];
+    Number a[CG_STEPS];
+    Number b[CG_STEPS];
 };
 
 // Steps of several iterations with many shifts: for each m, x_n += a_nm p_n, p_n = r_m + b_nm p_n. x_n are solutions.
@@ -218,12 +240,12 @@ struct ShiftSteps {
     double a[SHIFT_NUMBERS];         // [n][m]
     double b[SHIFT_NUMBERS];
 };
-// y = x + a y; sum 0: |y|^2
+// y = x + a y; sum 0: |y|^2. If a is not finite, y stays and the sum is NaN.
 struct XpayNorm2 {
     Fermions* y;
     const Fermions* x;
     int half;
-    double a;
+    Number a;
 };
 
 // Random fields (random.cuh), keyed by the seed; the stream is the global site.

@@ -1,6 +1,7 @@
 // Linear algebra on spinors (N = 24 reals per site) and colour vectors (N = 6) of one parity. Products are summed in
 // double: in a few chains over the reals of a site, then exactly over sites.
 #pragma once
+#include "number.cuh"
 #include "sum.cuh"
 
 template <int N, class F> HD void load_site(F* r, const void* x, int i, int half) { load<N, 1>(r, x, 0, i, half); }
@@ -114,20 +115,24 @@ template <class F, int N> HD void real_dot(const RealDot& a, int i, Accumulator&
 }
 // y += a x; sum 0: |y|^2
 template <class F, int N> HD void axpy_norm2(const AxpyNorm2& a, int i, Accumulator& sum) {
+    const double number = number_of(a.a);
+    if (!is_finite(number)) return sum.add_one(0, not_a_number());
     F x[N], y[N];
     load_site<N>(x, a.x, i, a.half);
     load_site<N>(y, a.y, i, a.half);
-    const F f = splat<F>(real_of<F>(a.a));
+    const F f = splat<F>(real_of<F>(number));
     UNROLL for (int k = 0; k < N; ++k) y[k] = mad(f, x[k], y[k]);
     store_site<N>(a.y, i, a.half, y);
     sum.add(0, site_dot<N>(y, y));
 }
 // y = x + a y; sum 0: |y|^2
 template <class F, int N> HD void xpay_norm2(const XpayNorm2& a, int i, Accumulator& sum) {
+    const double number = number_of(a.a);
+    if (!is_finite(number)) return sum.add_one(0, not_a_number());
     F x[N], y[N];
     load_site<N>(x, a.x, i, a.half);
     load_site<N>(y, a.y, i, a.half);
-    const F f = splat<F>(real_of<F>(a.a));
+    const F f = splat<F>(real_of<F>(number));
     UNROLL for (int k = 0; k < N; ++k) y[k] = mad(f, y[k], x[k]);
     store_site<N>(a.y, i, a.half, y);
     sum.add(0, site_dot<N>(y, y));
@@ -165,15 +170,27 @@ template <class F> HD void dot_norm2(const DotNorm2& a, int i, Accumulator& sum)
     load24(y, a.y, i, a.half);
     add_products(sum, x, y);
 }
-// The second half of a step of BiCGstab: x += (a + i b) z + (c + i d) y, y -= (c + i d) w; sums 0, 1: (v, y),
-// sum 2: |y|^2. y is the residual, z the direction, w = M y, v the shadow residual.
+// The first half of a step of BiCGstab: y -= alpha z. y is the residual, z = M times the direction.
+template <class F> HD void bicgstab_half(const BicgstabHalf& a, int i) {
+    const ComplexNumber alpha = alpha_of(a.numbers);
+    if (!is_finite(alpha)) return;
+    F y[24], z[24];
+    load24(z, a.z, i, a.half);
+    load24(y, a.y, i, a.half);
+    site_caxpy(y, splat<F>(real_of<F>(-alpha.re)), splat<F>(real_of<F>(-alpha.im)), z);
+    store24(a.y, i, a.half, y);
+}
+// The second half of a step of BiCGstab: x += alpha z + omega y, y -= omega w; sums 0, 1: (v, y), sum 2: |y|^2. y is the
+// residual, z the direction, w = M y, v the shadow residual.
 template <class F> HD void bicgstab_step(const BicgstabStep& a, int i, Accumulator& sum) {
+    const ComplexNumber alpha = alpha_of(a.numbers), omega = omega_of(a.numbers);
+    if (!is_finite(alpha) || !is_finite(omega)) return sum.add_one(2, not_a_number());
     F x[24], y[24], t[24];
-    const F c = splat<F>(real_of<F>(a.c)), d = splat<F>(real_of<F>(a.d));
+    const F c = splat<F>(real_of<F>(omega.re)), d = splat<F>(real_of<F>(omega.im));
     load24(x, a.x, i, a.half);
     load24(t, a.z, i, a.half);
     load24(y, a.y, i, a.half);
-    site_caxpy(x, splat<F>(real_of<F>(a.a)), splat<F>(real_of<F>(a.b)), t);
+    site_caxpy(x, splat<F>(real_of<F>(alpha.re)), splat<F>(real_of<F>(alpha.im)), t);
     site_caxpy(x, c, d, y);
     store24(a.x, i, a.half, x);
     load24(t, a.w, i, a.half);
@@ -184,14 +201,16 @@ template <class F> HD void bicgstab_step(const BicgstabStep& a, int i, Accumulat
     sum.add(1, site_dot_imaginary(t, y));
     sum.add(2, site_dot(y, y));
 }
-// The next direction of BiCGstab: y = x + (a + i b) (y - (c + i d) z)
+// The next direction of BiCGstab: y = x + beta (y - omega z)
 template <class F> HD void bicgstab_direction(const BicgstabDirection& a, int i) {
+    const ComplexNumber omega = omega_of(a.numbers), beta = beta_of(a.numbers);
+    if (!is_finite(omega) || !is_finite(beta)) return;
     F x[24], y[24], z[24];
     load24(x, a.x, i, a.half);
     load24(y, a.y, i, a.half);
     load24(z, a.z, i, a.half);
-    site_caxpy(y, splat<F>(real_of<F>(-a.c)), splat<F>(real_of<F>(-a.d)), z);
-    site_caxpy(x, splat<F>(real_of<F>(a.a)), splat<F>(real_of<F>(a.b)), y);
+    site_caxpy(y, splat<F>(real_of<F>(-omega.re)), splat<F>(real_of<F>(-omega.im)), z);
+    site_caxpy(x, splat<F>(real_of<F>(beta.re)), splat<F>(real_of<F>(beta.im)), y);
     store24(a.y, i, a.half, x);
 }
 // A step of minimal residuals: y += (a + i b) x, x -= (a + i b) z
@@ -272,7 +291,7 @@ template <class F> HD void clover_from_double(const CloverFromDouble& a, int i) 
 }
 
 // Linear algebra on up to four fields, one after the other in memory, with one number and one sum per field.
-HD double number_of(const double* a, int n) { return n == 0 ? a[0] : n == 1 ? a[1] : n == 2 ? a[2] : a[3]; }
+HD double one_of(const double* a, int n) { return n == 0 ? a[0] : n == 1 ? a[1] : n == 2 ? a[2] : a[3]; }
 template <class F, int N> HD const void* field_of(const void* first, int n, int half) {
     return (const char*)first + n * field_bytes<N, F>(half);
 }
@@ -293,7 +312,7 @@ template <class F, int N> HD void fields_dot(const FieldsDot& a, int i, Accumula
 template <class F, int N> HD void fields_axpy(const FieldsAxpy& a, int i) {
     for (int n = 0; n < a.fields; ++n) {
         F x[N], y[N];
-        const F f = splat<F>(real_of<F>(number_of(a.a, n)));
+        const F f = splat<F>(real_of<F>(one_of(a.a, n)));
         load_site<N>(x, field_of<F, N>(a.x, n, a.half), i, a.half);
         load_site<N>(y, field_of<F, N>(a.y, n, a.half), i, a.half);
         UNROLL for (int k = 0; k < N; ++k) y[k] = mad(f, x[k], y[k]);
@@ -304,7 +323,7 @@ template <class F, int N> HD void fields_axpy(const FieldsAxpy& a, int i) {
 template <class F, int N> HD void fields_xpay(const FieldsXpay& a, int i) {
     for (int n = 0; n < a.fields; ++n) {
         F x[N], y[N];
-        const F f = splat<F>(real_of<F>(number_of(a.a, n)));
+        const F f = splat<F>(real_of<F>(one_of(a.a, n)));
         load_site<N>(x, field_of<F, N>(a.x, n, a.half), i, a.half);
         load_site<N>(y, field_of<F, N>(a.y, n, a.half), i, a.half);
         UNROLL for (int k = 0; k < N; ++k) y[k] = mad(f, y[k], x[k]);
@@ -316,7 +335,7 @@ template <class F, int N> HD void fields_axpy_norm2(const FieldsAxpyNorm2& a, in
     UNROLL for (int n = 0; n < MAX_SUMS; ++n) {
         if (n >= a.fields) break;
         F x[N], y[N];
-        const F f = splat<F>(real_of<F>(number_of(a.a, n)));
+        const F f = splat<F>(real_of<F>(one_of(a.a, n)));
         load_site<N>(x, field_of<F, N>(a.x, n, a.half), i, a.half);
         load_site<N>(y, field_of<F, N>(a.y, n, a.half), i, a.half);
         UNROLL for (int k = 0; k < N; ++k) y[k] = mad(f, x[k], y[k]);
@@ -330,10 +349,12 @@ template <class F, int N> HD void cg_steps(const CgSteps& a, int i) {
     load_site<N>(r, a.r[0], i, a.half);
     for (int n = 0; n < a.count; ++n) {
         if (n > 0 && a.r[n] != a.r[n - 1]) load_site<N>(r, a.r[n], i, a.half);
+        const double step = number_of(a.a[n]), ratio = number_of(a.b[n]);
+        if (!is_finite(step) || !is_finite(ratio)) continue;
         F x[N], p[N];
         load_solution<N>(x, a.x[n], i, a.half);
         load_site<N>(p, a.p[n], i, a.half);
-        const F f = splat<F>(real_of<F>(a.a[n])), g = splat<F>(real_of<F>(a.b[n]));
+        const F f = splat<F>(real_of<F>(step)), g = splat<F>(real_of<F>(ratio));
         UNROLL for (int k = 0; k < N; ++k) {
             x[k] = mad(f, p[k], x[k]);
             p[k] = mad(g, p[k], r[k]);
@@ -397,6 +418,7 @@ template <class F, int N> HD void shift_steps(const ShiftSteps& a, int i) {
     SUM(blas, caxpy_norm2, CaxpyNorm2, 1, (caxpy_norm2<F>))               \
     SUM(blas, caxpy_dot, CaxpyDot, 2, (caxpy_dot<F>))                   \
     SUM(blas, dot_norm2, DotNorm2, 3, (dot_norm2<F>))                   \
+    SITE(blas, bicgstab_half, BicgstabHalf, (bicgstab_half<F>))             \
     SUM(blas, bicgstab_step, BicgstabStep, 3, (bicgstab_step<F>))           \
     SITE(blas, bicgstab_direction, BicgstabDirection, (bicgstab_direction<F>))   \
     SITE(blas, mr_step, MrStep, (mr_step<F>))                         \

@@ -7,9 +7,10 @@
 #endif
 
 // Adds a thread's sums to the global ones, and raises the maximum: words[COUNT][WORDS], max. The last block to finish
-// copies them to the host, clears them for the next sum, and finally writes `turn`.
+// copies them to the host, clears them for the next sum, writes them rounded to `sums`, for later launches, and finally
+// writes `turn`.
 constexpr int ALL_WORDS = MAX_SUMS * WORDS + 1;
-template <int COUNT> HD void add_to_global(const Accumulator& sum, i64* words, volatile i64* host, i64 turn) {
+template <int COUNT> HD void add_to_global(const Accumulator& sum, i64* words, volatile i64* host, double* sums, i64 turn) {
     __shared__ i64 part[HMC_BLOCK / WARP][COUNT * WORDS + 1];
     const int lane_id = threadIdx.x & 31, warp = threadIdx.x >> 5;
     UNROLL for (int n = 0; n < COUNT; ++n) UNROLL for (int k = 0; k < WORDS; ++k) {
@@ -44,9 +45,10 @@ template <int COUNT> HD void add_to_global(const Accumulator& sum, i64* words, v
     __syncthreads();
     if (!last) return;
     __threadfence();
-    if (k <= COUNT * WORDS) host[k] = (i64)atomicExch((unsigned long long*)words + k, 0ull);
+    if (k <= COUNT * WORDS) host[k] = part[0][k] = (i64)atomicExch((unsigned long long*)words + k, 0ull);
     __threadfence_system();
     __syncthreads();
+    if (k < COUNT) sums[k] = rounded_sum(part[0] + k * WORDS);
     if (k == 0) {
         words[ALL_WORDS] = 0;
         __threadfence_system();

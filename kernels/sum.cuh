@@ -7,6 +7,7 @@
 #include "site.cuh"
 
 constexpr int BINS = WORDS - 1;
+HD double not_a_number() { return double_of(0x7ff8000000000000ll); }
 
 // 1.5 * 2^(52 + e_k), e_k = 20 - 40 k, as bits and as a number. Written so that it costs nothing even where a compiler
 // does not unroll the loop over k.
@@ -89,8 +90,30 @@ struct Accumulator {
     template <class D> HD void raise(const D& x) {
         for (int l = 0; l < lane<D>::W; ++l) {
             const double v = get(x, l);
-            const i64 b = v >= 0 ? bits_of(v) : 0x7ff8000000000000ll;  // NaN is above all
+            const i64 b = v >= 0 ? bits_of(v) : bits_of(not_a_number());  // above all
             max = b > max ? b : max;
         }
     }
 };
+
+// The sum that these words make, rounded (src/math/exact_sum.rs: `value`).
+HD double rounded_sum(const i64* words) {
+    if (words[BINS] != 0) return not_a_number();
+    i64 bins[BINS];
+    UNROLL for (int k = 0; k < BINS; ++k) bins[k] = words[k];
+    const auto carry = [&bins] {
+        UNROLL for (int k = BINS - 1; k > 0; --k) {
+            bins[k - 1] += bins[k] >> 40;
+            bins[k] &= (1ll << 40) - 1;
+        }
+    };
+    carry();
+    const bool negative = bins[0] < 0;
+    if (negative) {
+        UNROLL for (int k = 0; k < BINS; ++k) bins[k] = -bins[k];
+        carry();
+    }
+    double sum = 0;
+    UNROLL for (int k = BINS - 1; k >= 0; --k) sum = sum + double(bins[k]) * double_of((i64)(1023 + 20 - 40 * k) << 52);
+    return negative ? -sum : sum;
+}

@@ -1,6 +1,6 @@
 //! What both devices offer.
 
-use super::kernels::{Constants, Kernel, KernelNumber, OnSites, OnTeams, Summing, WORDS};
+use super::kernels::{Constants, Doubles, In, Kernel, KernelNumber, OnSites, OnTeams, Summing, WORDS};
 use super::record::{Instance, Record};
 use super::{Buffer, DeviceError, GpuOptions, Held, Lanes, Ledger, Precision, Remote, cuda};
 use crate::math::ExactSum;
@@ -34,6 +34,59 @@ impl Sums {
             .map(|w| ExactSum::from_words(w.try_into().expect("a sum's words")))
             .collect();
         Self { sums, max: f64::from_bits(*max as u64) }
+    }
+}
+
+/// Sums that are under way on a GPU.
+#[derive(Clone, Copy, Debug)]
+pub struct Ticket {
+    /// Counts the sums of a device.
+    pub(super) number: i64,
+    /// How many the kernel makes.
+    pub(super) count: usize,
+    /// Where they will be, rounded, for launches that follow.
+    pub(super) rounded: Pointer,
+}
+
+/// What a device answers when it is asked for sums.
+#[derive(Clone, Debug)]
+pub enum Begun {
+    /// They are made.
+    Done(Sums),
+    /// They will be made when what was launched before is done.
+    Later(Ticket),
+}
+
+/// The number of sums, counted by launches, that a device keeps at least.
+pub(super) const KEPT_SUMS: usize = 64;
+
+/// Sums that the device may still be making.
+pub struct Deferred {
+    device: Device,
+    begun: Begun,
+}
+
+impl Deferred {
+    /// The sums, when they are made.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn wait(&self) -> Result<Sums, DeviceError> {
+        match &self.begun {
+            Begun::Done(sums) => Ok(sums.clone()),
+            Begun::Later(ticket) => self.device.backend.finish_sum(*ticket),
+        }
+    }
+
+    /// The rounded sums, one after the other, for a launch; `None` if they are known to the host.
+    ///
+    /// # Panics
+    /// So many sums were asked for since that the device does not keep these.
+    pub(crate) fn on_device(&self) -> Option<In<'_, Doubles>> {
+        let Begun::Later(ticket) = self.begun else { return None };
+        assert!(self.device.backend.keeps_sum(ticket), "a sum that the device has forgotten");
+        // SAFETY: the memory lives as long as the device, and only its work writes it, in order.
+        Some(unsafe { In::at(ticket.rounded.address()) })
     }
 }
 
@@ -82,8 +135,8 @@ pub struct Teams {
     pub shared: usize,
 }
 
-/// A device. Work is done in the order in which it is asked for; only `download`, `sum` and
-/// `synchronize` wait for it.
+/// A device. Work is done in the order in which it is asked for; only `download`, `finish_sum` and `synchronize`
+/// wait for it.
 ///
 /// # Safety
 /// What `allocate` gives is memory of so many bytes that nothing else uses until `free`. With `is_host` it is the host's,
@@ -131,11 +184,19 @@ pub unsafe trait Backend: Send + Sync {
     /// # Safety
     /// The arguments' pointers hold what the kernel touches, and the teams are those of the kernel.
     unsafe fn launch(&self, call: Call<'_>, size: Size) -> Result<(), DeviceError>;
-    /// Runs a summing kernel on sites `0..n` and waits for the sums.
+    /// Runs a summing kernel on sites `0..n`, without waiting for the sums if the device works asynchronously.
     ///
     /// # Safety
     /// As `launch`.
-    unsafe fn sum(&self, call: Call<'_>, n: usize) -> Result<Sums, DeviceError>;
+    unsafe fn begin_sum(&self, call: Call<'_>, n: usize) -> Result<Begun, DeviceError>;
+    /// Waits for sums that were begun.
+    fn finish_sum(&self, ticket: Ticket) -> Result<Sums, DeviceError> {
+        unreachable!("sum {} was made at once", ticket.number)
+    }
+    /// Whether fewer than [`KEPT_SUMS`] sums were begun since.
+    fn keeps_sum(&self, _: Ticket) -> bool {
+        true
+    }
     /// Waits for all work.
     fn synchronize(&self) -> Result<(), DeviceError>;
     /// Seconds that the device takes for the launches of `work`, by its own clock.
@@ -327,8 +388,28 @@ impl Device {
 
     /// Runs a summing kernel on sites `0..n`.
     pub(crate) fn sum<K: Summing>(&self, form: K::Form, kernel: &K, n: usize) -> Result<Sums, DeviceError> {
+        self.sum_later(form, kernel, n)?.wait()
+    }
+
+    /// As [`Device::sum`], without waiting if the device works asynchronously.
+    pub(crate) fn sum_later<K: Summing>(
+        &self,
+        form: K::Form,
+        kernel: &K,
+        n: usize,
+    ) -> Result<Deferred, DeviceError> {
         // SAFETY: as in `launch`.
-        unsafe { self.backend.sum(self.call(form, kernel, Size::Sites(n)), n) }
+        let begun = unsafe { self.backend.begin_sum(self.call(form, kernel, Size::Sites(n)), n) }?;
+        Ok(self.deferred(begun))
+    }
+
+    /// Sums that are known.
+    pub(crate) fn known(&self, sums: Sums) -> Deferred {
+        self.deferred(Begun::Done(sums))
+    }
+
+    fn deferred(&self, begun: Begun) -> Deferred {
+        Deferred { device: self.clone(), begun }
     }
 
     /// Waits for all work.

@@ -12,7 +12,7 @@ impl Pointer {
         Self(self.0 + bytes as u64)
     }
 
-    fn address(self) -> NonZero<u64> {
+    pub(super) fn address(self) -> NonZero<u64> {
         NonZero::new(self.0).expect("no device has memory at address 0")
     }
 }

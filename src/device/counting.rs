@@ -5,7 +5,7 @@
 //!
 //! For a rehearsal, which asks for the kernels of a run, sums can pretend to be those of iterations.
 
-use super::backend::{Backend, Call, Pointer, Size, Sums, Variant};
+use super::backend::{Backend, Begun, Call, Pointer, Size, Sums, Variant};
 use super::ledger::Ledger;
 use super::pool::{Pool, Source};
 use super::table::all_kernels;
@@ -174,7 +174,7 @@ unsafe impl Backend for Counting {
         Ok(())
     }
 
-    unsafe fn sum(&self, call: Call<'_>, _: usize) -> Result<Sums, DeviceError> {
+    unsafe fn begin_sum(&self, call: Call<'_>, _: usize) -> Result<Begun, DeviceError> {
         let kernel = all_kernels().get(call.kernel, call.precision);
         let Work::Sums(count) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };
         let mut sum = ExactSum::default();
@@ -182,7 +182,7 @@ unsafe impl Backend for Counting {
         if kernel.family == "blas" {
             sum.push(self.sums.next());
         }
-        Ok(Sums { sums: vec![sum; count], max: 0.0 })
+        Ok(Begun::Done(Sums { sums: vec![sum; count], max: 0.0 }))
     }
 
     fn synchronize(&self) -> Result<(), DeviceError> {

@@ -1,6 +1,7 @@
 //! Kernels on this rank's cores: threads over ranges of outer sites, SIMD lanes within.
 
-use super::backend::{Backend, Call, Pointer, Size, Sums, Variant};
+use super::backend::{Backend, Begun, Call, Pointer, Size, Sums, Ticket, Variant};
+use super::kept::KeptSums;
 use super::kernels::WORDS;
 use super::ledger::Ledger;
 use super::table::{Kernels, Lanes, emulated_kernels, host_kernels, lane_counts};
@@ -18,7 +19,8 @@ pub struct Cpu {
     isa: &'static str,
     lanes: Lanes,
     kernels: Kernels,
-    emulates: bool,
+    /// Of an emulated GPU: the sums of the latest launches.
+    emulated: Option<KeptSums>,
     team: Team,
     ledger: Ledger,
 }
@@ -43,7 +45,7 @@ impl Cpu {
         let lanes = lanes.into();
         let (isa, kernels) = host_kernels(lanes)
             .ok_or_else(|| DeviceError::Lanes { asked: lanes, available: lane_counts() })?;
-        Self::with(isa, lanes, kernels, false)
+        Self::with(isa, lanes, kernels, None)
     }
 
     /// Runs a GPU's kernels on a GPU's layout of fields, slowly: the results of a GPU without one.
@@ -52,13 +54,18 @@ impl Cpu {
     /// This build has no emulation for this processor.
     pub fn emulating() -> Result<Self, DeviceError> {
         let (isa, kernels) = emulated_kernels().ok_or(DeviceError::NoEmulation)?;
-        Self::with(isa, Lanes::equal(1), kernels, true)
+        Self::with(isa, Lanes::equal(1), kernels, Some(KeptSums::default()))
     }
 
-    fn with(isa: &'static str, lanes: Lanes, kernels: Kernels, emulates: bool) -> Result<Self, DeviceError> {
+    fn with(
+        isa: &'static str,
+        lanes: Lanes,
+        kernels: Kernels,
+        emulated: Option<KeptSums>,
+    ) -> Result<Self, DeviceError> {
         let count = rayon::current_num_threads();
         let team = Team::new(count).map_err(|e| DeviceError::Threads { count, message: e.to_string() })?;
-        Ok(Self { isa, lanes, kernels, emulates, team, ledger: Ledger::default() })
+        Ok(Self { isa, lanes, kernels, emulated, team, ledger: Ledger::default() })
     }
 
     /// Splits `n` pieces among the threads, always in the same way, so that a piece stays in the caches and in the
@@ -101,7 +108,7 @@ unsafe impl Backend for Cpu {
     fn name(&self) -> String {
         let threads = self.team.count();
         let threads = format!("{threads} thread{}", if threads == 1 { "" } else { "s" });
-        if self.emulates {
+        if self.emulated.is_some() {
             return format!("emulated GPU, {threads}");
         }
         format!("CPU, {threads}, {} ({})", self.lanes, self.isa)
@@ -112,7 +119,7 @@ unsafe impl Backend for Cpu {
     }
 
     fn is_host(&self) -> bool {
-        !self.emulates
+        self.emulated.is_none()
     }
 
     fn memory(&self) -> Option<[u64; 2]> {
@@ -195,7 +202,7 @@ unsafe impl Backend for Cpu {
         Ok(())
     }
 
-    unsafe fn sum(&self, call: Call<'_>, n: usize) -> Result<Sums, DeviceError> {
+    unsafe fn begin_sum(&self, call: Call<'_>, n: usize) -> Result<Begun, DeviceError> {
         let kernel = self.kernels.get(call.kernel, call.precision);
         let Work::Sums(count) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };
         let (run, pointer) = (kernel.run, call.args as usize);
@@ -212,7 +219,20 @@ unsafe impl Backend for Cpu {
                 all.max = part.max;
             }
         });
-        Ok(all.into_inner().expect("no thread panicked"))
+        let sums = all.into_inner().expect("no thread panicked");
+        Ok(match &self.emulated {
+            Some(kept) => Begun::Later(kept.keep(sums)),
+            None => Begun::Done(sums),
+        })
+    }
+
+    fn finish_sum(&self, ticket: Ticket) -> Result<Sums, DeviceError> {
+        let kept = self.emulated.as_ref().expect("sums are made at once, but for an emulated GPU's");
+        Ok(kept.sums(ticket))
+    }
+
+    fn keeps_sum(&self, ticket: Ticket) -> bool {
+        self.emulated.as_ref().is_none_or(|kept| kept.has(ticket))
     }
 
     fn synchronize(&self) -> Result<(), DeviceError> {

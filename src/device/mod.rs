@@ -8,6 +8,7 @@
 //! - `cuda`: one GPU through the driver (feature `cuda`; without it `no_cuda`, which has none)
 //! - `gpu`: what other drivers' GPUs would share with it
 //! - `pool`: memory of a GPU that was given back is kept by size
+//! - `kept`: sums that an emulated GPU keeps as a GPU does
 //! - `counting`: a device that only counts memory
 //! - `record`: which kernels a device was asked for
 //! - `ledger`: allocated memory by label
@@ -25,6 +26,7 @@ mod cuda;
 #[cfg(feature = "cuda")]
 mod gpu;
 mod isa;
+mod kept;
 pub mod kernels;
 mod ledger;
 mod pool;
@@ -32,7 +34,9 @@ mod record;
 mod table;
 mod team;
 
-pub use backend::{Backend, Call, Device, Label, Pointer, Size, Sums, Teams, Variant};
+pub use backend::{
+    Backend, Begun, Call, Deferred, Device, Label, Pointer, Size, Sums, Teams, Ticket, Variant,
+};
 pub use buffer::{Buffer, Remote, Staging, Stamp};
 pub use counting::{Counting, PretendSums};
 pub use cpu::Cpu;

@@ -1,10 +1,11 @@
 //! Linear algebra that exists only for Dirac spinors, with or without a fifth dimension: for BiCGstab, minimal
 //! residuals and twisted masses.
 
-use super::spinor::complex;
+use super::number::{StabNumbers, complex};
 use super::{FieldError, Spinor};
 use crate::device::kernels::{
-    AddTwist, BicgstabDirection, BicgstabStep, CaxpyDot, CaxpyNorm2, DotNorm2, MrStep, SiteReals,
+    AddTwist, BicgstabDirection, BicgstabHalf, BicgstabStep, CaxpyDot, CaxpyNorm2, Dot, DotNorm2, MrStep,
+    SiteReals,
 };
 use num_complex::Complex64;
 
@@ -103,21 +104,45 @@ impl Spinor {
         })
     }
 
-    /// The second half of a step of BiCGstab: `self += alpha p + omega r`, `r -= omega t`; returns
-    /// `(shadow, r)` and `|r|^2`.
+    /// The first half of a step of BiCGstab: `self -= alpha v` with `alpha = rho / (shadow, v)`; `self` is the residual.
+    ///
+    /// What has numbers that are not finite is not done, here and in the rest of the step.
+    ///
+    /// # Panics
+    /// The fields are colour vectors.
+    pub fn bicgstab_half(
+        &mut self,
+        rho: Complex64,
+        shadow: &Self,
+        v: &Self,
+    ) -> Result<StabNumbers, FieldError> {
+        self.check_dirac([shadow, v]);
+        let (precision, sites) = (self.precision, self.sites());
+        let dot = Dot { x: shadow.fermions(), y: v.fermions(), half: sites as i32 };
+        let numbers = StabNumbers::new(rho, self.domain.sum_later_as(self.form(), &dot, sites)?);
+        let (y, z, half) = (self.buffer.output(), v.fermions(), sites as i32);
+        let kernel = BicgstabHalf { y, z, half, numbers: numbers.argument()? };
+        self.domain.launch_as(precision, &kernel, sites)?;
+        Ok(numbers)
+    }
+
+    /// The second half of a step of BiCGstab: `self += alpha p + omega r`, `r -= omega t`, with the `omega` that makes
+    /// the residual r least.
     ///
     /// # Panics
     /// The fields are colour vectors.
     pub fn bicgstab_step(
         &mut self,
-        (alpha, p): (Complex64, &Self),
-        omega: Complex64,
+        numbers: &mut StabNumbers,
+        p: &Self,
         r: &mut Self,
         t: &Self,
         shadow: &Self,
-    ) -> Result<(Complex64, f64), FieldError> {
+    ) -> Result<(), FieldError> {
         self.check_dirac([p, r, t, shadow]);
         let (precision, sites) = (self.precision, self.sites());
+        let overlap = DotNorm2 { x: t.fermions(), y: r.fermions(), half: sites as i32 };
+        numbers.set_overlap(self.domain.sum_later_as(precision, &overlap, sites)?);
         let kernel = BicgstabStep {
             x: self.buffer.output(),
             y: r.fermions_mut(),
@@ -125,13 +150,11 @@ impl Spinor {
             w: t.fermions(),
             v: shadow.fermions(),
             half: sites as i32,
-            a: alpha.re,
-            b: alpha.im,
-            c: omega.re,
-            d: omega.im,
+            numbers: numbers.argument()?,
         };
-        let sums = self.domain.sum_as(precision, &kernel, sites)?;
-        Ok((complex(&sums), sums.sums[2].value()))
+        let next = self.domain.sum_later_as(precision, &kernel, sites)?;
+        numbers.set_next(next);
+        Ok(())
     }
 
     /// The next direction of BiCGstab: `self = r + beta (self - omega v)`.
@@ -140,9 +163,8 @@ impl Spinor {
     /// The fields are colour vectors.
     pub fn bicgstab_direction(
         &mut self,
+        numbers: &StabNumbers,
         r: &Self,
-        beta: Complex64,
-        omega: Complex64,
         v: &Self,
     ) -> Result<(), FieldError> {
         self.check_dirac([r, v]);
@@ -152,10 +174,7 @@ impl Spinor {
             x: r.fermions(),
             z: v.fermions(),
             half: sites as i32,
-            a: beta.re,
-            b: beta.im,
-            c: omega.re,
-            d: omega.im,
+            numbers: numbers.argument()?,
         };
         self.domain.launch_as(precision, &kernel, sites)
     }

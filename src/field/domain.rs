@@ -6,7 +6,7 @@ use super::layout::Layout;
 use super::shared::Known;
 use crate::comm::{Comm, agree};
 use crate::device::kernels::{Double, Geometry, Kernel, OnSites, OnTeams, Summing, WORDS};
-use crate::device::{Device, Precision, Sums, Teams, Variant};
+use crate::device::{Deferred, Device, Precision, Sums, Teams, Variant};
 use crate::lattice::{Extents, LaneGrid, Partition, volume};
 use crate::math::ExactSum;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -252,11 +252,21 @@ impl Domain {
 
     /// As [`Domain::sum`]; `form` selects the instance.
     pub(crate) fn sum_as<K: Summing>(&self, form: K::Form, kernel: &K, n: usize) -> Result<Sums, FieldError> {
-        let own = self.device.sum(form, kernel, n).map_err(FieldError::from);
+        Ok(self.sum_later_as(form, kernel, n)?.wait()?)
+    }
+
+    /// As [`Domain::sum_as`]. The device of a rank alone may still be making the sums.
+    pub(crate) fn sum_later_as<K: Summing>(
+        &self,
+        form: K::Form,
+        kernel: &K,
+        n: usize,
+    ) -> Result<Deferred, FieldError> {
         if self.comm.size() == 1 {
-            return own;
+            return Ok(self.device.sum_later(form, kernel, n)?);
         }
-        self.waiting(|| {
+        let own = self.device.sum(form, kernel, n).map_err(FieldError::from);
+        let all = self.waiting(|| {
             let own = agree(self.comm(), own)?;
             let mut words: Vec<i64> = own.sums.iter().flat_map(|s| s.words()).collect();
             self.comm.sum(&mut words);
@@ -264,7 +274,8 @@ impl Domain {
                 .chunks_exact(WORDS)
                 .map(|w| ExactSum::from_words(w.try_into().expect("a sum's words")))
                 .collect();
-            Ok(Sums { sums, max: self.comm.max(own.max) })
-        })
+            Ok::<_, FieldError>(Sums { sums, max: self.comm.max(own.max) })
+        })?;
+        Ok(self.device.known(all))
     }
 }

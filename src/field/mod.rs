@@ -8,6 +8,7 @@
 //! - `matrix`: 3x3 matrices with borders: links, insertions, lines
 //! - `algebra`: one element of su(3) per link: momenta, forces
 //! - `spinor`: fermion fields of one parity, and their linear algebra
+//! - `number`: numbers that follow from sums over the lattice
 //! - `dirac`: linear algebra that exists only for Dirac spinors
 //! - `several`: linear algebra of several fields at once
 //! - `shared`: what operators have in common
@@ -23,6 +24,7 @@ mod host;
 mod layout;
 mod local;
 mod matrix;
+mod number;
 mod random;
 mod several;
 mod shared;
@@ -39,6 +41,7 @@ pub use host::{HostLinks, LINK_REALS};
 pub use layout::Layout;
 pub use matrix::MatrixField;
 pub(crate) use matrix::number_of;
+pub use number::{Quotient, StabNumbers, Sum};
 pub use random::{Purpose, RandomAddress};
 pub use several::ShiftSteps;
 pub use shared::Sharing;

@@ -1,6 +1,7 @@
 //! Several fermion fields, one after the other in memory: access to single ones, and linear algebra with one number per
 //! field.
 
+use super::number::{Quotient, number};
 use super::{FieldError, Spinor};
 use crate::device::kernels::{
     CG_STEPS, CgSteps, Fermions, FieldsAxpy, FieldsAxpyNorm2, FieldsDot, FieldsXpay, In, MAX_SUMS, Out,
@@ -20,10 +21,10 @@ pub struct ShiftSteps<'a> {
 /// `x += a p`, then `p = r + b p`.
 struct Step<'a> {
     x: Out<'a, Fermions>,
-    a: f64,
+    a: Quotient<'a>,
     p: Out<'a, Fermions>,
     r: In<'a, Fermions>,
-    b: f64,
+    b: Quotient<'a>,
 }
 
 impl Spinor {
@@ -100,9 +101,15 @@ impl Spinor {
         Ok(())
     }
 
-    /// The end of a step of conjugate gradients: `self_n += a_n p_n`, then `p_n = r_n + b_n p_n`. `self` holds the
-    /// solutions ([`Precision::of_solution`](crate::device::Precision::of_solution)).
-    pub fn cg_step_each(&mut self, a: &[f64], p: &mut Self, r: &Self, b: &[f64]) -> Result<(), FieldError> {
+    /// The end of a step of conjugate gradients: `self_n += a_n p_n`, then `p_n = r_n + b_n p_n`, unless a number is not
+    /// finite. `self` holds the solutions ([`Precision::of_solution`](crate::device::Precision::of_solution)).
+    pub fn cg_step_each(
+        &mut self,
+        a: &[Quotient],
+        p: &mut Self,
+        r: &Self,
+        b: &[Quotient],
+    ) -> Result<(), FieldError> {
         self.check_solution(r);
         r.check_several(p);
         assert_eq!([self.fields, a.len(), b.len()], [r.fields; 3], "numbers and a solution per field");
@@ -121,12 +128,12 @@ impl Spinor {
                 p: [const { None }; CG_STEPS],
                 half: self.sites() as i32,
                 count: 0,
-                a: [0.0; CG_STEPS],
-                b: [0.0; CG_STEPS],
+                a: [number(0.0); CG_STEPS],
+                b: [number(0.0); CG_STEPS],
             };
             for (n, Step { x, a, p, r, b }) in steps.by_ref().take(CG_STEPS).enumerate() {
                 (kernel.x[n], kernel.p[n], kernel.r[n]) = (Some(x), Some(p), Some(r));
-                (kernel.a[n], kernel.b[n]) = (a, b);
+                (kernel.a[n], kernel.b[n]) = (a.argument()?, b.argument()?);
                 kernel.count += 1;
             }
             self.domain.launch_as(self.form(), &kernel, self.sites())?;

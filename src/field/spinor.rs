@@ -5,13 +5,14 @@
 //! Products are summed exactly over sites, so they do not depend on ranks and lanes. `(x, y)` is antilinear in x.
 
 use super::matrix::{number_of, order};
+use super::number::{Quotient, Sum, complex};
 use super::{Domain, FieldError, Layout, RandomAddress};
 use crate::device::kernels::{
     AddToDouble, AddToSingle, Axpy, AxpyNorm2, Caxpy, Dot, Fermions, FromDouble, FromNatural, FromSingle,
     Half, In, Norm2, Order, Out, RandomField, RealDot, Scale, SiteReals, ToDouble, ToNatural, TwoNorms, Xpay,
     XpayNorm2,
 };
-use crate::device::{Buffer, Precision, Sums, product};
+use crate::device::{Buffer, Precision, product};
 use crate::lattice::volume;
 use crate::math::ExactSum;
 use num_complex::Complex64;
@@ -282,12 +283,12 @@ impl Spinor {
         self.domain.launch_as(form, &kernel, sites)
     }
 
-    /// `self += a x`; returns `|self|^2`.
-    pub fn axpy_norm2(&mut self, a: f64, x: &Self) -> Result<f64, FieldError> {
+    /// `self += a x`; returns `|self|^2`. If a is not finite, `self` stays and the sum is NaN.
+    pub fn axpy_norm2<'a>(&mut self, a: impl Into<Quotient<'a>>, x: &Self) -> Result<Sum, FieldError> {
         self.check_single([x]);
-        let (form, sites) = (self.form(), self.sites());
+        let (form, sites, a) = (self.form(), self.sites(), a.into().argument()?);
         let kernel = AxpyNorm2 { y: self.buffer.output(), x: x.fermions(), half: sites as i32, a };
-        Ok(self.domain.sum_as(form, &kernel, sites)?.sums[0].value())
+        Ok(Sum::first(self.domain.sum_later_as(form, &kernel, sites)?))
     }
 
     /// `self += a x`, with complex a.
@@ -306,12 +307,12 @@ impl Spinor {
         self.domain.launch_as(form, &kernel, sites)
     }
 
-    /// `self = x + a self`; returns `|self|^2`.
-    pub fn xpay_norm2(&mut self, x: &Self, a: f64) -> Result<f64, FieldError> {
+    /// `self = x + a self`; returns `|self|^2`. If a is not finite, `self` stays and the sum is NaN.
+    pub fn xpay_norm2<'a>(&mut self, x: &Self, a: impl Into<Quotient<'a>>) -> Result<Sum, FieldError> {
         self.check_single([x]);
-        let (form, sites) = (self.form(), self.sites());
+        let (form, sites, a) = (self.form(), self.sites(), a.into().argument()?);
         let kernel = XpayNorm2 { y: self.buffer.output(), x: x.fermions(), half: sites as i32, a };
-        Ok(self.domain.sum_as(form, &kernel, sites)?.sums[0].value())
+        Ok(Sum::first(self.domain.sum_later_as(form, &kernel, sites)?))
     }
 
     /// `self *= a`
@@ -342,12 +343,21 @@ impl Spinor {
         Ok(complex(&self.domain.sum_as(self.form(), &kernel, self.sites())?))
     }
 
-    /// `|self|^2` and `|y|^2`
-    pub fn two_norms(&self, y: &Self) -> Result<(f64, f64), FieldError> {
+    /// `|self|^2`, which the device may still be making.
+    pub fn deferred_norm2(&self) -> Result<Sum, FieldError> {
+        self.check_single([]);
+        let kernel = Norm2 { x: self.fermions(), half: self.sites() as i32 };
+        Ok(Sum::first(self.domain.sum_later_as(self.form(), &kernel, self.sites())?))
+    }
+
+    /// `|self|^2 + weight |y|^2`, which the device may still be making.
+    pub fn weighted_norms(&self, weight: f64, y: &Self) -> Result<Sum, FieldError> {
+        if weight == 0.0 {
+            return self.deferred_norm2();
+        }
         self.check_single([y]);
         let kernel = TwoNorms { x: self.fermions(), y: y.fermions(), half: self.sites() as i32 };
-        let sums = self.domain.sum_as(self.form(), &kernel, self.sites())?.sums;
-        Ok((sums[0].value(), sums[1].value()))
+        Ok(Sum::weighted(self.domain.sum_later_as(self.form(), &kernel, self.sites())?, weight))
     }
 
     /// The number of reals in the box, of both parities and all slices.
@@ -396,9 +406,4 @@ impl Spinor {
         }
         Ok(self.domain.device().synchronize()?)
     }
-}
-
-/// The first two sums as a complex number.
-pub(super) fn complex(Sums { sums, .. }: &Sums) -> Complex64 {
-    Complex64::new(sums[0].value(), sums[1].value())
 }

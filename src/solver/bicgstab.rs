@@ -124,29 +124,29 @@ fn iterate(
     while rr > stop && info.iterations < max_iterations {
         info.iterations += 1;
         info.apply(operator, v, p, dagger)?;
-        let alpha = *rho / shadow.dot(v)?;
+        let mut numbers = r.bicgstab_half(*rho, shadow, v)?;
+        info.apply(operator, t, r, dagger)?;
+        x.bicgstab_step(&mut numbers, p, r, t, shadow)?;
+        p.bicgstab_direction(&numbers, r, v)?;
+        // The host waits for the sums while the device makes the direction. What has numbers that are not finite is not
+        // done.
+        let alpha = numbers.alpha()?;
         if !alpha.is_finite() {
             return Ok(false);
         }
-        r.caxpy(-alpha, v)?;
-        info.apply(operator, t, r, dagger)?;
-        let (overlap, tt) = t.dot_norm2(r)?;
-        let omega = overlap / tt;
-        if !omega.is_finite() {
+        if !numbers.omega()?.is_finite() {
             x.caxpy(alpha, p)?;
             return Ok(false);
         }
-        let (new_rho, new) = x.bicgstab_step((alpha, p), omega, r, t, shadow)?;
+        let (next, new) = numbers.next()?;
         if !new.is_finite() {
             return Err(SolverError::NotFinite { what: "a residual", iterations: info.iterations });
         }
-        let beta = new_rho / *rho * (alpha / omega);
-        *rho = new_rho;
-        rr = new;
-        if !beta.is_finite() {
+        if !numbers.beta()?.is_finite() {
             return Ok(false);
         }
-        p.bicgstab_direction(r, beta, omega, v)?;
+        *rho = next;
+        rr = new;
     }
     Ok(true)
 }

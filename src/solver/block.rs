@@ -6,7 +6,7 @@ use super::info::Clock;
 use super::refine::Trust;
 use super::{Info, Operators, Params, SolverError};
 use crate::device::Precision;
-use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
+use crate::field::{Dagger, Domain, FieldError, Kind, Quotient, Spinor};
 use crate::operator::Operator;
 use std::sync::Arc;
 
@@ -376,7 +376,9 @@ fn iterate(
         if squares.iter().any(|square| !square.is_finite()) {
             return Err(state.not_finite("a residual"));
         }
-        let ratios: Vec<f64> = sides.iter().zip(&squares).map(|(side, new)| new / side.rr).collect();
+        let steps: Vec<Quotient> = steps.into_iter().map(Quotient::from).collect();
+        let ratios: Vec<_> =
+            sides.iter().zip(&squares).map(|(side, new)| Quotient::from(new / side.rr)).collect();
         x.cg_step_each(&steps, p, r, &ratios)?;
         for (side, square) in sides.iter_mut().zip(&squares) {
             side.rr = *square;

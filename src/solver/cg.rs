@@ -163,15 +163,6 @@ impl Cycle for Gradients {
     }
 }
 
-/// `|M p|^2 + shift |p|^2` from `M p`.
-pub(super) fn curvature(image: &Spinor, shift: f64, p: &Spinor) -> Result<f64, FieldError> {
-    if shift == 0.0 {
-        return Ok(image.norm2()?.value());
-    }
-    let (image, p) = image.two_norms(p)?;
-    Ok(image + shift * p)
-}
-
 /// Iterates until `|r|^2 <= stop`. If `fresh`, the first direction is the residual; otherwise the last direction
 /// continues, with the ratio of residuals after the update.
 fn iterate(
@@ -191,16 +182,20 @@ fn iterate(
     while rr > stop && info.iterations < max_iterations {
         info.apply(operator, middle, p, Dagger::No)?;
         info.apply_adjoint_plus(operator, q, middle, shift, p)?;
-        let curvature = curvature(middle, shift, p)?;
-        let alpha = rr / curvature;
+        // |M p|^2 + shift |p|^2
+        let curvature = middle.weighted_norms(shift, p)?;
+        let alpha = rr / &curvature;
+        let new = r.axpy_norm2(-alpha, q)?;
+        x.cg_step_each(&[alpha], p, r, &[&new / rr])?;
+        // The host waits for the sums while the device makes the step, which it does not if a number is not finite.
+        let alpha = alpha.value()?;
         if !(alpha.is_finite() && alpha > 0.0) {
             return Err(SolverError::NotFinite { what: "a step", iterations: info.iterations });
         }
-        let new = r.axpy_norm2(-alpha, q)?;
+        let new = new.value()?;
         if !new.is_finite() {
             return Err(SolverError::NotFinite { what: "a residual", iterations: info.iterations });
         }
-        x.cg_step_each(&[alpha], p, r, &[new / rr])?;
         rr = new;
         info.iterations += 1;
     }

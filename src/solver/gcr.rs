@@ -164,7 +164,7 @@ impl Restarts {
             change.add(&self.space.change)?;
             info.apply(system.operators.at(Precision::Single), product, change, dagger)?;
             r.copy_from(residual)?;
-            let new = r.axpy_norm2(-1.0, product)?;
+            let new = r.axpy_norm2(-1.0, product)?.value()?;
             info.updates += 1;
             let fell = new <= Trust::LEAST * now || new <= (4.0 * claimed).min(0.999 * now);
             now = new;

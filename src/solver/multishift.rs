@@ -19,12 +19,11 @@
 //! Only the least shift's direction is needed at once. The steps of the other shifts are made several at a time, from the
 //! residuals in between, which halves to quarters the memory that an iteration moves. No bit depends on it.
 
-use super::cg::curvature;
 use super::info::Clock;
 use super::{Cg, Info, Operators, Params, SolverError, Tridiagonal};
 use crate::device::Precision;
 use crate::device::kernels::SHIFT_GROUP;
-use crate::field::{Dagger, Domain, FieldError, Kind, ShiftSteps, Spinor};
+use crate::field::{Dagger, Domain, FieldError, Kind, ShiftSteps, Spinor, Sum};
 use crate::operator::Operator;
 use std::sync::Arc;
 
@@ -239,12 +238,15 @@ impl Krylov {
                     curvature
                 }
             };
-            let alpha = rr / curvature;
+            // q becomes the next residual.
+            let new = q.xpay_norm2(r, -(rr / &curvature))?;
+            x[least].cg_step_each(&[rr / &curvature], p, q, &[&new / rr])?;
+            // The host waits for the sums while the device makes the step, which it does not if a number is not finite.
+            let alpha = rr / curvature.value()?;
             if !(alpha.is_finite() && alpha > 0.0) {
                 return Err(SolverError::NotFinite { what: "a step", iterations: info.iterations });
             }
-            // q becomes the next residual.
-            let new = q.xpay_norm2(r, -alpha)?;
+            let new = new.value()?;
             if !new.is_finite() {
                 return Err(SolverError::NotFinite { what: "a residual", iterations: info.iterations });
             }
@@ -255,7 +257,6 @@ impl Krylov {
             if seen {
                 lanczos.add_step([alpha, beta], before, shifts[least], error(applied));
             }
-            x[least].cg_step_each(&[alpha], p, q, &[beta])?;
             rr = new;
             info.iterations += 1;
             for own in active.iter_mut().filter(|own| !own.converged) {
@@ -277,7 +278,7 @@ impl Krylov {
     }
 }
 
-/// `q = (M^dag M + shift) p`; returns `p^dag q`.
+/// `q = (M^dag M + shift) p`; returns `p^dag q = |M p|^2 + shift |p|^2`.
 fn product(
     operator: &mut dyn Operator,
     info: &mut Info,
@@ -285,10 +286,10 @@ fn product(
     middle: &mut Spinor,
     p: &Spinor,
     shift: f64,
-) -> Result<f64, FieldError> {
+) -> Result<Sum, FieldError> {
     info.apply(operator, middle, p, Dagger::No)?;
     info.apply_adjoint_plus(operator, q, middle, shift, p)?;
-    curvature(middle, shift, p)
+    middle.weighted_norms(shift, p)
 }
 
 /// Makes the late steps of all shifts from the `residuals` after each iteration, and drops those that have converged.

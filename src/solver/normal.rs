@@ -51,7 +51,7 @@ impl TwoSolves {
             info.apply(operators.double, &mut self.y, x, Dagger::No)?;
             info.apply(operators.double, &mut self.product, &self.y, Dagger::Yes)?;
             self.residual.copy_from(b)?;
-            let norm_r = self.residual.axpy_norm2(-1.0, &self.product)?.sqrt();
+            let norm_r = self.residual.axpy_norm2(-1.0, &self.product)?.value()?.sqrt();
             info.residual = norm_r / norm_b;
             if info.residual <= params.residual {
                 break;

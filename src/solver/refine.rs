@@ -127,7 +127,7 @@ impl Outer {
             info.apply(operator, &mut self.product, x, dagger)?;
         }
         self.residual.copy_from(b)?;
-        self.residual.axpy_norm2(-1.0, &self.product)
+        self.residual.axpy_norm2(-1.0, &self.product)?.value()
     }
 }
 

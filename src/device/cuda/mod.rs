@@ -10,9 +10,9 @@ mod nvrtc;
 
 pub use ahead::compile_all;
 
-use super::backend::{Backend, Call, Pointer, Size, Sums, Variant};
+use super::backend::{Backend, Begun, Call, Pointer, Size, Sums, Ticket, Variant};
 use super::gpu::cache::Place;
-use super::gpu::mapped::{MappedSums, SUM_BYTES};
+use super::gpu::mapped::{ALL_ROUNDED_BYTES, MAPPED_BYTES, MappedSums, Place as SumPlace, SUM_BYTES};
 use super::gpu::tuning::{Candidates, Shape};
 use super::kernels::{Constants, KernelNumber};
 use super::ledger::Ledger;
@@ -78,10 +78,7 @@ struct Cuda {
     processors: usize,
     /// Words of the widest sum, then the number of blocks that have added to it.
     words: u64,
-    /// These words on the host, then the number of the sum that they hold.
     sums: MappedSums,
-    /// The GPU's address of the words on the host.
-    mapped_words: u64,
     compiler: Compiler,
     driver: i32,
     loaded: Mutex<Vec<(Variant, Loaded)>>,
@@ -192,9 +189,11 @@ impl Cuda {
             call!(cuMemAlloc_v2(&mut words, SUM_BYTES))?;
             call!(cuMemsetD8Async(words, 0, SUM_BYTES, stream))?;
             let mut host_words = std::ptr::null_mut::<c_void>();
-            call!(cuMemHostAlloc(&mut host_words, SUM_BYTES, sys::CU_MEMHOSTALLOC_DEVICEMAP))?;
+            call!(cuMemHostAlloc(&mut host_words, MAPPED_BYTES, sys::CU_MEMHOSTALLOC_DEVICEMAP))?;
             let mut mapped_words = 0;
             call!(cuMemHostGetDevicePointer_v2(&mut mapped_words, host_words, 0))?;
+            let mut rounded = 0;
+            call!(cuMemAlloc_v2(&mut rounded, ALL_ROUNDED_BYTES))?;
             Ok(Self {
                 name,
                 arch: format!("sm_{major}{minor}"),
@@ -205,8 +204,7 @@ impl Cuda {
                 copied,
                 processors: processors as usize,
                 words,
-                sums: MappedSums::new(host_words.cast()),
-                mapped_words,
+                sums: MappedSums::new(host_words.cast(), mapped_words, rounded),
                 compiler,
                 driver,
                 loaded: Mutex::default(),
@@ -328,16 +326,17 @@ impl Cuda {
         call: Call<'_>,
         n: usize,
         blocks: usize,
-        turn: Option<i64>,
+        sums: Option<&SumPlace>,
     ) -> Result<(), DeviceError> {
-        let mut count = n as i32;
-        let (mut words, mut host, mut turn) = (self.words, self.mapped_words, turn.unwrap_or(0));
+        let (mut count, mut words) = (n as i32, self.words);
+        let mut place = sums.map_or((0, 0, 0), |to| (to.mapped, to.ticket.rounded.0, to.ticket.number));
         let mut parameters = [
             call.args.cast_mut(),
             (&raw mut count).cast(),
             (&raw mut words).cast(),
-            (&raw mut host).cast(),
-            (&raw mut turn).cast(),
+            (&raw mut place.0).cast(),
+            (&raw mut place.1).cast(),
+            (&raw mut place.2).cast(),
         ];
         // SAFETY: the parameters are those of the kernel's entry in nvrtc.rs.
         unsafe {
@@ -441,20 +440,29 @@ unsafe impl Backend for Cuda {
         unsafe { self.start(function, call, count(size), function.blocks(size), None) }
     }
 
-    unsafe fn sum(&self, call: Call<'_>, n: usize) -> Result<Sums, DeviceError> {
+    unsafe fn begin_sum(&self, call: Call<'_>, n: usize) -> Result<Begun, DeviceError> {
         self.current()?;
         let mut loaded = self.loaded.lock().expect("no panic holds it");
         let function = self.function(&mut loaded, call, Size::Sites(n))?;
         let kernel = all_kernels().get(call.kernel, call.precision);
-        let Work::Sums(sums) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };
+        let Work::Sums(count) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };
         let blocks = n.div_ceil(BLOCK).clamp(1, 8 * self.processors);
-        let turn = self.sums.next();
+        let place = self.sums.next(count);
+        // SAFETY: the words hold the widest sum; launches use them one after the other, each leaves them at 0, and the
+        // lock keeps the order of numbers.
+        unsafe { self.start(function, call, n, blocks, Some(&place))? };
+        Ok(Begun::Later(place.ticket))
+    }
+
+    fn finish_sum(&self, ticket: Ticket) -> Result<Sums, DeviceError> {
+        self.current()?;
         let silent = || DeviceError::Cuda { call: "a sum", reason: "the GPU did not answer".into() };
-        // SAFETY: the words hold the widest sum, and the lock reserves them for this one; the GPU writes the turn last.
-        unsafe {
-            self.start(function, call, n, blocks, Some(turn))?;
-            self.sums.wait(turn, sums, || stream_is_done(self.stream), silent)
-        }
+        // SAFETY: the ticket is of a launch; the GPU writes its number last.
+        unsafe { self.sums.wait(ticket, || stream_is_done(self.stream), silent) }
+    }
+
+    fn keeps_sum(&self, ticket: Ticket) -> bool {
+        self.sums.keeps(ticket)
     }
 
     fn synchronize(&self) -> Result<(), DeviceError> {

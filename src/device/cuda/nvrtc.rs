@@ -55,7 +55,7 @@ fn source(kernel: &KernelInfo, precision: Precision) -> String {
             "{head}, int) {{\n    extern __shared__ double shared[];\n    run_phases({expression}, a, blockIdx.x, (F*)shared);\n}}\n"
         ),
         Work::Sums(count) => format!(
-            "{head}, int n, i64* words, i64* host, i64 turn) {{\n    Accumulator sum;\n    sum.clear();\n    for (int i = blockIdx.x * HMC_BLOCK + threadIdx.x; i < n; i += gridDim.x * HMC_BLOCK) {expression}(a, i, sum);\n    add_to_global<{count}>(sum, words, host, turn);\n}}\n"
+            "{head}, int n, i64* words, i64* host, double* sums, i64 turn) {{\n    Accumulator sum;\n    sum.clear();\n    for (int i = blockIdx.x * HMC_BLOCK + threadIdx.x; i < n; i += gridDim.x * HMC_BLOCK) {expression}(a, i, sum);\n    add_to_global<{count}>(sum, words, host, sums, turn);\n}}\n"
         ),
     }
 }

@@ -1,7 +1,7 @@
-//! Sums that a GPU writes into host memory: polling it is faster than asking the driver.
+//! Sums that a GPU writes into host memory: polling it is faster than asking the driver. The latest ones are kept.
 
 use crate::device::DeviceError;
-use crate::device::backend::Sums;
+use crate::device::backend::{KEPT_SUMS, Pointer, Sums, Ticket};
 use crate::device::kernels::{MAX_SUMS, WORDS};
 use std::sync::atomic::{AtomicI64, Ordering, fence};
 
@@ -9,57 +9,94 @@ use std::sync::atomic::{AtomicI64, Ordering, fence};
 const SUM_WORDS: usize = MAX_SUMS * WORDS + 1;
 /// Bytes of these words and of one more: the number of the sum, or of the blocks that have added to it.
 pub(crate) const SUM_BYTES: usize = (SUM_WORDS + 1) * 8;
+/// Bytes of the sums that are kept in host memory.
+pub(crate) const MAPPED_BYTES: usize = KEPT_SUMS * SUM_BYTES;
+/// Bytes of a kernel's rounded sums.
+const ROUNDED_BYTES: usize = MAX_SUMS * 8;
+/// Bytes of the rounded sums that are kept in the GPU's memory.
+pub(crate) const ALL_ROUNDED_BYTES: usize = KEPT_SUMS * ROUNDED_BYTES;
 
-/// The words of a sum in host memory that the GPU writes, followed by the sum's number, which it writes last.
+/// The places of kept sums. In host memory each is the words of a sum, followed by the sum's number, which the GPU writes
+/// last.
 pub(crate) struct MappedSums {
     words: *mut i64,
-    turn: AtomicI64,
+    /// The GPU's address of these.
+    mapped: u64,
+    /// The GPU's address of the rounded sums.
+    rounded: u64,
+    latest: AtomicI64,
+}
+
+/// Where a launch writes its sums, as the GPU addresses it.
+pub(crate) struct Place {
+    pub(crate) ticket: Ticket,
+    pub(crate) mapped: u64,
 }
 
 impl MappedSums {
-    /// Polls `words`.
+    /// Polls `words`, which the GPU finds at `mapped`.
     ///
     /// # Safety
-    /// There are [`SUM_BYTES`] bytes, they live as long as this, and only kernels write them.
-    pub(crate) unsafe fn new(words: *mut i64) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { words.add(SUM_WORDS).write_volatile(0) };
-        Self { words, turn: AtomicI64::new(0) }
+    /// There are [`MAPPED_BYTES`] bytes, and [`ALL_ROUNDED_BYTES`] at `rounded`; they live as long as this, and only
+    /// kernels write them.
+    pub(crate) unsafe fn new(words: *mut i64, mapped: u64, rounded: u64) -> Self {
+        for place in 0..KEPT_SUMS {
+            // SAFETY: the caller's promise.
+            unsafe { words.add(place * (SUM_WORDS + 1) + SUM_WORDS).write_volatile(0) };
+        }
+        Self { words, mapped, rounded, latest: AtomicI64::new(0) }
     }
 
-    /// The number of the next sum.
-    pub(crate) fn next(&self) -> i64 {
-        self.turn.fetch_add(1, Ordering::Relaxed) + 1
+    /// The place of the next launch, which makes `count` sums.
+    pub(crate) fn next(&self, count: usize) -> Place {
+        let number = self.latest.fetch_add(1, Ordering::Relaxed) + 1;
+        let place = Self::place(number) as u64;
+        let rounded = Pointer(self.rounded + place * ROUNDED_BYTES as u64);
+        Place { ticket: Ticket { number, count, rounded }, mapped: self.mapped + place * SUM_BYTES as u64 }
     }
 
-    /// Waits for sum number `turn`, which has `sums` sums. `is_done` reports whether the GPU has finished all work: a
-    /// kernel that failed writes nothing.
+    fn place(number: i64) -> usize {
+        number as usize % KEPT_SUMS
+    }
+
+    /// Whether no later launch has taken the place.
+    pub(crate) fn keeps(&self, ticket: Ticket) -> bool {
+        self.latest.load(Ordering::Relaxed) - ticket.number < KEPT_SUMS as i64
+    }
+
+    /// Waits for sums. `is_done` reports whether the GPU has finished all work: a kernel that failed writes nothing.
     ///
     /// # Errors
     /// `silent` if the GPU has finished without writing; errors of `is_done`.
     ///
+    /// # Panics
+    /// The sums are not kept any more.
+    ///
     /// # Safety
-    /// The sum was launched, and no other since.
+    /// They were launched.
     pub(crate) unsafe fn wait(
         &self,
-        turn: i64,
-        sums: usize,
+        ticket: Ticket,
         is_done: impl Fn() -> Result<bool, DeviceError>,
         silent: impl Fn() -> DeviceError,
     ) -> Result<Sums, DeviceError> {
-        // SAFETY: the words exist by `new`; by the caller's promise, nobody writes them once the turn is there.
+        // SAFETY: the words exist by `new`; nobody writes them once their number is there, while they are kept.
         unsafe {
-            let written = self.words.add(SUM_WORDS);
+            let words = self.words.add(Self::place(ticket.number) * (SUM_WORDS + 1));
+            let written = words.add(SUM_WORDS);
             let mut looks = 0u32;
-            while written.read_volatile() != turn {
+            while written.read_volatile() != ticket.number {
+                assert!(self.keeps(ticket), "a sum that the GPU has forgotten");
                 std::hint::spin_loop();
                 looks = looks.wrapping_add(1);
-                if looks.is_multiple_of(1 << 16) && is_done()? && written.read_volatile() != turn {
+                if looks.is_multiple_of(1 << 16) && is_done()? && written.read_volatile() != ticket.number {
                     return Err(silent());
                 }
             }
             fence(Ordering::Acquire);
-            Ok(Sums::from_words(std::slice::from_raw_parts(self.words, sums * WORDS + 1)))
+            let sums = Sums::from_words(std::slice::from_raw_parts(words, ticket.count * WORDS + 1));
+            assert!(self.keeps(ticket), "a sum that the GPU has forgotten");
+            Ok(sums)
         }
     }
 }

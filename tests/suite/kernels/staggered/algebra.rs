@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::kernels::{combination, product};
-use hmc::field::{EVEN, ODD, Purpose, RandomAddress, ShiftSteps};
+use hmc::device::has_emulation;
+use hmc::field::{EVEN, ODD, Purpose, Quotient, RandomAddress, ShiftSteps};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const EXTENTS: Extents = [4, 4, 6, 8];
 
@@ -34,8 +36,8 @@ fn double_against_plain_sums() {
         sum_is("norm2", x.norm2().unwrap().value(), product(&a, &a));
         sum_is("real_dot", x.real_dot(&y).unwrap().value(), product(&a, &b).re);
         sum_is("dot", x.dot(&y).unwrap(), product(&a, &b));
-        let (xx, yy) = x.two_norms(&y).unwrap();
-        sum_is("two_norms", Complex64::new(xx, yy), Complex64::new(product(&a, &a).re, product(&b, &b).re));
+        let norms = x.weighted_norms(0.3, &y).unwrap().value().unwrap();
+        sum_is("weighted_norms", norms, product(&a, &a).re + 0.3 * product(&b, &b).re);
         let changed = |change: &dyn Fn(&mut Spinor)| {
             let mut x = make(&a);
             change(&mut x);
@@ -53,15 +55,15 @@ fn double_against_plain_sums() {
         );
         close("add", &changed(&|x| x.add(&y).unwrap()), &plus(one));
         let (mut x, mut r) = (make(&a), make(&c));
-        let rr = r.axpy_norm2(-0.4, &make(&d)).unwrap();
+        let rr = r.axpy_norm2(-0.4, &make(&d)).unwrap().value().unwrap();
         let residual = combination((one, &c), ((-0.4).into(), &d));
         close("axpy_norm2", &host(&r), &residual);
         sum_is("axpy_norm2", rr, product(&residual, &residual));
         let mut q = make(&d);
-        assert_eq!(q.xpay_norm2(&make(&c), -0.4).unwrap(), rr, "xpay_norm2");
+        assert_eq!(q.xpay_norm2(&make(&c), -0.4).unwrap().value().unwrap(), rr, "xpay_norm2");
         assert_same_bits(&host(&q), &host(&r), "xpay_norm2");
         let mut p = make(&b);
-        x.cg_step_each(&[0.4], &mut p, &r, &[0.7]).unwrap();
+        x.cg_step_each(&[0.4.into()], &mut p, &r, &[0.7.into()]).unwrap();
         close("cg_step: x", &host(&x), &plus(0.4.into()));
         close("cg_step: p", &host(&p), &combination((one, &host(&r)), (0.7.into(), &b)));
         // More shifts than one launch takes, and for each up to as many steps: the same bits as single steps.
@@ -76,7 +78,7 @@ fn double_against_plain_sums() {
         for (n, ((x, p), numbers)) in pairs.iter().zip(&numbers).enumerate() {
             let (mut x_one, mut p_one) = (make(&random(20 + n as u64)), make(&random(50 + n as u64)));
             for ([a, b], r) in numbers.iter().zip(&residuals) {
-                x_one.cg_step_each(&[*a], &mut p_one, r, &[*b]).unwrap();
+                x_one.cg_step_each(&[(*a).into()], &mut p_one, r, &[(*b).into()]).unwrap();
             }
             assert_same_bits(&host(x), &host(&x_one), "x of many steps");
             assert_same_bits(&host(p), &host(&p_one), "p of many steps");
@@ -142,16 +144,17 @@ fn several_fields_are_as_single_ones() {
             let dots: Vec<f64> = x.iter().zip(&p).map(|(x, p)| x.real_dot(p).unwrap().value()).collect();
             assert_same_bits(&xs.dot_each(&ps).unwrap(), &dots, "dot_each");
             let squares = rs.axpy_norm2_each(&numbers, &qs).unwrap();
-            let single: Vec<f64> =
-                r.iter_mut().zip(&q).zip(&numbers).map(|((r, q), a)| r.axpy_norm2(*a, q).unwrap()).collect();
+            let one = |((r, q), a): ((&mut Spinor, _), &f64)| r.axpy_norm2(*a, q).unwrap().value().unwrap();
+            let single: Vec<f64> = r.iter_mut().zip(&q).zip(&numbers).map(one).collect();
             assert_same_bits(&squares, &single, "axpy_norm2_each");
             same("axpy_norm2_each", &rs, &r);
             let ratios: Vec<f64> = numbers.iter().map(|a| 1.0 - a).collect();
-            ys.cg_step_each(&numbers, &mut ps, &rs, &ratios).unwrap();
+            let quotients = |numbers: &[f64]| numbers.iter().map(|a| Quotient::from(*a)).collect::<Vec<_>>();
+            ys.cg_step_each(&quotients(&numbers), &mut ps, &rs, &quotients(&ratios)).unwrap();
             for ((y, (p, r)), (a, b)) in
                 y.iter_mut().zip(p.iter_mut().zip(&r)).zip(numbers.iter().zip(&ratios))
             {
-                y.cg_step_each(&[*a], p, r, &[*b]).unwrap();
+                y.cg_step_each(&[(*a).into()], p, r, &[(*b).into()]).unwrap();
             }
             same("cg_step_each: x", &ys, &y);
             same("cg_step_each: p", &ps, &p);
@@ -184,4 +187,64 @@ fn several_fields_are_as_single_ones() {
             Some(first) => assert_same_bits(&all_of_these, first, "lanes"),
         }
     }
+}
+
+/// A step of conjugate gradients whose numbers the device may not have made yet has the bits of one with numbers of the
+/// host, and is not made if a number is not finite.
+#[test]
+fn numbers_of_the_device_are_those_of_the_host() {
+    for domain in domains(EXTENTS) {
+        for precision in Precision::ALL {
+            let make = |seed: u64| upload(&domain, precision, ODD, &random(seed));
+            let solution = || upload(&domain, precision.of_solution(), ODD, &random(5));
+            let (image, q, rr) = (make(1), make(2), 0.7);
+            for weight in [0.0, 0.3] {
+                let [(mut x, mut p, mut r), (mut y, mut d, mut s)] =
+                    [(); 2].map(|()| (solution(), make(3), make(4)));
+                let curvature = image.weighted_norms(weight, &q).unwrap();
+                let new = r.axpy_norm2(-(rr / &curvature), &q).unwrap();
+                x.cg_step_each(&[rr / &curvature], &mut p, &r, &[&new / rr]).unwrap();
+                let mut back = make(4);
+                let again = back.xpay_norm2(&r, rr / &curvature).unwrap();
+                let (a, b) = (rr / curvature.value().unwrap(), new.value().unwrap() / rr);
+                assert_eq!(s.axpy_norm2(-a, &q).unwrap().value().unwrap(), new.value().unwrap());
+                y.cg_step_each(&[a.into()], &mut d, &s, &[b.into()]).unwrap();
+                let mut also = make(4);
+                assert_eq!(also.xpay_norm2(&s, a).unwrap().value().unwrap(), again.value().unwrap());
+                for (found, expected) in [(&x, &y), (&p, &d), (&r, &s), (&back, &also)] {
+                    assert_same_bits(&download(found, ODD), &download(expected, ODD), "a step");
+                }
+            }
+            let (mut x, mut p, mut r) = (solution(), make(3), make(4));
+            let before = [&x, &p, &r].map(|field| download(field, ODD));
+            let zero = colour(&domain, precision).deferred_norm2().unwrap();
+            let new = r.axpy_norm2(-(rr / &zero), &q).unwrap();
+            x.cg_step_each(&[rr / &zero], &mut p, &r, &[&new / rr]).unwrap();
+            let mut s = make(4);
+            assert!(s.xpay_norm2(&q, f64::NAN).unwrap().value().unwrap().is_nan());
+            assert!(new.value().unwrap().is_nan());
+            for (field, before) in [&x, &p, &r, &s].into_iter().zip(before.iter().chain([&before[2]])) {
+                assert_same_bits(&download(field, ODD), before, "no step");
+            }
+        }
+    }
+}
+
+/// A GPU keeps the latest sums only.
+#[test]
+fn a_forgotten_sum_is_not_mistaken_for_a_later_one() {
+    if !has_emulation() {
+        return println!("skipped: an emulated GPU: this build has none");
+    }
+    let domain = &domains(EXTENTS)[0];
+    let (mut x, y) = (colour(domain, D), colour(domain, D));
+    let first = y.deferred_norm2().unwrap();
+    for _ in 0..63 {
+        y.deferred_norm2().unwrap();
+    }
+    assert_eq!(first.value().unwrap(), 0.0);
+    y.deferred_norm2().unwrap();
+    let catch = |work: &mut dyn FnMut()| catch_unwind(AssertUnwindSafe(work)).is_err();
+    assert!(catch(&mut || _ = first.value()), "read by the host");
+    assert!(catch(&mut || _ = x.axpy_norm2(1.0 / &first, &y)), "read by a kernel");
 }

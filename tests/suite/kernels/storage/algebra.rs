@@ -108,18 +108,6 @@ fn half_algebra(domain: &Arc<Domain>, scale: f64) {
     y.add_twist(s.re, &x).unwrap();
     check_field("add_twist", &y, &combination((su3::I * s.re, &gamma5(a)), (one, b)));
 
-    // x += s z + t y, y -= t w; (x's first value as shadow)
-    let (mut solution, mut y) = (make(a), make(b));
-    let (dot, yy) = solution.bicgstab_step((s, &z), t, &mut y, &w, &x).unwrap();
-    let residual = combination((one, b), (-t, d));
-    check_field("bicgstab_step: x", &solution, &combination((one, &combination((one, a), (s, c))), (t, b)));
-    check_field("bicgstab_step: r", &y, &residual);
-    check_sum("bicgstab_step: dot", dot, product(a, &residual), size(a, &residual));
-    check_sum("bicgstab_step: norm2", yy.into(), product(&residual, &residual), size(&residual, &residual));
-    // y = x + s (y - t z)
-    let mut y = make(b);
-    y.bicgstab_direction(&x, s, t, &z).unwrap();
-    check_field("bicgstab_direction", &y, &combination((one, a), (s, &combination((one, b), (-t, c)))));
     // y += s x, x -= s z
     let (mut y, mut r) = (make(b), make(a));
     y.mr_step(s, &mut r, &z).unwrap();
@@ -127,15 +115,64 @@ fn half_algebra(domain: &Arc<Domain>, scale: f64) {
     check_field("mr_step: r", &r, &combination((one, a), (-s, c)));
     // r -= s w
     let mut r = make(b);
-    let found = r.axpy_norm2(-s.re, &w).unwrap();
+    let found = r.axpy_norm2(-s.re, &w).unwrap().value().unwrap();
     let residual = combination((one, b), (-real, d));
     check_field("axpy_norm2", &r, &residual);
     check_sum("axpy_norm2: norm2", found.into(), product(&residual, &residual), size(&residual, &residual));
     // x += s z, z = y + t z; x is kept in single
     let (mut solution, mut direction) = (upload(domain, Precision::Half.of_solution(), a), make(c));
-    solution.cg_step_each(&[s.re], &mut direction, &make(b), &[t.re]).unwrap();
+    solution.cg_step_each(&[s.re.into()], &mut direction, &make(b), &[t.re.into()]).unwrap();
     check_field("cg_step: x", &solution, &combination((one, a), (real, c)));
     check_field("cg_step: p", &direction, &combination((one, b), (t.re.into(), c)));
+}
+
+/// A step of BiCGstab, whose numbers follow from the fields.
+fn half_bicgstab(domain: &Arc<Domain>) {
+    let fields = rounded_fields(domain, 1.0);
+    let [a, b, c, d] = &fields;
+    let make = |reals: &[f64]| upload(domain, Precision::Half, reals);
+    let (one, shadow, p, t) = (Complex64::from(1.0), make(a), make(c), make(d));
+    let is = |what: &str, found: Complex64, expected: Complex64| {
+        assert!((found - expected).norm() < 1e-6 * expected.norm(), "{what}: {found} instead of {expected}");
+    };
+    // r -= alpha v with v = p, and alpha near s
+    let s = Complex64::new(0.75, -0.5);
+    let rho = s * product(a, c);
+    let mut r = make(b);
+    let mut numbers = r.bicgstab_half(rho, &shadow, &p).unwrap();
+    let alpha = numbers.alpha().unwrap();
+    is("alpha", alpha, s);
+    check_field("bicgstab_half", &r, &combination((one, b), (-alpha, c)));
+    // x += alpha p + omega r, r -= omega t
+    let (mut x, mut r) = (make(a), make(b));
+    x.bicgstab_step(&mut numbers, &p, &mut r, &t, &shadow).unwrap();
+    let omega = numbers.omega().unwrap();
+    is("omega", omega, product(d, b) / product(d, d));
+    let residual = combination((one, b), (-omega, d));
+    check_field("bicgstab_step: x", &x, &combination((one, &combination((one, a), (alpha, c))), (omega, b)));
+    check_field("bicgstab_step: r", &r, &residual);
+    let (next, rr) = numbers.next().unwrap();
+    check_sum("bicgstab_step: rho", next, product(a, &residual), norm(a) * norm(&residual));
+    check_sum("bicgstab_step: norm2", rr.into(), product(&residual, &residual), norm(&residual).powi(2));
+    // p = r + beta (p - omega v) with r = x
+    let beta = numbers.beta().unwrap();
+    assert_eq!(beta, next / rho * (alpha / omega));
+    let mut direction = make(b);
+    direction.bicgstab_direction(&numbers, &shadow, &p).unwrap();
+    let expected = combination((one, a), (beta, &combination((one, b), (-omega, c))));
+    check_field("bicgstab_direction", &direction, &expected);
+    // What has no finite numbers is not done.
+    let zero = Spinor::new(domain, Precision::Half).unwrap();
+    let mut numbers = r.bicgstab_half(rho, &shadow, &zero).unwrap();
+    check_field("no bicgstab_half", &r, &residual);
+    let (before, mut x) = (download(&x), x);
+    x.bicgstab_step(&mut numbers, &p, &mut r, &t, &shadow).unwrap();
+    assert!(!numbers.alpha().unwrap().is_finite() && numbers.next().unwrap().1.is_nan());
+    assert_same_bits(&download(&x), &before, "no bicgstab_step");
+    check_field("no bicgstab_step", &r, &residual);
+    let before = download(&direction);
+    direction.bicgstab_direction(&numbers, &shadow, &p).unwrap();
+    assert_same_bits(&download(&direction), &before, "no bicgstab_direction");
 }
 
 #[test]
@@ -145,6 +182,7 @@ fn half_precision_linear_algebra() {
             println!("lanes {}, scale {scale:e}", domain.lanes().count());
             half_algebra(&domain, scale);
         }
+        half_bicgstab(&domain);
     }
 }
 
