@@ -91,7 +91,7 @@ impl Deferred {
 }
 
 /// What is fixed when kernels are compiled for a lattice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Variant {
     /// Extents of a lane's box.
     pub outer: [usize; 4],

@@ -3,6 +3,7 @@
 use super::backend::{Size, Variant};
 use super::kernels::{Constants, KernelNumber};
 use super::table::{Precision, all_kernels};
+use std::collections::HashSet;
 use std::sync::Mutex;
 
 /// A kernel as a GPU compiles it, and the size of its first launch.
@@ -22,27 +23,34 @@ impl Instance {
         format!("{} {} {:?}", kernel.name, self.precision, self.constants.values())
     }
 
-    /// Whether both are the same machine code but for their shapes.
-    fn is(&self, other: &Self) -> bool {
+    /// What makes its machine code, but for its shape.
+    fn code(&self) -> Code {
         (self.kernel, self.precision, self.constants, self.variant)
-            == (other.kernel, other.precision, other.constants, other.variant)
     }
 }
 
+type Code = (KernelNumber, Precision, Constants, Variant);
+
 /// The kernels that a device was asked for, each once, in the order of their first launches.
 #[derive(Debug, Default)]
-pub struct Record(Mutex<Vec<Instance>>);
+pub struct Record(Mutex<Recorded>);
+
+#[derive(Debug, Default)]
+struct Recorded {
+    instances: Vec<Instance>,
+    known: HashSet<Code>,
+}
 
 impl Record {
     pub(super) fn add(&self, instance: Instance) {
         let mut all = self.0.lock().expect("no panic holds it");
-        if !all.iter().any(|known| known.is(&instance)) {
-            all.push(instance);
+        if all.known.insert(instance.code()) {
+            all.instances.push(instance);
         }
     }
 
     /// All so far.
     pub fn instances(&self) -> Vec<Instance> {
-        self.0.lock().expect("no panic holds it").clone()
+        self.0.lock().expect("no panic holds it").instances.clone()
     }
 }
