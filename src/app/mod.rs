@@ -44,7 +44,10 @@ mod start;
 mod stop;
 mod version;
 
-pub use bench::{BenchArgs, BenchTable, BenchTrajectory, BenchWall, bench, bench_trajectory};
+pub use bench::{
+    BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, bench, bench_everything,
+    bench_trajectory,
+};
 pub use error::AppError;
 pub use files::{compare, convert, info};
 pub use kernels::kernels;
