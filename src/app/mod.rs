@@ -17,6 +17,7 @@
 //! - `check`: whether a run could start, for `--check`
 //! - `replay`: one trajectory from a state
 //! - `report`: the output of a run
+//! - `energy`: what the devices of all ranks take
 //! - `measure`: observables as JSON
 //! - `files`: `info`, `convert`, `compare`
 //! - `bench`: benchmarks
@@ -25,6 +26,7 @@
 mod assemble;
 mod bench;
 mod check;
+mod energy;
 mod error;
 mod files;
 mod job;

@@ -32,7 +32,7 @@ mod record;
 mod table;
 mod team;
 
-pub use backend::{Backend, Call, Device, Label, Pointer, Size, Sums, Teams, Variant};
+pub use backend::{Backend, Call, Device, Energy, Label, Pointer, Size, Sums, Teams, Variant};
 pub use buffer::{Buffer, Remote, Staging, Stamp};
 pub use counting::{Counting, PretendSums};
 pub use cpu::Cpu;

@@ -2,7 +2,7 @@
 
 use super::operators::{HOP_FLOPS, spinors};
 use super::rows::{Bench, Operation, Solve};
-use super::{BenchArgs, probe, random_links, solvers, timed};
+use super::{BenchArgs, probe, random_links, solvers};
 use crate::app::AppError;
 use crate::device::Precision;
 use crate::family::Weights;
@@ -128,13 +128,13 @@ impl Parts<'_, '_> {
         let links = 4.0 * precision.stored(8 * reals, 0) as f64 / self.params.slices() as f64;
         let bytes = links + 12.0 * precision.stored(24, 1) as f64;
         let operation = self.operation("C C^dag", precision, Some(reals), [2.0 * SCHUR_FLOPS, bytes]);
-        let seconds = self.bench.operator(operation, || {
+        let measured = self.bench.operator(operation, || {
             operator.apply(&mut middle, &input, Dagger::No)?;
             Ok(operator.apply(&mut out, &middle, Dagger::Yes)?)
         })?;
         if self.params.slices() == QUDA_SLICES {
             let operator = "C C^dag (QUDA)";
-            self.bench.counted(Operation { operator, flops_per_site: QUDA_FLOPS, ..operation }, seconds);
+            self.bench.counted(Operation { operator, flops_per_site: QUDA_FLOPS, ..operation }, measured);
         }
         Ok(())
     }
@@ -199,11 +199,6 @@ pub(super) fn table(bench: &mut Bench) -> Result<(), AppError> {
         let settings = args.settings(Method::Cg, [D, precision, precision]);
         let mut solver = settings.solver(domain, params.kind())?;
         let goal = Params { residual: args.residual, max_iterations: settings.max_iterations };
-        let timed = timed(domain, || {
-            let lower = lower.as_mut().map(|operator| operator as &mut dyn Operator);
-            x.set_zero()?;
-            solver.solve(&mut Operators::new(&mut double, lower), &mut x, &b, goal)
-        });
         let solve = Solve {
             operator: "domain walls",
             problem: problem.clone(),
@@ -215,7 +210,11 @@ pub(super) fn table(bench: &mut Bench) -> Result<(), AppError> {
             flops_per_site: SCHUR_FLOPS,
             sites: volume(domain.partition().local()) / 2 * params.slices(),
         };
-        bench.solver(solve, timed);
+        bench.solver(solve, || {
+            let lower = lower.as_mut().map(|operator| operator as &mut dyn Operator);
+            x.set_zero()?;
+            solver.solve(&mut Operators::new(&mut double, lower), &mut x, &b, goal)
+        });
     }
     Ok(())
 }

@@ -18,6 +18,7 @@ pub use domain_wall::BenchWall;
 pub use trajectory::{BenchTrajectory, bench_trajectory};
 
 use super::assemble::Layers;
+use super::energy::Meter;
 use super::{AppError, Ranks, assemble, start};
 use crate::device::Precision;
 use crate::family::REACH;
@@ -128,6 +129,9 @@ impl BenchArgs {
 /// The number of samples, of which the best counts.
 const SAMPLES: usize = 7;
 
+/// The shortest time over which energy is counted, in seconds: the counters of GPUs are updated every 20 to 100 ms.
+const ENERGY_SECONDS: f64 = 0.5;
+
 const MAX_ITERATIONS: usize = 50_000;
 
 /// Prints the tables.
@@ -153,7 +157,8 @@ pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
             let domain = &assemble::domain(&parallel, *extents, layers, comm)?;
             let copy = copy_bandwidth(domain, args.sample_seconds)?;
             rows.lattice(domain, copy);
-            let mut bench = Bench { domain, args, copy, rows: &mut rows };
+            let counts_energy = Meter::start(domain).joules(domain).is_some();
+            let mut bench = Bench { domain, args, copy, counts_energy, rows: &mut rows };
             for table in tables {
                 match table {
                     BenchTable::Wilson => operators::hops(&mut bench)?,
@@ -200,13 +205,22 @@ struct Timed {
     info: Info,
     /// Seconds on the slowest rank.
     seconds: f64,
+    /// Energy of all devices, if they count it.
+    joules: Option<f64>,
     /// The same solve, synchronised with the device around the operator to show where the time goes.
     parts: Info,
 }
 
-/// Times the second solve, since kernels are compiled in the first, and profiles a third.
+/// How often work of so many seconds is done to count its energy.
+fn energy_repeats(seconds: f64) -> usize {
+    ((ENERGY_SECONDS / seconds).ceil() as usize).clamp(1, 1_000_000)
+}
+
+/// Times the second solve, since kernels are compiled in the first, and profiles one more. Where energy is counted, short
+/// solves are repeated.
 fn timed(
     domain: &Domain,
+    counts_energy: bool,
     mut solve: impl FnMut() -> Result<Info, SolverError>,
 ) -> Result<Timed, SolverError> {
     let mut together = || {
@@ -214,11 +228,16 @@ fn timed(
         solve()
     };
     together()?;
+    let meter = Meter::start(domain);
     let info = together()?;
+    let seconds = domain.comm().max(info.seconds);
+    let repeats = if counts_energy { energy_repeats(seconds) } else { 1 };
+    (1..repeats).try_for_each(|_| together().map(drop))?;
+    let joules = meter.joules(domain).map(|joules| joules / repeats as f64);
     domain.profile(true);
     let parts = together();
     domain.profile(false);
-    Ok(Timed { seconds: domain.comm().max(info.seconds), info, parts: parts? })
+    Ok(Timed { seconds, joules, info, parts: parts? })
 }
 
 /// Bandwidth in GB/s of copying a buffer much larger than caches; reads and writes both count.

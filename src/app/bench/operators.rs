@@ -36,7 +36,7 @@ pub(super) fn spinors(
 pub(super) fn hops(bench: &mut Bench) -> Result<(), AppError> {
     let domain = bench.domain;
     let links = random_links(domain)?;
-    let mut one = |precision: Precision, reals: usize, fields: usize| -> Result<f64, AppError> {
+    let mut one = |precision: Precision, reals: usize, fields: usize| -> Result<(), AppError> {
         let mut hop = WilsonLinks::new(domain, precision, reals, fields, Boundary::ANTIPERIODIC)?;
         hop.update(&links)?;
         let input = spinors(domain, Kind::Dirac, precision, fields)?;
@@ -51,7 +51,7 @@ pub(super) fn hops(bench: &mut Bench) -> Result<(), AppError> {
             flops_per_site: HOP_FLOPS,
             bytes_per_site: shared + 2.0 * precision.stored(24, 1) as f64,
         };
-        bench.operator(operation, || Ok(hop.hop(&mut out, &input, EVEN, Dagger::No)?))
+        bench.operator(operation, || Ok(hop.hop(&mut out, &input, EVEN, Dagger::No)?)).map(drop)
     };
     for precision in Precision::ALL {
         for reals in [18, 12, 8] {

@@ -1,13 +1,14 @@
 //! Rows of the tables: what is measured on a lattice, as lines and as JSON. Both are made from the same rows.
 
-use super::{BenchArgs, Timed};
+use super::{BenchArgs, Timed, energy_repeats, seconds, timed};
 use crate::app::AppError;
+use crate::app::energy::{Meter, unread};
 use crate::app::report::{complain, json, say, shown};
 use crate::app::version::PROGRAM;
 use crate::device::Precision;
 use crate::field::{Domain, Halo};
 use crate::lattice::{shape, volume};
-use crate::solver::SolverError;
+use crate::solver::{Info, SolverError};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -43,6 +44,20 @@ impl Operation {
     }
 }
 
+/// What an application took.
+#[derive(Clone, Copy)]
+pub(super) struct Measured {
+    /// On the slowest rank.
+    seconds: f64,
+    /// Of the devices of all ranks; `None` where they do not count.
+    joules: Option<f64>,
+}
+
+/// The end of a line.
+fn in_joules(joules: Option<f64>) -> String {
+    joules.map_or(String::new(), |joules| format!("  {joules:9.3e} J"))
+}
+
 /// The speed of an operator on a lattice. Speeds are those of one rank; the time is that of the slowest.
 #[derive(Clone, Debug, Serialize)]
 struct OperatorRow {
@@ -61,11 +76,14 @@ struct OperatorRow {
     bound_gflop_per_second: f64,
     /// Speed over bound; caches can carry it beyond 1.
     share_of_bound: f64,
+    /// Of an application, on the devices of all ranks; `null` where they do not count.
+    joules: Option<f64>,
 }
 
 impl OperatorRow {
-    /// From the seconds of an application, and the GB/s of a copy.
-    fn new(domain: &Domain, operation: Operation, seconds: f64, copy: f64) -> Self {
+    /// From seconds and joules of an application, and the GB/s of a copy.
+    fn new(domain: &Domain, operation: Operation, measured: Measured, copy: f64) -> Self {
+        let Measured { seconds, joules } = measured;
         let Operation { slices, right_hand_sides, flops_per_site, bytes_per_site, .. } = operation;
         let sites = volume(domain.partition().local()) / 2 * slices.unwrap_or(1) * right_hand_sides;
         let a_second = |count: f64| sites as f64 * count / seconds / 1e9;
@@ -78,18 +96,20 @@ impl OperatorRow {
             gb_per_second: a_second(bytes_per_site),
             bound_gflop_per_second: copy * flops_per_site / bytes_per_site,
             share_of_bound: a_second(bytes_per_site) / copy,
+            joules,
         }
     }
 
     fn line(&self) -> String {
         format!(
-            "  {:35} {:7.0} GFLOP/s per rank  bound {:6.0}  share {:4.0}%  {:5.0} GB/s  {:9.2} us",
+            "  {:35} {:7.0} GFLOP/s per rank  bound {:6.0}  share {:4.0}%  {:5.0} GB/s  {:9.2} us{}",
             self.operation.name(),
             self.gflop_per_second,
             self.bound_gflop_per_second,
             100.0 * self.share_of_bound,
             self.gb_per_second,
-            self.microseconds
+            self.microseconds,
+            in_joules(self.joules)
         )
     }
 }
@@ -156,11 +176,13 @@ struct Cost {
     preconditioner_share: f64,
     algebra_share: f64,
     messages_share: f64,
+    /// Of a solve, on the devices of all ranks; `null` where they do not count.
+    joules: Option<f64>,
 }
 
 impl Cost {
     fn new(solve: &Solve, timed: &Timed) -> Self {
-        let Timed { info, seconds, parts } = timed;
+        let Timed { info, seconds, joules, parts } = timed;
         let own = parts.operator_seconds + parts.preconditioner_seconds;
         Self {
             iterations: info.iterations,
@@ -176,12 +198,13 @@ impl Cost {
             preconditioner_share: parts.preconditioner_seconds / parts.seconds,
             algebra_share: (parts.seconds - own) / parts.seconds,
             messages_share: parts.communication_seconds / parts.seconds,
+            joules: *joules,
         }
     }
 
     fn line(&self) -> String {
         format!(
-            "{:10} {:8} {:10} {:13} {:9.4} {:13.1} {:15.0} {:8.0}% {:7.0}% {:7.0}% {:8.0}%",
+            "{:10} {:8} {:10} {:13} {:9.4} {:13.1} {:15.0} {:8.0}% {:7.0}% {:7.0}% {:8.0}%{}",
             self.iterations,
             self.updates,
             self.fallbacks,
@@ -193,6 +216,7 @@ impl Cost {
             100.0 * self.preconditioner_share,
             100.0 * self.algebra_share,
             100.0 * self.messages_share,
+            in_joules(self.joules)
         )
     }
 }
@@ -274,6 +298,7 @@ impl Rows {
             self.document.device = domain.device().backend().name();
             self.document.halos = if domain.halo() == Halo::Peer { "peer" } else { "staged" };
             self.line(&format!("{}, halos {:?}", self.document.device, domain.halo()));
+            unread(domain).iter().for_each(|why| self.line(&format!("energy is not counted: {why}")));
         }
         let partition = domain.partition();
         let (lattice, grid) = (shape(partition.global), shape(partition.grid));
@@ -299,27 +324,45 @@ pub(super) struct Bench<'a> {
     pub(super) args: &'a BenchArgs,
     /// GB/s of a copy, read and written.
     pub(super) copy: f64,
+    /// Whether the devices of all ranks count energy.
+    pub(super) counts_energy: bool,
     pub(super) rows: &'a mut Rows,
 }
 
 impl Bench<'_> {
-    /// Times an operator and writes its row; returns the seconds of an application.
+    /// Times an operator and writes its row; returns what an application took.
     ///
     /// # Errors
     /// Those of `work`.
     pub(super) fn operator(
         &mut self,
         operation: Operation,
-        work: impl FnMut() -> Result<(), AppError>,
-    ) -> Result<f64, AppError> {
-        let seconds = super::seconds(self.domain, self.args.sample_seconds, work)?;
-        self.counted(operation, seconds);
-        Ok(seconds)
+        mut work: impl FnMut() -> Result<(), AppError>,
+    ) -> Result<Measured, AppError> {
+        let seconds = seconds(self.domain, self.args.sample_seconds, &mut work)?;
+        let joules = if self.counts_energy { self.joules(seconds, work)? } else { None };
+        let measured = Measured { seconds, joules };
+        self.counted(operation, measured);
+        Ok(measured)
     }
 
-    /// The row of an operator that took so many seconds.
-    pub(super) fn counted(&mut self, operation: Operation, seconds: f64) {
-        let row = OperatorRow::new(self.domain, operation, seconds, self.copy);
+    /// The energy of work that takes so many seconds.
+    fn joules(
+        &self,
+        seconds: f64,
+        mut work: impl FnMut() -> Result<(), AppError>,
+    ) -> Result<Option<f64>, AppError> {
+        let repeats = energy_repeats(seconds);
+        self.domain.device().synchronize()?;
+        let meter = Meter::start(self.domain);
+        (0..repeats).try_for_each(|_| work())?;
+        self.domain.device().synchronize()?;
+        Ok(meter.joules(self.domain).map(|joules| joules / repeats as f64))
+    }
+
+    /// The row of an operator, as it was measured.
+    pub(super) fn counted(&mut self, operation: Operation, measured: Measured) {
+        let row = OperatorRow::new(self.domain, operation, measured, self.copy);
         self.rows.line(&row.line());
         self.rows.document.operators.push(row);
     }
@@ -330,10 +373,10 @@ impl Bench<'_> {
         self.rows.line(COLUMNS);
     }
 
-    /// The row of a solve; returns its seconds, NaN if it failed.
-    pub(super) fn solver(&mut self, solve: Solve, timed: Result<Timed, SolverError>) -> f64 {
+    /// Times a solve and writes its row; returns its seconds, NaN if it failed.
+    pub(super) fn solver(&mut self, solve: Solve, work: impl FnMut() -> Result<Info, SolverError>) -> f64 {
         let name = solve.name();
-        let (outcome, line, seconds) = match timed {
+        let (outcome, line, seconds) = match timed(self.domain, self.counts_energy, work) {
             Ok(timed) => {
                 let cost = Cost::new(&solve, &timed);
                 let line = format!("  {name:35}{}", cost.line());

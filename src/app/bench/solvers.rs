@@ -3,7 +3,7 @@
 
 use super::operators::CLOVER_FLOPS;
 use super::rows::{Bench, Solve};
-use super::{BenchArgs, MAX_ITERATIONS, probe, timed};
+use super::{BenchArgs, MAX_ITERATIONS, probe};
 use crate::action::{Action, GaugeAction};
 use crate::app::AppError;
 use crate::device::Precision;
@@ -133,7 +133,7 @@ fn row(
         flops_per_site: CLOVER_FLOPS,
         sites: volume(domain.partition().local()) / 2,
     };
-    let timed = timed(domain, || {
+    bench.solver(solve, || {
         x.set_zero()?;
         let [double, single, half] = &mut all;
         let mut operators = Operators { double, single: Some(single), half: Some(half) };
@@ -146,6 +146,5 @@ fn row(
             (None, None) => unreachable!("one of both was made"),
         }
     });
-    bench.solver(solve, timed);
     Ok(())
 }

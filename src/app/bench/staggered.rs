@@ -2,7 +2,7 @@
 
 use super::operators::spinors;
 use super::rows::{Bench, Operation, Solve};
-use super::{BenchArgs, MAX_ITERATIONS, probe, random_links, solvers, timed};
+use super::{BenchArgs, MAX_ITERATIONS, probe, random_links, solvers};
 use crate::action::ActionError;
 use crate::app::AppError;
 use crate::device::Precision;
@@ -32,7 +32,7 @@ use Precision::{Double as D, Half as H, Single as S};
 pub(super) fn operator(bench: &mut Bench) -> Result<(), AppError> {
     let domain = bench.domain;
     let links = random_links(domain)?;
-    let mut one = |precision: Precision, reals: usize, fields: usize| -> Result<f64, AppError> {
+    let mut one = |precision: Precision, reals: usize, fields: usize| -> Result<(), AppError> {
         let mut operator = Staggered::new(domain, precision, reals, fields, Boundary::ANTIPERIODIC)?;
         operator.update(&links, &links, -1.0 / 24.0)?;
         let all = spinors(domain, Kind::Colour, precision, fields)?;
@@ -47,7 +47,7 @@ pub(super) fn operator(bench: &mut Bench) -> Result<(), AppError> {
             flops_per_site: FLOPS,
             bytes_per_site: shared + 2.0 * precision.stored(6, 1) as f64,
         };
-        bench.operator(operation, || Ok(operator.hop(&mut out, &all, EVEN, 1.0, None)?))
+        bench.operator(operation, || Ok(operator.hop(&mut out, &all, EVEN, 1.0, None)?)).map(drop)
     };
     for precision in Precision::ALL {
         for reals in [18, 14, 9] {
@@ -102,10 +102,10 @@ impl Problem<'_> {
         bench: &mut Bench,
         name: [&'static str; 2],
         [fields, shifts]: [usize; 2],
-        solve: impl FnMut() -> Result<Info, SolverError>,
+        work: impl FnMut() -> Result<Info, SolverError>,
     ) -> f64 {
         let [method, precisions] = name;
-        let row = Solve {
+        let solve = Solve {
             operator: "HISQ",
             problem: self.words.clone(),
             method,
@@ -116,7 +116,7 @@ impl Problem<'_> {
             flops_per_site: FLOPS,
             sites: volume(self.domain.partition().local()) / 2 * fields,
         };
-        bench.solver(row, timed(self.domain, solve))
+        bench.solver(solve, work)
     }
 
     /// All shifts at once in double, and in single with refinement; then one at a time.

@@ -86,6 +86,7 @@ fn all_is_one_document_whose_numbers_agree() {
         assert_close(speed, sites_a_second * flops, row);
         assert_close(rate, sites_a_second * bytes, row);
         assert_close(real(row, "share_of_bound"), rate / copy, row);
+        assert!(row["joules"].is_null(), "a CPU that counts energy: {row}");
         assert_close(real(row, "share_of_bound"), speed / real(row, "bound_gflop_per_second"), row);
     }
 
