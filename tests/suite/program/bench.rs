@@ -1,8 +1,10 @@
-//! `hmc bench all --json`: every operator and solver, and numbers that agree with each other.
+//! `hmc bench all --json`: every operator and solver, and numbers that agree with each other. The tools that draw them.
 
-use super::{Ended, Scratch, objects};
+use super::{Ended, Scratch, command, objects, python};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 
 /// The least that shows every row: one application a sample, solves that end soon.
 const SHORT: [&str; 14] = [
@@ -132,4 +134,55 @@ fn two_ranks_print_one_document() {
     assert_eq!(document["solvers"], serde_json::json!([]));
     let row = &operators[0];
     assert_close(real(row, "sites"), SITES / 2.0, row);
+}
+
+/// What a tool prints that writes `target`; it writes over nothing.
+fn drawn(scratch: &Scratch, tool: &str, sources: &[&str], target: &str) -> Option<String> {
+    let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools").join(tool);
+    // Python's compiled modules would lie beside the tools.
+    let mut command = command(python()?);
+    command.arg("-B").arg(tool).args(sources).arg(target).current_dir(scratch.path());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let again = command.output().unwrap();
+    assert!(String::from_utf8_lossy(&again.stderr).contains("exists already"), "{again:?}");
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn the_roofline_has_a_point_for_each_operator() {
+    let scratch = Scratch::new();
+    let ended = bench(0, &["clover", "domain-wall"]);
+    scratch.write("all.json", &ended.out);
+    let Some(table) = drawn(&scratch, "roofline.py", &["all.json"], "roofline.svg") else { return };
+    let rows = document(&ended)["operators"].as_array().unwrap().len();
+    let svg = fs::read_to_string(scratch.at("roofline.svg")).unwrap();
+    let points = ["<circle ", "<polygon ", "width=\"6\""].map(|mark| svg.matches(mark).count());
+    // The names of 6 operators, 3 precisions, and of open points.
+    assert_eq!(points.iter().sum::<usize>(), rows + 6 + 3 + 1);
+    // Heads and a rule, then each operator's fastest storage in each precision.
+    assert_eq!(table.lines().count(), 2 + 6 * 3, "{table}");
+}
+
+#[test]
+fn scaling_is_relative_to_the_fewest_ranks() {
+    let scratch = Scratch::new();
+    for (ranks, seconds) in [(1, 8.0), (2, 5.0), (4, 2.5)] {
+        let joules = if ranks == 4 { "1200.0" } else { "null" };
+        let text = format!(
+            r#"{{"lattice":"16x16x16x32","ranks":{ranks},"device":"a GPU","seconds":{seconds},"trajectories_a_day":1.0,"joules":{joules},"terms":[{{"iterations":30}},{{"iterations":12}}]}}"#
+        );
+        scratch.write(&format!("{ranks}.json"), text);
+    }
+    let sources = ["4.json", "1.json", "2.json"];
+    let Some(table) = drawn(&scratch, "scaling.py", &sources, "scaling.svg") else { return };
+    let rows: Vec<&str> = table.lines().skip(2).collect();
+    assert_eq!(
+        rows,
+        [
+            "| 1 | 8 | 1 | 1.00 | 100% | 42 |  |",
+            "| 2 | 5 | 1 | 1.60 | 80% | 42 |  |",
+            "| 4 | 2.5 | 1 | 3.20 | 80% | 42 | 1200 |"
+        ]
+    );
 }
