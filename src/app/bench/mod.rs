@@ -134,7 +134,7 @@ const ENERGY_SECONDS: f64 = 0.5;
 
 const MAX_ITERATIONS: usize = 50_000;
 
-/// Prints the tables.
+/// Prints the tables. If one fails, the JSON document has the rows before it.
 ///
 /// # Errors
 /// The device does not exist or is out of memory.
@@ -148,31 +148,38 @@ pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
     };
     start::in_pool(start::threads(&parallel, &**comm), || {
         let mut rows = Rows::new(args.json, comm.rank(), comm.size());
-        for (extents, tables) in &args.lattices {
-            let layers = if tables.iter().any(|table| table.is_staggered()) {
-                Layers { border: 2, reach: REACH }
-            } else {
-                Layers::of_links(1)
-            };
-            let domain = &assemble::domain(&parallel, *extents, layers, comm)?;
-            let copy = copy_bandwidth(domain, args.sample_seconds)?;
-            rows.lattice(domain, copy);
-            let counts_energy = Meter::start(domain).joules(domain).is_some();
-            let mut bench = Bench { domain, args, copy, counts_energy, rows: &mut rows };
-            for table in tables {
-                match table {
-                    BenchTable::Wilson => operators::hops(&mut bench)?,
-                    BenchTable::Clover => operators::clover(&mut bench)?,
-                    BenchTable::Solver => solvers::solvers(&mut bench)?,
-                    BenchTable::Staggered => staggered::operator(&mut bench)?,
-                    BenchTable::StaggeredSolver => staggered::table(&mut bench)?,
-                    BenchTable::DomainWall => domain_wall::operator(&mut bench)?,
-                    BenchTable::DomainWallSolver => domain_wall::table(&mut bench)?,
-                }
+        let done = tables(args, &parallel, comm, &mut rows);
+        rows.end()?;
+        done
+    })
+}
+
+/// All tables on all lattices.
+fn tables(args: &BenchArgs, parallel: &Parallel, comm: &Ranks, rows: &mut Rows) -> Result<(), AppError> {
+    for (extents, tables) in &args.lattices {
+        let layers = if tables.iter().any(|table| table.is_staggered()) {
+            Layers { border: 2, reach: REACH }
+        } else {
+            Layers::of_links(1)
+        };
+        let domain = &assemble::domain(parallel, *extents, layers, comm)?;
+        let copy = copy_bandwidth(domain, args.sample_seconds)?;
+        rows.lattice(domain, copy);
+        let counts_energy = Meter::start(domain).joules(domain).is_some();
+        let mut bench = Bench { domain, args, copy, counts_energy, rows };
+        for table in tables {
+            match table {
+                BenchTable::Wilson => operators::hops(&mut bench)?,
+                BenchTable::Clover => operators::clover(&mut bench)?,
+                BenchTable::Solver => solvers::solvers(&mut bench)?,
+                BenchTable::Staggered => staggered::operator(&mut bench)?,
+                BenchTable::StaggeredSolver => staggered::table(&mut bench)?,
+                BenchTable::DomainWall => domain_wall::operator(&mut bench)?,
+                BenchTable::DomainWallSolver => domain_wall::table(&mut bench)?,
             }
         }
-        rows.end()
-    })
+    }
+    Ok(())
 }
 
 /// Seconds per call by the device's clock: the best of several samples of `least` seconds or more, on the slowest rank.

@@ -309,12 +309,13 @@ impl Rows {
         self.document.lattices.push(LatticeRow { lattice, grid, copy_gb_per_second: copy });
     }
 
-    /// The end: prints the document, if there is one.
+    /// The end: prints the document, if it is asked for and something is in it.
     ///
     /// # Errors
     /// The output cannot be written.
     pub(super) fn end(&self) -> Result<(), AppError> {
-        if self.speaks && self.json { say(json(&self.document)) } else { Ok(()) }
+        let found = !self.document.lattices.is_empty();
+        if self.speaks && self.json && found { say(json(&self.document)) } else { Ok(()) }
     }
 }
 

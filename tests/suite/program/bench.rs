@@ -123,6 +123,18 @@ fn all_is_one_document_whose_numbers_agree() {
     assert_eq!(ended.err.matches(" GFLOP/s per rank ").count(), operators.len(), "{}", ended.err);
 }
 
+/// A term that is not positive ends the benchmark with its message; the rows before it are kept.
+#[test]
+fn a_table_that_fails_leaves_those_before_it() {
+    let tables = ["bench", "wilson", "solver", "--kappa", "0.4"];
+    let ended = Scratch::new().run(0, &[&tables[..], &SHORT].concat());
+    ended.failed(1, &["the clover term is not positive definite"]);
+    let document = document(&ended);
+    let rows = |kind: &str| document[kind].as_array().unwrap().len();
+    assert_eq!((rows("operators"), rows("solvers")), (17, 0));
+    Scratch::new().run(0, &["bench", "--json", "5x4x4x4"]).failed(2, &["5"]);
+}
+
 /// However many ranks, one of them prints.
 #[test]
 fn two_ranks_print_one_document() {
