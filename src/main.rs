@@ -2,7 +2,8 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hmc::app::{
-    self, AppError, BenchArgs, BenchTable, BenchTrajectory, BenchWall, Gaps, Out, Ranks, RunOptions,
+    self, AppError, BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, Gaps, Out, Ranks,
+    RunOptions,
 };
 use hmc::family::Weights;
 use hmc::field::Halo;
@@ -137,7 +138,7 @@ struct BenchCli {
     #[command(subcommand)]
     of: Option<BenchOf>,
     /// Tables (wilson, clover, solver, staggered, staggered-solver, domain-wall, domain-wall-solver; the first three by
-    /// default) and lattices, such as 16x16x16x32
+    /// default; 'all': all, without a lattice each on those of docs/performance.md) and lattices, such as 16x16x16x32
     #[arg(value_parser = bench_item)]
     what: Vec<BenchItem>,
     /// CPU or GPU
@@ -183,6 +184,12 @@ struct BenchCli {
     /// single)
     #[arg(long)]
     delta: Option<f64>,
+    /// The shortest time of a sample of an operator, of which the fastest of seven counts; 0: one application
+    #[arg(long, default_value_t = 0.05, value_parser = sample_seconds)]
+    sample_seconds: f64,
+    /// One JSON document; the tables go to stderr
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Subcommand)]
@@ -216,14 +223,21 @@ fn extents(text: &str) -> Result<[usize; 4], String> {
     numbers.try_into().map_err(|_| format!("expected four extents such as 16x16x16x32, found '{text}'"))
 }
 
+fn sample_seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..=60.0).contains(seconds));
+    seconds.ok_or_else(|| format!("expected seconds from 0 to 60, found '{text}'"))
+}
+
 #[derive(Clone)]
 enum BenchItem {
+    All,
     Table(BenchTable),
     Lattice([usize; 4]),
 }
 
 fn bench_item(text: &str) -> Result<BenchItem, String> {
     match text {
+        "all" => Ok(BenchItem::All),
         "wilson" => Ok(BenchItem::Table(BenchTable::Wilson)),
         "clover" => Ok(BenchItem::Table(BenchTable::Clover)),
         "solver" => Ok(BenchItem::Table(BenchTable::Solver)),
@@ -233,7 +247,7 @@ fn bench_item(text: &str) -> Result<BenchItem, String> {
         "domain-wall-solver" => Ok(BenchItem::Table(BenchTable::DomainWallSolver)),
         _ => extents(text).map(BenchItem::Lattice).map_err(|_| {
             format!(
-                "expected wilson, clover, solver, staggered, staggered-solver, domain-wall, domain-wall-solver or \
+                "expected all, wilson, clover, solver, staggered, staggered-solver, domain-wall, domain-wall-solver or \
                  extents such as 16x16x16x16, found '{text}'"
             )
         }),
@@ -271,6 +285,31 @@ fn once(ranks: &Ranks, work: impl FnOnce() -> Result<(), AppError>) -> Result<()
     if ranks.rank() == 0 { work() } else { Ok(()) }
 }
 
+/// The tables and lattices of the command line.
+fn bench_lattices(what: Vec<BenchItem>) -> Vec<BenchLattice> {
+    let (mut tables, mut extents) = (Vec::new(), Vec::new());
+    let mut all = false;
+    for item in what {
+        match item {
+            BenchItem::All => all = true,
+            BenchItem::Table(table) => tables.push(table),
+            BenchItem::Lattice(lattice) => extents.push(lattice),
+        }
+    }
+    match (all, extents.is_empty()) {
+        (true, true) => return app::bench_everything(),
+        (true, false) => tables = BenchTable::ALL.into(),
+        (false, _) => {}
+    }
+    if tables.is_empty() {
+        tables = vec![BenchTable::Wilson, BenchTable::Clover, BenchTable::Solver];
+    }
+    if extents.is_empty() {
+        extents = vec![[16; 4], [16, 16, 16, 32]];
+    }
+    extents.into_iter().map(|lattice| (lattice, tables.clone())).collect()
+}
+
 /// `hmc bench`
 fn bench(cli: BenchCli, ranks: &Ranks) -> Result<(), AppError> {
     let BenchCli {
@@ -290,6 +329,8 @@ fn bench(cli: BenchCli, ranks: &Ranks) -> Result<(), AppError> {
         m5,
         residual,
         delta,
+        sample_seconds,
+        json,
     } = cli;
     if let Some(BenchOf::Trajectory { input, links, trajectories, json }) = of {
         return app::bench_trajectory(&BenchTrajectory { input, links, trajectories, json }, ranks);
@@ -301,22 +342,9 @@ fn bench(cli: BenchCli, ranks: &Ranks) -> Result<(), AppError> {
         DeviceName::Emulated => DeviceChoice::Emulated,
     };
     let transport = staged.then_some(Halo::Staged);
-    let (mut tables, mut extents) = (Vec::new(), Vec::new());
-    for item in what {
-        match item {
-            BenchItem::Table(table) => tables.push(table),
-            BenchItem::Lattice(lattice) => extents.push(lattice),
-        }
-    }
-    if tables.is_empty() {
-        tables = vec![BenchTable::Wilson, BenchTable::Clover, BenchTable::Solver];
-    }
-    if extents.is_empty() {
-        extents = vec![[16; 4], [16, 16, 16, 32]];
-    }
     let args = BenchArgs {
-        tables,
-        extents,
+        lattices: bench_lattices(what),
+        json,
         device,
         threads,
         lanes,
@@ -329,6 +357,7 @@ fn bench(cli: BenchCli, ranks: &Ranks) -> Result<(), AppError> {
         wall: BenchWall { slices: slices.into(), weights, m5 },
         residual,
         delta,
+        sample_seconds,
     };
     app::bench(&args, ranks)
 }

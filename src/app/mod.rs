@@ -17,6 +17,7 @@
 //! - `check`: whether a run could start, for `--check`
 //! - `replay`: one trajectory from a state
 //! - `report`: the output of a run
+//! - `energy`: what the devices of all ranks take
 //! - `measure`: observables as JSON
 //! - `files`: `info`, `convert`, `compare`
 //! - `bench`: benchmarks
@@ -25,6 +26,7 @@
 mod assemble;
 mod bench;
 mod check;
+mod energy;
 mod error;
 mod files;
 mod job;
@@ -44,7 +46,10 @@ mod start;
 mod stop;
 mod version;
 
-pub use bench::{BenchArgs, BenchTable, BenchTrajectory, BenchWall, bench, bench_trajectory};
+pub use bench::{
+    BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, bench, bench_everything,
+    bench_trajectory,
+};
 pub use error::AppError;
 pub use files::{compare, convert, info};
 pub use kernels::kernels;

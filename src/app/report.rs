@@ -108,6 +108,8 @@ pub(super) struct Report {
     rejected_in_a_row: u64,
     /// Seconds of the last trajectories, including measurements and files.
     recent: VecDeque<f64>,
+    /// Of each trajectory of this job whose energy was counted.
+    joules: Vec<f64>,
 }
 
 impl Report {
@@ -122,6 +124,7 @@ impl Report {
             decided: 0,
             rejected_in_a_row: 0,
             recent: VecDeque::new(),
+            joules: Vec::new(),
         }
     }
 
@@ -219,6 +222,20 @@ impl Report {
         if self.recent.len() > RECENT {
             self.recent.pop_front();
         }
+    }
+
+    /// Records the energy of a trajectory in joules, if it was counted.
+    pub(super) fn spent(&mut self, joules: Option<f64>) {
+        self.joules.extend(joules);
+    }
+
+    /// The mean energy of this job's trajectories, or why there is none.
+    pub(super) fn energy(&self, unread: Option<String>) {
+        if !self.joules.is_empty() {
+            let mean = self.joules.iter().sum::<f64>() / self.joules.len() as f64;
+            self.line(&format!("  a trajectory of this job took {mean:.0} J on average"));
+        }
+        unread.iter().for_each(|why| self.line(&format!("  energy was not counted: {why}")));
     }
 
     /// `16 s left`, estimated from the last trajectories of this job, or from the `seconds` of its first one.

@@ -1,5 +1,6 @@
 //! The driver of a chain: starts or resumes, runs trajectories, measures, saves, and stops on request.
 
+use super::energy::{Meter, unread};
 use super::job::{self, Accepted, JOBS, Job, JobLine};
 use super::lock::Lock;
 use super::report::{Report, json};
@@ -255,7 +256,9 @@ impl Driver {
                 r.round_trip_delta_h
             ));
         }
+        let meter = Meter::start(&self.domain);
         let Walked { outcome, plaquette, row } = self.walk(number)?;
+        self.report.spent(meter.joules(&self.domain));
         self.done += 1;
         self.record(&row)?;
         self.report.trajectory(self.done, &outcome, plaquette, &self.chain.reports());
@@ -402,6 +405,7 @@ impl Driver {
         };
         let closed = agree(&*self.comm, self.files.as_ref().map(|_| close()).transpose())?;
         closed.iter().for_each(|history| self.report.summary(history));
+        self.report.energy(unread(&self.domain));
         Ok(())
     }
 

@@ -99,6 +99,22 @@ pub struct Variant {
     pub cut: bool,
 }
 
+/// The energy that a device has taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Energy {
+    /// It has no counter.
+    Uncounted,
+    /// Its counter cannot be read; the reason.
+    Unread(String),
+    /// Millijoules since some time in the past.
+    Counted {
+        /// What counts: the same for all ranks that share a device, and no other device's.
+        meter: String,
+        /// The count, which is updated every 20 to 100 ms.
+        millijoules: u64,
+    },
+}
+
 /// A kernel with its arguments.
 #[derive(Clone, Copy)]
 pub struct Call<'a> {
@@ -150,6 +166,10 @@ pub unsafe trait Backend: Send + Sync {
     fn is_host(&self) -> bool;
     /// Free and total bytes of memory; `None` if the system does not report them.
     fn memory(&self) -> Option<[u64; 2]>;
+    /// The energy that it has taken up to now.
+    fn energy(&self) -> Energy {
+        Energy::Uncounted
+    }
     /// Allocates memory; its content is undefined.
     fn allocate(&self, bytes: usize) -> Result<Pointer, DeviceError>;
     /// Frees memory.

@@ -4,10 +4,12 @@
 //! - `solvers`: time to solution
 //! - `staggered`: the operator of improved staggered quarks, and its solvers
 //! - `domain_wall`: the operator of domain-wall quarks, its parts, and its solvers
+//! - `rows`: the rows of these tables, as lines and as JSON
 //! - `trajectory`: whole trajectories of an input
 
 mod domain_wall;
 mod operators;
+mod rows;
 mod solvers;
 mod staggered;
 mod trajectory;
@@ -16,15 +18,16 @@ pub use domain_wall::BenchWall;
 pub use trajectory::{BenchTrajectory, bench_trajectory};
 
 use super::assemble::Layers;
-use super::report;
+use super::energy::Meter;
 use super::{AppError, Ranks, assemble, start};
 use crate::device::Precision;
 use crate::family::REACH;
 use crate::field::{Domain, Halo, MatrixField, Purpose, RandomAddress};
 use crate::input::{DeviceChoice, Parallel};
-use crate::lattice::{Extents, shape};
+use crate::lattice::Extents;
 use crate::solver::usual_delta;
 use crate::solver::{Info, Method, Settings, SolverError};
+use rows::{Bench, Rows};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -47,13 +50,45 @@ pub enum BenchTable {
     DomainWallSolver,
 }
 
+impl BenchTable {
+    /// All tables.
+    pub const ALL: [Self; 7] = [
+        Self::Wilson,
+        Self::Clover,
+        Self::Solver,
+        Self::Staggered,
+        Self::StaggeredSolver,
+        Self::DomainWall,
+        Self::DomainWallSolver,
+    ];
+
+    fn is_staggered(self) -> bool {
+        matches!(self, Self::Staggered | Self::StaggeredSolver)
+    }
+}
+
+/// A lattice, and the tables that are made on it.
+pub type BenchLattice = (Extents, Vec<BenchTable>);
+
+/// All tables, each family's on two lattices, or for domain walls one, of the size that it runs on.
+pub fn bench_everything() -> Vec<BenchLattice> {
+    use BenchTable::{Clover, DomainWall, DomainWallSolver, Solver, Staggered, StaggeredSolver, Wilson};
+    vec![
+        ([16; 4], vec![Wilson, Clover, Solver]),
+        ([32; 4], vec![Wilson, Clover, Solver]),
+        ([32, 32, 32, 8], vec![Staggered, StaggeredSolver]),
+        ([64, 64, 64, 16], vec![Staggered, StaggeredSolver]),
+        ([16, 16, 16, 32], vec![DomainWall, DomainWallSolver]),
+    ]
+}
+
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct BenchArgs {
-    /// Tables.
-    pub tables: Vec<BenchTable>,
-    /// Lattices.
-    pub extents: Vec<Extents>,
+    /// What is measured.
+    pub lattices: Vec<BenchLattice>,
+    /// One JSON document; the lines of the tables go to stderr.
+    pub json: bool,
     /// CPU or GPU.
     pub device: DeviceChoice,
     /// Threads per rank; `None`: the node's cores divided by its ranks.
@@ -78,6 +113,8 @@ pub struct BenchArgs {
     pub residual: f64,
     /// The factor by which the residual falls between updates; `None`: as in runs.
     pub delta: Option<f64>,
+    /// The shortest time of a sample in seconds. Of several samples the fastest counts.
+    pub sample_seconds: f64,
 }
 
 impl BenchArgs {
@@ -89,13 +126,15 @@ impl BenchArgs {
     }
 }
 
-/// The number of samples, of which the best counts, and the minimum duration of one.
+/// The number of samples, of which the best counts.
 const SAMPLES: usize = 7;
-const SAMPLE_SECONDS: f64 = 0.05;
+
+/// The shortest time over which energy is counted, in seconds: the counters of GPUs are updated every 20 to 100 ms.
+const ENERGY_SECONDS: f64 = 0.5;
 
 const MAX_ITERATIONS: usize = 50_000;
 
-/// Prints the tables.
+/// Prints the tables. If one fails, the JSON document has the rows before it.
 ///
 /// # Errors
 /// The device does not exist or is out of memory.
@@ -107,48 +146,48 @@ pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
         lanes: args.lanes,
         transport: args.transport,
     };
-    let staggered = [BenchTable::Staggered, BenchTable::StaggeredSolver];
-    let layers = if args.tables.iter().any(|table| staggered.contains(table)) {
-        Layers { border: 2, reach: REACH }
-    } else {
-        Layers::of_links(1)
-    };
     start::in_pool(start::threads(&parallel, &**comm), || {
-        for (n, &extents) in args.extents.iter().enumerate() {
-            let domain = assemble::domain(&parallel, extents, layers, comm)?;
-            let say = |line: &str| {
-                if comm.rank() == 0 {
-                    drop(report::say(line));
-                }
-            };
-            if n == 0 {
-                say(&format!("{}, halos {:?}", domain.device().backend().name(), domain.halo()));
-            }
-            let copy = copy_bandwidth(&domain)?;
-            say(&format!(
-                "{} on {} ranks as {}: copy {copy:.0} GB/s per rank (read and written)",
-                shape(extents),
-                comm.size(),
-                shape(domain.partition().grid)
-            ));
-            for table in &args.tables {
-                match table {
-                    BenchTable::Wilson => operators::hops(&domain, copy, &say)?,
-                    BenchTable::Clover => operators::clover(&domain, copy, &say)?,
-                    BenchTable::Solver => solvers::solvers(&domain, args, &say)?,
-                    BenchTable::Staggered => staggered::operator(&domain, copy, &say)?,
-                    BenchTable::StaggeredSolver => staggered::table(&domain, args, &say)?,
-                    BenchTable::DomainWall => domain_wall::operator(&domain, args, copy, &say)?,
-                    BenchTable::DomainWallSolver => domain_wall::table(&domain, args, &say)?,
-                }
-            }
-        }
-        Ok(())
+        let mut rows = Rows::new(args.json, comm.rank(), comm.size());
+        let done = tables(args, &parallel, comm, &mut rows);
+        rows.end()?;
+        done
     })
 }
 
-/// Seconds per call by the device's clock: the best of several samples, on the slowest rank.
-fn seconds(domain: &Domain, mut work: impl FnMut() -> Result<(), AppError>) -> Result<f64, AppError> {
+/// All tables on all lattices.
+fn tables(args: &BenchArgs, parallel: &Parallel, comm: &Ranks, rows: &mut Rows) -> Result<(), AppError> {
+    for (extents, tables) in &args.lattices {
+        let layers = if tables.iter().any(|table| table.is_staggered()) {
+            Layers { border: 2, reach: REACH }
+        } else {
+            Layers::of_links(1)
+        };
+        let domain = &assemble::domain(parallel, *extents, layers, comm)?;
+        let copy = copy_bandwidth(domain, args.sample_seconds)?;
+        rows.lattice(domain, copy);
+        let counts_energy = Meter::start(domain).joules(domain).is_some();
+        let mut bench = Bench { domain, args, copy, counts_energy, rows };
+        for table in tables {
+            match table {
+                BenchTable::Wilson => operators::hops(&mut bench)?,
+                BenchTable::Clover => operators::clover(&mut bench)?,
+                BenchTable::Solver => solvers::solvers(&mut bench)?,
+                BenchTable::Staggered => staggered::operator(&mut bench)?,
+                BenchTable::StaggeredSolver => staggered::table(&mut bench)?,
+                BenchTable::DomainWall => domain_wall::operator(&mut bench)?,
+                BenchTable::DomainWallSolver => domain_wall::table(&mut bench)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Seconds per call by the device's clock: the best of several samples of `least` seconds or more, on the slowest rank.
+fn seconds(
+    domain: &Domain,
+    least: f64,
+    mut work: impl FnMut() -> Result<(), AppError>,
+) -> Result<f64, AppError> {
     let mut sample = |repeats: usize| -> Result<f64, AppError> {
         domain.device().synchronize()?;
         domain.comm().barrier();
@@ -164,7 +203,7 @@ fn seconds(domain: &Domain, mut work: impl FnMut() -> Result<(), AppError>) -> R
         Ok(domain.comm().max(time / repeats as f64))
     };
     sample(1)?;
-    let repeats = ((SAMPLE_SECONDS / sample(3)?) as usize).clamp(1, 10_000);
+    let repeats = ((least / sample(3)?) as usize).clamp(1, 10_000);
     (0..SAMPLES).try_fold(f64::MAX, |best, _| Ok(best.min(sample(repeats)?)))
 }
 
@@ -173,25 +212,22 @@ struct Timed {
     info: Info,
     /// Seconds on the slowest rank.
     seconds: f64,
+    /// Energy of all devices, if they count it.
+    joules: Option<f64>,
     /// The same solve, synchronised with the device around the operator to show where the time goes.
     parts: Info,
 }
 
-impl Timed {
-    /// GFLOP/s of this rank, for `flops` flops per application.
-    fn speed(&self, flops: f64) -> f64 {
-        self.info.applications as f64 * flops / self.info.seconds / 1e9
-    }
-
-    /// The percentage of the time.
-    fn share(&self, part: impl Fn(&Info) -> f64) -> f64 {
-        100.0 * part(&self.parts) / self.parts.seconds
-    }
+/// How often work of so many seconds is done to count its energy.
+fn energy_repeats(seconds: f64) -> usize {
+    ((ENERGY_SECONDS / seconds).ceil() as usize).clamp(1, 1_000_000)
 }
 
-/// Times the second solve, since kernels are compiled in the first, and profiles a third.
+/// Times the second solve, since kernels are compiled in the first, and profiles one more. Where energy is counted, short
+/// solves are repeated.
 fn timed(
     domain: &Domain,
+    counts_energy: bool,
     mut solve: impl FnMut() -> Result<Info, SolverError>,
 ) -> Result<Timed, SolverError> {
     let mut together = || {
@@ -199,18 +235,23 @@ fn timed(
         solve()
     };
     together()?;
+    let meter = Meter::start(domain);
     let info = together()?;
+    let seconds = domain.comm().max(info.seconds);
+    let repeats = if counts_energy { energy_repeats(seconds) } else { 1 };
+    (1..repeats).try_for_each(|_| together().map(drop))?;
+    let joules = meter.joules(domain).map(|joules| joules / repeats as f64);
     domain.profile(true);
     let parts = together();
     domain.profile(false);
-    Ok(Timed { seconds: domain.comm().max(info.seconds), info, parts: parts? })
+    Ok(Timed { seconds, joules, info, parts: parts? })
 }
 
 /// Bandwidth in GB/s of copying a buffer much larger than caches; reads and writes both count.
-fn copy_bandwidth(domain: &Domain) -> Result<f64, AppError> {
+fn copy_bandwidth(domain: &Domain, least: f64) -> Result<f64, AppError> {
     let bytes = 1usize << if domain.device().backend().is_host() { 29 } else { 31 };
     let (mut to, from) = (domain.device().buffer(bytes)?, domain.device().buffer(bytes)?);
-    let time = seconds(domain, || Ok(to.copy_from(&from)?))?;
+    let time = seconds(domain, least, || Ok(to.copy_from(&from)?))?;
     Ok(2.0 * bytes as f64 / time / 1e9)
 }
 
@@ -223,4 +264,17 @@ fn random_links(domain: &Arc<Domain>) -> Result<MatrixField, AppError> {
 /// The random numbers of the benchmarks' spinors.
 fn probe(number: u8) -> RandomAddress {
     RandomAddress { seed: 1, trajectory: 0, purpose: Purpose::Probe(number) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_has_all_tables() {
+        let all = bench_everything();
+        for table in BenchTable::ALL {
+            assert!(all.iter().any(|(_, tables)| tables.contains(&table)), "{table:?}");
+        }
+    }
 }

@@ -2,7 +2,8 @@
 //! symmetric even-odd clover operator.
 
 use super::operators::CLOVER_FLOPS;
-use super::{BenchArgs, MAX_ITERATIONS, probe, timed};
+use super::rows::{Bench, Solve};
+use super::{BenchArgs, MAX_ITERATIONS, probe};
 use crate::action::{Action, GaugeAction};
 use crate::app::AppError;
 use crate::device::Precision;
@@ -35,24 +36,23 @@ pub(super) fn links(domain: &Arc<Domain>, args: &BenchArgs) -> Result<MatrixFiel
     Ok(chain.links)
 }
 
-/// The methods of the table, with the rank's box as Schwarz block, and with fixed blocks if they fit.
-fn methods(domain: &Domain, args: &BenchArgs) -> Vec<(String, Settings)> {
+/// The methods of the table by name and precisions, with the rank's box as Schwarz block, and with fixed blocks if they
+/// fit.
+fn methods(domain: &Domain, args: &BenchArgs) -> Vec<(&'static str, &'static str, Settings)> {
     let of = |method, precisions| args.settings(method, precisions);
-    let mut all = vec![
-        ("CG double".to_string(), of(Method::Cg, [D, D, D])),
-        ("CG double-single".into(), of(Method::Cg, [D, S, S])),
-        ("CG double-half".into(), of(Method::Cg, [D, H, H])),
-        ("BiCGstab double".into(), of(Method::BiCgStab, [D, D, D])),
-        ("BiCGstab double-single".into(), of(Method::BiCgStab, [D, S, S])),
-        ("BiCGstab double-half".into(), of(Method::BiCgStab, [D, H, H])),
-    ];
+    let mut all = Vec::new();
+    for (name, method) in [("CG", Method::Cg), ("BiCGstab", Method::BiCgStab)] {
+        all.push((name, "double", of(method, [D, D, D])));
+        all.push((name, "double-single", of(method, [D, S, S])));
+        all.push((name, "double-half", of(method, [D, H, H])));
+    }
     let fits = domain.partition().local().iter().all(|n| n.is_multiple_of(8));
-    let blocks = [(None, "rank"), (Some([8; 4]), "8^4")];
-    for (block, name) in blocks.into_iter().take(if fits { 2 } else { 1 }) {
+    let blocks = [("GCR-DD rank", None), ("GCR-DD 8^4", Some([8; 4]))];
+    for (name, block) in blocks.into_iter().take(if fits { 2 } else { 1 }) {
         let gcr = Method::GcrDd { k_max: 16, n_mr: 10, block };
-        all.push((format!("GCR-DD double-single-half {name}"), of(gcr, [D, S, H])));
-        all.push((format!("GCR-DD double-half-half {name}"), of(gcr, [D, H, H])));
-        all.push((format!("GCR-DD single-half-half {name}"), of(gcr, [S, H, H])));
+        all.push((name, "double-single-half", of(gcr, [D, S, H])));
+        all.push((name, "double-half-half", of(gcr, [D, H, H])));
+        all.push((name, "single-half-half", of(gcr, [S, H, H])));
     }
     all
 }
@@ -65,10 +65,16 @@ struct Problem<'a> {
     clover: Option<CloverTerm>,
     b: Spinor,
     residual: f64,
+    /// All this in words.
+    words: String,
 }
 
+/// Reals per link.
+const REALS: usize = 12;
+
 /// The table.
-pub(super) fn solvers(domain: &Arc<Domain>, args: &BenchArgs, say: &dyn Fn(&str)) -> Result<(), AppError> {
+pub(super) fn solvers(bench: &mut Bench) -> Result<(), AppError> {
+    let Bench { domain, args, .. } = *bench;
     let links = links(domain, args)?;
     let params = WilsonParams {
         kappa: args.kappa,
@@ -84,22 +90,28 @@ pub(super) fn solvers(domain: &Arc<Domain>, args: &BenchArgs, say: &dyn Fn(&str)
     let mut b = Spinor::new(domain, D)?;
     b.set_random(ODD, 1.0, probe(1))?;
     let plaquette = GaugeLoops::traces(&links)?.plaquette();
-    say(&format!(
-        "  plaquette {plaquette:.4}, kappa {}, c_sw {}, residual {:e}",
+    let words = format!(
+        "plaquette {plaquette:.4}, kappa {}, c_sw {}, residual {:e}",
         args.kappa, args.c_sw, args.residual
-    ));
-    say(
-        "  method                              iterations  updates  applications   seconds  GFLOP/s a rank  operator  Schwarz  algebra  messages",
     );
-    let problem = Problem { domain, params, links, clover, b, residual: args.residual };
-    methods(domain, args).into_iter().try_for_each(|(name, settings)| row(&problem, &name, settings, say))
+    bench.problem(&words);
+    let problem = Problem { domain, params, links, clover, b, residual: args.residual, words };
+    methods(domain, args)
+        .into_iter()
+        .try_for_each(|(method, precisions, settings)| row(bench, &problem, method, precisions, settings))
 }
 
-/// One method. Flops of linear algebra and of the preconditioner do not count.
-fn row(problem: &Problem, name: &str, settings: Settings, say: &dyn Fn(&str)) -> Result<(), AppError> {
-    let Problem { domain, params, links, clover, b, residual } = problem;
+/// One method.
+fn row(
+    bench: &mut Bench,
+    problem: &Problem,
+    method: &'static str,
+    precisions: &'static str,
+    settings: Settings,
+) -> Result<(), AppError> {
+    let Problem { domain, params, links, clover, b, residual, words } = problem;
     let operator = |precision: Precision| -> Result<Wilson, AppError> {
-        let mut operator = Wilson::new(domain, precision, 12, *params)?;
+        let mut operator = Wilson::new(domain, precision, REALS, *params)?;
         operator.update(links, clover.as_ref())?;
         Ok(operator)
     };
@@ -110,7 +122,18 @@ fn row(problem: &Problem, name: &str, settings: Settings, say: &dyn Fn(&str)) ->
     };
     let mut x = Spinor::new(domain, D)?;
     let goal = Params { residual: *residual, max_iterations: MAX_ITERATIONS };
-    let solved = timed(domain, || {
+    let solve = Solve {
+        operator: "symmetric even-odd clover",
+        problem: words.clone(),
+        method,
+        precisions,
+        reals: REALS,
+        right_hand_sides: 1,
+        shifts: 1,
+        flops_per_site: CLOVER_FLOPS,
+        sites: volume(domain.partition().local()) / 2,
+    };
+    bench.solver(solve, || {
         x.set_zero()?;
         let [double, single, half] = &mut all;
         let mut operators = Operators { double, single: Some(single), half: Some(half) };
@@ -123,23 +146,5 @@ fn row(problem: &Problem, name: &str, settings: Settings, say: &dyn Fn(&str)) ->
             (None, None) => unreachable!("one of both was made"),
         }
     });
-    match solved {
-        Ok(solve) => {
-            let sites = volume(domain.partition().local()) as f64 / 2.0;
-            say(&format!(
-                "  {name:36} {:9} {:8} {:13} {:9.4} {:15.0} {:8.0}% {:7.0}% {:7.0}% {:8.0}%",
-                solve.info.iterations,
-                solve.info.updates,
-                solve.info.applications,
-                solve.seconds,
-                solve.speed(sites * CLOVER_FLOPS),
-                solve.share(|parts| parts.operator_seconds),
-                solve.share(|parts| parts.preconditioner_seconds),
-                solve.share(|parts| parts.seconds - parts.operator_seconds - parts.preconditioner_seconds),
-                solve.share(|parts| parts.communication_seconds),
-            ));
-        }
-        Err(error) => say(&format!("  {name:36} {error}")),
-    }
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! Speed of the operator of improved staggered quarks, and time to solution of its solvers on HISQ links.
 
-use super::operators::{row, spinors};
-use super::{BenchArgs, MAX_ITERATIONS, probe, random_links, seconds, solvers, timed};
+use super::operators::spinors;
+use super::rows::{Bench, Operation, Solve};
+use super::{BenchArgs, MAX_ITERATIONS, probe, random_links, solvers};
 use crate::action::ActionError;
 use crate::app::AppError;
 use crate::device::Precision;
@@ -23,26 +24,30 @@ const LONG_REALS: usize = 14;
 const STRANGE: f64 = 25.0;
 const POLES: usize = 10;
 const RIGHT_HAND_SIDES: usize = 4;
+/// The method that solves so many one after the other.
+const IN_TURN: &str = "CG 4 in turn";
 use Precision::{Double as D, Half as H, Single as S};
 
 /// D in every storage, then with several right-hand sides.
-pub(super) fn operator(domain: &Arc<Domain>, copy: f64, say: &dyn Fn(&str)) -> Result<(), AppError> {
+pub(super) fn operator(bench: &mut Bench) -> Result<(), AppError> {
+    let domain = bench.domain;
     let links = random_links(domain)?;
-    let sites = volume(domain.partition().local()) as f64 / 2.0;
-    let one = |precision: Precision, reals: usize, fields: usize| -> Result<(), AppError> {
+    let mut one = |precision: Precision, reals: usize, fields: usize| -> Result<(), AppError> {
         let mut operator = Staggered::new(domain, precision, reals, fields, Boundary::ANTIPERIODIC)?;
         operator.update(&links, &links, -1.0 / 24.0)?;
         let all = spinors(domain, Kind::Colour, precision, fields)?;
         let mut out = Spinor::of(domain, Kind::Colour, precision, fields)?;
-        let time = seconds(domain, || Ok(operator.hop(&mut out, &all, EVEN, 1.0, None)?))?;
-        let shared = precision.stored(8 * (18 + reals), 0) as f64;
-        let bytes = shared / fields as f64 + 2.0 * precision.stored(6, 1) as f64;
-        let what = match fields {
-            1 => format!("staggered D {precision:6} {reals:2} reals"),
-            _ => format!("staggered D {precision:6} {reals:2} reals, n = {fields}"),
+        let shared = precision.stored(8 * (18 + reals), 0) as f64 / fields as f64;
+        let operation = Operation {
+            operator: "staggered D",
+            precision,
+            reals: Some(reals),
+            slices: None,
+            right_hand_sides: fields,
+            flops_per_site: FLOPS,
+            bytes_per_site: shared + 2.0 * precision.stored(6, 1) as f64,
         };
-        say(&row(&what, sites * fields as f64, FLOPS, bytes, time, copy));
-        Ok(())
+        bench.operator(operation, || Ok(operator.hop(&mut out, &all, EVEN, 1.0, None)?)).map(drop)
     };
     for precision in Precision::ALL {
         for reals in [18, 14, 9] {
@@ -64,7 +69,8 @@ struct Problem<'a> {
     fat: MatrixField,
     smeared: StaggeredLinks,
     wanted: Params,
-    say: &'a dyn Fn(&str),
+    /// All this in words.
+    words: String,
 }
 
 impl Problem<'_> {
@@ -93,49 +99,41 @@ impl Problem<'_> {
     /// One row, for solves of `fields` systems at once. Returns the seconds.
     fn row(
         &self,
-        name: &str,
-        fields: usize,
-        solve: impl FnMut() -> Result<Info, SolverError>,
-    ) -> Result<f64, AppError> {
-        let Self { domain, say, .. } = self;
-        match timed(domain, solve) {
-            Ok(solve) => {
-                let sites = volume(domain.partition().local()) as f64 / 2.0;
-                say(&format!(
-                    "  {name:36} {:9} {:8} {:13} {:9.4} {:15.0} {:8.0}% {:7.0}% {:8.0}%",
-                    solve.info.iterations,
-                    solve.info.updates,
-                    solve.info.applications,
-                    solve.seconds,
-                    solve.speed(fields as f64 * sites * FLOPS),
-                    solve.share(|parts| parts.operator_seconds),
-                    solve.share(|parts| parts.seconds - parts.operator_seconds),
-                    solve.share(|parts| parts.communication_seconds),
-                ));
-                Ok(solve.seconds)
-            }
-            Err(error) => {
-                say(&format!("  {name:36} {error}"));
-                Ok(f64::NAN)
-            }
-        }
+        bench: &mut Bench,
+        name: [&'static str; 2],
+        [fields, shifts]: [usize; 2],
+        work: impl FnMut() -> Result<Info, SolverError>,
+    ) -> f64 {
+        let [method, precisions] = name;
+        let solve = Solve {
+            operator: "HISQ",
+            problem: self.words.clone(),
+            method,
+            precisions,
+            reals: LONG_REALS,
+            right_hand_sides: fields,
+            shifts,
+            flops_per_site: FLOPS,
+            sites: volume(self.domain.partition().local()) / 2 * fields,
+        };
+        bench.solver(solve, work)
     }
 
     /// All shifts at once in double, and in single with refinement; then one at a time.
-    fn shifts(&self, shifts: &[f64]) -> Result<(), AppError> {
+    fn shifts(&self, bench: &mut Bench, shifts: &[f64]) -> Result<(), AppError> {
         let b = self.sources(1)?.remove(0);
         let mut x = self.vectors(shifts.len())?;
         let (mut double, mut single) = (self.operator(D, 1)?, self.operator(S, 1)?);
-        for (name, precision) in [("multi-shift double", D), ("multi-shift double-single", S)] {
+        for (name, precision) in [("double", D), ("double-single", S)] {
             let delta = self.delta(precision);
             let mut solver = MultiShift::new(self.domain, Kind::Colour, [precision; 2], delta, shifts.len())?;
-            self.row(name, 1, || {
+            self.row(bench, ["multi-shift CG", name], [1, shifts.len()], || {
                 let mut operators = Operators::new(&mut double, Some(&mut single));
                 Ok(solver.solve_all(&mut operators, &mut x, &b, shifts, self.wanted)?.total)
-            })?;
+            });
         }
         let mut cg = Cg::new(self.domain, Kind::Colour, S, self.delta(S))?;
-        self.row("each shift double-single", 1, || {
+        self.row(bench, ["CG each shift", "double-single"], [1, shifts.len()], || {
             let mut all = Info::default();
             for (x, &shift) in x.iter_mut().zip(shifts) {
                 x.set_zero()?;
@@ -143,16 +141,16 @@ impl Problem<'_> {
                 all.add(&cg.solve_shifted(&mut operators, shift, x, &b, self.wanted)?);
             }
             Ok(all)
-        })?;
+        });
         Ok(())
     }
 
     /// One right-hand side; several at once compared with one after another.
-    fn right_hand_sides(&self, shift: f64) -> Result<(), AppError> {
+    fn right_hand_sides(&self, bench: &mut Bench, shift: f64) -> Result<(), AppError> {
         let b = self.sources(RIGHT_HAND_SIDES)?;
         let mut x = self.vectors(RIGHT_HAND_SIDES)?;
         let mut in_turn = f64::NAN;
-        for (name, precision) in [("CG double", D), ("CG double-single", S), ("CG double-half", H)] {
+        for (name, precision) in [("double", D), ("double-single", S), ("double-half", H)] {
             let (mut double, mut lower) = (self.operator(D, 1)?, self.operator(precision, 1)?);
             let mut cg = Cg::new(self.domain, Kind::Colour, precision, self.delta(precision))?;
             let mut solve = |count: usize| {
@@ -165,35 +163,34 @@ impl Problem<'_> {
                 }
                 Ok(all)
             };
-            self.row(name, 1, || solve(1))?;
+            self.row(bench, ["CG", name], [1, 1], || solve(1));
             if precision == S {
-                in_turn = self
-                    .row(&format!("{name}, n = {RIGHT_HAND_SIDES} in turn"), 1, || solve(RIGHT_HAND_SIDES))?;
+                in_turn = self.row(bench, [IN_TURN, name], [1, 1], || solve(RIGHT_HAND_SIDES));
             }
         }
         let (mut double, mut single) =
             (self.operator(D, RIGHT_HAND_SIDES)?, self.operator(S, RIGHT_HAND_SIDES)?);
         let mut block = BlockCg::new(self.domain, Kind::Colour, S, self.delta(S), RIGHT_HAND_SIDES)?;
-        let name = format!("block CG double-single, n = {RIGHT_HAND_SIDES}");
-        let at_once = self.row(&name, RIGHT_HAND_SIDES, || {
+        let at_once = self.row(bench, ["block CG", "double-single"], [RIGHT_HAND_SIDES, 1], || {
             x.iter_mut().try_for_each(Spinor::set_zero)?;
             let mut operators = Operators::new(&mut double, Some(&mut single));
             Ok(block.solve(&mut operators, shift, &mut x, &b, self.wanted)?.total)
-        })?;
-        (self.say)(&format!("  in turn / at once: {:.2}", in_turn / at_once));
+        });
+        bench.rows.line(&format!("  in turn / at once: {:.2}", in_turn / at_once));
         Ok(())
     }
 }
 
 /// The solvers' table: the shifts are the poles of light^(-2/4) strange^(-1/4).
-pub(super) fn table(domain: &Arc<Domain>, args: &BenchArgs, say: &dyn Fn(&str)) -> Result<(), AppError> {
+pub(super) fn table(bench: &mut Bench) -> Result<(), AppError> {
+    let Bench { domain, args, .. } = *bench;
     let links = solvers::links(domain, args)?;
     let mut smeared = StaggeredLinks::new(domain, Smearing::Hisq { special: false }, false)?;
     smeared.update(&links)?;
     let mut fat = MatrixField::new(domain, 4)?;
     smeared.fat(0.0, &mut fat)?;
     let wanted = Params { residual: args.residual, max_iterations: MAX_ITERATIONS };
-    let problem = Problem { domain, args, fat, smeared, wanted, say };
+    let mut problem = Problem { domain, args, fat, smeared, wanted, words: String::new() };
     let mut start = problem.sources(1)?.remove(0);
     let top = greatest(&mut problem.operator(D, 1)?, &mut start, 0.01, MAX_ITERATIONS)
         .map_err(ActionError::from)?;
@@ -202,17 +199,15 @@ pub(super) fn table(domain: &Arc<Domain>, args: &BenchArgs, say: &dyn Fn(&str)) 
     let factors = [Factor { shift: 0.0, power: (-2, 4) }, Factor { shift: strange - light, power: (-1, 4) }];
     let function =
         Rational::minimax(&factors, [light, top + light], POLES).map_err(ActionError::from)?.shifted(light);
-    say(&format!(
-        "  HISQ, plaquette {:.4}, mass {}, {POLES} poles (error {:.0e}, -D^2 up to {top:.1}), residual {:e}, long links of \
+    problem.words = format!(
+        "HISQ, plaquette {:.4}, mass {}, {POLES} poles (error {:.0e}, -D^2 up to {top:.1}), residual {:e}, long links of \
          {LONG_REALS} reals",
         GaugeLoops::traces(&links)?.plaquette(),
         args.mass,
         function.error,
         args.residual
-    ));
-    say(
-        "  method                              iterations  updates  applications   seconds  GFLOP/s a rank  operator  algebra  messages",
     );
-    problem.shifts(&function.poles)?;
-    problem.right_hand_sides(light)
+    bench.problem(&problem.words);
+    problem.shifts(bench, &function.poles)?;
+    problem.right_hand_sides(bench, light)
 }

@@ -2,7 +2,8 @@
 //!
 //! Every share ends with a sum that the host reads from the device, so the host's clock is right on a GPU too.
 
-use crate::app::report::{json, say, span};
+use crate::app::energy::{Meter, unread};
+use crate::app::report::{complain, json, say, span};
 use crate::app::{AppError, Ranks, assemble, plan, rehearsal, start};
 use crate::hmc::{Outcome, TermOutcome};
 use crate::input::{self, Input};
@@ -53,6 +54,8 @@ struct Table {
     first_seconds: f64,
     seconds: f64,
     trajectories_a_day: f64,
+    /// Of the mean trajectory, on the devices of all ranks; `null` where they do not count.
+    joules: Option<f64>,
     memory_bytes: u64,
     /// Seconds of links and momenta.
     rest_seconds: f64,
@@ -87,17 +90,23 @@ fn measure(input: &Input, trajectories: u64, comm: &Ranks) -> Result<Table, AppE
     let layers = assemble::layers(input, []);
     let domain = assemble::domain(&input.parallel, input.extents, layers, comm)?;
     rehearsal::prepare(input, &domain, comm, |line| eprintln!("{line}"))?;
+    if comm.rank() == 0 {
+        unread(&domain).iter().for_each(|why| complain(format_args!("energy is not counted: {why}")));
+    }
     let links = assemble::first_links(input, &domain, &**comm)?;
     let mut chain = assemble::chain(input, links)?;
-    let (mut outcomes, mut plaquette) = (Vec::new(), Vec::new());
+    let (mut outcomes, mut joules, mut plaquette) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..trajectories {
         let failed = |source| AppError::Trajectory { number: number + 1, source };
+        let meter = Meter::start(&domain);
         outcomes.push(chain.trajectory(number, true).map_err(failed)?);
+        joules.push(meter.joules(&domain));
         chain.links.unitarity(true)?;
         plaquette.push(GaugeLoops::traces(&chain.links)?.plaquette());
     }
     let slowest = |seconds: f64| domain.comm().max(seconds);
-    let warm = &outcomes[usize::from(outcomes.len() > 1)..];
+    let cold = usize::from(outcomes.len() > 1);
+    let (warm, joules) = (&outcomes[cold..], &joules[cold..]);
     let seconds = slowest(mean(warm, |outcome| outcome.seconds));
     let terms: Vec<Row> = (0..outcomes[0].terms.len()).map(|n| row(warm, n, &slowest)).collect();
     let known: f64 =
@@ -112,6 +121,7 @@ fn measure(input: &Input, trajectories: u64, comm: &Ranks) -> Result<Table, AppE
         first_seconds: slowest(outcomes[0].seconds),
         seconds,
         trajectories_a_day: 86400.0 / seconds,
+        joules: joules.iter().copied().sum::<Option<f64>>().map(|sum| sum / joules.len() as f64),
         memory_bytes: domain.device().held().bytes,
         rest_seconds: seconds - known,
         terms,
@@ -177,10 +187,11 @@ fn print(table: &Table) -> Result<(), AppError> {
     say(format_args!("  {:16} {:>75} {rest:7.1}%", "links, momenta", span(table.rest_seconds)))?;
     table.reports.iter().try_for_each(|report| say(format_args!("  {report}")))?;
     say(format_args!(
-        "  a trajectory: {}, the first {}; {:.0} a day; memory {} per rank",
+        "  a trajectory: {}, the first {}; {:.0} a day{}; memory {} per rank",
         span(*seconds),
         span(*first_seconds),
         table.trajectories_a_day,
+        table.joules.map_or(String::new(), |joules| format!("; {joules:.0} J")),
         plan::megabytes(table.memory_bytes as usize)
     ))
 }

@@ -4,8 +4,10 @@
 //!
 //! - `nvrtc`: the compiler
 //! - `ahead`: every kernel compiled, without a GPU
+//! - `meter`: the energy that a GPU has taken
 
 mod ahead;
+mod meter;
 mod nvrtc;
 
 pub use ahead::compile_all;
@@ -19,8 +21,9 @@ use super::ledger::Ledger;
 use super::pool::{Pool, Source};
 use super::record::Instance;
 use super::table::all_kernels;
-use super::{Device, DeviceError, GpuOptions, Lanes, Work};
+use super::{Device, DeviceError, Energy, GpuOptions, Lanes, Work};
 use cudarc::driver::{result, sys};
+use meter::Meter;
 use nvrtc::{Compiler, Request};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -70,6 +73,7 @@ const TRIALS: usize = 20;
 struct Cuda {
     name: String,
     arch: String,
+    meter: Meter,
     context: sys::CUcontext,
     stream: sys::CUstream,
     copies: sys::CUstream,
@@ -175,6 +179,9 @@ impl Cuda {
             let mut name = [0 as std::ffi::c_char; 128];
             call!(cuDeviceGetName(name.as_mut_ptr(), 128, device))?;
             let name = std::ffi::CStr::from_ptr(name.as_ptr()).to_string_lossy().into_owned();
+            let mut address = [0 as std::ffi::c_char; 32];
+            call!(cuDeviceGetPCIBusId(address.as_mut_ptr(), 32, device))?;
+            let address = std::ffi::CStr::from_ptr(address.as_ptr()).to_string_lossy().into_owned();
             let mut stream = std::ptr::null_mut();
             call!(cuStreamCreate(&mut stream, sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32))?;
             let mut copies = std::ptr::null_mut();
@@ -197,6 +204,7 @@ impl Cuda {
             Ok(Self {
                 name,
                 arch: format!("sm_{major}{minor}"),
+                meter: Meter::at(address),
                 context,
                 stream,
                 copies,
@@ -393,6 +401,10 @@ unsafe impl Backend for Cuda {
         // SAFETY: plain outputs.
         unsafe { call!(cuMemGetInfo_v2(&mut free, &mut total)).ok()? };
         Some([free as u64, total as u64])
+    }
+
+    fn energy(&self) -> Energy {
+        self.meter.read()
     }
 
     fn allocate(&self, bytes: usize) -> Result<Pointer, DeviceError> {
