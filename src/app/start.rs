@@ -252,7 +252,7 @@ pub(super) fn halo(parallel: &Parallel, device: &Device, comm: &dyn Comm) -> Res
 
 /// Whether this rank can open the memory of all others.
 fn probe(device: &Device, comm: &dyn Comm) -> Result<(), String> {
-    let buffer = device.buffer(1 << 21);
+    let buffer = device.buffer_for_export(1 << 21);
     let own = buffer.as_ref().ok().and_then(|b| b.export().ok().flatten()).unwrap_or_default();
     let handles = comm.gather(&own);
     let others = handles.iter().enumerate().filter(|(rank, _)| *rank != comm.rank());

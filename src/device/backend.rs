@@ -172,10 +172,14 @@ pub unsafe trait Backend: Send + Sync {
     }
     /// Allocates memory; its content is undefined.
     fn allocate(&self, bytes: usize) -> Result<Pointer, DeviceError>;
+    /// As `allocate`, for memory that other processes may [open](Self::export).
+    fn allocate_for_export(&self, bytes: usize) -> Result<Pointer, DeviceError> {
+        self.allocate(bytes)
+    }
     /// Frees memory.
     ///
     /// # Safety
-    /// `pointer` came from `allocate(bytes)` and is not used any more.
+    /// `pointer` came from `allocate(bytes)` or `allocate_for_export(bytes)` and is not used any more.
     unsafe fn free(&self, pointer: Pointer, bytes: usize);
     /// The memory in use, by label.
     fn ledger(&self) -> &Ledger;
@@ -245,7 +249,10 @@ pub unsafe trait Backend: Send + Sync {
     /// # Safety
     /// The memory was pinned, and no staging is under way.
     unsafe fn unpin(&self, memory: &mut [u8]);
-    /// A handle by which another process may open memory from `allocate`; `None` on a CPU.
+    /// A handle by which another process may open memory from `allocate_for_export`; `None` on a CPU.
+    ///
+    /// # Panics
+    /// On a GPU, memory from `allocate`.
     fn export(&self, pointer: Pointer) -> Result<Option<Vec<u8>>, DeviceError>;
     /// Opens memory that another process exported.
     ///
@@ -365,7 +372,12 @@ impl Device {
 
     /// Allocates memory and sets all bytes to zero.
     pub fn buffer(&self, bytes: usize) -> Result<Buffer, DeviceError> {
-        Buffer::new(self.clone(), bytes)
+        Buffer::new(self.clone(), bytes, self.backend.allocate(bytes)?)
+    }
+
+    /// As [`Device::buffer`], for memory that other processes may open ([`Buffer::export`]).
+    pub fn buffer_for_export(&self, bytes: usize) -> Result<Buffer, DeviceError> {
+        Buffer::new(self.clone(), bytes, self.backend.allocate_for_export(bytes)?)
     }
 
     /// A buffer that holds `data`.

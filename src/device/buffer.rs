@@ -33,8 +33,8 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    pub(super) fn new(device: Device, bytes: usize) -> Result<Self, DeviceError> {
-        let pointer = device.backend().allocate(bytes)?;
+    /// Memory that was allocated for it.
+    pub(super) fn new(device: Device, bytes: usize, pointer: Pointer) -> Result<Self, DeviceError> {
         let mut buffer = Self { device, pointer, bytes, stamp: AtomicU64::new(0) };
         buffer.zero()?;
         Ok(buffer)
@@ -162,6 +162,9 @@ impl Buffer {
 
     /// A handle by which another process may open the buffer; `None` on a CPU. What that process writes leaves the
     /// [stamp](Self::stamp) as it is.
+    ///
+    /// # Panics
+    /// On a GPU, a buffer that was not made [for export](Device::buffer_for_export).
     pub fn export(&self) -> Result<Option<Vec<u8>>, DeviceError> {
         self.device.backend().export(self.pointer)
     }

@@ -7,7 +7,7 @@
 
 use super::backend::{Backend, Begun, Call, Pointer, Size, Sums, Variant};
 use super::ledger::Ledger;
-use super::pool::{Pool, Source};
+use super::pool::{Pool, Source, Use};
 use super::table::all_kernels;
 use super::{DeviceError, Lanes, Work, cpu};
 use crate::math::ExactSum;
@@ -147,7 +147,14 @@ unsafe impl Backend for Counting {
                 self.ledger.take(at, cpu::held(bytes) as u64);
                 Ok(Pointer(at))
             }
-            Memory::Gpu(pool) => pool.take(bytes, &self.next, &self.ledger).map(Pointer),
+            Memory::Gpu(pool) => pool.take(bytes, Use::Private, &self.next, &self.ledger).map(Pointer),
+        }
+    }
+
+    fn allocate_for_export(&self, bytes: usize) -> Result<Pointer, DeviceError> {
+        match &self.memory {
+            Memory::Host => self.allocate(bytes),
+            Memory::Gpu(pool) => pool.take(bytes, Use::Exported, &self.next, &self.ledger).map(Pointer),
         }
     }
 

@@ -7,7 +7,7 @@
 //! - `team`: the threads of a CPU
 //! - `cuda`: one GPU through the driver (feature `cuda`; without it `no_cuda`, which has none)
 //! - `gpu`: what other drivers' GPUs would share with it
-//! - `pool`: memory of a GPU that was given back is kept by size
+//! - `pool`: memory of a GPU that was given back is kept, divided and joined
 //! - `kept`: sums that an emulated GPU keeps as a GPU does
 //! - `counting`: a device that only counts memory
 //! - `record`: which kernels a device was asked for

@@ -115,7 +115,7 @@ impl Wires {
         let device = domain.device();
         let (mut buffers, mut handles) = (Vec::new(), Vec::new());
         for bytes in self.room.iter().flat_map(|room| [*room; 4]) {
-            let buffer = device.buffer(bytes)?;
+            let buffer = device.buffer_for_export(bytes)?;
             handles.push(buffer.export()?.unwrap_or_default());
             buffers.push(buffer);
         }

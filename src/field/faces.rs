@@ -105,6 +105,10 @@ impl Faces {
                 let bytes = |lanes: usize| fields * sites * lanes * reals * precision.bytes();
                 let edge = lanes / layout.lanes().0[mu];
                 let buffer = |lanes| domain.device().buffer(bytes(lanes));
+                let ghost = || match domain.halo() {
+                    Halo::Peer => domain.device().buffer_for_export(bytes(lanes)),
+                    Halo::Staged => buffer(lanes),
+                };
                 let staged = domain.halo() == Halo::Staged && !domain.device().backend().is_host();
                 let staging = || Staging::new(domain.device(), bytes(edge));
                 faces.push(Face {
@@ -112,7 +116,7 @@ impl Faces {
                     forward,
                     reals,
                     sites,
-                    ghost: [buffer(lanes)?, buffer(lanes)?],
+                    ghost: [ghost()?, ghost()?],
                     outgoing: buffer(edge)?,
                     incoming: if edge == lanes { None } else { Some(buffer(edge)?) },
                     remote: [None, None],

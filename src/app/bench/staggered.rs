@@ -119,16 +119,24 @@ impl Problem<'_> {
         bench.solver(solve, work)
     }
 
-    /// All shifts at once in double, and in single with refinement; then one at a time.
+    /// All shifts at once: in double, with an operator of falling precision, and in single with refinement; then one at a
+    /// time.
     fn shifts(&self, bench: &mut Bench, shifts: &[f64]) -> Result<(), AppError> {
         let b = self.sources(1)?.remove(0);
         let mut x = self.vectors(shifts.len())?;
-        let (mut double, mut single) = (self.operator(D, 1)?, self.operator(S, 1)?);
-        for (name, precision) in [("double", D), ("double-single", S)] {
-            let delta = self.delta(precision);
-            let mut solver = MultiShift::new(self.domain, Kind::Colour, [precision; 2], delta, shifts.len())?;
+        let [mut double, mut single, mut half] =
+            [self.operator(D, 1)?, self.operator(S, 1)?, self.operator(H, 1)?];
+        for (name, precisions) in [
+            ("double", [D, D]),
+            ("double-double-single", [D, S]),
+            ("double-double-half", [D, H]),
+            ("double-single", [S, S]),
+        ] {
+            let delta = self.delta(precisions[1]);
+            let mut solver = MultiShift::new(self.domain, Kind::Colour, precisions, delta, shifts.len())?;
             self.row(bench, ["multi-shift CG", name], [1, shifts.len()], || {
-                let mut operators = Operators::new(&mut double, Some(&mut single));
+                let mut operators =
+                    Operators { double: &mut double, single: Some(&mut single), half: Some(&mut half) };
                 Ok(solver.solve_all(&mut operators, &mut x, &b, shifts, self.wanted)?.total)
             });
         }
@@ -185,7 +193,7 @@ impl Problem<'_> {
 pub(super) fn table(bench: &mut Bench) -> Result<(), AppError> {
     let Bench { domain, args, .. } = *bench;
     let links = solvers::links(domain, args)?;
-    let mut smeared = StaggeredLinks::new(domain, Smearing::Hisq { special: false }, false)?;
+    let mut smeared = StaggeredLinks::new(domain, Smearing::Hisq { special: false })?;
     smeared.update(&links)?;
     let mut fat = MatrixField::new(domain, 4)?;
     smeared.fat(0.0, &mut fat)?;

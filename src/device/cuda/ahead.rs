@@ -1,7 +1,11 @@
-//! Every kernel compiled ahead of a run, which needs no GPU.
+//! Kernels compiled ahead: those of a run before it starts, and every kernel, which needs no GPU.
 
 use super::nvrtc::{Compiler, Request};
+use super::{CANDIDATES, Cuda};
+use crate::device::gpu::cache::Place;
 use crate::device::gpu::tuning::Shape;
+use crate::device::record::Instance;
+use crate::device::table::all_kernels;
 use crate::device::{Constants, DeviceError, GpuOptions, KernelInfo, Precision, kernel_list};
 use rayon::prelude::*;
 
@@ -28,4 +32,46 @@ pub fn compile_all(arch: &str, options: &GpuOptions) -> Result<Vec<String>, Devi
         Ok(format!("  {name:60} {precision:6}  {}", compiled.report))
     };
     jobs.par_iter().with_max_len(1).map(report).collect()
+}
+
+/// What the file of a run says when its kernels are compiled.
+const DONE: &[u8] = b"done";
+
+impl Cuda {
+    /// The file that says whether a run's kernels are compiled.
+    fn run_place(&self, run: &str) -> Place {
+        self.compiler.run_place(&(run, &self.name, self.driver))
+    }
+
+    /// [`Backend::is_prepared`](crate::device::Backend::is_prepared)
+    pub(super) fn is_compiled_ahead(&self, run: &str) -> bool {
+        !self.compiler.keeps() || self.run_place(run).read().as_deref() == Some(DONE)
+    }
+
+    /// [`Backend::prepare`](crate::device::Backend::prepare)
+    pub(super) fn compile_ahead(&self, run: &str, instances: &[Instance]) -> usize {
+        let place = self.run_place(run);
+        place.write(b"begun");
+        if !place.exists() {
+            // What cannot be kept would be compiled twice.
+            return 0;
+        }
+        let requests = |&Instance { kernel, precision, constants, variant, size }: &Instance| {
+            let kernel = all_kernels().get(kernel, precision);
+            let (arch, shape) = (self.arch.as_str(), CANDIDATES.plain(size));
+            let request = Request { kernel, constants, precision, arch, variant: Some(variant), shape };
+            let shapes = match self.kept_shape(&request, size).1 {
+                _ if constants.is_empty() => vec![shape],
+                Some(kept) => vec![kept],
+                None => CANDIDATES.shapes(size),
+            };
+            shapes.into_iter().map(move |shape| Request { shape, ..request })
+        };
+        let all = instances.iter().flat_map(requests);
+        let missing: Vec<Request> = all.filter(|request| !self.compiler.place(request).exists()).collect();
+        // One at a time, since the dear ones stand side by side. The launch of one that does not compile says so.
+        missing.par_iter().with_max_len(1).for_each(|request| drop(self.compiler.compile(request)));
+        place.write(DONE);
+        missing.len()
+    }
 }

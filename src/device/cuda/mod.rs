@@ -3,7 +3,7 @@
 //! All work is in one stream.
 //!
 //! - `nvrtc`: the compiler
-//! - `ahead`: every kernel compiled, without a GPU
+//! - `ahead`: kernels compiled before they are launched
 //! - `meter`: the energy that a GPU has taken
 
 mod ahead;
@@ -18,14 +18,13 @@ use super::gpu::mapped::{ALL_ROUNDED_BYTES, MAPPED_BYTES, MappedSums, Place as S
 use super::gpu::tuning::{Candidates, Shape};
 use super::kernels::{Constants, KernelNumber};
 use super::ledger::Ledger;
-use super::pool::{Pool, Source};
+use super::pool::{Pool, Source, Use};
 use super::record::Instance;
 use super::table::all_kernels;
 use super::{Device, DeviceError, Energy, GpuOptions, Lanes, Work};
 use cudarc::driver::{result, sys};
 use meter::Meter;
 use nvrtc::{Compiler, Request};
-use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Mutex;
@@ -64,8 +63,6 @@ const CANDIDATES: Candidates = Candidates {
     registers: 65536,
     thread_registers: &[255, 128, 80, 64],
 };
-/// What the file of a run says when its kernels are compiled.
-const DONE: &[u8] = b"done";
 /// Number of timed launches per choice.
 const TRIALS: usize = 20;
 
@@ -286,11 +283,6 @@ impl Cuda {
         Ok(function)
     }
 
-    /// The file that says whether a run's kernels are compiled.
-    fn run_place(&self, run: &str) -> Place {
-        self.compiler.run_place(&(run, &self.name, self.driver))
-    }
-
     /// The file of the chosen shape, and the shape if one is kept that is a candidate.
     fn kept_shape(&self, request: &Request, size: Size) -> (Place, Option<Shape>) {
         let place = self.compiler.shape_place(request, &(&self.name, self.driver, count(size)));
@@ -408,7 +400,11 @@ unsafe impl Backend for Cuda {
     }
 
     fn allocate(&self, bytes: usize) -> Result<Pointer, DeviceError> {
-        self.pool.take(bytes, self, &self.ledger).map(Pointer)
+        self.pool.take(bytes, Use::Private, self, &self.ledger).map(Pointer)
+    }
+
+    fn allocate_for_export(&self, bytes: usize) -> Result<Pointer, DeviceError> {
+        self.pool.take(bytes, Use::Exported, self, &self.ledger).map(Pointer)
     }
 
     unsafe fn free(&self, pointer: Pointer, bytes: usize) {
@@ -533,6 +529,7 @@ unsafe impl Backend for Cuda {
     }
 
     fn export(&self, pointer: Pointer) -> Result<Option<Vec<u8>>, DeviceError> {
+        assert!(self.pool.is_exported(pointer.0), "memory that was not allocated for export");
         self.current()?;
         // SAFETY: the handle is plain bytes.
         unsafe {
@@ -573,32 +570,10 @@ unsafe impl Backend for Cuda {
     }
 
     fn is_prepared(&self, run: &str) -> bool {
-        !self.compiler.keeps() || self.run_place(run).read().as_deref() == Some(DONE)
+        self.is_compiled_ahead(run)
     }
 
     fn prepare(&self, run: &str, instances: &[Instance]) -> usize {
-        let place = self.run_place(run);
-        place.write(b"begun");
-        if !place.exists() {
-            // What cannot be kept would be compiled twice.
-            return 0;
-        }
-        let requests = |&Instance { kernel, precision, constants, variant, size }: &Instance| {
-            let kernel = all_kernels().get(kernel, precision);
-            let (arch, shape) = (self.arch.as_str(), CANDIDATES.plain(size));
-            let request = Request { kernel, constants, precision, arch, variant: Some(variant), shape };
-            let shapes = match self.kept_shape(&request, size).1 {
-                _ if constants.is_empty() => vec![shape],
-                Some(kept) => vec![kept],
-                None => CANDIDATES.shapes(size),
-            };
-            shapes.into_iter().map(move |shape| Request { shape, ..request })
-        };
-        let all = instances.iter().flat_map(requests);
-        let missing: Vec<Request> = all.filter(|request| !self.compiler.place(request).exists()).collect();
-        // One at a time, since the dear ones stand side by side. The launch of one that does not compile says so.
-        missing.par_iter().with_max_len(1).for_each(|request| drop(self.compiler.compile(request)));
-        place.write(DONE);
-        missing.len()
+        self.compile_ahead(run, instances)
     }
 }

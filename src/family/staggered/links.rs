@@ -39,11 +39,9 @@ impl Smearing {
     }
 }
 
-/// V and W of HISQ.
+/// W of HISQ.
 struct Projection {
     special: bool,
-    /// For the force.
-    fat7: Option<MatrixField>,
     unitary: MatrixField,
 }
 
@@ -80,18 +78,15 @@ pub struct StaggeredLinks {
 }
 
 impl StaggeredLinks {
-    /// Memory for the links, and optionally for the force through them.
+    /// Memory for the links.
     ///
     /// # Panics
     /// The domain's borders are thinner than two layers.
-    pub fn new(domain: &Arc<Domain>, smearing: Smearing, force: bool) -> Result<Self, FieldError> {
+    pub fn new(domain: &Arc<Domain>, smearing: Smearing) -> Result<Self, FieldError> {
         domain.check_border(2);
-        let links = || MatrixField::new(domain, 4);
         let projection = match smearing {
             Smearing::Asqtad { .. } => None,
-            Smearing::Hisq { special } => {
-                Some(Projection { special, fat7: force.then(links).transpose()?, unitary: links()? })
-            }
+            Smearing::Hisq { special } => Some(Projection { special, unitary: MatrixField::new(domain, 4)? }),
         };
         Ok(Self { smearing, projection, smeared: None, force: None, small: 0 })
     }
@@ -106,10 +101,10 @@ impl StaggeredLinks {
         };
         self.small = 0;
         let mut thin = links;
-        if let Some(Projection { special, fat7, unitary }) = &mut self.projection {
-            let fat7 = fat7.as_mut().unwrap_or(&mut fat);
-            staples::smear(links, Paths::fat7(), fat7)?;
-            self.small = unitary_factor(fat7, *special, unitary)?;
+        if let Some(Projection { special, unitary }) = &mut self.projection {
+            // V, in the place of X.
+            staples::smear(links, Paths::fat7(), &mut fat)?;
+            self.small = unitary_factor(&fat, *special, unitary)?;
             thin = unitary;
         }
         staples::smear(thin, self.smearing.paths(), &mut fat)?;
@@ -180,16 +175,17 @@ impl StaggeredLinks {
     /// is regulated, as counted by `update`.
     ///
     /// # Panics
-    /// No force was begun, or the links were made without the force.
+    /// No force was begun.
     pub fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<u64, FieldError> {
         let Force { mut fat, mut long, mut one } = self.force.take().expect("a force that was begun");
         let thin = self.projection.as_ref().map_or(links, |projection| &projection.unitary);
         staples::add_long_gradient(thin, &mut long, &mut one)?;
         drop(long);
         staples::add_gradient(thin, self.smearing.paths(), &mut fat, &mut one)?;
-        if let Some(Projection { special, fat7, unitary }) = &self.projection {
-            let fat7 = fat7.as_ref().expect("links made with the force");
-            unitary_gradient(fat7, *special, unitary, &mut one)?;
+        if let Some(Projection { special, unitary }) = &self.projection {
+            // V once more, in the place of a gradient: keeping it would take a sixth of a run's memory.
+            staples::smear(links, Paths::fat7(), &mut fat)?;
+            unitary_gradient(&fat, *special, unitary, &mut one)?;
             fat.set_zero()?;
             staples::add_gradient(links, Paths::fat7(), &mut one, &mut fat)?;
             staples::add_force(links, &fat, force)?;

@@ -41,7 +41,8 @@ struct Own {
     domain: Arc<Domain>,
     precision: Precision,
     long_reals: LongReals,
-    fat: [Buffer; 2],
+    /// While the operator is in use.
+    fat: Option<[Buffer; 2]>,
     long: Shared<Long>,
     phases: Buffer,
     /// The unit of the stored fat links: 1, or with integers a bound on every real.
@@ -67,6 +68,13 @@ fn each(fields: usize, host: bool) -> usize {
     }
 }
 
+/// Room for links of so many reals, one buffer for each parity.
+fn room(domain: &Domain, precision: Precision, reals: usize) -> Result<[Buffer; 2], FieldError> {
+    let (device, layout) = (domain.device(), domain.layout(precision));
+    let bytes = layout.half() * layout.lanes().count() * precision.stored(4 * reals, 0);
+    Ok([device.buffer(bytes)?, device.buffer(bytes)?])
+}
+
 impl Staggered {
     /// Room for long links of `long_reals` (18, 14 or 9), and `fields` colour vectors at once.
     ///
@@ -86,11 +94,7 @@ impl Staggered {
             domain.cut_directions().all(|mu| outer[mu] >= REACH),
             "a box of {outer:?} is thinner than {REACH} layers"
         );
-        let sites = layout.half() * layout.lanes().count();
-        let room = |reals: usize| -> Result<[Buffer; 2], FieldError> {
-            let bytes = sites * precision.stored(4 * reals, 0);
-            Ok([device.buffer(bytes)?, device.buffer(bytes)?])
-        };
+        let room = |reals| room(domain, precision, reals);
         let (even, odd) = (regions(domain, precision, EVEN, REACH), regions(domain, precision, ODD, REACH));
         let nine = long_reals == LongReals::Long9;
         let name = format!("long links of {long_reals:?} in {precision:?}, {boundary:?}");
@@ -102,7 +106,7 @@ impl Staggered {
             domain: Arc::clone(domain),
             precision,
             long_reals,
-            fat: room(18)?,
+            fat: None,
             long: Shared::new(domain, name, long)?,
             phases: device.buffer_of(&boundary.of_passes())?,
             fat_unit: 1.0,
@@ -130,6 +134,10 @@ impl Staggered {
             *fat_unit = if greatest == 0.0 { 1.0 } else { greatest * std::f64::consts::SQRT_2 };
         }
         let scale = 1.0 / *fat_unit;
+        let own_fat = match own_fat {
+            Some(fat) => fat,
+            None => own_fat.insert(room(domain, *precision, 18)?),
+        };
         let layout = domain.layout(*precision);
         let (g, half) = (layout.geometry(), layout.half());
         for parity in [EVEN, ODD] {
@@ -148,6 +156,11 @@ impl Staggered {
         })?;
         self.own.naik = naik;
         Ok(())
+    }
+
+    /// Gives back the memory of the fat links until the next update.
+    pub(super) fn release(&mut self) {
+        self.own.fat = None;
     }
 
     /// Makes it act as an [`Operator`] on fields of `parity`, so that it is D from there to the other sites. The
@@ -180,14 +193,15 @@ impl Staggered {
         own.domain.check(all().map(Spinor::domain));
         let (domain, form) = (&own.domain, (own.precision, own.long_reals));
         let (half, long) = (input.layout().half(), own.long.get());
+        let fat = own.fat.as_ref().expect("links that were adopted, and not released");
         let each = each(fields, domain.device().backend().is_host());
         let mut hop = StaggeredHop {
             g: input.layout().geometry(),
             out: out.fermions_mut(),
             input: input.fermions(),
             x: x.map(Spinor::fermions),
-            fat_out: own.fat[parity].input(),
-            fat_in: own.fat[1 - parity].input(),
+            fat_out: fat[parity].input(),
+            fat_in: fat[1 - parity].input(),
             long_out: long.links[parity].input(),
             long_in: long.links[1 - parity].input(),
             ninth_out: long.ninth(parity),

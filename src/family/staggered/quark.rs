@@ -52,7 +52,7 @@ impl StaggeredQuark {
     ) -> Result<Self, QuarkError> {
         let domain = links.domain();
         let StaggeredParams { smearing, mass, naik_epsilon, boundary } = params.operator;
-        let mut smeared = StaggeredLinks::new(domain, smearing, false)?;
+        let mut smeared = StaggeredLinks::new(domain, smearing)?;
         smeared.update(links)?;
         let mut fat = MatrixField::new(domain, 4)?;
         smeared.fat(naik_epsilon, &mut fat)?;

@@ -94,6 +94,13 @@ struct Quark {
     due: bool,
 }
 
+impl Quark {
+    /// Its operator in all precisions.
+    fn operators(&mut self) -> impl Iterator<Item = &mut Staggered> {
+        std::iter::once(&mut self.double).chain(&mut self.single).chain(&mut self.half)
+    }
+}
+
 /// The operators, and the settings of their systems' solver, whose memory exists only during a solve.
 struct Systems {
     domain: Arc<Domain>,
@@ -187,7 +194,7 @@ impl Rooted {
         let reals = FaceReals { forward: 18, backward: 0 };
         Ok(Self {
             domain: Arc::clone(domain),
-            links: StaggeredLinks::new(domain, params.smearing, true)?,
+            links: StaggeredLinks::new(domain, params.smearing)?,
             systems: Systems {
                 domain: Arc::clone(domain),
                 settings,
@@ -217,8 +224,7 @@ impl Rooted {
         for quark in &mut self.systems.quarks {
             self.links.fat(quark.naik_epsilon, &mut fat)?;
             let naik = self.links.naik(quark.naik_epsilon);
-            let lower = quark.single.iter_mut().chain(&mut quark.half);
-            for operator in std::iter::once(&mut quark.double).chain(lower) {
+            for operator in quark.operators() {
                 operator.update(&fat, self.links.long(), naik)?;
             }
         }
@@ -437,6 +443,8 @@ impl Action for Rooted {
                 self.add_gradients(number, &function, &x)?;
             }
         }
+        // The force needs much memory, and the operators new links before they are used again.
+        self.systems.quarks.iter_mut().flat_map(Quark::operators).for_each(Staggered::release);
         self.links.add_force(links, force)?;
         Ok(iterations)
     }

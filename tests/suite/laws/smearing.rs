@@ -58,7 +58,7 @@ fn dot(a: &Gauge, b: &Gauge) -> f64 {
 
 /// X and N, without the coefficient, as the program makes them.
 fn found(links: &Gauge, domain: &Arc<Domain>, smearing: Smearing, eps: f64) -> (Gauge, Gauge) {
-    let mut smeared = StaggeredLinks::new(domain, smearing, false).unwrap();
+    let mut smeared = StaggeredLinks::new(domain, smearing).unwrap();
     smeared.update(&fields(links, domain)).unwrap();
     let mut fat = MatrixField::new(domain, 4).unwrap();
     smeared.fat(eps, &mut fat).unwrap();
@@ -108,7 +108,7 @@ fn links_are_those_of_the_reference() {
                     &staggered::smear(&thin, |mu| paths.fat(mu)).links,
                     tolerance,
                 );
-                let naik = StaggeredLinks::new(&domain, smearing, false).unwrap().naik(eps);
+                let naik = StaggeredLinks::new(&domain, smearing).unwrap().naik(eps);
                 let long = each(&long, &long, |n, _| su3::scale(naik, n));
                 close_links(
                     &format!("{what}: N"),
@@ -266,7 +266,7 @@ impl Sum {
     /// The force, and how many links are regulated.
     fn force(&self, links: &MatrixField) -> (Vec<f64>, u64) {
         let domain = links.domain();
-        let mut smeared = StaggeredLinks::new(domain, self.smearing, true).unwrap();
+        let mut smeared = StaggeredLinks::new(domain, self.smearing).unwrap();
         let small = smeared.update(links).unwrap();
         let mut force = AlgebraField::new(domain).unwrap();
         // The second is the one that counts.
@@ -322,7 +322,7 @@ fn ranks_and_lanes_have_the_same_bits() {
         let sum = Sum::new(smearing, 0.0, extents);
         let results = |domain: &Arc<Domain>| {
             let thin = MatrixField::from_host(domain, &ranks::links(&links, domain.partition())).unwrap();
-            let mut smeared = StaggeredLinks::new(domain, smearing, false).unwrap();
+            let mut smeared = StaggeredLinks::new(domain, smearing).unwrap();
             smeared.update(&thin).unwrap();
             let mut fat = MatrixField::new(domain, 4).unwrap();
             smeared.fat(0.0, &mut fat).unwrap();

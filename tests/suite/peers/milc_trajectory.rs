@@ -120,7 +120,7 @@ fn links_and_operator() {
     let Some(milc) = milc() else { return };
     let domain = domain(EXTENTS);
     let links = MatrixField::from_host(&domain, &milc.links).unwrap();
-    let mut smeared = StaggeredLinks::new(&domain, Smearing::Asqtad { u0: 0.862 }, false).unwrap();
+    let mut smeared = StaggeredLinks::new(&domain, Smearing::Asqtad { u0: 0.862 }).unwrap();
     smeared.update(&links).unwrap();
     let mut fat = MatrixField::new(&domain, 4).unwrap();
     smeared.fat(0.0, &mut fat).unwrap();

@@ -73,7 +73,7 @@ fn free_quarks_have_their_dispersion() {
     let domain = domain(LONG);
     let unit = MatrixField::from_host(&domain, &Gauge::unit(LONG).to_host()).unwrap();
     for smearing in [Smearing::Asqtad { u0: 1.0 }, Smearing::Hisq { special: false }] {
-        let mut smeared = StaggeredLinks::new(&domain, smearing, false).unwrap();
+        let mut smeared = StaggeredLinks::new(&domain, smearing).unwrap();
         smeared.update(&unit).unwrap();
         let mut fat = MatrixField::new(&domain, 4).unwrap();
         smeared.fat(0.0, &mut fat).unwrap();

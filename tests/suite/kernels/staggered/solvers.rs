@@ -50,7 +50,7 @@ fn links() -> Links {
         None => Gauge::warm([6, 6, 6, 6], 0.6, 31),
     };
     let domain = domain(gauge.extents);
-    let mut smeared = StaggeredLinks::new(&domain, Smearing::Hisq { special: false }, false).unwrap();
+    let mut smeared = StaggeredLinks::new(&domain, Smearing::Hisq { special: false }).unwrap();
     smeared.update(&MatrixField::from_host(&domain, &gauge.to_host()).unwrap()).unwrap();
     let mut fat = MatrixField::new(&domain, 4).unwrap();
     smeared.fat(0.0, &mut fat).unwrap();
