@@ -6,6 +6,7 @@
 //! - `assemble`: domain, chain and measurements from a checked input
 //! - `plan`: the part of `--check` that depends only on the input
 //! - `memory`: the device memory of a run
+//! - `dry`: a chain that writes nothing
 //! - `rehearsal`: the kernels of a run, compiled before it starts
 //! - `run`: the driver of a chain
 //! - `resume`: where a chain continues, and which records are missing
@@ -20,11 +21,13 @@
 //! - `measure`: observables as JSON
 //! - `files`: `info`, `convert`, `compare`
 //! - `bench`: benchmarks
+//! - `tune`: steps and schemes for an input
 //! - `kernels`: compiles every kernel for a GPU
 
 mod assemble;
 mod bench;
 mod check;
+mod dry;
 mod error;
 mod files;
 mod job;
@@ -42,6 +45,7 @@ mod resume;
 mod run;
 mod start;
 mod stop;
+mod tune;
 mod version;
 
 pub use bench::{BenchArgs, BenchTable, BenchTrajectory, BenchWall, bench, bench_trajectory};
@@ -54,3 +58,4 @@ pub use rehearsal::rehearse;
 pub use replay::{Out, places, replay, set_state, state_of};
 pub use run::{Gaps, RunOptions, run};
 pub use start::{Ranks, guard, start_ranks};
+pub use tune::{Tune, tune};

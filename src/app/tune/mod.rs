@@ -1,0 +1,224 @@
+//! `hmc tune`: steps and schemes for an input, from trajectories of it. Nothing of an ensemble is written.
+//!
+//! - `design`: which steps and schemes are tried
+//! - `edit`: the text of an input with other levels
+//! - `table`: what is printed
+//!
+//! All trials walk from the same starts, with the same momenta and pseudofermions, so that they differ by their errors
+//! alone. [`Model`](crate::hmc::Model) finds the error of each level and scheme from them and proposes the fastest steps
+//! with the wanted acceptance. The proposal is walked from the starts too, and joins the trials, until what is proposed has
+//! been walked.
+
+mod design;
+mod edit;
+mod table;
+
+use super::bench::{TermRow, term_rows};
+use super::{AppError, Ranks, dry, report, start};
+use crate::field::HostLinks;
+use crate::hmc::{Chain, HmcError, Level, Model, Outcome, Trial};
+use crate::input::{Input, Start};
+use serde::Serialize;
+use std::path::PathBuf;
+use table::Table;
+
+/// Options of `hmc tune`.
+#[derive(Clone, Debug)]
+pub struct Tune {
+    /// The input of a run.
+    pub input: PathBuf,
+    /// Where to start instead of at the run's start.
+    pub links: Option<PathBuf>,
+    /// The number of starts: trajectories of each trial.
+    pub trajectories: u64,
+    /// The acceptance wanted.
+    pub acceptance: f64,
+    /// Where to write the input with the proposed levels.
+    pub write: Option<PathBuf>,
+    /// One JSON object instead of tables.
+    pub json: bool,
+}
+
+/// |dH| up to which higher orders are small enough to begin with.
+const BEGIN: f64 = 1.0;
+/// How often the outermost steps are doubled to get there.
+const DOUBLINGS: usize = 7;
+/// Proposals that are walked.
+const PROPOSALS: usize = 6;
+
+/// Why a trial was walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Reason {
+    /// The input's levels.
+    Input,
+    /// It tells the error of a level and scheme.
+    Trial,
+    Proposal,
+}
+
+/// The chain, and where its trials start.
+struct Walker<'a> {
+    chain: Chain,
+    tau: f64,
+    comm: &'a Ranks,
+    starts: Vec<HostLinks>,
+}
+
+/// Proposes steps and schemes, and prints what to expect of them.
+///
+/// # Errors
+/// Wrong input, an error of a trajectory, or no steps with the wanted acceptance.
+pub fn tune(args: &Tune, comm: &Ranks) -> Result<(), AppError> {
+    let input = dry::load(&args.input, args.links.as_deref(), comm)?;
+    if let Some(path) = args.write.as_ref().filter(|path| path.exists()) {
+        return Err(AppError::Refused(format!("{}: is there already", path.display())));
+    }
+    if input.run.start == Start::Hot || input.run.start == Start::Cold {
+        if comm.rank() == 0 {
+            report::warn(
+                "the run's start is not thermalised, and dH is not that of the ensemble: --links CONFIGURATION starts from \
+                 one of it",
+            );
+        }
+    }
+    start::in_pool(start::threads(&input.parallel, &**comm), || {
+        let table = propose(args, &input, comm)?;
+        if comm.rank() > 0 {
+            return Ok(());
+        }
+        table.print(&input, args.json)?;
+        let Some(path) = &args.write else { return Ok(()) };
+        let text = edit::with_levels(&input, table.levels()).ok_or_else(|| {
+            AppError::Refused(format!(
+                "{}: its levels are not [[hmc.level]] with a key a line; {} is not written",
+                args.input.display(),
+                path.display()
+            ))
+        })?;
+        std::fs::write(path, text).map_err(|source| AppError::Folder {
+            path: path.clone(),
+            action: "write",
+            source,
+        })
+    })
+}
+
+/// Walks the trials and the proposals.
+fn propose(args: &Tune, input: &Input, comm: &Ranks) -> Result<Table, AppError> {
+    let mut walker = Walker { chain: dry::chain(input, comm)?, tau: input.hmc.tau, comm, starts: Vec::new() };
+    let speaks = comm.rank() == 0 && !args.json;
+    let mut table = Table::new(input, walker.chain.links.domain(), args, speaks)?;
+    let (basis, tried) = walker.basis(&design::separate(&input.hmc.levels), &table)?;
+    let finest = design::finer(&basis, 0);
+    // The finest steps make the starts: their trajectories are accepted most.
+    let trial = walker.start_from(&finest, args.trajectories)?;
+    table.add(trial, Reason::Trial, None)?;
+    let today = &input.hmc.levels;
+    if tried == 0 {
+        let (trial, outcomes) = walker.walk(today)?;
+        table.terms = walker.rows(&outcomes);
+        table.add(trial, Reason::Input, None)?;
+    }
+    let others = design::trials(&basis);
+    for levels in std::iter::once(basis.clone()).filter(|basis| basis != today).chain(others) {
+        let (trial, outcomes) = walker.walk(&levels)?;
+        if table.terms.is_empty() {
+            table.terms = walker.rows(&outcomes);
+        }
+        table.add(trial, Reason::Trial, None)?;
+    }
+    for _ in 0..PROPOSALS {
+        let model = walker.model(&table);
+        let Some((levels, expected)) = model.fastest(args.acceptance, &table.refused()) else {
+            return Err(AppError::Refused(format!(
+                "no steps were found with an acceptance of {}: do the terms conserve H? (a loose force_residual, the \
+                 bounds of a rational function)",
+                args.acceptance
+            )));
+        };
+        if table.settle(&levels) {
+            break;
+        }
+        let (trial, _) = walker.walk(&levels)?;
+        table.add(trial, Reason::Proposal, Some(expected))?;
+    }
+    table.choose(&walker.model(&table));
+    Ok(table)
+}
+
+impl Walker<'_> {
+    /// Doubles the outermost steps until dH is small enough for the leading order; also answers how often.
+    fn basis(&mut self, levels: &[Level], table: &Table) -> Result<(Vec<Level>, usize), AppError> {
+        let first = self.chain.links.to_host()?;
+        let mut levels = levels.to_vec();
+        for tried in 0..=DOUBLINGS {
+            self.chain.set_levels(&levels)?;
+            let walked = self.chain.trajectory(0, true);
+            self.chain.links.set_host(&first)?;
+            let delta_h = match walked {
+                Ok(outcome) => outcome.delta_h,
+                Err(HmcError::Hamiltonian | HmcError::Force { .. }) => f64::INFINITY,
+                Err(source) => return Err(AppError::Trajectory { number: 1, source }),
+            };
+            if delta_h.abs() <= BEGIN {
+                return Ok((levels, tried));
+            }
+            table.too_long(&levels, delta_h)?;
+            levels = design::finer(&levels, 0);
+        }
+        Err(AppError::Refused(format!(
+            "|dH| > {BEGIN} even with {} steps on the outermost level: the links are far from thermalised, or the terms do not \
+             conserve H",
+            levels[0].steps / 2
+        )))
+    }
+
+    /// Walks a chain with these levels; its trajectories begin at the starts of all further trials.
+    fn start_from(&mut self, levels: &[Level], starts: u64) -> Result<Trial, AppError> {
+        self.chain.set_levels(levels)?;
+        let mut outcomes = Vec::new();
+        for number in 0..starts {
+            self.starts.push(self.chain.links.to_host()?);
+            let failed = |source| AppError::Trajectory { number: number + 1, source };
+            outcomes.push(self.chain.trajectory(number, false).map_err(failed)?);
+            self.chain.links.unitarity(true)?;
+        }
+        Ok(self.trial(levels, &outcomes))
+    }
+
+    /// Walks these levels from each start.
+    fn walk(&mut self, levels: &[Level]) -> Result<(Trial, Vec<Outcome>), AppError> {
+        self.chain.set_levels(levels)?;
+        let mut outcomes = Vec::new();
+        for (number, start) in (0..).zip(&self.starts) {
+            self.chain.links.set_host(start)?;
+            let failed = |source| AppError::Trajectory { number: number + 1, source };
+            outcomes.push(self.chain.trajectory(number, true).map_err(failed)?);
+        }
+        Ok((self.trial(levels, &outcomes), outcomes))
+    }
+
+    fn trial(&self, levels: &[Level], outcomes: &[Outcome]) -> Trial {
+        let mean = |of: &dyn Fn(&Outcome) -> f64| {
+            self.comm.max(outcomes.iter().map(of).sum::<f64>() / outcomes.len() as f64)
+        };
+        let force_seconds: Vec<f64> =
+            (0..levels.len()).map(|l| mean(&|outcome| outcome.levels[l].seconds)).collect();
+        let seconds = mean(&|outcome| outcome.seconds);
+        Trial {
+            levels: levels.to_vec(),
+            delta_h: outcomes.iter().map(|outcome| outcome.delta_h).collect(),
+            rest_seconds: (seconds - force_seconds.iter().sum::<f64>()).max(0.0),
+            force_seconds,
+        }
+    }
+
+    fn model(&self, table: &Table) -> Model {
+        Model::of(&table.trials(), self.tau).expect("the design tells each level and scheme")
+    }
+
+    fn rows(&self, outcomes: &[Outcome]) -> Vec<TermRow> {
+        term_rows(outcomes, &|seconds| self.comm.max(seconds))
+    }
+}
