@@ -26,7 +26,7 @@
 
 use super::integrator::{Level, Scheme};
 
-/// How much longer than in any trial a step may be.
+/// How much longer than in any trial a step may be: further, higher orders count.
 const LONGER: f64 = 1.3;
 
 /// A choice of steps and schemes that was run from each of some starts.
@@ -36,7 +36,7 @@ pub struct Trial {
     pub levels: Vec<Level>,
     /// dH from each start.
     pub delta_h: Vec<f64>,
-    /// Of a trajectory, in the forces of each level.
+    /// Of a trajectory, in the forces of each level: of the start for which it was least, as for all seconds.
     pub force_seconds: Vec<f64>,
     /// Of a trajectory, in all else.
     pub rest_seconds: f64,
@@ -152,6 +152,16 @@ fn is_separable(levels: &[Level]) -> bool {
     levels.iter().all(|level| level.scheme != Scheme::ThreeToOne)
 }
 
+impl Source {
+    /// Whether a step is so much longer than those of trials that higher orders count. The next whole number of steps is
+    /// never too far.
+    fn is_too_long(&self, c: f64, steps: u32) -> bool {
+        let order = self.scheme.order();
+        let next = (f64::from(steps) / f64::from(steps + 1)).powi(order) * c.abs();
+        c.abs() > LONGER.powi(order) * self.coarsest && next > 1.000_001 * self.coarsest
+    }
+}
+
 impl Model {
     /// The model of these trials, all from the same starts; those with 3G1F are left out. `None` if they do not suffice
     /// for each level and scheme in them.
@@ -252,8 +262,8 @@ impl Model {
     }
 
     /// The fastest levels with at least this acceptance, of all schemes that were tried; `None` if there are none. No step
-    /// is longer than 1.3 times the longest that was tried: further, higher orders count. Nor
-    /// is one on the outermost level as long as those in `refused`.
+    /// is longer than 1.3 times the longest that was tried, unless one step more would not be longer than that; nor is one
+    /// on the outermost level as long as those in `refused`.
     #[must_use]
     pub fn fastest(&self, wanted: f64, refused: &[Level]) -> Option<(Vec<Level>, Expected)> {
         let starts = self.sources.first()?.errors.len();
@@ -325,7 +335,7 @@ impl Search<'_> {
                 let shorter = f64::from(steps);
                 let c = outside.powers[usize::from(order == 4)] / shorter.powi(order);
                 let alone = outside.alone + c * c * mean_square(&source.errors);
-                if c.abs() > LONGER.powi(order) * source.coarsest || acceptance(alone) < self.wanted {
+                if source.is_too_long(c, steps) || acceptance(alone) < self.wanted {
                     continue;
                 }
                 let mut delta_h = outside.delta_h.clone();
@@ -540,8 +550,7 @@ mod tests {
             }
             let longest = |choice: &[Level]| {
                 coarseness(choice, 1.5).iter().enumerate().all(|(l, c)| {
-                    let source = model.source(l, choice[l].scheme).unwrap();
-                    c.abs() <= LONGER.powi(source.scheme.order()) * source.coarsest
+                    !model.source(l, choice[l].scheme).unwrap().is_too_long(*c, choice[l].steps)
                 })
             };
             let fits = |other: &Expected| acceptance(other.mean_square) >= wanted;

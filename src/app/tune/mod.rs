@@ -117,14 +117,14 @@ fn propose(args: &Tune, input: &Input, comm: &Ranks) -> Result<Table, AppError> 
     let today = &input.hmc.levels;
     if tried == 0 {
         let (trial, outcomes) = walker.walk(today)?;
-        table.terms = walker.rows(&outcomes);
+        table.tell_terms(walker.rows(&outcomes), &outcomes);
         table.add(trial, Reason::Input, None)?;
     }
     let others = design::trials(&basis);
     for levels in std::iter::once(basis.clone()).filter(|basis| basis != today).chain(others) {
         let (trial, outcomes) = walker.walk(&levels)?;
-        if table.terms.is_empty() {
-            table.terms = walker.rows(&outcomes);
+        if table.lines.len() == 1 {
+            table.tell_terms(walker.rows(&outcomes), &outcomes);
         }
         table.add(trial, Reason::Trial, None)?;
     }
@@ -200,17 +200,16 @@ impl Walker<'_> {
     }
 
     fn trial(&self, levels: &[Level], outcomes: &[Outcome]) -> Trial {
-        let mean = |of: &dyn Fn(&Outcome) -> f64| {
-            self.comm.max(outcomes.iter().map(of).sum::<f64>() / outcomes.len() as f64)
+        // The least of all starts: what else the machine does disturbs it least.
+        let least = |of: &dyn Fn(&Outcome) -> f64| {
+            self.comm.max(outcomes.iter().map(of).fold(f64::INFINITY, f64::min))
         };
-        let force_seconds: Vec<f64> =
-            (0..levels.len()).map(|l| mean(&|outcome| outcome.levels[l].seconds)).collect();
-        let seconds = mean(&|outcome| outcome.seconds);
+        let inside = |outcome: &Outcome| outcome.levels.iter().map(|level| level.seconds).sum::<f64>();
         Trial {
             levels: levels.to_vec(),
             delta_h: outcomes.iter().map(|outcome| outcome.delta_h).collect(),
-            rest_seconds: (seconds - force_seconds.iter().sum::<f64>()).max(0.0),
-            force_seconds,
+            force_seconds: (0..levels.len()).map(|l| least(&|outcome| outcome.levels[l].seconds)).collect(),
+            rest_seconds: least(&|outcome| outcome.seconds - inside(outcome)),
         }
     }
 

@@ -5,7 +5,7 @@ use crate::app::AppError;
 use crate::app::bench::{TermRow, say_terms};
 use crate::app::report::{json, say, span};
 use crate::field::Domain;
-use crate::hmc::{Expected, Level, Model, Trial, acceptance, forces};
+use crate::hmc::{Expected, Level, Model, Outcome, Trial, acceptance, forces};
 use crate::input::Input;
 use crate::lattice::shape;
 use serde::Serialize;
@@ -30,7 +30,7 @@ struct Foretold {
 
 /// A trial.
 #[derive(Serialize)]
-struct Line {
+pub(super) struct Line {
     reason: Reason,
     levels: Vec<Keys>,
     /// Evaluations in a trajectory, by level.
@@ -56,9 +56,11 @@ pub(super) struct Table {
     device: String,
     tau: f64,
     wanted: f64,
-    lines: Vec<Line>,
+    pub(super) lines: Vec<Line>,
     /// The terms, in the trajectories with the input's levels if they are short enough.
-    pub(super) terms: Vec<TermRow>,
+    terms: Vec<TermRow>,
+    /// Of those trajectories, as of their terms, the mean and not the least.
+    mean_seconds: f64,
     /// Root mean square of what each level contributes to dH of the proposal.
     shares: Vec<Option<f64>>,
     /// Its place in `lines`.
@@ -117,6 +119,7 @@ impl Table {
             wanted: args.acceptance,
             lines: Vec::new(),
             terms: Vec::new(),
+            mean_seconds: 0.0,
             shares: Vec::new(),
             proposal: 0,
             settled: false,
@@ -187,6 +190,13 @@ impl Table {
         Ok(())
     }
 
+    /// Keeps the terms of the first trial after that of the starts.
+    pub(super) fn tell_terms(&mut self, terms: Vec<TermRow>, outcomes: &[Outcome]) {
+        self.terms = terms;
+        self.mean_seconds =
+            outcomes.iter().map(|outcome| outcome.seconds).sum::<f64>() / outcomes.len() as f64;
+    }
+
     /// All trials so far.
     pub(super) fn trials(&self) -> Vec<Trial> {
         self.lines.iter().map(|line| line.trial.clone()).collect()
@@ -234,10 +244,9 @@ impl Table {
             return say(json(self));
         }
         let own = self.lines.iter().find(|line| line.reason == Reason::Input);
-        // The terms are those of the first trial after the starts'.
         let walked = &self.lines[1];
         say(format_args!("terms, with {}:", named(&walked.trial.levels)))?;
-        say_terms(&self.terms, walked.seconds)?;
+        say_terms(&self.terms, self.mean_seconds)?;
         match own {
             Some(own) => self.tell("input", own)?,
             None => say("input: its steps are too long for trials")?,
