@@ -414,7 +414,7 @@ fn least_squares(a: &[&[f64]], b: &[f64]) -> Option<Vec<f64>> {
     for i in 0..n {
         // Positive definite: the diagonal is the pivot.
         let pivot = rows[i][i];
-        if !(pivot > 1e-10) {
+        if pivot.is_nan() || pivot <= 1e-10 {
             return None;
         }
         let own = rows[i].clone();

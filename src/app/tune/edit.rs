@@ -21,29 +21,33 @@ pub(super) fn own_lambda(scheme: Scheme) -> Option<f64> {
     }
 }
 
-/// `integrator`, `lambda` if it is not the usual one, and `steps`, as lines of TOML.
-pub(super) fn keys(level: Level) -> String {
-    let Level { scheme, steps } = level;
+/// `integrator`, `lambda` if it is not the usual one, and `steps` of a level, as lines of TOML.
+fn keys(levels: &[Level], place: usize) -> String {
+    let Level { scheme, steps } = levels[place];
     let mut lines = format!("integrator = \"{}\"\n", word(scheme));
     if let Some(lambda) = own_lambda(scheme) {
         let _ = writeln!(lines, "lambda = {lambda:?}");
     }
-    let _ = writeln!(lines, "steps = {steps}");
+    // The inner level of 3G1F has no choice.
+    let is_beside = place > 0 && levels[place - 1..=place].iter().all(|l| l.scheme == Scheme::ThreeToOne);
+    if !is_beside {
+        let _ = writeln!(lines, "steps = {steps}");
+    }
     lines
 }
 
 /// The levels as tables of TOML.
 pub(super) fn tables(levels: &[Level], terms: &[Vec<String>]) -> String {
-    let table = |(level, terms): (&Level, &Vec<String>)| {
-        format!("[[hmc.level]]\n{}terms = {terms:?}\n", keys(*level))
+    let table = |(place, terms): (usize, &Vec<String>)| {
+        format!("[[hmc.level]]\n{}terms = {terms:?}\n", keys(levels, place))
     };
-    levels.iter().zip(terms).map(table).collect::<Vec<_>>().join("\n")
+    terms.iter().enumerate().map(table).collect::<Vec<_>>().join("\n")
 }
 
 /// The text of `input` with these levels and everything else as it was; `None` if its levels are not written as
 /// `[[hmc.level]]` with a key a line.
 pub(super) fn with_levels(input: &Input, levels: &[Level]) -> Option<String> {
-    let mut rest = levels.iter();
+    let mut places = 0..levels.len();
     let (mut text, mut inside) = (String::new(), false);
     for line in input.text.lines() {
         let code = line.trim_start();
@@ -52,7 +56,7 @@ pub(super) fn with_levels(input: &Input, levels: &[Level]) -> Option<String> {
             text += line;
             text.push('\n');
             if inside {
-                text += &keys(*rest.next()?);
+                text += &keys(levels, places.next()?);
             }
             continue;
         }
@@ -91,6 +95,15 @@ mod tests {
         let same = input::parse_stored(&with_levels(&input, &input.hmc.levels).unwrap(), "").unwrap().input;
         assert_eq!(same.fixed, input.fixed);
         assert!(tables(&levels, &read.hmc.terms).ends_with("steps = 5\nterms = [\"gauge\"]\n"));
+    }
+
+    #[test]
+    fn the_inner_level_of_3g1f_has_no_steps() {
+        let text = include_str!("../../../inputs/hisq-2p1-6x6.toml");
+        let input = input::parse_stored(text, "").unwrap().input;
+        assert!(with_levels(&input, &input.hmc.levels).unwrap().contains("\"3g1f\"\nterms = [\"gauge\"]"));
+        let apart = [Scheme::ForceGradient, Scheme::Omelyan4].map(|scheme| Level { scheme, steps: 2 });
+        assert!(with_levels(&input, &apart).unwrap().contains("\"omf4\"\nsteps = 2\nterms = [\"gauge\"]"));
     }
 
     /// Levels in one line of `[hmc]` are left to the user.

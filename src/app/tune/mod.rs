@@ -15,6 +15,7 @@ mod table;
 
 use super::bench::{TermRow, term_rows};
 use super::{AppError, Ranks, dry, report, start};
+use crate::comm::agree;
 use crate::field::HostLinks;
 use crate::hmc::{Chain, HmcError, Level, Model, Outcome, Trial};
 use crate::input::{Input, Start};
@@ -71,37 +72,46 @@ struct Walker<'a> {
 /// Wrong input, an error of a trajectory, or no steps with the wanted acceptance.
 pub fn tune(args: &Tune, comm: &Ranks) -> Result<(), AppError> {
     let input = dry::load(&args.input, args.links.as_deref(), comm)?;
-    if let Some(path) = args.write.as_ref().filter(|path| path.exists()) {
-        return Err(AppError::Refused(format!("{}: is there already", path.display())));
-    }
-    if input.run.start == Start::Hot || input.run.start == Start::Cold {
-        if comm.rank() == 0 {
-            report::warn(
-                "the run's start is not thermalised, and dH is not that of the ensemble: --links CONFIGURATION starts from \
-                 one of it",
-            );
-        }
+    agree(&**comm, if comm.rank() == 0 { args.check_write(&input) } else { Ok(()) })?;
+    if matches!(input.run.start, Start::Hot | Start::Cold) && comm.rank() == 0 {
+        report::warn(
+            "the run's start is not thermalised, and dH is not that of the ensemble: --links CONFIGURATION starts from one \
+             of it",
+        );
     }
     start::in_pool(start::threads(&input.parallel, &**comm), || {
         let table = propose(args, &input, comm)?;
-        if comm.rank() > 0 {
-            return Ok(());
-        }
-        table.print(&input, args.json)?;
-        let Some(path) = &args.write else { return Ok(()) };
-        let text = edit::with_levels(&input, table.levels()).ok_or_else(|| {
-            AppError::Refused(format!(
-                "{}: its levels are not [[hmc.level]] with a key a line; {} is not written",
-                args.input.display(),
-                path.display()
-            ))
-        })?;
-        std::fs::write(path, text).map_err(|source| AppError::Folder {
-            path: path.clone(),
-            action: "write",
-            source,
-        })
+        let told = || {
+            table.print(&input, args.json)?;
+            args.write(&input, table.levels())
+        };
+        agree(&**comm, if comm.rank() == 0 { told() } else { Ok(()) })
     })
+}
+
+impl Tune {
+    /// Whether the proposal can be written, before the time for it is spent.
+    fn check_write(&self, input: &Input) -> Result<(), AppError> {
+        let Some(path) = &self.write else { return Ok(()) };
+        if path.exists() {
+            return Err(AppError::Refused(format!("{}: is there already", path.display())));
+        }
+        self.text(input, &input.hmc.levels).map(drop)
+    }
+
+    /// The input with these levels.
+    fn text(&self, input: &Input, levels: &[Level]) -> Result<String, AppError> {
+        edit::with_levels(input, levels).ok_or_else(|| {
+            let name = self.input.display();
+            AppError::Refused(format!("{name}: --write needs its levels as [[hmc.level]], with a key a line"))
+        })
+    }
+
+    fn write(&self, input: &Input, levels: &[Level]) -> Result<(), AppError> {
+        let Some(path) = &self.write else { return Ok(()) };
+        let failed = |source| AppError::Folder { path: path.clone(), action: "write", source };
+        std::fs::write(path, self.text(input, levels)?).map_err(failed)
+    }
 }
 
 /// Walks the trials and the proposals.

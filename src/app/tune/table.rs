@@ -248,11 +248,11 @@ impl Table {
         say(format_args!("terms, with {}:", named(&walked.trial.levels)))?;
         say_terms(&self.terms, self.mean_seconds)?;
         match own {
-            Some(own) => self.tell("input", own)?,
+            Some(own) => tell("input", own)?,
             None => say("input: its steps are too long for trials")?,
         }
         let proposed = &self.lines[self.proposal];
-        self.tell("proposal", proposed)?;
+        tell("proposal", proposed)?;
         match &proposed.expected {
             Some(expected) => {
                 say(format_args!(
@@ -280,14 +280,15 @@ impl Table {
         say("the time decides between proposals: on another machine they may differ\n")?;
         say(edit::tables(self.levels(), &input.hmc.terms).trim_end())
     }
+}
 
-    fn tell(&self, what: &str, line: &Line) -> Result<(), AppError> {
-        say(format_args!(
-            "{what}: {}: rms of dH {:.4}, acceptance {}, {} a trajectory",
-            named(&line.trial.levels),
-            line.mean_square.sqrt(),
-            with_range(line.mean_square, line.delta_h.len()),
-            span(line.seconds)
-        ))
-    }
+/// Prints a trial with its levels.
+fn tell(what: &str, line: &Line) -> Result<(), AppError> {
+    say(format_args!(
+        "{what}: {}: rms of dH {:.4}, acceptance {}, {} a trajectory",
+        named(&line.trial.levels),
+        line.mean_square.sqrt(),
+        with_range(line.mean_square, line.delta_h.len()),
+        span(line.seconds)
+    ))
 }
