@@ -21,8 +21,9 @@
 //! dH is Gaussian on large lattices, with `<dH> = <dH^2>/2` for small dH (Creutz, Phys. Rev. D 38 (1988) 1228), so the
 //! acceptance is erfc(sqrt(<dH^2> / 8)) (Gupta, Irback, Karsch, Petersson, Phys. Lett. B 242 (1990) 437).
 //!
-//! The time of a level is its number of forces times the seconds of one, s n^-g with 0 <= g <= 0.9 for n forces: solves that
-//! start from past solutions are cheaper in shorter steps. What remains is a constant and a share of each drift.
+//! The time of a level is its number of forces times the seconds of one, s n^-g for n forces: solves that start from past
+//! solutions have less iterations in shorter steps. g, from 0 to 0.9, is that of the iterations, which no other work of the
+//! machine disturbs, and s the least of any trial. Heat baths and actions, and each drift, take their least of any trial.
 
 use super::integrator::{Level, Scheme};
 
@@ -36,10 +37,14 @@ pub struct Trial {
     pub levels: Vec<Level>,
     /// dH from each start.
     pub delta_h: Vec<f64>,
-    /// Of a trajectory, in the forces of each level: of the start for which it was least, as for all seconds.
+    /// Of all solves for the forces of each level, in a trajectory; 0 if there are none.
+    pub iterations: Vec<f64>,
+    /// Of a trajectory, in the forces of each level.
     pub force_seconds: Vec<f64>,
+    /// Of a trajectory, in heat baths and actions.
+    pub end_seconds: f64,
     /// Of a trajectory, in all else.
-    pub rest_seconds: f64,
+    pub drift_seconds: f64,
 }
 
 impl Trial {
@@ -52,7 +57,7 @@ impl Trial {
     /// Of a trajectory.
     #[must_use]
     pub fn seconds(&self) -> f64 {
-        self.rest_seconds + self.force_seconds.iter().sum::<f64>()
+        self.end_seconds + self.drift_seconds + self.force_seconds.iter().sum::<f64>()
     }
 }
 
@@ -83,9 +88,9 @@ struct Source {
 pub struct Model {
     tau: f64,
     sources: Vec<Source>,
-    /// For each level: the logarithm of the seconds of a single force, and g.
+    /// For each level: the seconds of a single force, and g.
     costs: Vec<(f64, f64)>,
-    /// Seconds of a trajectory beside its forces, and those of a drift.
+    /// Seconds of heat baths and actions, and those of a drift.
     rest: (f64, f64),
     /// dH of what was walked.
     known: Vec<(Vec<Level>, Vec<f64>)>,
@@ -258,7 +263,7 @@ impl Model {
     /// Of so many forces of a level.
     fn force_seconds(&self, level: usize, count: u64) -> f64 {
         let (single, gain) = self.costs[level];
-        single.exp() * (count as f64).powf(1.0 - gain)
+        single * (count as f64).powf(1.0 - gain)
     }
 
     /// The fastest levels with at least this acceptance, of all schemes that were tried; `None` if there are none. No step
@@ -354,45 +359,37 @@ fn add(sum: &mut [f64], factor: f64, values: &[f64]) {
     sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += factor * value);
 }
 
-/// The logarithm of the seconds of a single force of a level, and g.
+/// Seconds of a single force of a level, and g.
 fn cost(trials: &[&Trial], level: usize) -> (f64, f64) {
-    let points: Vec<(f64, f64)> = trials
-        .iter()
-        .map(|trial| {
-            let count = forces(&trial.levels)[level] as f64;
-            (count.ln(), (trial.force_seconds[level].max(1e-12) / count).ln())
-        })
-        .collect();
-    let (_, slope) = line(&points);
-    let gain = (-slope).clamp(0.0, 0.9);
-    let n = points.len() as f64;
-    (points.iter().map(|(x, y)| y + gain * x).sum::<f64>() / n, gain)
+    let count = |trial: &Trial| forces(&trial.levels)[level] as f64;
+    let points = trials.iter().map(|trial| {
+        let count = count(trial);
+        (count.ln(), (trial.iterations[level].max(1.0) / count).ln())
+    });
+    let gain = if trials.iter().all(|trial| trial.iterations[level] > 0.0) {
+        (-slope(&points.collect::<Vec<_>>())).clamp(0.0, 0.9)
+    } else {
+        0.0
+    };
+    let single = trials.iter().map(|trial| trial.force_seconds[level] / count(trial).powf(1.0 - gain));
+    (single.fold(f64::INFINITY, f64::min), gain)
 }
 
-/// Seconds of a trajectory beside its forces, and those of a drift.
+/// Seconds of a trajectory beside its forces and drifts, and those of a drift.
 fn rest(trials: &[&Trial]) -> (f64, f64) {
-    let points: Vec<(f64, f64)> = trials
-        .iter()
-        .map(|trial| {
-            let drifts = trial.levels.iter().fold(1, |walks, level| of_level(walks, *level).1);
-            (drifts as f64, trial.rest_seconds)
-        })
-        .collect();
-    let (constant, drift) = line(&points);
-    if constant >= 0.0 && drift >= 0.0 {
-        return (constant, drift);
-    }
-    (points.iter().map(|(_, y)| y).sum::<f64>() / points.len() as f64, 0.0)
+    let least =
+        |of: &dyn Fn(&Trial) -> f64| trials.iter().map(|trial| of(trial)).fold(f64::INFINITY, f64::min);
+    let drifts = |trial: &Trial| trial.levels.iter().fold(1, |walks, level| of_level(walks, *level).1) as f64;
+    (least(&|trial| trial.end_seconds), least(&|trial| trial.drift_seconds / drifts(trial)))
 }
 
-/// Intercept and slope of the line of least squares through points; slope 0 if all are at one place.
-fn line(points: &[(f64, f64)]) -> (f64, f64) {
+/// The slope of the line of least squares through points; 0 if all are at one place.
+fn slope(points: &[(f64, f64)]) -> f64 {
     let n = points.len() as f64;
     let mean = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
     let (x, y) = (mean(&|p| p.0), mean(&|p| p.1));
     let (xx, xy) = (mean(&|p| (p.0 - x) * (p.0 - x)), mean(&|p| (p.0 - x) * (p.1 - y)));
-    let slope = if xx > 1e-12 * x * x { xy / xx } else { 0.0 };
-    (y - slope * x, slope)
+    if xx > 1e-12 * x * x { xy / xx } else { 0.0 }
 }
 
 /// x of least |A x - b|, by the normal equations; `None` if they are singular.
@@ -501,7 +498,9 @@ mod tests {
         Trial {
             delta_h: (0..3).map(delta_h).collect(),
             force_seconds: vec![0.2 * counts[0] as f64, 0.001 * counts[1] as f64],
-            rest_seconds: 0.5 + 1e-4 * drifts as f64,
+            iterations: vec![30.0 * counts[0] as f64, 0.0],
+            end_seconds: 0.5,
+            drift_seconds: 1e-4 * drifts as f64,
             levels,
         }
     }
@@ -581,8 +580,11 @@ mod tests {
         let mut all = trials();
         for trial in &mut all {
             let count = forces(&trial.levels)[0] as f64;
+            trial.iterations[0] = 90.0 * count.powf(0.7);
             trial.force_seconds[0] = 0.3 * count.powf(0.7);
         }
+        // Other work on the machine.
+        all[1].force_seconds.iter_mut().for_each(|seconds| *seconds *= 3.0);
         let model = Model::of(&all, 1.5).unwrap();
         assert!((model.force_seconds(0, 31) / (0.3 * 31f64.powf(0.7)) - 1.0).abs() < 1e-9);
     }

@@ -214,12 +214,21 @@ impl Walker<'_> {
         let least = |of: &dyn Fn(&Outcome) -> f64| {
             self.comm.max(outcomes.iter().map(of).fold(f64::INFINITY, f64::min))
         };
-        let inside = |outcome: &Outcome| outcome.levels.iter().map(|level| level.seconds).sum::<f64>();
+        let forces = |outcome: &Outcome| outcome.levels.iter().map(|level| level.seconds).sum::<f64>();
+        let ends = |outcome: &Outcome| {
+            outcome.terms.iter().map(|term| term.heat_bath_seconds + term.value_seconds).sum::<f64>()
+        };
+        let iterations = |l: usize| {
+            let all = outcomes.iter().map(|outcome| outcome.levels[l].iterations).sum::<usize>();
+            all as f64 / outcomes.len() as f64
+        };
         Trial {
             levels: levels.to_vec(),
             delta_h: outcomes.iter().map(|outcome| outcome.delta_h).collect(),
             force_seconds: (0..levels.len()).map(|l| least(&|outcome| outcome.levels[l].seconds)).collect(),
-            rest_seconds: least(&|outcome| outcome.seconds - inside(outcome)),
+            end_seconds: least(&ends),
+            drift_seconds: least(&|outcome| outcome.seconds - forces(outcome) - ends(outcome)),
+            iterations: (0..levels.len()).map(iterations).collect(),
         }
     }
 

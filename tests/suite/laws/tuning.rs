@@ -40,7 +40,9 @@ fn walk(chain: &mut Chain, starts: &[HostLinks], choice: [(Scheme, u32); 2]) -> 
         delta_h: delta_h.collect(),
         levels: levels.to_vec(),
         force_seconds: vec![1.0; 2],
-        rest_seconds: 1.0,
+        iterations: vec![0.0; 2],
+        end_seconds: 1.0,
+        drift_seconds: 1.0,
     }
 }
 
