@@ -1,6 +1,6 @@
 //! What dH and which time to expect of steps and schemes, from trajectories that were walked with others.
 //!
-//! A symmetric scheme of order p conserves H + h^p O + .. exactly (the shadow of H; Kennedy, Clark, Silva, PoS LAT2009
+//! A symmetric scheme of order p conserves H + h^p O + .. (the shadow of H; Kennedy, Clark, Silva, PoS LAT2009
 //! 021, arXiv:0910.2950). With nested levels the errors add up, so that from one start
 //!
 //! ```text
@@ -306,7 +306,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    const MOST_STEPS: u32 = 64;
+    const MOST_STEPS: u32 = 300;
 
     /// Tries all schemes and steps of the next level, the longest step first.
     fn descend(&mut self, outside: &Partial) {
