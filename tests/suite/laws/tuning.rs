@@ -14,9 +14,9 @@ const POSITION: Scheme = Scheme::Omelyan2Position { lambda: 0.193 };
 fn starts() -> (Chain, Vec<HostLinks>) {
     let domain = domain([4; 4]);
     let gauge = |beta| Box::new(GaugeAction::new(&domain, beta, [1.0, 0.0, 0.0]).unwrap());
-    let levels = [Level { scheme: TWO, steps: 10 }, Level { scheme: TWO, steps: 2 }];
+    let levels = [Level { scheme: TWO, steps: 10 }, Level { scheme: TWO, steps: 4 }];
     let links = MatrixField::hot(&domain, 1).unwrap();
-    let mut chain = Chain::new(links, &levels, vec![vec![gauge(1.5)], vec![gauge(4.2)]], TAU, 7).unwrap();
+    let mut chain = Chain::new(links, &levels, vec![vec![gauge(0.4)], vec![gauge(5.3)]], TAU, 7).unwrap();
     for number in 0..12 {
         chain.trajectory(number, true).unwrap();
     }
@@ -50,28 +50,29 @@ fn walk(chain: &mut Chain, starts: &[HostLinks], choice: [(Scheme, u32); 2]) -> 
 fn the_errors_of_levels_add_up() {
     let (mut chain, starts) = starts();
     let tried = [
-        [(TWO, 12), (TWO, 4)],
-        [(TWO, 12), (TWO, 8)],
-        [(Scheme::Omelyan4, 5), (TWO, 8)],
-        [(TWO, 12), (Scheme::Omelyan4, 1)],
-        [(POSITION, 12), (TWO, 6)],
-        [(Scheme::ForceGradient, 8), (TWO, 8)],
+        [(TWO, 6), (TWO, 3)],
+        [(TWO, 6), (TWO, 6)],
+        [(TWO, 12), (TWO, 3)],
+        [(Scheme::Omelyan4, 3), (TWO, 8)],
+        [(POSITION, 6), (TWO, 8)],
+        [(Scheme::ForceGradient, 4), (TWO, 8)],
+        [(TWO, 6), (Scheme::Omelyan4, 1)],
     ];
     let trials = tried.map(|choice| walk(&mut chain, &starts, choice));
     let model = Model::of(&trials, TAU).unwrap();
     for choice in [
-        [(TWO, 14), (TWO, 5)],
-        // Inner steps dominate, in drifts of 0.25, -0.03 and 0.56 of the outer step, or of 0.19 and 0.61.
-        [(Scheme::Omelyan4, 5), (TWO, 5)],
-        [(POSITION, 14), (TWO, 4)],
-        [(Scheme::ForceGradient, 9), (TWO, 6)],
-        [(TWO, 14), (Scheme::Omelyan4, 1)],
+        // Inner steps dominate, in drifts of 0.5 of the outer step; of 0.25, -0.03 and 0.56; or of 0.19 and 0.61.
+        [(TWO, 7), (TWO, 4)],
+        [(Scheme::ForceGradient, 4), (TWO, 4)],
+        [(Scheme::Omelyan4, 3), (TWO, 4)],
+        [(POSITION, 6), (TWO, 3)],
+        [(POSITION, 7), (Scheme::Omelyan4, 1)],
     ] {
         let found = walk(&mut chain, &starts, choice);
         let expected = model.expected(&found.levels).unwrap();
         for (found, expected) in found.delta_h.iter().zip(&expected.delta_h) {
             println!("{choice:?}: {found:+.5} {expected:+.5}");
-            assert!((found - expected).abs() < 0.1 * found.abs() + 1e-4, "{choice:?}: {found} {expected}");
+            assert!((found - expected).abs() < 0.08 * found.abs() + 4e-4, "{choice:?}: {found} {expected}");
         }
     }
 }
