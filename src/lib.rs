@@ -36,10 +36,10 @@
 //! | 6 | [`quark`] | one quark: operator in its precisions, clover term, solver, guesses; its inverse on all sites |
 //! | 7 | [`action`] | terms of the Hamiltonian: `refresh`, `value`, `force` |
 //! | 7 | [`measure`] | observables: loops, gradient flow, correlators, condensates |
-//! | 8 | [`hmc`] | momenta, integrators, trajectory, Metropolis |
+//! | 8 | [`hmc`] | momenta, integrators, trajectory, Metropolis; the choice of steps |
 //! | 8 | [`family`] | the families of quarks: operator, terms, inverse |
 //! | 9 | [`input`] | a run's input, checked |
-//! | 10 | [`app`] | assembles a run from a checked input; driver, log, bench |
+//! | 10 | [`app`] | assembles a run from a checked input; driver, log, bench, tune |
 //! | 11 | [`prelude`] | what most programs of your own need |
 
 #![warn(unreachable_pub)]

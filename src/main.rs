@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hmc::app::{
     self, AppError, BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, Gaps, Out, Ranks,
-    RunOptions,
+    RunOptions, Tune,
 };
 use hmc::family::Weights;
 use hmc::field::Halo;
@@ -122,6 +122,26 @@ enum Command {
         /// The state (HDF5)
         state: PathBuf,
     },
+    /// Propose steps and schemes for a run's input, from trajectories of it. Nothing of the run is written
+    Tune {
+        /// The input (TOML)
+        input: PathBuf,
+        /// Thermalised links to start from (default: as the input says)
+        #[arg(long)]
+        links: Option<PathBuf>,
+        /// Trajectories of each trial; the variance of dH is known to sqrt(2 / N) of it
+        #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(2..=1000))]
+        trajectories: u64,
+        /// The acceptance wanted
+        #[arg(long, default_value_t = 0.85, value_parser = fraction)]
+        acceptance: f64,
+        /// Write the input with the proposed levels to this file
+        #[arg(long)]
+        write: Option<PathBuf>,
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
     /// Measure speeds on this machine
     Bench(Box<BenchCli>),
     /// Compile every kernel for GPUs and print registers and spills
@@ -226,6 +246,11 @@ fn extents(text: &str) -> Result<[usize; 4], String> {
 fn sample_seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|seconds| (0.0..=60.0).contains(seconds));
     seconds.ok_or_else(|| format!("expected seconds from 0 to 60, found '{text}'"))
+}
+
+fn fraction(text: &str) -> Result<f64, String> {
+    let fraction = text.parse().ok().filter(|x: &f64| 0.0 < *x && *x < 1.0);
+    fraction.ok_or_else(|| format!("expected a number between 0 and 1, found '{text}'"))
 }
 
 #[derive(Clone)]
@@ -372,6 +397,9 @@ fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
             app::replay(&state, out.map(|path| Out { path, force }).as_ref(), json, ranks)
         }
         (Some(Command::Compare { a, b }), _) => once(ranks, || app::compare(&a, &b)),
+        (Some(Command::Tune { input, links, trajectories, acceptance, write, json }), _) => {
+            app::tune(&Tune { input, links, trajectories, acceptance, write, json }, ranks)
+        }
         (Some(Command::Bench(cli)), _) => bench(*cli, ranks),
         (Some(Command::Kernels { arch }), _) => app::kernels(&arch),
         (None, None) => Ok(()),

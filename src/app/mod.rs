@@ -6,6 +6,7 @@
 //! - `assemble`: domain, chain and measurements from a checked input
 //! - `plan`: the part of `--check` that depends only on the input
 //! - `memory`: the device memory of a run
+//! - `dry`: a chain that writes nothing
 //! - `rehearsal`: the kernels of a run, compiled before it starts
 //! - `run`: the driver of a chain
 //! - `resume`: where a chain continues, and which records are missing
@@ -21,11 +22,13 @@
 //! - `measure`: observables as JSON
 //! - `files`: `info`, `convert`, `compare`
 //! - `bench`: benchmarks
+//! - `tune`: steps and schemes for an input
 //! - `kernels`: compiles every kernel for a GPU
 
 mod assemble;
 mod bench;
 mod check;
+mod dry;
 mod energy;
 mod error;
 mod files;
@@ -44,6 +47,7 @@ mod resume;
 mod run;
 mod start;
 mod stop;
+mod tune;
 mod version;
 
 pub use bench::{
@@ -59,3 +63,4 @@ pub use rehearsal::rehearse;
 pub use replay::{Out, places, replay, set_state, state_of};
 pub use run::{Gaps, RunOptions, run};
 pub use start::{Ranks, guard, start_ranks};
+pub use tune::{Tune, tune};

@@ -290,6 +290,18 @@ impl Report {
                 with_error(plaquette, error),
             ));
         }
+        let variance = |name: &str| -> Option<f64> {
+            // Rows of older versions say nothing of terms.
+            let told: Vec<f64> = decided(column(name)).into_iter().filter(|value| !value.is_nan()).collect();
+            let (_, error) = mean(&told);
+            Some(error * error * told.len() as f64).filter(|variance| variance.is_finite())
+        };
+        let terms = history.columns.iter().filter_map(|(name, _)| Some((name, name.strip_prefix("dS_of_")?)));
+        let terms = terms.filter_map(|(column, term)| Some(format!("{term} {:.2e}", variance(column)?)));
+        if let Some(of_h) = variance("delta_h") {
+            let terms = terms.map(|term| format!(", {term}")).collect::<String>();
+            self.line(&format!("  variance of dH {of_h:.2e}; of dS:{}", terms.replacen(',', "", 1)));
+        }
         let seconds = column("seconds");
         if !seconds.is_empty() {
             let mean = span(mean(&seconds).0);

@@ -24,14 +24,24 @@ const FREE_WALKS: u64 = 20;
 /// The file of measurements.
 pub(super) const MEASUREMENTS: &str = "measurements.jsonl";
 
-/// Columns of the history: those of a trajectory, then four per level.
-pub(super) fn columns(levels: usize) -> Vec<String> {
+/// Columns of the history: those of a trajectory, four per level, five per term or part of a force; `terms` are those on
+/// each level.
+pub(super) fn columns(terms: &[Vec<String>]) -> Vec<String> {
     let mut names: Vec<String> =
         ["trajectory", "delta_h", "accepted", "plaquette", "unitarity", "seconds"].map(String::from).to_vec();
-    for level in 0..levels {
+    for level in 0..terms.len() {
         names.extend(["force", "force_max", "iterations", "seconds"].map(|name| format!("{name}_{level}")));
     }
+    for term in terms.iter().flatten() {
+        let of_term = ["dS", "force", "force_max", "iterations", "seconds"];
+        names.extend(of_term.map(|name| format!("{name}_of_{term}")));
+    }
     names
+}
+
+/// The number of columns that 0.1.0 wrote: those of terms are newer.
+fn columns_without_terms(levels: usize) -> usize {
+    6 + 4 * levels
 }
 
 /// A stored input, and the trajectory after which it came into force.
@@ -123,11 +133,11 @@ impl Found {
     /// Files cannot be read, or there are records of a chain but no state to continue from.
     pub(super) fn look(folder: &Path, input: &Input, comm: &dyn Comm) -> Result<Self, AppError> {
         let first = comm.rank() == 0;
-        let names = columns(input.hmc.levels.len());
+        let names = columns(&input.hmc.terms);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let read = || -> Result<_, AppError> {
-            let history = History::records(folder, &names)?;
-            let measurements = Records::read(&folder.join(MEASUREMENTS), Form::Json, "")?;
+            let history = History::records(folder, &names, columns_without_terms(input.hmc.levels.len()))?;
+            let measurements = Records::read(&folder.join(MEASUREMENTS), Form::Json, "", 0)?;
             let states: BTreeSet<u64> = io::states(folder)?.into_iter().map(|(n, _)| n).collect();
             if states.is_empty() && [&history, &measurements].iter().any(|r| !r.is_untouched()) {
                 return Err(AppError::Refused(format!(
@@ -220,6 +230,12 @@ impl Found {
         let done = point.done;
         for (name, records) in [("history.csv", &mut self.history), (MEASUREMENTS, &mut self.measurements)] {
             point.warnings.extend(records.faults.iter().map(|fault| format!("{name}: {fault}")));
+            if records.widened > 0 {
+                point.warnings.push(format!(
+                    "{name}: {} rows of a version without columns for terms: kept, with empty fields there",
+                    records.widened
+                ));
+            }
         }
         let [dropped, lines] =
             [&mut self.history, &mut self.measurements].map(|records| records.keep_up_to(done));

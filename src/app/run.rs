@@ -294,6 +294,15 @@ impl Driver {
                 Value::Real(level.seconds),
             ]);
         }
+        for term in &outcome.terms {
+            row.extend([
+                term.delta.map_or(Value::Empty, Value::Real),
+                Value::Real(term.force.norm),
+                Value::Real(term.force.max),
+                Value::Count(term.force.iterations as u64),
+                Value::Real(term.heat_bath_seconds + term.force.seconds + term.value_seconds),
+            ]);
+        }
         Ok(Walked { outcome, plaquette, row })
     }
 
@@ -417,7 +426,7 @@ impl Driver {
 
 /// Writes the records to disk, and opens the files for more.
 fn open_records(folder: &Path, input: &Input, found: &Found) -> Result<(History, Journal), IoError> {
-    let history = History::open(folder, columns(input.hmc.levels.len()).len(), &found.history)?;
+    let history = History::open(folder, columns(&input.hmc.terms).len(), &found.history)?;
     Ok((history, Journal::open(&folder.join(MEASUREMENTS), &found.measurements)?))
 }
 

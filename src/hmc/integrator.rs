@@ -42,6 +42,34 @@ pub enum Scheme {
     ThreeToOne,
 }
 
+impl Scheme {
+    /// The power p of the step with which the error of H grows.
+    #[must_use]
+    pub fn order(self) -> i32 {
+        match self {
+            Self::Leapfrog | Self::Omelyan2 { .. } | Self::Omelyan2Position { .. } | Self::ThreeToOne => 2,
+            Self::Omelyan4 | Self::ForceGradient => 4,
+        }
+    }
+
+    /// The drifts of a step, as fractions of it: the level inside walks each of them. Those of 3G1F are of both levels.
+    #[must_use]
+    pub fn drifts(self) -> Vec<f64> {
+        match self {
+            Self::Leapfrog => vec![1.0],
+            Self::Omelyan2 { .. } | Self::ForceGradient => vec![0.5; 2],
+            Self::Omelyan2Position { lambda } => vec![lambda, 1.0 - 2.0 * lambda, lambda],
+            Self::Omelyan4 => {
+                let [_, r2, _, r4] = OMF4;
+                vec![r2, r4, 1.0 - 2.0 * (r2 + r4), r4, r2]
+            }
+            Self::ThreeToOne => {
+                THREE_TO_ONE.iter().map(|(drift, _)| *drift).chain([1.0]).map(|drift| drift / 15.0).collect()
+            }
+        }
+    }
+}
+
 /// A level: its scheme, and its number of steps per drift of the level outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {

@@ -2,9 +2,12 @@
 //!
 //! - `integrator`: a trajectory as a list of moves
 //! - `trajectory`: the Hamiltonian, the moves carried out, accept or reject
+//! - `tuning`: what dH and which time to expect of steps and schemes, from trajectories with others
 
 mod integrator;
 mod trajectory;
+mod tuning;
 
 pub use integrator::{Level, Move, Scheme, plan};
 pub use trajectory::{Chain, Energies, HmcError, KickReport, Outcome, Reversibility, TermOutcome};
+pub use tuning::{Expected, Model, Trial, acceptance, forces};

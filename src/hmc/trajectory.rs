@@ -142,6 +142,7 @@ pub struct Chain {
     /// The forces of each level.
     levels: Vec<Vec<Member>>,
     moves: Vec<Move>,
+    tau: f64,
     seed: u64,
 }
 
@@ -235,10 +236,9 @@ impl Chain {
         assert_eq!(levels.len(), members.len(), "a list of terms for each level");
         let domain = Arc::clone(links.domain());
         let moves = plan(levels, tau);
-        let gradient = moves.iter().any(|step| matches!(step, Move::GradientKick { .. }));
         let label = domain.device().label("links");
         let saved = MatrixField::new(&domain, 4)?;
-        let shifted = gradient.then(|| MatrixField::new(&domain, 4)).transpose()?;
+        let shifted = is_shifted(&moves).then(|| MatrixField::new(&domain, 4)).transpose()?;
         drop(label);
         let _label = domain.device().label("momenta and force");
         let [momenta, force] = [AlgebraField::new(&domain)?, AlgebraField::new(&domain)?];
@@ -253,10 +253,27 @@ impl Chain {
             actions,
             levels: members,
             moves,
+            tau,
             seed,
             links,
             domain,
         })
+    }
+
+    /// Walks further trajectories with these steps and schemes; the terms stay on their levels.
+    ///
+    /// # Errors
+    /// Memory runs out.
+    ///
+    /// # Panics
+    /// The number of levels differs, or [`plan`] panics.
+    pub fn set_levels(&mut self, levels: &[Level]) -> Result<(), FieldError> {
+        assert_eq!(levels.len(), self.levels.len(), "a level for each list of terms");
+        self.moves = plan(levels, self.tau);
+        if self.shifted.is_none() && is_shifted(&self.moves) {
+            self.shifted = Some(MatrixField::new(&self.domain, 4)?);
+        }
+        Ok(())
     }
 
     /// Runs one trajectory. With `always` it is accepted whatever dH is.
@@ -508,6 +525,11 @@ impl TermOutcome {
             force: KickReport::default(),
         }
     }
+}
+
+/// Whether a force is taken at shifted links.
+fn is_shifted(moves: &[Move]) -> bool {
+    moves.iter().any(|step| matches!(step, Move::GradientKick { .. }))
 }
 
 fn failed(term: &str, source: ActionError) -> HmcError {

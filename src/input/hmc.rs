@@ -49,16 +49,18 @@ const REVERSIBILITY_EVERY: Key<u64> = Key::new(
     Change::Watch,
     "trajectories between measurements of reversibility; 0: never",
 );
+/// The words of schemes, those of one weight with the usual one.
+pub const SCHEMES: [(&str, Scheme); 6] = [
+    ("leapfrog", Scheme::Leapfrog),
+    ("2mn", Scheme::Omelyan2 { lambda: USUAL_LAMBDA }),
+    ("2mn-position", Scheme::Omelyan2Position { lambda: USUAL_LAMBDA }),
+    ("omf4", Scheme::Omelyan4),
+    ("force-gradient", Scheme::ForceGradient),
+    ("3g1f", Scheme::ThreeToOne),
+];
 const INTEGRATOR: Key<Scheme> = Key::new(
     "integrator",
-    words(&[
-        ("leapfrog", Scheme::Leapfrog),
-        ("2mn", Scheme::Omelyan2 { lambda: USUAL_LAMBDA }),
-        ("2mn-position", Scheme::Omelyan2Position { lambda: USUAL_LAMBDA }),
-        ("omf4", Scheme::Omelyan4),
-        ("force-gradient", Scheme::ForceGradient),
-        ("3g1f", Scheme::ThreeToOne),
-    ]),
+    words(&SCHEMES),
     Absent::Refused,
     Change::Bits,
     "`\"2mn\"`: second-order Omelyan; `\"2mn-position\"`: the same, drift first; `\"omf4\"`: fourth-order Omelyan",

@@ -20,7 +20,7 @@ mod run;
 
 pub use crate::family::Fermion;
 pub use gauge::Gauge;
-pub use hmc::Hmc;
+pub use hmc::{Hmc, SCHEMES};
 pub use reference::{document, schema, sections};
 pub use run::{DeviceChoice, Parallel, Run, Start};
 

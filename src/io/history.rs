@@ -16,6 +16,8 @@ pub enum Value {
     Count(u64),
     /// A real.
     Real(f64),
+    /// Nothing: an empty field.
+    Empty,
 }
 
 impl std::fmt::Display for Value {
@@ -23,6 +25,7 @@ impl std::fmt::Display for Value {
         match self {
             Self::Count(n) => write!(f, "{n}"),
             Self::Real(x) => write!(f, "{x:?}"),
+            Self::Empty => Ok(()),
         }
     }
 }
@@ -32,7 +35,7 @@ impl std::fmt::Display for Value {
 pub enum Column {
     /// Integers.
     Counts(Vec<u64>),
-    /// Reals.
+    /// Reals, or integers where fields are empty: those are NaN.
     Reals(Vec<f64>),
 }
 
@@ -63,12 +66,13 @@ pub struct History {
 }
 
 impl History {
-    /// The rows of `folder/history.csv`, which has these columns; the first must be the trajectory.
+    /// The rows of `folder/history.csv`, which has these columns; the first must be the trajectory. Older versions wrote
+    /// the first `older` of them.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn records(folder: &Path, columns: &[&str]) -> Result<Records, IoError> {
-        Records::read(&folder.join(CSV), Form::Csv, &columns.join(","))
+    pub fn records(folder: &Path, columns: &[&str], older: usize) -> Result<Records, IoError> {
+        Records::read(&folder.join(CSV), Form::Csv, &columns.join(","), older)
     }
 
     /// Opens `folder/history.csv` with the rows `records`, of `columns` numbers each.
@@ -109,12 +113,15 @@ impl History {
         let names = text.lines().next().and_then(|line| line.strip_suffix(",crc32"));
         let names =
             names.ok_or_else(|| IoError::damaged(&path, "the line with the columns' names is missing"))?;
-        let records = Records::read(&path, Form::Csv, names)?;
+        let records = Records::read(&path, Form::Csv, names, usize::MAX)?;
         let rows: Vec<Vec<&str>> = records.lines().map(|row| row.split(',').collect()).collect();
         let columns = names.split(',').enumerate().map(|(n, name)| {
             let texts = || rows.iter().map(|row| row.get(n).copied().unwrap_or_default());
-            let real = |text: &str| {
-                text.parse().map_err(|_| IoError::damaged(&path, format!("{name}: {text} is not a number")))
+            let real = |text: &str| match text {
+                "" => Ok(f64::NAN),
+                _ => text
+                    .parse()
+                    .map_err(|_| IoError::damaged(&path, format!("{name}: {text} is not a number"))),
             };
             let column = if let Ok(counts) = texts().map(str::parse).collect() {
                 Column::Counts(counts)

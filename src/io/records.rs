@@ -75,6 +75,8 @@ pub struct Records {
     form: Form,
     names: String,
     lines: BTreeMap<u64, String>,
+    /// Lines of an older version, which had fewer columns: their last fields are empty.
+    pub widened: usize,
     /// A few words on each line that was not as it should be, in the order of the file.
     pub faults: Vec<String>,
 }
@@ -83,16 +85,17 @@ impl Records {
     /// No lines.
     #[must_use]
     pub fn none(form: Form) -> Self {
-        Self { form, names: String::new(), lines: BTreeMap::new(), faults: Vec::new() }
+        Self { form, names: String::new(), lines: BTreeMap::new(), widened: 0, faults: Vec::new() }
     }
 
-    /// Reads a file; one that is not there has no lines. `names` are those of a CSV file, without the checksum's.
+    /// Reads a file; one that is not there has no lines. `names` are those of a CSV file, without the checksum's; in a file
+    /// that has just the first `older` of them, the lines get empty fields for the others.
     ///
     /// A last line without its end is left out: the run was killed while it wrote it.
     ///
     /// # Errors
     /// The system refuses.
-    pub fn read(path: &Path, form: Form, names: &str) -> Result<Self, IoError> {
+    pub fn read(path: &Path, form: Form, names: &str, older: usize) -> Result<Self, IoError> {
         let mut found = Self { names: names.to_owned(), ..Self::none(form) };
         let bytes = match fs::read(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(found),
@@ -101,11 +104,15 @@ impl Records {
         let complete = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
         let text = String::from_utf8_lossy(&bytes[..complete]);
         let mut lines = (1..).zip(text.lines());
-        // Files of older versions have no checksums.
+        let mut missing = String::new();
+        // Files of the oldest versions have no checksums.
         let sealed = match form {
             Form::Csv => {
                 let first = lines.next().map_or("", |(_, line)| line);
-                if first != names && first != form.header(names).trim_end() {
+                let old = names.split(',').take(older).collect::<Vec<_>>().join(",");
+                if first == form.header(&old).trim_end() {
+                    missing = ",".repeat(names.split(',').skip(older).count());
+                } else if first != names && first != form.header(names).trim_end() {
                     found.faults.push("line 1: not the names of this run's columns".to_owned());
                 }
                 first != names
@@ -132,6 +139,8 @@ impl Records {
                 found.faults.push(format!("line {number}: trajectory {trajectory} after {last}"));
             }
             last = last.max(trajectory);
+            let line = line + &missing;
+            found.widened += usize::from(!missing.is_empty());
             match found.lines.insert(trajectory, line.clone()) {
                 None => {}
                 Some(other) if other == line => {

@@ -16,6 +16,7 @@ mod trajectory;
 
 pub use domain_wall::BenchWall;
 pub use trajectory::{BenchTrajectory, bench_trajectory};
+pub(super) use trajectory::{TermRow, say_terms, term_rows};
 
 use super::assemble::Layers;
 use super::energy::Meter;

@@ -4,12 +4,13 @@
 
 use crate::app::energy::{Meter, unread};
 use crate::app::report::{complain, json, say, span};
-use crate::app::{AppError, Ranks, assemble, plan, rehearsal, start};
+use crate::app::{AppError, Ranks, dry, plan, start};
 use crate::hmc::{Outcome, TermOutcome};
-use crate::input::{self, Input};
+use crate::input::Input;
 use crate::operator::GaugeLoops;
 use serde::Serialize;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Trajectories to measure.
 #[derive(Clone, Debug)]
@@ -26,7 +27,7 @@ pub struct BenchTrajectory {
 
 /// A term, or a part of a force, in the mean trajectory.
 #[derive(Serialize)]
-struct Row {
+pub(in crate::app) struct TermRow {
     term: String,
     level: usize,
     forces: usize,
@@ -59,7 +60,7 @@ struct Table {
     memory_bytes: u64,
     /// Seconds of links and momenta.
     rest_seconds: f64,
-    terms: Vec<Row>,
+    terms: Vec<TermRow>,
     /// The terms' own reports on the last trajectory.
     reports: Vec<String>,
 }
@@ -69,14 +70,7 @@ struct Table {
 /// # Errors
 /// Wrong input, or any error of a run.
 pub fn bench_trajectory(args: &BenchTrajectory, comm: &Ranks) -> Result<(), AppError> {
-    let loaded = input::load(&args.input, comm.size())?;
-    if comm.rank() == 0 {
-        loaded.warnings.iter().for_each(crate::app::report::warn);
-    }
-    let mut input = loaded.input;
-    if let Some(path) = &args.links {
-        input.run.start = input::Start::File(path.clone());
-    }
+    let input = dry::load(&args.input, args.links.as_deref(), comm)?;
     start::in_pool(start::threads(&input.parallel, &**comm), || {
         let table = measure(&input, args.trajectories, comm)?;
         if comm.rank() > 0 {
@@ -87,14 +81,11 @@ pub fn bench_trajectory(args: &BenchTrajectory, comm: &Ranks) -> Result<(), AppE
 }
 
 fn measure(input: &Input, trajectories: u64, comm: &Ranks) -> Result<Table, AppError> {
-    let layers = assemble::layers(input, []);
-    let domain = assemble::domain(&input.parallel, input.extents, layers, comm)?;
-    rehearsal::prepare(input, &domain, comm, |line| eprintln!("{line}"))?;
+    let mut chain = dry::chain(input, comm)?;
+    let domain = Arc::clone(chain.links.domain());
     if comm.rank() == 0 {
         unread(&domain).iter().for_each(|why| complain(format_args!("energy is not counted: {why}")));
     }
-    let links = assemble::first_links(input, &domain, &**comm)?;
-    let mut chain = assemble::chain(input, links)?;
     let (mut outcomes, mut joules, mut plaquette) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..trajectories {
         let failed = |source| AppError::Trajectory { number: number + 1, source };
@@ -104,25 +95,26 @@ fn measure(input: &Input, trajectories: u64, comm: &Ranks) -> Result<Table, AppE
         chain.links.unitarity(true)?;
         plaquette.push(GaugeLoops::traces(&chain.links)?.plaquette());
     }
-    let slowest = |seconds: f64| domain.comm().max(seconds);
+    let slowest = |seconds: f64| comm.max(seconds);
     let cold = usize::from(outcomes.len() > 1);
     let (warm, joules) = (&outcomes[cold..], &joules[cold..]);
     let seconds = slowest(mean(warm, |outcome| outcome.seconds));
-    let terms: Vec<Row> = (0..outcomes[0].terms.len()).map(|n| row(warm, n, &slowest)).collect();
+    let terms = term_rows(warm, &slowest);
     let known: f64 =
         terms.iter().map(|row| row.heat_bath_seconds + row.action_seconds + row.force_seconds).sum();
     let reports = chain.reports().into_iter().map(|(name, report)| format!("{name}: {}", report.text));
+    let device = domain.device();
     Ok(Table {
         lattice: crate::lattice::shape(input.extents),
         ranks: comm.size(),
-        device: domain.device().backend().name(),
+        device: device.backend().name(),
         delta_h: outcomes.iter().map(|outcome| outcome.delta_h).collect(),
         plaquette,
         first_seconds: slowest(outcomes[0].seconds),
         seconds,
         trajectories_a_day: 86400.0 / seconds,
         joules: joules.iter().copied().sum::<Option<f64>>().map(|sum| sum / joules.len() as f64),
-        memory_bytes: domain.device().held().bytes,
+        memory_bytes: device.held().bytes,
         rest_seconds: seconds - known,
         terms,
         reports: reports.collect(),
@@ -133,8 +125,12 @@ fn mean(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> f64 {
     outcomes.iter().map(of).sum::<f64>() / outcomes.len() as f64
 }
 
-/// Term `n` in the mean of some trajectories.
-fn row(outcomes: &[Outcome], n: usize, slowest: &dyn Fn(f64) -> f64) -> Row {
+/// The terms in the mean of some trajectories; `slowest` is the maximum over ranks.
+pub(in crate::app) fn term_rows(outcomes: &[Outcome], slowest: &dyn Fn(f64) -> f64) -> Vec<TermRow> {
+    (0..outcomes[0].terms.len()).map(|n| row(outcomes, n, slowest)).collect()
+}
+
+fn row(outcomes: &[Outcome], n: usize, slowest: &dyn Fn(f64) -> f64) -> TermRow {
     let mean = |of: &dyn Fn(&TermOutcome) -> f64| mean(outcomes, |outcome| of(&outcome.terms[n]));
     let TermOutcome { name, level, delta, force, .. } = &outcomes[0].terms[n];
     let deltas: Option<Vec<f64>> = outcomes.iter().map(|outcome| outcome.terms[n].delta).collect();
@@ -142,7 +138,7 @@ fn row(outcomes: &[Outcome], n: usize, slowest: &dyn Fn(f64) -> f64) -> Row {
         let mean = deltas.iter().sum::<f64>() / deltas.len() as f64;
         (deltas.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / deltas.len() as f64).sqrt()
     };
-    Row {
+    TermRow {
         term: name.clone(),
         level: *level,
         forces: force.kicks,
@@ -162,10 +158,26 @@ fn print(table: &Table) -> Result<(), AppError> {
     for (n, (delta_h, plaquette)) in table.delta_h.iter().zip(&table.plaquette).enumerate() {
         say(format_args!("  trajectory {}: dH {delta_h:+.5}, plaquette {plaquette:.8}", n + 1))?;
     }
+    say_terms(&table.terms, *seconds)?;
+    let rest = 100.0 * table.rest_seconds / seconds;
+    say(format_args!("  {:16} {:>75} {rest:7.1}%", "links, momenta", span(table.rest_seconds)))?;
+    table.reports.iter().try_for_each(|report| say(format_args!("  {report}")))?;
+    say(format_args!(
+        "  a trajectory: {}, the first {}; {:.0} a day{}; memory {} per rank",
+        span(*seconds),
+        span(*first_seconds),
+        table.trajectories_a_day,
+        table.joules.map_or(String::new(), |joules| format!("; {joules:.0} J")),
+        plan::megabytes(table.memory_bytes as usize)
+    ))
+}
+
+/// Prints a line for each term; their shares are of the `seconds` of a trajectory.
+pub(in crate::app) fn say_terms(terms: &[TermRow], seconds: f64) -> Result<(), AppError> {
     say(
         "  term              level  forces      |F|  max |F|  iterations  heat bath    action     force   share  sd of dS",
     )?;
-    for row in &table.terms {
+    for row in terms {
         let own = row.heat_bath_seconds + row.action_seconds + row.force_seconds;
         let deviation = row.delta_deviation.map_or("-".to_owned(), |sd| format!("{sd:.3}"));
         say(format_args!(
@@ -183,15 +195,5 @@ fn print(table: &Table) -> Result<(), AppError> {
             deviation
         ))?;
     }
-    let rest = 100.0 * table.rest_seconds / seconds;
-    say(format_args!("  {:16} {:>75} {rest:7.1}%", "links, momenta", span(table.rest_seconds)))?;
-    table.reports.iter().try_for_each(|report| say(format_args!("  {report}")))?;
-    say(format_args!(
-        "  a trajectory: {}, the first {}; {:.0} a day{}; memory {} per rank",
-        span(*seconds),
-        span(*first_seconds),
-        table.trajectories_a_day,
-        table.joules.map_or(String::new(), |joules| format!("; {joules:.0} J")),
-        plan::megabytes(table.memory_bytes as usize)
-    ))
+    Ok(())
 }

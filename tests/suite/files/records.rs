@@ -114,7 +114,7 @@ fn history_survives_a_crash_and_a_restart() {
     let columns = ["trajectory", "accepted", "delta_h"];
     let value = |n: u64| 0.1 * n as f64 - 1e-17;
     let row = |n: u64| [Value::Count(n), Value::Count(n % 2), Value::Real(value(n))];
-    let records = || History::records(folder.path(), &columns).unwrap();
+    let records = || History::records(folder.path(), &columns, 2).unwrap();
     let mut history = History::open(folder.path(), 3, &records()).unwrap();
     for n in 1..7 {
         assert_eq!(history.append(&row(n)).unwrap(), None);
@@ -140,6 +140,33 @@ fn history_survives_a_crash_and_a_restart() {
     assert!(fs::read(folder.at("history.h5")).unwrap().starts_with(b"\x89HDF"));
 }
 
+/// A file of a version that wrote fewer columns: its rows stay, and further ones have all columns.
+#[test]
+fn a_history_grows_by_columns() {
+    let folder = Scratch::new();
+    let columns = ["trajectory", "delta_h", "dS_of_light", "dS_of_part"];
+    let old = History::records(folder.path(), &columns[..2], 2).unwrap();
+    let mut history = History::open(folder.path(), 2, &old).unwrap();
+    for n in 1..3 {
+        history.append(&[Value::Count(n), Value::Real(0.5)]).unwrap();
+    }
+    drop(history);
+    let read = |older| History::records(folder.path(), &columns, older).unwrap();
+    // Another number of columns than any version wrote is no older version.
+    assert_eq!((read(3).widened, read(3).faults.len()), (0, 1));
+    let records = read(2);
+    assert_eq!((records.widened, &records.faults), (2, &vec![]));
+    let mut history = History::open(folder.path(), 4, &records).unwrap();
+    history.append(&[Value::Count(3), Value::Real(0.5), Value::Real(2.0), Value::Empty]).unwrap();
+    assert_eq!((read(2).widened, read(2).lines().count()), (0, 3));
+    let table = History::read(folder.path()).unwrap();
+    assert_eq!(table.reals("delta_h"), [0.5; 3]);
+    let found = table.reals("dS_of_light");
+    assert!(found[0].is_nan() && found[1].is_nan() && found[2] == 2.0, "{found:?}");
+    assert!(table.reals("dS_of_part").iter().all(|value| value.is_nan()));
+    write_history_h5(folder.path()).unwrap();
+}
+
 /// The lines of a file that each damage leaves, and the words that tell of it.
 #[test]
 fn every_damaged_line_is_found() {
@@ -151,8 +178,8 @@ fn every_damaged_line_is_found() {
             Form::Csv => format!("{n},{}.5", n * n),
             Form::Json => format!("{{\"trajectory\":{n},\"x\":{}.5}}", n * n),
         };
-        let read = || Records::read(&path, form, names).unwrap();
-        let mut records = Records::read(&folder.at("none"), form, names).unwrap();
+        let read = || Records::read(&path, form, names, 2).unwrap();
+        let mut records = Records::read(&folder.at("none"), form, names, 2).unwrap();
         assert!(records.is_empty() && records.faults.is_empty());
         (1..=6).for_each(|n| records.insert(n, line(n)));
         drop(Journal::open(&path, &records).unwrap());
@@ -214,7 +241,7 @@ fn an_open_file_that_vanishes_is_noticed() {
     fs::remove_file(&path).unwrap();
     fs::write(&path, &text).unwrap();
     assert!(journal.append(&line(3)).unwrap().unwrap().contains("replaced by an equal file"));
-    let all = Records::read(&path, Form::Json, "").unwrap();
+    let all = Records::read(&path, Form::Json, "", 0).unwrap();
     assert!((1..=3).all(|n| all.has(n)) && all.faults.is_empty(), "{all:?}");
     fs::write(&path, &text).unwrap();
     let error = journal.append(&line(4)).unwrap_err().to_string();

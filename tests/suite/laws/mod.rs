@@ -12,4 +12,5 @@ mod rooted;
 mod smearing;
 mod spectrum;
 mod stout;
+mod tuning;
 mod wall_weights;

@@ -12,6 +12,7 @@ mod inputs;
 mod launch;
 mod replay;
 mod restart;
+mod tune;
 
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};

@@ -1,0 +1,34 @@
+//! A chain of an input that writes nothing, for `hmc bench trajectory` and `hmc tune`.
+
+use super::{AppError, Ranks, assemble, rehearsal};
+use crate::hmc::Chain;
+use crate::input::{self, Input};
+use std::path::Path;
+
+/// Reads an input; its chain starts from `links` instead of at the run's start, if they are given.
+///
+/// # Errors
+/// Wrong input.
+pub(super) fn load(path: &Path, links: Option<&Path>, comm: &Ranks) -> Result<Input, AppError> {
+    let loaded = input::load(path, comm.size())?;
+    if comm.rank() == 0 {
+        loaded.warnings.iter().for_each(super::report::warn);
+    }
+    let mut input = loaded.input;
+    if let Some(path) = links {
+        input.run.start = input::Start::File(path.into());
+    }
+    Ok(input)
+}
+
+/// The chain of an input, with its kernels compiled.
+///
+/// # Errors
+/// No device, a file that cannot be read, or memory runs out.
+pub(super) fn chain(input: &Input, comm: &Ranks) -> Result<Chain, AppError> {
+    let layers = assemble::layers(input, []);
+    let domain = assemble::domain(&input.parallel, input.extents, layers, comm)?;
+    rehearsal::prepare(input, &domain, comm, |line| eprintln!("{line}"))?;
+    let links = assemble::first_links(input, &domain, &**comm)?;
+    assemble::chain(input, links)
+}
