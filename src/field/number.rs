@@ -2,7 +2,7 @@
 //! reads the sums later: it would wait 5 to 20 us for each. `kernels/number.cuh` has the same formulas, with the same bits.
 
 use super::FieldError;
-use crate::device::kernels::{BicgstabNumbers, Doubles, In, Number};
+use crate::device::kernels::{BicgstabNumbers, Number};
 use crate::device::{Deferred, Sums};
 use num_complex::Complex64;
 use std::ops::{Div, Neg};
@@ -188,8 +188,8 @@ impl StabNumbers {
             omega: [0.0; 2],
             beta: [0.0; 2],
             dot: self.dot.on_device(),
-            overlap: place(&self.overlap),
-            next: place(&self.next),
+            overlap: self.overlap.as_ref().and_then(Deferred::on_device),
+            next: self.next.as_ref().and_then(Deferred::on_device),
         };
         if numbers.dot.is_none() {
             numbers.alpha = pair(self.alpha()?);
@@ -202,11 +202,6 @@ impl StabNumbers {
         }
         Ok(numbers)
     }
-}
-
-/// Where sums that were asked for are on the device.
-fn place(sums: &Option<Deferred>) -> Option<In<'_, Doubles>> {
-    sums.as_ref()?.on_device()
 }
 
 /// The first two sums as a complex number.
