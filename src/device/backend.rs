@@ -57,8 +57,8 @@ pub enum Begun {
     Later(Ticket),
 }
 
-/// The number of sums, counted by launches, that a device keeps at least.
-pub(super) const KEPT_SUMS: usize = 64;
+/// The number of sums, counted by launches, that a device keeps.
+pub const KEPT_SUMS: usize = 64;
 
 /// Sums that the device may still be making.
 pub struct Deferred {

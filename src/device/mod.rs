@@ -35,7 +35,8 @@ mod table;
 mod team;
 
 pub use backend::{
-    Backend, Begun, Call, Deferred, Device, Energy, Label, Pointer, Size, Sums, Teams, Ticket, Variant,
+    Backend, Begun, Call, Deferred, Device, Energy, KEPT_SUMS, Label, Pointer, Size, Sums, Teams, Ticket,
+    Variant,
 };
 pub use buffer::{Buffer, Remote, Staging, Stamp};
 pub use counting::{Counting, PretendSums};
