@@ -1,5 +1,6 @@
 // Numbers that kernels take. The sums of which they are made may be on the device alone: then a solver launches what needs
-// them without waiting for them. The host's formulas are in src/field/number.rs, with the same bits.
+// them without waiting for them. The host's formulas are in src/field/number.rs, with the same bits: each operation rounds by
+// itself, as there, where sites use `mad`.
 #pragma once
 #include "args.h"
 #include "platform.cuh"

@@ -82,7 +82,7 @@ pub(super) trait Cycle {
     /// Corrects `x`. The true residual is in `outer`; the cycle may overwrite its fields.
     ///
     /// # Errors
-    /// A number is infinite or NaN; x is then unchanged.
+    /// A number is infinite or NaN, or a step of conjugate gradients negative; in low precision x is then unchanged.
     fn run(
         &mut self,
         system: &mut System,
