@@ -9,7 +9,8 @@
 //! Wilson-clover quarks: its determinant is over even sites, in the symmetric form over all sites. In a ratio the
 //! determinants of A cancel if kappa and c_sw are equal.
 //!
-//! The weight is `|det W / det V|^n_f` times these determinants. A chain of ratios in mass, twisted mass or both puts
+//! The weight is `|det W / det V|^n_f` times these determinants. A rational function may have several pseudofermions, each
+//! with a root of f; the determinants of A count once. A chain of ratios in mass, twisted mass or both puts
 //! the small forces of light quarks on a long step and the large forces of heavy quarks on a short one (Hasenbusch,
 //! hep-lat/0107019; Hasenbusch, Jansen, hep-lat/0211042; Urbach et al., hep-lat/0506011). Details are in `two_flavours`
 //! and `rational`.
@@ -74,12 +75,13 @@ pub struct Determinant<O: QuarkOperator> {
     quarks: Fraction<O>,
     function: Box<dyn Function<O>>,
     pairs: PairForce,
-    phi: Spinor,
+    /// More than one for several copies of a rational power.
+    phi: Vec<Spinor>,
     /// The name of the part of the force with the greatest poles, if it has one.
     inner: Option<String>,
 }
 
-/// The part of a determinant that depends on the function f. The quarks are up to date with the links.
+/// The part of a determinant that depends on the function f, for each pseudofermion phi. The quarks are up to date with the links.
 pub(super) trait Function<O: QuarkOperator> {
     /// Number of flavours.
     fn flavours(&self) -> u8;
@@ -87,21 +89,23 @@ pub(super) trait Function<O: QuarkOperator> {
     /// Begins a trajectory.
     fn begin(&mut self, _seed: u64, _trajectory: u64) {}
 
-    /// Draws phi, and returns its action.
+    /// Draws phi, and returns its action; `first`: it is the term's first.
     fn draw(
         &mut self,
         quarks: &mut Fraction<O>,
         phi: &mut Spinor,
         address: RandomAddress,
         residual: f64,
+        first: bool,
     ) -> Result<ExactSum, ActionError>;
 
-    /// `phi^dag V f(W^dag W) V^dag phi`
+    /// `phi^dag V f(W^dag W) V^dag phi`; `first`: phi is the term's first.
     fn value(
         &mut self,
         quarks: &mut Fraction<O>,
         phi: &Spinor,
         residual: f64,
+        first: bool,
     ) -> Result<ExactSum, ActionError>;
 
     /// Adds its pairs, or those of a `part` of the force; returns the number of iterations.
@@ -132,17 +136,19 @@ impl<O: Derivative> Determinant<O> {
     /// The rational function does not exist; memory runs out.
     ///
     /// # Panics
-    /// The quarks have different Schur complements; a rational power lacks a range for a quark, or its `check_every` is
-    /// 0.
+    /// The quarks have different Schur complements; a rational power lacks a range for a quark, or its `copies` or
+    /// `check_every` is 0.
     pub fn new<P>(domain: &Arc<Domain>, params: DeterminantParams<P>) -> Result<Self, ActionError>
     where
         P: OperatorParams<Operator = O>,
         O: QuarkOperator<Params = P>,
     {
         let DeterminantParams { header, light, heavy, power } = params;
-        let inner = match &power {
-            Power::Rational(RationalPower { inner: Some(inner), .. }) => Some(inner.name.clone()),
-            _ => None,
+        let (copies, inner) = match &power {
+            Power::Inverse => (1, None),
+            Power::Rational(RationalPower { copies, inner, .. }) => {
+                (*copies, inner.as_ref().map(|inner| inner.name.clone()))
+            }
         };
         let (quarks, function): (_, Box<dyn Function<O>>) = match power {
             Power::Inverse => {
@@ -155,12 +161,13 @@ impl<O: Derivative> Determinant<O> {
                 (Fraction::new(quark, &light, heavy.as_ref())?, Box::new(rationals))
             }
         };
-        Ok(Self { header, pairs: quarks.pairs()?, phi: quarks.light.spinor()?, quarks, function, inner })
+        let phi = (0..copies).map(|_| quarks.light.spinor()).collect::<Result<_, _>>()?;
+        Ok(Self { header, pairs: quarks.pairs()?, phi, quarks, function, inner })
     }
 
-    /// Sets the pseudofermion, for tests and replays, from reals as in `Spinor::read_host`.
+    /// Sets every pseudofermion, for tests, from reals as in `Spinor::read_host`.
     pub fn set_phi(&mut self, reals: &[f64]) -> Result<(), FieldError> {
-        self.phi.read_host(ODD, reals)
+        self.phi.iter_mut().try_for_each(|phi| phi.read_host(ODD, reals))
     }
 
     /// The ends of the spectra of W and V from the last measurement, for a rational power.
@@ -183,14 +190,23 @@ impl<O: Derivative> Action for Determinant<O> {
         self.quarks.forget();
         self.quarks.update(links)?;
         self.function.begin(seed, trajectory);
-        let address = pseudofermion(seed, trajectory, self.header.number);
-        let residual = self.header.action_residual;
-        Ok(self.function.draw(&mut self.quarks, &mut self.phi, address, residual)? + self.log_det())
+        let mut sum = self.log_det();
+        for (copy, phi) in self.phi.iter_mut().enumerate() {
+            let address = pseudofermion(seed, trajectory, self.header.number + copy as u8);
+            let residual = self.header.action_residual;
+            sum += self.function.draw(&mut self.quarks, phi, address, residual, copy == 0)?;
+        }
+        Ok(sum)
     }
 
     fn value(&mut self, links: &MatrixField) -> Result<ExactSum, ActionError> {
         self.quarks.update(links)?;
-        Ok(self.function.value(&mut self.quarks, &self.phi, self.header.action_residual)? + self.log_det())
+        let mut sum = self.log_det();
+        for (copy, phi) in self.phi.iter().enumerate() {
+            let residual = self.header.action_residual;
+            sum += self.function.value(&mut self.quarks, phi, residual, copy == 0)?;
+        }
+        Ok(sum)
     }
 
     fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<usize, ActionError> {
@@ -211,7 +227,10 @@ impl<O: Derivative> Action for Determinant<O> {
         self.quarks.update(links)?;
         let (quarks, residual) = (&mut self.quarks, self.header.force_residual);
         let mut sum = self.pairs.begin(links, force)?;
-        let iterations = self.function.add_pairs(quarks, &self.phi, &mut sum, residual, part)?;
+        let mut iterations = 0;
+        for phi in &self.phi {
+            iterations += self.function.add_pairs(quarks, phi, &mut sum, residual, part)?;
+        }
         if part != Some(0) {
             quarks.add_log_det(&mut sum, 0.5 * f64::from(self.function.flavours()))?;
         }
@@ -221,7 +240,7 @@ impl<O: Derivative> Action for Determinant<O> {
 
     fn pseudofermions(&mut self) -> Vec<Pseudofermion<'_>> {
         self.quarks.forget();
-        vec![Pseudofermion::odd(&mut self.phi)]
+        self.phi.iter_mut().map(Pseudofermion::odd).collect()
     }
 
     fn report(&self) -> Option<TermReport> {

@@ -1,7 +1,7 @@
 //! Powers of `W^dag W` by rational functions, and the check that the spectrum lies in their range.
 //!
 //! The ends of the spectrum are measured at the heat bath and at the value of every `check_every`-th trajectory, and of
-//! the first one of a run. A trajectory fails if they are outside the range. What the solve saw of the spectrum is mostly
+//! the first one of a run, with the first pseudofermion. A trajectory fails if they are outside the range. What the solve saw of the spectrum is mostly
 //! enough to tell that they are inside; else an iteration of its own follows.
 
 use super::{ActionError, MARGIN, TOLERANCE, probe};
@@ -79,8 +79,8 @@ impl Powers {
         self.due = self.measured.is_none() || trajectory.is_multiple_of(self.check_every);
     }
 
-    /// Measures the spectrum of the quark, if this trajectory does, after a solve to `residual` that saw `lanczos`. `name`
-    /// is the quark's name in messages.
+    /// Measures the spectrum of the quark, if this trajectory does, after a solve to `residual` that saw `lanczos`; only
+    /// for the `first` pseudofermion, since all see the same links. `name` is the quark's name in messages.
     ///
     /// # Errors
     /// The spectrum is not well inside the range.
@@ -89,8 +89,9 @@ impl Powers {
         quark: &mut Quark<O>,
         name: &'static str,
         (lanczos, residual): (&Tridiagonal, f64),
+        first: bool,
     ) -> Result<(), ActionError> {
-        if !self.due {
+        if !(self.due && first) {
             return Ok(());
         }
         let [lo, hi] = self.action.range;

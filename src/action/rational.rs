@@ -15,9 +15,10 @@
 //! + sum_j b_j { -2 Re (V Y_j)^dag dV Z_j - 2 Re (V Z_j)^dag dV Y_j },   Y_j, Z_j = (V^dag V + q_j)^-1 {psi, phi},
 //! ```
 //!
-//! Without V, only the first line remains, with `chi = phi`. S is linear in r, so a force can be divided by the poles of
-//! r: dear solves of small poles outside, the greater part of the force, which is cheap, on a level inside. A trajectory fails if the spectrum leaves the range of the
-//! functions (`powers`).
+//! Without V, only the first line remains, with `chi = phi`. With n copies S is the sum of this over n pseudofermions, all
+//! exponents divided by n: the determinant is a product of n equal roots (the same paper). S is linear in r, so a force can
+//! be divided by the poles of r: dear solves of small poles outside, the greater part of the force, which is cheap, on a
+//! level inside. A trajectory fails if the spectrum leaves the range of the functions (`powers`).
 
 use super::determinant::Function;
 use super::powers::{Powers, Wanted};
@@ -30,6 +31,8 @@ use crate::solver::Bounds;
 /// Parameters of the functions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RationalPower {
+    /// The number of pseudofermions, each with all exponents divided by it; at least 1.
+    pub copies: u32,
     /// The range of the spectrum of `W^dag W`.
     pub range: [f64; 2],
     /// The range of the spectrum of `V^dag V`, if there is a V.
@@ -73,6 +76,7 @@ const HEAVY: &str = "heavy quark";
 
 /// The functions of both quarks. Their fields, up to three per pole, exist only while they are used.
 pub(super) struct Rationals {
+    copies: u32,
     light: Powers,
     heavy: Option<Powers>,
     /// The light quark's function of the force, divided.
@@ -86,17 +90,19 @@ impl Rationals {
     /// A rational function does not exist.
     ///
     /// # Panics
-    /// `check_every` is 0, or the heavy quark has no range.
+    /// `copies` or `check_every` is 0, or the heavy quark has no range.
     pub(super) fn new(power: &RationalPower, ratio: bool) -> Result<Self, RationalError> {
+        assert!(power.copies > 0, "at least one pseudofermion");
         let powers = |heat_bath, action, range| {
-            let &RationalPower { action_error, force_error, check_every, .. } = power;
+            let &RationalPower { copies, action_error, force_error, check_every, .. } = power;
+            let [heat_bath, action] = [heat_bath, action].map(|(p, q)| (p, q * copies));
             Powers::new(Wanted { heat_bath, action, range, action_error, force_error, check_every })
         };
         let heavy = |range| powers((-1, 4), (1, 4), range);
         let range = ratio.then(|| power.heavy_range.expect("a range for the heavy quark"));
         let light = powers((1, 4), (-1, 2), power.range)?;
         let parts = power.inner.as_ref().map(|inner| inner.split(&light.force)).transpose()?;
-        Ok(Self { light, heavy: range.map(heavy).transpose()?, parts })
+        Ok(Self { copies: power.copies, light, heavy: range.map(heavy).transpose()?, parts })
     }
 
     /// The light quark's name in messages.
@@ -121,17 +127,18 @@ impl<O: Derivative> Function<O> for Rationals {
         phi: &mut Spinor,
         address: RandomAddress,
         residual: f64,
+        first: bool,
     ) -> Result<ExactSum, ActionError> {
         let (light, name) = (&mut quarks.light, self.light_name());
         let mut eta = light.spinor()?;
         eta.set_random(ODD, 0.5f64.sqrt(), address)?;
         let (info, _) = light.apply_function(phi, &eta, &self.light.heat_bath, residual)?;
-        self.light.check(light, name, (&info.lanczos, residual))?;
+        self.light.check(light, name, (&info.lanczos, residual), first)?;
         if let (Some(heavy), Some(powers)) = (&mut quarks.heavy, &mut self.heavy) {
             let mut source = heavy.spinor()?;
             source.copy_from(phi)?;
             let (info, _) = heavy.apply_function(phi, &source, &powers.heat_bath, residual)?;
-            powers.check(heavy, HEAVY, (&info.lanczos, residual))?;
+            powers.check(heavy, HEAVY, (&info.lanczos, residual), first)?;
         }
         Ok(eta.norm2()?)
     }
@@ -141,19 +148,20 @@ impl<O: Derivative> Function<O> for Rationals {
         quarks: &mut Fraction<O>,
         phi: &Spinor,
         residual: f64,
+        first: bool,
     ) -> Result<ExactSum, ActionError> {
         let (light, name) = (&mut quarks.light, self.light_name());
         let (mut room, mut psi) = (light.spinor()?, light.spinor()?);
         let chi = match (&mut quarks.heavy, &mut self.heavy) {
             (Some(heavy), Some(powers)) => {
                 let (info, _) = heavy.apply_function(&mut room, phi, &powers.action, residual)?;
-                powers.check(heavy, HEAVY, (&info.lanczos, residual))?;
+                powers.check(heavy, HEAVY, (&info.lanczos, residual), first)?;
                 &room
             }
             _ => phi,
         };
         let (info, _) = light.apply_function(&mut psi, chi, &self.light.action, residual)?;
-        self.light.check(light, name, (&info.lanczos, residual))?;
+        self.light.check(light, name, (&info.lanczos, residual), first)?;
         Ok(chi.real_dot(&psi)?)
     }
 
@@ -198,10 +206,11 @@ impl<O: Derivative> Function<O> for Rationals {
     }
 
     fn report(&self) -> String {
-        let Self { light, heavy, .. } = self;
+        let Self { copies, light, heavy, .. } = self;
+        let copies = if *copies == 1 { String::new() } else { format!("; {copies} pseudofermions") };
         match heavy {
-            None => format!("; {light}"),
-            Some(heavy) => format!("; light: {light}; heavy: {heavy}"),
+            None => format!("{copies}; {light}"),
+            Some(heavy) => format!("{copies}; light: {light}; heavy: {heavy}"),
         }
     }
 }

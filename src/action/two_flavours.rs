@@ -39,6 +39,7 @@ impl<O: Derivative> Function<O> for TwoFlavours {
         phi: &mut Spinor,
         address: RandomAddress,
         residual: f64,
+        _first: bool,
     ) -> Result<ExactSum, ActionError> {
         let mut eta = light.spinor()?;
         eta.set_random(ODD, 0.5f64.sqrt(), address)?;
@@ -56,6 +57,7 @@ impl<O: Derivative> Function<O> for TwoFlavours {
         quarks: &mut Fraction<O>,
         phi: &Spinor,
         residual: f64,
+        _first: bool,
     ) -> Result<ExactSum, ActionError> {
         let (mut room, mut x) = (None, quarks.light.spinor()?);
         let source = source(&mut room, quarks, phi)?;

@@ -179,6 +179,8 @@ pub(super) fn only_flavours(table: &Table, count: Option<u32>, two: &[&str], one
 /// `[fermion.NAME.rational]`: the functions of one flavour.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OneFlavourFunctions {
+    /// The number of pseudofermions, each with all powers divided by it.
+    pub copies: u32,
     /// Bounds of the spectrum of Mhat^dag Mhat (for domain-wall quarks, of C C^dag), 0 < lo < hi.
     pub range: [f64; 2],
     /// Greatest relative error of the functions of heat bath and action.
@@ -191,6 +193,14 @@ pub struct OneFlavourFunctions {
     pub inner: Option<InnerPoles>,
 }
 
+/// The number of pseudofermions of equal roots of a determinant.
+pub(super) const COPIES: Key<u32> = Key::new(
+    "copies",
+    integer(1, 64),
+    Absent::Is("1"),
+    Change::Bits,
+    "so many pseudofermions, each with all powers divided by this number",
+);
 const SPECTRUM_RANGE: Key<[f64; 2]> = Key::new(
     "range",
     RANGE,
@@ -243,12 +253,14 @@ pub(super) const INNER_TEXT: &str = "`{ name = .., poles = n }`: the force of th
      a level inside the fermion's: they make most of the force, and their solves are cheap";
 
 /// `[fermion.NAME.rational]`
-pub(crate) const RATIONAL: Section =
-    Section { keys: &[&SPECTRUM_RANGE, &ACTION_ERROR, &FORCE_ERROR, &CHECK_EVERY], tables: &[INNER_TABLE] };
+pub(crate) const RATIONAL: Section = Section {
+    keys: &[&SPECTRUM_RANGE, &COPIES, &ACTION_ERROR, &FORCE_ERROR, &CHECK_EVERY],
+    tables: &[INNER_TABLE],
+};
 
 /// `[fermion.NAME.rational]` of domain-wall quarks.
 pub(crate) const WALL_RATIONAL: Section = Section {
-    keys: &[&SPECTRUM_RANGE, &HEAVY_RANGE, &ACTION_ERROR, &FORCE_ERROR, &CHECK_EVERY, &FORECAST],
+    keys: &[&SPECTRUM_RANGE, &HEAVY_RANGE, &COPIES, &ACTION_ERROR, &FORCE_ERROR, &CHECK_EVERY, &FORECAST],
     tables: &[INNER_TABLE],
 };
 
@@ -273,10 +285,11 @@ pub(super) const HEAVY_RANGE: Key<[f64; 2]> = Key::new(
 /// Reads the keys of one flavour's rational functions; `None` after a mistake.
 pub(super) fn rational(table: &mut Table, context: &mut Context) -> Option<OneFlavourFunctions> {
     let inner = inner(table.table("inner"), context);
-    let range = table.get(&SPECTRUM_RANGE);
+    let (range, copies) = (table.get(&SPECTRUM_RANGE), table.get(&COPIES));
     let (action_error, force_error) = (table.get(&ACTION_ERROR), table.get(&FORCE_ERROR));
     let check_every = table.get(&CHECK_EVERY);
     Some(OneFlavourFunctions {
+        copies: copies?,
         range: range?,
         action_error: action_error?,
         force_error: force_error?,

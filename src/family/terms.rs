@@ -34,7 +34,15 @@ pub(super) fn on_smeared_links(
 impl OneFlavourFunctions {
     /// One flavour by these functions, over a heavier quark with the spectrum `heavy_range`.
     pub(super) fn power(self, heavy_range: Option<[f64; 2]>) -> Power {
-        let Self { range, action_error, force_error, check_every, inner } = self;
-        Power::Rational(RationalPower { range, heavy_range, action_error, force_error, check_every, inner })
+        let Self { copies, range, action_error, force_error, check_every, inner } = self;
+        Power::Rational(RationalPower {
+            copies,
+            range,
+            heavy_range,
+            action_error,
+            force_error,
+            check_every,
+            inner,
+        })
     }
 }

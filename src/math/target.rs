@@ -15,7 +15,7 @@ use std::f64::consts::PI;
 pub(super) type Real = FBig<HalfEven, 2>;
 
 /// The largest numerator and denominator of an exponent: f is never formed, r^q is.
-const LARGEST_POWER: u32 = 100;
+const LARGEST_POWER: u32 = 256;
 
 /// x in so many bits.
 pub(super) fn real(x: f64, bits: usize) -> Real {

@@ -41,7 +41,7 @@ source = [3, 2, 1, 5]
 "#;
 
 /// Nf = 2+1 with all that production has: smeared links, ratios in twisted mass and in mass, one flavour by rational
-/// functions, every method with every precision, links of 8 reals, three levels. Blocks are of fixed extents.
+/// functions and two pseudofermions, every method with every precision, links of 8 reals, three levels. Blocks are of fixed extents.
 pub const PRODUCTION: &str = r#"
 [run]
 name = "quickstart"
@@ -89,6 +89,7 @@ c_sw = 1.2
 preconditioning = "symmetric"
 [fermion.strange.rational]
 range = [0.02, 8.0]
+copies = 2
 action_error = 1e-9
 force_error = 1e-5
 [fermion.strange.solver]
@@ -185,7 +186,7 @@ mass = 0.2
 "#;
 
 /// Nf = 2+1+1 domain-wall quarks with all that they have: weights of every kind, smeared links, a Hasenbusch mass, one flavour
-/// exactly and by rational functions, every precision, links of 8 reals, guesses.
+/// exactly and by rational functions of two pseudofermions, every precision, links of 8 reals, guesses.
 pub const DOMAIN_WALL: &str = r#"
 [run]
 name = "quickstart"
@@ -247,6 +248,7 @@ one_flavour = "rational"
 [fermion.charm.rational]
 range = [1e-3, 20.0]
 heavy_range = [1e-3, 20.0]
+copies = 2
 action_error = 1e-5
 force_error = 1e-4
 [fermion.charm.solver]

@@ -429,7 +429,9 @@ fn one_flavour(mut table: Table, way: Option<Way>, context: &mut Context) -> Opt
             }
         }
         Some(Way::Eofa) => {
-            for key in ["heavy_range", "force_error", "inner"].into_iter().filter(|key| table.has(key)) {
+            for key in
+                ["heavy_range", "copies", "force_error", "inner"].into_iter().filter(|key| table.has(key))
+            {
                 table.mistake(key, format!("{key}: only one_flavour = \"rational\" has it"));
             }
         }

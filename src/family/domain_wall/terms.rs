@@ -23,7 +23,11 @@ impl Family for DomainWallFermion {
     }
 
     fn pseudofermions(&self) -> usize {
-        1 + self.hasenbusch.len()
+        let copies = match &self.flavours {
+            WallFlavours::Two | WallFlavours::OneEofa { .. } => 1,
+            WallFlavours::OneRational { functions, .. } => functions.copies as usize,
+        };
+        copies + self.hasenbusch.len()
     }
 
     /// One term per ratio of masses.

@@ -9,7 +9,7 @@ use crate::config::raw::Table;
 use crate::config::reader::{Read, Value, array, whole};
 use crate::config::section::{Count, Inner, Section};
 use crate::family::fermion::Keys;
-use crate::family::keys::{BOUNDARY, Context, INNER_NAME, Purpose, heavy};
+use crate::family::keys::{self, BOUNDARY, Context, INNER_NAME, Purpose, heavy};
 use crate::lattice::Boundary;
 use crate::math::{Factor, MilcPseudofermion, Rational};
 use crate::measure::{Allowed, MassOf};
@@ -94,14 +94,7 @@ const PROJECTION: Key<bool> = Key::new(
     "group to which links are projected between the two levels of smearing",
 )
 .note("only with `\"hisq\"`");
-const COPIES: Key<u32> = Key::new(
-    "copies",
-    integer(1, 64),
-    Absent::Is("1"),
-    Change::Bits,
-    "so many pseudofermions, each with all powers divided by this number",
-)
-.note("only `1` with `file`");
+const COPIES: Key<u32> = keys::COPIES.note("only `1` with `file`");
 const NAIK_EPSILON: Key<f64> = Key::new(
     "naik_epsilon",
     EPSILON,

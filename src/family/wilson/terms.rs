@@ -17,7 +17,11 @@ impl Family for WilsonFermion {
     }
 
     fn pseudofermions(&self) -> usize {
-        1 + self.hasenbusch.len()
+        let copies = match &self.flavours {
+            Flavours::Two => 1,
+            Flavours::One(functions) => functions.copies as usize,
+        };
+        copies + self.hasenbusch.len()
     }
 
     fn terms(&self, domain: &Arc<Domain>, number: u8) -> Result<Vec<Box<dyn Action>>, FamilyError> {

@@ -2,7 +2,7 @@
 
 use super::{GOOD, input, mistakes};
 use hmc::device::Precision;
-use hmc::family::{DomainWallFermion, OneFlavourFunctions, StoutSteps, WallFlavours, Weights};
+use hmc::family::{DomainWallFermion, Family, OneFlavourFunctions, StoutSteps, WallFlavours, Weights};
 use hmc::input::Fermion;
 use hmc::measure::{Condensate, Correlator, Source};
 use hmc::solver::{Method, Past, Settings, TermSolver};
@@ -245,6 +245,7 @@ fn one_flavour_by_either_way() {
 
     let functions = |action_error, force_error, check_every| WallFlavours::OneRational {
         functions: OneFlavourFunctions {
+            copies: 1,
             range: [1e-4, 50.0],
             action_error,
             force_error,
@@ -256,6 +257,7 @@ fn one_flavour_by_either_way() {
     assert_eq!(light(&rational("")).flavours, functions(1e-12, 1e-7, 1));
     let keys = "action_error = 1e-13\nforce_error = 1e-6\ncheck_every = 4\n";
     assert_eq!(light(&rational(keys)).flavours, functions(1e-13, 1e-6, 4));
+    assert_eq!(["", "copies = 3\n"].map(|keys| light(&rational(keys)).pseudofermions()), [1, 3]);
     // Any weights go by rational functions, and symmetric ones by the exact action.
     let optimal = "\"optimal\"\nspectrum = [0.05, 6.2]";
     assert!(!light(&rational("").replace("\"shamir\"", optimal)).weights.is_symmetric());
@@ -279,6 +281,7 @@ fn one_flavour_by_either_way() {
         (one("[0.5, 50]", "[0, 50]"), "19:10: range: expected a positive number, found the integer 0"),
         (one("50]\n", "50]\nheavy_range = [0.1, 50]\n"), &format!("20:15: heavy_range: {only}")),
         (one("50]\n", "50]\nforce_error = 1e-6\n"), &format!("20:15: force_error: {only}")),
+        (one("50]\n", "50]\ncopies = 2\n"), &format!("20:10: copies: {only}")),
         (
             one("\"shamir\"\nn_s = 16", "\"borici\"\nn_s = 15"),
             "13:7: n_s: \"eofa\" with omega = sigma needs an even number, not 15",
@@ -378,8 +381,9 @@ fn comparison_names_every_key() {
         "fermion.light.rational.action_error: was 1e-11, is 1e-12",
     ];
     assert_eq!(input::compare(&input(&eofa), &input(&one("0.5", "0.4"))), expected);
-    let heavy = rational("").replace("[0.1, 50]", "[0.2, 50]\ncheck_every = 2");
+    let heavy = rational("").replace("[0.1, 50]", "[0.2, 50]\ncopies = 2\ncheck_every = 2");
     let expected = [
+        "fermion.light.rational.copies: was 1, is 2",
         "fermion.light.rational.check_every: was 1, is 2",
         "fermion.light.rational.heavy_range: was [0.1, 50.0], is [0.2, 50.0]",
     ];

@@ -3,7 +3,7 @@
 use super::{GOOD, input, mistakes, wilson, with};
 use hmc::action::InnerPoles;
 use hmc::device::Precision;
-use hmc::family::{Flavours, OneFlavourFunctions, StoutSteps, WilsonFermion};
+use hmc::family::{Family, Flavours, OneFlavourFunctions, StoutSteps, WilsonFermion};
 use hmc::solver::{Method, Past, Settings, TermSolver};
 use std::path::Path;
 
@@ -85,6 +85,7 @@ fn twisted_and_smeared_quarks() {
 #[test]
 fn one_flavour_needs_a_rational_function() {
     let defaults = OneFlavourFunctions {
+        copies: 1,
         range: [0.1, 30.0],
         action_error: 1e-12,
         force_error: 1e-7,
@@ -92,8 +93,9 @@ fn one_flavour_needs_a_rational_function() {
         inner: None,
     };
     assert_eq!(light(&one_flavour("")).flavours, Flavours::One(defaults));
-    let keys = "action_error = 1e-14\nforce_error = 1e-3\ncheck_every = 5\n";
+    let keys = "copies = 3\naction_error = 1e-14\nforce_error = 1e-3\ncheck_every = 5\n";
     let given = OneFlavourFunctions {
+        copies: 3,
         range: [0.1, 30.0],
         action_error: 1e-14,
         force_error: 1e-3,
@@ -101,6 +103,7 @@ fn one_flavour_needs_a_rational_function() {
         inner: None,
     };
     assert_eq!(light(&one_flavour(keys)).flavours, Flavours::One(given.clone()));
+    assert_eq!(["", keys].map(|keys| light(&one_flavour(keys)).pseudofermions()), [1, 3]);
     let divided = |keys: &str| {
         let keys = format!("inner = {{ name = \"uv\", poles = 4 }}\n{keys}");
         one_flavour(&keys).replace("[\"gauge\"]", "[\"gauge\", \"uv\"]")
@@ -154,6 +157,10 @@ fn one_flavour_needs_a_rational_function() {
         (
             divided("").replace("poles = 4", "poles = 0"),
             "17:32: poles: expected an integer from 1 to 64, found the integer 0",
+        ),
+        (
+            one_flavour("copies = 65\n"),
+            "17:10: copies: expected an integer from 1 to 64, found the integer 65",
         ),
         (
             one_flavour("check_every = 0\n"),

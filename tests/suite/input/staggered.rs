@@ -161,7 +161,7 @@ fn one_mistake_is_one_message() {
              keep one sign",
         ),
         (
-            with("[3, 4] }]\ncopies = 3", "[3, 64] }]"),
+            with("[3, 4] }]\ncopies = 3", "[61, 64] }]\ncopies = 3"),
             "17:11: factors: the exponents of a rational function need small numerators and denominators",
         ),
         (

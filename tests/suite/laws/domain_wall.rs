@@ -118,6 +118,7 @@ pub(super) fn divided(
         light: quark(light.clone(), errors.precision),
         heavy: Some(quark(light.with_mass([HEAVY; 2]), errors.precision)),
         power: Power::Rational(RationalPower {
+            copies: 1,
             range: [1e-4, 30.0],
             heavy_range: Some([1e-3, 30.0]),
             action_error: errors.function,
@@ -237,7 +238,7 @@ fn heat_baths() {
 const TINY: Extents = [2; 4];
 
 /// Quarks of four slices, each with a gauge field and one near by.
-fn pairs() -> [(&'static str, DomainWallParams, [Gauge; 2]); 3] {
+pub(super) fn pairs() -> [(&'static str, DomainWallParams, [Gauge; 2]); 3] {
     let near = |seed| [0.6, 0.64].map(|epsilon| Gauge::warm(TINY, epsilon, seed));
     [
         ("Shamir 4", params(WallWeights::shamir(4), 1.8, 0.1), near(9)),
@@ -251,7 +252,7 @@ fn wall<'a>(links: &'a Gauge, p: &DomainWallParams) -> Wall<'a> {
 }
 
 /// `log |det C(m) / det C(1)|` of the plain reference.
-fn log_weight(links: &Gauge, light: &DomainWallParams) -> f64 {
+pub(super) fn log_weight(links: &Gauge, light: &DomainWallParams) -> f64 {
     let (slices, sites) = (light.slices(), volume(TINY));
     let odd: Vec<usize> = (0..12 * sites * slices).filter(|k| parity(TINY, k / 12 % sites) == ODD).collect();
     let [light, heavy] = [light.clone(), light.with_mass([HEAVY; 2])].map(|quark| {
@@ -354,7 +355,7 @@ fn the_exact_one_flavour_action_is_the_determinant() {
 
 /// `<exp(S(U) - S(U'))>` over heat baths on U is `det A(U) / det A(U')` whatever the action is: its mean of so many draws,
 /// and the error of the mean.
-fn reweighted(term: &mut dyn Action, [from, to]: &[MatrixField; 2]) -> (f64, f64) {
+pub(super) fn reweighted(term: &mut dyn Action, [from, to]: &[MatrixField; 2]) -> (f64, f64) {
     const DRAWS: u64 = 200;
     let weight = |number| {
         let drawn = term.refresh(from, 5, number).unwrap();

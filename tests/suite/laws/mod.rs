@@ -1,5 +1,6 @@
 //! What physics demands, whatever the numbers are.
 
+mod copies;
 mod covariance;
 mod domain_wall;
 mod dynamics;

@@ -26,7 +26,7 @@ fn terms_of(domain: &Arc<Domain>) -> Vec<Box<dyn Action>> {
         heavy: Some(quark(operator(0.11, 0.2, Schur::Symmetric), Precision::Double)),
         power: Power::Inverse,
     };
-    let one = |schur, precision| DeterminantParams {
+    let one = |schur, precision, copies| DeterminantParams {
         header: TermHeader {
             name: "strange".into(),
             number: 1,
@@ -36,6 +36,7 @@ fn terms_of(domain: &Arc<Domain>) -> Vec<Box<dyn Action>> {
         light: quark(operator(0.12, 0.0, schur), precision),
         heavy: None,
         power: Power::Rational(RationalPower {
+            copies,
             range: [0.01, 60.0],
             heavy_range: None,
             action_error: 1e-9,
@@ -44,12 +45,12 @@ fn terms_of(domain: &Arc<Domain>) -> Vec<Box<dyn Action>> {
             inner: None,
         }),
     };
-    let mut relaxed = one(Schur::Symmetric, Precision::Double);
+    let mut relaxed = one(Schur::Symmetric, Precision::Double, 1);
     relaxed.light.solver.precisions[2] = Precision::Half;
     vec![
         Box::new(Determinant::new(domain, ratio).unwrap()),
-        Box::new(Determinant::new(domain, one(Schur::Asymmetric, Precision::Single)).unwrap()),
-        Box::new(Determinant::new(domain, one(Schur::Symmetric, Precision::Double)).unwrap()),
+        Box::new(Determinant::new(domain, one(Schur::Asymmetric, Precision::Single, 2)).unwrap()),
+        Box::new(Determinant::new(domain, one(Schur::Symmetric, Precision::Double, 1)).unwrap()),
         Box::new(Determinant::new(domain, relaxed).unwrap()),
     ]
 }

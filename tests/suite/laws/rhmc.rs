@@ -50,6 +50,7 @@ pub(super) fn divided(
         light: quark(operator, precision),
         heavy: None,
         power: Power::Rational(RationalPower {
+            copies: 1,
             range: RANGE,
             heavy_range: None,
             action_error: 1e-12,
@@ -200,7 +201,7 @@ fn one_flavour_is_of_second_order_and_reversible() {
 }
 
 /// `(W^dag W)^power x` by the eigenvectors of `W^dag W`.
-fn power(modes: &[(f64, Vec<Complex64>)], power: f64, x: &[Complex64]) -> Vec<Complex64> {
+pub(super) fn power(modes: &[(f64, Vec<Complex64>)], power: f64, x: &[Complex64]) -> Vec<Complex64> {
     let mut sum = vec![Complex64::default(); x.len()];
     for (value, v) in modes {
         let overlap: Complex64 = v.iter().zip(x).map(|(v, x)| v.conj() * x).sum();
@@ -262,6 +263,7 @@ fn outside_the_range_a_trajectory_fails_and_leaves_the_links() {
             light: quark(operator(0.12, 1.0, Schur::Asymmetric), Precision::Double),
             heavy: None,
             power: Power::Rational(RationalPower {
+                copies: 1,
                 range,
                 heavy_range: None,
                 action_error: 1e-9,
@@ -332,6 +334,7 @@ fn ratio(
         light: quark(light, precision),
         heavy: Some(quark(heavy, precision)),
         power: Power::Rational(RationalPower {
+            copies: 1,
             range: RANGE,
             heavy_range: Some([1e-2, 100.0]),
             action_error: 1e-12,
@@ -508,6 +511,7 @@ fn each_quark_of_a_ratio_has_its_range() {
             light: quark(operator(0.12, 1.0, Schur::Asymmetric), Precision::Double),
             heavy: Some(quark(operator(0.1, 1.0, Schur::Asymmetric), Precision::Double)),
             power: Power::Rational(RationalPower {
+                copies: 1,
                 range: light_range,
                 heavy_range: Some(heavy_range),
                 action_error: 1e-9,

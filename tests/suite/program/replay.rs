@@ -95,6 +95,7 @@ c_sw = 1.0
 preconditioning = "symmetric"
 [fermion.strange.rational]
 range = [0.02, 8.0]
+copies = 2
 action_error = 1e-9
 force_error = 1e-7
 [fermion.strange.solver]
@@ -237,12 +238,18 @@ fn restricted(mut field: Vec<f64>, site_reals: usize, parity: usize) -> Vec<f64>
 fn any_state() -> State {
     let momenta = Gauge { extents: EXTENTS, links: random_momenta(EXTENTS, 2) };
     let odd = |seed| restricted(random_phi(EXTENTS, seed), 24, 1);
-    let place = |term: &str| Place { term: term.into(), number: 0, parity: 1, slice_reals: 24, slices: 1 };
+    let place =
+        |term: &str, number| Place { term: term.into(), number, parity: 1, slice_reals: 24, slices: 1 };
     State {
         input: on_cpu(EVERYTHING),
         links: Gauge::warm(EXTENTS, 0.3, 1).to_host(),
         momenta: momenta.to_host(),
-        pseudofermions: vec![(place("light"), odd(3)), (place("heavy"), odd(4)), (place("strange"), odd(5))],
+        pseudofermions: vec![
+            (place("light", 0), odd(3)),
+            (place("heavy", 0), odd(4)),
+            (place("strange", 0), odd(5)),
+            (place("strange", 1), odd(6)),
+        ],
     }
 }
 

@@ -1,0 +1,242 @@
+//! One flavour of Wilson or domain-wall quarks by several pseudofermions, each with a root of the determinant: force, heat
+//! bath and its random numbers, the determinant, parts of the force, and dynamics.
+
+use super::{domain_wall, rhmc};
+use crate::devices::{domain, on_one_lane};
+use crate::reference::gauge::Gauge;
+use crate::terms;
+use crate::terms::{
+    OMELYAN, check_dynamics, check_force, check_parts, check_refresh, fields, quark, random_phi,
+};
+use hmc::action::{
+    Action, Derivative, Determinant, DeterminantParams, GaugeAction, InnerPoles, Power, RationalPower,
+    TermHeader,
+};
+use hmc::device::Precision;
+use hmc::family::{DomainWall, DomainWallParams, Schur, Wilson, WilsonParams};
+use hmc::field::{Domain, MatrixField, ODD, Purpose, RandomAddress, Spinor};
+use hmc::hmc::{Chain, Level};
+use hmc::lattice::Boundary;
+use hmc::math::ExactSum;
+use std::sync::Arc;
+
+/// Of the residuals, and of the functions.
+#[derive(Clone, Copy)]
+struct Errors {
+    residual: f64,
+    function: f64,
+}
+
+const TIGHT: Errors = Errors { residual: 1e-14, function: 1e-12 };
+
+/// The number of the term's first pseudofermion.
+const NUMBER: u8 = 3;
+
+/// One flavour of so many pseudofermions, alone or over a heavier one.
+fn one_flavour<O>(
+    domain: &Arc<Domain>,
+    (light, heavy): (&O::Params, Option<O::Params>),
+    errors: Errors,
+    copies: u32,
+    inner: Option<usize>,
+) -> Determinant<O>
+where
+    O: Derivative,
+    O::Params: Clone,
+{
+    let Errors { residual, function } = errors;
+    let of = |operator| quark(operator, Precision::Double);
+    let params = DeterminantParams {
+        header: TermHeader {
+            name: "strange".into(),
+            number: NUMBER,
+            action_residual: residual,
+            force_residual: residual,
+        },
+        light: of(light.clone()),
+        heavy: heavy.map(of),
+        power: Power::Rational(RationalPower {
+            copies,
+            range: [1e-4, 100.0],
+            heavy_range: Some([1e-3, 100.0]),
+            action_error: function,
+            force_error: function,
+            check_every: 1000,
+            inner: inner.map(|poles| InnerPoles { name: "inner".into(), poles }),
+        }),
+    };
+    Determinant::new(domain, params).unwrap()
+}
+
+fn wilson(domain: &Arc<Domain>, light: &WilsonParams, copies: u32) -> Determinant<Wilson> {
+    one_flavour(domain, (light, None), TIGHT, copies, None)
+}
+
+/// Over the Pauli-Villars fields.
+fn wall(
+    domain: &Arc<Domain>,
+    light: &DomainWallParams,
+    errors: Errors,
+    copies: u32,
+    inner: Option<usize>,
+) -> Determinant<DomainWall> {
+    one_flavour(domain, (light, Some(light.with_mass([1.0; 2]))), errors, copies, inner)
+}
+
+/// As of one pseudofermion.
+#[test]
+fn force() {
+    let links = Gauge::warm([4; 4], 0.8, 5);
+    let domain = domain([4; 4]);
+    for (copies, (c_sw, schur)) in [(2, rhmc::FORMS[2]), (3, rhmc::FORMS[3])] {
+        let mut term = wilson(&domain, &rhmc::operator(0.115, c_sw, schur), copies);
+        terms::set_random_pseudofermions(&mut term, 23);
+        let what = format!("{copies} copies, c_sw {c_sw} {schur:?}");
+        check_force(&what, &links, &mut term, &domain, 5e-3, 1e-9);
+    }
+    let [_, (name, light), ..] = domain_wall::quarks();
+    let mut term = wall(&domain, &light, TIGHT, 2, None);
+    terms::set_random_pseudofermions(&mut term, 23);
+    check_force(&format!("2 copies, {name}"), &links, &mut term, &domain, 2e-3, 1e-9);
+}
+
+/// S of a refresh is the sum of `|eta|^2` of consecutive streams, one a copy, and `-log det A` once; S of the links is the
+/// same, to the errors of functions of 1e-12.
+#[test]
+fn heat_bath() {
+    let extents = [4; 4];
+    let domain = domain(extents);
+    let host = Gauge::warm(extents, 0.8, 5);
+    let links = fields(&host, &domain);
+    let eta = |k: u32| {
+        let mut eta = Spinor::new(&domain, Precision::Double).unwrap();
+        let purpose = Purpose::Pseudofermion(NUMBER + k as u8);
+        eta.set_random(ODD, 0.5f64.sqrt(), RandomAddress { seed: 11, trajectory: 3, purpose }).unwrap();
+        eta.norm2().unwrap()
+    };
+    for copies in [1, 2, 5] {
+        for schur in [Schur::Asymmetric, Schur::Symmetric] {
+            let operator = rhmc::operator(0.115, 1.0, schur);
+            let mut term = wilson(&domain, &operator, copies);
+            check_refresh(&format!("{copies} copies, {schur:?}"), &links, &mut term, 1e-11);
+            let drawn = term.refresh(&links, 11, 3).unwrap();
+            let gauss = (0..copies).map(eta).fold(ExactSum::default(), |sum, eta| sum + eta);
+            let (found, expected) = ((drawn - gauss).value(), -terms::reference_log_det(&host, &operator));
+            let error = (found - expected).abs();
+            println!("{copies} copies, {schur:?}: -log det A is {found}, error {error:.1e}");
+            assert!(expected.abs() > 0.1 && error < 1e-11, "{schur:?}: {found} is not {expected}");
+            let report = term.report().unwrap().text;
+            assert_eq!(report.contains(&format!("; {copies} pseudofermions;")), copies > 1, "{report}");
+            assert!(report.contains("spectrum ["), "{report}");
+        }
+    }
+    let [(name, light), ..] = domain_wall::quarks();
+    let mut term = wall(&domain, &light, TIGHT, 3, None);
+    check_refresh(&format!("3 copies, {name}"), &links, &mut term, 1e-11);
+}
+
+/// `S = sum_k |(W^dag W)^(-1/4n) (V^dag V)^(1/4n) phi_k|^2 - log det A_W + log det A_V` of the dense reference: the weight
+/// of n pseudofermions is that of one.
+#[test]
+fn every_copy_has_a_root_of_the_determinant() {
+    let extents = [2; 4];
+    let domain = on_one_lane(extents);
+    let links = Gauge::warm(extents, 0.7, 9);
+    let field = fields(&links, &domain);
+    for (schur, is_ratio, all) in [
+        (Schur::Asymmetric, false, &[2, 64][..]),
+        (Schur::Symmetric, false, &[3]),
+        (Schur::Symmetric, true, &[2, 5]),
+    ] {
+        let (light, heavy) = (rhmc::operator(0.12, 1.0, schur), rhmc::operator(0.1, 0.6, schur));
+        let modes = [&light, &heavy].map(|operator| {
+            let w = terms::reference_operator(&links, operator);
+            terms::eigen(terms::product(&terms::adjoint(&w), &w))
+        });
+        let [of_light, of_heavy] =
+            [&light, &heavy].map(|operator| terms::reference_log_det(&links, operator));
+        for &copies in all {
+            let root = 0.25 / f64::from(copies);
+            let over = is_ratio.then_some(heavy);
+            let mut term = one_flavour::<Wilson>(&domain, (&light, over), TIGHT, copies, None);
+            let mut expected = if is_ratio { of_heavy - of_light } else { -of_light };
+            for (k, phi) in (31..).zip(term.pseudofermions()) {
+                let reals = random_phi(extents, k);
+                phi.field.read_host(phi.parity, &reals).unwrap();
+                let odd = terms::odd_part(extents, &reals);
+                let chi = if is_ratio { rhmc::power(&modes[1], root, &odd) } else { odd };
+                expected += terms::norm2(&rhmc::power(&modes[0], -root, &chi));
+            }
+            assert_eq!(term.pseudofermions().len(), copies as usize);
+            let found = term.value(&field).unwrap().value();
+            let error = ((found - expected) / expected).abs();
+            println!("{schur:?}, {copies} copies, ratio {is_ratio}: S {found:.12e}, error {error:.1e}");
+            assert!(error < 1e-11, "{schur:?}, {copies} copies: {found} is not {expected}");
+        }
+    }
+}
+
+/// What the heat bath draws has the whole determinant as its weight; the more pseudofermions, the less it fluctuates.
+#[test]
+fn the_weight_is_the_determinant() {
+    let extents = [2; 4];
+    let domain = on_one_lane(extents);
+    // Far below what 200 draws resolve.
+    let errors = Errors { residual: 1e-7, function: 1e-6 };
+    let check = |what: &str, term: &mut dyn Action, pair: &[MatrixField; 2], expected: f64| {
+        let (mean, error) = domain_wall::reweighted(term, pair);
+        let off = (mean - expected) / error;
+        println!("{what}: {mean:.5} +- {error:.5} against {expected:.5}: {off:.2} sigma");
+        assert!((expected - 1.0).abs() > 5.0 * error, "{what}: cannot tell it from 1");
+        assert!(off.abs() < 3.0, "{what}: {mean} +- {error} is not {expected}");
+        error
+    };
+    let operator = rhmc::operator(0.12, 1.0, Schur::Symmetric);
+    let pair = [0.6, 0.64].map(|epsilon| Gauge::warm(extents, epsilon, 9));
+    let [from, to] = pair.each_ref().map(|links| terms::reference_log_abs_det(links, &operator));
+    let (expected, pair) = ((to - from).exp(), pair.map(|links| fields(&links, &domain)));
+    let of = |copies| {
+        let mut term = one_flavour::<Wilson>(&domain, (&operator, None), errors, copies, None);
+        check(&format!("Wilson, {copies} copies"), &mut term, &pair, expected)
+    };
+    let (one, three) = (of(1), of(3));
+    assert!(three < 0.8 * one, "{three} is not below {one}");
+    let [(name, light, pair), ..] = domain_wall::pairs();
+    let [from, to] = pair.each_ref().map(|links| domain_wall::log_weight(links, &light));
+    let pair = pair.map(|links| fields(&links, &domain));
+    let mut term = wall(&domain, &light, errors, 3, None);
+    check(&format!("{name}, 3 copies"), &mut term, &pair, (to - from).exp());
+}
+
+/// Each copy's force is divided by its poles.
+#[test]
+fn parts() {
+    let domain = domain([4; 4]);
+    let links = fields(&Gauge::warm([4; 4], 0.8, 5), &domain);
+    let operator = rhmc::operator(0.115, 1.0, Schur::Symmetric);
+    let mut term = one_flavour::<Wilson>(&domain, (&operator, None), TIGHT, 2, Some(8));
+    check_parts("Wilson", &links, &mut term, &["strange", "inner"], 1e-11);
+    let [(name, light), ..] = domain_wall::quarks();
+    let mut term = wall(&domain, &light, TIGHT, 2, Some(8));
+    check_parts(name, &links, &mut term, &["strange", "inner"], 1e-10);
+}
+
+/// With the greatest poles of each copy on a level inside.
+#[test]
+fn divided_copies_are_of_second_order_and_reversible() {
+    let domain = domain([4; 4]);
+    check_dynamics("one flavour of 2 copies in two parts", |links, steps| {
+        let operator = WilsonParams {
+            boundary: Boundary::ANTIPERIODIC,
+            ..rhmc::operator(0.13, 1.76, Schur::Asymmetric)
+        };
+        let errors = Errors { residual: 1e-13, function: 1e-11 };
+        let term = one_flavour::<Wilson>(&domain, (&operator, None), errors, 2, Some(8));
+        let gauge = GaugeAction::new(&domain, 5.6, [1.0, 0.0, 0.0]).unwrap();
+        let level = |steps| Level { scheme: OMELYAN, steps };
+        let names = [vec!["strange".into()], vec!["inner".into()], vec!["gauge".into()]];
+        let links = MatrixField::from_host(&domain, links).unwrap();
+        let all: Vec<Box<dyn Action>> = vec![Box::new(gauge), Box::new(term)];
+        Chain::with_parts(links, &[level(steps), level(1), level(2)], all, &names, 0.5, 2024).unwrap()
+    });
+}
