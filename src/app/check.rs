@@ -27,6 +27,8 @@ pub(super) fn check(input: &Input, options: &RunOptions, comm: &Ranks) -> Result
         return Ok(());
     }
     say(plan::plan(input, &partition, ranks).trim_end())?;
+    let folder = input.run.ensembles.join(&input.run.name);
+    let input = &chosen(input, &folder)?;
     let mut errors = Vec::new();
     let mut note = |found: Result<(), AppError>| errors.extend(found.err());
     let held = memory::count(input, &partition, ranks);
@@ -34,7 +36,6 @@ pub(super) fn check(input: &Input, options: &RunOptions, comm: &Ranks) -> Result
         tell(held, input, options)?;
     }
     note(held.and_then(|held| device(input, &partition, sharing, held.bytes)));
-    let folder = input.run.ensembles.join(&input.run.name);
     let done = chain(input, &folder, options);
     note(disk(input, &folder, done.as_ref().map_or(0, |done| *done)));
     note(done.map(drop));
@@ -42,6 +43,25 @@ pub(super) fn check(input: &Input, options: &RunOptions, comm: &Ranks) -> Result
         0 => say("nothing stands in the way of this run"),
         _ => Err(AppError::Several(errors)),
     }
+}
+
+/// The input with the methods that the chain in `folder` has chosen, if there is one; prints them, or the candidates.
+fn chosen(input: &Input, folder: &Path) -> Result<Input, AppError> {
+    // What is wrong with the chain is reported later.
+    let newest = resume::newest_header(folder).ok().flatten();
+    let stored = newest.and_then(|(path, header)| resume::stored_input(&path, &header).ok());
+    let choices = stored.map(|stored| stored.choices()).unwrap_or_default();
+    for (term, candidates) in input.open_choices() {
+        let text = match choices.get(term) {
+            Some(choice) => format!("{choice}, as the chain has chosen"),
+            None => {
+                let all: Vec<String> = candidates.iter().map(ToString::to_string).collect();
+                format!("the fastest of {}", all.join(", "))
+            }
+        };
+        say(format_args!("solver         {term}: {text}"))?;
+    }
+    Ok(input.with_choices(&choices).unwrap_or_else(|_| input.clone()))
 }
 
 /// Prints the memory of a rank, and what it is used for.

@@ -1,6 +1,6 @@
 //! A chain of an input that writes nothing, for `hmc bench trajectory` and `hmc tune`.
 
-use super::{AppError, Ranks, assemble, rehearsal};
+use super::{AppError, Ranks, assemble, choose, rehearsal};
 use crate::hmc::Chain;
 use crate::input::{self, Input};
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(super) fn load(path: &Path, links: Option<&Path>, comm: &Ranks) -> Result<In
     Ok(input)
 }
 
-/// The chain of an input, with its kernels compiled.
+/// The chain of an input, with its kernels compiled. Terms with `method = "auto"` choose it on the chain's first links.
 ///
 /// # Errors
 /// No device, a file that cannot be read, or memory runs out.
@@ -30,5 +30,12 @@ pub(super) fn chain(input: &Input, comm: &Ranks) -> Result<Chain, AppError> {
     let domain = assemble::domain(&input.parallel, input.extents, layers, comm)?;
     rehearsal::prepare(input, &domain, comm, |line| eprintln!("{line}"))?;
     let links = assemble::first_links(input, &domain, &**comm)?;
-    assemble::chain(input, links)
+    let first = comm.rank() == 0;
+    let tell = |line: &str| {
+        if first {
+            eprintln!("{line}")
+        }
+    };
+    let input = choose::choose(input, &links, &**comm, tell)?;
+    assemble::chain(&input, links)
 }

@@ -136,6 +136,7 @@ pub fn convert(from: &Path, to: &Path, force: bool) -> Result<(), AppError> {
         trajectory: header.trajectory,
         plaquette: mean_plaquette(&links)?,
         input: header.input.unwrap_or_default(),
+        solvers: header.solvers,
     };
     Ok(io::write_links(to, format, &links, &partition, &crate::comm::Solo, &meta)?)
 }

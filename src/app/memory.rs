@@ -105,7 +105,8 @@ impl Counted {
     }
 }
 
-/// The memory of one of `ranks` ranks; the ranks need not exist.
+/// The memory of one of `ranks` ranks; the ranks need not exist. Where a term still has to choose its method, the most
+/// that any takes.
 ///
 /// # Errors
 /// A box is too small or has too many sites for a rank; a rational function does not exist.
@@ -121,9 +122,13 @@ pub(super) fn count(input: &Input, partition: &Partition, ranks: usize) -> Resul
     };
     let comm: Ranks = Arc::new(Echo { size: ranks });
     let domain = domain_on(input, Device::new(device), halo, &comm)?;
-    let label = domain.device().label("links");
-    // Their values do not matter here.
-    let links = MatrixField::new(&domain, 4)?;
-    drop(label);
-    held_by(input, links)
+    // The device remembers the greatest of all that may be chosen.
+    for choices in input.all_choices() {
+        let label = domain.device().label("links");
+        // Their values do not matter here.
+        let links = MatrixField::new(&domain, 4)?;
+        drop(label);
+        held_by(&input.with_choices(&choices)?, links)?;
+    }
+    Ok(domain.device().held())
 }

@@ -6,6 +6,7 @@
 //! - `assemble`: domain, chain and measurements from a checked input
 //! - `plan`: the part of `--check` that depends only on the input
 //! - `memory`: the device memory of a run
+//! - `choose`: trials of methods for terms with "auto"
 //! - `dry`: a chain that writes nothing
 //! - `rehearsal`: the kernels of a run, compiled before it starts
 //! - `run`: the driver of a chain
@@ -28,6 +29,7 @@
 mod assemble;
 mod bench;
 mod check;
+mod choose;
 mod dry;
 mod energy;
 mod error;

@@ -22,7 +22,8 @@ pub(super) fn prepare(
     say: impl Fn(&str),
 ) -> Result<(), AppError> {
     let backend = domain.device().backend();
-    let run = format!("{PROGRAM} {:?} {:?}\n{}", domain.partition().grid, domain.halo(), input.text);
+    let (grid, halo, chosen) = (domain.partition().grid, domain.halo(), input.choices());
+    let run = format!("{PROGRAM} {grid:?} {halo:?} {chosen:?}\n{}", input.text);
     let (place, _) = start::place_on_node(&**comm);
     if place == 0 && !backend.is_prepared(&run) {
         let start = Instant::now();
@@ -44,7 +45,8 @@ pub(super) fn prepare(
     agree(&**comm, Ok::<(), AppError>(()))
 }
 
-/// The kernels of a run of this input on a rank of `comm` with a GPU.
+/// The kernels of a run of this input on a rank of `comm` with a GPU; where a term still has to choose its method, those
+/// of all candidates.
 ///
 /// # Errors
 /// A box is too small, or a rational function does not exist.
@@ -53,20 +55,23 @@ pub fn rehearse(input: &Input, halo: Halo, comm: &Ranks) -> Result<Vec<Instance>
     let sums = Arc::clone(counting.sums());
     let alone: Ranks = Arc::new(Echo { size: comm.size() });
     let domain = memory::domain_on(input, Device::new(counting).recorded(&record), halo, &alone)?;
-    let mut links = MatrixField::new(&domain, 4)?;
-    if input.run.start == Start::Hot {
-        links.set_random(RandomAddress { seed: 0, trajectory: 0, purpose: Purpose::Start })?;
-    }
-    let mut chain = assemble::chain(input, links)?;
-    // All but the iterations of solves, which end at once.
-    memory::walk(&mut chain, input)?;
-    // Then the solves: of numbers without meaning, so that some fail, each time others.
-    for place in (0..PretendSums::PLACES).step_by(3) {
-        sums.begin(place);
-        chain.ask_all();
-        // On a large lattice a measurement's tables of sites take seconds.
-        if place.is_multiple_of(12) {
-            memory::observe(&chain.links, input, |_| Ok(()))?;
+    for choices in input.all_choices() {
+        let input = &input.with_choices(&choices)?;
+        let mut links = MatrixField::new(&domain, 4)?;
+        if input.run.start == Start::Hot {
+            links.set_random(RandomAddress { seed: 0, trajectory: 0, purpose: Purpose::Start })?;
+        }
+        let mut chain = assemble::chain(input, links)?;
+        // All but the iterations of solves, which end at once.
+        memory::walk(&mut chain, input)?;
+        // Then the solves: of numbers without meaning, so that some fail, each time others.
+        for place in (0..PretendSums::PLACES).step_by(3) {
+            sums.begin(place);
+            chain.ask_all();
+            // On a large lattice a measurement's tables of sites take seconds.
+            if place.is_multiple_of(12) {
+                memory::observe(&chain.links, input, |_| Ok(()))?;
+            }
         }
     }
     Ok(record.instances())

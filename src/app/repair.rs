@@ -76,8 +76,8 @@ impl Driver {
             }
             let due = repairs.lines.contains(&number) && !found.measurements.has(number);
             let Some(kept) = found.in_force(number).filter(|_| due) else { continue };
-            let Some(measure) = &kept.measure else { continue };
-            let measured = self.measured(number, measure, &kept.fermions);
+            let Some(input) = &kept.input else { continue };
+            let measured = self.measured(number, &input.measure, &input.fermions);
             let hopeless = |error: AppError| match error {
                 AppError::Measure(error @ MeasureError::Solver(SolverError::NotConverged { .. })) => {
                     let folder = self.folder.display();

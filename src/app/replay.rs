@@ -39,6 +39,13 @@ pub fn replay(path: &Path, out: Option<&Out>, as_json: bool, comm: &Ranks) -> Re
         loaded.warnings.iter().for_each(warn);
     }
     let mut input = loaded.input;
+    if let Some((term, _)) = input.open_choices().first() {
+        return Err(AppError::Refused(format!(
+            "{}: the method of term '{term}' is \"auto\", and a state does not say which was chosen: name it in the state's \
+             input",
+            path.display()
+        )));
+    }
     input.parallel.grid = input.parallel.grid.filter(|grid| volume(*grid) == comm.size());
     start::in_pool(start::threads(&input.parallel, &**comm), || {
         let domain = assemble::domain(&input.parallel, input.extents, assemble::layers(&input, None), comm)?;

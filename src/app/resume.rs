@@ -5,13 +5,14 @@
 //! records are reported, and recreated by rerunning trajectories from the state before.
 
 use super::job::{self, Accepted, JOBS, Recorded};
-use super::{AppError, Gaps, RunOptions, version};
+use super::{AppError, Gaps, RunOptions, choose, version};
 use crate::comm::{Comm, agree, from_first};
 use crate::field::HostLinks;
-use crate::input::{self, Fermion, Input, Run};
+use crate::input::{self, Input, Run};
 use crate::io::{self, Form, Header, History, IoError, Records, write_aside};
 use crate::lattice::Partition;
 use crate::measure::Measure;
+use crate::solver::Choices;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
@@ -48,10 +49,15 @@ fn columns_without_terms(levels: usize) -> usize {
 pub(super) struct Kept {
     /// 0 for `run.toml`.
     pub after: u64,
-    /// Its measurements; `None` if this version cannot read it.
-    pub measure: Option<Measure>,
-    /// The quarks that measurements refer to.
-    pub fermions: Vec<Fermion>,
+    /// `None` if this version cannot read it.
+    pub input: Option<Input>,
+}
+
+impl Kept {
+    /// What it measures.
+    pub(super) fn measure(&self) -> Option<&Measure> {
+        self.input.as_ref().map(|input| &input.measure)
+    }
 }
 
 /// The content of the folder's files, read by rank 0. Except for the records, it is the same on all ranks.
@@ -98,6 +104,8 @@ pub(super) struct Point {
     pub done: u64,
     /// Whether its checkpoint exists.
     pub has_checkpoint: bool,
+    /// The method of every term so far.
+    pub choices: Choices,
     /// Later rows of the history, which will be made again.
     pub dropped: usize,
     /// Warnings to report.
@@ -119,6 +127,7 @@ impl Point {
             links,
             done,
             has_checkpoint: false,
+            choices: Choices::new(),
             dropped: 0,
             warnings: accepted.iter().map(told).collect(),
             accepted,
@@ -160,14 +169,10 @@ impl Found {
         };
         let (history, measurements, states, left, inputs) =
             agree(comm, if first { read() } else { empty() })?;
-        let inputs =
-            of_first(comm, &inputs).into_iter().map(|(after, text)| match input::parse_stored(&text, "") {
-                Ok(loaded) => {
-                    Kept { after, measure: Some(loaded.input.measure), fermions: loaded.input.fermions }
-                }
-                // One that cannot be read any more asks for nothing.
-                Err(_) => Kept { after, measure: None, fermions: Vec::new() },
-            });
+        let inputs = of_first::<Vec<(u64, String)>>(comm, &inputs).into_iter().map(|(after, text)| {
+            // One that cannot be read any more asks for nothing.
+            Kept { after, input: input::parse_stored(&text, "").ok().map(|loaded| loaded.input) }
+        });
         let inputs = inputs.collect();
         let (states, left) = of_first(comm, &(states, left));
         let touched = comm.max(f64::from(u8::from(!(history.is_untouched() && measurements.is_untouched()))));
@@ -205,7 +210,16 @@ impl Found {
         let mut point = Point::new(Some(loaded.links), loaded.trajectory, accepted);
         point.warnings.extend(loaded.warnings);
         point.has_checkpoint = loaded.is_checkpoint;
+        point.choices = stored_input(&loaded.path, &loaded.header)?.choices();
         Ok(point)
+    }
+
+    /// Lets measurements of earlier inputs be solved by the methods of the chain.
+    pub(super) fn choose(&mut self, choices: &Choices) {
+        for kept in &mut self.inputs {
+            let settled = kept.input.as_ref().and_then(|input| input.with_choices(choices).ok());
+            kept.input = settled.or(kept.input.take());
+        }
     }
 
     /// The input in force when trajectory `number` was made.
@@ -257,8 +271,7 @@ impl Found {
             all.filter(|n| wanted(*n) && !records.has(*n) && !self.left.contains(n)).collect()
         };
         let rows = missing(&self.history, &|_| true);
-        let measured =
-            |n: u64| self.in_force(n).and_then(|kept| kept.measure.as_ref()).is_some_and(|m| m.is_due(n));
+        let measured = |n: u64| self.in_force(n).and_then(Kept::measure).is_some_and(|m| m.is_due(n));
         let lines = missing(&self.measurements, &measured);
         let (rows, lines) = of_first(comm, &(rows, lines));
         let walks = walks(&rows, &lines, &self.states);
@@ -393,7 +406,18 @@ pub(super) fn keep_input(folder: &Path, text: &str, done: u64) -> Result<Option<
     Ok((!aside.is_empty()).then(told))
 }
 
-/// Whether a chain whose file has this header may continue with `input`. Returns what `options` have permitted.
+/// The input in the `header` of a chain's file, with the methods that the chain has chosen.
+///
+/// # Errors
+/// There is none that this program understands.
+pub(super) fn stored_input(file: &Path, header: &Header) -> Result<Input, AppError> {
+    let text = header.input.as_deref().unwrap_or_default();
+    let stored = input::parse_stored(text, &format!("{} (the input in it)", file.display()))?.input;
+    Ok(stored.with_choices(&choose::stored(file, header)?)?)
+}
+
+/// Whether a chain whose file has this header may continue with `input`, where "auto" is what the chain has had so far.
+/// Returns what `options` have permitted.
 ///
 /// # Errors
 /// A different chain, or one of a different version of the program.
@@ -404,9 +428,8 @@ pub(super) fn judge(
     input: &Input,
     options: &RunOptions,
 ) -> Result<Option<Accepted>, AppError> {
-    let text = header.input.as_deref().unwrap_or_default();
-    let stored = input::parse_stored(text, &format!("{} (the input in it)", file.display()))?;
-    let changes = input::compare(&stored.input, input);
+    let stored = stored_input(file, header)?;
+    let changes = input::compare(&stored, &input.with_choices(&stored.choices())?);
     if !changes.is_empty() {
         return Err(AppError::Refused(format!(
             "{} holds a chain of other physics; give the run another name, or take back:\n  {}",

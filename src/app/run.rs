@@ -4,10 +4,10 @@ use super::energy::{Meter, unread};
 use super::job::{self, Accepted, JOBS, Job, JobLine};
 use super::lock::Lock;
 use super::report::{Report, json};
-use super::resume::{Found, MEASUREMENTS, Point, columns, keep_input};
+use super::resume::{Found, Kept, MEASUREMENTS, Point, columns, keep_input};
 use super::stop::{Reason, Stop};
 use super::version::PROGRAM;
-use super::{AppError, Ranks, assemble, check, measure, rehearsal, start};
+use super::{AppError, Ranks, assemble, check, choose, measure, rehearsal, start};
 use crate::comm::agree;
 use crate::field::{Domain, MatrixField};
 use crate::hmc::{Chain, Outcome};
@@ -15,6 +15,7 @@ use crate::input::{self, Fermion, Input};
 use crate::io::{self, History, IoError, Journal, Meta, Table, Value, write_history_h5};
 use crate::measure::{Measure, MeasureError, Noise};
 use crate::operator::GaugeLoops;
+use crate::solver::Choices;
 use serde::Serialize;
 use std::cell::Cell;
 use std::fs;
@@ -85,6 +86,8 @@ pub(super) struct Driver {
     /// The trajectory of the newest checkpoint on the disk.
     saved: Option<u64>,
     input_is_kept: bool,
+    /// The methods of terms with "auto".
+    choices: Choices,
     pub(super) stop: Stop,
     /// The reason why the run ends before its first trajectory.
     stopped: Option<Reason>,
@@ -113,7 +116,7 @@ impl Driver {
         let (root, job) = (comm.rank() == 0, Job::this());
         let lock = agree(&**comm, if root { take_folder(&folder, &job).map(Some) } else { Ok(None) })?;
         let mut found = Found::look(&folder, &input, &**comm)?;
-        let kept = found.inputs.iter().filter_map(|kept| kept.measure.as_ref());
+        let kept = found.inputs.iter().filter_map(Kept::measure);
         let layers = assemble::layers(&input, kept.chain([&input.measure]));
         let domain = assemble::domain(&input.parallel, input.extents, layers, comm)?;
         let mut point = found.point(&folder, &input, &options, domain.partition(), &**comm)?;
@@ -121,7 +124,7 @@ impl Driver {
         if root {
             remove_unfinished(&folder);
         }
-        let Point { links, done, has_checkpoint, dropped, warnings, accepted } = point;
+        let Point { links, done, has_checkpoint, choices, dropped, warnings, accepted } = point;
         let is_new = links.is_none();
         let links = match links {
             Some(links) => MatrixField::from_host(&domain, &links)?,
@@ -138,7 +141,14 @@ impl Driver {
         if dropped > 0 {
             report.line(&format!("the history has {dropped} rows after that, which are made again"));
         }
-        rehearsal::prepare(&input, &domain, comm, |line| report.line(line))?;
+        let known = input.with_choices(&choices)?;
+        for (term, choice) in choices_of(&input, &known) {
+            report.line(&format!("solver of {term}, \"auto\": {choice}, as the chain has chosen"));
+        }
+        rehearsal::prepare(&known, &domain, comm, |line| report.line(line))?;
+        let settled = choose::choose(&known, &links, &**comm, |table| report.line(table))?;
+        let (choices, input) = (choices_of(&input, &settled), settled);
+        found.choose(&input.choices());
         let chain = assemble::chain(&input, links)?;
         let comm = Arc::clone(comm);
         let (files, saved, input_is_kept, stopped) = (None, has_checkpoint.then_some(done), false, None);
@@ -153,6 +163,7 @@ impl Driver {
             done,
             saved,
             input_is_kept,
+            choices,
             stop,
             stopped,
         };
@@ -373,7 +384,8 @@ impl Driver {
     }
 
     fn meta(&self, plaquette: f64) -> Meta {
-        Meta { trajectory: Some(self.done), plaquette, input: self.input.text.clone() }
+        let solvers = (!self.choices.is_empty()).then(|| json(&self.choices));
+        Meta { trajectory: Some(self.done), plaquette, input: self.input.text.clone(), solvers }
     }
 
     /// Writes the configuration, if due.
@@ -422,6 +434,12 @@ impl Driver {
     pub(super) fn say(&self, text: &str) {
         self.report.line(text);
     }
+}
+
+/// What the terms that `input` leaves open have in the `settled` one.
+fn choices_of(input: &Input, settled: &Input) -> Choices {
+    let (open, all) = (input.open_choices(), settled.choices());
+    all.into_iter().filter(|(name, _)| open.iter().any(|(term, _)| term == name)).collect()
 }
 
 /// Writes the records to disk, and opens the files for more.

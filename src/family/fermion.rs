@@ -11,6 +11,7 @@ use crate::field::{Domain, FieldError, MatrixField};
 use crate::lattice::shape;
 use crate::measure::{Allowed, MeasureError, Wanted};
 use crate::quark::Inverse;
+use crate::solver::TermSolver;
 use std::sync::Arc;
 
 /// The interface of a fermion to a run, for all families.
@@ -29,6 +30,11 @@ pub trait Family {
     /// Layers of neighbouring sites that its hops reach.
     fn reach(&self) -> usize {
         1
+    }
+
+    /// The terms whose solver may choose its method, with their names.
+    fn solvers(&self) -> Vec<(&str, &TermSolver)> {
+        Vec::new()
     }
 
     /// Its terms of the Hamiltonian, the lightest first; their pseudofermions are numbered from `number`.

@@ -9,6 +9,7 @@ use crate::config::reader::{Read, Value, choice, four};
 use crate::config::section::{Count, Inner, Section};
 use crate::lattice::Boundary;
 use crate::measure::Allowed;
+use crate::solver::Choices;
 use crate::solver::keys::Boxes;
 use toml::de::DeValue;
 
@@ -40,6 +41,8 @@ pub(crate) struct Context {
     pub boxes: Boxes,
     /// The purpose of the quarks.
     pub purpose: Purpose,
+    /// What a chain has chosen for terms with `method = "auto"`.
+    pub choices: Choices,
 }
 
 impl Context {

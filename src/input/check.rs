@@ -11,10 +11,11 @@ use crate::config::raw::Table;
 use crate::family::fermions;
 use crate::family::keys::{Context, Purpose, Term};
 use crate::measure::MEASURE_SEED;
+use crate::solver::Choices;
 use crate::solver::keys::Boxes;
 
-/// The input of a run on `ranks` ranks; `None`: on any number of ranks.
-pub(super) fn input(root: &mut Table, text: &str, ranks: Option<usize>) -> Option<Input> {
+/// The input of a run on `ranks` ranks; `None`: on any number of ranks. Terms with "auto" have what is in `choices`.
+pub(super) fn input(root: &mut Table, text: &str, ranks: Option<usize>, choices: &Choices) -> Option<Input> {
     let run = run(required(root, "run"));
     let (boxes, parallel) = {
         let mut lattice = required(root, "lattice");
@@ -31,7 +32,7 @@ pub(super) fn input(root: &mut Table, text: &str, ranks: Option<usize>) -> Optio
     let table = required(root, "gauge");
     let term = Term { name: "gauge".to_owned(), at: table.at(""), is_fermion: false, allowed: None };
     let gauge = gauge(table);
-    let mut context = Context { terms: vec![term], boxes, purpose: Purpose::Run };
+    let mut context = Context { terms: vec![term], boxes, purpose: Purpose::Run, choices: choices.clone() };
     let fermions = fermions(root, &mut context);
     if let Some(fermions) = &fermions {
         // The order of fermions fixes the pseudofermions' random streams.
@@ -49,13 +50,14 @@ pub(super) fn input(root: &mut Table, text: &str, ranks: Option<usize>) -> Optio
 /// any number of ranks; its seed keys the random sources.
 pub(super) fn measure_input(root: &mut Table, text: &str) -> Option<MeasureInput> {
     if ["run", "lattice", "gauge", "hmc"].iter().any(|table| root.has(table)) {
-        let Input { run, parallel, fermions, measure, .. } = input(root, text, None)?;
+        let Input { run, parallel, fermions, measure, .. } = input(root, text, None, &Choices::new())?;
         return Some(MeasureInput { parallel, fermions, measure, seed: run.seed });
     }
     let mut table = root.table("parallel");
     let parallel = parallel(&mut table);
     table.finish();
-    let mut context = Context { terms: Vec::new(), boxes: Boxes::default(), purpose: Purpose::Measurement };
+    let (boxes, purpose) = (Boxes::default(), Purpose::Measurement);
+    let mut context = Context { terms: Vec::new(), boxes, purpose, choices: Choices::new() };
     let fermions = fermions(root, &mut context);
     let mut table = required(root, "measure");
     if table.has("every") {

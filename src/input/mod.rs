@@ -1,6 +1,7 @@
 //! The checked input of a run; all mistakes are reported at once.
 //!
 //! - `check`: builds the checked input from all tables
+//! - `choice`: what terms with `method = "auto"` choose
 //! - `run`: the chain, the lattice, the machine
 //! - `gauge`: the gauge action
 //! - `hmc`: molecular dynamics, and the levels of all terms
@@ -12,6 +13,7 @@
 #![doc = include_str!("../../docs/input.md")]
 
 mod check;
+mod choice;
 mod gauge;
 mod hmc;
 mod measure;
@@ -27,6 +29,7 @@ pub use run::{DeviceChoice, Parallel, Run, Start};
 use crate::config::{InputError, Loaded, checked as read_text, read};
 use crate::lattice::Extents;
 use crate::measure::Measure;
+use crate::solver::Choices;
 use std::path::Path;
 
 /// A checked run input.
@@ -97,7 +100,7 @@ pub fn load(path: &Path, ranks: usize) -> Result<Loaded<Input>, InputError> {
 /// # Errors
 /// All mistakes in the text.
 pub fn parse(text: &str, file: &str, ranks: usize) -> Result<Loaded<Input>, InputError> {
-    read_text(text, file, |root| check::input(root, text, Some(ranks)))
+    read_text(text, file, |root| check::input(root, text, Some(ranks), &Choices::new()))
 }
 
 /// Checks the `text` of an ensemble's stored input, for any number of ranks.
@@ -105,7 +108,7 @@ pub fn parse(text: &str, file: &str, ranks: usize) -> Result<Loaded<Input>, Inpu
 /// # Errors
 /// All mistakes in the text.
 pub fn parse_stored(text: &str, file: &str) -> Result<Loaded<Input>, InputError> {
-    read_text(text, file, |root| check::input(root, text, None))
+    read_text(text, file, |root| check::input(root, text, None, &Choices::new()))
 }
 
 /// Reads and checks the input of `hmc measure`, which may be the input of a run.

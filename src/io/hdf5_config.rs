@@ -12,6 +12,7 @@
 //! | `plaquette` | f64 | average of (1/3) Re tr P |
 //! | `links_checksum` | text | 16 hexadecimal digits: [`links_checksum`](super::links_checksum) |
 //! | `input` | text | the input of the run, as TOML |
+//! | `solvers` | text | the methods that the run has chosen for terms with `method = "auto"`, if there are some |
 //! | `state` | text | checkpoints only: what the run needs to go on |
 //! | `attributes_crc32` | u64 | CRC-32 of all of the above: HDF5 has no checksum for texts |
 //!
@@ -87,6 +88,7 @@ pub(super) fn write(
         links_checksum: Some(links_checksum(links, partition, comm)),
         program: Some(PROGRAM.into()),
         input: Some(meta.input.clone()),
+        solvers: meta.solvers.clone(),
         state: state.map(Into::into),
         ..Header::new(Format::Hdf5, partition.global, Precision::Double)
     };
@@ -132,6 +134,7 @@ fn lay_out(file: &File, header: &Header) -> hdf5::Result<Dataset> {
     file.new_attr::<f64>().create("plaquette")?.write_scalar(&plaquette)?;
     text("links_checksum", &header.links_checksum.map(|sum| format!("{sum:016x}")))?;
     text("input", &header.input)?;
+    text("solvers", &header.solvers)?;
     text("state", &header.state)?;
     number("attributes_crc32", attributes_crc32(header).into())?;
     let gauge = file.create_group_builder().obj_track_times(false).create("gauge")?;
@@ -142,7 +145,10 @@ fn lay_out(file: &File, header: &Header) -> hdf5::Result<Dataset> {
 fn attributes_crc32(header: &Header) -> u32 {
     let plaquette = header.plaquette.map(f64::to_bits);
     let numbers = (FORMAT_VERSION, header.extents, header.trajectory, plaquette, header.links_checksum);
-    crc32fast::hash(format!("{numbers:?}{:?}", (&header.program, &header.input, &header.state)).as_bytes())
+    let mut text = format!("{numbers:?}{:?}", (&header.program, &header.input, &header.state));
+    // Files without it are older than this attribute.
+    text += &header.solvers.as_ref().map_or(String::new(), |solvers| format!("{solvers:?}"));
+    crc32fast::hash(text.as_bytes())
 }
 
 /// Reads and checks the attributes.
@@ -179,12 +185,13 @@ fn read_header(file: &File, path: &Path) -> Result<Header, IoError> {
     let checksum = u64::from_str_radix(&checksum, 16)
         .map_err(|_| IoError::malformed(path, format!("links_checksum {checksum} is no checksum")))?;
     let header = Header {
-        // Whether this, and the state, should be there, the checksum below knows.
+        // Whether this, the solvers and the state should be there, the checksum below knows.
         trajectory: file.attr("trajectory").ok().map(|_| number("trajectory")).transpose()?,
         plaquette: Some(plaquette),
         links_checksum: Some(checksum),
         program: Some(text("program")?),
         input: Some(text("input")?),
+        solvers: file.attr("solvers").ok().map(|_| text("solvers")).transpose()?,
         state: file.attr("state").ok().map(|_| text("state")).transpose()?,
         ..Header::new(Format::Hdf5, extents, Precision::Double)
     };

@@ -150,6 +150,8 @@ pub struct Header {
     pub program: Option<String>,
     /// The input of the run, as TOML.
     pub input: Option<String>,
+    /// The methods that the run has chosen for terms with "auto"; what they mean is their writer's business.
+    pub solvers: Option<String>,
     /// The state of the run (checkpoints only); what it means is its writer's business.
     pub state: Option<String>,
     /// What verifies the links when they are read.
@@ -168,6 +170,7 @@ impl Header {
             links_checksum: None,
             program: None,
             input: None,
+            solvers: None,
             state: None,
             verified: Verified::Checksum,
         }
@@ -194,6 +197,8 @@ pub struct Meta {
     pub plaquette: f64,
     /// The input of the run, as TOML.
     pub input: String,
+    /// The methods that the run has chosen, if it had to.
+    pub solvers: Option<String>,
 }
 
 /// A box of links as its file holds them, and what the file's header says of all.

@@ -2,7 +2,7 @@
 //! solver defaults to the fermion's.
 
 use super::method::METHODS;
-use super::{Method, Past, Settings, usual_delta};
+use super::{Choice, Method, Past, Settings, usual_delta};
 pub(crate) use crate::config::doubts::tight;
 use crate::config::forms::{FRACTION, ITERATIONS, RESIDUAL};
 use crate::config::key::{Absent, Change, Key, Shape, form, integer, words};
@@ -26,10 +26,32 @@ pub struct TermSolver {
     pub action_residual: f64,
     /// `|b - A x| / |b|` in the forces.
     pub force_residual: f64,
+    /// With `method = "auto"`, what a chain still has to choose from; `settings` are those of the first. Empty once it
+    /// has chosen.
+    pub candidates: Vec<Choice>,
 }
 
+/// The method of an input.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Wanted {
+    One(Method),
+    /// The fastest in a trial.
+    Auto,
+}
+
+/// The methods by their words in an input.
+const WORDS: &[(&str, Wanted)] = &[
+    (METHODS[0].0, Wanted::One(METHODS[0].1)),
+    (METHODS[1].0, Wanted::One(METHODS[1].1)),
+    (METHODS[2].0, Wanted::One(METHODS[2].1)),
+    ("auto", Wanted::Auto),
+];
+
+/// The methods for domain-wall quarks.
+const WALL_WORDS: &[(&str, Wanted)] = &[WORDS[0], WORDS[3]];
+
 /// A name, and the precisions of updates, of the iteration and of the preconditioner.
-type Mix = (&'static str, [Precision; 3]);
+pub(super) type Mix = (&'static str, [Precision; 3]);
 
 /// The combinations for methods without a preconditioner.
 pub(crate) const PLAIN: [Mix; 3] = [
@@ -39,7 +61,7 @@ pub(crate) const PLAIN: [Mix; 3] = [
 ];
 
 /// The combinations for GCR-DD, in non-increasing order; restarts are in double or single.
-const SCHWARZ: [Mix; 9] = [
+pub(super) const SCHWARZ: [Mix; 9] = [
     ("double-single-half", [Double, Single, Half]),
     ("double-half-half", [Double, Half, Half]),
     ("double-single-single", [Double, Single, Single]),
@@ -72,12 +94,12 @@ const ALL: &[Mix] = &[
     SCHWARZ[6], SCHWARZ[7], SCHWARZ[8],
 ];
 
-const METHOD: Key<Method> = Key::new(
+const METHOD: Key<Wanted> = Key::new(
     "method",
-    words(METHODS),
+    words(WORDS),
     Absent::Is("\"cg\""),
     Change::Bits,
-    "conjugate gradients, BiCGstab, or GCR with a Schwarz preconditioner",
+    "conjugate gradients, BiCGstab, GCR with a Schwarz preconditioner, or the fastest of them in a trial; see below",
 )
 .settled_as("method");
 const PRECISION: Key<[Precision; 3]> = Key::new(
@@ -151,11 +173,11 @@ const GUESS_PRECISION: Key<Precision> = Key::new(
 const K_MAX: Key<usize> =
     Key::new("k_max", integer(2, 64), Absent::Is("16"), Change::Bits, "directions before a restart")
         .settled_as("method")
-        .note("only with `gcr-dd`");
+        .note("only with `gcr-dd`, or `auto` that tries it");
 const N_MR: Key<usize> =
     Key::new("n_mr", integer(1, 64), Absent::Is("8"), Change::Bits, "minimal-residual steps in a block")
         .settled_as("method")
-        .note("only with `gcr-dd`");
+        .note("only with `gcr-dd`, or `auto` that tries it");
 const SCHWARZ_BLOCK: Key<Option<Extents>> = Key::new(
     "schwarz_block",
     form(
@@ -169,7 +191,7 @@ const SCHWARZ_BLOCK: Key<Option<Extents>> = Key::new(
      grid of ranks; see below",
 )
 .settled_as("method")
-.note("only with `gcr-dd`");
+.note("only with `gcr-dd`, or `auto` that tries it");
 
 /// `[fermion.NAME.solver]` of Wilson and domain-wall quarks.
 pub(crate) const SOLVER: Section = Section {
@@ -190,12 +212,12 @@ pub(crate) const SOLVER: Section = Section {
     tables: &[],
 };
 
-const WALL_METHOD: Key<Method> = Key::new(
+const WALL_METHOD: Key<Wanted> = Key::new(
     "method",
-    words(&[("cg", Method::Cg)]),
+    words(WALL_WORDS),
     Absent::Is("\"cg\""),
     Change::Bits,
-    "conjugate gradients",
+    "conjugate gradients; with `\"auto\"` in the faster precision",
 )
 .settled_as("method");
 const WALL_PRECISION: Key<[Precision; 3]> = Key::new(
@@ -254,22 +276,25 @@ pub(crate) enum Systems {
 }
 
 /// Whether a method has the keys of the Schwarz preconditioner.
-fn is_schwarz(method: Option<Method>) -> bool {
-    matches!(method, Some(Method::GcrDd { .. }))
+fn is_schwarz(wanted: Option<Wanted>) -> bool {
+    matches!(wanted, Some(Wanted::One(Method::GcrDd { .. })))
 }
 
 /// The keys of a solver's table; missing ones come from its fermion.
 #[derive(Clone)]
 pub(crate) struct SolverKeys {
     /// `None` after a mistake.
-    method: Option<Method>,
-    /// Whether all shifts of a function are solved at once.
-    shifted: bool,
+    method: Option<Wanted>,
+    /// What the chain has chosen; only with "auto".
+    chosen: Option<Choice>,
+    systems: Systems,
     precision: Option<[Precision; 3]>,
     delta: Option<f64>,
     k_max: usize,
     n_mr: usize,
     block: Option<Extents>,
+    /// Whether the input has a block.
+    has_block: bool,
     link_reals: usize,
     action_residual: f64,
     force_residual: f64,
@@ -278,30 +303,47 @@ pub(crate) struct SolverKeys {
 }
 
 impl SolverKeys {
-    /// Reads the table of a fermion, or of a factor of the `fermion` with these keys.
-    pub(crate) fn read(mut table: Table, fermion: Option<&Self>, systems: Systems, boxes: Boxes) -> Self {
+    /// Reads the table of a fermion, or of a factor of the `fermion` with these keys. `chosen`: what a chain has chosen
+    /// for "auto".
+    pub(crate) fn read(
+        mut table: Table,
+        fermion: Option<&Self>,
+        systems: Systems,
+        boxes: Boxes,
+        chosen: Option<&Choice>,
+    ) -> Self {
         let method = table.get(&METHOD);
         let mut method = if table.has(METHOD.name()) { method } else { fermion.map_or(method, |f| f.method) };
-        if systems == Systems::Wall && method.is_some_and(|method| method != Method::Cg) {
+        let has = |wanted: Method| method.is_none_or(|m| m == Wanted::Auto || m == Wanted::One(wanted));
+        if systems == Systems::Wall && !has(Method::Cg) {
             table.mistake("method", "method: domain-wall quarks are solved only by \"cg\"");
             method = None;
+        }
+        let chosen = chosen.filter(|_| method == Some(Wanted::Auto));
+        if let Some(choice) = chosen.filter(|choice| choice.meaning().is_none()) {
+            table.mistake(
+                "method",
+                format!("method: the chain has chosen {choice}, which this program does not know"),
+            );
         }
         // Precisions of GCR-DD are not inherited by other methods, nor the reverse.
         let akin = fermion.filter(|f| is_schwarz(method) == is_schwarz(f.method));
         let precision = table.get_by(&PRECISION, |value| match method {
-            Some(Method::GcrDd { .. }) => choice(&SCHWARZ)(value),
+            Some(Wanted::One(Method::GcrDd { .. })) => choice(&SCHWARZ)(value),
             Some(_) if matches!(systems, Systems::Shifted(_)) => choice(&PLAIN_OR_SHIFTED)(value),
             Some(_) => choice(&PLAIN)(value),
             None => choice(ALL)(value),
         });
         let keys = Self {
             method,
-            shifted: matches!(systems, Systems::Shifted(_)),
+            chosen: chosen.cloned(),
+            systems,
             precision: precision.or(akin.and_then(|f| f.precision)),
             delta: table.get(&DELTA).or(akin.and_then(|f| f.delta)),
             k_max: table.get_or(&K_MAX, fermion.map(|f| f.k_max)),
             n_mr: table.get_or(&N_MR, fermion.map(|f| f.n_mr)),
             block: table.get_or(&SCHWARZ_BLOCK, fermion.map(|f| f.block)),
+            has_block: table.has(SCHWARZ_BLOCK.name()) || fermion.is_some_and(|f| f.has_block),
             link_reals: table.get_or(&LINK_REALS, fermion.map(|f| f.link_reals)),
             action_residual: table.get_or(&ACTION_RESIDUAL, fermion.map(|f| f.action_residual)),
             force_residual: table.get_or(&FORCE_RESIDUAL, fermion.map(|f| f.force_residual)),
@@ -313,7 +355,7 @@ impl SolverKeys {
         };
         tight(&table, "action_residual", keys.action_residual);
         tight(&table, "force_residual", keys.force_residual);
-        keys.check(&table, fermion.is_some(), systems, boxes);
+        keys.check(&table, fermion.is_some(), boxes);
         keys.record(&mut table);
         table.finish();
         keys
@@ -321,10 +363,17 @@ impl SolverKeys {
 
     /// Records the solver for the comparison on resume.
     fn record(&self, table: &mut Table) {
-        let TermSolver { settings, link_reals, guess, action_residual, force_residual } = self.solver();
-        table.keep("method", &settings.method);
-        table.keep("precision", &settings.precisions);
-        table.keep("delta", &settings.delta);
+        let TermSolver { settings, link_reals, guess, action_residual, force_residual, candidates } =
+            self.solver();
+        if candidates.is_empty() {
+            table.keep("method", &settings.method);
+            table.keep("precision", &settings.precisions);
+            table.keep("delta", &settings.delta);
+        } else {
+            table.keep("method", &Wanted::Auto);
+            table.keep("precision", &self.precision);
+            table.keep("delta", &self.delta);
+        }
         table.keep("link_reals", &link_reals);
         table.keep("action_residual", &action_residual);
         table.keep("force_residual", &force_residual);
@@ -333,12 +382,13 @@ impl SolverKeys {
     }
 
     /// Checks keys against each other. A mistake is reported where it is made, not again where it is inherited.
-    fn check(&self, table: &Table, inherits: bool, systems: Systems, boxes: Boxes) {
-        let own = ["k_max", "n_mr", "schwarz_block"];
-        if self.method.is_some() && !is_schwarz(self.method) {
-            for key in own.into_iter().filter(|key| table.has(key)) {
-                table.mistake(key, format!("{key}: only the method \"gcr-dd\" has it"));
-            }
+    fn check(&self, table: &Table, inherits: bool, boxes: Boxes) {
+        let own = ["k_max", "n_mr", "schwarz_block"].into_iter().filter(|key| table.has(key));
+        if self.method == Some(Wanted::Auto) && self.systems == Systems::Any && !self.tries_schwarz() {
+            let message = "only the method \"gcr-dd\" has it, which \"auto\" tries with a schwarz_block and without a precision";
+            own.for_each(|key| table.mistake(key, format!("{key}: {message}")));
+        } else if self.method.is_some() && !is_schwarz(self.method) && !self.tries_schwarz() {
+            own.for_each(|key| table.mistake(key, format!("{key}: only the method \"gcr-dd\" has it")));
         } else if let Some(block) = self.block.filter(|_| table.has("schwarz_block")) {
             let cuts = |whole: &Extents| (0..4).all(|mu| whole[mu].is_multiple_of(block[mu]));
             let lattice = boxes.lattice.map(|extents| ("the lattice", extents));
@@ -349,7 +399,7 @@ impl SolverKeys {
                 table.mistake("schwarz_block", message);
             }
         }
-        if let Systems::Shifted(by) = systems {
+        if let Systems::Shifted(by) = self.systems {
             self.check_multi_shift(table, by);
         } else if self.guess.solutions > 0 && self.force_residual > GUESS_RESIDUAL {
             let found = self.force_residual;
@@ -365,7 +415,7 @@ impl SolverKeys {
 
     /// `by`: the key that requires shifts.
     fn check_multi_shift(&self, table: &Table, by: &str) {
-        if self.method.is_some_and(|method| method != Method::Cg) {
+        if self.method.is_some_and(|wanted| ![Wanted::Auto, Wanted::One(Method::Cg)].contains(&wanted)) {
             table.mistake("method", format!("method: {by} is solved by \"cg\" for all shifts at once"));
         } else if self.precision.is_some_and(|precision| SHIFTED.iter().all(|(_, mix)| *mix != precision)) {
             table.mistake("precision", format!("precision: {by} is solved in {}", names(&SHIFTED)));
@@ -375,20 +425,64 @@ impl SolverKeys {
         }
     }
 
+    /// Whether "auto" tries GCR-DD: with a block of the user's, since by default bits depend on the grid of ranks.
+    fn tries_schwarz(&self) -> bool {
+        let auto = self.method == Some(Wanted::Auto) && self.systems == Systems::Any;
+        auto && self.has_block && self.precision.is_none()
+    }
+
+    /// What "auto" chooses from.
+    fn candidates(&self) -> Vec<Choice> {
+        let gcr = METHODS[2].1;
+        let methods: &[Method] = match self.systems {
+            Systems::Any => &[Method::Cg, Method::BiCgStab],
+            Systems::Wall | Systems::Shifted(_) => &[Method::Cg],
+        };
+        let precisions = match (self.precision, self.systems) {
+            (Some(precision), _) => vec![precision],
+            (None, Systems::Shifted(_)) => vec![SHIFTED[0].1],
+            (None, _) => vec![PLAIN[0].1, PLAIN[2].1],
+        };
+        let each =
+            |method: &Method| precisions.iter().map(|mix| Choice::new(*method, *mix)).collect::<Vec<_>>();
+        let mut all: Vec<Choice> = methods.iter().flat_map(each).collect();
+        if self.tries_schwarz() {
+            all.extend([SCHWARZ[0].1, SCHWARZ[1].1].map(|mix| Choice::new(gcr, mix)));
+        }
+        all
+    }
+
+    /// The method without its own keys, its usual precisions, and what is left to choose from.
+    fn taken(&self) -> (Method, [Precision; 3], Vec<Choice>) {
+        let usual = match (is_schwarz(self.method), self.systems) {
+            (true, _) => SCHWARZ[0].1,
+            (false, Systems::Shifted(_)) => SHIFTED[0].1,
+            (false, _) => PLAIN[0].1,
+        };
+        match self.method {
+            Some(Wanted::One(method)) => (method, usual, Vec::new()),
+            Some(Wanted::Auto) => {
+                let mut open = self.candidates();
+                let taken = self.chosen.as_ref().unwrap_or(&open[0]).meaning();
+                let (method, precisions) = taken.unwrap_or((Method::Cg, usual));
+                if self.chosen.is_some() || open.len() == 1 {
+                    open.clear();
+                }
+                (method, precisions, open)
+            }
+            None => (Method::Cg, usual, Vec::new()),
+        }
+    }
+
     /// The solver, with the defaults of its method and precision.
     pub(crate) fn solver(&self) -> TermSolver {
-        let schwarz = is_schwarz(self.method);
-        let usual = match (schwarz, self.shifted) {
-            (true, _) => SCHWARZ[0].1,
-            (false, true) => SHIFTED[0].1,
-            (false, false) => PLAIN[0].1,
-        };
+        let (method, usual, candidates) = self.taken();
         let precisions = self.precision.unwrap_or(usual);
-        let method = match self.method {
-            Some(Method::GcrDd { .. }) => {
-                Method::GcrDd { k_max: self.k_max, n_mr: self.n_mr, block: self.block }
-            }
-            method => method.unwrap_or(Method::Cg),
+        let schwarz = matches!(method, Method::GcrDd { .. });
+        let method = if schwarz {
+            Method::GcrDd { k_max: self.k_max, n_mr: self.n_mr, block: self.block }
+        } else {
+            method
         };
         let delta = self.delta.unwrap_or(usual_delta(schwarz || precisions[2] == Half));
         TermSolver {
@@ -397,6 +491,7 @@ impl SolverKeys {
             guess: self.guess,
             action_residual: self.action_residual,
             force_residual: self.force_residual,
+            candidates,
         }
     }
 }

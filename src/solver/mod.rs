@@ -11,6 +11,7 @@
 //! - `schwarz`: additive Schwarz as preconditioner, with minimal-residual steps in blocks
 //! - `normal`: `M^dag M x = b` by two solves of `M x = b`
 //! - `keys`: the keys of solvers in an input
+//! - `choice`: what `method = "auto"` chooses from, and what it has chosen
 //! - `guess`: a first guess from past solutions
 //! - `spectrum`: the ends of the spectrum of `M^dag M`
 //! - `info`: statistics and timings of a solve
@@ -21,6 +22,7 @@
 mod bicgstab;
 mod block;
 mod cg;
+mod choice;
 mod gcr;
 mod guess;
 mod info;
@@ -36,6 +38,7 @@ mod spectrum;
 pub use bicgstab::BiCgStab;
 pub use block::{BlockCg, BlockInfo};
 pub use cg::Cg;
+pub use choice::{Choice, Choices};
 pub use gcr::{Gcr, GcrParams};
 pub use guess::{Forecast, Guess, Past};
 pub use info::Info;

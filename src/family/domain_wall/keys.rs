@@ -14,7 +14,7 @@ use crate::lattice::Boundary;
 use crate::math::WallWeights;
 use crate::measure::{Allowed, MassOf};
 use crate::solver::TermSolver;
-use crate::solver::keys::{Boxes, SolverKeys, Systems, WALL_SOLVER};
+use crate::solver::keys::{SolverKeys, Systems, WALL_SOLVER};
 
 /// `[fermion.NAME]`: domain-wall quarks, even-odd preconditioned in four dimensions. With C(m) the even-odd operator on
 /// N_s slices, the Hasenbusch masses m_1 < .. < m_n split two flavours into terms of the Hamiltonian. With the exact
@@ -293,7 +293,8 @@ impl Keys for DomainWallFermion {
             (Some(1), Some(Way::Rational)) => Systems::Shifted("one_flavour = \"rational\""),
             _ => Systems::Wall,
         };
-        let solver = SolverKeys::read(table.table("solver"), None, systems, context.boxes);
+        let solver =
+            SolverKeys::read(table.table("solver"), None, systems, context.boxes, context.choices.get(&name));
         let flavours = flavours(&mut table, count, way, context);
         let mut before = mass;
         let mut factors = Vec::new();
@@ -467,8 +468,8 @@ fn factor(
         table.mistake("mass", message);
     }
     *before = mass;
-    let boxes: Boxes = context.boxes;
-    let solver = SolverKeys::read(table.table("solver"), Some(fermion), Systems::Wall, boxes).solver();
+    let chosen = name.as_ref().and_then(|name| context.choices.get(name));
+    let keys = SolverKeys::read(table.table("solver"), Some(fermion), Systems::Wall, context.boxes, chosen);
     table.finish();
-    Some(WallFactor { name: name?, mass: mass?, solver })
+    Some(WallFactor { name: name?, mass: mass?, solver: keys.solver() })
 }

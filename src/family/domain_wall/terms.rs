@@ -30,6 +30,11 @@ impl Family for DomainWallFermion {
         copies + self.hasenbusch.len()
     }
 
+    fn solvers(&self) -> Vec<(&str, &TermSolver)> {
+        let factors = self.hasenbusch.iter().map(|factor| (factor.name.as_str(), &factor.solver));
+        std::iter::once((self.name.as_str(), &self.solver)).chain(factors).collect()
+    }
+
     /// One term per ratio of masses.
     fn terms(&self, domain: &Arc<Domain>, number: u8) -> Result<Vec<Box<dyn Action>>, FamilyError> {
         let ratios: Vec<_> = [(&self.name, self.mass, &self.solver)]

@@ -185,7 +185,8 @@ impl Keys for WilsonFermion {
         let schur = table.get(&PRECONDITIONING);
         let stout = stout(&mut table);
         let systems = if count == Some(1) { Systems::Shifted("flavours = 1") } else { Systems::Any };
-        let solver = SolverKeys::read(table.table("solver"), None, systems, context.boxes);
+        let solver =
+            SolverKeys::read(table.table("solver"), None, systems, context.boxes, context.choices.get(&name));
         let flavours = flavours(&mut table, count, context);
         let mut before = Before { kappa, mu };
         let factors: Vec<_> = table
@@ -302,7 +303,8 @@ fn hasenbusch(
         table.keep("kappa", &kappa);
         table.keep("mu", &mu);
     }
-    let solver = SolverKeys::read(table.table("solver"), Some(fermion), Systems::Any, context.boxes).solver();
+    let chosen = name.as_ref().and_then(|name| context.choices.get(name));
+    let keys = SolverKeys::read(table.table("solver"), Some(fermion), Systems::Any, context.boxes, chosen);
     table.finish();
-    Some(Hasenbusch { name: name?, kappa: before.kappa?, mu: before.mu?, solver })
+    Some(Hasenbusch { name: name?, kappa: before.kappa?, mu: before.mu?, solver: keys.solver() })
 }

@@ -24,6 +24,11 @@ impl Family for WilsonFermion {
         copies + self.hasenbusch.len()
     }
 
+    fn solvers(&self) -> Vec<(&str, &TermSolver)> {
+        let factors = self.hasenbusch.iter().map(|factor| (factor.name.as_str(), &factor.solver));
+        std::iter::once((self.name.as_str(), &self.solver)).chain(factors).collect()
+    }
+
     fn terms(&self, domain: &Arc<Domain>, number: u8) -> Result<Vec<Box<dyn Action>>, FamilyError> {
         (number..)
             .zip(self.factors())

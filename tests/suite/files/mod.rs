@@ -70,7 +70,12 @@ pub fn random_links(extents: Extents, seed: u64) -> HostLinks {
 }
 
 pub fn meta() -> Meta {
-    Meta { trajectory: Some(123), plaquette: 0.1 + 0.2, input: "[lattice]\nname = \"é\"\n".into() }
+    Meta {
+        trajectory: Some(123),
+        plaquette: 0.1 + 0.2,
+        input: "[lattice]\nname = \"é\"\n".into(),
+        solvers: None,
+    }
 }
 
 pub fn write(path: &Path, format: Format, links: &HostLinks) -> Result<(), IoError> {

@@ -93,7 +93,9 @@ fn defaults_and_what_is_inherited() {
         max_iterations: 10_000,
     };
     let guess = Past { solutions: 2, precision: Precision::Double };
-    let solver = TermSolver { settings, link_reals: 12, action_residual: 1e-11, force_residual: 1e-9, guess };
+    let candidates = Vec::new();
+    let (action_residual, force_residual) = (1e-11, 1e-9);
+    let solver = TermSolver { settings, link_reals: 12, action_residual, force_residual, guess, candidates };
     assert_eq!(light.solver, solver);
     let [first, second] = light.hasenbusch.try_into().expect("two masses");
     assert_eq!((first.name.as_str(), second.name.as_str()), ("l1", "l2"));

@@ -52,6 +52,7 @@ fn plain_quarks_are_two_untwisted_ones() {
         action_residual: 1e-11,
         force_residual: 1e-9,
         guess: Past::NONE,
+        candidates: Vec::new(),
     };
     assert_eq!(light.solver, expected);
 }

@@ -538,7 +538,7 @@ fn what_is_no_state_is_refused() {
     scratch.run(0, &["replay", "text.h5"]).failed(1, &["text.h5: no state of hmc replay: not an HDF5 file"]);
     scratch.run(0, &["replay", "missing.h5"]).failed(1, &["error: missing.h5: cannot open: No such file"]);
     let unit = HostLinks::unit([4; 4]);
-    let meta = hmc::io::Meta { trajectory: None, plaquette: 1.0, input: String::new() };
+    let meta = hmc::io::Meta { plaquette: 1.0, ..Default::default() };
     let partition = Partition::whole([4; 4]).unwrap();
     hmc::io::write_links(&scratch.at("cfg.h5"), hmc::io::Format::Hdf5, &unit, &partition, &Solo, &meta)
         .unwrap();

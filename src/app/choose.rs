@@ -1,0 +1,162 @@
+//! `method = "auto"`: a trial of methods and precisions on a chain's first links.
+//!
+//! A trial is the force of a term whose pseudofermions are random numbers of an address that no chain has, so that a
+//! chain does not notice it: from then on it is the chain of an input that names the chosen method. Each candidate gets
+//! two trials, of which the faster one counts, by the clock of the slowest rank.
+
+use super::AppError;
+use super::report::span;
+use crate::action::{Action, ActionError};
+use crate::comm::Comm;
+use crate::field::{AlgebraField, MatrixField, Purpose, RandomAddress};
+use crate::hmc::HmcError;
+use crate::input::Input;
+use crate::io::Header;
+use crate::solver::{Choice, Choices, SolverError};
+use std::path::Path;
+use std::time::Instant;
+
+/// The trials of a candidate; the first one also compiles and tunes kernels.
+const TRIALS: usize = 2;
+
+/// A candidate's best trial.
+struct Trial {
+    iterations: usize,
+    seconds: f64,
+}
+
+/// The choices that a file of a chain has.
+///
+/// # Errors
+/// They are not as this program writes them.
+pub(super) fn stored(path: &Path, header: &Header) -> Result<Choices, AppError> {
+    let Some(text) = &header.solvers else { return Ok(Choices::new()) };
+    serde_json::from_str(text).map_err(|error| {
+        AppError::Refused(format!("{}: the chosen solvers are not understood: {error}", path.display()))
+    })
+}
+
+/// The input with a choice for every term that still has to make one, by trials on `links`; `say` gets a table for each.
+/// Collective: all ranks choose the same.
+///
+/// # Errors
+/// No candidate of a term converges, a term failed, or memory runs out.
+pub(super) fn choose(
+    input: &Input,
+    links: &MatrixField,
+    comm: &dyn Comm,
+    say: impl Fn(&str),
+) -> Result<Input, AppError> {
+    let mut choices = Choices::new();
+    for (term, candidates) in input.open_choices() {
+        let mut tried = Vec::new();
+        for candidate in candidates {
+            let choice = Choices::from([(term.to_owned(), candidate.clone())]);
+            tried.push((candidate, trial(&input.with_choices(&choice)?, term, links, comm)?));
+        }
+        let seconds = |(_, trial): &(&Choice, Result<Trial, _>)| {
+            trial.as_ref().map_or(f64::INFINITY, |trial| trial.seconds)
+        };
+        let best = (0..tried.len()).min_by(|a, b| seconds(&tried[*a]).total_cmp(&seconds(&tried[*b])));
+        let best = best.expect("a term with a choice has candidates");
+        say(&table(term, &tried, best));
+        let (chosen, trial) = &tried[best];
+        if trial.is_err() {
+            let message =
+                format!("no method of \"auto\" solves the systems of term '{term}': name one that does");
+            return Err(AppError::Refused(message));
+        }
+        choices.insert(term.to_owned(), (*chosen).clone());
+    }
+    Ok(input.with_choices(&choices)?)
+}
+
+/// The trials of `term` with its settings in `input`; inside, why a solve failed.
+fn trial(
+    input: &Input,
+    term: &str,
+    links: &MatrixField,
+    comm: &dyn Comm,
+) -> Result<Result<Trial, SolverError>, AppError> {
+    let domain = links.domain();
+    let mut force = AlgebraField::new(domain)?;
+    let of_term = |name: &str| name == term;
+    let fermion = input.fermions.iter().find(|f| f.solvers().iter().any(|(name, _)| of_term(name)));
+    let terms = fermion.expect("a fermion with this term").terms(domain, 0)?;
+    let mut action = terms.into_iter().find(|action| of_term(action.name())).expect("this term");
+    let mut best = Trial { iterations: 0, seconds: f64::INFINITY };
+    for _ in 0..TRIALS {
+        set_random(&mut *action)?;
+        domain.device().synchronize()?;
+        comm.barrier();
+        let start = Instant::now();
+        let done = action.add_force(links, &mut force);
+        domain.device().synchronize()?;
+        let seconds = comm.max(start.elapsed().as_secs_f64());
+        match done {
+            Ok(iterations) => best = Trial { iterations, seconds: seconds.min(best.seconds) },
+            Err(ActionError::Solver(
+                error @ (SolverError::NotConverged { .. } | SolverError::NotFinite { .. }),
+            )) => return Ok(Err(error)),
+            Err(source) => {
+                let source = HmcError::Term { term: term.to_owned(), source };
+                return Err(AppError::Trajectory { number: 1, source });
+            }
+        }
+    }
+    Ok(Ok(best))
+}
+
+/// Draws the pseudofermions of a term for a trial, which makes it forget past solutions.
+fn set_random(action: &mut dyn Action) -> Result<(), AppError> {
+    let address = RandomAddress { seed: 0, trajectory: 0, purpose: Purpose::TRIAL };
+    for pseudofermion in action.pseudofermions() {
+        pseudofermion.field.set_random(pseudofermion.parity, 0.5f64.sqrt(), address)?;
+    }
+    Ok(())
+}
+
+/// The trials of a term.
+fn table(term: &str, tried: &[(&Choice, Result<Trial, SolverError>)], best: usize) -> String {
+    let mut text = format!("solver of {term}, \"auto\":");
+    for (n, (Choice { method, precision }, trial)) in tried.iter().enumerate() {
+        text += &format!("\n  {method:<8} {precision:<18} ");
+        text += &match trial {
+            Ok(Trial { iterations, seconds }) => {
+                let chosen = if n == best { ", chosen" } else { "" };
+                format!("{iterations:>6} iterations {:>10}{chosen}", clock(*seconds))
+            }
+            Err(error) => format!("out: {error}"),
+        };
+    }
+    text
+}
+
+/// Seconds of a trial.
+fn clock(seconds: f64) -> String {
+    if seconds < 1.0 { format!("{:.2} ms", 1e3 * seconds) } else { span(seconds) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_says_what_was_tried_and_chosen() {
+        let choice =
+            |method: &str, precision: &str| Choice { method: method.into(), precision: precision.into() };
+        let (cg, half, other) =
+            (choice("cg", "double-single"), choice("cg", "double-half"), choice("bicgstab", "double-half"));
+        let failed = SolverError::NotConverged { iterations: 9, residual: 0.5, wanted: 1e-9 };
+        let tried = [
+            (&cg, Ok(Trial { iterations: 120, seconds: 0.0125 })),
+            (&half, Ok(Trial { iterations: 140, seconds: 0.004 })),
+            (&other, Err(failed)),
+        ];
+        let expected = "solver of light, \"auto\":
+  cg       double-single         120 iterations   12.50 ms
+  cg       double-half           140 iterations    4.00 ms, chosen
+  bicgstab double-half        out: the solver did not converge: residual 5.000e-1 after 9 iterations, 1.0e-9 was asked for";
+        assert_eq!(table("light", &tried, 1), expected);
+    }
+}
