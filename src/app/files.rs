@@ -93,6 +93,9 @@ pub fn info(path: &Path, as_json: bool) -> Result<(), AppError> {
     if let Some(program) = &header.program {
         say(format_args!("written by      {program}"))?;
     }
+    if let Some(solvers) = &header.solvers {
+        say(format_args!("solvers         {solvers}"))?;
+    }
     if let Some(input) = &header.input {
         say(format_args!("\n{input}"))?;
     }

@@ -51,12 +51,13 @@ pub(super) fn prepare(
 /// # Errors
 /// A box is too small, or a rational function does not exist.
 pub fn rehearse(input: &Input, halo: Halo, comm: &Ranks) -> Result<Vec<Instance>, AppError> {
-    let (counting, record) = (Counting::gpu(), Arc::<Record>::default());
-    let sums = Arc::clone(counting.sums());
+    let record = Arc::<Record>::default();
     let alone: Ranks = Arc::new(Echo { size: comm.size() });
-    let domain = memory::domain_on(input, Device::new(counting).recorded(&record), halo, &alone)?;
     for choices in input.all_choices() {
         let input = &input.with_choices(&choices)?;
+        let counting = Counting::gpu();
+        let sums = Arc::clone(counting.sums());
+        let domain = memory::domain_on(input, Device::new(counting).recorded(&record), halo, &alone)?;
         let mut links = MatrixField::new(&domain, 4)?;
         if input.run.start == Start::Hot {
             links.set_random(RandomAddress { seed: 0, trajectory: 0, purpose: Purpose::Start })?;

@@ -60,6 +60,20 @@ fn clover_quarks() {
     check(PRODUCTION, [1, 1, 1, 2]);
 }
 
+/// Where a term still has to choose, the kernels of all that it may choose are known.
+#[test]
+fn all_methods_of_auto() {
+    let auto = OTHER.replace("precision = \"double\"\n", "method = \"auto\"\nschwarz_block = [4, 4, 4, 4]\n");
+    let alone: Arc<dyn Comm> = Arc::new(Echo { size: 1 });
+    let kernels = |input: &hmc::input::Input| names(&rehearse(input, Halo::Staged, &alone).unwrap());
+    let input = hmc::input::parse(&auto, "run.toml", 1).unwrap().input;
+    let (known, choices) = (kernels(&input), input.all_choices());
+    assert_eq!(choices.len(), 6);
+    let each = choices.iter().map(|choices| kernels(&input.with_choices(choices).unwrap()));
+    let together: BTreeSet<String> = each.inspect(|one| assert!(one.len() < known.len())).flatten().collect();
+    assert_eq!(known, together);
+}
+
 #[test]
 fn staggered_quarks() {
     check(STAGGERED, [1; 4]);

@@ -1,6 +1,7 @@
 //! The input: shipped files are right, mistakes are told all at once and in their places, and a
 //! continued run keeps its physics.
 
+mod auto;
 mod domain_wall;
 mod doubts;
 mod files;

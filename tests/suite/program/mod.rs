@@ -2,6 +2,7 @@
 //!
 //! Every wait has a limit, and what a test started is gone, with its folder, when the test ends.
 
+mod auto;
 mod bench;
 mod bits;
 mod cli;
