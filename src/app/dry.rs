@@ -33,7 +33,7 @@ pub(super) fn chain(input: &Input, comm: &Ranks) -> Result<Chain, AppError> {
     let first = comm.rank() == 0;
     let tell = |line: &str| {
         if first {
-            eprintln!("{line}")
+            eprintln!("{line}");
         }
     };
     let input = choose::choose(input, &links, &**comm, tell)?;
