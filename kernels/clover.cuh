@@ -17,11 +17,14 @@ HD constexpr int plane_of(int mu, int nu) { return nu == 1 ? 0 : nu == 2 ? 1 + m
 
 // Q_{mu nu}(x)
 template <class F> HD Matrix<F> leaves(const Geometry& g, const void* links, const Walk& w, int mu, int nu) {
-    const unsigned f = 1 + mu, b = 5 + mu, u = 1 + nu, d = 5 + nu;
-    Matrix<F> q = product_of<4, F>(g, links, w, f | u << 4 | b << 8 | d << 12);
-    q = q + product_of<4, F>(g, links, w, u | b << 4 | d << 8 | f << 12);
-    q = q + product_of<4, F>(g, links, w, b | d << 4 | f << 8 | u << 12);
-    return q + product_of<4, F>(g, links, w, d | f << 4 | u << 8 | b << 12);
+    unsigned path = (1 + mu) | (1 + nu) << 4 | (5 + mu) << 8 | (5 + nu) << 12;
+    Matrix<F> q;
+    NO_UNROLL for (int n = 0; n < 4; ++n) {
+        const Matrix<F> leaf = product_of<4, F>(g, links, w, path);
+        q = n == 0 ? leaf : q + leaf;
+        path = path >> 4 | (path & 15) << 12;
+    }
+    return q;
 }
 // F_{mu nu}(x), antihermitian
 template <class F> HD Matrix<F> field_strength(const Geometry& g, const void* links, const Walk& w, int plane) {
@@ -41,41 +44,61 @@ HD constexpr int pauli_of(int plane) { return plane == 0 || plane == 5 ? 2 : pla
 HD constexpr int sigma_sign(int plane, int chirality) {
     return plane < 3 ? 1 : (plane == 4) == (chirality == 0) ? 1 : -1;
 }
-template <class F> HD void add_signed(Matrix<F>& r, int sign, const Matrix<F>& m) { r = sign > 0 ? r + m : r - m; }
-
 template <class F, class V> HD auto clover_half(V* field, const Geometry& g, int parity) {
     return half_field<F>(field, parity, g.half, 72);
 }
-// A on both parities; `scale` is c_sw. Block: diagonal + tau_x H_x + tau_y H_y + tau_z H_z, H_k hermitian.
+// A on both parities; `scale` is c_sw. Block: diagonal + tau_x H_x + tau_y H_y + tau_z H_z, H_k hermitian. Parts: tau_z;
+// tau_x and tau_y, which share their elements.
+template <> constexpr int RESIDENT<CloverBuild> = 3;
 template <class F> HD void clover_build(const CloverBuild& a, int i) {
-    const int parity = parity_of_index<F>(a, i);
-    const Walk w = walk_from(coord_of(a.g, i, parity));
-    Matrix<F> h[2][3];
-    for (int k = 0; k < 6; ++k) h[k / 3][k % 3] = null_matrix<F>();
-    for (int plane = 0; plane < 6; ++plane) {
-        const Matrix<F> f = field_strength<F>(a.g, a.links, w, plane);
-        for (int chirality = 0; chirality < 2; ++chirality) add_signed(h[chirality][pauli_of(plane)], sigma_sign(plane, chirality), f);
-    }
+    const LinkSite site = link_site<2>(a.g, i);
+    const Walk w = walk_from(site.c);
+    void* out = clover_half<F>(a.clover, a.g, site.parity);
     const F half = splat<F>(0.5 * a.scale), diagonal = splat<F>(a.diagonal);
-    for (int chirality = 0; chirality < 2; ++chirality) {
-        Matrix<F>* b = h[chirality];
-        for (int k = 0; k < 3; ++k)
-            for (int e = 0; e < 9; ++e) b[k].e[e] = {-(half * b[k].e[e].im), half * b[k].e[e].re};
-        F block[36];
-        for (int r = 0; r < 3; ++r) {
-            block[r] = diagonal + b[2].e[4 * r].re;
-            block[3 + r] = diagonal - b[2].e[4 * r].re;
+    const int last = site.part == 0 ? 2 : 1;
+    NO_UNROLL for (int pauli = site.part == 0 ? 2 : 0; pauli <= last; ++pauli) {
+        const int planes[2] = {2 - pauli, 3 + pauli};
+        Matrix<F> f[2];
+        NO_UNROLL for (int n = 0; n < 2; ++n) {
+            if (n == 1) f[0] = f[1];
+            f[1] = field_strength<F>(a.g, a.links, w, n == 0 ? planes[0] : planes[1]);
         }
-        for (int r = 1; r < 6; ++r)
-            for (int c = 0; c < r; ++c) {
-                Complex<F> v;
-                if (r < 3) v = b[2].e[3 * r + c];
-                else if (c >= 3) v = {-b[2].e[3 * (r - 3) + c - 3].re, -b[2].e[3 * (r - 3) + c - 3].im};
-                else v = add_phase<1>(b[0].e[3 * (r - 3) + c], b[1].e[3 * (r - 3) + c]);
-                block[6 + r * (r - 1) + 2 * c] = v.re;
-                block[7 + r * (r - 1) + 2 * c] = v.im;
+        UNROLL for (int chirality = 0; chirality < 2; ++chirality) {
+            const bool plus = sigma_sign(planes[1], chirality) > 0;
+            Matrix<F> h;
+            UNROLL for (int e = 0; e < 9; ++e) {
+                const Complex<F> one = add_phase<0>(zero<F>(), f[0].e[e]);
+                const Complex<F> both = plus ? add_phase<0>(one, f[1].e[e]) : add_phase<2>(one, f[1].e[e]);
+                h.e[e] = {-(half * both.im), half * both.re};
             }
-        store<36, 2>(clover_half<F>(a.clover, a.g, parity), chirality, i, a.g.half, block);
+            // reals `at` and the next of the block
+            const auto put = [&](int at, F x, F y) {
+                const F pair[2] = {x, y};
+                store<2, 36>(out, 18 * chirality + at / 2, site.index, a.g.half, pair);
+            };
+            const auto place_of = [](int r, int c) { return 6 + r * (r - 1) + 2 * c; };
+            if (pauli == 2) {
+                put(0, diagonal + h.e[0].re, diagonal + h.e[4].re);
+                put(2, diagonal + h.e[8].re, diagonal - h.e[0].re);
+                put(4, diagonal - h.e[4].re, diagonal - h.e[8].re);
+                UNROLL for (int r = 1; r < 3; ++r) UNROLL for (int c = 0; c < r; ++c) {
+                    const Complex<F> v = h.e[3 * r + c];
+                    put(place_of(r, c), v.re, v.im);
+                    put(place_of(r + 3, c + 3), -v.re, -v.im);
+                }
+                continue;
+            }
+            UNROLL for (int r = 0; r < 3; ++r) UNROLL for (int c = 0; c < 3; ++c) {
+                const int at = place_of(r + 3, c);
+                Complex<F> v = h.e[3 * r + c];
+                if (pauli == 1) {
+                    Complex<F> x;
+                    load_own<2, 36>(reinterpret_cast<F*>(&x), out, 18 * chirality + at / 2, site.index, a.g.half);
+                    v = add_phase<1>(x, v);
+                }
+                put(at, v.re, v.im);
+            }
+        }
     }
 }
 
@@ -138,34 +161,42 @@ template <class F> HD void clover_invert(const CloverInvert& a, int i, Accumulat
 
 // The insertion L of each plane. The force through the leaves is Re tr(L dQ) with
 // L = -i scale (T + T^dag) / 8, T_{beta alpha} = sum_ab sigma_ab P_{b beta, a alpha}, for P = X Y^dag
-// or A^-1. p[b][a] are the four 3x3 parts of P for one chirality.
-template <class F> HD void insert(Matrix<F>* t, int chirality, const Matrix<F> p[2][2]) {
-    for (int plane = 0; plane < 6; ++plane) {
-        const int sign = sigma_sign(plane, chirality);
-        switch (pauli_of(plane)) {
-            case 0: add_signed(t[plane], sign, p[1][0] + p[0][1]); break;
-            case 1:
-                for (int e = 0; e < 9; ++e) {
-                    const Complex<F> d = add_phase<2>(p[0][1].e[e], p[1][0].e[e]);
-                    t[plane].e[e] = sign > 0 ? add_phase<1>(t[plane].e[e], d) : add_phase<3>(t[plane].e[e], d);
-                }
-                break;
-            default: add_signed(t[plane], sign, p[0][0] - p[1][1]);
+// or A^-1. p(chirality, b, a, beta, alpha) is an element of P.
+template <int PAULI, class F, class P> HD Matrix<F> sigma_trace(int plane, const P& p) {
+    Matrix<F> t;
+    UNROLL for (int r = 0; r < 3; ++r) UNROLL for (int k = 0; k < 3; ++k) {
+        Complex<F> v = zero<F>();
+        UNROLL for (int chirality = 0; chirality < 2; ++chirality) {
+            const bool plus = sigma_sign(plane, chirality) > 0;
+            if constexpr (PAULI == 1) {
+                const Complex<F> d = add_phase<2>(p(chirality, 0, 1, r, k), p(chirality, 1, 0, r, k));
+                v = plus ? add_phase<1>(v, d) : add_phase<3>(v, d);
+            } else {
+                const Complex<F> d = PAULI == 0 ? add_phase<0>(p(chirality, 1, 0, r, k), p(chirality, 0, 1, r, k))
+                                                : add_phase<2>(p(chirality, 0, 0, r, k), p(chirality, 1, 1, r, k));
+                v = plus ? add_phase<0>(v, d) : add_phase<2>(v, d);
+            }
         }
+        t.e[3 * r + k] = v;
     }
+    return t;
 }
-template <class F, class A> HD void add_insertion(const A& a, int i, const Matrix<F>* t) {
-    const Coord c = coord_of(a.g, i, a.parity);
-    const int s = bordered_index_of(a.g, c);
+template <class F, class A, class P> HD void add_insertion(const A& a, int i, const P& p) {
+    const int s = bordered_index_of(a.g, coord_of(a.g, i, a.parity));
     void* half = half_field<F>(a.insertion, a.parity, a.g.half_bordered, 108);
     const F scale = splat<F>(a.scale / 8);
-    for (int plane = 0; plane < 6; ++plane) {
+    NO_UNROLL for (int plane = 0; plane < 6; ++plane) {
+        Matrix<F> t;
+        switch (pauli_of(plane)) {
+            case 0: t = sigma_trace<0, F>(plane, p); break;
+            case 1: t = sigma_trace<1, F>(plane, p); break;
+            default: t = sigma_trace<2, F>(plane, p);
+        }
         Matrix<F> l = load_matrix<18, 6, F>(half, plane, s, a.g.half_bordered);
-        for (int r = 0; r < 3; ++r)
-            for (int k = 0; k < 3; ++k) {
-                const Complex<F> h = add_phase<0>(t[plane].e[3 * r + k], conj(t[plane].e[3 * k + r]));
-                l.e[3 * r + k] = {mad(scale, h.im, l.e[3 * r + k].re), nmad(scale, h.re, l.e[3 * r + k].im)};
-            }
+        UNROLL for (int r = 0; r < 3; ++r) UNROLL for (int k = 0; k < 3; ++k) {
+            const Complex<F> h = add_phase<0>(t.e[3 * r + k], conj(t.e[3 * k + r]));
+            l.e[3 * r + k] = {mad(scale, h.im, l.e[3 * r + k].re), nmad(scale, h.re, l.e[3 * r + k].im)};
+        }
         store_matrix<6>(half, plane, s, a.g.half_bordered, l);
     }
 }
@@ -173,74 +204,76 @@ template <class F> HD void insert_pair(const InsertPair& a, int i) {
     Complex<F> x[12], y[12];
     load_spinor(x, a.x, i, a.g.half);
     load_spinor(y, a.y, i, a.g.half);
-    Matrix<F> t[6], p[2][2];
-    for (int plane = 0; plane < 6; ++plane) t[plane] = null_matrix<F>();
-    for (int chirality = 0; chirality < 2; ++chirality) {
-        for (int b = 0; b < 2; ++b)
-            for (int s = 0; s < 2; ++s)
-                for (int r = 0; r < 3; ++r)
-                    for (int k = 0; k < 3; ++k) {
-                        Complex<F> v = zero<F>();
-                        cmad_conj(v, y[6 * chirality + 3 * s + k], x[6 * chirality + 3 * b + r]);
-                        p[b][s].e[3 * r + k] = v;
-                    }
-        insert(t, chirality, p);
-    }
-    add_insertion(a, i, t);
+    add_insertion<F>(a, i, [&](int chirality, int b, int s, int r, int k) {
+        Complex<F> v = zero<F>();
+        cmad_conj(v, y[6 * chirality + 3 * s + k], x[6 * chirality + 3 * b + r]);
+        return v;
+    });
 }
 template <class F> HD void insert_inverse(const InsertInverse& a, int i) {
-    Matrix<F> t[6], p[2][2];
-    for (int plane = 0; plane < 6; ++plane) t[plane] = null_matrix<F>();
-    for (int chirality = 0; chirality < 2; ++chirality) {
-        F block[36];
-        load<36, 2>(block, a.inverse, chirality, i, a.g.half);
-        for (int r = 0; r < 6; ++r)
-            for (int c = 0; c < 6; ++c) {
-                const int hi = r > c ? r : c, lo = r > c ? c : r, k = 6 + hi * (hi - 1) + 2 * lo;
-                Complex<F>& e = p[r / 3][c / 3].e[3 * (r % 3) + c % 3];
-                if (r == c) e = {block[r], F{}};
-                else if (r > c) e = {block[k], block[k + 1]};
-                else e = {block[k], -block[k + 1]};
-            }
-        insert(t, chirality, p);
-    }
-    add_insertion(a, i, t);
+    const auto packed = [&](int chirality, int at) {  // reals `at` and the next
+        Complex<F> v;
+        load<2, 36>(reinterpret_cast<F*>(&v), a.inverse, 18 * chirality + at / 2, i, a.g.half);
+        return v;
+    };
+    add_insertion<F>(a, i, [&](int chirality, int b, int s, int r, int k) {
+        const int row = 3 * b + r, column = 3 * s + k, hi = row > column ? row : column, lo = row > column ? column : row;
+        if (row == column) {
+            const Complex<F> v = packed(chirality, row & ~1);
+            return Complex<F>{row & 1 ? v.im : v.re, F{}};
+        }
+        const Complex<F> v = packed(chirality, 6 + hi * (hi - 1) + 2 * lo);
+        return row > column ? v : conj(v);
+    });
 }
 
 // One side of a link's leaves: the loop U a b c through the corners 0 (x), 1, 2, 3, with L inserted before the link
-// that starts at each corner.
-template <class F>
-HD Matrix<F> leaf_sum(const Matrix<F>& a, const Matrix<F>& b, const Matrix<F>& c, const Matrix<F>& l0, const Matrix<F>& l1,
-                      const Matrix<F>& l2, const Matrix<F>& l3) {
-    return (l1 * a + a * l2) * (b * c) + (a * b) * (l3 * c + c * l0);
+// that starts at each corner: (L1 a + a L2) (b c) + (a b) (L3 c + c L0). BACK: the side in -nu, where a is the adjoint
+// of a link; else c is. b is one on both sides.
+template <bool BACK, class F>
+HD Matrix<F> leaf_sum(const CloverForce& a, const Walk& x, const Walk& right, int mu, int nu, int plane) {
+    Walk over = x, corner = right;
+    step(a.g, over, nu, BACK ? -1 : 1);
+    step(a.g, corner, nu, BACK ? -1 : 1);
+    const auto link_a = [&] { return link_at<F>(a.g, a.links, BACK ? corner : right, nu); };
+    const auto link_b = [&] { return link_at<F>(a.g, a.links, over, mu); };
+    const auto link_c = [&] { return link_at<F>(a.g, a.links, BACK ? over : x, nu); };
+    const auto inserted = [&](const Walk& corner) { return matrix_at<6, F>(a.g, a.insertion, corner, plane); };
+    // Links are loaded again rather than kept.
+    Matrix<F> u = link_a();
+    Matrix<F> left = multiply<false, BACK>(inserted(right), u);
+    left = left + multiply<BACK, false>(u, inserted(corner));
+    keep_loads_apart();
+    left = left * multiply<true, !BACK>(link_b(), link_c());
+    keep_loads_apart();
+    u = link_c();
+    Matrix<F> last = multiply<false, !BACK>(inserted(over), u);
+    last = last + multiply<!BACK, false>(u, inserted(x));
+    keep_loads_apart();
+    return left + multiply<BACK, true>(link_a(), link_b()) * last;
 }
 // force += Re tr(i T_a W) for all leaves, with the insertions of the field (its borders filled).
 template <class F> HD void clover_force(const CloverForce& a, int i) {
-    const int mu = part_of_index<4>(a.g, i), parity = parity_of_index<F>(a, i);
-    const Walk x = walk_from(coord_of(a.g, i, parity));
+    const LinkSite site = link_site<4>(a.g, i);
+    const int mu = site.part;
+    const Walk x = walk_from(site.c);
     Matrix<F> total = null_matrix<F>();
     Walk right = x;
     step(a.g, right, mu, 1);
-    for (int nu = 0; nu < 4; ++nu) {
+    NO_UNROLL for (int nu = 0; nu < 4; ++nu) {
         if (nu == mu) continue;
         const int plane = mu < nu ? plane_of(mu, nu) : plane_of(nu, mu);
-        const Matrix<F> l0 = matrix_at<6, F>(a.g, a.insertion, x, plane), l1 = matrix_at<6, F>(a.g, a.insertion, right, plane);
-        for (int side = 0; side < 2; ++side) {
-            Walk over = x, corner = right;
-            step(a.g, over, nu, side == 0 ? 1 : -1);
-            step(a.g, corner, nu, side == 0 ? 1 : -1);
-            const Matrix<F> first = side == 0 ? link_at<F>(a.g, a.links, right, nu) : adjoint(link_at<F>(a.g, a.links, corner, nu));
-            const Matrix<F> back = adjoint(link_at<F>(a.g, a.links, over, mu));
-            const Matrix<F> last = side == 0 ? adjoint(link_at<F>(a.g, a.links, x, nu)) : link_at<F>(a.g, a.links, over, nu);
-            const Matrix<F> sum = leaf_sum(first, back, last, l0, l1, matrix_at<6, F>(a.g, a.insertion, corner, plane),
-                                           matrix_at<6, F>(a.g, a.insertion, over, plane));
-            add_signed(total, (mu < nu) == (side == 0) ? 1 : -1, sum);
-        }
+        const Matrix<F> up = leaf_sum<false, F>(a, x, right, mu, nu, plane);
+        total = mu < nu ? total + up : total - up;
+        keep_loads_apart();
+        const Matrix<F> down = leaf_sum<true, F>(a, x, right, mu, nu, plane);
+        total = mu < nu ? total - down : total + down;
     }
     F f[8];
-    load<8, 4>(f, momentum_half<F>(a.force, a.g, parity), mu, i, a.g.half);
+    void* force = momentum_half<F>(a.force, a.g, site.parity);
+    load<8, 4>(f, force, mu, site.index, a.g.half);
     add_projection(f, splat<F>(1), link_at<F>(a.g, a.links, x, mu) * total);
-    store<8, 4>(momentum_half<F>(a.force, a.g, parity), mu, i, a.g.half, f);
+    store<8, 4>(force, mu, site.index, a.g.half, f);
 }
 
 // Sums over sites: 0: E = -sum_{mu<nu} tr F^2; 1: q = -tr(F_xy F_zt - F_xz F_yt + F_xt F_yz) / (4 pi^2),

@@ -10,13 +10,17 @@
 struct Walk { Coord c; int turns[4]; };
 
 HD Walk walk_from(const Coord& c) { return {c, {0, 0, 0, 0}}; }
+// Directions are compared: an index that is known only at run time would put the walk into a GPU's memory.
 HD void step(const Geometry& g, Walk& w, int mu, int by) {
-    int x = w.c.x[mu] + by;
-    if (g.border[mu] == 0) {
-        if (x >= g.outer[mu]) x -= g.outer[mu], w.turns[mu] += 1;
-        if (x < 0) x += g.outer[mu], w.turns[mu] -= 1;
+    UNROLL for (int nu = 0; nu < 4; ++nu) {
+        if (nu != mu) continue;
+        int x = w.c.x[nu] + by;
+        if (g.border[nu] == 0) {
+            if (x >= g.outer[nu]) x -= g.outer[nu], w.turns[nu] += 1;
+            if (x < 0) x += g.outer[nu], w.turns[nu] -= 1;
+        }
+        w.c.x[nu] = x;
     }
-    w.c.x[mu] = x;
 }
 template <class F> HD void turn(const Geometry& g, const Walk& w, Matrix<F>& u) {
     if constexpr (lane<F>::W > 1)
@@ -73,23 +77,25 @@ template <class F> HD Matrix<F> path_product(const Geometry& g, const void* link
     else step(g, w, mu, 1);
     return along_path(g, links, w, first, path >> 4);
 }
-// The product of a path of N steps. A GPU's compiler unrolls it, and loads links ahead of the products that need them;
-// so whether a step goes backward is a choice of numbers, not of code.
+// The link of a path's step; moves w. A backward step means its adjoint.
+template <class F> HD Matrix<F> link_of_step(const Geometry& g, const void* links, Walk& w, unsigned code, bool back) {
+    const int mu = (code - 1) & 3;
+    if (back) step(g, w, mu, -1);
+    const Matrix<F> u = link_at<F>(g, links, w, mu);
+    if (!back) step(g, w, mu, 1);
+    return u;
+}
+// The product of a path of N > 1 steps.
 template <int N, class F> HD Matrix<F> product_of(const Geometry& g, const void* links, Walk w, unsigned path) {
     if constexpr (!GPU) return path_product<F>(g, links, w, path);
-    Matrix<F> p;
-    UNROLL for (int n = 0; n < N; ++n, path >>= 4) {
-        const int mu = (path - 1) & 3;
-        const bool back = (path & 15) > 4;
-        if (back) step(g, w, mu, -1);
-        Matrix<F> u = link_at<F>(g, links, w, mu);
-        if (!back) step(g, w, mu, 1);
-        UNROLL for (int i = 0; i < 3; ++i) UNROLL for (int j = 0; j <= i; ++j) {
-            const Complex<F> one = u.e[3 * i + j], other = u.e[3 * j + i];
-            u.e[3 * i + j] = back ? conj(other) : one;
-            u.e[3 * j + i] = back ? conj(one) : other;
-        }
-        p = n == 0 ? u : p * u;
+    const auto back = [path](int n) { return (path >> (4 * n) & 15) > 4; };
+    const auto link = [&](int n) { return link_of_step<F>(g, links, w, path >> (4 * n), back(n)); };
+    Matrix<F> p = link(0), u = link(1);
+    if (back(0)) p = adjoint(p);
+    UNROLL for (int n = 1; n < N; ++n) {
+        if (n > 1) u = link(n);
+        if (back(n)) p = multiply<false, true>(p, u);
+        else p = p * u;
     }
     return p;
 }
@@ -100,14 +106,40 @@ template <class F, class A> HD int parity_of_index(const A& a, int& i) {
     i -= parity * a.g.half;
     return parity;
 }
-// Of a kernel with PARTS indices per site on both parities: the part; i becomes the site. The threads of a warp have one
-// part, and those of the warps beside it the others of the same sites, whose links they share.
-template <int PARTS> HD int part_of_index(const Geometry& g, int& i) {
+// A site of either parity, and one of several parts of its work.
+struct LinkSite {
+    Coord c;
+    int parity, index, part;
+};
+// Of a kernel with PARTS indices per site on both parities. The threads of a warp have one part, and those of the warps
+// beside it the others of the same sites, whose links they share. A GPU goes through both parities of 2 x 2 x 2 rows of
+// sites, which share links too.
+template <int PARTS> HD LinkSite link_site(const Geometry& g, int i) {
     constexpr int GROUP = GPU ? WARP : 1;
     const int first = i / (GROUP * PARTS) * GROUP, rest = 2 * g.half - first, sites = rest < GROUP ? rest : GROUP;
     const int within = i - first * PARTS;
+    LinkSite s;
+    s.part = within / sites;
     i = first + within % sites;
-    return within / sites;
+    if (GPU && ((g.outer[1] | g.outer[2] | g.outer[3]) & 1) == 0) {
+        const int half_x = g.outer[0] >> 1;
+        const int x = 2 * (i % half_x);
+        i /= half_x;
+        s.parity = i & 1;
+        for (int mu = 1; mu < 4; ++mu) s.c.x[mu] = i >> mu & 1;
+        i >>= 4;
+        s.c.x[1] += 2 * (i % (g.outer[1] >> 1));
+        i /= g.outer[1] >> 1;
+        s.c.x[2] += 2 * (i % (g.outer[2] >> 1));
+        s.c.x[3] += 2 * (i / (g.outer[2] >> 1));
+        s.c.x[0] = x + ((s.c.x[1] + s.c.x[2] + s.c.x[3] + s.parity) & 1);
+        s.index = index_of(g, s.c);
+    } else {
+        s.parity = i >= g.half;
+        s.index = i - s.parity * g.half;
+        s.c = coord_of(g, s.index, s.parity);
+    }
+    return s;
 }
 
 // Sum n: over sites, the sum of Re tr / 3 over the closed paths of class n that start there.
@@ -138,14 +170,17 @@ template <class F, class V> HD auto momentum_half(V* field, const Geometry& g, i
 }
 // force += scale dS, with S = sum_n weight_n sum of loops (1 - Re tr / 3). The paths of direction mu close the loops
 // that start with U_mu(x).
+template <> constexpr int RESIDENT<GaugeForce> = 3;
 template <class F> HD void gauge_force(const GaugeForce& a, int i) {
-    const int mu = part_of_index<4>(a.g, i), parity = parity_of_index<F>(a, i);
+    const LinkSite x = link_site<4>(a.g, i);
+    const int mu = x.part;
     const int* path = (const int*)a.paths + mu * (a.counts[0] + a.counts[1] + a.counts[2] + a.counts[3]);
-    Walk there = walk_from(coord_of(a.g, i, parity));
+    Walk there = walk_from(x.c);
     const Matrix<F> u = link_at<F>(a.g, a.links, there, mu);
     step(a.g, there, mu, 1);
     F f[8];
-    load<8, 4>(f, momentum_half<F>(a.force, a.g, parity), mu, i, a.g.half);
+    void* force = momentum_half<F>(a.force, a.g, x.parity);
+    load<8, 4>(f, force, mu, x.index, a.g.half);
     for (int n = 0; n < 4; ++n) {
         Matrix<F> staple = null_matrix<F>();
         if (a.counts[n] == 0) continue;
@@ -153,7 +188,7 @@ template <class F> HD void gauge_force(const GaugeForce& a, int i) {
             staple = staple + (n == 0 ? product_of<3, F>(a.g, a.links, there, *path) : product_of<5, F>(a.g, a.links, there, *path));
         add_projection(f, splat<F>(-a.scale * a.weights[n] / 3), u * staple);
     }
-    store<8, 4>(momentum_half<F>(a.force, a.g, parity), mu, i, a.g.half, f);
+    store<8, 4>(force, mu, x.index, a.g.half, f);
 }
 // U <- exp(i scale P) U
 template <class F> HD void drift(const Drift& a, int i, int parity) {

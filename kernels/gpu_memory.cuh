@@ -16,6 +16,11 @@ template <int N, int NB, class F> HD void load_plain(F* r, const void* field, in
         UNROLL for (int j = 0; j < n; ++j) r[k * n + j] = f[j];
     }
 }
+// Of a field in double that this thread wrote in this kernel.
+template <int N, int NB, class F> HD void load_own(F* r, const void* field, int block, int site, int stride) {
+    const volatile F* p = (const volatile F*)field + ((size_t)(block * (N / 2)) * stride + site) * 2;
+    UNROLL for (int k = 0; k < N; ++k) r[k] = p[(size_t)(k / 2) * stride * 2 + k % 2];
+}
 template <int N, int NB, class F> HD void store_plain(void* field, int block, int site, int stride, const F* r) {
     using V = typename chunk<F, N>::type;
     constexpr int n = chunk<F, N>::n;

@@ -20,6 +20,7 @@ constexpr bool EMULATED = false;
 #define ON_GPU 1
 #define HD __device__ __forceinline__
 #define UNROLL _Pragma("unroll")
+#define NO_UNROLL _Pragma("unroll 1")
 // In double, full unrolling takes too many registers.
 #define UNROLL_SLICES _Pragma("unroll sizeof(F) == 8 ? 4 : 64")
 #define HARDWARE "gpu.cuh"
@@ -28,6 +29,7 @@ constexpr bool EMULATED = false;
 #define ON_GPU 0
 #define HD inline __attribute__((always_inline))
 #define UNROLL
+#define NO_UNROLL
 #define UNROLL_SLICES
 #define HARDWARE "cpu.cuh"
 #define MEMORY "cpu_memory.cuh"
@@ -39,6 +41,13 @@ constexpr int WARP = 32;
 #define HMC_GHOSTS true
 #endif
 constexpr bool GHOSTS = HMC_GHOSTS;
+
+// Blocks of 128 threads of the kernel with arguments A that a GPU's multiprocessor holds at least, which limits registers.
+template <class A> constexpr int RESIDENT = 1;
+// No load is moved across it, so that fewer matrices are in registers at once.
+HD void keep_loads_apart() {
+    if constexpr (GPU) asm volatile("" ::: "memory");
+}
 
 // Whether the threads of a team run concurrently, and the barrier for all of them.
 #if defined __CUDACC__

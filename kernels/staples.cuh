@@ -62,14 +62,16 @@ template <class F, class A, class B> HD Matrix<F> staple(const A& a, const Walk&
 
 // single <- S_nu middle
 template <class F> HD void staple_single(const StapleSingle& a, int i) {
-    const int k = part_of_index<3>(a.g, i), parity = parity_of_index<F>(a, i);
-    const Walk x = walk_from(coord_of(a.g, i, parity));
+    const LinkSite site = link_site<3>(a.g, i);
+    const int k = site.part;
+    const Walk x = walk_from(site.c);
     store_at<3>(a.g, a.single, x, k, staple<F>(a, x, beside(a.mu, k), Block<4>{a.middle, a.mu}));
 }
 // twice <- D_nu middle, from `single` with borders filled
 template <class F> HD void staple_twice(const StapleTwice& a, int i) {
-    const int k = part_of_index<3>(a.g, i), parity = parity_of_index<F>(a, i);
-    const Walk x = walk_from(coord_of(a.g, i, parity));
+    const LinkSite site = link_site<3>(a.g, i);
+    const int k = site.part;
+    const Walk x = walk_from(site.c);
     const int l = (k + 1) % 3, m = (k + 2) % 3;
     const Matrix<F> one = staple<F>(a, x, beside(a.mu, l), Block<3>{a.single, m});
     store_at<3>(a.g, a.twice, x, k, one + staple<F>(a, x, beside(a.mu, m), Block<3>{a.single, l}));
@@ -120,18 +122,19 @@ template <class F> HD Matrix<F> right_of_side(const StapleSides& a, const Walk& 
 // out_nu(y) += T(y) V B(y+nu)^dag + B(y) V T(y+nu)^dag, V = U_nu(y+mu),
 //            + T(y-mu)^dag V B(y-mu+nu) + B(y-mu)^dag V T(y-mu+nu), V = U_nu(y-mu), for all pairs.
 template <class F> HD void staple_sides(const StapleSides& a, int i) {
-    const int k = part_of_index<3>(a.g, i), nu = beside(a.mu, k), parity = parity_of_index<F>(a, i);
-    const Walk y = walk_from(coord_of(a.g, i, parity));
+    const LinkSite site = link_site<3>(a.g, i);
+    const int k = site.part, nu = beside(a.mu, k);
+    const Walk y = walk_from(site.c);
     Matrix<F> total = matrix_at<4, F>(a.g, a.out, y, nu);
-    for (int side = 0; side < 2; ++side) {
+    NO_UNROLL for (int side = 0; side < 2; ++side) {
         Walk near = y, across = y;
         step(a.g, across, a.mu, side == 0 ? 1 : -1);
         const Matrix<F> v = link_at<F>(a.g, a.links, across, nu);
         if (side == 1) near = across;
         Walk far = near;
         step(a.g, far, nu, 1);
-        for (int pair = 0; pair < PAIRS; ++pair)
-            for (int turned = 0; turned < 2; ++turned) {
+        UNROLL for (int pair = 0; pair < PAIRS; ++pair)
+            UNROLL for (int turned = 0; turned < 2; ++turned) {
                 const Matrix<F> p = turned ? right_of_side<F>(a, near, k, pair) : left_of_side<F>(a, near, k, pair);
                 const Matrix<F> q = turned ? left_of_side<F>(a, far, k, pair) : right_of_side<F>(a, far, k, pair);
                 total = total + (side == 0 ? multiply<false, true>(p * v, q) : multiply<true, false>(p, v * q));

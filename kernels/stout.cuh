@@ -79,7 +79,7 @@ template <class F> HD void stout_force(const StoutForce& a, int i) {
                 Matrix<F> l3 = matrix_at<4, F>(a.g, a.insertion, over, mu);
                 if (side == 1) l3 = l3 - matrix_at<4, F>(a.g, a.insertion, over, nu);
                 Matrix<F> against = there * l3;
-                add_signed(against, side == 0 ? -1 : 1, far * back);
+                against = side == 0 ? against - far * back : against + far * back;
                 const Matrix<F> last = side == 0 ? adjoint(link_at<F>(a.g, a.links, x, nu)) : link_at<F>(a.g, a.links, over, nu);
                 total = total - against * last;
                 Matrix<F> l0 = matrix_at<4, F>(a.g, a.insertion, x, mu);

@@ -142,7 +142,7 @@ impl CloverTerm {
             let (diagonal, scale) = (*diagonal, *c_sw);
             let clover = own.blocks.shared_output();
             let kernel = CloverBuild { g, links: links.links(), clover, diagonal, scale };
-            domain.launch(&kernel, 2 * half)?;
+            domain.launch(&kernel, 2 * 2 * half)?;
             for parity in (0..2).filter(|parity| inverted[*parity]) {
                 // In place: each site is read before it is written.
                 let (clover, inverse) = (own.blocks.input(), own.blocks.shared_output_at(own.offset(parity)));

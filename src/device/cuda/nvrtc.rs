@@ -43,7 +43,10 @@ pub(super) struct Request<'a> {
 fn source(kernel: &KernelInfo, precision: Precision) -> String {
     let KernelInfo { family, name, args, expression, .. } = kernel;
     let real = precision.c_name();
-    let bounds = if kernel.work == Work::Teams { "HMC_BLOCK, HMC_RESIDENT" } else { "HMC_BLOCK" };
+    let bounds = match kernel.work {
+        Work::Teams => "HMC_BLOCK, HMC_RESIDENT".into(),
+        _ => format!("HMC_BLOCK, RESIDENT<{args}>"),
+    };
     let head = format!(
         "#include \"entry.cuh\"\n#include \"{family}.cuh\"\nusing F = {real};\nextern \"C\" __global__ void __launch_bounds__({bounds}) {name}(const {args} a"
     );
