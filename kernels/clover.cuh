@@ -44,6 +44,7 @@ HD constexpr int pauli_of(int plane) { return plane == 0 || plane == 5 ? 2 : pla
 HD constexpr int sigma_sign(int plane, int chirality) {
     return plane < 3 ? 1 : (plane == 4) == (chirality == 0) ? 1 : -1;
 }
+
 template <class F, class V> HD auto clover_half(V* field, const Geometry& g, int parity) {
     return half_field<F>(field, parity, g.half, 72);
 }
