@@ -72,7 +72,7 @@ struct Table {
 pub fn bench_trajectory(args: &BenchTrajectory, comm: &Ranks) -> Result<(), AppError> {
     let input = dry::load(&args.input, args.links.as_deref(), comm)?;
     start::in_pool(start::threads(&input.parallel, &**comm), || {
-        let table = measure(&input, args.trajectories, comm)?;
+        let table = measure(&input, args.trajectories, comm, comm.rank() == 0 && !args.json)?;
         if comm.rank() > 0 {
             return Ok(());
         }
@@ -80,20 +80,35 @@ pub fn bench_trajectory(args: &BenchTrajectory, comm: &Ranks) -> Result<(), AppE
     })
 }
 
-fn measure(input: &Input, trajectories: u64, comm: &Ranks) -> Result<Table, AppError> {
+/// `aloud`: each trajectory is printed when it ends.
+fn measure(input: &Input, trajectories: u64, comm: &Ranks, aloud: bool) -> Result<Table, AppError> {
     let mut chain = dry::chain(input, comm)?;
     let domain = Arc::clone(chain.links.domain());
     if comm.rank() == 0 {
         unread(&domain).iter().for_each(|why| complain(format_args!("energy is not counted: {why}")));
     }
-    let (mut outcomes, mut joules, mut plaquette) = (Vec::new(), Vec::new(), Vec::new());
+    let (lattice, ranks) = (crate::lattice::shape(input.extents), comm.size());
+    let device = domain.device().backend().name();
+    if aloud {
+        say(format_args!("{lattice} on {ranks} rank{}; {device}", if ranks == 1 { "" } else { "s" }))?;
+    }
+    let (mut outcomes, mut joules, mut plaquettes) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..trajectories {
         let failed = |source| AppError::Trajectory { number: number + 1, source };
         let meter = Meter::start(&domain);
-        outcomes.push(chain.trajectory(number, true).map_err(failed)?);
+        let outcome = chain.trajectory(number, true).map_err(failed)?;
         joules.push(meter.joules(&domain));
         chain.links.unitarity(true)?;
-        plaquette.push(GaugeLoops::traces(&chain.links)?.plaquette());
+        let plaquette = GaugeLoops::traces(&chain.links)?.plaquette();
+        if aloud {
+            let (number, seconds) = (number + 1, span(outcome.seconds));
+            say(format_args!(
+                "  trajectory {number}: dH {:+.5}, plaquette {plaquette:.8}, {seconds}",
+                outcome.delta_h
+            ))?;
+        }
+        outcomes.push(outcome);
+        plaquettes.push(plaquette);
     }
     let slowest = |seconds: f64| comm.max(seconds);
     let cold = usize::from(outcomes.len() > 1);
@@ -103,18 +118,17 @@ fn measure(input: &Input, trajectories: u64, comm: &Ranks) -> Result<Table, AppE
     let known: f64 =
         terms.iter().map(|row| row.heat_bath_seconds + row.action_seconds + row.force_seconds).sum();
     let reports = chain.reports().into_iter().map(|(name, report)| format!("{name}: {}", report.text));
-    let device = domain.device();
     Ok(Table {
-        lattice: crate::lattice::shape(input.extents),
-        ranks: comm.size(),
-        device: device.backend().name(),
+        lattice,
+        ranks,
+        device,
         delta_h: outcomes.iter().map(|outcome| outcome.delta_h).collect(),
-        plaquette,
+        plaquette: plaquettes,
         first_seconds: slowest(outcomes[0].seconds),
         seconds,
         trajectories_a_day: 86400.0 / seconds,
         joules: joules.iter().copied().sum::<Option<f64>>().map(|sum| sum / joules.len() as f64),
-        memory_bytes: device.held().bytes,
+        memory_bytes: domain.device().held().bytes,
         rest_seconds: seconds - known,
         terms,
         reports: reports.collect(),
@@ -152,12 +166,9 @@ fn row(outcomes: &[Outcome], n: usize, slowest: &dyn Fn(f64) -> f64) -> TermRow 
     }
 }
 
+/// What is known when all trajectories have ended.
 fn print(table: &Table) -> Result<(), AppError> {
-    let Table { lattice, ranks, device, seconds, first_seconds, .. } = table;
-    say(format_args!("{lattice} on {ranks} rank{}; {device}", if *ranks == 1 { "" } else { "s" }))?;
-    for (n, (delta_h, plaquette)) in table.delta_h.iter().zip(&table.plaquette).enumerate() {
-        say(format_args!("  trajectory {}: dH {delta_h:+.5}, plaquette {plaquette:.8}", n + 1))?;
-    }
+    let Table { seconds, first_seconds, .. } = table;
     say_terms(&table.terms, *seconds)?;
     let rest = 100.0 * table.rest_seconds / seconds;
     say(format_args!("  {:16} {:>75} {rest:7.1}%", "links, momenta", span(table.rest_seconds)))?;
