@@ -461,11 +461,17 @@ fn take_folder(folder: &Path, job: &Job) -> Result<Lock, AppError> {
 fn remove_unfinished(folder: &Path) {
     for place in [folder, &folder.join("cfg"), &folder.join("checkpoint")] {
         for entry in fs::read_dir(place).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let ours = [".h5.tmp", ".csv.tmp", ".jsonl.tmp", ".toml.tmp"];
-            if ours.iter().any(|ending| name.to_string_lossy().ends_with(ending)) {
+            if is_unfinished(&entry.file_name().to_string_lossy()) {
                 let _ = fs::remove_file(entry.path());
             }
         }
     }
+}
+
+/// Whether a name is that of an unfinished file, or of the file beside one with which an MPI library looks whether the file
+/// system has locks.
+fn is_unfinished(name: &str) -> bool {
+    let Some((file, rest)) = name.rsplit_once(".tmp") else { return false };
+    let ours = [".h5", ".csv", ".jsonl", ".toml"].iter().any(|ending| file.ends_with(ending));
+    ours && (rest.is_empty() || rest.starts_with(".locktest."))
 }

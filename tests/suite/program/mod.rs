@@ -320,22 +320,29 @@ pub fn signal(pid: i32, number: i32) {
     unsafe { libc::kill(pid, number) };
 }
 
-/// State and parent of a process.
-fn stat(pid: i32) -> Option<(char, i32)> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+/// State and parent of a process or of a thread, by its folder in `/proc`.
+fn stat(folder: &Path) -> Option<(char, i32)> {
+    let text = fs::read_to_string(folder.join("stat")).ok()?;
     let (_, rest) = text.rsplit_once(") ")?;
     let mut words = rest.split(' ');
     Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
 }
 
+fn process(pid: i32) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}"))
+}
+
+/// Whether any thread of it is: its files and their locks are held until the last one is gone, and the first may go
+/// before.
 fn is_alive(pid: i32) -> bool {
-    stat(pid).is_some_and(|(state, _)| !"ZX".contains(state))
+    let threads = fs::read_dir(process(pid).join("task")).into_iter().flatten().flatten();
+    threads.filter_map(|thread| stat(&thread.path())).any(|(state, _)| !"ZX".contains(state))
 }
 
 /// A process and all below it.
 fn family(parent: i32) -> Vec<i32> {
     let pids = fs::read_dir("/proc").unwrap().flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());
-    let parents: Vec<(i32, i32)> = pids.filter_map(|pid: i32| Some((pid, stat(pid)?.1))).collect();
+    let parents: Vec<(i32, i32)> = pids.filter_map(|pid: i32| Some((pid, stat(&process(pid))?.1))).collect();
     let mut all = vec![parent];
     let mut next = 0;
     while let Some(&one) = all.get(next) {
