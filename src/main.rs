@@ -122,7 +122,8 @@ enum Command {
         /// The state (HDF5)
         state: PathBuf,
     },
-    /// Propose steps and schemes for a run's input, from trajectories of it. Nothing of the run is written
+    /// Propose steps, schemes, Hasenbusch masses and levels of terms for a run's input, from trajectories of it. Nothing of
+    /// the run is written
     Tune {
         /// The input (TOML)
         input: PathBuf,
@@ -135,7 +136,13 @@ enum Command {
         /// The acceptance wanted
         #[arg(long, default_value_t = 0.85, value_parser = fraction)]
         acceptance: f64,
-        /// Write the input with the proposed levels to this file
+        /// Vary the Hasenbusch masses too
+        #[arg(long)]
+        masses: bool,
+        /// Move terms of quarks to other levels too
+        #[arg(long)]
+        levels: bool,
+        /// Write the input as proposed to this file
         #[arg(long)]
         write: Option<PathBuf>,
         /// One JSON object
@@ -397,8 +404,8 @@ fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
             app::replay(&state, out.map(|path| Out { path, force }).as_ref(), json, ranks)
         }
         (Some(Command::Compare { a, b }), _) => once(ranks, || app::compare(&a, &b)),
-        (Some(Command::Tune { input, links, trajectories, acceptance, write, json }), _) => {
-            app::tune(&Tune { input, links, trajectories, acceptance, write, json }, ranks)
+        (Some(Command::Tune { input, links, trajectories, acceptance, masses, levels, write, json }), _) => {
+            app::tune(&Tune { input, links, trajectories, acceptance, masses, levels, write, json }, ranks)
         }
         (Some(Command::Bench(cli)), _) => bench(*cli, ranks),
         (Some(Command::Kernels { arch }), _) => app::kernels(&arch),

@@ -26,10 +26,15 @@ pub(super) fn finer(levels: &[Level], level: usize) -> Vec<Level> {
     levels
 }
 
-/// The trials that tell the error of each level and scheme: twice the steps on each level but the outermost, and the other
-/// schemes on each level, with about as many forces. They complete `levels` and [`finer`] of the outermost.
+/// Twice the steps on each level but the outermost: with `levels` they tell the error of each level.
+pub(super) fn refined(levels: &[Level]) -> Vec<Vec<Level>> {
+    (1..levels.len()).map(|level| finer(levels, level)).collect()
+}
+
+/// The trials that tell the error of each level and scheme: [`refined`], and the other schemes on each level, with about as
+/// many forces. They complete `levels` and [`finer`] of the outermost.
 pub(super) fn trials(levels: &[Level]) -> Vec<Vec<Level>> {
-    let mut trials: Vec<_> = (1..levels.len()).map(|level| finer(levels, level)).collect();
+    let mut trials = refined(levels);
     for level in 0..levels.len() {
         let own = std::mem::discriminant(&levels[level].scheme);
         let tried = SCHEMES.iter().filter(|(word, _)| TRIED.contains(word)).map(|(_, scheme)| *scheme);
@@ -39,21 +44,39 @@ pub(super) fn trials(levels: &[Level]) -> Vec<Vec<Level>> {
     trials
 }
 
+/// The same without a level; steps inside it stay as long as its longest drift makes them, or shorter.
+pub(super) fn without(levels: &[Level], level: usize) -> Vec<Level> {
+    let mut levels = levels.to_vec();
+    let gone = levels.remove(level);
+    if let Some(inside) = levels.get_mut(level) {
+        inside.steps = steps_of(*inside, 1.0 / longest_drift(gone));
+    }
+    levels
+}
+
+/// The longest drift of a level, in units of what the level walks.
+fn longest_drift(Level { scheme, steps }: Level) -> f64 {
+    scheme.drifts().into_iter().fold(0.0, f64::max) / f64::from(steps)
+}
+
+/// The steps of a level that walks `ratio` times as far, so that they are no longer.
+fn steps_of(level: Level, ratio: f64) -> u32 {
+    ((f64::from(level.steps) * ratio - 1e-9).ceil() as u32).max(1)
+}
+
 /// Another scheme on a level, with about as many forces there and no longer steps inside.
 fn with_scheme(levels: &[Level], level: usize, scheme: Scheme) -> Vec<Level> {
-    let Level { scheme: own, steps } = levels[level];
+    let own = levels[level];
     let dear = |scheme| {
         let count = |steps| forces(&[Level { scheme, steps }])[0];
         (count(2) - count(1)) as u32
     };
-    let new = ((2 * steps * dear(own) + dear(scheme)) / (2 * dear(scheme))).max(1);
+    let steps = ((2 * own.steps * dear(own.scheme) + dear(scheme)) / (2 * dear(scheme))).max(1);
     let mut levels = levels.to_vec();
-    levels[level] = Level { scheme, steps: new };
+    levels[level] = Level { scheme, steps };
+    let ratio = longest_drift(levels[level]) / longest_drift(own);
     if let Some(inside) = levels.get_mut(level + 1) {
-        let longest =
-            |scheme: Scheme, steps: u32| scheme.drifts().into_iter().fold(0.0, f64::max) / f64::from(steps);
-        let ratio = longest(scheme, new) / longest(own, steps);
-        inside.steps = ((f64::from(inside.steps) * ratio - 1e-9).ceil() as u32).max(1);
+        inside.steps = steps_of(*inside, ratio);
     }
     levels
 }
@@ -79,6 +102,15 @@ mod tests {
             [(two, 6), (Scheme::ForceGradient, 2)],
         ];
         assert_eq!(choices, expected);
+    }
+
+    #[test]
+    fn steps_inside_a_level_that_is_gone_are_no_longer() {
+        let [two, four] = [SCHEMES[1].1, Scheme::Omelyan4];
+        let levels = [Level { scheme: two, steps: 6 }, Level { scheme: four, steps: 2 }];
+        // Two drifts of a half in each of 6 steps.
+        assert_eq!(without(&levels, 0), [Level { scheme: four, steps: 24 }]);
+        assert_eq!(without(&levels, 1), levels[..1]);
     }
 
     #[test]

@@ -1,7 +1,9 @@
-//! `hmc tune`: steps and schemes for an input, from trajectories of it. Nothing of an ensemble is written.
+//! `hmc tune`: steps and schemes for an input, its Hasenbusch masses and the levels of its terms, from trajectories of it.
+//! Nothing of an ensemble is written.
 //!
+//! - `arrange`: other masses, and terms on other levels
 //! - `design`: which steps and schemes are tried
-//! - `edit`: the text of an input with other levels
+//! - `edit`: the text of an input with other levels and masses
 //! - `table`: what is printed
 //!
 //! All trials walk from the same starts, with the same momenta and pseudofermions, so that they differ by their errors
@@ -9,6 +11,7 @@
 //! with the wanted acceptance. The proposal is walked from the starts too, and joins the trials, until what is proposed has
 //! been walked.
 
+mod arrange;
 mod design;
 mod edit;
 mod table;
@@ -34,7 +37,11 @@ pub struct Tune {
     pub trajectories: u64,
     /// The acceptance wanted.
     pub acceptance: f64,
-    /// Where to write the input with the proposed levels.
+    /// Whether to vary the Hasenbusch masses.
+    pub masses: bool,
+    /// Whether to move quarks' terms to other levels.
+    pub levels: bool,
+    /// Where to write the input as proposed.
     pub write: Option<PathBuf>,
     /// One JSON object instead of tables.
     pub json: bool,
@@ -58,6 +65,16 @@ enum Reason {
     Proposal,
 }
 
+/// How the search for steps ended.
+enum Settled {
+    /// The table has a proposal that was walked.
+    Proposed,
+    /// What the model proposes is not worth walking: so many seconds a trajectory.
+    Slower(f64),
+    /// No steps with the acceptance wanted.
+    Nothing,
+}
+
 /// The chain, and where its trials start.
 struct Walker<'a> {
     chain: Chain,
@@ -72,7 +89,7 @@ struct Walker<'a> {
 /// Wrong input, an error of a trajectory, or no steps with the wanted acceptance.
 pub fn tune(args: &Tune, comm: &Ranks) -> Result<(), AppError> {
     let input = dry::load(&args.input, args.links.as_deref(), comm)?;
-    agree(&**comm, if comm.rank() == 0 { args.check_write(&input) } else { Ok(()) })?;
+    agree(&**comm, if comm.rank() == 0 { args.check_write() } else { Ok(()) })?;
     if matches!(input.run.start, Start::Hot | Start::Cold) && comm.rank() == 0 {
         report::warn(
             "the run's start is not thermalised, and dH is not that of the ensemble: --links CONFIGURATION starts from one \
@@ -80,42 +97,43 @@ pub fn tune(args: &Tune, comm: &Ranks) -> Result<(), AppError> {
         );
     }
     start::in_pool(start::threads(&input.parallel, &**comm), || {
-        let table = propose(args, &input, comm)?;
-        let told = || {
-            table.print(&input, args.json)?;
-            args.write(&input, table.levels())
+        let speaks = comm.rank() == 0;
+        let tell =
+            |words: &dyn Fn() -> Result<(), AppError>| agree(&**comm, if speaks { words() } else { Ok(()) });
+        let (walker, table) = propose(args, &input, comm)?;
+        let proposed = if args.masses || args.levels {
+            tell(&|| if args.json { Ok(()) } else { table.print(&input, false) })?;
+            let found = arrange::search(args, walker, &input, &table)?;
+            tell(&|| found.print(&table, args.json))?;
+            found.input
+        } else {
+            tell(&|| table.print(&input, args.json))?;
+            arrange::with_text(&input, edit::with_levels(&input.text, table.levels()), comm)?
         };
-        agree(&**comm, if comm.rank() == 0 { told() } else { Ok(()) })
+        tell(&|| args.write(&proposed))
     })
 }
 
 impl Tune {
     /// Whether the proposal can be written, before the time for it is spent.
-    fn check_write(&self, input: &Input) -> Result<(), AppError> {
-        let Some(path) = &self.write else { return Ok(()) };
-        if path.exists() {
-            return Err(AppError::Refused(format!("{}: is there already", path.display())));
+    fn check_write(&self) -> Result<(), AppError> {
+        match &self.write {
+            Some(path) if path.exists() => {
+                Err(AppError::Refused(format!("{}: is there already", path.display())))
+            }
+            _ => Ok(()),
         }
-        self.text(input, &input.hmc.levels).map(drop)
     }
 
-    /// The input with these levels.
-    fn text(&self, input: &Input, levels: &[Level]) -> Result<String, AppError> {
-        edit::with_levels(input, levels).ok_or_else(|| {
-            let name = self.input.display();
-            AppError::Refused(format!("{name}: --write needs its levels as [[hmc.level]], with a key a line"))
-        })
-    }
-
-    fn write(&self, input: &Input, levels: &[Level]) -> Result<(), AppError> {
+    fn write(&self, proposed: &Input) -> Result<(), AppError> {
         let Some(path) = &self.write else { return Ok(()) };
         let failed = |source| AppError::Folder { path: path.clone(), action: "write", source };
-        std::fs::write(path, self.text(input, levels)?).map_err(failed)
+        std::fs::write(path, &proposed.text).map_err(failed)
     }
 }
 
 /// Walks the trials and the proposals.
-fn propose(args: &Tune, input: &Input, comm: &Ranks) -> Result<Table, AppError> {
+fn propose<'a>(args: &Tune, input: &Input, comm: &'a Ranks) -> Result<(Walker<'a>, Table), AppError> {
     let mut walker = Walker { chain: dry::chain(input, comm)?, tau: input.hmc.tau, comm, starts: Vec::new() };
     let speaks = comm.rank() == 0 && !args.json;
     let mut table = Table::new(input, walker.chain.links.domain(), args, speaks)?;
@@ -138,26 +156,45 @@ fn propose(args: &Tune, input: &Input, comm: &Ranks) -> Result<Table, AppError> 
         }
         table.add(trial, Reason::Trial, None)?;
     }
-    for _ in 0..PROPOSALS {
-        let model = walker.model(&table);
-        let Some((levels, expected)) = model.fastest(args.acceptance, &table.refused()) else {
-            return Err(AppError::Refused(format!(
-                "no steps were found with an acceptance of {}: do the terms conserve H? (a loose force_residual, the \
-                 bounds of a rational function)",
-                args.acceptance
-            )));
-        };
-        if table.settle(&levels) {
-            break;
-        }
-        let (trial, _) = walker.walk(&levels)?;
-        table.add(trial, Reason::Proposal, Some(expected))?;
+    if !matches!(walker.settle(&mut table, args.acceptance, f64::INFINITY)?, Settled::Proposed) {
+        return Err(AppError::Refused(format!(
+            "no steps were found with an acceptance of {}: do the terms conserve H? (a loose force_residual, the bounds of \
+             a rational function)",
+            args.acceptance
+        )));
     }
-    table.choose(&walker.model(&table));
-    Ok(table)
+    Ok((walker, table))
 }
 
 impl Walker<'_> {
+    /// The chain of another input, with the same starts.
+    fn with_input(self, input: &Input) -> Result<Self, AppError> {
+        let Self { chain, tau, comm, starts } = self;
+        // Two would need twice the memory.
+        drop(chain);
+        Ok(Self { chain: dry::chain(input, comm)?, tau, comm, starts })
+    }
+
+    /// Walks what the model proposes, until it proposes nothing new or nothing within `limit` seconds a trajectory.
+    fn settle(&mut self, table: &mut Table, acceptance: f64, limit: f64) -> Result<Settled, AppError> {
+        for _ in 0..PROPOSALS {
+            let model = self.model(table);
+            let Some((levels, expected)) = model.fastest(acceptance, &table.refused()) else {
+                return Ok(Settled::Nothing);
+            };
+            if table.settle(&levels) {
+                break;
+            }
+            if expected.seconds > limit {
+                return Ok(Settled::Slower(expected.seconds));
+            }
+            let (trial, _) = self.walk(&levels)?;
+            table.add(trial, Reason::Proposal, Some(expected))?;
+        }
+        table.choose(&self.model(table));
+        Ok(Settled::Proposed)
+    }
+
     /// Doubles the outermost steps until dH is small enough for the leading order; also answers how often.
     fn basis(&mut self, levels: &[Level], table: &Table) -> Result<(Vec<Level>, usize), AppError> {
         let first = self.chain.links.to_host()?;

@@ -63,8 +63,9 @@ pub(super) struct Table {
     mean_seconds: f64,
     /// Root mean square of what each level contributes to dH of the proposal.
     shares: Vec<Option<f64>>,
-    /// Its place in `lines`.
+    /// Its place in `lines`, and its seconds by the model, which has them from all trials.
     proposal: usize,
+    proposal_seconds: f64,
     /// Whether the model proposes nothing that was not walked.
     settled: bool,
     #[serde(skip)]
@@ -122,6 +123,7 @@ impl Table {
             mean_seconds: 0.0,
             shares: Vec::new(),
             proposal: 0,
+            proposal_seconds: f64::INFINITY,
             settled: false,
             speaks,
         })
@@ -227,12 +229,24 @@ impl Table {
         let good = self.lines.iter().enumerate().filter(|(_, line)| line.acceptance >= self.wanted);
         let fastest = good.min_by(|(_, a), (_, b)| seconds(a).total_cmp(&seconds(b)));
         self.proposal = fastest.map_or(self.lines.len() - 1, |(place, _)| place);
+        self.proposal_seconds = seconds(&self.lines[self.proposal]);
         self.shares = model.shares(self.levels());
     }
 
     /// The proposed levels.
     pub(super) fn levels(&self) -> &[Level] {
         &self.lines[self.proposal].trial.levels
+    }
+
+    /// Of a trajectory with the proposed levels; none if their acceptance is below the one wanted.
+    pub(super) fn best_seconds(&self) -> f64 {
+        let good = self.lines[self.proposal].acceptance >= self.wanted;
+        if good { self.proposal_seconds } else { f64::INFINITY }
+    }
+
+    /// The proposal, in a line.
+    pub(super) fn proposed(&self) -> String {
+        told(&self.lines[self.proposal])
     }
 
     /// Prints terms and proposal, or all as JSON.
@@ -248,11 +262,11 @@ impl Table {
         say(format_args!("terms, with {}:", named(&walked.trial.levels)))?;
         say_terms(&self.terms, self.mean_seconds)?;
         match own {
-            Some(own) => tell("input", own)?,
+            Some(own) => say(format_args!("input: {}", told(own)))?,
             None => say("input: its steps are too long for trials")?,
         }
         let proposed = &self.lines[self.proposal];
-        tell("proposal", proposed)?;
+        say(format_args!("proposal: {}", told(proposed)))?;
         match &proposed.expected {
             Some(expected) => {
                 say(format_args!(
@@ -282,13 +296,13 @@ impl Table {
     }
 }
 
-/// Prints a trial with its levels.
-fn tell(what: &str, line: &Line) -> Result<(), AppError> {
-    say(format_args!(
-        "{what}: {}: rms of dH {:.4}, acceptance {}, {} a trajectory",
+/// A trial with its levels.
+fn told(line: &Line) -> String {
+    format!(
+        "{}: rms of dH {:.4}, acceptance {}, {} a trajectory",
         named(&line.trial.levels),
         line.mean_square.sqrt(),
         with_range(line.mean_square, line.delta_h.len()),
         span(line.seconds)
-    ))
+    )
 }

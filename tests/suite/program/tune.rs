@@ -89,6 +89,44 @@ fn the_proposal_keeps_what_it_promises() {
     }
 }
 
+/// A change is kept if it is faster with the acceptance wanted, and the written input has what was kept.
+#[test]
+fn masses_and_levels_that_are_kept_are_faster() {
+    let scratch = Scratch::new();
+    scratch.chain(0, &on(&text(12), 0));
+    // The expensive, small force of the ratio on the level of the cheap, large one.
+    let factor =
+        "[[fermion.light.hasenbusch]]      # heavy enough\nname = \"heavy\"\nmu = 0.5\n\n[[hmc.level]]";
+    let apart = text(12).replacen("[[hmc.level]]", factor, 1).replacen("[\"light\"]", "[\"heavy\"]", 1);
+    let apart = apart.replacen("[\"gauge\"]", "[\"light\", \"gauge\"]", 1);
+    for (ranks, out) in [(0, "one.toml"), (2, "two.toml")] {
+        let input = scratch.write("apart.toml", on(&apart, ranks));
+        let options = ["--masses", "--levels", "--trajectories", "2", "--acceptance", "0.9", "--json"];
+        let files = ["--links", LINKS, "--write", out];
+        let ended = scratch.run(ranks, &[&["tune", &input], &options[..], &files].concat());
+        ended.succeeded();
+        let [table] = &objects(&ended.out)[..] else { panic!("one object: {}", ended.out) };
+        let changes = table["changes"].as_array().expect("what was tried");
+        let kept: Vec<&Value> = changes.iter().filter(|tried| tried["kept"] == true).collect();
+        println!("{} changes tried, {} kept", changes.len(), kept.len());
+        assert!(changes.iter().any(|tried| tried["change"]["to"]["key"] == "mu"));
+        assert!(kept.iter().any(|tried| tried["change"]["term"] == "light"), "{changes:?}");
+        let times = kept.iter().map(|tried| tried["seconds"].as_f64().expect("its seconds"));
+        let times: Vec<f64> = table["proposal_seconds"].as_f64().into_iter().chain(times).collect();
+        assert!(times.windows(2).all(|pair| pair[1] < 0.98 * pair[0]), "{times:?}");
+        let written = fs::read_to_string(scratch.at(out)).unwrap();
+        assert!(written.contains("# heavy enough"), "{written}");
+        let read = parse_stored(&written, out).unwrap().input;
+        let last = kept.iter().rfind(|tried| tried["change"]["to"]["key"] == "mu");
+        let mu = last.map_or(Some(0.5), |tried| tried["change"]["to"]["value"].as_f64()).unwrap();
+        assert!(written.contains(&format!("mu = {mu:?}")), "{mu}: {written}");
+        let arranged = &table["arranged"];
+        let proposal = &arranged["lines"][arranged["proposal"].as_u64().expect("a place") as usize];
+        assert!(proposal["acceptance"].as_f64() >= Some(0.9), "{proposal}");
+        assert_eq!(read.hmc.levels.len(), proposal["levels"].as_array().unwrap().len());
+    }
+}
+
 #[test]
 fn what_cannot_be_tuned_is_told() {
     let scratch = Scratch::new();
