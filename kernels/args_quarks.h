@@ -178,7 +178,7 @@ struct StaggeredForce {
     Geometry g;               // constant
     Matrices* fat;            // gradients: 4 matrices per site
     Matrices* lng;
-    Matrices* one;
+    Matrices* one;            // optional: not if one_weight is 0
     const Fermions* here;     // on parity `parity`, one after the other in memory
     const Fermions* there;    // on the other parity
     const Halo* ghost[4];     // optional if a direction is not cut: three layers from forward neighbours

@@ -51,14 +51,15 @@ pub struct Gradients<'a> {
     pub fat: &'a mut MatrixField,
     /// With respect to N, without its coefficient.
     pub long: &'a mut MatrixField,
-    /// With respect to links that enter directly: W in eps/8 W (U for asqtad).
-    pub one: &'a mut MatrixField,
+    /// With respect to links that enter directly: W in eps/8 W (U for asqtad); for a quark with nonzero eps.
+    pub one: Option<&'a mut MatrixField>,
 }
 
 struct Force {
     fat: MatrixField,
     long: MatrixField,
-    one: MatrixField,
+    /// From the first quark with nonzero eps on: often the last of all solves.
+    one: Option<MatrixField>,
 }
 
 /// X and N, without borders.
@@ -157,17 +158,21 @@ impl StaggeredLinks {
     /// Begins a force, with gradients of zero.
     pub fn begin(&mut self, domain: &Arc<Domain>) -> Result<(), FieldError> {
         let zero = || MatrixField::new(domain, 4);
-        self.force = Some(Force { fat: zero()?, long: zero()?, one: zero()? });
+        self.force = Some(Force { fat: zero()?, long: zero()?, one: None });
         Ok(())
     }
 
-    /// The gradients, to which fermions add between [`StaggeredLinks::begin`] and [`StaggeredLinks::add_force`].
+    /// The gradients, to which a quark with this eps adds between [`StaggeredLinks::begin`] and
+    /// [`StaggeredLinks::add_force`].
     ///
     /// # Panics
     /// No force was begun.
-    pub fn gradients(&mut self) -> Gradients<'_> {
+    pub fn gradients(&mut self, eps: f64) -> Result<Gradients<'_>, FieldError> {
         let Some(Force { fat, long, one }) = &mut self.force else { panic!("a force that was begun") };
-        Gradients { fat, long, one }
+        if eps != 0.0 && one.is_none() {
+            *one = Some(MatrixField::new(fat.domain(), 4)?);
+        }
+        Ok(Gradients { fat, long, one: one.as_mut().filter(|_| eps != 0.0) })
     }
 
     /// `force_a(x, mu) += d S(e^{i t T_a} U_mu(x)) / dt` from the gradients, which end here. `links` must be those of the
@@ -177,7 +182,8 @@ impl StaggeredLinks {
     /// # Panics
     /// No force was begun.
     pub fn add_force(&mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<u64, FieldError> {
-        let Force { mut fat, mut long, mut one } = self.force.take().expect("a force that was begun");
+        let Force { mut fat, mut long, one } = self.force.take().expect("a force that was begun");
+        let mut one = one.map_or_else(|| MatrixField::new(links.domain(), 4), Ok)?;
         let thin = self.projection.as_ref().map_or(links, |projection| &projection.unitary);
         staples::add_long_gradient(thin, &mut long, &mut one)?;
         drop(long);

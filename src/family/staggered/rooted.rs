@@ -279,12 +279,12 @@ impl Rooted {
                 let source = FaceSource { input: there.fermions(), parity: 1 - parity, hop };
                 faces.exchange(source, solutions.len(), || Ok(()))?;
                 let long_weight = self.links.naik(*epsilon);
-                let gradients = self.links.gradients();
+                let gradients = self.links.gradients(*epsilon)?;
                 let kernel = StaggeredForce {
                     g: self.domain.geometry(),
                     fat: gradients.fat.links_mut(),
                     lng: gradients.long.links_mut(),
-                    one: gradients.one.links_mut(),
+                    one: gradients.one.map(MatrixField::links_mut),
                     here: here.fermions(),
                     there: there.fermions(),
                     ghost: faces.forward_ghosts(),

@@ -273,10 +273,12 @@ impl Sum {
         for _ in 0..2 {
             force.set_zero().unwrap();
             smeared.begin(domain).unwrap();
-            let Gradients { fat, long, one } = smeared.gradients();
+            // W enters by itself, whatever eps is.
+            let Gradients { fat, long, one } = smeared.gradients(1.0).unwrap();
             let own = |all: &Gauge| ranks::links(&all.to_host(), domain.partition());
             fat.set_host(&own(&self.a)).unwrap();
             long.set_host(&own(&self.b)).unwrap();
+            let one = one.expect("it was asked for");
             one.set_host(&own(&axpy(&self.c, self.eps / 8.0, &self.a))).unwrap();
             assert_eq!(smeared.add_force(links, &mut force).unwrap(), small);
         }
