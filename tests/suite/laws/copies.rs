@@ -5,18 +5,13 @@ use super::{domain_wall, rhmc};
 use crate::devices::{domain, on_one_lane};
 use crate::reference::gauge::Gauge;
 use crate::terms;
-use crate::terms::{
-    OMELYAN, check_dynamics, check_force, check_parts, check_refresh, fields, quark, random_phi,
-};
+use crate::terms::{check_force, check_parts, check_refresh, fields, quark, random_phi};
 use hmc::action::{
-    Action, Derivative, Determinant, DeterminantParams, GaugeAction, InnerPoles, Power, RationalPower,
-    TermHeader,
+    Action, Derivative, Determinant, DeterminantParams, InnerPoles, Power, RationalPower, TermHeader,
 };
 use hmc::device::Precision;
 use hmc::family::{DomainWall, DomainWallParams, Schur, Wilson, WilsonParams};
 use hmc::field::{Domain, MatrixField, ODD, Purpose, RandomAddress, Spinor};
-use hmc::hmc::{Chain, Level};
-use hmc::lattice::Boundary;
 use hmc::math::ExactSum;
 use std::sync::Arc;
 
@@ -224,19 +219,8 @@ fn parts() {
 /// With the greatest poles of each copy on a level inside.
 #[test]
 fn divided_copies_are_of_second_order_and_reversible() {
-    let domain = domain([4; 4]);
-    check_dynamics("one flavour of 2 copies in two parts", |links, steps| {
-        let operator = WilsonParams {
-            boundary: Boundary::ANTIPERIODIC,
-            ..rhmc::operator(0.13, 1.76, Schur::Asymmetric)
-        };
+    rhmc::check_divided("one flavour of 2 copies in two parts", |domain, operator| {
         let errors = Errors { residual: 1e-13, function: 1e-11 };
-        let term = one_flavour::<Wilson>(&domain, (&operator, None), errors, 2, Some(8));
-        let gauge = GaugeAction::new(&domain, 5.6, [1.0, 0.0, 0.0]).unwrap();
-        let level = |steps| Level { scheme: OMELYAN, steps };
-        let names = [vec!["strange".into()], vec!["inner".into()], vec!["gauge".into()]];
-        let links = MatrixField::from_host(&domain, links).unwrap();
-        let all: Vec<Box<dyn Action>> = vec![Box::new(gauge), Box::new(term)];
-        Chain::with_parts(links, &[level(steps), level(1), level(2)], all, &names, 0.5, 2024).unwrap()
+        one_flavour::<Wilson>(domain, (&operator, None), errors, 2, Some(8))
     });
 }

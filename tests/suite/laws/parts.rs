@@ -3,13 +3,10 @@
 use super::{domain_wall, rhmc, rooted};
 use crate::devices::domain;
 use crate::reference::gauge::Gauge;
-use crate::terms::{OMELYAN, check_dynamics, check_parts, fields};
-use hmc::action::{Action, GaugeAction, InnerPoles};
+use crate::terms::{check_parts, fields};
+use hmc::action::InnerPoles;
 use hmc::device::Precision;
-use hmc::family::{Rooted, Schur, WilsonParams};
-use hmc::field::MatrixField;
-use hmc::hmc::{Chain, Level};
-use hmc::lattice::Boundary;
+use hmc::family::Rooted;
 
 fn inner(poles: usize) -> Option<InnerPoles> {
     Some(InnerPoles { name: "inner".into(), poles })
@@ -57,18 +54,7 @@ fn staggered() {
 /// With the small poles on the level outside, and all others inside.
 #[test]
 fn divided_forces_are_of_second_order_and_reversible() {
-    let domain = domain([4; 4]);
-    check_dynamics("one flavour in two parts", |links, steps| {
-        let operator = WilsonParams {
-            boundary: Boundary::ANTIPERIODIC,
-            ..rhmc::operator(0.13, 1.76, Schur::Asymmetric)
-        };
-        let term = rhmc::divided(&domain, operator, Precision::Double, inner(8));
-        let gauge = GaugeAction::new(&domain, 5.6, [1.0, 0.0, 0.0]).unwrap();
-        let level = |steps| Level { scheme: OMELYAN, steps };
-        let names = [vec!["strange".into()], vec!["inner".into()], vec!["gauge".into()]];
-        let links = MatrixField::from_host(&domain, links).unwrap();
-        let all: Vec<Box<dyn Action>> = vec![Box::new(gauge), Box::new(term)];
-        Chain::with_parts(links, &[level(steps), level(1), level(2)], all, &names, 0.5, 2024).unwrap()
+    rhmc::check_divided("one flavour in two parts", |domain, operator| {
+        rhmc::divided(domain, operator, Precision::Double, inner(8))
     });
 }

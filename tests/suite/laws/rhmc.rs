@@ -4,16 +4,17 @@
 use crate::devices::{domain, on_one_lane};
 use crate::reference::gauge::{Gauge, random_momenta, shifted};
 use crate::terms;
-use crate::terms::{check_dynamics, check_force, check_refresh, fields, quark, random_phi};
+use crate::terms::{OMELYAN, check_dynamics, check_force, check_refresh, fields, quark, random_phi};
 use hmc::action::{
-    Action, ActionError, Determinant, DeterminantParams, InnerPoles, Power, RationalPower, TermHeader,
+    Action, ActionError, Determinant, DeterminantParams, GaugeAction, InnerPoles, Power, RationalPower,
+    TermHeader,
 };
 use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams};
 use hmc::field::{
     AlgebraField, Dagger, Domain, HostLinks, Kind, MatrixField, ODD, Purpose, RandomAddress, Spinor,
 };
-use hmc::hmc::HmcError;
+use hmc::hmc::{Chain, HmcError, Level};
 use hmc::lattice::Boundary;
 use hmc::operator::Operator;
 
@@ -80,6 +81,24 @@ pub(super) fn random(domain: &Arc<Domain>, number: u8) -> Spinor {
     b.set_random(ODD, 1.0, RandomAddress { seed: 5, trajectory: 0, purpose: Purpose::Probe(number) })
         .unwrap();
     b
+}
+
+/// Second order and reversibility of one flavour with the greatest poles of its force on a level inside. `make` makes the
+/// term `strange` with the inner part `inner`.
+pub(super) fn check_divided(what: &str, make: impl Fn(&Arc<Domain>, WilsonParams) -> Determinant<Wilson>) {
+    let domain = domain([4; 4]);
+    check_dynamics(what, |links, steps| {
+        let term = make(
+            &domain,
+            WilsonParams { boundary: Boundary::ANTIPERIODIC, ..operator(0.13, 1.76, Schur::Asymmetric) },
+        );
+        let gauge = GaugeAction::new(&domain, 5.6, [1.0, 0.0, 0.0]).unwrap();
+        let level = |steps| Level { scheme: OMELYAN, steps };
+        let names = [vec!["strange".into()], vec!["inner".into()], vec!["gauge".into()]];
+        let links = MatrixField::from_host(&domain, links).unwrap();
+        let all: Vec<Box<dyn Action>> = vec![Box::new(gauge), Box::new(term)];
+        Chain::with_parts(links, &[level(steps), level(1), level(2)], all, &names, 0.5, 2024).unwrap()
+    });
 }
 
 #[test]

@@ -188,6 +188,24 @@ fn domain_walls_choose_a_precision() {
     same(&own, &other);
 }
 
+/// The strange quark of [`WALLS`] by the exact action: its forces choose, and its heat bath takes the same.
+#[test]
+fn an_exact_one_flavour_term_chooses_too() {
+    let strange = "[fermion.strange]\naction = \"domain-wall\"\nweights = \"shamir\"\nn_s = 4\nm5 = 1.8\nmass = 0.3\nflavours = 1\n\
+                   one_flavour = \"eofa\"\n[fermion.strange.solver]\nKEYS\n[fermion.strange.rational]\nrange = [0.5, 10.0]\n";
+    let text = keys(WALLS, ["precision = \"double\""; 2])
+        .replace("\"heavy\", \"gauge\"", "\"heavy\", \"strange\", \"gauge\"");
+    let with_strange = |keys: &str| {
+        on(&text.replacen("[[hmc.level]]", &(strange.replace("KEYS", keys) + "[[hmc.level]]"), 1), 0)
+    };
+    let (own, other) = (Scratch::new(), Scratch::new());
+    own.chain(0, &with_strange("method = \"auto\""));
+    let found = choices(&own);
+    assert_eq!(found.keys().collect::<Vec<_>>(), ["strange"]);
+    other.chain(0, &with_strange(&named(&found["strange"])));
+    same(&own, &other);
+}
+
 /// Also from a configuration, and with records that are made again.
 #[test]
 fn a_resumed_chain_keeps_its_choice() {
@@ -262,9 +280,14 @@ fn other_commands_take_auto() {
         "{}",
         ended.out
     );
-    let ended = scratch.run(0, &["bench", "trajectory", &input, "--trajectories", "1"]);
-    ended.succeeded();
-    assert!(has_trials(&ended.err), "{ended:?}");
+    for command in [
+        &["bench", "trajectory", &input, "--trajectories", "1"][..],
+        &["tune", &input, "--trajectories", "2"],
+    ] {
+        let ended = scratch.run(0, command);
+        ended.succeeded();
+        assert!(has_trials(&ended.err), "{ended:?}");
+    }
     scratch.chain(0, &with(&text, "trajectories", "1"));
     let ended = scratch.run(0, &[&input, "--check"]);
     ended.succeeded();

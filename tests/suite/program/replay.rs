@@ -462,7 +462,8 @@ fn what_cannot_be_is_not_written() {
 fn what_is_no_state_is_refused() {
     let scratch = Scratch::new();
     let unlink = |name: &'static str| move |file: &hdf5::File| file.unlink(name).unwrap();
-    let text = |name: &'static str, value: &'static str| {
+    let text = |name: &'static str, value: &str| {
+        let value = value.to_owned();
         move |file: &hdf5::File| {
             let value: hdf5::types::VarLenUnicode = value.parse().unwrap();
             file.attr(name).unwrap().write_scalar(&value).unwrap();
@@ -508,6 +509,16 @@ fn what_is_no_state_is_refused() {
             &["/momenta/P does not hold pairs r, i of doubles"],
         ),
         (Box::new(text("input", "[run]\nseed = 1\n")), 2, &["state.h5 (input):1:1: missing 'name' in [run]"]),
+        // A choice that is nowhere named.
+        (
+            Box::new(text(
+                "input",
+                &EVERYTHING
+                    .replace("method = \"bicgstab\"\nprecision = \"double-single\"", "method = \"auto\""),
+            )),
+            2,
+            &["state.h5: the method of term 'light' is \"auto\"", "name it in the state's input"],
+        ),
         (Box::new(text("input", TWO_FLAVOURS)), 1, &["/pseudofermion/heavy: the input has no term 'heavy'"]),
     ];
     for (change, code, told) in cases {
