@@ -66,12 +66,12 @@ fn chosen(input: &Input, folder: &Path) -> Result<Input, AppError> {
 
 /// Prints the memory of a rank, and what it is used for.
 fn tell(held: &Held, input: &Input, options: &RunOptions) -> Result<(), AppError> {
-    let all = plan::megabytes(held.bytes as usize);
+    let all = plan::memory(held);
     match Counted::of(input) {
         Counted::Cpu => say(format_args!("memory         {all} per rank on a CPU"))?,
         Counted::Gpu => {
             say(format_args!(
-                "memory         {all} per rank on a GPU, besides the driver's and the kernels' own"
+                "memory         per rank on a GPU {all}, besides the driver's and the kernels' own"
             ))?;
         }
     }

@@ -2,6 +2,7 @@
 
 use super::assemble::Layers;
 use super::{assemble, start};
+use crate::device::Held;
 use crate::hmc::Scheme;
 use crate::input::Input;
 use crate::lattice::{Partition, shape, volume};
@@ -29,6 +30,15 @@ pub(super) fn megabytes(bytes: usize) -> String {
         format!("{:.1} MB", bytes as f64 / 1e6)
     } else {
         format!("{:.2} GB", bytes as f64 / 1e9)
+    }
+}
+
+/// The memory of a rank: the device's, and the host's that is page-locked for it.
+pub(super) fn memory(held: &Held) -> String {
+    let device = megabytes(held.bytes as usize);
+    match held.aside {
+        0 => device,
+        aside => format!("{device} and {} page-locked on the host", megabytes(aside as usize)),
     }
 }
 

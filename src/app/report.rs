@@ -212,7 +212,7 @@ impl Report {
     /// With `verbose`, reports the maximum device memory that this rank has held.
     pub(super) fn memory(&self, held: &Held) {
         if self.verbose {
-            self.line(&format!("memory: at most {} on this rank", plan::megabytes(held.bytes as usize)));
+            self.line(&format!("memory: at most {} on this rank", plan::memory(held)));
         }
     }
 

@@ -176,10 +176,15 @@ pub unsafe trait Backend: Send + Sync {
     fn allocate_for_export(&self, bytes: usize) -> Result<Pointer, DeviceError> {
         self.allocate(bytes)
     }
+    /// As `allocate`, for memory that takes none of the device's own where the host has another: it is reached more
+    /// slowly.
+    fn allocate_aside(&self, bytes: usize) -> Result<Pointer, DeviceError> {
+        self.allocate(bytes)
+    }
     /// Frees memory.
     ///
     /// # Safety
-    /// `pointer` came from `allocate(bytes)` or `allocate_for_export(bytes)` and is not used any more.
+    /// `pointer` came from `allocate(bytes)` or one of its kind, and is not used any more.
     unsafe fn free(&self, pointer: Pointer, bytes: usize);
     /// The memory in use, by label.
     fn ledger(&self) -> &Ledger;
@@ -378,6 +383,12 @@ impl Device {
     /// As [`Device::buffer`], for memory that other processes may open ([`Buffer::export`]).
     pub fn buffer_for_export(&self, bytes: usize) -> Result<Buffer, DeviceError> {
         Buffer::new(self.clone(), bytes, self.backend.allocate_for_export(bytes)?)
+    }
+
+    /// As [`Device::buffer`], for content that is copied to and fro and hardly computed with: a GPU's is in page-locked
+    /// memory of the host.
+    pub fn buffer_aside(&self, bytes: usize) -> Result<Buffer, DeviceError> {
+        Buffer::new(self.clone(), bytes, self.backend.allocate_aside(bytes)?)
     }
 
     /// A buffer that holds `data`.

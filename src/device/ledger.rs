@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// The most memory that was held at once.
+/// The most memory that was held at once, on the device and aside.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     /// Total bytes.
     pub bytes: u64,
     /// Bytes by label, the largest first.
     pub by: Vec<(String, u64)>,
+    /// Bytes of the host that are page-locked for a GPU ([`Device::buffer_aside`](super::Device::buffer_aside)).
+    pub aside: u64,
 }
 
 /// The accounts of a device.
@@ -23,6 +25,15 @@ struct Books {
     bytes: u64,
     /// `by` and `bytes` at their maximum.
     most: (BTreeMap<Arc<str>, u64>, u64),
+    aside: Aside,
+}
+
+/// Memory of the host.
+#[derive(Default)]
+struct Aside {
+    taken: HashMap<u64, u64>,
+    bytes: u64,
+    most: u64,
 }
 
 impl Default for Ledger {
@@ -33,6 +44,7 @@ impl Default for Ledger {
             by: BTreeMap::new(),
             bytes: 0,
             most: (BTreeMap::new(), 0),
+            aside: Aside::default(),
         }))
     }
 }
@@ -69,13 +81,29 @@ impl Ledger {
         }
     }
 
+    /// Counts memory of the host.
+    pub(super) fn take_aside(&self, at: u64, bytes: u64) {
+        let aside = &mut self.books().aside;
+        aside.taken.insert(at, bytes);
+        aside.bytes += bytes;
+        aside.most = aside.most.max(aside.bytes);
+    }
+
+    /// Counts freed memory of the host. Returns whether it was that.
+    pub(super) fn give_aside(&self, at: u64) -> bool {
+        let aside = &mut self.books().aside;
+        let bytes = aside.taken.remove(&at);
+        aside.bytes -= bytes.unwrap_or(0);
+        bytes.is_some()
+    }
+
     /// The most memory that was held at once so far.
     pub fn most(&self) -> Held {
         let books = self.books();
         let mut by: Vec<(String, u64)> =
             books.most.0.iter().filter(|(_, b)| **b > 0).map(|(l, b)| (l.to_string(), *b)).collect();
         by.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
-        Held { bytes: books.most.1, by }
+        Held { bytes: books.most.1, by, aside: books.aside.most }
     }
 }
 
@@ -95,8 +123,13 @@ mod tests {
         ledger.set_label(before);
         ledger.take(4, 10);
         let by = |rows: &[(&str, u64)]| rows.iter().map(|(l, b)| ((*l).to_string(), *b)).collect();
-        assert_eq!(ledger.most(), Held { bytes: 150, by: by(&[("links", 100), ("light", 50)]) });
+        let most = ledger.most();
+        assert_eq!(most, Held { bytes: 150, by: by(&[("links", 100), ("light", 50)]), aside: 0 });
         ledger.take(5, 100);
-        assert_eq!(ledger.most(), Held { bytes: 220, by: by(&[("light", 110), ("other", 110)]) });
+        ledger.take_aside(6, 70);
+        assert_eq!([5, 6].map(|at| ledger.give_aside(at)), [false, true]);
+        ledger.take_aside(6, 30);
+        let most = ledger.most();
+        assert_eq!(most, Held { bytes: 220, by: by(&[("light", 110), ("other", 110)]), aside: 70 });
     }
 }

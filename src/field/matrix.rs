@@ -36,8 +36,14 @@ pub struct MatrixField {
 impl MatrixField {
     /// `blocks` zero matrices per site.
     pub fn new(domain: &Arc<Domain>, blocks: usize) -> Result<Self, FieldError> {
-        let sites = 2 * domain.half_bordered() * domain.lanes().count();
-        let buffer = domain.device().buffer(product([sites, blocks, LINK_REALS, 8]))?;
+        let buffer = domain.device().buffer(bytes(domain, blocks))?;
+        Ok(Self { domain: Arc::clone(domain), blocks, buffer })
+    }
+
+    /// As [`MatrixField::new`], for matrices that are hardly computed with: those of a GPU are in memory of its host
+    /// ([`Device::buffer_aside`](crate::device::Device::buffer_aside)).
+    pub fn aside(domain: &Arc<Domain>, blocks: usize) -> Result<Self, FieldError> {
+        let buffer = domain.device().buffer_aside(bytes(domain, blocks))?;
         Ok(Self { domain: Arc::clone(domain), blocks, buffer })
     }
 
@@ -199,6 +205,11 @@ impl MatrixField {
     pub fn fill_borders_to(&mut self, layers: usize) -> Result<(), FieldError> {
         borders::fill(&self.domain, &mut self.buffer, self.blocks, layers)
     }
+}
+
+/// The memory of `blocks` matrices per site, borders included.
+fn bytes(domain: &Domain, blocks: usize) -> usize {
+    product([2 * domain.half_bordered() * domain.lanes().count(), blocks, LINK_REALS, 8])
 }
 
 /// A parity as kernels take it.

@@ -131,6 +131,7 @@ pub struct Chain {
     pub links: MatrixField,
     /// The momenta at the end of the last trajectory, or as set by the caller.
     pub momenta: AlgebraField,
+    /// The links at a trajectory's start, aside.
     saved: MatrixField,
     /// The shifted links of the force-gradient integrator, if it is in use.
     shifted: Option<MatrixField>,
@@ -237,7 +238,7 @@ impl Chain {
         let domain = Arc::clone(links.domain());
         let moves = plan(levels, tau);
         let label = domain.device().label("links");
-        let saved = MatrixField::new(&domain, 4)?;
+        let saved = MatrixField::aside(&domain, 4)?;
         let shifted = is_shifted(&moves).then(|| MatrixField::new(&domain, 4)).transpose()?;
         drop(label);
         let _label = domain.device().label("momenta and force");

@@ -57,12 +57,17 @@ struct Table {
     trajectories_a_day: f64,
     /// Of the mean trajectory, on the devices of all ranks; `null` where they do not count.
     joules: Option<f64>,
+    /// Of the first rank: its device's, and its host's that is page-locked.
     memory_bytes: u64,
+    host_bytes: u64,
     /// Seconds of links and momenta.
     rest_seconds: f64,
     terms: Vec<TermRow>,
     /// The terms' own reports on the last trajectory.
     reports: Vec<String>,
+    /// The memory, for the printed table.
+    #[serde(skip)]
+    memory: String,
 }
 
 /// Runs the trajectories and prints the table.
@@ -117,6 +122,7 @@ fn measure(input: &Input, trajectories: u64, comm: &Ranks, aloud: bool) -> Resul
     let terms = term_rows(warm, &slowest);
     let known: f64 =
         terms.iter().map(|row| row.heat_bath_seconds + row.action_seconds + row.force_seconds).sum();
+    let held = domain.device().held();
     let reports = chain.reports().into_iter().map(|(name, report)| format!("{name}: {}", report.text));
     Ok(Table {
         lattice,
@@ -128,7 +134,9 @@ fn measure(input: &Input, trajectories: u64, comm: &Ranks, aloud: bool) -> Resul
         seconds,
         trajectories_a_day: 86400.0 / seconds,
         joules: joules.iter().copied().sum::<Option<f64>>().map(|sum| sum / joules.len() as f64),
-        memory_bytes: domain.device().held().bytes,
+        memory_bytes: held.bytes,
+        host_bytes: held.aside,
+        memory: plan::memory(&held),
         rest_seconds: seconds - known,
         terms,
         reports: reports.collect(),
@@ -179,7 +187,7 @@ fn print(table: &Table) -> Result<(), AppError> {
         span(*first_seconds),
         table.trajectories_a_day,
         table.joules.map_or(String::new(), |joules| format!("; {joules:.0} J")),
-        plan::megabytes(table.memory_bytes as usize)
+        table.memory
     ))
 }
 

@@ -407,7 +407,23 @@ unsafe impl Backend for Cuda {
         self.pool.take(bytes, Use::Exported, self, &self.ledger).map(Pointer)
     }
 
+    fn allocate_aside(&self, bytes: usize) -> Result<Pointer, DeviceError> {
+        self.current()?;
+        let mut at = std::ptr::null_mut::<c_void>();
+        // SAFETY: plain outputs. The GPU reaches it at the host's address.
+        unsafe { call!(cuMemHostAlloc(&mut at, bytes.max(1), sys::CU_MEMHOSTALLOC_DEVICEMAP))? };
+        self.ledger.take_aside(at as u64, bytes as u64);
+        Ok(Pointer(at as u64))
+    }
+
     unsafe fn free(&self, pointer: Pointer, bytes: usize) {
+        if self.ledger.give_aside(pointer.0) {
+            // SAFETY: from `allocate_aside`, unused by the caller's promise; the call waits for work under way. On a lost
+            // device there is nothing left to do.
+            let _ =
+                unsafe { self.synchronize().and_then(|()| call!(cuMemFreeHost(pointer.0 as *mut c_void))) };
+            return;
+        }
         self.pool.give(pointer.0, bytes);
     }
 
@@ -431,8 +447,8 @@ unsafe impl Backend for Cuda {
 
     unsafe fn copy(&self, to: Pointer, from: Pointer, bytes: usize) -> Result<(), DeviceError> {
         self.current()?;
-        // SAFETY: by the caller's promise, both hold `bytes`.
-        unsafe { call!(cuMemcpyDtoDAsync_v2(to.0, from.0, bytes, self.stream)) }
+        // SAFETY: by the caller's promise, both hold `bytes`; the driver sees which memory is the host's.
+        unsafe { call!(cuMemcpyAsync(to.0, from.0, bytes, self.stream)) }
     }
 
     unsafe fn zero(&self, at: Pointer, bytes: usize) -> Result<(), DeviceError> {
