@@ -107,6 +107,10 @@ impl Cycle for Gradients {
     }
 }
 
+/// Iterations without a fall of the least `|r|` by a factor of the square root of two after which the method counts as
+/// stagnated. Where it converges at all, the residual halves in tens of iterations.
+const PATIENCE: usize = 1000;
+
 /// Iterates until `|r|^2 <= stop`, or returns `false` at a breakdown; the caller then restarts. Unless `fresh`, shadow
 /// residual and direction continue from before the update.
 fn iterate(
@@ -121,6 +125,7 @@ fn iterate(
         p.copy_from(r)?;
         *rho = Complex64::new(rr, 0.0);
     }
+    let (mut least, mut since) = (rr, 0);
     while rr > stop && info.iterations < max_iterations {
         info.iterations += 1;
         info.apply(operator, v, p, dagger)?;
@@ -147,6 +152,12 @@ fn iterate(
         }
         *rho = next;
         rr = new;
+        since += 1;
+        if rr < 0.5 * least {
+            (least, since) = (rr, 0);
+        } else if since == PATIENCE {
+            return Err(SolverError::Stagnated { iterations: info.iterations });
+        }
     }
     Ok(true)
 }

@@ -87,8 +87,8 @@ impl Settings {
         }
     }
 
-    /// The precision in which conjugate gradients solve a single system; with precisions for all shifts at once, that of
-    /// their refinements.
+    /// The precision in which conjugate gradients solve a single system, also after another method failed; with
+    /// precisions for all shifts at once, that of their refinements.
     pub(crate) fn of_one_system(&self) -> Precision {
         self.precisions[2]
     }
@@ -102,7 +102,7 @@ impl Settings {
         assert!(serves(kind), "fields of the kind {kind:?} are not solved by {:?}", self.method);
         Ok(match linear {
             None => Box::new(Cg::new(domain, kind, self.of_one_system(), self.delta)?),
-            Some(linear) => Box::new(TwoSolves::new(domain, linear(domain)?)?),
+            Some(linear) => Box::new(TwoSolves::new(domain, linear(domain)?, self.of_one_system())?),
         })
     }
 

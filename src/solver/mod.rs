@@ -134,6 +134,12 @@ pub enum SolverError {
         /// The goal.
         wanted: f64,
     },
+    /// The residual of an iteration no longer falls.
+    #[error("the solver stagnated after {iterations} iterations")]
+    Stagnated {
+        /// Iterations so far.
+        iterations: usize,
+    },
     /// The ends of the spectrum did not converge.
     #[error(
         "the ends of the operator's spectrum did not converge: relative error {error:.1e} after {iterations} iterations, \
@@ -165,6 +171,7 @@ impl SolverError {
     fn iterations(&self) -> usize {
         match *self {
             Self::NotConverged { iterations, .. }
+            | Self::Stagnated { iterations }
             | Self::Spectrum { iterations, .. }
             | Self::NotFinite { iterations, .. } => iterations,
             Self::Field(_) => 0,

@@ -1,8 +1,10 @@
 //! `M^dag M x = b` by two solves, `M^dag y = b` and `M x = y`. The true residual of the normal equations decides. If
-//! the method fails, conjugate gradients in double precision take over.
+//! the method fails, conjugate gradients take over.
 
 use super::info::Clock;
-use super::{Cg, Info, LinearSolver, Matrix, Operators, Params, Setup, Solver, SolverError, System};
+use super::{
+    Cg, Info, LinearSolver, Matrix, Operators, Params, Setup, Solver, SolverError, System, usual_delta,
+};
 use crate::device::Precision;
 use crate::field::{Dagger, Domain, FieldError, Spinor};
 use std::sync::Arc;
@@ -15,6 +17,8 @@ pub struct TwoSolves {
     y: Spinor,
     /// The change of x.
     change: Spinor,
+    /// Of the conjugate gradients that take over.
+    precision: Precision,
     /// Allocated when the method has failed.
     rescue: Option<Cg>,
 }
@@ -25,11 +29,15 @@ const CORRECTIONS: usize = 5;
 const SHARE: f64 = 0.4;
 
 impl TwoSolves {
-    /// Workspace in addition to that of `solver`.
-    pub fn new(domain: &Arc<Domain>, solver: Box<dyn LinearSolver>) -> Result<Self, FieldError> {
+    /// Workspace in addition to that of `solver`. If it fails, conjugate gradients iterate in `precision`.
+    pub fn new(
+        domain: &Arc<Domain>,
+        solver: Box<dyn LinearSolver>,
+        precision: Precision,
+    ) -> Result<Self, FieldError> {
         let spinor = || Spinor::new(domain, Precision::Double);
         let [residual, product, y, change] = [spinor()?, spinor()?, spinor()?, spinor()?];
-        Ok(Self { solver, residual, product, y, change, rescue: None })
+        Ok(Self { solver, residual, product, y, change, precision, rescue: None })
     }
 
     /// Corrects `x` until the residual is reached. Returns `false` if the method failed.
@@ -98,7 +106,7 @@ impl TwoSolves {
         Ok(settled(solver.solve(&mut system, change, y, within(reduction)), info)?)
     }
 
-    /// Conjugate gradients in double precision, counted as a fallback. They start from x if it is better than zero.
+    /// Conjugate gradients, counted as a fallback. They start from x if it is better than zero.
     fn rescue(
         &mut self,
         operators: &mut Operators,
@@ -110,7 +118,10 @@ impl TwoSolves {
         let double = &*operators.double;
         let cg = match &mut self.rescue {
             Some(cg) => cg,
-            None => self.rescue.insert(Cg::new(double.domain(), double.kind(), Precision::Double, 1e-3)?),
+            None => {
+                let delta = usual_delta(self.precision == Precision::Half);
+                self.rescue.insert(Cg::new(double.domain(), double.kind(), self.precision, delta)?)
+            }
         };
         if !matches!(info.residual.partial_cmp(&1.0), Some(std::cmp::Ordering::Less)) {
             x.set_zero()?;
@@ -156,7 +167,7 @@ impl Setup for TwoSolves {
 }
 
 /// Counts one of the two solves. A solve that missed its goal may still suffice, as the true residual of both shows.
-/// Returns `false` if a number was infinite or NaN: the solution is then useless.
+/// Returns `false` if the method stagnated, or a number was infinite or NaN: the solution is then useless.
 fn settled(solve: Result<Info, SolverError>, info: &mut Info) -> Result<bool, FieldError> {
     match solve {
         Ok(done) => info.add(&done),
