@@ -18,7 +18,7 @@
 //! ```
 //!
 //! K' has the mass between m and m' at which M is `M(m) - w v^T / (1 + p)`. The systems of all poles are similar: each
-//! solve starts from the best combination of the solutions before it. With `x = K^-1 w phi` the change under dU
+//! solve starts from the best combination of the solutions before it, and goes as far as its part of the sum asks. With `x = K^-1 w phi` the change under dU
 //! is `(K^-dag v phi)^dag dD_w x`. `K^-dag v phi` is proportional to gamma_5 R x, so there is one solve per chirality.
 
 use super::{DomainWall, DomainWallParams, SliceVector, reflect};
@@ -210,6 +210,8 @@ impl ExactOneFlavour {
         let Rational { constant, poles, residues, .. } = &self.heat_bath;
         let (operator, heavy) = (&self.params.quark.operator, self.params.heavy_mass);
         let (phi, eta) = (&mut self.phi, &self.image);
+        let parts = parts(&self.heat_bath, self.params.range);
+        let greatest = parts.iter().copied().fold(0.0, f64::max);
         let direct =
             poles.iter().zip(residues).fold(*constant, |sum, (pole, residue)| sum + residue / (1.0 + pole));
         for (phi, eta) in phi.iter_mut().zip(eta) {
@@ -222,10 +224,12 @@ impl ExactOneFlavour {
             let mut goal = Goal { residual: self.params.header.action_residual, start };
             room.all_sites.forget();
             let order = if forecast { halving(poles.len()) } else { (0..poles.len()).collect() };
-            for (pole, residue) in order.into_iter().map(|n| (poles[n], residues[n])) {
+            for n in order {
+                let (pole, residue) = (poles[n], residues[n]);
                 let mut mass = chirality.mass;
                 let own = &mut mass[chirality.number];
                 *own = operator.mass_between(*own, heavy, 1.0 / (1.0 + pole));
+                goal.residual = self.params.header.action_residual * greatest / parts[n];
                 chirality.solve(&mut room, eta, mass, goal)?;
                 chirality.add(phi, residue / ((1.0 + pole) * (1.0 + pole)), &mut room)?;
                 if !forecast {
@@ -267,6 +271,16 @@ impl ExactOneFlavour {
     }
 }
 
+/// The greatest part of r(x) on a range that each pole's solve contributes: `|r_k (1 - x)| / ((1 + p_k) (x + p_k))` of
+/// `x^(-1/2)`. A pole with a small part is solved to a larger residual, for the same error of the sum.
+fn parts(Rational { poles, residues, .. }: &Rational, range: [f64; 2]) -> Vec<f64> {
+    let part = |pole: f64, residue: f64| {
+        let at = |x: f64| (residue * (1.0 - x) / ((1.0 + pole) * (x + pole))).abs() * x.sqrt();
+        range.map(at).into_iter().fold(0.0, f64::max)
+    };
+    poles.iter().zip(residues).map(|(pole, residue)| part(*pole, *residue)).collect()
+}
+
 /// 0 to n - 1, both ends first, then the middles of what lies between: later systems lie between earlier ones.
 fn halving(n: usize) -> Vec<usize> {
     let mut order: Vec<usize> = [0, n.saturating_sub(1)].into_iter().take(n).collect();
@@ -293,17 +307,18 @@ impl Action for ExactOneFlavour {
         self.chiralities.iter_mut().for_each(|chirality| chirality.quark.forget());
         self.update(links)?;
         let address = pseudofermion(seed, trajectory, self.params.header.number);
+        // phi^dag E phi of phi = r(E) eta
         let mut length = ExactSum::default();
         for (parity, eta) in self.image.iter_mut().enumerate() {
             eta.set_random(parity, 0.5f64.sqrt(), address)?;
             length += eta.norm2()?;
         }
         self.make_phi()?;
-        let action = self.make_image()?;
         if self.checked.is_none() || trajectory.is_multiple_of(self.params.check_every) {
+            let action = self.make_image()?;
             self.check(&action, &length)?;
         }
-        Ok(action)
+        Ok(length)
     }
 
     fn value(&mut self, links: &MatrixField) -> Result<ExactSum, ActionError> {
