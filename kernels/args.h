@@ -23,6 +23,7 @@ struct Sites;     // any field of one parity, real by real
 struct Reals;     // a table in the kernel's precision
 struct Doubles;   // a table in double
 struct Ints;      // a table of int
+struct Flags;     // numbers that other ranks raise: one int per face, [2 mu + (0 from forward, 1 from backward)]
 
 constexpr int WORDS = 6;            // words of an exact sum: its bins, and the count of values outside them
 constexpr int MAX_SUMS = 4;         // maximum number of a kernel's sums, and of fields in kernels for several fields

@@ -329,6 +329,31 @@ struct ImportLinks {
     int parity;
 };
 
+// The faces of a field that are packed for the neighbours, by the ghost zone that they fill there: [2 mu + (0 from forward, 1 from backward)]
+struct Outgoing {
+    Halo* wire[8];            // optional where nothing travels: outgoing data, edge lanes only
+    Halo* ghost[8];           // optional likewise: this rank's ghost zone, for lanes whose neighbour is a lane of this rank
+    int fields;
+};
+// Raises a number in the memory of neighbours, when earlier work of this rank is done (faces.cuh).
+struct HaloSignal {
+    Flags* flags[8];          // optional where nobody waits: the flags of the rank whose flag of this number is raised
+    int number;
+};
+// Waits until neighbours have raised a number
+struct HaloWait {
+    const Flags* flags;       // optional: if null, nothing is waited for
+    int mask;                 // bit k is set if flag k is waited for
+    int number;
+};
+// The sites of a hop's launch: a table of those that need no ghost zones, followed by the others
+struct Places {
+    const Ints* sites;        // optional: if null, all sites in their order
+    HaloWait wait;            // before ghost zones are read
+    int first;                // of the table
+    int inner;                // number of sites that need no ghost zones
+    int count;                // sites of this launch
+};
 // Merges lanes at the rank's edge from a wire into a ghost zone (faces.cuh).
 struct FaceMerge {
     Geometry g;

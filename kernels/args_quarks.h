@@ -9,7 +9,7 @@ struct Hopping {
     const Links* links_in;    // links of parity 1 - `parity`
     const Halo* ghost[8];     // optional if no direction is cut: half spinors [2 mu + (0 from forward, 1 from backward)]
     const Reals* phases;      // [2 mu + (0 forward, 1 backward)][re, im][lane]
-    const Ints* sites;        // optional: outer sites; if null, all
+    Places places;            // outer sites
     const Reals* keep;        // optional unless `blocked`: [2 mu + (0 forward, 1 backward)][x_mu][lane], 0 if a hop leaves its block
     int parity;
     int ghost_mask;           // bit mu is set if the direction is cut
@@ -18,7 +18,6 @@ struct Hopping {
     int blocked;              // constant: 1 to omit hops that leave a block
     int fields;               // constant: number of spinors: slices of a fifth dimension times right-hand sides
     int slices;               // constant: slices of the fifth dimension of one field; fields follow each other in memory
-    int count;                // sites of this launch
     int keep_stride;
 };
 // The hopping term with an epilogue
@@ -32,16 +31,13 @@ struct WilsonHop {
     double shift;
     double twist;
 };
-// Packs the half spinors of a face for the neighbour
+// Packs the half spinors of faces for the neighbours
 struct WilsonFace {
     Geometry g;               // constant
     const Fermions* input;
     const Links* links;       // optional for forward hops: links of the parity of `input`
-    Halo* wire;               // outgoing data, edge lanes only
-    Halo* ghost;              // this rank's ghost zone, for lanes whose neighbour is a lane of this rank
+    Outgoing faces;
     int parity;               // parity of `input`
-    int mu;
-    int forward;              // 1: for the neighbour's forward hop, 0: for its backward hop
     int dagger;               // 1 for projectors of the adjoint
     int slices;
 };
@@ -132,28 +128,24 @@ struct StaggeredHop {
     const Links* ninth_out;   // optional unless long links have nine reals: the ninth
     const Links* ninth_in;    // optional, as ninth_out
     const Halo* ghost[8];     // optional if no direction is cut: [2 mu + (0 from forward: 3 layers, 1 from backward: 3 layers and 1)]
-    const Ints* sites;        // optional: outer sites; if null, all
+    Places places;            // outer sites
     int parity;
     int ghost_mask;           // bit mu is set if the direction is cut
     int fields;               // constant: number of colour vectors, one after the other in memory
     int each;                 // constant: fields per thread
-    int count;                // sites of this launch
     double fat_scale;
     double long_scale;
     double shift;
 };
-// Packs a face for the neighbour: three layers of vectors, or of products
+// Packs faces for the neighbours: three layers of vectors, or of products
 struct StaggeredFace {
     Geometry g;               // constant
     const Fermions* input;
     const Links* links;       // optional for forward hops, as are the other links: fat links of the parity of `input`
     const Links* long_links;  // optional
     const Links* ninth;       // optional
-    Halo* wire;               // as in WilsonFace
-    Halo* ghost;
+    Outgoing faces;
     int parity;
-    int mu;
-    int forward;
 };
 // Fills an operator's own fat links
 struct ImportFat {

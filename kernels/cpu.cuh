@@ -20,6 +20,8 @@ HD double double_of(i64 bits) {
     return r;
 }
 template <class T> HD T read_only(const T* p) { return *p; }
+HD int acquired(const int* p) { return *(const volatile int*)p; }
+HD void release(int* p, int x) { *(volatile int*)p = x; }
 
 #define COMMA ,
 template <class R, int N> struct vector_of { typedef R type __attribute__((vector_size(sizeof(R) * N))); };

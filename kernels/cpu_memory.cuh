@@ -5,6 +5,9 @@ template <int N, int NB, class F> HD void load_plain(F* r, const void* field, in
     const F* p = (const F*)field + ((long)site * NB + block) * N;
     for (int k = 0; k < N; ++k) r[k] = p[k];
 }
+template <int N, int NB, class F> HD void load_ghost(F* r, const void* field, int block, int site, int stride) {
+    load_plain<N, NB>(r, field, block, site, stride);
+}
 template <int N, int NB, class F> HD void load_own(F* r, const void* field, int block, int site, int stride) {
     load_plain<N, NB>(r, field, block, site, stride);
 }

@@ -127,8 +127,8 @@ template <class F, int NR> struct OnSlicesOfHops {
     HD static int threads(const SliceMatrixOfHops& a) { return TEAM_SITES * slices_of(a.wall); }
     template <int PHASE> HD static void phase(const SliceMatrixOfHops& a, int team, int thread, F* shared) {
         const Member m = member_of(a.wall, team, thread);
-        const bool works = m.place < a.hop.count;
-        const int s = works && a.hop.sites ? ((const int*)a.hop.sites)[m.place] : m.place;
+        const bool works = m.place < a.hop.places.count;
+        const int s = works ? site_at(a.hop.places, m.place) : m.place;
         if (PHASE == 0 && works) {
             Complex<F> p[12];
             hops<NR>(p, a.hop, slice_of<F>(a.wall, m), m.field * slices_of(a.wall) + m.slice, s);

@@ -12,6 +12,7 @@ struct alignas(16) float4 { float x, y, z, w; };
 struct alignas(16) double2 { double x, y; };
 
 template <class T> __forceinline__ T __ldg(const T* p) { return *p; }
+template <class T> __forceinline__ T __ldcg(const T* p) { return *p; }
 template <class To, class From> __forceinline__ To reinterpreted(From x) {
     static_assert(sizeof(To) == sizeof(From), "the same bits");
     To r;

@@ -2,23 +2,57 @@
 #pragma once
 #include "site.cuh"
 
-// Delivers N reals of block `block` (of NB) of a face site, for one of several fields. Lanes at the rank's edge go into
-// the wire, the others to the lane of this rank that needs them.
-template <int N, int NB, class F, class A> HD void deliver(const A& a, int f, int field, int block, const F* r) {
+// Waits until neighbours have raised their numbers; what they wrote before is then here. Only a GPU's ranks do.
+HD void wait_for_halo(const HaloWait& a, int k) {
+    if constexpr (GPU) {
+        if (a.mask >> k & 1) while (acquired((const int*)a.flags + k) - a.number < 0) {}
+    }
+}
+HD void wait_for_halos(const HaloWait& a) {
+    if (a.flags == nullptr) return;
+    for (int k = 0; k < 8; ++k) wait_for_halo(a, k);
+}
+HD void raise_flag(const HaloSignal& a, int k) {
+    if (a.flags[k] != nullptr) release((int*)a.flags[k] + k, a.number);
+}
+// The site at a place of a hop's launch; if it needs ghost zones, they are filled.
+HD int site_at(const Places& a, int place) {
+    place += a.first;
+    if (GHOSTS && place >= a.inner) wait_for_halos(a.wait);
+    return a.sites ? ((const int*)a.sites)[place] : place;
+}
+
+// Face site i of all that are packed: the face, and the site in it, of field after field.
+struct FacePlace { int face, i; };
+HD FacePlace face_at(const Geometry& g, const Outgoing& a, int i) {
+    int face = 0;
+    for (; face < 7; ++face) {
+        if (a.wire[face] == nullptr) continue;
+        const int sites = half_of(g) / outer(g, face / 2) * a.fields;
+        if (i < sites) break;
+        i -= sites;
+    }
+    return {face, i};
+}
+
+// Delivers N reals of block `block` (of NB) of a site of a face, for one of several fields. Lanes at the rank's edge go
+// into the wire, the others to the lane of this rank that needs them.
+template <int N, int NB, class F, class A> HD void deliver(const A& a, int face, int f, int field, int block, const F* r) {
     using R = real_of<F>;
-    const int faces = half_of(a.g) / outer(a.g, a.mu), n = a.g.lanes[a.mu], width = lane<F>::W / n;
-    R* wire = (R*)a.wire + (i64)N * NB * faces * width * field;
+    const int mu = face / 2, faces = half_of(a.g) / outer(a.g, mu), n = a.g.lanes[mu], width = lane<F>::W / n;
+    R* wire = (R*)a.faces.wire[face] + (i64)N * NB * faces * width * field;
     if (width == lane<F>::W) {
         store_plain<N, NB>(wire, block, f, faces, r);
         return;
     }
     if constexpr (lane<F>::W > 1) {
-        R* ghost = (R*)a.ghost + (i64)N * NB * faces * lane<F>::W * field;
-        const int edge = a.forward ? 0 : n - 1;
-        const int* to = permutation(a.g, a.mu, !a.forward, lane<F>::W);
+        R* ghost = (R*)a.faces.ghost[face] + (i64)N * NB * faces * lane<F>::W * field;
+        const bool forward = face % 2 == 0;
+        const int edge = forward ? 0 : n - 1;
+        const int* to = permutation(a.g, mu, !forward, lane<F>::W);
         int e = 0;
         for (int l = 0; l < lane<F>::W; ++l) {
-            const bool leaves = lane_coord(a.g, l, a.mu) == edge;
+            const bool leaves = lane_coord(a.g, l, mu) == edge;
             for (int k = 0; k < N; ++k) {
                 if (leaves) wire[(((i64)f * NB + block) * N + k) * width + e] = get(r[k], l);
                 else ghost[place<F>(NB, N, block, k, f, faces, to[l])] = get(r[k], l);
@@ -43,3 +77,6 @@ template <class F> HD void face_merge(const FaceMerge& a, int i) {
 }
 
 #define FACES_KERNELS(SITE, SUM) SITE(faces, face_merge, FaceMerge, (face_merge<F>))
+#define FACES_DOUBLE_KERNELS(SITE, SUM)                                          \
+    SITE(faces, halo_signal, HaloSignal, raise_flag)                             \
+    SITE(faces, halo_wait, HaloWait, wait_for_halo)

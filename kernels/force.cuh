@@ -14,7 +14,7 @@ HD void add_outer(Matrix<F>& w, const HopForce& a, const Coord& c, int s, int sl
     Complex<F> h[6], v[6], k[6], p[12];
     if (GHOSTS && edge && (a.ghost_mask >> MU & 1)) {
         const int faces = a.g.half / a.g.outer[MU];
-        load_plain<12, 1>(reinterpret_cast<F*>(h), (const F*)ghost_zone + 12L * faces * slice, 0, face_index<MU>(a.g, c), faces);
+        load_ghost<12, 1>(reinterpret_cast<F*>(h), (const F*)ghost_zone + 12L * faces * slice, 0, face_index<MU>(a.g, c), faces);
     } else {
         Coord n = c;
         n.x[MU] = edge ? 0 : c.x[MU] + 1;

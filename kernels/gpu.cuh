@@ -13,6 +13,25 @@ HD i64 bits_of(double x) { return __double_as_longlong(x); }
 HD double double_of(i64 bits) { return __longlong_as_double(bits); }
 // Loads data that no kernel writes while this one runs.
 template <class T> HD T read_only(const T* p) { return __ldg(p); }
+// A number in memory that other GPUs write: what they wrote before they released it is then here.
+HD int acquired(const int* p) {
+#ifdef __CUDACC__
+    int x;
+    asm volatile("ld.acquire.sys.global.b32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");
+    return x;
+#else
+    return *(const volatile int*)p;
+#endif
+}
+// Writes a number into memory of another GPU, after all that this one wrote.
+HD void release(int* p, int x) {
+#ifdef __CUDACC__
+    __threadfence_system();
+    asm volatile("st.release.sys.global.b32 [%0], %1;" : : "l"(p), "r"(x) : "memory");
+#else
+    *(volatile int*)p = x;
+#endif
+}
 template <class F> constexpr bool two_registers = false;
 template <class F> HD F splat(real_of<F> x) { return x; }
 template <class F> HD F root(F x) { return square_root(x); }

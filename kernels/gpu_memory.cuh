@@ -6,15 +6,22 @@ template <int N, bool FOUR> struct float_chunk { using type = float4; static con
 template <int N> struct float_chunk<N, false> { using type = float2; static constexpr int n = 2; };
 template <int N> struct chunk<float, N> : float_chunk<N, N % 4 == 0> {};
 
-template <int N, int NB, class F> HD void load_plain(F* r, const void* field, int block, int site, int stride) {
+template <int N, bool GHOST, class F> HD void load_chunks(F* r, const void* field, int block, int site, int stride) {
     using V = typename chunk<F, N>::type;
     constexpr int n = chunk<F, N>::n;
     const V* p = (const V*)field + (size_t)(block * (N / n)) * stride + site;
     UNROLL for (int k = 0; k < N / n; ++k) {
-        const V v = __ldg(p + (size_t)k * stride);
+        const V v = GHOST ? __ldcg(p + (size_t)k * stride) : __ldg(p + (size_t)k * stride);
         const F* f = reinterpret_cast<const F*>(&v);
         UNROLL for (int j = 0; j < n; ++j) r[k * n + j] = f[j];
     }
+}
+template <int N, int NB, class F> HD void load_plain(F* r, const void* field, int block, int site, int stride) {
+    load_chunks<N, false>(r, field, block, site, stride);
+}
+// Of a ghost zone, which other GPUs may have filled while this kernel ran.
+template <int N, int NB, class F> HD void load_ghost(F* r, const void* field, int block, int site, int stride) {
+    load_chunks<N, true>(r, field, block, site, stride);
 }
 // Of a field in double that this thread wrote in this kernel.
 template <int N, int NB, class F> HD void load_own(F* r, const void* field, int block, int site, int stride) {

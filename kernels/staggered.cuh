@@ -93,7 +93,7 @@ HD void staggered_hop_of(Hops<F, EACH>& sum, const StaggeredHop& a, const char* 
             const int layer = FORWARD ? target - extent : HOP == 1 ? 3 : c.x[MU];
             const int faces = half / extent;
             const F* zone = (const F*)a.ghost[2 * MU + (FORWARD ? 0 : 1)] + 6L * BLOCKS * faces * (field + k);
-            load_plain<6, BLOCKS>(reinterpret_cast<F*>(FORWARD ? v : w), zone, layer, face_index<MU>(a.g, c), faces);
+            load_ghost<6, BLOCKS>(reinterpret_cast<F*>(FORWARD ? v : w), zone, layer, face_index<MU>(a.g, c), faces);
         } else {
             load_colour(v, input + k * field_bytes<6, F>(half), there, half);
         }
@@ -118,7 +118,7 @@ HD void staggered_direction(Hops<F, EACH>& sum, const StaggeredHop& a, const cha
 }
 // out = fat_scale (fat hops) + long_scale (long hops) + shift x, for EACH fields from `field` on.
 template <int NR, int EACH, class F> HD void staggered_site(const StaggeredHop& a, int place, int field, int count) {
-    const int s = a.sites ? ((const int*)a.sites)[place] : place, half = half_of(a.g);
+    const int s = site_at(a.places, place), half = half_of(a.g);
     const Coord c = coord_of(a.g, s, a.parity);
     const i64 bytes = field_bytes<6, F>(half);
     const char* input = (const char*)a.input + field * bytes;
@@ -145,7 +145,7 @@ template <int NR, int EACH, class F> HD void staggered_site(const StaggeredHop& 
 template <int NR, int EACH, class F> HD void staggered_group(const StaggeredHop& a, int i) {
     const int n = vectors_of(a), groups = (n + EACH - 1) / EACH;
     int place, group;
-    place_and_group<1>(i, a.count, groups, place, group);
+    place_and_group<1>(i, a.places.count, groups, place, group);
     const int field = group * EACH;
     staggered_site<NR, EACH, F>(a, place, field, n % EACH == 0 ? EACH : n - field < EACH ? n - field : EACH);
 }
@@ -159,23 +159,26 @@ template <class F, int NR> HD void staggered_hop(const StaggeredHop& a, int i) {
 #endif
 }
 
-// Packs face site f for the neighbour: three layers of vectors, or of products.
+// Packs a site of a face for the neighbour: three layers of vectors, or of products.
 template <class F, int NR> HD void staggered_face(const StaggeredFace& a, int i) {
-    const int extent = outer(a.g, a.mu), half = half_of(a.g), faces = half / extent, f = i % faces, field = i / faces;
+    const FacePlace p = face_at(a.g, a.faces, i);
+    const int face = p.face, mu = face / 2;
+    const bool forward = face % 2 == 0;
+    const int extent = outer(a.g, mu), half = half_of(a.g), faces = half / extent, f = p.i % faces, field = p.i / faces;
     const char* input = (const char*)a.input + field * field_bytes<6, F>(half);
     for (int layer = 0; layer < 3; ++layer) {
-        const int s = index_of(a.g, face_coord(a.g, a.mu, a.forward ? layer : extent - 3 + layer, f, a.parity));
+        const int s = index_of(a.g, face_coord(a.g, mu, forward ? layer : extent - 3 + layer, f, a.parity));
         Complex<F> v[3], w[3];
         load_colour(v, input, s, half);
-        if (a.forward) {
-            deliver<6, 3>(a, f, field, layer, reinterpret_cast<const F*>(v));
+        if (forward) {
+            deliver<6, 3>(a, face, f, field, layer, reinterpret_cast<const F*>(v));
             continue;
         }
-        adjoint_product(w, load_long<NR, F>(a.long_links, a.ninth, a.mu, s, half), v);
-        deliver<6, 4>(a, f, field, layer, reinterpret_cast<const F*>(w));
+        adjoint_product(w, load_long<NR, F>(a.long_links, a.ninth, mu, s, half), v);
+        deliver<6, 4>(a, face, f, field, layer, reinterpret_cast<const F*>(w));
         if (layer == 2) {
-            adjoint_product(w, load_matrix<18, 4, F>(a.links, a.mu, s, half), v);
-            deliver<6, 4>(a, f, field, 3, reinterpret_cast<const F*>(w));
+            adjoint_product(w, load_matrix<18, 4, F>(a.links, mu, s, half), v);
+            deliver<6, 4>(a, face, f, field, 3, reinterpret_cast<const F*>(w));
         }
     }
 }
@@ -259,7 +262,7 @@ template <int MU, class F> HD void forward_vector(Complex<F>* v, const Staggered
     const int extent = outer(a.g, MU), half = half_of(a.g), target = c.x[MU] + hop;
     if (GHOSTS && target >= extent && (a.ghost_mask >> MU & 1)) {
         const int faces = half / extent;
-        load_plain<6, 3>(reinterpret_cast<F*>(v), (const F*)a.ghost[MU] + 18L * faces * n, target - extent, face_index<MU>(a.g, c), faces);
+        load_ghost<6, 3>(reinterpret_cast<F*>(v), (const F*)a.ghost[MU] + 18L * faces * n, target - extent, face_index<MU>(a.g, c), faces);
         return;
     }
     Coord there = c;

@@ -130,7 +130,7 @@ HD void hop(Complex<F>* r, const Hopping& a, const Slice& slice, int field, cons
     Complex<F> h[6], v[6];
     if (ghost) {
         const int faces = half_of(a.g) / outer(a.g, MU);
-        load_plain<12, 1>(reinterpret_cast<F*>(FORWARD ? h : v), (const F*)a.ghost[2 * MU + (FORWARD ? 0 : 1)] + 12L * faces * field,
+        load_ghost<12, 1>(reinterpret_cast<F*>(FORWARD ? h : v), (const F*)a.ghost[2 * MU + (FORWARD ? 0 : 1)] + 12L * faces * field,
                           0, face_index<MU>(a.g, c), faces);
     } else {
         load_projected<MU, S>(h, input, slice.first + there, slice.stride, sign);
@@ -178,8 +178,8 @@ template <int NR, class F> HD void hops(Complex<F>* r, const Hopping& a, const S
 template <class F, int NR> HD void wilson_hop(const WilsonHop& a, int i) {
     const Hopping& h = a.hop;
     int place, field;
-    place_and_group<32>(i, h.count, fields_of(h), place, field);
-    const int s = h.sites ? ((const int*)h.sites)[place] : place;
+    place_and_group<32>(i, h.places.count, fields_of(h), place, field);
+    const int s = site_at(h.places, place);
     const Slice slice = slice_of<F>(h.g, field, slices_of(h));
     Complex<F> r[12];
     hops<NR>(r, h, slice, field, s);
@@ -210,29 +210,31 @@ template <class F, int NR> HD void wilson_hop(const WilsonHop& a, int i) {
 }
 
 // Packs the half spinors of a face for the neighbour.
-template <int MU, int NR, class F> HD void face_of(const WilsonFace& a, int i) {
+template <int MU, int NR, class F> HD void face_of(const WilsonFace& a, int face, int i) {
+    const bool forward = face % 2 == 0;
     const int faces = half_of(a.g) / outer(a.g, MU), f = i % faces, field = i / faces;
-    const Coord c = face_coord(a.g, MU, a.forward ? 0 : outer(a.g, MU) - 1, f, a.parity);
+    const Coord c = face_coord(a.g, MU, forward ? 0 : outer(a.g, MU) - 1, f, a.parity);
     const int s = index_of(a.g, c);
     const F sign = splat<F>(a.dagger ? -1 : 1);
     Complex<F> h[6], v[6];
     const Slice slice = slice_of<F>(a.g, field, a.slices);
     const char* input = (const char*)a.input + slice.offset;
-    if (a.forward) {
+    if (forward) {
         load_projected<MU, 2>(h, input, slice.first + s, slice.stride, sign);
-        deliver<12, 1>(a, f, field, 0, reinterpret_cast<const F*>(h));
+        deliver<12, 1>(a, face, f, field, 0, reinterpret_cast<const F*>(h));
     } else {
         load_projected<MU, 0>(h, input, slice.first + s, slice.stride, sign);
         multiply_half<true>(v, load_matrix<NR, 4, F>(a.links, MU, s, half_of(a.g)), h);
-        deliver<12, 1>(a, f, field, 0, reinterpret_cast<const F*>(v));
+        deliver<12, 1>(a, face, f, field, 0, reinterpret_cast<const F*>(v));
     }
 }
 template <class F, int NR> HD void wilson_face(const WilsonFace& a, int i) {
-    switch (a.mu) {
-        case 0: face_of<0, NR, F>(a, i); break;
-        case 1: face_of<1, NR, F>(a, i); break;
-        case 2: face_of<2, NR, F>(a, i); break;
-        default: face_of<3, NR, F>(a, i); break;
+    const FacePlace p = face_at(a.g, a.faces, i);
+    switch (p.face / 2) {
+        case 0: face_of<0, NR, F>(a, p.face, p.i); break;
+        case 1: face_of<1, NR, F>(a, p.face, p.i); break;
+        case 2: face_of<2, NR, F>(a, p.face, p.i); break;
+        default: face_of<3, NR, F>(a, p.face, p.i); break;
     }
 }
 // out = B x on one parity, where B are clover blocks.

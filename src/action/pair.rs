@@ -78,7 +78,7 @@ impl PairForce {
     /// The forces of quarks of one kind; `clover`: at least one of them has a clover term.
     pub fn new(domain: &Arc<Domain>, kind: Kind, clover: bool) -> Result<Self, FieldError> {
         let reals = FaceReals { forward: 12, backward: 0 };
-        let faces = || Faces::new(domain, Precision::Double, kind.slices(), reals);
+        let faces = || Faces::new(domain, Precision::Double, kind.slices(), reals, 0);
         Ok(Self { domain: Arc::clone(domain), kind, clover, faces_x: faces()?, faces_y: faces()? })
     }
 
@@ -118,7 +118,7 @@ impl PairForce {
             for (faces, input, dagger) in [(&mut *faces_x, x, Dagger::No), (&mut *faces_y, y, Dagger::Yes)] {
                 let hop = FaceHop::Wilson { reals: LinkReals::Link18, links: None, dagger, slices };
                 let source = FaceSource { input: input[1 - parity].fermions(), parity: 1 - parity, hop };
-                faces.exchange(source, slices, || Ok(()))?;
+                faces.exchange(source, slices)?;
             }
             let kernel = HopForce {
                 g: domain.geometry(),

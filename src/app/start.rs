@@ -226,7 +226,7 @@ pub(super) fn device(
     agree(comm, open())
 }
 
-/// The transport of halos: peer to peer if all ranks can and the input allows it.
+/// The transport of halos: peer to peer if all ranks can, each has a GPU, and the input allows it.
 ///
 /// # Errors
 /// The input requires peer to peer, and some rank cannot.
@@ -240,7 +240,10 @@ pub(super) fn halo(parallel: &Parallel, device: &Device, comm: &dyn Comm) -> Res
         probe(device, comm)
     };
     let failures = comm.gather(reason.clone().err().unwrap_or_default().as_bytes());
+    // Ranks that share a GPU would wait for each other on it, each in turn for a slice of its time.
+    let shared = gpu_count().is_ok_and(|count| place_on_node(comm).1 > count);
     match (failures.iter().enumerate().find(|(_, m)| !m.is_empty()), parallel.transport) {
+        (None, None) if shared => Ok(Halo::Staged),
         (None, _) => Ok(Halo::Peer),
         (Some(_), None) => Ok(Halo::Staged),
         (Some((rank, message)), _) => Err(AppError::Refused(format!(

@@ -232,8 +232,6 @@ pub unsafe trait Backend: Send + Sync {
     fn elapsed(&self, work: &mut dyn FnMut()) -> Result<f64, DeviceError>;
     /// Marks this point in the order of work.
     fn mark(&self) -> Result<(), DeviceError>;
-    /// Waits for all work before the last mark; later work may go on.
-    fn wait_for_mark(&self) -> Result<(), DeviceError>;
     /// Copies from device to host as soon as the last mark is reached, while later work goes on.
     ///
     /// # Safety

@@ -250,6 +250,11 @@ impl Remote {
 
     /// The argument of a kernel that writes it as memory of kind `K`.
     pub(crate) fn output<K>(&mut self) -> Out<'_, K> {
+        self.shared_output()
+    }
+
+    /// As [`Remote::output`], for memory in which each owner has its own places.
+    pub(crate) fn shared_output<K>(&self) -> Out<'_, K> {
         // SAFETY: the memory is open as long as this, which is borrowed; ranks take turns with it.
         unsafe { Out::at(self.pointer.address()) }
     }

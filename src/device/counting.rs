@@ -227,10 +227,6 @@ unsafe impl Backend for Counting {
         Ok(())
     }
 
-    fn wait_for_mark(&self) -> Result<(), DeviceError> {
-        Ok(())
-    }
-
     unsafe fn stage_out(&self, _: &mut [u8], _: Pointer) -> Result<(), DeviceError> {
         Ok(())
     }

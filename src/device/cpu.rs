@@ -249,10 +249,6 @@ unsafe impl Backend for Cpu {
         Ok(())
     }
 
-    fn wait_for_mark(&self) -> Result<(), DeviceError> {
-        Ok(())
-    }
-
     unsafe fn stage_out(&self, to: &mut [u8], from: Pointer) -> Result<(), DeviceError> {
         // SAFETY: the caller's promise.
         unsafe { self.download(to, from) }

@@ -3,6 +3,7 @@
 //! In each direction one slab goes to either side. It is packed, sent and unpacked before the next direction's slab, so
 //! corners are included. All ranks fill fields in the same order, so their wires grow together.
 
+use super::signals::Signals;
 use super::{Domain, FieldError, Halo, LINK_REALS};
 use crate::comm::{Message, agree};
 use crate::device::kernels::{self, Out, SlabPack, SlabUnpack};
@@ -69,8 +70,8 @@ struct Wire {
 /// Between GPUs, ranks pack into their neighbours' wires. Each direction has two wires per side, used in alternate
 /// fills. A wire of fill n is packed again in fill n + 2, which is safe:
 /// 1. In fill n this rank launches the unpacking of the wire.
-/// 2. In fill n + 1 it waits for its own packing, hence also for that unpacking, and then sends a token.
-/// 3. The neighbour has received this token before it packs in fill n + 2.
+/// 2. In fill n + 1 it raises the neighbour's flag after its packing, hence also after that unpacking.
+/// 3. The neighbour has waited for this flag before it packs in fill n + 2.
 #[derive(Default)]
 pub(super) struct Wires {
     /// Bytes per slab, for each cut direction.
@@ -78,6 +79,8 @@ pub(super) struct Wires {
     /// The wires for the border after the last site, and for the border before the first.
     pairs: Vec<[Wire; 2]>,
     turn: usize,
+    /// Between GPUs that open each other's memory.
+    signals: Option<Signals>,
 }
 
 impl Wires {
@@ -87,7 +90,7 @@ impl Wires {
         if enough && !self.pairs.is_empty() {
             return Ok(());
         }
-        // The last tokens have come, so no rank packs into these buffers any more. All ranks close what they opened
+        // All flags of the last fill have come, so no rank packs into these buffers any more. All ranks close what they opened
         // before any rank frees memory.
         let quiet = domain.device().synchronize();
         let old: Vec<Buffer> = self.pairs.drain(..).flatten().map(|wire| wire.incoming).collect();
@@ -99,7 +102,12 @@ impl Wires {
             *room = slab.bytes.max(*room);
         }
         self.pairs = match domain.halo() {
-            Halo::Peer => self.between_gpus(domain)?,
+            Halo::Peer => {
+                if self.signals.is_none() {
+                    self.signals = Some(Signals::new(domain)?);
+                }
+                self.between_gpus(domain)?
+            }
             Halo::Staged => {
                 let greatest = self.room.iter().copied().max().unwrap_or(0);
                 let wire = || for_messages(domain, greatest);
@@ -178,10 +186,10 @@ pub(super) fn fill(
     }
     let mut wires = domain.wires().lock().expect("no panic holds it");
     wires.make_room(domain, &slabs)?;
-    wires.turn = 1 - wires.turn;
+    let Wires { pairs, turn, signals, .. } = &mut *wires;
+    *turn = 1 - *turn;
     for (number, slab) in slabs.iter().enumerate() {
-        let place = if domain.halo() == Halo::Peer { 2 * number + wires.turn } else { 0 };
-        let pair = &mut wires.pairs[place];
+        let pair = &mut pairs[if signals.is_some() { 2 * number + *turn } else { 0 }];
         let of_side = |side: usize| kernels::Slab {
             g: domain.geometry(),
             mu: slab.mu as i32,
@@ -194,7 +202,13 @@ pub(super) fn fill(
             let (field, wire) = (field.input(), wire.packed.output());
             domain.launch(&SlabPack { slab: of_side(side), field, wire }, slab.sites)?;
         }
-        transport(domain, slab, pair)?;
+        match signals {
+            Some(signals) => {
+                signals.raise(domain)?;
+                signals.await_all(domain)?;
+            }
+            None => transport(domain, slab, pair)?,
+        }
         for (side, wire) in pair.iter().enumerate() {
             let (field, wire) = (field.output(), wire.incoming.input());
             domain.launch(&SlabUnpack { slab: of_side(side), field, wire }, slab.sites)?;
@@ -203,17 +217,10 @@ pub(super) fn fill(
     Ok(())
 }
 
-/// Exchanges the packed slabs with both neighbours.
+/// Exchanges the packed slabs with both neighbours in messages.
 fn transport(domain: &Domain, slab: &Slab, pair: &mut [Wire; 2]) -> Result<(), FieldError> {
     let backend = domain.device().backend();
     backend.mark()?;
-    if domain.halo() == Halo::Peer {
-        return domain.waiting(|| {
-            backend.wait_for_mark()?;
-            exchange(domain, slab.mu, [&[0], &[0]], [&mut [0], &mut [0]]);
-            Ok(())
-        });
-    }
     let bytes = slab.bytes;
     let [one, other] = pair;
     if backend.is_host() {

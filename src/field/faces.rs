@@ -1,20 +1,22 @@
 //! Faces of fermion fields that cross ranks: pack, transport and merge, overlapped with work.
 //!
 //! Face number 2 mu comes from the next rank in direction mu (for forward hops), and 2 mu + 1 from the rank before.
-//! Only lanes at the rank's edge travel; the pack kernel puts the others in place.
+//! Only lanes at the rank's edge travel; the pack kernel puts the others in place. GPUs that open each other's memory pack
+//! into it, and wait for each other by flags: the host launches and goes on.
 
-use super::Dagger;
-use super::{Domain, FieldError, Halo};
+use super::signals::{Signals, no_wait};
+use super::{Dagger, Domain, EVEN, FieldError, Halo, ODD};
 use crate::comm::{Message, agree};
 use crate::device::kernels::{
-    self, FaceMerge, Fermions, In, LinkReals, Links, LongReals, StaggeredFace, WilsonFace,
+    self, FaceMerge, Fermions, In, LinkReals, Links, LongReals, Outgoing, Places, StaggeredFace, WilsonFace,
 };
 use crate::device::{Buffer, Precision, Remote, Staging};
+use crate::lattice::{coordinates, volume};
 use std::sync::Arc;
 use std::time::Instant;
 
-type Outgoing<'a> = Vec<Message<&'a [u8]>>;
-type Incoming<'a> = Vec<Message<&'a mut [u8]>>;
+type Sends<'a> = Vec<Message<&'a [u8]>>;
+type Receives<'a> = Vec<Message<&'a mut [u8]>>;
 
 /// Reals per face site that a hop needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +74,12 @@ struct Face {
     staging: Option<[Staging; 2]>,
 }
 
+/// Sites of each parity: those from which a hop needs no ghost zones, then the others.
+struct Table {
+    sites: [Buffer; 2],
+    inner: usize,
+}
+
 /// The ghost zones of one kind of hop.
 pub struct Faces {
     domain: Arc<Domain>,
@@ -79,10 +87,22 @@ pub struct Faces {
     fields: usize,
     faces: Vec<Face>,
     turn: usize,
+    /// Between GPUs that open each other's memory.
+    signals: Option<Signals>,
+    /// Of hops.
+    table: Option<Table>,
+}
+
+/// What a launch of a hop covers, and the ghost zones that it reads.
+pub(crate) struct Reached<'a> {
+    /// Its sites.
+    pub places: Places<'a>,
+    /// Ghost zones; none if the sites need none.
+    pub ghost: [Option<In<'a, kernels::Halo>>; 8],
 }
 
 impl Faces {
-    /// Ghost zones for hops of `fields` fields.
+    /// Ghost zones for hops of `fields` fields over `reach` sites; 0 for kernels that do all sites after an exchange.
     ///
     /// # Errors
     /// The GPUs cannot access each other's memory, or memory runs out.
@@ -91,6 +111,7 @@ impl Faces {
         precision: Precision,
         fields: usize,
         reals: FaceReals,
+        reach: usize,
     ) -> Result<Self, FieldError> {
         let _label = domain.device().label("halos");
         let mut faces = Vec::new();
@@ -124,9 +145,13 @@ impl Faces {
                 });
             }
         }
-        let mut made = Self { domain: Arc::clone(domain), precision, fields, faces, turn: 0 };
-        if domain.halo() == Halo::Peer {
+        let table =
+            (reach > 0 && !faces.is_empty()).then(|| Table::new(domain, precision, reach)).transpose()?;
+        let domain = Arc::clone(domain);
+        let mut made = Self { domain, precision, fields, faces, turn: 0, signals: None, table };
+        if made.domain.halo() == Halo::Peer && !made.faces.is_empty() {
             made.open_remote()?;
+            made.signals = Some(Signals::new(&made.domain)?);
         }
         Ok(made)
     }
@@ -180,35 +205,74 @@ impl Faces {
         self.domain.cut_directions().map(|mu| 1 << mu).sum()
     }
 
-    /// Fills the ghost zones for the first `fields` fields, and runs `meanwhile` while messages travel.
+    /// Fills the ghost zones for the first `fields` fields.
     ///
     /// # Errors
-    /// `meanwhile` failed, or the device is lost.
-    pub(crate) fn exchange(
+    /// The device is lost.
+    pub(crate) fn exchange(&mut self, source: FaceSource<'_>, fields: usize) -> Result<(), FieldError> {
+        if self.faces.is_empty() {
+            return Ok(());
+        }
+        self.send(source, fields)?;
+        match &self.signals {
+            Some(signals) => signals.await_all(&self.domain),
+            None => self.receive(fields, || Ok(())),
+        }
+    }
+
+    /// Launches a hop on all sites of the parity that the first `fields` fields of `source` do not have: at once if its
+    /// kernel waits for the ghost zones by itself, else sites that need none while messages travel, and then the others.
+    ///
+    /// # Errors
+    /// `launch` failed, or the device is lost.
+    pub(crate) fn hop(
         &mut self,
         source: FaceSource<'_>,
         fields: usize,
+        mut launch: impl FnMut(Reached<'_>) -> Result<(), FieldError>,
+    ) -> Result<(), FieldError> {
+        let count = self.domain.layout(self.precision).half();
+        if self.faces.is_empty() {
+            return launch(Reached::all(count));
+        }
+        self.send(source, fields)?;
+        let to = 1 - source.parity;
+        if let Some(signals) = &self.signals {
+            let places = self.table().places(to, [0, count], signals.wait());
+            return launch(Reached { places, ghost: self.ghosts() });
+        }
+        let table = self.table.take().expect("a table of the hop's sites");
+        let part = |[from, to]: [usize; 2]| table.places(1 - source.parity, [from, to], no_wait());
+        let done =
+            self.receive(fields, || launch(Reached { places: part([0, table.inner]), ghost: [None; 8] }));
+        let done =
+            done.and_then(|()| launch(Reached { places: part([table.inner, count]), ghost: self.ghosts() }));
+        self.table = Some(table);
+        done
+    }
+
+    fn table(&self) -> &Table {
+        self.table.as_ref().expect("a table of the hop's sites")
+    }
+
+    /// Packs the faces and sends them on their way.
+    fn send(&mut self, source: FaceSource<'_>, fields: usize) -> Result<(), FieldError> {
+        assert!(fields <= self.fields, "ghost zones for {} fields", self.fields);
+        self.turn = 1 - self.turn;
+        self.pack(source, fields)?;
+        match &mut self.signals {
+            Some(signals) => signals.raise(&self.domain),
+            None => Ok(self.domain.device().backend().mark()?),
+        }
+    }
+
+    /// Receives messages with the faces, and runs `meanwhile` while they travel.
+    fn receive(
+        &mut self,
+        fields: usize,
         meanwhile: impl FnOnce() -> Result<(), FieldError>,
     ) -> Result<(), FieldError> {
-        assert!(fields <= self.fields, "ghost zones for {} fields", self.fields);
-        if self.faces.is_empty() {
-            return meanwhile();
-        }
-        self.turn = 1 - self.turn;
-        let domain = Arc::clone(&self.domain);
-        let backend = domain.device().backend();
-        for face in &mut self.faces {
-            face.pack(&domain, self.precision, self.turn, source, fields)?;
-        }
-        backend.mark()?;
-        if domain.halo() == Halo::Peer {
-            meanwhile()?;
-            domain.waiting(|| {
-                backend.wait_for_mark()?;
-                self.tokens();
-                Ok::<_, FieldError>(())
-            })?;
-        } else if backend.is_host() {
+        if self.domain.device().backend().is_host() {
             self.exchange_host(meanwhile)?;
         } else {
             meanwhile()?;
@@ -217,35 +281,45 @@ impl Faces {
         self.merge(fields)
     }
 
-    /// Notifies the neighbours that their ghost zones are written.
-    fn tokens(&self) {
-        let partition = self.domain.partition();
-        let token = [0u8];
-        let mut room = [[0u8]; 8];
-        let pairs = || self.domain.cut_directions().flat_map(|mu| [(mu, true), (mu, false)]);
-        let sends: Vec<_> = pairs()
-            .map(|(mu, forward)| Message {
-                peer: partition.neighbour(mu, !forward),
-                tag: (2 * mu + usize::from(!forward)) as i32,
-                bytes: &token[..],
-            })
-            .collect();
-        let mut receives: Vec<_> = pairs()
-            .zip(&mut room)
-            .map(|((mu, forward), room)| Message {
-                peer: partition.neighbour(mu, forward),
-                tag: (2 * mu + usize::from(!forward)) as i32,
-                bytes: &mut room[..],
-            })
-            .collect();
-        self.domain.comm().exchange(&sends, &mut receives);
+    /// Packs the first `fields` fields for the neighbours, all faces in one launch.
+    fn pack(
+        &mut self,
+        FaceSource { input, parity, hop }: FaceSource<'_>,
+        fields: usize,
+    ) -> Result<(), FieldError> {
+        let Self { domain, precision, faces, turn, .. } = self;
+        let g = domain.layout(*precision).geometry();
+        let parity = parity as i32;
+        let sites = fields * faces.iter().map(|face| face.sites).sum::<usize>();
+        let mut to =
+            Outgoing { wire: [const { None }; 8], ghost: [const { None }; 8], fields: fields as i32 };
+        for face in faces {
+            let Face { mu, forward, ghost, outgoing, remote, .. } = face;
+            let place = 2 * *mu + usize::from(!*forward);
+            to.ghost[place] = Some(ghost[*turn].output());
+            to.wire[place] = Some(match &mut remote[*turn] {
+                Some(remote) => remote.output(),
+                None => outgoing.output(),
+            });
+        }
+        match hop {
+            FaceHop::Wilson { reals, links, dagger, slices } => {
+                let (dagger, slices) = (dagger as i32, slices as i32);
+                let face = WilsonFace { g, input, links, faces: to, parity, dagger, slices };
+                domain.launch_as((*precision, reals), &face, sites)
+            }
+            FaceHop::Staggered { reals, links: [links, long_links, ninth] } => {
+                let face = StaggeredFace { g, input, links, long_links, ninth, faces: to, parity };
+                domain.launch_as((*precision, reals), &face, sites)
+            }
+        }
     }
 
     fn exchange_host(
         &mut self,
         meanwhile: impl FnOnce() -> Result<(), FieldError>,
     ) -> Result<(), FieldError> {
-        let (mut sends, mut receives): (Outgoing, Incoming) = (Vec::new(), Vec::new());
+        let (mut sends, mut receives): (Sends, Receives) = (Vec::new(), Vec::new());
         for Face { mu, forward, outgoing, incoming, ghost, .. } in &mut self.faces {
             let (to, from, tag) = route(&self.domain, *mu, *forward);
             let bytes = outgoing.host().expect("host memory");
@@ -276,7 +350,7 @@ impl Faces {
             // SAFETY: as long as the wire, which only later exchanges write.
             unsafe { face.outgoing.stage_out(sent)? };
         }
-        let (mut sends, mut receives): (Outgoing, Incoming) = (Vec::new(), Vec::new());
+        let (mut sends, mut receives): (Sends, Receives) = (Vec::new(), Vec::new());
         for (face, [sent, received]) in self.faces.iter().zip(&mut staging) {
             let (to, from, tag) = route(&domain, face.mu, face.forward);
             sends.push(Message { peer: to, tag, bytes: sent });
@@ -317,34 +391,50 @@ fn route(domain: &Domain, mu: usize, forward: bool) -> (usize, usize, i32) {
     (neighbour(!forward), neighbour(forward), (2 * mu + usize::from(!forward)) as i32)
 }
 
-impl Face {
-    /// Packs the first `fields` fields for the neighbour.
-    fn pack(
-        &mut self,
-        domain: &Domain,
-        precision: Precision,
-        turn: usize,
-        FaceSource { input, parity, hop }: FaceSource<'_>,
-        fields: usize,
-    ) -> Result<(), FieldError> {
-        let wire = match &mut self.remote[turn] {
-            Some(remote) => remote.output(),
-            None => self.outgoing.output(),
-        };
-        let g = domain.layout(precision).geometry();
-        let (ghost, parity) = (self.ghost[turn].output(), parity as i32);
-        let (mu, forward, sites) = (self.mu as i32, i32::from(self.forward), fields * self.sites);
-        match hop {
-            FaceHop::Wilson { reals, links, dagger, slices } => {
-                let (dagger, slices) = (dagger as i32, slices as i32);
-                let face = WilsonFace { g, input, links, wire, ghost, parity, mu, forward, dagger, slices };
-                domain.launch_as((precision, reals), &face, sites)
-            }
-            FaceHop::Staggered { reals, links: [links, long_links, ninth] } => {
-                let face =
-                    StaggeredFace { g, input, links, long_links, ninth, wire, ghost, parity, mu, forward };
-                domain.launch_as((precision, reals), &face, sites)
-            }
+impl Drop for Faces {
+    fn drop(&mut self) {
+        if self.signals.is_some() {
+            // Neighbours' memory is closed when all work on it is done; on a lost device there is nothing left to do.
+            let _ = self.domain.device().synchronize();
         }
+    }
+}
+
+impl Reached<'_> {
+    /// All sites, of which none needs ghost zones.
+    pub(crate) fn all(count: usize) -> Self {
+        let count = count as i32;
+        let places = Places { sites: None, wait: no_wait(), first: 0, inner: count, count };
+        Self { places, ghost: [None; 8] }
+    }
+}
+
+impl Table {
+    fn new(domain: &Domain, precision: Precision, reach: usize) -> Result<Self, FieldError> {
+        let outer = domain.layout(precision).outer();
+        let half_row = [outer[0] / 2, outer[1], outer[2], outer[3]];
+        let of_parity = |parity| {
+            let (mut sites, others): (Vec<i32>, Vec<i32>) = (0..volume(half_row) as i32).partition(|&s| {
+                let [xh, y, z, t] = coordinates(half_row, s as usize);
+                let x = [2 * xh + ((y + z + t + parity) & 1), y, z, t];
+                domain.cut_directions().all(|mu| (reach..outer[mu].saturating_sub(reach)).contains(&x[mu]))
+            });
+            let inner = sites.len();
+            sites.extend(others);
+            (sites, inner)
+        };
+        let ((even, inner), (odd, _)) = (of_parity(EVEN), of_parity(ODD));
+        let buffer = |sites: &[i32]| domain.device().buffer_of(sites);
+        Ok(Self { sites: [buffer(&even)?, buffer(&odd)?], inner })
+    }
+
+    fn places<'a>(
+        &'a self,
+        parity: usize,
+        [from, to]: [usize; 2],
+        wait: kernels::HaloWait<'a>,
+    ) -> Places<'a> {
+        let (first, inner, count) = (from as i32, self.inner as i32, (to - from) as i32);
+        Places { sites: Some(self.sites[parity].input()), wait, first, inner, count }
     }
 }

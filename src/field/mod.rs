@@ -28,6 +28,7 @@ mod number;
 mod random;
 mod several;
 mod shared;
+mod signals;
 mod spinor;
 #[cfg(test)]
 mod tests;
@@ -35,7 +36,7 @@ mod tests;
 pub use algebra::AlgebraField;
 pub use dirac::Dagger;
 pub use domain::{Domain, Halo};
-pub(crate) use faces::{FaceHop, FaceSource};
+pub(crate) use faces::{FaceHop, FaceSource, Reached};
 pub use faces::{FaceReals, Faces};
 pub use host::{HostLinks, LINK_REALS};
 pub use layout::Layout;

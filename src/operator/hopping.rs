@@ -7,19 +7,16 @@ use crate::device::kernels::{
 };
 use crate::device::{Buffer, Precision};
 use crate::field::{
-    Dagger, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Shared,
+    Dagger, Domain, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, Reached, Shared,
     Spinor,
 };
-use crate::lattice::{Boundary, coordinates, volume};
+use crate::lattice::{Boundary, coordinates};
 use std::sync::Arc;
 
 /// The hopping term's links and ghost zones, in one precision.
 pub struct WilsonLinks {
     own: Own,
     faces: Faces,
-    interior: [Buffer; 2],
-    boundary: [Buffer; 2],
-    interior_sites: usize,
 }
 
 /// The input of a hop besides spinors and ghost zones.
@@ -115,18 +112,12 @@ impl WilsonLinks {
         let bytes = layout.half() * layout.lanes().count() * precision.stored(4 * reals, 0);
         let reals = LinkReals::of(reals).expect("links of 18, 12 or 8 reals");
         let (phases, mask) = boundary.of_hops(domain.partition(), layout.lanes());
-        let (even, odd) = (regions(domain, precision, EVEN, 1), regions(domain, precision, ODD, 1));
         let phases = HopPhases { table: Arc::new(table(domain, precision, &phases)?), mask };
         let name = format!("links of {reals:?} in {precision:?}");
         let links = Shared::new(domain, name, || Ok([device.buffer(bytes)?, device.buffer(bytes)?]))?;
         let own = Own { domain: Arc::clone(domain), precision, reals, fields, links, phases, keep: None };
-        Ok(Self {
-            own,
-            faces: Faces::new(domain, precision, fields, FaceReals { forward: 12, backward: 12 })?,
-            interior_sites: even.0.len(),
-            interior: [device.buffer_of(&even.0)?, device.buffer_of(&odd.0)?],
-            boundary: [device.buffer_of(&even.1)?, device.buffer_of(&odd.1)?],
-        })
+        let faces = Faces::new(domain, precision, fields, FaceReals { forward: 12, backward: 12 }, 1)?;
+        Ok(Self { own, faces })
     }
 
     /// Adopts new links.
@@ -208,15 +199,14 @@ impl WilsonLinks {
         assert!(clover.is_some() || !multiplies, "blocks of an operator that was updated");
         assert!(x.is_some() || !adds, "a spinor for an epilogue that takes one");
         self.cover(input, parity, way, |hop| {
-            let sites = (hop.count * hop.fields) as usize;
+            let sites = (hop.places.count * hop.fields) as usize;
             let (out, x) = (out.fermions_mut(), x.map(Spinor::fermions));
             let kernel = WilsonHop { hop, out, x, clover, epilogue, scale, shift, twist };
             domain.launch_as(form, &kernel, sites)
         })
     }
 
-    /// Launches `D input` on all sites of `parity`. If halos are needed, sites without ghosts are done while the halos
-    /// travel.
+    /// Launches `D input` on all sites of `parity`, in one or more launches ([`Faces::hop`]).
     pub(crate) fn cover(
         &mut self,
         input: &Spinor,
@@ -224,19 +214,17 @@ impl WilsonLinks {
         way: Way,
         mut launch: impl FnMut(Hopping) -> Result<(), FieldError>,
     ) -> Result<(), FieldError> {
-        let Self { own, faces, interior, boundary, interior_sites } = self;
+        let Self { own, faces } = self;
         let hop = own.hopping(input, parity, way, faces.mask());
-        if hop.ghost_mask == 0 || way.blocked {
+        if way.blocked {
             return launch(hop);
         }
         let (links, slices) = (Some(hop.links_in), input.kind().slices());
         let face = FaceHop::Wilson { reals: own.reals, links, dagger: way.dagger, slices };
         let source = FaceSource { input: hop.input, parity: 1 - parity, hop: face };
-        let inner = *interior_sites as i32;
-        let sites = Some(interior[parity].input());
-        faces.exchange(source, hop.fields as usize, || launch(Hopping { sites, count: inner, ..hop }))?;
-        let (sites, ghost) = (Some(boundary[parity].input()), faces.ghosts());
-        launch(Hopping { sites, ghost, count: hop.count - inner, ..hop })
+        faces.hop(source, hop.fields as usize, |Reached { places, ghost }| {
+            launch(Hopping { places, ghost, ..hop })
+        })
     }
 }
 
@@ -252,15 +240,15 @@ impl Own {
         assert!(input.kind().reals() == Kind::Dirac.reals(), "hops of Dirac spinors");
         self.domain.check([input.domain()]);
         assert!(self.keep.is_some() || !way.blocked, "hops in blocks of links that know them");
-        let links = self.links.get();
+        let (links, all) = (self.links.get(), Reached::all(input.layout().half()));
         Hopping {
             g: input.layout().geometry(),
             input: input.fermions(),
             links_out: links[parity].input(),
             links_in: links[1 - parity].input(),
-            ghost: [None; 8],
+            ghost: all.ghost,
             phases: self.phases.table(),
-            sites: None,
+            places: all.places,
             keep: self.keep.as_ref().map(|keep| keep.table.input()),
             parity: parity as i32,
             ghost_mask,
@@ -269,26 +257,9 @@ impl Own {
             blocked: i32::from(way.blocked),
             fields: fields as i32,
             slices: slices as i32,
-            count: input.layout().half() as i32,
             keep_stride: self.keep.as_ref().map_or(0, |keep| keep.stride as i32),
         }
     }
-}
-
-/// Outer sites of one parity from which `reach` steps need no ghosts, and all others.
-pub(crate) fn regions(
-    domain: &Domain,
-    precision: Precision,
-    parity: usize,
-    reach: usize,
-) -> (Vec<i32>, Vec<i32>) {
-    let outer = domain.layout(precision).outer();
-    let half_row = [outer[0] / 2, outer[1], outer[2], outer[3]];
-    (0..volume(half_row) as i32).partition(|&s| {
-        let [xh, y, z, t] = coordinates(half_row, s as usize);
-        let x = [2 * xh + ((y + z + t + parity) & 1), y, z, t];
-        domain.cut_directions().all(|mu| (reach..outer[mu].saturating_sub(reach)).contains(&x[mu]))
-    })
 }
 
 /// For each hop, forward and backward in x, y, z, t, and each coordinate of a lane's box: 1 in the lanes where the hop

@@ -14,7 +14,7 @@ mod tests;
 
 pub(crate) use clover::clover_apply;
 pub use clover::{CloverBlocks, CloverTerm, field_energy};
-pub(crate) use hopping::{Ending, Way, regions, table};
+pub(crate) use hopping::{Ending, Way, table};
 pub use hopping::{HopPhases, WilsonLinks};
 pub use loops::{GaugeLoops, LoopTraces};
 pub use stout::{Stout, smeared};

@@ -506,12 +506,6 @@ unsafe impl Backend for Cuda {
         unsafe { call!(cuEventRecord(self.marked, self.stream)) }
     }
 
-    fn wait_for_mark(&self) -> Result<(), DeviceError> {
-        self.current()?;
-        // SAFETY: the event lives as long as this.
-        unsafe { call!(cuEventSynchronize(self.marked)) }
-    }
-
     unsafe fn stage_out(&self, to: &mut [u8], from: Pointer) -> Result<(), DeviceError> {
         self.current()?;
         // SAFETY: by the caller's promise, `from` is as long and not written after the mark.

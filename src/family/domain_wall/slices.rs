@@ -83,7 +83,7 @@ impl OnSlices {
         let (domain, precision) = (Arc::clone(links.domain()), self.precision);
         let form = (precision, links.reals());
         links.cover(input, parity, Way { dagger, blocked: false }, |hop| {
-            let teams = teams(&domain, precision, slices, hop.count as usize, fields);
+            let teams = teams(&domain, precision, slices, hop.places.count as usize, fields);
             let wall = self.wall(out, input, scale, shifted);
             domain.launch_teams(form, &SliceMatrixOfHops { wall, hop }, teams)
         })

@@ -15,11 +15,11 @@ use crate::device::kernels::{
 };
 use crate::device::{Buffer, Precision};
 use crate::field::{
-    Dagger, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Shared,
-    Spinor,
+    Dagger, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Reached,
+    Shared, Spinor,
 };
 use crate::lattice::Boundary;
-use crate::operator::{Operator, regions};
+use crate::operator::Operator;
 use std::sync::Arc;
 
 /// Layers of neighbouring sites that D reaches.
@@ -31,9 +31,6 @@ pub struct Staggered {
     from: usize,
     own: Own,
     faces: Faces,
-    interior: [Buffer; 2],
-    boundary: [Buffer; 2],
-    interior_sites: usize,
 }
 
 /// The input of a hop besides colour vectors and ghost zones.
@@ -95,7 +92,6 @@ impl Staggered {
             "a box of {outer:?} is thinner than {REACH} layers"
         );
         let room = |reals| room(domain, precision, reals);
-        let (even, odd) = (regions(domain, precision, EVEN, REACH), regions(domain, precision, ODD, REACH));
         let nine = long_reals == LongReals::Long9;
         let name = format!("long links of {long_reals:?} in {precision:?}, {boundary:?}");
         let long = || {
@@ -115,10 +111,7 @@ impl Staggered {
         Ok(Self {
             from: EVEN,
             own,
-            faces: Faces::new(domain, precision, fields, FaceReals { forward: 18, backward: 24 })?,
-            interior_sites: even.0.len(),
-            interior: [device.buffer_of(&even.0)?, device.buffer_of(&odd.0)?],
-            boundary: [device.buffer_of(&even.1)?, device.buffer_of(&odd.1)?],
+            faces: Faces::new(domain, precision, fields, FaceReals { forward: 18, backward: 24 }, REACH)?,
         })
     }
 
@@ -185,52 +178,47 @@ impl Staggered {
         shifted: Option<(f64, &Spinor)>,
     ) -> Result<(), FieldError> {
         let fields = input.fields();
-        let Self { own, faces, interior, boundary, interior_sites, .. } = self;
+        let Self { own, faces, .. } = self;
         let x = shifted.map(|(_, x)| x);
         let all = || [Some(&*out), Some(input), x].into_iter().flatten();
         let fit = |s: &Spinor| (s.precision(), s.kind(), s.fields()) == (own.precision, Kind::Colour, fields);
         assert!(all().all(fit), "colour vectors in the operator's precision, as many in as out");
         own.domain.check(all().map(Spinor::domain));
         let (domain, form) = (&own.domain, (own.precision, own.long_reals));
-        let (half, long) = (input.layout().half(), own.long.get());
+        let long = own.long.get();
         let fat = own.fat.as_ref().expect("links that were adopted, and not released");
         let each = each(fields, domain.device().backend().is_host());
-        let mut hop = StaggeredHop {
-            g: input.layout().geometry(),
-            out: out.fermions_mut(),
-            input: input.fermions(),
-            x: x.map(Spinor::fermions),
-            fat_out: fat[parity].input(),
-            fat_in: fat[1 - parity].input(),
-            long_out: long.links[parity].input(),
-            long_in: long.links[1 - parity].input(),
-            ninth_out: long.ninth(parity),
-            ninth_in: long.ninth(1 - parity),
-            ghost: [None; 8],
-            sites: None,
-            parity: parity as i32,
-            ghost_mask: faces.mask(),
-            fields: fields as i32,
-            each: each as i32,
-            count: half as i32,
-            fat_scale: scale * own.fat_unit,
-            long_scale: scale * own.naik,
-            shift: shifted.map_or(0.0, |(shift, _)| shift),
-        };
         let groups = fields.div_ceil(each);
-        if hop.ghost_mask == 0 {
-            return domain.launch_as(form, &hop, half * groups);
-        }
-        let links = [Some(hop.fat_in), Some(hop.long_in), hop.ninth_in];
+        let links = [fat, &long.links].map(|links| Some(links[1 - parity].input()));
+        let links = [links[0], links[1], long.ninth(1 - parity)];
         let face = FaceHop::Staggered { reals: own.long_reals, links };
-        let source = FaceSource { input: hop.input, parity: 1 - parity, hop: face };
-        let inner = *interior_sites;
-        (hop.sites, hop.count) = (Some(interior[parity].input()), inner as i32);
-        faces.exchange(source, fields, || domain.launch_as(form, &hop, inner * groups))?;
-        let rest = half - inner;
-        (hop.sites, hop.count) = (Some(boundary[parity].input()), rest as i32);
-        hop.ghost = faces.ghosts();
-        domain.launch_as(form, &hop, rest * groups)
+        let source = FaceSource { input: input.fermions(), parity: 1 - parity, hop: face };
+        let ghost_mask = faces.mask();
+        faces.hop(source, fields, |Reached { places, ghost }| {
+            let sites = places.count as usize * groups;
+            let hop = StaggeredHop {
+                g: input.layout().geometry(),
+                out: out.fermions_mut(),
+                input: input.fermions(),
+                x: x.map(Spinor::fermions),
+                fat_out: fat[parity].input(),
+                fat_in: fat[1 - parity].input(),
+                long_out: long.links[parity].input(),
+                long_in: long.links[1 - parity].input(),
+                ninth_out: long.ninth(parity),
+                ninth_in: long.ninth(1 - parity),
+                ghost,
+                places,
+                parity: parity as i32,
+                ghost_mask,
+                fields: fields as i32,
+                each: each as i32,
+                fat_scale: scale * own.fat_unit,
+                long_scale: scale * own.naik,
+                shift: shifted.map_or(0.0, |(shift, _)| shift),
+            };
+            domain.launch_as(form, &hop, sites)
+        })
     }
 }
 

@@ -206,7 +206,7 @@ impl Rooted {
             outer: Outer {
                 even: group()?,
                 odd: group()?,
-                faces: Faces::new(domain, Precision::Double, GROUP, reals)?,
+                faces: Faces::new(domain, Precision::Double, GROUP, reals, 0)?,
                 weights: domain.device().buffer(GROUP * size_of::<f64>())?,
             },
             parts,
@@ -277,7 +277,7 @@ impl Rooted {
                 let (here, there) = if parity == EVEN { (&*even, &*odd) } else { (&*odd, &*even) };
                 let hop = FaceHop::Staggered { reals: LongReals::Long18, links: [None; 3] };
                 let source = FaceSource { input: there.fermions(), parity: 1 - parity, hop };
-                faces.exchange(source, solutions.len(), || Ok(()))?;
+                faces.exchange(source, solutions.len())?;
                 let long_weight = self.links.naik(*epsilon);
                 let gradients = self.links.gradients(*epsilon)?;
                 let kernel = StaggeredForce {
