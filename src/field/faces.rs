@@ -90,7 +90,7 @@ pub struct Faces {
     /// Between GPUs that open each other's memory.
     signals: Option<Signals>,
     /// Of hops.
-    table: Option<Table>,
+    table: Option<Arc<Table>>,
 }
 
 /// What a launch of a hop covers, and the ghost zones that it reads.
@@ -147,6 +147,7 @@ impl Faces {
         }
         let table =
             (reach > 0 && !faces.is_empty()).then(|| Table::new(domain, precision, reach)).transpose()?;
+        let table = table.map(Arc::new);
         let domain = Arc::clone(domain);
         let mut made = Self { domain, precision, fields, faces, turn: 0, signals: None, table };
         if made.domain.halo() == Halo::Peer && !made.faces.is_empty() {
@@ -236,23 +237,15 @@ impl Faces {
             return launch(Reached::all(count));
         }
         self.send(source, fields)?;
-        let to = 1 - source.parity;
+        let (table, to) =
+            (Arc::clone(self.table.as_ref().expect("a table of the hop's sites")), 1 - source.parity);
         if let Some(signals) = &self.signals {
-            let places = self.table().places(to, [0, count], signals.wait());
+            let places = table.places(to, [0, count], signals.wait());
             return launch(Reached { places, ghost: self.ghosts() });
         }
-        let table = self.table.take().expect("a table of the hop's sites");
-        let part = |[from, to]: [usize; 2]| table.places(1 - source.parity, [from, to], no_wait());
-        let done =
-            self.receive(fields, || launch(Reached { places: part([0, table.inner]), ghost: [None; 8] }));
-        let done =
-            done.and_then(|()| launch(Reached { places: part([table.inner, count]), ghost: self.ghosts() }));
-        self.table = Some(table);
-        done
-    }
-
-    fn table(&self) -> &Table {
-        self.table.as_ref().expect("a table of the hop's sites")
+        let places = |range| table.places(to, range, no_wait());
+        self.receive(fields, || launch(Reached { places: places([0, table.inner]), ghost: [None; 8] }))?;
+        launch(Reached { places: places([table.inner, count]), ghost: self.ghosts() })
     }
 
     /// Packs the faces and sends them on their way.

@@ -18,8 +18,9 @@
 //! ```
 //!
 //! K' has the mass between m and m' at which M is `M(m) - w v^T / (1 + p)`. The systems of all poles are similar: each
-//! solve starts from the best combination of the solutions before it, and goes as far as its part of the sum asks. With `x = K^-1 w phi` the change under dU
-//! is `(K^-dag v phi)^dag dD_w x`. `K^-dag v phi` is proportional to gamma_5 R x, so there is one solve per chirality.
+//! solve starts from the best combination of the solutions before it. It goes as far as its part of the sum asks. With
+//! `x = K^-1 w phi` the change under dU is `(K^-dag v phi)^dag dD_w x`. `K^-dag v phi` is proportional to gamma_5 R x, so
+//! there is one solve per chirality.
 
 use super::{DomainWall, DomainWallParams, SliceVector, reflect};
 use crate::action::{Action, ActionError, PairForce, Pseudofermion, TermHeader, TermReport, pseudofermion};
