@@ -27,7 +27,7 @@ impl Signals {
     /// The GPUs cannot access each other's memory, or memory runs out.
     pub(super) fn new(domain: &Domain) -> Result<Self, FieldError> {
         let exported = || {
-            let own = domain.device().buffer_for_export(8 * size_of::<i32>())?;
+            let own = domain.device().buffer_for_export(size_of::<[i32; 8]>())?;
             let handle = own.export()?.unwrap_or_default();
             // It must be zero before a neighbour raises a flag.
             domain.device().synchronize()?;

@@ -222,8 +222,8 @@ impl WilsonLinks {
         let (links, slices) = (Some(hop.links_in), input.kind().slices());
         let face = FaceHop::Wilson { reals: own.reals, links, dagger: way.dagger, slices };
         let source = FaceSource { input: hop.input, parity: 1 - parity, hop: face };
-        faces.hop(source, hop.fields as usize, |Reached { places, ghost }| {
-            launch(Hopping { places, ghost, ..hop })
+        faces.hop(source, hop.fields as usize, |Reached { ghost, places }| {
+            launch(Hopping { ghost, places, ..hop })
         })
     }
 }
