@@ -57,7 +57,7 @@ pub struct Parallel {
     pub threads: Option<usize>,
     /// SIMD lanes: 1, 4, 8 or 16; `None`: the best for the processor.
     pub lanes: Option<usize>,
-    /// The transport of halos between GPUs; `None`: peer to peer if all neighbours allow it, else staged.
+    /// The transport of halos between GPUs; `None`: peer to peer if each rank has a GPU and all can, else staged.
     pub transport: Option<Halo>,
 }
 
