@@ -6,11 +6,51 @@
 #define HMC_BLOCK 128
 #endif
 
-// Adds a thread's sums to the global ones, and raises the maximum: words[COUNT][WORDS], max. The last block to finish
-// copies them to the host, clears them for the next sum, writes them rounded to `sums`, for later launches, and finally
-// writes `turn`.
 constexpr int ALL_WORDS = MAX_SUMS * WORDS + 1;
-template <int COUNT> HD void add_to_global(const Accumulator& sum, i64* words, volatile i64* host, double* sums, i64 turn) {
+// The places of a launch's sums (src/device/cuda/mod.rs has the same struct).
+struct SumPlaces {
+    i64* words;              // [COUNT][WORDS], the maximum; the number of blocks that have added to them
+    volatile i64* host;      // the finished words; their number
+    double* rounded;         // [COUNT], for later launches
+    i64 number;              // the number of these sums
+    const u64* of_ranks;     // addresses of each rank's memory for the others' words; null if the sums are this rank's alone
+    int rank, ranks;
+    u32 round;               // the number of these sums among those of all ranks
+};
+
+// A word summed over ranks, or the greatest. A half of a word travels in one store with the number of its round, so
+// whoever sees the number has the half. Rounds take turns with two places: a rank that begins round n + 2 has read all of
+// round n + 1, whose senders had read round n.
+HD i64 over_ranks(i64 own, int k, bool greatest, const SumPlaces& to) {
+    const auto places = [&](int of, int from) {
+        return (volatile u64*)to.of_ranks[of] + ((size_t)((to.round & 1) * to.ranks + from) * ALL_WORDS + k) * 2;
+    };
+    const u64 round = (u64)to.round << 32;
+    for (int r = 0; r < to.ranks; ++r) {
+        if (r == to.rank) continue;
+        volatile u64* p = places(r, to.rank);
+        p[0] = round | (u32)own;
+        p[1] = round | (u32)((u64)own >> 32);
+    }
+    i64 all = own;
+    for (int r = 0; r < to.ranks; ++r) {
+        if (r == to.rank) continue;
+        volatile u64* p = places(to.rank, r);
+        u64 low, high;
+        while (((low = p[0]) ^ round) >> 32) {}
+        while (((high = p[1]) ^ round) >> 32) {}
+        const i64 word = (i64)(high << 32 | (u32)low);
+        if (greatest) all = word > all ? word : all;
+        else all += word;
+    }
+    return all;
+}
+
+// Adds a thread's sums to the global ones, and raises the maximum. The last block to finish adds those of other ranks,
+// copies them to the host, clears them for the next sum, writes them rounded for later launches, and finally writes
+// their number.
+template <int COUNT> HD void add_to_global(const Accumulator& sum, const SumPlaces& to) {
+    i64* words = to.words;
     __shared__ i64 part[HMC_BLOCK / WARP][COUNT * WORDS + 1];
     const int lane_id = threadIdx.x & 31, warp = threadIdx.x >> 5;
     UNROLL for (int n = 0; n < COUNT; ++n) UNROLL for (int k = 0; k < WORDS; ++k) {
@@ -45,13 +85,17 @@ template <int COUNT> HD void add_to_global(const Accumulator& sum, i64* words, v
     __syncthreads();
     if (!last) return;
     __threadfence();
-    if (k <= COUNT * WORDS) host[k] = part[0][k] = (i64)atomicExch((unsigned long long*)words + k, 0ull);
+    if (k <= COUNT * WORDS) {
+        i64 v = (i64)atomicExch((unsigned long long*)words + k, 0ull);
+        if (to.of_ranks) v = over_ranks(v, k, k == COUNT * WORDS, to);
+        to.host[k] = part[0][k] = v;
+    }
     __threadfence_system();
     __syncthreads();
-    if (k < COUNT) sums[k] = rounded_sum(part[0] + k * WORDS);
+    if (k < COUNT) to.rounded[k] = rounded_sum(part[0] + k * WORDS);
     if (k == 0) {
         words[ALL_WORDS] = 0;
         __threadfence_system();
-        host[ALL_WORDS] = turn;
+        to.host[ALL_WORDS] = to.number;
     }
 }

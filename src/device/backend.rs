@@ -1,6 +1,7 @@
 //! What both devices offer.
 
 use super::kernels::{Constants, Doubles, In, Kernel, KernelNumber, OnSites, OnTeams, Summing, WORDS};
+use super::meeting::{Meeting, Round};
 use super::record::{Instance, Record};
 use super::{Buffer, DeviceError, GpuOptions, Held, Lanes, Ledger, Precision, Remote, cuda};
 use crate::math::ExactSum;
@@ -213,11 +214,12 @@ pub unsafe trait Backend: Send + Sync {
     /// # Safety
     /// The arguments' pointers hold what the kernel touches, and the teams are those of the kernel.
     unsafe fn launch(&self, call: Call<'_>, size: Size) -> Result<(), DeviceError>;
-    /// Runs a summing kernel on sites `0..n`, without waiting for the sums if the device works asynchronously.
+    /// Runs a summing kernel on sites `0..n`, without waiting for the sums if the device works asynchronously. With
+    /// `ranks`, which only a device with [`export`](Self::export) is given, the sums are those of all ranks.
     ///
     /// # Safety
-    /// As `launch`.
-    unsafe fn begin_sum(&self, call: Call<'_>, n: usize) -> Result<Begun, DeviceError>;
+    /// As `launch`; all ranks launch the same sums of `ranks`.
+    unsafe fn begin_sum(&self, call: Call<'_>, n: usize, ranks: Option<Round>) -> Result<Begun, DeviceError>;
     /// Waits for sums that were begun.
     fn finish_sum(&self, ticket: Ticket) -> Result<Sums, DeviceError> {
         unreachable!("sum {} was made at once", ticket.number)
@@ -440,7 +442,21 @@ impl Device {
         n: usize,
     ) -> Result<Deferred, DeviceError> {
         // SAFETY: as in `launch`.
-        let begun = unsafe { self.backend.begin_sum(self.call(form, kernel, Size::Sites(n)), n) }?;
+        let begun = unsafe { self.backend.begin_sum(self.call(form, kernel, Size::Sites(n)), n, None) }?;
+        Ok(self.deferred(begun))
+    }
+
+    /// As [`Device::sum_later`], over all ranks, which call it together.
+    pub(crate) fn sum_of_ranks_later<K: Summing>(
+        &self,
+        form: K::Form,
+        kernel: &K,
+        n: usize,
+        meeting: &Meeting,
+    ) -> Result<Deferred, DeviceError> {
+        let call = self.call(form, kernel, Size::Sites(n));
+        // SAFETY: as in `launch`; ranks do the same work in the same order.
+        let begun = unsafe { self.backend.begin_sum(call, n, Some(meeting.next())) }?;
         Ok(self.deferred(begun))
     }
 

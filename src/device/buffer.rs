@@ -106,6 +106,11 @@ impl Buffer {
         (0..self.bytes / bytes).map(move |n| unsafe { Out::at(pointer.offset(n * bytes).address()) })
     }
 
+    /// Its address.
+    pub(super) fn pointer(&self) -> Pointer {
+        self.pointer
+    }
+
     /// Its length in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -246,6 +251,11 @@ impl Remote {
     pub(super) fn new(device: Device, handle: &[u8]) -> Result<Self, DeviceError> {
         let pointer = device.backend().import(handle)?;
         Ok(Self { device, pointer })
+    }
+
+    /// Its address here.
+    pub(super) fn pointer(&self) -> Pointer {
+        self.pointer
     }
 
     /// The argument of a kernel that writes it as memory of kind `K`.

@@ -9,7 +9,7 @@ use super::backend::{Backend, Begun, Call, Pointer, Size, Sums, Variant};
 use super::ledger::Ledger;
 use super::pool::{Pool, Source, Use};
 use super::table::all_kernels;
-use super::{DeviceError, Lanes, Work, cpu};
+use super::{DeviceError, Lanes, Round, Work, cpu};
 use crate::math::ExactSum;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -203,7 +203,7 @@ unsafe impl Backend for Counting {
         Ok(())
     }
 
-    unsafe fn begin_sum(&self, call: Call<'_>, _: usize) -> Result<Begun, DeviceError> {
+    unsafe fn begin_sum(&self, call: Call<'_>, _: usize, _: Option<Round>) -> Result<Begun, DeviceError> {
         let kernel = all_kernels().get(call.kernel, call.precision);
         let Work::Sums(count) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };
         let mut sum = ExactSum::default();

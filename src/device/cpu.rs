@@ -6,7 +6,7 @@ use super::kernels::WORDS;
 use super::ledger::Ledger;
 use super::table::{Kernels, Lanes, emulated_kernels, host_kernels, lane_counts};
 use super::team::Team;
-use super::{DeviceError, Work};
+use super::{DeviceError, Round, Work};
 use crate::math::ExactSum;
 use std::alloc::Layout;
 use std::ffi::c_void;
@@ -202,7 +202,7 @@ unsafe impl Backend for Cpu {
         Ok(())
     }
 
-    unsafe fn begin_sum(&self, call: Call<'_>, n: usize) -> Result<Begun, DeviceError> {
+    unsafe fn begin_sum(&self, call: Call<'_>, n: usize, _: Option<Round>) -> Result<Begun, DeviceError> {
         let kernel = self.kernels.get(call.kernel, call.precision);
         let Work::Sums(count) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };
         let (run, pointer) = (kernel.run, call.args as usize);

@@ -12,6 +12,7 @@
 //! - `counting`: a device that only counts memory
 //! - `record`: which kernels a device was asked for
 //! - `ledger`: allocated memory by label
+//! - `meeting`: where GPUs of several ranks add their sums
 //! - `buffer`: device memory with an owner
 
 mod backend;
@@ -29,6 +30,7 @@ mod isa;
 mod kept;
 pub mod kernels;
 mod ledger;
+mod meeting;
 mod pool;
 mod record;
 mod table;
@@ -44,6 +46,7 @@ pub use cpu::Cpu;
 pub use cuda::{compile_all, gpu_count};
 pub use kernels::{Constants, KernelNumber};
 pub use ledger::{Held, Ledger};
+pub use meeting::{Meeting, Round};
 pub use record::{Instance, Record};
 pub use table::{
     KernelInfo, Lanes, Precision, Work, fastest_lanes, fits_processor, has_emulation, kernel_list,

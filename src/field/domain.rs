@@ -6,7 +6,7 @@ use super::layout::Layout;
 use super::shared::Known;
 use crate::comm::{Comm, agree};
 use crate::device::kernels::{Double, Geometry, Kernel, OnSites, OnTeams, Summing, WORDS};
-use crate::device::{Deferred, Device, Precision, Sums, Teams, Variant};
+use crate::device::{Deferred, Device, Meeting, Precision, Sums, Teams, Variant};
 use crate::lattice::{Extents, LaneGrid, Partition, volume};
 use crate::math::ExactSum;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,6 +32,8 @@ pub struct Domain {
     comm: Arc<dyn Comm>,
     border: Extents,
     halo: Halo,
+    /// Where GPUs that open each other's memory add their sums.
+    meeting: Option<Meeting>,
     wires: Mutex<Wires>,
     known: Mutex<Known>,
     profiled: AtomicBool,
@@ -77,6 +79,10 @@ impl Domain {
         let lower = (lower != lanes)
             .then(|| Layout::new(&device, partition, lower, border)?.beside(&device, &double))
             .transpose()?;
+        let meeting = match halo {
+            Halo::Peer if comm.size() > 1 => Some(meeting(&device, &*comm)?),
+            _ => None,
+        };
         let (profiled, waited) = (AtomicBool::new(false), AtomicU64::new(0));
         Ok(Arc::new(Self {
             partition,
@@ -86,6 +92,7 @@ impl Domain {
             comm,
             border,
             halo,
+            meeting,
             wires: Mutex::default(),
             known: Mutex::default(),
             profiled,
@@ -255,7 +262,7 @@ impl Domain {
         Ok(self.sum_later_as(form, kernel, n)?.wait()?)
     }
 
-    /// As [`Domain::sum_as`]. The device of a rank alone may still be making the sums.
+    /// As [`Domain::sum_as`]. A GPU may still be making the sums, unless they pass through its host to other ranks.
     pub(crate) fn sum_later_as<K: Summing>(
         &self,
         form: K::Form,
@@ -264,6 +271,9 @@ impl Domain {
     ) -> Result<Deferred, FieldError> {
         if self.comm.size() == 1 {
             return Ok(self.device.sum_later(form, kernel, n)?);
+        }
+        if let Some(meeting) = &self.meeting {
+            return Ok(self.device.sum_of_ranks_later(form, kernel, n, meeting)?);
         }
         let own = self.device.sum(form, kernel, n).map_err(FieldError::from);
         let all = self.waiting(|| {
@@ -278,4 +288,23 @@ impl Domain {
         })?;
         Ok(self.device.known(all))
     }
+}
+
+/// Opens the memory of all ranks for sums. All call it together.
+fn meeting(device: &Device, comm: &dyn Comm) -> Result<Meeting, FieldError> {
+    let memory = || {
+        let own = Meeting::memory(device, comm.size())?;
+        let handle = own.export()?.unwrap_or_default();
+        // It must be zero before another rank writes.
+        device.synchronize()?;
+        Ok::<_, FieldError>((own, handle))
+    };
+    let (own, handle) = agree(comm, memory())?;
+    let open = |(rank, handle): (usize, Vec<u8>)| {
+        let other = rank != comm.rank();
+        Ok(other.then(|| device.open(&handle)).transpose()?)
+    };
+    let others: Result<_, FieldError> = comm.gather(&handle).into_iter().enumerate().map(open).collect();
+    let made = others.and_then(|others| Ok(Meeting::new(device, own, others)?));
+    agree(comm, made)
 }

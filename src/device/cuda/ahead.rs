@@ -59,11 +59,16 @@ impl Cuda {
         let requests = |&Instance { kernel, precision, constants, variant, size }: &Instance| {
             let kernel = all_kernels().get(kernel, precision);
             let (arch, shape) = (self.arch.as_str(), CANDIDATES.plain(size));
+            let compiled = |shape| CANDIDATES.compiled(shape, size);
             let request = Request { kernel, constants, precision, arch, variant: Some(variant), shape };
             let shapes = match self.kept_shape(&request, size).1 {
                 _ if constants.is_empty() => vec![shape],
-                Some(kept) => vec![kept],
-                None => CANDIDATES.shapes(size),
+                Some(kept) => vec![compiled(kept)],
+                None => {
+                    let mut shapes: Vec<Shape> = CANDIDATES.shapes(size).into_iter().map(compiled).collect();
+                    shapes.dedup();
+                    shapes
+                }
             };
             shapes.into_iter().map(move |shape| Request { shape, ..request })
         };

@@ -21,7 +21,7 @@ use super::ledger::Ledger;
 use super::pool::{Pool, Source, Use};
 use super::record::Instance;
 use super::table::all_kernels;
-use super::{Device, DeviceError, Energy, GpuOptions, Lanes, Work};
+use super::{Device, DeviceError, Energy, GpuOptions, Lanes, Round, Work};
 use cudarc::driver::{result, sys};
 use meter::Meter;
 use nvrtc::{Compiler, Request};
@@ -65,6 +65,17 @@ const CANDIDATES: Candidates = Candidates {
 };
 /// Number of timed launches per choice.
 const TRIALS: usize = 20;
+
+/// The places of a launch's sums: the struct of that name in `kernels/entry.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct SumPlaces {
+    words: u64,
+    host: u64,
+    rounded: u64,
+    number: i64,
+    ranks: Round,
+}
 
 /// One GPU.
 struct Cuda {
@@ -247,7 +258,7 @@ impl Cuda {
             variant: Some(*variant),
             shape: CANDIDATES.plain(size),
         };
-        let compile = |shape: Shape| {
+        let load = |shape: Shape| {
             let compiled = self.compiler.compile(&Request { shape, ..request })?;
             let entry = std::ffi::CString::new(kernel.name.as_str()).unwrap_or_default();
             // SAFETY: a CUBIN that the compiler made for this GPU; modules stay loaded until the process ends.
@@ -266,14 +277,24 @@ impl Cuda {
             }
         };
         let function = if constants.is_empty() {
-            compile(CANDIDATES.plain(size))?
+            load(CANDIDATES.plain(size))?
         } else {
+            let mut latest: Option<(Shape, Function)> = None;
+            let mut with = |shape: Shape| {
+                let compiled = CANDIDATES.compiled(shape, size);
+                let function = match latest {
+                    Some((same, function)) if same == compiled => function,
+                    _ => load(compiled)?,
+                };
+                latest = Some((compiled, function));
+                Ok(Function { block: shape.block, ..function })
+            };
             let kept = self.kept_shape(&request, size);
             match kept.1 {
-                Some(shape) => compile(shape)?,
+                Some(shape) => with(shape)?,
                 None => {
                     let time = |function: &Function| self.time(*function, call, size);
-                    let (shape, function) = CANDIDATES.fastest(size, compile, time)?;
+                    let (shape, function) = CANDIDATES.fastest(size, with, time)?;
                     kept.0.write(&shape.bytes());
                     function
                 }
@@ -326,18 +347,10 @@ impl Cuda {
         call: Call<'_>,
         n: usize,
         blocks: usize,
-        sums: Option<&SumPlace>,
+        sums: Option<&SumPlaces>,
     ) -> Result<(), DeviceError> {
-        let (mut count, mut words) = (n as i32, self.words);
-        let mut place = sums.map_or((0, 0, 0), |to| (to.mapped, to.ticket.rounded.0, to.ticket.number));
-        let mut parameters = [
-            call.args.cast_mut(),
-            (&raw mut count).cast(),
-            (&raw mut words).cast(),
-            (&raw mut place.0).cast(),
-            (&raw mut place.1).cast(),
-            (&raw mut place.2).cast(),
-        ];
+        let (mut count, mut places) = (n as i32, sums.copied().unwrap_or_default());
+        let mut parameters = [call.args.cast_mut(), (&raw mut count).cast(), (&raw mut places).cast()];
         // SAFETY: the parameters are those of the kernel's entry in nvrtc.rs.
         unsafe {
             call!(cuLaunchKernel(
@@ -464,18 +477,25 @@ unsafe impl Backend for Cuda {
         unsafe { self.start(function, call, count(size), function.blocks(size), None) }
     }
 
-    unsafe fn begin_sum(&self, call: Call<'_>, n: usize) -> Result<Begun, DeviceError> {
+    unsafe fn begin_sum(&self, call: Call<'_>, n: usize, ranks: Option<Round>) -> Result<Begun, DeviceError> {
         self.current()?;
         let mut loaded = self.loaded.lock().expect("no panic holds it");
         let function = self.function(&mut loaded, call, Size::Sites(n))?;
         let kernel = all_kernels().get(call.kernel, call.precision);
         let Work::Sums(count) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };
         let blocks = n.div_ceil(BLOCK).clamp(1, 8 * self.processors);
-        let place = self.sums.next(count);
+        let SumPlace { ticket, mapped } = self.sums.next(count);
+        let places = SumPlaces {
+            words: self.words,
+            host: mapped,
+            rounded: ticket.rounded.0,
+            number: ticket.number,
+            ranks: ranks.unwrap_or_default(),
+        };
         // SAFETY: the words hold the widest sum; launches use them one after the other, each leaves them at 0, and the
         // lock keeps the order of numbers.
-        unsafe { self.start(function, call, n, blocks, Some(&place))? };
-        Ok(Begun::Later(place.ticket))
+        unsafe { self.start(function, call, n, blocks, Some(&places))? };
+        Ok(Begun::Later(ticket))
     }
 
     fn finish_sum(&self, ticket: Ticket) -> Result<Sums, DeviceError> {

@@ -35,7 +35,7 @@ pub(super) struct Request<'a> {
     pub arch: &'a str,
     /// The lattice for kernels that may know its extents; if `None`, they serve every lattice.
     pub variant: Option<Variant>,
-    /// How threads are grouped.
+    /// How threads are grouped; kernels of sites serve smaller blocks, too.
     pub shape: Shape,
 }
 
@@ -52,13 +52,13 @@ fn source(kernel: &KernelInfo, precision: Precision) -> String {
     );
     match kernel.work {
         Work::Sites => format!(
-            "{head}, int n) {{\n    const int i = blockIdx.x * HMC_BLOCK + threadIdx.x;\n    if (i < n) {expression}(a, i);\n}}\n"
+            "{head}, int n) {{\n    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) {expression}(a, i);\n}}\n"
         ),
         Work::Teams => format!(
             "{head}, int) {{\n    extern __shared__ double shared[];\n    run_phases({expression}, a, blockIdx.x, (F*)shared);\n}}\n"
         ),
         Work::Sums(count) => format!(
-            "{head}, int n, i64* words, i64* host, double* sums, i64 turn) {{\n    Accumulator sum;\n    sum.clear();\n    for (int i = blockIdx.x * HMC_BLOCK + threadIdx.x; i < n; i += gridDim.x * HMC_BLOCK) {expression}(a, i, sum);\n    add_to_global<{count}>(sum, words, host, sums, turn);\n}}\n"
+            "{head}, int n, const SumPlaces to) {{\n    Accumulator sum;\n    sum.clear();\n    for (int i = blockIdx.x * HMC_BLOCK + threadIdx.x; i < n; i += gridDim.x * HMC_BLOCK) {expression}(a, i, sum);\n    add_to_global<{count}>(sum, to);\n}}\n"
         ),
     }
 }

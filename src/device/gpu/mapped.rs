@@ -27,7 +27,7 @@ pub(crate) struct MappedSums {
     latest: AtomicI64,
 }
 
-/// Where a launch writes its sums, as the GPU addresses it.
+/// Where the GPU writes the sums of a launch.
 pub(crate) struct Place {
     pub(crate) ticket: Ticket,
     pub(crate) mapped: u64,

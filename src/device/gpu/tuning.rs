@@ -48,6 +48,17 @@ impl Candidates {
         Shape { block, resident: 1 }
     }
 
+    /// The shape for which the code of `shape` is compiled. Candidates for sites share theirs: a thread may have as many
+    /// registers in each.
+    pub(crate) fn compiled(&self, shape: Shape, size: Size) -> Shape {
+        match size {
+            Size::Sites(_) => {
+                Shape { block: self.blocks.iter().copied().fold(self.block, usize::max), ..shape }
+            }
+            Size::Teams(_) => shape,
+        }
+    }
+
     /// The candidate shapes for a kernel with choices.
     pub(crate) fn shapes(&self, size: Size) -> Vec<Shape> {
         match size {
@@ -68,7 +79,7 @@ impl Candidates {
     pub(crate) fn fastest<K>(
         &self,
         size: Size,
-        compile: impl Fn(Shape) -> Result<K, DeviceError>,
+        mut compile: impl FnMut(Shape) -> Result<K, DeviceError>,
         time: impl Fn(&K) -> Result<f32, DeviceError>,
     ) -> Result<(Shape, K), DeviceError> {
         let mut best: Option<(f32, Shape, K)> = None;

@@ -1,0 +1,63 @@
+//! Where GPUs of several ranks add their sums: each writes its exact words into the others' memory, and adds theirs to its
+//! own, in the kernel that makes the sums (`over_ranks` in `kernels/entry.cuh`). No host takes part.
+
+use super::kernels::{MAX_SUMS, WORDS};
+use super::{Buffer, Device, DeviceError, Remote};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A sum of all ranks, as kernels take it: the last members of `SumPlaces` in `kernels/entry.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Round {
+    /// The address of the addresses of all ranks' memory; 0 if a sum is one rank's alone.
+    of_ranks: u64,
+    rank: i32,
+    ranks: i32,
+    /// Its number.
+    round: u32,
+}
+
+/// The memory into which the other ranks write, and theirs, opened.
+pub struct Meeting {
+    device: Device,
+    #[expect(dead_code, reason = "other ranks write it")]
+    own: Buffer,
+    others: Vec<Option<Remote>>,
+    /// The addresses of both, by rank.
+    addresses: Buffer,
+    rounds: AtomicU32,
+}
+
+impl Meeting {
+    /// This rank's memory for the words of `ranks` ranks.
+    pub fn memory(device: &Device, ranks: usize) -> Result<Buffer, DeviceError> {
+        // Two rounds, two halves of each word.
+        device.buffer_for_export(2 * ranks * (MAX_SUMS * WORDS + 1) * 2 * size_of::<u64>())
+    }
+
+    /// `own` is this rank's [`Meeting::memory`]; `others` are those of all ranks, in their order, without this one.
+    pub fn new(device: &Device, own: Buffer, others: Vec<Option<Remote>>) -> Result<Self, DeviceError> {
+        let address = |other: &Option<Remote>| other.as_ref().map_or(own.pointer(), Remote::pointer).0;
+        let all: Vec<u64> = others.iter().map(address).collect();
+        let addresses = device.buffer_of(&all)?;
+        Ok(Self { device: device.clone(), own, others, addresses, rounds: AtomicU32::new(0) })
+    }
+
+    /// The next round.
+    pub(super) fn next(&self) -> Round {
+        let rank = self.others.iter().position(Option::is_none).expect("this rank");
+        Round {
+            of_ranks: self.addresses.pointer().0,
+            rank: rank as i32,
+            ranks: self.others.len() as i32,
+            round: self.rounds.fetch_add(1, Ordering::Relaxed).wrapping_add(1),
+        }
+    }
+}
+
+impl Drop for Meeting {
+    fn drop(&mut self) {
+        // Others' memory is closed when all work on it is done; on a lost device there is nothing left to do.
+        let _ = self.device.synchronize();
+    }
+}
