@@ -329,16 +329,18 @@ struct ImportLinks {
     int parity;
 };
 
-// The faces of a field that are packed for the neighbours, by the ghost zone that they fill there: [2 mu + (0 from forward, 1 from backward)]
-struct Outgoing {
-    Halo* wire[8];            // optional where nothing travels: outgoing data, edge lanes only
-    Halo* ghost[8];           // optional likewise: this rank's ghost zone, for lanes whose neighbour is a lane of this rank
-    int fields;
-};
 // Raises a number in the memory of neighbours, when earlier work of this rank is done (faces.cuh).
 struct HaloSignal {
     Flags* flags[8];          // optional where nobody waits: the flags of the rank whose flag of this number is raised
     int number;
+};
+// The faces of a field that are packed for the neighbours, by the ghost zone that they fill there: [2 mu + (0 from forward, 1 from backward)]
+struct Outgoing {
+    Halo* wire[8];            // optional where nothing travels: outgoing data, edge lanes only
+    Halo* ghost[8];           // optional likewise: this rank's ghost zone, for lanes whose neighbour is a lane of this rank
+    HaloSignal signal;        // raised when all is packed
+    Ints* packed;             // optional: the number of blocks that have packed, 0 between launches; if null, nothing is raised
+    int fields;
 };
 // Waits until neighbours have raised a number
 struct HaloWait {

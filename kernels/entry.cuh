@@ -1,5 +1,6 @@
 // The frame of a GPU kernel around a site's function; src/device/cuda/nvrtc.rs writes the kernel itself.
 #pragma once
+#include "faces.cuh"
 #include "sum.cuh"
 
 #ifndef HMC_BLOCK
@@ -7,6 +8,43 @@
 #endif
 
 constexpr int ALL_WORDS = MAX_SUMS * WORDS + 1;
+// What all threads do before and after a kernel's sites. A hop that waits for its neighbours may begin while the kernel
+// that packs for it runs: it reads nothing of that one, but must not end before it, for later kernels wait for the hop
+// alone.
+HD void let_next_begin() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+HD void wait_for_last() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" : : : "memory");
+#endif
+}
+HD void raise_when_packed(const Outgoing& a) {
+    if (a.packed == nullptr) return;
+    __shared__ bool last;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence_system();
+        last = atomicAdd((int*)a.packed, 1) == gridDim.x - 1;
+        if (last) *(int*)a.packed = 0;
+        __threadfence_system();
+    }
+    __syncthreads();
+    if (last && threadIdx.x < 8) raise_flag(a.signal, threadIdx.x);
+}
+template <class A> HD void before_sites(const A&) {}
+template <class A> HD void after_sites(const A&) {}
+HD void before_sites(const WilsonFace&) { let_next_begin(); }
+HD void before_sites(const StaggeredFace&) { let_next_begin(); }
+HD void after_sites(const WilsonFace& a) { raise_when_packed(a.faces); }
+HD void after_sites(const StaggeredFace& a) { raise_when_packed(a.faces); }
+HD void after_sites(const Hopping& a) { if (GHOSTS && a.places.wait.flags) wait_for_last(); }
+HD void after_sites(const WilsonHop& a) { after_sites(a.hop); }
+HD void after_sites(const SliceMatrixOfHops& a) { after_sites(a.hop); }
+HD void after_sites(const StaggeredHop& a) { if (GHOSTS && a.places.wait.flags) wait_for_last(); }
+
 // The places of a launch's sums (src/device/cuda/mod.rs has the same struct).
 struct SumPlaces {
     i64* words;              // [COUNT][WORDS], the maximum; the number of blocks that have added to them

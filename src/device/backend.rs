@@ -127,6 +127,8 @@ pub struct Call<'a> {
     pub constants: Constants,
     /// The number that [`Backend::specialise`] gave.
     pub variant: usize,
+    /// Whether it waits for what others raise: it may begin while the launch before it runs, if that one lets it.
+    pub waits: bool,
     /// The kernel's argument struct.
     pub(super) args: *const c_void,
     lives: PhantomData<&'a ()>,
@@ -360,6 +362,7 @@ impl Device {
             precision,
             constants,
             variant: self.variant,
+            waits: kernel.waits(),
             args: std::ptr::from_ref(kernel).cast(),
             lives: PhantomData,
         }

@@ -173,6 +173,8 @@ pub(crate) unsafe trait Kernel {
     fn number(form: Self::Form) -> (KernelNumber, Precision);
     /// The values for which a GPU's kernel may be compiled.
     fn constants(&self) -> Constants;
+    /// Whether it waits for what others raise: then it may begin while the launch before it runs, if that one lets it.
+    fn waits(&self) -> bool;
 }
 
 /// A kernel that works site by site.

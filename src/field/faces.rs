@@ -4,7 +4,7 @@
 //! Only lanes at the rank's edge travel; the pack kernel puts the others in place. GPUs that open each other's memory pack
 //! into it, and wait for each other by flags: the host launches and goes on.
 
-use super::signals::{Signals, no_wait};
+use super::signals::{Signals, no_signal, no_wait};
 use super::{Dagger, Domain, EVEN, FieldError, Halo, ODD};
 use crate::comm::{Message, agree};
 use crate::device::kernels::{
@@ -253,10 +253,10 @@ impl Faces {
         assert!(fields <= self.fields, "ghost zones for {} fields", self.fields);
         self.turn = 1 - self.turn;
         self.pack(source, fields)?;
-        match &mut self.signals {
-            Some(signals) => signals.raise(&self.domain),
-            None => Ok(self.domain.device().backend().mark()?),
+        if self.signals.is_none() {
+            self.domain.device().backend().mark()?;
         }
+        Ok(())
     }
 
     /// Receives messages with the faces, and runs `meanwhile` while they travel.
@@ -274,18 +274,22 @@ impl Faces {
         self.merge(fields)
     }
 
-    /// Packs the first `fields` fields for the neighbours, all faces in one launch.
+    /// Packs the first `fields` fields for the neighbours, all faces in one launch, which raises their flags.
     fn pack(
         &mut self,
         FaceSource { input, parity, hop }: FaceSource<'_>,
         fields: usize,
     ) -> Result<(), FieldError> {
-        let Self { domain, precision, faces, turn, .. } = self;
+        let Self { domain, precision, faces, turn, signals, .. } = self;
         let g = domain.layout(*precision).geometry();
         let parity = parity as i32;
         let sites = fields * faces.iter().map(|face| face.sites).sum::<usize>();
-        let mut to =
-            Outgoing { wire: [const { None }; 8], ghost: [const { None }; 8], fields: fields as i32 };
+        let (signal, packed) = match signals.as_mut().map(Signals::next) {
+            Some((signal, packed)) => (signal, Some(packed)),
+            None => (no_signal(), None),
+        };
+        let (wire, ghost) = ([const { None }; 8], [const { None }; 8]);
+        let mut to = Outgoing { wire, ghost, signal, packed, fields: fields as i32 };
         for face in faces {
             let Face { mu, forward, ghost, outgoing, remote, .. } = face;
             let place = 2 * *mu + usize::from(!*forward);

@@ -7,7 +7,7 @@
 
 use super::{Domain, FieldError};
 use crate::comm::agree;
-use crate::device::kernels::{HaloSignal, HaloWait};
+use crate::device::kernels::{HaloSignal, HaloWait, Ints, Out};
 use crate::device::{Buffer, Remote};
 
 /// This rank's flags, and those of its neighbours that it raises.
@@ -18,6 +18,8 @@ pub(super) struct Signals {
     /// The rank whose flag of this number is raised: `[2 mu + (0 from forward, 1 from backward)]`.
     raised: [Option<usize>; 8],
     number: i32,
+    /// Counts blocks that pack.
+    packed: Buffer,
 }
 
 impl Signals {
@@ -46,17 +48,30 @@ impl Signals {
         ranks.dedup();
         let open = |rank: usize| Ok((rank, domain.device().open(&handles[rank])?));
         let opened: Result<_, FieldError> = ranks.into_iter().map(open).collect();
-        Ok(Self { own, opened: agree(domain.comm(), opened)?, raised, number: 0 })
+        let (opened, packed) = agree(
+            domain.comm(),
+            opened.and_then(|opened| Ok((opened, domain.device().buffer(size_of::<i32>())?))),
+        )?;
+        Ok(Self { own, opened, raised, number: 0, packed })
     }
 
-    /// Raises the neighbours' flags to the next number, when all work so far is done.
-    pub(super) fn raise(&mut self, domain: &Domain) -> Result<(), FieldError> {
+    /// The next number for the neighbours' flags, for a kernel that raises them, and what counts its blocks.
+    pub(super) fn next(&mut self) -> (HaloSignal<'_>, Out<'_, Ints>) {
         self.number = self.number.wrapping_add(1);
+        (self.signal(), self.packed.shared_output())
+    }
+
+    fn signal(&self) -> HaloSignal<'_> {
         let flags = self.raised.map(|rank| {
             let rank = rank?;
             self.opened.iter().find(|(opened, _)| *opened == rank).map(|(_, flags)| flags.shared_output())
         });
-        domain.launch(&HaloSignal { flags, number: self.number }, 8)
+        HaloSignal { flags, number: self.number }
+    }
+
+    /// Raises the neighbours' flags to the next number, when all work so far is done.
+    pub(super) fn raise(&mut self, domain: &Domain) -> Result<(), FieldError> {
+        domain.launch(&self.next().0, 8)
     }
 
     /// What a kernel waits for before it reads the data of the last exchange.
@@ -69,6 +84,11 @@ impl Signals {
     pub(super) fn await_all(&self, domain: &Domain) -> Result<(), FieldError> {
         domain.launch(&self.wait(), 8)
     }
+}
+
+/// Nothing to raise.
+pub(super) fn no_signal() -> HaloSignal<'static> {
+    HaloSignal { flags: [const { None }; 8], number: 0 }
 }
 
 /// Nothing to wait for.

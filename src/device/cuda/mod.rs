@@ -81,6 +81,8 @@ struct SumPlaces {
 struct Cuda {
     name: String,
     arch: String,
+    /// Whether a launch can begin while the one before it runs (`griddepcontrol` in `kernels/entry.cuh`).
+    overlaps: bool,
     meter: Meter,
     context: sys::CUcontext,
     stream: sys::CUstream,
@@ -212,6 +214,7 @@ impl Cuda {
             Ok(Self {
                 name,
                 arch: format!("sm_{major}{minor}"),
+                overlaps: major >= 9,
                 meter: Meter::at(address),
                 context,
                 stream,
@@ -351,21 +354,26 @@ impl Cuda {
     ) -> Result<(), DeviceError> {
         let (mut count, mut places) = (n as i32, sums.copied().unwrap_or_default());
         let mut parameters = [call.args.cast_mut(), (&raw mut count).cast(), (&raw mut places).cast()];
+        let mut beside = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+        };
+        let launch = sys::CUlaunchConfig {
+            gridDimX: blocks as u32,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: function.block as u32,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: function.shared as u32,
+            hStream: self.stream,
+            attrs: &raw mut beside,
+            numAttrs: u32::from(call.waits && self.overlaps),
+        };
         // SAFETY: the parameters are those of the kernel's entry in nvrtc.rs.
         unsafe {
-            call!(cuLaunchKernel(
-                function.handle,
-                blocks as u32,
-                1,
-                1,
-                function.block as u32,
-                1,
-                1,
-                function.shared as u32,
-                self.stream,
-                parameters.as_mut_ptr(),
-                std::ptr::null_mut(),
-            ))
+            call!(cuLaunchKernelEx(&launch, function.handle, parameters.as_mut_ptr(), std::ptr::null_mut()))
         }
     }
 }

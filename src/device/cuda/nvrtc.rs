@@ -52,7 +52,7 @@ fn source(kernel: &KernelInfo, precision: Precision) -> String {
     );
     match kernel.work {
         Work::Sites => format!(
-            "{head}, int n) {{\n    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) {expression}(a, i);\n}}\n"
+            "{head}, int n) {{\n    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n    before_sites(a);\n    if (i < n) {expression}(a, i);\n    after_sites(a);\n}}\n"
         ),
         Work::Teams => format!(
             "{head}, int) {{\n    extern __shared__ double shared[];\n    run_phases({expression}, a, blockIdx.x, (F*)shared);\n}}\n"
