@@ -23,13 +23,14 @@ struct Sites;     // any field of one parity, real by real
 struct Reals;     // a table in the kernel's precision
 struct Doubles;   // a table in double
 struct Ints;      // a table of int
-struct Flags;     // numbers that other ranks raise: one int per face, [2 mu + (0 from forward, 1 from backward)]
+struct Flags;     // numbers that other ranks raise: [2 mu + (0 from forward, 1 from backward)][chunk]
 
 constexpr int WORDS = 6;            // words of an exact sum: its bins, and the count of values outside them
 constexpr int MAX_SUMS = 4;         // maximum number of a kernel's sums, and of fields in kernels for several fields
 constexpr int CG_STEPS = 16;        // maximum number of steps in a launch of cg_steps, and of shifts in one of shift_steps
 constexpr int SHIFT_GROUP = 6;      // maximum number of iterations whose steps shift_steps makes
 constexpr int SHIFT_NUMBERS = 96;   // CG_STEPS SHIFT_GROUP
+constexpr int FACE_CHUNK = 128;     // sites of a face with a flag of their own between GPUs
 constexpr int PART = 32;            // sites of a Schwarz block in a partial sum
 constexpr int TEAM_SITES = 16;      // sites per team of the fifth dimension
 constexpr int TEAM_REALS = 25 * TEAM_SITES;  // reals that a team shares per slice: those of its sites, and on a GPU a gap, so that two slices of a warp lie in different banks

@@ -331,29 +331,30 @@ struct ImportLinks {
 
 // Raises a number in the memory of neighbours, when earlier work of this rank is done (faces.cuh).
 struct HaloSignal {
-    Flags* flags[8];          // optional where nobody waits: the flags of the rank whose flag of this number is raised
+    Flags* flags[8];          // optional where nobody waits: all flags of the rank whose flags of this number are raised
     int number;
+    int stride;               // chunks of a face that have flags
 };
 // The faces of a field that are packed for the neighbours, by the ghost zone that they fill there: [2 mu + (0 from forward, 1 from backward)]
 struct Outgoing {
     Halo* wire[8];            // optional where nothing travels: outgoing data, edge lanes only
     Halo* ghost[8];           // optional likewise: this rank's ghost zone, for lanes whose neighbour is a lane of this rank
-    HaloSignal signal;        // raised when all is packed
-    Ints* packed;             // optional: the number of blocks that have packed, 0 between launches; if null, nothing is raised
+    HaloSignal signal;        // raised chunk by chunk
     int fields;
+    int chunk;                // the launch's first site of each face is a multiple of it: FACE_CHUNK if flags are raised, else 1
 };
 // Waits until neighbours have raised a number
 struct HaloWait {
     const Flags* flags;       // optional: if null, nothing is waited for
-    int mask;                 // bit k is set if flag k is waited for
     int number;
+    int stride;               // chunks of a face that have flags
+    int chunks[8];            // those that are raised
 };
-// The sites of a hop's launch: a table of those that need no ghost zones, followed by the others
+// The sites of a hop's launch, of a table of those that need no ghost zones, followed by the others
 struct Places {
     const Ints* sites;        // optional: if null, all sites in their order
-    HaloWait wait;            // before ghost zones are read
+    HaloWait wait;            // before a site's part of a ghost zone is read
     int first;                // of the table
-    int inner;                // number of sites that need no ghost zones
     int count;                // sites of this launch
 };
 // Merges lanes at the rank's edge from a wire into a ghost zone (faces.cuh).

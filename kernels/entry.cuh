@@ -21,25 +21,24 @@ HD void wait_for_last() {
     asm volatile("griddepcontrol.wait;" : : : "memory");
 #endif
 }
-HD void raise_when_packed(const Outgoing& a) {
-    if (a.packed == nullptr) return;
-    __shared__ bool last;
+// A block packs one chunk. Faces without data have the flag of a chunk, too: their rank is then done with earlier ones.
+HD void raise_when_packed(const Geometry& g, const Outgoing& a) {
+    if (a.chunk == 1) return;
     __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence_system();
-        last = atomicAdd((int*)a.packed, 1) == gridDim.x - 1;
-        if (last) *(int*)a.packed = 0;
-        __threadfence_system();
+    const int k = threadIdx.x;
+    if (k == 8) {
+        const FacePlace p = face_at(g, a, blockIdx.x * FACE_CHUNK);
+        raise_flag(a.signal, p.face, p.i / FACE_CHUNK);
+    } else if (k < 8 && blockIdx.x == 0 && a.wire[k] == nullptr) {
+        raise_flag(a.signal, k, 0);
     }
-    __syncthreads();
-    if (last && threadIdx.x < 8) raise_flag(a.signal, threadIdx.x);
 }
 template <class A> HD void before_sites(const A&) {}
 template <class A> HD void after_sites(const A&) {}
 HD void before_sites(const WilsonFace&) { let_next_begin(); }
 HD void before_sites(const StaggeredFace&) { let_next_begin(); }
-HD void after_sites(const WilsonFace& a) { raise_when_packed(a.faces); }
-HD void after_sites(const StaggeredFace& a) { raise_when_packed(a.faces); }
+HD void after_sites(const WilsonFace& a) { raise_when_packed(a.g, a.faces); }
+HD void after_sites(const StaggeredFace& a) { raise_when_packed(a.g, a.faces); }
 HD void after_sites(const Hopping& a) { if (GHOSTS && a.places.wait.flags) wait_for_last(); }
 HD void after_sites(const WilsonHop& a) { after_sites(a.hop); }
 HD void after_sites(const SliceMatrixOfHops& a) { after_sites(a.hop); }

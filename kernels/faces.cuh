@@ -2,37 +2,37 @@
 #pragma once
 #include "site.cuh"
 
-// Waits until neighbours have raised their numbers; what they wrote before is then here. Only a GPU's ranks do.
-HD void wait_for_halo(const HaloWait& a, int k) {
+// Waits until the neighbour has raised the flag of a chunk of face k; what it packed there is then here. Only a GPU's ranks
+// do.
+HD void wait_for_chunk(const HaloWait& a, int k, int chunk) {
     if constexpr (GPU) {
-        if (a.mask >> k & 1) while (acquired((const int*)a.flags + k) - a.number < 0) {}
+        if (a.flags != nullptr) while (acquired((const int*)a.flags + k * a.stride + chunk) - a.number < 0) {}
     }
 }
-HD void wait_for_halos(const HaloWait& a) {
-    if (a.flags == nullptr) return;
-    for (int k = 0; k < 8; ++k) wait_for_halo(a, k);
+HD void raise_flag(const HaloSignal& a, int k, int chunk) {
+    if (a.flags[k] != nullptr) release((int*)a.flags[k] + k * a.stride + chunk, a.number);
 }
-HD void raise_flag(const HaloSignal& a, int k) {
-    if (a.flags[k] != nullptr) release((int*)a.flags[k] + k, a.number);
+HD void raise_flags(const HaloSignal& a, int i) { raise_flag(a, i / a.stride, i % a.stride); }
+HD void await_flags(const HaloWait& a, int i) {
+    const int k = i / a.stride, chunk = i % a.stride;
+    if (chunk < a.chunks[k]) wait_for_chunk(a, k, chunk);
 }
-// The site at a place of a hop's launch; if it needs ghost zones, they are filled.
+// The site at a place of a hop's launch.
 HD int site_at(const Places& a, int place) {
     place += a.first;
-    if (GHOSTS && place >= a.inner) wait_for_halos(a.wait);
     return a.sites ? ((const int*)a.sites)[place] : place;
 }
 
-// Face site i of all that are packed: the face, and the site in it, of field after field.
+// Face site i of all that are packed: the face, and the site in it, of field after field; no face between chunks.
 struct FacePlace { int face, i; };
 HD FacePlace face_at(const Geometry& g, const Outgoing& a, int i) {
-    int face = 0;
-    for (; face < 7; ++face) {
+    for (int face = 0; face < 8; ++face) {
         if (a.wire[face] == nullptr) continue;
-        const int sites = half_of(g) / outer(g, face / 2) * a.fields;
-        if (i < sites) break;
-        i -= sites;
+        const int sites = half_of(g) / outer(g, face / 2) * a.fields, padded = (sites + a.chunk - 1) & -a.chunk;
+        if (i < padded) return {i < sites ? face : -1, i};
+        i -= padded;
     }
-    return {face, i};
+    return {-1, i};
 }
 
 // Delivers N reals of block `block` (of NB) of a site of a face, for one of several fields. Lanes at the rank's edge go
@@ -78,5 +78,5 @@ template <class F> HD void face_merge(const FaceMerge& a, int i) {
 
 #define FACES_KERNELS(SITE, SUM) SITE(faces, face_merge, FaceMerge, (face_merge<F>))
 #define FACES_DOUBLE_KERNELS(SITE, SUM)                                          \
-    SITE(faces, halo_signal, HaloSignal, raise_flag)                             \
-    SITE(faces, halo_wait, HaloWait, wait_for_halo)
+    SITE(faces, halo_signal, HaloSignal, raise_flags)                            \
+    SITE(faces, halo_wait, HaloWait, await_flags)

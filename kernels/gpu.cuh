@@ -26,7 +26,6 @@ HD int acquired(const int* p) {
 // Writes a number into memory of another GPU, after all that this one wrote.
 HD void release(int* p, int x) {
 #ifdef __CUDACC__
-    __threadfence_system();
     asm volatile("st.release.sys.global.b32 [%0], %1;" : : "l"(p), "r"(x) : "memory");
 #else
     *(volatile int*)p = x;

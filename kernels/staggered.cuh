@@ -91,9 +91,11 @@ HD void staggered_hop_of(Hops<F, EACH>& sum, const StaggeredHop& a, const char* 
             constexpr int BLOCKS = FORWARD ? 3 : 4;
             // Layers of vectors, and of products with long links, are counted from the far end.
             const int layer = FORWARD ? target - extent : HOP == 1 ? 3 : c.x[MU];
-            const int faces = half / extent;
-            const F* zone = (const F*)a.ghost[2 * MU + (FORWARD ? 0 : 1)] + 6L * BLOCKS * faces * (field + k);
-            load_ghost<6, BLOCKS>(reinterpret_cast<F*>(FORWARD ? v : w), zone, layer, face_index<MU>(a.g, c), faces);
+            constexpr int FACE = 2 * MU + (FORWARD ? 0 : 1);
+            const int faces = half / extent, f = face_index<MU>(a.g, c);
+            const F* zone = (const F*)a.ghost[FACE] + 6L * BLOCKS * faces * (field + k);
+            wait_for_chunk(a.places.wait, FACE, (faces * (field + k) + f) / FACE_CHUNK);
+            load_ghost<6, BLOCKS>(reinterpret_cast<F*>(FORWARD ? v : w), zone, layer, f, faces);
         } else {
             load_colour(v, input + k * field_bytes<6, F>(half), there, half);
         }
@@ -162,6 +164,7 @@ template <class F, int NR> HD void staggered_hop(const StaggeredHop& a, int i) {
 // Packs a site of a face for the neighbour: three layers of vectors, or of products.
 template <class F, int NR> HD void staggered_face(const StaggeredFace& a, int i) {
     const FacePlace p = face_at(a.g, a.faces, i);
+    if (p.face < 0) return;
     const int face = p.face, mu = face / 2;
     const bool forward = face % 2 == 0;
     const int extent = outer(a.g, mu), half = half_of(a.g), faces = half / extent, f = p.i % faces, field = p.i / faces;

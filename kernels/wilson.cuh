@@ -129,9 +129,10 @@ HD void hop(Complex<F>* r, const Hopping& a, const Slice& slice, int field, cons
     if (blocked_of(a) && !any(kept<MU, FORWARD, F>(a, c))) return;
     Complex<F> h[6], v[6];
     if (ghost) {
-        const int faces = half_of(a.g) / outer(a.g, MU);
-        load_ghost<12, 1>(reinterpret_cast<F*>(FORWARD ? h : v), (const F*)a.ghost[2 * MU + (FORWARD ? 0 : 1)] + 12L * faces * field,
-                          0, face_index<MU>(a.g, c), faces);
+        constexpr int FACE = 2 * MU + (FORWARD ? 0 : 1);
+        const int faces = half_of(a.g) / outer(a.g, MU), f = face_index<MU>(a.g, c);
+        wait_for_chunk(a.places.wait, FACE, (faces * field + f) / FACE_CHUNK);
+        load_ghost<12, 1>(reinterpret_cast<F*>(FORWARD ? h : v), (const F*)a.ghost[FACE] + 12L * faces * field, 0, f, faces);
     } else {
         load_projected<MU, S>(h, input, slice.first + there, slice.stride, sign);
     }
@@ -230,11 +231,12 @@ template <int MU, int NR, class F> HD void face_of(const WilsonFace& a, int face
 }
 template <class F, int NR> HD void wilson_face(const WilsonFace& a, int i) {
     const FacePlace p = face_at(a.g, a.faces, i);
-    switch (p.face / 2) {
+    switch (p.face >> 1) {
         case 0: face_of<0, NR, F>(a, p.face, p.i); break;
         case 1: face_of<1, NR, F>(a, p.face, p.i); break;
         case 2: face_of<2, NR, F>(a, p.face, p.i); break;
-        default: face_of<3, NR, F>(a, p.face, p.i); break;
+        case 3: face_of<3, NR, F>(a, p.face, p.i); break;
+        default: break;
     }
 }
 // out = B x on one parity, where B are clover blocks.

@@ -104,7 +104,7 @@ impl Wires {
         self.pairs = match domain.halo() {
             Halo::Peer => {
                 if self.signals.is_none() {
-                    self.signals = Some(Signals::new(domain)?);
+                    self.signals = Some(Signals::new(domain, 1)?);
                 }
                 self.between_gpus(domain)?
             }
@@ -205,7 +205,7 @@ pub(super) fn fill(
         match signals {
             Some(signals) => {
                 signals.raise(domain)?;
-                signals.await_all(domain)?;
+                signals.await_all(domain, [1; 8])?;
             }
             None => transport(domain, slab, pair)?,
         }

@@ -8,7 +8,8 @@ use super::signals::{Signals, no_signal, no_wait};
 use super::{Dagger, Domain, EVEN, FieldError, Halo, ODD};
 use crate::comm::{Message, agree};
 use crate::device::kernels::{
-    self, FaceMerge, Fermions, In, LinkReals, Links, LongReals, Outgoing, Places, StaggeredFace, WilsonFace,
+    self, FACE_CHUNK, FaceMerge, Fermions, In, LinkReals, Links, LongReals, Outgoing, Places, StaggeredFace,
+    WilsonFace,
 };
 use crate::device::{Buffer, Precision, Remote, Staging};
 use crate::lattice::{coordinates, volume};
@@ -152,7 +153,8 @@ impl Faces {
         let mut made = Self { domain, precision, fields, faces, turn: 0, signals: None, table };
         if made.domain.halo() == Halo::Peer && !made.faces.is_empty() {
             made.open_remote()?;
-            made.signals = Some(Signals::new(&made.domain)?);
+            let most = made.chunks(fields).into_iter().max().expect("eight faces");
+            made.signals = Some(Signals::new(&made.domain, most)?);
         }
         Ok(made)
     }
@@ -190,7 +192,7 @@ impl Faces {
     pub(crate) fn ghosts(&self) -> [Option<In<'_, kernels::Halo>>; 8] {
         let mut ghosts = [None; 8];
         for face in &self.faces {
-            ghosts[2 * face.mu + usize::from(!face.forward)] = Some(face.ghost[self.turn].input());
+            ghosts[place(face.mu, face.forward)] = Some(face.ghost[self.turn].input());
         }
         ghosts
     }
@@ -206,6 +208,15 @@ impl Faces {
         self.domain.cut_directions().map(|mu| 1 << mu).sum()
     }
 
+    /// Chunks of each face with a flag; a face without data has one.
+    fn chunks(&self, fields: usize) -> [usize; 8] {
+        let mut chunks = [1; 8];
+        for face in &self.faces {
+            chunks[place(face.mu, face.forward)] = (fields * face.sites).div_ceil(FACE_CHUNK);
+        }
+        chunks
+    }
+
     /// Fills the ghost zones for the first `fields` fields.
     ///
     /// # Errors
@@ -216,7 +227,7 @@ impl Faces {
         }
         self.send(source, fields)?;
         match &self.signals {
-            Some(signals) => signals.await_all(&self.domain),
+            Some(signals) => signals.await_all(&self.domain, self.chunks(fields)),
             None => self.receive(fields, || Ok(())),
         }
     }
@@ -240,7 +251,7 @@ impl Faces {
         let (table, to) =
             (Arc::clone(self.table.as_ref().expect("a table of the hop's sites")), 1 - source.parity);
         if let Some(signals) = &self.signals {
-            let places = table.places(to, [0, count], signals.wait());
+            let places = table.places(to, [0, count], signals.wait(self.chunks(fields)));
             return launch(Reached { places, ghost: self.ghosts() });
         }
         let places = |range| table.places(to, range, no_wait());
@@ -283,16 +294,18 @@ impl Faces {
         let Self { domain, precision, faces, turn, signals, .. } = self;
         let g = domain.layout(*precision).geometry();
         let parity = parity as i32;
-        let sites = fields * faces.iter().map(|face| face.sites).sum::<usize>();
-        let (signal, packed) = match signals.as_mut().map(Signals::next) {
-            Some((signal, packed)) => (signal, Some(packed)),
-            None => (no_signal(), None),
+        let chunk = if signals.is_some() { FACE_CHUNK } else { 1 };
+        let sites: usize = faces.iter().map(|face| (fields * face.sites).next_multiple_of(chunk)).sum();
+        let signal = match signals {
+            Some(signals) => signals.next(),
+            None => no_signal(),
         };
         let (wire, ghost) = ([const { None }; 8], [const { None }; 8]);
-        let mut to = Outgoing { wire, ghost, signal, packed, fields: fields as i32 };
+        let (fields, chunk) = (fields as i32, chunk as i32);
+        let mut to = Outgoing { wire, ghost, signal, fields, chunk };
         for face in faces {
             let Face { mu, forward, ghost, outgoing, remote, .. } = face;
-            let place = 2 * *mu + usize::from(!*forward);
+            let place = place(*mu, *forward);
             to.ghost[place] = Some(ghost[*turn].output());
             to.wire[place] = Some(match &mut remote[*turn] {
                 Some(remote) => remote.output(),
@@ -382,10 +395,15 @@ impl Faces {
     }
 }
 
+/// The number of a face.
+fn place(mu: usize, forward: bool) -> usize {
+    2 * mu + usize::from(!forward)
+}
+
 /// The rank that a face goes to, the rank that it comes from, and its tag.
 fn route(domain: &Domain, mu: usize, forward: bool) -> (usize, usize, i32) {
     let neighbour = |forward| domain.partition().neighbour(mu, forward);
-    (neighbour(!forward), neighbour(forward), (2 * mu + usize::from(!forward)) as i32)
+    (neighbour(!forward), neighbour(forward), place(mu, forward) as i32)
 }
 
 impl Drop for Faces {
@@ -401,7 +419,7 @@ impl Reached<'_> {
     /// All sites, of which none needs ghost zones.
     pub(crate) fn all(count: usize) -> Self {
         let count = count as i32;
-        let places = Places { sites: None, wait: no_wait(), first: 0, inner: count, count };
+        let places = Places { sites: None, wait: no_wait(), first: 0, count };
         Self { places, ghost: [None; 8] }
     }
 }
@@ -431,7 +449,7 @@ impl Table {
         [from, to]: [usize; 2],
         wait: kernels::HaloWait<'a>,
     ) -> Places<'a> {
-        let (first, inner, count) = (from as i32, self.inner as i32, (to - from) as i32);
-        Places { sites: Some(self.sites[parity].input()), wait, first, inner, count }
+        let (first, count) = (from as i32, (to - from) as i32);
+        Places { sites: Some(self.sites[parity].input()), wait, first, count }
     }
 }

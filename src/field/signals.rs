@@ -1,13 +1,14 @@
 //! Numbers that ranks raise in the memory of their neighbours' GPUs, so that no host waits for a neighbour's data.
 //!
-//! Every exchange has a number. A rank packs into its neighbours' memory, and then raises its flags there to that number;
-//! what reads the data waits for its own flags first, on the GPU. All flags of all cut directions are raised each time, so
-//! a rank that sees the flags of exchange n knows that its neighbours have packed it, and so read all data of exchange
-//! n - 1: with two buffers that take turns, nobody writes what is still read.
+//! Every exchange has a number. A rank packs into its neighbours' memory, and then raises its flags there to that number, one
+//! for each chunk of a face; what reads the data waits for its own flags first, on the GPU. Each exchange raises flags in
+//! all cut directions, and is read in all. So a rank whose reading of exchange n is done knows that its neighbours have
+//! begun to pack it, and so read all data of exchange n - 1: with two buffers that take turns, nobody writes what is still
+//! read.
 
 use super::{Domain, FieldError};
 use crate::comm::agree;
-use crate::device::kernels::{HaloSignal, HaloWait, Ints, Out};
+use crate::device::kernels::{HaloSignal, HaloWait};
 use crate::device::{Buffer, Remote};
 
 /// This rank's flags, and those of its neighbours that it raises.
@@ -18,18 +19,18 @@ pub(super) struct Signals {
     /// The rank whose flag of this number is raised: `[2 mu + (0 from forward, 1 from backward)]`.
     raised: [Option<usize>; 8],
     number: i32,
-    /// Counts blocks that pack.
-    packed: Buffer,
+    /// Flags of a face.
+    stride: usize,
 }
 
 impl Signals {
-    /// Opens the neighbours' flags. All ranks call it together.
+    /// Opens the neighbours' flags, `chunks` of each face. All ranks call it together.
     ///
     /// # Errors
     /// The GPUs cannot access each other's memory, or memory runs out.
-    pub(super) fn new(domain: &Domain) -> Result<Self, FieldError> {
+    pub(super) fn new(domain: &Domain, chunks: usize) -> Result<Self, FieldError> {
         let exported = || {
-            let own = domain.device().buffer_for_export(size_of::<[i32; 8]>())?;
+            let own = domain.device().buffer_for_export(8 * chunks * size_of::<i32>())?;
             let handle = own.export()?.unwrap_or_default();
             // It must be zero before a neighbour raises a flag.
             domain.device().synchronize()?;
@@ -48,17 +49,13 @@ impl Signals {
         ranks.dedup();
         let open = |rank: usize| Ok((rank, domain.device().open(&handles[rank])?));
         let opened: Result<_, FieldError> = ranks.into_iter().map(open).collect();
-        let (opened, packed) = agree(
-            domain.comm(),
-            opened.and_then(|opened| Ok((opened, domain.device().buffer(size_of::<i32>())?))),
-        )?;
-        Ok(Self { own, opened, raised, number: 0, packed })
+        Ok(Self { own, opened: agree(domain.comm(), opened)?, raised, number: 0, stride: chunks })
     }
 
-    /// The next number for the neighbours' flags, for a kernel that raises them, and what counts its blocks.
-    pub(super) fn next(&mut self) -> (HaloSignal<'_>, Out<'_, Ints>) {
+    /// The next number for the neighbours' flags, for a kernel that raises them.
+    pub(super) fn next(&mut self) -> HaloSignal<'_> {
         self.number = self.number.wrapping_add(1);
-        (self.signal(), self.packed.shared_output())
+        self.signal()
     }
 
     fn signal(&self) -> HaloSignal<'_> {
@@ -66,32 +63,33 @@ impl Signals {
             let rank = rank?;
             self.opened.iter().find(|(opened, _)| *opened == rank).map(|(_, flags)| flags.shared_output())
         });
-        HaloSignal { flags, number: self.number }
+        HaloSignal { flags, number: self.number, stride: self.stride as i32 }
     }
 
     /// Raises the neighbours' flags to the next number, when all work so far is done.
     pub(super) fn raise(&mut self, domain: &Domain) -> Result<(), FieldError> {
-        domain.launch(&self.next().0, 8)
+        let flags = 8 * self.stride;
+        domain.launch(&self.next(), flags)
     }
 
-    /// What a kernel waits for before it reads the data of the last exchange.
-    pub(super) fn wait(&self) -> HaloWait<'_> {
-        let mask = (0..8).filter(|&k| self.raised[k].is_some()).map(|k| 1 << k).sum();
-        HaloWait { flags: Some(self.own.input()), mask, number: self.number }
+    /// What a kernel waits for before it reads the data of the last exchange, if `chunks` of each face were raised.
+    pub(super) fn wait(&self, chunks: [usize; 8]) -> HaloWait<'_> {
+        let chunks = std::array::from_fn(|k| if self.raised[k].is_some() { chunks[k] as i32 } else { 0 });
+        HaloWait { flags: Some(self.own.input()), number: self.number, stride: self.stride as i32, chunks }
     }
 
     /// Lets later work wait.
-    pub(super) fn await_all(&self, domain: &Domain) -> Result<(), FieldError> {
-        domain.launch(&self.wait(), 8)
+    pub(super) fn await_all(&self, domain: &Domain, chunks: [usize; 8]) -> Result<(), FieldError> {
+        domain.launch(&self.wait(chunks), 8 * self.stride)
     }
 }
 
 /// Nothing to raise.
 pub(super) fn no_signal() -> HaloSignal<'static> {
-    HaloSignal { flags: [const { None }; 8], number: 0 }
+    HaloSignal { flags: [const { None }; 8], number: 0, stride: 1 }
 }
 
 /// Nothing to wait for.
 pub(super) fn no_wait() -> HaloWait<'static> {
-    HaloWait { flags: None, mask: 0, number: 0 }
+    HaloWait { flags: None, number: 0, stride: 1, chunks: [0; 8] }
 }

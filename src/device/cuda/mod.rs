@@ -16,7 +16,7 @@ use super::backend::{Backend, Begun, Call, Pointer, Size, Sums, Ticket, Variant}
 use super::gpu::cache::Place;
 use super::gpu::mapped::{ALL_ROUNDED_BYTES, MAPPED_BYTES, MappedSums, Place as SumPlace, SUM_BYTES};
 use super::gpu::tuning::{Candidates, Shape};
-use super::kernels::{Constants, KernelNumber};
+use super::kernels::{Constants, FACE_CHUNK, KernelNumber};
 use super::ledger::Ledger;
 use super::pool::{Pool, Source, Use};
 use super::record::Instance;
@@ -55,7 +55,7 @@ pub(super) fn open(index: usize, options: GpuOptions) -> Result<Device, DeviceEr
 }
 
 /// Threads per block.
-const BLOCK: usize = 128;
+const BLOCK: usize = FACE_CHUNK;
 /// What is tried for a kernel with choices.
 const CANDIDATES: Candidates = Candidates {
     block: BLOCK,
