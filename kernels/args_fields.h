@@ -350,11 +350,13 @@ struct HaloWait {
     int stride;               // chunks of a face that have flags
     int chunks[8];            // those that are raised
 };
-// The sites of a hop's launch, of a table of those that need no ghost zones, followed by the others
+// The sites of a hop's launch, out of all in an order with those first that need no ghost zones
 struct Places {
-    const Ints* sites;        // optional: if null, all sites in their order
+    const Ints* sites;        // optional: the order; if null, that of memory, from site `from` on and round to it
     HaloWait wait;            // before a site's part of a ghost zone is read
-    int first;                // of the table
+    int from;
+    int all;                  // sites of one parity
+    int first;                // the first of this launch in the order
     int count;                // sites of this launch
 };
 // Merges lanes at the rank's edge from a wire into a ghost zone (faces.cuh).

@@ -20,7 +20,9 @@ HD void await_flags(const HaloWait& a, int i) {
 // The site at a place of a hop's launch.
 HD int site_at(const Places& a, int place) {
     place += a.first;
-    return a.sites ? ((const int*)a.sites)[place] : place;
+    if (a.sites) return ((const int*)a.sites)[place];
+    place += a.from;
+    return place < a.all ? place : place - a.all;
 }
 
 // Face site i of all that are packed: the face, and the site in it, of field after field; no face between chunks.

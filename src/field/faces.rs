@@ -75,10 +75,13 @@ struct Face {
     staging: Option<[Staging; 2]>,
 }
 
-/// Sites of each parity: those from which a hop needs no ghost zones, then the others.
-struct Table {
-    sites: [Buffer; 2],
+/// Sites of each parity in an order: those from which a hop needs no ghost zones, then the others.
+struct Order {
+    /// None if only the last direction is cut: the order is that of memory, from site `from` on and round to it.
+    sites: Option<[Buffer; 2]>,
+    from: usize,
     inner: usize,
+    all: usize,
 }
 
 /// The ghost zones of one kind of hop.
@@ -90,8 +93,8 @@ pub struct Faces {
     turn: usize,
     /// Between GPUs that open each other's memory.
     signals: Option<Signals>,
-    /// Of hops.
-    table: Option<Arc<Table>>,
+    /// Of a hop's sites.
+    order: Option<Arc<Order>>,
 }
 
 /// What a launch of a hop covers, and the ghost zones that it reads.
@@ -146,11 +149,11 @@ impl Faces {
                 });
             }
         }
-        let table =
-            (reach > 0 && !faces.is_empty()).then(|| Table::new(domain, precision, reach)).transpose()?;
-        let table = table.map(Arc::new);
+        let order =
+            (reach > 0 && !faces.is_empty()).then(|| Order::new(domain, precision, reach)).transpose()?;
+        let order = order.map(Arc::new);
         let domain = Arc::clone(domain);
-        let mut made = Self { domain, precision, fields, faces, turn: 0, signals: None, table };
+        let mut made = Self { domain, precision, fields, faces, turn: 0, signals: None, order };
         if made.domain.halo() == Halo::Peer && !made.faces.is_empty() {
             made.open_remote()?;
             let most = made.chunks(fields).into_iter().max().expect("eight faces");
@@ -248,15 +251,14 @@ impl Faces {
             return launch(Reached::all(count));
         }
         self.send(source, fields)?;
-        let (table, to) =
-            (Arc::clone(self.table.as_ref().expect("a table of the hop's sites")), 1 - source.parity);
+        let (order, to) = (Arc::clone(self.order.as_ref().expect("of a hop's sites")), 1 - source.parity);
         if let Some(signals) = &self.signals {
-            let places = table.places(to, [0, count], signals.wait(self.chunks(fields)));
+            let places = order.places(to, [0, count], signals.wait(self.chunks(fields)));
             return launch(Reached { places, ghost: self.ghosts() });
         }
-        let places = |range| table.places(to, range, no_wait());
-        self.receive(fields, || launch(Reached { places: places([0, table.inner]), ghost: [None; 8] }))?;
-        launch(Reached { places: places([table.inner, count]), ghost: self.ghosts() })
+        let places = |range| order.places(to, range, no_wait());
+        self.receive(fields, || launch(Reached { places: places([0, order.inner]), ghost: [None; 8] }))?;
+        launch(Reached { places: places([order.inner, count]), ghost: self.ghosts() })
     }
 
     /// Packs the faces and sends them on their way.
@@ -419,17 +421,23 @@ impl Reached<'_> {
     /// All sites, of which none needs ghost zones.
     pub(crate) fn all(count: usize) -> Self {
         let count = count as i32;
-        let places = Places { sites: None, wait: no_wait(), first: 0, count };
+        let places = Places { sites: None, wait: no_wait(), from: 0, all: count, first: 0, count };
         Self { places, ghost: [None; 8] }
     }
 }
 
-impl Table {
+impl Order {
     fn new(domain: &Domain, precision: Precision, reach: usize) -> Result<Self, FieldError> {
         let outer = domain.layout(precision).outer();
         let half_row = [outer[0] / 2, outer[1], outer[2], outer[3]];
+        let all = volume(half_row);
+        if domain.cut_directions().eq([3]) {
+            let slice = all / outer[3];
+            let inner = slice * outer[3].saturating_sub(2 * reach);
+            return Ok(Self { sites: None, from: (slice * reach).min(all), inner, all });
+        }
         let of_parity = |parity| {
-            let (mut sites, others): (Vec<i32>, Vec<i32>) = (0..volume(half_row) as i32).partition(|&s| {
+            let (mut sites, others): (Vec<i32>, Vec<i32>) = (0..all as i32).partition(|&s| {
                 let [xh, y, z, t] = coordinates(half_row, s as usize);
                 let x = [2 * xh + ((y + z + t + parity) & 1), y, z, t];
                 domain.cut_directions().all(|mu| (reach..outer[mu].saturating_sub(reach)).contains(&x[mu]))
@@ -440,16 +448,22 @@ impl Table {
         };
         let ((even, inner), (odd, _)) = (of_parity(EVEN), of_parity(ODD));
         let buffer = |sites: &[i32]| domain.device().buffer_of(sites);
-        Ok(Self { sites: [buffer(&even)?, buffer(&odd)?], inner })
+        Ok(Self { sites: Some([buffer(&even)?, buffer(&odd)?]), from: 0, inner, all })
     }
 
     fn places<'a>(
         &'a self,
         parity: usize,
-        [from, to]: [usize; 2],
+        [first, end]: [usize; 2],
         wait: kernels::HaloWait<'a>,
     ) -> Places<'a> {
-        let (first, count) = (from as i32, (to - from) as i32);
-        Places { sites: Some(self.sites[parity].input()), wait, first, count }
+        Places {
+            sites: self.sites.as_ref().map(|sites| sites[parity].input()),
+            wait,
+            from: self.from as i32,
+            all: self.all as i32,
+            first: first as i32,
+            count: (end - first) as i32,
+        }
     }
 }
