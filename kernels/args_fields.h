@@ -328,6 +328,15 @@ struct ImportLinks {
     Links* out;
     int parity;
 };
+// Copies an operator's own links from where they begin to where they end, on a CPU
+struct GatherLinks {
+    Geometry g;
+    const Links* links;       // of parity 1 - `parity`
+    Links* out;               // those that end at sites of parity `parity`
+    int parity;
+    int steps;                // sites from the begin of a link to its end
+    int bytes;                // per link and outer site
+};
 
 // Raises a number in the memory of neighbours, when earlier work of this rank is done (faces.cuh).
 struct HaloSignal {

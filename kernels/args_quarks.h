@@ -6,7 +6,7 @@ struct Hopping {
     Geometry g;               // constant
     const Fermions* input;
     const Links* links_out;   // links of parity `parity`
-    const Links* links_in;    // links of parity 1 - `parity`
+    const Links* links_in;    // links that end at sites of parity `parity`: by the sites where they begin, on a CPU where they end
     const Halo* ghost[8];     // optional if no direction is cut: half spinors [2 mu + (0 from forward, 1 from backward)]
     const Reals* phases;      // [2 mu + (0 forward, 1 backward)][re, im][lane]
     Places places;            // outer sites
@@ -122,7 +122,7 @@ struct StaggeredHop {
     const Fermions* input;
     const Fermions* x;        // optional: field of parity `parity`
     const Links* fat_out;     // links of parity `parity`
-    const Links* fat_in;      // links of parity 1 - `parity`
+    const Links* fat_in;      // as links_in of Hopping
     const Links* long_out;
     const Links* long_in;
     const Links* ninth_out;   // optional unless long links have nine reals: the ninth

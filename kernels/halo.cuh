@@ -62,6 +62,19 @@ template <class F, int NR> HD void import_links(const ImportLinks& a, int i) {
     }
 }
 
+// Puts an operator's own links where hops backward read them; those that begin in another lane's box are not permuted.
+template <class F> HD void gather_links(const GatherLinks& a, int s) {
+    if constexpr (GPU) return;
+    const Coord c = coord_of(a.g, s, a.parity);
+    for (int mu = 0; mu < 4; ++mu) {
+        Coord n = c;
+        for (n.x[mu] -= a.steps; n.x[mu] < 0; n.x[mu] += outer(a.g, mu)) {}
+        char* to = (char*)a.out + (4L * s + mu) * a.bytes;
+        const char* from = (const char*)a.links + (4L * index_of(a.g, n) + mu) * a.bytes;
+        for (int k = 0; k < a.bytes; ++k) to[k] = from[k];
+    }
+}
+
 // Copies between a field and the rank's sites in natural order, in double.
 template <class F, class A> HD void transpose(const A& args, int i) {
     const Order& a = args.order;
@@ -86,7 +99,8 @@ template <class F, class A> HD void transpose(const A& args, int i) {
 #define IMPORT_KERNELS(SITE, SUM)                                          \
     SITE(halo, import_links_18, ImportLinks, (import_links<F, 18>))        \
     SITE(halo, import_links_12, ImportLinks, (import_links<F, 12>))        \
-    SITE(halo, import_links_8, ImportLinks, (import_links<F, 8>))
+    SITE(halo, import_links_8, ImportLinks, (import_links<F, 8>))          \
+    SITE(halo, gather_links, GatherLinks, (gather_links<F>))
 #define HALO_KERNELS(SITE, SUM)                                            \
     SITE(halo, to_natural, ToNatural, (transpose<F>))                      \
     SITE(halo, from_natural, FromNatural, (transpose<F>))

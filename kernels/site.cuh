@@ -23,6 +23,9 @@ HD int outer(const Geometry& g, int mu) { return g.outer[mu]; }
 HD int half_of(const Geometry& g) { return g.half; }
 #endif
 
+// Where an operator's own links for hops backward are: a CPU has them by the sites where they end (GatherLinks).
+HD int place_of_link(int begins, int ends) { return GPU ? begins : ends; }
+
 HD int parity_of(const Coord& c) { return (c.x[0] + c.x[1] + c.x[2] + c.x[3]) & 1; }
 
 // The outer site with index `s` among the sites of one parity.

@@ -76,7 +76,7 @@ HD void staggered_hop_of(Hops<F, EACH>& sum, const StaggeredHop& a, const char* 
     for (n.x[MU] = target; n.x[MU] >= extent; n.x[MU] -= extent) ++turns;
     for (; n.x[MU] < 0; n.x[MU] += extent) ++turns;
     const int there = index_of(a.g, n);
-    const int from = FORWARD ? s : there;
+    const int from = FORWARD ? s : place_of_link(there, s);
     const void* links = FORWARD ? (HOP == 1 ? a.fat_out : a.long_out) : (HOP == 1 ? a.fat_in : a.long_in);
     Matrix<F> u;
     if (FORWARD || !ghost) {

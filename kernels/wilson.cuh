@@ -140,7 +140,7 @@ HD void hop(Complex<F>* r, const Hopping& a, const Slice& slice, int field, cons
         if (!ghost && edge) permute_half(h, a.g, MU, true);
         multiply_half<false>(v, load_matrix<NR, 4, F>(a.links_out, MU, s, half_of(a.g)), h);
     } else if (!ghost) {
-        multiply_half<true>(v, load_matrix<NR, 4, F>(a.links_in, MU, there, half_of(a.g)), h);
+        multiply_half<true>(v, load_matrix<NR, 4, F>(a.links_in, MU, place_of_link(there, s), half_of(a.g)), h);
         if (edge) permute_half(v, a.g, MU, false);
     }
     if (edge && (a.phase_mask >> (2 * MU + (FORWARD ? 0 : 1)) & 1)) apply_phase(v, a.phases, 2 * MU + (FORWARD ? 0 : 1));

@@ -167,6 +167,10 @@ pub unsafe trait Backend: Send + Sync {
     fn lanes(&self) -> Lanes;
     /// Whether fields have the host's layout, so that MPI can send them directly.
     fn is_host(&self) -> bool;
+    /// Whether it reads memory the faster the more of it follows on, so that links are kept in the order of hops, too.
+    fn reads_ahead(&self) -> bool {
+        self.is_host()
+    }
     /// Free and total bytes of memory; `None` if the system does not report them.
     fn memory(&self) -> Option<[u64; 2]>;
     /// The energy that it has taken up to now.

@@ -136,6 +136,10 @@ unsafe impl Backend for Counting {
         false
     }
 
+    fn reads_ahead(&self) -> bool {
+        matches!(self.memory, Memory::Host)
+    }
+
     fn memory(&self) -> Option<[u64; 2]> {
         None
     }

@@ -13,6 +13,7 @@
 //! - `several`: linear algebra of several fields at once
 //! - `shared`: what operators have in common
 //! - `faces`: communication for hops
+//! - `hop_links`: an operator's own links
 //! - `random`: the place of a field's random numbers in the stream
 
 mod algebra;
@@ -20,6 +21,7 @@ mod borders;
 mod dirac;
 mod domain;
 mod faces;
+mod hop_links;
 mod host;
 mod layout;
 mod local;
@@ -38,6 +40,7 @@ pub use dirac::Dagger;
 pub use domain::{Domain, Halo};
 pub(crate) use faces::{FaceHop, FaceSource, Reached};
 pub use faces::{FaceReals, Faces};
+pub(crate) use hop_links::HopLinks;
 pub use host::{HostLinks, LINK_REALS};
 pub use layout::Layout;
 pub use matrix::MatrixField;

@@ -7,8 +7,8 @@ use crate::device::kernels::{
 };
 use crate::device::{Buffer, Precision};
 use crate::field::{
-    Dagger, Domain, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, Reached, Shared,
-    Spinor,
+    Dagger, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, HopLinks, Kind, MatrixField,
+    ODD, Reached, Shared, Spinor,
 };
 use crate::lattice::{Boundary, coordinates};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ struct Own {
     precision: Precision,
     reals: LinkReals,
     fields: usize,
-    links: Shared<[Buffer; 2]>,
+    links: Shared<HopLinks>,
     phases: HopPhases,
     keep: Option<Keep>,
 }
@@ -107,14 +107,13 @@ impl WilsonLinks {
         fields: usize,
         boundary: Boundary,
     ) -> Result<Self, FieldError> {
-        let device = domain.device();
         let layout = domain.layout(precision);
-        let bytes = layout.half() * layout.lanes().count() * precision.stored(4 * reals, 0);
+        let links = || HopLinks::new(domain, precision, reals);
         let reals = LinkReals::of(reals).expect("links of 18, 12 or 8 reals");
         let (phases, mask) = boundary.of_hops(domain.partition(), layout.lanes());
         let phases = HopPhases { table: Arc::new(table(domain, precision, &phases)?), mask };
         let name = format!("links of {reals:?} in {precision:?}");
-        let links = Shared::new(domain, name, || Ok([device.buffer(bytes)?, device.buffer(bytes)?]))?;
+        let links = Shared::new(domain, name, links)?;
         let own = Own { domain: Arc::clone(domain), precision, reals, fields, links, phases, keep: None };
         let faces = Faces::new(domain, precision, fields, FaceReals { forward: 12, backward: 12 }, 1)?;
         Ok(Self { own, faces })
@@ -125,12 +124,13 @@ impl WilsonLinks {
         let Own { domain, precision, reals, links: own, .. } = &mut self.own;
         domain.check([links.domain()]);
         own.adopt(links.stamp(), |own| {
-            own.iter().enumerate().try_for_each(|(parity, own)| {
-                let layout = domain.layout(*precision);
-                let (g, links, out) = (layout.geometry(), links.links(), own.shared_output());
+            let layout = domain.layout(*precision);
+            for parity in [EVEN, ODD] {
+                let (g, links, out) = (layout.geometry(), links.links(), own.fill(parity));
                 let kernel = ImportLinks { g, links, out, parity: parity as i32 };
-                domain.launch_as((*precision, *reals), &kernel, layout.half())
-            })
+                domain.launch_as((*precision, *reals), &kernel, layout.half())?;
+            }
+            own.gather(1)
         })
     }
 
@@ -219,7 +219,7 @@ impl WilsonLinks {
         if way.blocked {
             return launch(hop);
         }
-        let (links, slices) = (Some(hop.links_in), input.kind().slices());
+        let (links, slices) = (Some(own.links.get().from(1 - parity)), input.kind().slices());
         let face = FaceHop::Wilson { reals: own.reals, links, dagger: way.dagger, slices };
         let source = FaceSource { input: hop.input, parity: 1 - parity, hop: face };
         faces.hop(source, hop.fields as usize, |Reached { ghost, places }| {
@@ -244,8 +244,8 @@ impl Own {
         Hopping {
             g: input.layout().geometry(),
             input: input.fermions(),
-            links_out: links[parity].input(),
-            links_in: links[1 - parity].input(),
+            links_out: links.from(parity),
+            links_in: links.to(parity),
             ghost: all.ghost,
             phases: self.phases.table(),
             places: all.places,

@@ -11,12 +11,12 @@
 //! its adjoint is `-D_eo`. The solvers' `M^dag M + s` is then `s - D_eo D_oe`, with masses as shifts.
 
 use crate::device::kernels::{
-    Doubles, Enumerated, GreatestReal, ImportFat, ImportLong, In, Links, LongReals, StaggeredHop,
+    Doubles, Enumerated, GreatestReal, ImportFat, ImportLong, In, LongReals, StaggeredHop,
 };
 use crate::device::{Buffer, Precision};
 use crate::field::{
-    Dagger, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD, Reached,
-    Shared, Spinor,
+    Dagger, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, HopLinks, Kind, MatrixField,
+    ODD, Reached, Shared, Spinor,
 };
 use crate::lattice::Boundary;
 use crate::operator::Operator;
@@ -39,7 +39,7 @@ struct Own {
     precision: Precision,
     long_reals: LongReals,
     /// While the operator is in use.
-    fat: Option<[Buffer; 2]>,
+    fat: Option<HopLinks>,
     long: Shared<Long>,
     phases: Buffer,
     /// The unit of the stored fat links: 1, or with integers a bound on every real.
@@ -49,9 +49,9 @@ struct Own {
 
 /// Unitary long links with the signs and phases of hops.
 struct Long {
-    links: [Buffer; 2],
+    links: HopLinks,
     /// The ninth reals, for links of nine reals.
-    ninth: Option<[Buffer; 2]>,
+    ninth: Option<HopLinks>,
 }
 
 /// The number of colour vectors that share a link in registers.
@@ -63,13 +63,6 @@ fn each(fields: usize, host: bool) -> usize {
         _ if fields.is_multiple_of(2) => 2,
         _ => 1,
     }
-}
-
-/// Room for links of so many reals, one buffer for each parity.
-fn room(domain: &Domain, precision: Precision, reals: usize) -> Result<[Buffer; 2], FieldError> {
-    let (device, layout) = (domain.device(), domain.layout(precision));
-    let bytes = layout.half() * layout.lanes().count() * precision.stored(4 * reals, 0);
-    Ok([device.buffer(bytes)?, device.buffer(bytes)?])
 }
 
 impl Staggered {
@@ -91,7 +84,7 @@ impl Staggered {
             domain.cut_directions().all(|mu| outer[mu] >= REACH),
             "a box of {outer:?} is thinner than {REACH} layers"
         );
-        let room = |reals| room(domain, precision, reals);
+        let room = |reals| HopLinks::new(domain, precision, reals);
         let nine = long_reals == LongReals::Long9;
         let name = format!("long links of {long_reals:?} in {precision:?}, {boundary:?}");
         let long = || {
@@ -129,23 +122,26 @@ impl Staggered {
         let scale = 1.0 / *fat_unit;
         let own_fat = match own_fat {
             Some(fat) => fat,
-            None => own_fat.insert(room(domain, *precision, 18)?),
+            None => own_fat.insert(HopLinks::new(domain, *precision, 18)?),
         };
         let layout = domain.layout(*precision);
         let (g, half) = (layout.geometry(), layout.half());
         for parity in [EVEN, ODD] {
-            let (links, out, phases) = (fat.links(), own_fat[parity].output(), phases.input());
+            let (links, out, phases) = (fat.links(), own_fat.fill(parity), phases.input());
             let kernel = ImportFat { g, links, out, phases, parity: parity as i32, scale };
             domain.launch_as(*precision, &kernel, half)?;
         }
+        own_fat.gather(1)?;
         own_long.adopt(long.stamp(), |own| {
-            [EVEN, ODD].into_iter().try_for_each(|parity| {
-                let (links, out) = (long.links(), own.links[parity].shared_output());
-                let ninth = own.ninth.as_ref().map(|ninth| ninth[parity].shared_output());
+            for parity in [EVEN, ODD] {
+                let (links, out) = (long.links(), own.links.fill(parity));
+                let ninth = own.ninth.as_ref().map(|ninth| ninth.fill(parity));
                 let kernel =
                     ImportLong { g, links, out, ninth, phases: phases.input(), parity: parity as i32 };
-                domain.launch_as((*precision, *long_reals), &kernel, half)
-            })
+                domain.launch_as((*precision, *long_reals), &kernel, half)?;
+            }
+            own.links.gather(REACH)?;
+            own.ninth.as_ref().map_or(Ok(()), |ninth| ninth.gather(REACH))
         })?;
         self.own.naik = naik;
         Ok(())
@@ -189,8 +185,8 @@ impl Staggered {
         let fat = own.fat.as_ref().expect("links that were adopted, and not released");
         let each = each(fields, domain.device().backend().is_host());
         let groups = fields.div_ceil(each);
-        let links = [fat, &long.links].map(|links| Some(links[1 - parity].input()));
-        let links = [links[0], links[1], long.ninth(1 - parity)];
+        let [fat_from, long_from] = [fat, &long.links].map(|links| Some(links.from(1 - parity)));
+        let links = [fat_from, long_from, long.ninth.as_ref().map(|ninth| ninth.from(1 - parity))];
         let face = FaceHop::Staggered { reals: own.long_reals, links };
         let source = FaceSource { input: input.fermions(), parity: 1 - parity, hop: face };
         let ghost_mask = faces.mask();
@@ -201,12 +197,12 @@ impl Staggered {
                 out: out.fermions_mut(),
                 input: input.fermions(),
                 x: x.map(Spinor::fermions),
-                fat_out: fat[parity].input(),
-                fat_in: fat[1 - parity].input(),
-                long_out: long.links[parity].input(),
-                long_in: long.links[1 - parity].input(),
-                ninth_out: long.ninth(parity),
-                ninth_in: long.ninth(1 - parity),
+                fat_out: fat.from(parity),
+                fat_in: fat.to(parity),
+                long_out: long.links.from(parity),
+                long_in: long.links.to(parity),
+                ninth_out: long.ninth.as_ref().map(|ninth| ninth.from(parity)),
+                ninth_in: long.ninth.as_ref().map(|ninth| ninth.to(parity)),
                 ghost,
                 places,
                 parity: parity as i32,
@@ -219,12 +215,6 @@ impl Staggered {
             };
             domain.launch_as(form, &hop, sites)
         })
-    }
-}
-
-impl Long {
-    fn ninth(&self, parity: usize) -> Option<In<'_, Links>> {
-        self.ninth.as_ref().map(|ninth| ninth[parity].input())
     }
 }
 
