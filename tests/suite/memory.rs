@@ -91,14 +91,14 @@ fn domain_wall_quarks() {
     check(DOMAIN_WALL, [2, 1, 1, 1]);
 }
 
-/// A GPU keeps what is given back, and takes whole pages: its count is no less than a CPU's, and little more. The links
-/// that a trajectory starts from are in its host's memory.
+/// A GPU keeps what is given back, and takes whole pages; a CPU has operators' links by the sites of both ends. Else they take
+/// the same. The links that a trajectory starts from are in a GPU's host's memory.
 #[test]
-fn a_gpu_takes_a_little_more() {
+fn a_gpu_takes_about_as_much() {
     let input = input(&PRODUCTION.replace("extents = [8, 4, 4, 8]", "extents = [16, 16, 16, 16]"), [1; 4]);
     let of = |device| walked(&input, Device::new(device), Arc::new(Echo { size: 1 }));
     let (gpu, cpu) = (of(Counting::gpu()), of(Counting::cpu(1)));
     assert_eq!((gpu.aside, cpu.aside), (16_u64.pow(4) * 4 * 18 * 8, 0));
     let ratio = (gpu.bytes + gpu.aside) as f64 / cpu.bytes as f64;
-    assert!((1.0..1.5).contains(&ratio), "{ratio}");
+    assert!((0.8..1.25).contains(&ratio), "{ratio}");
 }
