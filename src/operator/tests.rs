@@ -99,7 +99,7 @@ fn links_of_operators_that_share_are_in_memory_once() {
     };
     let (first, second, whole) = (cost(12), cost(12), cost(18));
     // A CPU has each link by the sites of both ends.
-    let bytes = |reals| 2 * 256 * 4 * reals * 8;
+    let bytes = |reals: u64| 2 * 256 * 4 * reals * 8;
     assert_eq!(first.1, second.1 + bytes(12));
     assert_eq!(whole.1, second.1 + bytes(18));
 }
