@@ -6,7 +6,7 @@ use super::layout::Layout;
 use super::shared::Known;
 use crate::comm::{Comm, agree};
 use crate::device::kernels::{Double, Geometry, Kernel, OnSites, OnTeams, Summing, WORDS};
-use crate::device::{Deferred, Device, Meeting, Precision, Sums, Teams, Variant};
+use crate::device::{Buffer, Deferred, Device, DeviceError, Meeting, Precision, Sums, Teams, Variant};
 use crate::lattice::{Extents, LaneGrid, Partition, volume};
 use crate::math::ExactSum;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -290,21 +290,32 @@ impl Domain {
     }
 }
 
-/// Opens the memory of all ranks for sums. All call it together.
-fn meeting(device: &Device, comm: &dyn Comm) -> Result<Meeting, FieldError> {
-    let memory = || {
-        let own = Meeting::memory(device, comm.size())?;
+/// New memory that other ranks write, and the handles of all ranks' memory, by rank. All call it together.
+pub(super) fn exported(
+    device: &Device,
+    comm: &dyn Comm,
+    memory: Result<Buffer, DeviceError>,
+) -> Result<(Buffer, Vec<Vec<u8>>), FieldError> {
+    let with_handle = || {
+        let own = memory?;
         let handle = own.export()?.unwrap_or_default();
         // It must be zero before another rank writes.
         device.synchronize()?;
         Ok::<_, FieldError>((own, handle))
     };
-    let (own, handle) = agree(comm, memory())?;
+    let (own, handle) = agree(comm, with_handle())?;
+    let handles = comm.gather(&handle);
+    Ok((own, handles))
+}
+
+/// Opens the memory of all ranks for sums. All call it together.
+fn meeting(device: &Device, comm: &dyn Comm) -> Result<Meeting, FieldError> {
+    let (own, handles) = exported(device, comm, Meeting::memory(device, comm.size()))?;
     let open = |(rank, handle): (usize, Vec<u8>)| {
         let other = rank != comm.rank();
         Ok(other.then(|| device.open(&handle)).transpose()?)
     };
-    let others: Result<_, FieldError> = comm.gather(&handle).into_iter().enumerate().map(open).collect();
+    let others: Result<_, FieldError> = handles.into_iter().enumerate().map(open).collect();
     let made = others.and_then(|others| Ok(Meeting::new(device, own, others)?));
     agree(comm, made)
 }

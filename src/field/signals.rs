@@ -6,6 +6,7 @@
 //! begun to pack it, and so read all data of exchange n - 1: with two buffers that take turns, nobody writes what is still
 //! read.
 
+use super::domain::exported;
 use super::{Domain, FieldError};
 use crate::comm::agree;
 use crate::device::kernels::{HaloSignal, HaloWait};
@@ -29,15 +30,8 @@ impl Signals {
     /// # Errors
     /// The GPUs cannot access each other's memory, or memory runs out.
     pub(super) fn new(domain: &Domain, chunks: usize) -> Result<Self, FieldError> {
-        let exported = || {
-            let own = domain.device().buffer_for_export(8 * chunks * size_of::<i32>())?;
-            let handle = own.export()?.unwrap_or_default();
-            // It must be zero before a neighbour raises a flag.
-            domain.device().synchronize()?;
-            Ok::<_, FieldError>((own, handle))
-        };
-        let (own, handle) = agree(domain.comm(), exported())?;
-        let handles = domain.comm().gather(&handle);
+        let memory = domain.device().buffer_for_export(8 * chunks * size_of::<i32>());
+        let (own, handles) = exported(domain.device(), domain.comm(), memory)?;
         let mut raised = [None; 8];
         for mu in domain.cut_directions() {
             // What comes from the forward neighbour there goes to the rank before.

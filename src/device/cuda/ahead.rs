@@ -1,7 +1,8 @@
 //! Kernels compiled ahead: those of a run before it starts, and every kernel, which needs no GPU.
 
+use super::Cuda;
+use super::launch::CANDIDATES;
 use super::nvrtc::{Compiler, Request};
-use super::{CANDIDATES, Cuda};
 use crate::device::gpu::cache::Place;
 use crate::device::gpu::tuning::Shape;
 use crate::device::record::Instance;

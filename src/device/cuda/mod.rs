@@ -4,28 +4,36 @@
 //!
 //! - `nvrtc`: the compiler
 //! - `ahead`: kernels compiled before they are launched
+//! - `launch`: the code of a kernel, its fastest shape, and its start
 //! - `meter`: the energy that a GPU has taken
 
+/// A call of the driver; the error names it.
+macro_rules! call {
+    ($function:ident ( $($argument:expr),* $(,)? )) => {
+        sys::$function($($argument),*)
+            .result()
+            .map_err(|e| DeviceError::Cuda { call: stringify!($function), reason: format!("{:?}", e.0) })
+    };
+}
+
 mod ahead;
+mod launch;
 mod meter;
 mod nvrtc;
 
 pub use ahead::compile_all;
 
 use super::backend::{Backend, Begun, Call, Pointer, Size, Sums, Ticket, Variant};
-use super::gpu::cache::Place;
-use super::gpu::mapped::{ALL_ROUNDED_BYTES, MAPPED_BYTES, MappedSums, Place as SumPlace, SUM_BYTES};
-use super::gpu::tuning::{Candidates, Shape};
-use super::kernels::{Constants, FACE_CHUNK, KernelNumber};
+use super::gpu::mapped::{ALL_ROUNDED_BYTES, MAPPED_BYTES, MappedSums, Place, SUM_BYTES};
 use super::ledger::Ledger;
 use super::pool::{Pool, Source, Use};
 use super::record::Instance;
 use super::table::all_kernels;
 use super::{Device, DeviceError, Energy, GpuOptions, Lanes, Round, Work};
 use cudarc::driver::{result, sys};
+use launch::{BLOCK, Loaded, SumPlaces, count};
 use meter::Meter;
-use nvrtc::{Compiler, Request};
-use std::collections::HashMap;
+use nvrtc::Compiler;
 use std::ffi::c_void;
 use std::sync::Mutex;
 
@@ -54,29 +62,6 @@ pub(super) fn open(index: usize, options: GpuOptions) -> Result<Device, DeviceEr
     Ok(Device::new(Cuda::new(index, &options)?))
 }
 
-/// Threads per block.
-const BLOCK: usize = FACE_CHUNK;
-/// What is tried for a kernel with choices.
-const CANDIDATES: Candidates = Candidates {
-    block: BLOCK,
-    blocks: &[64, 128, 192, 256],
-    registers: 65536,
-    thread_registers: &[255, 128, 80, 64],
-};
-/// Number of timed launches per choice.
-const TRIALS: usize = 20;
-
-/// The places of a launch's sums: the struct of that name in `kernels/entry.cuh`.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct SumPlaces {
-    words: u64,
-    host: u64,
-    rounded: u64,
-    number: i64,
-    ranks: Round,
-}
-
 /// One GPU.
 struct Cuda {
     name: String,
@@ -100,50 +85,10 @@ struct Cuda {
     ledger: Ledger,
 }
 
-/// Kernels in use, by number and the constants they are compiled for, for each precision.
-type Loaded = [HashMap<(KernelNumber, Constants), Function>; 3];
-
-#[derive(Clone, Copy)]
-struct Function {
-    handle: sys::CUfunction,
-    block: usize,
-    /// Bytes of shared memory per block, besides what the kernel itself declares.
-    shared: usize,
-}
-
-impl Function {
-    /// The number of blocks that covers `size`.
-    fn blocks(self, size: Size) -> usize {
-        match size {
-            Size::Sites(n) => n.div_ceil(self.block),
-            Size::Teams(teams) => teams.count,
-        }
-    }
-}
-
-/// The kernel's argument for its number of sites or teams.
-fn count(size: Size) -> usize {
-    match size {
-        Size::Sites(n) => n,
-        Size::Teams(teams) => teams.count,
-    }
-}
-
 // SAFETY: the driver's handles may be used from any thread; the context is made current first.
-unsafe impl Send for Function {}
-// SAFETY: as above.
 unsafe impl Send for Cuda {}
 // SAFETY: as above; the pinned words are used by one sum at a time, under the lock of `loaded`.
 unsafe impl Sync for Cuda {}
-
-/// A call of the driver; the error names it.
-macro_rules! call {
-    ($function:ident ( $($argument:expr),* $(,)? )) => {
-        sys::$function($($argument),*)
-            .result()
-            .map_err(|e| DeviceError::Cuda { call: stringify!($function), reason: format!("{:?}", e.0) })
-    };
-}
 
 /// Whether all work of a stream is done.
 ///
@@ -236,145 +181,6 @@ impl Cuda {
     fn current(&self) -> Result<(), DeviceError> {
         // SAFETY: the context lives as long as this.
         unsafe { call!(cuCtxSetCurrent(self.context)) }
-    }
-
-    fn function(
-        &self,
-        loaded: &mut [(Variant, Loaded)],
-        call: Call<'_>,
-        size: Size,
-    ) -> Result<Function, DeviceError> {
-        let Some((variant, loaded)) = loaded.get_mut(call.variant) else {
-            unreachable!("a launch without a lattice")
-        };
-        let Call { precision, constants, .. } = call;
-        let instance = (call.kernel, constants);
-        if let Some(&function) = loaded[precision as usize].get(&instance) {
-            return Ok(function);
-        }
-        let kernel = all_kernels().get(call.kernel, precision);
-        let request = Request {
-            kernel,
-            constants,
-            precision,
-            arch: self.arch.as_str(),
-            variant: Some(*variant),
-            shape: CANDIDATES.plain(size),
-        };
-        let load = |shape: Shape| {
-            let compiled = self.compiler.compile(&Request { shape, ..request })?;
-            let entry = std::ffi::CString::new(kernel.name.as_str()).unwrap_or_default();
-            // SAFETY: a CUBIN that the compiler made for this GPU; modules stay loaded until the process ends.
-            unsafe {
-                let mut module = std::ptr::null_mut();
-                call!(cuModuleLoadData(&mut module, compiled.cubin.as_ptr().cast()))?;
-                let mut handle = std::ptr::null_mut();
-                call!(cuModuleGetFunction(&mut handle, module, entry.as_ptr()))?;
-                let shared = match size {
-                    Size::Sites(_) => 0,
-                    Size::Teams(teams) => teams.shared,
-                };
-                let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-                call!(cuFuncSetAttribute(handle, most, shared as i32))?;
-                Ok(Function { handle, block: shape.block, shared })
-            }
-        };
-        let function = if constants.is_empty() {
-            load(CANDIDATES.plain(size))?
-        } else {
-            let mut latest: Option<(Shape, Function)> = None;
-            let mut with = |shape: Shape| {
-                let compiled = CANDIDATES.compiled(shape, size);
-                let function = match latest {
-                    Some((same, function)) if same == compiled => function,
-                    _ => load(compiled)?,
-                };
-                latest = Some((compiled, function));
-                Ok(Function { block: shape.block, ..function })
-            };
-            let kept = self.kept_shape(&request, size);
-            match kept.1 {
-                Some(shape) => with(shape)?,
-                None => {
-                    let time = |function: &Function| self.time(*function, call, size);
-                    let (shape, function) = CANDIDATES.fastest(size, with, time)?;
-                    kept.0.write(&shape.bytes());
-                    function
-                }
-            }
-        };
-        loaded[precision as usize].insert(instance, function);
-        Ok(function)
-    }
-
-    /// The file of the chosen shape, and the shape if one is kept that is a candidate.
-    fn kept_shape(&self, request: &Request, size: Size) -> (Place, Option<Shape>) {
-        let place = self.compiler.shape_place(request, &(&self.name, self.driver, count(size)));
-        let kept = place.read().and_then(|bytes| Shape::from_bytes(&bytes));
-        (place, kept.filter(|shape| CANDIDATES.shapes(size).contains(shape)))
-    }
-
-    /// Milliseconds of [`TRIALS`] launches. The kernel may be repeated, since its output does not alias its input.
-    fn time(&self, function: Function, call: Call<'_>, size: Size) -> Result<f32, DeviceError> {
-        // SAFETY: the caller wants this launch anyway.
-        let launch = || unsafe { self.start(function, call, count(size), function.blocks(size), None) };
-        launch()?;
-        let mut done = Ok(());
-        let time = self.between_events(&mut || done = (0..TRIALS).try_for_each(|_| launch()))?;
-        done.map(|()| time)
-    }
-
-    /// Milliseconds between events before and after the launches of `work`.
-    fn between_events(&self, work: &mut dyn FnMut()) -> Result<f32, DeviceError> {
-        // SAFETY: events with plain outputs.
-        unsafe {
-            let (mut start, mut end) = (std::ptr::null_mut(), std::ptr::null_mut());
-            call!(cuEventCreate(&mut start, 0))?;
-            call!(cuEventCreate(&mut end, 0))?;
-            call!(cuEventRecord(start, self.stream))?;
-            work();
-            call!(cuEventRecord(end, self.stream))?;
-            call!(cuEventSynchronize(end))?;
-            let mut milliseconds = 0.0;
-            call!(cuEventElapsedTime_v2(&mut milliseconds, start, end))?;
-            call!(cuEventDestroy_v2(start))?;
-            call!(cuEventDestroy_v2(end))?;
-            Ok(milliseconds)
-        }
-    }
-
-    /// Launches with the argument struct, the number of sites and, for sums, the memory that receives them.
-    unsafe fn start(
-        &self,
-        function: Function,
-        call: Call<'_>,
-        n: usize,
-        blocks: usize,
-        sums: Option<&SumPlaces>,
-    ) -> Result<(), DeviceError> {
-        let (mut count, mut places) = (n as i32, sums.copied().unwrap_or_default());
-        let mut parameters = [call.args.cast_mut(), (&raw mut count).cast(), (&raw mut places).cast()];
-        let mut beside = sys::CUlaunchAttribute {
-            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-            pad: [0; 4],
-            value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
-        };
-        let launch = sys::CUlaunchConfig {
-            gridDimX: blocks as u32,
-            gridDimY: 1,
-            gridDimZ: 1,
-            blockDimX: function.block as u32,
-            blockDimY: 1,
-            blockDimZ: 1,
-            sharedMemBytes: function.shared as u32,
-            hStream: self.stream,
-            attrs: &raw mut beside,
-            numAttrs: u32::from(call.waits && self.overlaps),
-        };
-        // SAFETY: the parameters are those of the kernel's entry in nvrtc.rs.
-        unsafe {
-            call!(cuLaunchKernelEx(&launch, function.handle, parameters.as_mut_ptr(), std::ptr::null_mut()))
-        }
     }
 }
 
@@ -492,7 +298,7 @@ unsafe impl Backend for Cuda {
         let kernel = all_kernels().get(call.kernel, call.precision);
         let Work::Sums(count) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };
         let blocks = n.div_ceil(BLOCK).clamp(1, 8 * self.processors);
-        let SumPlace { ticket, mapped } = self.sums.next(count);
+        let Place { ticket, mapped } = self.sums.next(count);
         let places = SumPlaces {
             words: self.words,
             host: mapped,
