@@ -468,10 +468,9 @@ fn remove_unfinished(folder: &Path) {
     }
 }
 
-/// Whether a name is that of an unfinished file, or of the file beside one with which an MPI library looks whether the file
-/// system has locks.
+/// Whether a name is that of an unfinished file, or of one that an MPI library keeps beside it while it is open.
 fn is_unfinished(name: &str) -> bool {
     let Some((file, rest)) = name.rsplit_once(".tmp") else { return false };
     let ours = [".h5", ".csv", ".jsonl", ".toml"].iter().any(|ending| file.ends_with(ending));
-    ours && (rest.is_empty() || rest.starts_with(".locktest."))
+    ours && (rest.is_empty() || [".locktest.", ".data.", ".metadata."].iter().any(|mpi| rest.starts_with(mpi)))
 }

@@ -54,12 +54,26 @@ impl World {
     /// # Errors
     /// MPI was started before, or serves one thread only.
     pub fn start() -> Result<Self, CommError> {
+        without_shared_semaphores();
         let (universe, level) = mpi::initialize_with_threading(Threading::Serialized)
             .ok_or_else(|| CommError::Mpi("was started before".into()))?;
         if level < Threading::Serialized {
             return Err(CommError::Mpi(format!("offers {level:?} threading, SERIALIZED is needed")));
         }
         Ok(Self { world: universe.world(), _universe: universe })
+    }
+}
+
+/// Has Open MPI open files without `sharedfp/sm`, unless the user has chosen.
+///
+/// That part serves shared file pointers, which nothing here uses, by a semaphore of the whole node that is named by the
+/// file alone. A job killed inside `MPI_File_open` leaves it taken, and the next one on that node to write a file of that
+/// name, such as a checkpoint, waits for it without end (github.com/open-mpi/ompi/issues/11934 has a relative).
+fn without_shared_semaphores() {
+    const CHOICE: &str = "OMPI_MCA_sharedfp";
+    if std::env::var_os(CHOICE).is_none() {
+        // SAFETY: MPI starts before any thread of ours does.
+        unsafe { std::env::set_var(CHOICE, "individual") };
     }
 }
 

@@ -72,8 +72,8 @@ fn a_folder_without_checkpoints_goes_on_from_its_configurations() {
         remove(&[folder.join("checkpoint")]);
         let before = contents(&folder.join("cfg"));
         // Another chain is refused, and touches nothing; not even what a killed job left unfinished.
-        let unfinished =
-            ["cfg_000007.h5.tmp", "cfg_000007.h5.tmp.locktest.1"].map(|name| folder.join("cfg").join(name));
+        let unfinished = ["", ".locktest.1", ".data.0", ".metadata.1"]
+            .map(|end| folder.join(format!("cfg/cfg_000007.h5.tmp{end}")));
         unfinished.iter().for_each(|path| fs::write(path, "half a configuration").unwrap());
         let all = chain_contents(&folder);
         for (key, value) in [("beta", "6.0"), ("seed", "99"), ("extents", "[4, 4, 4, 8]")] {
