@@ -64,7 +64,7 @@ examples: setup
 	    printf '== %s\n' $$name; $(CARGO) run --quiet --release --locked --example $$name || exit 1; done
 
 bits: setup
-	$(CARGO) test --release --locked --test suite -- --ignored program::bits --nocapture
+	$(CARGO) test --release --locked --test suite -- --ignored program::bits program::chaos --nocapture
 
 kills: setup
 	$(CARGO) test --release --locked --test suite -- --ignored program::restart --nocapture

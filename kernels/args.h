@@ -23,6 +23,8 @@ struct Sites;     // any field of one parity, real by real
 struct Reals;     // a table in the kernel's precision
 struct Doubles;   // a table in double
 struct Ints;      // a table of int
+struct Words;     // words of exact sums
+struct Addresses; // addresses of memory
 struct Flags;     // numbers that other ranks raise: [2 mu + (0 from forward, 1 from backward)][chunk]
 
 constexpr int WORDS = 6;            // words of an exact sum: its bins, and the count of values outside them

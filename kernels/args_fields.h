@@ -338,11 +338,24 @@ struct GatherLinks {
     int bytes;                // per link and outer site
 };
 
-// Raises a number in the memory of neighbours, when earlier work of this rank is done (faces.cuh).
+// Raises a number in the memory of neighbours, when earlier work of this rank is done (ranks.cuh).
 struct HaloSignal {
     Flags* flags[8];          // optional where nobody waits: all flags of the rank whose flags of this number are raised
     int number;
     int stride;               // chunks of a face that have flags
+};
+// A sum of all ranks
+struct SumRound {
+    const Addresses* of_ranks;  // optional if the sum is one rank's alone: of each rank's memory for the others' words
+    int rank;
+    int ranks;
+    int round;                // the number of these sums among those of all ranks
+};
+// Adds the words that other ranks have, or takes the greatest
+struct SumOverRanks {
+    Words* words;             // of one rank's sums
+    SumRound round;
+    int greatest;             // the word of which the greatest is taken
 };
 // The faces of a field that are packed for the neighbours, by the ghost zone that they fill there: [2 mu + (0 from forward, 1 from backward)]
 struct Outgoing {

@@ -2,6 +2,7 @@
 // GPU's layout of fields (src/device/cpu.rs).
 #pragma once
 #include <cstddef>
+#include <sched.h>
 #define __device__
 #define __forceinline__ inline __attribute__((always_inline))
 

@@ -1,13 +1,11 @@
 // The frame of a GPU kernel around a site's function; src/device/cuda/nvrtc.rs writes the kernel itself.
 #pragma once
 #include "faces.cuh"
-#include "sum.cuh"
 
 #ifndef HMC_BLOCK
 #define HMC_BLOCK 128
 #endif
 
-constexpr int ALL_WORDS = MAX_SUMS * WORDS + 1;
 // What all threads do before and after a kernel's sites. A hop that waits for its neighbours may begin while the kernel
 // that packs for it runs: it reads nothing of that one, but must not end before it, for later kernels wait for the hop
 // alone.
@@ -21,17 +19,11 @@ HD void wait_for_last() {
     asm volatile("griddepcontrol.wait;" : : : "memory");
 #endif
 }
-// A block packs one chunk. Faces without data have the flag of a chunk, too: their rank is then done with earlier ones.
+// A block packs one chunk.
 HD void raise_when_packed(const Geometry& g, const Outgoing& a) {
     if (a.chunk == 1) return;
     __syncthreads();
-    const int k = threadIdx.x;
-    if (k == 8) {
-        const FacePlace p = face_at(g, a, blockIdx.x * FACE_CHUNK);
-        raise_flag(a.signal, p.face, p.i / FACE_CHUNK);
-    } else if (k < 8 && blockIdx.x == 0 && a.wire[k] == nullptr) {
-        raise_flag(a.signal, k, 0);
-    }
+    if (threadIdx.x <= 8) raise_packed(g, a, blockIdx.x, threadIdx.x);
 }
 template <class A> HD void before_sites(const A&) {}
 template <class A> HD void after_sites(const A&) {}
@@ -50,38 +42,8 @@ struct SumPlaces {
     volatile i64* host;      // the finished words; their number
     double* rounded;         // [COUNT], for later launches
     i64 number;              // the number of these sums
-    const u64* of_ranks;     // addresses of each rank's memory for the others' words; null if the sums are this rank's alone
-    int rank, ranks;
-    u32 round;               // the number of these sums among those of all ranks
+    SumRound ranks;          // without addresses if the sums are this rank's alone
 };
-
-// A word summed over ranks, or the greatest. A half of a word travels in one store with the number of its round, so
-// whoever sees the number has the half. Rounds take turns with two places: a rank that begins round n + 2 has read all of
-// round n + 1, whose senders had read round n.
-HD i64 over_ranks(i64 own, int k, bool greatest, const SumPlaces& to) {
-    const auto places = [&](int of, int from) {
-        return (volatile u64*)to.of_ranks[of] + ((size_t)((to.round & 1) * to.ranks + from) * ALL_WORDS + k) * 2;
-    };
-    const u64 round = (u64)to.round << 32;
-    for (int r = 0; r < to.ranks; ++r) {
-        if (r == to.rank) continue;
-        volatile u64* p = places(r, to.rank);
-        p[0] = round | (u32)own;
-        p[1] = round | (u32)((u64)own >> 32);
-    }
-    i64 all = own;
-    for (int r = 0; r < to.ranks; ++r) {
-        if (r == to.rank) continue;
-        volatile u64* p = places(to.rank, r);
-        u64 low, high;
-        while (((low = p[0]) ^ round) >> 32) {}
-        while (((high = p[1]) ^ round) >> 32) {}
-        const i64 word = (i64)(high << 32 | (u32)low);
-        if (greatest) all = word > all ? word : all;
-        else all += word;
-    }
-    return all;
-}
 
 // Adds a thread's sums to the global ones, and raises the maximum. The last block to finish adds those of other ranks,
 // copies them to the host, clears them for the next sum, writes them rounded for later launches, and finally writes
@@ -124,7 +86,7 @@ template <int COUNT> HD void add_to_global(const Accumulator& sum, const SumPlac
     __threadfence();
     if (k <= COUNT * WORDS) {
         i64 v = (i64)atomicExch((unsigned long long*)words + k, 0ull);
-        if (to.of_ranks) v = over_ranks(v, k, k == COUNT * WORDS, to);
+        if (to.ranks.of_ranks) v = over_ranks(v, k, k == COUNT * WORDS, to.ranks);
         to.host[k] = part[0][k] = v;
     }
     __threadfence_system();

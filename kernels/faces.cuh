@@ -1,22 +1,7 @@
 // Face data that cross ranks: packing for a neighbour, and merging what a neighbour sent.
 #pragma once
-#include "site.cuh"
+#include "ranks.cuh"
 
-// Waits until the neighbour has raised the flag of a chunk of face k; what it packed there is then here. Only a GPU's ranks
-// do.
-HD void wait_for_chunk(const HaloWait& a, int k, int chunk) {
-    if constexpr (GPU) {
-        if (a.flags != nullptr) while (acquired((const int*)a.flags + k * a.stride + chunk) - a.number < 0) {}
-    }
-}
-HD void raise_flag(const HaloSignal& a, int k, int chunk) {
-    if (a.flags[k] != nullptr) release((int*)a.flags[k] + k * a.stride + chunk, a.number);
-}
-HD void raise_flags(const HaloSignal& a, int i) { raise_flag(a, i / a.stride, i % a.stride); }
-HD void await_flags(const HaloWait& a, int i) {
-    const int k = i / a.stride, chunk = i % a.stride;
-    if (chunk < a.chunks[k]) wait_for_chunk(a, k, chunk);
-}
 // The site at a place of a hop's launch.
 HD int site_at(const Places& a, int place) {
     place += a.first;
@@ -35,6 +20,17 @@ HD FacePlace face_at(const Geometry& g, const Outgoing& a, int i) {
         i -= padded;
     }
     return {-1, i};
+}
+
+// What threads 0 to 8 of a block do when it has packed its chunk: they raise its flag. Faces without data have the flag of
+// a chunk, too: their rank is then done with earlier ones.
+HD void raise_packed(const Geometry& g, const Outgoing& a, int block, int thread) {
+    if (thread == 8) {
+        const FacePlace p = face_at(g, a, block * FACE_CHUNK);
+        raise_flag(a.signal, p.face, p.i / FACE_CHUNK);
+    } else if (block == 0 && a.wire[thread] == nullptr) {
+        raise_flag(a.signal, thread, 0);
+    }
 }
 
 // Delivers N reals of block `block` (of NB) of a site of a face, for one of several fields. Lanes at the rank's edge go
@@ -79,6 +75,3 @@ template <class F> HD void face_merge(const FaceMerge& a, int i) {
 }
 
 #define FACES_KERNELS(SITE, SUM) SITE(faces, face_merge, FaceMerge, (face_merge<F>))
-#define FACES_DOUBLE_KERNELS(SITE, SUM)                                          \
-    SITE(faces, halo_signal, HaloSignal, raise_flags)                            \
-    SITE(faces, halo_wait, HaloWait, await_flags)

@@ -2,6 +2,7 @@
 // HMC_REGISTER (bytes of a SIMD register), HMC_REAL, HMC_DOUBLE or HMC_HALF, and HMC_TABLE (the table's name). With
 // HMC_EMULATION, the kernels run as on a GPU.
 #include <cstddef>
+#include <sched.h>
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif
@@ -15,10 +16,21 @@ using F = HMC_REAL;
 using F = typename lanes_of<HMC_REAL, HMC_LANES>::type;
 #endif
 
+// What an emulated GPU does when the blocks of sites begin..end are done.
+template <class A> void after_blocks(const A&, int, int) {}
+void raise_all(const Geometry& g, const Outgoing& a, int begin, int end) {
+    if (a.chunk == 1) return;
+    for (int block = begin / FACE_CHUNK; block * FACE_CHUNK < end; ++block)
+        for (int thread = 0; thread <= 8; ++thread) raise_packed(g, a, block, thread);
+}
+void after_blocks(const WilsonFace& a, int begin, int end) { raise_all(a.g, a.faces, begin, end); }
+void after_blocks(const StaggeredFace& a, int begin, int end) { raise_all(a.g, a.faces, begin, end); }
+
 #define SITE(FAMILY, NAME, ARGS, EXPRESSION)                                          \
     void run_##NAME(const void* args, int begin, int end, long long*) {               \
         const ARGS a = *static_cast<const ARGS*>(args);                               \
         for (int s = begin; s < end; ++s) EXPRESSION(a, s);                           \
+        if constexpr (GPU) after_blocks(a, begin, end);                               \
     }
 #define SUM(FAMILY, NAME, ARGS, COUNT, EXPRESSION)                                    \
     void run_##NAME(const void* args, int begin, int end, long long* words) {         \

@@ -49,6 +49,13 @@ HD void keep_loads_apart() {
     if constexpr (GPU) asm volatile("" ::: "memory");
 }
 
+// Between two looks at memory that another rank is to write.
+HD void wait_a_little() {
+#ifdef HMC_EMULATION
+    sched_yield();
+#endif
+}
+
 // Whether the threads of a team run concurrently, and the barrier for all of them.
 #if defined __CUDACC__
 constexpr bool THREADS_AT_ONCE = true;

@@ -472,5 +472,6 @@ fn remove_unfinished(folder: &Path) {
 fn is_unfinished(name: &str) -> bool {
     let Some((file, rest)) = name.rsplit_once(".tmp") else { return false };
     let ours = [".h5", ".csv", ".jsonl", ".toml"].iter().any(|ending| file.ends_with(ending));
-    ours && (rest.is_empty() || [".locktest.", ".data.", ".metadata."].iter().any(|mpi| rest.starts_with(mpi)))
+    ours && (rest.is_empty()
+        || [".locktest.", ".data.", ".metadata."].iter().any(|mpi| rest.starts_with(mpi)))
 }

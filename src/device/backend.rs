@@ -1,7 +1,9 @@
 //! What both devices offer.
 
-use super::kernels::{Constants, Doubles, In, Kernel, KernelNumber, OnSites, OnTeams, Summing, WORDS};
-use super::meeting::{Meeting, Round};
+use super::kernels::{
+    Constants, Doubles, In, Kernel, KernelNumber, OnSites, OnTeams, SumRound, Summing, WORDS,
+};
+use super::meeting::Meeting;
 use super::record::{Instance, Record};
 use super::{Buffer, DeviceError, GpuOptions, Held, Lanes, Ledger, Precision, Remote, cuda};
 use crate::math::ExactSum;
@@ -35,6 +37,12 @@ impl Sums {
             .map(|w| ExactSum::from_words(w.try_into().expect("a sum's words")))
             .collect();
         Self { sums, max: f64::from_bits(*max as u64) }
+    }
+
+    /// The words from which [`Sums::from_words`] makes them.
+    pub(super) fn words(&self) -> Vec<i64> {
+        let sums = self.sums.iter().flat_map(|sum| sum.words());
+        sums.chain([self.max.to_bits().cast_signed()]).collect()
     }
 }
 
@@ -225,7 +233,12 @@ pub unsafe trait Backend: Send + Sync {
     ///
     /// # Safety
     /// As `launch`; all ranks launch the same sums of `ranks`.
-    unsafe fn begin_sum(&self, call: Call<'_>, n: usize, ranks: Option<Round>) -> Result<Begun, DeviceError>;
+    unsafe fn begin_sum(
+        &self,
+        call: Call<'_>,
+        n: usize,
+        ranks: Option<SumRound<'_>>,
+    ) -> Result<Begun, DeviceError>;
     /// Waits for sums that were begun.
     fn finish_sum(&self, ticket: Ticket) -> Result<Sums, DeviceError> {
         unreachable!("sum {} was made at once", ticket.number)
@@ -260,7 +273,8 @@ pub unsafe trait Backend: Send + Sync {
     /// # Safety
     /// The memory was pinned, and no staging is under way.
     unsafe fn unpin(&self, memory: &mut [u8]);
-    /// A handle by which another process may open memory from `allocate_for_export`; `None` on a CPU.
+    /// A handle by which another process may open memory from `allocate_for_export`; `None` on a CPU. Handles of a device
+    /// have equal lengths.
     ///
     /// # Panics
     /// On a GPU, memory from `allocate`.

@@ -6,10 +6,11 @@
 //! For a rehearsal, which asks for the kernels of a run, sums can pretend to be those of iterations.
 
 use super::backend::{Backend, Begun, Call, Pointer, Size, Sums, Variant};
+use super::kernels::SumRound;
 use super::ledger::Ledger;
 use super::pool::{Pool, Source, Use};
 use super::table::all_kernels;
-use super::{DeviceError, Lanes, Round, Work, cpu};
+use super::{DeviceError, Lanes, Work, cpu};
 use crate::math::ExactSum;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -207,7 +208,12 @@ unsafe impl Backend for Counting {
         Ok(())
     }
 
-    unsafe fn begin_sum(&self, call: Call<'_>, _: usize, _: Option<Round>) -> Result<Begun, DeviceError> {
+    unsafe fn begin_sum(
+        &self,
+        call: Call<'_>,
+        _: usize,
+        _: Option<SumRound<'_>>,
+    ) -> Result<Begun, DeviceError> {
         let kernel = all_kernels().get(call.kernel, call.precision);
         let Work::Sums(count) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };
         let mut sum = ExactSum::default();

@@ -2,14 +2,16 @@
 
 use super::backend::{Backend, Begun, Call, Pointer, Size, Sums, Ticket, Variant};
 use super::kept::KeptSums;
-use super::kernels::WORDS;
+use super::kernels::{Double, FACE_CHUNK, Kernel, Out, SumOverRanks, SumRound, WORDS};
 use super::ledger::Ledger;
+use super::shared_memory::SharedMemory;
 use super::table::{Kernels, Lanes, emulated_kernels, host_kernels, lane_counts};
 use super::team::Team;
-use super::{DeviceError, Round, Work};
+use super::{DeviceError, Work};
 use crate::math::ExactSum;
 use std::alloc::Layout;
 use std::ffi::c_void;
+use std::num::NonZero;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -19,10 +21,18 @@ pub struct Cpu {
     isa: &'static str,
     lanes: Lanes,
     kernels: Kernels,
-    /// Of an emulated GPU: the sums of the latest launches.
-    emulated: Option<KeptSums>,
+    emulated: Option<Emulated>,
     team: Team,
     ledger: Ledger,
+}
+
+/// What a GPU has and a CPU has not.
+#[derive(Default)]
+struct Emulated {
+    /// The sums of the latest launches.
+    sums: KeptSums,
+    /// Memory that other ranks write, and theirs.
+    shared: SharedMemory,
 }
 
 /// Enough for a cache line and for every vector. Large fields use huge pages.
@@ -54,14 +64,14 @@ impl Cpu {
     /// This build has no emulation for this processor.
     pub fn emulating() -> Result<Self, DeviceError> {
         let (isa, kernels) = emulated_kernels().ok_or(DeviceError::NoEmulation)?;
-        Self::with(isa, Lanes::equal(1), kernels, Some(KeptSums::default()))
+        Self::with(isa, Lanes::equal(1), kernels, Some(Emulated::default()))
     }
 
     fn with(
         isa: &'static str,
         lanes: Lanes,
         kernels: Kernels,
-        emulated: Option<KeptSums>,
+        emulated: Option<Emulated>,
     ) -> Result<Self, DeviceError> {
         let count = rayon::current_num_threads();
         let team = Team::new(count).map_err(|e| DeviceError::Threads { count, message: e.to_string() })?;
@@ -76,6 +86,20 @@ impl Cpu {
             return work(0..n);
         }
         self.team.run(|k| work(n * k / parts..n * (k + 1) / parts));
+    }
+
+    /// The sums of all ranks, of which `own` are this one's.
+    fn over_ranks(&self, own: &Sums, round: SumRound<'_>) -> Sums {
+        let mut words = own.words();
+        let greatest = words.len() - 1;
+        let at = NonZero::new(words.as_mut_ptr() as u64).expect("there are words");
+        // SAFETY: the words are those of this function alone, and outlive the call.
+        let args = SumOverRanks { words: unsafe { Out::at(at) }, round, greatest: greatest as i32 };
+        let (number, precision) = SumOverRanks::number(Double);
+        let run = self.kernels.get(number, precision).run;
+        // SAFETY: the table's function with the arguments it was built for: one call for each word.
+        unsafe { run((&raw const args).cast(), 0, words.len() as i32, std::ptr::null_mut()) };
+        Sums::from_words(&words)
     }
 
     /// Splits a range of bytes among the threads: calls `work` with starts and lengths.
@@ -146,8 +170,19 @@ unsafe impl Backend for Cpu {
         Ok(Pointer(pointer as u64))
     }
 
+    fn allocate_for_export(&self, bytes: usize) -> Result<Pointer, DeviceError> {
+        let Some(emulated) = &self.emulated else { return self.allocate(bytes) };
+        let address = emulated.shared.allocate(held(bytes)).map_err(DeviceError::Shared)?;
+        self.ledger.take(address, held(bytes) as u64);
+        Ok(Pointer(address))
+    }
+
     unsafe fn free(&self, pointer: Pointer, bytes: usize) {
         self.ledger.give(pointer.0);
+        // SAFETY: the caller's promise.
+        if self.emulated.as_ref().is_some_and(|emulated| unsafe { emulated.shared.close(pointer.0) }) {
+            return;
+        }
         let layout = layout(bytes).expect("what was allocated");
         // SAFETY: by the caller's promise, the pointer came from `allocate(bytes)`.
         unsafe { std::alloc::dealloc(pointer.0 as *mut u8, layout) }
@@ -192,9 +227,11 @@ unsafe impl Backend for Cpu {
             Size::Sites(n) => (n, FEW_SITES, 0),
             Size::Teams(teams) => (teams.count, FEW_TEAMS, teams.shared),
         };
-        self.share(count, few, |part| {
+        // Threads of an emulated GPU do whole blocks: each raises the flag of what it has packed.
+        let block = if self.emulated.is_some() && matches!(size, Size::Sites(_)) { FACE_CHUNK } else { 1 };
+        self.share(count.div_ceil(block), few.div_ceil(block), |part| {
             let mut shared = vec![Line([0; 64]); shared.div_ceil(64)];
-            let (begin, end) = (part.start as i32, part.end as i32);
+            let (begin, end) = ((part.start * block) as i32, count.min(part.end * block) as i32);
             // SAFETY: the table's function with the arguments it was built for; each site or team writes only its own
             // data.
             unsafe { run(pointer as *const c_void, begin, end, shared.as_mut_ptr().cast()) };
@@ -202,7 +239,12 @@ unsafe impl Backend for Cpu {
         Ok(())
     }
 
-    unsafe fn begin_sum(&self, call: Call<'_>, n: usize, _: Option<Round>) -> Result<Begun, DeviceError> {
+    unsafe fn begin_sum(
+        &self,
+        call: Call<'_>,
+        n: usize,
+        ranks: Option<SumRound<'_>>,
+    ) -> Result<Begun, DeviceError> {
         let kernel = self.kernels.get(call.kernel, call.precision);
         let Work::Sums(count) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };
         let (run, pointer) = (kernel.run, call.args as usize);
@@ -220,19 +262,20 @@ unsafe impl Backend for Cpu {
             }
         });
         let sums = all.into_inner().expect("no thread panicked");
-        Ok(match &self.emulated {
-            Some(kept) => Begun::Later(kept.keep(sums)),
-            None => Begun::Done(sums),
-        })
+        let Some(emulated) = &self.emulated else { return Ok(Begun::Done(sums)) };
+        Ok(Begun::Later(emulated.sums.keep(match ranks {
+            Some(round) => self.over_ranks(&sums, round),
+            None => sums,
+        })))
     }
 
     fn finish_sum(&self, ticket: Ticket) -> Result<Sums, DeviceError> {
-        let kept = self.emulated.as_ref().expect("sums are made at once, but for an emulated GPU's");
-        Ok(kept.sums(ticket))
+        let emulated = self.emulated.as_ref().expect("sums are made at once, but for an emulated GPU's");
+        Ok(emulated.sums.sums(ticket))
     }
 
     fn keeps_sum(&self, ticket: Ticket) -> bool {
-        self.emulated.as_ref().is_none_or(|kept| kept.has(ticket))
+        self.emulated.as_ref().is_none_or(|emulated| emulated.sums.has(ticket))
     }
 
     fn synchronize(&self) -> Result<(), DeviceError> {
@@ -265,15 +308,23 @@ unsafe impl Backend for Cpu {
 
     unsafe fn unpin(&self, _: &mut [u8]) {}
 
-    fn export(&self, _: Pointer) -> Result<Option<Vec<u8>>, DeviceError> {
-        Ok(None)
+    fn export(&self, pointer: Pointer) -> Result<Option<Vec<u8>>, DeviceError> {
+        let Some(emulated) = &self.emulated else { return Ok(None) };
+        emulated.shared.handle(pointer.0).map(Some).map_err(DeviceError::Shared)
     }
 
-    fn import(&self, _: &[u8]) -> Result<Pointer, DeviceError> {
-        Err(DeviceError::NoGpu("memory of other ranks is reached through MPI on a CPU".into()))
+    fn import(&self, handle: &[u8]) -> Result<Pointer, DeviceError> {
+        let no_gpu = || DeviceError::NoGpu("memory of other ranks is reached through MPI on a CPU".into());
+        let emulated = self.emulated.as_ref().ok_or_else(no_gpu)?;
+        emulated.shared.open(handle).map(Pointer).map_err(DeviceError::Shared)
     }
 
-    unsafe fn close(&self, _: Pointer) {}
+    unsafe fn close(&self, imported: Pointer) {
+        if let Some(emulated) = &self.emulated {
+            // SAFETY: the caller's promise.
+            unsafe { emulated.shared.close(imported.0) };
+        }
+    }
 
     fn specialise(&self, _: Variant) -> usize {
         0

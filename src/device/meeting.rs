@@ -1,20 +1,13 @@
 //! Where GPUs of several ranks add their sums: each writes its exact words into the others' memory, and adds theirs to its
-//! own, in the kernel that makes the sums (`over_ranks` in `kernels/entry.cuh`). No host takes part.
+//! own, in the kernel that makes the sums (`over_ranks` in `kernels/ranks.cuh`). No host takes part.
 
-use super::kernels::{MAX_SUMS, WORDS};
+use super::kernels::{MAX_SUMS, SumRound, WORDS};
 use super::{Buffer, Device, DeviceError, Remote};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A sum of all ranks, as kernels take it: the last members of `SumPlaces` in `kernels/entry.cuh`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Round {
-    /// The address of the addresses of all ranks' memory; 0 if a sum is one rank's alone.
-    of_ranks: u64,
-    rank: i32,
-    ranks: i32,
-    /// Its number.
-    round: u32,
+impl SumRound<'_> {
+    /// Of sums that are one rank's alone.
+    pub(super) const ALONE: Self = Self { of_ranks: None, rank: 0, ranks: 1, round: 0 };
 }
 
 /// The memory into which the other ranks write, and theirs, opened.
@@ -44,13 +37,13 @@ impl Meeting {
     }
 
     /// The next round.
-    pub(super) fn next(&self) -> Round {
+    pub(super) fn next(&self) -> SumRound<'_> {
         let rank = self.others.iter().position(Option::is_none).expect("this rank");
-        Round {
-            of_ranks: self.addresses.pointer().0,
+        SumRound {
+            of_ranks: Some(self.addresses.input()),
             rank: rank as i32,
             ranks: self.others.len() as i32,
-            round: self.rounds.fetch_add(1, Ordering::Relaxed).wrapping_add(1),
+            round: self.rounds.fetch_add(1, Ordering::Relaxed).wrapping_add(1).cast_signed(),
         }
     }
 }

@@ -9,6 +9,7 @@
 //! - `gpu`: what other drivers' GPUs would share with it
 //! - `pool`: memory of a GPU that was given back is kept, divided and joined
 //! - `kept`: sums that an emulated GPU keeps as a GPU does
+//! - `shared_memory`: memory that other ranks open, of an emulated GPU
 //! - `counting`: a device that only counts memory
 //! - `record`: which kernels a device was asked for
 //! - `ledger`: allocated memory by label
@@ -33,6 +34,7 @@ mod ledger;
 mod meeting;
 mod pool;
 mod record;
+mod shared_memory;
 mod table;
 mod team;
 
@@ -46,7 +48,7 @@ pub use cpu::Cpu;
 pub use cuda::{compile_all, gpu_count};
 pub use kernels::{Constants, KernelNumber};
 pub use ledger::{Held, Ledger};
-pub use meeting::{Meeting, Round};
+pub use meeting::Meeting;
 pub use record::{Instance, Record};
 pub use table::{
     KernelInfo, Lanes, Precision, Work, fastest_lanes, fits_processor, has_emulation, kernel_list,
@@ -105,6 +107,9 @@ pub enum DeviceError {
         /// The size of the request, in MB.
         megabytes: usize,
     },
+    /// Memory of an emulated GPU is not shared with other ranks, or not opened.
+    #[error("memory that ranks share: {0}")]
+    Shared(std::io::Error),
     /// A build without the GPU's kernels for the CPU, or a processor that cannot run them.
     #[error("this build has no emulated GPU for this processor")]
     NoEmulation,

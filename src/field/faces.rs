@@ -206,6 +206,11 @@ impl Faces {
         std::array::from_fn(|mu| ghosts[2 * mu])
     }
 
+    /// Bytes that a rank sends in an exchange of all fields.
+    pub(crate) fn bytes_sent(&self) -> usize {
+        self.faces.iter().map(|face| face.outgoing.bytes()).sum()
+    }
+
     /// Bit mu is set if direction mu is cut.
     pub fn mask(&self) -> i32 {
         self.domain.cut_directions().map(|mu| 1 << mu).sum()

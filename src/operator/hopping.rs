@@ -206,6 +206,17 @@ impl WilsonLinks {
         })
     }
 
+    /// The exchange of a hop alone: what `D input` on sites of `parity` reads of other ranks comes from them.
+    pub fn exchange(&mut self, input: &Spinor, parity: usize, dagger: Dagger) -> Result<(), FieldError> {
+        let fields = input.fields() * input.kind().slices();
+        self.faces.exchange(self.own.faces_of(input, parity, dagger), fields)
+    }
+
+    /// Bytes that a rank sends for a hop of as many fields as there is memory for.
+    pub fn bytes_sent(&self) -> usize {
+        self.faces.bytes_sent()
+    }
+
     /// Launches `D input` on all sites of `parity`, in one or more launches ([`Faces::hop`]).
     pub(crate) fn cover(
         &mut self,
@@ -219,16 +230,22 @@ impl WilsonLinks {
         if way.blocked {
             return launch(hop);
         }
-        let (links, slices) = (Some(own.links.get().from(1 - parity)), input.kind().slices());
-        let face = FaceHop::Wilson { reals: own.reals, links, dagger: way.dagger, slices };
-        let source = FaceSource { input: hop.input, parity: 1 - parity, hop: face };
-        faces.hop(source, hop.fields as usize, |Reached { ghost, places }| {
-            launch(Hopping { ghost, places, ..hop })
-        })
+        faces.hop(
+            own.faces_of(input, parity, way.dagger),
+            hop.fields as usize,
+            |Reached { ghost, places }| launch(Hopping { ghost, places, ..hop }),
+        )
     }
 }
 
 impl Own {
+    /// What a hop from `input` to `parity` packs.
+    fn faces_of<'a>(&'a self, input: &'a Spinor, parity: usize, dagger: Dagger) -> FaceSource<'a> {
+        let (links, slices) = (Some(self.links.get().from(1 - parity)), input.kind().slices());
+        let hop = FaceHop::Wilson { reals: self.reals, links, dagger, slices };
+        FaceSource { input: input.fermions(), parity: 1 - parity, hop }
+    }
+
     /// `D input` on all sites of `parity`.
     fn hopping<'a>(&'a self, input: &'a Spinor, parity: usize, way: Way, ghost_mask: i32) -> Hopping<'a> {
         let slices = input.kind().slices();

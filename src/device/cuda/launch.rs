@@ -2,12 +2,12 @@
 
 use super::Cuda;
 use super::nvrtc::Request;
+use crate::device::DeviceError;
 use crate::device::backend::{Call, Size, Variant};
 use crate::device::gpu::cache::Place;
 use crate::device::gpu::tuning::{Candidates, Shape};
-use crate::device::kernels::{Constants, FACE_CHUNK, KernelNumber};
+use crate::device::kernels::{Constants, FACE_CHUNK, KernelNumber, SumRound};
 use crate::device::table::all_kernels;
-use crate::device::{DeviceError, Round};
 use cudarc::driver::sys;
 use std::collections::HashMap;
 /// Threads per block.
@@ -24,13 +24,13 @@ const TRIALS: usize = 20;
 
 /// The places of a launch's sums: the struct of that name in `kernels/entry.cuh`.
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub(super) struct SumPlaces {
+#[derive(Clone, Copy)]
+pub(super) struct SumPlaces<'a> {
     pub words: u64,
     pub host: u64,
     pub rounded: u64,
     pub number: i64,
-    pub ranks: Round,
+    pub ranks: SumRound<'a>,
 }
 
 #[derive(Clone, Copy)]
@@ -179,10 +179,11 @@ impl Cuda {
         call: Call<'_>,
         n: usize,
         blocks: usize,
-        sums: Option<&SumPlaces>,
+        sums: Option<&SumPlaces<'_>>,
     ) -> Result<(), DeviceError> {
-        let (mut count, mut places) = (n as i32, sums.copied().unwrap_or_default());
-        let mut parameters = [call.args.cast_mut(), (&raw mut count).cast(), (&raw mut places).cast()];
+        let mut count = n as i32;
+        let places = sums.map_or(std::ptr::null(), std::ptr::from_ref);
+        let mut parameters = [call.args.cast_mut(), (&raw mut count).cast(), places.cast_mut().cast()];
         let mut beside = sys::CUlaunchAttribute {
             id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
             pad: [0; 4],

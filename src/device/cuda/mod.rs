@@ -25,11 +25,12 @@ pub use ahead::compile_all;
 
 use super::backend::{Backend, Begun, Call, Pointer, Size, Sums, Ticket, Variant};
 use super::gpu::mapped::{ALL_ROUNDED_BYTES, MAPPED_BYTES, MappedSums, Place, SUM_BYTES};
+use super::kernels::SumRound;
 use super::ledger::Ledger;
 use super::pool::{Pool, Source, Use};
 use super::record::Instance;
 use super::table::all_kernels;
-use super::{Device, DeviceError, Energy, GpuOptions, Lanes, Round, Work};
+use super::{Device, DeviceError, Energy, GpuOptions, Lanes, Work};
 use cudarc::driver::{result, sys};
 use launch::{BLOCK, Loaded, SumPlaces, count};
 use meter::Meter;
@@ -291,7 +292,12 @@ unsafe impl Backend for Cuda {
         unsafe { self.start(function, call, count(size), function.blocks(size), None) }
     }
 
-    unsafe fn begin_sum(&self, call: Call<'_>, n: usize, ranks: Option<Round>) -> Result<Begun, DeviceError> {
+    unsafe fn begin_sum(
+        &self,
+        call: Call<'_>,
+        n: usize,
+        ranks: Option<SumRound<'_>>,
+    ) -> Result<Begun, DeviceError> {
         self.current()?;
         let mut loaded = self.loaded.lock().expect("no panic holds it");
         let function = self.function(&mut loaded, call, Size::Sites(n))?;
@@ -304,7 +310,7 @@ unsafe impl Backend for Cuda {
             host: mapped,
             rounded: ticket.rounded.0,
             number: ticket.number,
-            ranks: ranks.unwrap_or_default(),
+            ranks: ranks.unwrap_or(SumRound::ALONE),
         };
         // SAFETY: the words hold the widest sum; launches use them one after the other, each leaves them at 0, and the
         // lock keeps the order of numbers.

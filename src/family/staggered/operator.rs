@@ -47,6 +47,21 @@ struct Own {
     naik: f64,
 }
 
+impl Own {
+    /// What a hop from `input` to `parity` packs.
+    fn faces_of<'a>(&'a self, input: &'a Spinor, parity: usize) -> FaceSource<'a> {
+        let (fat, long) = (self.fat(), self.long.get());
+        let [fat, links] = [fat, &long.links].map(|links| Some(links.from(1 - parity)));
+        let ninth = long.ninth.as_ref().map(|ninth| ninth.from(1 - parity));
+        let hop = FaceHop::Staggered { reals: self.long_reals, links: [fat, links, ninth] };
+        FaceSource { input: input.fermions(), parity: 1 - parity, hop }
+    }
+
+    fn fat(&self) -> &HopLinks {
+        self.fat.as_ref().expect("links that were adopted, and not released")
+    }
+}
+
 /// Unitary long links with the signs and phases of hops.
 struct Long {
     links: HopLinks,
@@ -163,6 +178,16 @@ impl Staggered {
         self.own.phases.input()
     }
 
+    /// The exchange of a hop alone: what D reads of other ranks for sites of `parity` comes from them.
+    pub fn exchange(&mut self, input: &Spinor, parity: usize) -> Result<(), FieldError> {
+        self.faces.exchange(self.own.faces_of(input, parity), input.fields())
+    }
+
+    /// Bytes that a rank sends for a hop of as many fields as there is memory for.
+    pub fn bytes_sent(&self) -> usize {
+        self.faces.bytes_sent()
+    }
+
     /// `out = scale D input + shift x` on sites of `parity`; `input` is on the other parity, x on `parity`. All fields
     /// hold equally many colour vectors.
     pub fn hop(
@@ -182,13 +207,10 @@ impl Staggered {
         own.domain.check(all().map(Spinor::domain));
         let (domain, form) = (&own.domain, (own.precision, own.long_reals));
         let long = own.long.get();
-        let fat = own.fat.as_ref().expect("links that were adopted, and not released");
+        let fat = own.fat();
         let each = each(fields, domain.device().backend().is_host());
         let groups = fields.div_ceil(each);
-        let [fat_from, long_from] = [fat, &long.links].map(|links| Some(links.from(1 - parity)));
-        let links = [fat_from, long_from, long.ninth.as_ref().map(|ninth| ninth.from(1 - parity))];
-        let face = FaceHop::Staggered { reals: own.long_reals, links };
-        let source = FaceSource { input: input.fermions(), parity: 1 - parity, hop: face };
+        let source = own.faces_of(input, parity);
         let ghost_mask = faces.mask();
         faces.hop(source, fields, |Reached { places, ghost }| {
             let sites = places.count as usize * groups;

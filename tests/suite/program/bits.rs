@@ -4,7 +4,7 @@
 //! There is no tolerance here: every sum is exact, and every site is computed by the same operations.
 
 use crate::chains::{DOMAIN_WALL, OTHER, PRODUCTION, STAGGERED};
-use crate::program::{Chain, Scratch, parallel, quickstart, read_chain, with};
+use crate::program::{Chain, Job, Scratch, parallel, quickstart, read_chain, with};
 use hmc::device::{Lanes, gpu_count, has_emulation, lane_counts};
 use hmc::lattice::{LaneGrid, Partition};
 use std::path::PathBuf;
@@ -15,30 +15,32 @@ const GRIDS: [[usize; 4]; 6] =
 const LANES: [usize; 4] = [1, 4, 8, 16];
 
 /// Two trajectories of the quickstart, of which the second may be refused.
-fn two_trajectories() -> String {
+pub(super) fn two_trajectories() -> String {
     with(&with(&quickstart(), "trajectories", "2"), "thermalisation", "1")
 }
 
 /// What computes a run.
 #[derive(Clone, Copy, Debug)]
-enum On {
+pub(super) enum On {
     /// `lanes` 0: the best.
     Cpu { lanes: usize, threads: usize },
-    /// A GPU's kernels, halos staged as a GPU's.
-    Emulated,
+    /// A GPU's kernels.
+    Emulated { transport: &'static str },
     /// How halos travel: `staged` or `peer`.
     Gpu { transport: &'static str },
 }
 use On::{Cpu, Emulated, Gpu};
 
-const REFERENCE: On = Cpu { lanes: 0, threads: 1 };
+pub(super) const REFERENCE: On = Cpu { lanes: 0, threads: 1 };
 
 impl On {
     /// `[parallel]` of a run.
-    fn input(self, grid: [usize; 4]) -> String {
+    pub(super) fn input(self, grid: [usize; 4]) -> String {
         match self {
             Cpu { lanes, threads } => parallel(grid, lanes, threads),
-            Emulated => format!("[parallel]\ndevice = \"emulated\"\ngrid = {grid:?}\nthreads = 1\n"),
+            Emulated { transport } => format!(
+                "[parallel]\ndevice = \"emulated\"\ngrid = {grid:?}\ntransport = \"{transport}\"\nthreads = 1\n"
+            ),
             Gpu { transport } => {
                 format!("[parallel]\ndevice = \"cuda\"\ngrid = {grid:?}\ntransport = \"{transport}\"\n")
             }
@@ -57,6 +59,7 @@ impl On {
                 on.rsplit("halos ").next().unwrap_or_default().to_owned(),
             ),
         };
+        let travels = |transport: &str| ranks == 1 || halos.starts_with(transport);
         let many = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         on.contains(&cut)
             && match self {
@@ -64,17 +67,16 @@ impl On {
                     device.starts_with(&format!("CPU, {}, ", many(threads, "thread")))
                         && (lanes == 0 || device.contains(&format!(", {} (", Lanes::from(lanes))))
                 }
-                Emulated => device.starts_with("emulated GPU"),
+                Emulated { transport } => device.starts_with("emulated GPU") && travels(transport),
                 Gpu { transport } => {
-                    !["CPU", "emulated"].iter().any(|other| device.starts_with(other))
-                        && (ranks == 1 || halos.starts_with(transport))
+                    !["CPU", "emulated"].iter().any(|other| device.starts_with(other)) && travels(transport)
                 }
             }
     }
 }
 
 /// One run with its results.
-struct Run {
+pub(super) struct Run {
     scratch: Scratch,
     last: PathBuf,
     checksum: String,
@@ -82,10 +84,24 @@ struct Run {
 }
 
 impl Run {
-    fn new(text: &str, grid: [usize; 4], on: On) -> Self {
+    pub(super) fn new(text: &str, grid: [usize; 4], on: On) -> Self {
+        Self::while_running(text, grid, on, |_| {})
+    }
+
+    /// Two trajectories, and what is to be done while they are walked.
+    pub(super) fn while_running(
+        text: &str,
+        grid: [usize; 4],
+        on: On,
+        meanwhile: impl FnOnce(&mut Job),
+    ) -> Self {
         let scratch = Scratch::new();
         let ranks = grid.iter().product();
-        let ended = scratch.chain(if ranks == 1 { 0 } else { ranks }, &format!("{text}\n{}", on.input(grid)));
+        let input = scratch.write("run.toml", format!("{text}\n{}", on.input(grid)));
+        let mut job = scratch.start(if ranks == 1 { 0 } else { ranks }, &[&input]);
+        meanwhile(&mut job);
+        let ended = job.wait();
+        ended.succeeded();
         assert!(on.is_told(grid, &ended.out), "{on:?} {grid:?}: {ended:?}");
         let folder = scratch.at("ensembles/quickstart");
         let last = folder.join("cfg/cfg_000002.h5");
@@ -95,7 +111,7 @@ impl Run {
     }
 
     /// What differs from the reference, in words; empty where nothing does.
-    fn differences(&self, reference: &Self) -> String {
+    pub(super) fn differences(&self, reference: &Self) -> String {
         let mut found = Vec::new();
         if self.checksum != reference.checksum {
             found.push(format!("links_checksum {} instead of {}", self.checksum, reference.checksum));
@@ -117,8 +133,8 @@ impl Run {
     }
 }
 
-/// Compares choices of grid, lanes and threads with one rank; and their grids on GPUs where there are any. With one rank among
-/// them, an emulated GPU, which is slow, takes that and those of two.
+/// Compares choices of grid, lanes and threads with one rank; and their grids on GPUs where there are any, with
+/// every transport. Emulated GPUs, which are slow, take one rank, if that is among them, and the first two other grids.
 fn same(text: &str, choices: &[([usize; 4], usize, usize)]) {
     let reference = Run::new(text, [1; 4], REFERENCE);
     let available = lane_counts();
@@ -139,8 +155,9 @@ fn same(text: &str, choices: &[([usize; 4], usize, usize)]) {
     }
     let mut devices = Vec::new();
     if has_emulation() {
-        let few = grids.iter().filter(|grid| grids.contains(&[1; 4]) && grid.iter().product::<usize>() <= 2);
-        devices.extend(few.map(|&grid| (grid, Emulated)));
+        let whole = grids.iter().filter(|grid| **grid == [1; 4]).map(|grid| (grid, "staged"));
+        let cut = grids.iter().filter(|grid| **grid != [1; 4]).zip(["peer", "staged"]);
+        devices.extend(whole.chain(cut).map(|(&grid, transport)| (grid, Emulated { transport })));
     } else {
         println!("skipped: the same bits of an emulated GPU: this build has none");
     }
