@@ -3,10 +3,11 @@
 #include "sum.cuh"
 
 // Waits until the neighbour has raised the flag of a chunk of face k; what it packed there is then here. Only a GPU's ranks
-// do.
+// do, and they wait for nothing that comes through the host.
 HD void wait_for_chunk(const HaloWait& a, int k, int chunk) {
     if constexpr (GPU) {
-        if (a.flags != nullptr) while (acquired((const int*)a.flags + k * a.stride + chunk) - a.number < 0) wait_a_little();
+        if (a.flags != nullptr && chunk < a.chunks[k])
+            while (acquired((const int*)a.flags + k * a.stride + chunk) - a.number < 0) wait_a_little();
     }
 }
 HD void raise_flag(const HaloSignal& a, int k, int chunk) {
@@ -14,8 +15,7 @@ HD void raise_flag(const HaloSignal& a, int k, int chunk) {
 }
 HD void raise_flags(const HaloSignal& a, int i) { raise_flag(a, i / a.stride, i % a.stride); }
 HD void await_flags(const HaloWait& a, int i) {
-    const int k = i / a.stride, chunk = i % a.stride;
-    if (chunk < a.chunks[k]) wait_for_chunk(a, k, chunk);
+    wait_for_chunk(a, i / a.stride, i % a.stride);
 }
 
 constexpr int ALL_WORDS = MAX_SUMS * WORDS + 1;

@@ -277,10 +277,11 @@ fn bench_item(text: &str) -> Result<BenchItem, String> {
         "staggered-solver" => Ok(BenchItem::Table(BenchTable::StaggeredSolver)),
         "domain-wall" => Ok(BenchItem::Table(BenchTable::DomainWall)),
         "domain-wall-solver" => Ok(BenchItem::Table(BenchTable::DomainWallSolver)),
+        "halo" => Ok(BenchItem::Table(BenchTable::Halo)),
         _ => extents(text).map(BenchItem::Lattice).map_err(|_| {
             format!(
-                "expected all, wilson, clover, solver, staggered, staggered-solver, domain-wall, domain-wall-solver or \
-                 extents such as 16x16x16x16, found '{text}'"
+                "expected all, wilson, clover, solver, staggered, staggered-solver, domain-wall, domain-wall-solver, \
+                 halo or extents such as 16x16x16x16, found '{text}'"
             )
         }),
     }

@@ -56,8 +56,8 @@ pub(super) fn domain(
     let Layers { border, reach } = layers;
     let device = start::device(parallel, &partition, reach, &**comm)?;
     start::require_lanes(&partition, &device, reach)?;
-    let halo = start::halo(parallel, &device, &**comm)?;
-    Ok(Domain::new(partition, device, Arc::clone(comm), border, halo)?)
+    let transports = start::transports(parallel, &device, &**comm)?;
+    Ok(Domain::new(partition, device, Arc::clone(comm), border, transports)?)
 }
 
 /// Layers of neighbouring sites that a run needs, with these measurements.

@@ -5,7 +5,7 @@ use super::assemble::{self, Layers};
 use super::{AppError, Ranks, measure, start};
 use crate::comm::Echo;
 use crate::device::{Counting, Device, Held, gpu_count};
-use crate::field::{Domain, Halo, MatrixField};
+use crate::field::{Domain, Halo, MatrixField, Transports};
 use crate::hmc::Chain;
 use crate::input::{DeviceChoice, Input};
 use crate::lattice::Partition;
@@ -18,11 +18,16 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// No grid fits; a box is too small for the device's lanes.
-pub fn domain_on(input: &Input, device: Device, halo: Halo, comm: &Ranks) -> Result<Arc<Domain>, AppError> {
+pub fn domain_on(
+    input: &Input,
+    device: Device,
+    transports: impl Into<Transports>,
+    comm: &Ranks,
+) -> Result<Arc<Domain>, AppError> {
     let Layers { border, reach } = assemble::layers(input, [&input.measure]);
     let partition = start::partition(&input.parallel, input.extents, &**comm)?;
     start::require_lanes(&partition, &device, reach)?;
-    Ok(Domain::new(partition, device, Arc::clone(comm), border, halo)?)
+    Ok(Domain::new(partition, device, Arc::clone(comm), border, transports)?)
 }
 
 /// Makes the chain of an input, runs its first trajectory from `links`, measures, and does the device's part of a

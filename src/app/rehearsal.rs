@@ -5,7 +5,7 @@ use super::version::PROGRAM;
 use super::{AppError, Ranks, assemble, memory, start};
 use crate::comm::{Echo, agree};
 use crate::device::{Counting, Device, Instance, PretendSums, Record};
-use crate::field::{Domain, Halo, MatrixField, Purpose, RandomAddress};
+use crate::field::{Domain, MatrixField, Purpose, RandomAddress, Transports};
 use crate::input::{Input, Start};
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,12 +22,12 @@ pub(super) fn prepare(
     say: impl Fn(&str),
 ) -> Result<(), AppError> {
     let backend = domain.device().backend();
-    let (grid, halo, chosen) = (domain.partition().grid, domain.halo(), input.choices());
-    let run = format!("{PROGRAM} {grid:?} {halo:?} {chosen:?}\n{}", input.text);
+    let (grid, transports, chosen) = (domain.partition().grid, domain.transports(), input.choices());
+    let run = format!("{PROGRAM} {grid:?} {transports} {chosen:?}\n{}", input.text);
     let (place, _) = start::place_on_node(&**comm);
     if place == 0 && !backend.is_prepared(&run) {
         let start = Instant::now();
-        match rehearse(input, domain.halo(), comm) {
+        match rehearse(input, transports.clone(), comm) {
             Ok(instances) => {
                 say(&format!("kernels: {} are needed", instances.len()));
                 let compiled = backend.prepare(&run, &instances);
@@ -50,14 +50,20 @@ pub(super) fn prepare(
 ///
 /// # Errors
 /// A box is too small, or a rational function does not exist.
-pub fn rehearse(input: &Input, halo: Halo, comm: &Ranks) -> Result<Vec<Instance>, AppError> {
+pub fn rehearse(
+    input: &Input,
+    transports: impl Into<Transports>,
+    comm: &Ranks,
+) -> Result<Vec<Instance>, AppError> {
+    let transports = transports.into();
     let record = Arc::<Record>::default();
     let alone: Ranks = Arc::new(Echo { size: comm.size() });
     for choices in input.all_choices() {
         let input = &input.with_choices(&choices)?;
         let counting = Counting::gpu();
         let sums = Arc::clone(counting.sums());
-        let domain = memory::domain_on(input, Device::new(counting).recorded(&record), halo, &alone)?;
+        let device = Device::new(counting).recorded(&record);
+        let domain = memory::domain_on(input, device, transports.clone(), &alone)?;
         let mut links = MatrixField::new(&domain, 4)?;
         if input.run.start == Start::Hot {
             links.set_random(RandomAddress { seed: 0, trajectory: 0, purpose: Purpose::Start })?;

@@ -5,7 +5,7 @@ use super::launch::{Launch, Tasks, launch};
 use super::report::{complain, warn};
 use crate::comm::{Comm, Solo, agree};
 use crate::device::{Cpu, Device, GpuOptions, Lanes, Remote, fastest_lanes, fits_processor, gpu_count};
-use crate::field::{Domain, Halo};
+use crate::field::{Domain, Halo, Transports};
 use crate::input::{DeviceChoice, Parallel};
 use crate::lattice::{LaneGrid, Partition, choose_grid, shape};
 use std::env;
@@ -126,8 +126,7 @@ pub(super) fn describe(name: &str, domain: &Domain) -> String {
     let ranks = if ranks == 1 {
         "1 rank".to_owned()
     } else {
-        let halos = if domain.halo() == Halo::Peer { "peer to peer" } else { "staged" };
-        format!("{ranks} ranks as {}, halos {halos}", shape(partition.grid))
+        format!("{ranks} ranks as {}, halos {}", shape(partition.grid), domain.transports())
     };
     format!("{name}: {} on {ranks}; {}", shape(partition.global), domain.device().backend().name())
 }
@@ -226,39 +225,70 @@ pub(super) fn device(
     agree(comm, open())
 }
 
-/// The transport of halos: peer to peer if all ranks can, each has a GPU, and the input allows it.
+/// The transports of halos: peer to peer among the ranks of each node that can, if each has a GPU and the input allows it.
 ///
 /// # Errors
-/// The input requires peer to peer, and some rank cannot.
-pub(super) fn halo(parallel: &Parallel, device: &Device, comm: &dyn Comm) -> Result<Halo, AppError> {
+/// The input requires peer to peer between all ranks, and some rank cannot.
+pub(super) fn transports(
+    parallel: &Parallel,
+    device: &Device,
+    comm: &dyn Comm,
+) -> Result<Transports, AppError> {
     if comm.size() == 1 || parallel.transport == Some(Halo::Staged) {
-        return Ok(Halo::Staged);
+        return Ok(Halo::Staged.into());
     }
+    let node_of = nodes(comm)?;
     let reason = if device.backend().is_host() {
         Err("this device is a CPU".to_string())
     } else {
-        probe(device, comm)
+        probe(device, &node_of, comm)
     };
-    let failures = comm.gather(reason.clone().err().unwrap_or_default().as_bytes());
-    // Ranks that share a GPU would wait for each other on it, each in turn for a slice of its time.
-    let shared = gpu_count().is_ok_and(|count| place_on_node(comm).1 > count);
-    match (failures.iter().enumerate().find(|(_, m)| !m.is_empty()), parallel.transport) {
-        (None, None) if shared => Ok(Halo::Staged),
-        (None, _) => Ok(Halo::Peer),
-        (Some(_), None) => Ok(Halo::Staged),
-        (Some((rank, message)), _) => Err(AppError::Refused(format!(
-            "transport = \"peer\": rank {rank} cannot: {}",
-            String::from_utf8_lossy(message)
-        ))),
+    let failures = comm.gather(reason.err().unwrap_or_default().as_bytes());
+    if parallel.transport == Some(Halo::Peer) {
+        let elsewhere = node_of.iter().position(|&node| node != node_of[0]);
+        let other = elsewhere.map(|rank| (rank, "it is on another node than rank 0".into()));
+        let cannot = failures.iter().enumerate().find(|(_, message)| !message.is_empty());
+        let cannot = cannot.map(|(rank, message)| (rank, String::from_utf8_lossy(message)));
+        return match cannot.or(other) {
+            None => Ok(Halo::Peer.into()),
+            Some((rank, message)) => {
+                Err(AppError::Refused(format!("transport = \"peer\": rank {rank} cannot: {message}")))
+            }
+        };
     }
+    // Ranks that share a GPU would wait for each other on it, each in turn for a slice of its time.
+    let shared = comm.max(f64::from(u8::from(gpu_count().is_ok_and(|count| place_on_node(comm).1 > count)))) > 0.0;
+    let can = |node: usize| !shared && (0..comm.size()).all(|rank| node_of[rank] != node || failures[rank].is_empty());
+    // A rank that opens no memory is a group by itself.
+    let group = |rank: usize| if can(node_of[rank]) { node_of[rank] } else { rank };
+    Ok(Transports::within(&(0..comm.size()).map(group).collect::<Vec<_>>()))
 }
 
-/// Whether this rank can open the memory of all others.
-fn probe(device: &Device, comm: &dyn Comm) -> Result<(), String> {
+/// For each rank, the first rank of its node. With `HMC_NODE_RANKS=n` in the environment, every n ranks are taken for a node
+/// of their own, to try what several nodes do on one.
+fn nodes(comm: &dyn Comm) -> Result<Vec<usize>, AppError> {
+    const EMULATED: &str = "HMC_NODE_RANKS";
+    let wrong = || AppError::Refused(format!("{EMULATED} is no number of ranks"));
+    let part = match env::var(EMULATED) {
+        Ok(text) => {
+            let count: Option<usize> = text.trim().parse().ok().filter(|count| *count > 0);
+            count.map(|count| comm.rank() / count).ok_or_else(wrong)
+        }
+        Err(_) => Ok(0),
+    };
+    let part = agree(comm, part)?;
+    let names = comm.gather(format!("{part} {}", super::job::host()).as_bytes());
+    let first = |name: &Vec<u8>| names.iter().position(|other| other == name).expect("its own");
+    Ok(names.iter().map(first).collect())
+}
+
+/// Whether this rank can open the memory of all others of its node. Collective.
+fn probe(device: &Device, node_of: &[usize], comm: &dyn Comm) -> Result<(), String> {
     let buffer = device.buffer_for_export(1 << 21);
     let own = buffer.as_ref().ok().and_then(|b| b.export().ok().flatten()).unwrap_or_default();
     let handles = comm.gather(&own);
-    let others = handles.iter().enumerate().filter(|(rank, _)| *rank != comm.rank());
+    let (own, node) = (comm.rank(), node_of[comm.rank()]);
+    let others = handles.iter().enumerate().filter(|(rank, _)| *rank != own && node_of[*rank] == node);
     let opened = others.map(|(rank, handle)| {
         if handle.is_empty() {
             return Err(format!("rank {rank} has no memory to open"));

@@ -45,11 +45,11 @@ impl Packed {
         }
     }
 
-    /// The own buffer of a wire that uses messages.
-    fn own(&self) -> &Buffer {
+    /// The own buffer, whose content leaves in a message; `None` if the neighbour has it already.
+    fn own(&self) -> Option<&Buffer> {
         match self {
-            Self::Own(buffer) => buffer,
-            Self::Neighbours(_) => unreachable!("a wire of this rank"),
+            Self::Own(buffer) => Some(buffer),
+            Self::Neighbours(_) => None,
         }
     }
 }
@@ -58,16 +58,18 @@ impl Packed {
 struct Wire {
     packed: Packed,
     incoming: Buffer,
-    /// Outgoing and incoming staging, if halos pass through host memory and the device has its own memory.
-    staging: Option<[Staging; 2]>,
+    /// How the incoming slab comes.
+    from: Halo,
+    /// Outgoing and incoming staging, for what passes through host memory, if the device has its own.
+    staging: [Option<Staging>; 2],
 }
 
 /// The wires of a domain, as large as its fills have needed so far.
 ///
-/// With messages, one wire per side serves all directions. It is packed again only after its message was sent, and it
+/// With messages alone, one wire per side serves all directions. It is packed again only after its message was sent, and it
 /// receives again only after it was unpacked.
 ///
-/// Between GPUs, ranks pack into their neighbours' wires. Each direction has two wires per side, used in alternate
+/// Where GPUs open each other's memory, ranks pack into their neighbours' wires. Each direction has two wires per side, used in alternate
 /// fills. A wire of fill n is packed again in fill n + 2, which is safe:
 /// 1. In fill n this rank launches the unpacking of the wire.
 /// 2. In fill n + 1 it raises the neighbour's flag after its packing, hence also after that unpacking.
@@ -101,20 +103,17 @@ impl Wires {
         for (room, slab) in self.room.iter_mut().zip(slabs) {
             *room = slab.bytes.max(*room);
         }
-        self.pairs = match domain.halo() {
-            Halo::Peer => {
-                if self.signals.is_none() {
-                    self.signals = Some(Signals::new(domain, 1)?);
-                }
-                self.between_gpus(domain)?
+        if domain.transports().have_peer() {
+            if self.signals.is_none() {
+                self.signals = Some(Signals::new(domain, 1)?);
             }
-            Halo::Staged => {
-                let greatest = self.room.iter().copied().max().unwrap_or(0);
-                let wire = || for_messages(domain, greatest);
-                let pair = wire().and_then(|first| Ok([first, wire()?]));
-                vec![agree(domain.comm(), pair)?]
-            }
-        };
+            self.pairs = self.between_gpus(domain)?;
+        } else {
+            let greatest = self.room.iter().copied().max().unwrap_or(0);
+            let wire = || for_messages(domain, greatest);
+            let pair = wire().and_then(|first| Ok([first, wire()?]));
+            self.pairs = vec![agree(domain.comm(), pair)?];
+        }
         Ok(())
     }
 
@@ -143,9 +142,18 @@ impl Wires {
             .enumerate()
             .map(|(number, incoming)| {
                 let mu = domain.cut_directions().nth(number / 4).expect("four wires per direction");
-                let handle = &all[receiver(domain, mu, number % 2)][number * length..][..length];
-                let packed = Packed::Neighbours(device.open(handle)?);
-                Ok(Wire { packed, incoming, staging: None })
+                let [to, from] = [number % 2 == 1, number % 2 == 0].map(|forward| domain.halo(mu, forward));
+                let packed = match to {
+                    Halo::Peer => {
+                        let handle = &all[receiver(domain, mu, number % 2)][number * length..][..length];
+                        Packed::Neighbours(device.open(handle)?)
+                    }
+                    Halo::Staged => Packed::Own(device.buffer(incoming.bytes())?),
+                };
+                let staging = |halo: Halo| {
+                    (halo == Halo::Staged).then(|| Staging::new(device, incoming.bytes())).transpose()
+                };
+                Ok(Wire { packed, staging: [staging(to)?, staging(from)?], incoming, from })
             })
             .collect();
         let mut wires = agree(domain.comm(), opened)?.into_iter();
@@ -156,11 +164,12 @@ impl Wires {
 /// A wire whose content travels in messages.
 fn for_messages(domain: &Domain, bytes: usize) -> Result<Wire, FieldError> {
     let device = domain.device();
-    let staging = || Staging::new(device, bytes);
+    let staging = || (!device.backend().is_host()).then(|| Staging::new(device, bytes)).transpose();
     Ok(Wire {
         packed: Packed::Own(device.buffer(bytes)?),
         incoming: device.buffer(bytes)?,
-        staging: if device.backend().is_host() { None } else { Some([staging()?, staging()?]) },
+        from: Halo::Staged,
+        staging: [staging()?, staging()?],
     })
 }
 
@@ -202,12 +211,12 @@ pub(super) fn fill(
             let (field, wire) = (field.input(), wire.packed.output());
             domain.launch(&SlabPack { slab: of_side(side), field, wire }, slab.sites)?;
         }
-        match signals {
-            Some(signals) => {
-                signals.raise(domain)?;
-                signals.await_all(domain, [1; 8])?;
-            }
-            None => transport(domain, slab, pair)?,
+        if let Some(signals) = signals {
+            signals.raise(domain)?;
+        }
+        transport(domain, slab, pair)?;
+        if let Some(signals) = signals {
+            signals.await_all(domain, [1; 8])?;
         }
         for (side, wire) in pair.iter().enumerate() {
             let (field, wire) = (field.output(), wire.incoming.input());
@@ -217,53 +226,42 @@ pub(super) fn fill(
     Ok(())
 }
 
-/// Exchanges the packed slabs with both neighbours in messages.
+/// Exchanges those packed slabs in messages that the neighbours do not have or get otherwise.
 fn transport(domain: &Domain, slab: &Slab, pair: &mut [Wire; 2]) -> Result<(), FieldError> {
-    let backend = domain.device().backend();
-    backend.mark()?;
-    let bytes = slab.bytes;
-    let [one, other] = pair;
-    if backend.is_host() {
-        let sent = [&one.packed, &other.packed].map(|packed| host(packed.own().host(), bytes));
-        let received = [&mut one.incoming, &mut other.incoming].map(|wire| host_mut(wire.host_mut(), bytes));
-        domain.waiting(|| exchange(domain, slab.mu, sent, received));
+    if pair.iter().all(|wire| wire.packed.own().is_none() && wire.from == Halo::Peer) {
         return Ok(());
     }
-    for wire in [&mut *one, &mut *other] {
-        // SAFETY: only the next direction's packing writes the wire.
-        unsafe { wire.packed.own().stage_out(&mut staged(&mut wire.staging)[0][..bytes])? };
+    let (backend, bytes) = (domain.device().backend(), slab.bytes);
+    backend.mark()?;
+    let (mut sends, mut receives) = (Vec::new(), Vec::new());
+    for (side, Wire { packed, incoming, from, staging: [sent, received] }) in pair.iter_mut().enumerate() {
+        let (to_rank, from_rank) = (receiver(domain, slab.mu, side), receiver(domain, slab.mu, 1 - side));
+        let tag = side as i32;
+        if let Some(own) = packed.own() {
+            let bytes = match sent {
+                Some(sent) => {
+                    // SAFETY: only the next direction's packing writes the wire.
+                    unsafe { own.stage_out(&mut sent[..bytes])? };
+                    &sent[..bytes]
+                }
+                None => &own.host().expect("host memory")[..bytes],
+            };
+            sends.push(Message { peer: to_rank, tag, bytes });
+        }
+        if *from == Halo::Staged {
+            let bytes = match received {
+                Some(received) => &mut received[..bytes],
+                None => &mut incoming.host_mut().expect("host memory")[..bytes],
+            };
+            receives.push(Message { peer: from_rank, tag, bytes });
+        }
     }
-    let ([sent, received], [sent_too, received_too]) = (staged(&mut one.staging), staged(&mut other.staging));
-    let received = [&mut received[..bytes], &mut received_too[..bytes]];
-    domain.waiting(|| exchange(domain, slab.mu, [&sent[..bytes], &sent_too[..bytes]], received));
-    for wire in [one, other] {
-        // SAFETY: the wire was unpacked before the mark that `stage_out` waited for.
-        unsafe { wire.incoming.stage_in(&staged(&mut wire.staging)[1][..bytes])? };
+    domain.waiting(|| domain.comm().exchange(&sends, &mut receives));
+    for Wire { incoming, staging: [_, received], .. } in pair {
+        if let Some(received) = received {
+            // SAFETY: the wire was unpacked before the mark that `stage_out` waited for.
+            unsafe { incoming.stage_in(&received[..bytes])? };
+        }
     }
     Ok(())
-}
-
-fn staged(staging: &mut Option<[Staging; 2]>) -> &mut [Staging; 2] {
-    staging.as_mut().expect("staging of a staged halo")
-}
-
-fn host(memory: Option<&[u8]>, bytes: usize) -> &[u8] {
-    &memory.expect("host memory")[..bytes]
-}
-
-fn host_mut(memory: Option<&mut [u8]>, bytes: usize) -> &mut [u8] {
-    &mut memory.expect("host memory")[..bytes]
-}
-
-/// Exchanges the messages of both sides in direction mu.
-fn exchange(domain: &Domain, mu: usize, sent: [&[u8]; 2], received: [&mut [u8]; 2]) {
-    let sends: Vec<_> = (0..2)
-        .zip(sent)
-        .map(|(side, bytes)| Message { peer: receiver(domain, mu, side), tag: side as i32, bytes })
-        .collect();
-    let mut receives: Vec<_> = (0..2)
-        .zip(received)
-        .map(|(side, bytes)| Message { peer: receiver(domain, mu, 1 - side), tag: side as i32, bytes })
-        .collect();
-    domain.comm().exchange(&sends, &mut receives);
 }

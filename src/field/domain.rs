@@ -4,6 +4,7 @@ use super::FieldError;
 use super::borders::Wires;
 use super::layout::Layout;
 use super::shared::Known;
+use super::{Halo, Transports};
 use crate::comm::{Comm, agree};
 use crate::device::kernels::{Double, Geometry, Kernel, OnSites, OnTeams, Summing, WORDS};
 use crate::device::{Buffer, Deferred, Device, DeviceError, Meeting, Precision, Sums, Teams, Variant};
@@ -12,15 +13,6 @@ use crate::math::ExactSum;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
-
-/// The transport of halos between ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Halo {
-    /// Through host memory and MPI.
-    Staged,
-    /// From GPU to GPU, through memory that ranks open for each other (CUDA IPC).
-    Peer,
-}
 
 /// This rank's box with everything that its fields share.
 pub struct Domain {
@@ -31,7 +23,7 @@ pub struct Domain {
     device: Device,
     comm: Arc<dyn Comm>,
     border: Extents,
-    halo: Halo,
+    transports: Transports,
     /// Where GPUs that open each other's memory add their sums.
     meeting: Option<Meeting>,
     wires: Mutex<Wires>,
@@ -54,7 +46,7 @@ impl Domain {
         device: Device,
         comm: Arc<dyn Comm>,
         border: usize,
-        halo: Halo,
+        transports: impl Into<Transports>,
     ) -> Result<Arc<Self>, FieldError> {
         assert!(partition.is_sound(), "{partition:?} is no partition");
         partition.check_sites(border)?;
@@ -79,10 +71,9 @@ impl Domain {
         let lower = (lower != lanes)
             .then(|| Layout::new(&device, partition, lower, border)?.beside(&device, &double))
             .transpose()?;
-        let meeting = match halo {
-            Halo::Peer if comm.size() > 1 => Some(meeting(&device, &*comm)?),
-            _ => None,
-        };
+        let transports = transports.into();
+        let all_meet = transports.are_peer() && comm.size() > 1;
+        let meeting = all_meet.then(|| meeting(&device, &*comm)).transpose()?;
         let (profiled, waited) = (AtomicBool::new(false), AtomicU64::new(0));
         Ok(Arc::new(Self {
             partition,
@@ -91,7 +82,7 @@ impl Domain {
             device,
             comm,
             border,
-            halo,
+            transports,
             meeting,
             wires: Mutex::default(),
             known: Mutex::default(),
@@ -128,9 +119,14 @@ impl Domain {
         &*self.comm
     }
 
-    /// The transport of halos.
-    pub fn halo(&self) -> Halo {
-        self.halo
+    /// The transports of halos.
+    pub fn transports(&self) -> &Transports {
+        &self.transports
+    }
+
+    /// The transport of halos to and from the next rank in direction `mu`, or the one before.
+    pub(super) fn halo(&self, mu: usize, forward: bool) -> Halo {
+        self.transports.between(self.comm.rank(), self.partition.neighbour(mu, forward))
     }
 
     /// The wires that fill borders.

@@ -71,8 +71,12 @@ struct Face {
     outgoing: Buffer,
     incoming: Option<Buffer>,
     remote: [Option<Remote>; 2],
-    /// Outgoing and incoming staging, if halos pass through host memory and the device has its own memory.
-    staging: Option<[Staging; 2]>,
+    /// How its data leave, and how they come.
+    to: Halo,
+    from: Halo,
+    /// If they pass through host memory, and the device has its own.
+    sent: Option<Staging>,
+    received: Option<Staging>,
 }
 
 /// Sites of each parity in an order: those from which a hop needs no ghost zones, then the others.
@@ -130,12 +134,16 @@ impl Faces {
                 let bytes = |lanes: usize| fields * sites * lanes * reals * precision.bytes();
                 let edge = lanes / layout.lanes().0[mu];
                 let buffer = |lanes| domain.device().buffer(bytes(lanes));
-                let ghost = || match domain.halo() {
-                    Halo::Peer => domain.device().buffer_for_export(bytes(lanes)),
-                    Halo::Staged => buffer(lanes),
+                // All ranks have the same buffers to open, whoever opens them.
+                let ghost = || match domain.transports().have_peer() {
+                    true => domain.device().buffer_for_export(bytes(lanes)),
+                    false => buffer(lanes),
                 };
-                let staged = domain.halo() == Halo::Staged && !domain.device().backend().is_host();
-                let staging = || Staging::new(domain.device(), bytes(edge));
+                let (to, from) = (domain.halo(mu, !forward), domain.halo(mu, forward));
+                let staging = |halo: Halo| {
+                    let staged = halo == Halo::Staged && !domain.device().backend().is_host();
+                    staged.then(|| Staging::new(domain.device(), bytes(edge))).transpose()
+                };
                 faces.push(Face {
                     mu,
                     forward,
@@ -145,7 +153,10 @@ impl Faces {
                     outgoing: buffer(edge)?,
                     incoming: if edge == lanes { None } else { Some(buffer(edge)?) },
                     remote: [None, None],
-                    staging: if staged { Some([staging()?, staging()?]) } else { None },
+                    to,
+                    from,
+                    sent: staging(to)?,
+                    received: staging(from)?,
                 });
             }
         }
@@ -154,7 +165,7 @@ impl Faces {
         let order = order.map(Arc::new);
         let domain = Arc::clone(domain);
         let mut made = Self { domain, precision, fields, faces, turn: 0, signals: None, order };
-        if made.domain.halo() == Halo::Peer && !made.faces.is_empty() {
+        if made.domain.transports().have_peer() && !made.faces.is_empty() {
             made.open_remote()?;
             let most = made.chunks(fields).into_iter().max().expect("eight faces");
             made.signals = Some(Signals::new(&made.domain, most)?);
@@ -178,6 +189,9 @@ impl Faces {
         let partition = *self.domain.partition();
         let mut opened = Ok(());
         for (number, face) in self.faces.iter_mut().enumerate() {
+            if face.to == Halo::Staged {
+                continue;
+            }
             // The face for forward hops goes to the rank before this one.
             let peer = partition.neighbour(face.mu, !face.forward);
             for turn in 0..2 {
@@ -234,14 +248,22 @@ impl Faces {
             return Ok(());
         }
         self.send(source, fields)?;
+        if self.pass_the_host() {
+            self.receive(fields, || Ok(()))?;
+        }
         match &self.signals {
             Some(signals) => signals.await_all(&self.domain, self.chunks(fields)),
-            None => self.receive(fields, || Ok(())),
+            None => Ok(()),
         }
     }
 
+    /// Whether any data leave or come in messages.
+    fn pass_the_host(&self) -> bool {
+        self.faces.iter().any(|face| [face.to, face.from].contains(&Halo::Staged))
+    }
+
     /// Launches a hop on all sites of the parity that the first `fields` fields of `source` do not have: at once if its
-    /// kernel waits for the ghost zones by itself, else sites that need none while messages travel, and then the others.
+    /// kernel waits for all ghost zones by itself, else sites that need none while messages travel, and then the others.
     ///
     /// # Errors
     /// `launch` failed, or the device is lost.
@@ -257,13 +279,14 @@ impl Faces {
         }
         self.send(source, fields)?;
         let (order, to) = (Arc::clone(self.order.as_ref().expect("of a hop's sites")), 1 - source.parity);
-        if let Some(signals) = &self.signals {
-            let places = order.places(to, [0, count], signals.wait(self.chunks(fields)));
-            return launch(Reached { places, ghost: self.ghosts() });
+        let mut first = 0;
+        if self.pass_the_host() {
+            first = order.inner;
+            let places = order.places(to, [0, first], no_wait());
+            self.receive(fields, || launch(Reached { places, ghost: [None; 8] }))?;
         }
-        let places = |range| order.places(to, range, no_wait());
-        self.receive(fields, || launch(Reached { places: places([0, order.inner]), ghost: [None; 8] }))?;
-        launch(Reached { places: places([order.inner, count]), ghost: self.ghosts() })
+        let wait = self.signals.as_ref().map_or(no_wait(), |signals| signals.wait(self.chunks(fields)));
+        launch(Reached { places: order.places(to, [first, count], wait), ghost: self.ghosts() })
     }
 
     /// Packs the faces and sends them on their way.
@@ -271,7 +294,7 @@ impl Faces {
         assert!(fields <= self.fields, "ghost zones for {} fields", self.fields);
         self.turn = 1 - self.turn;
         self.pack(source, fields)?;
-        if self.signals.is_none() {
+        if self.pass_the_host() {
             self.domain.device().backend().mark()?;
         }
         Ok(())
@@ -358,28 +381,28 @@ impl Faces {
 
     fn exchange_staged(&mut self) -> Result<(), FieldError> {
         let domain = Arc::clone(&self.domain);
-        let mut staging: Vec<[Staging; 2]> = self
-            .faces
-            .iter_mut()
-            .map(|face| face.staging.take().expect("staging of a staged halo"))
-            .collect();
-        for (face, [sent, _]) in self.faces.iter().zip(&mut staging) {
-            // SAFETY: as long as the wire, which only later exchanges write.
-            unsafe { face.outgoing.stage_out(sent)? };
-        }
         let (mut sends, mut receives): (Sends, Receives) = (Vec::new(), Vec::new());
-        for (face, [sent, received]) in self.faces.iter().zip(&mut staging) {
-            let (to, from, tag) = route(&domain, face.mu, face.forward);
-            sends.push(Message { peer: to, tag, bytes: sent });
-            receives.push(Message { peer: from, tag, bytes: received });
+        for Face { mu, forward, outgoing, sent, received, .. } in &mut self.faces {
+            let (to, from, tag) = route(&domain, *mu, *forward);
+            if let Some(sent) = sent {
+                // SAFETY: as long as the wire, which only later exchanges write.
+                unsafe { outgoing.stage_out(sent)? };
+                sends.push(Message { peer: to, tag, bytes: sent });
+            }
+            if let Some(received) = received {
+                receives.push(Message { peer: from, tag, bytes: received });
+            }
+        }
+        // The zones are not read any more when all work before the mark is done, for which what was sent has waited.
+        if sends.is_empty() {
+            domain.device().synchronize()?;
         }
         domain.waiting(|| domain.comm().exchange(&sends, &mut receives));
-        for (face, [_, received]) in self.faces.iter_mut().zip(&staging) {
-            // SAFETY: as long as the zone, which work launched so far does not touch.
-            unsafe { face.ghost[self.turn].stage_in(received)? };
-        }
-        for (face, staging) in self.faces.iter_mut().zip(staging) {
-            face.staging = Some(staging);
+        for Face { ghost, received, .. } in &mut self.faces {
+            if let Some(received) = received {
+                // SAFETY: as long as the zone, which work launched so far does not touch.
+                unsafe { ghost[self.turn].stage_in(received)? };
+            }
         }
         Ok(())
     }

@@ -13,6 +13,8 @@
 //! - `several`: linear algebra of several fields at once
 //! - `shared`: what operators have in common
 //! - `faces`: communication for hops
+//! - `signals`: flags that ranks raise in the memory of others
+//! - `transports`: how halos travel between each two ranks
 //! - `hop_links`: an operator's own links
 //! - `random`: the place of a field's random numbers in the stream
 
@@ -34,10 +36,11 @@ mod signals;
 mod spinor;
 #[cfg(test)]
 mod tests;
+mod transports;
 
 pub use algebra::AlgebraField;
 pub use dirac::Dagger;
-pub use domain::{Domain, Halo};
+pub use domain::Domain;
 pub(crate) use faces::{FaceHop, FaceSource, Reached};
 pub use faces::{FaceReals, Faces};
 pub(crate) use hop_links::HopLinks;
@@ -51,6 +54,7 @@ pub use several::ShiftSteps;
 pub use shared::Sharing;
 pub(crate) use shared::{Shared, Workspace};
 pub use spinor::{Kind, Spinor};
+pub use transports::{Halo, Transports};
 
 /// Even sites, as numbered by kernels.
 pub const EVEN: usize = 0;

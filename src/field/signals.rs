@@ -2,12 +2,12 @@
 //!
 //! Every exchange has a number. A rank packs into its neighbours' memory, and then raises its flags there to that number, one
 //! for each chunk of a face; what reads the data waits for its own flags first, on the GPU. Each exchange raises flags in
-//! all cut directions, and is read in all. So a rank whose reading of exchange n is done knows that its neighbours have
+//! all directions where the memory is open, and is read in all. So a rank whose reading of exchange n is done knows that its neighbours have
 //! begun to pack it, and so read all data of exchange n - 1: with two buffers that take turns, nobody writes what is still
 //! read.
 
 use super::domain::exported;
-use super::{Domain, FieldError};
+use super::{Domain, FieldError, Halo};
 use crate::comm::agree;
 use crate::device::kernels::{HaloSignal, HaloWait};
 use crate::device::{Buffer, Remote};
@@ -19,6 +19,8 @@ pub(super) struct Signals {
     opened: Vec<(usize, Remote)>,
     /// The rank whose flag of this number is raised: `[2 mu + (0 from forward, 1 from backward)]`.
     raised: [Option<usize>; 8],
+    /// Whether the flag of this number is raised here.
+    awaited: [bool; 8],
     number: i32,
     /// Flags of a face.
     stride: usize,
@@ -32,18 +34,20 @@ impl Signals {
     pub(super) fn new(domain: &Domain, chunks: usize) -> Result<Self, FieldError> {
         let memory = domain.device().buffer_for_export(8 * chunks * size_of::<i32>());
         let (own, handles) = exported(domain.device(), domain.comm(), memory)?;
-        let mut raised = [None; 8];
-        for mu in domain.cut_directions() {
+        let (mut raised, mut awaited) = ([None; 8], [false; 8]);
+        for (mu, forward) in domain.cut_directions().flat_map(|mu| [(mu, true), (mu, false)]) {
+            let place = 2 * mu + usize::from(!forward);
+            awaited[place] = domain.halo(mu, forward) == Halo::Peer;
             // What comes from the forward neighbour there goes to the rank before.
-            raised[2 * mu] = Some(domain.partition().neighbour(mu, false));
-            raised[2 * mu + 1] = Some(domain.partition().neighbour(mu, true));
+            let goes_to = domain.partition().neighbour(mu, !forward);
+            raised[place] = (domain.halo(mu, !forward) == Halo::Peer).then_some(goes_to);
         }
         let mut ranks: Vec<usize> = raised.into_iter().flatten().collect();
         ranks.sort_unstable();
         ranks.dedup();
         let open = |rank: usize| Ok((rank, domain.device().open(&handles[rank])?));
         let opened: Result<_, FieldError> = ranks.into_iter().map(open).collect();
-        Ok(Self { own, opened: agree(domain.comm(), opened)?, raised, number: 0, stride: chunks })
+        Ok(Self { own, opened: agree(domain.comm(), opened)?, raised, awaited, number: 0, stride: chunks })
     }
 
     /// The next number for the neighbours' flags, for a kernel that raises them.
@@ -68,7 +72,7 @@ impl Signals {
 
     /// What a kernel waits for before it reads the data of the last exchange, if `chunks` of each face were raised.
     pub(super) fn wait(&self, chunks: [usize; 8]) -> HaloWait<'_> {
-        let chunks = std::array::from_fn(|k| if self.raised[k].is_some() { chunks[k] as i32 } else { 0 });
+        let chunks = std::array::from_fn(|k| if self.awaited[k] { chunks[k] as i32 } else { 0 });
         HaloWait { flags: Some(self.own.input()), number: self.number, stride: self.stride as i32, chunks }
     }
 

@@ -3,11 +3,13 @@
 //! - `operators`: the hopping term and the clover operator, in every storage
 //! - `solvers`: time to solution
 //! - `staggered`: the operator of improved staggered quarks, and its solvers
+//! - `halo`: exchanges between ranks
 //! - `domain_wall`: the operator of domain-wall quarks, its parts, and its solvers
 //! - `rows`: the rows of these tables, as lines and as JSON
 //! - `trajectory`: whole trajectories of an input
 
 mod domain_wall;
+mod halo;
 mod operators;
 mod rows;
 mod solvers;
@@ -49,11 +51,13 @@ pub enum BenchTable {
     DomainWall,
     /// Solvers of the domain-wall operator.
     DomainWallSolver,
+    /// Halos of all families, sums and messages between ranks.
+    Halo,
 }
 
 impl BenchTable {
     /// All tables.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Wilson,
         Self::Clover,
         Self::Solver,
@@ -61,10 +65,12 @@ impl BenchTable {
         Self::StaggeredSolver,
         Self::DomainWall,
         Self::DomainWallSolver,
+        Self::Halo,
     ];
 
+    /// Whether it has hops over three sites.
     fn is_staggered(self) -> bool {
-        matches!(self, Self::Staggered | Self::StaggeredSolver)
+        matches!(self, Self::Staggered | Self::StaggeredSolver | Self::Halo)
     }
 }
 
@@ -73,9 +79,9 @@ pub type BenchLattice = (Extents, Vec<BenchTable>);
 
 /// All tables, each family's on two lattices, or for domain walls one, of the size that it runs on.
 pub fn bench_everything() -> Vec<BenchLattice> {
-    use BenchTable::{Clover, DomainWall, DomainWallSolver, Solver, Staggered, StaggeredSolver, Wilson};
+    use BenchTable::{Clover, DomainWall, DomainWallSolver, Halo, Solver, Staggered, StaggeredSolver, Wilson};
     vec![
-        ([16; 4], vec![Wilson, Clover, Solver]),
+        ([16; 4], vec![Halo, Wilson, Clover, Solver]),
         ([32; 4], vec![Wilson, Clover, Solver]),
         ([32, 32, 32, 8], vec![Staggered, StaggeredSolver]),
         ([64, 64, 64, 16], vec![Staggered, StaggeredSolver]),
@@ -177,6 +183,7 @@ fn tables(args: &BenchArgs, parallel: &Parallel, comm: &Ranks, rows: &mut Rows) 
                 BenchTable::StaggeredSolver => staggered::table(&mut bench)?,
                 BenchTable::DomainWall => domain_wall::operator(&mut bench)?,
                 BenchTable::DomainWallSolver => domain_wall::table(&mut bench)?,
+                BenchTable::Halo => halo::table(&mut bench)?,
             }
         }
     }

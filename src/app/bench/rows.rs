@@ -6,8 +6,8 @@ use crate::app::energy::{Meter, unread};
 use crate::app::report::{complain, json, say, shown};
 use crate::app::version::PROGRAM;
 use crate::device::Precision;
-use crate::field::{Domain, Halo};
-use crate::lattice::{shape, volume};
+use crate::field::Domain;
+use crate::lattice::{Partition, shape, volume};
 use crate::solver::{Info, SolverError};
 use serde::Serialize;
 use std::sync::Arc;
@@ -111,6 +111,48 @@ impl OperatorRow {
             self.microseconds,
             in_joules(self.joules)
         )
+    }
+}
+
+/// An exchange between ranks.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Exchange {
+    /// Its name in the table.
+    exchange: String,
+    /// Of what travels; `null` for plain messages.
+    precision: Option<String>,
+    /// Bytes that a rank sends.
+    bytes: usize,
+}
+
+impl Exchange {
+    /// `bytes` are what a rank sends.
+    pub(super) fn new(name: impl Into<String>, precision: Option<Precision>, bytes: usize) -> Self {
+        Self { exchange: name.into(), precision: precision.map(|precision| precision.to_string()), bytes }
+    }
+}
+
+/// The speed of an exchange: the time is that of the slowest rank.
+#[derive(Clone, Debug, Serialize)]
+struct ExchangeRow {
+    /// Extents, as `16x16x16x32`.
+    lattice: String,
+    /// Ranks in each direction, in the same form.
+    grid: String,
+    #[serde(flatten)]
+    exchange: Exchange,
+    /// Until all has come.
+    microseconds: f64,
+    /// Of what a rank sends, and of as much that it receives.
+    gb_per_second: f64,
+}
+
+impl ExchangeRow {
+    fn line(&self) -> String {
+        let Exchange { exchange, precision, bytes } = &self.exchange;
+        let name = format!("{exchange} {}", precision.as_deref().unwrap_or_default());
+        let Self { microseconds, gb_per_second, .. } = self;
+        format!("  {name:35} {bytes:10} B per rank  {microseconds:9.2} us  {gb_per_second:8.3} GB/s")
     }
 }
 
@@ -253,9 +295,10 @@ struct Document {
     program: &'static str,
     device: String,
     ranks: usize,
-    /// `staged` or `peer`.
-    halos: &'static str,
+    /// How they travel.
+    halos: String,
     lattices: Vec<LatticeRow>,
+    exchanges: Vec<ExchangeRow>,
     operators: Vec<OperatorRow>,
     solvers: Vec<SolverRow>,
 }
@@ -270,13 +313,14 @@ pub(super) struct Rows {
 impl Rows {
     /// `json`: one document instead of lines.
     pub(super) fn new(json: bool, rank: usize, ranks: usize) -> Self {
-        let (lattices, operators, solvers) = (Vec::new(), Vec::new(), Vec::new());
+        let (lattices, exchanges, operators, solvers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let document = Document {
             program: PROGRAM,
             device: String::new(),
             ranks,
-            halos: "",
+            halos: String::new(),
             lattices,
+            exchanges,
             operators,
             solvers,
         };
@@ -296,8 +340,8 @@ impl Rows {
     pub(super) fn lattice(&mut self, domain: &Domain, copy: f64) {
         if self.document.lattices.is_empty() {
             self.document.device = domain.device().backend().name();
-            self.document.halos = if domain.halo() == Halo::Peer { "peer" } else { "staged" };
-            self.line(&format!("{}, halos {:?}", self.document.device, domain.halo()));
+            self.document.halos = domain.transports().to_string();
+            self.line(&format!("{}, halos {}", self.document.device, self.document.halos));
             unread(domain).iter().for_each(|why| self.line(&format!("energy is not counted: {why}")));
         }
         let partition = domain.partition();
@@ -366,6 +410,29 @@ impl Bench<'_> {
         let row = OperatorRow::new(self.domain, operation, measured, self.copy);
         self.rows.line(&row.line());
         self.rows.document.operators.push(row);
+    }
+
+    /// Times an exchange and writes its row.
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub(super) fn exchange(
+        &mut self,
+        exchange: Exchange,
+        work: impl FnMut() -> Result<(), AppError>,
+    ) -> Result<(), AppError> {
+        let seconds = seconds(self.domain, self.args.sample_seconds, work)?;
+        let Partition { global, grid, .. } = *self.domain.partition();
+        let row = ExchangeRow {
+            lattice: shape(global),
+            grid: shape(grid),
+            microseconds: 1e6 * seconds,
+            gb_per_second: exchange.bytes as f64 / seconds / 1e9,
+            exchange,
+        };
+        self.rows.line(&row.line());
+        self.rows.document.exchanges.push(row);
+        Ok(())
     }
 
     /// The head of a table of solvers.

@@ -24,7 +24,7 @@ pub(super) fn two_trajectories() -> String {
 pub(super) enum On {
     /// `lanes` 0: the best.
     Cpu { lanes: usize, threads: usize },
-    /// A GPU's kernels.
+    /// A GPU's kernels; `transport` as a GPU's, or `mixed`: peer within nodes of two ranks, staged between them.
     Emulated { transport: &'static str },
     /// How halos travel: `staged` or `peer`.
     Gpu { transport: &'static str },
@@ -38,13 +38,22 @@ impl On {
     pub(super) fn input(self, grid: [usize; 4]) -> String {
         match self {
             Cpu { lanes, threads } => parallel(grid, lanes, threads),
-            Emulated { transport } => format!(
-                "[parallel]\ndevice = \"emulated\"\ngrid = {grid:?}\ntransport = \"{transport}\"\nthreads = 1\n"
-            ),
+            Emulated { transport } => {
+                let asked = if transport == "mixed" { "auto" } else { transport };
+                format!(
+                    "[parallel]\ndevice = \"emulated\"\ngrid = {grid:?}\ntransport = \"{asked}\"\nthreads = 1\n"
+                )
+            }
             Gpu { transport } => {
                 format!("[parallel]\ndevice = \"cuda\"\ngrid = {grid:?}\ntransport = \"{transport}\"\n")
             }
         }
+    }
+
+    /// What its environment has besides.
+    pub(super) fn variables(self) -> &'static [(&'static str, &'static str)] {
+        let mixed = matches!(self, Emulated { transport: "mixed" });
+        if mixed { &[("HMC_NODE_RANKS", "2")] } else { &[] }
     }
 
     /// What the program says it ran on: a key that is not obeyed would compare a run with itself.
@@ -59,7 +68,14 @@ impl On {
                 on.rsplit("halos ").next().unwrap_or_default().to_owned(),
             ),
         };
-        let travels = |transport: &str| ranks == 1 || halos.starts_with(transport);
+        let travels = |transport: &str| {
+            let told = match transport {
+                "peer" => "peer to peer;",
+                "mixed" => "peer to peer among ranks 0 1 | 2 3, staged between them;",
+                other => &format!("{other};"),
+            };
+            ranks == 1 || format!("{halos};") == told
+        };
         let many = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         on.contains(&cut)
             && match self {
@@ -98,7 +114,7 @@ impl Run {
         let scratch = Scratch::new();
         let ranks = grid.iter().product();
         let input = scratch.write("run.toml", format!("{text}\n{}", on.input(grid)));
-        let mut job = scratch.start(if ranks == 1 { 0 } else { ranks }, &[&input]);
+        let mut job = scratch.start_with(if ranks == 1 { 0 } else { ranks }, &[&input], on.variables());
         meanwhile(&mut job);
         let ended = job.wait();
         ended.succeeded();
@@ -156,8 +172,12 @@ fn same(text: &str, choices: &[([usize; 4], usize, usize)]) {
     let mut devices = Vec::new();
     if has_emulation() {
         let whole = grids.iter().filter(|grid| **grid == [1; 4]).map(|grid| (grid, "staged"));
-        let cut = grids.iter().filter(|grid| **grid != [1; 4]).zip(["peer", "staged"]);
-        devices.extend(whole.chain(cut).map(|(&grid, transport)| (grid, Emulated { transport })));
+        let mut cut = grids.iter().filter(|grid| **grid != [1; 4]);
+        let first = cut.next().map(|grid| (grid, "peer"));
+        let second =
+            cut.next().map(|grid| (grid, if grid.iter().product::<usize>() == 4 { "mixed" } else { "staged" }));
+        let all = whole.chain(first).chain(second);
+        devices.extend(all.map(|(&grid, transport)| (grid, Emulated { transport })));
     } else {
         println!("skipped: the same bits of an emulated GPU: this build has none");
     }
@@ -217,7 +237,7 @@ fn production_has_the_same_bits() {
 fn staggered_quarks_have_the_same_bits() {
     same(
         STAGGERED,
-        &[([1, 1, 1, 1], 1, 2), ([1, 1, 1, 2], 4, 1), ([2, 1, 1, 1], 8, 1), ([2, 1, 1, 2], 1, 1)],
+        &[([1, 1, 1, 1], 1, 2), ([1, 1, 1, 2], 4, 1), ([2, 1, 1, 2], 1, 1), ([2, 1, 1, 1], 8, 1)],
     );
 }
 

@@ -32,9 +32,11 @@ fn pause(job: &mut Job, seed: u64) -> usize {
     pauses
 }
 
-/// Messages of CPUs, halos and sums in each other's memory, and those through the host.
+/// Messages of CPUs; halos and sums in each other's memory, those through the host, and of four ranks both.
 fn ways(grid: [usize; 4]) -> Vec<([usize; 4], On)> {
-    let emulated = ["peer", "staged"].map(|transport| On::Emulated { transport });
+    let four = grid.iter().product::<usize>() == 4;
+    let transports = ["peer", "staged", "mixed"].into_iter().filter(|transport| *transport != "mixed" || four);
+    let emulated: Vec<On> = transports.map(|transport| On::Emulated { transport }).collect();
     let all = [On::Cpu { lanes: 0, threads: 1 }]
         .into_iter()
         .chain(emulated.into_iter().filter(|_| has_emulation()));
