@@ -1,6 +1,6 @@
 //! A chain of an input that writes nothing, for `hmc bench trajectory` and `hmc tune`.
 
-use super::{AppError, Ranks, assemble, choose, rehearsal};
+use super::{AppError, Ranks, assemble, check_wires, choose, rehearsal};
 use crate::hmc::Chain;
 use crate::input::{self, Input};
 use std::path::Path;
@@ -29,6 +29,7 @@ pub(super) fn chain(input: &Input, comm: &Ranks) -> Result<Chain, AppError> {
     let layers = assemble::layers(input, []);
     let domain = assemble::domain(&input.parallel, input.extents, layers, comm)?;
     rehearsal::prepare(input, &domain, comm, |line| eprintln!("{line}"))?;
+    check_wires(&domain)?;
     let links = assemble::first_links(input, &domain, &**comm)?;
     let first = comm.rank() == 0;
     let tell = |line: &str| {

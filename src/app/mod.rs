@@ -9,6 +9,7 @@
 //! - `choose`: trials of methods for terms with "auto"
 //! - `dry`: a chain that writes nothing
 //! - `rehearsal`: the kernels of a run, compiled before it starts
+//! - `wires`: a check of what GPUs write into each other's memory
 //! - `run`: the driver of a chain
 //! - `resume`: where a chain continues, and which records are missing
 //! - `repair`: recreates missing records
@@ -51,6 +52,7 @@ mod start;
 mod stop;
 mod tune;
 mod version;
+mod wires;
 
 pub use bench::{
     BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, bench, bench_everything,
@@ -66,3 +68,4 @@ pub use replay::{Out, places, replay, set_state, state_of};
 pub use run::{Gaps, RunOptions, run};
 pub use start::{Ranks, guard, start_ranks};
 pub use tune::{Tune, tune};
+pub use wires::check_wires;

@@ -7,7 +7,7 @@ use super::report::{Report, json};
 use super::resume::{Found, Kept, MEASUREMENTS, Point, columns, keep_input};
 use super::stop::{Reason, Stop};
 use super::version::PROGRAM;
-use super::{AppError, Ranks, assemble, check, choose, measure, rehearsal, start};
+use super::{AppError, Ranks, assemble, check, check_wires, choose, measure, rehearsal, start};
 use crate::comm::agree;
 use crate::field::{Domain, MatrixField};
 use crate::hmc::{Chain, Outcome};
@@ -146,6 +146,7 @@ impl Driver {
             report.line(&format!("solver of {term}, \"auto\": {choice}, as the chain has chosen"));
         }
         rehearsal::prepare(&known, &domain, comm, |line| report.line(line))?;
+        check_wires(&domain)?;
         let settled = choose::choose(&known, &links, &**comm, |table| report.line(table))?;
         let (choices, input) = (choices_of(&input, &settled), settled);
         found.choose(&input.choices());

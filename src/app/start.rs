@@ -257,8 +257,11 @@ pub(super) fn transports(
         };
     }
     // Ranks that share a GPU would wait for each other on it, each in turn for a slice of its time.
-    let shared = comm.max(f64::from(u8::from(gpu_count().is_ok_and(|count| place_on_node(comm).1 > count)))) > 0.0;
-    let can = |node: usize| !shared && (0..comm.size()).all(|rank| node_of[rank] != node || failures[rank].is_empty());
+    let shared =
+        comm.max(f64::from(u8::from(gpu_count().is_ok_and(|count| place_on_node(comm).1 > count)))) > 0.0;
+    let can = |node: usize| {
+        !shared && (0..comm.size()).all(|rank| node_of[rank] != node || failures[rank].is_empty())
+    };
     // A rank that opens no memory is a group by itself.
     let group = |rank: usize| if can(node_of[rank]) { node_of[rank] } else { rank };
     Ok(Transports::within(&(0..comm.size()).map(group).collect::<Vec<_>>()))

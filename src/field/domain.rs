@@ -91,6 +91,12 @@ impl Domain {
         }))
     }
 
+    /// The same box, whose halos and sums all pass through the hosts.
+    pub fn through_hosts(&self) -> Result<Arc<Self>, FieldError> {
+        let border = self.border.into_iter().max().unwrap_or(0);
+        Self::new(self.partition, self.device.clone(), Arc::clone(&self.comm), border, Halo::Staged)
+    }
+
     /// The division of the lattice among ranks.
     pub fn partition(&self) -> &Partition {
         &self.partition

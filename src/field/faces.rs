@@ -214,6 +214,15 @@ impl Faces {
         ghosts
     }
 
+    /// The bytes of all ghost zones.
+    pub(crate) fn received(&self) -> Result<Vec<Vec<u8>>, FieldError> {
+        let of = |face: &Face| {
+            let mut bytes = vec![0; face.ghost[self.turn].bytes()];
+            face.ghost[self.turn].read(&mut bytes).map(|()| bytes)
+        };
+        Ok(self.faces.iter().map(of).collect::<Result<_, _>>()?)
+    }
+
     /// The ghost zones from forward neighbours.
     pub(crate) fn forward_ghosts(&self) -> [Option<In<'_, kernels::Halo>>; 4] {
         let ghosts = self.ghosts();

@@ -72,7 +72,8 @@ impl std::fmt::Display for Transports {
                     let members = (0..group_of.len()).filter(|&other| group_of[other] == group_of[rank]);
                     members.map(|rank| rank.to_string()).collect::<Vec<_>>().join(" ")
                 };
-                let groups: Vec<String> = (0..group_of.len()).filter(|&rank| first(rank)).map(of_group).collect();
+                let groups: Vec<String> =
+                    (0..group_of.len()).filter(|&rank| first(rank)).map(of_group).collect();
                 write!(f, "peer to peer among ranks {}, staged between them", groups.join(" | "))
             }
         }

@@ -1,8 +1,8 @@
 //! Speed of the exchanges between ranks: halos of hops and of links, sums, and plain messages.
 
 use super::operators::spinors;
-use super::rows::{Bench, Exchange};
 use super::random_links;
+use super::rows::{Bench, Exchange};
 use crate::app::AppError;
 use crate::comm::Message;
 use crate::device::Precision;
@@ -85,7 +85,8 @@ fn messages(bench: &mut Bench) -> Result<(), AppError> {
                 // What goes forward comes from the rank before.
                 let [one, other] = &mut received;
                 let receives = [(neighbours[1], 0, one), (neighbours[0], 1, other)];
-                let mut receives = receives.map(|(peer, tag, bytes)| Message { peer, tag, bytes: &mut bytes[..] });
+                let mut receives =
+                    receives.map(|(peer, tag, bytes)| Message { peer, tag, bytes: &mut bytes[..] });
                 domain.comm().exchange(&sends, &mut receives);
                 Ok(())
             })?;

@@ -79,7 +79,9 @@ pub type BenchLattice = (Extents, Vec<BenchTable>);
 
 /// All tables, each family's on two lattices, or for domain walls one, of the size that it runs on.
 pub fn bench_everything() -> Vec<BenchLattice> {
-    use BenchTable::{Clover, DomainWall, DomainWallSolver, Halo, Solver, Staggered, StaggeredSolver, Wilson};
+    use BenchTable::{
+        Clover, DomainWall, DomainWallSolver, Halo, Solver, Staggered, StaggeredSolver, Wilson,
+    };
     vec![
         ([16; 4], vec![Halo, Wilson, Clover, Solver]),
         ([32; 4], vec![Wilson, Clover, Solver]),

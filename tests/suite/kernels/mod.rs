@@ -3,6 +3,7 @@
 mod borders;
 mod conformance;
 mod domain_wall;
+mod peers;
 mod quark;
 mod rank_domains;
 mod solvers;

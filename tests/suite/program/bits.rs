@@ -174,8 +174,9 @@ fn same(text: &str, choices: &[([usize; 4], usize, usize)]) {
         let whole = grids.iter().filter(|grid| **grid == [1; 4]).map(|grid| (grid, "staged"));
         let mut cut = grids.iter().filter(|grid| **grid != [1; 4]);
         let first = cut.next().map(|grid| (grid, "peer"));
-        let second =
-            cut.next().map(|grid| (grid, if grid.iter().product::<usize>() == 4 { "mixed" } else { "staged" }));
+        let second = cut
+            .next()
+            .map(|grid| (grid, if grid.iter().product::<usize>() == 4 { "mixed" } else { "staged" }));
         let all = whole.chain(first).chain(second);
         devices.extend(all.map(|(&grid, transport)| (grid, Emulated { transport })));
     } else {

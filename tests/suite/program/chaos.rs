@@ -35,7 +35,8 @@ fn pause(job: &mut Job, seed: u64) -> usize {
 /// Messages of CPUs; halos and sums in each other's memory, those through the host, and of four ranks both.
 fn ways(grid: [usize; 4]) -> Vec<([usize; 4], On)> {
     let four = grid.iter().product::<usize>() == 4;
-    let transports = ["peer", "staged", "mixed"].into_iter().filter(|transport| *transport != "mixed" || four);
+    let transports =
+        ["peer", "staged", "mixed"].into_iter().filter(|transport| *transport != "mixed" || four);
     let emulated: Vec<On> = transports.map(|transport| On::Emulated { transport }).collect();
     let all = [On::Cpu { lanes: 0, threads: 1 }]
         .into_iter()
