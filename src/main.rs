@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hmc::app::{
     self, AppError, BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, Gaps, Out, Ranks,
-    RunOptions, Tune,
+    RunOptions, Scaling, Tune,
 };
 use hmc::family::Weights;
 use hmc::field::Halo;
@@ -164,8 +164,9 @@ enum Command {
 struct BenchCli {
     #[command(subcommand)]
     of: Option<BenchOf>,
-    /// Tables (wilson, clover, solver, staggered, staggered-solver, domain-wall, domain-wall-solver; the first three by
-    /// default; 'all': all, without a lattice each on those of docs/performance.md) and lattices, such as 16x16x16x32
+    /// Tables (wilson, clover, solver, staggered, staggered-solver, domain-wall, domain-wall-solver, halo; the first three
+    /// by default; 'all': all, without a lattice each on those of docs/performance.md; 'scaling': on 1, 2, 4 ... ranks, by
+    /// default those of operators) and lattices, such as 16x16x16x32
     #[arg(value_parser = bench_item)]
     what: Vec<BenchItem>,
     /// CPU or GPU
@@ -183,6 +184,12 @@ struct BenchCli {
     /// Send halos through host memory
     #[arg(long)]
     staged: bool,
+    /// Numbers of ranks for 'scaling', such as 1,2,8; speeds are relative to the first
+    #[arg(long, value_delimiter = ',')]
+    ranks: Vec<usize>,
+    /// In 'scaling', lattices are those of one rank
+    #[arg(long)]
+    weak: bool,
     /// Links for the solvers (default: those of a short quenched chain at beta = 6)
     #[arg(long)]
     links: Option<PathBuf>,
@@ -263,6 +270,7 @@ fn fraction(text: &str) -> Result<f64, String> {
 #[derive(Clone)]
 enum BenchItem {
     All,
+    Scaling,
     Table(BenchTable),
     Lattice([usize; 4]),
 }
@@ -270,6 +278,7 @@ enum BenchItem {
 fn bench_item(text: &str) -> Result<BenchItem, String> {
     match text {
         "all" => Ok(BenchItem::All),
+        "scaling" => Ok(BenchItem::Scaling),
         "wilson" => Ok(BenchItem::Table(BenchTable::Wilson)),
         "clover" => Ok(BenchItem::Table(BenchTable::Clover)),
         "solver" => Ok(BenchItem::Table(BenchTable::Solver)),
@@ -280,7 +289,7 @@ fn bench_item(text: &str) -> Result<BenchItem, String> {
         "halo" => Ok(BenchItem::Table(BenchTable::Halo)),
         _ => extents(text).map(BenchItem::Lattice).map_err(|_| {
             format!(
-                "expected all, wilson, clover, solver, staggered, staggered-solver, domain-wall, domain-wall-solver, \
+                "expected all, scaling, wilson, clover, solver, staggered, staggered-solver, domain-wall, domain-wall-solver, \
                  halo or extents such as 16x16x16x16, found '{text}'"
             )
         }),
@@ -319,14 +328,15 @@ fn once(ranks: &Ranks, work: impl FnOnce() -> Result<(), AppError>) -> Result<()
 }
 
 /// The tables and lattices of the command line.
-fn bench_lattices(what: Vec<BenchItem>) -> Vec<BenchLattice> {
+fn bench_lattices(what: &[BenchItem], scales: bool) -> Vec<BenchLattice> {
     let (mut tables, mut extents) = (Vec::new(), Vec::new());
     let mut all = false;
     for item in what {
         match item {
             BenchItem::All => all = true,
-            BenchItem::Table(table) => tables.push(table),
-            BenchItem::Lattice(lattice) => extents.push(lattice),
+            BenchItem::Scaling => {}
+            BenchItem::Table(table) => tables.push(*table),
+            BenchItem::Lattice(lattice) => extents.push(*lattice),
         }
     }
     match (all, extents.is_empty()) {
@@ -335,7 +345,9 @@ fn bench_lattices(what: Vec<BenchItem>) -> Vec<BenchLattice> {
         (false, _) => {}
     }
     if tables.is_empty() {
-        tables = vec![BenchTable::Wilson, BenchTable::Clover, BenchTable::Solver];
+        use BenchTable::{Clover, DomainWall, Solver, Staggered, Wilson};
+        tables =
+            if scales { vec![Wilson, Clover, Staggered, DomainWall] } else { vec![Wilson, Clover, Solver] };
     }
     if extents.is_empty() {
         extents = vec![[16; 4], [16, 16, 16, 32]];
@@ -353,6 +365,8 @@ fn bench(cli: BenchCli, ranks: &Ranks) -> Result<(), AppError> {
         lanes,
         grid,
         staged,
+        ranks: counts,
+        weak,
         links,
         kappa,
         c_sw,
@@ -375,8 +389,10 @@ fn bench(cli: BenchCli, ranks: &Ranks) -> Result<(), AppError> {
         DeviceName::Emulated => DeviceChoice::Emulated,
     };
     let transport = staged.then_some(Halo::Staged);
+    let scales = what.iter().any(|item| matches!(item, BenchItem::Scaling)) || !counts.is_empty() || weak;
     let args = BenchArgs {
-        lattices: bench_lattices(what),
+        lattices: bench_lattices(&what, scales),
+        scaling: scales.then_some(Scaling { ranks: counts, weak }),
         json,
         device,
         threads,

@@ -55,7 +55,7 @@ mod version;
 mod wires;
 
 pub use bench::{
-    BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, bench, bench_everything,
+    BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, Scaling, bench, bench_everything,
     bench_trajectory,
 };
 pub use error::AppError;

@@ -11,6 +11,8 @@ mod solo;
 #[cfg(feature = "mpi")]
 mod world;
 
+use std::sync::Arc;
+
 pub use echo::Echo;
 pub use solo::Solo;
 #[cfg(feature = "mpi")]
@@ -74,6 +76,11 @@ pub trait Comm: Send + Sync {
     fn max(&self, value: f64) -> f64;
     /// Every rank's bytes, in order of rank.
     fn gather(&self, bytes: &[u8]) -> Vec<Vec<u8>>;
+    /// The first `count` ranks as all that there are; `None` on the others.
+    ///
+    /// # Panics
+    /// There are fewer.
+    fn first(&self, count: usize) -> Option<Arc<dyn Comm>>;
     /// Waits for all ranks.
     fn barrier(&self);
     /// The communicator as HDF5's MPI driver takes it; `None` for one rank without MPI.

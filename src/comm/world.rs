@@ -7,14 +7,15 @@ use super::{Comm, CommError, Message, RawComm};
 use mpi::Threading;
 use mpi::collective::SystemOperation;
 use mpi::request::WaitGuard;
-use mpi::topology::SimpleCommunicator;
+use mpi::topology::{Color, SimpleCommunicator};
 #[allow(clippy::wildcard_imports, reason = "the traits of the binding, as it documents")]
 use mpi::traits::*;
+use std::sync::Arc;
 
-/// All ranks of the job. MPI is finalised when this is dropped.
+/// All ranks of the job, or some. MPI is finalised when the last of these is dropped.
 pub struct World {
     world: SimpleCommunicator,
-    _universe: mpi::environment::Universe,
+    universe: Arc<mpi::environment::Universe>,
 }
 
 // SAFETY: the handle is a number or an address that MPI alone looks into. MPI is initialised with MPI_THREAD_SERIALIZED,
@@ -60,7 +61,7 @@ impl World {
         if level < Threading::Serialized {
             return Err(CommError::Mpi(format!("offers {level:?} threading, SERIALIZED is needed")));
         }
-        Ok(Self { world: universe.world(), _universe: universe })
+        Ok(Self { world: universe.world(), universe: Arc::new(universe) })
     }
 }
 
@@ -150,6 +151,13 @@ impl Comm for World {
         let mut all = vec![0u8; longest * size];
         alone(|| self.world.all_gather_into(&padded[..], &mut all[..]));
         all.chunks(longest).zip(&lengths).map(|(chunk, &n)| chunk[..n as usize].to_vec()).collect()
+    }
+
+    fn first(&self, count: usize) -> Option<Arc<dyn Comm>> {
+        assert!(count <= self.size(), "{count} of {} ranks", self.size());
+        let color = if self.rank() < count { Color::with_value(0) } else { Color::undefined() };
+        let world = alone(|| self.world.split_by_color(color))?;
+        Some(Arc::new(Self { world, universe: Arc::clone(&self.universe) }))
     }
 
     fn barrier(&self) {

@@ -183,7 +183,8 @@ const TRANSPORT: Key<Option<Halo>> = Key::new(
     words(&[("auto", None), ("staged", Some(Halo::Staged)), ("peer", Some(Halo::Peer))]),
     Absent::Is("\"auto\""),
     Change::Free,
-    "halos between GPUs: `\"staged\"` through host memory and MPI, `\"peer\"` from GPU to GPU",
+    "halos between GPUs: `\"staged\"` through host memory and MPI, `\"peer\"` from GPU to GPU; `\"auto\"`: peer among the \
+     ranks of a node, staged between nodes",
 );
 const AUTO: Shape = Shape::Words(&["auto"]);
 

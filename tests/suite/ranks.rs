@@ -131,6 +131,12 @@ impl Comm for Thread {
         (0..self.size).map(|from| self.receive(from, ALL)).collect()
     }
 
+    fn first(&self, size: usize) -> Option<Arc<dyn Comm>> {
+        assert!(size <= self.size);
+        let Self { rank, post, .. } = self;
+        (*rank < size).then(|| Arc::new(Self { rank: *rank, size, post: Arc::clone(post) }) as Arc<dyn Comm>)
+    }
+
     fn barrier(&self) {
         self.gather(&[]);
     }

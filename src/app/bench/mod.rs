@@ -5,6 +5,7 @@
 //! - `staggered`: the operator of improved staggered quarks, and its solvers
 //! - `halo`: exchanges between ranks
 //! - `domain_wall`: the operator of domain-wall quarks, its parts, and its solvers
+//! - `scaling`: tables on several numbers of ranks
 //! - `rows`: the rows of these tables, as lines and as JSON
 //! - `trajectory`: whole trajectories of an input
 
@@ -12,11 +13,13 @@ mod domain_wall;
 mod halo;
 mod operators;
 mod rows;
+mod scaling;
 mod solvers;
 mod staggered;
 mod trajectory;
 
 pub use domain_wall::BenchWall;
+pub use scaling::Scaling;
 pub use trajectory::{BenchTrajectory, bench_trajectory};
 pub(super) use trajectory::{TermRow, say_terms, term_rows};
 
@@ -96,6 +99,8 @@ pub fn bench_everything() -> Vec<BenchLattice> {
 pub struct BenchArgs {
     /// What is measured.
     pub lattices: Vec<BenchLattice>,
+    /// On several numbers of ranks; `None`: on all ranks.
+    pub scaling: Option<Scaling>,
     /// One JSON document; the lines of the tables go to stderr.
     pub json: bool,
     /// CPU or GPU.
@@ -157,10 +162,37 @@ pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
     };
     start::in_pool(start::threads(&parallel, &**comm), || {
         let mut rows = Rows::new(args.json, comm.rank(), comm.size());
-        let done = tables(args, &parallel, comm, &mut rows);
+        let done = match &args.scaling {
+            Some(scaling) => scaled(scaling, args, &parallel, comm, &mut rows),
+            None => tables(args, &parallel, comm, &mut rows),
+        };
         rows.end()?;
         done
     })
+}
+
+/// All tables on each of some numbers of ranks; the others wait.
+fn scaled(
+    scaling: &Scaling,
+    args: &BenchArgs,
+    parallel: &Parallel,
+    comm: &Ranks,
+    rows: &mut Rows,
+) -> Result<(), AppError> {
+    for count in scaling.counts(args, comm.size())? {
+        if let Some(part) = comm.first(count) {
+            let grid = scaling.grid(count);
+            let on = |(extents, tables): &BenchLattice| {
+                let lattice = grid.map_or(*extents, |grid| std::array::from_fn(|mu| grid[mu] * extents[mu]));
+                (lattice, tables.clone())
+            };
+            let args = BenchArgs { lattices: args.lattices.iter().map(on).collect(), ..args.clone() };
+            rows.scale(count, grid);
+            tables(&args, &Parallel { grid, ..parallel.clone() }, &part, rows)?;
+        }
+        comm.barrier();
+    }
+    Ok(())
 }
 
 /// All tables on all lattices.

@@ -1,5 +1,6 @@
 //! Rows of the tables: what is measured on a lattice, as lines and as JSON. Both are made from the same rows.
 
+use super::scaling::{Point, Points};
 use super::{BenchArgs, Timed, energy_repeats, seconds, timed};
 use crate::app::AppError;
 use crate::app::energy::{Meter, unread};
@@ -7,7 +8,7 @@ use crate::app::report::{complain, json, say, shown};
 use crate::app::version::PROGRAM;
 use crate::device::Precision;
 use crate::field::Domain;
-use crate::lattice::{Partition, shape, volume};
+use crate::lattice::{Extents, Partition, shape, volume};
 use crate::solver::{Info, SolverError};
 use serde::Serialize;
 use std::sync::Arc;
@@ -63,6 +64,7 @@ fn in_joules(joules: Option<f64>) -> String {
 struct OperatorRow {
     /// Extents, as `16x16x16x32`.
     lattice: String,
+    ranks: usize,
     #[serde(flatten)]
     operation: Operation,
     /// Sites of one parity on a rank, times slices and right-hand sides.
@@ -89,6 +91,7 @@ impl OperatorRow {
         let a_second = |count: f64| sites as f64 * count / seconds / 1e9;
         Self {
             lattice: shape(domain.partition().global),
+            ranks: domain.comm().size(),
             operation,
             sites,
             microseconds: 1e6 * seconds,
@@ -130,6 +133,12 @@ impl Exchange {
     pub(super) fn new(name: impl Into<String>, precision: Option<Precision>, bytes: usize) -> Self {
         Self { exchange: name.into(), precision: precision.map(|precision| precision.to_string()), bytes }
     }
+
+    /// Its name with its precision.
+    fn name(&self) -> String {
+        let Self { exchange, precision, .. } = self;
+        precision.as_ref().map_or(exchange.clone(), |precision| format!("{exchange} {precision}"))
+    }
 }
 
 /// The speed of an exchange: the time is that of the slowest rank.
@@ -149,8 +158,7 @@ struct ExchangeRow {
 
 impl ExchangeRow {
     fn line(&self) -> String {
-        let Exchange { exchange, precision, bytes } = &self.exchange;
-        let name = format!("{exchange} {}", precision.as_deref().unwrap_or_default());
+        let (name, bytes) = (self.exchange.name(), self.exchange.bytes);
         let Self { microseconds, gb_per_second, .. } = self;
         format!("  {name:35} {bytes:10} B per rank  {microseconds:9.2} us  {gb_per_second:8.3} GB/s")
     }
@@ -272,6 +280,7 @@ const COLUMNS: &str = "  method                              iterations  updates
 struct SolverRow {
     /// Extents, as `16x16x16x32`.
     lattice: String,
+    ranks: usize,
     #[serde(flatten)]
     solve: Solve,
     #[serde(flatten)]
@@ -285,6 +294,7 @@ struct LatticeRow {
     lattice: String,
     /// Ranks in each direction, in the same form.
     grid: String,
+    ranks: usize,
     /// What a copy moves on a rank, read and written; the bound of the operators on this lattice.
     copy_gb_per_second: f64,
 }
@@ -301,6 +311,8 @@ struct Document {
     exchanges: Vec<ExchangeRow>,
     operators: Vec<OperatorRow>,
     solvers: Vec<SolverRow>,
+    /// Times on several numbers of ranks.
+    scaling: Vec<Point>,
 }
 
 /// Where rows go: as lines to the output; with `--json` into one document, and as lines to stderr.
@@ -308,12 +320,16 @@ pub(super) struct Rows {
     speaks: bool,
     json: bool,
     document: Document,
+    /// The grid of a rank's lattices, if they are those of the command line, and the number of ranks.
+    scale: Option<(usize, Option<Extents>)>,
+    points: Points,
 }
 
 impl Rows {
     /// `json`: one document instead of lines.
     pub(super) fn new(json: bool, rank: usize, ranks: usize) -> Self {
         let (lattices, exchanges, operators, solvers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let scaling = Vec::new();
         let document = Document {
             program: PROGRAM,
             device: String::new(),
@@ -323,8 +339,22 @@ impl Rows {
             exchanges,
             operators,
             solvers,
+            scaling,
         };
-        Self { speaks: rank == 0, json, document }
+        Self { speaks: rank == 0, json, document, scale: None, points: Points::default() }
+    }
+
+    /// From now on rows are of tables on `ranks` ranks, for a comparison; with a `grid`, of lattices that it makes greater.
+    pub(super) fn scale(&mut self, ranks: usize, grid: Option<Extents>) {
+        self.scale = Some((ranks, grid));
+    }
+
+    /// A row's time, for the comparison.
+    fn point(&mut self, domain: &Domain, name: String, seconds: f64) {
+        let Some((ranks, grid)) = self.scale else { return };
+        let global = domain.partition().global;
+        let lattice = grid.map_or(global, |grid| std::array::from_fn(|mu| global[mu] / grid[mu]));
+        self.points.add(shape(lattice), name, ranks, seconds, grid.is_some());
     }
 
     /// A line between rows.
@@ -346,18 +376,20 @@ impl Rows {
         }
         let partition = domain.partition();
         let (lattice, grid) = (shape(partition.global), shape(partition.grid));
-        let ranks = self.document.ranks;
+        let ranks = domain.comm().size();
         self.line(&format!(
             "{lattice} on {ranks} ranks as {grid}: copy {copy:.0} GB/s per rank (read and written)"
         ));
-        self.document.lattices.push(LatticeRow { lattice, grid, copy_gb_per_second: copy });
+        self.document.lattices.push(LatticeRow { lattice, grid, ranks, copy_gb_per_second: copy });
     }
 
     /// The end: prints the document, if it is asked for and something is in it.
     ///
     /// # Errors
     /// The output cannot be written.
-    pub(super) fn end(&self) -> Result<(), AppError> {
+    pub(super) fn end(&mut self) -> Result<(), AppError> {
+        self.points.lines().iter().for_each(|line| self.line(line));
+        self.document.scaling = std::mem::take(&mut self.points).into_inner();
         let found = !self.document.lattices.is_empty();
         if self.speaks && self.json && found { say(json(&self.document)) } else { Ok(()) }
     }
@@ -409,6 +441,7 @@ impl Bench<'_> {
     pub(super) fn counted(&mut self, operation: Operation, measured: Measured) {
         let row = OperatorRow::new(self.domain, operation, measured, self.copy);
         self.rows.line(&row.line());
+        self.rows.point(self.domain, operation.name(), measured.seconds);
         self.rows.document.operators.push(row);
     }
 
@@ -431,6 +464,7 @@ impl Bench<'_> {
             exchange,
         };
         self.rows.line(&row.line());
+        self.rows.point(self.domain, row.exchange.name(), seconds);
         self.rows.document.exchanges.push(row);
         Ok(())
     }
@@ -457,8 +491,9 @@ impl Bench<'_> {
             }
         };
         self.rows.line(&line);
-        let lattice = shape(self.domain.partition().global);
-        self.rows.document.solvers.push(SolverRow { lattice, solve, outcome });
+        self.rows.point(self.domain, format!("{} {name}", solve.operator), seconds);
+        let (lattice, ranks) = (shape(self.domain.partition().global), self.domain.comm().size());
+        self.rows.document.solvers.push(SolverRow { lattice, ranks, solve, outcome });
         seconds
     }
 }

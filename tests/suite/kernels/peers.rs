@@ -52,6 +52,10 @@ impl Comm for Garbled {
         self.0.gather(bytes)
     }
 
+    fn first(&self, count: usize) -> Option<Arc<dyn Comm>> {
+        Some(Arc::new(Self(self.0.first(count)?)))
+    }
+
     fn barrier(&self) {
         self.0.barrier();
     }

@@ -148,6 +148,58 @@ fn two_ranks_print_one_document() {
     assert_close(real(row, "sites"), SITES / 2.0, row);
 }
 
+/// Every exchange of two ranks, and none of one.
+#[test]
+fn halos_of_all_families_are_measured() {
+    let alone = document(&bench(0, &["halo"]));
+    assert_eq!(alone["exchanges"], serde_json::json!([]));
+    let document = document(&bench(2, &["halo", "--grid", "1x1x1x2"]));
+    let rows = document["exchanges"].as_array().unwrap();
+    for (name, precision, bytes) in [
+        // 64 sites of a face, 32 of a parity, to either side: half spinors; three layers and one more of colour vectors.
+        ("Wilson hop", "double", 2 * 32 * 12 * 8),
+        ("Wilson hop", "half", 2 * 32 * 12 * 4),
+        ("domain-wall hop", "single", 4 * 2 * 32 * 12 * 4),
+        ("staggered hop", "single", 32 * (18 + 24) * 4),
+        ("links, 1 layer", "double", 2 * 64 * 4 * 18 * 8),
+        ("norm, with its sum", "single", 0),
+    ] {
+        let row = rows.iter().find(|row| row["exchange"] == name && row["precision"] == precision);
+        let row = row.unwrap_or_else(|| panic!("{name} {precision} in {rows:?}"));
+        assert_eq!(real(row, "bytes"), f64::from(bytes), "{row}");
+        assert_close(real(row, "gb_per_second") * real(row, "microseconds"), 1e-3 * f64::from(bytes), row);
+    }
+    let is_message = |row: &&Value| row["exchange"].as_str().unwrap().starts_with("messages in t, 2 x ");
+    assert_eq!(rows.iter().filter(is_message).count(), 5, "{rows:?}");
+}
+
+/// The same rows on one rank and on two, strong and weak, and what became of their times.
+#[test]
+fn scaling_compares_numbers_of_ranks() {
+    for (weak, second) in [(false, "4x4x4x8"), (true, "4x4x4x16")] {
+        let asked = if weak { &["scaling", "wilson", "--weak"][..] } else { &["wilson", "--ranks", "1,2"] };
+        let document = document(&bench(2, asked));
+        let lattices: Vec<_> = document["lattices"].as_array().unwrap().iter().collect();
+        let found: Vec<_> = lattices.iter().map(|row| (&row["lattice"], &row["ranks"])).collect();
+        assert_eq!(found, [(&"4x4x4x8".into(), &1.into()), (&second.into(), &2.into())]);
+        let points = document["scaling"].as_array().unwrap();
+        let (first, rest) = points.split_at(17);
+        assert_eq!(rest.len(), 17, "{points:?}");
+        for (one, two) in first.iter().zip(rest) {
+            assert_eq!(
+                (&one["name"], &one["lattice"], &one["ranks"]),
+                (&two["name"], &two["lattice"], &1.into())
+            );
+            let ratio = real(one, "seconds") / real(two, "seconds");
+            assert_close(real(two, "speed"), if weak { 2.0 * ratio } else { ratio }, two);
+            assert_close(real(two, "efficiency"), 0.5 * real(two, "speed"), two);
+        }
+    }
+    let refused = |arguments: &[&str]| Scratch::new().run(2, &[&["bench", "scaling"], arguments].concat());
+    refused(&["--ranks", "1,4"]).failed(2, &["scaling on 4 ranks: 2 run"]);
+    refused(&["--grid", "1x1x1x2"]).failed(2, &["--grid is for one number of ranks"]);
+}
+
 /// What a tool prints that writes `target`; it writes over nothing.
 fn drawn(scratch: &Scratch, tool: &str, sources: &[&str], target: &str) -> Option<String> {
     let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools").join(tool);
