@@ -135,9 +135,9 @@ impl Faces {
                 let edge = lanes / layout.lanes().0[mu];
                 let buffer = |lanes| domain.device().buffer(bytes(lanes));
                 // All ranks have the same buffers to open, whoever opens them.
-                let ghost = || match domain.transports().have_peer() {
-                    true => domain.device().buffer_for_export(bytes(lanes)),
-                    false => buffer(lanes),
+                let exports = domain.transports().have_peer();
+                let ghost = || {
+                    if exports { domain.device().buffer_for_export(bytes(lanes)) } else { buffer(lanes) }
                 };
                 let (to, from) = (domain.halo(mu, !forward), domain.halo(mu, forward));
                 let staging = |halo: Halo| {
