@@ -271,7 +271,7 @@ pub(super) fn transports(
 /// of their own, to try what several nodes do on one.
 fn nodes(comm: &dyn Comm) -> Result<Vec<usize>, AppError> {
     const EMULATED: &str = "HMC_NODE_RANKS";
-    let wrong = || AppError::Refused(format!("{EMULATED} is no number of ranks"));
+    let wrong = || AppError::Refused(format!("{EMULATED}: expected a number of ranks from 1 on"));
     let part = match env::var(EMULATED) {
         Ok(text) => {
             let count: Option<usize> = text.trim().parse().ok().filter(|count| *count > 0);
