@@ -80,6 +80,9 @@ fn all_families_stand_still_now_and_then() {
     }
 }
 
+/// The longest time from a rank's death to the end of all.
+const LIMIT: Duration = Duration::from_secs(10);
+
 /// The rank that a process is, as its launcher told it.
 fn number_of(process: i32) -> String {
     let variables = std::fs::read_to_string(format!("/proc/{process}/environ")).unwrap();
@@ -103,12 +106,15 @@ fn a_rank_that_dies_ends_all_within_seconds() {
         let number = number_of(ranks[1]);
         signal(ranks[1], libc::SIGKILL);
         let ended = job.wait();
+        // The launcher may be gone a little earlier than the ranks.
+        while ranks.iter().any(|&rank| super::is_alive(rank)) && start.elapsed() < LIMIT {
+            sleep(Duration::from_millis(1));
+        }
         let seconds = start.elapsed().as_secs_f64();
         println!("{on:?}: {seconds:.2} s");
-        assert!(seconds < 10.0, "{on:?}: {seconds} s: {ended:?}");
+        assert!(start.elapsed() < LIMIT, "{on:?}: {seconds} s: {ended:?}");
         assert_ne!(ended.code, Some(0), "{ended:?}");
         // The launcher tells which one it was.
         assert!(ended.err.to_lowercase().contains(&format!("rank {number} ")), "{number}: {ended:?}");
-        assert!(ranks.iter().all(|&rank| !super::is_alive(rank)), "{on:?}");
     }
 }
