@@ -20,7 +20,7 @@ HD int acquired(const int* p) {
     asm volatile("ld.acquire.sys.global.b32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");
     return x;
 #else
-    return *(const volatile int*)p;
+    return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 #endif
 }
 // Writes a number into memory of another GPU, after all that this one wrote.
@@ -28,7 +28,7 @@ HD void release(int* p, int x) {
 #ifdef __CUDACC__
     asm volatile("st.release.sys.global.b32 [%0], %1;" : : "l"(p), "r"(x) : "memory");
 #else
-    *(volatile int*)p = x;
+    __atomic_store_n(p, x, __ATOMIC_RELEASE);
 #endif
 }
 template <class F> constexpr bool two_registers = false;

@@ -225,7 +225,8 @@ pub(super) fn device(
     agree(comm, open())
 }
 
-/// The transports of halos: peer to peer among the ranks of each node that can, if each has a GPU and the input allows it.
+/// The transports of halos: peer to peer among the ranks of each node where all can and have a GPU each, if the input allows
+/// it.
 ///
 /// # Errors
 /// The input requires peer to peer between all ranks, and some rank cannot.
@@ -238,10 +239,12 @@ pub(super) fn transports(
         return Ok(Halo::Staged.into());
     }
     let node_of = nodes(comm)?;
-    let reason = if device.backend().is_host() {
-        Err("this device is a CPU".to_string())
-    } else {
-        probe(device, &node_of, comm)
+    let here = place_on_node(comm).1;
+    // Ranks that share a GPU would wait for each other on it, each in turn for a slice of its time.
+    let share = parallel.device != DeviceChoice::Emulated && gpu_count().is_ok_and(|count| here > count);
+    let reason = match probe(device, &node_of, comm) {
+        Ok(()) if share && parallel.transport.is_none() => Err("ranks share its GPU".into()),
+        probed => probed,
     };
     let failures = comm.gather(reason.err().unwrap_or_default().as_bytes());
     if parallel.transport == Some(Halo::Peer) {
@@ -256,12 +259,7 @@ pub(super) fn transports(
             }
         };
     }
-    // Ranks that share a GPU would wait for each other on it, each in turn for a slice of its time.
-    let shared =
-        comm.max(f64::from(u8::from(gpu_count().is_ok_and(|count| place_on_node(comm).1 > count)))) > 0.0;
-    let can = |node: usize| {
-        !shared && (0..comm.size()).all(|rank| node_of[rank] != node || failures[rank].is_empty())
-    };
+    let can = |node: usize| (0..comm.size()).all(|rank| node_of[rank] != node || failures[rank].is_empty());
     // A rank that opens no memory is a group by itself.
     let group = |rank: usize| if can(node_of[rank]) { node_of[rank] } else { rank };
     Ok(Transports::within(&(0..comm.size()).map(group).collect::<Vec<_>>()))
@@ -302,5 +300,5 @@ fn probe(device: &Device, node_of: &[usize], comm: &dyn Comm) -> Result<(), Stri
     let opened: Result<Vec<Remote>, String> = opened.collect();
     let tried = opened.map(drop);
     comm.barrier();
-    tried
+    if device.backend().is_host() { Err("this device is a CPU".into()) } else { tried }
 }

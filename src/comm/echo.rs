@@ -19,8 +19,6 @@ impl Comm for Echo {
         self.size
     }
 
-    fn exchange(&self, _: &[Message<&[u8]>], _: &mut [Message<&mut [u8]>]) {}
-
     fn exchange_while(
         &self,
         _: &[Message<&[u8]>],

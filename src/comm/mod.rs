@@ -62,7 +62,9 @@ pub trait Comm: Send + Sync {
     /// Number of ranks.
     fn size(&self) -> usize;
     /// Sends and receives at once, then waits for all. A rank may send to itself.
-    fn exchange(&self, sends: &[Message<&[u8]>], receives: &mut [Message<&mut [u8]>]);
+    fn exchange(&self, sends: &[Message<&[u8]>], receives: &mut [Message<&mut [u8]>]) {
+        self.exchange_while(sends, receives, &mut || {});
+    }
     /// Starts the messages, runs `meanwhile`, then waits for them.
     fn exchange_while(
         &self,

@@ -49,6 +49,13 @@ impl<T> Drop for UnderWay<T> {
     }
 }
 
+impl Drop for World {
+    fn drop(&mut self) {
+        // A communicator is freed here; the one of all ranks, which takes its place, needs no call.
+        alone(|| self.world = self.universe.world());
+    }
+}
+
 impl World {
     /// Starts MPI.
     ///
@@ -88,10 +95,6 @@ impl Comm for World {
 
     fn size(&self) -> usize {
         alone(|| self.world.size()) as usize
-    }
-
-    fn exchange(&self, sends: &[Message<&[u8]>], receives: &mut [Message<&mut [u8]>]) {
-        self.exchange_while(sends, receives, &mut || {});
     }
 
     fn exchange_while(

@@ -91,15 +91,6 @@ impl Comm for Thread {
         self.size
     }
 
-    fn exchange(&self, sends: &[Message<&[u8]>], receives: &mut [Message<&mut [u8]>]) {
-        for message in sends {
-            self.send(message.peer, message.tag, message.bytes);
-        }
-        for message in receives {
-            message.bytes.copy_from_slice(&self.receive(message.peer, message.tag));
-        }
-    }
-
     fn exchange_while(
         &self,
         sends: &[Message<&[u8]>],
@@ -107,7 +98,12 @@ impl Comm for Thread {
         meanwhile: &mut dyn FnMut(),
     ) {
         meanwhile();
-        self.exchange(sends, receives);
+        for message in sends {
+            self.send(message.peer, message.tag, message.bytes);
+        }
+        for message in receives {
+            message.bytes.copy_from_slice(&self.receive(message.peer, message.tag));
+        }
     }
 
     fn sum(&self, values: &mut [i64]) {

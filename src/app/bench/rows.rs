@@ -8,7 +8,7 @@ use crate::app::report::{complain, json, say, shown};
 use crate::app::version::PROGRAM;
 use crate::device::Precision;
 use crate::field::Domain;
-use crate::lattice::{Extents, Partition, shape, volume};
+use crate::lattice::{Extents, shape, volume};
 use crate::solver::{Info, SolverError};
 use serde::Serialize;
 use std::sync::Arc;
@@ -146,8 +146,7 @@ impl Exchange {
 struct ExchangeRow {
     /// Extents, as `16x16x16x32`.
     lattice: String,
-    /// Ranks in each direction, in the same form.
-    grid: String,
+    ranks: usize,
     #[serde(flatten)]
     exchange: Exchange,
     /// Until all has come.
@@ -295,6 +294,8 @@ struct LatticeRow {
     /// Ranks in each direction, in the same form.
     grid: String,
     ranks: usize,
+    /// How they travel.
+    halos: String,
     /// What a copy moves on a rank, read and written; the bound of the operators on this lattice.
     copy_gb_per_second: f64,
 }
@@ -305,8 +306,6 @@ struct Document {
     program: &'static str,
     device: String,
     ranks: usize,
-    /// How they travel.
-    halos: String,
     lattices: Vec<LatticeRow>,
     exchanges: Vec<ExchangeRow>,
     operators: Vec<OperatorRow>,
@@ -334,7 +333,6 @@ impl Rows {
             program: PROGRAM,
             device: String::new(),
             ranks,
-            halos: String::new(),
             lattices,
             exchanges,
             operators,
@@ -370,17 +368,16 @@ impl Rows {
     pub(super) fn lattice(&mut self, domain: &Domain, copy: f64) {
         if self.document.lattices.is_empty() {
             self.document.device = domain.device().backend().name();
-            self.document.halos = domain.transports().to_string();
-            self.line(&format!("{}, halos {}", self.document.device, self.document.halos));
+            self.line(&self.document.device);
             unread(domain).iter().for_each(|why| self.line(&format!("energy is not counted: {why}")));
         }
         let partition = domain.partition();
         let (lattice, grid) = (shape(partition.global), shape(partition.grid));
-        let ranks = domain.comm().size();
+        let (ranks, halos) = (domain.comm().size(), domain.transports().to_string());
         self.line(&format!(
-            "{lattice} on {ranks} ranks as {grid}: copy {copy:.0} GB/s per rank (read and written)"
+            "{lattice} on {ranks} ranks as {grid}, halos {halos}: copy {copy:.0} GB/s per rank (read and written)"
         ));
-        self.document.lattices.push(LatticeRow { lattice, grid, ranks, copy_gb_per_second: copy });
+        self.document.lattices.push(LatticeRow { lattice, grid, ranks, halos, copy_gb_per_second: copy });
     }
 
     /// The end: prints the document, if it is asked for and something is in it.
@@ -455,10 +452,9 @@ impl Bench<'_> {
         work: impl FnMut() -> Result<(), AppError>,
     ) -> Result<(), AppError> {
         let seconds = seconds(self.domain, self.args.sample_seconds, work)?;
-        let Partition { global, grid, .. } = *self.domain.partition();
         let row = ExchangeRow {
-            lattice: shape(global),
-            grid: shape(grid),
+            lattice: shape(self.domain.partition().global),
+            ranks: self.domain.comm().size(),
             microseconds: 1e6 * seconds,
             gb_per_second: exchange.bytes as f64 / seconds / 1e9,
             exchange,
