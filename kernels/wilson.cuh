@@ -131,7 +131,7 @@ HD void hop(Complex<F>* r, const Hopping& a, const Slice& slice, int field, cons
     if (ghost) {
         constexpr int FACE = 2 * MU + (FORWARD ? 0 : 1);
         const int faces = half_of(a.g) / outer(a.g, MU), f = face_index<MU>(a.g, c);
-        wait_for_chunk(a.places.wait, FACE, (faces * field + f) / FACE_CHUNK);
+        if constexpr (MU > 1) wait_for_chunk(a.places.wait, FACE, (faces * field + f) / FACE_CHUNK);
         load_ghost<12, 1>(reinterpret_cast<F*>(FORWARD ? h : v), (const F*)a.ghost[FACE] + 12L * faces * field, 0, f, faces);
     } else {
         load_projected<MU, S>(h, input, slice.first + there, slice.stride, sign);
@@ -161,11 +161,20 @@ template <class F> HD void add_twist(Complex<F>* r, F twist, const Complex<F>* x
     }
 }
 
+// Waits for a ghost zone at once, where later hops would wait behind.
+template <int MU> HD void wait_early(const Hopping& a, int field, const Coord& c) {
+    if (!GHOSTS || blocked_of(a) || !(a.ghost_mask >> MU & 1)) return;
+    const int face = c.x[MU] == outer(a.g, MU) - 1 ? 2 * MU : c.x[MU] == 0 ? 2 * MU + 1 : -1;
+    const int faces = half_of(a.g) / outer(a.g, MU);
+    if (face >= 0) wait_for_chunk(a.places.wait, face, (faces * field + face_index<MU>(a.g, c)) / FACE_CHUNK);
+}
 // The sum of all hops to a site.
 template <int NR, class F> HD void hops(Complex<F>* r, const Hopping& a, const Slice& slice, int field, int s) {
     const Coord c = coord_of(a.g, s, a.parity);
     const F sign = splat<F>(dagger_of(a) ? -1 : 1);
     UNROLL for (int k = 0; k < 12; ++k) r[k] = zero<F>();
+    wait_early<0>(a, field, c);
+    wait_early<1>(a, field, c);
     hop<0, true, NR>(r, a, slice, field, c, s, sign);
     hop<0, false, NR>(r, a, slice, field, c, s, sign);
     hop<1, true, NR>(r, a, slice, field, c, s, sign);
