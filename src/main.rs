@@ -181,9 +181,9 @@ struct BenchCli {
     /// Ranks in each direction, such as 1x1x1x2
     #[arg(long, value_parser = extents)]
     grid: Option<[usize; 4]>,
-    /// Send halos through host memory
-    #[arg(long)]
-    staged: bool,
+    /// Halos between GPUs, as the key of that name in [parallel]
+    #[arg(long, value_enum, default_value = "auto")]
+    transport: TransportName,
     /// Numbers of ranks for 'scaling', such as 1,2,8; speeds are relative to the first
     #[arg(long, value_delimiter = ',')]
     ranks: Vec<usize>,
@@ -242,6 +242,14 @@ enum BenchOf {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum TransportName {
+    Auto,
+    Staged,
+    Peer,
+    Nccl,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -364,7 +372,7 @@ fn bench(cli: BenchCli, ranks: &Ranks) -> Result<(), AppError> {
         threads,
         lanes,
         grid,
-        staged,
+        transport,
         ranks: counts,
         weak,
         links,
@@ -388,7 +396,12 @@ fn bench(cli: BenchCli, ranks: &Ranks) -> Result<(), AppError> {
         DeviceName::Cuda => DeviceChoice::Cuda,
         DeviceName::Emulated => DeviceChoice::Emulated,
     };
-    let transport = staged.then_some(Halo::Staged);
+    let transport = match transport {
+        TransportName::Auto => None,
+        TransportName::Staged => Some(Halo::Staged),
+        TransportName::Peer => Some(Halo::Peer),
+        TransportName::Nccl => Some(Halo::Nccl),
+    };
     let scales = what.iter().any(|item| matches!(item, BenchItem::Scaling)) || !counts.is_empty() || weak;
     let args = BenchArgs {
         lattices: bench_lattices(&what, scales),

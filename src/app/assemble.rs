@@ -71,7 +71,7 @@ pub(super) fn layers<'a>(input: &Input, measured: impl IntoIterator<Item = &'a M
 ///
 /// # Errors
 /// A rational function does not exist, or memory runs out.
-fn terms(domain: &Arc<Domain>, input: &Input) -> Result<Vec<Box<dyn Action>>, AppError> {
+pub(super) fn terms(domain: &Arc<Domain>, input: &Input) -> Result<Vec<Box<dyn Action>>, AppError> {
     // Each of them adopts the links before it works.
     let _sharing = domain.share();
     let gauge = &input.gauge;

@@ -8,7 +8,7 @@ use crate::comm::Solo;
 use crate::device::{Held, gpu_count};
 use crate::input::{Input, Start};
 use crate::io::{self, IoError};
-use crate::lattice::{Partition, choose_grid};
+use crate::lattice::Partition;
 use std::io::Error;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// Everything that prevents the run.
 pub(super) fn check(input: &Input, options: &RunOptions, comm: &Ranks) -> Result<(), AppError> {
     let ranks = options.ranks.unwrap_or(comm.size());
-    let grid = input.parallel.grid.map_or_else(|| choose_grid(input.extents, ranks), Ok)?;
+    let grid = input.parallel.grid.of(input.extents, ranks)?;
     let partition = Partition::new(input.extents, grid, ranks, 0)?;
     // The current ranks share their nodes; for planned ranks the sharing is unknown.
     let sharing = if options.ranks.is_some() { 1 } else { start::place_on_node(&**comm).1 };

@@ -79,32 +79,57 @@ fn trial(
     comm: &dyn Comm,
 ) -> Result<Result<Trial, SolverError>, AppError> {
     let domain = links.domain();
-    let mut force = AlgebraField::new(domain)?;
     let of_term = |name: &str| name == term;
     let fermion = input.fermions.iter().find(|f| f.solvers().iter().any(|(name, _)| of_term(name)));
     let terms = fermion.expect("a fermion with this term").terms(domain, 0)?;
     let mut action = terms.into_iter().find(|action| of_term(action.name())).expect("this term");
-    let mut best = Trial { iterations: 0, seconds: f64::INFINITY };
-    for _ in 0..TRIALS {
-        set_random(&mut *action)?;
-        domain.device().synchronize()?;
-        comm.barrier();
-        let start = Instant::now();
-        let done = action.add_force(links, &mut force);
-        domain.device().synchronize()?;
-        let seconds = comm.max(start.elapsed().as_secs_f64());
-        match done {
-            Ok(iterations) => best = Trial { iterations, seconds: seconds.min(best.seconds) },
-            Err(ActionError::Solver(
-                error @ (SolverError::NotConverged { .. } | SolverError::NotFinite { .. }),
-            )) => return Ok(Err(error)),
-            Err(source) => {
-                let source = HmcError::Term { term: term.to_owned(), source };
-                return Err(AppError::Trajectory { number: 1, source });
+    let (seconds, done) = Forces::new(links, comm)?.fastest(&mut *action)?;
+    Ok(done.map(|iterations| Trial { iterations, seconds }))
+}
+
+/// Forces on some links, by the clock.
+pub(super) struct Forces<'a> {
+    links: &'a MatrixField,
+    comm: &'a dyn Comm,
+    force: AlgebraField,
+}
+
+impl<'a> Forces<'a> {
+    /// Forces are added to one that nobody reads.
+    pub(super) fn new(links: &'a MatrixField, comm: &'a dyn Comm) -> Result<Self, AppError> {
+        Ok(Self { links, comm, force: AlgebraField::new(links.domain())? })
+    }
+
+    /// The seconds of the fastest of some forces of a term by random pseudofermions, and its iterations, or why a solve
+    /// failed. Collective.
+    pub(super) fn fastest(
+        &mut self,
+        action: &mut dyn Action,
+    ) -> Result<(f64, Result<usize, SolverError>), AppError> {
+        let Self { links, comm, force } = self;
+        let device = links.domain().device();
+        let (mut best, mut last) = (f64::INFINITY, 0);
+        for _ in 0..TRIALS {
+            set_random(action)?;
+            device.synchronize()?;
+            comm.barrier();
+            let start = Instant::now();
+            let done = action.add_force(links, force);
+            device.synchronize()?;
+            best = comm.max(start.elapsed().as_secs_f64()).min(best);
+            match done {
+                Ok(iterations) => last = iterations,
+                Err(ActionError::Solver(
+                    error @ (SolverError::NotConverged { .. } | SolverError::NotFinite { .. }),
+                )) => return Ok((best, Err(error))),
+                Err(source) => {
+                    let source = HmcError::Term { term: action.name().to_owned(), source };
+                    return Err(AppError::Trajectory { number: 1, source });
+                }
             }
         }
+        Ok((best, Ok(last)))
     }
-    Ok(Ok(best))
 }
 
 /// Draws the pseudofermions of a term for a trial, which makes it forget past solutions.

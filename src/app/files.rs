@@ -4,7 +4,7 @@ use super::assemble::Layers;
 use super::report::{json, say, shown, warn};
 use super::{AppError, assemble};
 use crate::field::{Halo, HostLinks, MatrixField};
-use crate::input::{DeviceChoice, Parallel};
+use crate::input::{DeviceChoice, GridChoice, Parallel};
 use crate::io::{self, Format, Header, Meta, Verified};
 use crate::lattice::{Extents, Partition, coordinates, shape};
 use crate::operator::GaugeLoops;
@@ -38,7 +38,7 @@ struct Info<'a> {
 /// One rank on the CPU.
 fn here() -> Parallel {
     Parallel {
-        grid: None,
+        grid: GridChoice::Auto,
         device: DeviceChoice::Cpu,
         threads: None,
         lanes: None,

@@ -47,6 +47,8 @@ pub(super) struct JobLine<'a> {
 pub(super) struct Recorded {
     /// How many ranks.
     pub ranks: Option<usize>,
+    /// Ranks in each direction.
+    pub grid: Option<Extents>,
     /// What options let pass.
     #[serde(default)]
     pub accepted: Vec<Accepted>,
@@ -201,7 +203,8 @@ mod tests {
         let read = recorded(&folder);
         fs::remove_dir_all(&folder).unwrap();
         let newer = vec![Accepted::Other("more".into()), Accepted::Gaps(vec![9])];
-        let expected = [(Some(2), accepted.to_vec()), (None, vec![]), (None, newer)];
-        assert_eq!(read, expected.map(|(ranks, accepted)| Recorded { ranks, accepted }));
+        let expected =
+            [(Some(2), Some([1, 1, 1, 2]), accepted.to_vec()), (None, None, vec![]), (None, None, newer)];
+        assert_eq!(read, expected.map(|(ranks, grid, accepted)| Recorded { ranks, grid, accepted }));
     }
 }

@@ -35,6 +35,7 @@ mod dry;
 mod energy;
 mod error;
 mod files;
+mod grids;
 mod job;
 mod kernels;
 mod launch;

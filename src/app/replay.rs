@@ -6,7 +6,7 @@ use super::{AppError, Ranks, assemble, start};
 use crate::comm::agree;
 use crate::field::{FieldError, MatrixField};
 use crate::hmc::{Chain, Energies};
-use crate::input;
+use crate::input::{self, GridChoice};
 use crate::io::{self, Place, State};
 use crate::lattice::{shape, volume};
 use crate::math::ExactSum;
@@ -46,7 +46,9 @@ pub fn replay(path: &Path, out: Option<&Out>, as_json: bool, comm: &Ranks) -> Re
             path.display()
         )));
     }
-    input.parallel.grid = input.parallel.grid.filter(|grid| volume(*grid) == comm.size());
+    if matches!(input.parallel.grid, GridChoice::Of(grid) if volume(grid) != comm.size()) {
+        input.parallel.grid = GridChoice::Auto;
+    }
     start::in_pool(start::threads(&input.parallel, &**comm), || {
         let domain = assemble::domain(&input.parallel, input.extents, assemble::layers(&input, None), comm)?;
         let mut chain = assemble::chain(&input, MatrixField::new(&domain, 4)?)?;

@@ -7,9 +7,9 @@ use super::report::{Report, json};
 use super::resume::{Found, Kept, MEASUREMENTS, Point, columns, keep_input};
 use super::stop::{Reason, Stop};
 use super::version::PROGRAM;
-use super::{AppError, Ranks, assemble, check, check_wires, choose, measure, rehearsal, start};
+use super::{AppError, Ranks, assemble, check, check_wires, choose, grids, measure, rehearsal, start};
 use crate::comm::agree;
-use crate::field::{Domain, MatrixField};
+use crate::field::{Domain, HostLinks, MatrixField};
 use crate::hmc::{Chain, Outcome};
 use crate::input::{self, Fermion, Input};
 use crate::io::{self, History, IoError, Journal, Meta, Table, Value, write_history_h5};
@@ -109,6 +109,19 @@ pub(super) struct Walked {
     pub(super) row: Vec<Value>,
 }
 
+/// The links from which a job goes on: those of the chain, or those before its first trajectory.
+fn links_on(
+    domain: &Arc<Domain>,
+    stored: Option<HostLinks>,
+    input: &Input,
+    comm: &Ranks,
+) -> Result<MatrixField, AppError> {
+    match stored {
+        Some(links) => Ok(MatrixField::from_host(domain, &links)?),
+        None => assemble::first_links(input, domain, &**comm),
+    }
+}
+
 impl Driver {
     fn new(input: Input, options: RunOptions, comm: &Ranks) -> Result<Self, AppError> {
         let stop = Stop::new(comm, Instant::now(), input.run.wall_time)?;
@@ -118,6 +131,14 @@ impl Driver {
         let mut found = Found::look(&folder, &input, &**comm)?;
         let kept = found.inputs.iter().filter_map(Kept::measure);
         let layers = assemble::layers(&input, kept.chain([&input.measure]));
+        let report = Report::new(root, options.verbose, input.run.trajectories, input.run.thermalisation);
+        let on = |domain: &Arc<Domain>| {
+            let point = found.point(&folder, &input, &options, domain.partition(), &**comm)?;
+            links_on(domain, point.links, &input, comm)
+        };
+        let jobs = job::recorded(&folder);
+        let parallel = grids::settle(&input, layers, &jobs, comm, on, |line| report.line(line))?;
+        let input = Input { parallel, ..input };
         let domain = assemble::domain(&input.parallel, input.extents, layers, comm)?;
         let mut point = found.point(&folder, &input, &options, domain.partition(), &**comm)?;
         let repairs = found.repairs(&mut point, &folder, &input.run, options.gaps, &**comm)?;
@@ -126,12 +147,8 @@ impl Driver {
         }
         let Point { links, done, has_checkpoint, choices, dropped, warnings, accepted } = point;
         let is_new = links.is_none();
-        let links = match links {
-            Some(links) => MatrixField::from_host(&domain, &links)?,
-            None => assemble::first_links(&input, &domain, &**comm)?,
-        };
+        let links = links_on(&domain, links, &input, comm)?;
         let run = &input.run;
-        let report = Report::new(root, options.verbose, run.trajectories, run.thermalisation);
         warnings.iter().for_each(|warning| report.warn(warning));
         report.line(&start::describe(&run.name, &domain));
         report.line(&match done {

@@ -7,7 +7,7 @@ use crate::comm::{Comm, Solo, agree};
 use crate::device::{Cpu, Device, GpuOptions, Lanes, Remote, fastest_lanes, fits_processor, gpu_count};
 use crate::field::{Domain, Halo, Transports};
 use crate::input::{DeviceChoice, Parallel};
-use crate::lattice::{LaneGrid, Partition, choose_grid, shape};
+use crate::lattice::{LaneGrid, Partition, shape};
 use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -150,7 +150,7 @@ pub(super) fn partition(
     extents: [usize; 4],
     comm: &dyn Comm,
 ) -> Result<Partition, AppError> {
-    let grid = parallel.grid.map_or_else(|| choose_grid(extents, comm.size()), Ok)?;
+    let grid = parallel.grid.of(extents, comm.size())?;
     Ok(Partition::new(extents, grid, comm.size(), comm.rank())?)
 }
 
@@ -225,11 +225,11 @@ pub(super) fn device(
     agree(comm, open())
 }
 
-/// The transports of halos: peer to peer among the ranks of each node where all can and have a GPU each, if the input allows
-/// it.
+/// The transports of halos: peer to peer among the ranks of each node where all can and have a GPU each, by NCCL between
+/// nodes where it is there, if the input allows it.
 ///
 /// # Errors
-/// The input requires peer to peer between all ranks, and some rank cannot.
+/// The input requires peer to peer or NCCL between all ranks, and some rank cannot.
 pub(super) fn transports(
     parallel: &Parallel,
     device: &Device,
@@ -237,6 +237,11 @@ pub(super) fn transports(
 ) -> Result<Transports, AppError> {
     if comm.size() == 1 || parallel.transport == Some(Halo::Staged) {
         return Ok(Halo::Staged.into());
+    }
+    if parallel.transport == Some(Halo::Nccl) {
+        let cannot = |e| AppError::Refused(format!("transport = \"nccl\": {e}"));
+        join(device, comm).map_err(cannot)?;
+        return Ok(Halo::Nccl.into());
     }
     let node_of = nodes(comm)?;
     let here = place_on_node(comm).1;
@@ -262,7 +267,32 @@ pub(super) fn transports(
     let can = |node: usize| (0..comm.size()).all(|rank| node_of[rank] != node || failures[rank].is_empty());
     // A rank that opens no memory is a group by itself.
     let group = |rank: usize| if can(node_of[rank]) { node_of[rank] } else { rank };
-    Ok(Transports::within(&(0..comm.size()).map(group).collect::<Vec<_>>()))
+    let groups: Vec<usize> = (0..comm.size()).map(group).collect();
+    let within = |between| Transports::within(&groups, between);
+    // NCCL takes one GPU for one rank.
+    let own_gpus = parallel.device != DeviceChoice::Emulated && comm.max(f64::from(u8::from(share))) == 0.0;
+    if within(Halo::Nccl).are_peer() || !own_gpus || device.backend().is_host() {
+        return Ok(within(Halo::Staged));
+    }
+    Ok(within(match join(device, comm) {
+        Ok(()) => Halo::Nccl,
+        Err(reason) => {
+            if comm.rank() == 0 {
+                eprintln!("halos between nodes pass through the hosts: {reason}");
+            }
+            Halo::Staged
+        }
+    }))
+}
+
+/// Makes all ranks' devices a network. Collective.
+///
+/// # Errors
+/// Some rank cannot; the same error on all.
+fn join(device: &Device, comm: &dyn Comm) -> Result<(), AppError> {
+    let name = agree(comm, device.backend().new_network().map_err(AppError::from))?;
+    let first = comm.gather(&name).swap_remove(0);
+    agree(comm, device.backend().join(&first, comm.rank(), comm.size()).map_err(AppError::from))
 }
 
 /// For each rank, the first rank of its node. With `HMC_NODE_RANKS=n` in the environment, every n ranks are taken for a node

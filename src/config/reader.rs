@@ -114,6 +114,21 @@ pub(crate) fn or_auto<'a, T>(
     }
 }
 
+/// One of some words, or what `reader` reads.
+pub(crate) fn or_word<'a, T: Copy + 'static>(
+    words: &'static [(&'static str, T)],
+    expected: &'static str,
+    reader: impl Fn(&'a Value<'a>) -> Read<T>,
+) -> impl Fn(&'a Value<'a>) -> Read<T> {
+    move |value| match value.get_ref() {
+        DeValue::String(text) => match words.iter().find(|(word, _)| text == *word) {
+            Some((_, meaning)) => Ok(*meaning),
+            None => unexpected(expected, value),
+        },
+        _ => reader(value),
+    }
+}
+
 /// An array of values.
 pub(crate) fn list<'a, T>(
     expected: &str,

@@ -142,6 +142,25 @@ pub struct Call<'a> {
     lives: PhantomData<&'a ()>,
 }
 
+/// Memory of a device that goes to a rank, or comes from it.
+#[derive(Clone, Copy)]
+pub struct Parcel<'a> {
+    /// The other rank.
+    pub peer: usize,
+    pub(super) at: Pointer,
+    pub(super) bytes: usize,
+    lives: PhantomData<&'a ()>,
+}
+
+impl Parcel<'_> {
+    pub(super) fn new(peer: usize, at: Pointer, bytes: usize) -> Self {
+        Self { peer, at, bytes, lives: PhantomData }
+    }
+}
+
+/// Sends and receives messages of hosts: the other rank of each, and its bytes.
+pub type Post<'a> = dyn Fn(&[(usize, &[u8])], &mut [(usize, &mut [u8])]) + 'a;
+
 /// The number of sites or teams of a launch.
 #[derive(Clone, Copy, Debug)]
 pub enum Size {
@@ -289,6 +308,35 @@ pub unsafe trait Backend: Send + Sync {
     /// # Safety
     /// The pointer came from `import`, all work on it is done, and it is not used any more.
     unsafe fn close(&self, imported: Pointer);
+    /// The name of a new network, by which the devices of all ranks find each other.
+    ///
+    /// # Errors
+    /// Nothing carries messages between the memories of such devices.
+    fn new_network(&self) -> Result<Vec<u8>, DeviceError> {
+        Err(DeviceError::Network("for GPUs alone".into()))
+    }
+    /// Joins the network of that name in place of an earlier one; all ranks call it together.
+    fn join(&self, _name: &[u8], _rank: usize, _ranks: usize) -> Result<(), DeviceError> {
+        self.new_network().map(|_| ())
+    }
+    /// Exchanges memory with devices of the network as soon as the last mark is reached, while later work goes on. Those
+    /// between two ranks arrive in their order. An emulated device hands them to `post`.
+    ///
+    /// # Safety
+    /// A network was joined. Until [`await_received`](Self::await_received), no work after the mark writes what is sent or
+    /// touches what is received.
+    unsafe fn exchange(
+        &self,
+        _sends: &[Parcel<'_>],
+        _receives: &[Parcel<'_>],
+        _post: &Post<'_>,
+    ) -> Result<(), DeviceError> {
+        unreachable!("a network that nobody joined")
+    }
+    /// Lets later work wait for what is exchanged.
+    fn await_received(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
     /// The number by which launches refer to this lattice.
     fn specialise(&self, variant: Variant) -> usize;
     /// Whether [`Backend::prepare`] has nothing to do for the run of this text: on a CPU, if it was done before, or if what

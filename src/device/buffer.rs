@@ -1,7 +1,7 @@
 //! Device memory with an owner.
 
 use super::kernels::{In, Out};
-use super::{Device, DeviceError, Pointer};
+use super::{Device, DeviceError, Parcel, Pointer};
 use bytemuck::Pod;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -172,6 +172,24 @@ impl Buffer {
     /// On a GPU, a buffer that was not made [for export](Device::buffer_for_export).
     pub fn export(&self) -> Result<Option<Vec<u8>>, DeviceError> {
         self.device.backend().export(self.pointer)
+    }
+
+    /// The first `bytes`, which go to a rank ([`Backend::exchange`](super::Backend::exchange)).
+    ///
+    /// # Panics
+    /// The buffer is shorter.
+    pub(crate) fn parcel_to(&self, peer: usize, bytes: usize) -> Parcel<'_> {
+        assert!(bytes <= self.bytes, "a read past a buffer's end");
+        Parcel::new(peer, self.pointer, bytes)
+    }
+
+    /// Room for `bytes` that come from a rank.
+    ///
+    /// # Panics
+    /// The buffer is shorter.
+    pub(crate) fn parcel_from(&mut self, peer: usize, bytes: usize) -> Parcel<'_> {
+        assert!(bytes <= self.bytes, "a write past a buffer's end");
+        Parcel::new(peer, self.pointer, bytes)
     }
 
     /// Copies to the host as soon as the last mark is reached ([`Backend::mark`](super::Backend::mark)), while later

@@ -5,7 +5,7 @@
 //!
 //! For a rehearsal, which asks for the kernels of a run, sums can pretend to be those of iterations.
 
-use super::backend::{Backend, Begun, Call, Pointer, Size, Sums, Variant};
+use super::backend::{Backend, Begun, Call, Parcel, Pointer, Post, Size, Sums, Variant};
 use super::kernels::SumRound;
 use super::ledger::Ledger;
 use super::pool::{Pool, Source, Use};
@@ -260,6 +260,10 @@ unsafe impl Backend for Counting {
     }
 
     unsafe fn close(&self, _: Pointer) {}
+
+    unsafe fn exchange(&self, _: &[Parcel<'_>], _: &[Parcel<'_>], _: &Post<'_>) -> Result<(), DeviceError> {
+        Ok(())
+    }
 
     fn specialise(&self, _: Variant) -> usize {
         0

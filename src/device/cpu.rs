@@ -1,6 +1,6 @@
 //! Kernels on this rank's cores: threads over ranges of outer sites, SIMD lanes within.
 
-use super::backend::{Backend, Begun, Call, Pointer, Size, Sums, Ticket, Variant};
+use super::backend::{Backend, Begun, Call, Parcel, Pointer, Post, Size, Sums, Ticket, Variant};
 use super::kept::KeptSums;
 use super::kernels::{Double, FACE_CHUNK, Kernel, Out, SumOverRanks, SumRound, WORDS};
 use super::ledger::Ledger;
@@ -324,6 +324,29 @@ unsafe impl Backend for Cpu {
             // SAFETY: the caller's promise.
             unsafe { emulated.shared.close(imported.0) };
         }
+    }
+
+    fn new_network(&self) -> Result<Vec<u8>, DeviceError> {
+        match self.emulated {
+            Some(_) => Ok(Vec::new()),
+            None => Err(DeviceError::Network("for GPUs alone".into())),
+        }
+    }
+
+    unsafe fn exchange(
+        &self,
+        sends: &[Parcel<'_>],
+        receives: &[Parcel<'_>],
+        post: &Post<'_>,
+    ) -> Result<(), DeviceError> {
+        // SAFETY: the memory of buffers that the parcels borrow, as long as they say.
+        let sent = |p: &Parcel<'_>| unsafe { std::slice::from_raw_parts(p.at.0 as *const u8, p.bytes) };
+        let sends: Vec<(usize, &[u8])> = sends.iter().map(|p| (p.peer, sent(p))).collect();
+        // SAFETY: as above, and nothing else touches it now.
+        let received = |p: &Parcel<'_>| unsafe { std::slice::from_raw_parts_mut(p.at.0 as *mut u8, p.bytes) };
+        let mut receives: Vec<(usize, &mut [u8])> = receives.iter().map(|p| (p.peer, received(p))).collect();
+        post(&sends, &mut receives);
+        Ok(())
     }
 
     fn specialise(&self, _: Variant) -> usize {

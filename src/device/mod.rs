@@ -39,8 +39,8 @@ mod table;
 mod team;
 
 pub use backend::{
-    Backend, Begun, Call, Deferred, Device, Energy, KEPT_SUMS, Label, Pointer, Size, Sums, Teams, Ticket,
-    Variant,
+    Backend, Begun, Call, Deferred, Device, Energy, KEPT_SUMS, Label, Parcel, Pointer, Post, Size, Sums,
+    Teams, Ticket, Variant,
 };
 pub use buffer::{Buffer, Remote, Staging, Stamp};
 pub use counting::{Counting, PretendSums};
@@ -110,6 +110,9 @@ pub enum DeviceError {
     /// Memory of an emulated GPU is not shared with other ranks, or not opened.
     #[error("memory that ranks share: {0}")]
     Shared(std::io::Error),
+    /// Messages between the memories of devices are not to be had.
+    #[error("NCCL: {0}")]
+    Network(String),
     /// A build without the GPU's kernels for the CPU, or a processor that cannot run them.
     #[error("this build has no emulated GPU for this processor")]
     NoEmulation,

@@ -148,7 +148,7 @@ impl Wires {
                         let handle = &all[receiver(domain, mu, number % 2)][number * length..][..length];
                         Packed::Neighbours(device.open(handle)?)
                     }
-                    Halo::Staged => Packed::Own(device.buffer(incoming.bytes())?),
+                    Halo::Staged | Halo::Nccl => Packed::Own(device.buffer(incoming.bytes())?),
                 };
                 let staging = |halo: Halo| {
                     (halo == Halo::Staged).then(|| Staging::new(device, incoming.bytes())).transpose()
@@ -164,11 +164,13 @@ impl Wires {
 /// A wire whose content travels in messages.
 fn for_messages(domain: &Domain, bytes: usize) -> Result<Wire, FieldError> {
     let device = domain.device();
-    let staging = || (!device.backend().is_host()).then(|| Staging::new(device, bytes)).transpose();
+    let from = domain.transports().messages();
+    let staged = from == Halo::Staged && !device.backend().is_host();
+    let staging = || staged.then(|| Staging::new(device, bytes)).transpose();
     Ok(Wire {
         packed: Packed::Own(device.buffer(bytes)?),
         incoming: device.buffer(bytes)?,
-        from: Halo::Staged,
+        from,
         staging: [staging()?, staging()?],
     })
 }
@@ -233,6 +235,9 @@ fn transport(domain: &Domain, slab: &Slab, pair: &mut [Wire; 2]) -> Result<(), F
     }
     let (backend, bytes) = (domain.device().backend(), slab.bytes);
     backend.mark()?;
+    if domain.transports().messages() == Halo::Nccl {
+        return transport_parcels(domain, slab, pair);
+    }
     let (mut sends, mut receives) = (Vec::new(), Vec::new());
     for (side, Wire { packed, incoming, from, staging: [sent, received] }) in pair.iter_mut().enumerate() {
         let (to_rank, from_rank) = (receiver(domain, slab.mu, side), receiver(domain, slab.mu, 1 - side));
@@ -264,4 +269,20 @@ fn transport(domain: &Domain, slab: &Slab, pair: &mut [Wire; 2]) -> Result<(), F
         }
     }
     Ok(())
+}
+
+/// The same between the memories of devices.
+fn transport_parcels(domain: &Domain, slab: &Slab, pair: &mut [Wire; 2]) -> Result<(), FieldError> {
+    let (mut sends, mut receives) = (Vec::new(), Vec::new());
+    for (side, Wire { packed, incoming, from, .. }) in pair.iter_mut().enumerate() {
+        if let Some(own) = packed.own() {
+            sends.push(own.parcel_to(receiver(domain, slab.mu, side), slab.bytes));
+        }
+        if *from == Halo::Nccl {
+            receives.push(incoming.parcel_from(receiver(domain, slab.mu, 1 - side), slab.bytes));
+        }
+    }
+    // SAFETY: what is sent was packed, and what is received was unpacked before the mark.
+    unsafe { domain.exchange_parcels(&sends, &receives)? };
+    Ok(domain.device().backend().await_received()?)
 }

@@ -5,9 +5,11 @@ use super::borders::Wires;
 use super::layout::Layout;
 use super::shared::Known;
 use super::{Halo, Transports};
-use crate::comm::{Comm, agree};
+use crate::comm::{Comm, Message, agree};
 use crate::device::kernels::{Double, Geometry, Kernel, OnSites, OnTeams, Summing, WORDS};
-use crate::device::{Buffer, Deferred, Device, DeviceError, Meeting, Precision, Sums, Teams, Variant};
+use crate::device::{
+    Buffer, Deferred, Device, DeviceError, Meeting, Parcel, Precision, Sums, Teams, Variant,
+};
 use crate::lattice::{Extents, LaneGrid, Partition, volume};
 use crate::math::ExactSum;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -133,6 +135,28 @@ impl Domain {
     /// The transport of halos to and from the next rank in direction `mu`, or the one before.
     pub(super) fn halo(&self, mu: usize, forward: bool) -> Halo {
         self.transports.between(self.comm.rank(), self.partition.neighbour(mu, forward))
+    }
+
+    /// Exchanges memory with the devices of other ranks, as [`Backend::exchange`](crate::device::Backend::exchange).
+    ///
+    /// # Safety
+    /// That of `Backend::exchange`; halos travel by NCCL.
+    pub(super) unsafe fn exchange_parcels(
+        &self,
+        sends: &[Parcel<'_>],
+        receives: &[Parcel<'_>],
+    ) -> Result<(), FieldError> {
+        let post = |sends: &[(usize, &[u8])], receives: &mut [(usize, &mut [u8])]| {
+            let message = |(peer, bytes): &(usize, _)| Message { peer: *peer, tag: 0, bytes: *bytes };
+            let sends: Vec<_> = sends.iter().map(message).collect();
+            let received = receives.iter_mut();
+            let mut receives: Vec<_> =
+                received.map(|(peer, bytes)| Message { peer: *peer, tag: 0, bytes: &mut **bytes }).collect();
+            self.waiting(|| self.comm.exchange(&sends, &mut receives));
+        };
+        // SAFETY: the caller's promise.
+        unsafe { self.device.backend().exchange(sends, receives, &post)? };
+        Ok(())
     }
 
     /// The wires that fill borders.

@@ -189,7 +189,7 @@ impl Faces {
         let partition = *self.domain.partition();
         let mut opened = Ok(());
         for (number, face) in self.faces.iter_mut().enumerate() {
-            if face.to == Halo::Staged {
+            if face.to != Halo::Peer {
                 continue;
             }
             // The face for forward hops goes to the rank before this one.
@@ -257,7 +257,7 @@ impl Faces {
             return Ok(());
         }
         self.send(source, fields)?;
-        if self.pass_the_host() {
+        if self.sends_messages() {
             self.receive(fields, || Ok(()))?;
         }
         match &self.signals {
@@ -267,8 +267,8 @@ impl Faces {
     }
 
     /// Whether any data leave or come in messages.
-    fn pass_the_host(&self) -> bool {
-        self.faces.iter().any(|face| [face.to, face.from].contains(&Halo::Staged))
+    fn sends_messages(&self) -> bool {
+        self.faces.iter().any(|face| [face.to, face.from] != [Halo::Peer; 2])
     }
 
     /// Launches a hop on all sites of the parity that the first `fields` fields of `source` do not have: at once if its
@@ -289,7 +289,7 @@ impl Faces {
         self.send(source, fields)?;
         let (order, to) = (Arc::clone(self.order.as_ref().expect("of a hop's sites")), 1 - source.parity);
         let mut first = 0;
-        if self.pass_the_host() {
+        if self.sends_messages() {
             first = order.inner;
             let places = order.places(to, [0, first], no_wait());
             self.receive(fields, || launch(Reached { places, ghost: [None; 8] }))?;
@@ -303,7 +303,7 @@ impl Faces {
         assert!(fields <= self.fields, "ghost zones for {} fields", self.fields);
         self.turn = 1 - self.turn;
         self.pack(source, fields)?;
-        if self.pass_the_host() {
+        if self.sends_messages() {
             self.domain.device().backend().mark()?;
         }
         Ok(())
@@ -317,6 +317,8 @@ impl Faces {
     ) -> Result<(), FieldError> {
         if self.domain.device().backend().is_host() {
             self.exchange_host(meanwhile)?;
+        } else if self.domain.transports().messages() == Halo::Nccl {
+            self.exchange_parcels(meanwhile)?;
         } else {
             meanwhile()?;
             self.exchange_staged()?;
@@ -386,6 +388,28 @@ impl Faces {
         });
         self.domain.waited_since(worked);
         done
+    }
+
+    fn exchange_parcels(
+        &mut self,
+        meanwhile: impl FnOnce() -> Result<(), FieldError>,
+    ) -> Result<(), FieldError> {
+        let (mut sends, mut receives) = (Vec::new(), Vec::new());
+        for Face { mu, forward, outgoing, incoming, ghost, to, from, .. } in &mut self.faces {
+            let (to_rank, from_rank, _) = route(&self.domain, *mu, *forward);
+            if *to == Halo::Nccl {
+                sends.push(outgoing.parcel_to(to_rank, outgoing.bytes()));
+            }
+            if *from == Halo::Nccl {
+                let received = incoming.as_mut().unwrap_or(&mut ghost[self.turn]);
+                let bytes = received.bytes();
+                receives.push(received.parcel_from(from_rank, bytes));
+            }
+        }
+        // SAFETY: as in `exchange_staged`, and inner sites neither read ghost zones nor write wires.
+        unsafe { self.domain.exchange_parcels(&sends, &receives)? };
+        meanwhile()?;
+        Ok(self.domain.device().backend().await_received()?)
     }
 
     fn exchange_staged(&mut self) -> Result<(), FieldError> {

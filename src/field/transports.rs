@@ -9,6 +9,19 @@ pub enum Halo {
     Staged,
     /// From GPU to GPU, through memory that ranks open for each other (CUDA IPC).
     Peer,
+    /// From GPU to GPU, by NCCL.
+    Nccl,
+}
+
+/// For the log.
+impl std::fmt::Display for Halo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Staged => "staged",
+            Self::Peer => "peer to peer",
+            Self::Nccl => "by NCCL",
+        })
+    }
 }
 
 /// The transports between all ranks: the same on all of them.
@@ -18,7 +31,11 @@ pub struct Transports(Kind);
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     One(Halo),
-    Within(Arc<[usize]>),
+    /// Peers within groups; between them, messages.
+    Within {
+        group_of: Arc<[usize]>,
+        between: Halo,
+    },
 }
 
 impl From<Halo> for Transports {
@@ -29,14 +46,14 @@ impl From<Halo> for Transports {
 
 impl Transports {
     /// Ranks of one group open each other's memory; `group_of` has the number of each rank's group.
-    pub fn within(group_of: &[usize]) -> Self {
+    pub fn within(group_of: &[usize], between: Halo) -> Self {
         let mut groups = group_of.to_vec();
         groups.sort_unstable();
         groups.dedup();
         match (groups.len(), group_of.len()) {
             (1, _) => Halo::Peer.into(),
-            (groups, ranks) if groups == ranks => Halo::Staged.into(),
-            _ => Self(Kind::Within(group_of.into())),
+            (groups, ranks) if groups == ranks => between.into(),
+            _ => Self(Kind::Within { group_of: group_of.into(), between }),
         }
     }
 
@@ -44,8 +61,8 @@ impl Transports {
     pub fn between(&self, a: usize, b: usize) -> Halo {
         match &self.0 {
             Kind::One(halo) => *halo,
-            Kind::Within(group_of) if group_of[a] == group_of[b] => Halo::Peer,
-            Kind::Within(_) => Halo::Staged,
+            Kind::Within { group_of, .. } if group_of[a] == group_of[b] => Halo::Peer,
+            Kind::Within { between, .. } => *between,
         }
     }
 
@@ -56,7 +73,15 @@ impl Transports {
 
     /// Whether any ranks do.
     pub fn have_peer(&self) -> bool {
-        self.0 != Kind::One(Halo::Staged)
+        self.are_peer() || matches!(self.0, Kind::Within { .. })
+    }
+
+    /// The transport of halos that are messages.
+    pub fn messages(&self) -> Halo {
+        match self.0 {
+            Kind::One(halo) => halo,
+            Kind::Within { between, .. } => between,
+        }
     }
 }
 
@@ -64,9 +89,8 @@ impl Transports {
 impl std::fmt::Display for Transports {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.0 {
-            Kind::One(Halo::Staged) => f.write_str("staged"),
-            Kind::One(Halo::Peer) => f.write_str("peer to peer"),
-            Kind::Within(group_of) => {
+            Kind::One(halo) => halo.fmt(f),
+            Kind::Within { group_of, between } => {
                 let first = |rank: usize| group_of[..rank].iter().all(|group| *group != group_of[rank]);
                 let of_group = |rank: usize| {
                     let members = (0..group_of.len()).filter(|&other| group_of[other] == group_of[rank]);
@@ -74,7 +98,7 @@ impl std::fmt::Display for Transports {
                 };
                 let groups: Vec<String> =
                     (0..group_of.len()).filter(|&rank| first(rank)).map(of_group).collect();
-                write!(f, "peer to peer among ranks {}, staged between them", groups.join(" | "))
+                write!(f, "{} among ranks {}, {between} between them", Halo::Peer, groups.join(" | "))
             }
         }
     }
@@ -86,12 +110,15 @@ mod tests {
 
     #[test]
     fn ranks_of_a_node_are_peers() {
-        let mixed = Transports::within(&[0, 0, 2, 2, 4]);
+        let mixed = Transports::within(&[0, 0, 2, 2, 4], Halo::Staged);
         assert_eq!(mixed.between(0, 1), Halo::Peer);
         assert_eq!(mixed.between(1, 2), Halo::Staged);
         assert!(mixed.have_peer() && !mixed.are_peer());
         assert_eq!(mixed.to_string(), "peer to peer among ranks 0 1 | 2 3 | 4, staged between them");
-        assert_eq!(Transports::within(&[3, 3]), Halo::Peer.into());
-        assert_eq!(Transports::within(&[1, 0]), Halo::Staged.into());
+        let of_nodes = Transports::within(&[0, 0, 2], Halo::Nccl);
+        assert_eq!((of_nodes.between(1, 2), of_nodes.messages()), (Halo::Nccl, Halo::Nccl));
+        assert_eq!(of_nodes.to_string(), "peer to peer among ranks 0 1 | 2, by NCCL between them");
+        assert_eq!(Transports::within(&[3, 3], Halo::Staged), Halo::Peer.into());
+        assert_eq!(Transports::within(&[1, 0], Halo::Nccl), Halo::Nccl.into());
     }
 }

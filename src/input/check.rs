@@ -6,28 +6,39 @@ use super::gauge::gauge;
 use super::hmc::hmc;
 use super::measure::measure;
 use super::run::{extents, parallel, partition, run};
-use super::{Input, MeasureInput};
+use super::{GridChoice, Input, MeasureInput};
 use crate::config::raw::Table;
 use crate::family::fermions;
 use crate::family::keys::{Context, Purpose, Term};
+use crate::lattice::Extents;
 use crate::measure::MEASURE_SEED;
-use crate::solver::Choices;
-use crate::solver::keys::Boxes;
+use crate::solver::keys::{Boxes, TermSolver};
+use crate::solver::{Choices, Method};
 
-/// The input of a run on `ranks` ranks; `None`: on any number of ranks. Terms with "auto" have what is in `choices`.
-pub(super) fn input(root: &mut Table, text: &str, ranks: Option<usize>, choices: &Choices) -> Option<Input> {
+/// The input of a run on so many ranks, and on a grid of them in place of its own; `None`: on any number of ranks. Terms with
+/// "auto" have what is in `choices`.
+pub(super) fn input(
+    root: &mut Table,
+    text: &str,
+    ranks: Option<(usize, Option<Extents>)>,
+    choices: &Choices,
+) -> Option<Input> {
     let run = run(required(root, "run"));
-    let (boxes, parallel) = {
+    let (boxes, parallel, at_grid) = {
         let mut lattice = required(root, "lattice");
         let mut table = root.table("parallel");
         let extents = extents(&mut lattice);
-        let parallel = parallel(&mut table);
+        let mut parallel = parallel(&mut table);
+        if let Some((_, Some(grid))) = ranks {
+            parallel.grid = GridChoice::Of(grid);
+        }
         let partition = extents
             .zip(ranks)
-            .and_then(|(extents, ranks)| partition(extents, &parallel, ranks, &lattice, &table));
+            .and_then(|(extents, (ranks, _))| partition(extents, &parallel, ranks, &lattice, &table));
+        let at_grid = table.at("grid");
         lattice.finish();
         table.finish();
-        (Boxes { lattice: extents, partition }, parallel)
+        (Boxes { lattice: extents, partition }, parallel, at_grid)
     };
     let table = required(root, "gauge");
     let term = Term { name: "gauge".to_owned(), at: table.at(""), is_fermion: false, allowed: None };
@@ -37,6 +48,22 @@ pub(super) fn input(root: &mut Table, text: &str, ranks: Option<usize>, choices:
     if let Some(fermions) = &fermions {
         // The order of fermions fixes the pseudofermions' random streams.
         root.keep("fermion", &fermions.iter().map(|fermion| fermion.name()).collect::<Vec<_>>());
+    }
+    if parallel.grid == GridChoice::Tuned {
+        let by_rank = |solver: &TermSolver| {
+            matches!(solver.settings.method, Method::GcrDd { block: None, .. })
+                || solver.candidates.iter().any(|choice| choice.method == "gcr-dd")
+        };
+        let mut all = fermions.iter().flatten().flat_map(|fermion| fermion.solvers());
+        if let Some((term, _)) = all.find(|(_, solver)| by_rank(solver)) {
+            root.mistake_at(
+                at_grid,
+                format!(
+                    "grid: with GCR-DD in ranks' boxes, or tried by \"auto\", the bits of term '{term}' may depend on the \
+                     grid, which must not follow from times then: name one"
+                ),
+            );
+        }
     }
     let hmc = hmc(required(root, "hmc"), &context.terms);
     let measure = measure(root.table("measure"), &context.terms, boxes.lattice);

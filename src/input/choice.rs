@@ -5,6 +5,7 @@
 
 use super::{Input, check};
 use crate::config::{InputError, checked};
+use crate::lattice::Extents;
 use crate::solver::{Choice, Choices};
 
 impl Input {
@@ -35,6 +36,12 @@ impl Input {
         let read = checked(&self.text, "", |root| check::input(root, &self.text, None, &choices))?.input;
         // What may have been changed since this input was read.
         Ok(Self { run: self.run.clone(), parallel: self.parallel.clone(), ..read })
+    }
+
+    /// Whether the keys of this input allow a grid of ranks: blocks of Schwarz methods divide its boxes.
+    pub fn fits(&self, grid: Extents, ranks: usize) -> bool {
+        let on = Some((ranks, Some(grid)));
+        checked(&self.text, "", |root| check::input(root, &self.text, on, &self.choices())).is_ok()
     }
 
     /// Choices in which every candidate of every term occurs at least once; one without any if nothing is open.

@@ -24,7 +24,7 @@ pub use crate::family::Fermion;
 pub use gauge::Gauge;
 pub use hmc::{Hmc, SCHEMES};
 pub use reference::{document, schema, sections};
-pub use run::{DeviceChoice, Parallel, Run, Start};
+pub use run::{DeviceChoice, GridChoice, Parallel, Run, Start};
 
 use crate::config::{InputError, Loaded, checked as read_text, read};
 use crate::lattice::Extents;
@@ -100,7 +100,7 @@ pub fn load(path: &Path, ranks: usize) -> Result<Loaded<Input>, InputError> {
 /// # Errors
 /// All mistakes in the text.
 pub fn parse(text: &str, file: &str, ranks: usize) -> Result<Loaded<Input>, InputError> {
-    read_text(text, file, |root| check::input(root, text, Some(ranks), &Choices::new()))
+    read_text(text, file, |root| check::input(root, text, Some((ranks, None)), &Choices::new()))
 }
 
 /// Checks the `text` of an ensemble's stored input, for any number of ranks.

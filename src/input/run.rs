@@ -4,11 +4,11 @@ use crate::config::forms::{COUNT, NAME, PATH};
 use crate::config::key::{Absent, Change, Key, Shape, form, integer, words};
 use crate::config::raw::Table;
 use crate::config::reader::{
-    self, MAX_EXTENT, Read, Value, describe, extent, four, one_of, or_auto, text, whole,
+    self, MAX_EXTENT, Read, Value, describe, extent, four, one_of, or_auto, or_word, text, whole,
 };
 use crate::config::section::Section;
 use crate::field::Halo;
-use crate::lattice::{Extents, LaneGrid, Partition, choose_grid, shape};
+use crate::lattice::{Extents, LaneGrid, Partition, PartitionError, choose_grid, shape};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -49,8 +49,8 @@ pub enum Start {
 /// `[parallel]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parallel {
-    /// Ranks in each direction; `None`: minimal surface.
-    pub grid: Option<Extents>,
+    /// Ranks in each direction.
+    pub grid: GridChoice,
     /// CPU or GPU.
     pub device: DeviceChoice,
     /// Threads per rank; `None`: the node's cores divided by its ranks.
@@ -59,6 +59,30 @@ pub struct Parallel {
     pub lanes: Option<usize>,
     /// The transport of halos between GPUs; `None`: peer to peer if each rank has a GPU and all can, else staged.
     pub transport: Option<Halo>,
+}
+
+/// How the lattice is divided among ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GridChoice {
+    /// With the least surface.
+    Auto,
+    /// The fastest, by a trial; where nothing is tried, that of the least surface.
+    Tuned,
+    /// Ranks in each direction.
+    Of(Extents),
+}
+
+impl GridChoice {
+    /// The grid of `ranks` ranks before any trial.
+    ///
+    /// # Errors
+    /// No grid has even local extents.
+    pub fn of(self, extents: Extents, ranks: usize) -> Result<Extents, PartitionError> {
+        match self {
+            Self::Auto | Self::Tuned => choose_grid(extents, ranks),
+            Self::Of(grid) => Ok(grid),
+        }
+    }
 }
 
 /// CPU or GPU.
@@ -133,16 +157,25 @@ const EXTENTS: Key<Extents> = Key::new(
     Change::Bits,
     "x, y, z, t; those of the box of a rank must be even too",
 );
-const GRID: Key<Option<Extents>> = Key::new(
+const GRID: Key<GridChoice> = Key::new(
     "grid",
     form(
-        "`\"auto\"` or 4 integers",
-        Shape::Either(&[AUTO, Shape::List(&Shape::Integer(1, MAX_EXTENT), Some(4))]),
-        |value| or_auto(four("\"auto\" or 4 integers [x, y, z, t]", whole(1..=MAX_EXTENT)))(value),
+        "`\"auto\"`, `\"tuned\"` or 4 integers",
+        Shape::Either(&[
+            Shape::Words(&["auto", "tuned"]),
+            Shape::List(&Shape::Integer(1, MAX_EXTENT), Some(4)),
+        ]),
+        |value| {
+            const EXPECTED: &str = "\"auto\", \"tuned\" or 4 integers [x, y, z, t]";
+            let words = &[("auto", GridChoice::Auto), ("tuned", GridChoice::Tuned)];
+            let grid = |value| four(EXPECTED, whole(1..=MAX_EXTENT))(value).map(GridChoice::Of);
+            or_word(words, EXPECTED, grid)(value)
+        },
     ),
     Absent::Is("\"auto\""),
     Change::Free,
-    "ranks in x, y, z, t; `\"auto\"`: least surface. With `schwarz_block = \"rank\"` the bits depend on it",
+    "ranks in x, y, z, t; `\"auto\"`: least surface; `\"tuned\"`: the fastest of those with little surface, by a trial of all \
+     forces at the first job with so many ranks. With `schwarz_block = \"rank\"` the bits depend on it",
 );
 const DEVICE: Key<DeviceChoice> = Key::new(
     "device",
@@ -180,11 +213,16 @@ const LANES: Key<Option<usize>> = Key::new(
 );
 const TRANSPORT: Key<Option<Halo>> = Key::new(
     "transport",
-    words(&[("auto", None), ("staged", Some(Halo::Staged)), ("peer", Some(Halo::Peer))]),
+    words(&[
+        ("auto", None),
+        ("staged", Some(Halo::Staged)),
+        ("peer", Some(Halo::Peer)),
+        ("nccl", Some(Halo::Nccl)),
+    ]),
     Absent::Is("\"auto\""),
     Change::Free,
-    "halos between GPUs: `\"staged\"` through host memory and MPI, `\"peer\"` from GPU to GPU; `\"auto\"`: peer among the \
-     ranks of a node, staged between nodes",
+    "halos between GPUs: `\"staged\"` through host memory and MPI, `\"peer\"` and `\"nccl\"` from GPU to GPU, by \
+     CUDA IPC or NCCL; `\"auto\"`: peer among the ranks of a node; between nodes NCCL if it is there, else staged",
 );
 const AUTO: Shape = Shape::Words(&["auto"]);
 
@@ -277,13 +315,15 @@ pub(super) fn partition(
     lattice: &Table,
     table: &Table,
 ) -> Option<Partition> {
-    let grid = parallel.grid.map_or_else(|| choose_grid(extents, ranks), Ok);
+    let grid = parallel.grid.of(extents, ranks);
     let partition = match grid.and_then(|grid| Partition::new(extents, grid, ranks, 0)) {
         Ok(partition) => partition,
         Err(error) => {
             match parallel.grid {
-                Some(_) => table.mistake("grid", format!("grid: {error}")),
-                None => lattice.mistake("extents", format!("extents: {error}")),
+                GridChoice::Of(_) => table.mistake("grid", format!("grid: {error}")),
+                GridChoice::Auto | GridChoice::Tuned => {
+                    lattice.mistake("extents", format!("extents: {error}"));
+                }
             }
             return None;
         }

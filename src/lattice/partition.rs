@@ -138,8 +138,15 @@ fn product(extents: Extents) -> Option<usize> {
 /// # Errors
 /// No grid has even local extents.
 pub fn choose_grid(global: Extents, ranks: usize) -> Result<Extents, PartitionError> {
+    let first = all_grids(global, ranks).into_iter().next();
+    first.map(|(_, grid)| grid).ok_or(PartitionError::NoGrid { global, ranks })
+}
+
+/// All grids of `ranks` ranks with even local extents, each with the sites of a rank's faces in the directions that are cut:
+/// the least of these first; among equals, first those that cut t, then z, then y.
+pub fn all_grids(global: Extents, ranks: usize) -> Vec<(usize, Extents)> {
     let divisors = |n: usize| (1..=n).filter(move |d| n.is_multiple_of(*d));
-    let mut best: Option<(usize, Extents)> = None;
+    let mut grids = Vec::new();
     for x in divisors(ranks) {
         for y in divisors(ranks / x) {
             for z in divisors(ranks / x / y) {
@@ -147,14 +154,13 @@ pub fn choose_grid(global: Extents, ranks: usize) -> Result<Extents, PartitionEr
                 let Ok(partition) = Partition::new(global, grid, ranks, 0) else { continue };
                 let local = partition.local();
                 let surface = (0..4).filter(|&mu| grid[mu] > 1).map(|mu| volume(local) / local[mu]).sum();
-                // Grids come with x ascending, so the first of equals is the one that cuts x least.
-                if best.is_none_or(|(least, _)| surface < least) {
-                    best = Some((surface, grid));
-                }
+                grids.push((surface, grid));
             }
         }
     }
-    best.map(|(_, grid)| grid).ok_or(PartitionError::NoGrid { global, ranks })
+    // They come with x ascending, and equals keep their order.
+    grids.sort_by_key(|(surface, _)| *surface);
+    grids
 }
 
 #[cfg(test)]
@@ -167,6 +173,13 @@ mod tests {
         assert_eq!(choose_grid([8, 8, 8, 32], 4), Ok([1, 1, 1, 4]));
         assert_eq!(choose_grid([4, 4, 4, 4], 4), Ok([1, 1, 2, 2]));
         assert_eq!(choose_grid([4; 4], 3), Err(PartitionError::NoGrid { global: [4; 4], ranks: 3 }));
+    }
+
+    #[test]
+    fn grids_come_with_their_surfaces() {
+        let grids = all_grids([8, 8, 8, 16], 2);
+        assert_eq!(grids[0], (512, [1, 1, 1, 2]));
+        assert_eq!(grids[1..], [[1, 1, 2, 1], [1, 2, 1, 1], [2, 1, 1, 1]].map(|grid| (1024, grid)));
     }
 
     #[test]

@@ -32,6 +32,8 @@ fn check(text: &str, grid: [usize; 4]) {
         let start = Instant::now();
         let known = names(&rehearse(&input, Halo::Staged, &comm).unwrap());
         let seconds = start.elapsed().as_secs_f64();
+        // Messages of other carriers need no kernels of their own.
+        assert_eq!(names(&rehearse(&input, Halo::Nccl, &comm).unwrap()), known);
         let mut asked = names(&record.instances());
         // The test starts from random links.
         asked.retain(|name| !name.starts_with("random_links"));

@@ -6,6 +6,7 @@
 //! - `ahead`: kernels compiled before they are launched
 //! - `launch`: the code of a kernel, its fastest shape, and its start
 //! - `meter`: the energy that a GPU has taken
+//! - `nccl`: messages between the memories of GPUs
 
 /// A call of the driver; the error names it.
 macro_rules! call {
@@ -19,11 +20,12 @@ macro_rules! call {
 mod ahead;
 mod launch;
 mod meter;
+mod nccl;
 mod nvrtc;
 
 pub use ahead::compile_all;
 
-use super::backend::{Backend, Begun, Call, Pointer, Size, Sums, Ticket, Variant};
+use super::backend::{Backend, Begun, Call, Parcel, Pointer, Post, Size, Sums, Ticket, Variant};
 use super::gpu::mapped::{ALL_ROUNDED_BYTES, MAPPED_BYTES, MappedSums, Place, SUM_BYTES};
 use super::kernels::SumRound;
 use super::ledger::Ledger;
@@ -34,6 +36,7 @@ use super::{Device, DeviceError, Energy, GpuOptions, Lanes, Work};
 use cudarc::driver::{result, sys};
 use launch::{BLOCK, Loaded, SumPlaces, count};
 use meter::Meter;
+use nccl::Nccl;
 use nvrtc::Compiler;
 use std::ffi::c_void;
 use std::sync::Mutex;
@@ -75,6 +78,7 @@ struct Cuda {
     copies: sys::CUstream,
     marked: sys::CUevent,
     copied: sys::CUevent,
+    nccl: Mutex<Option<Nccl>>,
     processors: usize,
     /// Words of the widest sum, then the number of blocks that have added to it.
     words: u64,
@@ -167,6 +171,7 @@ impl Cuda {
                 copies,
                 marked,
                 copied,
+                nccl: Mutex::default(),
                 processors: processors as usize,
                 words,
                 sums: MappedSums::new(host_words.cast(), mapped_words, rounded),
@@ -409,6 +414,40 @@ unsafe impl Backend for Cuda {
             // SAFETY: by the caller's promise, it was opened; on a lost device there is nothing left to do.
             let _ = unsafe { call!(cuIpcCloseMemHandle(imported.0)) };
         }
+    }
+
+    fn new_network(&self) -> Result<Vec<u8>, DeviceError> {
+        nccl::name()
+    }
+
+    fn join(&self, name: &[u8], rank: usize, ranks: usize) -> Result<(), DeviceError> {
+        self.current()?;
+        let joined = Nccl::join(name, rank, ranks)?;
+        *self.nccl.lock().expect("no panic holds it") = Some(joined);
+        Ok(())
+    }
+
+    unsafe fn exchange(
+        &self,
+        sends: &[Parcel<'_>],
+        receives: &[Parcel<'_>],
+        _: &Post<'_>,
+    ) -> Result<(), DeviceError> {
+        self.current()?;
+        let nccl = self.nccl.lock().expect("no panic holds it");
+        let nccl = nccl.as_ref().expect("a network that was joined");
+        // SAFETY: by the caller's promise, the parcels are not touched between the mark and `copied`.
+        unsafe {
+            call!(cuStreamWaitEvent(self.copies, self.marked, 0))?;
+            nccl.exchange(sends, receives, self.copies)?;
+            call!(cuEventRecord(self.copied, self.copies))
+        }
+    }
+
+    fn await_received(&self) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: event and stream live as long as this.
+        unsafe { call!(cuStreamWaitEvent(self.stream, self.copied, 0)) }
     }
 
     fn specialise(&self, variant: Variant) -> usize {

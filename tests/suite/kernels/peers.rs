@@ -74,8 +74,9 @@ fn checked(grid: Extents, border: usize, transports: &Transports, garbled: bool)
 
 /// All peers; and groups, so that some halos come in memory and some in messages, from either side.
 fn all_transports(ranks: usize) -> Vec<Transports> {
-    let within = |group: usize| Transports::within(&(0..ranks).map(|rank| rank / group).collect::<Vec<_>>());
-    vec![Halo::Peer.into(), within(2), Halo::Staged.into()]
+    let nodes: Vec<usize> = (0..ranks).map(|rank| rank / 2).collect();
+    let within = |between| Transports::within(&nodes, between);
+    vec![Halo::Peer.into(), within(Halo::Staged), within(Halo::Nccl), Halo::Nccl.into(), Halo::Staged.into()]
 }
 
 #[test]

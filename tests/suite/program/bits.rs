@@ -26,7 +26,7 @@ pub(super) enum On {
     Cpu { lanes: usize, threads: usize },
     /// A GPU's kernels; `transport` as a GPU's, or `mixed`: peer within nodes of two ranks, staged between them.
     Emulated { transport: &'static str },
-    /// How halos travel: `staged` or `peer`.
+    /// How halos travel: `staged`, `peer` or `nccl`.
     Gpu { transport: &'static str },
 }
 use On::{Cpu, Emulated, Gpu};
@@ -71,6 +71,7 @@ impl On {
         let travels = |transport: &str| {
             let told = match transport {
                 "peer" => "peer to peer;",
+                "nccl" => "by NCCL;",
                 "mixed" => "peer to peer among ranks 0 1 | 2 3, staged between them;",
                 other => &format!("{other};"),
             };
@@ -174,17 +175,20 @@ fn same(text: &str, choices: &[([usize; 4], usize, usize)]) {
         let whole = grids.iter().filter(|grid| **grid == [1; 4]).map(|grid| (grid, "staged"));
         let mut cut = grids.iter().filter(|grid| **grid != [1; 4]);
         let first = cut.next().map(|grid| (grid, "peer"));
-        let second = cut
-            .next()
-            .map(|grid| (grid, if grid.iter().product::<usize>() == 4 { "mixed" } else { "staged" }));
+        let second =
+            cut.next().map(|grid| (grid, if grid.iter().product::<usize>() == 4 { "mixed" } else { "nccl" }));
         let all = whole.chain(first).chain(second);
         devices.extend(all.map(|(&grid, transport)| (grid, Emulated { transport })));
     } else {
         println!("skipped: the same bits of an emulated GPU: this build has none");
     }
     match gpu_count() {
-        Ok(_) => devices.extend(grids.iter().flat_map(|&grid| {
-            let transports = if grid == [1; 4] { &["staged"][..] } else { &["staged", "peer"] };
+        Ok(count) => devices.extend(grids.iter().flat_map(|&grid| {
+            let transports = match grid.iter().product() {
+                1 => &["staged"][..],
+                ranks if ranks <= count => &["staged", "peer", "nccl"],
+                _ => &["staged", "peer"],
+            };
             transports.iter().map(move |transport| (grid, Gpu { transport }))
         })),
         Err(none) => println!("skipped: the same bits on a GPU: {none}"),

@@ -10,6 +10,7 @@ mod cli;
 mod cli_files;
 mod exceptional;
 mod folder;
+mod grids;
 mod inputs;
 mod launch;
 mod replay;
