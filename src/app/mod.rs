@@ -3,10 +3,12 @@
 //! - `error`: errors of the program, with exit codes
 //! - `launch`: how the process was started
 //! - `start`: ranks, threads and devices
+//! - `placement`: the cores and network cards beside the GPU of a rank
 //! - `assemble`: domain, chain and measurements from a checked input
 //! - `plan`: the part of `--check` that depends only on the input
 //! - `memory`: the device memory of a run
 //! - `choose`: trials of methods for terms with "auto"
+//! - `grids`: a trial of grids of ranks for `grid = "tuned"`
 //! - `dry`: a chain that writes nothing
 //! - `rehearsal`: the kernels of a run, compiled before it starts
 //! - `wires`: a check of what GPUs write into each other's memory
@@ -42,6 +44,7 @@ mod launch;
 mod lock;
 mod measure;
 mod memory;
+mod placement;
 mod plan;
 mod rehearsal;
 mod repair;

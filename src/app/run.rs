@@ -7,7 +7,9 @@ use super::report::{Report, json};
 use super::resume::{Found, Kept, MEASUREMENTS, Point, columns, keep_input};
 use super::stop::{Reason, Stop};
 use super::version::PROGRAM;
-use super::{AppError, Ranks, assemble, check, check_wires, choose, grids, measure, rehearsal, start};
+use super::{
+    AppError, Ranks, assemble, check, check_wires, choose, grids, measure, placement, rehearsal, start,
+};
 use crate::comm::agree;
 use crate::field::{Domain, HostLinks, MatrixField};
 use crate::hmc::{Chain, Outcome};
@@ -151,6 +153,9 @@ impl Driver {
         let run = &input.run;
         warnings.iter().for_each(|warning| report.warn(warning));
         report.line(&start::describe(&run.name, &domain));
+        if comm.size() > 1 {
+            placement::map(&input.parallel, comm).iter().for_each(|line| report.line(line));
+        }
         report.line(&match done {
             0 => format!("starts: {} trajectories to go", run.trajectories),
             n => format!("resumes after {n} of {} trajectories", run.trajectories),

@@ -1,8 +1,8 @@
 //! Ranks, threads and devices.
 
-use super::AppError;
 use super::launch::{Launch, Tasks, launch};
 use super::report::{complain, warn};
+use super::{AppError, placement};
 use crate::comm::{Comm, Solo, agree};
 use crate::device::{Cpu, Device, GpuOptions, Lanes, Remote, fastest_lanes, fits_processor, gpu_count};
 use crate::field::{Domain, Halo, Transports};
@@ -131,13 +131,15 @@ pub(super) fn describe(name: &str, domain: &Domain) -> String {
     format!("{name}: {} on {ranks}; {}", shape(partition.global), domain.device().backend().name())
 }
 
-/// Threads per rank: the input's value, or the node's cores divided by its ranks.
+/// Threads per rank: the input's value, or the node's cores divided by its ranks. A rank with a GPU is bound to the cores
+/// beside it.
 pub(super) fn threads(parallel: &Parallel, comm: &dyn Comm) -> usize {
     let own = std::thread::available_parallelism().map_or(1, usize::from);
     // SAFETY: a plain query.
     let node = usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(own);
     let ranks = place_on_node(comm).1;
     // A launcher that binds ranks to cores has already divided them.
+    placement::bind(parallel, comm);
     parallel.threads.unwrap_or_else(|| if own < node { own } else { (own / ranks).max(1) })
 }
 
@@ -270,8 +272,8 @@ pub(super) fn transports(
     let groups: Vec<usize> = (0..comm.size()).map(group).collect();
     let within = |between| Transports::within(&groups, between);
     // NCCL takes one GPU for one rank.
-    let own_gpus = parallel.device != DeviceChoice::Emulated && comm.max(f64::from(u8::from(share))) == 0.0;
-    if within(Halo::Nccl).are_peer() || !own_gpus || device.backend().is_host() {
+    let has_none = parallel.device == DeviceChoice::Emulated || device.backend().is_host();
+    if within(Halo::Nccl).are_peer() || comm.max(f64::from(u8::from(has_none || share))) > 0.0 {
         return Ok(within(Halo::Staged));
     }
     Ok(within(match join(device, comm) {

@@ -45,7 +45,7 @@ pub use backend::{
 pub use buffer::{Buffer, Remote, Staging, Stamp};
 pub use counting::{Counting, PretendSums};
 pub use cpu::Cpu;
-pub use cuda::{compile_all, gpu_count};
+pub use cuda::{compile_all, gpu_address, gpu_count};
 pub use kernels::{Constants, KernelNumber};
 pub use ledger::{Held, Ledger};
 pub use meeting::Meeting;
@@ -110,7 +110,7 @@ pub enum DeviceError {
     /// Memory of an emulated GPU is not shared with other ranks, or not opened.
     #[error("memory that ranks share: {0}")]
     Shared(std::io::Error),
-    /// Messages between the memories of devices are not to be had.
+    /// Nothing carries messages between the memories of devices.
     #[error("NCCL: {0}")]
     Network(String),
     /// A build without the GPU's kernels for the CPU, or a processor that cannot run them.

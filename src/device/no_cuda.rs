@@ -10,6 +10,11 @@ pub fn gpu_count() -> Result<usize, DeviceError> {
     Err(DeviceError::NoCuda)
 }
 
+/// The number and the PCI address of a GPU: there is none.
+pub fn gpu_address(_: usize) -> Option<(usize, String)> {
+    None
+}
+
 /// Opens a GPU.
 ///
 /// # Errors

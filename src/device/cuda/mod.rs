@@ -58,6 +58,31 @@ pub fn gpu_count() -> Result<usize, DeviceError> {
     }
 }
 
+/// The GPU that rank `place` of a node takes, where ranks take GPUs in turn: its number, and its PCI address.
+pub fn gpu_address(place: usize) -> Option<(usize, String)> {
+    let number = place % gpu_count().ok()?;
+    // SAFETY: the driver's call with a plain output.
+    let address = unsafe {
+        let mut device = 0;
+        call!(cuDeviceGet(&mut device, number as i32)).ok()?;
+        address_of(device).ok()?
+    };
+    Some((number, address))
+}
+
+/// The PCI address of a device.
+///
+/// # Safety
+/// The device is one of the driver's.
+unsafe fn address_of(device: sys::CUdevice) -> Result<String, DeviceError> {
+    let mut address = [0 as std::ffi::c_char; 32];
+    // SAFETY: a plain output, which ends with a zero.
+    unsafe {
+        call!(cuDeviceGetPCIBusId(address.as_mut_ptr(), 32, device))?;
+        Ok(std::ffi::CStr::from_ptr(address.as_ptr()).to_string_lossy().into_owned())
+    }
+}
+
 /// Opens GPU number `index` of this process.
 ///
 /// # Errors
@@ -139,9 +164,7 @@ impl Cuda {
             let mut name = [0 as std::ffi::c_char; 128];
             call!(cuDeviceGetName(name.as_mut_ptr(), 128, device))?;
             let name = std::ffi::CStr::from_ptr(name.as_ptr()).to_string_lossy().into_owned();
-            let mut address = [0 as std::ffi::c_char; 32];
-            call!(cuDeviceGetPCIBusId(address.as_mut_ptr(), 32, device))?;
-            let address = std::ffi::CStr::from_ptr(address.as_ptr()).to_string_lossy().into_owned();
+            let address = address_of(device)?;
             let mut stream = std::ptr::null_mut();
             call!(cuStreamCreate(&mut stream, sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32))?;
             let mut copies = std::ptr::null_mut();

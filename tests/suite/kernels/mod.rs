@@ -4,7 +4,7 @@ mod borders;
 mod conformance;
 mod domain_wall;
 mod peers;
-mod quark;
+pub mod quark;
 mod rank_domains;
 mod solvers;
 mod staggered;

@@ -6,6 +6,7 @@ mod domain_wall;
 mod dynamics;
 mod force;
 mod hasenbusch;
+mod multigrid;
 mod parts;
 mod quark_ranks;
 mod rhmc;

@@ -9,6 +9,7 @@
 //! - `stout`: stout smearing
 //! - `wilson`: Wilson-clover operator, Schur forms, conjugate gradients, pion correlator
 //! - `domain_wall`: domain-wall operator, its Schur form and overlap operator by dense matrices
+//! - `multigrid`: two levels for the Wilson-clover operator, the coarse one dense
 //! - `staggered`: smeared links, improved staggered operator, pion correlator
 //! - `block`: 12x12 matrices of one site
 //! - `data`: readers for the peers' numbers
@@ -19,6 +20,7 @@ pub mod data;
 pub mod domain_wall;
 pub mod flow;
 pub mod gauge;
+pub mod multigrid;
 pub mod staggered;
 pub mod stout;
 pub mod su3;

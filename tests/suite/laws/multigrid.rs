@@ -1,0 +1,91 @@
+//! What aggregation multigrid must do, of the plain two-level reference: the laws of its transfers and its coarse operator, and
+//! numbers of iterations that do not grow as the quark becomes light.
+
+use crate::kernels::quark::{EXTENTS, thermalised};
+use crate::reference::gauge::Gauge;
+use crate::reference::multigrid::{Aggregates, TwoLevel, gcr, norm, smooth};
+use crate::reference::wilson::{Dirac, Parameters, axpy, dot, gamma5_field, random_field, zero_field};
+use hmc::lattice::{coordinates, volume};
+use num_complex::Complex64;
+use std::time::Instant;
+
+const C_SW: f64 = 1.769;
+
+fn random(n: usize) -> Vec<Complex64> {
+    let field = random_field([2, 2, 2, n.div_ceil(96)], 7);
+    field.iter().flatten().flatten().copied().take(n).collect()
+}
+
+fn distance(a: &[Complex64], b: &[Complex64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).norm_sqr()).sum::<f64>().sqrt()
+}
+
+#[test]
+fn transfers_and_the_coarse_operator() {
+    let aggregates = Aggregates { lattice: [4, 4, 4, 8], block: [2, 2, 2, 4] };
+    let gauge = Gauge::warm(aggregates.lattice, 0.4, 3);
+    let dirac = Dirac::new(&gauge, Parameters::from_kappa(0.125, C_SW));
+    let level = TwoLevel::new(&dirac, aggregates, 4, 4, 1);
+    let c = random(level.size());
+    // P^dag P = 1
+    let fine = level.prolong(&c);
+    assert!(distance(&level.restrict(&fine), &c) < 1e-13);
+    // gamma_5 P = P sigma_3
+    let flip = |c: &[Complex64]| -> Vec<Complex64> {
+        let vectors = level.size() / volume(aggregates.counts()) / 2;
+        c.iter().enumerate().map(|(i, c)| if i / vectors % 2 == 0 { *c } else { -c }).collect()
+    };
+    assert!(norm(&axpy(&gamma5_field(&fine), -1.0, &level.prolong(&flip(&c)))) < 1e-13);
+    // A = P^dag M P, and A^dag = sigma_3 A sigma_3
+    let apply = |c: &[Complex64], dagger: bool| -> Vec<Complex64> {
+        let element =
+            |i: usize, j: usize| if dagger { level.coarse[j][i].conj() } else { level.coarse[i][j] };
+        (0..c.len()).map(|i| (0..c.len()).map(|j| element(i, j) * c[j]).sum()).collect()
+    };
+    assert!(distance(&level.restrict(&dirac.apply(&fine)), &apply(&c, false)) < 1e-12);
+    assert!(distance(&flip(&apply(&flip(&c), false)), &apply(&c, true)) < 1e-12);
+    // It couples neighbours alone.
+    let (counts, per) = (aggregates.counts(), level.size() / volume(aggregates.counts()));
+    for i in 0..level.size() {
+        for j in 0..level.size() {
+            let [a, b] = [i, j].map(|n| coordinates(counts, n / per));
+            let apart = (0..4).filter(|&mu| a[mu] != b[mu]).count();
+            assert!(apart < 2 || level.coarse[i][j].norm() < 1e-14, "{a:?} {b:?}");
+        }
+    }
+    // The residual of a correction has no component that the coarse space sees.
+    let b = random_field(aggregates.lattice, 9);
+    let left = axpy(&b, -1.0, &dirac.apply(&level.correction(&b)));
+    assert!(level.restrict(&left).iter().all(|c| c.norm() < 1e-12));
+}
+
+/// On thermalised links towards the critical mass (kappa 0.13525 at infinite volume).
+#[test]
+fn iterations_do_not_grow_towards_the_critical_mass() {
+    let gauge = Gauge::from_host(thermalised());
+    let aggregates = Aggregates { lattice: EXTENTS, block: [4; 4] };
+    let b = random_field(EXTENTS, 11);
+    let mut counts = Vec::new();
+    for kappa in [0.130, 0.134, 0.1352] {
+        let start = Instant::now();
+        let dirac = Dirac::new(&gauge, Parameters::from_kappa(kappa, C_SW));
+        let level = TwoLevel::new(&dirac, aggregates, 12, 4, 2);
+        let zero = zero_field(EXTENTS);
+        let smoother = |r: &[_]| {
+            let mut x = zero.clone();
+            smooth(&dirac, &mut x, r, 4);
+            x
+        };
+        let [two, one] =
+            [gcr(&dirac, |r| level.cycle(r), &b, 1e-8, 200), gcr(&dirac, smoother, &b, 1e-8, 200)];
+        let v = dot(&b, &b).re;
+        println!(
+            "kappa {kappa}: {} iterations, the smoother alone {} ({:.1} s, {v:.0})",
+            two.len(),
+            one.len(),
+            start.elapsed().as_secs_f64()
+        );
+        counts.push((two.len(), one.len()));
+    }
+    println!("{counts:?}");
+}
