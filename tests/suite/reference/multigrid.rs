@@ -3,7 +3,7 @@
 //! matrix, made column by column from P^dag M P, and its systems are solved by elimination.
 
 use super::domain_wall::{Dense, dense, inverse};
-use super::wilson::{Dirac, Spinor, axpy, dot, random_field, zero_field};
+use super::wilson::{Dirac, Spinor, axpy, dot, random_field, restrict, zero_field};
 use hmc::lattice::{Extents, coordinates, volume};
 use num_complex::Complex64;
 use rayon::prelude::*;
@@ -43,15 +43,25 @@ pub struct TwoLevel<'a> {
     steps: usize,
 }
 
-/// Minimal-residual steps for M x = b.
-pub fn smooth(dirac: &Dirac, x: &mut Vec<Spinor>, b: &[Spinor], steps: usize) {
-    let mut r = axpy(b, -1.0, &dirac.apply(x));
+/// Minimal-residual steps for M x = b on the odd sites, with the Schur complement A_oo - H_oe A_ee^-1 H_eo; the even sites
+/// follow exactly.
+pub fn smooth(dirac: &Dirac, x: &mut [Spinor], b: &[Spinor], steps: usize) {
+    let extents = dirac.gauge.extents;
+    let part = |psi: &[Spinor], parity| restrict(extents, psi, parity);
+    let r = axpy(b, -1.0, &dirac.apply(x));
+    let inner = part(&dirac.diagonal_inverse(&r), 0);
+    let mut r = axpy(&part(&r, 1), -1.0, &part(&dirac.hop(&inner), 1));
+    let mut change = zero_field(extents);
     for _ in 0..steps {
-        let product = dirac.apply(&r);
+        let product = dirac.schur_asymmetric(&r);
         let length = dot(&product, &r) / dot(&product, &product).re;
-        add(x, length, &r);
+        add(&mut change, length, &r);
         add(&mut r, -length, &product);
     }
+    let even = axpy(&inner, -1.0, &part(&dirac.diagonal_inverse(&dirac.hop(&change)), 0));
+    let one = Complex64::from(1.0);
+    add(x, one, &change);
+    add(x, one, &even);
 }
 
 fn add(x: &mut [Spinor], a: Complex64, y: &[Spinor]) {
