@@ -161,6 +161,11 @@ impl Parcel<'_> {
 /// Sends and receives messages of hosts: the other rank of each, and its bytes.
 pub type Post<'a> = dyn Fn(&[(usize, &[u8])], &mut [(usize, &mut [u8])]) + 'a;
 
+/// Of devices without a network.
+pub(super) fn no_network() -> DeviceError {
+    DeviceError::Network("for GPUs alone".into())
+}
+
 /// The number of sites or teams of a launch.
 #[derive(Clone, Copy, Debug)]
 pub enum Size {
@@ -313,7 +318,7 @@ pub unsafe trait Backend: Send + Sync {
     /// # Errors
     /// Nothing carries messages between the memories of such devices.
     fn new_network(&self) -> Result<Vec<u8>, DeviceError> {
-        Err(DeviceError::Network("for GPUs alone".into()))
+        Err(no_network())
     }
     /// Joins the network of that name in place of an earlier one; all ranks call it together.
     fn join(&self, _name: &[u8], _rank: usize, _ranks: usize) -> Result<(), DeviceError> {

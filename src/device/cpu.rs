@@ -1,6 +1,6 @@
 //! Kernels on this rank's cores: threads over ranges of outer sites, SIMD lanes within.
 
-use super::backend::{Backend, Begun, Call, Parcel, Pointer, Post, Size, Sums, Ticket, Variant};
+use super::backend::{Backend, Begun, Call, Parcel, Pointer, Post, Size, Sums, Ticket, Variant, no_network};
 use super::kept::KeptSums;
 use super::kernels::{Double, FACE_CHUNK, Kernel, Out, SumOverRanks, SumRound, WORDS};
 use super::ledger::Ledger;
@@ -327,10 +327,7 @@ unsafe impl Backend for Cpu {
     }
 
     fn new_network(&self) -> Result<Vec<u8>, DeviceError> {
-        match self.emulated {
-            Some(_) => Ok(Vec::new()),
-            None => Err(DeviceError::Network("for GPUs alone".into())),
-        }
+        self.emulated.as_ref().map(|_| Vec::new()).ok_or_else(no_network)
     }
 
     unsafe fn exchange(
