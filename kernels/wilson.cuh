@@ -161,7 +161,8 @@ template <class F> HD void add_twist(Complex<F>* r, F twist, const Complex<F>* x
     }
 }
 
-// Waits for a ghost zone at once, where later hops would wait behind.
+// Waits for a ghost zone at once, where later hops would wait behind. A GPU's box has two sites at least in each direction,
+// so that no site is at both edges.
 template <int MU> HD void wait_early(const Hopping& a, int field, const Coord& c) {
     if (!GHOSTS || blocked_of(a) || !(a.ghost_mask >> MU & 1)) return;
     const int face = c.x[MU] == outer(a.g, MU) - 1 ? 2 * MU : c.x[MU] == 0 ? 2 * MU + 1 : -1;

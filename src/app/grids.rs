@@ -26,19 +26,19 @@ fn candidates(input: &Input, layers: Layers, ranks: usize) -> Vec<Extents> {
             let lanes = start::lanes(&input.parallel, &partition, layers.reach);
             start::lane_grid(&partition, lanes.double.max(lanes.lower), layers.reach).is_some()
         };
-        Partition::new(input.extents, *grid, ranks, 0).is_ok_and(fits) && input.fits(*grid, ranks)
+        Partition::new(input.extents, *grid, ranks, 0).is_ok_and(fits) && input.fits(*grid)
     };
     let near = grids.into_iter().take_while(|(surface, _)| *surface <= least).map(|(_, grid)| grid);
     near.filter(fits).take(TRIED).collect()
 }
 
-/// The grid of the chain's last job, if that had as many ranks.
-fn last(jobs: &[Recorded], ranks: usize) -> Option<Extents> {
-    jobs.last().filter(|job| job.ranks == Some(ranks)).and_then(|job| job.grid)
+/// The grid that a job on so many ranks has found to be the fastest.
+fn known(jobs: &[Recorded], ranks: usize) -> Option<Extents> {
+    jobs.iter().rev().find(|job| job.tuned && job.ranks == Some(ranks)).and_then(|job| job.grid)
 }
 
-/// `[parallel]` with the grid settled: that of the last of `jobs` if it had as many ranks, else the fastest on the links
-/// that `links_on` reads. Collective.
+/// `[parallel]` with the grid settled: what one of `jobs` has found on as many ranks, else the fastest on the links that
+/// `links_on` reads. Collective.
 ///
 /// # Errors
 /// No grid fits, a term failed, or memory runs out.
@@ -56,10 +56,10 @@ pub(super) fn settle(
     }
     let grids = candidates(input, layers, comm.size());
     // All ranks follow the first one's reading of the jobs.
-    let known =
-        comm.gather(&last(jobs, comm.size()).map(shape).unwrap_or_default().into_bytes()).swap_remove(0);
+    let known = known(jobs, comm.size()).map(shape).unwrap_or_default();
+    let known = comm.gather(known.as_bytes()).swap_remove(0);
     if let Some(grid) = grids.iter().find(|grid| shape(**grid).as_bytes() == known) {
-        say(&format!("grid, \"tuned\": {}, as in the chain's last job", shape(*grid)));
+        say(&format!("grid, \"tuned\": {}, as an earlier job found", shape(*grid)));
         return Ok(of(*grid));
     }
     let mut tried = Vec::new();
@@ -113,11 +113,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_job_with_as_many_ranks_decides() {
-        let job = |ranks, grid| Recorded { ranks: Some(ranks), grid, accepted: Vec::new() };
-        let jobs = [job(2, Some([1, 1, 1, 2])), job(4, Some([1, 1, 2, 2]))];
-        assert_eq!(last(&jobs, 4), Some([1, 1, 2, 2]));
-        assert_eq!(last(&jobs, 2), None);
-        assert_eq!(last(&[job(4, None)], 4), None);
+    fn a_job_that_tried_decides() {
+        let job = |grid: Extents, tuned| Recorded {
+            ranks: Some(grid.iter().product()),
+            grid: Some(grid),
+            tuned,
+            accepted: Vec::new(),
+        };
+        let jobs = [
+            job([1, 2, 2, 1], true),
+            job([1, 1, 2, 2], true),
+            job([1, 1, 1, 2], true),
+            job([4, 1, 1, 1], false),
+            job([1, 1, 1, 8], false),
+        ];
+        assert_eq!(known(&jobs, 4), Some([1, 1, 2, 2]));
+        assert_eq!(known(&jobs, 2), Some([1, 1, 1, 2]));
+        assert_eq!(known(&jobs, 8), None);
     }
 }

@@ -36,6 +36,9 @@ pub(super) struct JobLine<'a> {
     pub ranks: usize,
     /// Ranks in each direction, x to t.
     pub grid: Extents,
+    /// Whether it was taken by time.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub tuned: bool,
     /// The device of the first rank.
     pub device: &'a str,
     /// What options let pass.
@@ -49,6 +52,9 @@ pub(super) struct Recorded {
     pub ranks: Option<usize>,
     /// Ranks in each direction.
     pub grid: Option<Extents>,
+    /// Whether it was taken by time.
+    #[serde(default)]
+    pub tuned: bool,
     /// What options let pass.
     #[serde(default)]
     pub accepted: Vec<Accepted>,
@@ -186,12 +192,13 @@ mod tests {
             program: "hmc 0.1.0",
             ranks: 2,
             grid: [1, 1, 1, 2],
+            tuned: true,
             device: "CPU",
             accepted: &accepted,
         };
         let text = r#"{"host":"node7","pid":12,"since":"2026-01-31T12:34:56Z","after":10,"program":"hmc 0.1.0","ranks":2,"#
             .to_owned()
-            + r#""grid":[1,1,1,2],"device":"CPU","accepted":["version hmc 0.0.3","gaps 3 4"]}"#;
+            + r#""grid":[1,1,1,2],"tuned":true,"device":"CPU","accepted":["version hmc 0.0.3","gaps 3 4"]}"#;
         assert_eq!(json(&line), text);
         let folder = std::env::temp_dir().join(format!("hmc-jobs-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
@@ -202,9 +209,10 @@ mod tests {
             .unwrap();
         let read = recorded(&folder);
         fs::remove_dir_all(&folder).unwrap();
+        let unknown = |accepted| Recorded { ranks: None, grid: None, tuned: false, accepted };
+        let own =
+            Recorded { ranks: Some(2), grid: Some([1, 1, 1, 2]), tuned: true, accepted: accepted.to_vec() };
         let newer = vec![Accepted::Other("more".into()), Accepted::Gaps(vec![9])];
-        let expected =
-            [(Some(2), Some([1, 1, 1, 2]), accepted.to_vec()), (None, None, vec![]), (None, None, newer)];
-        assert_eq!(read, expected.map(|(ranks, grid, accepted)| Recorded { ranks, grid, accepted }));
+        assert_eq!(read, [own, unknown(vec![]), unknown(newer)]);
     }
 }

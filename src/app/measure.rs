@@ -70,7 +70,6 @@ pub fn measure_files(
         loaded.warnings.iter().for_each(warn);
     }
     let measure = input.measure.with_loops();
-    let threads = start::threads(&input.parallel, &**comm);
     let layers = Layers::of_links(measure.border()).with(&input.fermions);
     let one = |file: &Path, place: u64| -> Result<String, AppError> {
         let (links, header) = assemble::configuration(file, &input.parallel, layers, comm)?;
@@ -88,7 +87,7 @@ pub fn measure_files(
         }))
     };
     let mut failed = 0;
-    start::in_pool(threads, || {
+    start::in_pool(&input.parallel, &**comm, || {
         for (file, place) in files.iter().zip(1..) {
             match one(file, place) {
                 Ok(text) if root => say(text)?,

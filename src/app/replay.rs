@@ -49,7 +49,7 @@ pub fn replay(path: &Path, out: Option<&Out>, as_json: bool, comm: &Ranks) -> Re
     if matches!(input.parallel.grid, GridChoice::Of(grid) if volume(grid) != comm.size()) {
         input.parallel.grid = GridChoice::Auto;
     }
-    start::in_pool(start::threads(&input.parallel, &**comm), || {
+    start::in_pool(&input.parallel, &**comm, || {
         let domain = assemble::domain(&input.parallel, input.extents, assemble::layers(&input, None), comm)?;
         let mut chain = assemble::chain(&input, MatrixField::new(&domain, 4)?)?;
         let state = io::read_state(path, domain.partition(), &**comm, &places(&mut chain))?;

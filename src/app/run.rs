@@ -13,7 +13,7 @@ use super::{
 use crate::comm::agree;
 use crate::field::{Domain, HostLinks, MatrixField};
 use crate::hmc::{Chain, Outcome};
-use crate::input::{self, Fermion, Input};
+use crate::input::{self, Fermion, GridChoice, Input};
 use crate::io::{self, History, IoError, Journal, Meta, Table, Value, write_history_h5};
 use crate::measure::{Measure, MeasureError, Noise};
 use crate::operator::GaugeLoops;
@@ -64,7 +64,8 @@ pub fn run(path: &Path, options: &RunOptions, comm: &Ranks) -> Result<(), AppErr
         return check::check(&loaded.input, options, comm);
     }
     let (input, options) = (loaded.input, *options);
-    start::in_pool(start::threads(&input.parallel, &**comm), || Driver::new(input, options, comm)?.go())
+    let parallel = input.parallel.clone();
+    start::in_pool(&parallel, &**comm, || Driver::new(input, options, comm)?.go())
 }
 
 /// Files that only rank 0 has open.
@@ -88,6 +89,8 @@ pub(super) struct Driver {
     /// The trajectory of the newest checkpoint on the disk.
     saved: Option<u64>,
     input_is_kept: bool,
+    /// Whether the grid of ranks was taken by time.
+    tuned: bool,
     /// The methods of terms with "auto".
     choices: Choices,
     pub(super) stop: Stop,
@@ -139,6 +142,7 @@ impl Driver {
             links_on(domain, point.links, &input, comm)
         };
         let jobs = job::recorded(&folder);
+        let tuned = input.parallel.grid == GridChoice::Tuned;
         let parallel = grids::settle(&input, layers, &jobs, comm, on, |line| report.line(line))?;
         let input = Input { parallel, ..input };
         let domain = assemble::domain(&input.parallel, input.extents, layers, comm)?;
@@ -186,6 +190,7 @@ impl Driver {
             done,
             saved,
             input_is_kept,
+            tuned,
             choices,
             stop,
             stopped,
@@ -228,6 +233,7 @@ impl Driver {
             program: PROGRAM,
             ranks: self.comm.size(),
             grid: self.domain.partition().grid,
+            tuned: self.tuned,
             device: &device,
             accepted,
         };

@@ -108,14 +108,17 @@ pub(super) fn place_on_node(comm: &dyn Comm) -> (usize, usize) {
     (same(comm.rank()), same(comm.size()))
 }
 
-/// Runs `work` in a pool of `threads` threads.
+/// Runs `work` in a pool of threads, on the cores beside the GPU if this rank has one. Collective.
 ///
 /// # Errors
 /// Errors of `work`; the system does not start the threads.
 pub(super) fn in_pool<T: Send>(
-    threads: usize,
+    parallel: &Parallel,
+    comm: &dyn Comm,
     work: impl FnOnce() -> Result<T, AppError> + Send,
 ) -> Result<T, AppError> {
+    let threads = threads(parallel, comm);
+    placement::bind(parallel, comm);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|e| AppError::Threads { count: threads, message: e.to_string() })?.install(work)
 }
@@ -131,15 +134,13 @@ pub(super) fn describe(name: &str, domain: &Domain) -> String {
     format!("{name}: {} on {ranks}; {}", shape(partition.global), domain.device().backend().name())
 }
 
-/// Threads per rank: the input's value, or the node's cores divided by its ranks. A rank with a GPU is bound to the cores
-/// beside it.
-pub(super) fn threads(parallel: &Parallel, comm: &dyn Comm) -> usize {
+/// Threads per rank: the input's value, or the node's cores divided by its ranks.
+fn threads(parallel: &Parallel, comm: &dyn Comm) -> usize {
     let own = std::thread::available_parallelism().map_or(1, usize::from);
     // SAFETY: a plain query.
     let node = usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(own);
     let ranks = place_on_node(comm).1;
     // A launcher that binds ranks to cores has already divided them.
-    placement::bind(parallel, comm);
     parallel.threads.unwrap_or_else(|| if own < node { own } else { (own / ranks).max(1) })
 }
 
@@ -227,11 +228,11 @@ pub(super) fn device(
     agree(comm, open())
 }
 
-/// The transports of halos: peer to peer among the ranks of each node where all can and have a GPU each, by NCCL between
-/// nodes where it is there, if the input allows it.
+/// The transports of halos: peer to peer among the ranks of each node where all can and have a GPU each, if the input allows
+/// it; staged or, if the input says so, by NCCL between the others.
 ///
 /// # Errors
-/// The input requires peer to peer or NCCL between all ranks, and some rank cannot.
+/// The input requires peer to peer between all ranks, or NCCL, and some rank cannot.
 pub(super) fn transports(
     parallel: &Parallel,
     device: &Device,
@@ -240,17 +241,12 @@ pub(super) fn transports(
     if comm.size() == 1 || parallel.transport == Some(Halo::Staged) {
         return Ok(Halo::Staged.into());
     }
-    if parallel.transport == Some(Halo::Nccl) {
-        let cannot = |e| AppError::Refused(format!("transport = \"nccl\": {e}"));
-        join(device, comm).map_err(cannot)?;
-        return Ok(Halo::Nccl.into());
-    }
     let node_of = nodes(comm)?;
     let here = place_on_node(comm).1;
     // Ranks that share a GPU would wait for each other on it, each in turn for a slice of its time.
     let share = parallel.device != DeviceChoice::Emulated && gpu_count().is_ok_and(|count| here > count);
     let reason = match probe(device, &node_of, comm) {
-        Ok(()) if share && parallel.transport.is_none() => Err("ranks share its GPU".into()),
+        Ok(()) if share && parallel.transport != Some(Halo::Peer) => Err("ranks share its GPU".into()),
         probed => probed,
     };
     let failures = comm.gather(reason.err().unwrap_or_default().as_bytes());
@@ -270,21 +266,12 @@ pub(super) fn transports(
     // A rank that opens no memory is a group by itself.
     let group = |rank: usize| if can(node_of[rank]) { node_of[rank] } else { rank };
     let groups: Vec<usize> = (0..comm.size()).map(group).collect();
-    let within = |between| Transports::within(&groups, between);
-    // NCCL takes one GPU for one rank.
-    let has_none = parallel.device == DeviceChoice::Emulated || device.backend().is_host();
-    if within(Halo::Nccl).are_peer() || comm.max(f64::from(u8::from(has_none || share))) > 0.0 {
-        return Ok(within(Halo::Staged));
+    let found = Transports::within(&groups, parallel.transport.unwrap_or(Halo::Staged));
+    if found.messages() == Halo::Nccl {
+        let cannot = |error| AppError::Refused(format!("transport = \"nccl\": {error}"));
+        join(device, comm).map_err(cannot)?;
     }
-    Ok(within(match join(device, comm) {
-        Ok(()) => Halo::Nccl,
-        Err(reason) => {
-            if comm.rank() == 0 {
-                eprintln!("halos between nodes pass through the hosts: {reason}");
-            }
-            Halo::Staged
-        }
-    }))
+    Ok(found)
 }
 
 /// Makes all ranks' devices a network. Collective.

@@ -9,7 +9,7 @@ pub enum Halo {
     Staged,
     /// From GPU to GPU, through memory that ranks open for each other (CUDA IPC).
     Peer,
-    /// From GPU to GPU, by NCCL.
+    /// From GPU to GPU, by NCCL; on emulated GPUs, MPI carries it.
     Nccl,
 }
 

@@ -10,31 +10,41 @@ use super::{GridChoice, Input, MeasureInput};
 use crate::config::raw::Table;
 use crate::family::fermions;
 use crate::family::keys::{Context, Purpose, Term};
-use crate::lattice::Extents;
+use crate::lattice::{Extents, volume};
 use crate::measure::MEASURE_SEED;
 use crate::solver::keys::{Boxes, TermSolver};
 use crate::solver::{Choices, Method};
 
-/// The input of a run on so many ranks, and on a grid of them in place of its own; `None`: on any number of ranks. Terms with
-/// "auto" have what is in `choices`.
-pub(super) fn input(
-    root: &mut Table,
-    text: &str,
-    ranks: Option<(usize, Option<Extents>)>,
-    choices: &Choices,
-) -> Option<Input> {
+/// The ranks on which an input is to run.
+#[derive(Clone, Copy)]
+pub(super) enum On {
+    /// Any number.
+    Any,
+    /// So many.
+    Ranks(usize),
+    /// Those of a grid, in place of the input's own.
+    Grid(Extents),
+}
+
+/// The input of a run on these ranks. Terms with "auto" have what is in `choices`.
+pub(super) fn input(root: &mut Table, text: &str, on: On, choices: &Choices) -> Option<Input> {
     let run = run(required(root, "run"));
     let (boxes, parallel, at_grid) = {
         let mut lattice = required(root, "lattice");
         let mut table = root.table("parallel");
         let extents = extents(&mut lattice);
         let mut parallel = parallel(&mut table);
-        if let Some((_, Some(grid))) = ranks {
-            parallel.grid = GridChoice::Of(grid);
-        }
+        let ranks = match on {
+            On::Any => None,
+            On::Ranks(count) => Some(count),
+            On::Grid(grid) => {
+                parallel.grid = GridChoice::Of(grid);
+                Some(volume(grid))
+            }
+        };
         let partition = extents
             .zip(ranks)
-            .and_then(|(extents, (ranks, _))| partition(extents, &parallel, ranks, &lattice, &table));
+            .and_then(|(extents, ranks)| partition(extents, &parallel, ranks, &lattice, &table));
         let at_grid = table.at("grid");
         lattice.finish();
         table.finish();
@@ -77,7 +87,7 @@ pub(super) fn input(
 /// any number of ranks; its seed keys the random sources.
 pub(super) fn measure_input(root: &mut Table, text: &str) -> Option<MeasureInput> {
     if ["run", "lattice", "gauge", "hmc"].iter().any(|table| root.has(table)) {
-        let Input { run, parallel, fermions, measure, .. } = input(root, text, None, &Choices::new())?;
+        let Input { run, parallel, fermions, measure, .. } = input(root, text, On::Any, &Choices::new())?;
         return Some(MeasureInput { parallel, fermions, measure, seed: run.seed });
     }
     let mut table = root.table("parallel");

@@ -30,6 +30,7 @@ use crate::config::{InputError, Loaded, checked as read_text, read};
 use crate::lattice::Extents;
 use crate::measure::Measure;
 use crate::solver::Choices;
+use check::On;
 use std::path::Path;
 
 /// A checked run input.
@@ -100,7 +101,7 @@ pub fn load(path: &Path, ranks: usize) -> Result<Loaded<Input>, InputError> {
 /// # Errors
 /// All mistakes in the text.
 pub fn parse(text: &str, file: &str, ranks: usize) -> Result<Loaded<Input>, InputError> {
-    read_text(text, file, |root| check::input(root, text, Some((ranks, None)), &Choices::new()))
+    read_text(text, file, |root| check::input(root, text, On::Ranks(ranks), &Choices::new()))
 }
 
 /// Checks the `text` of an ensemble's stored input, for any number of ranks.
@@ -108,7 +109,7 @@ pub fn parse(text: &str, file: &str, ranks: usize) -> Result<Loaded<Input>, Inpu
 /// # Errors
 /// All mistakes in the text.
 pub fn parse_stored(text: &str, file: &str) -> Result<Loaded<Input>, InputError> {
-    read_text(text, file, |root| check::input(root, text, None, &Choices::new()))
+    read_text(text, file, |root| check::input(root, text, On::Any, &Choices::new()))
 }
 
 /// Reads and checks the input of `hmc measure`, which may be the input of a run.

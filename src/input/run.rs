@@ -57,7 +57,8 @@ pub struct Parallel {
     pub threads: Option<usize>,
     /// SIMD lanes: 1, 4, 8 or 16; `None`: the best for the processor.
     pub lanes: Option<usize>,
-    /// The transport of halos between GPUs; `None`: peer to peer if each rank has a GPU and all can, else staged.
+    /// The transport of halos between GPUs; `None`: peer to peer among the ranks of a node if each has a GPU and all can,
+    /// staged between others; NCCL stands for the same with NCCL between them.
     pub transport: Option<Halo>,
 }
 
@@ -70,6 +71,12 @@ pub enum GridChoice {
     Tuned,
     /// Ranks in each direction.
     Of(Extents),
+}
+
+impl From<Option<Extents>> for GridChoice {
+    fn from(grid: Option<Extents>) -> Self {
+        grid.map_or(Self::Auto, Self::Of)
+    }
 }
 
 impl GridChoice {
@@ -175,7 +182,7 @@ const GRID: Key<GridChoice> = Key::new(
     Absent::Is("\"auto\""),
     Change::Free,
     "ranks in x, y, z, t; `\"auto\"`: least surface; `\"tuned\"`: the fastest of those with little surface, by a trial of all \
-     forces at the first job with so many ranks. With `schwarz_block = \"rank\"` the bits depend on it",
+     forces in the first job that asks for it on so many ranks. With `schwarz_block = \"rank\"` the bits depend on it",
 );
 const DEVICE: Key<DeviceChoice> = Key::new(
     "device",
@@ -221,8 +228,8 @@ const TRANSPORT: Key<Option<Halo>> = Key::new(
     ]),
     Absent::Is("\"auto\""),
     Change::Free,
-    "halos between GPUs: `\"staged\"` through host memory and MPI, `\"peer\"` and `\"nccl\"` from GPU to GPU, by \
-     CUDA IPC or NCCL; `\"auto\"`: peer among the ranks of a node; between nodes NCCL if it is there, else staged",
+    "halos between GPUs: `\"staged\"` through host memory and MPI, `\"peer\"` from GPU to GPU within a node; \
+     `\"auto\"`: peer among the ranks of a node, staged between nodes; `\"nccl\"`: the same with NCCL between nodes",
 );
 const AUTO: Shape = Shape::Words(&["auto"]);
 

@@ -29,7 +29,7 @@ use super::{AppError, Ranks, assemble, start};
 use crate::device::Precision;
 use crate::family::REACH;
 use crate::field::{Domain, Halo, MatrixField, Purpose, RandomAddress};
-use crate::input::{DeviceChoice, GridChoice, Parallel};
+use crate::input::{DeviceChoice, Parallel};
 use crate::lattice::Extents;
 use crate::solver::usual_delta;
 use crate::solver::{Info, Method, Settings, SolverError};
@@ -154,13 +154,13 @@ const MAX_ITERATIONS: usize = 50_000;
 /// The device does not exist or is out of memory.
 pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
     let parallel = Parallel {
-        grid: args.grid.map_or(GridChoice::Auto, GridChoice::Of),
+        grid: args.grid.into(),
         device: args.device,
         threads: args.threads,
         lanes: args.lanes,
         transport: args.transport,
     };
-    start::in_pool(start::threads(&parallel, &**comm), || {
+    start::in_pool(&parallel, &**comm, || {
         let mut rows = Rows::new(args.json, comm.rank(), comm.size());
         let done = match &args.scaling {
             Some(scaling) => scaled(scaling, args, &parallel, comm, &mut rows),
@@ -188,12 +188,7 @@ fn scaled(
             };
             let args = BenchArgs { lattices: args.lattices.iter().map(on).collect(), ..args.clone() };
             rows.scale(count, grid);
-            tables(
-                &args,
-                &Parallel { grid: grid.map_or(GridChoice::Auto, GridChoice::Of), ..parallel.clone() },
-                &part,
-                rows,
-            )?;
+            tables(&args, &Parallel { grid: grid.into(), ..parallel.clone() }, &part, rows)?;
         }
         comm.barrier();
     }

@@ -76,7 +76,7 @@ struct Table {
 /// Wrong input, or any error of a run.
 pub fn bench_trajectory(args: &BenchTrajectory, comm: &Ranks) -> Result<(), AppError> {
     let input = dry::load(&args.input, args.links.as_deref(), comm)?;
-    start::in_pool(start::threads(&input.parallel, &**comm), || {
+    start::in_pool(&input.parallel, &**comm, || {
         let table = measure(&input, args.trajectories, comm, comm.rank() == 0 && !args.json)?;
         if comm.rank() > 0 {
             return Ok(());

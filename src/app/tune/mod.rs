@@ -96,7 +96,7 @@ pub fn tune(args: &Tune, comm: &Ranks) -> Result<(), AppError> {
              of it",
         );
     }
-    start::in_pool(start::threads(&input.parallel, &**comm), || {
+    start::in_pool(&input.parallel, &**comm, || {
         let speaks = comm.rank() == 0;
         let tell =
             |words: &dyn Fn() -> Result<(), AppError>| agree(&**comm, if speaks { words() } else { Ok(()) });

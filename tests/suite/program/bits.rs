@@ -24,9 +24,10 @@ pub(super) fn two_trajectories() -> String {
 pub(super) enum On {
     /// `lanes` 0: the best.
     Cpu { lanes: usize, threads: usize },
-    /// A GPU's kernels; `transport` as a GPU's, or `mixed`: peer within nodes of two ranks, staged between them.
+    /// A GPU's kernels; `transport` as a GPU's, or `mixed`, `mixed nccl`: peer within nodes of two ranks, staged or by NCCL
+    /// between them.
     Emulated { transport: &'static str },
-    /// How halos travel: `staged`, `peer` or `nccl`.
+    /// How halos travel: `staged`, `peer` or, all of them, `nccl`.
     Gpu { transport: &'static str },
 }
 use On::{Cpu, Emulated, Gpu};
@@ -39,7 +40,11 @@ impl On {
         match self {
             Cpu { lanes, threads } => parallel(grid, lanes, threads),
             Emulated { transport } => {
-                let asked = if transport == "mixed" { "auto" } else { transport };
+                let asked = match transport {
+                    "mixed" => "auto",
+                    "mixed nccl" => "nccl",
+                    other => other,
+                };
                 format!(
                     "[parallel]\ndevice = \"emulated\"\ngrid = {grid:?}\ntransport = \"{asked}\"\nthreads = 1\n"
                 )
@@ -52,8 +57,12 @@ impl On {
 
     /// What its environment has besides.
     pub(super) fn variables(self) -> &'static [(&'static str, &'static str)] {
-        let mixed = matches!(self, Emulated { transport: "mixed" });
-        if mixed { &[("HMC_NODE_RANKS", "2")] } else { &[] }
+        match self {
+            Emulated { transport: "mixed" | "mixed nccl" } => &[("HMC_NODE_RANKS", "2")],
+            // No rank has a peer.
+            Emulated { transport: "nccl" } | Gpu { transport: "nccl" } => &[("HMC_NODE_RANKS", "1")],
+            Cpu { .. } | Emulated { .. } | Gpu { .. } => &[],
+        }
     }
 
     /// What the program says it ran on: a key that is not obeyed would compare a run with itself.
@@ -73,6 +82,7 @@ impl On {
                 "peer" => "peer to peer;",
                 "nccl" => "by NCCL;",
                 "mixed" => "peer to peer among ranks 0 1 | 2 3, staged between them;",
+                "mixed nccl" => "peer to peer among ranks 0 1 | 2 3, by NCCL between them;",
                 other => &format!("{other};"),
             };
             ranks == 1 || format!("{halos};") == told
@@ -175,8 +185,9 @@ fn same(text: &str, choices: &[([usize; 4], usize, usize)]) {
         let whole = grids.iter().filter(|grid| **grid == [1; 4]).map(|grid| (grid, "staged"));
         let mut cut = grids.iter().filter(|grid| **grid != [1; 4]);
         let first = cut.next().map(|grid| (grid, "peer"));
-        let second =
-            cut.next().map(|grid| (grid, if grid.iter().product::<usize>() == 4 { "mixed" } else { "nccl" }));
+        let second = cut
+            .next()
+            .map(|grid| (grid, if grid.iter().product::<usize>() == 4 { "mixed nccl" } else { "nccl" }));
         let all = whole.chain(first).chain(second);
         devices.extend(all.map(|(&grid, transport)| (grid, Emulated { transport })));
     } else {

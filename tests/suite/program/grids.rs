@@ -27,7 +27,7 @@ fn a_tuned_grid_is_kept_and_changes_no_bits() {
     assert!(said.contains(&format!(" on 4 ranks as {grid}, ")), "{said}");
     let second = scratch.chain(4, &tuned(&text("2")));
     let said = &second.out;
-    assert_eq!(told(said), format!("grid, \"tuned\": {grid}, as in the chain's last job"));
+    assert_eq!(told(said), format!("grid, \"tuned\": {grid}, as an earlier job found"));
     let folder = "ensembles/quickstart";
     let [made, expected] = [&scratch, &reference].map(|of| read_chain(&of.at(folder)));
     assert_eq!(made.history, expected.history);
