@@ -229,7 +229,7 @@ pub(super) fn device(
 }
 
 /// The transports of halos: peer to peer among the ranks of each node where all can and have a GPU each, if the input allows
-/// it; staged or, if the input says so, by NCCL between the others.
+/// it; between the others by NCCL where it is there, else staged.
 ///
 /// # Errors
 /// The input requires peer to peer between all ranks, or NCCL, and some rank cannot.
@@ -266,12 +266,23 @@ pub(super) fn transports(
     // A rank that opens no memory is a group by itself.
     let group = |rank: usize| if can(node_of[rank]) { node_of[rank] } else { rank };
     let groups: Vec<usize> = (0..comm.size()).map(group).collect();
-    let found = Transports::within(&groups, parallel.transport.unwrap_or(Halo::Staged));
-    if found.messages() == Halo::Nccl {
-        let cannot = |error| AppError::Refused(format!("transport = \"nccl\": {error}"));
-        join(device, comm).map_err(cannot)?;
+    let within = |between| Transports::within(&groups, between);
+    // NCCL takes one GPU for one rank.
+    let may = parallel.device != DeviceChoice::Emulated && comm.max(f64::from(u8::from(share))) == 0.0;
+    let asked = parallel.transport == Some(Halo::Nccl);
+    if within(Halo::Nccl).messages() != Halo::Nccl || !asked && (!may || device.backend().is_host()) {
+        return Ok(within(Halo::Staged));
     }
-    Ok(found)
+    match join(device, comm) {
+        Ok(()) => Ok(within(Halo::Nccl)),
+        Err(error) if asked => Err(AppError::Refused(format!("transport = \"nccl\": {error}"))),
+        Err(error) => {
+            if comm.rank() == 0 {
+                complain(format_args!("halos between nodes pass through the hosts: {error}"));
+            }
+            Ok(within(Halo::Staged))
+        }
+    }
 }
 
 /// Makes all ranks' devices a network. Collective.

@@ -229,7 +229,8 @@ const TRANSPORT: Key<Option<Halo>> = Key::new(
     Absent::Is("\"auto\""),
     Change::Free,
     "halos between GPUs: `\"staged\"` through host memory and MPI, `\"peer\"` from GPU to GPU within a node; \
-     `\"auto\"`: peer among the ranks of a node, staged between nodes; `\"nccl\"`: the same with NCCL between nodes",
+     `\"auto\"`: peer among the ranks of a node, between nodes by NCCL where it is there, else staged; `\"nccl\"`: the same, and \
+     refused without NCCL",
 );
 const AUTO: Shape = Shape::Words(&["auto"]);
 
