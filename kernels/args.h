@@ -41,6 +41,8 @@ constexpr int TEAM_REALS = 25 * TEAM_SITES;  // reals that a team shares per sli
 // term and B are the given packed clover blocks, A or its inverse. The last three may add + i twist gamma_5 x, in the
 // middle one of them before B is applied.
 enum Epilogue : int { PLAIN, CLOVER, CLOVER_MINUS, MINUS_CLOVER, SHIFT };
+// The hops that a hopping term makes: all | those within blocks | those that leave a block in one direction.
+enum HopSet : int { EVERY, WITHIN, ACROSS };
 // Reals per site of a fermion field.
 enum SiteReals : int { DIRAC = 24, COLOUR = 6 };
 // Reals per link of SU(3): all, two rows, or eight.
@@ -66,3 +68,4 @@ struct Geometry {
 #include "args_fields.h"
 #include "args_gauge.h"
 #include "args_quarks.h"
+#include "args_multigrid.h"

@@ -10,12 +10,12 @@ struct Hopping {
     const Halo* ghost[8];     // optional if no direction is cut: half spinors [2 mu + (0 from forward, 1 from backward)]
     const Reals* phases;      // [2 mu + (0 forward, 1 backward)][re, im][lane]
     Places places;            // outer sites
-    const Reals* keep;        // optional unless `blocked`: [2 mu + (0 forward, 1 backward)][x_mu][lane], 0 if a hop leaves its block
+    const Reals* keep;        // optional for all hops: [2 mu + (0 forward, 1 backward)][x_mu][lane], 1 or 0: whether to make the hop
     int parity;
     int ghost_mask;           // bit mu is set if the direction is cut
     int phase_mask;           // bit 2 mu + (0, 1) is set if this rank has a phase there
     int dagger;               // constant: 1 for the adjoint
-    int blocked;              // constant: 1 to omit hops that leave a block
+    HopSet hops;              // constant
     int fields;               // constant: number of spinors: slices of a fifth dimension times right-hand sides
     int slices;               // constant: slices of the fifth dimension of one field; fields follow each other in memory
     int keep_stride;

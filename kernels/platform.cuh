@@ -21,6 +21,8 @@ constexpr bool EMULATED = false;
 #define HD __device__ __forceinline__
 #define UNROLL _Pragma("unroll")
 #define NO_UNROLL _Pragma("unroll 1")
+#define UNROLL_8 _Pragma("unroll 8")
+#define UNROLL_16 _Pragma("unroll 16")
 // In double, full unrolling takes too many registers.
 #define UNROLL_SLICES _Pragma("unroll sizeof(F) == 8 ? 4 : 64")
 #define HARDWARE "gpu.cuh"
@@ -30,6 +32,8 @@ constexpr bool EMULATED = false;
 #define HD inline __attribute__((always_inline))
 #define UNROLL
 #define NO_UNROLL
+#define UNROLL_8
+#define UNROLL_16
 #define UNROLL_SLICES
 #define HARDWARE "cpu.cuh"
 #define MEMORY "cpu_memory.cuh"

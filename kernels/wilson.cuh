@@ -6,7 +6,7 @@
 // for the adjoint, the signs of gamma_mu change. 1320 flop per site. Links have 18, 12 or 8 reals.
 // The order of directions is always x, y, z, t, forward before backward.
 // Only half spinors cross ranks: unchanged for forward hops, multiplied by U^dag for backward hops.
-// With `blocked`, hops that leave a Schwarz block are omitted (Dirichlet boundaries).
+// Hops may be left out: those that leave a Schwarz block (Dirichlet boundaries), or all but those in one direction.
 #pragma once
 #include "faces.cuh"
 #include "spinor.cuh"
@@ -97,17 +97,17 @@ HD int epilogue_of(const WilsonHop& a) { return a.epilogue; }
 #endif
 #ifdef HMC_DAGGER
 HD constexpr bool dagger_of(const Hopping&) { return HMC_DAGGER; }
-HD constexpr bool blocked_of(const Hopping&) { return HMC_BLOCKED; }
+HD constexpr int hops_of(const Hopping&) { return HMC_HOPS; }
 HD constexpr int fields_of(const Hopping&) { return HMC_FIELDS; }
 HD constexpr int slices_of(const Hopping&) { return HMC_SLICES; }
 #else
 HD bool dagger_of(const Hopping& a) { return a.dagger; }
-HD bool blocked_of(const Hopping& a) { return a.blocked; }
+HD int hops_of(const Hopping& a) { return a.hops; }
 HD int fields_of(const Hopping& a) { return a.fields; }
 HD int slices_of(const Hopping& a) { return a.slices; }
 #endif
 
-// 1 or 0 in every lane: whether a hop stays in its Schwarz block.
+// 1 or 0 in every lane: whether to make a hop.
 template <int MU, bool FORWARD, class F> HD F kept(const Hopping& a, const Coord& c) {
     return ((const F*)a.keep)[(2 * MU + (FORWARD ? 0 : 1)) * a.keep_stride + c.x[MU]];
 }
@@ -125,8 +125,8 @@ HD void hop(Complex<F>* r, const Hopping& a, const Slice& slice, int field, cons
     Coord n = c;
     n.x[MU] = edge ? (FORWARD ? 0 : outer(a.g, MU) - 1) : c.x[MU] + (FORWARD ? 1 : -1);
     const int there = index_of(a.g, n);
-    const bool ghost = GHOSTS && edge && !blocked_of(a) && (a.ghost_mask >> MU & 1);
-    if (blocked_of(a) && !any(kept<MU, FORWARD, F>(a, c))) return;
+    const bool ghost = GHOSTS && edge && hops_of(a) != WITHIN && (a.ghost_mask >> MU & 1);
+    if (hops_of(a) != EVERY && !any(kept<MU, FORWARD, F>(a, c))) return;
     Complex<F> h[6], v[6];
     if (ghost) {
         constexpr int FACE = 2 * MU + (FORWARD ? 0 : 1);
@@ -145,7 +145,7 @@ HD void hop(Complex<F>* r, const Hopping& a, const Slice& slice, int field, cons
     }
     if (edge && (a.phase_mask >> (2 * MU + (FORWARD ? 0 : 1)) & 1)) apply_phase(v, a.phases, 2 * MU + (FORWARD ? 0 : 1));
     if constexpr (lane<F>::W > 1) {
-        if (blocked_of(a)) {
+        if (hops_of(a) != EVERY) {
             const F keep = kept<MU, FORWARD, F>(a, c);
             for (int k = 0; k < 6; ++k) v[k] = {keep * v[k].re, keep * v[k].im};
         }
@@ -164,7 +164,7 @@ template <class F> HD void add_twist(Complex<F>* r, F twist, const Complex<F>* x
 // Waits for a ghost zone at once, where later hops would wait behind. A GPU's box has two sites at least in each direction,
 // so that no site is at both edges.
 template <int MU> HD void wait_early(const Hopping& a, int field, const Coord& c) {
-    if (!GHOSTS || blocked_of(a) || !(a.ghost_mask >> MU & 1)) return;
+    if (!GHOSTS || hops_of(a) == WITHIN || !(a.ghost_mask >> MU & 1)) return;
     const int face = c.x[MU] == outer(a.g, MU) - 1 ? 2 * MU : c.x[MU] == 0 ? 2 * MU + 1 : -1;
     const int faces = half_of(a.g) / outer(a.g, MU);
     if (face >= 0) wait_for_chunk(a.places.wait, face, (faces * field + face_index<MU>(a.g, c)) / FACE_CHUNK);

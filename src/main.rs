@@ -164,7 +164,7 @@ enum Command {
 struct BenchCli {
     #[command(subcommand)]
     of: Option<BenchOf>,
-    /// Tables (wilson, clover, solver, staggered, staggered-solver, domain-wall, domain-wall-solver, halo; the first three
+    /// Tables (wilson, clover, solver, multigrid, staggered, staggered-solver, domain-wall, domain-wall-solver, halo; the first three
     /// by default; 'all': all, without a lattice each on those of docs/performance.md; 'scaling': on 1, 2, 4 ... ranks, by
     /// default those of operators) and lattices, such as 16x16x16x32
     #[arg(value_parser = bench_item)]
@@ -293,11 +293,12 @@ fn bench_item(text: &str) -> Result<BenchItem, String> {
         "staggered" => Ok(BenchItem::Table(BenchTable::Staggered)),
         "staggered-solver" => Ok(BenchItem::Table(BenchTable::StaggeredSolver)),
         "domain-wall" => Ok(BenchItem::Table(BenchTable::DomainWall)),
+        "multigrid" => Ok(BenchItem::Table(BenchTable::Multigrid)),
         "domain-wall-solver" => Ok(BenchItem::Table(BenchTable::DomainWallSolver)),
         "halo" => Ok(BenchItem::Table(BenchTable::Halo)),
         _ => extents(text).map(BenchItem::Lattice).map_err(|_| {
             format!(
-                "expected all, scaling, wilson, clover, solver, staggered, staggered-solver, domain-wall, domain-wall-solver, \
+                "expected all, scaling, wilson, clover, solver, multigrid, staggered, staggered-solver, domain-wall, domain-wall-solver, \
                  halo or extents such as 16x16x16x16, found '{text}'"
             )
         }),

@@ -235,7 +235,7 @@ impl Domain {
     }
 
     /// Counts the time of `work` as waiting for other ranks.
-    pub(super) fn waiting<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn waiting<T>(&self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let done = work();
         self.waited_since(start);

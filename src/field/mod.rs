@@ -52,7 +52,7 @@ pub use number::{Quotient, StabNumbers, Sum};
 pub use random::{Purpose, RandomAddress};
 pub use several::ShiftSteps;
 pub use shared::Sharing;
-pub(crate) use shared::{Shared, Workspace};
+pub(crate) use shared::{Shared, Workspace, common};
 pub use spinor::{Kind, Spinor};
 pub use transports::{Halo, Transports};
 

@@ -22,7 +22,7 @@ pub enum Purpose {
     Source(u16),
     /// The pseudofermion with this number, below [`Purpose::PSEUDOFERMIONS`].
     Pseudofermion(u8),
-    /// Tests and benchmarks; 14 is [`Purpose::TRIAL`], 15 is [`Purpose::SPECTRUM`].
+    /// Tests and benchmarks; 13 is [`Purpose::SPACE`], 14 is [`Purpose::TRIAL`], 15 is [`Purpose::SPECTRUM`].
     Probe(u8),
     /// What a program or an observable of one's own draws; the number is below [`Purpose::OWN`].
     Own(u8),
@@ -36,6 +36,8 @@ impl Purpose {
     pub const SPECTRUM: Self = Self::Probe(15);
     /// The source of a trial of solvers.
     pub const TRIAL: Self = Self::Probe(14);
+    /// The first vectors of a multigrid.
+    pub const SPACE: Self = Self::Probe(13);
     /// Maximum number of random sources per configuration.
     pub const SOURCES: usize = 16384;
     /// Maximum number of pseudofermions in a run.

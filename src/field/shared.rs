@@ -26,13 +26,24 @@ impl Known {
         name: String,
         make: impl FnOnce() -> Result<T, FieldError>,
     ) -> Result<Arc<T>, FieldError> {
+        let open = self.open > 0;
+        self.find_if(open, name, make)
+    }
+
+    /// `shares`: whether to look for what is known, and to make it known.
+    fn find_if<T: Any + Send + Sync>(
+        &mut self,
+        shares: bool,
+        name: String,
+        make: impl FnOnce() -> Result<T, FieldError>,
+    ) -> Result<Arc<T>, FieldError> {
         let key = (TypeId::of::<T>(), name);
-        let known = self.all.get(&key).filter(|_| self.open > 0).and_then(Weak::upgrade);
+        let known = self.all.get(&key).filter(|_| shares).and_then(Weak::upgrade);
         if let Some(known) = known.and_then(|known| known.downcast().ok()) {
             return Ok(known);
         }
         let made = Arc::new(make()?);
-        if self.open > 0 {
+        if shares {
             let made: Arc<dyn Any + Send + Sync> = made.clone();
             self.all.insert(key, Arc::downgrade(&made));
         }
@@ -127,6 +138,16 @@ impl<T: Any + Send + Sync> Shared<T> {
         let common = domain.known().find(name, || Ok(Common { content: make()?, of: Mutex::new(None) }))?;
         Ok(Self { common, of: None, one_thread: PhantomData })
     }
+}
+
+/// What all owners on a domain share under a name, also those that are made while no [`Sharing`] lives: each sees to it that
+/// the content serves its links.
+pub(crate) fn common<T: Any + Send>(
+    domain: &Domain,
+    name: String,
+    make: impl FnOnce() -> Result<T, FieldError>,
+) -> Result<Arc<Mutex<T>>, FieldError> {
+    domain.known().find_if(true, name, || Ok(Mutex::new(make()?)))
 }
 
 /// A field that operators overwrite while they are applied.

@@ -158,6 +158,15 @@ impl CloverTerm {
         })
     }
 
+    /// As [`CloverTerm::update`], for a term that is inverted nowhere.
+    pub(crate) fn build(&mut self, links: &MatrixField) -> Result<(), FieldError> {
+        assert_eq!(self.inverted, [false; 2], "a term without inverses");
+        match self.update(links) {
+            Ok(()) | Err(OperatorError::Clover { .. }) => Ok(()),
+            Err(OperatorError::Field(error)) => Err(error),
+        }
+    }
+
     fn on(&self, parity: usize) -> CloverBlocks {
         let content = self.content.clone();
         let offset = content.get().offset(parity);

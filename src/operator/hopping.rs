@@ -3,9 +3,9 @@
 
 use super::Blocks;
 use crate::device::kernels::{
-    Clover, Enumerated, Epilogue, Hopping, ImportLinks, In, LinkReals, Reals, WilsonHop,
+    Clover, Enumerated, Epilogue, HopSet, Hopping, ImportLinks, In, LinkReals, Reals, WilsonHop,
 };
-use crate::device::{Buffer, Precision};
+use crate::device::{Buffer, Precision, Stamp};
 use crate::field::{
     Dagger, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, HopLinks, Kind, MatrixField,
     ODD, Reached, Shared, Spinor,
@@ -55,11 +55,29 @@ impl HopPhases {
     }
 }
 
-/// The hops that stay in their Schwarz block, in the form that the kernel takes.
+/// Which hops stay in their block, and which leave it forward in x, y, z, t, in the form that the kernel takes.
 struct Keep {
     blocks: Blocks,
     table: Buffer,
     stride: usize,
+}
+
+impl Keep {
+    /// The table of hops that stay, or of those that leave the block in this direction.
+    fn table(&self, leaving: Option<usize>) -> In<'_, Reals> {
+        self.table.input_at(leaving.map_or(0, |mu| 1 + mu) * self.table.bytes() / 5)
+    }
+}
+
+/// The hops to make.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub(crate) enum Made {
+    #[default]
+    All,
+    /// Those within blocks.
+    Within,
+    /// Those forward in this direction that leave a block.
+    Across(usize),
 }
 
 /// The epilogue of the hopping term (`kernels/args.h`), and its arguments.
@@ -82,8 +100,14 @@ impl Ending<'_> {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Way {
     pub dagger: Dagger,
-    /// Whether to drop hops that leave a Schwarz block.
-    pub blocked: bool,
+    pub made: Made,
+}
+
+impl Way {
+    /// All hops.
+    pub(crate) fn all(dagger: Dagger) -> Self {
+        Self { dagger, made: Made::All }
+    }
 }
 
 /// A table of reals in the operator's precision.
@@ -134,6 +158,11 @@ impl WilsonLinks {
         })
     }
 
+    /// The links that it has adopted.
+    pub(crate) fn adopted(&self) -> Option<Stamp> {
+        self.own.links.adopted()
+    }
+
     /// The boundary phases.
     pub fn phases(&self) -> HopPhases {
         self.own.phases.clone()
@@ -154,13 +183,16 @@ impl WilsonLinks {
         self.own.precision
     }
 
-    /// Sets the Schwarz blocks for hops within blocks.
+    /// Sets the blocks for hops within blocks and across their faces.
     pub(crate) fn set_blocks(&mut self, blocks: &Blocks) -> Result<(), FieldError> {
         let Own { domain, precision, keep, .. } = &mut self.own;
         if keep.as_ref().is_some_and(|keep| keep.blocks == *blocks) {
             return Ok(());
         }
-        let (reals, stride) = keep_table(domain, *precision, blocks);
+        let leaving = std::iter::once(None).chain((0..4).map(Some));
+        let tables: Vec<_> = leaving.map(|mu| keep_table(domain, *precision, blocks, mu)).collect();
+        let stride = tables[0].1;
+        let reals: Vec<f64> = tables.into_iter().flat_map(|(reals, _)| reals).collect();
         *keep = Some(Keep { blocks: *blocks, table: table(domain, *precision, &reals)?, stride });
         Ok(())
     }
@@ -173,7 +205,7 @@ impl WilsonLinks {
         parity: usize,
         dagger: Dagger,
     ) -> Result<(), FieldError> {
-        self.run(out, input, parity, Way { dagger, blocked: false }, &Ending::plain(1.0))
+        self.run(out, input, parity, Way::all(dagger), &Ending::plain(1.0))
     }
 
     /// `D input` on sites of `parity`, followed by the epilogue.
@@ -227,7 +259,7 @@ impl WilsonLinks {
     ) -> Result<(), FieldError> {
         let Self { own, faces } = self;
         let hop = own.hopping(input, parity, way, faces.mask());
-        if way.blocked {
+        if way.made == Made::Within {
             return launch(hop);
         }
         faces.hop(
@@ -256,7 +288,12 @@ impl Own {
         );
         assert!(input.kind().reals() == Kind::Dirac.reals(), "hops of Dirac spinors");
         self.domain.check([input.domain()]);
-        assert!(self.keep.is_some() || !way.blocked, "hops in blocks of links that know them");
+        assert!(self.keep.is_some() || way.made == Made::All, "hops in blocks of links that know them");
+        let (hops, leaving) = match way.made {
+            Made::All => (HopSet::Every, None),
+            Made::Within => (HopSet::Within, None),
+            Made::Across(mu) => (HopSet::Across, Some(mu)),
+        };
         let (links, all) = (self.links.get(), Reached::all(input.layout().half()));
         Hopping {
             g: input.layout().geometry(),
@@ -266,12 +303,12 @@ impl Own {
             ghost: all.ghost,
             phases: self.phases.table(),
             places: all.places,
-            keep: self.keep.as_ref().map(|keep| keep.table.input()),
+            keep: self.keep.as_ref().map(|keep| keep.table(leaving)),
             parity: parity as i32,
             ghost_mask,
             phase_mask: self.phases.mask,
             dagger: way.dagger as i32,
-            blocked: i32::from(way.blocked),
+            hops,
             fields: fields as i32,
             slices: slices as i32,
             keep_stride: self.keep.as_ref().map_or(0, |keep| keep.stride as i32),
@@ -280,8 +317,13 @@ impl Own {
 }
 
 /// For each hop, forward and backward in x, y, z, t, and each coordinate of a lane's box: 1 in the lanes where the hop
-/// stays in its block, else 0.
-fn keep_table(domain: &Domain, precision: Precision, blocks: &Blocks) -> (Vec<f64>, usize) {
+/// stays in its block, else 0. With a direction: 1 where the hop goes forward in it and leaves the block.
+fn keep_table(
+    domain: &Domain,
+    precision: Precision,
+    blocks: &Blocks,
+    leaving: Option<usize>,
+) -> (Vec<f64>, usize) {
     let (lanes, partition) = (domain.layout(precision).lanes(), domain.partition());
     let local = partition.local();
     let outer = lanes.outer(local);
@@ -295,7 +337,11 @@ fn keep_table(domain: &Domain, precision: Precision, blocks: &Blocks) -> (Vec<f6
                     let there = (here + if forward { 1 } else { local[mu] - 1 }) % local[mu];
                     let leaves = partition.is_cut(mu) && here == if forward { local[mu] - 1 } else { 0 };
                     let same = here / blocks.extents[mu] == there / blocks.extents[mu];
-                    table.push(if x < outer[mu] && same && !leaves { 1.0 } else { 0.0 });
+                    let made = match leaving {
+                        None => same && !leaves,
+                        Some(direction) => direction == mu && forward && (leaves || !same),
+                    };
+                    table.push(if x < outer[mu] && made { 1.0 } else { 0.0 });
                 }
             }
         }

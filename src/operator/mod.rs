@@ -14,11 +14,12 @@ mod tests;
 
 pub(crate) use clover::clover_apply;
 pub use clover::{CloverBlocks, CloverTerm, field_energy};
-pub(crate) use hopping::{Ending, Way, table};
+pub(crate) use hopping::{Ending, Made, Way, table};
 pub use hopping::{HopPhases, WilsonLinks};
 pub use loops::{GaugeLoops, LoopTraces};
 pub use stout::{Stout, smeared};
 
+use crate::device::Stamp;
 use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
 use crate::lattice::Extents;
 use std::sync::Arc;
@@ -67,6 +68,11 @@ pub trait Operator {
     fn blocked(&mut self, _: &Blocks) -> Result<Option<&mut dyn SchwarzOperator>, FieldError> {
         Ok(None)
     }
+    /// The operator on all sites of which this is the Schur complement, if it was made with it; `blocks` as in
+    /// [`Operator::blocked`].
+    fn whole(&mut self, _: &Blocks) -> Result<Option<&mut dyn WholeOperator>, FieldError> {
+        Ok(None)
+    }
 }
 
 /// The division of a rank's box into Schwarz blocks.
@@ -101,4 +107,32 @@ impl Blocks {
 pub trait SchwarzOperator: Operator {
     /// As [`Operator::apply`], without hops that leave a block; the blocks are those of the last [`Operator::blocked`].
     fn apply_in_blocks(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError>;
+}
+
+/// The operator `M = A - D/2` on all sites, in the parts of which a coarse operator is made. Its Schur complement is
+/// `B^-1 (Mhat + i mu gamma_5)`, where B is 1 or A on odd sites. Blocks are those of the last [`Operator::whole`].
+pub trait WholeOperator: Operator {
+    /// `out = A x - D x / 2` on sites of `parity`, without hops that leave a block.
+    fn apply_within(&mut self, out: &mut Spinor, x: [&Spinor; 2], parity: usize) -> Result<(), FieldError>;
+    /// `out = - D x / 2` on sites of `parity`, only by hops forward in direction `mu` that leave a block.
+    fn apply_across(
+        &mut self,
+        out: &mut Spinor,
+        x: &Spinor,
+        parity: usize,
+        mu: usize,
+    ) -> Result<(), FieldError>;
+    /// Even sites from odd ones, where M is to be zero on even ones.
+    fn complete(&mut self, even: &mut Spinor, odd: &Spinor) -> Result<(), FieldError>;
+    /// `out = B x`
+    fn weigh(&self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError>;
+    /// mu
+    fn twist(&self) -> f64;
+    /// The links that it has adopted.
+    ///
+    /// # Panics
+    /// There are none yet.
+    fn adopted(&self) -> Stamp;
+    /// All that it depends on besides links and mu, in words.
+    fn name(&self) -> String;
 }

@@ -101,7 +101,8 @@ impl<O: QuarkOperator> Quark<O> {
     ) -> Result<Self, FieldError> {
         let fields = if let Systems::Several(fields) = systems { fields } else { 1 };
         let make = |precision, link_reals| {
-            O::make(domain, Storage { precision, link_reals, fields }, &params.operator)
+            let whole = params.solver.whole() == Some(precision);
+            O::make(domain, Storage { precision, link_reals, fields, whole }, &params.operator)
         };
         let [_, iteration, last] = params.solver.precisions;
         let lower = |precision| {

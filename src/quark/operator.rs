@@ -15,6 +15,8 @@ pub struct Storage {
     pub link_reals: usize,
     /// Maximum number of right-hand sides at once.
     pub fields: usize,
+    /// Whether it is also to act [on all sites](crate::operator::WholeOperator), if it can.
+    pub whole: bool,
 }
 
 /// An operator W on odd sites, obtained from an operator M on all sites by elimination of the even ones.

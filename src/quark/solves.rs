@@ -30,6 +30,7 @@ impl Solves {
 impl std::fmt::Display for Solves {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Info { iterations, updates, fallbacks, applications, residual, .. } = self.total;
+        let Info { setups, setup_seconds, coarse_iterations, .. } = self.total;
         let share = |part: f64| 100.0 * part / self.total.seconds.max(1e-30);
         write!(
             f,
@@ -45,6 +46,12 @@ impl std::fmt::Display for Solves {
                 share(self.total.operator_seconds),
                 share(self.total.preconditioner_seconds),
                 share(self.total.communication_seconds)
+            )?;
+        }
+        if setups > 0 {
+            write!(
+                f,
+                "; multigrid made or adapted {setups} times in {setup_seconds:.2} s, {coarse_iterations} coarse iterations"
             )?;
         }
         if fallbacks > 0 {

@@ -1,7 +1,7 @@
 //! `method = "auto"`: the methods that a chain tries, and the one that it has chosen.
 
 use super::Method;
-use super::keys::{Mix, PLAIN_OR_SHIFTED, SCHWARZ};
+use super::keys::{MULTIGRID, Mix, PLAIN_OR_SHIFTED, SCHWARZ};
 use super::method::METHODS;
 use super::method::Settings;
 use crate::device::Precision;
@@ -23,7 +23,11 @@ pub type Choices = BTreeMap<String, Choice>;
 
 /// The combinations of a method's precisions.
 fn mixes(method: Method) -> &'static [Mix] {
-    if matches!(method, Method::GcrDd { .. }) { &SCHWARZ } else { &PLAIN_OR_SHIFTED }
+    match method {
+        Method::GcrDd { .. } => &SCHWARZ,
+        Method::Multigrid { .. } => &MULTIGRID,
+        Method::Cg | Method::BiCgStab => &PLAIN_OR_SHIFTED,
+    }
 }
 
 impl Choice {

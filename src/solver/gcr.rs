@@ -39,6 +39,8 @@ pub struct Gcr {
 struct Restarts {
     preconditioner: Box<dyn Preconditioner>,
     space: Space,
+    /// By how many powers of ten the iterations of a solve have reduced the residual.
+    digits: f64,
     /// Change, residual and product, if restarts are in single precision.
     single: Option<[Spinor; 3]>,
 }
@@ -78,7 +80,7 @@ impl Gcr {
         };
         Ok(Self {
             outer: Outer::new(domain, Kind::Dirac, Matrix::Linear(Dagger::No))?,
-            restarts: Restarts { preconditioner, space, single },
+            restarts: Restarts { preconditioner, space, digits: 0.0, single },
         })
     }
 }
@@ -91,7 +93,11 @@ impl LinearSolver for Gcr {
         b: &Spinor,
         params: Params,
     ) -> Result<Info, SolverError> {
-        refine(&mut self.restarts, &mut self.outer, system, x, b, params)
+        self.restarts.digits = 0.0;
+        self.restarts.preconditioner.begins();
+        let info = refine(&mut self.restarts, &mut self.outer, system, x, b, params)?;
+        self.restarts.preconditioner.solved(info.iterations, self.restarts.digits);
+        Ok(info)
     }
 }
 
@@ -135,6 +141,7 @@ impl Cycle for Restarts {
             x.add(&self.space.change)?;
             claimed
         };
+        self.digits += 0.5 * (stage.rr / claimed).log10();
         // A cycle also ends after k_max directions. It failed if it did not reach its claimed residual, or reduced
         // nothing.
         let allowed = if claimed.is_nan() { 0.0 } else { (4.0 * claimed).min(0.999 * stage.rr) };
@@ -198,8 +205,8 @@ impl Space {
             let k = alpha.len();
             let domain = Arc::clone(self.residual.domain());
             let (p, r) = (&mut self.p[k], &self.residual);
-            info.preconditioner_seconds +=
-                timed(&domain, || preconditioner.apply(system.operators, p, r, dagger))?;
+            let seconds = timed(&domain, || preconditioner.apply(system.operators, p, r, dagger, info))?;
+            info.preconditioner_seconds += seconds;
             let (past, rest) = self.z.split_at_mut(k);
             let z = &mut rest[0];
             info.apply(system.operators.at(z.precision()), z, &self.p[k], dagger)?;

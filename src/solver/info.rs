@@ -26,6 +26,14 @@ pub struct Info {
     pub operator_seconds: f64,
     /// Wall time in the preconditioner, as `operator_seconds`.
     pub preconditioner_seconds: f64,
+    /// Coarse iterations, of multigrid.
+    pub coarse_iterations: usize,
+    /// Wall time of coarse solves, as `operator_seconds`.
+    pub coarse_seconds: f64,
+    /// How often the preconditioner was set up or adapted to new links.
+    pub setups: usize,
+    /// Wall time in which the preconditioner was set up or adapted to new links.
+    pub setup_seconds: f64,
     /// Wall time of communication that is not hidden by work, and of waiting for other ranks' sums.
     pub communication_seconds: f64,
 }
@@ -41,6 +49,10 @@ impl Info {
         self.seconds += other.seconds;
         self.operator_seconds += other.operator_seconds;
         self.preconditioner_seconds += other.preconditioner_seconds;
+        self.coarse_iterations += other.coarse_iterations;
+        self.coarse_seconds += other.coarse_seconds;
+        self.setups += other.setups;
+        self.setup_seconds += other.setup_seconds;
         self.communication_seconds += other.communication_seconds;
     }
 

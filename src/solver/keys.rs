@@ -2,7 +2,7 @@
 //! solver defaults to the fermion's.
 
 use super::method::METHODS;
-use super::{Choice, Method, Past, Settings, usual_delta};
+use super::{Choice, Method, Multigrid, MultigridParams, Past, Settings, usual_delta};
 pub(crate) use crate::config::doubts::tight;
 use crate::config::forms::{FRACTION, ITERATIONS, RESIDUAL};
 use crate::config::key::{Absent, Change, Key, Shape, form, integer, words};
@@ -44,11 +44,12 @@ const WORDS: &[(&str, Wanted)] = &[
     (METHODS[0].0, Wanted::One(METHODS[0].1)),
     (METHODS[1].0, Wanted::One(METHODS[1].1)),
     (METHODS[2].0, Wanted::One(METHODS[2].1)),
+    (METHODS[3].0, Wanted::One(METHODS[3].1)),
     ("auto", Wanted::Auto),
 ];
 
 /// The methods for domain-wall quarks.
-const WALL_WORDS: &[(&str, Wanted)] = &[WORDS[0], WORDS[3]];
+const WALL_WORDS: &[(&str, Wanted)] = &[WORDS[0], WORDS[4]];
 
 /// A name, and the precisions of updates, of the iteration and of the preconditioner.
 pub(super) type Mix = (&'static str, [Precision; 3]);
@@ -72,6 +73,10 @@ pub(super) const SCHWARZ: [Mix; 9] = [
     ("single-single-half", [Single, Single, Half]),
     ("single-single-single", [Single; 3]),
 ];
+
+/// The combinations for multigrid, whose preconditioner is never in double.
+pub(super) const MULTIGRID: [Mix; 8] =
+    [SCHWARZ[0], SCHWARZ[1], SCHWARZ[2], SCHWARZ[3], SCHWARZ[4], SCHWARZ[6], SCHWARZ[7], SCHWARZ[8]];
 
 /// The combinations for all shifts at once: in double, of the common iteration, and of refinements of single shifts, which
 /// is also the lowest of the operator where the iteration is in double.
@@ -99,14 +104,15 @@ const METHOD: Key<Wanted> = Key::new(
     words(WORDS),
     Absent::Is("\"cg\""),
     Change::Bits,
-    "conjugate gradients, BiCGstab, GCR with a Schwarz preconditioner, or the fastest of them in a trial; see below",
+    "conjugate gradients, BiCGstab, GCR with a Schwarz preconditioner or with multigrid, or the fastest of the first three \
+     in a trial; see below",
 )
 .settled_as("method");
 const PRECISION: Key<[Precision; 3]> = Key::new(
     "precision",
     words(ALL),
     Absent::Means(
-        "`\"double-single\"`; `\"double-single-half\"` with `gcr-dd`; `\"double-double-single\"` with rational functions",
+        "`\"double-single\"`; `\"double-single-half\"` with `gcr-dd` and `multigrid`; `\"double-double-single\"` with rational functions",
     ),
     Change::Bits,
     "see below",
@@ -118,7 +124,7 @@ const DELTA: Key<f64> = Key::new(
     Absent::Means("`0.1` in half and with `gcr-dd`, else `1e-3`"),
     Change::Bits,
     "the true residual is computed each time that the residual of the iteration has fallen by this factor: a reliable \
-     update, with `gcr-dd` a restart. Without meaning in `\"double\"`",
+     update, with `gcr-dd` and `multigrid` a restart. Without meaning in `\"double\"`",
 )
 .settled_as("delta");
 const LINK_REALS: Key<usize> = Key::new(
@@ -173,11 +179,16 @@ const GUESS_PRECISION: Key<Precision> = Key::new(
 const K_MAX: Key<usize> =
     Key::new("k_max", integer(2, 64), Absent::Is("16"), Change::Bits, "directions before a restart")
         .settled_as("method")
-        .note("only with `gcr-dd`, or `auto` that tries it");
-const N_MR: Key<usize> =
-    Key::new("n_mr", integer(1, 64), Absent::Is("8"), Change::Bits, "minimal-residual steps in a block")
-        .settled_as("method")
-        .note("only with `gcr-dd`, or `auto` that tries it");
+        .note("only with `gcr-dd` or `multigrid`, or `auto` that tries the former");
+const N_MR: Key<usize> = Key::new(
+    "n_mr",
+    integer(1, 64),
+    Absent::Means("`8`; `6` with `multigrid`"),
+    Change::Bits,
+    "minimal-residual steps in a block, or after a coarse correction",
+)
+.settled_as("method")
+.note("only with `gcr-dd` or `multigrid`, or `auto` that tries the former");
 const SCHWARZ_BLOCK: Key<Option<Extents>> = Key::new(
     "schwarz_block",
     form(
@@ -192,6 +203,29 @@ const SCHWARZ_BLOCK: Key<Option<Extents>> = Key::new(
 )
 .settled_as("method")
 .note("only with `gcr-dd`, or `auto` that tries it");
+
+const AGGREGATE: Key<Extents> = Key::new(
+    "aggregate",
+    form("4 even integers", Shape::List(&Shape::Integer(2, 4096), Some(4)), |value| {
+        four("4 even integers [x, y, z, t]", extent)(value)
+    }),
+    Absent::Is("[4, 4, 4, 4]"),
+    Change::Bits,
+    "extents x, y, z, t of an aggregate, which divide the box of a rank; in each direction there is one, or an even number",
+)
+.settled_as("method")
+.note("only with `multigrid`");
+const VECTORS: Key<usize> = Key::new(
+    "vectors",
+    form("a multiple of 8 up to 64", Shape::Integer(8, 64), |value| {
+        one_of(&[8, 16, 24, 32, 40, 48, 56, 64], "a multiple of 8 up to 64")(value)
+    }),
+    Absent::Is("24"),
+    Change::Bits,
+    "vectors per aggregate and chirality. More take fewer iterations, of which each takes longer",
+)
+.settled_as("method")
+.note("only with `multigrid`");
 
 /// `[fermion.NAME.solver]` of Wilson and domain-wall quarks.
 pub(crate) const SOLVER: Section = Section {
@@ -208,6 +242,8 @@ pub(crate) const SOLVER: Section = Section {
         &K_MAX,
         &N_MR,
         &SCHWARZ_BLOCK,
+        &AGGREGATE,
+        &VECTORS,
     ],
     tables: &[],
 };
@@ -280,6 +316,15 @@ fn is_schwarz(wanted: Option<Wanted>) -> bool {
     matches!(wanted, Some(Wanted::One(Method::GcrDd { .. })))
 }
 
+fn is_multigrid(wanted: Option<Wanted>) -> bool {
+    matches!(wanted, Some(Wanted::One(Method::Multigrid { .. })))
+}
+
+/// Whether two methods have the same preconditioner, if any.
+fn akin(one: Option<Wanted>, other: Option<Wanted>) -> bool {
+    (is_schwarz(one), is_multigrid(one)) == (is_schwarz(other), is_multigrid(other))
+}
+
 /// The keys of a solver's table; missing ones come from its fermion.
 #[derive(Clone)]
 pub(crate) struct SolverKeys {
@@ -291,10 +336,12 @@ pub(crate) struct SolverKeys {
     precision: Option<[Precision; 3]>,
     delta: Option<f64>,
     k_max: usize,
-    n_mr: usize,
+    n_mr: Option<usize>,
     block: Option<Extents>,
     /// Whether the input has a block.
     has_block: bool,
+    aggregate: Extents,
+    vectors: usize,
     link_reals: usize,
     action_residual: f64,
     force_residual: f64,
@@ -326,10 +373,11 @@ impl SolverKeys {
                 format!("method: the chain has chosen {choice}, which this program does not know"),
             );
         }
-        // Precisions of GCR-DD are not inherited by other methods, nor the reverse.
-        let akin = fermion.filter(|f| is_schwarz(method) == is_schwarz(f.method));
+        // Precisions of a method with a preconditioner are not inherited by other methods, nor the reverse.
+        let akin = fermion.filter(|f| akin(method, f.method));
         let precision = table.get_by(&PRECISION, |value| match method {
             Some(Wanted::One(Method::GcrDd { .. })) => choice(&SCHWARZ)(value),
+            Some(Wanted::One(Method::Multigrid { .. })) => choice(&MULTIGRID)(value),
             Some(_) if matches!(systems, Systems::Shifted(_)) => choice(&PLAIN_OR_SHIFTED)(value),
             Some(_) => choice(&PLAIN)(value),
             None => choice(ALL)(value),
@@ -341,9 +389,11 @@ impl SolverKeys {
             precision: precision.or(akin.and_then(|f| f.precision)),
             delta: table.get(&DELTA).or(akin.and_then(|f| f.delta)),
             k_max: table.get_or(&K_MAX, fermion.map(|f| f.k_max)),
-            n_mr: table.get_or(&N_MR, fermion.map(|f| f.n_mr)),
+            n_mr: table.get(&N_MR).or(akin.and_then(|f| f.n_mr)),
             block: table.get_or(&SCHWARZ_BLOCK, fermion.map(|f| f.block)),
             has_block: table.has(SCHWARZ_BLOCK.name()) || fermion.is_some_and(|f| f.has_block),
+            aggregate: table.get_or(&AGGREGATE, fermion.map(|f| f.aggregate)),
+            vectors: table.get_or(&VECTORS, fermion.map(|f| f.vectors)),
             link_reals: table.get_or(&LINK_REALS, fermion.map(|f| f.link_reals)),
             action_residual: table.get_or(&ACTION_RESIDUAL, fermion.map(|f| f.action_residual)),
             force_residual: table.get_or(&FORCE_RESIDUAL, fermion.map(|f| f.force_residual)),
@@ -383,12 +433,25 @@ impl SolverKeys {
 
     /// Checks keys against each other. A mistake is reported where it is made, not again where it is inherited.
     fn check(&self, table: &Table, inherits: bool, boxes: Boxes) {
-        let own = ["k_max", "n_mr", "schwarz_block"].into_iter().filter(|key| table.has(key));
+        if is_multigrid(self.method) {
+            self.check_aggregates(table, boxes);
+        } else if self.method.is_some() {
+            for key in ["aggregate", "vectors"].into_iter().filter(|key| table.has(key)) {
+                table.mistake(key, format!("{key}: only the method \"multigrid\" has it"));
+            }
+        }
+        let not_shared =
+            |key: &&str| table.has(key) && (*key == "schwarz_block" || !is_multigrid(self.method));
+        let own = ["k_max", "n_mr", "schwarz_block"].into_iter().filter(not_shared);
         if self.method == Some(Wanted::Auto) && self.systems == Systems::Any && !self.tries_schwarz() {
             let message = "only the method \"gcr-dd\" has it, which \"auto\" tries with a schwarz_block and without a precision";
             own.for_each(|key| table.mistake(key, format!("{key}: {message}")));
         } else if self.method.is_some() && !is_schwarz(self.method) && !self.tries_schwarz() {
-            own.for_each(|key| table.mistake(key, format!("{key}: only the method \"gcr-dd\" has it")));
+            let methods = |key: &str| match key {
+                "schwarz_block" => "only the method \"gcr-dd\" has it",
+                _ => "only the methods \"gcr-dd\" and \"multigrid\" have it",
+            };
+            own.for_each(|key| table.mistake(key, format!("{key}: {}", methods(key))));
         } else if let Some(block) = self.block.filter(|_| table.has("schwarz_block")) {
             let cuts = |whole: &Extents| (0..4).all(|mu| whole[mu].is_multiple_of(block[mu]));
             let lattice = boxes.lattice.map(|extents| ("the lattice", extents));
@@ -410,6 +473,25 @@ impl SolverKeys {
             if !inherits || table.has("guess") || table.has("force_residual") {
                 table.warning("guess", message);
             }
+        }
+    }
+
+    /// Whether aggregates fit. With the default, the mistake is the method's.
+    fn check_aggregates(&self, table: &Table, boxes: Boxes) {
+        let key = if table.has("aggregate") { "aggregate" } else { "method" };
+        let block = self.aggregate;
+        let cuts = |whole: Extents| (0..4).all(|mu| whole[mu].is_multiple_of(block[mu]));
+        let own = shape(block);
+        if let Some(lattice) = boxes.lattice.filter(|lattice| !Multigrid::fits(*lattice, block)) {
+            let lattice = shape(lattice);
+            let message = format!(
+                "{key}: aggregates of {own} do not divide the lattice of {lattice} into several, one or an even number in each \
+                 direction"
+            );
+            table.mistake(key, message);
+        } else if let Some(local) = boxes.partition.map(|p| p.local()).filter(|local| !cuts(*local)) {
+            let local = shape(local);
+            table.mistake(key, format!("{key}: aggregates of {own} do not divide a rank's box of {local}"));
         }
     }
 
@@ -454,7 +536,7 @@ impl SolverKeys {
 
     /// The method without its own keys, its usual precisions, and what is left to choose from.
     fn taken(&self) -> (Method, [Precision; 3], Vec<Choice>) {
-        let usual = match (is_schwarz(self.method), self.systems) {
+        let usual = match (is_schwarz(self.method) || is_multigrid(self.method), self.systems) {
             (true, _) => SCHWARZ[0].1,
             (false, Systems::Shifted(_)) => SHIFTED[0].1,
             (false, _) => PLAIN[0].1,
@@ -479,12 +561,18 @@ impl SolverKeys {
         let (method, usual, candidates) = self.taken();
         let precisions = self.precision.unwrap_or(usual);
         let schwarz = matches!(method, Method::GcrDd { .. });
-        let method = if schwarz {
-            Method::GcrDd { k_max: self.k_max, n_mr: self.n_mr, block: self.block }
-        } else {
-            method
+        let Self { k_max, n_mr, block, aggregate, vectors, .. } = *self;
+        let method = match method {
+            Method::GcrDd { .. } => Method::GcrDd { k_max, n_mr: n_mr.unwrap_or(8), block },
+            Method::Multigrid { .. } => {
+                let params = MultigridParams { block: aggregate, vectors, steps: n_mr.unwrap_or(6) };
+                Method::Multigrid { k_max, params }
+            }
+            other => other,
         };
-        let delta = self.delta.unwrap_or(usual_delta(schwarz || precisions[2] == Half));
+        let in_half =
+            if is_multigrid(Some(Wanted::One(method))) { precisions[1] } else { precisions[2] } == Half;
+        let delta = self.delta.unwrap_or(usual_delta(schwarz || in_half));
         TermSolver {
             settings: Settings { method, precisions, delta, max_iterations: self.max_iterations },
             link_reals: self.link_reals,

@@ -1,6 +1,8 @@
 //! The register of methods: from a term's settings to its solver.
 
-use super::{BiCgStab, Cg, Gcr, GcrParams, LinearSolver, Schwarz, Solver, TwoSolves};
+use super::{
+    BiCgStab, Cg, Gcr, GcrParams, LinearSolver, Multigrid, MultigridParams, Schwarz, Solver, TwoSolves,
+};
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Kind};
 use crate::lattice::Extents;
@@ -22,6 +24,13 @@ pub enum Method {
         /// Extents of a Schwarz block; `None`: the rank's box.
         block: Option<Extents>,
     },
+    /// Two solves by GCR with aggregation multigrid.
+    Multigrid {
+        /// The greatest size of the Krylov space.
+        k_max: usize,
+        /// The preconditioner.
+        params: MultigridParams,
+    },
 }
 
 /// The methods by their words in an input. Their own keys replace the numbers of those that have some.
@@ -29,6 +38,10 @@ pub(super) const METHODS: &[(&str, Method)] = &[
     ("cg", Method::Cg),
     ("bicgstab", Method::BiCgStab),
     ("gcr-dd", Method::GcrDd { k_max: 0, n_mr: 0, block: None }),
+    (
+        "multigrid",
+        Method::Multigrid { k_max: 0, params: MultigridParams { block: [0; 4], vectors: 0, steps: 0 } },
+    ),
 ];
 
 /// Settings of a term's solver.
@@ -84,7 +97,20 @@ impl Settings {
                     Ok(Box::new(Gcr::new(domain, params, Box::new(schwarz))?))
                 })),
             },
+            Method::Multigrid { k_max, params } => Entry {
+                serves: |kind| kind == Kind::Dirac,
+                linear: Some(Box::new(move |domain| {
+                    let multigrid = Multigrid::new(domain, inner, params)?;
+                    let params = GcrParams { precisions: [outer, krylov], k_max, delta };
+                    Ok(Box::new(Gcr::new(domain, params, Box::new(multigrid))?))
+                })),
+            },
         }
+    }
+
+    /// The precision in which the method needs an operator that also acts on all sites.
+    pub(crate) fn whole(&self) -> Option<Precision> {
+        matches!(self.method, Method::Multigrid { .. }).then_some(self.precisions[2])
     }
 
     /// The precision in which conjugate gradients solve a single system, also after another method failed; with

@@ -9,6 +9,7 @@
 //! - `bicgstab`: stabilised biconjugate gradients
 //! - `gcr`: generalised conjugate residuals with a preconditioner
 //! - `schwarz`: additive Schwarz as preconditioner, with minimal-residual steps in blocks
+//! - `multigrid`: aggregation multigrid as preconditioner
 //! - `normal`: `M^dag M x = b` by two solves of `M x = b`
 //! - `keys`: the keys of solvers in an input
 //! - `choice`: what `method = "auto"` chooses from, and what it has chosen
@@ -28,6 +29,7 @@ mod guess;
 mod info;
 pub(crate) mod keys;
 mod method;
+mod multigrid;
 mod multishift;
 mod normal;
 mod operators;
@@ -44,6 +46,7 @@ pub use guess::{Forecast, Guess, Past};
 pub use info::Info;
 pub use keys::TermSolver;
 pub use method::{Method, Settings, usual_delta};
+pub use multigrid::{Multigrid, MultigridParams};
 pub use multishift::{MultiInfo, MultiShift};
 pub use normal::TwoSolves;
 pub use operators::{Matrix, Operators, System};
@@ -109,14 +112,21 @@ pub trait LinearSolver: Setup {
 
 /// An approximate inverse of M, cheap to apply, with workspace of its own.
 pub trait Preconditioner: Setup {
-    /// `out ~ M^-1 x`, or the inverse of the adjoint.
+    /// `out ~ M^-1 x`, or the inverse of the adjoint; `info` counts what it does besides.
     fn apply(
         &mut self,
         operators: &mut Operators,
         out: &mut Spinor,
         x: &Spinor,
         dagger: Dagger,
+        info: &mut Info,
     ) -> Result<(), FieldError>;
+
+    /// Learns that a solve begins.
+    fn begins(&mut self) {}
+
+    /// Learns that a solve took so many iterations to reduce the residual by so many powers of ten.
+    fn solved(&mut self, _iterations: usize, _digits: f64) {}
 }
 
 /// Why a solve failed. Any solve may fail to converge, or meet an infinite number or NaN.

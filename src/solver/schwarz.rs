@@ -5,7 +5,7 @@
 //! block is this rank's box (the paper's choice), the result depends on the grid of ranks; with blocks of fixed extents
 //! it does not.
 
-use super::{Operators, Preconditioner, Setup, SolverError};
+use super::{Info, Operators, Preconditioner, Setup, SolverError};
 use crate::device::kernels::{BlockGrid, BlockLength, BlockPart, BlockProducts, BlockStep, PART};
 use crate::device::{Buffer, Precision};
 use crate::field::{Dagger, Domain, FieldError, Kind, ODD, Spinor};
@@ -60,6 +60,7 @@ impl Preconditioner for Schwarz {
         out: &mut Spinor,
         x: &Spinor,
         dagger: Dagger,
+        _: &mut Info,
     ) -> Result<(), FieldError> {
         let Self { blocks, steps, residual, product, solution, tables } = self;
         let operator = operators.at(solution.precision()).blocked(blocks)?;

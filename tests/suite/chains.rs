@@ -270,3 +270,15 @@ terms = ["gauge"]
 fermion = "light"
 residual = 1e-7
 "#;
+
+/// The production chain with multigrid for both light ratios, of which the second has a twisted mass.
+pub fn multigrid() -> String {
+    let own = "method = \"multigrid\"\naggregate = [2, 2, 2, 4]\nvectors = 8\n";
+    let light = PRODUCTION.replace("method = \"gcr-dd\"\nschwarz_block = [2, 2, 2, 4]\n", own);
+    let both = light.replace(
+        "method = \"bicgstab\"\nprecision = \"double-half\"\n",
+        "precision = \"double-single-single\"\n",
+    );
+    assert!(light != PRODUCTION && both != light, "the chain has changed");
+    both
+}

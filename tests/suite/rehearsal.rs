@@ -1,6 +1,6 @@
 //! The kernels that a rehearsal names are those that a run asks for.
 
-use crate::chains::{DOMAIN_WALL, OTHER, PRODUCTION, STAGGERED};
+use crate::chains::{DOMAIN_WALL, OTHER, PRODUCTION, STAGGERED, multigrid};
 use crate::memory::{PURE, input, walked};
 use crate::ranks;
 use hmc::app::rehearse;
@@ -60,6 +60,12 @@ fn clover_quarks() {
     check(OTHER, [1; 4]);
     check(PRODUCTION, [1; 4]);
     check(PRODUCTION, [1, 1, 1, 2]);
+}
+
+#[test]
+fn multigrid_of_clover_quarks() {
+    check(&multigrid(), [1; 4]);
+    check(&multigrid(), [1, 1, 1, 2]);
 }
 
 /// Where a term still has to choose, the kernels of all that it may choose are known.

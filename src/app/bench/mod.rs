@@ -11,6 +11,7 @@
 
 mod domain_wall;
 mod halo;
+mod multigrid;
 mod operators;
 mod rows;
 mod scaling;
@@ -54,13 +55,15 @@ pub enum BenchTable {
     DomainWall,
     /// Solvers of the domain-wall operator.
     DomainWallSolver,
+    /// Multigrid for the clover operator, by level.
+    Multigrid,
     /// Halos of all families, sums and messages between ranks.
     Halo,
 }
 
 impl BenchTable {
     /// All tables.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Wilson,
         Self::Clover,
         Self::Solver,
@@ -68,6 +71,7 @@ impl BenchTable {
         Self::StaggeredSolver,
         Self::DomainWall,
         Self::DomainWallSolver,
+        Self::Multigrid,
         Self::Halo,
     ];
 
@@ -83,11 +87,11 @@ pub type BenchLattice = (Extents, Vec<BenchTable>);
 /// All tables, each family's on two lattices, or for domain walls one, of the size that it runs on.
 pub fn bench_everything() -> Vec<BenchLattice> {
     use BenchTable::{
-        Clover, DomainWall, DomainWallSolver, Halo, Solver, Staggered, StaggeredSolver, Wilson,
+        Clover, DomainWall, DomainWallSolver, Halo, Multigrid, Solver, Staggered, StaggeredSolver, Wilson,
     };
     vec![
         ([16; 4], vec![Halo, Wilson, Clover, Solver]),
-        ([32; 4], vec![Wilson, Clover, Solver]),
+        ([32; 4], vec![Wilson, Clover, Solver, Multigrid]),
         ([32, 32, 32, 8], vec![Staggered, StaggeredSolver]),
         ([64, 64, 64, 16], vec![Staggered, StaggeredSolver]),
         ([16, 16, 16, 32], vec![DomainWall, DomainWallSolver]),
@@ -217,6 +221,7 @@ fn tables(args: &BenchArgs, parallel: &Parallel, comm: &Ranks, rows: &mut Rows) 
                 BenchTable::StaggeredSolver => staggered::table(&mut bench)?,
                 BenchTable::DomainWall => domain_wall::operator(&mut bench)?,
                 BenchTable::DomainWallSolver => domain_wall::table(&mut bench)?,
+                BenchTable::Multigrid => multigrid::table(&mut bench)?,
                 BenchTable::Halo => halo::table(&mut bench)?,
             }
         }

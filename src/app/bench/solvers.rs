@@ -3,7 +3,7 @@
 
 use super::operators::CLOVER_FLOPS;
 use super::rows::{Bench, Solve};
-use super::{BenchArgs, MAX_ITERATIONS, probe};
+use super::{BenchArgs, MAX_ITERATIONS, multigrid, probe};
 use crate::action::{Action, GaugeAction};
 use crate::app::AppError;
 use crate::device::Precision;
@@ -38,7 +38,8 @@ pub(super) fn links(domain: &Arc<Domain>, args: &BenchArgs) -> Result<MatrixFiel
 
 /// The methods of the table by name and precisions, with the rank's box as Schwarz block, and with fixed blocks if they
 /// fit.
-fn methods(domain: &Domain, args: &BenchArgs) -> Vec<(&'static str, &'static str, Settings)> {
+fn methods(bench: &Bench) -> Vec<(&'static str, &'static str, Settings)> {
+    let Bench { domain, args, .. } = *bench;
     let of = |method, precisions| args.settings(method, precisions);
     let mut all = Vec::new();
     for (name, method) in [("CG", Method::Cg), ("BiCGstab", Method::BiCgStab)] {
@@ -54,49 +55,71 @@ fn methods(domain: &Domain, args: &BenchArgs) -> Vec<(&'static str, &'static str
         all.push((name, "double-half-half", of(gcr, [D, H, H])));
         all.push((name, "single-half-half", of(gcr, [S, H, H])));
     }
+    if let Some(multigrid) = multigrid::method(bench) {
+        all.push(("multigrid", "double-single-half", of(multigrid, [D, S, H])));
+    }
     all
 }
 
 /// What the rows of the table share.
-struct Problem<'a> {
-    domain: &'a Arc<Domain>,
+pub(super) struct Problem {
+    domain: Arc<Domain>,
     params: WilsonParams,
     links: MatrixField,
     clover: Option<CloverTerm>,
-    b: Spinor,
-    residual: f64,
+    pub(super) b: Spinor,
+    pub(super) residual: f64,
     /// All this in words.
-    words: String,
+    pub(super) words: String,
 }
 
 /// Reals per link.
 const REALS: usize = 12;
 
+impl Problem {
+    pub(super) fn new(bench: &Bench) -> Result<Self, AppError> {
+        let Bench { domain, args, .. } = *bench;
+        let links = links(domain, args)?;
+        let params = WilsonParams {
+            kappa: args.kappa,
+            mu: 0.0,
+            c_sw: args.c_sw,
+            boundary: Boundary::ANTIPERIODIC,
+            schur: Schur::Symmetric,
+        };
+        let mut clover = Wilson::clover_term(domain, &params)?;
+        if let Some(clover) = &mut clover {
+            clover.update(&links)?;
+        }
+        let mut b = Spinor::new(domain, D)?;
+        b.set_random(ODD, 1.0, probe(1))?;
+        let plaquette = GaugeLoops::traces(&links)?.plaquette();
+        let words = format!(
+            "plaquette {plaquette:.4}, kappa {}, c_sw {}, residual {:e}",
+            args.kappa, args.c_sw, args.residual
+        );
+        Ok(Self { domain: Arc::clone(domain), params, links, clover, b, residual: args.residual, words })
+    }
+
+    /// The operator in all precisions, as a method needs it.
+    pub(super) fn operators(&self, settings: &Settings) -> Result<[Wilson; 3], AppError> {
+        let operator = |precision: Precision| -> Result<Wilson, AppError> {
+            let mut operator = Wilson::new(&self.domain, precision, REALS, self.params)?;
+            if settings.whole() == Some(precision) {
+                operator = operator.with_whole()?;
+            }
+            operator.update(&self.links, self.clover.as_ref())?;
+            Ok(operator)
+        };
+        Ok([operator(D)?, operator(S)?, operator(H)?])
+    }
+}
+
 /// The table.
 pub(super) fn solvers(bench: &mut Bench) -> Result<(), AppError> {
-    let Bench { domain, args, .. } = *bench;
-    let links = links(domain, args)?;
-    let params = WilsonParams {
-        kappa: args.kappa,
-        mu: 0.0,
-        c_sw: args.c_sw,
-        boundary: Boundary::ANTIPERIODIC,
-        schur: Schur::Symmetric,
-    };
-    let mut clover = Wilson::clover_term(domain, &params)?;
-    if let Some(clover) = &mut clover {
-        clover.update(&links)?;
-    }
-    let mut b = Spinor::new(domain, D)?;
-    b.set_random(ODD, 1.0, probe(1))?;
-    let plaquette = GaugeLoops::traces(&links)?.plaquette();
-    let words = format!(
-        "plaquette {plaquette:.4}, kappa {}, c_sw {}, residual {:e}",
-        args.kappa, args.c_sw, args.residual
-    );
-    bench.problem(&words);
-    let problem = Problem { domain, params, links, clover, b, residual: args.residual, words };
-    methods(domain, args)
+    let problem = Problem::new(bench)?;
+    bench.problem(&problem.words);
+    methods(bench)
         .into_iter()
         .try_for_each(|(method, precisions, settings)| row(bench, &problem, method, precisions, settings))
 }
@@ -109,13 +132,8 @@ fn row(
     precisions: &'static str,
     settings: Settings,
 ) -> Result<(), AppError> {
-    let Problem { domain, params, links, clover, b, residual, words } = problem;
-    let operator = |precision: Precision| -> Result<Wilson, AppError> {
-        let mut operator = Wilson::new(domain, precision, REALS, *params)?;
-        operator.update(links, clover.as_ref())?;
-        Ok(operator)
-    };
-    let mut all = [operator(D)?, operator(S)?, operator(H)?];
+    let Problem { domain, b, residual, words, .. } = problem;
+    let mut all = problem.operators(&settings)?;
     let (mut normal, mut linear) = match settings.linear_solver(domain)? {
         Some(linear) => (None, Some(linear)),
         None => (Some(settings.solver(domain, Kind::Dirac)?), None),

@@ -14,10 +14,10 @@ impl KernelInfo {
     /// Values of the kernel's constants, in its order; empty if it has none.
     pub fn usual(&self) -> Vec<Constants> {
         match self.constants {
-            ["DAGGER", "BLOCKED", "FIELDS", "SLICES", "EPILOGUE"] => hops(),
+            ["DAGGER", "HOPS", "FIELDS", "SLICES", "EPILOGUE"] => hops(),
             ["FIELDS", "EACH"] => VECTORS.iter().map(|vectors| Constants::new(vectors)).collect(),
             ["SLICES", "REVERSED"] => ORDERS.map(|order| Constants::new(&[SLICES, order])).into(),
-            ["SLICES", "REVERSED", "DAGGER", "BLOCKED", "FIELDS"] => {
+            ["SLICES", "REVERSED", "DAGGER", "HOPS", "FIELDS"] => {
                 ORDERS.map(|order| Constants::new(&[SLICES, order, 0, 0, SLICES])).into()
             }
             _ => Vec::new(),

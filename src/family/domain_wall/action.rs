@@ -24,7 +24,7 @@ impl QuarkOperator for DomainWall {
     type Params = DomainWallParams;
 
     fn make(domain: &Arc<Domain>, storage: Storage, params: &DomainWallParams) -> Result<Self, FieldError> {
-        let Storage { precision, link_reals, fields } = storage;
+        let Storage { precision, link_reals, fields, whole: _ } = storage;
         Self::several(domain, precision, link_reals, fields, params)
     }
 

@@ -197,7 +197,7 @@ impl DomainWall {
             transposed.apply(one, x, 1.0, None)?;
             transposed.apply_after_hop(links, other, one, (EVEN, Dagger::Yes), 1.0, None)?;
             let end = Ending { epilogue: Epilogue::Shift, x: Some(x), shift: 1.0, ..Ending::plain(1.0) };
-            links.run(out, other, ODD, Way { dagger: Dagger::Yes, blocked: false }, &end)
+            links.run(out, other, ODD, Way::all(Dagger::Yes), &end)
         } else {
             half.apply_after_hop(links, one, x, (EVEN, Dagger::No), 1.0, None)?;
             half.apply_after_hop(links, out, one, (ODD, Dagger::No), -1.0, Some((1.0, x)))
@@ -224,7 +224,7 @@ impl DomainWall {
         let plain = Ending::plain(1.0);
         // b - (-1) D T b_e / 2
         let end = Ending { epilogue: Epilogue::Shift, x: Some(b_odd), shift: 1.0, scale: -1.0, ..plain };
-        links.run(other, one, ODD, Way { dagger: Dagger::No, blocked: false }, &end)?;
+        links.run(other, one, ODD, Way::all(Dagger::No), &end)?;
         half.apply(out, other, 2.0, None)
     }
 
@@ -234,7 +234,7 @@ impl DomainWall {
         let end = Ending { epilogue: Epilogue::Shift, x: Some(b_even), shift: 1.0, scale: -0.5, ..plain };
         let Self { links, half: [half, _], spare: [spare, _], .. } = self;
         let spare = &mut *spare.like(b_even);
-        links.run(spare, z_odd, EVEN, Way { dagger: Dagger::No, blocked: false }, &end)?;
+        links.run(spare, z_odd, EVEN, Way::all(Dagger::No), &end)?;
         half.apply(z_even, spare, 2.0, None)
     }
 }

@@ -82,7 +82,7 @@ impl OnSlices {
         let (slices, fields) = (self.slices, input.fields());
         let (domain, precision) = (Arc::clone(links.domain()), self.precision);
         let form = (precision, links.reals());
-        links.cover(input, parity, Way { dagger, blocked: false }, |hop| {
+        links.cover(input, parity, Way::all(dagger), |hop| {
             let teams = teams(&domain, precision, slices, hop.places.count as usize, fields);
             let wall = self.wall(out, input, scale, shifted);
             domain.launch_teams(form, &SliceMatrixOfHops { wall, hop }, teams)

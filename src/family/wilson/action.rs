@@ -21,8 +21,9 @@ impl QuarkOperator for Wilson {
     type Params = WilsonParams;
 
     fn make(domain: &Arc<Domain>, storage: Storage, params: &WilsonParams) -> Result<Self, FieldError> {
-        let Storage { precision, link_reals, fields } = storage;
-        Self::several(domain, precision, link_reals, fields, *params)
+        let Storage { precision, link_reals, fields, whole } = storage;
+        let own = Self::several(domain, precision, link_reals, fields, *params)?;
+        if whole { own.with_whole() } else { Ok(own) }
     }
 
     fn clover_term(domain: &Arc<Domain>, params: &WilsonParams) -> Result<Option<CloverTerm>, FieldError> {

@@ -9,12 +9,13 @@
 //! form and `i mu A_oo^-1 gamma_5` to the symmetric one. Each operator keeps its own copy of the links, in its
 //! precision, with 18, 12 or 8 reals per link; boundary phases multiply hops, never links.
 
-use crate::device::Precision;
 use crate::device::kernels::Epilogue;
+use crate::device::{Precision, Stamp};
 use crate::field::{Dagger, Domain, EVEN, FieldError, Kind, MatrixField, ODD, Spinor, Workspace};
 use crate::lattice::Boundary;
 use crate::operator::{
-    Blocks, CloverBlocks, CloverTerm, Ending, Operator, SchwarzOperator, Way, WilsonLinks, clover_apply,
+    Blocks, CloverBlocks, CloverTerm, Ending, Made, Operator, SchwarzOperator, Way, WholeOperator,
+    WilsonLinks, clover_apply,
 };
 use std::sync::Arc;
 
@@ -57,6 +58,45 @@ pub struct Wilson {
     even: Workspace,
     /// For the symmetric form.
     spare: Option<Workspace>,
+    /// A on both parities, if the operator also acts on all sites.
+    whole: Option<Whole>,
+}
+
+/// A on both parities, which the operator's own inverses replace.
+struct Whole {
+    /// `None` without a clover term.
+    term: Option<CloverTerm>,
+    /// In lower precisions.
+    own: Option<[CloverBlocks; 2]>,
+}
+
+impl Whole {
+    fn new(domain: &Arc<Domain>, precision: Precision, params: &WilsonParams) -> Result<Self, FieldError> {
+        let (clover, numbers) = (params.c_sw != 0.0, [params.diagonal(), params.c_sw]);
+        let term = clover.then(|| CloverTerm::new(domain, numbers[0], numbers[1], [false; 2])).transpose()?;
+        let blocks = |parity| CloverBlocks::new(domain, precision, numbers, (parity, false));
+        let own = (clover && precision != Precision::Double)
+            .then(|| Ok::<_, FieldError>([blocks(EVEN)?, blocks(ODD)?]))
+            .transpose()?;
+        Ok(Self { term, own })
+    }
+
+    fn update(&mut self, links: &MatrixField) -> Result<(), FieldError> {
+        let Some(term) = &mut self.term else { return Ok(()) };
+        term.build(links)?;
+        for (parity, own) in self.own.iter_mut().flatten().enumerate() {
+            own.round_from(&term.term(parity))?;
+        }
+        Ok(())
+    }
+
+    /// A on sites of one parity.
+    fn on(&self, parity: usize) -> Option<CloverBlocks> {
+        match &self.own {
+            Some(own) => Some(own[parity].clone()),
+            None => self.term.as_ref().map(|term| term.term(parity)),
+        }
+    }
 }
 
 /// The diagonal part of M: A, and its inverses.
@@ -126,6 +166,7 @@ impl Wilson {
             },
             even: room(0)?,
             spare: symmetric.then(|| room(1)).transpose()?,
+            whole: None,
         })
     }
 
@@ -137,6 +178,12 @@ impl Wilson {
         params: WilsonParams,
     ) -> Result<Self, FieldError> {
         Self::several(domain, precision, reals, 1, params)
+    }
+
+    /// The same operator, which also acts on all sites ([`WholeOperator`]).
+    pub fn with_whole(mut self) -> Result<Self, FieldError> {
+        self.whole = Some(Whole::new(self.links.domain(), self.links.precision(), &self.params)?);
+        Ok(self)
     }
 
     /// The clover term that this operator needs; `None` without one.
@@ -164,6 +211,9 @@ impl Wilson {
     /// Adopts new links, with a clover term that is up to date with them.
     pub fn update(&mut self, links: &MatrixField, clover: Option<&CloverTerm>) -> Result<(), FieldError> {
         self.links.update(links)?;
+        if let Some(whole) = &mut self.whole {
+            whole.update(links)?;
+        }
         let (Some(clover), true) = (clover, self.a.clover) else { return Ok(()) };
         self.links.domain().check([clover.domain()]);
         let symmetric = self.params.schur == Schur::Symmetric;
@@ -184,7 +234,7 @@ impl Wilson {
 
     /// `out_e = A_ee^-1 D_eo x_o / 2`: extends a solution on odd sites to all sites.
     pub fn complete(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError> {
-        self.links.run(out, x, EVEN, Way { dagger, blocked: false }, &self.a.first())
+        self.links.run(out, x, EVEN, Way::all(dagger), &self.a.first())
     }
 
     /// `out_o = A_oo^-1 x_o`, only for the symmetric form.
@@ -207,7 +257,7 @@ impl Wilson {
     ) -> Result<(), FieldError> {
         // shift x - scale D in, with scale -1/2
         let end = Ending { epilogue: Epilogue::Shift, x: Some(b[ODD]), shift: 1.0, ..Ending::plain(-0.5) };
-        let way = Way { dagger: Dagger::No, blocked: false };
+        let way = Way::all(Dagger::No);
         if self.params.schur == Schur::Asymmetric {
             self.even_inverse(spare, b[EVEN])?;
             return self.links.run(out, spare, ODD, way, &end);
@@ -264,18 +314,75 @@ impl Operator for Wilson {
     }
 
     fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError> {
-        self.apply_on(out, x, Way { dagger, blocked: false })
+        self.apply_on(out, x, Way::all(dagger))
     }
 
     fn blocked(&mut self, blocks: &Blocks) -> Result<Option<&mut dyn SchwarzOperator>, FieldError> {
         self.links.set_blocks(blocks)?;
         Ok(Some(self))
     }
+
+    fn whole(&mut self, blocks: &Blocks) -> Result<Option<&mut dyn WholeOperator>, FieldError> {
+        self.links.set_blocks(blocks)?;
+        Ok(if self.whole.is_some() { Some(self) } else { None })
+    }
+}
+
+impl WholeOperator for Wilson {
+    fn apply_within(&mut self, out: &mut Spinor, x: [&Spinor; 2], parity: usize) -> Result<(), FieldError> {
+        let clover = self.whole.as_ref().and_then(|whole| whole.on(parity));
+        let plain = Ending { x: Some(x[parity]), ..Ending::plain(0.5) };
+        let end = match &clover {
+            Some(clover) => {
+                Ending { epilogue: Epilogue::CloverMinus, clover: Some(clover.blocks()), ..plain }
+            }
+            None => Ending { epilogue: Epilogue::Shift, shift: self.a.constant, ..plain },
+        };
+        self.links.run(out, x[1 - parity], parity, Way { dagger: Dagger::No, made: Made::Within }, &end)
+    }
+
+    fn apply_across(
+        &mut self,
+        out: &mut Spinor,
+        x: &Spinor,
+        parity: usize,
+        mu: usize,
+    ) -> Result<(), FieldError> {
+        let way = Way { dagger: Dagger::No, made: Made::Across(mu) };
+        self.links.run(out, x, parity, way, &Ending::plain(-0.5))
+    }
+
+    fn complete(&mut self, even: &mut Spinor, odd: &Spinor) -> Result<(), FieldError> {
+        self.complete(even, odd, Dagger::No)
+    }
+
+    fn weigh(&self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
+        match self.whole.as_ref().and_then(|whole| whole.on(ODD)) {
+            _ if self.params.schur == Schur::Asymmetric => out.copy_from(x),
+            Some(clover) => clover_apply(out, x, &clover),
+            None => {
+                out.copy_from(x)?;
+                out.scale(self.a.constant)
+            }
+        }
+    }
+
+    fn twist(&self) -> f64 {
+        self.params.mu
+    }
+
+    fn adopted(&self) -> Stamp {
+        self.links.adopted().expect("an operator that was updated")
+    }
+
+    fn name(&self) -> String {
+        format!("{:?}", WilsonParams { mu: 0.0, ..self.params })
+    }
 }
 
 impl SchwarzOperator for Wilson {
     fn apply_in_blocks(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError> {
-        self.apply_on(out, x, Way { dagger, blocked: true })
+        self.apply_on(out, x, Way { dagger, made: Made::Within })
     }
 }
 

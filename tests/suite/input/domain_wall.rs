@@ -188,7 +188,7 @@ fn one_mistake_is_one_message() {
             "21:10: method: domain-wall quarks are solved only by \"cg\"",
         ),
         (solver("method = \"bicgstab\""), "21:10: method: domain-wall quarks are solved only by \"cg\""),
-        (solver("k_max = 8"), "21:9: k_max: only the method \"gcr-dd\" has it"),
+        (solver("k_max = 8"), "21:9: k_max: only the methods \"gcr-dd\" and \"multigrid\" have it"),
         (solver("link_reals = 9"), "21:14: link_reals: expected 18, 12 or 8 reals per link, found 9"),
         (
             with("guess = 0 }", "guess = 0, method = \"bicgstab\" }"),

@@ -4,7 +4,7 @@ use super::{GOOD, input, mistakes, wilson, with};
 use hmc::action::InnerPoles;
 use hmc::device::Precision;
 use hmc::family::{Family, Flavours, OneFlavourFunctions, StoutSteps, WilsonFermion};
-use hmc::solver::{Method, Past, Settings, TermSolver};
+use hmc::solver::{Method, MultigridParams, Past, Settings, TermSolver};
 use std::path::Path;
 
 /// A fermion of `GOOD` with these keys more; tables may follow the keys.
@@ -258,7 +258,7 @@ fn hasenbusch_factors_grow_heavier() {
         ),
         (
             "name = \"l1\"\nmu = 0.1\nsolver = { n_mr = 4 }",
-            "17:19: n_mr: only the method \"gcr-dd\" has it".into(),
+            "17:19: n_mr: only the methods \"gcr-dd\" and \"multigrid\" have it".into(),
         ),
     ];
     for (keys, expected) in cases {
@@ -346,7 +346,7 @@ fn solvers_know_their_precisions() {
             "16:13: precision: unknown \"double-single\"; did you mean 'double-single-half'?",
         ),
         (solver("delta = 1.0"), "15:9: delta: expected a number between 0 and 1, found the number 1.0"),
-        (solver("k_max = 8"), "15:9: k_max: only the method \"gcr-dd\" has it"),
+        (solver("k_max = 8"), "15:9: k_max: only the methods \"gcr-dd\" and \"multigrid\" have it"),
         (
             solver("method = \"bicgstab\"\nschwarz_block = \"rank\""),
             "16:17: schwarz_block: only the method \"gcr-dd\" has it",
@@ -359,6 +359,21 @@ fn solvers_know_their_precisions() {
             solver("method = \"gcr-dd\"\nn_mr = 0"),
             "16:8: n_mr: expected an integer from 1 to 64, found the integer 0",
         ),
+    ]);
+    let multigrid = |keys: &str| solver(&format!("method = \"multigrid\"\n{keys}"));
+    let params = MultigridParams { block: [2, 2, 4, 4], vectors: 32, steps: 6 };
+    assert_eq!(
+        found("method = \"multigrid\"\naggregate = [2, 2, 4, 4]\nvectors = 32\nk_max = 8").settings.method,
+        Method::Multigrid { k_max: 8, params }
+    );
+    assert_mistakes(&[
+        (solver("vectors = 8"), "15:11: vectors: only the method \"multigrid\" has it"),
+        (multigrid("vectors = 12"), "16:11: vectors: expected a multiple of 8 up to 64, found 12"),
+        (
+            multigrid("precision = \"double-double-double\""),
+            "16:13: precision: unknown \"double-double-double\"; did you mean 'double-double-single'?",
+        ),
+        (multigrid("schwarz_block = \"rank\""), "16:17: schwarz_block: only the method \"gcr-dd\" has it"),
     ]);
     // What a misspelt method has is not judged by another's rules.
     let unknown = solver("method = \"gcr\"\nprecision = \"double-half-half\"\nk_max = 4");

@@ -48,7 +48,8 @@ impl Quark {
             if let Some(clover) = &mut clover {
                 clover.update(&field).unwrap();
             }
-            let mut operator = Wilson::new(domain, Precision::ALL[n], 12, params).unwrap();
+            let mut operator =
+                Wilson::new(domain, Precision::ALL[n], 12, params).unwrap().with_whole().unwrap();
             operator.update(&field, clover.as_ref()).unwrap();
             operator
         });

@@ -9,7 +9,9 @@ use hmc::family::{Schur, WilsonParams};
 use hmc::field::{Dagger, HostLinks, Kind, Spinor};
 use hmc::lattice::Boundary;
 use hmc::operator::Operator;
-use hmc::solver::{Info, Matrix, Method, MultiShift, Operators, Params, Settings, SolverError};
+use hmc::solver::{
+    Info, Matrix, Method, MultiShift, MultigridParams, Operators, Params, Settings, SolverError,
+};
 
 /// At beta = 6.0 the critical kappa of this `c_sw` is 0.13525 (Luescher et al., hep-lat/9609035).
 const C_SW: f64 = 1.769;
@@ -42,6 +44,8 @@ const H: Precision = Precision::Half;
 fn settings() -> Vec<(&'static str, Settings)> {
     let block = Some([4, 4, 4, 4]);
     let gcr = Method::GcrDd { k_max: 16, n_mr: 8, block };
+    let params = MultigridParams { block: [4; 4], vectors: 16, steps: 8 };
+    let multigrid = Method::Multigrid { k_max: 16, params };
     let of = |method, precisions, delta| Settings { method, precisions, delta, max_iterations: 4000 };
     vec![
         ("CG double", of(Method::Cg, [D, D, D], 1e-3)),
@@ -54,6 +58,9 @@ fn settings() -> Vec<(&'static str, Settings)> {
         ("GCR-DD double-single-half", of(gcr, [D, S, H], 0.1)),
         ("GCR-DD double-half-half", of(gcr, [D, H, H], 0.1)),
         ("GCR-DD single-half-half", of(gcr, [S, H, H], 0.1)),
+        ("multigrid double-single-half", of(multigrid, [D, S, H], 1e-3)),
+        ("multigrid double-double-single", of(multigrid, [D, D, S], 1e-3)),
+        ("multigrid single-half-half", of(multigrid, [S, H, H], 0.1)),
     ]
 }
 
@@ -69,7 +76,13 @@ fn all_methods_reach_the_residual_and_agree() {
         (Schur::Asymmetric, &settings()[..]),
         (
             Schur::Symmetric,
-            &["CG double-half", "BiCGstab double-half", "GCR-DD double-single-half"].map(setting),
+            &[
+                "CG double-half",
+                "BiCGstab double-half",
+                "GCR-DD double-single-half",
+                "multigrid double-single-half",
+            ]
+            .map(setting),
         ),
     ] {
         let mut quark = quark(params(schur));

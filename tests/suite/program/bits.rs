@@ -3,8 +3,8 @@
 //!
 //! There is no tolerance here: every sum is exact, and every site is computed by the same operations.
 
-use crate::chains::{DOMAIN_WALL, OTHER, PRODUCTION, STAGGERED};
-use crate::program::{Chain, Job, Scratch, parallel, quickstart, read_chain, with};
+use crate::chains::{DOMAIN_WALL, OTHER, PRODUCTION, STAGGERED, multigrid};
+use crate::program::{Chain, Job, Scratch, on, parallel, quickstart, read_chain, with};
 use hmc::device::{Lanes, gpu_count, has_emulation, lane_counts};
 use hmc::lattice::{LaneGrid, Partition};
 use std::path::PathBuf;
@@ -247,6 +247,24 @@ fn production_has_the_same_bits() {
     // A block that is the whole box of a rank, in a precision that hides no rounding of a block's sums.
     let boxes = with(&production("double-double"), "schwarz_block", "[8, 4, 4, 4]");
     same(&boxes, &[([1, 1, 1, 2], 4, 1)]);
+}
+
+/// Aggregates lie within ranks, across lanes.
+#[test]
+fn multigrid_has_the_same_bits() {
+    same(&multigrid(), &[([1, 1, 1, 1], 1, 2), ([4, 1, 1, 1], 8, 1), ([1, 2, 2, 1], 16, 1)]);
+}
+
+/// A trajectory makes its space anew, so nothing of it is missed by a job that goes on.
+#[test]
+fn a_resumed_chain_makes_the_same_multigrid() {
+    let [whole, parts] = [(); 2].map(|()| Scratch::new());
+    whole.chain(0, &on(&multigrid(), 0));
+    parts.chain(0, &on(&with(&multigrid(), "trajectories", "1"), 0));
+    let second = parts.chain(0, &on(&multigrid(), 0)).out;
+    assert!(second.contains("2/2"), "{second}");
+    let [made, expected] = [&parts, &whole].map(|of| read_chain(&of.at("ensembles/quickstart")));
+    assert_eq!(made.history, expected.history);
 }
 
 #[test]

@@ -144,17 +144,23 @@ fn nothing_done(scratch: &Scratch) {
 /// by any method; more of them do, or the fallback's.
 #[test]
 fn a_kappa_beyond_the_critical_one() {
-    for method in ["cg", "bicgstab", "gcr-dd"] {
+    for method in ["cg", "bicgstab", "gcr-dd", "multigrid"] {
         let scratch = quenched();
         let text = |most: usize| {
-            let block = if method == "gcr-dd" { "schwarz_block = [2, 4, 4, 4]\n" } else { "" };
+            let block = match method {
+                "gcr-dd" => "schwarz_block = [2, 4, 4, 4]\n",
+                "multigrid" => "aggregate = [2, 2, 2, 2]\nvectors = 8\n",
+                _ => "",
+            };
             from_quenched(&format!(
                 "kappa = 0.17\nc_sw = 1.0\n[fermion.light.solver]\nmethod = {method:?}\n{block}max_iterations = {most}"
             ))
         };
         let mut before: Option<String> = None;
         for ranks in [0, 2] {
-            let input = scratch.write("run.toml", on(&text(30), ranks));
+            // Of multigrid they do.
+            let few = if method == "multigrid" { 3 } else { 30 };
+            let input = scratch.write("run.toml", on(&text(few), ranks));
             let ended = scratch.run(ranks, &[&input]);
             ended.failed(1, &["error: trajectory 1: term 'light': the solver did not converge: residual "]);
             let (reached, wanted) = told(&ended.err);

@@ -1,0 +1,520 @@
+//! The coarse operator `A = P^dag M P`, and GCR on its even-odd preconditioned form. Every rank has all of it, so no
+//! message delays an iteration, and the result does not depend on ranks.
+
+use super::Aggregates;
+use super::transfer::{Coarse, Gathered, Sites, Transfer};
+use crate::device::kernels::{
+    COARSE_LINKS, COLUMNS, CoarseBackward, CoarseDots, CoarseEliminate, CoarseFold, CoarseHop, CoarseLength,
+    CoarseLocal, CoarseMultiply, CoarseNorm, CoarseOrthogonalise, CoarseProject, CoarseProjections,
+    CoarseRound, CoarseStep, CoarseTwist, Half, PIECES,
+};
+use crate::device::{Buffer, Device, DeviceError, Precision};
+use crate::field::{Domain, FieldError};
+#[cfg(test)]
+use num_complex::Complex64;
+use std::sync::Arc;
+
+/// Directions of the Krylov space. They are kept from solve to solve, for the first ones know the modes that converge slowly.
+const SPACE: usize = 64;
+/// How many are kept when there is no room for more.
+const KEPT: usize = 48;
+/// Iterations between looks at the residual.
+const CHECK_EVERY: usize = 2;
+/// The maximum number of iterations of a solve.
+const MOST: usize = 96;
+
+/// The coarse operator of a transfer: its links, for all masses.
+pub(super) struct CoarseLinks {
+    shape: Shape,
+    /// The places of this rank's aggregates.
+    own: Vec<i32>,
+    pub own_places: Buffer,
+    /// `COARSE_LINKS` matrices per place.
+    links: Buffer,
+    /// `P_o^dag P_o`, which a twisted mass multiplies.
+    odd: Option<Buffer>,
+}
+
+/// What solves systems of the coarse operator with one twisted mass.
+pub(super) struct CoarseSolver {
+    twist: f64,
+    /// For mu and -mu, or for 0.
+    signs: Vec<(Inverses, Space)>,
+}
+
+/// Of coarse fields and matrices.
+struct Shape {
+    domain: Arc<Domain>,
+    lanes: usize,
+    rows: usize,
+    /// Places of one parity, of all ranks' aggregates.
+    half: usize,
+    neighbours: Buffer,
+}
+
+/// A_xx^-1, and its products with the eight links to neighbours, rounded.
+struct Inverses {
+    local: Buffer,
+    links: Buffer,
+    scales: Buffer,
+}
+
+/// Workspace of GCR; fields are on places of one parity unless told.
+struct Space {
+    /// A_xx^-1 b on all places.
+    right: Buffer,
+    spare: Buffer,
+    /// Directions, and their products. After k of them, slot k of `p` and slot k + 1 of `z` hold the residual.
+    p: Buffer,
+    z: Buffer,
+    parts: Buffer,
+    dots: Buffer,
+    projections: Buffer,
+    length: Buffer,
+    squares: Buffer,
+    residual: Buffer,
+    /// Directions from solves so far.
+    used: usize,
+}
+
+/// A buffer from a byte on.
+type From<'a> = (&'a Buffer, usize);
+
+impl Shape {
+    /// Bytes of a field on a place.
+    fn field(&self) -> usize {
+        2 * self.rows * 4
+    }
+
+    /// Bytes of a field on places of one parity.
+    fn half_field(&self) -> usize {
+        self.half * self.field()
+    }
+
+    /// So many matrices per place.
+    fn matrices(&self, count: usize) -> Result<Buffer, DeviceError> {
+        self.domain.device().buffer(count * 2 * self.half * self.matrix())
+    }
+
+    /// Bytes of a matrix.
+    fn matrix(&self) -> usize {
+        self.rows * self.field()
+    }
+
+    /// Threads for a field on places of one parity.
+    fn threads(&self) -> usize {
+        self.half * self.rows / self.lanes
+    }
+
+    /// Threads for a matrix on all places.
+    fn elements(&self) -> usize {
+        2 * self.threads() * self.rows
+    }
+
+    /// `out = A_xx^-1 input` on places of a parity.
+    fn local(&self, inverses: &Inverses, parity: usize, out: From, input: From) -> Result<(), FieldError> {
+        let kernel = CoarseLocal {
+            matrices: inverses.local.input_at(parity * self.half * self.matrix()),
+            input: input.0.input_at(input.1),
+            out: out.0.shared_output_at(out.1),
+            rows: self.rows as i32,
+        };
+        self.domain.launch_as(Half, &kernel, self.threads())
+    }
+
+    /// `out = x + scale H input` on places of a parity, where H are the hops.
+    fn hop(
+        &self,
+        inverses: &Inverses,
+        parity: usize,
+        out: From,
+        (scale, input): (f64, From),
+        x: Option<From>,
+    ) -> Result<(), FieldError> {
+        let first = parity * self.half;
+        let columns = first * (COARSE_LINKS - 1) * self.rows;
+        let kernel = CoarseHop {
+            links: inverses.links.input_at(columns * self.rows * 4),
+            scales: inverses.scales.input_at(columns * 4),
+            neighbours: self.neighbours.input_at(first * COARSE_LINKS * 4),
+            input: input.0.input_at(input.1),
+            x: x.map(|(x, offset)| x.input_at(offset)),
+            out: out.0.shared_output_at(out.1),
+            rows: self.rows as i32,
+            scale,
+        };
+        self.domain.launch_as(Half, &kernel, self.threads())
+    }
+
+    /// Gives all ranks what each has at its `own` places, `bytes` bytes per place.
+    fn share(&self, own: &[i32], buffer: &mut Buffer, bytes: usize) -> Result<(), FieldError> {
+        let comm = self.domain.comm();
+        if comm.size() == 1 {
+            return Ok(());
+        }
+        let mut all = vec![0u8; 2 * self.half * bytes];
+        buffer.read(&mut all)?;
+        let mut message: Vec<u8> = own.iter().flat_map(|place| place.to_le_bytes()).collect();
+        for &place in own {
+            message.extend_from_slice(&all[place as usize * bytes..][..bytes]);
+        }
+        for message in self.domain.waiting(|| comm.gather(&message)) {
+            let (places, content) = message.split_at(4 * own.len());
+            for (place, content) in places.chunks_exact(4).zip(content.chunks_exact(bytes)) {
+                let place = i32::from_le_bytes(place.try_into().expect("four bytes")) as usize;
+                all[place * bytes..][..bytes].copy_from_slice(content);
+            }
+        }
+        Ok(buffer.write(&all)?)
+    }
+}
+
+impl CoarseLinks {
+    /// Memory for the links of a transfer of spinors in a precision.
+    pub(super) fn new(
+        domain: &Arc<Domain>,
+        transfer: &Transfer,
+        spinors: Precision,
+        aggregates: Aggregates,
+    ) -> Result<Self, FieldError> {
+        let device = domain.device();
+        let own = aggregates.places();
+        let shape = Shape {
+            domain: Arc::clone(domain),
+            lanes: domain.layout(spinors).lanes().count(),
+            rows: transfer.rows(),
+            half: aggregates.all() / 2,
+            neighbours: device.buffer_of(&aggregates.neighbours())?,
+        };
+        let own_places = device.buffer_of(&own)?;
+        Ok(Self { own_places, own, links: shape.matrices(COARSE_LINKS)?, odd: None, shape })
+    }
+
+    /// A field on all places, zero.
+    pub(super) fn field(&self) -> Result<Buffer, FieldError> {
+        Ok(self.shape.domain.device().buffer(2 * self.shape.half_field())?)
+    }
+
+    /// A field as what this rank's restrictions fill.
+    pub(super) fn of_field<'a>(&'a self, buffer: &'a Buffer) -> Coarse<'a> {
+        Coarse { buffer, offset: 0, places: &self.own_places, strides: [2 * self.shape.rows, 0] }
+    }
+
+    /// Shares a field after its restriction.
+    pub(super) fn share(&self, field: &mut Buffer) -> Result<(), FieldError> {
+        self.shape.share(&self.own, field, self.shape.field())
+    }
+
+    /// Restricts four fields to columns `column` and following of link `which`.
+    pub(super) fn set_link(
+        &self,
+        transfer: &Transfer,
+        which: usize,
+        column: usize,
+        x: &Gathered,
+    ) -> Result<(), FieldError> {
+        let to = self.columns(&self.links, COARSE_LINKS, which, column);
+        transfer.restrict_four(to, x, Sites::All)
+    }
+
+    /// The same for `P_o^dag P_o`.
+    pub(super) fn set_odd(
+        &mut self,
+        transfer: &Transfer,
+        column: usize,
+        x: &Gathered,
+    ) -> Result<(), FieldError> {
+        if self.odd.is_none() {
+            self.odd = Some(self.shape.matrices(1)?);
+        }
+        let odd = self.odd.as_ref().expect("just made");
+        transfer.restrict_four(self.columns(odd, 1, 0, column), x, Sites::Odd)
+    }
+
+    fn columns<'a>(&'a self, buffer: &'a Buffer, matrices: usize, which: usize, column: usize) -> Coarse<'a> {
+        let rows = self.shape.rows;
+        let offset = (which * rows + column) * self.shape.field();
+        Coarse { buffer, offset, places: &self.own_places, strides: [matrices * rows * 2 * rows, 2 * rows] }
+    }
+
+    /// Completes the links once all columns of the local ones and of the forward ones are set.
+    pub(super) fn complete(&mut self) -> Result<(), FieldError> {
+        let Self { shape, own, links, .. } = self;
+        shape.share(own, links, COARSE_LINKS * shape.matrix())?;
+        let (rows, half) = (shape.rows as i32, shape.half as i32);
+        let kernel =
+            CoarseBackward { links: links.output(), neighbours: shape.neighbours.input(), rows, half };
+        shape.domain.launch_as(Half, &kernel, 4 * shape.elements())
+    }
+
+    /// The same for `P_o^dag P_o`.
+    pub(super) fn complete_odd(&mut self) -> Result<(), FieldError> {
+        let Self { shape, own, odd, .. } = self;
+        odd.as_mut().map_or(Ok(()), |odd| shape.share(own, odd, shape.matrix()))
+    }
+
+    /// `A x` by the links as they are, for tests.
+    #[cfg(test)]
+    pub(super) fn applied(&self, twist: f64, x: &Buffer) -> Result<Buffer, FieldError> {
+        let Self { shape, links, odd, .. } = self;
+        let floats = |buffer: &Buffer| {
+            let mut all = vec![0f32; buffer.bytes() / 4];
+            buffer.read(&mut all).map(|()| all)
+        };
+        let (links, x) = (floats(links)?, floats(x)?);
+        let odd = odd.as_ref().map(floats).transpose()?;
+        let mut neighbours = vec![0i32; 2 * shape.half * COARSE_LINKS];
+        shape.neighbours.read(&mut neighbours)?;
+        let rows = shape.rows;
+        let complex = |a: &[f32], at: usize| Complex64::new(a[at].into(), a[at + rows].into());
+        let mut out = vec![0f32; x.len()];
+        for place in 0..2 * shape.half {
+            for which in 0..COARSE_LINKS {
+                let own = which == 0;
+                let other_half = if (place < shape.half) == own { 0 } else { shape.half };
+                let there = neighbours[place * COARSE_LINKS + which] as usize + other_half;
+                for column in 0..rows {
+                    let c = complex(&x, there * 2 * rows + column);
+                    for row in 0..rows {
+                        let at = |count: usize, which: usize| {
+                            ((place * count + which) * rows + column) * 2 * rows + row
+                        };
+                        let mut element = complex(&links, at(COARSE_LINKS, which));
+                        if let (Some(odd), true) = (&odd, own && twist != 0.0) {
+                            let sign = if column < rows / 2 { 1.0 } else { -1.0 };
+                            element += Complex64::i() * twist * sign * complex(odd, at(1, 0));
+                        }
+                        let product = element * c;
+                        out[place * 2 * rows + row] += product.re as f32;
+                        out[place * 2 * rows + rows + row] += product.im as f32;
+                    }
+                }
+            }
+        }
+        Ok(shape.domain.device().buffer_of(&out)?)
+    }
+}
+
+impl CoarseSolver {
+    /// Memory for systems with this twisted mass.
+    pub(super) fn new(coarse: &CoarseLinks, twist: f64) -> Result<Self, FieldError> {
+        let shape = &coarse.shape;
+        let device = shape.domain.device();
+        let columns = 2 * shape.half * (COARSE_LINKS - 1) * shape.rows;
+        let sign = |_| -> Result<_, DeviceError> {
+            let links = device.buffer(columns * shape.rows * 4)?;
+            let inverses = Inverses { local: shape.matrices(1)?, links, scales: device.buffer(columns * 4)? };
+            Ok((inverses, Space::new(device, shape.half_field())?))
+        };
+        let signs = (0..if twist == 0.0 { 1 } else { 2 }).map(sign).collect::<Result<_, _>>()?;
+        Ok(Self { twist, signs })
+    }
+
+    /// Drops what it knows from earlier solves.
+    pub(super) fn forget(&mut self) {
+        self.signs.iter_mut().for_each(|(_, space)| space.used = 0);
+    }
+
+    /// Adapts it to new links.
+    pub(super) fn update(&mut self, coarse: &CoarseLinks) -> Result<(), FieldError> {
+        let CoarseLinks { shape, links, odd, .. } = coarse;
+        self.forget();
+        let (rows, elements) = (shape.rows as i32, shape.elements());
+        let other = shape.matrices(1)?;
+        let mut products = shape.matrices(COARSE_LINKS - 1)?;
+        for ((Inverses { local, links: rounded, scales }, _), sign) in self.signs.iter_mut().zip([1.0, -1.0])
+        {
+            let twist = sign * self.twist;
+            let t = odd.as_ref().filter(|_| twist != 0.0).map(Buffer::input);
+            let kernel = CoarseTwist { links: links.input(), t, out: local.output(), rows, twist };
+            shape.domain.launch_as(Half, &kernel, elements)?;
+            // An even number of steps, so that the last one ends in `local`.
+            for pivot in 0..rows {
+                let [a, out] = if pivot % 2 == 0 { [&*local, &other] } else { [&other, &*local] };
+                let kernel = CoarseEliminate { a: a.input(), out: out.shared_output(), rows, pivot };
+                shape.domain.launch_as(Half, &kernel, elements)?;
+            }
+            let kernel =
+                CoarseMultiply { b: local.input(), links: links.input(), out: products.output(), rows };
+            shape.domain.launch_as(Half, &kernel, (COARSE_LINKS - 1) * elements)?;
+            let (out, scales) = (rounded.output(), scales.output());
+            let kernel = CoarseRound { matrices: products.input(), out, scales, rows };
+            shape.domain.launch_as(Half, &kernel, 2 * shape.half * (COARSE_LINKS - 1) * shape.rows)?;
+        }
+        Ok(())
+    }
+
+    /// Solves `A x = b`, for the twisted mass or its negative, until the residual has fallen by `goal`. Returns the
+    /// number of iterations.
+    pub(super) fn solve(
+        &mut self,
+        coarse: &CoarseLinks,
+        negative: bool,
+        x: &mut Buffer,
+        b: &Buffer,
+        goal: f64,
+    ) -> Result<usize, FieldError> {
+        let shape = &coarse.shape;
+        let sign = usize::from(negative) % self.signs.len();
+        let (inverses, space) = &mut self.signs[sign];
+        let inverses = &*inverses;
+        let half = shape.half_field();
+        if space.used == SPACE {
+            space.used = KEPT;
+        }
+        // The right-hand side on all places, then on odd ones, into the slots of the first residual and direction.
+        let first = space.used * half;
+        let right = |parity| (&space.right, parity * half);
+        shape.local(inverses, 0, right(0), (b, 0))?;
+        shape.local(inverses, 1, right(1), (b, half))?;
+        shape.hop(inverses, 1, (&space.z, first + half), (-1.0, right(0)), Some(right(1)))?;
+        let stop = goal * goal * space.norm(shape, first + half)?;
+        space.project(shape, x)?;
+        space.norm(shape, first + half)?;
+        let mut iterations: usize = 0;
+        loop {
+            if space.used == SPACE {
+                space.make_room(half)?;
+            }
+            space.step(shape, inverses, x)?;
+            iterations += 1;
+            if iterations.is_multiple_of(CHECK_EVERY) && (iterations >= MOST || space.residual()? <= stop) {
+                break;
+            }
+        }
+        // Even places.
+        shape.hop(inverses, 0, (x, 0), (-1.0, (x, half)), Some((&space.right, 0)))?;
+        Ok(iterations)
+    }
+}
+
+impl Space {
+    /// Memory for fields of `half` bytes.
+    fn new(device: &Device, half: usize) -> Result<Self, DeviceError> {
+        Ok(Self {
+            right: device.buffer(2 * half)?,
+            spare: device.buffer(half)?,
+            p: device.buffer((SPACE + 1) * half)?,
+            z: device.buffer((SPACE + 2) * half)?,
+            parts: device.buffer(SPACE * PIECES * 2 * COLUMNS * 4)?,
+            dots: device.buffer(SPACE * 2 * COLUMNS * 8)?,
+            projections: device.buffer(2 * SPACE * 8)?,
+            length: device.buffer(2 * 8)?,
+            squares: device.buffer(SPACE * 8)?,
+            residual: device.buffer(8)?,
+            used: 0,
+        })
+    }
+
+    /// Drops all directions but the first, and moves the residual behind them.
+    fn make_room(&mut self, half: usize) -> Result<(), FieldError> {
+        self.used = KEPT;
+        self.p.copy_part(KEPT * half, &self.z, (SPACE + 1) * half, half)?;
+        Ok(self.z.copy_part((KEPT + 1) * half, &self.p, KEPT * half, half)?)
+    }
+
+    /// The square of the residual.
+    fn residual(&self) -> Result<f64, FieldError> {
+        let mut residual = [0.0];
+        self.residual.read(&mut residual)?;
+        Ok(residual[0])
+    }
+
+    /// The square of the field at this byte of `z`, which becomes that of the residual.
+    fn norm(&mut self, shape: &Shape, at: usize) -> Result<f64, FieldError> {
+        self.dots(shape, at, at, 1)?;
+        let kernel = CoarseNorm { dots: self.dots.input(), out: self.residual.output() };
+        shape.domain.launch_as(Half, &kernel, 1)?;
+        self.residual()
+    }
+
+    /// x becomes the solution in the space so far; the residual and the first direction become what is left.
+    fn project(&mut self, shape: &Shape, x: &Buffer) -> Result<(), FieldError> {
+        let (half, count) = (shape.half_field(), self.used);
+        if count > 0 {
+            self.dots(shape, 0, (count + 1) * half, count)?;
+            self.projections(shape)?;
+        }
+        let kernel = CoarseProject {
+            x: x.shared_output_at(half),
+            r: self.z.shared_output_at((count + 1) * half),
+            p_out: self.p.shared_output_at(count * half),
+            p: self.p.input(),
+            z: self.z.input(),
+            b: self.projections.input(),
+            count: count as i32,
+            length: (half / 4) as i32,
+            rows: shape.rows as i32,
+        };
+        shape.domain.launch_as(Half, &kernel, shape.threads())
+    }
+
+    fn projections(&mut self, shape: &Shape) -> Result<(), FieldError> {
+        let (dots, squares) = (self.dots.input(), self.squares.input());
+        let kernel = CoarseProjections { dots, squares, out: self.projections.output() };
+        shape.domain.launch_as(Half, &kernel, self.used)
+    }
+
+    /// An iteration, which adds a direction.
+    fn step(&mut self, shape: &Shape, inverses: &Inverses, x: &Buffer) -> Result<(), FieldError> {
+        let k = self.used;
+        let half = shape.half_field();
+        let (rows, domain) = (shape.rows as i32, &shape.domain);
+        let slot = k * half;
+        shape.hop(inverses, 0, (&self.spare, 0), (1.0, (&self.p, slot)), None)?;
+        shape.hop(inverses, 1, (&self.z, slot), (-1.0, (&self.spare, 0)), Some((&self.p, slot)))?;
+        if k > 0 {
+            self.dots(shape, 0, slot, k)?;
+            self.projections(shape)?;
+            let (p, z, b) = (self.p.output(), self.z.output(), self.projections.input());
+            let length = (half / 4) as i32;
+            let kernel = CoarseOrthogonalise { p, z, b, step: k as i32, length, rows };
+            domain.launch_as(Half, &kernel, shape.threads())?;
+        }
+        self.dots(shape, slot, slot, 2)?;
+        let kernel = CoarseLength {
+            dots: self.dots.input(),
+            length: self.length.output(),
+            squares: self.squares.output(),
+            residual: self.residual.output(),
+            step: k as i32,
+        };
+        domain.launch_as(Half, &kernel, 1)?;
+        let kernel = CoarseStep {
+            x: x.shared_output_at(half),
+            p: self.p.input_at(slot),
+            z: self.z.input_at(slot),
+            r: self.z.input_at(slot + half),
+            r_out: self.z.shared_output_at(slot + 2 * half),
+            p_out: self.p.shared_output_at(slot + half),
+            length: self.length.input(),
+            rows,
+        };
+        self.used += 1;
+        domain.launch_as(Half, &kernel, shape.threads())
+    }
+
+    /// Products of `count` of the `z` from byte `f` on with that at byte `x`.
+    fn dots(&self, shape: &Shape, f: usize, x: usize, count: usize) -> Result<(), FieldError> {
+        self.dots_of(shape, &self.z, (f, x), count)
+    }
+
+    fn dots_of(
+        &self,
+        shape: &Shape,
+        fields: &Buffer,
+        (f, x): (usize, usize),
+        count: usize,
+    ) -> Result<(), FieldError> {
+        let kernel = CoarseDots {
+            f: fields.input_at(f),
+            x: fields.input_at(x),
+            parts: self.parts.shared_output(),
+            rows: shape.rows as i32,
+            places: shape.half as i32,
+        };
+        shape.domain.launch_as(Half, &kernel, count * PIECES * (COLUMNS / shape.lanes))?;
+        let kernel = CoarseFold { parts: self.parts.input(), out: self.dots.shared_output() };
+        shape.domain.launch_as(Half, &kernel, count * 2 * COLUMNS)
+    }
+}

@@ -1,0 +1,523 @@
+//! Adaptive aggregation multigrid (Brannick et al., arXiv:0707.4018; Babich et al., arXiv:1005.3043) as a preconditioner of a
+//! Schur complement W on odd sites.
+//!
+//! `W^-1 r = [M^-1 (0, B r)]_o`, with M on all sites and `W = B^-1 (Mhat + i mu gamma_5)`. So a cycle restricts `(0, B r)`,
+//! solves the Galerkin operator `P^dag M P`, prolongs to odd sites, and ends with minimal-residual steps for W. The vectors of
+//! P nearly solve `M v = 0`: odd sites are those for which `W v` is small, even ones follow.
+//!
+//! - `transfer`: P and its adjoint
+//! - `coarse`: the coarse operator and its solver
+
+mod coarse;
+#[cfg(test)]
+mod tests;
+mod transfer;
+
+use super::{Info, Operators, Preconditioner, Setup, timed};
+use crate::device::kernels::BlockGrid;
+use crate::device::{Buffer, Precision, Stamp};
+use crate::field::{Dagger, Domain, EVEN, FieldError, ODD, Purpose, RandomAddress, Spinor, common};
+use crate::lattice::{Extents, Partition, coordinates, site, volume};
+use crate::operator::{Blocks, WholeOperator};
+use coarse::{CoarseLinks, CoarseSolver};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use transfer::{Gathered, Sites, Transfer};
+
+/// Parameters of the preconditioner.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MultigridParams {
+    /// Extents of an aggregate.
+    pub block: Extents,
+    /// Vectors of P, a multiple of 8.
+    pub vectors: usize,
+    /// Minimal-residual steps after a coarse correction.
+    pub steps: usize,
+}
+
+/// The residual that coarse solves leave.
+const COARSE_RESIDUAL: f64 = 0.1;
+/// Minimal-residual steps that turn a random spinor into one for which `W v` is small, and those that adapt it to new links.
+const FIRST_STEPS: usize = 256;
+const MORE_STEPS: usize = 16;
+/// Steps after which a vector, which shrinks, gets back its norm: in half precision it would become noise of what it was.
+const STEPS_AT_ONCE: usize = 32;
+/// The space is adapted to new links once a solve takes this many times the iterations that it took with the space as it was
+/// made, for equal reduction of the residual.
+const GROWTH: f64 = 1.3;
+/// Fewer iterations do not tell whether the space serves.
+const ENOUGH: usize = 4;
+/// The seed of the random spinors: the space of given links is always the same.
+const SEED: u64 = 20_071_004;
+
+/// The preconditioner.
+pub struct Multigrid {
+    params: MultigridParams,
+    blocks: Blocks,
+    domain: Arc<Domain>,
+    precision: Precision,
+    hierarchy: Option<Arc<Mutex<Hierarchy>>>,
+    /// Whether the space is to be adapted to the links before its next use.
+    outgrown: bool,
+    /// Whether a solve begins.
+    begins: bool,
+}
+
+/// P and the coarse operator. Operators that differ in the twisted mass alone have them in common.
+struct Hierarchy {
+    params: MultigridParams,
+    blocks: Blocks,
+    transfer: Transfer,
+    links: CoarseLinks,
+    solvers: Vec<(f64, Version, CoarseSolver)>,
+    /// The vectors of P before they were made orthonormal, on odd sites.
+    smooth: Spinor,
+    /// The number of the space, and the number of that with `P_o^dag P_o`.
+    version: Version,
+    odd_version: Version,
+    made: Option<Made>,
+    /// Iterations per factor of ten in the first solve with the space.
+    cost: Option<f64>,
+    room: Room,
+}
+
+/// 0 before the first.
+type Version = u64;
+
+/// The origin of a space.
+struct Made {
+    /// The links that it was made for, or last adapted to.
+    links: Stamp,
+    /// Whether it follows from them alone.
+    anew: bool,
+    /// Whether it has served other links since: the trajectory has begun.
+    walked: bool,
+}
+
+/// Workspace.
+struct Room {
+    residual: Spinor,
+    product: Spinor,
+    solution: Spinor,
+    even: Spinor,
+    /// A spinor in the order of aggregates.
+    one: Gathered,
+    right: Buffer,
+    left: Buffer,
+}
+
+/// The division of the lattice into aggregates.
+#[derive(Clone, Copy)]
+struct Aggregates {
+    block: Extents,
+    partition: Partition,
+}
+
+impl Aggregates {
+    /// The number of this rank's.
+    fn here(self) -> usize {
+        volume(self.counts(self.partition.local()))
+    }
+
+    /// The number of all.
+    fn all(self) -> usize {
+        volume(self.counts(self.partition.global))
+    }
+
+    fn counts(self, extents: Extents) -> Extents {
+        std::array::from_fn(|mu| extents[mu] / self.block[mu])
+    }
+
+    /// Complex numbers per aggregate, chirality and parity.
+    fn reals(self) -> usize {
+        6 * volume(self.block) / 2
+    }
+
+    fn grid(self) -> BlockGrid {
+        let ints = |x: Extents| x.map(|n| n as i32);
+        BlockGrid { block: ints(self.block), blocks: ints(self.counts(self.partition.local())) }
+    }
+
+    /// The place of an aggregate of the lattice: even ones first.
+    fn place(self, at: Extents) -> usize {
+        let all = self.counts(self.partition.global);
+        // In each pair along the first direction with several aggregates, one is even and one is odd.
+        let along = (0..4).find(|&mu| all[mu] > 1).expect("several aggregates");
+        let mut halved = (all, at);
+        halved.0[along] /= 2;
+        halved.1[along] /= 2;
+        at.iter().sum::<usize>() % 2 * self.all() / 2 + site(halved.0, halved.1)
+    }
+
+    /// The places of this rank's aggregates.
+    fn places(self) -> Vec<i32> {
+        let (own, offset) = (self.counts(self.partition.local()), self.counts(self.partition.offset()));
+        let at = |n| -> Extents {
+            let here = coordinates(own, n);
+            std::array::from_fn(|mu| offset[mu] + here[mu])
+        };
+        (0..self.here()).map(|n| self.place(at(n)) as i32).collect()
+    }
+
+    /// For every place itself and its neighbours, forward then backward, as numbers among places of their parity.
+    fn neighbours(self) -> Vec<i32> {
+        let (all, half) = (self.counts(self.partition.global), self.all() / 2);
+        let mut table = vec![0; self.all() * 9];
+        for n in 0..self.all() {
+            let at = coordinates(all, n);
+            let moved = |mu: usize, by: usize| {
+                let mut there = at;
+                there[mu] = (there[mu] + by) % all[mu];
+                there
+            };
+            let forward = (0..4).map(|mu| moved(mu, 1));
+            let backward = (0..4).map(|mu| moved(mu, all[mu] - 1));
+            let row = std::iter::once(at).chain(forward).chain(backward);
+            let to = &mut table[self.place(at) * 9..][..9];
+            to.iter_mut().zip(row).for_each(|(to, there)| *to = (self.place(there) % half) as i32);
+        }
+        table
+    }
+}
+
+impl Multigrid {
+    /// Whether a lattice divides into such aggregates: several, and in each direction one or an even number.
+    pub fn fits(extents: Extents, block: Extents) -> bool {
+        let divides = (0..4).all(|mu| extents[mu].is_multiple_of(block[mu]));
+        let counts: Extents = std::array::from_fn(|mu| extents[mu] / block[mu].max(1));
+        divides && counts.iter().all(|&n| n == 1 || n.is_multiple_of(2)) && volume(counts) > 1
+    }
+
+    /// Workspace in `precision`. Vectors and coarse operator are made before the first use.
+    ///
+    /// # Panics
+    /// The aggregates do not [fit](Self::fits) the lattice or this rank's box; the number of vectors is no multiple of 8.
+    pub fn new(
+        domain: &Arc<Domain>,
+        precision: Precision,
+        params: MultigridParams,
+    ) -> Result<Self, FieldError> {
+        let partition = domain.partition();
+        assert!(Self::fits(partition.global, params.block), "aggregates that fit the lattice");
+        assert!(precision != Precision::Double, "a preconditioner in single or half precision");
+        assert!(params.vectors.is_multiple_of(8) && params.vectors > 0, "a multiple of 8 vectors");
+        Ok(Self {
+            params,
+            blocks: Blocks::new(partition.local(), Some(params.block)),
+            domain: Arc::clone(domain),
+            precision,
+            hierarchy: None,
+            outgrown: false,
+            begins: false,
+        })
+    }
+
+    fn whole<'a>(&self, operators: &'a mut Operators) -> Result<&'a mut dyn WholeOperator, FieldError> {
+        let whole = operators.at(self.precision).whole(&self.blocks)?;
+        Ok(whole.expect("an operator that also acts on all sites"))
+    }
+
+    /// The hierarchy as the operator needs it.
+    fn prepare(
+        &mut self,
+        operators: &mut Operators,
+        info: &mut Info,
+    ) -> Result<Arc<Mutex<Hierarchy>>, FieldError> {
+        let hierarchy = match &self.hierarchy {
+            Some(hierarchy) => Arc::clone(hierarchy),
+            None => {
+                let name = format!(
+                    "multigrid {:?} {} {}",
+                    self.params,
+                    self.precision,
+                    self.whole(operators)?.name()
+                );
+                let make = || Hierarchy::new(&self.domain, self.precision, self.params, self.blocks);
+                Arc::clone(self.hierarchy.insert(common(&self.domain, name, make)?))
+            }
+        };
+        let start = Instant::now();
+        let (now, twist) = (self.whole(operators)?.adopted(), self.whole(operators)?.twist());
+        let mut own = hierarchy.lock().expect("no panic holds it");
+        let before = own.version;
+        match &mut own.made {
+            Some(made) if made.links != now && !self.outgrown => made.walked = true,
+            Some(made) if made.links == now => {}
+            Some(_) => own.make(operators, false)?,
+            None => own.make(operators, true)?,
+        }
+        self.outgrown = false;
+        own.prepare_solver(twist, std::mem::take(&mut self.begins))?;
+        if own.version != before {
+            self.domain.device().synchronize()?;
+            info.setups += 1;
+            info.setup_seconds += start.elapsed().as_secs_f64();
+        }
+        drop(own);
+        Ok(hierarchy)
+    }
+}
+
+impl Hierarchy {
+    fn new(
+        domain: &Arc<Domain>,
+        precision: Precision,
+        params: MultigridParams,
+        blocks: Blocks,
+    ) -> Result<Self, FieldError> {
+        let aggregates = Aggregates { block: params.block, partition: *domain.partition() };
+        let transfer = Transfer::new(domain, precision, aggregates, params.vectors)?;
+        let links = CoarseLinks::new(domain, &transfer, precision, aggregates)?;
+        let own = || Spinor::new(domain, precision);
+        let room = Room {
+            residual: own()?,
+            product: own()?,
+            solution: own()?,
+            even: own()?,
+            one: transfer.fields(1)?,
+            right: links.field()?,
+            left: links.field()?,
+        };
+        Ok(Self {
+            params,
+            blocks,
+            transfer,
+            links,
+            solvers: Vec::new(),
+            smooth: Spinor::several(domain, precision, params.vectors)?,
+            version: 0,
+            odd_version: 0,
+            made: None,
+            cost: None,
+            room,
+        })
+    }
+
+    /// Makes the space from random spinors, or from the vectors that it has.
+    fn make(&mut self, operators: &mut Operators, anew: bool) -> Result<(), FieldError> {
+        self.made = None;
+        (0..self.params.vectors).try_for_each(|n| self.make_vector(operators, n, anew))?;
+        self.transfer.orthonormalise()?;
+        self.make_links(operators)?;
+        self.version += 1;
+        let whole = operators.at(self.room.residual.precision()).whole(&self.blocks)?;
+        let links = whole.expect("an operator on all sites").adopted();
+        self.made = Some(Made { links, anew, walked: false });
+        self.cost = None;
+        Ok(())
+    }
+
+    /// Makes what solves coarse systems with this twisted mass; `begins`: those of another solve.
+    fn prepare_solver(&mut self, twist: f64, begins: bool) -> Result<(), FieldError> {
+        if twist != 0.0 && self.odd_version != self.version {
+            self.make_odd()?;
+            self.odd_version = self.version;
+        }
+        let Self { links, solvers, version, .. } = self;
+        if solvers.iter().all(|(mu, ..)| *mu != twist) {
+            solvers.push((twist, 0, CoarseSolver::new(links, twist)?));
+        }
+        let (_, of, solver) = solvers.iter_mut().find(|(mu, ..)| *mu == twist).expect("one was made");
+        if of != version {
+            solver.update(links)?;
+            *of = *version;
+        } else if begins {
+            solver.forget();
+        }
+        Ok(())
+    }
+
+    /// Makes vector number `n` from a random spinor, or from the vector that it is.
+    fn make_vector(&mut self, operators: &mut Operators, n: usize, anew: bool) -> Result<(), FieldError> {
+        let precision = self.room.residual.precision();
+        let steps = if anew {
+            let address = RandomAddress { seed: SEED, trajectory: n as u64, purpose: Purpose::SPACE };
+            let mut random = Spinor::new(self.smooth.domain(), precision.of_solution())?;
+            random.set_random(ODD, 1.0, address)?;
+            self.room.solution.copy_from(&random)?;
+            FIRST_STEPS
+        } else {
+            self.smooth.field(n, &mut self.room.solution)?;
+            MORE_STEPS
+        };
+        for done in (0..steps).step_by(STEPS_AT_ONCE) {
+            let Room { residual, solution, .. } = &mut self.room;
+            operators.at(precision).apply(residual, solution, Dagger::No)?;
+            residual.scale(-1.0)?;
+            self.room.smooth(operators, Dagger::No, STEPS_AT_ONCE.min(steps - done))?;
+            let norm = self.room.solution.norm2()?.value().sqrt();
+            if norm > 0.0 {
+                self.room.solution.scale(1.0 / norm)?;
+            }
+        }
+        let Room { solution, even, .. } = &mut self.room;
+        let whole = operators.at(precision).whole(&self.blocks)?;
+        whole.expect("an operator on all sites").complete(even, solution)?;
+        self.smooth.set_field(n, solution)?;
+        self.transfer.set_vector(n, [even, solution])
+    }
+
+    /// For four vectors of a chirality at a time, calls `work` with the number of the first one's column after `each` with
+    /// the even and odd sites of each.
+    fn columns<T>(
+        &mut self,
+        state: &mut T,
+        mut each: impl FnMut(&mut T, &Transfer, usize, [&Spinor; 2], &mut Spinor) -> Result<(), FieldError>,
+        mut work: impl FnMut(&mut T, &Transfer, &mut CoarseLinks, usize) -> Result<(), FieldError>,
+    ) -> Result<(), FieldError> {
+        let Self { transfer, links, room: Room { product, solution, even, .. }, params, .. } = self;
+        for chirality in 0..2 {
+            for first in (0..params.vectors).step_by(4) {
+                for n in 0..4 {
+                    for (parity, x) in [&mut *even, &mut *solution].into_iter().enumerate() {
+                        transfer.scatter(x, &transfer.vectors, first + n, parity, Some(chirality))?;
+                    }
+                    each(state, transfer, n, [even, solution], product)?;
+                }
+                work(state, transfer, links, chirality * params.vectors + first)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The Galerkin operator of the vectors, column by column.
+    fn make_links(&mut self, operators: &mut Operators) -> Result<(), FieldError> {
+        let (precision, blocks) = (self.room.residual.precision(), self.blocks);
+        let whole = operators.at(precision).whole(&blocks)?.expect("an operator on all sites");
+        // The local link, then those forward in x, y, z, t.
+        let mut fields: Vec<Gathered> = (0..5).map(|_| self.transfer.fields(4)).collect::<Result<_, _>>()?;
+        self.columns(
+            &mut fields,
+            |fields, transfer, n, x, product| {
+                for parity in [EVEN, ODD] {
+                    for (which, fields) in fields.iter_mut().enumerate() {
+                        match which.checked_sub(1) {
+                            None => whole.apply_within(product, x, parity)?,
+                            Some(mu) => whole.apply_across(product, x[1 - parity], parity, mu)?,
+                        }
+                        transfer.gather(fields, n, product, parity)?;
+                    }
+                }
+                Ok(())
+            },
+            |fields, transfer, links, column| {
+                let mut each = fields.iter().enumerate();
+                each.try_for_each(|(which, fields)| links.set_link(transfer, which, column, fields))
+            },
+        )?;
+        self.links.complete()
+    }
+
+    /// `P_o^dag P_o`
+    fn make_odd(&mut self) -> Result<(), FieldError> {
+        let mut field = self.transfer.fields(4)?;
+        self.columns(
+            &mut field,
+            |field, transfer, n, x, _| transfer.gather(field, n, x[ODD], ODD),
+            |field, transfer, links, column| links.set_odd(transfer, column, field),
+        )?;
+        self.links.complete_odd()
+    }
+
+    /// `solution ~ W^-1 residual`, or for the adjoint; `residual` becomes what is left.
+    fn cycle(
+        &mut self,
+        operators: &mut Operators,
+        dagger: Dagger,
+        info: &mut Info,
+    ) -> Result<(), FieldError> {
+        let Self { transfer, links, solvers, blocks, room, params, .. } = self;
+        let Room { residual, product, solution, one, right, left, .. } = room;
+        let precision = residual.precision();
+        let weigh = |operators: &mut Operators, out: &mut Spinor, x: &Spinor| {
+            let whole = operators.at(precision).whole(blocks)?.expect("an operator on all sites");
+            whole.weigh(out, x).map(|()| whole.twist())
+        };
+        // The adjoint of W for mu is gamma_5 W gamma_5 for -mu, with B on the other side.
+        let adjoint = dagger == Dagger::Yes;
+        let twist = if adjoint {
+            transfer.gather(one, 0, residual, ODD)?;
+            operators.at(precision).whole(blocks)?.expect("an operator on all sites").twist()
+        } else {
+            let twist = weigh(operators, product, residual)?;
+            transfer.gather(one, 0, product, ODD)?;
+            twist
+        };
+        transfer.restrict(links.of_field(right), one, Sites::Odd, dagger)?;
+        links.share(right)?;
+        let (.., solver) = solvers.iter_mut().find(|(mu, ..)| *mu == twist).expect("a solver was prepared");
+        info.coarse_seconds += timed(&Arc::clone(residual.domain()), || {
+            info.coarse_iterations += solver.solve(links, adjoint, left, right, COARSE_RESIDUAL)?;
+            Ok(())
+        })?;
+        transfer.prolong(one, left, &links.own_places, Sites::Odd, dagger)?;
+        if adjoint {
+            transfer.scatter(product, one, 0, ODD, None)?;
+            weigh(operators, solution, product)?;
+        } else {
+            transfer.scatter(solution, one, 0, ODD, None)?;
+        }
+        operators.at(precision).apply(product, solution, dagger)?;
+        residual.axpy(-1.0, product)?;
+        room.smooth(operators, dagger, params.steps)
+    }
+}
+
+impl Room {
+    /// Minimal-residual steps for W from `solution`, whose residual is `residual`.
+    fn smooth(&mut self, operators: &mut Operators, dagger: Dagger, steps: usize) -> Result<(), FieldError> {
+        let Self { residual, product, solution, .. } = self;
+        for _ in 0..steps {
+            operators.at(residual.precision()).apply(product, residual, dagger)?;
+            let (overlap, norm) = product.dot_norm2(residual)?;
+            let length = if norm > 0.0 { overlap / norm } else { num_complex::Complex64::default() };
+            solution.mr_step(length, residual, product)?;
+        }
+        Ok(())
+    }
+}
+
+impl Preconditioner for Multigrid {
+    fn apply(
+        &mut self,
+        operators: &mut Operators,
+        out: &mut Spinor,
+        x: &Spinor,
+        dagger: Dagger,
+        info: &mut Info,
+    ) -> Result<(), FieldError> {
+        let hierarchy = self.prepare(operators, info)?;
+        let mut own = hierarchy.lock().expect("no panic holds it");
+        own.room.residual.copy_from(x)?;
+        own.cycle(operators, dagger, info)?;
+        out.copy_from(&own.room.solution)
+    }
+
+    fn begins(&mut self) {
+        self.begins = true;
+    }
+
+    fn solved(&mut self, iterations: usize, digits: f64) {
+        let Some(hierarchy) = &self.hierarchy else { return };
+        let cost = iterations as f64 / digits;
+        if iterations >= ENOUGH && cost.is_finite() {
+            let first = *hierarchy.lock().expect("no panic holds it").cost.get_or_insert(cost);
+            self.outgrown = cost > GROWTH * first;
+        }
+    }
+}
+
+impl Setup for Multigrid {
+    fn keeps(&self) -> bool {
+        true
+    }
+
+    fn forget(&mut self) {
+        self.outgrown = false;
+        if let Some(hierarchy) = &self.hierarchy {
+            let mut own = hierarchy.lock().expect("no panic holds it");
+            // Another term may have made it already for the trajectory that begins.
+            own.made = own.made.take().filter(|made| made.anew && !made.walked);
+        }
+    }
+}

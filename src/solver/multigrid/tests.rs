@@ -1,0 +1,241 @@
+//! Laws of transfers and of the coarse operator, on random links.
+
+use super::*;
+use crate::family::{Schur, Wilson, WilsonParams};
+use crate::field::MatrixField;
+use crate::lattice::Boundary;
+use crate::operator::Operator;
+use num_complex::Complex64;
+use std::sync::MutexGuard;
+
+const EXTENTS: Extents = [4, 4, 4, 8];
+const BLOCK: Extents = [2, 2, 2, 4];
+const VECTORS: usize = 8;
+const ROWS: usize = 2 * VECTORS;
+/// Relative, of sums in single precision.
+const ROUNDING: f64 = 1e-5;
+
+struct Made {
+    domain: Arc<Domain>,
+    multigrid: Multigrid,
+    all: [Wilson; 2],
+}
+
+fn operators(all: &mut [Wilson; 2]) -> Operators<'_> {
+    let [double, single] = all;
+    Operators { double, single: Some(single), half: None }
+}
+
+fn made(mu: f64, schur: Schur, c_sw: f64) -> Made {
+    let domain = Domain::local(EXTENTS).unwrap();
+    let mut links = MatrixField::new(&domain, 4).unwrap();
+    links.set_random(RandomAddress { seed: 7, trajectory: 0, purpose: Purpose::Start }).unwrap();
+    let boundary = Boundary::phases([0.0, 0.5, 0.0, 1.0]);
+    let params = WilsonParams { kappa: 0.11, mu, c_sw, boundary, schur };
+    let mut clover = Wilson::clover_term(&domain, &params).unwrap();
+    if let Some(clover) = &mut clover {
+        clover.update(&links).unwrap();
+    }
+    let mut all = [Precision::Double, Precision::Single].map(|precision| {
+        let mut operator = Wilson::new(&domain, precision, 18, params).unwrap().with_whole().unwrap();
+        operator.update(&links, clover.as_ref()).unwrap();
+        operator
+    });
+    let params = MultigridParams { block: BLOCK, vectors: VECTORS, steps: 4 };
+    let mut multigrid = Multigrid::new(&domain, Precision::Single, params).unwrap();
+    multigrid.prepare(&mut operators(&mut all), &mut Info::default()).unwrap();
+    Made { domain, multigrid, all }
+}
+
+/// A coarse field: `[place][row]`.
+type Field = Vec<Complex64>;
+
+fn random() -> Field {
+    let count = volume(EXTENTS) / volume(BLOCK) * ROWS;
+    (0..count).map(|n| Complex64::new((n as f64 * 0.7).sin(), (n as f64 * 1.3).cos())).collect()
+}
+
+fn gamma_5(c: &[Complex64]) -> Field {
+    c.iter().enumerate().map(|(n, c)| if n % ROWS < VECTORS { *c } else { -c }).collect()
+}
+
+fn norm(c: &[Complex64]) -> f64 {
+    c.iter().map(Complex64::norm_sqr).sum::<f64>().sqrt()
+}
+
+/// |a - b| / |b|
+fn apart(a: &[Complex64], b: &[Complex64]) -> f64 {
+    let difference: Field = a.iter().zip(b).map(|(a, b)| a - b).collect();
+    norm(&difference) / norm(b)
+}
+
+fn of_device(buffer: &Buffer) -> Field {
+    let mut reals = vec![0f32; buffer.bytes() / 4];
+    buffer.read(&mut reals).unwrap();
+    let place =
+        |r: &[f32]| (0..ROWS).map(|n| Complex64::new(r[n].into(), r[ROWS + n].into())).collect::<Vec<_>>();
+    reals.chunks_exact(2 * ROWS).flat_map(place).collect()
+}
+
+impl Made {
+    fn hierarchy(&self) -> MutexGuard<'_, Hierarchy> {
+        self.multigrid.hierarchy.as_ref().expect("a hierarchy").lock().unwrap()
+    }
+
+    fn twist(&self) -> f64 {
+        self.all[0].params().mu
+    }
+
+    /// Solves `A x = b`, or for the negative mass. Returns x and the iterations.
+    fn solve(&self, negative: bool, b: &[Complex64], goal: f64) -> (Field, usize) {
+        let b = self.to_device(b);
+        let Hierarchy { links, solvers, .. } = &mut *self.hierarchy();
+        let mut x = links.field().unwrap();
+        let iterations = solvers[0].2.solve(links, negative, &mut x, &b, goal).unwrap();
+        (of_device(&x), iterations)
+    }
+
+    fn to_device(&self, c: &[Complex64]) -> Buffer {
+        let place = |c: &[Complex64]| -> Vec<f32> {
+            c.iter().map(|z| z.re as f32).chain(c.iter().map(|z| z.im as f32)).collect()
+        };
+        let reals: Vec<f32> = c.chunks_exact(ROWS).flat_map(place).collect();
+        self.domain.device().buffer_of(&reals).unwrap()
+    }
+
+    fn spinor(&self, precision: Precision) -> Spinor {
+        Spinor::new(&self.domain, precision).unwrap()
+    }
+
+    /// P c, on even and odd sites.
+    fn prolonged(&self, c: &[Complex64]) -> [Spinor; 2] {
+        let c = self.to_device(c);
+        let [mut single, mut even, mut odd] =
+            [Precision::Single, Precision::Double, Precision::Double].map(|p| self.spinor(p));
+        let Hierarchy { transfer, links, room: Room { one, .. }, .. } = &mut *self.hierarchy();
+        transfer.prolong(one, &c, &links.own_places, Sites::All, Dagger::No).unwrap();
+        for (parity, x) in [&mut even, &mut odd].into_iter().enumerate() {
+            transfer.scatter(&mut single, one, 0, parity, None).unwrap();
+            x.copy_from(&single).unwrap();
+        }
+        [even, odd]
+    }
+
+    /// P^dag x
+    fn restricted(&self, x: [&Spinor; 2]) -> Field {
+        let mut single = self.spinor(Precision::Single);
+        let Hierarchy { transfer, links, room: Room { one, .. }, .. } = &mut *self.hierarchy();
+        for (parity, x) in x.into_iter().enumerate() {
+            single.copy_from(x).unwrap();
+            transfer.gather(one, 0, &single, parity).unwrap();
+        }
+        let out = links.field().unwrap();
+        transfer.restrict(links.of_field(&out), one, Sites::All, Dagger::No).unwrap();
+        of_device(&out)
+    }
+
+    /// M x on all sites in double precision, by whole hops.
+    fn applied(&mut self, x: [&Spinor; 2]) -> [Spinor; 2] {
+        let [mut even, mut odd, mut hop, zero] = [Precision::Double; 4].map(|p| self.spinor(p));
+        let twist = self.twist();
+        for (parity, out) in [&mut even, &mut odd].into_iter().enumerate() {
+            let here = if parity == EVEN { [x[EVEN], &zero] } else { [&zero, x[ODD]] };
+            let whole = Operator::whole(&mut self.all[0], &self.multigrid.blocks).unwrap().unwrap();
+            whole.apply_within(out, here, parity).unwrap();
+            self.all[0].links().hop(&mut hop, x[1 - parity], parity, Dagger::No).unwrap();
+            out.axpy(-0.5, &hop).unwrap();
+        }
+        if twist != 0.0 {
+            odd.add_twist(twist, x[ODD]).unwrap();
+        }
+        [even, odd]
+    }
+
+    /// The coarse operator, from its links.
+    fn coarse(&self, c: &[Complex64]) -> Field {
+        let c = self.to_device(c);
+        let out = self.hierarchy().links.applied(self.twist(), &c).unwrap();
+        of_device(&out)
+    }
+}
+
+#[test]
+fn transfers_are_orthonormal_and_keep_chirality() {
+    let made = made(0.0, Schur::Asymmetric, 1.2);
+    let c = random();
+    let [even, odd] = made.prolonged(&c);
+    assert!(apart(&made.restricted([&even, &odd]), &c) < ROUNDING);
+    let [other, _] = made.prolonged(&gamma_5(&c));
+    let mut reals = [vec![0.0; volume(EXTENTS) * 24], vec![0.0; volume(EXTENTS) * 24]];
+    even.write_host(EVEN, &mut reals[0]).unwrap();
+    other.write_host(EVEN, &mut reals[1]).unwrap();
+    let signs = (0..).map(|n| if n % 24 < 12 { 1.0 } else { -1.0 });
+    for ((a, b), sign) in reals[0].iter().zip(&reals[1]).zip(signs) {
+        assert_eq!(*a, sign * b);
+    }
+}
+
+/// A = P^dag M P, with and without a twisted mass on odd sites and a clover term.
+#[test]
+fn the_coarse_operator_is_that_of_galerkin() {
+    for (mu, schur, c_sw) in
+        [(0.0, Schur::Symmetric, 1.2), (0.3, Schur::Asymmetric, 1.2), (0.3, Schur::Symmetric, 0.0)]
+    {
+        let mut made = made(mu, schur, c_sw);
+        let c = random();
+        let [even, odd] = made.prolonged(&c);
+        let [m_even, m_odd] = made.applied([&even, &odd]);
+        let (fine, coarse) = (made.restricted([&m_even, &m_odd]), made.coarse(&c));
+        let found = apart(&coarse, &fine);
+        println!("mu {mu}, c_sw {c_sw}, {schur:?}: relative difference {found:.1e}");
+        assert!(found < ROUNDING);
+    }
+}
+
+/// Also for the negative mass, with which adjoint systems are solved.
+#[test]
+fn coarse_solves_reach_their_goal() {
+    for mu in [0.0, 0.3] {
+        let made = made(mu, Schur::Asymmetric, 1.2);
+        let b = random();
+        for _ in 0..3 {
+            let (x, iterations) = made.solve(false, &b, 0.03);
+            let found = apart(&made.coarse(&x), &b);
+            println!("mu {mu}: {iterations} iterations, residual {found:.3}");
+            // The goal is that of the preconditioned system on odd places.
+            assert!(found < 0.06, "{found}");
+        }
+        // gamma_5 A(-mu) gamma_5 is the adjoint of A(mu): (y, A x) = (A^dag y, x).
+        if mu != 0.0 {
+            let y = gamma_5(&made.solve(true, &gamma_5(&b), 0.003).0);
+            let x = random().iter().map(|c| c * Complex64::i()).rev().collect::<Field>();
+            let product = |a: &[Complex64], b: &[Complex64]| -> Complex64 {
+                a.iter().zip(b).map(|(a, b)| a.conj() * b).sum()
+            };
+            let (one, other) = (product(&y, &made.coarse(&x)), product(&b, &x));
+            assert!((one - other).norm() < 0.02 * norm(&b) * norm(&x), "{one} {other}");
+        }
+    }
+}
+
+/// The space is made anew after `forget`, with the same content.
+#[test]
+fn the_space_depends_on_links_alone() {
+    let mut made = made(0.0, Schur::Asymmetric, 1.2);
+    let content = |made: &Made| {
+        let hierarchy = made.hierarchy();
+        let buffer = &hierarchy.transfer.vectors.buffer;
+        let mut reals = vec![0f32; buffer.bytes() / 4];
+        buffer.read(&mut reals).unwrap();
+        reals
+    };
+    let first = content(&made);
+    let Made { multigrid, all, .. } = &mut made;
+    let hierarchy = Arc::clone(multigrid.hierarchy.as_ref().expect("a hierarchy"));
+    hierarchy.lock().unwrap().make(&mut operators(all), false).unwrap();
+    assert!(content(&made) != first, "smoothed further");
+    let Made { multigrid, all, .. } = &mut made;
+    multigrid.forget();
+    multigrid.prepare(&mut operators(all), &mut Info::default()).unwrap();
+    assert!(content(&made) == first);
+}

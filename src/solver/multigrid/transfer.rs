@@ -1,0 +1,271 @@
+//! The vectors of P, in the order of aggregates, and what P and its adjoint do.
+
+use super::Aggregates;
+use crate::device::kernels::{
+    COLUMNS, FromAggregates, Half, NormaliseVector, Out, Prolong, Reals, RestrictParts, RestrictSum, TILE,
+    ToAggregates, Together,
+};
+use crate::device::{Buffer, Precision};
+use crate::field::{Dagger, Domain, EVEN, FieldError, ODD, Spinor};
+use std::sync::Arc;
+
+/// Fields in the order of aggregates, in single precision: `[aggregate][chirality][field][re, im][parity][spin,
+/// colour][site]`.
+pub(super) struct Gathered {
+    pub buffer: Buffer,
+    pub fields: usize,
+}
+
+/// Coarse fields `[place][re, im][row]`, or columns of coarse matrices: where their parts are.
+#[derive(Clone, Copy)]
+pub(super) struct Coarse<'a> {
+    pub buffer: &'a Buffer,
+    /// In bytes.
+    pub offset: usize,
+    /// The places of this rank's aggregates.
+    pub places: &'a Buffer,
+    /// Reals from a place to the next, and from a column to the next.
+    pub strides: [usize; 2],
+}
+
+/// P: vectors that are orthonormal in each aggregate and chirality.
+pub(super) struct Transfer {
+    aggregates: Aggregates,
+    domain: Arc<Domain>,
+    /// Of spinors.
+    precision: Precision,
+    pub vectors: Gathered,
+    parts: Buffer,
+    /// Numbers of this rank's aggregates alone, with their places.
+    own: [Buffer; 2],
+}
+
+fn gather(
+    aggregates: Aggregates,
+    to: &mut Gathered,
+    field: usize,
+    x: &Spinor,
+    parity: usize,
+) -> Result<(), FieldError> {
+    let (layout, fields) = (x.layout(), to.fields as i32);
+    let (g, grid, out) = (layout.geometry(), aggregates.grid(), to.buffer.output());
+    let kernel =
+        ToAggregates { g, grid, x: x.fermions(), out, parity: parity as i32, fields, field: field as i32 };
+    x.domain().launch_as(x.precision(), &kernel, layout.half())
+}
+
+/// Which numbers of an aggregate.
+#[derive(Clone, Copy)]
+pub(super) enum Sites {
+    All,
+    Odd,
+}
+
+impl Transfer {
+    pub(super) fn new(
+        domain: &Arc<Domain>,
+        precision: Precision,
+        aggregates: Aggregates,
+        vectors: usize,
+    ) -> Result<Self, FieldError> {
+        let device = domain.device();
+        let count = aggregates.here();
+        let own: Vec<i32> = (0..count as i32).collect();
+        Ok(Self {
+            aggregates,
+            domain: Arc::clone(domain),
+            precision,
+            vectors: Self::gathered(domain, aggregates, vectors)?,
+            parts: device.buffer(count * 2 * vectors * 4 * 2 * COLUMNS * 4)?,
+            own: [device.buffer(count * 4 * vectors * 4)?, device.buffer_of(&own)?],
+        })
+    }
+
+    fn gathered(domain: &Domain, aggregates: Aggregates, fields: usize) -> Result<Gathered, FieldError> {
+        let reals = aggregates.here() * 2 * fields * 4 * aggregates.reals();
+        Ok(Gathered { buffer: domain.device().buffer(reals * 4)?, fields })
+    }
+
+    /// Memory for more fields.
+    pub(super) fn fields(&self, fields: usize) -> Result<Gathered, FieldError> {
+        Self::gathered(&self.domain, self.aggregates, fields)
+    }
+
+    /// Rows of a coarse field.
+    pub(super) fn rows(&self) -> usize {
+        2 * self.vectors.fields
+    }
+
+    fn lanes(&self) -> usize {
+        self.domain.layout(self.precision).lanes().count()
+    }
+
+    fn range(&self, sites: Sites) -> (i32, i32) {
+        let reals = self.aggregates.reals() as i32;
+        match sites {
+            Sites::All => (0, 2 * reals),
+            Sites::Odd => (reals, reals),
+        }
+    }
+
+    /// Field number `field` becomes `x` on sites of a parity.
+    pub(super) fn gather(
+        &self,
+        to: &mut Gathered,
+        field: usize,
+        x: &Spinor,
+        parity: usize,
+    ) -> Result<(), FieldError> {
+        gather(self.aggregates, to, field, x, parity)
+    }
+
+    /// The reverse; with a chirality, the other one becomes zero.
+    pub(super) fn scatter(
+        &self,
+        out: &mut Spinor,
+        from: &Gathered,
+        field: usize,
+        parity: usize,
+        chirality: Option<usize>,
+    ) -> Result<(), FieldError> {
+        let layout = self.domain.layout(self.precision);
+        let (g, grid, fields) = (layout.geometry(), self.aggregates.grid(), from.fields as i32);
+        let chirality = chirality.map_or(-1, |chirality| chirality as i32);
+        let (x, parity, field) = (from.buffer.input(), parity as i32, field as i32);
+        let kernel = FromAggregates { g, grid, out: out.fermions_mut(), x, parity, fields, field, chirality };
+        self.domain.launch_as(self.precision, &kernel, layout.half())
+    }
+
+    /// `out = P^dag x` for one or four fields of `x`, by the first `used` vectors; `dagger`: `gamma_5 P^dag x`.
+    fn restrict_by(
+        &self,
+        used: usize,
+        out: Coarse,
+        (x, field, together): (&Gathered, usize, Together),
+        sites: Sites,
+        dagger: Dagger,
+    ) -> Result<(), FieldError> {
+        let (first, count) = self.range(sites);
+        let (vectors, columns) = (self.vectors.fields, together as usize);
+        let groups = 2 * self.aggregates.here();
+        let kernel = RestrictParts {
+            v: self.vectors.buffer.input(),
+            x: x.buffer.input(),
+            parts: self.parts.shared_output(),
+            vectors: vectors as i32,
+            used: used as i32,
+            fields: x.fields as i32,
+            field: field as i32,
+            reals: self.aggregates.reals() as i32,
+            first,
+            count,
+        };
+        let threads = groups * used.div_ceil(TILE) * (COLUMNS / self.lanes());
+        self.domain.launch_as((Half, together), &kernel, threads)?;
+        let [place_stride, column_stride] = out.strides.map(|stride| stride as i32);
+        let kernel = RestrictSum {
+            parts: self.parts.input(),
+            out: out.buffer.shared_output_at(out.offset),
+            places: out.places.input(),
+            vectors: vectors as i32,
+            used: used as i32,
+            columns: columns as i32,
+            place_stride,
+            column_stride,
+            upper: 1.0,
+            lower: if dagger == Dagger::Yes { -1.0 } else { 1.0 },
+        };
+        self.domain.launch_as(Half, &kernel, groups * used * columns)
+    }
+
+    /// `out = P^dag x`; `dagger`: `gamma_5 P^dag x`.
+    pub(super) fn restrict(
+        &self,
+        out: Coarse,
+        x: &Gathered,
+        sites: Sites,
+        dagger: Dagger,
+    ) -> Result<(), FieldError> {
+        self.restrict_by(self.vectors.fields, out, (x, 0, Together::OneField), sites, dagger)
+    }
+
+    /// Four columns `P^dag x`.
+    pub(super) fn restrict_four(&self, out: Coarse, x: &Gathered, sites: Sites) -> Result<(), FieldError> {
+        self.restrict_by(self.vectors.fields, out, (x, 0, Together::FourFields), sites, Dagger::No)
+    }
+
+    /// `out = P c`; `dagger`: `P gamma_5 c`.
+    pub(super) fn prolong(
+        &self,
+        out: &mut Gathered,
+        c: &Buffer,
+        places: &Buffer,
+        sites: Sites,
+        dagger: Dagger,
+    ) -> Result<(), FieldError> {
+        let lower = if dagger == Dagger::Yes { -1.0 } else { 1.0 };
+        let to = (out.buffer.shared_output(), out.fields, 0);
+        self.prolong_by(self.vectors.fields, to, (c, places), sites, [0.0, 1.0, lower])
+    }
+
+    fn prolong_by(
+        &self,
+        used: usize,
+        (out, fields, field): (Out<Reals>, usize, usize),
+        (c, places): (&Buffer, &Buffer),
+        sites: Sites,
+        [base, upper, lower]: [f64; 3],
+    ) -> Result<(), FieldError> {
+        let (first, count) = self.range(sites);
+        let kernel = Prolong {
+            v: self.vectors.buffer.input(),
+            c: c.input(),
+            places: places.input(),
+            out,
+            vectors: self.vectors.fields as i32,
+            used: used as i32,
+            fields: fields as i32,
+            field: field as i32,
+            reals: self.aggregates.reals() as i32,
+            first,
+            count,
+            base,
+            upper,
+            lower,
+        };
+        let threads = 2 * self.aggregates.here() * count as usize / self.lanes();
+        self.domain.launch_as(Half, &kernel, threads)
+    }
+
+    /// Vector number `n` becomes the spinor with these even and odd sites.
+    pub(super) fn set_vector(&mut self, n: usize, x: [&Spinor; 2]) -> Result<(), FieldError> {
+        let Self { aggregates, vectors, .. } = self;
+        [EVEN, ODD].into_iter().try_for_each(|parity| gather(*aggregates, vectors, n, x[parity], parity))
+    }
+
+    /// Makes the vectors orthonormal in each aggregate and chirality, by classical Gram-Schmidt, twice.
+    pub(super) fn orthonormalise(&self) -> Result<(), FieldError> {
+        let vectors = self.vectors.fields;
+        let [numbers, places] = &self.own;
+        let out = Coarse { buffer: numbers, offset: 0, places, strides: [4 * vectors, 0] };
+        for n in 0..vectors {
+            let own = (&self.vectors, n, Together::OneField);
+            for _ in 0..if n == 0 { 0 } else { 2 } {
+                self.restrict_by(n, out, own, Sites::All, Dagger::No)?;
+                let to = (self.vectors.buffer.shared_output(), vectors, n);
+                self.prolong_by(n, to, (numbers, places), Sites::All, [1.0, -1.0, -1.0])?;
+            }
+            self.restrict_by(n + 1, out, own, Sites::All, Dagger::No)?;
+            let kernel = NormaliseVector {
+                v: self.vectors.buffer.shared_output(),
+                c: numbers.input(),
+                vectors: vectors as i32,
+                n: n as i32,
+                reals: self.aggregates.reals() as i32,
+            };
+            let threads = 2 * self.aggregates.here() * 4 * self.aggregates.reals() / self.lanes();
+            self.domain.launch_as(Half, &kernel, threads)?;
+        }
+        Ok(())
+    }
+}
