@@ -9,8 +9,13 @@
 #pragma once
 
 constexpr int COLUMNS = 16;       // partial sums over an aggregate, or over a coarse field
-constexpr int PIECES = 64;        // pieces of a coarse field in a product
+constexpr int PIECES = 32;        // pieces of a coarse field in a product
+constexpr int SUMMANDS = 8;       // partial sums per piece and column
 constexpr int TILE = 4;           // vectors that a thread of restrict_parts serves
+constexpr int S_STEPS = 4;        // steps of the coarse GCR between sums
+constexpr int MOST_FIELDS = 72;   // the maximum number of its directions, and a few
+constexpr int BLOCK_THREADS = 256;  // threads of coarse_block, and how many of them share a sum over directions
+constexpr int BLOCK_PARTS = 10;
 constexpr int COARSE_LINKS = 9;   // matrices per place: local, forward in x, y, z, t, backward
 
 // Fields that restrict_parts takes at once.
@@ -140,70 +145,37 @@ struct CoarseHop {
     const Reals* input;
     const Reals* x;           // optional
     Reals* out;
-    int rows;
+    int rows;                 // constant
     double scale;
 };
-// Partial sums of (f_v, x)
+// Partial sums of products of S_STEPS fields z_j and a residual with themselves and the z before
 struct CoarseDots {
-    const Reals* f;           // fields one after the other
-    const Reals* x;
-    Reals* parts;             // [v][PIECES][re, im][COLUMNS]
+    const Reals* z;           // `before` fields, then those S_STEPS
+    const Reals* r;
+    Reals* parts;             // [PIECES][f][x][re, im]
+    int before;
     int rows;
     int places;               // of one field
 };
-// Sums over pieces
-struct CoarseFold {
+// From these, S_STEPS directions and the step along all
+struct CoarseBlock {
     const Reals* parts;
-    Doubles* out;             // [v][re, im][COLUMNS]
+    Doubles* squares;         // |z_v|^2 of all directions
+    Doubles* norms;           // |r|^2 after the step; and before it, where the solve begins
+    Reals* coefficients;      // [v][direction, then step][re, im]
+    int before;
+    int begins;
 };
-// b_v = (f_v, x) / |f_v|^2
-struct CoarseProjections {
-    const Doubles* dots;      // as of coarse_fold
-    const Doubles* squares;   // |f_v|^2
-    Doubles* out;             // [v][re, im]
-};
-// With f = z, r and x = z: the length of a step, a = (z, r) / |z|^2, then |z|^2 of this step, and |r|^2 after it
-struct CoarseLength {
-    const Doubles* dots;
-    Doubles* length;
-    Doubles* squares;         // of all steps
-    Doubles* residual;
-    int step;
-};
-// out = |x|^2
-struct CoarseNorm {
-    const Doubles* dots;
-    Doubles* out;
-};
-// y_step -= sum over v < step of b_v y_v, for two sets of fields
-struct CoarseOrthogonalise {
-    Reals* p;
-    Reals* z;
-    const Doubles* b;
-    int step;
-    int length;               // reals of a field
-    int rows;
-};
-// x = sum over v < count of b_v p_v, r -= sum of b_v z_v, and p_out = r
-struct CoarseProject {
+// p_j = sum over n of u_nj A^n r + sum over v of b_vj p_v for S_STEPS directions, z_j in the same way, then
+// x += sum of y_j p_j and r -= sum of y_j z_j over all directions
+struct CoarseAdvance {
     Reals* x;
     Reals* r;
-    Reals* p_out;
-    const Reals* p;
-    const Reals* z;
-    const Doubles* b;
-    int count;
+    Reals* p;
+    Reals* z;                 // from `before` on, A r, A^2 r, ... before
+    const Reals* coefficients;
+    int before;
+    int begins;               // x is zero
     int length;               // reals of a field
-    int rows;
-};
-// x += a p, r_out = r - a z, and p_out = r_out
-struct CoarseStep {
-    Reals* x;
-    const Reals* p;
-    const Reals* z;
-    const Reals* r;
-    Reals* r_out;
-    Reals* p_out;
-    const Doubles* length;
     int rows;
 };

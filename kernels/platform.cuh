@@ -21,6 +21,7 @@ constexpr bool EMULATED = false;
 #define HD __device__ __forceinline__
 #define UNROLL _Pragma("unroll")
 #define NO_UNROLL _Pragma("unroll 1")
+#define UNROLL_4 _Pragma("unroll 4")
 #define UNROLL_8 _Pragma("unroll 8")
 #define UNROLL_16 _Pragma("unroll 16")
 // In double, full unrolling takes too many registers.
@@ -32,6 +33,7 @@ constexpr bool EMULATED = false;
 #define HD inline __attribute__((always_inline))
 #define UNROLL
 #define NO_UNROLL
+#define UNROLL_4
 #define UNROLL_8
 #define UNROLL_16
 #define UNROLL_SLICES

@@ -1,10 +1,12 @@
 //! The constants for which GPUs compile kernels most often: `hmc kernels` compiles these ahead of time.
 
-use crate::device::kernels::{Constants, Enumerated, Epilogue, TEAM_SITES};
+use crate::device::kernels::{BLOCK_THREADS, COARSE_LINKS, Constants, Enumerated, Epilogue, TEAM_SITES};
 use crate::device::{KernelInfo, Work};
 
 /// Slices of the fifth dimension.
 const SLICES: i32 = 16;
+/// Rows of a coarse field: two for each vector of P.
+const ROWS: i32 = 48;
 /// Number of colour vectors, and how many of them share a link.
 const VECTORS: [[i32; 2]; 4] = [[1, 1], [2, 2], [4, 4], [16, 4]];
 /// Orders along the slices: one chirality uses the reverse.
@@ -20,13 +22,19 @@ impl KernelInfo {
             ["SLICES", "REVERSED", "DAGGER", "HOPS", "FIELDS"] => {
                 ORDERS.map(|order| Constants::new(&[SLICES, order, 0, 0, SLICES])).into()
             }
+            ["ROWS"] => vec![Constants::new(&[ROWS])],
             _ => Vec::new(),
         }
     }
 
     /// Threads per team of a kernel of teams, otherwise per block.
     pub fn usual_threads(&self) -> usize {
-        if self.work == Work::Teams { TEAM_SITES * SLICES as usize } else { 128 }
+        match (self.work, self.family.as_str()) {
+            (Work::Teams, "domain_wall") => TEAM_SITES * SLICES as usize,
+            (Work::Teams, _) if self.constants == ["ROWS"] => (COARSE_LINKS - 1) * ROWS as usize,
+            (Work::Teams, _) if self.args == "CoarseBlock" => BLOCK_THREADS,
+            _ => 128,
+        }
     }
 }
 

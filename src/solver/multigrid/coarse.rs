@@ -4,11 +4,11 @@
 use super::Aggregates;
 use super::transfer::{Coarse, Gathered, Sites, Transfer};
 use crate::device::kernels::{
-    COARSE_LINKS, COLUMNS, CoarseBackward, CoarseDots, CoarseEliminate, CoarseFold, CoarseHop, CoarseLength,
-    CoarseLocal, CoarseMultiply, CoarseNorm, CoarseOrthogonalise, CoarseProject, CoarseProjections,
-    CoarseRound, CoarseStep, CoarseTwist, Half, PIECES,
+    BLOCK_PARTS, BLOCK_THREADS, COARSE_LINKS, COLUMNS, CoarseAdvance, CoarseBackward, CoarseBlock, CoarseDots,
+    CoarseEliminate, CoarseHop, CoarseLocal, CoarseMultiply, CoarseRound, CoarseTwist, Half, MOST_FIELDS, PIECES,
+    S_STEPS, SUMMANDS, TILE,
 };
-use crate::device::{Buffer, Device, DeviceError, Precision};
+use crate::device::{Buffer, Device, DeviceError, Precision, Teams};
 use crate::field::{Domain, FieldError};
 #[cfg(test)]
 use num_complex::Complex64;
@@ -18,10 +18,11 @@ use std::sync::Arc;
 const SPACE: usize = 64;
 /// How many are kept when there is no room for more.
 const KEPT: usize = 48;
-/// Iterations between looks at the residual.
-const CHECK_EVERY: usize = 2;
 /// The maximum number of iterations of a solve.
 const MOST: usize = 96;
+/// Fields in a product at once: those of a block, and the residual.
+const PRODUCTS: usize = S_STEPS + 1;
+const _: () = assert!(SPACE + PRODUCTS <= MOST_FIELDS && KEPT + S_STEPS <= SPACE && MOST.is_multiple_of(S_STEPS));
 
 /// The coarse operator of a transfer: its links, for all masses.
 pub(super) struct CoarseLinks {
@@ -64,15 +65,14 @@ struct Space {
     /// A_xx^-1 b on all places.
     right: Buffer,
     spare: Buffer,
-    /// Directions, and their products. After k of them, slot k of `p` and slot k + 1 of `z` hold the residual.
+    residual: Buffer,
+    /// Directions, and their products.
     p: Buffer,
     z: Buffer,
     parts: Buffer,
-    dots: Buffer,
-    projections: Buffer,
-    length: Buffer,
     squares: Buffer,
-    residual: Buffer,
+    norms: Buffer,
+    coefficients: Buffer,
     /// Directions from solves so far.
     used: usize,
 }
@@ -132,10 +132,10 @@ impl Shape {
         x: Option<From>,
     ) -> Result<(), FieldError> {
         let first = parity * self.half;
-        let columns = first * (COARSE_LINKS - 1) * self.rows;
+        let near = (COARSE_LINKS - 1) * self.rows;
         let kernel = CoarseHop {
-            links: inverses.links.input_at(columns * self.rows * 4),
-            scales: inverses.scales.input_at(columns * 4),
+            links: inverses.links.input_at(first * near * self.rows * 4),
+            scales: inverses.scales.input_at(first * near * 4),
             neighbours: self.neighbours.input_at(first * COARSE_LINKS * 4),
             input: input.0.input_at(input.1),
             x: x.map(|(x, offset)| x.input_at(offset)),
@@ -143,7 +143,8 @@ impl Shape {
             rows: self.rows as i32,
             scale,
         };
-        self.domain.launch_as(Half, &kernel, self.threads())
+        let teams = Teams { count: self.half, threads: near / self.lanes, shared: 4 * near * 4 };
+        self.domain.launch_teams(Half, &kernel, teams)
     }
 
     /// Gives all ranks what each has at its `own` places, `bytes` bytes per place.
@@ -359,26 +360,19 @@ impl CoarseSolver {
         let (inverses, space) = &mut self.signs[sign];
         let inverses = &*inverses;
         let half = shape.half_field();
-        if space.used == SPACE {
-            space.used = KEPT;
-        }
-        // The right-hand side on all places, then on odd ones, into the slots of the first residual and direction.
-        let first = space.used * half;
+        // The right-hand side on all places, then on odd ones.
         let right = |parity| (&space.right, parity * half);
         shape.local(inverses, 0, right(0), (b, 0))?;
         shape.local(inverses, 1, right(1), (b, half))?;
-        shape.hop(inverses, 1, (&space.z, first + half), (-1.0, right(0)), Some(right(1)))?;
-        let stop = goal * goal * space.norm(shape, first + half)?;
-        space.project(shape, x)?;
-        space.norm(shape, first + half)?;
-        let mut iterations: usize = 0;
+        shape.hop(inverses, 1, (&space.residual, 0), (-1.0, right(0)), Some(right(1)))?;
+        let mut iterations = 0;
         loop {
-            if space.used == SPACE {
-                space.make_room(half)?;
-            }
-            space.step(shape, inverses, x)?;
-            iterations += 1;
-            if iterations.is_multiple_of(CHECK_EVERY) && (iterations >= MOST || space.residual()? <= stop) {
+            space.steps(shape, inverses, x, iterations == 0)?;
+            iterations += S_STEPS;
+            let mut norms = [0.0; 2];
+            space.norms.read(&mut norms)?;
+            let [now, first] = norms;
+            if now <= goal * goal * first || iterations >= MOST {
                 break;
             }
         }
@@ -391,130 +385,80 @@ impl CoarseSolver {
 impl Space {
     /// Memory for fields of `half` bytes.
     fn new(device: &Device, half: usize) -> Result<Self, DeviceError> {
+        let coefficients = MOST_FIELDS * PRODUCTS * 2 * 4;
         Ok(Self {
             right: device.buffer(2 * half)?,
             spare: device.buffer(half)?,
-            p: device.buffer((SPACE + 1) * half)?,
-            z: device.buffer((SPACE + 2) * half)?,
-            parts: device.buffer(SPACE * PIECES * 2 * COLUMNS * 4)?,
-            dots: device.buffer(SPACE * 2 * COLUMNS * 8)?,
-            projections: device.buffer(2 * SPACE * 8)?,
-            length: device.buffer(2 * 8)?,
-            squares: device.buffer(SPACE * 8)?,
-            residual: device.buffer(8)?,
+            residual: device.buffer(half)?,
+            p: device.buffer(SPACE * half)?,
+            z: device.buffer(SPACE * half)?,
+            parts: device.buffer(PIECES * coefficients)?,
+            squares: device.buffer(MOST_FIELDS * 8)?,
+            norms: device.buffer(2 * 8)?,
+            coefficients: device.buffer(coefficients)?,
             used: 0,
         })
     }
 
-    /// Drops all directions but the first, and moves the residual behind them.
-    fn make_room(&mut self, half: usize) -> Result<(), FieldError> {
-        self.used = KEPT;
-        self.p.copy_part(KEPT * half, &self.z, (SPACE + 1) * half, half)?;
-        Ok(self.z.copy_part((KEPT + 1) * half, &self.p, KEPT * half, half)?)
-    }
-
-    /// The square of the residual.
-    fn residual(&self) -> Result<f64, FieldError> {
-        let mut residual = [0.0];
-        self.residual.read(&mut residual)?;
-        Ok(residual[0])
-    }
-
-    /// The square of the field at this byte of `z`, which becomes that of the residual.
-    fn norm(&mut self, shape: &Shape, at: usize) -> Result<f64, FieldError> {
-        self.dots(shape, at, at, 1)?;
-        let kernel = CoarseNorm { dots: self.dots.input(), out: self.residual.output() };
-        shape.domain.launch_as(Half, &kernel, 1)?;
-        self.residual()
-    }
-
-    /// x becomes the solution in the space so far; the residual and the first direction become what is left.
-    fn project(&mut self, shape: &Shape, x: &Buffer) -> Result<(), FieldError> {
-        let (half, count) = (shape.half_field(), self.used);
-        if count > 0 {
-            self.dots(shape, 0, (count + 1) * half, count)?;
-            self.projections(shape)?;
+    /// `S_STEPS` iterations, which add as many directions. `begins`: x is zero.
+    fn steps(
+        &mut self,
+        shape: &Shape,
+        inverses: &Inverses,
+        x: &Buffer,
+        begins: bool,
+    ) -> Result<(), FieldError> {
+        if self.used + S_STEPS > SPACE {
+            self.used = KEPT;
         }
-        let kernel = CoarseProject {
-            x: x.shared_output_at(half),
-            r: self.z.shared_output_at((count + 1) * half),
-            p_out: self.p.shared_output_at(count * half),
-            p: self.p.input(),
+        let (half, domain) = (shape.half_field(), &shape.domain);
+        let (rows, places, before) = (shape.rows as i32, shape.half as i32, self.used as i32);
+        let begins = i32::from(begins);
+        let mut power = (&self.residual, 0);
+        for n in 0..S_STEPS {
+            let next = (&self.z, (self.used + n) * half);
+            shape.hop(inverses, 0, (&self.spare, 0), (1.0, power), None)?;
+            shape.hop(inverses, 1, next, (-1.0, (&self.spare, 0)), Some(power))?;
+            power = next;
+        }
+        let kernel = CoarseDots {
             z: self.z.input(),
-            b: self.projections.input(),
-            count: count as i32,
-            length: (half / 4) as i32,
-            rows: shape.rows as i32,
+            r: self.residual.input(),
+            parts: self.parts.shared_output(),
+            before,
+            rows,
+            places,
         };
-        shape.domain.launch_as(Half, &kernel, shape.threads())
-    }
-
-    fn projections(&mut self, shape: &Shape) -> Result<(), FieldError> {
-        let (dots, squares) = (self.dots.input(), self.squares.input());
-        let kernel = CoarseProjections { dots, squares, out: self.projections.output() };
-        shape.domain.launch_as(Half, &kernel, self.used)
-    }
-
-    /// An iteration, which adds a direction.
-    fn step(&mut self, shape: &Shape, inverses: &Inverses, x: &Buffer) -> Result<(), FieldError> {
-        let k = self.used;
-        let half = shape.half_field();
-        let (rows, domain) = (shape.rows as i32, &shape.domain);
-        let slot = k * half;
-        shape.hop(inverses, 0, (&self.spare, 0), (1.0, (&self.p, slot)), None)?;
-        shape.hop(inverses, 1, (&self.z, slot), (-1.0, (&self.spare, 0)), Some((&self.p, slot)))?;
-        if k > 0 {
-            self.dots(shape, 0, slot, k)?;
-            self.projections(shape)?;
-            let (p, z, b) = (self.p.output(), self.z.output(), self.projections.input());
-            let length = (half / 4) as i32;
-            let kernel = CoarseOrthogonalise { p, z, b, step: k as i32, length, rows };
-            domain.launch_as(Half, &kernel, shape.threads())?;
-        }
-        self.dots(shape, slot, slot, 2)?;
-        let kernel = CoarseLength {
-            dots: self.dots.input(),
-            length: self.length.output(),
-            squares: self.squares.output(),
-            residual: self.residual.output(),
-            step: k as i32,
+        let numbers = TILE * PRODUCTS * 2;
+        let teams = Teams {
+            count: (self.used + PRODUCTS).div_ceil(TILE) * PIECES,
+            threads: SUMMANDS * COLUMNS / shape.lanes,
+            shared: (numbers + 1) * SUMMANDS * COLUMNS * 4,
         };
-        domain.launch_as(Half, &kernel, 1)?;
-        let kernel = CoarseStep {
+        domain.launch_teams(Half, &kernel, teams)?;
+        let kernel = CoarseBlock {
+            parts: self.parts.input(),
+            squares: self.squares.shared_output(),
+            norms: self.norms.shared_output(),
+            coefficients: self.coefficients.shared_output(),
+            before,
+            begins,
+        };
+        let pairs = (BLOCK_PARTS + 2) * PRODUCTS * PRODUCTS;
+        let shared = 2 * 8 * (MOST_FIELDS * PRODUCTS + pairs);
+        domain.launch_teams(Half, &kernel, Teams { count: 1, threads: BLOCK_THREADS, shared })?;
+        let kernel = CoarseAdvance {
             x: x.shared_output_at(half),
-            p: self.p.input_at(slot),
-            z: self.z.input_at(slot),
-            r: self.z.input_at(slot + half),
-            r_out: self.z.shared_output_at(slot + 2 * half),
-            p_out: self.p.shared_output_at(slot + half),
-            length: self.length.input(),
+            r: self.residual.shared_output(),
+            p: self.p.shared_output(),
+            z: self.z.shared_output(),
+            coefficients: self.coefficients.input(),
+            before,
+            begins,
+            length: (half / 4) as i32,
             rows,
         };
-        self.used += 1;
+        self.used += S_STEPS;
         domain.launch_as(Half, &kernel, shape.threads())
-    }
-
-    /// Products of `count` of the `z` from byte `f` on with that at byte `x`.
-    fn dots(&self, shape: &Shape, f: usize, x: usize, count: usize) -> Result<(), FieldError> {
-        self.dots_of(shape, &self.z, (f, x), count)
-    }
-
-    fn dots_of(
-        &self,
-        shape: &Shape,
-        fields: &Buffer,
-        (f, x): (usize, usize),
-        count: usize,
-    ) -> Result<(), FieldError> {
-        let kernel = CoarseDots {
-            f: fields.input_at(f),
-            x: fields.input_at(x),
-            parts: self.parts.shared_output(),
-            rows: shape.rows as i32,
-            places: shape.half as i32,
-        };
-        shape.domain.launch_as(Half, &kernel, count * PIECES * (COLUMNS / shape.lanes))?;
-        let kernel = CoarseFold { parts: self.parts.input(), out: self.dots.shared_output() };
-        shape.domain.launch_as(Half, &kernel, count * 2 * COLUMNS)
     }
 }

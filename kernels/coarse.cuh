@@ -1,0 +1,431 @@
+// The coarse operator of aggregation multigrid, and GCR for it. Threads take W rows of a coarse field or matrix. Sums over
+// a coarse field are made in a fixed order, so their bits depend on neither lanes nor ranks.
+//
+// GCR takes S_STEPS steps between sums (Hoemmen, UCB/EECS-2010-37): from a residual r it makes the products A r, A^2 r,
+// ..., then all their sums at once, and from these the directions p_j, with A p_j orthogonal to each other and to those
+// before, and the step along them.
+#pragma once
+#include "multigrid.cuh"
+#include "team.cuh"
+
+#ifdef HMC_ROWS
+HD constexpr int rows_of(const CoarseHop&) { return HMC_ROWS; }
+#else
+HD int rows_of(const CoarseHop& a) { return a.rows; }
+#endif
+
+// The first real of a column of matrix `which` of a place that has `count`.
+HD i64 column_at(int place, int count, int which, int rows, int column) {
+    return ((((i64)place * count + which) * rows) + column) * 2 * rows;
+}
+// The coarse gamma_5.
+HD int sign_of(int row, int rows) { return row < rows / 2 ? 1 : -1; }
+// W rows of a column of a matrix of a place, for thread i.
+struct CoarseElement {
+    int row, column, matrix, place;
+    HD CoarseElement(int i, int rows, int width, int matrices) {
+        row = i % (rows / width) * width;
+        i /= rows / width;
+        column = i % rows;
+        i /= rows;
+        matrix = i % matrices;
+        place = i / matrices;
+    }
+};
+template <class F> HD void coarse_backward(const CoarseBackward& a, int i) {
+    using R = real_of<F>;
+    const CoarseElement e(i, a.rows, lane<F>::W, 4);
+    R* links = (R*)a.links;
+    const int from = ((const int*)a.neighbours)[e.place * COARSE_LINKS + 5 + e.matrix] + (e.place < a.half ? a.half : 0);
+    const i64 to = column_at(e.place, COARSE_LINKS, 5 + e.matrix, a.rows, e.column);
+    for (int l = 0; l < lane<F>::W; ++l) {
+        const int row = e.row + l;
+        const i64 at = column_at(from, COARSE_LINKS, 1 + e.matrix, a.rows, row) + e.column;
+        const R sign = R(sign_of(row, a.rows) * sign_of(e.column, a.rows));
+        links[to + row] = sign * links[at];
+        links[to + a.rows + row] = -sign * links[at + a.rows];
+    }
+}
+template <class F> HD void coarse_twist(const CoarseTwist& a, int i) {
+    const CoarseElement e(i, a.rows, lane<F>::W, 1);
+    const i64 from = column_at(e.place, COARSE_LINKS, 0, a.rows, e.column) + e.row;
+    const i64 to = column_at(e.place, 1, 0, a.rows, e.column) + e.row;
+    F re = vector_at<F>(a.links, from), im = vector_at<F>(a.links, from + a.rows);
+    if (a.t) {
+        // T is zero between chiralities.
+        const F twist = splat<F>(real_of<F>(sign_of(e.column, a.rows) * a.twist));
+        re = nmad(twist, vector_at<F>(a.t, to + a.rows), re);
+        im = mad(twist, vector_at<F>(a.t, to), im);
+    }
+    put_vector(a.out, to, re);
+    put_vector(a.out, to + a.rows, im);
+}
+template <class F> HD void coarse_eliminate(const CoarseEliminate& a, int i) {
+    using R = real_of<F>;
+    constexpr int W = lane<F>::W;
+    const CoarseElement e(i, a.rows, W, 1);
+    const i64 here = column_at(e.place, 1, 0, a.rows, e.column), pivots = column_at(e.place, 1, 0, a.rows, a.pivot);
+    const R* p = (const R*)a.a;
+    // The inverse of the pivot, and the pivot's row in this column times that.
+    const R pre = p[pivots + a.pivot], pim = p[pivots + a.rows + a.pivot];
+    const R square = mad(pre, pre, pim * pim), ire = pre / square, iim = -pim / square;
+    const bool own = e.column == a.pivot;
+    const R cre = own ? R(1) : p[here + a.pivot], cim = own ? R(0) : p[here + a.rows + a.pivot];
+    const R qre = nmad(cim, iim, cre * ire), qim = mad(cim, ire, cre * iim);
+    F re = own ? F{} : vector_at<F>(a.a, here + e.row), im = own ? F{} : vector_at<F>(a.a, here + a.rows + e.row);
+    const F fre = vector_at<F>(a.a, pivots + e.row), fim = vector_at<F>(a.a, pivots + a.rows + e.row);
+    const F sre = splat<F>(qre), sim = splat<F>(qim);
+    re = mad(fim, sim, nmad(fre, sre, re));
+    im = nmad(fim, sre, nmad(fre, sim, im));
+    if (a.pivot >= e.row && a.pivot < e.row + W) {
+        set(re, a.pivot - e.row, qre);
+        set(im, a.pivot - e.row, qim);
+    }
+    put_vector(a.out, here + e.row, re);
+    put_vector(a.out, here + a.rows + e.row, im);
+}
+// (re, im) += A x for `rows` columns of A from `at` on.
+template <class F> HD void add_product(F& re, F& im, const void* a, i64 at, const real_of<F>* x, int rows) {
+    UNROLL_8 for (int j = 0; j < rows; ++j) {
+        const F are = vector_at<F>(a, at + (i64)j * 2 * rows), aim = vector_at<F>(a, at + (i64)j * 2 * rows + rows);
+        const F xre = splat<F>(x[j]), xim = splat<F>(x[rows + j]);
+        re = nmad(aim, xim, mad(are, xre, re));
+        im = mad(aim, xre, mad(are, xim, im));
+    }
+}
+template <class F> HD void coarse_multiply(const CoarseMultiply& a, int i) {
+    const CoarseElement e(i, a.rows, lane<F>::W, COARSE_LINKS - 1);
+    F re = F{}, im = F{};
+    const i64 from = column_at(e.place, COARSE_LINKS, 1 + e.matrix, a.rows, e.column);
+    add_product(re, im, a.b, column_at(e.place, 1, 0, a.rows, 0) + e.row, (const real_of<F>*)a.links + from, a.rows);
+    const i64 to = column_at(e.place, COARSE_LINKS - 1, e.matrix, a.rows, e.column) + e.row;
+    put_vector(a.out, to, re);
+    put_vector(a.out, to + a.rows, im);
+}
+// Two 16-bit integers in an int of each lane: the lower one, then the upper one.
+#if HMC_LANES > 1
+template <class F> HD void load_pairs(F& lower, F& upper, const void* p, i64 at) {
+    using I = typename vector_of<int, lane<F>::W>::type;
+    const I v = *(const I*)((const int*)p + at);
+    lower = __builtin_convertvector((v << 16) >> 16, F);
+    upper = __builtin_convertvector(v >> 16, F);
+}
+#else
+template <class F> HD void load_pairs(F& lower, F& upper, const void* p, i64 at) {
+    const int v = ((const int*)p)[at];
+    lower = F((short)(v & 0xffff));
+    upper = F(v >> 16);
+}
+#endif
+// The integer nearest to x, which is less than 2^15.
+HD int nearest(float x) { return x < 0 ? -(int)(0.5f - x) : (int)(x + 0.5f); }
+template <class F> HD void coarse_round(const CoarseRound& a, int i) {
+    using R = real_of<F>;
+    const R* from = (const R*)a.matrices + (i64)i * 2 * a.rows;
+    R most = 0;
+    for (int k = 0; k < 2 * a.rows; ++k) most = larger(absolute(from[k]), most);
+    ((R*)a.scales)[i] = most * (1 / STEPS);
+    const R factor = most > R(1e-30f) ? STEPS / most : 0;
+    int* to = (int*)a.out + (i64)i * a.rows;
+    for (int row = 0; row < a.rows; ++row)
+        to[row] = (nearest(factor * from[a.rows + row]) << 16) | (nearest(factor * from[row]) & 0xffff);
+}
+template <class F> HD void coarse_local(const CoarseLocal& a, int i) {
+    const int chunks = a.rows / lane<F>::W, row = i % chunks * lane<F>::W, place = i / chunks;
+    const i64 field = (i64)place * 2 * a.rows;
+    F re = F{}, im = F{};
+    add_product(re, im, a.matrices, column_at(place, 1, 0, a.rows, 0) + row, (const real_of<F>*)a.input + field, a.rows);
+    put_vector(a.out, field + row, re);
+    put_vector(a.out, field + row + a.rows, im);
+}
+// A team has a place, and each of its threads one of the eight links.
+template <class F> struct CoarseHopping {
+    using R = real_of<F>;
+    static constexpr int PHASES = 3, NEAR = COARSE_LINKS - 1, W = lane<F>::W;
+    HD static int threads(const CoarseHop& a) { return NEAR * rows_of(a) / W; }
+    template <int PHASE> HD static void phase(const CoarseHop& a, int place, int thread, F* shared) {
+        const int rows = rows_of(a), chunks = rows / W;
+        // The neighbours' numbers, scaled; then each link's product.
+        R *x = (R*)shared, *product = x + 2 * NEAR * rows;
+        if (PHASE == 0) {
+            for (int k = thread; k < NEAR * rows; k += threads(a)) {
+                const int link = k / rows, j = k % rows;
+                const int there = ((const int*)a.neighbours)[place * COARSE_LINKS + 1 + link];
+                const R* from = (const R*)a.input + (i64)there * 2 * rows + j;
+                const R scale = ((const R*)a.scales)[(i64)place * NEAR * rows + k];
+                x[2 * k] = scale * from[0];
+                x[2 * k + 1] = scale * from[rows];
+            }
+        }
+        if (PHASE == 1) {
+            const int link = thread / chunks, row = thread % chunks * W, first = link * rows;
+            const i64 columns = (i64)place * NEAR * rows + first;
+            F re = F{}, im = F{};
+            UNROLL_16 for (int j = 0; j < rows; ++j) {
+                F are, aim;
+                load_pairs(are, aim, a.links, (columns + j) * rows + row);
+                const F xre = splat<F>(x[2 * (first + j)]), xim = splat<F>(x[2 * (first + j) + 1]);
+                re = nmad(aim, xim, mad(are, xre, re));
+                im = mad(aim, xre, mad(are, xim, im));
+            }
+            put_vector(product, 2 * first + row, re);
+            put_vector(product, 2 * first + rows + row, im);
+        }
+        if (PHASE == 2 && thread < 2 * chunks) {
+            const int k = thread * W;
+            F sum = vector_at<F>(product, k);
+            UNROLL for (int link = 1; link < NEAR; ++link) sum = sum + vector_at<F>(product, 2 * link * rows + k);
+            sum = splat<F>(R(a.scale)) * sum;
+            const i64 to = (i64)place * 2 * rows + k;
+            put_vector(a.out, to, a.x ? vector_at<F>(a.x, to) + sum : sum);
+        }
+    }
+};
+
+// The products (f_v, x_j) of the fields z_v, of which the last S_STEPS are the x_j, and of the residual, which is both the
+// last f and the last x.
+constexpr int PRODUCTS = S_STEPS + 1;
+HD int fields_of(int before) { return before + PRODUCTS; }
+
+// A team has a tile of f and a piece of the lattice.
+template <class F> struct CoarseProducts {
+    using R = real_of<F>;
+    static constexpr int PHASES = 3, W = lane<F>::W, CHUNKS = COLUMNS / W, SUMMED = SUMMANDS * COLUMNS;
+    static constexpr int NUMBERS = TILE * PRODUCTS * 2;
+    HD static int threads(const CoarseDots&) { return SUMMANDS * CHUNKS; }
+    // Where a summand of a number is shared; a GPU's threads read and write different banks.
+    HD static int at(int number, int summand) {
+        if constexpr (GPU) return summand * (NUMBERS + 1) + number;
+        else return number * SUMMED + summand;
+    }
+    template <int PHASE> HD static void phase(const CoarseDots& a, int team, int thread, F* shared) {
+        const int piece = team % PIECES, first = team / PIECES * TILE, all = fields_of(a.before);
+        R* sums = (R*)shared;
+        if (PHASE == 0) {
+            const int summand = thread / CHUNKS, column = thread % CHUNKS * W;
+            const int per = a.rows / COLUMNS, chunks = a.places * per;
+            const i64 length = (i64)a.places * 2 * a.rows;
+            const R *f[TILE], *x[PRODUCTS];
+            UNROLL for (int t = 0; t < TILE; ++t)
+                f[t] = first + t < all - 1 ? (const R*)a.z + (first + t) * length : (const R*)a.r;
+            UNROLL for (int j = 0; j < S_STEPS; ++j) x[j] = (const R*)a.z + (a.before + j) * length;
+            x[S_STEPS] = (const R*)a.r;
+            F re[TILE][PRODUCTS], im[TILE][PRODUCTS];
+            UNROLL for (int t = 0; t < TILE; ++t) UNROLL for (int j = 0; j < PRODUCTS; ++j) re[t][j] = im[t][j] = F{};
+            for (int n = piece * SUMMANDS + summand; n < chunks; n += PIECES * SUMMANDS) {
+                const i64 k = (i64)(n / per) * 2 * a.rows + n % per * COLUMNS + column;
+                F xre[PRODUCTS], xim[PRODUCTS];
+                UNROLL for (int j = 0; j < PRODUCTS; ++j) {
+                    xre[j] = vector_at<F>(x[j], k);
+                    xim[j] = vector_at<F>(x[j], k + a.rows);
+                }
+                UNROLL for (int t = 0; t < TILE; ++t) {
+                    const F fre = vector_at<F>(f[t], k), fim = vector_at<F>(f[t], k + a.rows);
+                    UNROLL for (int j = 0; j < PRODUCTS; ++j) {
+                        re[t][j] = mad(fim, xim[j], mad(fre, xre[j], re[t][j]));
+                        im[t][j] = nmad(fim, xre[j], mad(fre, xim[j], im[t][j]));
+                    }
+                }
+            }
+            UNROLL for (int t = 0; t < TILE; ++t) UNROLL for (int j = 0; j < PRODUCTS; ++j) {
+                const int number = (t * PRODUCTS + j) * 2;
+                for (int l = 0; l < W; ++l) {
+                    sums[at(number, summand * COLUMNS + column + l)] = get(re[t][j], l);
+                    sums[at(number + 1, summand * COLUMNS + column + l)] = get(im[t][j], l);
+                }
+            }
+        }
+        if (PHASE == 1) {
+            for (int k = thread; k < NUMBERS * SUMMANDS; k += threads(a)) {
+                const int number = k % NUMBERS, summand = k / NUMBERS * COLUMNS;
+                R s[COLUMNS];
+                UNROLL for (int n = 0; n < COLUMNS; ++n) s[n] = sums[at(number, summand + n)];
+                sums[at(number, summand)] = sum_of_columns(s);
+            }
+        }
+        if (PHASE == 2) {
+            for (int k = thread; k < NUMBERS; k += threads(a)) {
+                const int f = first + k / (2 * PRODUCTS);
+                if (f >= all) continue;
+                R sum = sums[at(k, 0)];
+                UNROLL for (int n = 1; n < SUMMANDS; ++n) sum = sum + sums[at(k, n * COLUMNS)];
+                ((R*)a.parts)[((i64)piece * all + f) * 2 * PRODUCTS + k % (2 * PRODUCTS)] = sum;
+            }
+        }
+    }
+};
+
+HD ComplexNumber complex_at(const double* p, int n) { return {p[2 * n], p[2 * n + 1]}; }
+HD void put_complex(double* p, int n, ComplexNumber c) {
+    p[2 * n] = c.re;
+    p[2 * n + 1] = c.im;
+}
+// c + factor a^* b, c + factor a b
+HD ComplexNumber add_conjugate(ComplexNumber c, double factor, ComplexNumber a, ComplexNumber b) {
+    const double re = factor * a.re, im = factor * a.im;
+    return {mad(im, b.im, mad(re, b.re, c.re)), nmad(im, b.re, mad(re, b.im, c.im))};
+}
+HD ComplexNumber add_product(ComplexNumber c, double factor, ComplexNumber a, ComplexNumber b) {
+    const double re = factor * a.re, im = factor * a.im;
+    return {nmad(im, b.im, mad(re, b.re, c.re)), mad(im, b.re, mad(re, b.im, c.im))};
+}
+HD double inverse_or_zero(double x) { return x > 0 ? 1 / x : 0; }
+
+// One team: from the products, the directions and the step along them.
+template <class F> struct CoarseDirections {
+    using R = real_of<F>;
+    static constexpr int PHASES = 5, PAIRS = PRODUCTS * PRODUCTS;
+    // A direction whose product loses more than this of its square to those before is rounding.
+    static constexpr double LEAST = 1e-4;
+    HD static int threads(const CoarseBlock&) { return BLOCK_THREADS; }
+    template <int PHASE> HD static void phase(const CoarseBlock& a, int, int thread, F* shared) {
+        const int k = a.before, all = fields_of(k);
+        double* c = (double*)shared;                       // [f][x]
+        double* parts = c + 2 * MOST_FIELDS * PRODUCTS;    // [part][pair]
+        double* m = parts + 2 * BLOCK_PARTS * PAIRS;       // [x][x]: products without what earlier directions have
+        double* u = m + 2 * PAIRS;                         // [x][direction], then the step
+        double* squares = (double*)a.squares;
+        if (PHASE == 0) {
+            for (int n = thread; n < all * 2 * PRODUCTS; n += BLOCK_THREADS) {
+                double sum = 0;
+                UNROLL_8 for (int piece = 0; piece < PIECES; ++piece)
+                    sum = sum + double(((const R*)a.parts)[(i64)piece * all * 2 * PRODUCTS + n]);
+                c[n] = sum;
+            }
+        }
+        if (PHASE == 1 && thread < BLOCK_PARTS * PAIRS) {
+            const int i = thread % PAIRS / PRODUCTS, j = thread % PRODUCTS;
+            ComplexNumber sum = {0, 0};
+            for (int v = thread / PAIRS; v < k; v += BLOCK_PARTS)
+                sum = add_conjugate(sum, inverse_or_zero(squares[v]), complex_at(c, v * PRODUCTS + i), complex_at(c, v * PRODUCTS + j));
+            put_complex(parts, thread, sum);
+        }
+        if (PHASE == 2 && thread < PAIRS) {
+            ComplexNumber sum = complex_at(parts, thread);
+            for (int n = 1; n < BLOCK_PARTS; ++n) {
+                const ComplexNumber more = complex_at(parts, n * PAIRS + thread);
+                sum = {sum.re + more.re, sum.im + more.im};
+            }
+            const ComplexNumber own = complex_at(c, k * PRODUCTS + thread);
+            put_complex(m, thread, {own.re - sum.re, own.im - sum.im});
+        }
+        if (PHASE == 3 && thread == 0) {
+            double left = m[2 * (PAIRS - 1)];
+            for (int j = 0; j < S_STEPS; ++j) {
+                // Column j of u: the power j of the residual, without directions of this block.
+                ComplexNumber own[S_STEPS];
+                UNROLL for (int n = 0; n < S_STEPS; ++n) own[n] = {n == j ? 1.0 : 0.0, 0};
+                double square = m[2 * (j * PRODUCTS + j)];
+                for (int i = 0; i < j; ++i) {
+                    const double before = squares[k + i];
+                    if (!(before > 0)) continue;
+                    ComplexNumber overlap = {0, 0};
+                    for (int n = 0; n <= i; ++n)
+                        overlap = add_conjugate(overlap, 1, complex_at(u, n * PRODUCTS + i), complex_at(m, n * PRODUCTS + j));
+                    const double factor = 1 / before;
+                    square = square - factor * mad(overlap.re, overlap.re, overlap.im * overlap.im);
+                    UNROLL for (int n = 0; n < S_STEPS; ++n)
+                        if (n <= i) own[n] = add_product(own[n], -factor, overlap, complex_at(u, n * PRODUCTS + i));
+                }
+                const bool kept = square > LEAST * c[2 * ((k + j) * PRODUCTS + j)];
+                squares[k + j] = kept ? square : 0;
+                ComplexNumber step = {0, 0};
+                UNROLL for (int n = 0; n < S_STEPS; ++n) {
+                    const ComplexNumber one = {kept ? own[n].re : 0, kept ? own[n].im : 0};
+                    put_complex(u, n * PRODUCTS + j, one);
+                    step = add_conjugate(step, 1, one, complex_at(m, n * PRODUCTS + S_STEPS));
+                }
+                const double factor = inverse_or_zero(squares[k + j]);
+                left = left - factor * mad(step.re, step.re, step.im * step.im);
+                put_complex(u, j * PRODUCTS + S_STEPS, {factor * step.re, factor * step.im});
+            }
+            double* norms = (double*)a.norms;
+            norms[0] = left;
+            if (a.begins) norms[1] = c[2 * ((all - 1) * PRODUCTS + S_STEPS)];
+        }
+        if (PHASE == 4) {
+            R* out = (R*)a.coefficients;
+            for (int n = thread; n < (k + S_STEPS) * PRODUCTS; n += BLOCK_THREADS) {
+                const int v = n / PRODUCTS, j = n % PRODUCTS;
+                ComplexNumber own = {0, 0};
+                if (v >= k) {
+                    own = complex_at(u, (v - k) * PRODUCTS + j);
+                } else {
+                    const double factor = inverse_or_zero(squares[v]);
+                    if (j == S_STEPS) own = add_product(own, factor, complex_at(c, n), {1, 0});
+                    else for (int i = 0; i < S_STEPS; ++i)
+                        own = add_product(own, -factor, complex_at(c, v * PRODUCTS + i), complex_at(u, i * PRODUCTS + j));
+                }
+                out[2 * n] = R(own.re);
+                out[2 * n + 1] = R(own.im);
+            }
+        }
+    }
+};
+
+// (re, im) += c y
+template <class F> HD void add_multiple(F& re, F& im, const real_of<F>* c, F yre, F yim) {
+    const F cre = splat<F>(c[0]), cim = splat<F>(c[1]);
+    re = nmad(cim, yim, mad(cre, yre, re));
+    im = mad(cim, yre, mad(cre, yim, im));
+}
+template <class F> struct CoarseNumber { F re, im; };
+template <class F> HD CoarseNumber<F> coarse_number(const void* p, i64 at, int rows) {
+    return {vector_at<F>(p, at), vector_at<F>(p, at + rows)};
+}
+template <class F> HD void put_coarse(void* p, i64 at, int rows, CoarseNumber<F> x) {
+    put_vector(p, at, x.re);
+    put_vector(p, at + rows, x.im);
+}
+template <class F> HD void coarse_advance(const CoarseAdvance& a, int i) {
+    using R = real_of<F>;
+    constexpr int W = lane<F>::W;
+    const int chunks = a.rows / W, k = a.before;
+    const i64 at = (i64)(i / chunks) * 2 * a.rows + i % chunks * W, length = a.length;
+    const R *c = (const R*)a.coefficients, *own = c + k * 2 * PRODUCTS;
+    CoarseNumber<F> x = {F{}, F{}}, r = coarse_number<F>(a.r, at, a.rows), p[S_STEPS], z[S_STEPS];
+    if (!a.begins) x = coarse_number<F>(a.x, at, a.rows);
+    UNROLL for (int j = 0; j < S_STEPS; ++j) p[j] = z[j] = {F{}, F{}};
+    CoarseNumber<F> power = r;
+    UNROLL for (int n = 0; n < S_STEPS; ++n) {
+        const CoarseNumber<F> next = coarse_number<F>(a.z, (k + n) * length + at, a.rows);
+        UNROLL for (int j = n; j < S_STEPS; ++j) {
+            const R* b = own + 2 * (n * PRODUCTS + j);
+            add_multiple(p[j].re, p[j].im, b, power.re, power.im);
+            add_multiple(z[j].re, z[j].im, b, next.re, next.im);
+        }
+        power = next;
+    }
+    UNROLL_4 for (int v = 0; v < k; ++v) {
+        const CoarseNumber<F> pv = coarse_number<F>(a.p, v * length + at, a.rows), zv = coarse_number<F>(a.z, v * length + at, a.rows);
+        const R* b = c + v * 2 * PRODUCTS;
+        UNROLL for (int j = 0; j < S_STEPS; ++j) {
+            add_multiple(p[j].re, p[j].im, b + 2 * j, pv.re, pv.im);
+            add_multiple(z[j].re, z[j].im, b + 2 * j, zv.re, zv.im);
+        }
+        const R back[2] = {-b[2 * S_STEPS], -b[2 * S_STEPS + 1]};
+        add_multiple(x.re, x.im, b + 2 * S_STEPS, pv.re, pv.im);
+        add_multiple(r.re, r.im, back, zv.re, zv.im);
+    }
+    UNROLL for (int j = 0; j < S_STEPS; ++j) {
+        const R *step = own + 2 * (j * PRODUCTS + S_STEPS), back[2] = {-step[0], -step[1]};
+        add_multiple(x.re, x.im, step, p[j].re, p[j].im);
+        add_multiple(r.re, r.im, back, z[j].re, z[j].im);
+        put_coarse(a.p, (k + j) * length + at, a.rows, p[j]);
+        put_coarse(a.z, (k + j) * length + at, a.rows, z[j]);
+    }
+    put_coarse(a.x, at, a.rows, x);
+    put_coarse(a.r, at, a.rows, r);
+}
+
+#define COARSE_KERNELS(SITE, SUM, TEAM)                                     \
+    SITE(coarse, coarse_backward, CoarseBackward, (coarse_backward<F>))     \
+    SITE(coarse, coarse_twist, CoarseTwist, (coarse_twist<F>))              \
+    SITE(coarse, coarse_eliminate, CoarseEliminate, (coarse_eliminate<F>))  \
+    SITE(coarse, coarse_multiply, CoarseMultiply, (coarse_multiply<F>))     \
+    SITE(coarse, coarse_round, CoarseRound, (coarse_round<F>))              \
+    SITE(coarse, coarse_local, CoarseLocal, (coarse_local<F>))              \
+    TEAM(coarse, coarse_hop, CoarseHop, (CoarseHopping<F>{}))               \
+    TEAM(coarse, coarse_dots, CoarseDots, (CoarseProducts<F>{}))            \
+    TEAM(coarse, coarse_block, CoarseBlock, (CoarseDirections<F>{}))        \
+    SITE(coarse, coarse_advance, CoarseAdvance, (coarse_advance<F>))
