@@ -16,6 +16,9 @@ constexpr int S_STEPS = 4;        // steps of the coarse GCR between sums
 constexpr int MOST_FIELDS = 72;   // the maximum number of its directions, and a few
 constexpr int BLOCK_THREADS = 256;  // threads of coarse_block, and how many of them share a sum over directions
 constexpr int BLOCK_PARTS = 10;
+constexpr int ROUND_THREADS = 128;  // threads of round_vectors
+constexpr int HOP_ROWS = 4;       // neighbouring rows of a column that a GPU's thread of coarse_hop loads at once
+constexpr int HOP_SHARES = 4;     // threads of coarse_hop that share the columns of a link
 constexpr int COARSE_LINKS = 9;   // matrices per place: local, forward in x, y, z, t, backward
 
 // Fields that restrict_parts takes at once.
@@ -40,27 +43,39 @@ struct FromAggregates {
     int parity;
     int fields;
     int field;
-    int chirality;            // 0 or 1: the other one becomes zero; -1: both
 };
-// Partial sums of (v_n, x) over aggregates, for the first `used` of `vectors` vectors v
+// The vectors of P, of which one form is there
+struct Vectors {
+    const Reals* single;      // optional
+    const Ints* rounded;      // optional: [aggregate][chirality][vector][parity][spin, colour][site], re in the lower half
+    const Reals* scales;      // optional: of the rounded ones, [aggregate][chirality][vector]
+    int count;
+    int reals;
+};
+// Rounds the vectors, which become what they are then
+struct RoundVectors {
+    Reals* v;
+    Ints* rounded;
+    Reals* scales;
+    int reals;
+};
+// Partial sums of (v_n, x) over aggregates, for the first `used` vectors v
 struct RestrictParts {
-    const Reals* v;
+    Vectors v;
     const Reals* x;
     Reals* parts;             // [aggregate][chirality][n][field][re, im][COLUMNS]
-    int vectors;
     int used;
     int fields;               // fields of `x`
     int field;                // the first one
-    int reals;
     int first;                // the first number of a field in an aggregate, and how many
     int count;
 };
 // Their sums, times a number per chirality
 struct RestrictSum {
+    Vectors v;
     const Reals* parts;
     Reals* out;
     const Ints* places;       // of this rank's aggregates in `out`
-    int vectors;
     int used;
     int columns;              // fields
     int place_stride;
@@ -70,15 +85,13 @@ struct RestrictSum {
 };
 // out = sum_n v_n c_n + base out, where c is times a number per chirality
 struct Prolong {
-    const Reals* v;
+    Vectors v;
     const Reals* c;
     const Ints* places;
     Reals* out;
-    int vectors;
     int used;
     int fields;               // fields of `out`
     int field;
-    int reals;
     int first;
     int count;
     double base;

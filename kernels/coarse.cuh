@@ -6,7 +6,6 @@
 // before, and the step along them.
 #pragma once
 #include "multigrid.cuh"
-#include "team.cuh"
 
 #ifdef HMC_ROWS
 HD constexpr int rows_of(const CoarseHop&) { return HMC_ROWS; }
@@ -102,33 +101,15 @@ template <class F> HD void coarse_multiply(const CoarseMultiply& a, int i) {
     put_vector(a.out, to, re);
     put_vector(a.out, to + a.rows, im);
 }
-// Two 16-bit integers in an int of each lane: the lower one, then the upper one.
-#if HMC_LANES > 1
-template <class F> HD void load_pairs(F& lower, F& upper, const void* p, i64 at) {
-    using I = typename vector_of<int, lane<F>::W>::type;
-    const I v = *(const I*)((const int*)p + at);
-    lower = __builtin_convertvector((v << 16) >> 16, F);
-    upper = __builtin_convertvector(v >> 16, F);
-}
-#else
-template <class F> HD void load_pairs(F& lower, F& upper, const void* p, i64 at) {
-    const int v = ((const int*)p)[at];
-    lower = F((short)(v & 0xffff));
-    upper = F(v >> 16);
-}
-#endif
-// The integer nearest to x, which is less than 2^15.
-HD int nearest(float x) { return x < 0 ? -(int)(0.5f - x) : (int)(x + 0.5f); }
 template <class F> HD void coarse_round(const CoarseRound& a, int i) {
     using R = real_of<F>;
     const R* from = (const R*)a.matrices + (i64)i * 2 * a.rows;
     R most = 0;
     for (int k = 0; k < 2 * a.rows; ++k) most = larger(absolute(from[k]), most);
     ((R*)a.scales)[i] = most * (1 / STEPS);
-    const R factor = most > R(1e-30f) ? STEPS / most : 0;
+    const R factor = to_steps(most);
     int* to = (int*)a.out + (i64)i * a.rows;
-    for (int row = 0; row < a.rows; ++row)
-        to[row] = (nearest(factor * from[a.rows + row]) << 16) | (nearest(factor * from[row]) & 0xffff);
+    for (int row = 0; row < a.rows; ++row) to[row] = pair_of(factor, from[row], from[a.rows + row]);
 }
 template <class F> HD void coarse_local(const CoarseLocal& a, int i) {
     const int chunks = a.rows / lane<F>::W, row = i % chunks * lane<F>::W, place = i / chunks;
@@ -138,46 +119,64 @@ template <class F> HD void coarse_local(const CoarseLocal& a, int i) {
     put_vector(a.out, field + row, re);
     put_vector(a.out, field + row + a.rows, im);
 }
-// A team has a place, and each of its threads one of the eight links.
+// Vectors of rows of one column that a thread has.
+constexpr int HOP_VECTORS = GPU ? HOP_ROWS : 1;
+struct alignas(4 * HOP_ROWS) HopPairs { int row[HOP_ROWS]; };
+template <class F> HD void load_rows(F (&re)[HOP_VECTORS], F (&im)[HOP_VECTORS], const void* p, i64 at) {
+    if constexpr (GPU) {
+        const HopPairs v = *(const HopPairs*)((const int*)p + at);
+        UNROLL for (int n = 0; n < HOP_VECTORS; ++n) load_pairs(re[n], im[n], v.row, n);
+    } else {
+        load_pairs(re[0], im[0], p, at);
+    }
+}
+// A team has a place. Each of its threads has one link of the eight, and a quarter of its columns.
 template <class F> struct CoarseHopping {
     using R = real_of<F>;
-    static constexpr int PHASES = 3, NEAR = COARSE_LINKS - 1, W = lane<F>::W;
-    HD static int threads(const CoarseHop& a) { return NEAR * rows_of(a) / W; }
+    static constexpr int PHASES = 3, NEAR = COARSE_LINKS - 1, W = lane<F>::W, SUMS = NEAR * HOP_SHARES;
+    HD static int chunks(const CoarseHop& a) { return rows_of(a) / (W * HOP_VECTORS); }
+    HD static int threads(const CoarseHop& a) { return SUMS * chunks(a); }
     template <int PHASE> HD static void phase(const CoarseHop& a, int place, int thread, F* shared) {
-        const int rows = rows_of(a), chunks = rows / W;
-        // The neighbours' numbers, scaled; then each link's product.
-        R *x = (R*)shared, *product = x + 2 * NEAR * rows;
+        const int rows = rows_of(a);
+        // The neighbours' numbers, scaled; then sums over some columns of a link.
+        R *x = (R*)shared, *sums = x + 2 * NEAR * rows;
         if (PHASE == 0) {
             for (int k = thread; k < NEAR * rows; k += threads(a)) {
-                const int link = k / rows, j = k % rows;
-                const int there = ((const int*)a.neighbours)[place * COARSE_LINKS + 1 + link];
-                const R* from = (const R*)a.input + (i64)there * 2 * rows + j;
+                const int there = ((const int*)a.neighbours)[place * COARSE_LINKS + 1 + k / rows];
+                const R* from = (const R*)a.input + (i64)there * 2 * rows + k % rows;
                 const R scale = ((const R*)a.scales)[(i64)place * NEAR * rows + k];
                 x[2 * k] = scale * from[0];
                 x[2 * k + 1] = scale * from[rows];
             }
         }
         if (PHASE == 1) {
-            const int link = thread / chunks, row = thread % chunks * W, first = link * rows;
-            const i64 columns = (i64)place * NEAR * rows + first;
-            F re = F{}, im = F{};
-            UNROLL_16 for (int j = 0; j < rows; ++j) {
-                F are, aim;
-                load_pairs(are, aim, a.links, (columns + j) * rows + row);
-                const F xre = splat<F>(x[2 * (first + j)]), xim = splat<F>(x[2 * (first + j) + 1]);
-                re = nmad(aim, xim, mad(are, xre, re));
-                im = mad(aim, xre, mad(are, xim, im));
+            const int sum = thread / chunks(a), row = thread % chunks(a) * W * HOP_VECTORS;
+            const int first = sum / HOP_SHARES * rows + sum % HOP_SHARES;
+            F re[HOP_VECTORS], im[HOP_VECTORS];
+            UNROLL for (int n = 0; n < HOP_VECTORS; ++n) re[n] = im[n] = F{};
+            UNROLL_16 for (int j = 0; j < rows / HOP_SHARES; ++j) {
+                const int column = first + j * HOP_SHARES;
+                const F xre = splat<F>(x[2 * column]), xim = splat<F>(x[2 * column + 1]);
+                F are[HOP_VECTORS], aim[HOP_VECTORS];
+                load_rows(are, aim, a.links, ((i64)place * NEAR * rows + column) * rows + row);
+                UNROLL for (int n = 0; n < HOP_VECTORS; ++n) {
+                    re[n] = nmad(aim[n], xim, mad(are[n], xre, re[n]));
+                    im[n] = mad(aim[n], xre, mad(are[n], xim, im[n]));
+                }
             }
-            put_vector(product, 2 * first + row, re);
-            put_vector(product, 2 * first + rows + row, im);
+            UNROLL for (int n = 0; n < HOP_VECTORS; ++n) {
+                put_vector(sums, 2 * sum * rows + row + n * W, re[n]);
+                put_vector(sums, 2 * sum * rows + rows + row + n * W, im[n]);
+            }
         }
-        if (PHASE == 2 && thread < 2 * chunks) {
-            const int k = thread * W;
-            F sum = vector_at<F>(product, k);
-            UNROLL for (int link = 1; link < NEAR; ++link) sum = sum + vector_at<F>(product, 2 * link * rows + k);
-            sum = splat<F>(R(a.scale)) * sum;
-            const i64 to = (i64)place * 2 * rows + k;
-            put_vector(a.out, to, a.x ? vector_at<F>(a.x, to) + sum : sum);
+        if (PHASE == 2) {
+            for (int k = thread * W; k < 2 * rows; k += threads(a) * W) {
+                F all = vector_at<F>(sums, k);
+                UNROLL_8 for (int n = 1; n < SUMS; ++n) all = all + vector_at<F>(sums, 2 * n * rows + k);
+                all = splat<F>(R(a.scale)) * all;
+                const i64 to = (i64)place * 2 * rows + k;
+                put_vector(a.out, to, a.x ? vector_at<F>(a.x, to) + all : all);
+            }
         }
     }
 };

@@ -3,10 +3,34 @@
 // lanes nor ranks.
 #pragma once
 #include "schwarz.cuh"
+#include "team.cuh"
 
 template <class F> HD F vector_at(const void* p, i64 at) { return *(const F*)((const real_of<F>*)p + at); }
 template <class F> HD void put_vector(void* p, i64 at, F x) { *(F*)((real_of<F>*)p + at) = x; }
 template <class F> HD F scalar_at(const void* p, i64 at) { return splat<F>(((const real_of<F>*)p)[at]); }
+
+// Two 16-bit integers in an int of each lane: the lower one, then the upper one.
+#if HMC_LANES > 1
+template <class F> HD void load_pairs(F& lower, F& upper, const void* p, i64 at) {
+    using I = typename vector_of<int, lane<F>::W>::type;
+    const I v = *(const I*)((const int*)p + at);
+    lower = __builtin_convertvector((v << 16) >> 16, F);
+    upper = __builtin_convertvector(v >> 16, F);
+}
+#else
+template <class F> HD void load_pairs(F& lower, F& upper, const void* p, i64 at) {
+    const int v = ((const int*)p)[at];
+    lower = F((short)(v & 0xffff));
+    upper = F(v >> 16);
+}
+#endif
+// The integer nearest to x, which is less than 2^15.
+HD int nearest(float x) { return x < 0 ? -(int)(0.5f - x) : (int)(x + 0.5f); }
+// The factor that makes of the largest of some numbers the largest integer, or zero.
+HD float to_steps(float most) { return most > 1e-30f ? STEPS / most : 0; }
+HD int pair_of(float factor, float lower, float upper) {
+    return (nearest(factor * upper) << 16) | (nearest(factor * lower) & 0xffff);
+}
 
 // Where a field begins in an aggregate and chirality.
 HD i64 part_at(int part, int fields, int field, int reals) { return ((i64)part * fields + field) * 4 * reals; }
@@ -34,33 +58,45 @@ template <class F> HD void from_aggregates(const FromAggregates& a, int i) {
         block_of(a.g, a.grid, c, l, block, inside);
         for (int k = 0; k < 24; ++k) {
             const i64 at = part_at(2 * block + k / 12, a.fields, a.field, reals) + k % 2 * 2 * reals;
-            const bool kept = a.chirality < 0 || k / 12 == a.chirality;
-            set(x[k], l, kept ? ((const real_of<F>*)a.x)[at + a.parity * reals + k % 12 / 2 * sites + inside] : 0);
+            set(x[k], l, ((const real_of<F>*)a.x)[at + a.parity * reals + k % 12 / 2 * sites + inside]);
         }
     }
     store24(a.out, i, half_of(a.g), x);
 }
 
+// Number k of vector n of a part: of the rounded vectors without their scale, or of those in single precision.
+template <class F> HD void load_vector(F& re, F& im, const Vectors& a, int part, int n, int k) {
+    const i64 at = part_at(part, a.count, n, a.reals);
+    if (a.rounded) {
+        load_pairs(re, im, a.rounded, at / 2 + k);
+    } else {
+        re = vector_at<F>(a.single, at + k);
+        im = vector_at<F>(a.single, at + 2 * a.reals + k);
+    }
+}
+HD float scale_of(const Vectors& a, int part, int n) {
+    return a.rounded ? ((const float*)a.scales)[(i64)part * a.count + n] : 1;
+}
 template <class F, int N> HD void restrict_parts(const RestrictParts& a, int i) {
     constexpr int W = lane<F>::W;
     const int tiles = (a.used + TILE - 1) / TILE;
     const int column = i % (COLUMNS / W) * W;
     i /= COLUMNS / W;
     const int tile = i % tiles * TILE, part = i / tiles;
-    i64 v[TILE], x[N];
-    UNROLL for (int t = 0; t < TILE; ++t)
-        v[t] = part_at(part, a.vectors, tile + t < a.used ? tile + t : a.used - 1, a.reals);
-    UNROLL for (int n = 0; n < N; ++n) x[n] = part_at(part, a.fields, a.field + n, a.reals);
+    const int reals = a.v.reals;
+    i64 x[N];
+    UNROLL for (int n = 0; n < N; ++n) x[n] = part_at(part, a.fields, a.field + n, reals);
     F re[TILE][N], im[TILE][N];
     UNROLL for (int t = 0; t < TILE; ++t) UNROLL for (int n = 0; n < N; ++n) re[t][n] = im[t][n] = F{};
     for (int k = a.first + column; k < a.first + a.count; k += COLUMNS) {
         F xre[N], xim[N];
         UNROLL for (int n = 0; n < N; ++n) {
             xre[n] = vector_at<F>(a.x, x[n] + k);
-            xim[n] = vector_at<F>(a.x, x[n] + 2 * a.reals + k);
+            xim[n] = vector_at<F>(a.x, x[n] + 2 * reals + k);
         }
         UNROLL for (int t = 0; t < TILE; ++t) {
-            const F vre = vector_at<F>(a.v, v[t] + k), vim = vector_at<F>(a.v, v[t] + 2 * a.reals + k);
+            F vre, vim;
+            load_vector(vre, vim, a.v, part, tile + t < a.used ? tile + t : a.used - 1, k);
             UNROLL for (int n = 0; n < N; ++n) {
                 re[t][n] = mad(vim, xim[n], mad(vre, xre[n], re[t][n]));
                 im[t][n] = nmad(vim, xre[n], mad(vre, xim[n], im[t][n]));
@@ -90,33 +126,34 @@ template <class F> HD void restrict_sum(const RestrictSum& a, int i) {
     const int column = i % a.columns;
     i /= a.columns;
     const int n = i % a.used, part = i / a.used;
-    const R factor = R(part % 2 ? a.lower : a.upper);
-    R* to = (R*)a.out + (i64)((const int*)a.places)[part / 2] * a.place_stride + (i64)column * a.column_stride + part % 2 * a.vectors + n;
+    const R factor = R(part % 2 ? a.lower : a.upper) * scale_of(a.v, part, n);
+    R* to = (R*)a.out + (i64)((const int*)a.places)[part / 2] * a.place_stride + (i64)column * a.column_stride + part % 2 * a.v.count + n;
     to[0] = factor * sum_of_columns(from);
-    to[2 * a.vectors] = factor * sum_of_columns(from + COLUMNS);
+    to[2 * a.v.count] = factor * sum_of_columns(from + COLUMNS);
 }
 template <class F> HD void prolong(const Prolong& a, int i) {
     using R = real_of<F>;
     constexpr int W = lane<F>::W;
-    const int chunks = a.count / W, k = a.first + i % chunks * W, part = i / chunks;
+    const int chunks = a.count / W, k = a.first + i % chunks * W, part = i / chunks, vectors = a.v.count;
     const R factor = R(part % 2 ? a.lower : a.upper);
-    const R* c = (const R*)a.c + (i64)((const int*)a.places)[part / 2] * 4 * a.vectors + part % 2 * a.vectors;
-    const i64 to = part_at(part, a.fields, a.field, a.reals) + k;
+    const R* c = (const R*)a.c + (i64)((const int*)a.places)[part / 2] * 4 * vectors + part % 2 * vectors;
+    const i64 to = part_at(part, a.fields, a.field, a.v.reals) + k;
     F re = F{}, im = F{};
     if (a.base != 0) {
         const F base = splat<F>(R(a.base));
         re = base * vector_at<F>(a.out, to);
-        im = base * vector_at<F>(a.out, to + 2 * a.reals);
+        im = base * vector_at<F>(a.out, to + 2 * a.v.reals);
     }
-    for (int n = 0; n < a.used; ++n) {
-        const i64 v = part_at(part, a.vectors, n, a.reals) + k;
-        const F vre = vector_at<F>(a.v, v), vim = vector_at<F>(a.v, v + 2 * a.reals);
-        const F cre = splat<F>(factor * c[n]), cim = splat<F>(factor * c[2 * a.vectors + n]);
+    UNROLL_4 for (int n = 0; n < a.used; ++n) {
+        F vre, vim;
+        load_vector(vre, vim, a.v, part, n, k);
+        const R own = factor * scale_of(a.v, part, n);
+        const F cre = splat<F>(own * c[n]), cim = splat<F>(own * c[2 * vectors + n]);
         re = nmad(cim, vim, mad(cre, vre, re));
         im = mad(cim, vre, mad(cre, vim, im));
     }
     put_vector(a.out, to, re);
-    put_vector(a.out, to + 2 * a.reals, im);
+    put_vector(a.out, to + 2 * a.v.reals, im);
 }
 template <class F> HD void normalise_vector(const NormaliseVector& a, int i) {
     using R = real_of<F>;
@@ -126,12 +163,41 @@ template <class F> HD void normalise_vector(const NormaliseVector& a, int i) {
     put_vector(a.v, at, splat<F>(square > 0 ? R(1) / square_root(square) : R(0)) * vector_at<F>(a.v, at));
 }
 
+// A team has a vector in an aggregate and chirality.
+template <class F> struct RoundingVectors {
+    using R = real_of<F>;
+    static constexpr int PHASES = 2;
+    HD static int threads(const RoundVectors&) { return ROUND_THREADS; }
+    template <int PHASE> HD static void phase(const RoundVectors& a, int team, int thread, F* shared) {
+        R* most = (R*)shared;
+        R* v = (R*)a.v + (i64)team * 4 * a.reals;
+        if (PHASE == 0) {
+            R own = 0;
+            for (int k = thread; k < 4 * a.reals; k += ROUND_THREADS) own = larger(absolute(v[k]), own);
+            most[thread] = own;
+        }
+        if (PHASE == 1) {
+            R all = 0;
+            UNROLL_8 for (int k = 0; k < ROUND_THREADS; ++k) all = larger(most[k], all);
+            const R factor = to_steps(all), scale = all * (1 / STEPS);
+            if (thread == 0) ((R*)a.scales)[team] = scale;
+            for (int k = thread; k < 2 * a.reals; k += ROUND_THREADS) {
+                const int pair = pair_of(factor, v[k], v[k + 2 * a.reals]);
+                ((int*)a.rounded)[(i64)team * 2 * a.reals + k] = pair;
+                v[k] = scale * R((short)(pair & 0xffff));
+                v[k + 2 * a.reals] = scale * R(pair >> 16);
+            }
+        }
+    }
+};
+
 #define MULTIGRID_FIELD_KERNELS(SITE, SUM)                                  \
     SITE(multigrid, to_aggregates, ToAggregates, (to_aggregates<F>))        \
     SITE(multigrid, from_aggregates, FromAggregates, (from_aggregates<F>))
-#define MULTIGRID_KERNELS(SITE, SUM)                                        \
+#define MULTIGRID_KERNELS(SITE, SUM, TEAM)                                      \
     SITE(multigrid, restrict_parts_1, RestrictParts, (restrict_parts<F, 1>)) \
     SITE(multigrid, restrict_parts_4, RestrictParts, (restrict_parts<F, 4>)) \
     SITE(multigrid, restrict_sum, RestrictSum, (restrict_sum<F>))           \
     SITE(multigrid, prolong, Prolong, (prolong<F>))                         \
-    SITE(multigrid, normalise_vector, NormaliseVector, (normalise_vector<F>))
+    SITE(multigrid, normalise_vector, NormaliseVector, (normalise_vector<F>)) \
+    TEAM(multigrid, round_vectors, RoundVectors, (RoundingVectors<F>{}))

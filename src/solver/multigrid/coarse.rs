@@ -5,7 +5,7 @@ use super::Aggregates;
 use super::transfer::{Coarse, Gathered, Sites, Transfer};
 use crate::device::kernels::{
     BLOCK_PARTS, BLOCK_THREADS, COARSE_LINKS, COLUMNS, CoarseAdvance, CoarseBackward, CoarseBlock, CoarseDots,
-    CoarseEliminate, CoarseHop, CoarseLocal, CoarseMultiply, CoarseRound, CoarseTwist, Half, MOST_FIELDS, PIECES,
+    CoarseEliminate, CoarseHop, CoarseLocal, CoarseMultiply, CoarseRound, CoarseTwist, HOP_ROWS, HOP_SHARES, Half, MOST_FIELDS, PIECES,
     S_STEPS, SUMMANDS, TILE,
 };
 use crate::device::{Buffer, Device, DeviceError, Precision, Teams};
@@ -143,7 +143,8 @@ impl Shape {
             rows: self.rows as i32,
             scale,
         };
-        let teams = Teams { count: self.half, threads: near / self.lanes, shared: 4 * near * 4 };
+        let threads = near * HOP_SHARES / HOP_ROWS;
+        let teams = Teams { count: self.half, threads, shared: 2 * near * (1 + HOP_SHARES) * 4 };
         self.domain.launch_teams(Half, &kernel, teams)
     }
 
@@ -365,10 +366,13 @@ impl CoarseSolver {
         shape.local(inverses, 0, right(0), (b, 0))?;
         shape.local(inverses, 1, right(1), (b, half))?;
         shape.hop(inverses, 1, (&space.residual, 0), (-1.0, right(0)), Some(right(1)))?;
+        space.first_power(shape, inverses)?;
         let mut iterations = 0;
         loop {
             space.steps(shape, inverses, x, iterations == 0)?;
             iterations += S_STEPS;
+            // The device goes on while the host looks.
+            space.first_power(shape, inverses)?;
             let mut norms = [0.0; 2];
             space.norms.read(&mut norms)?;
             let [now, first] = norms;
@@ -400,7 +404,23 @@ impl Space {
         })
     }
 
-    /// `S_STEPS` iterations, which add as many directions. `begins`: x is zero.
+    /// A r, for the next steps. If there is no room for them, drops directions.
+    fn first_power(&mut self, shape: &Shape, inverses: &Inverses) -> Result<(), FieldError> {
+        if self.used + S_STEPS > SPACE {
+            self.used = KEPT;
+        }
+        self.power(shape, inverses, 0)
+    }
+
+    /// Power `n + 1` of A on the residual.
+    fn power(&self, shape: &Shape, inverses: &Inverses, n: usize) -> Result<(), FieldError> {
+        let at = |n| (&self.z, (self.used + n) * shape.half_field());
+        let last = if n == 0 { (&self.residual, 0) } else { at(n - 1) };
+        shape.hop(inverses, 0, (&self.spare, 0), (1.0, last), None)?;
+        shape.hop(inverses, 1, at(n), (-1.0, (&self.spare, 0)), Some(last))
+    }
+
+    /// `S_STEPS` iterations after the [first power](Self::first_power), which add as many directions. `begins`: x is zero.
     fn steps(
         &mut self,
         shape: &Shape,
@@ -408,19 +428,10 @@ impl Space {
         x: &Buffer,
         begins: bool,
     ) -> Result<(), FieldError> {
-        if self.used + S_STEPS > SPACE {
-            self.used = KEPT;
-        }
         let (half, domain) = (shape.half_field(), &shape.domain);
         let (rows, places, before) = (shape.rows as i32, shape.half as i32, self.used as i32);
         let begins = i32::from(begins);
-        let mut power = (&self.residual, 0);
-        for n in 0..S_STEPS {
-            let next = (&self.z, (self.used + n) * half);
-            shape.hop(inverses, 0, (&self.spare, 0), (1.0, power), None)?;
-            shape.hop(inverses, 1, next, (-1.0, (&self.spare, 0)), Some(power))?;
-            power = next;
-        }
+        (1..S_STEPS).try_for_each(|n| self.power(shape, inverses, n))?;
         let kernel = CoarseDots {
             z: self.z.input(),
             r: self.residual.input(),
@@ -432,7 +443,7 @@ impl Space {
         let numbers = TILE * PRODUCTS * 2;
         let teams = Teams {
             count: (self.used + PRODUCTS).div_ceil(TILE) * PIECES,
-            threads: SUMMANDS * COLUMNS / shape.lanes,
+            threads: SUMMANDS * COLUMNS,
             shared: (numbers + 1) * SUMMANDS * COLUMNS * 4,
         };
         domain.launch_teams(Half, &kernel, teams)?;

@@ -296,8 +296,10 @@ impl Hierarchy {
     /// Makes the space from random spinors, or from the vectors that it has.
     fn make(&mut self, operators: &mut Operators, anew: bool) -> Result<(), FieldError> {
         self.made = None;
-        (0..self.params.vectors).try_for_each(|n| self.make_vector(operators, n, anew))?;
-        self.transfer.orthonormalise()?;
+        let mut vectors = self.transfer.fields(self.params.vectors)?;
+        (0..self.params.vectors).try_for_each(|n| self.make_vector(operators, &mut vectors, n, anew))?;
+        self.transfer.take(&mut vectors)?;
+        drop(vectors);
         self.make_links(operators)?;
         self.version += 1;
         let whole = operators.at(self.room.residual.precision()).whole(&self.blocks)?;
@@ -321,14 +323,20 @@ impl Hierarchy {
         if of != version {
             solver.update(links)?;
             *of = *version;
-        } else if begins {
+        } else if begins && knob("MG_K", 0.0) == 0.0 {
             solver.forget();
         }
         Ok(())
     }
 
     /// Makes vector number `n` from a random spinor, or from the vector that it is.
-    fn make_vector(&mut self, operators: &mut Operators, n: usize, anew: bool) -> Result<(), FieldError> {
+    fn make_vector(
+        &mut self,
+        operators: &mut Operators,
+        vectors: &mut Gathered,
+        n: usize,
+        anew: bool,
+    ) -> Result<(), FieldError> {
         let precision = self.room.residual.precision();
         let steps = if anew {
             let address = RandomAddress { seed: SEED, trajectory: n as u64, purpose: Purpose::SPACE };
@@ -354,7 +362,10 @@ impl Hierarchy {
         let whole = operators.at(precision).whole(&self.blocks)?;
         whole.expect("an operator on all sites").complete(even, solution)?;
         self.smooth.set_field(n, solution)?;
-        self.transfer.set_vector(n, [even, solution])
+        for (parity, x) in [&*even, &*solution].into_iter().enumerate() {
+            self.transfer.gather(vectors, n, x, parity)?;
+        }
+        Ok(())
     }
 
     /// For four vectors of a chirality at a time, calls `work` with the number of the first one's column after `each` with
@@ -365,12 +376,13 @@ impl Hierarchy {
         mut each: impl FnMut(&mut T, &Transfer, usize, [&Spinor; 2], &mut Spinor) -> Result<(), FieldError>,
         mut work: impl FnMut(&mut T, &Transfer, &mut CoarseLinks, usize) -> Result<(), FieldError>,
     ) -> Result<(), FieldError> {
-        let Self { transfer, links, room: Room { product, solution, even, .. }, params, .. } = self;
+        let Self { transfer, links, room: Room { product, solution, even, one, .. }, params, .. } = self;
         for chirality in 0..2 {
             for first in (0..params.vectors).step_by(4) {
                 for n in 0..4 {
+                    transfer.vector(one, first + n, chirality)?;
                     for (parity, x) in [&mut *even, &mut *solution].into_iter().enumerate() {
-                        transfer.scatter(x, &transfer.vectors, first + n, parity, Some(chirality))?;
+                        transfer.scatter(x, one, 0, parity)?;
                     }
                     each(state, transfer, n, [even, solution], product)?;
                 }
@@ -447,19 +459,19 @@ impl Hierarchy {
         links.share(right)?;
         let (.., solver) = solvers.iter_mut().find(|(mu, ..)| *mu == twist).expect("a solver was prepared");
         info.coarse_seconds += timed(&Arc::clone(residual.domain()), || {
-            info.coarse_iterations += solver.solve(links, adjoint, left, right, COARSE_RESIDUAL)?;
+            info.coarse_iterations += solver.solve(links, adjoint, left, right, knob("MG_C", COARSE_RESIDUAL))?;
             Ok(())
         })?;
         transfer.prolong(one, left, &links.own_places, Sites::Odd, dagger)?;
         if adjoint {
-            transfer.scatter(product, one, 0, ODD, None)?;
+            transfer.scatter(product, one, 0, ODD)?;
             weigh(operators, solution, product)?;
         } else {
-            transfer.scatter(solution, one, 0, ODD, None)?;
+            transfer.scatter(solution, one, 0, ODD)?;
         }
         operators.at(precision).apply(product, solution, dagger)?;
         residual.axpy(-1.0, product)?;
-        room.smooth(operators, dagger, params.steps)
+        room.smooth(operators, dagger, knob("MG_S", params.steps as f64) as usize)
     }
 }
 
@@ -520,4 +532,8 @@ impl Setup for Multigrid {
             own.made = own.made.take().filter(|made| made.anew && !made.walked);
         }
     }
+}
+
+fn knob(name: &str, or: f64) -> f64 {
+    std::env::var(name).ok().and_then(|x| x.parse().ok()).unwrap_or(or)
 }

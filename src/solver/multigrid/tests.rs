@@ -115,7 +115,7 @@ impl Made {
         let Hierarchy { transfer, links, room: Room { one, .. }, .. } = &mut *self.hierarchy();
         transfer.prolong(one, &c, &links.own_places, Sites::All, Dagger::No).unwrap();
         for (parity, x) in [&mut even, &mut odd].into_iter().enumerate() {
-            transfer.scatter(&mut single, one, 0, parity, None).unwrap();
+            transfer.scatter(&mut single, one, 0, parity).unwrap();
             x.copy_from(&single).unwrap();
         }
         [even, odd]
@@ -224,10 +224,10 @@ fn the_space_depends_on_links_alone() {
     let mut made = made(0.0, Schur::Asymmetric, 1.2);
     let content = |made: &Made| {
         let hierarchy = made.hierarchy();
-        let buffer = &hierarchy.transfer.vectors.buffer;
-        let mut reals = vec![0f32; buffer.bytes() / 4];
-        buffer.read(&mut reals).unwrap();
-        reals
+        let buffer = &hierarchy.transfer.rounded;
+        let mut pairs = vec![0u8; buffer.bytes()];
+        buffer.read(&mut pairs).unwrap();
+        pairs
     };
     let first = content(&made);
     let Made { multigrid, all, .. } = &mut made;

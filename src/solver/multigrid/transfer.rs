@@ -2,11 +2,11 @@
 
 use super::Aggregates;
 use crate::device::kernels::{
-    COLUMNS, FromAggregates, Half, NormaliseVector, Out, Prolong, Reals, RestrictParts, RestrictSum, TILE,
-    ToAggregates, Together,
+    COLUMNS, FromAggregates, Half, NormaliseVector, Out, Prolong, ROUND_THREADS, Reals, RestrictParts,
+    RestrictSum, RoundVectors, TILE, ToAggregates, Together, Vectors,
 };
-use crate::device::{Buffer, Precision};
-use crate::field::{Dagger, Domain, EVEN, FieldError, ODD, Spinor};
+use crate::device::{Buffer, Precision, Teams};
+use crate::field::{Dagger, Domain, FieldError, Spinor};
 use std::sync::Arc;
 
 /// Fields in the order of aggregates, in single precision: `[aggregate][chirality][field][re, im][parity][spin,
@@ -34,10 +34,14 @@ pub(super) struct Transfer {
     domain: Arc<Domain>,
     /// Of spinors.
     precision: Precision,
-    pub vectors: Gathered,
+    /// Their number.
+    count: usize,
+    /// The vectors as 16-bit integers, and the scale of each in each aggregate and chirality.
+    pub rounded: Buffer,
+    scales: Buffer,
     parts: Buffer,
-    /// Numbers of this rank's aggregates alone, with their places.
-    own: [Buffer; 2],
+    /// A coarse field of this rank's aggregates alone, their places in it, and one that is 1 for the first vector.
+    own: [Buffer; 3],
 }
 
 fn gather(
@@ -71,13 +75,21 @@ impl Transfer {
         let device = domain.device();
         let count = aggregates.here();
         let own: Vec<i32> = (0..count as i32).collect();
+        let mut first = vec![0f32; count * 4 * vectors];
+        first.iter_mut().step_by(vectors).enumerate().for_each(|(n, c)| *c = f32::from(n % 4 < 2));
         Ok(Self {
             aggregates,
             domain: Arc::clone(domain),
             precision,
-            vectors: Self::gathered(domain, aggregates, vectors)?,
+            count: vectors,
+            rounded: device.buffer(count * 2 * vectors * 2 * aggregates.reals() * 4)?,
+            scales: device.buffer(count * 2 * vectors * 4)?,
             parts: device.buffer(count * 2 * vectors * 4 * 2 * COLUMNS * 4)?,
-            own: [device.buffer(count * 4 * vectors * 4)?, device.buffer_of(&own)?],
+            own: [
+                device.buffer(count * 4 * vectors * 4)?,
+                device.buffer_of(&own)?,
+                device.buffer_of(&first)?,
+            ],
         })
     }
 
@@ -93,7 +105,7 @@ impl Transfer {
 
     /// Rows of a coarse field.
     pub(super) fn rows(&self) -> usize {
-        2 * self.vectors.fields
+        2 * self.count
     }
 
     fn lanes(&self) -> usize {
@@ -119,44 +131,51 @@ impl Transfer {
         gather(self.aggregates, to, field, x, parity)
     }
 
-    /// The reverse; with a chirality, the other one becomes zero.
+    /// The reverse.
     pub(super) fn scatter(
         &self,
         out: &mut Spinor,
         from: &Gathered,
         field: usize,
         parity: usize,
-        chirality: Option<usize>,
     ) -> Result<(), FieldError> {
         let layout = self.domain.layout(self.precision);
         let (g, grid, fields) = (layout.geometry(), self.aggregates.grid(), from.fields as i32);
-        let chirality = chirality.map_or(-1, |chirality| chirality as i32);
         let (x, parity, field) = (from.buffer.input(), parity as i32, field as i32);
-        let kernel = FromAggregates { g, grid, out: out.fermions_mut(), x, parity, fields, field, chirality };
+        let kernel = FromAggregates { g, grid, out: out.fermions_mut(), x, parity, fields, field };
         self.domain.launch_as(self.precision, &kernel, layout.half())
+    }
+
+    /// The rounded vectors from number `n` on.
+    fn rounded(&self, n: usize) -> Vectors<'_> {
+        Vectors {
+            single: None,
+            rounded: Some(self.rounded.input_at(n * 2 * self.aggregates.reals() * 4)),
+            scales: Some(self.scales.input_at(n * 4)),
+            count: self.count as i32,
+            reals: self.aggregates.reals() as i32,
+        }
     }
 
     /// `out = P^dag x` for one or four fields of `x`, by the first `used` vectors; `dagger`: `gamma_5 P^dag x`.
     fn restrict_by(
         &self,
-        used: usize,
+        (vectors, used): (Vectors, usize),
         out: Coarse,
         (x, field, together): (&Gathered, usize, Together),
         sites: Sites,
         dagger: Dagger,
     ) -> Result<(), FieldError> {
         let (first, count) = self.range(sites);
-        let (vectors, columns) = (self.vectors.fields, together as usize);
+        let columns = together as usize;
         let groups = 2 * self.aggregates.here();
         let kernel = RestrictParts {
-            v: self.vectors.buffer.input(),
+            v: vectors,
             x: x.buffer.input(),
             parts: self.parts.shared_output(),
-            vectors: vectors as i32,
             used: used as i32,
             fields: x.fields as i32,
             field: field as i32,
-            reals: self.aggregates.reals() as i32,
             first,
             count,
         };
@@ -164,10 +183,10 @@ impl Transfer {
         self.domain.launch_as((Half, together), &kernel, threads)?;
         let [place_stride, column_stride] = out.strides.map(|stride| stride as i32);
         let kernel = RestrictSum {
+            v: vectors,
             parts: self.parts.input(),
             out: out.buffer.shared_output_at(out.offset),
             places: out.places.input(),
-            vectors: vectors as i32,
             used: used as i32,
             columns: columns as i32,
             place_stride,
@@ -186,12 +205,12 @@ impl Transfer {
         sites: Sites,
         dagger: Dagger,
     ) -> Result<(), FieldError> {
-        self.restrict_by(self.vectors.fields, out, (x, 0, Together::OneField), sites, dagger)
+        self.restrict_by((self.rounded(0), self.count), out, (x, 0, Together::OneField), sites, dagger)
     }
 
     /// Four columns `P^dag x`.
     pub(super) fn restrict_four(&self, out: Coarse, x: &Gathered, sites: Sites) -> Result<(), FieldError> {
-        self.restrict_by(self.vectors.fields, out, (x, 0, Together::FourFields), sites, Dagger::No)
+        self.restrict_by((self.rounded(0), self.count), out, (x, 0, Together::FourFields), sites, Dagger::No)
     }
 
     /// `out = P c`; `dagger`: `P gamma_5 c`.
@@ -205,12 +224,20 @@ impl Transfer {
     ) -> Result<(), FieldError> {
         let lower = if dagger == Dagger::Yes { -1.0 } else { 1.0 };
         let to = (out.buffer.shared_output(), out.fields, 0);
-        self.prolong_by(self.vectors.fields, to, (c, places), sites, [0.0, 1.0, lower])
+        self.prolong_by((self.rounded(0), self.count), to, (c, places), sites, [0.0, 1.0, lower])
+    }
+
+    /// Vector number `n` on one chirality; the other one becomes zero.
+    pub(super) fn vector(&self, out: &mut Gathered, n: usize, chirality: usize) -> Result<(), FieldError> {
+        let [_, places, first] = &self.own;
+        let factor = |own| if own == chirality { 1.0 } else { 0.0 };
+        let to = (out.buffer.shared_output(), out.fields, 0);
+        self.prolong_by((self.rounded(n), 1), to, (first, places), Sites::All, [0.0, factor(0), factor(1)])
     }
 
     fn prolong_by(
         &self,
-        used: usize,
+        (vectors, used): (Vectors, usize),
         (out, fields, field): (Out<Reals>, usize, usize),
         (c, places): (&Buffer, &Buffer),
         sites: Sites,
@@ -218,15 +245,13 @@ impl Transfer {
     ) -> Result<(), FieldError> {
         let (first, count) = self.range(sites);
         let kernel = Prolong {
-            v: self.vectors.buffer.input(),
+            v: vectors,
             c: c.input(),
             places: places.input(),
             out,
-            vectors: self.vectors.fields as i32,
             used: used as i32,
             fields: fields as i32,
             field: field as i32,
-            reals: self.aggregates.reals() as i32,
             first,
             count,
             base,
@@ -237,35 +262,37 @@ impl Transfer {
         self.domain.launch_as(Half, &kernel, threads)
     }
 
-    /// Vector number `n` becomes the spinor with these even and odd sites.
-    pub(super) fn set_vector(&mut self, n: usize, x: [&Spinor; 2]) -> Result<(), FieldError> {
-        let Self { aggregates, vectors, .. } = self;
-        [EVEN, ODD].into_iter().try_for_each(|parity| gather(*aggregates, vectors, n, x[parity], parity))
-    }
-
-    /// Makes the vectors orthonormal in each aggregate and chirality, by classical Gram-Schmidt, twice.
-    pub(super) fn orthonormalise(&self) -> Result<(), FieldError> {
-        let vectors = self.vectors.fields;
-        let [numbers, places] = &self.own;
-        let out = Coarse { buffer: numbers, offset: 0, places, strides: [4 * vectors, 0] };
-        for n in 0..vectors {
-            let own = (&self.vectors, n, Together::OneField);
+    /// Takes vectors, which become orthonormal in each aggregate and chirality by classical Gram-Schmidt, twice, and
+    /// then what they are as 16-bit integers.
+    pub(super) fn take(&mut self, vectors: &mut Gathered) -> Result<(), FieldError> {
+        let count = self.count;
+        let reals = self.aggregates.reals() as i32;
+        let single = Vectors {
+            single: Some(vectors.buffer.input()),
+            rounded: None,
+            scales: None,
+            count: count as i32,
+            reals,
+        };
+        let [numbers, places, _] = &self.own;
+        let out = Coarse { buffer: numbers, offset: 0, places, strides: [4 * count, 0] };
+        for n in 0..count {
+            let own = (&*vectors, n, Together::OneField);
             for _ in 0..if n == 0 { 0 } else { 2 } {
-                self.restrict_by(n, out, own, Sites::All, Dagger::No)?;
-                let to = (self.vectors.buffer.shared_output(), vectors, n);
-                self.prolong_by(n, to, (numbers, places), Sites::All, [1.0, -1.0, -1.0])?;
+                self.restrict_by((single, n), out, own, Sites::All, Dagger::No)?;
+                let to = (vectors.buffer.shared_output(), count, n);
+                self.prolong_by((single, n), to, (numbers, places), Sites::All, [1.0, -1.0, -1.0])?;
             }
-            self.restrict_by(n + 1, out, own, Sites::All, Dagger::No)?;
-            let kernel = NormaliseVector {
-                v: self.vectors.buffer.shared_output(),
-                c: numbers.input(),
-                vectors: vectors as i32,
-                n: n as i32,
-                reals: self.aggregates.reals() as i32,
-            };
+            self.restrict_by((single, n + 1), out, own, Sites::All, Dagger::No)?;
+            let v = vectors.buffer.shared_output();
+            let kernel =
+                NormaliseVector { v, c: numbers.input(), vectors: count as i32, n: n as i32, reals };
             let threads = 2 * self.aggregates.here() * 4 * self.aggregates.reals() / self.lanes();
             self.domain.launch_as(Half, &kernel, threads)?;
         }
-        Ok(())
+        let (v, rounded, scales) = (vectors.buffer.output(), self.rounded.output(), self.scales.output());
+        let count = 2 * self.aggregates.here() * count;
+        let teams = Teams { count, threads: ROUND_THREADS, shared: ROUND_THREADS * 4 };
+        self.domain.launch_teams(Half, &RoundVectors { v, rounded, scales, reals }, teams)
     }
 }
