@@ -344,12 +344,12 @@ struct HaloSignal {
     int number;
     int stride;               // chunks of a face that have flags
 };
-// A sum of all ranks
+// A sum of all ranks, or another exchange
 struct SumRound {
-    const Addresses* of_ranks;  // optional if the sum is one rank's alone: of each rank's memory for the others' words
+    const Addresses* of_ranks;  // optional if it is one rank's alone: of each rank's memory for the others' words
     int rank;
     int ranks;
-    int round;                // the number of these sums among those of all ranks
+    int round;                // the number of this exchange among those of the same memory
 };
 // Adds the words that other ranks have, or takes the greatest
 struct SumOverRanks {

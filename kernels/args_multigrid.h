@@ -9,6 +9,7 @@
 #pragma once
 
 constexpr int COLUMNS = 16;       // partial sums over an aggregate, or over a coarse field
+constexpr int POSTS = 16;         // fields that ranks may have given each other before all have met again
 constexpr int PIECES = 32;        // pieces of a coarse field in a product
 constexpr int SUMMANDS = 8;       // partial sums per piece and column
 constexpr int TILE = 4;           // vectors that a thread of restrict_parts serves
@@ -145,6 +146,7 @@ struct CoarseRound {
 };
 // out = A input with a matrix per place
 struct CoarseLocal {
+    const Ints* own;          // this rank's places
     const Reals* matrices;
     const Reals* input;
     Reals* out;
@@ -152,36 +154,60 @@ struct CoarseLocal {
 };
 // out = x + scale sum of the eight links times neighbours, on places of one parity
 struct CoarseHop {
+    const Ints* own;          // this rank's places
     const Ints* links;        // [place][COARSE_LINKS - 1][column][row], as of coarse_round
     const Reals* scales;      // [place][COARSE_LINKS - 1][column]
     const Ints* neighbours;
     const Reals* input;
+    SumRound from;            // without addresses if `input` is complete, otherwise that in which it was posted
     const Reals* x;           // optional
     Reals* out;
+    SumRound to;              // without addresses if `out` is not to be posted
     int rows;                 // constant
     double scale;
+    int half;                 // places of a parity
+};
+// Gives this rank's numbers to all ranks
+struct CoarsePost {
+    const Ints* own;
+    const Reals* input;
+    SumRound to;
+    int rows;
+    int half;
+};
+// |x|^2
+struct CoarseNorm {
+    const Ints* own;
+    const Reals* x;
+    int rows;
 };
 // Partial sums of products of S_STEPS fields z_j and a residual with themselves and the z before
 struct CoarseDots {
+    const Ints* own;
     const Reals* z;           // `before` fields, then those S_STEPS
     const Reals* r;
-    Reals* parts;             // [PIECES][f][x][re, im]
+    const Doubles* squares;   // |z_v|^2 of directions before
+    const Doubles* norms;     // |r|^2
+    Doubles* parts;           // [PIECES][f][x][re, im]
+    Number size;              // |r|^2 where the solve begins, otherwise 0
     int before;
     int rows;
-    int places;               // of one field
+    int places;               // this rank's
+    int half;
 };
 // From these, S_STEPS directions and the step along all
 struct CoarseBlock {
-    const Reals* parts;
+    const Doubles* parts;
     Doubles* squares;         // |z_v|^2 of all directions
-    Doubles* norms;           // |r|^2 after the step; and before it, where the solve begins
+    Doubles* norms;           // |r|^2 after the step
     Reals* coefficients;      // [v][direction, then step][re, im]
+    SumRound round;           // of ranks that have parts of the lattice
     int before;
-    int begins;
 };
 // p_j = sum over n of u_nj A^n r + sum over v of b_vj p_v for S_STEPS directions, z_j in the same way, then
 // x += sum of y_j p_j and r -= sum of y_j z_j over all directions
 struct CoarseAdvance {
+    const Ints* own;
     Reals* x;
     Reals* r;
     Reals* p;

@@ -1,11 +1,13 @@
-// The coarse operator of aggregation multigrid, and GCR for it. Threads take W rows of a coarse field or matrix. Sums over
-// a coarse field are made in a fixed order, so their bits depend on neither lanes nor ranks.
+// The coarse operator of aggregation multigrid, and GCR for it. Threads take W rows of a coarse field or matrix. Where GPUs
+// reach each other's memory, each has the places of its own aggregates, and gives all ranks what their next hop may read;
+// elsewhere each has all places.
 //
 // GCR takes S_STEPS steps between sums (Hoemmen, UCB/EECS-2010-37): from a residual r it makes the products A r, A^2 r,
 // ..., then all their sums at once, and from these the directions p_j, with A p_j orthogonal to each other and to those
 // before, and the step along them.
 #pragma once
 #include "multigrid.cuh"
+#include "ranks.cuh"
 
 #ifdef HMC_ROWS
 HD constexpr int rows_of(const CoarseHop&) { return HMC_ROWS; }
@@ -112,13 +114,32 @@ template <class F> HD void coarse_round(const CoarseRound& a, int i) {
     for (int row = 0; row < a.rows; ++row) to[row] = pair_of(factor, from[row], from[a.rows + row]);
 }
 template <class F> HD void coarse_local(const CoarseLocal& a, int i) {
-    const int chunks = a.rows / lane<F>::W, row = i % chunks * lane<F>::W, place = i / chunks;
+    const int chunks = a.rows / lane<F>::W, row = i % chunks * lane<F>::W, place = ((const int*)a.own)[i / chunks];
     const i64 field = (i64)place * 2 * a.rows;
     F re = F{}, im = F{};
     add_product(re, im, a.matrices, column_at(place, 1, 0, a.rows, 0) + row, (const real_of<F>*)a.input + field, a.rows);
     put_vector(a.out, field + row, re);
     put_vector(a.out, field + row + a.rows, im);
 }
+// Numbers that travel are float's.
+HD Exchange posts(int rows, int half) { return {POSTS, half * 2 * rows}; }
+template <class F> HD void post(const SumRound& to, int rows, int half, i64 k, F x) {
+    if constexpr (GPU) {
+        for (int r = 0; r < to.ranks; ++r) posts(rows, half).put(to, r, k, word_of(x));
+    }
+}
+template <class R> HD R number_at(const SumRound& from, int rows, int half, const void* input, i64 k) {
+    if constexpr (GPU) {
+        if (from.of_ranks) return float_of(posts(rows, half).get(from, k));
+    }
+    return ((const R*)input)[k];
+}
+// Posts what this rank's places have.
+template <class F> HD void coarse_post(const CoarsePost& a, int i) {
+    const i64 k = (i64)((const int*)a.own)[i / (2 * a.rows)] * 2 * a.rows + i % (2 * a.rows);
+    post(a.to, a.rows, a.half, k, ((const F*)a.input)[k]);
+}
+
 // Vectors of rows of one column that a thread has.
 constexpr int HOP_VECTORS = GPU ? HOP_ROWS : 1;
 struct alignas(4 * HOP_ROWS) HopPairs { int row[HOP_ROWS]; };
@@ -136,17 +157,17 @@ template <class F> struct CoarseHopping {
     static constexpr int PHASES = 3, NEAR = COARSE_LINKS - 1, W = lane<F>::W, SUMS = NEAR * HOP_SHARES;
     HD static int chunks(const CoarseHop& a) { return rows_of(a) / (W * HOP_VECTORS); }
     HD static int threads(const CoarseHop& a) { return SUMS * chunks(a); }
-    template <int PHASE> HD static void phase(const CoarseHop& a, int place, int thread, F* shared) {
-        const int rows = rows_of(a);
+    template <int PHASE> HD static void phase(const CoarseHop& a, int team, int thread, F* shared) {
+        const int rows = rows_of(a), place = ((const int*)a.own)[team];
         // The neighbours' numbers, scaled; then sums over some columns of a link.
         R *x = (R*)shared, *sums = x + 2 * NEAR * rows;
         if (PHASE == 0) {
             for (int k = thread; k < NEAR * rows; k += threads(a)) {
                 const int there = ((const int*)a.neighbours)[place * COARSE_LINKS + 1 + k / rows];
-                const R* from = (const R*)a.input + (i64)there * 2 * rows + k % rows;
+                const i64 at = (i64)there * 2 * rows + k % rows;
                 const R scale = ((const R*)a.scales)[(i64)place * NEAR * rows + k];
-                x[2 * k] = scale * from[0];
-                x[2 * k + 1] = scale * from[rows];
+                x[2 * k] = scale * number_at<R>(a.from, rows, a.half, a.input, at);
+                x[2 * k + 1] = scale * number_at<R>(a.from, rows, a.half, a.input, at + rows);
             }
         }
         if (PHASE == 1) {
@@ -175,20 +196,44 @@ template <class F> struct CoarseHopping {
                 UNROLL_8 for (int n = 1; n < SUMS; ++n) all = all + vector_at<F>(sums, 2 * n * rows + k);
                 all = splat<F>(R(a.scale)) * all;
                 const i64 to = (i64)place * 2 * rows + k;
-                put_vector(a.out, to, a.x ? vector_at<F>(a.x, to) + all : all);
+                if (a.x) all = vector_at<F>(a.x, to) + all;
+                put_vector(a.out, to, all);
+                if (a.to.of_ranks) post(a.to, rows, a.half, to, all);
             }
         }
     }
 };
 
+// The square of a residual's norm: of the scale of all sums that follow.
+template <class F> HD void coarse_norm(const CoarseNorm& a, int i, Accumulator& sum) {
+    const int chunks = 2 * a.rows / lane<F>::W;
+    const F x = vector_at<F>(a.x, (i64)((const int*)a.own)[i / chunks] * 2 * a.rows + i % chunks * lane<F>::W);
+    sum.add(0, widen(x * x));
+}
+
 // The products (f_v, x_j) of the fields z_v, of which the last S_STEPS are the x_j, and of the residual, which is both the
-// last f and the last x.
+// last f and the last x. Summands are rounded to multiples of a power of two, so that all sums are exact, and depend on
+// neither lanes nor ranks.
 constexpr int PRODUCTS = S_STEPS + 1;
 HD int fields_of(int before) { return before + PRODUCTS; }
+// The square of the norm of the residual before the steps.
+HD double square_of_residual(const Number& size, const void* norms) {
+    if (size.above != nullptr || size.value > 0) return number_of(size);
+    return larger(((const double*)norms)[0], 0.0);
+}
+// x + m - m is x rounded to multiples of 2^-36 of the product of two norms with these squares. A sum of such may be 2^16
+// times that product: the norms of powers of A are guessed.
+HD double rounding_of(double square, double other) {
+    const auto exponent = [](double x) { return (int)(bits_of(x) >> 52 & 2047) - 1023; };
+    int e = (exponent(square) + exponent(other)) / 2 - 35;
+    e = e < -900 ? -900 : e > 900 ? 900 : e;
+    return double_of((i64)(1023 + 52 + e) << 52 | 1ll << 51);
+}
 
 // A team has a tile of f and a piece of the lattice.
 template <class F> struct CoarseProducts {
     using R = real_of<F>;
+    using D = wide_of<F>;
     static constexpr int PHASES = 3, W = lane<F>::W, CHUNKS = COLUMNS / W, SUMMED = SUMMANDS * COLUMNS;
     static constexpr int NUMBERS = TILE * PRODUCTS * 2;
     HD static int threads(const CoarseDots&) { return SUMMANDS * CHUNKS; }
@@ -199,31 +244,43 @@ template <class F> struct CoarseProducts {
     }
     template <int PHASE> HD static void phase(const CoarseDots& a, int team, int thread, F* shared) {
         const int piece = team % PIECES, first = team / PIECES * TILE, all = fields_of(a.before);
-        R* sums = (R*)shared;
+        double* sums = (double*)shared;
         if (PHASE == 0) {
             const int summand = thread / CHUNKS, column = thread % CHUNKS * W;
-            const int per = a.rows / COLUMNS, chunks = a.places * per;
-            const i64 length = (i64)a.places * 2 * a.rows;
+            const i64 length = (i64)a.half * 2 * a.rows;
+            const double residual = square_of_residual(a.size, a.norms);
             const R *f[TILE], *x[PRODUCTS];
-            UNROLL for (int t = 0; t < TILE; ++t)
-                f[t] = first + t < all - 1 ? (const R*)a.z + (first + t) * length : (const R*)a.r;
+            D magic[TILE];
+            UNROLL for (int t = 0; t < TILE; ++t) {
+                const int v = first + t;
+                f[t] = v < all - 1 ? (const R*)a.z + v * length : (const R*)a.r;
+                magic[t] = splat<D>(rounding_of(v < a.before ? ((const double*)a.squares)[v] : residual, residual));
+            }
             UNROLL for (int j = 0; j < S_STEPS; ++j) x[j] = (const R*)a.z + (a.before + j) * length;
             x[S_STEPS] = (const R*)a.r;
-            F re[TILE][PRODUCTS], im[TILE][PRODUCTS];
-            UNROLL for (int t = 0; t < TILE; ++t) UNROLL for (int j = 0; j < PRODUCTS; ++j) re[t][j] = im[t][j] = F{};
-            for (int n = piece * SUMMANDS + summand; n < chunks; n += PIECES * SUMMANDS) {
-                const i64 k = (i64)(n / per) * 2 * a.rows + n % per * COLUMNS + column;
-                F xre[PRODUCTS], xim[PRODUCTS];
-                UNROLL for (int j = 0; j < PRODUCTS; ++j) {
-                    xre[j] = vector_at<F>(x[j], k);
-                    xim[j] = vector_at<F>(x[j], k + a.rows);
-                }
-                UNROLL for (int t = 0; t < TILE; ++t) {
-                    const F fre = vector_at<F>(f[t], k), fim = vector_at<F>(f[t], k + a.rows);
+            D re[TILE][PRODUCTS], im[TILE][PRODUCTS];
+            UNROLL for (int t = 0; t < TILE; ++t) UNROLL for (int j = 0; j < PRODUCTS; ++j) re[t][j] = im[t][j] = D{};
+            for (int n = piece * SUMMANDS + summand; n < a.places; n += PIECES * SUMMANDS) {
+                const i64 place = (i64)((const int*)a.own)[n] * 2 * a.rows;
+                F sre[TILE][PRODUCTS], sim[TILE][PRODUCTS];
+                UNROLL for (int t = 0; t < TILE; ++t) UNROLL for (int j = 0; j < PRODUCTS; ++j) sre[t][j] = sim[t][j] = F{};
+                for (int k = column; k < a.rows; k += COLUMNS) {
+                    F xre[PRODUCTS], xim[PRODUCTS];
                     UNROLL for (int j = 0; j < PRODUCTS; ++j) {
-                        re[t][j] = mad(fim, xim[j], mad(fre, xre[j], re[t][j]));
-                        im[t][j] = nmad(fim, xre[j], mad(fre, xim[j], im[t][j]));
+                        xre[j] = vector_at<F>(x[j], place + k);
+                        xim[j] = vector_at<F>(x[j], place + k + a.rows);
                     }
+                    UNROLL for (int t = 0; t < TILE; ++t) {
+                        const F fre = vector_at<F>(f[t], place + k), fim = vector_at<F>(f[t], place + k + a.rows);
+                        UNROLL for (int j = 0; j < PRODUCTS; ++j) {
+                            sre[t][j] = mad(fim, xim[j], mad(fre, xre[j], sre[t][j]));
+                            sim[t][j] = nmad(fim, xre[j], mad(fre, xim[j], sim[t][j]));
+                        }
+                    }
+                }
+                UNROLL for (int t = 0; t < TILE; ++t) UNROLL for (int j = 0; j < PRODUCTS; ++j) {
+                    re[t][j] = re[t][j] + (widen(sre[t][j]) + magic[t] - magic[t]);
+                    im[t][j] = im[t][j] + (widen(sim[t][j]) + magic[t] - magic[t]);
                 }
             }
             UNROLL for (int t = 0; t < TILE; ++t) UNROLL for (int j = 0; j < PRODUCTS; ++j) {
@@ -237,18 +294,18 @@ template <class F> struct CoarseProducts {
         if (PHASE == 1) {
             for (int k = thread; k < NUMBERS * SUMMANDS; k += threads(a)) {
                 const int number = k % NUMBERS, summand = k / NUMBERS * COLUMNS;
-                R s[COLUMNS];
-                UNROLL for (int n = 0; n < COLUMNS; ++n) s[n] = sums[at(number, summand + n)];
-                sums[at(number, summand)] = sum_of_columns(s);
+                double sum = 0;
+                UNROLL for (int n = 0; n < COLUMNS; ++n) sum = sum + sums[at(number, summand + n)];
+                sums[at(number, summand)] = sum;
             }
         }
         if (PHASE == 2) {
             for (int k = thread; k < NUMBERS; k += threads(a)) {
                 const int f = first + k / (2 * PRODUCTS);
                 if (f >= all) continue;
-                R sum = sums[at(k, 0)];
-                UNROLL for (int n = 1; n < SUMMANDS; ++n) sum = sum + sums[at(k, n * COLUMNS)];
-                ((R*)a.parts)[((i64)piece * all + f) * 2 * PRODUCTS + k % (2 * PRODUCTS)] = sum;
+                double sum = 0;
+                UNROLL for (int n = 0; n < SUMMANDS; ++n) sum = sum + sums[at(k, n * COLUMNS)];
+                ((double*)a.parts)[((i64)piece * all + f) * 2 * PRODUCTS + k % (2 * PRODUCTS)] = sum;
             }
         }
     }
@@ -288,7 +345,15 @@ template <class F> struct CoarseDirections {
             for (int n = thread; n < all * 2 * PRODUCTS; n += BLOCK_THREADS) {
                 double sum = 0;
                 UNROLL_8 for (int piece = 0; piece < PIECES; ++piece)
-                    sum = sum + double(((const R*)a.parts)[(i64)piece * all * 2 * PRODUCTS + n]);
+                    sum = sum + ((const double*)a.parts)[(i64)piece * all * 2 * PRODUCTS + n];
+                if constexpr (GPU) {
+                    if (a.round.of_ranks) {
+                        double others = sum;
+                        exchange_word((u64)bits_of(sum), n, 2 * MOST_FIELDS * PRODUCTS, a.round,
+                                      [&](u64 word) { others = others + double_of((i64)word); });
+                        sum = others;
+                    }
+                }
                 c[n] = sum;
             }
         }
@@ -338,9 +403,7 @@ template <class F> struct CoarseDirections {
                 left = left - factor * mad(step.re, step.re, step.im * step.im);
                 put_complex(u, j * PRODUCTS + S_STEPS, {factor * step.re, factor * step.im});
             }
-            double* norms = (double*)a.norms;
-            norms[0] = left;
-            if (a.begins) norms[1] = c[2 * ((all - 1) * PRODUCTS + S_STEPS)];
+            ((double*)a.norms)[0] = left;
         }
         if (PHASE == 4) {
             R* out = (R*)a.coefficients;
@@ -380,7 +443,7 @@ template <class F> HD void coarse_advance(const CoarseAdvance& a, int i) {
     using R = real_of<F>;
     constexpr int W = lane<F>::W;
     const int chunks = a.rows / W, k = a.before;
-    const i64 at = (i64)(i / chunks) * 2 * a.rows + i % chunks * W, length = a.length;
+    const i64 at = (i64)((const int*)a.own)[i / chunks] * 2 * a.rows + i % chunks * W, length = a.length;
     const R *c = (const R*)a.coefficients, *own = c + k * 2 * PRODUCTS;
     CoarseNumber<F> x = {F{}, F{}}, r = coarse_number<F>(a.r, at, a.rows), p[S_STEPS], z[S_STEPS];
     if (!a.begins) x = coarse_number<F>(a.x, at, a.rows);
@@ -424,6 +487,8 @@ template <class F> HD void coarse_advance(const CoarseAdvance& a, int i) {
     SITE(coarse, coarse_multiply, CoarseMultiply, (coarse_multiply<F>))     \
     SITE(coarse, coarse_round, CoarseRound, (coarse_round<F>))              \
     SITE(coarse, coarse_local, CoarseLocal, (coarse_local<F>))              \
+    SITE(coarse, coarse_post, CoarsePost, (coarse_post<F>))                 \
+    SUM(coarse, coarse_norm, CoarseNorm, 1, (coarse_norm<F>))               \
     TEAM(coarse, coarse_hop, CoarseHop, (CoarseHopping<F>{}))               \
     TEAM(coarse, coarse_dots, CoarseDots, (CoarseProducts<F>{}))            \
     TEAM(coarse, coarse_block, CoarseBlock, (CoarseDirections<F>{}))        \

@@ -19,6 +19,16 @@ HD double double_of(i64 bits) {
     __builtin_memcpy(&r, &bits, sizeof r);
     return r;
 }
+HD u32 word_of(float x) {
+    u32 r;
+    __builtin_memcpy(&r, &x, sizeof r);
+    return r;
+}
+HD float float_of(u32 word) {
+    float r;
+    __builtin_memcpy(&r, &word, sizeof r);
+    return r;
+}
 template <class T> HD T read_only(const T* p) { return *p; }
 HD int acquired(const int* p) { return *(const volatile int*)p; }
 HD void release(int* p, int x) { *(volatile int*)p = x; }

@@ -11,6 +11,8 @@ HD double widen(float x) { return x; }
 HD double widen(double x) { return x; }
 HD i64 bits_of(double x) { return __double_as_longlong(x); }
 HD double double_of(i64 bits) { return __longlong_as_double(bits); }
+HD u32 word_of(float x) { return (u32)__float_as_int(x); }
+HD float float_of(u32 word) { return __int_as_float((int)word); }
 // Loads data that no kernel writes while this one runs.
 template <class T> HD T read_only(const T* p) { return __ldg(p); }
 // A number in memory that other GPUs write: what they wrote before they released it is then here.

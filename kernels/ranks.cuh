@@ -18,32 +18,49 @@ HD void await_flags(const HaloWait& a, int i) {
     wait_for_chunk(a, i / a.stride, i % a.stride);
 }
 
-constexpr int ALL_WORDS = MAX_SUMS * WORDS + 1;
-// A word summed over ranks, or the greatest. A half of a word travels in one store with the number of its round, so
-// whoever sees the number has the half. Rounds take turns with two places: a rank that begins round n + 2 has read all of
-// round n + 1, whose senders had read round n.
-HD i64 over_ranks(i64 own, int k, bool greatest, const SumRound& to) {
-    const auto places = [&](int of, int from) {
-        return (volatile u64*)((const u64*)to.of_ranks)[of] + ((size_t)((to.round & 1) * to.ranks + from) * ALL_WORDS + k) * 2;
-    };
-    const u64 round = (u64)(u32)to.round << 32;
-    for (int r = 0; r < to.ranks; ++r) {
-        if (r == to.rank) continue;
-        volatile u64* p = places(r, to.rank);
-        p[0] = round | (u32)own;
-        p[1] = round | (u32)((u64)own >> 32);
+// Half words in the memory of all ranks. Each travels in one store with the number of its round, so whoever sees the number
+// has it. Rounds take turns with `turns` places of `count` half words.
+struct Exchange {
+    int turns, count;
+    HD volatile u64* at(const SumRound& to, int rank, i64 k) const {
+        return (volatile u64*)((const u64*)to.of_ranks)[rank] + (i64)((u32)to.round % (u32)turns) * count + k;
     }
-    i64 all = own;
+    HD void put(const SumRound& to, int rank, i64 k, u32 half) const {
+        *at(to, rank, k) = (u64)(u32)to.round << 32 | half;
+    }
+    // Number k of this rank's memory, when it is there.
+    HD u32 get(const SumRound& to, i64 k) const {
+        volatile u64* p = at(to, to.rank, k);
+        u64 v;
+        while ((v = *p) >> 32 != (u32)to.round) wait_a_little();
+        return (u32)v;
+    }
+};
+// Gives the other ranks this one's word number k of `words`, and calls `with` with theirs. Two places are enough: a rank that
+// begins round n + 2 has read all of round n + 1, whose senders had read round n.
+template <class Work> HD void exchange_word(u64 own, int k, int words, const SumRound& to, Work with) {
+    const Exchange halves = {2, 2 * words * to.ranks};
     for (int r = 0; r < to.ranks; ++r) {
         if (r == to.rank) continue;
-        volatile u64* p = places(to.rank, r);
-        u64 low, high;
-        while (((low = p[0]) ^ round) >> 32) wait_a_little();
-        while (((high = p[1]) ^ round) >> 32) wait_a_little();
-        const i64 word = (i64)(high << 32 | (u32)low);
+        halves.put(to, r, ((i64)to.rank * words + k) * 2, (u32)own);
+        halves.put(to, r, ((i64)to.rank * words + k) * 2 + 1, (u32)(own >> 32));
+    }
+    for (int r = 0; r < to.ranks; ++r) {
+        if (r == to.rank) continue;
+        const u64 low = halves.get(to, ((i64)r * words + k) * 2), high = halves.get(to, ((i64)r * words + k) * 2 + 1);
+        with(high << 32 | low);
+    }
+}
+
+constexpr int ALL_WORDS = MAX_SUMS * WORDS + 1;
+// A word summed over ranks, or the greatest.
+HD i64 over_ranks(i64 own, int k, bool greatest, const SumRound& to) {
+    i64 all = own;
+    exchange_word((u64)own, k, ALL_WORDS, to, [&](u64 other) {
+        const i64 word = (i64)other;
         if (greatest) all = word > all ? word : all;
         else all += word;
-    }
+    });
     return all;
 }
 

@@ -1,13 +1,13 @@
-//! Where GPUs of several ranks add their sums: each writes its exact words into the others' memory, and adds theirs to its
-//! own, in the kernel that makes the sums (`over_ranks` in `kernels/ranks.cuh`). No host takes part.
+//! Where GPUs of several ranks exchange words: each writes its own into the others' memory, and waits for theirs in the
+//! kernel that needs them (`kernels/ranks.cuh`), as sums over the lattice do. No host takes part.
 
 use super::kernels::{MAX_SUMS, SumRound, WORDS};
 use super::{Buffer, Device, DeviceError, Remote};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 impl SumRound<'_> {
-    /// Of sums that are one rank's alone.
-    pub(super) const ALONE: Self = Self { of_ranks: None, rank: 0, ranks: 1, round: 0 };
+    /// Of what is one rank's alone.
+    pub(crate) const ALONE: Self = Self { of_ranks: None, rank: 0, ranks: 1, round: 0 };
 }
 
 /// The memory into which the other ranks write, and theirs, opened.
@@ -22,10 +22,14 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// This rank's memory for the words of `ranks` ranks.
-    pub fn memory(device: &Device, ranks: usize) -> Result<Buffer, DeviceError> {
-        // Two rounds, two halves of each word.
-        device.buffer_for_export(2 * ranks * (MAX_SUMS * WORDS + 1) * 2 * size_of::<u64>())
+    /// This rank's memory for the sums of `ranks` ranks.
+    pub fn memory_for_sums(device: &Device, ranks: usize) -> Result<Buffer, DeviceError> {
+        Self::memory(device, 2 * ranks, 2 * (MAX_SUMS * WORDS + 1))
+    }
+
+    /// This rank's memory for `turns` rounds that follow each other, of so many half words.
+    pub fn memory(device: &Device, turns: usize, halves: usize) -> Result<Buffer, DeviceError> {
+        device.buffer_for_export(turns * halves * size_of::<u64>())
     }
 
     /// `own` is this rank's [`Meeting::memory`]; `others` are those of all ranks, in their order, without this one.
@@ -36,14 +40,23 @@ impl Meeting {
         Ok(Self { device: device.clone(), own, others, addresses, rounds: AtomicU32::new(0) })
     }
 
+    /// The round that was asked for last.
+    pub(crate) fn last(&self) -> SumRound<'_> {
+        self.round(self.rounds.load(Ordering::Relaxed))
+    }
+
     /// The next round.
-    pub(super) fn next(&self) -> SumRound<'_> {
+    pub(crate) fn next(&self) -> SumRound<'_> {
+        self.round(self.rounds.fetch_add(1, Ordering::Relaxed).wrapping_add(1))
+    }
+
+    fn round(&self, number: u32) -> SumRound<'_> {
         let rank = self.others.iter().position(Option::is_none).expect("this rank");
         SumRound {
             of_ranks: Some(self.addresses.input()),
             rank: rank as i32,
             ranks: self.others.len() as i32,
-            round: self.rounds.fetch_add(1, Ordering::Relaxed).wrapping_add(1).cast_signed(),
+            round: number.cast_signed(),
         }
     }
 }

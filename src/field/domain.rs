@@ -75,7 +75,8 @@ impl Domain {
             .transpose()?;
         let transports = transports.into();
         let all_meet = transports.are_peer() && comm.size() > 1;
-        let meeting = all_meet.then(|| meeting(&device, &*comm)).transpose()?;
+        let for_sums = |device: &Device| Meeting::memory_for_sums(device, comm.size());
+        let meeting = all_meet.then(|| meeting(&device, &*comm, for_sums)).transpose()?;
         let (profiled, waited) = (AtomicBool::new(false), AtomicU64::new(0));
         Ok(Arc::new(Self {
             partition,
@@ -242,6 +243,13 @@ impl Domain {
         done
     }
 
+    /// Memory in which all ranks exchange words, `turns` rounds of so many half words, if they are peers. All call it
+    /// together.
+    pub(crate) fn meet(&self, turns: usize, halves: usize) -> Result<Option<Meeting>, FieldError> {
+        let memory = |device: &Device| Meeting::memory(device, turns, halves);
+        self.meeting.as_ref().map(|_| meeting(&self.device, self.comm(), memory)).transpose()
+    }
+
     /// Counts the time since `start` as waiting for other ranks.
     pub(super) fn waited_since(&self, start: Instant) {
         self.waited.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
@@ -334,9 +342,13 @@ pub(super) fn exported(
     Ok((own, handles))
 }
 
-/// Opens the memory of all ranks for sums. All call it together.
-fn meeting(device: &Device, comm: &dyn Comm) -> Result<Meeting, FieldError> {
-    let (own, handles) = exported(device, comm, Meeting::memory(device, comm.size()))?;
+/// Opens such memory of all ranks. All call it together.
+fn meeting(
+    device: &Device,
+    comm: &dyn Comm,
+    memory: impl Fn(&Device) -> Result<Buffer, DeviceError>,
+) -> Result<Meeting, FieldError> {
+    let (own, handles) = exported(device, comm, memory(device))?;
     let open = |(rank, handle): (usize, Vec<u8>)| {
         let other = rank != comm.rank();
         Ok(other.then(|| device.open(&handle)).transpose()?)

@@ -30,7 +30,7 @@ pub struct Sum {
 
 impl Sum {
     /// The first sum.
-    pub(super) fn first(sums: Deferred) -> Self {
+    pub(crate) fn first(sums: Deferred) -> Self {
         Self::weighted(sums, 0.0)
     }
 
@@ -104,7 +104,7 @@ impl<'a> Quotient<'a> {
     }
 
     /// The argument of a kernel.
-    pub(super) fn argument(self) -> Result<Number<'a>, FieldError> {
+    pub(crate) fn argument(self) -> Result<Number<'a>, FieldError> {
         let (value, weight, above, below) = match self {
             Self::Number(value) => (value, 0.0, None, None),
             Self::By(value, sum) => (value, sum.weight, None, sum.sums.on_device()),

@@ -259,8 +259,14 @@ impl WilsonLinks {
     ) -> Result<(), FieldError> {
         let Self { own, faces } = self;
         let hop = own.hopping(input, parity, way, faces.mask());
-        if way.made == Made::Within {
-            return launch(hop);
+        match way.made {
+            Made::Within => return launch(hop),
+            // Not all faces are read, but all must have come: whoever goes on writes the next ones.
+            Made::Across(_) => {
+                faces.exchange(own.faces_of(input, parity, way.dagger), hop.fields as usize)?;
+                return launch(Hopping { ghost: faces.ghosts(), ..hop });
+            }
+            Made::All => {}
         }
         faces.hop(
             own.faces_of(input, parity, way.dagger),

@@ -1,15 +1,16 @@
-//! The coarse operator `A = P^dag M P`, and GCR on its even-odd preconditioned form. Every rank has all of it, so no
-//! message delays an iteration, and the result does not depend on ranks.
+//! The coarse operator `A = P^dag M P`, and GCR on its even-odd preconditioned form. Where GPUs reach each other's memory,
+//! each solves for the places of its own aggregates, and kernels give each other what they need; elsewhere every rank
+//! solves for all places, so no message delays an iteration. The result is the same.
 
 use super::Aggregates;
 use super::transfer::{Coarse, Gathered, Sites, Transfer};
 use crate::device::kernels::{
     BLOCK_PARTS, BLOCK_THREADS, COARSE_LINKS, COLUMNS, CoarseAdvance, CoarseBackward, CoarseBlock, CoarseDots,
-    CoarseEliminate, CoarseHop, CoarseLocal, CoarseMultiply, CoarseRound, CoarseTwist, HOP_ROWS, HOP_SHARES, Half, MOST_FIELDS, PIECES,
-    S_STEPS, SUMMANDS, TILE,
+    CoarseEliminate, CoarseHop, CoarseLocal, CoarseMultiply, CoarseNorm, CoarsePost, CoarseRound, CoarseTwist, HOP_ROWS, HOP_SHARES, Half, MOST_FIELDS, PIECES, POSTS,
+    S_STEPS, SUMMANDS, SumRound, TILE,
 };
-use crate::device::{Buffer, Device, DeviceError, Precision, Teams};
-use crate::field::{Domain, FieldError};
+use crate::device::{Buffer, Device, DeviceError, Meeting, Precision, Teams};
+use crate::field::{Domain, FieldError, Quotient, Sum};
 #[cfg(test)]
 use num_complex::Complex64;
 use std::sync::Arc;
@@ -51,6 +52,16 @@ struct Shape {
     /// Places of one parity, of all ranks' aggregates.
     half: usize,
     neighbours: Buffer,
+    /// The places of each parity for which this rank solves, as numbers among those of the parity.
+    parts: [Part; 2],
+    /// Where ranks solve together: what travels between hops, and products.
+    together: Option<[Meeting; 2]>,
+}
+
+/// Places for which this rank solves.
+struct Part {
+    places: Buffer,
+    count: usize,
 }
 
 /// A_xx^-1, and its products with the eight links to neighbours, rounded.
@@ -80,6 +91,13 @@ struct Space {
 /// A buffer from a byte on.
 type From<'a> = (&'a Buffer, usize);
 
+/// What a hop reads of other ranks, and whether they read what it gives.
+#[derive(Clone, Copy, PartialEq)]
+enum Posts {
+    Reads,
+    ReadsAndGives,
+}
+
 impl Shape {
     /// Bytes of a field on a place.
     fn field(&self) -> usize {
@@ -106,6 +124,11 @@ impl Shape {
         self.half * self.rows / self.lanes
     }
 
+    /// The same, of this rank's places.
+    fn own_threads(&self, parity: usize) -> usize {
+        self.parts[parity].count * self.rows / self.lanes
+    }
+
     /// Threads for a matrix on all places.
     fn elements(&self) -> usize {
         2 * self.threads() * self.rows
@@ -114,26 +137,53 @@ impl Shape {
     /// `out = A_xx^-1 input` on places of a parity.
     fn local(&self, inverses: &Inverses, parity: usize, out: From, input: From) -> Result<(), FieldError> {
         let kernel = CoarseLocal {
+            own: self.parts[parity].places.input(),
             matrices: inverses.local.input_at(parity * self.half * self.matrix()),
             input: input.0.input_at(input.1),
             out: out.0.shared_output_at(out.1),
             rows: self.rows as i32,
         };
-        self.domain.launch_as(Half, &kernel, self.threads())
+        self.domain.launch_as(Half, &kernel, self.own_threads(parity))
     }
 
-    /// `out = x + scale H input` on places of a parity, where H are the hops.
+    /// Gives other ranks the places that this one has of a field, for the next hop.
+    fn post(&self, parity: usize, input: From) -> Result<(), FieldError> {
+        let Some([posts, _]) = &self.together else { return Ok(()) };
+        let Part { places, count } = &self.parts[parity];
+        let kernel = CoarsePost {
+            own: places.input(),
+            input: input.0.input_at(input.1),
+            to: posts.next(),
+            rows: self.rows as i32,
+            half: self.half as i32,
+        };
+        self.domain.launch_as(Half, &kernel, count * 2 * self.rows)
+    }
+
+    /// `out = x + scale H input` on places of a parity, where H are the hops. `input` was posted last.
     fn hop(
         &self,
         inverses: &Inverses,
-        parity: usize,
+        (parity, posts): (usize, Posts),
         out: From,
         (scale, input): (f64, From),
         x: Option<From>,
     ) -> Result<(), FieldError> {
         let first = parity * self.half;
         let near = (COARSE_LINKS - 1) * self.rows;
+        let Part { places, count } = &self.parts[parity];
+        let (mut from, mut to) = (SumRound::ALONE, SumRound::ALONE);
+        if let Some([meeting, _]) = &self.together {
+            from = meeting.last();
+            if posts == Posts::ReadsAndGives {
+                to = meeting.next();
+            }
+        }
         let kernel = CoarseHop {
+            own: places.input(),
+            from,
+            to,
+            half: self.half as i32,
             links: inverses.links.input_at(first * near * self.rows * 4),
             scales: inverses.scales.input_at(first * near * 4),
             neighbours: self.neighbours.input_at(first * COARSE_LINKS * 4),
@@ -144,7 +194,7 @@ impl Shape {
             scale,
         };
         let threads = near * HOP_SHARES / HOP_ROWS;
-        let teams = Teams { count: self.half, threads, shared: 2 * near * (1 + HOP_SHARES) * 4 };
+        let teams = Teams { count: *count, threads, shared: 2 * near * (1 + HOP_SHARES) * 4 };
         self.domain.launch_teams(Half, &kernel, teams)
     }
 
@@ -181,12 +231,29 @@ impl CoarseLinks {
     ) -> Result<Self, FieldError> {
         let device = domain.device();
         let own = aggregates.places();
+        let (rows, half) = (transfer.rows(), aggregates.all() / 2);
+        let products = 2 * 2 * MOST_FIELDS * PRODUCTS * domain.comm().size();
+        let meet = |turns, halves| domain.meet(turns, halves);
+        let together = match (meet(POSTS, half * 2 * rows)?, meet(2, products)?) {
+            (Some(posts), Some(products)) => Some([posts, products]),
+            _ => None,
+        };
+        let part = |parity: usize| -> Result<_, DeviceError> {
+            let all = || (0..half as i32).collect();
+            let of_parity = |place: &i32| (parity * half..(parity + 1) * half).contains(&(*place as usize));
+            let among = |place: &i32| *place - (parity * half) as i32;
+            let own = || own.iter().filter(|place| of_parity(place)).map(among).collect();
+            let places: Vec<i32> = if together.is_some() { own() } else { all() };
+            Ok(Part { count: places.len(), places: device.buffer_of(&places)? })
+        };
         let shape = Shape {
+            parts: [part(0)?, part(1)?],
             domain: Arc::clone(domain),
             lanes: domain.layout(spinors).lanes().count(),
-            rows: transfer.rows(),
-            half: aggregates.all() / 2,
+            rows,
+            half,
             neighbours: device.buffer_of(&aggregates.neighbours())?,
+            together,
         };
         let own_places = device.buffer_of(&own)?;
         Ok(Self { own_places, own, links: shape.matrices(COARSE_LINKS)?, odd: None, shape })
@@ -202,8 +269,11 @@ impl CoarseLinks {
         Coarse { buffer, offset: 0, places: &self.own_places, strides: [2 * self.shape.rows, 0] }
     }
 
-    /// Shares a field after its restriction.
+    /// Shares a field after its restriction, where every rank solves for all places.
     pub(super) fn share(&self, field: &mut Buffer) -> Result<(), FieldError> {
+        if self.shape.together.is_some() {
+            return Ok(());
+        }
         self.shape.share(&self.own, field, self.shape.field())
     }
 
@@ -365,23 +435,26 @@ impl CoarseSolver {
         let right = |parity| (&space.right, parity * half);
         shape.local(inverses, 0, right(0), (b, 0))?;
         shape.local(inverses, 1, right(1), (b, half))?;
-        shape.hop(inverses, 1, (&space.residual, 0), (-1.0, right(0)), Some(right(1)))?;
+        shape.post(0, right(0))?;
+        shape.hop(inverses, (1, Posts::Reads), (&space.residual, 0), (-1.0, right(0)), Some(right(1)))?;
+        let first = space.norm(shape)?;
         space.first_power(shape, inverses)?;
         let mut iterations = 0;
         loop {
-            space.steps(shape, inverses, x, iterations == 0)?;
+            space.steps(shape, inverses, x, (iterations == 0).then_some(&first))?;
             iterations += S_STEPS;
             // The device goes on while the host looks.
             space.first_power(shape, inverses)?;
-            let mut norms = [0.0; 2];
-            space.norms.read(&mut norms)?;
-            let [now, first] = norms;
-            if now <= goal * goal * first || iterations >= MOST {
+            let mut now = [0.0];
+            space.norms.read(&mut now)?;
+            if now[0] <= goal * goal * first.value()? || iterations >= MOST {
                 break;
             }
         }
         // Even places.
-        shape.hop(inverses, 0, (x, 0), (-1.0, (x, half)), Some((&space.right, 0)))?;
+        shape.post(1, (x, half))?;
+        let even = Some((&space.right, 0));
+        shape.hop(inverses, (0, Posts::Reads), (x, 0), (-1.0, (x, half)), even)?;
         Ok(iterations)
     }
 }
@@ -396,12 +469,24 @@ impl Space {
             residual: device.buffer(half)?,
             p: device.buffer(SPACE * half)?,
             z: device.buffer(SPACE * half)?,
-            parts: device.buffer(PIECES * coefficients)?,
+            parts: device.buffer(2 * PIECES * coefficients)?,
             squares: device.buffer(MOST_FIELDS * 8)?,
-            norms: device.buffer(2 * 8)?,
+            norms: device.buffer(8)?,
             coefficients: device.buffer(coefficients)?,
             used: 0,
         })
+    }
+
+    /// The square of the residual's norm.
+    fn norm(&self, shape: &Shape) -> Result<Sum, FieldError> {
+        let Part { places, .. } = &shape.parts[1];
+        let kernel = CoarseNorm { own: places.input(), x: self.residual.input(), rows: shape.rows as i32 };
+        let threads = 2 * shape.own_threads(1);
+        Ok(Sum::first(if shape.together.is_some() {
+            shape.domain.sum_later_as(Half, &kernel, threads)?
+        } else {
+            shape.domain.device().sum_later(Half, &kernel, threads)?
+        }))
     }
 
     /// A r, for the next steps. If there is no room for them, drops directions.
@@ -409,6 +494,7 @@ impl Space {
         if self.used + S_STEPS > SPACE {
             self.used = KEPT;
         }
+        shape.post(1, (&self.residual, 0))?;
         self.power(shape, inverses, 0)
     }
 
@@ -416,35 +502,43 @@ impl Space {
     fn power(&self, shape: &Shape, inverses: &Inverses, n: usize) -> Result<(), FieldError> {
         let at = |n| (&self.z, (self.used + n) * shape.half_field());
         let last = if n == 0 { (&self.residual, 0) } else { at(n - 1) };
-        shape.hop(inverses, 0, (&self.spare, 0), (1.0, last), None)?;
-        shape.hop(inverses, 1, at(n), (-1.0, (&self.spare, 0)), Some(last))
+        let posts = if n + 1 < S_STEPS { Posts::ReadsAndGives } else { Posts::Reads };
+        shape.hop(inverses, (0, Posts::ReadsAndGives), (&self.spare, 0), (1.0, last), None)?;
+        shape.hop(inverses, (1, posts), at(n), (-1.0, (&self.spare, 0)), Some(last))
     }
 
-    /// `S_STEPS` iterations after the [first power](Self::first_power), which add as many directions. `begins`: x is zero.
+    /// `S_STEPS` iterations after the [first power](Self::first_power), which add as many directions. `begins`: x is zero, and the
+    /// square of the residual's norm is this.
     fn steps(
         &mut self,
         shape: &Shape,
         inverses: &Inverses,
         x: &Buffer,
-        begins: bool,
+        begins: Option<&Sum>,
     ) -> Result<(), FieldError> {
         let (half, domain) = (shape.half_field(), &shape.domain);
-        let (rows, places, before) = (shape.rows as i32, shape.half as i32, self.used as i32);
-        let begins = i32::from(begins);
+        let (rows, before) = (shape.rows as i32, self.used as i32);
+        let Part { places: own, count } = &shape.parts[1];
         (1..S_STEPS).try_for_each(|n| self.power(shape, inverses, n))?;
+        let size = begins.map_or(Quotient::Number(0.0), |sum| sum / 1.0).argument()?;
         let kernel = CoarseDots {
+            own: own.input(),
             z: self.z.input(),
             r: self.residual.input(),
+            squares: self.squares.input(),
+            norms: self.norms.input(),
             parts: self.parts.shared_output(),
+            size,
             before,
             rows,
-            places,
+            places: *count as i32,
+            half: shape.half as i32,
         };
         let numbers = TILE * PRODUCTS * 2;
         let teams = Teams {
             count: (self.used + PRODUCTS).div_ceil(TILE) * PIECES,
             threads: SUMMANDS * COLUMNS,
-            shared: (numbers + 1) * SUMMANDS * COLUMNS * 4,
+            shared: (numbers + 1) * SUMMANDS * COLUMNS * 8,
         };
         domain.launch_teams(Half, &kernel, teams)?;
         let kernel = CoarseBlock {
@@ -452,24 +546,25 @@ impl Space {
             squares: self.squares.shared_output(),
             norms: self.norms.shared_output(),
             coefficients: self.coefficients.shared_output(),
+            round: shape.together.as_ref().map_or(SumRound::ALONE, |[_, products]| products.next()),
             before,
-            begins,
         };
         let pairs = (BLOCK_PARTS + 2) * PRODUCTS * PRODUCTS;
         let shared = 2 * 8 * (MOST_FIELDS * PRODUCTS + pairs);
         domain.launch_teams(Half, &kernel, Teams { count: 1, threads: BLOCK_THREADS, shared })?;
         let kernel = CoarseAdvance {
+            own: own.input(),
             x: x.shared_output_at(half),
             r: self.residual.shared_output(),
             p: self.p.shared_output(),
             z: self.z.shared_output(),
             coefficients: self.coefficients.input(),
             before,
-            begins,
+            begins: i32::from(begins.is_some()),
             length: (half / 4) as i32,
             rows,
         };
         self.used += S_STEPS;
-        domain.launch_as(Half, &kernel, shape.threads())
+        domain.launch_as(Half, &kernel, shape.own_threads(1))
     }
 }
