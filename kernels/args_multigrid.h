@@ -1,4 +1,4 @@
-// Arguments of aggregation multigrid (multigrid.cuh; grammar: args.h). Tables are in single precision, since a preconditioner
+// Arguments of aggregation multigrid (multigrid.cuh, coarse.cuh; grammar: args.h). Tables are in single precision, since a preconditioner
 // needs no more; links to neighbours, which take most memory, are kept in half.
 //
 // Fields in the order of aggregates:  [aggregate][chirality][field][re, im][parity][spin, colour][site], `reals` numbers
@@ -13,15 +13,17 @@ constexpr int POSTS = 16;         // fields that ranks may have given each other
 constexpr int PIECES = 32;        // pieces of a coarse field in a product
 constexpr int SUMMANDS = 8;       // partial sums per piece and column
 constexpr int TILE = 4;           // vectors that a thread of restrict_parts serves
-constexpr int S_STEPS = 4;        // steps of the coarse GCR between sums
+constexpr int S_STEPS = 4;        // the maximum number of steps of the coarse GCR between sums
 constexpr int MOST_FIELDS = 72;   // the maximum number of its directions, and a few
-constexpr int BLOCK_THREADS = 256;  // threads of coarse_block, and how many of them share a sum over directions
-constexpr int BLOCK_PARTS = 10;
+constexpr int BLOCK_THREADS = 256;  // threads of coarse_block
+constexpr int BLOCK_PARTS = 10;   // sums over some of the directions
 constexpr int ROUND_THREADS = 128;  // threads of round_vectors
 constexpr int HOP_ROWS = 4;       // neighbouring rows of a column that a GPU's thread of coarse_hop loads at once
 constexpr int HOP_SHARES = 4;     // threads of coarse_hop that share the columns of a link
 constexpr int COARSE_LINKS = 9;   // matrices per place: local, forward in x, y, z, t, backward
 
+// The part of a step of the coarse GCR.
+enum Pass : int { ONLY_ONE = 0, FIRST_OF_TWO = 1, SECOND_OF_TWO = 2 };
 // Fields that restrict_parts takes at once.
 enum Together : int { ONE_FIELD = 1, FOUR_FIELDS = 4 };
 
@@ -181,21 +183,23 @@ struct CoarseNorm {
     const Reals* x;
     int rows;
 };
-// Partial sums of products of S_STEPS fields z_j and a residual with themselves and the z before
+// Partial sums of products of the fields z_j of some steps and a residual with themselves and the z before
 struct CoarseDots {
     const Ints* own;
-    const Reals* z;           // `before` fields, then those S_STEPS
+    const Reals* z;           // `before` fields, then those of the steps
     const Reals* r;
     const Doubles* squares;   // |z_v|^2 of directions before
-    const Doubles* norms;     // |r|^2
+    const Doubles* norms;     // |r|^2 after the last step
     Doubles* parts;           // [PIECES][f][x][re, im]
-    Number size;              // |r|^2 where the solve begins, otherwise 0
+    Number first;             // |r|^2 where the solve begins
+    int begins;               // whether it begins now
     int before;
-    int rows;
+    int steps;
+    int rows;                 // constant
     int places;               // this rank's
     int half;
 };
-// From these, S_STEPS directions and the step along all
+// From these, a direction for each step, and the step along all
 struct CoarseBlock {
     const Doubles* parts;
     Doubles* squares;         // |z_v|^2 of all directions
@@ -203,8 +207,10 @@ struct CoarseBlock {
     Reals* coefficients;      // [v][direction, then step][re, im]
     SumRound round;           // of ranks that have parts of the lattice
     int before;
+    int steps;
+    Pass pass;
 };
-// p_j = sum over n of u_nj A^n r + sum over v of b_vj p_v for S_STEPS directions, z_j in the same way, then
+// p_j = sum over n of u_nj A^n r + sum over v of b_vj p_v for the directions of some steps, z_j in the same way, then
 // x += sum of y_j p_j and r -= sum of y_j z_j over all directions
 struct CoarseAdvance {
     const Ints* own;
@@ -214,7 +220,9 @@ struct CoarseAdvance {
     Reals* z;                 // from `before` on, A r, A^2 r, ... before
     const Reals* coefficients;
     int before;
+    int steps;
+    Pass pass;
     int begins;               // x is zero
     int length;               // reals of a field
-    int rows;
+    int rows;                 // no constant: kernels with constants are timed in several shapes, this one changes what it reads
 };

@@ -2,17 +2,19 @@
 // reach each other's memory, each has the places of its own aggregates, and gives all ranks what their next hop may read;
 // elsewhere each has all places.
 //
-// GCR takes S_STEPS steps between sums (Hoemmen, UCB/EECS-2010-37): from a residual r it makes the products A r, A^2 r,
-// ..., then all their sums at once, and from these the directions p_j, with A p_j orthogonal to each other and to those
-// before, and the step along them.
+// GCR takes up to S_STEPS steps between sums (Hoemmen, UCB/EECS-2010-37): from a residual r it makes the products A r,
+// A^2 r, ..., then all their sums at once, and from these the directions p_j, with A p_j orthogonal to each other and to
+// those before, and the step along all directions. Squares of what is left of A p_j follow from the same sums, so little of it
+// is lost in rounding: then a single step is made in two passes, of which the first one only takes from A r what earlier
+// directions have.
 #pragma once
 #include "multigrid.cuh"
 #include "ranks.cuh"
 
 #ifdef HMC_ROWS
-HD constexpr int rows_of(const CoarseHop&) { return HMC_ROWS; }
+template <class A> HD constexpr int rows_of(const A&) { return HMC_ROWS; }
 #else
-HD int rows_of(const CoarseHop& a) { return a.rows; }
+template <class A> HD int rows_of(const A& a) { return a.rows; }
 #endif
 
 // The first real of a column of matrix `which` of a place that has `count`.
@@ -211,15 +213,15 @@ template <class F> HD void coarse_norm(const CoarseNorm& a, int i, Accumulator& 
     sum.add(0, widen(x * x));
 }
 
-// The products (f_v, x_j) of the fields z_v, of which the last S_STEPS are the x_j, and of the residual, which is both the
-// last f and the last x. Summands are rounded to multiples of a power of two, so that all sums are exact, and depend on
+// The products (f_v, x_j) of the fields z_v, of which those after `before` are the x_j, and of the residual, which is both
+// the last f and the last x. Summands are rounded to multiples of a power of two, so that all sums are exact, and depend on
 // neither lanes nor ranks.
 constexpr int PRODUCTS = S_STEPS + 1;
-HD int fields_of(int before) { return before + PRODUCTS; }
-// The square of the norm of the residual before the steps.
-HD double square_of_residual(const Number& size, const void* norms) {
-    if (size.above != nullptr || size.value > 0) return number_of(size);
-    return larger(((const double*)norms)[0], 0.0);
+template <class A> HD int fields_of(const A& a) { return a.before + a.steps + 1; }
+// About the square of the norm of the residual before the steps.
+HD double square_of_residual(const CoarseDots& a) {
+    const double first = number_of(a.first);
+    return a.begins ? first : larger(((const double*)a.norms)[0], 1e-8 * first);
 }
 // x + m - m is x rounded to multiples of 2^-36 of the product of two norms with these squares. A sum of such may be 2^16
 // times that product: the norms of powers of A are guessed.
@@ -242,54 +244,56 @@ template <class F> struct CoarseProducts {
         if constexpr (GPU) return summand * (NUMBERS + 1) + number;
         else return number * SUMMED + summand;
     }
+    // One summand of the products with the `STEPS` fields x and the residual; those with other x are not used.
+    template <int STEPS> HD static void add_up(const CoarseDots& a, int first, int begin, int column, int summand, double* sums) {
+        const int rows = rows_of(a), all = fields_of(a);
+        const i64 length = (i64)a.half * 2 * rows;
+        const double residual = square_of_residual(a);
+        const R *f[TILE], *x[STEPS + 1];
+        D magic[TILE];
+        UNROLL for (int t = 0; t < TILE; ++t) {
+            const int v = first + t;
+            f[t] = v < all - 1 ? (const R*)a.z + v * length : (const R*)a.r;
+            magic[t] = splat<D>(rounding_of(v < a.before ? ((const double*)a.squares)[v] : residual, residual));
+        }
+        UNROLL for (int j = 0; j <= STEPS; ++j) x[j] = j < STEPS ? (const R*)a.z + (a.before + j) * length : (const R*)a.r;
+        D re[TILE][STEPS + 1], im[TILE][STEPS + 1];
+        UNROLL for (int t = 0; t < TILE; ++t) UNROLL for (int j = 0; j <= STEPS; ++j) re[t][j] = im[t][j] = D{};
+        for (int n = begin; n < a.places; n += PIECES * SUMMANDS) {
+            const i64 place = (i64)((const int*)a.own)[n] * 2 * rows + column;
+            UNROLL for (int t = 0; t < TILE; ++t) {
+                F sre[STEPS + 1], sim[STEPS + 1];
+                UNROLL for (int j = 0; j <= STEPS; ++j) sre[j] = sim[j] = F{};
+                for (int k = 0; k < rows; k += COLUMNS) {
+                    const F fre = vector_at<F>(f[t], place + k), fim = vector_at<F>(f[t], place + k + rows);
+                    UNROLL for (int j = 0; j <= STEPS; ++j) {
+                        const F xre = vector_at<F>(x[j], place + k), xim = vector_at<F>(x[j], place + k + rows);
+                        sre[j] = mad(fim, xim, mad(fre, xre, sre[j]));
+                        sim[j] = nmad(fim, xre, mad(fre, xim, sim[j]));
+                    }
+                }
+                UNROLL for (int j = 0; j <= STEPS; ++j) {
+                    re[t][j] = re[t][j] + (widen(sre[j]) + magic[t] - magic[t]);
+                    im[t][j] = im[t][j] + (widen(sim[j]) + magic[t] - magic[t]);
+                }
+            }
+        }
+        UNROLL for (int t = 0; t < TILE; ++t) UNROLL for (int j = 0; j <= STEPS; ++j) {
+            const int number = (t * PRODUCTS + (j < STEPS ? j : S_STEPS)) * 2;
+            for (int l = 0; l < W; ++l) {
+                sums[at(number, summand * COLUMNS + column + l)] = get(re[t][j], l);
+                sums[at(number + 1, summand * COLUMNS + column + l)] = get(im[t][j], l);
+            }
+        }
+    }
     template <int PHASE> HD static void phase(const CoarseDots& a, int team, int thread, F* shared) {
-        const int piece = team % PIECES, first = team / PIECES * TILE, all = fields_of(a.before);
+        const int piece = team % PIECES, first = team / PIECES * TILE, all = fields_of(a);
         double* sums = (double*)shared;
         if (PHASE == 0) {
             const int summand = thread / CHUNKS, column = thread % CHUNKS * W;
-            const i64 length = (i64)a.half * 2 * a.rows;
-            const double residual = square_of_residual(a.size, a.norms);
-            const R *f[TILE], *x[PRODUCTS];
-            D magic[TILE];
-            UNROLL for (int t = 0; t < TILE; ++t) {
-                const int v = first + t;
-                f[t] = v < all - 1 ? (const R*)a.z + v * length : (const R*)a.r;
-                magic[t] = splat<D>(rounding_of(v < a.before ? ((const double*)a.squares)[v] : residual, residual));
-            }
-            UNROLL for (int j = 0; j < S_STEPS; ++j) x[j] = (const R*)a.z + (a.before + j) * length;
-            x[S_STEPS] = (const R*)a.r;
-            D re[TILE][PRODUCTS], im[TILE][PRODUCTS];
-            UNROLL for (int t = 0; t < TILE; ++t) UNROLL for (int j = 0; j < PRODUCTS; ++j) re[t][j] = im[t][j] = D{};
-            for (int n = piece * SUMMANDS + summand; n < a.places; n += PIECES * SUMMANDS) {
-                const i64 place = (i64)((const int*)a.own)[n] * 2 * a.rows;
-                F sre[TILE][PRODUCTS], sim[TILE][PRODUCTS];
-                UNROLL for (int t = 0; t < TILE; ++t) UNROLL for (int j = 0; j < PRODUCTS; ++j) sre[t][j] = sim[t][j] = F{};
-                for (int k = column; k < a.rows; k += COLUMNS) {
-                    F xre[PRODUCTS], xim[PRODUCTS];
-                    UNROLL for (int j = 0; j < PRODUCTS; ++j) {
-                        xre[j] = vector_at<F>(x[j], place + k);
-                        xim[j] = vector_at<F>(x[j], place + k + a.rows);
-                    }
-                    UNROLL for (int t = 0; t < TILE; ++t) {
-                        const F fre = vector_at<F>(f[t], place + k), fim = vector_at<F>(f[t], place + k + a.rows);
-                        UNROLL for (int j = 0; j < PRODUCTS; ++j) {
-                            sre[t][j] = mad(fim, xim[j], mad(fre, xre[j], sre[t][j]));
-                            sim[t][j] = nmad(fim, xre[j], mad(fre, xim[j], sim[t][j]));
-                        }
-                    }
-                }
-                UNROLL for (int t = 0; t < TILE; ++t) UNROLL for (int j = 0; j < PRODUCTS; ++j) {
-                    re[t][j] = re[t][j] + (widen(sre[t][j]) + magic[t] - magic[t]);
-                    im[t][j] = im[t][j] + (widen(sim[t][j]) + magic[t] - magic[t]);
-                }
-            }
-            UNROLL for (int t = 0; t < TILE; ++t) UNROLL for (int j = 0; j < PRODUCTS; ++j) {
-                const int number = (t * PRODUCTS + j) * 2;
-                for (int l = 0; l < W; ++l) {
-                    sums[at(number, summand * COLUMNS + column + l)] = get(re[t][j], l);
-                    sums[at(number + 1, summand * COLUMNS + column + l)] = get(im[t][j], l);
-                }
-            }
+            if (a.steps == S_STEPS) add_up<S_STEPS>(a, first, piece * SUMMANDS + summand, column, summand, sums);
+            else if (a.steps == 1) add_up<1>(a, first, piece * SUMMANDS + summand, column, summand, sums);
+            else add_up<0>(a, first, piece * SUMMANDS + summand, column, summand, sums);
         }
         if (PHASE == 1) {
             for (int k = thread; k < NUMBERS * SUMMANDS; k += threads(a)) {
@@ -331,11 +335,12 @@ HD double inverse_or_zero(double x) { return x > 0 ? 1 / x : 0; }
 template <class F> struct CoarseDirections {
     using R = real_of<F>;
     static constexpr int PHASES = 5, PAIRS = PRODUCTS * PRODUCTS;
-    // A direction whose product loses more than this of its square to those before is rounding.
+    // A direction whose product keeps less than this of its square is left out: directions after it would be less and less
+    // orthogonal.
     static constexpr double LEAST = 1e-4;
     HD static int threads(const CoarseBlock&) { return BLOCK_THREADS; }
     template <int PHASE> HD static void phase(const CoarseBlock& a, int, int thread, F* shared) {
-        const int k = a.before, all = fields_of(k);
+        const int k = a.before, steps = a.steps, all = fields_of(a);
         double* c = (double*)shared;                       // [f][x]
         double* parts = c + 2 * MOST_FIELDS * PRODUCTS;    // [part][pair]
         double* m = parts + 2 * BLOCK_PARTS * PAIRS;       // [x][x]: products without what earlier directions have
@@ -370,12 +375,14 @@ template <class F> struct CoarseDirections {
                 const ComplexNumber more = complex_at(parts, n * PAIRS + thread);
                 sum = {sum.re + more.re, sum.im + more.im};
             }
-            const ComplexNumber own = complex_at(c, k * PRODUCTS + thread);
+            const int i = thread / PRODUCTS, row = i < S_STEPS ? k + i : all - 1;
+            const ComplexNumber own = complex_at(c, row * PRODUCTS + thread % PRODUCTS);
+            put_complex(u, thread, {0, 0});
             put_complex(m, thread, {own.re - sum.re, own.im - sum.im});
         }
         if (PHASE == 3 && thread == 0) {
             double left = m[2 * (PAIRS - 1)];
-            for (int j = 0; j < S_STEPS; ++j) {
+            for (int j = 0; j < steps; ++j) {
                 // Column j of u: the power j of the residual, without directions of this block.
                 ComplexNumber own[S_STEPS];
                 UNROLL for (int n = 0; n < S_STEPS; ++n) own[n] = {n == j ? 1.0 : 0.0, 0};
@@ -391,15 +398,15 @@ template <class F> struct CoarseDirections {
                     UNROLL for (int n = 0; n < S_STEPS; ++n)
                         if (n <= i) own[n] = add_product(own[n], -factor, overlap, complex_at(u, n * PRODUCTS + i));
                 }
-                const bool kept = square > LEAST * c[2 * ((k + j) * PRODUCTS + j)];
+                const bool kept = a.pass == FIRST_OF_TWO || square > LEAST * c[2 * ((k + j) * PRODUCTS + j)];
                 squares[k + j] = kept ? square : 0;
                 ComplexNumber step = {0, 0};
                 UNROLL for (int n = 0; n < S_STEPS; ++n) {
                     const ComplexNumber one = {kept ? own[n].re : 0, kept ? own[n].im : 0};
                     put_complex(u, n * PRODUCTS + j, one);
-                    step = add_conjugate(step, 1, one, complex_at(m, n * PRODUCTS + S_STEPS));
+                    if (n <= j) step = add_conjugate(step, 1, one, complex_at(m, n * PRODUCTS + S_STEPS));
                 }
-                const double factor = inverse_or_zero(squares[k + j]);
+                const double factor = a.pass == FIRST_OF_TWO ? 0 : inverse_or_zero(squares[k + j]);
                 left = left - factor * mad(step.re, step.re, step.im * step.im);
                 put_complex(u, j * PRODUCTS + S_STEPS, {factor * step.re, factor * step.im});
             }
@@ -407,15 +414,15 @@ template <class F> struct CoarseDirections {
         }
         if (PHASE == 4) {
             R* out = (R*)a.coefficients;
-            for (int n = thread; n < (k + S_STEPS) * PRODUCTS; n += BLOCK_THREADS) {
+            for (int n = thread; n < (k + steps) * PRODUCTS; n += BLOCK_THREADS) {
                 const int v = n / PRODUCTS, j = n % PRODUCTS;
                 ComplexNumber own = {0, 0};
                 if (v >= k) {
                     own = complex_at(u, (v - k) * PRODUCTS + j);
                 } else {
                     const double factor = inverse_or_zero(squares[v]);
-                    if (j == S_STEPS) own = add_product(own, factor, complex_at(c, n), {1, 0});
-                    else for (int i = 0; i < S_STEPS; ++i)
+                    if (j == S_STEPS) own = add_product(own, a.pass == FIRST_OF_TWO ? 0 : factor, complex_at(c, n), {1, 0});
+                    else for (int i = 0; i < steps; ++i)
                         own = add_product(own, -factor, complex_at(c, v * PRODUCTS + i), complex_at(u, i * PRODUCTS + j));
                 }
                 out[2 * n] = R(own.re);
@@ -442,15 +449,17 @@ template <class F> HD void put_coarse(void* p, i64 at, int rows, CoarseNumber<F>
 template <class F> HD void coarse_advance(const CoarseAdvance& a, int i) {
     using R = real_of<F>;
     constexpr int W = lane<F>::W;
-    const int chunks = a.rows / W, k = a.before;
-    const i64 at = (i64)((const int*)a.own)[i / chunks] * 2 * a.rows + i % chunks * W, length = a.length;
+    const int rows = rows_of(a), chunks = rows / W, k = a.before;
+    const i64 at = (i64)((const int*)a.own)[i / chunks] * 2 * rows + i % chunks * W, length = a.length;
     const R *c = (const R*)a.coefficients, *own = c + k * 2 * PRODUCTS;
-    CoarseNumber<F> x = {F{}, F{}}, r = coarse_number<F>(a.r, at, a.rows), p[S_STEPS], z[S_STEPS];
-    if (!a.begins) x = coarse_number<F>(a.x, at, a.rows);
+    CoarseNumber<F> x = {F{}, F{}}, r = coarse_number<F>(a.r, at, rows), p[S_STEPS], z[S_STEPS];
+    if (!a.begins) x = coarse_number<F>(a.x, at, rows);
     UNROLL for (int j = 0; j < S_STEPS; ++j) p[j] = z[j] = {F{}, F{}};
     CoarseNumber<F> power = r;
+    if (a.pass == SECOND_OF_TWO) power = coarse_number<F>(a.p, k * length + at, rows);
     UNROLL for (int n = 0; n < S_STEPS; ++n) {
-        const CoarseNumber<F> next = coarse_number<F>(a.z, (k + n) * length + at, a.rows);
+        if (n >= a.steps) continue;
+        const CoarseNumber<F> next = coarse_number<F>(a.z, (k + n) * length + at, rows);
         UNROLL for (int j = n; j < S_STEPS; ++j) {
             const R* b = own + 2 * (n * PRODUCTS + j);
             add_multiple(p[j].re, p[j].im, b, power.re, power.im);
@@ -459,7 +468,7 @@ template <class F> HD void coarse_advance(const CoarseAdvance& a, int i) {
         power = next;
     }
     UNROLL_4 for (int v = 0; v < k; ++v) {
-        const CoarseNumber<F> pv = coarse_number<F>(a.p, v * length + at, a.rows), zv = coarse_number<F>(a.z, v * length + at, a.rows);
+        const CoarseNumber<F> pv = coarse_number<F>(a.p, v * length + at, rows), zv = coarse_number<F>(a.z, v * length + at, rows);
         const R* b = c + v * 2 * PRODUCTS;
         UNROLL for (int j = 0; j < S_STEPS; ++j) {
             add_multiple(p[j].re, p[j].im, b + 2 * j, pv.re, pv.im);
@@ -470,14 +479,15 @@ template <class F> HD void coarse_advance(const CoarseAdvance& a, int i) {
         add_multiple(r.re, r.im, back, zv.re, zv.im);
     }
     UNROLL for (int j = 0; j < S_STEPS; ++j) {
+        if (j >= a.steps) continue;
         const R *step = own + 2 * (j * PRODUCTS + S_STEPS), back[2] = {-step[0], -step[1]};
         add_multiple(x.re, x.im, step, p[j].re, p[j].im);
         add_multiple(r.re, r.im, back, z[j].re, z[j].im);
-        put_coarse(a.p, (k + j) * length + at, a.rows, p[j]);
-        put_coarse(a.z, (k + j) * length + at, a.rows, z[j]);
+        put_coarse(a.p, (k + j) * length + at, rows, p[j]);
+        put_coarse(a.z, (k + j) * length + at, rows, z[j]);
     }
-    put_coarse(a.x, at, a.rows, x);
-    put_coarse(a.r, at, a.rows, r);
+    put_coarse(a.x, at, rows, x);
+    put_coarse(a.r, at, rows, r);
 }
 
 #define COARSE_KERNELS(SITE, SUM, TEAM)                                     \

@@ -94,7 +94,6 @@ impl LinearSolver for Gcr {
         params: Params,
     ) -> Result<Info, SolverError> {
         self.restarts.digits = 0.0;
-        self.restarts.preconditioner.begins();
         let info = refine(&mut self.restarts, &mut self.outer, system, x, b, params)?;
         self.restarts.preconditioner.solved(info.iterations, self.restarts.digits);
         Ok(info)

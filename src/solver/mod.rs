@@ -122,9 +122,6 @@ pub trait Preconditioner: Setup {
         info: &mut Info,
     ) -> Result<(), FieldError>;
 
-    /// Learns that a solve begins.
-    fn begins(&mut self) {}
-
     /// Learns that a solve took so many iterations to reduce the residual by so many powers of ten.
     fn solved(&mut self, _iterations: usize, _digits: f64) {}
 }

@@ -1,6 +1,8 @@
 //! The constants for which GPUs compile kernels most often: `hmc kernels` compiles these ahead of time.
 
-use crate::device::kernels::{BLOCK_THREADS, COARSE_LINKS, Constants, Enumerated, Epilogue, HOP_ROWS, HOP_SHARES, TEAM_SITES};
+use crate::device::kernels::{
+    BLOCK_THREADS, COARSE_LINKS, Constants, Enumerated, Epilogue, HOP_ROWS, HOP_SHARES, TEAM_SITES,
+};
 use crate::device::{KernelInfo, Work};
 
 /// Slices of the fifth dimension.
@@ -31,7 +33,9 @@ impl KernelInfo {
     pub fn usual_threads(&self) -> usize {
         match (self.work, self.family.as_str()) {
             (Work::Teams, "domain_wall") => TEAM_SITES * SLICES as usize,
-            (Work::Teams, _) if self.constants == ["ROWS"] => (COARSE_LINKS - 1) * HOP_SHARES * ROWS as usize / HOP_ROWS,
+            (Work::Teams, _) if self.args == "CoarseHop" => {
+                (COARSE_LINKS - 1) * HOP_SHARES * ROWS as usize / HOP_ROWS
+            }
             (Work::Teams, _) if self.args == "CoarseBlock" => BLOCK_THREADS,
             _ => 128,
         }

@@ -5,12 +5,13 @@
 use super::Aggregates;
 use super::transfer::{Coarse, Gathered, Sites, Transfer};
 use crate::device::kernels::{
-    BLOCK_PARTS, BLOCK_THREADS, COARSE_LINKS, COLUMNS, CoarseAdvance, CoarseBackward, CoarseBlock, CoarseDots,
-    CoarseEliminate, CoarseHop, CoarseLocal, CoarseMultiply, CoarseNorm, CoarsePost, CoarseRound, CoarseTwist, HOP_ROWS, HOP_SHARES, Half, MOST_FIELDS, PIECES, POSTS,
-    S_STEPS, SUMMANDS, SumRound, TILE,
+    BLOCK_PARTS, BLOCK_THREADS, COARSE_LINKS, COLUMNS, CoarseAdvance, CoarseBackward, CoarseBlock,
+    CoarseDots, CoarseEliminate, CoarseHop, CoarseLocal, CoarseMultiply, CoarseNorm, CoarsePost, CoarseRound,
+    CoarseTwist, HOP_ROWS, HOP_SHARES, Half, MOST_FIELDS, PIECES, POSTS, Pass, S_STEPS, SUMMANDS, SumRound,
+    TILE,
 };
 use crate::device::{Buffer, Device, DeviceError, Meeting, Precision, Teams};
-use crate::field::{Domain, FieldError, Quotient, Sum};
+use crate::field::{Domain, FieldError, Sum};
 #[cfg(test)]
 use num_complex::Complex64;
 use std::sync::Arc;
@@ -23,7 +24,8 @@ const KEPT: usize = 48;
 const MOST: usize = 96;
 /// Fields in a product at once: those of a block, and the residual.
 const PRODUCTS: usize = S_STEPS + 1;
-const _: () = assert!(SPACE + PRODUCTS <= MOST_FIELDS && KEPT + S_STEPS <= SPACE && MOST.is_multiple_of(S_STEPS));
+const _: () =
+    assert!(SPACE + PRODUCTS <= MOST_FIELDS && KEPT + S_STEPS <= SPACE && MOST.is_multiple_of(S_STEPS));
 
 /// The coarse operator of a transfer: its links, for all masses.
 pub(super) struct CoarseLinks {
@@ -86,6 +88,9 @@ struct Space {
     coefficients: Buffer,
     /// Directions from solves so far.
     used: usize,
+    /// Whether sums follow each step, after a solve in several steps at a time that came to no end: what they find is
+    /// less new if few modes are much harder than others.
+    one_by_one: bool,
 }
 
 /// A buffer from a byte on.
@@ -382,15 +387,10 @@ impl CoarseSolver {
         Ok(Self { twist, signs })
     }
 
-    /// Drops what it knows from earlier solves.
-    pub(super) fn forget(&mut self) {
-        self.signs.iter_mut().for_each(|(_, space)| space.used = 0);
-    }
-
     /// Adapts it to new links.
     pub(super) fn update(&mut self, coarse: &CoarseLinks) -> Result<(), FieldError> {
         let CoarseLinks { shape, links, odd, .. } = coarse;
-        self.forget();
+        self.signs.iter_mut().for_each(|(_, space)| (space.used, space.one_by_one) = (0, false));
         let (rows, elements) = (shape.rows as i32, shape.elements());
         let other = shape.matrices(1)?;
         let mut products = shape.matrices(COARSE_LINKS - 1)?;
@@ -438,18 +438,30 @@ impl CoarseSolver {
         shape.post(0, right(0))?;
         shape.hop(inverses, (1, Posts::Reads), (&space.residual, 0), (-1.0, right(0)), Some(right(1)))?;
         let first = space.norm(shape)?;
-        space.first_power(shape, inverses)?;
+        let begins = space.used == 0;
+        if !begins {
+            space.advance(shape, x, (0, Pass::OnlyOne), (&first, true))?;
+        }
+        space.power(shape, inverses, 0)?;
         let mut iterations = 0;
-        loop {
-            space.steps(shape, inverses, x, (iterations == 0).then_some(&first))?;
-            iterations += S_STEPS;
-            // The device goes on while the host looks.
-            space.first_power(shape, inverses)?;
-            let mut now = [0.0];
-            space.norms.read(&mut now)?;
-            if now[0] <= goal * goal * first.value()? || iterations >= MOST {
+        while (begins && iterations == 0) || space.residual()? > goal * goal * first.value()? {
+            if iterations >= MOST {
+                if !std::mem::replace(&mut space.one_by_one, true) {
+                    space.used = 0;
+                }
                 break;
             }
+            let start = (&first, begins && iterations == 0);
+            let (steps, pass) =
+                if space.one_by_one { (1, Pass::SecondOfTwo) } else { (S_STEPS, Pass::OnlyOne) };
+            if space.one_by_one {
+                space.advance(shape, x, (1, Pass::FirstOfTwo), start)?;
+            }
+            (1..steps).try_for_each(|n| space.power(shape, inverses, n))?;
+            space.advance(shape, x, (steps, pass), start)?;
+            iterations += steps;
+            // The device goes on while the host looks at the residual.
+            space.power(shape, inverses, 0)?;
         }
         // Even places.
         shape.post(1, (x, half))?;
@@ -474,7 +486,15 @@ impl Space {
             norms: device.buffer(8)?,
             coefficients: device.buffer(coefficients)?,
             used: 0,
+            one_by_one: false,
         })
+    }
+
+    /// The square of the residual's norm after the last step.
+    fn residual(&self) -> Result<f64, FieldError> {
+        let mut residual = [0.0];
+        self.norms.read(&mut residual)?;
+        Ok(residual[0])
     }
 
     /// The square of the residual's norm.
@@ -489,17 +509,15 @@ impl Space {
         }))
     }
 
-    /// A r, for the next steps. If there is no room for them, drops directions.
-    fn first_power(&mut self, shape: &Shape, inverses: &Inverses) -> Result<(), FieldError> {
-        if self.used + S_STEPS > SPACE {
-            self.used = KEPT;
+    /// Power `n + 1` of A on the residual, for the next steps. Before the first one, directions are dropped if there is no
+    /// room for more.
+    fn power(&mut self, shape: &Shape, inverses: &Inverses, n: usize) -> Result<(), FieldError> {
+        if n == 0 {
+            if self.used + S_STEPS > SPACE {
+                self.used = KEPT;
+            }
+            shape.post(1, (&self.residual, 0))?;
         }
-        shape.post(1, (&self.residual, 0))?;
-        self.power(shape, inverses, 0)
-    }
-
-    /// Power `n + 1` of A on the residual.
-    fn power(&self, shape: &Shape, inverses: &Inverses, n: usize) -> Result<(), FieldError> {
         let at = |n| (&self.z, (self.used + n) * shape.half_field());
         let last = if n == 0 { (&self.residual, 0) } else { at(n - 1) };
         let posts = if n + 1 < S_STEPS { Posts::ReadsAndGives } else { Posts::Reads };
@@ -507,20 +525,20 @@ impl Space {
         shape.hop(inverses, (1, posts), at(n), (-1.0, (&self.spare, 0)), Some(last))
     }
 
-    /// `S_STEPS` iterations after the [first power](Self::first_power), which add as many directions. `begins`: x is zero, and the
-    /// square of the residual's norm is this.
-    fn steps(
+    /// `steps` iterations after as many [powers](Self::power), which add as many directions; without any, x becomes the
+    /// solution in the space so far. The first pass of two makes no step. `first` is the
+    /// square of the residual's norm where the solve began; `begins`: it begins now, and x is zero.
+    fn advance(
         &mut self,
         shape: &Shape,
-        inverses: &Inverses,
         x: &Buffer,
-        begins: Option<&Sum>,
+        (steps, pass): (usize, Pass),
+        (first, begins): (&Sum, bool),
     ) -> Result<(), FieldError> {
         let (half, domain) = (shape.half_field(), &shape.domain);
         let (rows, before) = (shape.rows as i32, self.used as i32);
         let Part { places: own, count } = &shape.parts[1];
-        (1..S_STEPS).try_for_each(|n| self.power(shape, inverses, n))?;
-        let size = begins.map_or(Quotient::Number(0.0), |sum| sum / 1.0).argument()?;
+        let begins = i32::from(begins);
         let kernel = CoarseDots {
             own: own.input(),
             z: self.z.input(),
@@ -528,15 +546,17 @@ impl Space {
             squares: self.squares.input(),
             norms: self.norms.input(),
             parts: self.parts.shared_output(),
-            size,
+            first: (first / 1.0).argument()?,
+            begins,
             before,
+            steps: steps as i32,
             rows,
             places: *count as i32,
             half: shape.half as i32,
         };
         let numbers = TILE * PRODUCTS * 2;
         let teams = Teams {
-            count: (self.used + PRODUCTS).div_ceil(TILE) * PIECES,
+            count: (self.used + steps + 1).div_ceil(TILE) * PIECES,
             threads: SUMMANDS * COLUMNS,
             shared: (numbers + 1) * SUMMANDS * COLUMNS * 8,
         };
@@ -548,6 +568,8 @@ impl Space {
             coefficients: self.coefficients.shared_output(),
             round: shape.together.as_ref().map_or(SumRound::ALONE, |[_, products]| products.next()),
             before,
+            steps: steps as i32,
+            pass,
         };
         let pairs = (BLOCK_PARTS + 2) * PRODUCTS * PRODUCTS;
         let shared = 2 * 8 * (MOST_FIELDS * PRODUCTS + pairs);
@@ -560,11 +582,15 @@ impl Space {
             z: self.z.shared_output(),
             coefficients: self.coefficients.input(),
             before,
-            begins: i32::from(begins.is_some()),
+            steps: steps as i32,
+            pass,
+            begins,
             length: (half / 4) as i32,
             rows,
         };
-        self.used += S_STEPS;
+        if pass != Pass::FirstOfTwo {
+            self.used += steps;
+        }
         domain.launch_as(Half, &kernel, shape.own_threads(1))
     }
 }

@@ -59,8 +59,6 @@ pub struct Multigrid {
     hierarchy: Option<Arc<Mutex<Hierarchy>>>,
     /// Whether the space is to be adapted to the links before its next use.
     outgrown: bool,
-    /// Whether a solve begins.
-    begins: bool,
 }
 
 /// P and the coarse operator. Operators that differ in the twisted mass alone have them in common.
@@ -208,7 +206,6 @@ impl Multigrid {
             precision,
             hierarchy: None,
             outgrown: false,
-            begins: false,
         })
     }
 
@@ -247,7 +244,7 @@ impl Multigrid {
             None => own.make(operators, true)?,
         }
         self.outgrown = false;
-        own.prepare_solver(twist, std::mem::take(&mut self.begins))?;
+        own.prepare_solver(twist)?;
         if own.version != before {
             self.domain.device().synchronize()?;
             info.setups += 1;
@@ -309,8 +306,8 @@ impl Hierarchy {
         Ok(())
     }
 
-    /// Makes what solves coarse systems with this twisted mass; `begins`: those of another solve.
-    fn prepare_solver(&mut self, twist: f64, begins: bool) -> Result<(), FieldError> {
+    /// Makes what solves coarse systems with this twisted mass.
+    fn prepare_solver(&mut self, twist: f64) -> Result<(), FieldError> {
         if twist != 0.0 && self.odd_version != self.version {
             self.make_odd()?;
             self.odd_version = self.version;
@@ -323,8 +320,6 @@ impl Hierarchy {
         if of != version {
             solver.update(links)?;
             *of = *version;
-        } else if begins && knob("MG_K", 0.0) == 0.0 {
-            solver.forget();
         }
         Ok(())
     }
@@ -459,7 +454,7 @@ impl Hierarchy {
         links.share(right)?;
         let (.., solver) = solvers.iter_mut().find(|(mu, ..)| *mu == twist).expect("a solver was prepared");
         info.coarse_seconds += timed(&Arc::clone(residual.domain()), || {
-            info.coarse_iterations += solver.solve(links, adjoint, left, right, knob("MG_C", COARSE_RESIDUAL))?;
+            info.coarse_iterations += solver.solve(links, adjoint, left, right, COARSE_RESIDUAL)?;
             Ok(())
         })?;
         transfer.prolong(one, left, &links.own_places, Sites::Odd, dagger)?;
@@ -471,7 +466,7 @@ impl Hierarchy {
         }
         operators.at(precision).apply(product, solution, dagger)?;
         residual.axpy(-1.0, product)?;
-        room.smooth(operators, dagger, knob("MG_S", params.steps as f64) as usize)
+        room.smooth(operators, dagger, params.steps)
     }
 }
 
@@ -505,10 +500,6 @@ impl Preconditioner for Multigrid {
         out.copy_from(&own.room.solution)
     }
 
-    fn begins(&mut self) {
-        self.begins = true;
-    }
-
     fn solved(&mut self, iterations: usize, digits: f64) {
         let Some(hierarchy) = &self.hierarchy else { return };
         let cost = iterations as f64 / digits;
@@ -532,8 +523,4 @@ impl Setup for Multigrid {
             own.made = own.made.take().filter(|made| made.anew && !made.walked);
         }
     }
-}
-
-fn knob(name: &str, or: f64) -> f64 {
-    std::env::var(name).ok().and_then(|x| x.parse().ok()).unwrap_or(or)
 }

@@ -285,8 +285,7 @@ impl Transfer {
             }
             self.restrict_by((single, n + 1), out, own, Sites::All, Dagger::No)?;
             let v = vectors.buffer.shared_output();
-            let kernel =
-                NormaliseVector { v, c: numbers.input(), vectors: count as i32, n: n as i32, reals };
+            let kernel = NormaliseVector { v, c: numbers.input(), vectors: count as i32, n: n as i32, reals };
             let threads = 2 * self.aggregates.here() * 4 * self.aggregates.reals() / self.lanes();
             self.domain.launch_as(Half, &kernel, threads)?;
         }

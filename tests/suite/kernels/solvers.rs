@@ -146,6 +146,8 @@ fn what_low_precision_cannot_double_does() {
         let mut quark = Quark::new(&domain(EXTENTS), [links, lower, lower], params);
         let b = quark.random(0);
         for (name, settings) in settings() {
+            // GCR in double ends with any preconditioner.
+            let settings = Settings { max_iterations: 1_000, ..settings };
             let (_, info) = solve(&mut quark, settings, &b, RESIDUAL).unwrap();
             println!("{what} links, {name}: {} fallbacks", info.fallbacks);
             assert_eq!(info.fallbacks > 0, settings.precisions != [D; 3], "{what} links, {name}: {info:?}");
