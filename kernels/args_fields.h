@@ -344,8 +344,8 @@ struct HaloSignal {
     int number;
     int stride;               // chunks of a face that have flags
 };
-// A sum of all ranks, or another exchange
-struct SumRound {
+// An exchange of all ranks: of a sum, or of fields
+struct RankRound {
     const Addresses* of_ranks;  // optional if it is one rank's alone: of each rank's memory for the others' words
     int rank;
     int ranks;
@@ -354,7 +354,7 @@ struct SumRound {
 // Adds the words that other ranks have, or takes the greatest
 struct SumOverRanks {
     Words* words;             // of one rank's sums
-    SumRound round;
+    RankRound round;
     int greatest;             // the word of which the greatest is taken
 };
 // The faces of a field that are packed for the neighbours, by the ghost zone that they fill there: [2 mu + (0 from forward, 1 from backward)]

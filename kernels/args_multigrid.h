@@ -1,5 +1,5 @@
-// Arguments of aggregation multigrid (multigrid.cuh, coarse.cuh; grammar: args.h). Tables are in single precision, since a preconditioner
-// needs no more; links to neighbours, which take most memory, are kept in half.
+// Arguments of aggregation multigrid (multigrid.cuh, coarse.cuh; grammar: args.h). Tables are in single precision, since a
+// preconditioner needs no more; vectors and links to neighbours, which take most memory, are kept in 16 bits.
 //
 // Fields in the order of aggregates:  [aggregate][chirality][field][re, im][parity][spin, colour][site], `reals` numbers
 //                                     per parity.
@@ -8,19 +8,19 @@
 // Coarse matrices:                    [place][which][column][re, im][row].
 #pragma once
 
-constexpr int COLUMNS = 16;       // partial sums over an aggregate, or over a coarse field
-constexpr int POSTS = 16;         // fields that ranks may have given each other before all have met again
-constexpr int PIECES = 32;        // pieces of a coarse field in a product
-constexpr int SUMMANDS = 8;       // partial sums per piece and column
-constexpr int TILE = 4;           // vectors that a thread of restrict_parts serves
-constexpr int S_STEPS = 4;        // the maximum number of steps of the coarse GCR between sums
-constexpr int MOST_FIELDS = 72;   // the maximum number of its directions, and a few
-constexpr int BLOCK_THREADS = 256;  // threads of coarse_block
-constexpr int BLOCK_PARTS = 10;   // sums over some of the directions
+constexpr int COLUMNS = 16;       // partial sums over an aggregate, and over the rows of a coarse field
+constexpr int TILE = 4;           // vectors that a thread of restrict_parts serves, and fields of one of coarse_dots
 constexpr int ROUND_THREADS = 128;  // threads of round_vectors
+constexpr int COARSE_LINKS = 9;   // matrices per place: local, forward in x, y, z, t, backward
 constexpr int HOP_ROWS = 4;       // neighbouring rows of a column that a GPU's thread of coarse_hop loads at once
 constexpr int HOP_SHARES = 4;     // threads of coarse_hop that share the columns of a link
-constexpr int COARSE_LINKS = 9;   // matrices per place: local, forward in x, y, z, t, backward
+constexpr int POSTS = 16;         // fields that ranks may have given each other before all have met again
+constexpr int S_STEPS = 4;        // the maximum number of steps of the coarse GCR between sums
+constexpr int MOST_FIELDS = 72;   // the maximum number of its directions, and a few
+constexpr int PIECES = 32;        // pieces of a coarse field in a product
+constexpr int SUMMANDS = 8;       // partial sums per piece and column
+constexpr int BLOCK_THREADS = 256;  // threads of coarse_block
+constexpr int BLOCK_PARTS = 10;   // its sums over some of the directions
 
 // The part of a step of the coarse GCR.
 enum Pass : int { ONLY_ONE = 0, FIRST_OF_TWO = 1, SECOND_OF_TWO = 2 };
@@ -161,10 +161,10 @@ struct CoarseHop {
     const Reals* scales;      // [place][COARSE_LINKS - 1][column]
     const Ints* neighbours;
     const Reals* input;
-    SumRound from;            // without addresses if `input` is complete, otherwise that in which it was posted
+    RankRound from;            // without addresses if `input` is complete, otherwise that in which it was posted
     const Reals* x;           // optional
     Reals* out;
-    SumRound to;              // without addresses if `out` is not to be posted
+    RankRound to;              // without addresses if `out` is not to be posted
     int rows;                 // constant
     double scale;
     int half;                 // places of a parity
@@ -173,7 +173,7 @@ struct CoarseHop {
 struct CoarsePost {
     const Ints* own;
     const Reals* input;
-    SumRound to;
+    RankRound to;
     int rows;
     int half;
 };
@@ -205,7 +205,7 @@ struct CoarseBlock {
     Doubles* squares;         // |z_v|^2 of all directions
     Doubles* norms;           // |r|^2 after the step
     Reals* coefficients;      // [v][direction, then step][re, im]
-    SumRound round;           // of ranks that have parts of the lattice
+    RankRound round;           // of ranks that have parts of the lattice
     int before;
     int steps;
     Pass pass;
@@ -224,5 +224,5 @@ struct CoarseAdvance {
     Pass pass;
     int begins;               // x is zero
     int length;               // reals of a field
-    int rows;                 // no constant: kernels with constants are timed in several shapes, this one changes what it reads
+    int rows;                 // no constant: a kernel with constants is timed in several shapes, and this one changes what it reads
 };

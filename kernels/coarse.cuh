@@ -108,9 +108,12 @@ template <class F> HD void coarse_multiply(const CoarseMultiply& a, int i) {
 template <class F> HD void coarse_round(const CoarseRound& a, int i) {
     using R = real_of<F>;
     const R* from = (const R*)a.matrices + (i64)i * 2 * a.rows;
-    R most = 0;
-    for (int k = 0; k < 2 * a.rows; ++k) most = larger(absolute(from[k]), most);
-    ((R*)a.scales)[i] = most * (1 / STEPS);
+    R most = 0, wrong = 0;
+    for (int k = 0; k < 2 * a.rows; ++k) {
+        most = larger(absolute(from[k]), most);
+        wrong = wrong + (from[k] - from[k]);
+    }
+    ((R*)a.scales)[i] = most * (1 / STEPS) + wrong;
     const R factor = to_steps(most);
     int* to = (int*)a.out + (i64)i * a.rows;
     for (int row = 0; row < a.rows; ++row) to[row] = pair_of(factor, from[row], from[a.rows + row]);
@@ -123,14 +126,14 @@ template <class F> HD void coarse_local(const CoarseLocal& a, int i) {
     put_vector(a.out, field + row, re);
     put_vector(a.out, field + row + a.rows, im);
 }
-// Numbers that travel are float's.
+// What ranks give each other: float numbers of fields on places of one parity.
 HD Exchange posts(int rows, int half) { return {POSTS, half * 2 * rows}; }
-template <class F> HD void post(const SumRound& to, int rows, int half, i64 k, F x) {
+template <class F> HD void post(const RankRound& to, int rows, int half, i64 k, F x) {
     if constexpr (GPU) {
         for (int r = 0; r < to.ranks; ++r) posts(rows, half).put(to, r, k, word_of(x));
     }
 }
-template <class R> HD R number_at(const SumRound& from, int rows, int half, const void* input, i64 k) {
+template <class R> HD R number_at(const RankRound& from, int rows, int half, const void* input, i64 k) {
     if constexpr (GPU) {
         if (from.of_ranks) return float_of(posts(rows, half).get(from, k));
     }
@@ -218,6 +221,8 @@ template <class F> HD void coarse_norm(const CoarseNorm& a, int i, Accumulator& 
 // neither lanes nor ranks.
 constexpr int PRODUCTS = S_STEPS + 1;
 template <class A> HD int fields_of(const A& a) { return a.before + a.steps + 1; }
+// Whether there is an x of this number: there may be fewer steps.
+template <class A> HD bool has_product(const A& a, int j) { return j < a.steps || j == S_STEPS; }
 // About the square of the norm of the residual before the steps.
 HD double square_of_residual(const CoarseDots& a) {
     const double first = number_of(a.first);
@@ -244,7 +249,7 @@ template <class F> struct CoarseProducts {
         if constexpr (GPU) return summand * (NUMBERS + 1) + number;
         else return number * SUMMED + summand;
     }
-    // One summand of the products with the `STEPS` fields x and the residual; those with other x are not used.
+    // One summand of the products with the `STEPS` fields x and the residual.
     template <int STEPS> HD static void add_up(const CoarseDots& a, int first, int begin, int column, int summand, double* sums) {
         const int rows = rows_of(a), all = fields_of(a);
         const i64 length = (i64)a.half * 2 * rows;
@@ -298,6 +303,7 @@ template <class F> struct CoarseProducts {
         if (PHASE == 1) {
             for (int k = thread; k < NUMBERS * SUMMANDS; k += threads(a)) {
                 const int number = k % NUMBERS, summand = k / NUMBERS * COLUMNS;
+                if (!has_product(a, number / 2 % PRODUCTS)) continue;
                 double sum = 0;
                 UNROLL for (int n = 0; n < COLUMNS; ++n) sum = sum + sums[at(number, summand + n)];
                 sums[at(number, summand)] = sum;
@@ -306,7 +312,7 @@ template <class F> struct CoarseProducts {
         if (PHASE == 2) {
             for (int k = thread; k < NUMBERS; k += threads(a)) {
                 const int f = first + k / (2 * PRODUCTS);
-                if (f >= all) continue;
+                if (f >= all || !has_product(a, k / 2 % PRODUCTS)) continue;
                 double sum = 0;
                 UNROLL for (int n = 0; n < SUMMANDS; ++n) sum = sum + sums[at(k, n * COLUMNS)];
                 ((double*)a.parts)[((i64)piece * all + f) * 2 * PRODUCTS + k % (2 * PRODUCTS)] = sum;
@@ -348,6 +354,7 @@ template <class F> struct CoarseDirections {
         double* squares = (double*)a.squares;
         if (PHASE == 0) {
             for (int n = thread; n < all * 2 * PRODUCTS; n += BLOCK_THREADS) {
+                if (!has_product(a, n / 2 % PRODUCTS)) continue;
                 double sum = 0;
                 UNROLL_8 for (int piece = 0; piece < PIECES; ++piece)
                     sum = sum + ((const double*)a.parts)[(i64)piece * all * 2 * PRODUCTS + n];
@@ -364,20 +371,23 @@ template <class F> struct CoarseDirections {
         }
         if (PHASE == 1 && thread < BLOCK_PARTS * PAIRS) {
             const int i = thread % PAIRS / PRODUCTS, j = thread % PRODUCTS;
+            if (!has_product(a, i) || !has_product(a, j)) return;
             ComplexNumber sum = {0, 0};
             for (int v = thread / PAIRS; v < k; v += BLOCK_PARTS)
                 sum = add_conjugate(sum, inverse_or_zero(squares[v]), complex_at(c, v * PRODUCTS + i), complex_at(c, v * PRODUCTS + j));
             put_complex(parts, thread, sum);
         }
         if (PHASE == 2 && thread < PAIRS) {
+            put_complex(u, thread, {0, 0});
+            const int i = thread / PRODUCTS;
+            if (!has_product(a, i) || !has_product(a, thread % PRODUCTS)) return;
             ComplexNumber sum = complex_at(parts, thread);
             for (int n = 1; n < BLOCK_PARTS; ++n) {
                 const ComplexNumber more = complex_at(parts, n * PAIRS + thread);
                 sum = {sum.re + more.re, sum.im + more.im};
             }
-            const int i = thread / PRODUCTS, row = i < S_STEPS ? k + i : all - 1;
+            const int row = i < S_STEPS ? k + i : all - 1;
             const ComplexNumber own = complex_at(c, row * PRODUCTS + thread % PRODUCTS);
-            put_complex(u, thread, {0, 0});
             put_complex(m, thread, {own.re - sum.re, own.im - sum.im});
         }
         if (PHASE == 3 && thread == 0) {
@@ -449,7 +459,7 @@ template <class F> HD void put_coarse(void* p, i64 at, int rows, CoarseNumber<F>
 template <class F> HD void coarse_advance(const CoarseAdvance& a, int i) {
     using R = real_of<F>;
     constexpr int W = lane<F>::W;
-    const int rows = rows_of(a), chunks = rows / W, k = a.before;
+    const int rows = a.rows, chunks = rows / W, k = a.before;
     const i64 at = (i64)((const int*)a.own)[i / chunks] * 2 * rows + i % chunks * W, length = a.length;
     const R *c = (const R*)a.coefficients, *own = c + k * 2 * PRODUCTS;
     CoarseNumber<F> x = {F{}, F{}}, r = coarse_number<F>(a.r, at, rows), p[S_STEPS], z[S_STEPS];

@@ -9,26 +9,15 @@ HD double square_root(double x) { return __builtin_sqrt(x); }
 HD float square_root(float x) { return __builtin_sqrtf(x); }
 HD double widen(float x) { return x; }
 HD double widen(double x) { return x; }
-HD i64 bits_of(double x) {
-    i64 r;
+template <class To, class From> HD To same_bits(From x) {
+    To r;
     __builtin_memcpy(&r, &x, sizeof r);
     return r;
 }
-HD double double_of(i64 bits) {
-    double r;
-    __builtin_memcpy(&r, &bits, sizeof r);
-    return r;
-}
-HD u32 word_of(float x) {
-    u32 r;
-    __builtin_memcpy(&r, &x, sizeof r);
-    return r;
-}
-HD float float_of(u32 word) {
-    float r;
-    __builtin_memcpy(&r, &word, sizeof r);
-    return r;
-}
+HD i64 bits_of(double x) { return same_bits<i64>(x); }
+HD double double_of(i64 bits) { return same_bits<double>(bits); }
+HD u32 word_of(float x) { return same_bits<u32>(x); }
+HD float float_of(u32 word) { return same_bits<float>(word); }
 template <class T> HD T read_only(const T* p) { return *p; }
 HD int acquired(const int* p) { return *(const volatile int*)p; }
 HD void release(int* p, int x) { *(volatile int*)p = x; }

@@ -42,7 +42,7 @@ struct SumPlaces {
     volatile i64* host;      // the finished words; their number
     double* rounded;         // [COUNT], for later launches
     i64 number;              // the number of these sums
-    SumRound ranks;          // without addresses if the sums are this rank's alone
+    RankRound ranks;          // without addresses if the sums are this rank's alone
 };
 
 // Adds a thread's sums to the global ones, and raises the maximum. The last block to finish adds those of other ranks,

@@ -7,7 +7,6 @@
 
 template <class F> HD F vector_at(const void* p, i64 at) { return *(const F*)((const real_of<F>*)p + at); }
 template <class F> HD void put_vector(void* p, i64 at, F x) { *(F*)((real_of<F>*)p + at) = x; }
-template <class F> HD F scalar_at(const void* p, i64 at) { return splat<F>(((const real_of<F>*)p)[at]); }
 
 // Two 16-bit integers in an int of each lane: the lower one, then the upper one.
 #if HMC_LANES > 1
@@ -24,8 +23,8 @@ template <class F> HD void load_pairs(F& lower, F& upper, const void* p, i64 at)
     upper = F(v >> 16);
 }
 #endif
-// The integer nearest to x, which is less than 2^15.
-HD int nearest(float x) { return x < 0 ? -(int)(0.5f - x) : (int)(x + 0.5f); }
+// The integer nearest to x, which is less than 2^15; 0 for NaN, which makes the scale NaN.
+HD int nearest(float x) { return x != x ? 0 : x < 0 ? -(int)(0.5f - x) : (int)(x + 0.5f); }
 // The factor that makes of the largest of some numbers the largest integer, or zero.
 HD float to_steps(float most) { return most > 1e-30f ? STEPS / most : 0; }
 HD int pair_of(float factor, float lower, float upper) {
@@ -172,14 +171,20 @@ template <class F> struct RoundingVectors {
         R* most = (R*)shared;
         R* v = (R*)a.v + (i64)team * 4 * a.reals;
         if (PHASE == 0) {
-            R own = 0;
-            for (int k = thread; k < 4 * a.reals; k += ROUND_THREADS) own = larger(absolute(v[k]), own);
-            most[thread] = own;
+            R own = 0, wrong = 0;
+            for (int k = thread; k < 4 * a.reals; k += ROUND_THREADS) {
+                own = larger(absolute(v[k]), own);
+                wrong = wrong + (v[k] - v[k]);
+            }
+            most[thread] = own + wrong;
         }
         if (PHASE == 1) {
-            R all = 0;
-            UNROLL_8 for (int k = 0; k < ROUND_THREADS; ++k) all = larger(most[k], all);
-            const R factor = to_steps(all), scale = all * (1 / STEPS);
+            R all = 0, wrong = 0;
+            UNROLL_8 for (int k = 0; k < ROUND_THREADS; ++k) {
+                all = larger(most[k], all);
+                wrong = wrong + (most[k] - most[k]);
+            }
+            const R factor = to_steps(all), scale = all * (1 / STEPS) + wrong;
             if (thread == 0) ((R*)a.scales)[team] = scale;
             for (int k = thread; k < 2 * a.reals; k += ROUND_THREADS) {
                 const int pair = pair_of(factor, v[k], v[k + 2 * a.reals]);

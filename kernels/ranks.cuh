@@ -22,14 +22,14 @@ HD void await_flags(const HaloWait& a, int i) {
 // has it. Rounds take turns with `turns` places of `count` half words.
 struct Exchange {
     int turns, count;
-    HD volatile u64* at(const SumRound& to, int rank, i64 k) const {
+    HD volatile u64* at(const RankRound& to, int rank, i64 k) const {
         return (volatile u64*)((const u64*)to.of_ranks)[rank] + (i64)((u32)to.round % (u32)turns) * count + k;
     }
-    HD void put(const SumRound& to, int rank, i64 k, u32 half) const {
+    HD void put(const RankRound& to, int rank, i64 k, u32 half) const {
         *at(to, rank, k) = (u64)(u32)to.round << 32 | half;
     }
     // Number k of this rank's memory, when it is there.
-    HD u32 get(const SumRound& to, i64 k) const {
+    HD u32 get(const RankRound& to, i64 k) const {
         volatile u64* p = at(to, to.rank, k);
         u64 v;
         while ((v = *p) >> 32 != (u32)to.round) wait_a_little();
@@ -38,7 +38,7 @@ struct Exchange {
 };
 // Gives the other ranks this one's word number k of `words`, and calls `with` with theirs. Two places are enough: a rank that
 // begins round n + 2 has read all of round n + 1, whose senders had read round n.
-template <class Work> HD void exchange_word(u64 own, int k, int words, const SumRound& to, Work with) {
+template <class Work> HD void exchange_word(u64 own, int k, int words, const RankRound& to, Work with) {
     const Exchange halves = {2, 2 * words * to.ranks};
     for (int r = 0; r < to.ranks; ++r) {
         if (r == to.rank) continue;
@@ -54,7 +54,7 @@ template <class Work> HD void exchange_word(u64 own, int k, int words, const Sum
 
 constexpr int ALL_WORDS = MAX_SUMS * WORDS + 1;
 // A word summed over ranks, or the greatest.
-HD i64 over_ranks(i64 own, int k, bool greatest, const SumRound& to) {
+HD i64 over_ranks(i64 own, int k, bool greatest, const RankRound& to) {
     i64 all = own;
     exchange_word((u64)own, k, ALL_WORDS, to, [&](u64 other) {
         const i64 word = (i64)other;

@@ -1,7 +1,7 @@
 //! What both devices offer.
 
 use super::kernels::{
-    Constants, Doubles, In, Kernel, KernelNumber, OnSites, OnTeams, SumRound, Summing, WORDS,
+    Constants, Doubles, In, Kernel, KernelNumber, OnSites, OnTeams, RankRound, Summing, WORDS,
 };
 use super::meeting::Meeting;
 use super::record::{Instance, Record};
@@ -261,7 +261,7 @@ pub unsafe trait Backend: Send + Sync {
         &self,
         call: Call<'_>,
         n: usize,
-        ranks: Option<SumRound<'_>>,
+        ranks: Option<RankRound<'_>>,
     ) -> Result<Begun, DeviceError>;
     /// Waits for sums that were begun.
     fn finish_sum(&self, ticket: Ticket) -> Result<Sums, DeviceError> {

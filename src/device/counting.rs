@@ -6,7 +6,7 @@
 //! For a rehearsal, which asks for the kernels of a run, sums can pretend to be those of iterations.
 
 use super::backend::{Backend, Begun, Call, Parcel, Pointer, Post, Size, Sums, Variant};
-use super::kernels::SumRound;
+use super::kernels::RankRound;
 use super::ledger::Ledger;
 use super::pool::{Pool, Source, Use};
 use super::table::all_kernels;
@@ -212,7 +212,7 @@ unsafe impl Backend for Counting {
         &self,
         call: Call<'_>,
         _: usize,
-        _: Option<SumRound<'_>>,
+        _: Option<RankRound<'_>>,
     ) -> Result<Begun, DeviceError> {
         let kernel = all_kernels().get(call.kernel, call.precision);
         let Work::Sums(count) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };

@@ -2,7 +2,7 @@
 
 use super::backend::{Backend, Begun, Call, Parcel, Pointer, Post, Size, Sums, Ticket, Variant, no_network};
 use super::kept::KeptSums;
-use super::kernels::{Double, FACE_CHUNK, Kernel, Out, SumOverRanks, SumRound, WORDS};
+use super::kernels::{Double, FACE_CHUNK, Kernel, Out, RankRound, SumOverRanks, WORDS};
 use super::ledger::Ledger;
 use super::shared_memory::SharedMemory;
 use super::table::{Kernels, Lanes, emulated_kernels, host_kernels, lane_counts};
@@ -89,7 +89,7 @@ impl Cpu {
     }
 
     /// The sums of all ranks, of which `own` are this one's.
-    fn over_ranks(&self, own: &Sums, round: SumRound<'_>) -> Sums {
+    fn over_ranks(&self, own: &Sums, round: RankRound<'_>) -> Sums {
         let mut words = own.words();
         let greatest = words.len() - 1;
         let at = NonZero::new(words.as_mut_ptr() as u64).expect("there are words");
@@ -243,7 +243,7 @@ unsafe impl Backend for Cpu {
         &self,
         call: Call<'_>,
         n: usize,
-        ranks: Option<SumRound<'_>>,
+        ranks: Option<RankRound<'_>>,
     ) -> Result<Begun, DeviceError> {
         let kernel = self.kernels.get(call.kernel, call.precision);
         let Work::Sums(count) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };

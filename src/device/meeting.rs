@@ -1,11 +1,11 @@
 //! Where GPUs of several ranks exchange words: each writes its own into the others' memory, and waits for theirs in the
 //! kernel that needs them (`kernels/ranks.cuh`), as sums over the lattice do. No host takes part.
 
-use super::kernels::{MAX_SUMS, SumRound, WORDS};
+use super::kernels::{MAX_SUMS, RankRound, WORDS};
 use super::{Buffer, Device, DeviceError, Remote};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-impl SumRound<'_> {
+impl RankRound<'_> {
     /// Of what is one rank's alone.
     pub(crate) const ALONE: Self = Self { of_ranks: None, rank: 0, ranks: 1, round: 0 };
 }
@@ -41,18 +41,18 @@ impl Meeting {
     }
 
     /// The round that was asked for last.
-    pub(crate) fn last(&self) -> SumRound<'_> {
+    pub(crate) fn last(&self) -> RankRound<'_> {
         self.round(self.rounds.load(Ordering::Relaxed))
     }
 
     /// The next round.
-    pub(crate) fn next(&self) -> SumRound<'_> {
+    pub(crate) fn next(&self) -> RankRound<'_> {
         self.round(self.rounds.fetch_add(1, Ordering::Relaxed).wrapping_add(1))
     }
 
-    fn round(&self, number: u32) -> SumRound<'_> {
+    fn round(&self, number: u32) -> RankRound<'_> {
         let rank = self.others.iter().position(Option::is_none).expect("this rank");
-        SumRound {
+        RankRound {
             of_ranks: Some(self.addresses.input()),
             rank: rank as i32,
             ranks: self.others.len() as i32,

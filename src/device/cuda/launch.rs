@@ -6,7 +6,7 @@ use crate::device::DeviceError;
 use crate::device::backend::{Call, Size, Variant};
 use crate::device::gpu::cache::Place;
 use crate::device::gpu::tuning::{Candidates, Shape};
-use crate::device::kernels::{Constants, FACE_CHUNK, KernelNumber, SumRound};
+use crate::device::kernels::{Constants, FACE_CHUNK, KernelNumber, RankRound};
 use crate::device::table::all_kernels;
 use cudarc::driver::sys;
 use std::collections::HashMap;
@@ -30,7 +30,7 @@ pub(super) struct SumPlaces<'a> {
     pub host: u64,
     pub rounded: u64,
     pub number: i64,
-    pub ranks: SumRound<'a>,
+    pub ranks: RankRound<'a>,
 }
 
 #[derive(Clone, Copy)]

@@ -27,7 +27,7 @@ pub use ahead::compile_all;
 
 use super::backend::{Backend, Begun, Call, Parcel, Pointer, Post, Size, Sums, Ticket, Variant};
 use super::gpu::mapped::{ALL_ROUNDED_BYTES, MAPPED_BYTES, MappedSums, Place, SUM_BYTES};
-use super::kernels::SumRound;
+use super::kernels::RankRound;
 use super::ledger::Ledger;
 use super::pool::{Pool, Source, Use};
 use super::record::Instance;
@@ -324,7 +324,7 @@ unsafe impl Backend for Cuda {
         &self,
         call: Call<'_>,
         n: usize,
-        ranks: Option<SumRound<'_>>,
+        ranks: Option<RankRound<'_>>,
     ) -> Result<Begun, DeviceError> {
         self.current()?;
         let mut loaded = self.loaded.lock().expect("no panic holds it");
@@ -338,7 +338,7 @@ unsafe impl Backend for Cuda {
             host: mapped,
             rounded: ticket.rounded.0,
             number: ticket.number,
-            ranks: ranks.unwrap_or(SumRound::ALONE),
+            ranks: ranks.unwrap_or(RankRound::ALONE),
         };
         // SAFETY: the words hold the widest sum; launches use them one after the other, each leaves them at 0, and the
         // lock keeps the order of numbers.

@@ -7,7 +7,7 @@ use super::transfer::{Coarse, Gathered, Sites, Transfer};
 use crate::device::kernels::{
     BLOCK_PARTS, BLOCK_THREADS, COARSE_LINKS, COLUMNS, CoarseAdvance, CoarseBackward, CoarseBlock,
     CoarseDots, CoarseEliminate, CoarseHop, CoarseLocal, CoarseMultiply, CoarseNorm, CoarsePost, CoarseRound,
-    CoarseTwist, HOP_ROWS, HOP_SHARES, Half, MOST_FIELDS, PIECES, POSTS, Pass, S_STEPS, SUMMANDS, SumRound,
+    CoarseTwist, HOP_ROWS, HOP_SHARES, Half, MOST_FIELDS, PIECES, POSTS, Pass, RankRound, S_STEPS, SUMMANDS,
     TILE,
 };
 use crate::device::{Buffer, Device, DeviceError, Meeting, Precision, Teams};
@@ -26,6 +26,9 @@ const MOST: usize = 96;
 const PRODUCTS: usize = S_STEPS + 1;
 const _: () =
     assert!(SPACE + PRODUCTS <= MOST_FIELDS && KEPT + S_STEPS <= SPACE && MOST.is_multiple_of(S_STEPS));
+// All ranks meet in the products of a block. Until the next ones, they may post a residual and two fields of a power that is
+// not needed, x, the next right-hand side, its residual, and all fields of the next powers but the last.
+const _: () = assert!(2 * S_STEPS + 5 <= POSTS);
 
 /// The coarse operator of a transfer: its links, for all masses.
 pub(super) struct CoarseLinks {
@@ -177,7 +180,7 @@ impl Shape {
         let first = parity * self.half;
         let near = (COARSE_LINKS - 1) * self.rows;
         let Part { places, count } = &self.parts[parity];
-        let (mut from, mut to) = (SumRound::ALONE, SumRound::ALONE);
+        let (mut from, mut to) = (RankRound::ALONE, RankRound::ALONE);
         if let Some([meeting, _]) = &self.together {
             from = meeting.last();
             if posts == Posts::ReadsAndGives {
@@ -387,10 +390,15 @@ impl CoarseSolver {
         Ok(Self { twist, signs })
     }
 
+    /// Drops what it knows from earlier solves.
+    pub(super) fn forget(&mut self) {
+        self.signs.iter_mut().for_each(|(_, space)| (space.used, space.one_by_one) = (0, false));
+    }
+
     /// Adapts it to new links.
     pub(super) fn update(&mut self, coarse: &CoarseLinks) -> Result<(), FieldError> {
         let CoarseLinks { shape, links, odd, .. } = coarse;
-        self.signs.iter_mut().for_each(|(_, space)| (space.used, space.one_by_one) = (0, false));
+        self.forget();
         let (rows, elements) = (shape.rows as i32, shape.elements());
         let other = shape.matrices(1)?;
         let mut products = shape.matrices(COARSE_LINKS - 1)?;
@@ -497,7 +505,7 @@ impl Space {
         Ok(residual[0])
     }
 
-    /// The square of the residual's norm.
+    /// The square of the residual's norm, by itself.
     fn norm(&self, shape: &Shape) -> Result<Sum, FieldError> {
         let Part { places, .. } = &shape.parts[1];
         let kernel = CoarseNorm { own: places.input(), x: self.residual.input(), rows: shape.rows as i32 };
@@ -526,8 +534,8 @@ impl Space {
     }
 
     /// `steps` iterations after as many [powers](Self::power), which add as many directions; without any, x becomes the
-    /// solution in the space so far. The first pass of two makes no step. `first` is the
-    /// square of the residual's norm where the solve began; `begins`: it begins now, and x is zero.
+    /// solution in the space so far. The first pass of two makes no step. `first` is the square of the residual's norm where
+    /// the solve began; `begins`: it begins now, and x is zero.
     fn advance(
         &mut self,
         shape: &Shape,
@@ -566,7 +574,7 @@ impl Space {
             squares: self.squares.shared_output(),
             norms: self.norms.shared_output(),
             coefficients: self.coefficients.shared_output(),
-            round: shape.together.as_ref().map_or(SumRound::ALONE, |[_, products]| products.next()),
+            round: shape.together.as_ref().map_or(RankRound::ALONE, |[_, products]| products.next()),
             before,
             steps: steps as i32,
             pass,

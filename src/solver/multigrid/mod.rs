@@ -521,6 +521,7 @@ impl Setup for Multigrid {
             let mut own = hierarchy.lock().expect("no panic holds it");
             // Another term may have made it already for the trajectory that begins.
             own.made = own.made.take().filter(|made| made.anew && !made.walked);
+            own.solvers.iter_mut().for_each(|(.., solver)| solver.forget());
         }
     }
 }

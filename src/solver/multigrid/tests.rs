@@ -220,6 +220,33 @@ fn coarse_solves_reach_their_goal() {
     }
 }
 
+/// A solve that cannot end makes later ones go step by step, in two passes, which reach their goal as well.
+#[test]
+fn coarse_solves_step_by_step_reach_their_goal() {
+    let made = made(0.3, Schur::Asymmetric, 1.2);
+    let b = random();
+    let (_, most) = made.solve(false, &b, 0.0);
+    assert_eq!(most, 96);
+    for _ in 0..2 {
+        let (x, iterations) = made.solve(false, &b, 0.03);
+        let found = apart(&made.coarse(&x), &b);
+        println!("{iterations} iterations, residual {found:.3}");
+        assert!(found < 0.06, "{found}");
+    }
+}
+
+/// What earlier solves found is used in later ones, and gone after `forget`.
+#[test]
+fn directions_are_kept_until_the_space_is_forgotten() {
+    let mut made = made(0.0, Schur::Asymmetric, 1.2);
+    let b = random();
+    let [first, second] = [(); 2].map(|()| made.solve(false, &b, 0.03));
+    assert!(second.1 < first.1, "{} and {} iterations", first.1, second.1);
+    made.multigrid.forget();
+    let again = made.solve(false, &b, 0.03);
+    assert!(again.0 == first.0 && again.1 == first.1, "{} and {} iterations", again.1, first.1);
+}
+
 /// The space is made anew after `forget`, with the same content.
 #[test]
 fn the_space_depends_on_links_alone() {

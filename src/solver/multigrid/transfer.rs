@@ -37,25 +37,11 @@ pub(super) struct Transfer {
     /// Their number.
     count: usize,
     /// The vectors as 16-bit integers, and the scale of each in each aggregate and chirality.
-    pub rounded: Buffer,
+    pub(super) rounded: Buffer,
     scales: Buffer,
     parts: Buffer,
     /// A coarse field of this rank's aggregates alone, their places in it, and one that is 1 for the first vector.
     own: [Buffer; 3],
-}
-
-fn gather(
-    aggregates: Aggregates,
-    to: &mut Gathered,
-    field: usize,
-    x: &Spinor,
-    parity: usize,
-) -> Result<(), FieldError> {
-    let (layout, fields) = (x.layout(), to.fields as i32);
-    let (g, grid, out) = (layout.geometry(), aggregates.grid(), to.buffer.output());
-    let kernel =
-        ToAggregates { g, grid, x: x.fermions(), out, parity: parity as i32, fields, field: field as i32 };
-    x.domain().launch_as(x.precision(), &kernel, layout.half())
 }
 
 /// Which numbers of an aggregate.
@@ -128,7 +114,11 @@ impl Transfer {
         x: &Spinor,
         parity: usize,
     ) -> Result<(), FieldError> {
-        gather(self.aggregates, to, field, x, parity)
+        let (layout, fields) = (x.layout(), to.fields as i32);
+        let (g, grid, out) = (layout.geometry(), self.aggregates.grid(), to.buffer.output());
+        let (parity, field) = (parity as i32, field as i32);
+        let kernel = ToAggregates { g, grid, x: x.fermions(), out, parity, fields, field };
+        self.domain.launch_as(x.precision(), &kernel, layout.half())
     }
 
     /// The reverse.
