@@ -395,6 +395,12 @@ impl CoarseSolver {
         self.signs.iter_mut().for_each(|(_, space)| (space.used, space.one_by_one) = (0, false));
     }
 
+    /// As after a solve that came to no end, for tests.
+    #[cfg(test)]
+    pub(super) fn go_step_by_step(&mut self) {
+        self.signs.iter_mut().for_each(|(_, space)| (space.used, space.one_by_one) = (0, true));
+    }
+
     /// Adapts it to new links.
     pub(super) fn update(&mut self, coarse: &CoarseLinks) -> Result<(), FieldError> {
         let CoarseLinks { shape, links, odd, .. } = coarse;

@@ -220,19 +220,17 @@ fn coarse_solves_reach_their_goal() {
     }
 }
 
-/// A solve that cannot end makes later ones go step by step, in two passes, which reach their goal as well.
+/// Sums after each step, which is made in two passes, lead to the same goal in no more steps.
 #[test]
 fn coarse_solves_step_by_step_reach_their_goal() {
     let made = made(0.3, Schur::Asymmetric, 1.2);
     let b = random();
-    let (_, most) = made.solve(false, &b, 0.0);
-    assert_eq!(most, 96);
-    for _ in 0..2 {
-        let (x, iterations) = made.solve(false, &b, 0.03);
-        let found = apart(&made.coarse(&x), &b);
-        println!("{iterations} iterations, residual {found:.3}");
-        assert!(found < 0.06, "{found}");
-    }
+    let (_, at_once) = made.solve(false, &b, 1e-3);
+    made.hierarchy().solvers[0].2.go_step_by_step();
+    let (x, iterations) = made.solve(false, &b, 1e-3);
+    let found = apart(&made.coarse(&x), &b);
+    println!("{iterations} iterations, {at_once} with few sums; residual {found:.1e}");
+    assert!(found < 2e-3 && (1..=at_once).contains(&iterations), "{iterations} of {at_once}: {found}");
 }
 
 /// What earlier solves found is used in later ones, and gone after `forget`.
