@@ -390,21 +390,16 @@ impl CoarseSolver {
         Ok(Self { twist, signs })
     }
 
-    /// Drops what it knows from earlier solves.
-    pub(super) fn forget(&mut self) {
-        self.signs.iter_mut().for_each(|(_, space)| (space.used, space.one_by_one) = (0, false));
-    }
-
     /// As after a solve that came to no end, for tests.
     #[cfg(test)]
     pub(super) fn go_step_by_step(&mut self) {
         self.signs.iter_mut().for_each(|(_, space)| (space.used, space.one_by_one) = (0, true));
     }
 
-    /// Adapts it to new links.
+    /// Adapts it to new links, and drops what it knows from earlier solves.
     pub(super) fn update(&mut self, coarse: &CoarseLinks) -> Result<(), FieldError> {
         let CoarseLinks { shape, links, odd, .. } = coarse;
-        self.forget();
+        self.signs.iter_mut().for_each(|(_, space)| (space.used, space.one_by_one) = (0, false));
         let (rows, elements) = (shape.rows as i32, shape.elements());
         let other = shape.matrices(1)?;
         let mut products = shape.matrices(COARSE_LINKS - 1)?;

@@ -519,9 +519,9 @@ impl Setup for Multigrid {
         self.outgrown = false;
         if let Some(hierarchy) = &self.hierarchy {
             let mut own = hierarchy.lock().expect("no panic holds it");
-            // Another term may have made it already for the trajectory that begins.
+            // Another term may have made it already for the trajectory that begins. What its solves have found stays with it:
+            // in a job that resumes, this term has nothing yet to forget.
             own.made = own.made.take().filter(|made| made.anew && !made.walked);
-            own.solvers.iter_mut().for_each(|(.., solver)| solver.forget());
         }
     }
 }
