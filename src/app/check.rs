@@ -129,7 +129,12 @@ fn chain(input: &Input, folder: &Path, options: &RunOptions) -> Result<u64, AppE
         return Ok(0);
     };
     let accepted = resume::judge(folder, &path, &header, input, options)?;
-    let mut point = Point::new(None, header.trajectory.unwrap_or(0), accepted);
+    let choices = resume::stored_input(&path, &header)?.choices();
+    found.choose(&choices);
+    let done = header.trajectory.unwrap_or(0);
+    let changes = found.retuned(done + 1, &input.with_choices(&choices)?);
+    resume::told(&changes, done).iter().try_for_each(say)?;
+    let mut point = Point::new(None, done, accepted);
     let repairs = found.repairs(&mut point, folder, &input.run, options.gaps, &Solo);
     point.warnings.iter().for_each(warn);
     repairs?;

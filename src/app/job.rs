@@ -43,6 +43,9 @@ pub(super) struct JobLine<'a> {
     pub device: &'a str,
     /// What options let pass.
     pub accepted: &'a [Accepted],
+    /// The tuning that changed with it.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub retuned: &'a [String],
 }
 
 /// What is read of a line of `jobs.jsonl`, of whichever version of the program.
@@ -195,6 +198,7 @@ mod tests {
             tuned: true,
             device: "CPU",
             accepted: &accepted,
+            retuned: &[],
         };
         let text = r#"{"host":"node7","pid":12,"since":"2026-01-31T12:34:56Z","after":10,"program":"hmc 0.1.0","ranks":2,"#
             .to_owned()

@@ -1,10 +1,11 @@
 //! Recreates missing records of a chain by rerunning trajectories from the states before them.
 
 use super::AppError;
-use super::resume::{Found, Repairs, Walk, seconds};
+use super::resume::{Found, Repairs, Walk, seconds, texts};
 use super::run::Driver;
 use super::stop::Reason;
 use crate::field::MatrixField;
+use crate::input::Input;
 use crate::io::{self, History};
 use crate::measure::MeasureError;
 use crate::solver::SolverError;
@@ -29,6 +30,7 @@ impl Driver {
             return Ok(None);
         }
         let here = self.chain.links.to_host()?;
+        let (input, tuning) = (self.input.clone(), self.tuning);
         let mut made = 0;
         for walk in &repairs.walks {
             let stopped = self.walk_again(*walk, repairs, found, &mut made)?;
@@ -42,8 +44,31 @@ impl Driver {
                 return Ok(Some(reason));
             }
         }
+        if self.tuning != tuning {
+            self.retune(input, tuning)?;
+        }
         self.chain.links.set_host(&here)?;
         Ok(None)
+    }
+
+    /// Takes up the tuning by which trajectory `number` was made.
+    fn retune_for(&mut self, number: u64, found: &Found) -> Result<(), AppError> {
+        let tuning = found.tuning(number);
+        if tuning == self.tuning {
+            return Ok(());
+        }
+        let Some(kept) = found.in_force(number).and_then(|kept| kept.input.clone()) else {
+            return Err(AppError::Refused(format!(
+                "{}: trajectory {number}, which is to be made again, was made by an input that this version cannot read; \
+                 --gaps leave goes on without it",
+                self.folder.display()
+            )));
+        };
+        self.say(&format!("trajectory {number}: again with the tuning in force after {tuning}"));
+        self.retune(
+            Input { run: self.input.run.clone(), parallel: self.input.parallel.clone(), ..kept },
+            tuning,
+        )
     }
 
     /// Recreates the records of one walk, and counts them.
@@ -62,11 +87,13 @@ impl Driver {
                     return Ok(Some(reason));
                 }
                 let start = Instant::now();
+                self.retune_for(number, found)?;
                 let walked = self.walk(number - 1)?;
                 longest = longest.max(start.elapsed());
                 self.require_same_links(number)?;
                 if repairs.rows.contains(&number) {
-                    found.history.insert(number, History::line(&walked.row));
+                    let line = History::line(&mut found.history, &texts(&self.columns()), &walked.row);
+                    found.history.insert(number, line);
                     *made += 1;
                     self.say(&format!("trajectory {number}: its row of the history is made again"));
                 }

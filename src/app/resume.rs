@@ -7,8 +7,9 @@
 use super::job::{self, Accepted, JOBS, Recorded};
 use super::{AppError, Gaps, RunOptions, choose, version};
 use crate::comm::{Comm, agree, from_first};
+use crate::config::Change;
 use crate::field::HostLinks;
-use crate::input::{self, Input, Run};
+use crate::input::{self, Difference, Input, Run};
 use crate::io::{self, Form, Header, History, IoError, Records, write_aside};
 use crate::lattice::Partition;
 use crate::measure::Measure;
@@ -28,8 +29,8 @@ pub(super) const MEASUREMENTS: &str = "measurements.jsonl";
 /// Columns of the history: those of a trajectory, four per level, five per term or part of a force; `terms` are those on
 /// each level.
 pub(super) fn columns(terms: &[Vec<String>]) -> Vec<String> {
-    let mut names: Vec<String> =
-        ["trajectory", "delta_h", "accepted", "plaquette", "unitarity", "seconds"].map(String::from).to_vec();
+    let of_trajectory = ["trajectory", "delta_h", "accepted", "plaquette", "unitarity", "seconds", "tuning"];
+    let mut names = of_trajectory.map(String::from).to_vec();
     for level in 0..terms.len() {
         names.extend(["force", "force_max", "iterations", "seconds"].map(|name| format!("{name}_{level}")));
     }
@@ -38,11 +39,6 @@ pub(super) fn columns(terms: &[Vec<String>]) -> Vec<String> {
         names.extend(of_term.map(|name| format!("{name}_of_{term}")));
     }
     names
-}
-
-/// The number of columns that 0.1.0 wrote: those of terms are newer.
-fn columns_without_terms(levels: usize) -> usize {
-    6 + 4 * levels
 }
 
 /// A stored input, and the trajectory after which it came into force.
@@ -142,11 +138,14 @@ impl Found {
     /// Files cannot be read, or there are records of a chain but no state to continue from.
     pub(super) fn look(folder: &Path, input: &Input, comm: &dyn Comm) -> Result<Self, AppError> {
         let first = comm.rank() == 0;
-        let names = columns(&input.hmc.terms);
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let read = || -> Result<_, AppError> {
-            let history = History::records(folder, &names, columns_without_terms(input.hmc.levels.len()))?;
-            let measurements = Records::read(&folder.join(MEASUREMENTS), Form::Json, "", 0)?;
+            let inputs = kept_inputs(folder);
+            let earlier =
+                inputs.iter().filter_map(|(_, text)| Some(input::parse_stored(text, "").ok()?.input));
+            let known: Vec<String> = earlier.flat_map(|input| columns(&input.hmc.terms)).collect();
+            let names = columns(&input.hmc.terms);
+            let history = History::records(folder, &texts(&names), &texts(&known))?;
+            let measurements = Records::read(&folder.join(MEASUREMENTS), Form::Json, "", &[])?;
             let states: BTreeSet<u64> = io::states(folder)?.into_iter().map(|(n, _)| n).collect();
             if states.is_empty() && [&history, &measurements].iter().any(|r| !r.is_untouched()) {
                 return Err(AppError::Refused(format!(
@@ -156,7 +155,7 @@ impl Found {
                 )));
             }
             let left = job::recorded(folder).into_iter().flat_map(left).collect();
-            Ok((history, measurements, states, left, kept_inputs(folder)))
+            Ok((history, measurements, states, left, inputs))
         };
         let empty = || {
             Ok((
@@ -227,6 +226,20 @@ impl Found {
         self.inputs.iter().rev().find(|kept| kept.after < number)
     }
 
+    /// Whether trajectory `number` was made by an input with another tuning than `input`: the keys that differ.
+    pub(super) fn retuned(&self, number: u64, input: &Input) -> Vec<Difference> {
+        let kept = self.in_force(number).and_then(|kept| kept.input.as_ref());
+        kept.map_or_else(Vec::new, |kept| input::compare(kept, input))
+    }
+
+    /// The trajectory after which the tuning of trajectory `number` came into force; 0: it is that of the beginning.
+    pub(super) fn tuning(&self, number: u64) -> u64 {
+        let known = self.inputs.iter().filter(|kept| kept.after < number);
+        let known: Vec<_> = known.filter_map(|kept| Some((kept.after, kept.input.as_ref()?))).collect();
+        let changed = known.windows(2).rev().find(|pair| !input::compare(pair[0].1, pair[1].1).is_empty());
+        changed.map_or(0, |pair| pair[1].0)
+    }
+
     /// The records missing up to trajectory `done`, and how to recreate them if `gaps` permits it; collective. Records
     /// after `done` are dropped, since they will be made again. Adds warnings, and what options have permitted, to
     /// `point`.
@@ -244,12 +257,6 @@ impl Found {
         let done = point.done;
         for (name, records) in [("history.csv", &mut self.history), (MEASUREMENTS, &mut self.measurements)] {
             point.warnings.extend(records.faults.iter().map(|fault| format!("{name}: {fault}")));
-            if records.widened > 0 {
-                point.warnings.push(format!(
-                    "{name}: {} rows of a version without columns for terms: kept, with empty fields there",
-                    records.widened
-                ));
-            }
         }
         let [dropped, lines] =
             [&mut self.history, &mut self.measurements].map(|records| records.keep_up_to(done));
@@ -328,6 +335,26 @@ impl std::fmt::Display for Repairs {
         });
         f.write_str(&told.collect::<Vec<_>>().join("; "))
     }
+}
+
+/// The names as they are given to records.
+pub(super) fn texts(names: &[String]) -> Vec<&str> {
+    names.iter().map(String::as_str).collect()
+}
+
+/// Lines that report a change of tuning after trajectory `done`; none without one.
+pub(super) fn told(changes: &[Difference], done: u64) -> Vec<String> {
+    if changes.is_empty() {
+        return Vec::new();
+    }
+    let (kept, other): (Vec<_>, Vec<_>) =
+        changes.iter().partition(|change| change.was.is_some() && change.is.is_some());
+    let mut lines = vec![format!("other tuning from trajectory {} on:", done + 1)];
+    lines.extend(kept.iter().map(|change| format!("  {change}")));
+    if !other.is_empty() {
+        lines.push(format!("  and {} keys of tables that are new or gone", other.len()));
+    }
+    lines
 }
 
 /// What rank 0 has, on all ranks; JSON on its way. Collective.
@@ -430,11 +457,13 @@ pub(super) fn judge(
 ) -> Result<Option<Accepted>, AppError> {
     let stored = stored_input(file, header)?;
     let changes = input::compare(&stored, &input.with_choices(&stored.choices())?);
-    if !changes.is_empty() {
+    let fixed = changes.iter().filter(|difference| difference.change == Change::Fixed);
+    let fixed: Vec<String> = fixed.map(|difference| format!("\n  {difference}")).collect();
+    if !fixed.is_empty() {
         return Err(AppError::Refused(format!(
-            "{} holds a chain of other physics; give the run another name, or take back:\n  {}",
+            "{} holds a chain of other physics; give the run another name, or take back:{}",
             folder.display(),
-            changes.join("\n  ")
+            fixed.concat()
         )));
     }
     let writer = header.program.as_deref().unwrap_or("an unknown program");

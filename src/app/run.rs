@@ -4,7 +4,7 @@ use super::energy::{Meter, unread};
 use super::job::{self, Accepted, JOBS, Job, JobLine};
 use super::lock::Lock;
 use super::report::{Report, json};
-use super::resume::{Found, Kept, MEASUREMENTS, Point, columns, keep_input};
+use super::resume::{Found, Kept, MEASUREMENTS, Point, columns, keep_input, texts, told};
 use super::stop::{Reason, Stop};
 use super::version::PROGRAM;
 use super::{
@@ -91,6 +91,10 @@ pub(super) struct Driver {
     input_is_kept: bool,
     /// Whether the grid of ranks was taken by time.
     tuned: bool,
+    /// The trajectory after which the present tuning came into force.
+    pub(super) tuning: u64,
+    /// What has changed of the tuning with this job.
+    retuned: Vec<String>,
     /// The methods of terms with "auto".
     choices: Choices,
     pub(super) stop: Stop,
@@ -168,6 +172,11 @@ impl Driver {
             report.line(&format!("the history has {dropped} rows after that, which are made again"));
         }
         let known = input.with_choices(&choices)?;
+        found.choose(&choices);
+        let changes = found.retuned(done + 1, &known);
+        told(&changes, done).iter().for_each(|line| report.line(line));
+        let tuning = if changes.is_empty() { found.tuning(done + 1) } else { done };
+        let retuned = changes.iter().map(ToString::to_string).collect();
         for (term, choice) in choices_of(&input, &known) {
             report.line(&format!("solver of {term}, \"auto\": {choice}, as the chain has chosen"));
         }
@@ -191,6 +200,8 @@ impl Driver {
             saved,
             input_is_kept,
             tuned,
+            tuning,
+            retuned,
             choices,
             stop,
             stopped,
@@ -222,6 +233,11 @@ impl Driver {
         is_new: bool,
     ) -> Result<Files, AppError> {
         let (folder, input) = (&self.folder, &self.input);
+        let names = columns(&input.hmc.terms);
+        let new = found.history.lacks(&texts(&names)).join(", ");
+        if !found.history.is_empty() && !new.is_empty() {
+            self.report.line(&format!("history.csv has new columns, empty in the rows so far: {new}"));
+        }
         let (history, measurements) = open_records(folder, input, found)?;
         if is_new {
             keep_input(folder, &input.text, 0)?.iter().for_each(|warning| self.report.warn(warning));
@@ -236,6 +252,7 @@ impl Driver {
             tuned: self.tuned,
             device: &device,
             accepted,
+            retuned: &self.retuned,
         };
         job::record(folder, &line).map_err(|source| AppError::Folder {
             path: folder.join(JOBS),
@@ -309,6 +326,20 @@ impl Driver {
         Ok(())
     }
 
+    /// Takes up another tuning of the same chain, which came into force after trajectory `tuning`; the links stay.
+    pub(super) fn retune(&mut self, input: Input, tuning: u64) -> Result<(), AppError> {
+        let mut links = MatrixField::new(&self.domain, 4)?;
+        links.copy_from(&self.chain.links)?;
+        self.chain = assemble::chain(&input, links)?;
+        (self.input, self.tuning) = (input, tuning);
+        Ok(())
+    }
+
+    /// The columns of its rows.
+    pub(super) fn columns(&self) -> Vec<String> {
+        columns(&self.input.hmc.terms)
+    }
+
     /// Runs trajectory `number`, counted from 0, from the current links.
     pub(super) fn walk(&mut self, number: u64) -> Result<Walked, AppError> {
         let failed = |source| AppError::Trajectory { number: number + 1, source };
@@ -325,6 +356,7 @@ impl Driver {
             Value::Real(plaquette),
             Value::Real(drift),
             Value::Real(outcome.seconds),
+            Value::Count(self.tuning),
         ];
         for level in &outcome.levels {
             row.extend([
@@ -473,7 +505,7 @@ fn choices_of(input: &Input, settled: &Input) -> Choices {
 
 /// Writes the records to disk, and opens the files for more.
 fn open_records(folder: &Path, input: &Input, found: &Found) -> Result<(History, Journal), IoError> {
-    let history = History::open(folder, columns(&input.hmc.terms).len(), &found.history)?;
+    let history = History::open(folder, &texts(&columns(&input.hmc.terms)), &found.history)?;
     Ok((history, Journal::open(&folder.join(MEASUREMENTS), &found.measurements)?))
 }
 

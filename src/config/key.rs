@@ -177,12 +177,12 @@ pub(crate) enum Absent {
 }
 
 /// The effect of changing a key of a resumed chain.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Change {
-    /// It would change the chain's bits: refused.
-    Bits,
-    /// It changes no bit but is refused, because it would change what the log means.
-    Watch,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It would change what the chain samples, or its beginning: refused.
+    Fixed,
+    /// It may change the bits of later trajectories, but not what they sample: allowed, reported and recorded.
+    Tuning,
     /// It changes no bit: allowed.
     Free,
 }
@@ -213,7 +213,7 @@ impl<T> Key<T> {
     }
 
     /// The value matters only together with other keys: the table's builder must record their joint meaning as `name`
-    /// with [`Table::keep`](super::raw::Table::keep).
+    /// with [`Table::keep`](super::raw::Table::keep). Keys of one name have one effect of a change.
     pub(crate) const fn settled_as(mut self, name: &'static str) -> Self {
         self.settled = Some(name);
         self
@@ -300,8 +300,8 @@ impl<T: Sync> Entry for Key<T> {
         let kind = self.form.kind();
         let unit = if self.unit.is_empty() { String::new() } else { format!(", in {}", self.unit) };
         let change = match self.change {
-            Change::Bits => "bits",
-            Change::Watch => "fixed",
+            Change::Fixed => "fixed",
+            Change::Tuning => "tuning",
             Change::Free => "free",
         };
         let row =
@@ -311,9 +311,13 @@ impl<T: Sync> Entry for Key<T> {
 
     fn schema(&self) -> Json {
         let mut schema = self.form.schema();
-        let fixed = if self.change == Change::Free { "" } else { " Fixed once a chain has begun." };
+        let change = match self.change {
+            Change::Fixed => " Fixed once a chain has begun.",
+            Change::Tuning => " A chain may go on with another value, which is recorded.",
+            Change::Free => "",
+        };
         // Bars are escaped only in tables of Markdown.
-        schema["description"] = json!(format!("{}.{fixed}", self.text.replace("\\|", "|")));
+        schema["description"] = json!(format!("{}.{change}", self.text.replace("\\|", "|")));
         if let Absent::Is(text) = self.absent {
             let line = format!("x = {text}");
             let table = DeTable::parse(&line).expect("a default");

@@ -21,7 +21,8 @@ pub(crate) mod section;
 mod source;
 mod syntax;
 
-pub use report::{InputError, Mistake};
+pub use key::Change;
+pub use report::{InputError, Mistake, Record};
 pub(crate) use source::read;
 
 use raw::Table;

@@ -3,12 +3,12 @@
 //! A key becomes known when it is read; [`Table::finish`] reports all others. A table that is absent reads as an empty
 //! one; only a present table reports missing keys.
 //!
-//! A key that a resumed chain may not change is recorded with its value when it is read. If several keys have a joint
+//! A key whose change matters to a resumed chain is recorded with its value when it is read. If several keys have a joint
 //! meaning, the builder of their table records it ([`Table::keep`]); [`Table::finish`] panics if the record is missing.
 
 use super::key::{Absent, Change, Key};
 use super::reader::{Read, Value, describe};
-use super::report::{Report, hint, nearest};
+use super::report::{Record, Report, hint, nearest};
 use std::fmt::Debug;
 use toml::de::{DeTable, DeValue};
 
@@ -24,8 +24,8 @@ pub(crate) struct Table<'a> {
     entries: Option<&'a DeTable<'a>>,
     known: Vec<&'static str>,
     missing: Vec<&'static str>,
-    /// Joint meanings of keys that are not recorded yet.
-    owed: Vec<&'static str>,
+    /// Joint meanings of keys, and whether they are still to be recorded.
+    joint: Vec<(&'static str, Change, bool)>,
 }
 
 impl<'a> Table<'a> {
@@ -39,7 +39,7 @@ impl<'a> Table<'a> {
             entries: Some(entries),
             known: Vec::new(),
             missing: Vec::new(),
-            owed: Vec::new(),
+            joint: Vec::new(),
         }
     }
 
@@ -47,8 +47,8 @@ impl<'a> Table<'a> {
     fn inner(&self, name: &str, header: usize, entries: Option<&'a DeTable<'a>>) -> Self {
         let path = self.path_of(name);
         let label = format!("{}{name}.", self.label);
-        let (known, missing, owed) = (Vec::new(), Vec::new(), Vec::new());
-        Self { report: self.report, path, label, header, entries, known, missing, owed }
+        let (known, missing, joint) = (Vec::new(), Vec::new(), Vec::new());
+        Self { report: self.report, path, label, header, entries, known, missing, joint }
     }
 
     fn value(&mut self, key: &'static str) -> Option<&'a Value<'a>> {
@@ -58,8 +58,8 @@ impl<'a> Table<'a> {
         self.entries?.get(key)
     }
 
-    /// Names and values of all keys recorded so far, in the whole file.
-    pub(crate) fn kept(&self) -> Vec<(String, String)> {
+    /// All records so far, of the whole file.
+    pub(crate) fn kept(&self) -> Vec<Record> {
         self.report.kept()
     }
 
@@ -117,13 +117,16 @@ impl<'a> Table<'a> {
         let found = self.read_if(key.name, reader);
         let value = if self.has(key.name) { found } else { key.default() };
         match key.settled {
-            Some(settled) if !self.owed.contains(&settled) => self.owed.push(settled),
+            Some(settled) => match self.joint.iter().find(|(name, ..)| *name == settled) {
+                Some((_, change, _)) => assert!(*change == key.change, "{settled}: one effect of a change"),
+                None => self.joint.push((settled, key.change, true)),
+            },
             None if key.change != Change::Free => {
                 if let Some(value) = &value {
-                    self.record(key.name, key.show(value));
+                    self.record(key.name, key.show(value), key.change);
                 }
             }
-            _ => {}
+            None => {}
         }
         value
     }
@@ -148,16 +151,26 @@ impl<'a> Table<'a> {
         .ok()
     }
 
-    /// Records the joint meaning of the keys that are settled as `name`. A chain is not resumed if this differs from
-    /// its beginning.
+    /// Records the joint meaning of the keys that are settled as `name`.
+    ///
+    /// # Panics
+    /// No key was read that is settled so.
     pub(crate) fn keep(&mut self, name: &'static str, value: &impl Debug) {
-        self.owed.retain(|owed| *owed != name);
-        self.record(name, format!("{value:?}"));
+        let joint = self.joint.iter_mut().find(|(joint, ..)| *joint == name);
+        let (_, change, owed) = joint.unwrap_or_else(|| panic!("no key is settled as {name}"));
+        *owed = false;
+        let change = *change;
+        self.keep_as(name, change, value);
+    }
+
+    /// Records what is no key's own meaning, as the order of tables.
+    pub(crate) fn keep_as(&self, name: &str, change: Change, value: &impl Debug) {
+        self.record(name, format!("{value:?}"), change);
     }
 
     /// Declares that the joint meanings of this table's keys are recorded elsewhere.
     pub(crate) fn kept_elsewhere(&mut self) {
-        self.owed.clear();
+        self.joint.iter_mut().for_each(|(.., owed)| *owed = false);
     }
 
     /// Names this table of a list `name` in records.
@@ -166,8 +179,8 @@ impl<'a> Table<'a> {
     }
 
     /// Records a value under this table's name.
-    fn record(&self, key: &str, value: String) {
-        self.report.keep(format!("{}{key}", self.label), value);
+    fn record(&self, key: &str, value: String, change: Change) {
+        self.report.keep(Record { key: format!("{}{key}", self.label), value, change });
     }
 
     /// Makes [`Table::finish`] report `key` if it is missing.
@@ -250,7 +263,8 @@ impl<'a> Table<'a> {
         for key in &self.missing {
             self.report.mistake(self.header, format!("missing '{key}' in {place}"));
         }
-        let forgotten = self.exists() && !self.report.has_mistakes() && !self.owed.is_empty();
-        assert!(!forgotten, "[{}]: {:?} must be recorded", self.path, self.owed);
+        let owed: Vec<_> = self.joint.iter().filter(|(.., owed)| *owed).map(|(name, ..)| name).collect();
+        let forgotten = self.exists() && !self.report.has_mistakes() && !owed.is_empty();
+        assert!(!forgotten, "[{}]: {owed:?} must be recorded", self.path);
     }
 }

@@ -1,6 +1,7 @@
 //! Mistakes with line and column, and suggestions for misspelt words.
 
 use super::Loaded;
+use super::key::Change;
 use std::cell::RefCell;
 
 /// Minimum similarity of two words, from 0 to 1, for one to be suggested for the other.
@@ -76,7 +77,18 @@ pub(crate) struct Report<'a> {
     starts: Vec<usize>,
     mistakes: RefCell<Vec<(usize, String)>>,
     warnings: RefCell<Vec<(usize, String)>>,
-    kept: RefCell<Vec<(String, String)>>,
+    kept: RefCell<Vec<Record>>,
+}
+
+/// The value of a key, or the joint meaning of several, whose change matters to a resumed chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The key with its tables.
+    pub key: String,
+    /// The value as shown.
+    pub value: String,
+    /// The effect of a change.
+    pub change: Change,
 }
 
 impl<'a> Report<'a> {
@@ -99,13 +111,13 @@ impl<'a> Report<'a> {
         !self.mistakes.borrow().is_empty()
     }
 
-    /// Records the value of a key that a resumed chain may not change.
-    pub(crate) fn keep(&self, path: String, value: String) {
-        self.kept.borrow_mut().push((path, value));
+    /// Records a value.
+    pub(crate) fn keep(&self, record: Record) {
+        self.kept.borrow_mut().push(record);
     }
 
     /// All records so far, in the order of reading.
-    pub(crate) fn kept(&self) -> Vec<(String, String)> {
+    pub(crate) fn kept(&self) -> Vec<Record> {
         self.kept.borrow().clone()
     }
 

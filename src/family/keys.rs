@@ -89,7 +89,7 @@ impl Context {
 
 /// The name of a Hasenbusch factor's term, and of its table in records.
 pub(super) const FACTOR_NAME: Key<String> =
-    Key::new("name", NAME, Absent::Refused, Change::Bits, "the term; no other may have this name")
+    Key::new("name", NAME, Absent::Refused, Change::Tuning, "the term; no other may have this name")
         .settled_as("name");
 
 /// The phases of all directions, in units of pi.
@@ -99,7 +99,7 @@ pub(super) const BOUNDARY: Key<Boundary> = Key::new(
         four("4 boundaries [x, y, z, t]", phase)(value).map(Boundary::phases)
     }),
     Absent::Is("[\"periodic\", \"periodic\", \"periodic\", \"antiperiodic\"]"),
-    Change::Bits,
+    Change::Fixed,
     "phase in x, y, z, t; a number, -2 to 2, is in units of pi",
 );
 
@@ -131,13 +131,18 @@ pub struct StoutSteps {
     pub rho: f64,
 }
 
-const STEPS: Key<usize> =
-    Key::new("steps", integer(1, 16), Absent::Refused, Change::Bits, "smearing steps, all with the same rho");
+const STEPS: Key<usize> = Key::new(
+    "steps",
+    integer(1, 16),
+    Absent::Refused,
+    Change::Fixed,
+    "smearing steps, all with the same rho",
+);
 const RHO: Key<f64> = Key::new(
     "rho",
     number("a number between 0 and 0.25", Bound::Without(0.0), Bound::Without(0.25)),
     Absent::Refused,
-    Change::Bits,
+    Change::Fixed,
     "weight of a staple",
 );
 
@@ -163,7 +168,7 @@ pub(super) const FLAVOURS: Key<u32> = Key::new(
     "flavours",
     integer(1, 2),
     Absent::Is("2"),
-    Change::Bits,
+    Change::Fixed,
     "degenerate flavours: `2` by one determinant, `1` by its square root",
 );
 
@@ -201,14 +206,14 @@ pub(super) const COPIES: Key<u32> = Key::new(
     "copies",
     integer(1, 64),
     Absent::Is("1"),
-    Change::Bits,
+    Change::Tuning,
     "so many pseudofermions, each with all powers divided by this number",
 );
 const SPECTRUM_RANGE: Key<[f64; 2]> = Key::new(
     "range",
     RANGE,
     Absent::Refused,
-    Change::Bits,
+    Change::Tuning,
     "bounds of the spectrum, enforced: of Mhat^dag Mhat with Wilson quarks, of C C^dag at `mass` with domain-wall quarks \
      and `\"rational\"`; with `\"eofa\"` see above",
 );
@@ -217,7 +222,7 @@ pub(super) const ACTION_ERROR: Key<f64> = Key::new(
     "action_error",
     ERROR,
     Absent::Is("1e-12"),
-    Change::Bits,
+    Change::Tuning,
     "greatest relative error of the functions of heat bath and action",
 );
 /// Greatest relative error of the function of the force.
@@ -225,7 +230,7 @@ pub(super) const FORCE_ERROR: Key<f64> = Key::new(
     "force_error",
     ERROR,
     Absent::Is("1e-7"),
-    Change::Bits,
+    Change::Tuning,
     "greatest relative error of the function of the force",
 );
 /// Trajectories between checks of the spectrum.
@@ -233,18 +238,19 @@ pub(super) const CHECK_EVERY: Key<u64> = Key::new(
     "check_every",
     COUNT,
     Absent::Is("1"),
-    Change::Watch,
+    Change::Tuning,
     "trajectories between checks of the spectrum",
 );
 
 /// The name of a part of a force, and of its table in records.
 pub(super) const INNER_NAME: Key<String> =
-    Key::new("name", NAME, Absent::Refused, Change::Bits, "the part's name in the levels").settled_as("name");
+    Key::new("name", NAME, Absent::Refused, Change::Tuning, "the part's name in the levels")
+        .settled_as("name");
 const INNER_POLES: Key<usize> = Key::new(
     "poles",
     integer(1, 64),
     Absent::Refused,
-    Change::Bits,
+    Change::Tuning,
     "so many of the force's greatest poles; at least one is left outside",
 );
 /// `inner` of `[fermion.NAME.rational]`
@@ -272,7 +278,7 @@ pub(super) const FORECAST: Key<usize> = Key::new(
     "forecast",
     integer(0, 64),
     Absent::Is("8"),
-    Change::Bits,
+    Change::Tuning,
     "with `\"eofa\"`: each solve of the heat bath starts from the best combination of so many solutions for other poles; `0`: \
      from that of the pole before",
 );
@@ -281,7 +287,7 @@ pub(super) const HEAVY_RANGE: Key<[f64; 2]> = Key::new(
     "heavy_range",
     RANGE,
     Absent::Means("required with `\"rational\"`, else refused"),
-    Change::Bits,
+    Change::Tuning,
     "bounds of the spectrum of C C^dag at mass 1",
 );
 

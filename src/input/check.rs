@@ -7,6 +7,7 @@ use super::hmc::hmc;
 use super::measure::measure;
 use super::run::{extents, parallel, partition, run};
 use super::{GridChoice, Input, MeasureInput};
+use crate::config::Change;
 use crate::config::raw::Table;
 use crate::family::fermions;
 use crate::family::keys::{Context, Purpose, Term};
@@ -57,7 +58,11 @@ pub(super) fn input(root: &mut Table, text: &str, on: On, choices: &Choices) -> 
     let fermions = fermions(root, &mut context);
     if let Some(fermions) = &fermions {
         // The order of fermions fixes the pseudofermions' random streams.
-        root.keep("fermion", &fermions.iter().map(|fermion| fermion.name()).collect::<Vec<_>>());
+        root.keep_as(
+            "fermion",
+            Change::Fixed,
+            &fermions.iter().map(|fermion| fermion.name()).collect::<Vec<_>>(),
+        );
     }
     if parallel.grid == GridChoice::Tuned {
         let by_rank = |solver: &TermSolver| {
@@ -79,8 +84,8 @@ pub(super) fn input(root: &mut Table, text: &str, on: On, choices: &Choices) -> 
     let measure = measure(root.table("measure"), &context.terms, boxes.lattice);
     let parts = (run?, boxes.lattice?, gauge?, fermions?, hmc?, measure?);
     let (run, extents, gauge, fermions, hmc, measure) = parts;
-    let (fixed, text) = (root.kept(), text.to_owned());
-    Some(Input { run, extents, parallel, gauge, fermions, hmc, measure, fixed, text })
+    let (kept, text) = (root.kept(), text.to_owned());
+    Some(Input { run, extents, parallel, gauge, fermions, hmc, measure, kept, text })
 }
 
 /// The input of `hmc measure`; the lattice is that of each configuration. The input of a run is checked as such, for

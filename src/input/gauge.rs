@@ -34,25 +34,25 @@ const ACTION: Key<Formula> = Key::new(
         (ONE_LOOP, Formula::OneLoop),
     ]),
     Absent::Refused,
-    Change::Bits,
+    Change::Fixed,
     "which loops, see [conventions.md](conventions.md#gauge-actions)",
 );
 const BETA: Key<f64> = Key::new(
     "beta",
     POSITIVE,
     Absent::Refused,
-    Change::Bits,
+    Change::Fixed,
     "the coupling: 6/g^2, with `symanzik-1loop` 10/g^2",
 );
 const U0: Key<f64> = Key::new(
     "u0",
     TADPOLE,
     Absent::Means("required with `symanzik-1loop`, else refused"),
-    Change::Bits,
+    Change::Fixed,
     "tadpole factor",
 );
 const N_F: Key<u32> =
-    Key::new("n_f", integer(0, 16), Absent::Is("0"), Change::Bits, "quark loops in the coefficients")
+    Key::new("n_f", integer(0, 16), Absent::Is("0"), Change::Fixed, "quark loops in the coefficients")
         .note("refused without `symanzik-1loop`");
 
 /// `[gauge]`

@@ -32,21 +32,21 @@ const TAU: Key<f64> = Key::new(
     "tau",
     POSITIVE,
     Absent::Is("1.0"),
-    Change::Bits,
+    Change::Tuning,
     "length of a trajectory, for H = sum tr P^2 + S",
 );
 const REPROJECT_EVERY: Key<u64> = Key::new(
     "reproject_every",
     COUNT,
     Absent::Is("1"),
-    Change::Bits,
+    Change::Tuning,
     "trajectories between projections of the links to SU(3)",
 );
 const REVERSIBILITY_EVERY: Key<u64> = Key::new(
     "reversibility_every",
     integer(0, i64::MAX),
     Absent::Is("0"),
-    Change::Watch,
+    Change::Tuning,
     "trajectories between measurements of reversibility; 0: never",
 );
 /// The words of schemes, those of one weight with the usual one.
@@ -62,14 +62,14 @@ const INTEGRATOR: Key<Scheme> = Key::new(
     "integrator",
     words(&SCHEMES),
     Absent::Refused,
-    Change::Bits,
+    Change::Tuning,
     "`\"2mn\"`: second-order Omelyan; `\"2mn-position\"`: the same, drift first; `\"omf4\"`: fourth-order Omelyan",
 );
 const LAMBDA: Key<f64> = Key::new(
     "lambda",
     number("a number between 0 and 0.5", Bound::Without(0.0), Bound::Without(0.5)),
     Absent::Means("`0.1931833275037836`; only with `\"2mn\"` and `\"2mn-position\"`"),
-    Change::Bits,
+    Change::Tuning,
     "weight of the outer kicks, or drifts",
 )
 .settled_as("lambda");
@@ -77,7 +77,7 @@ const STEPS: Key<u32> = Key::new(
     "steps",
     integer(1, 1_000_000),
     Absent::Means("required; not on the inner level of `\"3g1f\"`"),
-    Change::Bits,
+    Change::Tuning,
     "steps in one step of the level outside, or in the trajectory",
 )
 .settled_as("steps");
@@ -87,7 +87,7 @@ const TERMS: Key<Vec<(String, usize)>> = Key::new(
         list("names of terms, like [\"gauge\"]", placed_text)(value)
     }),
     Absent::Refused,
-    Change::Bits,
+    Change::Tuning,
     "`\"gauge\"`, names of fermions, of their Hasenbusch factors and of `inner` poles: each on exactly one level",
 )
 .settled_as("terms");
@@ -193,7 +193,7 @@ fn read_level(
         table.keep("lambda", lambda);
     }
     if let (Some(steps), Some(terms)) = (steps, &terms) {
-        table.keep("steps", &steps);
+        table.keep_as("steps", Change::Tuning, &steps);
         table.keep("terms", terms);
     }
     table.kept_elsewhere();

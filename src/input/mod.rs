@@ -26,7 +26,7 @@ pub use hmc::{Hmc, SCHEMES};
 pub use reference::{document, schema, sections};
 pub use run::{DeviceChoice, GridChoice, Parallel, Run, Start};
 
-use crate::config::{InputError, Loaded, checked as read_text, read};
+use crate::config::{Change, InputError, Loaded, Record, checked as read_text, read};
 use crate::lattice::Extents;
 use crate::measure::Measure;
 use crate::solver::Choices;
@@ -50,8 +50,8 @@ pub struct Input {
     pub hmc: Hmc,
     /// Measurements during the run.
     pub measure: Measure,
-    /// Keys and values that a resumed chain may not change.
-    pub fixed: Vec<(String, String)>,
+    /// Keys and values whose change matters to a resumed chain.
+    pub kept: Vec<Record>,
     /// The text of the input file.
     pub text: String,
 }
@@ -69,23 +69,41 @@ pub struct MeasureInput {
     pub seed: u64,
 }
 
-/// The keys of a resumed chain that must not change but differ, each with both values.
+/// A key that differs between two inputs of a chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The key with its tables, or what several keys mean together.
+    pub key: String,
+    /// The earlier value; `None` if there was none.
+    pub was: Option<String>,
+    /// The later value; `None` if there is none.
+    pub is: Option<String>,
+    /// The effect of the change: `Fixed` or `Tuning`.
+    pub change: Change,
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [was, is] = [&self.was, &self.is].map(|value| value.as_deref().unwrap_or("(absent)"));
+        write!(f, "{}: was {was}, is {is}", self.key)
+    }
+}
+
+/// The keys in which two inputs of a chain differ, if that matters.
 ///
-/// The length of the chain, the machine, the files and what is measured may change.
+/// The length of the chain, the machine, the files and what is measured do not.
 #[must_use]
-pub fn compare(stored: &Input, new: &Input) -> Vec<String> {
-    let (stored, new) = (&stored.fixed, &new.fixed);
-    let value = |keys: &[(String, String)], key: &str| {
-        keys.iter().find(|(other, _)| other == key).map_or("(absent)".to_owned(), |(_, value)| value.clone())
+pub fn compare(stored: &Input, new: &Input) -> Vec<Difference> {
+    let (stored, new) = (&stored.kept, &new.kept);
+    let value = |all: &[Record], key: &str| {
+        all.iter().find(|other| other.key == key).map(|found| found.value.clone())
     };
-    let added = new.iter().filter(|(key, _)| stored.iter().all(|(other, _)| other != key));
-    stored
-        .iter()
-        .chain(added)
-        .map(|(key, _)| (key, value(stored, key), value(new, key)))
-        .filter(|(_, before, after)| before != after)
-        .map(|(key, before, after)| format!("{key}: was {before}, is {after}"))
-        .collect()
+    let added = new.iter().filter(|record| stored.iter().all(|other| other.key != record.key));
+    let difference = |Record { key, change, .. }: &Record| {
+        let (was, is) = (value(stored, key), value(new, key));
+        (was != is).then(|| Difference { key: key.clone(), was, is, change: *change })
+    };
+    stored.iter().chain(added).filter_map(difference).collect()
 }
 
 /// Reads and checks the input of a run on `ranks` ranks.

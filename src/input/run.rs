@@ -114,7 +114,7 @@ const RUN_NAME: Key<String> = Key::new(
 );
 /// Keys random numbers.
 pub(super) const SEED: Key<u64> =
-    Key::new("seed", integer(0, i64::MAX), Absent::Refused, Change::Bits, "keys every random number");
+    Key::new("seed", integer(0, i64::MAX), Absent::Refused, Change::Fixed, "keys every random number");
 const TRAJECTORIES: Key<u64> = Key::new(
     "trajectories",
     COUNT,
@@ -126,14 +126,14 @@ const THERMALISATION: Key<u64> = Key::new(
     "thermalisation",
     integer(0, i64::MAX),
     Absent::Is("0"),
-    Change::Bits,
+    Change::Fixed,
     "so many trajectories at the start are accepted whatever dH is",
 );
 const START: Key<Start> = Key::new(
     "start",
     form("text", Shape::Text(""), start),
     Absent::Is("\"hot\""),
-    Change::Bits,
+    Change::Fixed,
     "`\"hot\"` (random links), `\"cold\"` (unit links), or the path of a configuration, with a `/` or `.` in it",
 );
 const WALL_TIME: Key<Duration> = Key::new(
@@ -161,7 +161,7 @@ const EXTENTS: Key<Extents> = Key::new(
         four("4 even integers [x, y, z, t]", extent)(value)
     }),
     Absent::Refused,
-    Change::Bits,
+    Change::Fixed,
     "x, y, z, t; those of the box of a rank must be even too",
 );
 const GRID: Key<GridChoice> = Key::new(

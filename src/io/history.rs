@@ -58,37 +58,46 @@ impl Table {
     }
 }
 
+fn texts(row: &[Value]) -> Vec<String> {
+    row.iter().map(ToString::to_string).collect()
+}
+
 /// The CSV file, open for new rows.
 pub struct History {
     path: PathBuf,
     journal: Journal,
-    columns: usize,
+    records: Records,
+    /// The columns that rows have; the file may have more.
+    names: Vec<String>,
 }
 
 impl History {
-    /// The rows of `folder/history.csv`, which has these columns; the first must be the trajectory. Older versions wrote
-    /// the first `older` of them.
+    /// The rows of `folder/history.csv`, which has these columns, or any of these and of `known`; the first must be the
+    /// trajectory.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn records(folder: &Path, columns: &[&str], older: usize) -> Result<Records, IoError> {
-        Records::read(&folder.join(CSV), Form::Csv, &columns.join(","), older)
+    pub fn records(folder: &Path, columns: &[&str], known: &[&str]) -> Result<Records, IoError> {
+        Records::read(&folder.join(CSV), Form::Csv, &columns.join(","), known)
     }
 
-    /// Opens `folder/history.csv` with the rows `records`, of `columns` numbers each.
+    /// Opens `folder/history.csv` with the rows `records`, for new rows with these columns.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn open(folder: &Path, columns: usize, records: &Records) -> Result<Self, IoError> {
+    pub fn open(folder: &Path, columns: &[&str], records: &Records) -> Result<Self, IoError> {
         make_folder(folder)?;
         let path = folder.join(CSV);
-        Ok(Self { journal: Journal::open(&path, records)?, path, columns })
+        let mut records = records.clone();
+        records.widen(columns);
+        let names = columns.iter().map(|name| (*name).to_owned()).collect();
+        Ok(Self { journal: Journal::open(&path, &records)?, path, records: records.without_lines(), names })
     }
 
-    /// A row as text.
-    #[must_use]
-    pub fn line(row: &[Value]) -> String {
-        row.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+    /// A row with these columns as a line of `records`, which get those that they lack.
+    pub fn line(records: &mut Records, columns: &[&str], row: &[Value]) -> String {
+        records.widen(columns);
+        records.line(columns, &texts(row))
     }
 
     /// Appends a row and puts it on the disk; the answer is a warning.
@@ -96,11 +105,12 @@ impl History {
     /// # Errors
     /// The system refuses, the row has not one value per column, or another file stands in the place of this one.
     pub fn append(&mut self, row: &[Value]) -> Result<Option<String>, IoError> {
-        if row.len() != self.columns {
-            let what = format!("a row of {} values for {} columns", row.len(), self.columns);
+        if row.len() != self.names.len() {
+            let what = format!("a row of {} values for {} columns", row.len(), self.names.len());
             return Err(IoError::malformed(&self.path, what));
         }
-        self.journal.append(&Self::line(row))
+        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        self.journal.append(&self.records.line(&names, &texts(row)))
     }
 
     /// Reads `folder/history.csv`: its whole rows.
@@ -113,7 +123,7 @@ impl History {
         let names = text.lines().next().and_then(|line| line.strip_suffix(",crc32"));
         let names =
             names.ok_or_else(|| IoError::damaged(&path, "the line with the columns' names is missing"))?;
-        let records = Records::read(&path, Form::Csv, names, usize::MAX)?;
+        let records = Records::read(&path, Form::Csv, names, &[])?;
         let rows: Vec<Vec<&str>> = records.lines().map(|row| row.split(',').collect()).collect();
         let columns = names.split(',').enumerate().map(|(n, name)| {
             let texts = || rows.iter().map(|row| row.get(n).copied().unwrap_or_default());

@@ -75,8 +75,6 @@ pub struct Records {
     form: Form,
     names: String,
     lines: BTreeMap<u64, String>,
-    /// Lines of an older version, which had fewer columns: their last fields are empty.
-    pub widened: usize,
     /// A few words on each line that was not as it should be, in the order of the file.
     pub faults: Vec<String>,
 }
@@ -85,17 +83,17 @@ impl Records {
     /// No lines.
     #[must_use]
     pub fn none(form: Form) -> Self {
-        Self { form, names: String::new(), lines: BTreeMap::new(), widened: 0, faults: Vec::new() }
+        Self { form, names: String::new(), lines: BTreeMap::new(), faults: Vec::new() }
     }
 
-    /// Reads a file; one that is not there has no lines. `names` are those of a CSV file, without the checksum's; in a file
-    /// that has just the first `older` of them, the lines get empty fields for the others.
+    /// Reads a file; one that is not there has no lines. The columns of a CSV file, without the checksum's, are `names`, or
+    /// any of these and of `known`.
     ///
     /// A last line without its end is left out: the run was killed while it wrote it.
     ///
     /// # Errors
     /// The system refuses.
-    pub fn read(path: &Path, form: Form, names: &str, older: usize) -> Result<Self, IoError> {
+    pub fn read(path: &Path, form: Form, names: &str, known: &[&str]) -> Result<Self, IoError> {
         let mut found = Self { names: names.to_owned(), ..Self::none(form) };
         let bytes = match fs::read(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(found),
@@ -104,22 +102,23 @@ impl Records {
         let complete = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
         let text = String::from_utf8_lossy(&bytes[..complete]);
         let mut lines = (1..).zip(text.lines());
-        let mut missing = String::new();
         // Files of the oldest versions have no checksums.
         let sealed = match form {
             Form::Csv => {
                 let first = lines.next().map_or("", |(_, line)| line);
-                let old = names.split(',').take(older).collect::<Vec<_>>().join(",");
-                if first == form.header(&old).trim_end() {
-                    missing = ",".repeat(names.split(',').skip(older).count());
-                } else if first != names && first != form.header(names).trim_end() {
+                let sealed = first.strip_suffix(CRC).and_then(|own| own.strip_suffix(','));
+                let own = sealed.unwrap_or(first);
+                if is_known(own, names, known) {
+                    found.names = own.to_owned();
+                } else {
                     found.faults.push("line 1: not the names of this run's columns".to_owned());
                 }
-                first != names
+                sealed.is_some() || found.names != own
             }
             Form::Json => lines.clone().any(|(_, line)| line.contains(&format!(",\"{CRC}\":"))),
         };
         let (mut last, mut unsealed) = (0, 0);
+        let fields = found.names.split(',').count();
         let mut contested = Vec::new();
         for (number, line) in lines {
             let whole = match form.unseal(line) {
@@ -135,12 +134,14 @@ impl Records {
                 found.faults.push(format!("line {number}: altered, or not written by this program"));
                 continue;
             };
+            if form == Form::Csv && line.split(',').count() != fields {
+                found.faults.push(format!("line {number}: not of {fields} columns"));
+                continue;
+            }
             if trajectory < last {
                 found.faults.push(format!("line {number}: trajectory {trajectory} after {last}"));
             }
             last = last.max(trajectory);
-            let line = line + &missing;
-            found.widened += usize::from(!missing.is_empty());
             match found.lines.insert(trajectory, line.clone()) {
                 None => {}
                 Some(other) if other == line => {
@@ -188,6 +189,30 @@ impl Records {
         self.lines.values().map(String::as_str)
     }
 
+    /// Those of `names` that are no columns yet.
+    pub fn lacks<'a>(&self, names: &[&'a str]) -> Vec<&'a str> {
+        names.iter().copied().filter(|name| self.names.split(',').all(|own| own != *name)).collect()
+    }
+
+    /// Adds those of `names` that are no columns yet, with empty fields in the lines so far.
+    pub fn widen(&mut self, names: &[&str]) {
+        let more: String = self.lacks(names).iter().map(|name| format!(",{name}")).collect();
+        let empty = ",".repeat(more.matches(',').count());
+        self.names = format!("{}{more}", self.names).trim_start_matches(',').to_owned();
+        self.lines.values_mut().for_each(|line| line.push_str(&empty));
+    }
+
+    /// A line with these values of the columns `names`, and empty fields in the others.
+    pub fn line(&self, names: &[&str], values: &[String]) -> String {
+        let field = |own| names.iter().position(|name| *name == own).map_or("", |n| values[n].as_str());
+        self.names.split(',').map(field).collect::<Vec<_>>().join(",")
+    }
+
+    /// The form and the columns alone.
+    pub(super) fn without_lines(self) -> Self {
+        Self { lines: BTreeMap::new(), faults: Vec::new(), ..self }
+    }
+
     /// Puts in a line.
     pub fn insert(&mut self, trajectory: u64, line: String) {
         self.lines.insert(trajectory, line);
@@ -211,6 +236,15 @@ impl Records {
     pub fn keep_up_to(&mut self, last: u64) -> usize {
         self.lines.split_off(&last.saturating_add(1)).len()
     }
+}
+
+/// Whether columns are those of this run, or any of `known`, each once; the first one is that of trajectories.
+fn is_known(own: &str, names: &str, known: &[&str]) -> bool {
+    let all: Vec<&str> = own.split(',').collect();
+    let is_one = |name: &&str| names.split(',').any(|other| other == *name) || known.contains(name);
+    let once = |n: usize| !all[..n].contains(&all[n]);
+    own == names
+        || (names.split(',').next() == Some(all[0]) && all.iter().all(is_one) && (0..all.len()).all(once))
 }
 
 /// A file of records, open for more lines.

@@ -103,7 +103,7 @@ const METHOD: Key<Wanted> = Key::new(
     "method",
     words(WORDS),
     Absent::Is("\"cg\""),
-    Change::Bits,
+    Change::Tuning,
     "conjugate gradients, BiCGstab, GCR with a Schwarz preconditioner or with multigrid, or the fastest of the first three \
      in a trial; see below",
 )
@@ -114,7 +114,7 @@ const PRECISION: Key<[Precision; 3]> = Key::new(
     Absent::Means(
         "`\"double-single\"`; `\"double-single-half\"` with `gcr-dd` and `multigrid`; `\"double-double-single\"` with rational functions",
     ),
-    Change::Bits,
+    Change::Tuning,
     "see below",
 )
 .settled_as("precision");
@@ -122,7 +122,7 @@ const DELTA: Key<f64> = Key::new(
     "delta",
     FRACTION,
     Absent::Means("`0.1` in half and with `gcr-dd`, else `1e-3`"),
-    Change::Bits,
+    Change::Tuning,
     "the true residual is computed each time that the residual of the iteration has fallen by this factor: a reliable \
      update, with `gcr-dd` and `multigrid` a restart. Without meaning in `\"double\"`",
 )
@@ -133,7 +133,7 @@ const LINK_REALS: Key<usize> = Key::new(
         one_of(&[18, 12, 8], "18, 12 or 8 reals per link")(value)
     }),
     Absent::Is("12"),
-    Change::Bits,
+    Change::Tuning,
     "reals per link that the operator reads. The rest is rebuilt: the third row with 12, all but 8 parameters with 8",
 )
 .settled_as("link_reals");
@@ -141,13 +141,13 @@ const ACTION_RESIDUAL: Key<f64> = Key::new(
     "action_residual",
     RESIDUAL,
     Absent::Is("1e-11"),
-    Change::Bits,
+    Change::Tuning,
     "`\\|b - A x\\| / \\|b\\|`, A = W^dag W, of the action at the end of a trajectory, and of the heat bath if it needs a \
      solve",
 )
 .settled_as("action_residual");
 const FORCE_RESIDUAL: Key<f64> =
-    Key::new("force_residual", RESIDUAL, Absent::Is("1e-9"), Change::Bits, "the same in the forces")
+    Key::new("force_residual", RESIDUAL, Absent::Is("1e-9"), Change::Tuning, "the same in the forces")
         .settled_as("force_residual");
 /// The maximum number of iterations; a solve that needs more is an error.
 pub(crate) const MAX_ITERATIONS: Key<usize> = Key::new(
@@ -163,7 +163,7 @@ const GUESS: Key<usize> = Key::new(
     "guess",
     integer(0, 12),
     Absent::Is("0"),
-    Change::Bits,
+    Change::Tuning,
     "past solutions from which the next one is guessed. Above 0, `force_residual` should be 1e-9 or smaller, for \
      reversibility. Refused above 0 with rational functions",
 )
@@ -172,19 +172,19 @@ const GUESS_PRECISION: Key<Precision> = Key::new(
     "guess_precision",
     words(&[("double", Double), ("single", Single)]),
     Absent::Is("\"double\""),
-    Change::Bits,
+    Change::Tuning,
     "of past solutions; `\"single\"` takes less than half the memory, and guesses as well",
 )
 .settled_as("guess_precision");
 const K_MAX: Key<usize> =
-    Key::new("k_max", integer(2, 64), Absent::Is("16"), Change::Bits, "directions before a restart")
+    Key::new("k_max", integer(2, 64), Absent::Is("16"), Change::Tuning, "directions before a restart")
         .settled_as("method")
         .note("only with `gcr-dd` or `multigrid`, or `auto` that tries the former");
 const N_MR: Key<usize> = Key::new(
     "n_mr",
     integer(1, 64),
     Absent::Means("`8`; `6` with `multigrid`"),
-    Change::Bits,
+    Change::Tuning,
     "minimal-residual steps in a block, or after a coarse correction",
 )
 .settled_as("method")
@@ -197,7 +197,7 @@ const SCHWARZ_BLOCK: Key<Option<Extents>> = Key::new(
         block,
     ),
     Absent::Is("\"rank\""),
-    Change::Bits,
+    Change::Tuning,
     "extents x, y, z, t of a block, which divide the box of a rank. `\"rank\"`: that box, and the bits then depend on the \
      grid of ranks; see below",
 )
@@ -210,7 +210,7 @@ const AGGREGATE: Key<Extents> = Key::new(
         four("4 even integers [x, y, z, t]", extent)(value)
     }),
     Absent::Is("[4, 4, 4, 4]"),
-    Change::Bits,
+    Change::Tuning,
     "extents x, y, z, t of an aggregate, which divide the box of a rank; in each direction there is one, or an even number",
 )
 .settled_as("method")
@@ -221,7 +221,7 @@ const VECTORS: Key<usize> = Key::new(
         one_of(&[8, 16, 24, 32, 40, 48, 56, 64], "a multiple of 8 up to 64")(value)
     }),
     Absent::Is("24"),
-    Change::Bits,
+    Change::Tuning,
     "vectors per aggregate and chirality. More take fewer iterations, of which each takes longer",
 )
 .settled_as("method")
@@ -252,7 +252,7 @@ const WALL_METHOD: Key<Wanted> = Key::new(
     "method",
     words(WALL_WORDS),
     Absent::Is("\"cg\""),
-    Change::Bits,
+    Change::Tuning,
     "conjugate gradients; with `\"auto\"` in the faster precision",
 )
 .settled_as("method");
@@ -260,7 +260,7 @@ const WALL_PRECISION: Key<[Precision; 3]> = Key::new(
     "precision",
     words(&PLAIN_OR_SHIFTED),
     Absent::Means("`\"double-single\"`; `\"double-double-single\"` with rational functions"),
-    Change::Bits,
+    Change::Tuning,
     "iterations in the second precision, corrected in the first. Three precisions only with `one_flavour = \"rational\"`, \
      which is not solved in `\"double-half\"`",
 )

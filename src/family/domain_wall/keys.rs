@@ -162,7 +162,7 @@ const ACTION: Key<&str> = Key::new(
     "action",
     words(&[("domain-wall", "domain-wall")]),
     Absent::Refused,
-    Change::Bits,
+    Change::Fixed,
     "domain-wall quarks of any weights",
 )
 .settled_as("action");
@@ -176,63 +176,63 @@ const WEIGHTS: Key<Formula> = Key::new(
         ("optimal-symmetric", Formula::Optimal { symmetric: true }),
     ]),
     Absent::Refused,
-    Change::Bits,
+    Change::Fixed,
     "omega_s and sigma_s, see below",
 );
 const B: Key<f64> = Key::new(
     "b",
     number("a number above 0", Bound::Without(0.0), Bound::Free),
     Absent::Means("required with `\"mobius\"`, else refused"),
-    Change::Bits,
+    Change::Fixed,
     "omega_s; (`b` - `c`) `m5` must be below 2",
 );
 const C: Key<f64> = Key::new(
     "c",
     NOT_NEGATIVE,
     Absent::Means("required with `\"mobius\"`, else refused"),
-    Change::Bits,
+    Change::Fixed,
     "sigma_s; at most `b`",
 );
 const SPECTRUM: Key<[f64; 2]> = Key::new(
     "spectrum",
     RANGE,
     Absent::Means("required with `\"optimal\"` and `\"optimal-symmetric\"`, else refused"),
-    Change::Bits,
+    Change::Fixed,
     "bounds of \\|H_w\\|, H_w = gamma_5 D_w, for which the weights are best; not enforced",
 );
 const N_S: Key<usize> = Key::new(
     "n_s",
     integer(4, 48),
     Absent::Refused,
-    Change::Bits,
+    Change::Fixed,
     "slices of the fifth dimension; even with `\"optimal-symmetric\"`, and with `\"eofa\"` if omega = sigma",
 );
 const M5: Key<f64> = Key::new(
     "m5",
     number("a number between 0 and 2", Bound::Without(0.0), Bound::Without(2.0)),
     Absent::Refused,
-    Change::Bits,
+    Change::Fixed,
     "height of the wall, M5",
 );
 const MASS: Key<f64> = Key::new(
     "mass",
     WALL_MASS,
     Absent::Refused,
-    Change::Bits,
+    Change::Fixed,
     "m; this is TWQCD's m_q / (2 m0), with m0 its M5",
 );
 const ONE_FLAVOUR: Key<Way> = Key::new(
     "one_flavour",
     words(&[("eofa", Way::Eofa), ("rational", Way::Rational)]),
     Absent::Means("required with `flavours = 1`, else refused"),
-    Change::Bits,
+    Change::Tuning,
     "one flavour by the exact one-flavour action, or by rational functions; see below",
 );
 const FACTOR_MASS: Key<f64> = Key::new(
     "mass",
     number("a mass between 0 and 1", Bound::Without(0.0), Bound::Without(1.0)),
     Absent::Refused,
-    Change::Bits,
+    Change::Tuning,
     "above that of the factor before",
 );
 
@@ -304,7 +304,11 @@ impl Keys for DomainWallFermion {
         let hasenbusch = factors.into_iter().collect::<Option<Vec<_>>>();
         if let Some(factors) = &hasenbusch {
             // Their order is that of the ratios.
-            table.keep("hasenbusch", &factors.iter().map(|factor| &factor.name).collect::<Vec<_>>());
+            table.keep_as(
+                "hasenbusch",
+                Change::Tuning,
+                &factors.iter().map(|factor| &factor.name).collect::<Vec<_>>(),
+            );
         }
         table.finish();
         Some(Self {

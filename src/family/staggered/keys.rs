@@ -74,7 +74,7 @@ const ACTION: Key<&str> = Key::new(
     "action",
     words(&[(ASQTAD, ASQTAD), (HISQ, HISQ)]),
     Absent::Refused,
-    Change::Bits,
+    Change::Fixed,
     "how links are smeared",
 )
 .settled_as("action");
@@ -82,7 +82,7 @@ const U0: Key<f64> = Key::new(
     "u0",
     TADPOLE,
     Absent::Means("required with `\"asqtad\"`, else refused"),
-    Change::Bits,
+    Change::Fixed,
     "tadpole factor of the smearing; the gauge action has its own",
 );
 /// Whether the projection is to SU(3).
@@ -90,7 +90,7 @@ const PROJECTION: Key<bool> = Key::new(
     "projection",
     words(&[("u3", false), ("su3", true)]),
     Absent::Is("\"u3\""),
-    Change::Bits,
+    Change::Fixed,
     "group to which links are projected between the two levels of smearing",
 )
 .note("only with `\"hisq\"`");
@@ -99,18 +99,18 @@ const NAIK_EPSILON: Key<f64> = Key::new(
     "naik_epsilon",
     EPSILON,
     Absent::Is("0.0"),
-    Change::Bits,
+    Change::Tuning,
     "correction to the Naik term of a heavy quark: one link 1 + eps/8, three links -(1 + eps)/24",
 )
 .settled_as("naik_epsilon")
 .note("with `file` its own; only with `\"hisq\"`");
 const FACTOR_MASS: Key<f64> =
-    Key::new("mass", MASS, Absent::Refused, Change::Bits, "m of M = 2 m + D").settled_as("factors");
+    Key::new("mass", MASS, Absent::Refused, Change::Tuning, "m of M = 2 m + D").settled_as("factors");
 const POWER: Key<(i32, u32)> = Key::new(
     "power",
     form("2 integers p, q", Shape::List(&Shape::Integer(-64, 64), Some(2)), power),
     Absent::Refused,
-    Change::Bits,
+    Change::Tuning,
     "the power p/q: p from -64 to 64, not 0; q from 1 to 64",
 )
 .settled_as("factors");
@@ -119,7 +119,7 @@ const INNER_POLES: Key<usize> = Key::new(
     "poles",
     integer(1, 64),
     Absent::Means("all"),
-    Change::Bits,
+    Change::Tuning,
     "so many of the force's greatest poles",
 );
 
@@ -209,10 +209,40 @@ impl Keys for StaggeredFermion {
             let message = format!("inner: all poles have other terms, and none is left for '{name}'");
             table.mistake("pseudofermion", message);
         }
+        if let Some(list) = &pseudofermions {
+            table.keep_as("determinant", Change::Fixed, &powers(list));
+        }
         table.finish();
         let pseudofermions = pseudofermions?;
         Some(Self { name, smearing: smearing?, boundary: boundary?, pseudofermions, solver })
     }
+}
+
+/// The power p/q of every mass and correction to the Naik term, over all pseudofermions: what is sampled, however it is
+/// divided among them.
+fn powers(pseudofermions: &[WeightFactors]) -> Vec<(f64, f64, (i128, i128))> {
+    let mut sums: Vec<(f64, f64, (i128, i128))> = Vec::new();
+    for WeightFactors { factors, naik_epsilon, .. } in pseudofermions {
+        for MassFactor { mass, power: (p, q) } in factors {
+            let (p, q) = (i128::from(*p), i128::from(*q));
+            match sums.iter_mut().find(|(m, epsilon, _)| (m, epsilon) == (mass, naik_epsilon)) {
+                Some((.., sum)) => *sum = lowest(sum.0 * q + p * sum.1, sum.1 * q),
+                None => sums.push((*mass, *naik_epsilon, lowest(p, q))),
+            }
+        }
+    }
+    sums.retain(|(.., (p, _))| *p != 0);
+    sums.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    sums
+}
+
+/// A fraction in lowest terms.
+fn lowest(p: i128, q: i128) -> (i128, i128) {
+    let (mut a, mut b) = (p.abs(), q);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    (p / a, q / a)
 }
 
 /// The smearing of links; `None` after a mistake.
@@ -278,7 +308,11 @@ fn pseudofermion(
         None => (factors, naik_epsilon),
     };
     if let (Some(factors), Some(naik_epsilon)) = (&factors, naik_epsilon) {
-        table.keep("factors", &factors.iter().map(|factor| (factor.mass, factor.power)).collect::<Vec<_>>());
+        table.keep_as(
+            "factors",
+            Change::Tuning,
+            &factors.iter().map(|factor| (factor.mass, factor.power)).collect::<Vec<_>>(),
+        );
         table.keep("naik_epsilon", &naik_epsilon);
     }
     table.finish();

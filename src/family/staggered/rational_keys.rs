@@ -45,7 +45,7 @@ const FILE: Key<PathBuf> = Key::new(
     "file",
     PATH,
     Absent::Means("this or `lambda_max`"),
-    Change::Bits,
+    Change::Tuning,
     "a file of functions for MILC's RHMC, as its `poly4` makes them",
 )
 .settled_as("file");
@@ -53,7 +53,7 @@ const LAMBDA_MAX: Key<f64> = Key::new(
     "lambda_max",
     number("a positive number", Bound::Without(0.0), Bound::Free),
     Absent::Means("this or `file`"),
-    Change::Bits,
+    Change::Tuning,
     "upper end of the spectrum of -D^2, 1 at least; enforced, and measured as the `range` of one Wilson flavour is. The \
      lower end is 0",
 )
@@ -62,7 +62,7 @@ const HEAT_BATH_ERROR: Key<f64> = Key::new(
     "heat_bath_error",
     keys::ACTION_ERROR.form(),
     Absent::Is("1e-12"),
-    Change::Bits,
+    Change::Tuning,
     "greatest relative error of the function of the heat bath",
 )
 .settled_as("heat_bath_error");
@@ -70,7 +70,7 @@ const ACTION_ERROR: Key<f64> = Key::new(
     "action_error",
     keys::ACTION_ERROR.form(),
     Absent::Is("1e-12"),
-    Change::Bits,
+    Change::Tuning,
     "greatest relative error of the function of the action",
 )
 .settled_as("action_error");
@@ -80,7 +80,7 @@ const INDEX: Key<usize> = Key::new(
     "index",
     integer(0, 1000),
     Absent::Means("the pseudofermion's place in the list, from 0"),
-    Change::Bits,
+    Change::Tuning,
     "which pseudofermion of the file; only in the table of a pseudofermion",
 )
 .settled_as("file");

@@ -15,14 +15,14 @@ const STRATEGY: Key<bool> = Key::new(
     "strategy",
     words(&[("multi-shift", true), ("one-by-one", false)]),
     Absent::Is("\"multi-shift\""),
-    Change::Bits,
+    Change::Tuning,
     "all shifts in one iteration, or each by itself, from the largest to the smallest",
 );
 const PRECISION: Key<[Precision; 3]> = Key::new(
     "precision",
     words(&PLAIN_OR_SHIFTED),
     Absent::Means("`\"double-double-single\"`; `\"double-single\"` with `\"one-by-one\"`"),
-    Change::Bits,
+    Change::Tuning,
     "`\"double-half\"` only with `\"one-by-one\"`, three precisions only with `\"multi-shift\"`",
 )
 .settled_as("precision");
@@ -30,7 +30,7 @@ const DELTA: Key<f64> = Key::new(
     "delta",
     FRACTION,
     Absent::Means("`0.1` in half, else `1e-3`"),
-    Change::Bits,
+    Change::Tuning,
     "as for Wilson quarks",
 )
 .settled_as("delta");
@@ -40,20 +40,20 @@ const LONG_LINK_REALS: Key<usize> = Key::new(
         one_of(&[18, 14, 9], "18, 14 or 9 reals a long link")(value)
     }),
     Absent::Is("14"),
-    Change::Bits,
+    Change::Tuning,
     "reals per long link that the operator reads. The rest is rebuilt. Fat links are read whole",
 );
 const HEAT_BATH_RESIDUAL: Key<f64> = Key::new(
     "heat_bath_residual",
     RESIDUAL,
     Absent::Is("1e-11"),
-    Change::Bits,
+    Change::Tuning,
     "`\\|b - A x\\| / \\|b\\|` of every shift in the heat bath",
 );
 const ACTION_RESIDUAL: Key<f64> =
-    Key::new("action_residual", RESIDUAL, Absent::Is("1e-11"), Change::Bits, "the same in the action");
+    Key::new("action_residual", RESIDUAL, Absent::Is("1e-11"), Change::Tuning, "the same in the action");
 const FORCE_RESIDUAL: Key<f64> =
-    Key::new("force_residual", RESIDUAL, Absent::Is("1e-9"), Change::Bits, "the same in the forces");
+    Key::new("force_residual", RESIDUAL, Absent::Is("1e-9"), Change::Tuning, "the same in the forces");
 
 /// `[fermion.NAME.solver]` of staggered quarks.
 pub(crate) const STAGGERED_SOLVER: Section = Section {

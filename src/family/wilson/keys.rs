@@ -66,18 +66,18 @@ const ACTION: Key<&str> = Key::new(
     "action",
     words(&[(CLOVER, CLOVER), ("wilson", "wilson")]),
     Absent::Refused,
-    Change::Bits,
+    Change::Fixed,
     "with or without a clover term",
 )
 .settled_as("action");
 const KAPPA: Key<f64> =
-    Key::new("kappa", POSITIVE, Absent::Means("this or `mass`"), Change::Bits, "kappa = 1 / (2 (m0 + 4))")
+    Key::new("kappa", POSITIVE, Absent::Means("this or `mass`"), Change::Fixed, "kappa = 1 / (2 (m0 + 4))")
         .settled_as("kappa");
 const MASS: Key<f64> = Key::new(
     "mass",
     number("a mass above -4", Bound::Without(-4.0), Bound::Free),
     Absent::Means("this or `kappa`"),
-    Change::Bits,
+    Change::Fixed,
     "bare mass m0",
 )
 .settled_as("kappa");
@@ -85,7 +85,7 @@ const MU: Key<f64> = Key::new(
     "mu",
     NOT_NEGATIVE,
     Absent::Is("0.0"),
-    Change::Bits,
+    Change::Fixed,
     "twisted mass of the even-odd operator, see below",
 )
 .note("refused with `flavours = 1`");
@@ -93,7 +93,7 @@ const FACTOR_KAPPA: Key<f64> = Key::new(
     "kappa",
     POSITIVE,
     Absent::Means("that of the factor before"),
-    Change::Bits,
+    Change::Tuning,
     "below that of the factor before",
 )
 .settled_as("kappa");
@@ -101,7 +101,7 @@ const FACTOR_MASS: Key<f64> = Key::new(
     "mass",
     number("a mass above -4", Bound::Without(-4.0), Bound::Free),
     Absent::Means("this or `kappa`"),
-    Change::Bits,
+    Change::Tuning,
     "bare mass m0, in place of `kappa`",
 )
 .settled_as("kappa");
@@ -109,7 +109,7 @@ const FACTOR_MU: Key<f64> = Key::new(
     "mu",
     NOT_NEGATIVE,
     Absent::Means("that of the factor before"),
-    Change::Bits,
+    Change::Tuning,
     "above that of the factor before",
 )
 .settled_as("mu");
@@ -117,7 +117,7 @@ const C_SW: Key<f64> = Key::new(
     "c_sw",
     NOT_NEGATIVE,
     Absent::Means("required with `\"wilson-clover\"`, else refused"),
-    Change::Bits,
+    Change::Fixed,
     "clover coefficient",
 )
 .settled_as("c_sw");
@@ -125,7 +125,7 @@ const PRECONDITIONING: Key<Schur> = Key::new(
     "preconditioning",
     words(&[("symmetric", Schur::Symmetric), ("asymmetric", Schur::Asymmetric)]),
     Absent::Is("\"symmetric\""),
-    Change::Bits,
+    Change::Fixed,
     "the even-odd operator Mhat, by [conventions.md](conventions.md#wilson-and-clover-quarks); the symmetric one takes a \
      quarter of the iterations less",
 );
@@ -199,7 +199,11 @@ impl Keys for WilsonFermion {
             table.keep("kappa", &kappa);
             table.keep("c_sw", &c_sw);
             // Their order is that of the ratios.
-            table.keep("hasenbusch", &factors.iter().map(|factor| &factor.name).collect::<Vec<_>>());
+            table.keep_as(
+                "hasenbusch",
+                Change::Tuning,
+                &factors.iter().map(|factor| &factor.name).collect::<Vec<_>>(),
+            );
         }
         table.finish();
         let operator =

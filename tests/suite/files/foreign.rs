@@ -298,8 +298,8 @@ fn a_trajectory_that_is_unknown_stays_unknown() {
 #[test]
 fn hdf5_files_that_are_no_configurations_are_told() {
     let folder = Scratch::new();
-    let records = io::History::records(folder.path(), &["trajectory"], 1).unwrap();
-    let mut history = io::History::open(folder.path(), 1, &records).unwrap();
+    let records = io::History::records(folder.path(), &["trajectory"], &[]).unwrap();
+    let mut history = io::History::open(folder.path(), &["trajectory"], &records).unwrap();
     history.append(&[io::Value::Count(1)]).unwrap();
     io::write_history_h5(folder.path()).unwrap();
     let path = folder.at("history.h5");

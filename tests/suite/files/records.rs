@@ -114,8 +114,8 @@ fn history_survives_a_crash_and_a_restart() {
     let columns = ["trajectory", "accepted", "delta_h"];
     let value = |n: u64| 0.1 * n as f64 - 1e-17;
     let row = |n: u64| [Value::Count(n), Value::Count(n % 2), Value::Real(value(n))];
-    let records = || History::records(folder.path(), &columns, 2).unwrap();
-    let mut history = History::open(folder.path(), 3, &records()).unwrap();
+    let records = || History::records(folder.path(), &columns, &[]).unwrap();
+    let mut history = History::open(folder.path(), &columns, &records()).unwrap();
     for n in 1..7 {
         assert_eq!(history.append(&row(n)).unwrap(), None);
     }
@@ -127,7 +127,7 @@ fn history_survives_a_crash_and_a_restart() {
 
     let mut kept = records();
     assert_eq!((kept.keep_up_to(4), kept.faults.len()), (2, 0));
-    let mut history = History::open(folder.path(), 3, &kept).unwrap();
+    let mut history = History::open(folder.path(), &columns, &kept).unwrap();
     history.append(&row(5)).unwrap();
     let table = History::read(folder.path()).unwrap();
     let expected = [
@@ -140,30 +140,44 @@ fn history_survives_a_crash_and_a_restart() {
     assert!(fs::read(folder.at("history.h5")).unwrap().starts_with(b"\x89HDF"));
 }
 
-/// A file of a version that wrote fewer columns: its rows stay, and further ones have all columns.
+/// A chain that goes on with other terms: all rows stay, each with empty fields where it has no such term.
 #[test]
 fn a_history_grows_by_columns() {
     let folder = Scratch::new();
     let columns = ["trajectory", "delta_h", "dS_of_light", "dS_of_part"];
-    let old = History::records(folder.path(), &columns[..2], 2).unwrap();
-    let mut history = History::open(folder.path(), 2, &old).unwrap();
+    let old = ["trajectory", "dS_of_old", "delta_h"];
+    let records = History::records(folder.path(), &old, &[]).unwrap();
+    let mut history = History::open(folder.path(), &old, &records).unwrap();
     for n in 1..3 {
-        history.append(&[Value::Count(n), Value::Real(0.5)]).unwrap();
+        history.append(&[Value::Count(n), Value::Real(0.25), Value::Real(0.5)]).unwrap();
     }
     drop(history);
-    let read = |older| History::records(folder.path(), &columns, older).unwrap();
-    // Another number of columns than any version wrote is no older version.
-    assert_eq!((read(3).widened, read(3).faults.len()), (0, 1));
-    let records = read(2);
-    assert_eq!((records.widened, &records.faults), (2, &vec![]));
-    let mut history = History::open(folder.path(), 4, &records).unwrap();
+    let text = fs::read(folder.at("history.csv")).unwrap();
+    let read = |known: &[&str]| History::records(folder.path(), &columns, known).unwrap();
+    // A name that no input of the chain has; then rows cannot be told.
+    let unknown = read(&[]);
+    assert_eq!((unknown.faults.len(), unknown.lines().count()), (3, 0), "{unknown:?}");
+    let mut records = read(&old);
+    assert_eq!((&records.faults, records.lines().count()), (&vec![], 2));
+    assert!(fs::read(folder.at("history.csv")).unwrap() == text, "read only");
+    // A row of the earlier input that is made again.
+    let line = History::line(&mut records, &old, &[Value::Count(2), Value::Real(0.125), Value::Real(0.5)]);
+    records.insert(2, line);
+    let mut history = History::open(folder.path(), &columns, &records).unwrap();
     history.append(&[Value::Count(3), Value::Real(0.5), Value::Real(2.0), Value::Empty]).unwrap();
-    assert_eq!((read(2).widened, read(2).lines().count()), (0, 3));
+    assert!(history.append(&[Value::Count(4)]).is_err(), "a row of too few values");
+    assert_eq!((read(&old).faults.len(), read(&old).lines().count()), (0, 3));
     let table = History::read(folder.path()).unwrap();
+    let names: Vec<&str> = table.columns.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["trajectory", "dS_of_old", "delta_h", "dS_of_light", "dS_of_part"]);
     assert_eq!(table.reals("delta_h"), [0.5; 3]);
-    let found = table.reals("dS_of_light");
-    assert!(found[0].is_nan() && found[1].is_nan() && found[2] == 2.0, "{found:?}");
-    assert!(table.reals("dS_of_part").iter().all(|value| value.is_nan()));
+    let empty = |name: &str| table.reals(name).iter().map(|value| value.is_nan()).collect::<Vec<_>>();
+    assert_eq!(table.reals("dS_of_old")[..2], [0.25, 0.125]);
+    assert_eq!(table.reals("dS_of_light")[2], 2.0);
+    assert_eq!(
+        ["dS_of_old", "dS_of_light", "dS_of_part"].map(empty),
+        [[false, false, true], [true, true, false], [true; 3]]
+    );
     write_history_h5(folder.path()).unwrap();
 }
 
@@ -178,8 +192,8 @@ fn every_damaged_line_is_found() {
             Form::Csv => format!("{n},{}.5", n * n),
             Form::Json => format!("{{\"trajectory\":{n},\"x\":{}.5}}", n * n),
         };
-        let read = || Records::read(&path, form, names, 2).unwrap();
-        let mut records = Records::read(&folder.at("none"), form, names, 2).unwrap();
+        let read = || Records::read(&path, form, names, &[]).unwrap();
+        let mut records = Records::read(&folder.at("none"), form, names, &[]).unwrap();
         assert!(records.is_empty() && records.faults.is_empty());
         (1..=6).for_each(|n| records.insert(n, line(n)));
         drop(Journal::open(&path, &records).unwrap());
@@ -241,7 +255,7 @@ fn an_open_file_that_vanishes_is_noticed() {
     fs::remove_file(&path).unwrap();
     fs::write(&path, &text).unwrap();
     assert!(journal.append(&line(3)).unwrap().unwrap().contains("replaced by an equal file"));
-    let all = Records::read(&path, Form::Json, "", 0).unwrap();
+    let all = Records::read(&path, Form::Json, "", &[]).unwrap();
     assert!((1..=3).all(|n| all.has(n)) && all.faults.is_empty(), "{all:?}");
     fs::write(&path, &text).unwrap();
     let error = journal.append(&line(4)).unwrap_err().to_string();

@@ -54,7 +54,7 @@ fn one_flavour_has_no_choice() {
     };
     let (auto, named) = (input(&flavour("method = \"auto\"\n")), input(&flavour("")));
     assert!(auto.open_choices().is_empty());
-    assert_eq!((auto.fermions, auto.fixed), (named.fermions, named.fixed));
+    assert_eq!((auto.fermions, auto.kept), (named.fermions, named.kept));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_choice_makes_the_input_that_names_it() {
         let chosen = auto.with_choices(&choices).unwrap();
         let table = format!("method = \"{method}\"\nprecision = \"{precision}\"\n{keys}");
         let named = input(&solvers(&table, ""));
-        assert_eq!(chosen.fixed, named.fixed);
+        assert_eq!(chosen.kept, named.kept);
         assert_eq!(chosen.choices(), choices);
         assert_eq!(named.choices(), choices);
         assert_eq!(chosen.text, auto.text);

@@ -1,6 +1,6 @@
 //! Domain-wall quarks: weights, one flavour, masses in between, solver, measurements.
 
-use super::{GOOD, input, mistakes};
+use super::{GOOD, differences, input, mistakes};
 use hmc::device::Precision;
 use hmc::family::{DomainWallFermion, Family, OneFlavourFunctions, StoutSteps, WallFlavours, Weights};
 use hmc::input::Fermion;
@@ -360,7 +360,7 @@ fn comparison_names_every_key() {
         "fermion.light.solver.guess: was 2, is 3",
         "fermion.light.hasenbusch: was [\"l1\", \"l2\"], is [\"k1\", \"l2\"]",
     ];
-    let found = input::compare(&input(&stored), &input(&changed));
+    let found = differences(&stored, &changed, false);
     for line in expected {
         assert!(found.contains(&line.to_owned()), "{line}: {found:#?}");
     }
@@ -374,25 +374,33 @@ fn comparison_names_every_key() {
             "{key}: {found:#?}"
         );
     }
+    let keys = ["c", "n_s", "m5", "mass", "boundary", "stout.steps", "stout.rho"];
+    let fixed = differences(&stored, &changed, true);
+    assert!(
+        fixed.iter().zip(keys).all(|(line, key)| line.starts_with(&format!("fermion.light.{key}: "))),
+        "{fixed:?}"
+    );
+    assert_eq!(fixed.len(), keys.len());
     let more = stored.replace("guess = 2", "guess = 2\nmax_iterations = 5");
-    assert!(input::compare(&input(&stored), &input(&more)).is_empty());
+    assert!(differences(&stored, &more, false).is_empty());
 
     let eofa = one("50]\n", "50]\naction_error = 1e-11\n");
     let expected = [
         "fermion.light.rational.range: was [0.5, 50.0], is [0.4, 50.0]",
         "fermion.light.rational.action_error: was 1e-11, is 1e-12",
     ];
-    assert_eq!(input::compare(&input(&eofa), &input(&one("0.5", "0.4"))), expected);
+    assert_eq!(differences(&eofa, &one("0.5", "0.4"), false), expected);
     let heavy = rational("").replace("[0.1, 50]", "[0.2, 50]\ncopies = 2\ncheck_every = 2");
     let expected = [
         "fermion.light.rational.copies: was 1, is 2",
         "fermion.light.rational.check_every: was 1, is 2",
         "fermion.light.rational.heavy_range: was [0.1, 50.0], is [0.2, 50.0]",
     ];
-    assert_eq!(input::compare(&input(&rational("")), &input(&heavy)), expected);
-    let ways = input::compare(&input(&eofa), &input(&heavy));
+    assert_eq!(differences(&rational(""), &heavy, false), expected);
+    let ways = differences(&eofa, &heavy, false);
+    assert!(differences(&eofa, &heavy, true).is_empty(), "the same determinant");
     assert_eq!(ways[0], "fermion.light.one_flavour: was \"eofa\", is \"rational\"");
-    let kinds = input::compare(&input(GOOD), &input(&stored));
+    let kinds = differences(GOOD, &stored, true);
     assert!(kinds.contains(&"fermion.light.n_s: was (absent), is 12".to_owned()));
 }
 

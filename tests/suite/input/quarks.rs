@@ -1,6 +1,6 @@
 //! Quarks: each key's right and wrong forms, what is inherited, what a continued run keeps.
 
-use super::{GOOD, input, mistakes, wilson, with};
+use super::{GOOD, differences, input, mistakes, wilson, with};
 use hmc::action::InnerPoles;
 use hmc::device::Precision;
 use hmc::family::{Family, Flavours, OneFlavourFunctions, StoutSteps, WilsonFermion};
@@ -469,7 +469,8 @@ fn comparison_names_every_key_of_quarks() {
         "fermion.light.stout.steps: was (absent), is 2",
         "fermion.light.stout.rho: was (absent), is 0.1",
     ];
-    assert_eq!(input::compare(&input(&stored), &input(&changed)), expected);
+    assert_eq!(differences(&stored, &changed, false), expected);
+    assert_eq!(differences(&stored, &changed, true), [expected[0], expected[6], expected[7]]);
 
     let stored = one_flavour("");
     let changed = stored.replace("[0.1, 30]", "[0.2, 40]\ncheck_every = 3\nforce_error = 1e-6");
@@ -478,8 +479,9 @@ fn comparison_names_every_key_of_quarks() {
         "fermion.light.rational.force_error: was 1e-7, is 1e-6",
         "fermion.light.rational.check_every: was 1, is 3",
     ];
-    assert_eq!(input::compare(&input(&stored), &input(&changed)), expected);
-    let flavours = input::compare(&input(GOOD), &input(&stored));
+    assert_eq!(differences(&stored, &changed, false), expected);
+    assert!(differences(&stored, &changed, true).is_empty());
+    let flavours = differences(GOOD, &stored, true);
     assert_eq!(flavours[0], "fermion.light.flavours: was 2, is 1");
 }
 

@@ -1,6 +1,6 @@
 //! Staggered quarks: pseudofermions, the sources of their functions, solver, measurements.
 
-use super::{GOOD, input, mistakes};
+use super::{GOOD, differences, input, mistakes};
 use crate::program::Scratch;
 use hmc::device::Precision;
 use hmc::family::{MassFactor, RationalSource, RootedSolver, Smearing, StaggeredFermion, StaggeredSolver};
@@ -295,8 +295,17 @@ fn comparison_names_every_key() {
         "fermion.light.pseudofermion 0 factors: was [(0.01, (2, 4)), (0.2, (-2, 4))], is [(0.01, (1, 2)), (0.2, (-2, 4))]",
         "fermion.light.pseudofermion 1 copies: was 3, is 4",
     ];
-    assert_eq!(input::compare(&input(&stored), &input(&changed)), expected);
-    let kinds = input::compare(&input(GOOD), &input(&stored));
+    assert_eq!(differences(&stored, &changed, false), expected);
+    // The powers 2/4 and 1/2 are one determinant.
+    assert_eq!(differences(&stored, &changed, true), expected[..1]);
+    let heavier = quarks(TABLES).replace("0.2", "0.3");
+    assert_ne!(heavier, stored);
+    let determinant = differences(&stored, &heavier, true);
+    assert!(
+        determinant.len() == 1 && determinant[0].starts_with("fermion.light.determinant: was ["),
+        "{determinant:?}"
+    );
+    let kinds = differences(GOOD, &stored, true);
     assert_eq!(kinds[0], "fermion.light.action: was \"wilson\", is \"hisq\"");
 }
 

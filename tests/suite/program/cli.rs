@@ -177,7 +177,7 @@ fn other_physics_is_refused_on_resume() {
     let changes = [
         ("beta", "5.8", "gauge.beta: was 5.7, is 5.8"),
         ("seed", "4", "run.seed: was 3, is 4"),
-        ("steps", "5", "hmc.level 1 steps: was 4, is 5"),
+        ("action", "\"iwasaki\"", "gauge.action: was \"wilson\", is \"iwasaki\""),
     ];
     for (key, value, told) in changes {
         for ranks in [0, 2] {

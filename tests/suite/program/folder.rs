@@ -229,24 +229,30 @@ fn a_history_without_terms_goes_on_with_them() {
     let scratch = pure();
     let path = scratch.at(FOLDER).join("history.csv");
     let text = fs::read_to_string(&path).unwrap();
-    // Six columns of the trajectory, four of its only level.
-    let old = |line: &str| line.split(',').take(10).collect::<Vec<_>>().join(",");
+    // Six columns of the trajectory, and after that of the tuning four of its only level.
+    let old = |line: &str| {
+        let fields: Vec<&str> = line.split(',').collect();
+        [&fields[..6], &fields[7..11]].concat().join(",")
+    };
     let rows: Vec<String> = text.lines().skip(1).map(old).collect();
     let header = format!("{},crc32\n", old(text.lines().next().unwrap()));
     fs::write(&path, rows.iter().fold(header, |all, row| all + &Form::Csv.seal(row) + "\n")).unwrap();
-    let told = "history.csv: 6 rows of a version without columns for terms: kept, with empty fields there";
-    assert!(scratch.chain(0, &long(7)).err.contains(told));
+    let ended = scratch.chain(0, &long(7));
+    assert!(
+        ended.out.contains("history.csv has new columns, empty in the rows so far: tuning, dS_of_gauge, "),
+        "{ended:?}"
+    );
     same(&scratch, &reference);
     assert!(!names(&scratch.at(FOLDER)).iter().any(|name| name.contains("damaged")));
     let text = fs::read_to_string(&path).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[0].contains("seconds_0,dS_of_gauge,force_of_gauge,"), "{}", lines[0]);
+    assert!(lines[0].contains("seconds_0,tuning,dS_of_gauge,force_of_gauge,"), "{}", lines[0]);
     for (line, row) in lines[1..].iter().zip(&rows) {
         assert!(line.starts_with(&format!("{row},,,,,,")), "{line}");
     }
     assert!(lines.len() == 8 && !lines[7].contains(",,"), "{}", lines[7]);
     // It is told once.
-    assert!(!scratch.chain(0, &long(8)).err.contains("columns for terms"));
+    assert!(!scratch.chain(0, &long(8)).out.contains("new columns"));
 }
 
 /// What takes long is not done unasked.

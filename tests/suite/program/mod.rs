@@ -15,6 +15,7 @@ mod inputs;
 mod launch;
 mod replay;
 mod restart;
+mod retuning;
 mod tune;
 
 use serde_json::Value;
