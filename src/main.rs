@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hmc::app::{
-    self, AppError, BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, Gaps, Out, Ranks,
+    self, AppError, BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, Draft, Gaps, Out, Ranks,
     RunOptions, Scaling, Tune,
 };
 use hmc::family::Weights;
@@ -67,10 +67,46 @@ impl RunArgs {
     }
 }
 
+#[derive(Args)]
+struct DraftArgs {
+    /// Change a key: KEY=VALUE, such as run.name=test or hmc.level.0.steps=8
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Write the input to this file
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+}
+
+impl From<DraftArgs> for Draft {
+    fn from(DraftArgs { set, write }: DraftArgs) -> Self {
+        Self { set, write }
+    }
+}
+
 #[derive(Subcommand)]
 enum Command {
     /// Start a chain, or resume it (the same as `hmc RUN.toml`)
     Run(RunArgs),
+    /// Print an input to start from, or a list of them
+    Init {
+        #[command(flatten)]
+        draft: DraftArgs,
+        /// One of the list
+        name: Option<String>,
+    },
+    /// Print the input of another chain that starts from a configuration, by the input that is stored in it
+    Branch {
+        #[command(flatten)]
+        draft: DraftArgs,
+        /// The name of the new chain
+        #[arg(long)]
+        name: String,
+        /// Its seed (default: the stored one plus 1)
+        #[arg(long)]
+        seed: Option<u64>,
+        /// A configuration or checkpoint of a chain
+        configuration: PathBuf,
+    },
     /// Describe a configuration
     Info {
         /// One JSON object
@@ -78,6 +114,28 @@ enum Command {
         json: bool,
         /// A configuration in any format
         file: PathBuf,
+    },
+    /// Say in five lines where a chain stands; it may be running
+    Status {
+        /// One JSON object: the numbers of a report
+        #[arg(long)]
+        json: bool,
+        /// The folder of the ensemble
+        folder: PathBuf,
+    },
+    /// Write a report on a chain as one HTML page: histories, means with errors, autocorrelation times, advice
+    Report {
+        /// Print its numbers as one JSON object instead
+        #[arg(long)]
+        json: bool,
+        /// Take means after this trajectory (default: a proposed one)
+        #[arg(long)]
+        from: Option<u64>,
+        /// The page (default: report.html in the folder)
+        #[arg(long)]
+        out: Option<PathBuf>,
+        /// The folder of the ensemble
+        folder: PathBuf,
     },
     /// Measure observables on configurations
     Measure {
@@ -429,6 +487,14 @@ fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
     match (cli.command, cli.run) {
         (Some(Command::Run(args)), _) | (None, Some(args)) => app::run(&args.input, &args.options(), ranks),
         (Some(Command::Info { json, file }), _) => once(ranks, || app::info(&file, json)),
+        (Some(Command::Init { draft, name }), _) => once(ranks, || app::init(name.as_deref(), &draft.into())),
+        (Some(Command::Branch { draft, name, seed, configuration }), _) => {
+            once(ranks, || app::branch(&configuration, &name, seed, &draft.into()))
+        }
+        (Some(Command::Status { json, folder }), _) => once(ranks, || app::status(&folder, json)),
+        (Some(Command::Report { json, from, out, folder }), _) => {
+            once(ranks, || app::report_ensemble(&folder, from, out.as_deref(), json))
+        }
         (Some(Command::Measure { input, json, files }), _) => app::measure_files(&input, &files, json, ranks),
         (Some(Command::Convert { force, from, to }), _) => once(ranks, || app::convert(&from, &to, force)),
         (Some(Command::Replay { json, out, force, state }), _) => {

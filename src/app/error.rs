@@ -75,6 +75,17 @@ pub enum AppError {
         /// The reason.
         source: HmcError,
     },
+    /// A trajectory was walked twice, and something had other bits the second time.
+    #[error(
+        "trajectory {number} is not what it should be: {what}. A GPU, a node or its memory has a fault. Nothing of the \
+         trajectory is kept; the chain stays at its last checkpoint. Resume on other nodes, and test these"
+    )]
+    Unverified {
+        /// Its number.
+        number: u64,
+        /// What differs.
+        what: String,
+    },
     /// A trajectory from a state failed.
     #[error("replay: {0}")]
     Replay(HmcError),

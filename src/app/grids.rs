@@ -119,6 +119,7 @@ mod tests {
             grid: Some(grid),
             tuned,
             accepted: Vec::new(),
+            ..Recorded::default()
         };
         let jobs = [
             job([1, 2, 2, 1], true),

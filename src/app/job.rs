@@ -49,8 +49,18 @@ pub(super) struct JobLine<'a> {
 }
 
 /// What is read of a line of `jobs.jsonl`, of whichever version of the program.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct Recorded {
+    /// The node of the first rank.
+    pub host: Option<String>,
+    /// When it started, in UTC.
+    pub since: Option<String>,
+    /// Trajectories done then.
+    pub after: Option<u64>,
+    /// Name and version.
+    pub program: Option<String>,
+    /// The device of the first rank.
+    pub device: Option<String>,
     /// How many ranks.
     pub ranks: Option<usize>,
     /// Ranks in each direction.
@@ -61,6 +71,18 @@ pub(super) struct Recorded {
     /// What options let pass.
     #[serde(default)]
     pub accepted: Vec<Accepted>,
+}
+
+impl std::fmt::Display for Recorded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".to_owned());
+        write!(f, "since {} on {}", text(&self.since), text(&self.host))?;
+        if let Some(ranks) = self.ranks {
+            write!(f, ", {ranks} rank{}", if ranks == 1 { "" } else { "s" })?;
+        }
+        write!(f, ", {}, {}", text(&self.device), text(&self.program))?;
+        self.after.map_or(Ok(()), |after| write!(f, ", after trajectory {after}"))
+    }
 }
 
 /// What an option let pass: in JSON a text, as it is shown.
@@ -131,7 +153,7 @@ pub(super) fn host() -> String {
 }
 
 /// Seconds since 1970 as `2026-01-31T12:34:56Z`, in the Gregorian calendar.
-fn utc(seconds: u64) -> String {
+pub(super) fn utc(seconds: u64) -> String {
     let (days, rest) = (seconds / 86400, seconds % 86400);
     let leap = |y: u64| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));
     let (mut year, mut day) = (1970, days);
@@ -213,10 +235,26 @@ mod tests {
             .unwrap();
         let read = recorded(&folder);
         fs::remove_dir_all(&folder).unwrap();
-        let unknown = |accepted| Recorded { ranks: None, grid: None, tuned: false, accepted };
-        let own =
-            Recorded { ranks: Some(2), grid: Some([1, 1, 1, 2]), tuned: true, accepted: accepted.to_vec() };
+        let unknown = |host: Option<&str>, accepted| Recorded {
+            host: host.map(String::from),
+            accepted,
+            ..Recorded::default()
+        };
+        let own = Recorded {
+            since: Some("2026-01-31T12:34:56Z".into()),
+            after: Some(10),
+            program: Some("hmc 0.1.0".into()),
+            device: Some("CPU".into()),
+            ranks: Some(2),
+            grid: Some([1, 1, 1, 2]),
+            tuned: true,
+            ..unknown(Some("node7"), accepted.to_vec())
+        };
+        assert_eq!(
+            own.to_string(),
+            "since 2026-01-31T12:34:56Z on node7, 2 ranks, CPU, hmc 0.1.0, after trajectory 10"
+        );
         let newer = vec![Accepted::Other("more".into()), Accepted::Gaps(vec![9])];
-        assert_eq!(read, [own, unknown(vec![]), unknown(newer)]);
+        assert_eq!(read, [own, unknown(Some("a"), vec![]), unknown(None, newer)]);
     }
 }

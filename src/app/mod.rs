@@ -9,6 +9,7 @@
 //! - `memory`: the device memory of a run
 //! - `choose`: trials of methods for terms with "auto"
 //! - `grids`: a trial of grids of ranks for `grid = "tuned"`
+//! - `draft`: inputs to start from
 //! - `dry`: a chain that writes nothing
 //! - `rehearsal`: the kernels of a run, compiled before it starts
 //! - `wires`: a check of what GPUs write into each other's memory
@@ -24,6 +25,7 @@
 //! - `report`: the output of a run
 //! - `energy`: what the devices of all ranks take
 //! - `measure`: observables as JSON
+//! - `ensemble`: `status` and `report`: what a chain's folder says of the chain
 //! - `files`: `info`, `convert`, `compare`
 //! - `bench`: benchmarks
 //! - `tune`: steps and schemes for an input
@@ -33,8 +35,10 @@ mod assemble;
 mod bench;
 mod check;
 mod choose;
+mod draft;
 mod dry;
 mod energy;
+mod ensemble;
 mod error;
 mod files;
 mod grids;
@@ -62,6 +66,8 @@ pub use bench::{
     BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, Scaling, bench, bench_everything,
     bench_trajectory,
 };
+pub use draft::{Draft, branch, init};
+pub use ensemble::{report as report_ensemble, status};
 pub use error::AppError;
 pub use files::{compare, convert, info};
 pub use kernels::kernels;

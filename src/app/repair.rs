@@ -37,7 +37,7 @@ impl Driver {
             self.keep(found)?;
             if let Some(reason) = stopped {
                 // The next job would get no further.
-                if reason == Reason::WallTime && made == 0 {
+                if matches!(reason, Reason::WallTime | Reason::JobEnd) && made == 0 {
                     let what = "before a single record of the chain was made again; give the job more time";
                     return Err(AppError::Refused(format!("{reason} {what}")));
                 }

@@ -4,7 +4,7 @@
 use super::{AppError, plan};
 use crate::action::TermReport;
 use crate::device::Held;
-use crate::hmc::{Outcome, TermOutcome};
+use crate::hmc::{Outcome, Reversibility, TermOutcome};
 use crate::io::Table;
 use serde::{Serialize, Serializer};
 use std::collections::VecDeque;
@@ -16,6 +16,8 @@ use std::time::Duration;
 const MANY_REJECTIONS: u64 = 10;
 /// |dH| after thermalisation that causes a warning.
 const GREAT_DELTA_H: f64 = 50.0;
+/// |dH| there and back that causes a warning: above it, the Metropolis step is wrong by as much.
+const GREAT_ROUND_TRIP: f64 = 1e-3;
 /// Number of trajectories from which the time left is estimated.
 const RECENT: usize = 8;
 
@@ -67,7 +69,7 @@ pub(super) fn span(seconds: f64) -> String {
 }
 
 /// A mean with its error in units of its last digit: `0.4807(3)`.
-fn with_error(mean: f64, error: f64) -> String {
+pub(super) fn with_error(mean: f64, error: f64) -> String {
     if !(error > 0.0 && error.is_finite()) {
         return format!("{mean:.8}");
     }
@@ -206,6 +208,20 @@ impl Report {
         }
         if decides {
             self.judge(number, *delta_h);
+        }
+    }
+
+    /// Reports a measurement of reversibility, and warns of a poor one.
+    pub(super) fn reversibility(&self, number: u64, found: &Reversibility) {
+        let Reversibility { distance, round_trip_delta_h, .. } = found;
+        self.line(&format!(
+            "trajectory {number}: reversibility: max |U - U_back| {distance:.2e}, |dH| there and back {round_trip_delta_h:.2e}"
+        ));
+        if round_trip_delta_h.is_nan() || *round_trip_delta_h > GREAT_ROUND_TRIP {
+            self.warn(&format!(
+                "trajectory {number}: molecular dynamics is not reversible: there and back changes H by \
+                 {round_trip_delta_h:.2e}; try a smaller force_residual, most of all with 'guess'"
+            ));
         }
     }
 

@@ -10,7 +10,7 @@ use crate::comm::{Comm, agree, from_first};
 use crate::config::Change;
 use crate::field::HostLinks;
 use crate::input::{self, Difference, Input, Run};
-use crate::io::{self, Form, Header, History, IoError, Records, write_aside};
+use crate::io::{self, Form, Header, History, IoError, Records, Table};
 use crate::lattice::Partition;
 use crate::measure::Measure;
 use crate::solver::Choices;
@@ -29,8 +29,9 @@ pub(super) const MEASUREMENTS: &str = "measurements.jsonl";
 /// Columns of the history: those of a trajectory, four per level, five per term or part of a force; `terms` are those on
 /// each level.
 pub(super) fn columns(terms: &[Vec<String>]) -> Vec<String> {
-    let of_trajectory = ["trajectory", "delta_h", "accepted", "plaquette", "unitarity", "seconds", "tuning"];
-    let mut names = of_trajectory.map(String::from).to_vec();
+    let mut names: Vec<String> =
+        ["trajectory", "delta_h", "accepted", "plaquette", "unitarity", "seconds"].map(String::from).to_vec();
+    names.extend(["tuning", "reversibility", "reversibility_dh", "verified"].map(String::from));
     for level in 0..terms.len() {
         names.extend(["force", "force_max", "iterations", "seconds"].map(|name| format!("{name}_{level}")));
     }
@@ -50,6 +51,11 @@ pub(super) struct Kept {
 }
 
 impl Kept {
+    /// From its text. One that cannot be read any more asks for nothing.
+    fn read((after, text): (u64, String)) -> Self {
+        Self { after, input: input::parse_stored(&text, "").ok().map(|loaded| loaded.input) }
+    }
+
     /// What it measures.
     pub(super) fn measure(&self) -> Option<&Measure> {
         self.input.as_ref().map(|input| &input.measure)
@@ -168,11 +174,7 @@ impl Found {
         };
         let (history, measurements, states, left, inputs) =
             agree(comm, if first { read() } else { empty() })?;
-        let inputs = of_first::<Vec<(u64, String)>>(comm, &inputs).into_iter().map(|(after, text)| {
-            // One that cannot be read any more asks for nothing.
-            Kept { after, input: input::parse_stored(&text, "").ok().map(|loaded| loaded.input) }
-        });
-        let inputs = inputs.collect();
+        let inputs = of_first::<Vec<(u64, String)>>(comm, &inputs).into_iter().map(Kept::read).collect();
         let (states, left) = of_first(comm, &(states, left));
         let touched = comm.max(f64::from(u8::from(!(history.is_untouched() && measurements.is_untouched()))));
         let is_unused = touched == 0.0 && states.iter().all(|n| *n == 0);
@@ -403,6 +405,11 @@ fn kept_inputs(folder: &Path) -> Vec<(u64, String)> {
     found.into_iter().map(|(n, _, text)| (n, text)).collect()
 }
 
+/// The inputs in force in a folder, oldest first.
+pub(super) fn kept(folder: &Path) -> Vec<Kept> {
+    kept_inputs(folder).into_iter().map(Kept::read).collect()
+}
+
 /// Stores the input of a job that continues after `done` trajectories: as `run.toml` for a new chain, as
 /// `run_NNNNNN.toml` if the text differs from that of the previous job. Returns a warning, if any.
 ///
@@ -412,7 +419,6 @@ pub(super) fn keep_input(folder: &Path, text: &str, done: u64) -> Result<Option<
     let kept = kept_inputs(folder);
     let (before, after): (Vec<_>, Vec<_>) = kept.into_iter().partition(|(n, _)| *n <= done);
     let path = |n: u64| folder.join(if n == 0 { "run.toml".to_owned() } else { format!("run_{n:06}.toml") });
-    let refused = |action| move |path: PathBuf, source| IoError::System { path, action, source };
     let mut aside: Vec<u64> = after.into_iter().map(|(n, _)| n).collect();
     let is_kept = before.last().is_some_and(|(_, last)| last == text);
     aside.extend(before.last().filter(|(n, _)| *n == done && !is_kept).map(|(n, _)| *n));
@@ -420,13 +426,11 @@ pub(super) fn keep_input(folder: &Path, text: &str, done: u64) -> Result<Option<
     for &n in &aside {
         let mut name = path(n).into_os_string();
         name.push(".superseded");
-        fs::rename(path(n), name).map_err(|e| refused("move aside")(path(n), e))?;
+        let failed = |source| IoError::System { path: path(n), action: "move aside", source };
+        fs::rename(path(n), name).map_err(failed)?;
     }
     if !is_kept {
-        let path = path(done);
-        write_aside(&path, &crate::comm::Solo, |temporary| {
-            fs::write(temporary, text).map_err(|e| refused("write")(temporary.to_path_buf(), e))
-        })?;
+        io::write_text(&path(done), text)?;
     }
     let names: Vec<String> = aside.iter().map(|n| path(*n).display().to_string()).collect();
     let told = || format!("{}: not of this chain any more; moved aside as *.superseded", names.join(", "));
@@ -484,8 +488,12 @@ pub(super) fn judge(
 
 /// The mean time per trajectory from the history's rows; 0 without rows.
 pub(super) fn seconds(folder: &Path) -> f64 {
-    let Ok(table) = History::read(folder) else { return 0.0 };
-    let seconds = table.reals("seconds");
+    History::read(folder).map_or(0.0, |table| seconds_of(&table))
+}
+
+/// The mean time of the last trajectories; 0 without any.
+pub(super) fn seconds_of(history: &Table) -> f64 {
+    let seconds = history.reals("seconds");
     let last = &seconds[seconds.len().saturating_sub(20)..];
     if last.is_empty() { 0.0 } else { last.iter().sum::<f64>() / last.len() as f64 }
 }

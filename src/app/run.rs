@@ -5,14 +5,14 @@ use super::job::{self, Accepted, JOBS, Job, JobLine};
 use super::lock::Lock;
 use super::report::{Report, json};
 use super::resume::{Found, Kept, MEASUREMENTS, Point, columns, keep_input, texts, told};
-use super::stop::{Reason, Stop};
+use super::stop::{JOB_END, Reason, Stop, job_end};
 use super::version::PROGRAM;
 use super::{
     AppError, Ranks, assemble, check, check_wires, choose, grids, measure, placement, rehearsal, start,
 };
 use crate::comm::agree;
 use crate::field::{Domain, HostLinks, MatrixField};
-use crate::hmc::{Chain, Outcome};
+use crate::hmc::{Chain, Outcome, Reversibility};
 use crate::input::{self, Fermion, GridChoice, Input};
 use crate::io::{self, History, IoError, Journal, Meta, Table, Value, write_history_h5};
 use crate::measure::{Measure, MeasureError, Noise};
@@ -88,6 +88,8 @@ pub(super) struct Driver {
     done: u64,
     /// The trajectory of the newest checkpoint on the disk.
     saved: Option<u64>,
+    /// The checksum of the links of files after this trajectory, if the next one is to be verified.
+    sealed: Option<(u64, u64)>,
     input_is_kept: bool,
     /// Whether the grid of ranks was taken by time.
     tuned: bool,
@@ -168,6 +170,9 @@ impl Driver {
             0 => format!("starts: {} trajectories to go", run.trajectories),
             n => format!("resumes after {n} of {} trajectories", run.trajectories),
         });
+        if let Some(end) = job_end() {
+            report.line(&format!("ends a minute before the job does, at {} ({JOB_END})", job::utc(end)));
+        }
         if dropped > 0 {
             report.line(&format!("the history has {dropped} rows after that, which are made again"));
         }
@@ -198,6 +203,7 @@ impl Driver {
             report,
             done,
             saved,
+            sealed: None,
             input_is_kept,
             tuned,
             tuning,
@@ -207,8 +213,7 @@ impl Driver {
             stopped,
         };
         // Both exist if the last job wrote them and nothing happened to them since.
-        driver.checkpoint()?;
-        driver.configuration()?;
+        driver.save(true, true)?;
         let folder = &driver.folder;
         let damaged = || -> Result<Vec<String>, IoError> {
             let history = found.history.keep_damaged(&folder.join("history.csv"))?;
@@ -302,28 +307,13 @@ impl Driver {
     /// Runs one trajectory, with its row, configuration and checkpoint.
     fn one(&mut self) -> Result<(), AppError> {
         let number = self.done;
-        let every = |n: u64| n != 0 && (number + 1).is_multiple_of(n);
-        if every(self.input.hmc.reversibility_every) {
-            let failed = |source| AppError::Trajectory { number: number + 1, source };
-            let r = self.chain.reversibility(number).map_err(failed)?;
-            self.report.line(&format!(
-                "trajectory {}: reversibility: max |U - U_back| {:.2e}, |dH| there and back {:.2e}",
-                number + 1,
-                r.distance,
-                r.round_trip_delta_h
-            ));
-        }
         let meter = Meter::start(&self.domain);
         let Walked { outcome, plaquette, row } = self.walk(number)?;
         self.report.spent(meter.joules(&self.domain));
         self.done += 1;
         self.record(&row)?;
         self.report.trajectory(self.done, &outcome, plaquette, &self.chain.reports());
-        self.configuration()?;
-        if every(self.input.run.checkpoint_every) {
-            self.checkpoint()?;
-        }
-        Ok(())
+        self.save(true, is_due(self.done, self.input.run.checkpoint_every))
     }
 
     /// Takes up another tuning of the same chain, which came into force after trajectory `tuning`; the links stay.
@@ -340,14 +330,57 @@ impl Driver {
         columns(&self.input.hmc.terms)
     }
 
+    /// Measures the reversibility of trajectory `number`, counted from 0, if due.
+    fn reversibility(&mut self, number: u64) -> Result<Option<Reversibility>, AppError> {
+        if !is_due(number + 1, self.input.hmc.reversibility_every) {
+            return Ok(None);
+        }
+        let failed = |source| AppError::Trajectory { number: number + 1, source };
+        let found = self.chain.reversibility(number).map_err(failed)?;
+        self.report.reversibility(number + 1, &found);
+        Ok(Some(found))
+    }
+
+    /// Walks trajectory `number`, counted from 0. If that is due, compares its links with those that were written, and walks
+    /// it a second time to compare bits.
+    fn verified(&mut self, number: u64) -> Result<(Outcome, bool), AppError> {
+        let failed = |source| AppError::Trajectory { number: number + 1, source };
+        let always = number < self.input.run.thermalisation;
+        if !is_due(number + 1, self.input.hmc.verify_every) {
+            return Ok((self.chain.trajectory(number, always).map_err(failed)?, false));
+        }
+        let before = self.chain.links.to_host()?;
+        if let Some((_, sum)) = self.sealed.filter(|(done, _)| *done == number)
+            && sum != io::links_checksum(&before, self.domain.partition(), &*self.comm)
+        {
+            let what = "the links it starts from are not those that were written".to_owned();
+            return Err(AppError::Unverified { number: number + 1, what });
+        }
+        let outcome = self.chain.trajectory(number, always).map_err(failed)?;
+        let after = self.chain.links.to_host()?;
+        self.chain.links.set_host(&before)?;
+        let again = self.chain.trajectory(number, always).map_err(failed)?;
+        let differ = self.chain.links.to_host()? != after;
+        let ranks =
+            self.comm.gather(&[u8::from(differ)]).concat().iter().filter(|differ| **differ > 0).count();
+        if ranks > 0 || again.delta_h.to_bits() != outcome.delta_h.to_bits() {
+            let what = format!(
+                "walked twice from the same links, it has dH = {:?} and {:?}, and other links on {ranks} of {} ranks",
+                outcome.delta_h,
+                again.delta_h,
+                self.comm.size()
+            );
+            return Err(AppError::Unverified { number: number + 1, what });
+        }
+        self.report.line(&format!("trajectory {}: walked twice, the same bits", number + 1));
+        Ok((outcome, true))
+    }
+
     /// Runs trajectory `number`, counted from 0, from the current links.
     pub(super) fn walk(&mut self, number: u64) -> Result<Walked, AppError> {
-        let failed = |source| AppError::Trajectory { number: number + 1, source };
-        let project = self.input.hmc.reproject_every;
-        let project = project != 0 && (number + 1).is_multiple_of(project);
-        let always = number < self.input.run.thermalisation;
-        let outcome = self.chain.trajectory(number, always).map_err(failed)?;
-        let drift = self.chain.links.unitarity(project)?;
+        let reversibility = self.reversibility(number)?;
+        let (outcome, is_verified) = self.verified(number)?;
+        let drift = self.chain.links.unitarity(is_due(number + 1, self.input.hmc.reproject_every))?;
         let plaquette = GaugeLoops::traces(&self.chain.links)?.plaquette();
         let mut row = vec![
             Value::Count(number + 1),
@@ -357,6 +390,9 @@ impl Driver {
             Value::Real(drift),
             Value::Real(outcome.seconds),
             Value::Count(self.tuning),
+            reversibility.as_ref().map_or(Value::Empty, |found| Value::Real(found.distance)),
+            reversibility.as_ref().map_or(Value::Empty, |found| Value::Real(found.round_trip_delta_h)),
+            Value::Count(u64::from(is_verified)),
         ];
         for level in &outcome.levels {
             row.extend([
@@ -410,7 +446,7 @@ impl Driver {
             return Ok(None);
         }
         // So that a measurement may use all the remaining time.
-        if self.input.run.wall_time.is_some() {
+        if self.input.run.wall_time.is_some() || job_end().is_some() {
             self.checkpoint()?;
         }
         match self.measured(self.done, &measure, &fermions)? {
@@ -444,35 +480,35 @@ impl Driver {
         Ok(())
     }
 
-    fn meta(&self, plaquette: f64) -> Meta {
-        let solvers = (!self.choices.is_empty()).then(|| json(&self.choices));
-        Meta { trajectory: Some(self.done), plaquette, input: self.input.text.clone(), solvers }
-    }
-
-    /// Writes the configuration, if due.
-    fn configuration(&mut self) -> Result<(), AppError> {
-        if self.done == 0 || !self.done.is_multiple_of(self.input.run.save_every) {
-            return Ok(());
-        }
-        let plaquette = GaugeLoops::traces(&self.chain.links)?.plaquette();
-        let (host, meta) = (self.chain.links.to_host()?, self.meta(plaquette));
-        let partition = self.domain.partition();
-        let saved = io::save_configuration(&self.folder, &host, partition, &*self.comm, &meta)?;
-        saved.iter().for_each(|warning| self.report.warn(warning));
-        Ok(())
-    }
-
     /// Writes a checkpoint, unless the newest one is of this trajectory.
     fn checkpoint(&mut self) -> Result<(), AppError> {
-        if self.saved == Some(self.done) {
+        self.save(false, true)
+    }
+
+    /// Writes the links as configuration, if due, and as checkpoint, if asked for and not there yet: both from one copy.
+    fn save(&mut self, configuration: bool, checkpoint: bool) -> Result<(), AppError> {
+        let configuration = configuration && self.done != 0 && is_due(self.done, self.input.run.save_every);
+        let checkpoint = checkpoint && self.saved != Some(self.done);
+        if !configuration && !checkpoint {
             return Ok(());
         }
         let plaquette = GaugeLoops::traces(&self.chain.links)?.plaquette();
-        let (host, meta) = (self.chain.links.to_host()?, self.meta(plaquette));
-        let state = json(&ChainState { trajectories: self.done, seed: self.input.run.seed });
-        let partition = self.domain.partition();
-        io::save(&self.folder, &host, partition, &*self.comm, &meta, &state)?;
-        self.saved = Some(self.done);
+        let host = self.chain.links.to_host()?;
+        let solvers = (!self.choices.is_empty()).then(|| json(&self.choices));
+        let meta = Meta { trajectory: Some(self.done), plaquette, input: self.input.text.clone(), solvers };
+        let (partition, comm) = (self.domain.partition(), &*self.comm);
+        self.sealed = is_due(self.done + 1, self.input.hmc.verify_every)
+            .then(|| (self.done, io::links_checksum(&host, partition, comm)));
+        // What is there from an earlier job is looked at before the other file is written.
+        if configuration {
+            let warning = io::save_configuration(&self.folder, &host, partition, comm, &meta)?;
+            warning.iter().for_each(|warning| self.report.warn(warning));
+        }
+        if checkpoint {
+            let state = json(&ChainState { trajectories: self.done, seed: self.input.run.seed });
+            io::save(&self.folder, &host, partition, comm, &meta, &state)?;
+            self.saved = Some(self.done);
+        }
         Ok(())
     }
 
@@ -495,6 +531,11 @@ impl Driver {
     pub(super) fn say(&self, text: &str) {
         self.report.line(text);
     }
+}
+
+/// Whether the `number`-th is one of those that come `every` so many; 0: none.
+fn is_due(number: u64, every: u64) -> bool {
+    every != 0 && number.is_multiple_of(every)
 }
 
 /// What the terms that `input` leaves open have in the `settled` one.

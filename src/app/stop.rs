@@ -1,14 +1,24 @@
-//! Reasons to end a run before its last trajectory: a signal, or the wall time.
+//! Reasons to end a run before its last trajectory: a signal, the wall time, or the end of the batch job.
 
 use super::{AppError, Ranks};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Signals that end a run properly. Batch systems send one of the first three before the end of a job.
 const SIGNALS: [(i32, &str); 4] =
     [(SIGTERM, "SIGTERM"), (SIGUSR1, "SIGUSR1"), (SIGHUP, "SIGHUP"), (SIGINT, "SIGINT")];
+
+/// Where Slurm says when the job ends, in seconds since 1970.
+pub(super) const JOB_END: &str = "SLURM_JOB_END_TIME";
+/// So long before that a run ends, for its last files and the clocks of nodes.
+const MARGIN: Duration = Duration::from_secs(60);
+
+/// The end of this process's batch job, in seconds since 1970, if it is known.
+pub(super) fn job_end() -> Option<u64> {
+    std::env::var(JOB_END).ok()?.parse().ok()
+}
 
 /// Why a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +27,8 @@ pub(super) enum Reason {
     Signal(&'static str),
     /// `wall_time` is near.
     WallTime,
+    /// The end of the batch job is near.
+    JobEnd,
 }
 
 impl std::fmt::Display for Reason {
@@ -24,6 +36,7 @@ impl std::fmt::Display for Reason {
         match self {
             Self::Signal(name) => write!(f, "{name} came"),
             Self::WallTime => f.write_str("wall_time is near"),
+            Self::JobEnd => f.write_str("the end of the job is near"),
         }
     }
 }
@@ -34,11 +47,12 @@ pub(super) struct Stop {
     /// The position of the received signal in [`SIGNALS`], from 1.
     signal: Arc<AtomicUsize>,
     started: Instant,
-    limit: Option<Duration>,
+    /// Of `wall_time`, and of the batch job.
+    limits: [Option<Duration>; 2],
 }
 
 impl Stop {
-    /// Starts watching, for a job that started at `started` and may take `limit`.
+    /// Starts watching, for a job that started at `started` and may take `limit`, or until its end if that is known.
     ///
     /// # Errors
     /// A signal handler cannot be installed.
@@ -48,19 +62,28 @@ impl Stop {
             signal_hook::flag::register_usize(number, Arc::clone(&signal), place)
                 .map_err(|e| AppError::Refused(format!("cannot watch for {name}: {e}")))?;
         }
-        Ok(Self { comm: Arc::clone(comm), signal, started, limit })
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let until =
+            |end| started.elapsed() + Duration::from_secs(end).saturating_sub(now).saturating_sub(MARGIN);
+        Ok(Self { comm: Arc::clone(comm), signal, started, limits: [limit, job_end().map(until)] })
     }
 
     /// The reason to end now, if any; `ahead` is the time that the next step may take. Collective: the same on all
     /// ranks.
     pub(super) fn reason(&self, ahead: Duration) -> Option<Reason> {
-        let late = self.limit.is_some_and(|limit| self.started.elapsed() + ahead > limit);
-        let signal = self.signal.load(Ordering::Relaxed);
-        let own = if signal > 0 { 1.0 + signal as f64 } else { f64::from(u8::from(late)) };
-        match self.comm.max(own) as usize {
+        let then = self.started.elapsed() + ahead;
+        let late = self.limits.map(|limit| limit.is_some_and(|limit| then > limit));
+        let own = match (self.signal.load(Ordering::Relaxed), late) {
+            (0, [false, false]) => 0,
+            (0, [true, _]) => 1,
+            (0, [false, true]) => 2,
+            (signal, _) => 2 + signal,
+        };
+        match self.comm.max(own as f64) as usize {
             0 => None,
             1 => Some(Reason::WallTime),
-            place => SIGNALS.get(place - 2).map(|(_, name)| Reason::Signal(name)),
+            2 => Some(Reason::JobEnd),
+            place => SIGNALS.get(place - 3).map(|(_, name)| Reason::Signal(name)),
         }
     }
 }

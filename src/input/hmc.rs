@@ -23,6 +23,8 @@ pub struct Hmc {
     pub reproject_every: u64,
     /// Trajectories between measurements of reversibility; 0: never.
     pub reversibility_every: u64,
+    /// Trajectories between those that are walked twice, to compare their bits; 0: never.
+    pub verify_every: u64,
 }
 
 /// The `lambda` of least error; Omelyan, Mryglod, Folk (2003); Takaishi, de Forcrand hep-lat/0505020.
@@ -45,9 +47,18 @@ const REPROJECT_EVERY: Key<u64> = Key::new(
 const REVERSIBILITY_EVERY: Key<u64> = Key::new(
     "reversibility_every",
     integer(0, i64::MAX),
+    Absent::Is("100"),
+    Change::Free,
+    "trajectories between measurements of reversibility, each of which takes two trajectories; 0: never. The history has the \
+     numbers, and the log warns above 1e-3 in dH",
+);
+const VERIFY_EVERY: Key<u64> = Key::new(
+    "verify_every",
+    integer(0, i64::MAX),
     Absent::Is("0"),
-    Change::Tuning,
-    "trajectories between measurements of reversibility; 0: never",
+    Change::Free,
+    "trajectories between those that are walked twice: if the bits differ, as from a bad GPU or node, the job ends and \
+     nothing of the trajectory is kept; 0: never",
 );
 /// The words of schemes, those of one weight with the usual one.
 pub const SCHEMES: [(&str, Scheme); 6] = [
@@ -96,7 +107,7 @@ const TERMS: Key<Vec<(String, usize)>> = Key::new(
 pub(super) const LEVEL: Section = Section { keys: &[&INTEGRATOR, &LAMBDA, &STEPS, &TERMS], tables: &[] };
 /// `[hmc]`
 pub(super) const HMC: Section = Section {
-    keys: &[&TAU, &REPROJECT_EVERY, &REVERSIBILITY_EVERY],
+    keys: &[&TAU, &REPROJECT_EVERY, &REVERSIBILITY_EVERY, &VERIFY_EVERY],
     tables: &[Inner { name: "level", count: Count::Listed, text: "", sections: &[&LEVEL] }],
 };
 
@@ -104,8 +115,8 @@ pub(super) const HMC: Section = Section {
 pub(super) fn hmc(mut table: Table, terms: &[Term]) -> Option<Hmc> {
     let tau = table.get_or(&TAU, None);
     table.doubt("tau", tau > 10.0, "a trajectory is mostly 0.5 to 4 long, and its cost grows with it");
-    let (reproject_every, reversibility_every) =
-        (table.get_or(&REPROJECT_EVERY, None), table.get_or(&REVERSIBILITY_EVERY, None));
+    let [reproject_every, reversibility_every, verify_every] =
+        [&REPROJECT_EVERY, &REVERSIBILITY_EVERY, &VERIFY_EVERY].map(|key| table.get_or(key, None));
     let tables = table.list("level");
     if table.exists() && tables.is_empty() {
         table.mistake("", "no [[hmc.level]]: the gauge force needs at least one");
@@ -129,7 +140,7 @@ pub(super) fn hmc(mut table: Table, terms: &[Term]) -> Option<Hmc> {
     let present = table.exists();
     table.finish();
     let (levels, terms) = levels.into_iter().collect::<Option<_>>()?;
-    present.then_some(Hmc { tau, levels, terms, reproject_every, reversibility_every })
+    present.then_some(Hmc { tau, levels, terms, reproject_every, reversibility_every, verify_every })
 }
 
 /// The position of a level.

@@ -142,7 +142,8 @@ const WALL_TIME: Key<Duration> = Key::new(
     Absent::Means("none"),
     Change::Free,
     "ends the job with a checkpoint before this time is over: `\"11h30m\"`, `\"90m\"`, `\"3600s\"`. A measurement that is \
-     under way is left, and made when the run resumes",
+     under way is left, and made when the run resumes. Within a Slurm job that says when it ends (`SLURM_JOB_END_TIME`), the run \
+     ends a minute before that in any case",
 );
 const ENSEMBLES: Key<PathBuf> =
     Key::new("ensembles", PATH, Absent::Is("\"ensembles\""), Change::Free, "folder of all ensembles");

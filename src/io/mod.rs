@@ -47,7 +47,7 @@ pub use history::{Column, History, Table, Value};
 #[cfg(feature = "hdf5")]
 pub use history_h5::write_history_h5;
 pub use records::{Form, Journal, Records};
-pub use safe::{free_bytes, write_aside};
+pub use safe::{free_bytes, write_aside, write_text};
 #[cfg(feature = "hdf5")]
 pub use state::{Place, State, read_state, state_input, write_state};
 

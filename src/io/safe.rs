@@ -36,6 +36,16 @@ pub fn write_aside<T>(
     named
 }
 
+/// Writes a text file, which appears whole.
+///
+/// # Errors
+/// What the system says.
+pub fn write_text(path: &Path, text: &str) -> Result<(), IoError> {
+    write_aside(path, &crate::comm::Solo, |temporary| {
+        fs::write(temporary, text).map_err(IoError::system(temporary, "write"))
+    })
+}
+
 /// Refuses to continue with the file at `path`, made by [`write_aside`], where `needed` bytes find no room.
 ///
 /// HDF5 and MPI survive a full disk badly, so they are not to meet one: the free space is compared,

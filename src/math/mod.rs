@@ -1,5 +1,6 @@
 //! Algebra on the host, without lattice or files.
 //!
+//! - `autocorrelation`: means of a Markov chain with their errors
 //! - `exact_sum`: sums of doubles that do not depend on their order
 //! - `milc_rational`: rational functions of MILC's files
 //! - `rational`: partial fractions close to products of fractional powers, with measured errors
@@ -9,6 +10,7 @@
 //! - `wall_weights`: weights of domain-wall quarks in the fifth dimension, and their sign function
 //! - `zolotarev`: elliptic functions; the best sign function and square roots in closed form
 
+mod autocorrelation;
 mod exact_sum;
 mod milc_rational;
 mod rational;
@@ -18,6 +20,7 @@ mod target;
 mod wall_weights;
 mod zolotarev;
 
+pub use autocorrelation::{ChainMean, thermalisation};
 pub use exact_sum::ExactSum;
 pub use milc_rational::{MilcPseudofermion, MilcRational, MilcRationalError, milc_rationals};
 pub use rational::{Factor, MAX_DEGREE, MIN_ERROR, Rational, RationalError};

@@ -229,28 +229,33 @@ fn a_history_without_terms_goes_on_with_them() {
     let scratch = pure();
     let path = scratch.at(FOLDER).join("history.csv");
     let text = fs::read_to_string(&path).unwrap();
-    // Six columns of the trajectory, and after that of the tuning four of its only level.
+    // Six columns of the trajectory, and after those of 0.2.0 four of its only level.
     let old = |line: &str| {
         let fields: Vec<&str> = line.split(',').collect();
-        [&fields[..6], &fields[7..11]].concat().join(",")
+        [&fields[..6], &fields[10..14]].concat().join(",")
     };
     let rows: Vec<String> = text.lines().skip(1).map(old).collect();
     let header = format!("{},crc32\n", old(text.lines().next().unwrap()));
     fs::write(&path, rows.iter().fold(header, |all, row| all + &Form::Csv.seal(row) + "\n")).unwrap();
     let ended = scratch.chain(0, &long(7));
     assert!(
-        ended.out.contains("history.csv has new columns, empty in the rows so far: tuning, dS_of_gauge, "),
+        ended.out.contains("history.csv has new columns, empty in the rows so far: tuning, reversibility, "),
         "{ended:?}"
     );
     same(&scratch, &reference);
     assert!(!names(&scratch.at(FOLDER)).iter().any(|name| name.contains("damaged")));
     let text = fs::read_to_string(&path).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[0].contains("seconds_0,tuning,dS_of_gauge,force_of_gauge,"), "{}", lines[0]);
+    assert!(
+        lines[0].contains("seconds_0,tuning,reversibility,reversibility_dh,verified,dS_of_gauge,"),
+        "{}",
+        lines[0]
+    );
     for (line, row) in lines[1..].iter().zip(&rows) {
         assert!(line.starts_with(&format!("{row},,,,,,")), "{line}");
     }
-    assert!(lines.len() == 8 && !lines[7].contains(",,"), "{}", lines[7]);
+    let new: Vec<&str> = lines[7].split(',').skip(10).collect();
+    assert!(lines.len() == 8 && new[..4] == ["0", "", "", "0"] && !new[4..].contains(&""), "{}", lines[7]);
     // It is told once.
     assert!(!scratch.chain(0, &long(8)).out.contains("new columns"));
 }

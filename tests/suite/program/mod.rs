@@ -8,15 +8,18 @@ mod bits;
 mod chaos;
 mod cli;
 mod cli_files;
+mod drafts;
 mod exceptional;
 mod folder;
 mod grids;
 mod inputs;
 mod launch;
 mod replay;
+mod report;
 mod restart;
 mod retuning;
 mod tune;
+mod verification;
 
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};

@@ -1,13 +1,13 @@
 //! A chain that was interrupted, however and wherever, goes on to the same bits.
 
 use crate::program;
-use crate::program::{Scratch, names, parallel, quickstart, read_chain, signal, with};
+use crate::program::{Scratch, names, on, parallel, quickstart, read_chain, signal, with};
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const FOLDER: &str = "ensembles/quickstart";
 /// How a resumed run is cut: ranks (0: without mpirun) and their grid. Neighbours differ.
@@ -425,6 +425,22 @@ fn a_signal_ends_a_run_well() {
     }
     scratch.chain(2, &cut(&small(done + 1), 3).1);
     same_as(&scratch, &reference(done + 1), done + 1);
+}
+
+/// In a batch job that says when it ends, a minute before that.
+#[test]
+fn the_end_of_the_job_ends_a_run_well() {
+    for ranks in [0, 2] {
+        let scratch = Scratch::new();
+        let input = scratch.write("run.toml", on(&small(100_000), ranks));
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let job = scratch.start_with(ranks, &[&input], &[("SLURM_JOB_END_TIME", &(now + 64).to_string())]);
+        let ended = job.wait();
+        ended.succeeded();
+        assert!(ended.out.contains("ends a minute before the job does, at 20"), "{ended:?}");
+        assert!(ended.out.contains(": the end of the job is near; checkpoint written"), "{ended:?}");
+        assert!(trajectories_done(&scratch) > 0);
+    }
 }
 
 #[test]

@@ -1,0 +1,29 @@
+"""Open and analyse ensembles of gauge fields made by `hmc`.
+
+`open_ensemble(folder)` gives histories and measurements as xarray datasets and configurations as numpy
+arrays. `autocorrelation` and `derived` give means with errors by the Gamma method, `thermalisation` proposes
+a cut, `t0` and `w0` are scales of the gradient flow. Everything is in lattice units.
+"""
+
+from .configurations import Configuration, Configurations
+from .ensemble import Ensemble, open_ensemble
+from .gamma import Result, autocorrelation, derived
+from .measurements import read_measurements
+from .mser import thermalisation
+from .records import EnsembleWarning
+from .scales import t0, w0
+
+__all__ = [
+    "Configuration",
+    "Configurations",
+    "Ensemble",
+    "EnsembleWarning",
+    "Result",
+    "autocorrelation",
+    "derived",
+    "open_ensemble",
+    "read_measurements",
+    "t0",
+    "thermalisation",
+    "w0",
+]

@@ -1,0 +1,150 @@
+"""Errors of means and of functions of means by the Gamma method.
+
+U. Wolff, "Monte Carlo errors with less errors", Comput. Phys. Commun. 156 (2004) 143, hep-lat/0306017. In its
+notation, with R replica of N_r entries each, N in all, W the summation window, and the mean of all replica:
+
+    Gamma(t) = 1/(N - R t) sum_r sum_i (a_r(i) - mean) (a_r(i + t) - mean)
+    C(W)     = Gamma(0) + 2 sum_{t=1}^W Gamma(t)
+    tau_int  = C(W) / (2 Gamma(0))                          1/2 without autocorrelation
+    tau(W)   = S / ln((2 tau_int(W) + 1) / (2 tau_int(W) - 1))
+    W        : the first at which exp(-W / tau(W)) - tau(W) / sqrt(W N) < 0
+    error^2  = C(W) / N
+    error of the error = error sqrt((W + 1/2) / N)
+    (error of tau_int)^2 = 4/N (W + 1/2 - tau_int) tau_int^2                     its eq. (42)
+
+after the bias of Gamma is corrected, Gamma(t) -> Gamma(t) + C(W) / N for all t, which gives C(W) the factor
+1 + (2 W + 1) / N of its eq. (49). W is chosen before the correction.
+
+A function f of means has the deviations sum_alpha (df / dA_alpha) (a_alpha - mean). Its derivatives are
+differences at +- sqrt(Gamma_alpha,alpha(0) / N). With several replica, its value is corrected for the bias of
+order 1 / N, by (mean of f of each replica - f) / (R - 1).
+
+pyerrors (https://github.com/fjosw/pyerrors) has the same means, windows and errors, with these differences:
+
+- its tau_int corrects C(W) but not Gamma(0): it is 1 + (2 tau_int - 1) / N times ours to first order; its
+  error is that of the tau_int before the correction;
+- it takes tau_int to be 1/2 at least, so the errors of anticorrelated series are larger than here;
+- it takes deviations from the mean of each replica, and does not correct values of functions for their bias;
+- its derivatives are exact, which changes errors of functions by a relative order of 1 / N.
+"""
+
+from dataclasses import dataclass
+from math import exp, isfinite, log1p, nan, sqrt
+
+import numpy as np
+import xarray as xr
+
+from .records import warn
+
+
+@dataclass(frozen=True)
+class Result:
+    """A mean and its error. Times count entries of the series: trajectories, if each of them was measured.
+
+    `tau_int` is 1/2 without autocorrelation; `window` is the last lag that was summed; `n` are the entries of
+    all replica.
+    """
+
+    mean: float
+    error: float
+    error_of_error: float
+    tau_int: float
+    tau_int_error: float
+    window: int
+    n: int
+
+    def __str__(self):
+        """The mean with the two leading digits of its error, as 0.5812(13)."""
+        if not (isfinite(self.error) and self.error > 0):
+            return f"{self.mean} +- {self.error}"
+        digits = max(0, 1 - int(f"{self.error:.1e}".split("e")[1]))
+        error = f"{self.error:.{digits}f}"
+        if digits > 1:
+            error = error.replace(".", "").lstrip("0")
+        return f"{self.mean:.{digits}f}({error})"
+
+
+def autocorrelation(series, s=1.5):
+    """The `Result` of a real series, or of a list of several replica.
+
+    A series is one-dimensional, such as `ensemble.history.plaquette`. `s` is the paper's S, an estimate of
+    the ratio of exponential and integrated autocorrelation time; 0 means no autocorrelation.
+    """
+    replica = _replica(series)
+    mean = float(np.concatenate(replica).mean())
+    return _gamma_method(mean, [one - mean for one in replica], s)
+
+
+def derived(function, series, s=1.5):
+    """The `Result` of `function(<a>, <b>, ..)` for the series `[a, b, ..]` from the same trajectories.
+
+    Each is a series or a list of replica, as in `autocorrelation`. `function` takes and gives real numbers,
+    and has to be smooth within an error of the means.
+    """
+    observables = [_replica(one) for one in series]
+    if len({tuple(map(len, replica)) for replica in observables}) != 1:
+        raise ValueError("the series have to be from the same trajectories: their lengths differ")
+    replica = [np.stack(arrays) for arrays in zip(*observables)]  # of each: [observable, entry]
+    whole = np.concatenate(replica, axis=1)
+    n, means = whole.shape[1], whole.mean(axis=1)
+    value, gradient = float(function(*means)), np.zeros(len(means))
+    for alpha, step in enumerate(whole.std(axis=1) / sqrt(n)):
+        if step > 0:
+            shift = step * (np.arange(len(means)) == alpha)
+            gradient[alpha] = (function(*(means + shift)) - function(*(means - shift))) / (2 * step)
+    if not (isfinite(value) and np.all(np.isfinite(gradient))):
+        raise ValueError("the function is not finite at the means and an error beside them")
+    if len(replica) > 1:
+        average = sum(one.shape[1] * float(function(*one.mean(axis=1))) for one in replica) / n
+        value -= (average - value) / (len(replica) - 1)
+    return _gamma_method(value, [gradient @ (one - means[:, np.newaxis]) for one in replica], s)
+
+
+def _replica(series):
+    """The series of each replica as float64."""
+    several = isinstance(series, (list, tuple)) and len(series) > 0 and np.ndim(series[0]) > 0
+    replica = []
+    for one in series if several else [series]:
+        values = np.asarray(one)
+        if values.ndim != 1 or len(values) < 2 or np.iscomplexobj(values):
+            raise ValueError(f"a series is real, one-dimensional, of 2 entries or more; not {values.shape}")
+        if isinstance(one, xr.DataArray) and "trajectory" in one.coords:
+            if len(set(np.diff(one.coords["trajectory"].values))) > 1:
+                warn("trajectories are not evenly spaced: autocorrelation times count entries")
+        values = values.astype(float)
+        gaps = np.count_nonzero(~np.isfinite(values))
+        if gaps:
+            raise ValueError(f"{gaps} of {len(values)} entries are not finite")
+        replica.append(values)
+    return replica
+
+
+def _gamma_method(value, deviations, s):
+    """The result for a quantity with the mean `value` and these deviations from it, an array per replica."""
+    if s < 0:
+        raise ValueError(f"s = {s} is negative")
+    n, replica = sum(map(len, deviations)), len(deviations)
+    if np.ptp(np.concatenate(deviations)) == 0:
+        return Result(value, 0.0, 0.0, 0.5, 0.0, 0, n)
+    gamma_0 = sum(float(d @ d) for d in deviations) / n
+    window, excess = 0, 0.0  # excess = tau_int - 1/2
+    if s > 0:
+        longest = min(map(len, deviations)) // 2
+        for window in range(1, longest + 1):
+            gamma = sum(float(d[:-window] @ d[window:]) for d in deviations) / (n - replica * window)
+            excess += gamma / gamma_0
+            if excess <= 0:
+                break
+            tau = s / log1p(1 / excess)
+            if exp(-window / tau) < tau / sqrt(window * n):
+                break
+        else:
+            warn(f"no window up to lag {longest}: the shortest replica is too short")
+    c = gamma_0 * (1 + 2 * excess)
+    if c <= 0:
+        warn(f"the square of the error is not positive: {n} entries are too few")
+        return Result(value, nan, nan, nan, nan, window, n)
+    gamma_0, c = gamma_0 + c / n, c + (2 * window + 1) * c / n
+    error, tau_int = sqrt(c / n), c / (2 * gamma_0)
+    tau_int_error = 2 * tau_int * sqrt(max(0.0, window + 0.5 - tau_int) / n)
+    return Result(value, error, error * sqrt((window + 0.5) / n), tau_int, tau_int_error, window, n)

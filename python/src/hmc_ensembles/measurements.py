@@ -1,0 +1,136 @@
+"""`measurements.jsonl` as a dataset: a line per measured trajectory."""
+
+import numpy as np
+import xarray as xr
+
+from .records import read_json
+
+# Dimensions after `trajectory`, units, long_name; hmc's docs/conventions.md has the definitions.
+_VARIABLES = {
+    "plaquette": ((), "1", "mean of (1/3) Re tr P over all planes"),
+    "plaquette_space": ((), "1", "mean of (1/3) Re tr P over the planes without t"),
+    "plaquette_time": ((), "1", "mean of (1/3) Re tr P over the planes with t"),
+    "rectangle": ((), "1", "mean of (1/3) Re tr of 2x1 loops"),
+    "polyakov": ((), "1", "Polyakov loop, mean of (1/3) tr over space (complex)"),
+    "flow_e_plaquette": (("flow_time",), "a^-4", "E per site from plaquettes at flow time t"),
+    "flow_e_clover": (("flow_time",), "a^-4", "E per site from the clover field strength at flow time t"),
+    "flow_q": (("flow_time",), "1", "topological charge at flow time t"),
+    "t0": ((), "a^2", "t0 of this configuration; NaN if the flow ends before"),
+    "w0": ((), "a", "w0 of this configuration; NaN if the flow ends before"),
+    "correlators": (("correlator", "t"), "lattice units", "C(t) of pseudoscalars"),
+    "midpoint": (("correlator", "t"), "lattice units", "C(t) of J5q at the midpoint of domain-wall quarks"),
+    "m_res": (("correlator", "t"), "a^-1", "residual mass R(t), midpoint / correlators"),
+    "m_res_mean": (("correlator",), "a^-1", "mean of R(t) over Lt/4 <= t <= 3 Lt/4"),
+    "condensates": (("condensate",), "a^-3", "Re tr M^-1 / V by random sources"),
+    "condensate_error": (("condensate",), "a^-3", "standard error of it by the scatter of sources"),
+    "condensate_even": (("condensate",), "a^-3", "its part of even sites"),
+    "condensate_odd": (("condensate",), "a^-3", "its part of odd sites"),
+    "condensate_mass": (("condensate",), "a^-1", "mass of the quark; NaN for Wilson quarks"),
+    "condensate_sources": (("condensate",), "1", "number of random sources"),
+    "mesons": (("meson", "channel", "momentum", "t"), "lattice units", "C(t, p) of mesons (complex)"),
+    "wilson_loops": (("R", "T"), "1", "mean of (1/3) Re tr of R x T loops in space and time"),
+}
+_COMPLEX = ("polyakov", "mesons")
+_DIMENSIONS = {
+    "trajectory": ("1", "trajectories done, from 1"),
+    "flow_time": ("a^2", "flow time t"),
+    "correlator": ("1", "name of the correlator in the input"),
+    "t": ("a", "time from the source on"),
+    "condensate": ("1", "name of the condensate in the input"),
+    "meson": ("1", "name of the meson in the input"),
+    "channel": ("1", "operators at source and sink"),
+    "momentum": ("1", "n of p_k = 2 pi n_k / L_k, as x,y,z"),
+    "R": ("a", "side in space"),
+    "T": ("a", "side in time"),
+}
+_NUMBERS = ("flow_time", "t", "R", "T")
+_CORRELATOR = {"re": "correlators", "midpoint": "midpoint", "m_res": "m_res"}
+_CONDENSATE = {key: f"condensate_{key}" for key in ("error", "even", "odd", "mass", "sources")}
+_CONDENSATE["re"] = "condensates"
+
+
+def read_measurements(path, sealed=True):
+    """The dataset of `measurements.jsonl`, or with `sealed=False` of what `hmc measure --json` printed.
+
+    All variables have the dimension `trajectory`, and are there if they were measured:
+
+    - `plaquette`, `plaquette_space`, `plaquette_time`, `rectangle`, `polyakov` (complex), `t0`, `w0`;
+    - `flow_e_plaquette`, `flow_e_clover`, `flow_q`: (trajectory, flow_time);
+    - `correlators`, `midpoint`, `m_res`: (trajectory, correlator, t); `m_res_mean`: (trajectory, correlator);
+    - `condensates`, `condensate_error`, ..: (trajectory, condensate);
+    - `mesons` (complex): (trajectory, meson, channel, momentum, t), a momentum as the text `"1,0,0"`;
+    - `wilson_loops`: (trajectory, R, T), R and T from 1.
+
+    Units are those of the lattice (attribute `units`). What a trajectory lacks is NaN.
+    """
+    return dataset(read_json(path, sealed))
+
+
+def dataset(records):
+    """The dataset of objects as in `measurements.jsonl`, in the order of trajectories."""
+    pieces = [(n, *piece) for n, record in enumerate(records) for piece in _pieces(record)]
+    labels = _labels(pieces)
+    places = {dimension: {label: n for n, label in enumerate(some)} for dimension, some in labels.items()}
+    used = {variable for _, variable, _, _ in pieces}
+    variables = {}
+    for variable, (dimensions, units, long_name) in _VARIABLES.items():
+        if variable in used:
+            shape = [len(records)] + [len(labels[dimension]) for dimension in dimensions]
+            gap = complex("nan+nanj") if variable in _COMPLEX else np.nan
+            attributes = {"units": units, "long_name": long_name}
+            variables[variable] = (("trajectory", *dimensions), np.full(shape, gap), attributes)
+    for n, variable, own, values in pieces:
+        dimensions, array, _ = variables[variable]
+        where = [[places[dim][label] for label in some] for dim, some in zip(dimensions[1:], own)]
+        array[np.ix_([n], *where)] = values
+
+    labels["trajectory"] = np.array([record["trajectory"] for record in records], dtype=np.int64)
+    coordinates = {}
+    for dimension, (units, long_name) in _DIMENSIONS.items():
+        if dimension in labels:
+            coordinates[dimension] = (dimension, labels[dimension], {"units": units, "long_name": long_name})
+    return xr.Dataset(variables, coordinates)
+
+
+def _labels(pieces):
+    """All labels of each dimension after `trajectory`: numbers sorted, names in the order of the file."""
+    labels = {}
+    for _, variable, own, _ in pieces:
+        for dimension, some in zip(_VARIABLES[variable][0], own):
+            labels.setdefault(dimension, {}).update(dict.fromkeys(some))
+    return {dim: sorted(some) if dim in _NUMBERS else list(some) for dim, some in labels.items()}
+
+
+def _pieces(record):
+    """What a line has: variable, labels in each of its dimensions, values in the shape of the labels."""
+    for name in ("plaquette", "plaquette_space", "plaquette_time", "rectangle", "t0", "w0"):
+        if name in record:
+            yield name, (), _real(record[name])
+    if "polyakov" in record:
+        yield "polyakov", (), complex(*record["polyakov"])
+    if "flow" in record:
+        times = [point["t"] for point in record["flow"]]
+        for name in ("e_plaquette", "e_clover", "q"):
+            yield f"flow_{name}", (times,), [point[name] for point in record["flow"]]
+    for one in record.get("correlators", ()):
+        for key, variable in _CORRELATOR.items():
+            if key in one:
+                yield variable, ([one["name"]], range(len(one[key]))), _real([one[key]])
+        if "m_res_mean" in one:
+            yield "m_res_mean", ([one["name"]],), _real(one["m_res_mean"])
+    for one in record.get("condensates", ()):
+        for key, variable in _CONDENSATE.items():
+            yield variable, ([one["name"]],), _real(one[key])
+    for meson in record.get("mesons", ()):
+        for one in meson["correlators"]:
+            momentum = ",".join(map(str, one["momentum"]))
+            labels = [meson["name"]], [one["channel"]], [momentum], range(len(one["re"]))
+            yield "mesons", labels, np.array(one["re"]) + 1j * np.array(one["im"])
+    if "wilson_loops" in record:
+        loops = np.array(record["wilson_loops"])
+        yield "wilson_loops", (range(1, len(loops) + 1), range(1, loops.shape[1] + 1)), loops
+
+
+def _real(values):
+    """A number or numbers, NaN for null."""
+    return np.array(values, dtype=float)

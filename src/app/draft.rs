@@ -1,0 +1,166 @@
+//! `hmc init` and `hmc branch`: inputs to start from, of this program's own and of a configuration.
+
+use super::report::{say, warn};
+use super::{AppError, files};
+use crate::comm::Solo;
+use crate::input;
+use crate::io;
+use std::path::Path;
+use toml_edit::{DocumentMut, Item, Value};
+
+/// Inputs of the program, from small to large: name and text.
+const INPUTS: [(&str, &str); 12] = [
+    ("quickstart", include_str!("../../inputs/quickstart.toml")),
+    ("quenched-b6.0", include_str!("../../inputs/quenched-b6.0.toml")),
+    ("clover-nf2-8x8", include_str!("../../inputs/clover-nf2-8x8.toml")),
+    ("clover-nf2p1-8x16", include_str!("../../inputs/clover-nf2p1-8x16.toml")),
+    ("clover-nf2-32c64", include_str!("../../inputs/clover-nf2-32c64.toml")),
+    ("clover-nf2p1-32c64", include_str!("../../inputs/clover-nf2p1-32c64.toml")),
+    ("mobius-2p1-small", include_str!("../../inputs/mobius-2p1-small.toml")),
+    ("odwf-nf2-16c32", include_str!("../../inputs/odwf-nf2-16c32.toml")),
+    ("dwf-2p1-16c32", include_str!("../../inputs/dwf-2p1-16c32.toml")),
+    ("asqtad-2p1", include_str!("../../inputs/asqtad-2p1.toml")),
+    ("hisq-2p1-6x6", include_str!("../../inputs/hisq-2p1-6x6.toml")),
+    ("hisq-2p1p1-physical-64c96", include_str!("../../inputs/hisq-2p1p1-physical-64c96.toml")),
+];
+
+/// What is changed in an input, and where it goes.
+#[derive(Clone, Debug, Default)]
+pub struct Draft {
+    /// `KEY=VALUE`: a key with its tables, as `hmc.level.0.steps`, and a value of TOML, or a text without quotes.
+    pub set: Vec<String>,
+    /// The file; `None`: stdout.
+    pub write: Option<std::path::PathBuf>,
+}
+
+/// `hmc init [NAME] [--set KEY=VALUE ..] [--write FILE]`: an input of the program with some keys changed; without a name, a
+/// list of them.
+///
+/// # Errors
+/// There is no such input or key, or the input is wrong then.
+pub fn init(name: Option<&str>, draft: &Draft) -> Result<(), AppError> {
+    let Some(name) = name else {
+        for (name, text) in INPUTS {
+            let about: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("# ")).collect();
+            let about = about.join(" ");
+            let end = [": ", ". ", ", ", " ("].iter().filter_map(|mark| about.find(mark)).min();
+            say(format_args!("{name:<26} {}", &about[..end.unwrap_or(about.len())]))?;
+        }
+        return Ok(());
+    };
+    let Some((_, text)) = INPUTS.iter().find(|(other, _)| *other == name) else {
+        let all: Vec<&str> = INPUTS.iter().map(|(name, _)| *name).collect();
+        return Err(AppError::Refused(format!(
+            "init: there is no input '{name}'; there are {}",
+            all.join(", ")
+        )));
+    };
+    finish(text, draft)
+}
+
+/// `hmc branch CFG --name NAME [--seed N] [--set KEY=VALUE ..] [--write FILE]`: the input of another chain that starts from
+/// the configuration, by the input that is stored in it. The seed is the stored one plus 1 unless it is given.
+///
+/// # Errors
+/// The configuration cannot be read or has no input, or the new input is wrong.
+pub fn branch(configuration: &Path, name: &str, seed: Option<u64>, draft: &Draft) -> Result<(), AppError> {
+    let header = io::header(configuration)?;
+    let partition = crate::lattice::Partition::whole(header.extents)?;
+    let (links, header) = io::read_links(configuration, &partition, &Solo)?;
+    let checksum = io::links_checksum(&links, &partition, &Solo);
+    let refused = |what: &str| AppError::Refused(format!("{}: {what}", configuration.display()));
+    let text = header.input.as_deref().filter(|text| !text.is_empty());
+    let text =
+        text.ok_or_else(|| refused("it has no input; write one with this file as 'start' in [run]"))?;
+    let stored = input::parse_stored(text, &configuration.display().to_string())?.input;
+    let start = std::path::absolute(configuration).unwrap_or_else(|_| configuration.to_owned());
+    let start = Value::from(start.display().to_string());
+    let mut set = vec![
+        format!("run.name={}", Value::from(name)),
+        format!("run.seed={}", seed.unwrap_or(stored.run.seed + 1)),
+        format!("run.start={start}"),
+    ];
+    set.extend(draft.set.iter().cloned());
+    let origin = format!(
+        "# A branch of the chain '{}' after trajectory {}: links_checksum {checksum:016x}, written by {}.\n",
+        stored.run.name,
+        header.trajectory.unwrap_or_default(),
+        header.program.as_deref().unwrap_or("an unknown program"),
+    );
+    finish(&(origin + text), &Draft { set, write: draft.write.clone() })
+}
+
+/// Makes the changes, checks the input, and writes it.
+fn finish(text: &str, draft: &Draft) -> Result<(), AppError> {
+    let mut document: DocumentMut =
+        text.parse().map_err(|error| AppError::Refused(format!("the input is no TOML: {error}")))?;
+    for change in &draft.set {
+        set(&mut document, change).map_err(|what| AppError::Refused(format!("--set {change}: {what}")))?;
+    }
+    let text = document.to_string();
+    let name = draft.write.as_ref().map_or_else(|| "the input".to_owned(), |path| path.display().to_string());
+    input::parse_stored(&text, &name)?.warnings.iter().for_each(warn);
+    let Some(path) = &draft.write else { return say(text.trim_end()) };
+    files::require_new(path, false)?;
+    io::write_text(path, &text)?;
+    say(path.display())
+}
+
+/// Sets one key of a document, whose tables exist.
+fn set(document: &mut DocumentMut, change: &str) -> Result<(), String> {
+    let (key, value) = change.split_once('=').ok_or("expected KEY=VALUE")?;
+    let (tables, key) = key.trim().rsplit_once('.').ok_or("expected a key with its table, as run.seed")?;
+    let mut item: &mut Item = document.as_item_mut();
+    for name in tables.split('.') {
+        item = match name.parse::<usize>() {
+            Ok(place) => item.get_mut(place),
+            Err(_) => item.get_mut(name),
+        }
+        .filter(|item| !item.is_none())
+        .ok_or_else(|| format!("there is no table '{name}'"))?;
+    }
+    let table = item.as_table_like_mut().ok_or_else(|| format!("'{tables}' is no table"))?;
+    let mut value: Value = value.trim().parse().unwrap_or_else(|_| Value::from(value.trim()));
+    // Comments behind a value stay.
+    if let Some(old) = table.get(key).and_then(Item::as_value) {
+        *value.decor_mut() = old.decor().clone();
+    }
+    table.insert(key, Item::Value(value));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_input_of_the_folder_can_be_had() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs");
+        let names = folder.read_dir().unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> =
+            names.filter_map(|name| name.strip_suffix(".toml").map(String::from)).collect();
+        names.sort();
+        let mut own: Vec<&str> = INPUTS.iter().map(|(name, _)| *name).collect();
+        own.sort_unstable();
+        assert_eq!(own, names);
+    }
+
+    #[test]
+    fn keys_are_set_where_they_are() {
+        let text = "[run]\nname = \"a\" # mine\n[[hmc.level]]\nsteps = 1\n[[hmc.level]]\nsteps = 2\n";
+        let mut document: DocumentMut = text.parse().unwrap();
+        for change in ["run.name=b-c", "run.start=\"./x.h5\"", "hmc.level.1.steps=5"] {
+            set(&mut document, change).unwrap();
+        }
+        let expected = "[run]\nname = \"b-c\" # mine\nstart = \"./x.h5\"\n[[hmc.level]]\nsteps = 1\n[[hmc.level]]\nsteps = 5\n";
+        assert_eq!(document.to_string(), expected);
+        for (change, told) in [
+            ("run", "KEY=VALUE"),
+            ("run=1", "with its table"),
+            ("gauge.beta=1", "no table 'gauge'"),
+            ("run.name.x=1", "is no table"),
+        ] {
+            assert!(set(&mut document, change).unwrap_err().contains(told), "{change}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Observables along a chain, as series with the trajectories to which they belong.
+
+use super::Ensemble;
+use crate::math::ChainMean;
+use serde_json::Value;
+
+/// The values of an observable, in the order of trajectories.
+pub(super) struct Series {
+    pub name: String,
+    pub trajectories: Vec<u64>,
+    pub values: Vec<f64>,
+}
+
+impl Series {
+    /// The values after trajectory `first`.
+    pub(super) fn after(&self, first: u64) -> &[f64] {
+        &self.values[self.trajectories.partition_point(|number| *number <= first)..]
+    }
+
+    /// Trajectories between values; 1 if they are not equally far from each other.
+    pub(super) fn spacing(&self) -> u64 {
+        let mut steps = self.trajectories.windows(2).map(|pair| pair[1] - pair[0]);
+        let first = steps.next().unwrap_or(1);
+        if steps.all(|step| step == first) { first.max(1) } else { 1 }
+    }
+
+    /// The mean after trajectory `first`, with times in trajectories.
+    pub(super) fn mean(&self, first: u64) -> ChainMean {
+        let spacing = self.spacing() as f64;
+        let mean = ChainMean::of(self.after(first));
+        ChainMean { tau: spacing * mean.tau, tau_error: spacing * mean.tau_error, ..mean }
+    }
+
+    /// Its points in a plot.
+    pub(super) fn points(&self) -> Vec<(f64, f64)> {
+        self.trajectories.iter().map(|n| *n as f64).zip(self.values.iter().copied()).collect()
+    }
+}
+
+/// A column of the history, without empty fields; `value` is applied to its numbers.
+pub(super) fn column(of: &Ensemble, column: &str, name: &str, value: impl Fn(f64) -> f64) -> Series {
+    let numbers = of.history.reals("trajectory").into_iter();
+    let (trajectories, values) = numbers
+        .zip(of.history.reals(column))
+        .filter(|(_, x)| !x.is_nan())
+        .map(|(n, x)| (n as u64, value(x)))
+        .unzip();
+    Series { name: name.to_owned(), trajectories, values }
+}
+
+/// All that was measured and is one number a trajectory.
+pub(super) fn measured(of: &Ensemble) -> Vec<Series> {
+    let mut all: Vec<Series> = Vec::new();
+    for (trajectory, line) in &of.measurements {
+        for (name, value) in numbers(line).into_iter().filter(|(_, value)| value.is_finite()) {
+            let place = all.iter().position(|series| series.name == name).unwrap_or_else(|| {
+                all.push(Series { name, trajectories: Vec::new(), values: Vec::new() });
+                all.len() - 1
+            });
+            all[place].trajectories.push(*trajectory);
+            all[place].values.push(value);
+        }
+    }
+    all
+}
+
+/// The numbers of a line of measurements, with their names.
+fn numbers(line: &Value) -> Vec<(String, f64)> {
+    let mut found = Vec::new();
+    let mut add = |name: String, value: Option<f64>| found.extend(value.map(|value| (name, value)));
+    for (key, name) in [("rectangle", "rectangle"), ("t0", "t0"), ("w0", "w0")] {
+        add(name.to_owned(), line[key].as_f64());
+    }
+    if let (Some(re), Some(im)) = (line["polyakov"][0].as_f64(), line["polyakov"][1].as_f64()) {
+        add("|Polyakov loop|".to_owned(), Some(re.hypot(im)));
+    }
+    if let Some(last) = line["flow"].as_array().and_then(|points| points.last()) {
+        let time = last["t"].as_f64().unwrap_or_default();
+        add(format!("topological charge, flow time {time}"), last["q"].as_f64());
+    }
+    for condensate in line["condensates"].as_array().into_iter().flatten() {
+        let mass = condensate["mass"].as_f64().map_or(String::new(), |mass| format!(", mass {mass}"));
+        let name = condensate["name"].as_str().unwrap_or_default();
+        add(format!("condensate {name}{mass}"), condensate["re"].as_f64());
+    }
+    for correlator in line["correlators"].as_array().into_iter().flatten() {
+        let name = correlator["name"].as_str().unwrap_or_default();
+        let values = correlator["re"].as_array().map_or(&[][..], Vec::as_slice);
+        let middle = values.len() / 2;
+        add(format!("correlator {name}, t = {middle}"), values.get(middle).and_then(Value::as_f64));
+        add(format!("residual mass {name}"), correlator["m_res_mean"].as_f64());
+    }
+    found
+}

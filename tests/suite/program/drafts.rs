@@ -1,0 +1,82 @@
+//! `hmc init` and `hmc branch`: inputs to start from.
+
+use crate::program::{Scratch, read_chain};
+use hmc::input::parse_stored;
+use std::fs;
+
+#[test]
+fn every_input_of_the_list_can_be_had_and_changed() {
+    let scratch = Scratch::new();
+    let list = scratch.run(0, &["init"]);
+    list.succeeded();
+    let names: Vec<&str> = list.out.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(names.len() >= 12 && names.contains(&"hisq-2p1p1-physical-64c96"), "{list:?}");
+    for name in names {
+        let ended = scratch.run(0, &["init", name, "--set", "run.name=own", "--set", "run.seed=77"]);
+        ended.succeeded();
+        let input = parse_stored(&ended.out, name).unwrap().input;
+        assert_eq!((input.run.name.as_str(), input.run.seed), ("own", 77));
+        let shipped =
+            fs::read_to_string(format!("{}/inputs/{name}.toml", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let other = |text: &str| {
+            text.lines()
+                .filter(|l| !l.starts_with("name") && !l.starts_with("seed"))
+                .map(String::from)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(other(&ended.out), other(shipped.trim_end()), "comments and all else stay");
+    }
+    let set =
+        ["--set", "hmc.level.1.steps=3", "--set", "lattice.extents=[4, 4, 4, 4]", "--write", "run.toml"];
+    scratch.run(0, &[&["init", "quickstart"], &set[..]].concat()).succeeded();
+    let input = parse_stored(&fs::read_to_string(scratch.at("run.toml")).unwrap(), "").unwrap().input;
+    assert_eq!((input.extents, input.hmc.levels[1].steps), ([4; 4], 3));
+    scratch.run(0, &[&["init", "quickstart"], &set[..]].concat()).failed(2, &["run.toml: exists already"]);
+    scratch
+        .run(0, &["init", "quickstar"])
+        .failed(2, &["there is no input 'quickstar'; there are quickstart, "]);
+    scratch
+        .run(0, &["init", "quickstart", "--set", "gauge.bta=5"])
+        .failed(2, &["unknown key 'bta' in [gauge]; did you mean 'beta'?"]);
+    scratch
+        .run(0, &["init", "quickstart", "--set", "gage.beta=5"])
+        .failed(2, &["--set gage.beta=5: there is no table 'gage'"]);
+}
+
+#[test]
+fn a_branch_is_another_chain_from_a_configuration() {
+    let scratch = Scratch::new();
+    let small = [
+        "--set",
+        "lattice.extents=[4, 4, 4, 4]",
+        "--set",
+        "run.trajectories=3",
+        "--set",
+        "run.thermalisation=0",
+        "--set",
+        "hmc.level.0.steps=2",
+    ];
+    scratch.run(0, &[&["init", "quickstart"], &small[..], &["--write", "run.toml"]].concat()).succeeded();
+    scratch.run(0, &["run.toml"]).succeeded();
+    let from = "ensembles/quickstart/cfg/cfg_000002.h5";
+    let set = ["--name", "twig", "--write", "twig.toml"];
+    scratch.run(0, &[&["branch", from], &set[..]].concat()).succeeded();
+    let text = fs::read_to_string(scratch.at("twig.toml")).unwrap();
+    let sum = scratch.checksum(&scratch.at(from));
+    let origin = format!(
+        "# A branch of the chain 'quickstart' after trajectory 2: links_checksum {sum}, written by hmc "
+    );
+    assert!(text.starts_with(&origin), "{text}");
+    let input = parse_stored(&text, "").unwrap().input;
+    assert_eq!((input.run.name.as_str(), input.run.seed, input.extents), ("twig", 2, [4; 4]));
+    scratch.run(0, &["twig.toml"]).succeeded();
+    // It starts from those links, and is another chain from there on.
+    assert_eq!(scratch.checksum(&scratch.at("ensembles/twig/checkpoint/ckpt_000002.h5")).len(), 16);
+    let [chain, twig] = ["quickstart", "twig"].map(|name| read_chain(&scratch.at("ensembles").join(name)));
+    assert_ne!(chain.history[2].split(',').nth(1), twig.history[0].split(',').nth(1));
+    // Its files tell where it comes from.
+    let info = scratch.run(0, &["info", "ensembles/twig/cfg/cfg_000001.h5"]);
+    assert!(info.out.contains(&origin), "{info:?}");
+    scratch.run(0, &["convert", from, "cfg.nersc"]).succeeded();
+    scratch.run(0, &["branch", "cfg.nersc", "--name", "twig"]).failed(2, &["cfg.nersc: it has no input"]);
+}
