@@ -2,6 +2,7 @@
 # make test     set up, and every test
 # make examples set up, and run every program of examples/
 # make bits     the same bits on every choice of ranks, lanes and threads: the whole matrix
+# make python   the package of python/: a wheel, and its tests with ensembles that the program makes
 # make kills    200 kills at random moments, folders damaged between them
 # make check    formatting, lints, documentation, and the GPU kernels (needs no GPU)
 # make sanitize the host kernels under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -41,7 +42,7 @@ ifneq ($(HMC_PYTHON),)
 export HMC_PYTHON
 endif
 
-.PHONY: run test examples bits kills check fmt clippy docs book kernels sanitize bundle build setup nvrtc venv clean
+.PHONY: run test examples python bits kills check fmt clippy docs book kernels sanitize bundle build setup nvrtc venv clean
 
 # Some kernels will do: those of this processor, without the emulated GPU.
 run: setup
@@ -62,6 +63,10 @@ examples: setup
 	$(CARGO) build --release --locked --examples
 	for name in $(basename $(notdir $(wildcard examples/*.rs))); do \
 	    printf '== %s\n' $$name; $(CARGO) run --quiet --release --locked --example $$name || exit 1; done
+
+python: build
+	@bash tools/setup.sh package
+	HMC_PROGRAM=$(abspath $(TARGET))/release/hmc PYTHONPATH=$(abspath $(TARGET))/pyquda PYTHONDONTWRITEBYTECODE=1 $(TARGET)/venv/bin/python -m pytest -q -p no:cacheprovider python
 
 bits: setup
 	$(CARGO) test --release --locked --test suite -- --ignored program::bits program::chaos --nocapture

@@ -486,7 +486,7 @@ fn bench(cli: BenchCli, ranks: &Ranks) -> Result<(), AppError> {
 fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
     match (cli.command, cli.run) {
         (Some(Command::Run(args)), _) | (None, Some(args)) => app::run(&args.input, &args.options(), ranks),
-        (Some(Command::Info { json, file }), _) => once(ranks, || app::info(&file, json)),
+        (Some(Command::Info { json, file }), _) => app::info(&file, json, ranks),
         (Some(Command::Init { draft, name }), _) => once(ranks, || app::init(name.as_deref(), &draft.into())),
         (Some(Command::Branch { draft, name, seed, configuration }), _) => {
             once(ranks, || app::branch(&configuration, &name, seed, &draft.into()))
@@ -496,11 +496,11 @@ fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
             once(ranks, || app::report_ensemble(&folder, from, out.as_deref(), json))
         }
         (Some(Command::Measure { input, json, files }), _) => app::measure_files(&input, &files, json, ranks),
-        (Some(Command::Convert { force, from, to }), _) => once(ranks, || app::convert(&from, &to, force)),
+        (Some(Command::Convert { force, from, to }), _) => app::convert(&from, &to, force, ranks),
         (Some(Command::Replay { json, out, force, state }), _) => {
             app::replay(&state, out.map(|path| Out { path, force }).as_ref(), json, ranks)
         }
-        (Some(Command::Compare { a, b }), _) => once(ranks, || app::compare(&a, &b)),
+        (Some(Command::Compare { a, b }), _) => app::compare(&a, &b, ranks),
         (Some(Command::Tune { input, links, trajectories, acceptance, masses, levels, write, json }), _) => {
             app::tune(&Tune { input, links, trajectories, acceptance, masses, levels, write, json }, ranks)
         }

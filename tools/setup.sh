@@ -6,6 +6,7 @@
 #   tools/setup.sh nvrtc    CUDA's run-time compiler into target/nvrtc (needs no GPU)
 #   tools/setup.sh book     mdBook into target/tools
 #   tools/setup.sh venv     Python with h5py and NumPy into target/venv, for the test that reads our files with them
+#   tools/setup.sh package  the package of python/ as a wheel in target/wheel, and installed in target/venv with pytest
 #
 # Code 2: something is missing that only the user can install.
 set -euo pipefail
@@ -106,6 +107,31 @@ venv() {
     "$target/venv/bin/pip" install --quiet --disable-pip-version-check h5py numpy
 }
 
+package() {
+    python
+    local pip=("$target/venv/bin/pip" --quiet --disable-pip-version-check)
+    "$target/venv/bin/python" -c 'import h5py, numpy, pytest, xarray' 2>/dev/null || {
+        say "installing h5py, numpy, pytest and xarray into $target/venv"
+        "${pip[@]}" install 'h5py>=3.6,<4' 'numpy>=1.22,<3' 'pytest>=7,<10' 'xarray>=2022.6'
+    }
+    # PyQUDA's readers and writers of files alone: they are pure Python, and need no QUDA.
+    if [ ! -d "$target/pyquda/pyquda_io" ]; then
+        say "fetching PyQUDA's readers into $target/pyquda"
+        "${pip[@]}" install 'mpi4py>=4,<5'
+        mkdir -p "$target/pyquda"
+        "${pip[@]}" download --no-deps --dest "$target/pyquda" pyquda==0.10.54 pyquda-utils==0.10.54.post0
+        local archive
+        for archive in "$target"/pyquda/*.tar.gz; do
+            tar xzf "$archive" -C "$target/pyquda" --strip-components=1 --wildcards '*/pyquda_io/*' '*/pyquda_comm/*' 2>/dev/null || true
+        done
+    fi
+    # From a copy, so that nothing is built in the tree.
+    rm -rf "$target/wheel" && mkdir -p "$target/wheel"
+    cp -r python "$target/wheel/source"
+    "${pip[@]}" wheel --no-deps --wheel-dir "$target/wheel" "$target/wheel/source"
+    "${pip[@]}" install --no-deps --force-reinstall "$target"/wheel/hmc_ensembles-*.whl
+}
+
 nvrtc() {
     local stamp="$target/nvrtc/$nvrtc_version"
     [ ! -e "$stamp" ] || return 0
@@ -131,6 +157,6 @@ all)
     system
     rust
     ;;
-lint | nvrtc | venv | book) "$1" ;;
+lint | nvrtc | venv | package | book) "$1" ;;
 *) stop "no such part: $1 (see the head of tools/setup.sh)" ;;
 esac

@@ -1,12 +1,13 @@
-//! `info`, `convert`, `compare`: operations on files only.
+//! `info`, `convert`, `compare`: operations on files only, with all ranks: none holds more than its box.
 
 use super::assemble::Layers;
 use super::report::{json, say, shown, warn};
-use super::{AppError, assemble};
+use super::{AppError, Ranks, assemble, start};
+use crate::comm::agree;
 use crate::field::{Halo, HostLinks, MatrixField};
 use crate::input::{DeviceChoice, GridChoice, Parallel};
 use crate::io::{self, Format, Header, Meta, Verified};
-use crate::lattice::{Extents, Partition, coordinates, shape};
+use crate::lattice::{Extents, Partition, coordinates, shape, site, volume};
 use crate::operator::GaugeLoops;
 use serde::Serialize;
 use std::path::Path;
@@ -35,7 +36,7 @@ struct Info<'a> {
     verified: Verified,
 }
 
-/// One rank on the CPU.
+/// All ranks on CPUs.
 fn here() -> Parallel {
     Parallel {
         grid: GridChoice::Auto,
@@ -46,32 +47,34 @@ fn here() -> Parallel {
     }
 }
 
-fn read(path: &Path) -> Result<(HostLinks, Header, Partition), AppError> {
-    let header = io::header(path)?;
-    let partition = Partition::whole(header.extents)?;
-    let (links, header) = io::read_links(path, &partition, &crate::comm::Solo)?;
-    header.doubt(path).iter().for_each(warn);
+/// Links of this rank's box, what the file says, and the division of the lattice. Collective.
+fn read(path: &Path, comm: &Ranks) -> Result<(HostLinks, Header, Partition), AppError> {
+    let header = agree(&**comm, io::header(path))?;
+    let partition = start::partition(&here(), header.extents, &**comm)?;
+    let (links, header) = io::read_links(path, &partition, &**comm)?;
+    header.doubt(path).iter().filter(|_| comm.rank() == 0).for_each(warn);
     Ok((links, header, partition))
 }
 
-fn mean_plaquette(links: &HostLinks) -> Result<f64, AppError> {
-    let comm = start_solo();
-    let domain = assemble::domain(&here(), links.local, Layers::of_links(1), &comm)?;
+fn mean_plaquette(links: &HostLinks, partition: &Partition, comm: &Ranks) -> Result<f64, AppError> {
+    let domain = assemble::domain(&here(), partition.global, Layers::of_links(1), comm)?;
     Ok(GaugeLoops::traces(&MatrixField::from_host(&domain, links)?)?.plaquette())
 }
 
-fn start_solo() -> super::Ranks {
-    std::sync::Arc::new(crate::comm::Solo)
-}
-
-/// `hmc info [--json] FILE`: reads the whole file, so damage is detected.
+/// `hmc info [--json] FILE`: reads the whole file with all ranks, so damage is detected.
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn info(path: &Path, as_json: bool) -> Result<(), AppError> {
-    let (links, header, partition) = read(path)?;
-    let checksum = format!("{:016x}", io::links_checksum(&links, &partition, &crate::comm::Solo));
-    let plaquette = mean_plaquette(&links)?;
+pub fn info(path: &Path, as_json: bool, comm: &Ranks) -> Result<(), AppError> {
+    start::in_pool(&here(), &**comm, || {
+        let (links, header, partition) = read(path, comm)?;
+        let checksum = format!("{:016x}", io::links_checksum(&links, &partition, &**comm));
+        let plaquette = mean_plaquette(&links, &partition, comm)?;
+        if comm.rank() == 0 { tell(path, &header, plaquette, &checksum, as_json) } else { Ok(()) }
+    })
+}
+
+fn tell(path: &Path, header: &Header, plaquette: f64, checksum: &str, as_json: bool) -> Result<(), AppError> {
     if as_json {
         return say(json(&Info {
             file: path.display(),
@@ -79,7 +82,7 @@ pub fn info(path: &Path, as_json: bool) -> Result<(), AppError> {
             extents: header.extents,
             trajectory: header.trajectory,
             plaquette,
-            links_checksum: &checksum,
+            links_checksum: checksum,
             program: header.program.as_deref(),
             verified: header.verified,
         }));
@@ -114,11 +117,11 @@ pub(super) fn require_new(path: &Path, force: bool) -> Result<(), AppError> {
     Err(AppError::Refused(format!("{}: exists already; --force overwrites it", path.display())))
 }
 
-/// `hmc convert [--force] IN OUT.{h5,milc,nersc,ildg,openqcd}`
+/// `hmc convert [--force] IN OUT.{h5,milc,nersc,ildg,openqcd}`, with all ranks: each reads and writes its own box.
 ///
 /// # Errors
 /// The ending of OUT is not a format, OUT exists without `force`, or a file cannot be read or written.
-pub fn convert(from: &Path, to: &Path, force: bool) -> Result<(), AppError> {
+pub fn convert(from: &Path, to: &Path, force: bool, comm: &Ranks) -> Result<(), AppError> {
     let ending = to.extension().map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
     let format = match ending.as_str() {
         "h5" => Format::Hdf5,
@@ -133,42 +136,62 @@ pub fn convert(from: &Path, to: &Path, force: bool) -> Result<(), AppError> {
             )));
         }
     };
-    require_new(to, force)?;
-    let (links, header, partition) = read(from)?;
-    let meta = Meta {
-        trajectory: header.trajectory,
-        plaquette: mean_plaquette(&links)?,
-        input: header.input.unwrap_or_default(),
-        solvers: header.solvers,
-    };
-    Ok(io::write_links(to, format, &links, &partition, &crate::comm::Solo, &meta)?)
+    agree(&**comm, if comm.rank() == 0 { require_new(to, force) } else { Ok(()) })?;
+    start::in_pool(&here(), &**comm, || {
+        let (links, header, partition) = read(from, comm)?;
+        let meta = Meta {
+            trajectory: header.trajectory,
+            plaquette: mean_plaquette(&links, &partition, comm)?,
+            input: header.input.unwrap_or_default(),
+            solvers: header.solvers,
+        };
+        Ok(io::write_links(to, format, &links, &partition, &**comm, &meta)?)
+    })
 }
 
-/// `hmc compare A B`: the first difference, or equal to the bit.
+/// A real of two configurations that differs: its place in `[t][z][y][x][mu][row][column][re, im]`, and both values.
+type Difference = (u64, f64, f64);
+
+/// `hmc compare A B`, with all ranks: the first difference, or equal to the bit.
 ///
 /// # Errors
 /// [`AppError::Differs`] with the first difference, or a file cannot be read.
-pub fn compare(a: &Path, b: &Path) -> Result<(), AppError> {
-    let ((links_a, header_a, _), (links_b, header_b, _)) = (read(a)?, read(b)?);
+pub fn compare(a: &Path, b: &Path, comm: &Ranks) -> Result<(), AppError> {
+    let ((links_a, header_a, partition), (links_b, header_b, _)) = (read(a, comm)?, read(b, comm)?);
     if header_a.extents != header_b.extents {
         let (a, b) = (shape(header_a.extents), shape(header_b.extents));
         return Err(AppError::Differs(format!("the lattices differ: {a} and {b}")));
     }
-    let pairs = || links_a.reals.iter().zip(&links_b.reals);
-    let count = pairs().filter(|(x, y)| x.to_bits() != y.to_bits()).count();
-    let Some(at) = pairs().position(|(x, y)| x.to_bits() != y.to_bits()) else {
-        return say("equal to the bit");
+    let all = links_a.reals.iter().zip(&links_b.reals).enumerate();
+    let different = all.filter(|(_, (x, y))| x.to_bits() != y.to_bits());
+    let place = |n: usize| {
+        let (here, offset) = (coordinates(links_a.local, n / 72), partition.offset());
+        let there = std::array::from_fn(|mu| here[mu] + offset[mu]);
+        (site(partition.global, there) * 72 + n % 72) as u64
     };
-    let (site, rest) = (at / 72, at % 72);
+    let mut own: (u64, Option<Difference>) = (0, None);
+    for (n, (x, y)) in different {
+        let found = (place(n), *x, *y);
+        own = (own.0 + 1, Some(own.1.filter(|first| first.0 < found.0).unwrap_or(found)));
+    }
+    let ranks = comm.gather(json(&own).as_bytes());
+    let ranks = ranks.iter().map(|text| -> (u64, Option<Difference>) {
+        serde_json::from_slice(text).expect("it is what a rank wrote of the same type")
+    });
+    let all: Vec<_> = ranks.collect();
+    let count: u64 = all.iter().map(|(count, _)| count).sum();
+    let first = all.iter().filter_map(|(_, first)| *first).min_by_key(|(place, ..)| *place);
+    let Some((at, x, y)) = first else {
+        return if comm.rank() == 0 { say("equal to the bit") } else { Ok(()) };
+    };
+    let (site, rest) = (at as usize / 72, at as usize % 72);
     Err(AppError::Differs(format!(
-        "{count} of {} reals differ; the first: site {:?}, direction {}, row {}, column {}, {}: {:e} and {:e}",
-        links_a.reals.len(),
-        coordinates(links_a.local, site),
+        "{count} of {} reals differ; the first: site {:?}, direction {}, row {}, column {}, {}: {x:e} and {y:e}",
+        volume(partition.global) * 72,
+        coordinates(partition.global, site),
         ["x", "y", "z", "t"][rest / 18],
         rest % 18 / 6,
         rest % 6 / 2,
         ["re", "im"][rest % 2],
-        links_a.reals[at],
-        links_b.reals[at],
     )))
 }

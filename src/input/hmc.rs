@@ -161,7 +161,7 @@ fn read_level(
     known: &[Term],
     placed: &mut Vec<(String, usize)>,
 ) -> (Option<Scheme>, Option<(Level, Vec<String>)>) {
-    table.call(&place.depth.to_string());
+    table.call(&(place.depth - 1).to_string());
     let mut integrator = table.get(&INTEGRATOR);
     let lambda = table.get(&LAMBDA);
     let beside = place.beside.unwrap_or(integrator == Some(Scheme::ThreeToOne));

@@ -4,9 +4,10 @@
 //! they differ in the reals' width, the byte order, and whether the third row is there.
 
 use super::{IoError, Precision};
+use crate::comm::{Comm, agree};
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Extents, Partition, site, volume};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -135,6 +136,61 @@ pub(super) fn rows(partition: &Partition) -> impl Iterator<Item = (usize, usize)
     })
 }
 
+/// Makes a file of this size with some of its bytes, which all ranks then fill; collective.
+pub(super) fn create(
+    path: &Path,
+    comm: &dyn Comm,
+    size: u64,
+    pieces: &[(u64, &[u8])],
+) -> Result<(), IoError> {
+    let make = || {
+        let file = File::create(path)?;
+        file.set_len(size)?;
+        pieces.iter().try_for_each(|(at, bytes)| file.write_all_at(bytes, *at))
+    };
+    agree(comm, if comm.rank() == 0 { make().map_err(IoError::system(path, "write")) } else { Ok(()) })
+}
+
+/// Writes pieces of a file, those that follow each other together.
+pub(super) struct Pen<'a> {
+    path: &'a Path,
+    file: File,
+    bytes: Vec<u8>,
+    at: u64,
+}
+
+impl<'a> Pen<'a> {
+    /// So many bytes are written at once.
+    const ENOUGH: usize = 1 << 22;
+
+    /// For a file that is there.
+    pub(super) fn new(path: &'a Path) -> Result<Self, IoError> {
+        let file = OpenOptions::new().write(true).open(path).map_err(IoError::system(path, "open"))?;
+        Ok(Self { path, file, bytes: Vec::new(), at: 0 })
+    }
+
+    pub(super) fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), IoError> {
+        if self.at + self.bytes.len() as u64 != at || self.bytes.len() >= Self::ENOUGH {
+            self.flush()?;
+            self.at = at;
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Writes the rest, and puts all on the disk.
+    pub(super) fn finish(mut self) -> Result<(), IoError> {
+        self.flush()?;
+        self.file.sync_data().map_err(IoError::system(self.path, "put on the disk"))
+    }
+
+    fn flush(&mut self) -> Result<(), IoError> {
+        self.file.write_all_at(&self.bytes, self.at).map_err(IoError::system(self.path, "write"))?;
+        self.bytes.clear();
+        Ok(())
+    }
+}
+
 /// Links as a file holds them: one record per site, in natural order of the sites.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Records {
@@ -155,6 +211,46 @@ impl Records {
     /// Bytes of the file up to the last record.
     pub(super) fn end(&self, extents: Extents) -> u64 {
         self.start + volume(extents) as u64 * self.site_bytes() as u64
+    }
+
+    /// Calls `see` with the first site and the bytes of each row of this rank's box, which has three rows of a link.
+    pub(super) fn encode_box(
+        &self,
+        links: &HostLinks,
+        partition: &Partition,
+        mut see: impl FnMut(usize, &[u8]) -> Result<(), IoError>,
+    ) -> Result<(), IoError> {
+        let mut bytes = Vec::new();
+        let reals = 4 * LINK_REALS;
+        rows(partition).try_for_each(|(own, first)| {
+            bytes.clear();
+            let row = &links.reals[own * reals..(own + links.local[0]) * reals];
+            self.endian.encode(self.precision, row, &mut bytes);
+            see(first, &bytes)
+        })
+    }
+
+    /// Writes a file with all ranks: the first one `head`, which ends where records start, and `tail` behind them; each its own
+    /// box. Collective.
+    pub(super) fn write(
+        &self,
+        path: &Path,
+        links: &HostLinks,
+        partition: &Partition,
+        comm: &dyn Comm,
+        [head, tail]: [&[u8]; 2],
+    ) -> Result<(), IoError> {
+        let pieces = [(0, head), (self.end(partition.global), tail)];
+        create(path, comm, self.end(partition.global) + tail.len() as u64, &pieces)?;
+        let write = || {
+            let mut pen = Pen::new(path)?;
+            let site_bytes = self.site_bytes() as u64;
+            self.encode_box(links, partition, |first, bytes| {
+                pen.write(self.start + first as u64 * site_bytes, bytes)
+            })?;
+            pen.finish()
+        };
+        agree(comm, write())
     }
 
     /// Reads this rank's box row by row; `see` gets the first site and the bytes of each row.

@@ -1,6 +1,5 @@
 //! Why a file could not be read or written.
 
-use super::Format;
 use crate::comm::CommError;
 use crate::lattice::{Extents, shape};
 use std::io;
@@ -87,16 +86,6 @@ pub enum IoError {
         action: String,
         /// HDF5's own words.
         message: String,
-    },
-    /// A format that one rank alone writes.
-    #[error("{}: {format} is written by one rank, but {ranks} run", path.display())]
-    OneRankOnly {
-        /// The file.
-        path: PathBuf,
-        /// The format.
-        format: Format,
-        /// The ranks there are.
-        ranks: usize,
     },
     /// There are checkpoints or configurations, and all are damaged.
     #[error(

@@ -13,10 +13,8 @@ use super::bytes::{Endian, Records, checked_extents, eight, head, open, read_at,
 use super::{Format, Header, IoError, Precision, Read, Verified, xor_over_ranks};
 use crate::comm::{Comm, agree};
 use crate::field::HostLinks;
-use crate::lattice::{Extents, Partition, volume};
+use crate::lattice::{Extents, Partition};
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 
 /// The first four bytes of each record.
@@ -172,10 +170,11 @@ const BEGINS: u16 = 0x8000;
 const ENDS: u16 = 0x4000;
 
 /// A record of text, padded to 8 bytes.
-fn put_text(file: &mut impl Write, kind: &str, text: &str, flags: u16) -> std::io::Result<()> {
-    file.write_all(&record_header(kind, text.len() as u64, flags))?;
-    file.write_all(text.as_bytes())?;
-    file.write_all(&vec![0; text.len().next_multiple_of(8) - text.len()])
+fn text_record(kind: &str, text: &str, flags: u16) -> Vec<u8> {
+    let mut bytes = record_header(kind, text.len() as u64, flags);
+    bytes.extend(text.as_bytes());
+    bytes.resize(bytes.len().next_multiple_of(8), 0);
+    bytes
 }
 
 /// A record's header.
@@ -194,35 +193,32 @@ fn logical_name(path: &Path) -> String {
     format!("lfn://hmc/{}", path.file_name().unwrap_or_default().to_string_lossy())
 }
 
-/// Writes all links in double precision to `path`, a file that will be at `named`.
-pub(super) fn write(path: &Path, links: &HostLinks, named: &Path) -> Result<(), IoError> {
-    let site_bytes = 4 * 18 * 8;
-    let (format, name) = (format_xml(links.local), logical_name(named));
-    let data_bytes = (volume(links.local) * site_bytes) as u64;
-    let mut sums = [0; 2];
-    let mut bytes = Vec::new();
-    let mut body = || -> std::io::Result<()> {
-        let mut file = BufWriter::new(File::create(path)?);
-        put_text(&mut file, "ildg-format", &format, BEGINS)?;
-        put_text(&mut file, "ildg-data-lfn", &name, 0)?;
-        // A site's bytes are a multiple of 8: no padding.
-        file.write_all(&record_header("ildg-binary-data", data_bytes, 0))?;
-        let row = links.local[0];
-        for (n, reals) in links.reals.chunks(row * 72).enumerate() {
-            bytes.clear();
-            Endian::Big.encode(Precision::Double, reals, &mut bytes);
-            add(&bytes, site_bytes, n * row, &mut sums);
-            file.write_all(&bytes)?;
-        }
-        let checksum = format!(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?><scidacChecksum><version>1.0</version>\
-             <suma>{:x}</suma><sumb>{:x}</sumb></scidacChecksum>",
-            sums[0], sums[1]
-        );
-        put_text(&mut file, "scidac-checksum", &checksum, ENDS)?;
-        file.flush()
-    };
-    body().map_err(IoError::system(path, "write"))
+/// Writes all links in double precision to `path`, a file that will be at `named`; collective.
+pub(super) fn write(
+    path: &Path,
+    links: &HostLinks,
+    partition: &Partition,
+    comm: &dyn Comm,
+    named: &Path,
+) -> Result<(), IoError> {
+    let extents = partition.global;
+    let records = Records { start: 0, endian: Endian::Big, precision: Precision::Double, link_rows: 3 };
+    let mut own = [0; 2];
+    records.encode_box(links, partition, |first, bytes| {
+        add(bytes, records.site_bytes(), first, &mut own);
+        Ok(())
+    })?;
+    let [a, b] = xor_over_ranks(comm, own);
+    let mut head = text_record("ildg-format", &format_xml(extents), BEGINS);
+    head.extend(text_record("ildg-data-lfn", &logical_name(named), 0));
+    // A site's bytes are a multiple of 8: no padding.
+    head.extend(record_header("ildg-binary-data", records.end(extents), 0));
+    let checksum = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?><scidacChecksum><version>1.0</version>\
+         <suma>{a:x}</suma><sumb>{b:x}</sumb></scidacChecksum>"
+    );
+    let records = Records { start: head.len() as u64, ..records };
+    records.write(path, links, partition, comm, [&head, &text_record("scidac-checksum", &checksum, ENDS)])
 }
 
 #[cfg(test)]

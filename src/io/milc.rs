@@ -11,8 +11,6 @@ use super::{Format, Header, IoError, Precision, Read, xor_over_ranks};
 use crate::comm::{Comm, agree};
 use crate::field::HostLinks;
 use crate::lattice::Partition;
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 
 const MAGIC: u32 = 20103;
@@ -90,37 +88,25 @@ pub(super) fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Resul
     Ok(Read { links, header, claims: Vec::new() })
 }
 
-/// Writes all links in single precision, in this machine's byte order.
-pub(super) fn write(path: &Path, links: &HostLinks) -> Result<(), IoError> {
+/// Writes all links in single precision, in this machine's byte order; collective.
+pub(super) fn write(
+    path: &Path,
+    links: &HostLinks,
+    partition: &Partition,
+    comm: &dyn Comm,
+) -> Result<(), IoError> {
     let endian = if cfg!(target_endian = "big") { Endian::Big } else { Endian::Little };
-    let row = links.local[0] * 4 * 18;
-    let mut bytes = Vec::with_capacity(4 * row);
-    let mut total = [0; 2];
-    for (n, reals) in links.reals.chunks(row).enumerate() {
-        bytes.clear();
-        endian.encode(Precision::Single, reals, &mut bytes);
-        sums(endian.words(&bytes), (n * row) as u64, &mut total);
-    }
-    let mut body = || -> std::io::Result<()> {
-        let mut file = BufWriter::new(File::create(path)?);
-        let mut put = |word: u32| file.write_all(&word.to_ne_bytes());
-        put(MAGIC)?;
-        for extent in links.local {
-            put(extent as u32)?;
-        }
-        // No date: the same links make the same file.
-        for _ in 0..17 {
-            put(0)?;
-        }
-        total.into_iter().try_for_each(put)?;
-        for reals in links.reals.chunks(row) {
-            bytes.clear();
-            endian.encode(Precision::Single, reals, &mut bytes);
-            file.write_all(&bytes)?;
-        }
-        file.flush()
-    };
-    body().map_err(IoError::system(path, "write"))
+    let records = Records { start: HEADER_BYTES as u64, endian, precision: Precision::Single, link_rows: 3 };
+    let mut own = [0; 2];
+    records.encode_box(links, partition, |first, bytes| {
+        sums(endian.words(bytes), (first * records.site_bytes() / 4) as u64, &mut own);
+        Ok(())
+    })?;
+    let extents = partition.global.map(|extent| extent as u32);
+    // No date: the same links make the same file.
+    let words = std::iter::once(MAGIC).chain(extents).chain([0; 17]).chain(xor_over_ranks(comm, own));
+    let head: Vec<u8> = words.flat_map(u32::to_ne_bytes).collect();
+    records.write(path, links, partition, comm, [&head, &[]])
 }
 
 #[cfg(test)]

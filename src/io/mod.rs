@@ -275,8 +275,7 @@ pub fn read_links(
 
 /// Writes a configuration beside its place, reads it back, compares, and only then gives it its name.
 ///
-/// HDF5 is written by all ranks and is the same to the byte on any grid; the others need one rank.
-/// MILC's format holds single precision; all others hold the links to the last bit.
+/// All ranks write, each its own box, and the file is the same to the byte on any grid. MILC's format holds single precision; all others hold the links to the last bit.
 ///
 /// ```
 /// use hmc::comm::Solo;
@@ -293,7 +292,7 @@ pub fn read_links(
 /// ```
 ///
 /// # Errors
-/// The file cannot be written, does not read back as it was written, or `format` needs one rank.
+/// The file cannot be written, or does not read back as it was written.
 pub fn write_links(
     path: &Path,
     format: Format,
@@ -308,17 +307,14 @@ pub fn write_links(
         #[cfg(not(feature = "hdf5"))]
         return Err(IoError::NoHdf5 { path: path.into() });
     }
-    if comm.size() > 1 {
-        return Err(IoError::OneRankOnly { path: path.into(), format, ranks: comm.size() });
-    }
     require_box(path, links, partition)?;
     write_aside(path, comm, |temporary| {
         match format {
             Format::Hdf5 => {}
-            Format::Milc => milc::write(temporary, links)?,
-            Format::Nersc => nersc::write(temporary, links, meta)?,
-            Format::Ildg => lime::write(temporary, links, path)?,
-            Format::OpenQcd => openqcd::write(temporary, links)?,
+            Format::Milc => milc::write(temporary, links, partition, comm)?,
+            Format::Nersc => nersc::write(temporary, links, partition, comm, meta)?,
+            Format::Ildg => lime::write(temporary, links, partition, comm, path)?,
+            Format::OpenQcd => openqcd::write(temporary, links, partition, comm)?,
         }
         let (back, header) = read_links(temporary, partition, comm)?;
         let same = match header.precision {

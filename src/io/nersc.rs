@@ -17,8 +17,6 @@ use super::{Format, Header, IoError, Meta, Precision, Read, Verified, whole};
 use crate::comm::{Comm, agree};
 use crate::field::HostLinks;
 use crate::lattice::Partition;
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 
 /// No header is longer.
@@ -131,18 +129,25 @@ pub(super) fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Resul
     Err(IoError::damaged(path, format!("CHECKSUM = {expected:x} in the header, {found:x} found")))
 }
 
-/// Writes all links with three rows in big-endian double precision.
-pub(super) fn write(path: &Path, links: &HostLinks, meta: &Meta) -> Result<(), IoError> {
-    let row = links.local[0] * 4 * 18;
-    let mut bytes = Vec::with_capacity(8 * row);
-    let mut checksum = 0_u32;
-    for reals in links.reals.chunks(row) {
-        bytes.clear();
-        Endian::Big.encode(Precision::Double, reals, &mut bytes);
-        checksum = Endian::Big.words(&bytes).fold(checksum, u32::wrapping_add);
-    }
-    let [x, y, z, t] = links.local;
-    let whole::Means { plaquette, link_trace } = whole::means_of_whole(links);
+/// Writes all links with three rows in big-endian double precision; collective.
+pub(super) fn write(
+    path: &Path,
+    links: &HostLinks,
+    partition: &Partition,
+    comm: &dyn Comm,
+    meta: &Meta,
+) -> Result<(), IoError> {
+    let records = Records { start: 0, endian: Endian::Big, precision: Precision::Double, link_rows: 3 };
+    let mut own = 0_u32;
+    records.encode_box(links, partition, |_, bytes| {
+        own = Endian::Big.words(bytes).fold(own, u32::wrapping_add);
+        Ok(())
+    })?;
+    let mut total = [i64::from(own)];
+    comm.sum(&mut total);
+    let checksum = total[0] as u32;
+    let [x, y, z, t] = partition.global;
+    let whole::Means { plaquette, link_trace } = whole::means(links, partition, comm);
     let number = meta.trajectory.map_or_else(|| "-1".into(), |number| number.to_string());
     // No dates: the same links make the same file.
     let header = format!(
@@ -154,15 +159,6 @@ pub(super) fn write(path: &Path, links: &HostLinks, meta: &Meta) -> Result<(), I
          CREATOR = {}\nFLOATING_POINT = IEEE64BIG\nEND_HEADER\n",
         super::PROGRAM,
     );
-    let mut body = || -> std::io::Result<()> {
-        let mut file = BufWriter::new(File::create(path)?);
-        file.write_all(header.as_bytes())?;
-        for reals in links.reals.chunks(row) {
-            bytes.clear();
-            Endian::Big.encode(Precision::Double, reals, &mut bytes);
-            file.write_all(&bytes)?;
-        }
-        file.flush()
-    };
-    body().map_err(IoError::system(path, "write"))
+    let records = Records { start: header.len() as u64, ..records };
+    records.write(path, links, partition, comm, [header.as_bytes(), &[]])
 }

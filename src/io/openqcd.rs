@@ -6,14 +6,12 @@
 //!
 //! There is no checksum: the plaquette and the unitarity of every link say whether they are what was written.
 
-use super::bytes::{Endian, checked_extents, eight, four, head, open, read_at, same_lattice};
+use super::bytes::{Endian, Pen, checked_extents, create, eight, four, head, open, read_at, same_lattice};
 use super::verify::{Claim, Quantity};
 use super::{Format, Header, IoError, Precision, Read, Verified, whole};
-use crate::comm::{Comm, agree};
+use crate::comm::{Comm, Message, agree};
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Extents, Partition, coordinates, site, volume};
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 
 const HEADER_BYTES: u64 = 24;
@@ -127,30 +125,88 @@ fn read_box(path: &Path, partition: &Partition, endian: Endian) -> Result<HostLi
     Ok(links)
 }
 
-/// Writes all links, little-endian.
-pub(super) fn write(path: &Path, links: &HostLinks) -> Result<(), IoError> {
-    let global = links.local;
+/// The last layer of links in each direction of the neighbours behind: `[mu][site of the layer]`, link mu alone; where the
+/// lattice is not cut, of this rank itself. Collective.
+fn layers_behind(links: &HostLinks, partition: &Partition, comm: &dyn Comm) -> [HostLinks; 4] {
+    let local = links.local;
+    let layer = |mu: usize| {
+        let mut extents = local;
+        extents[mu] = 1;
+        let last = |n| {
+            let mut x = coordinates(extents, n);
+            x[mu] = local[mu] - 1;
+            links.link(site(local, x), mu).to_vec()
+        };
+        HostLinks { local: extents, reals: (0..volume(extents)).flat_map(last).collect() }
+    };
+    let mut all: [HostLinks; 4] = std::array::from_fn(layer);
+    let cut: Vec<usize> = (0..4).filter(|&mu| partition.is_cut(mu)).collect();
+    let mut own: Vec<Vec<u8>> = vec![Vec::new(); cut.len()];
+    for (bytes, &mu) in own.iter_mut().zip(&cut) {
+        Endian::Little.encode(Precision::Double, &all[mu].reals, bytes);
+    }
+    let mut theirs: Vec<Vec<u8>> = own.iter().map(|bytes| vec![0; bytes.len()]).collect();
+    let message = |mu: usize, forward| (partition.neighbour(mu, forward), mu as i32);
+    let sends = cut.iter().zip(&own).map(|(&mu, bytes)| {
+        let (peer, tag) = message(mu, true);
+        Message { peer, tag, bytes: &bytes[..] }
+    });
+    let receives = cut.iter().zip(&mut theirs).map(|(&mu, bytes)| {
+        let (peer, tag) = message(mu, false);
+        Message { peer, tag, bytes: &mut bytes[..] }
+    });
+    comm.exchange(&sends.collect::<Vec<_>>(), &mut receives.collect::<Vec<_>>());
+    for (mu, bytes) in cut.into_iter().zip(theirs) {
+        all[mu].reals.clear();
+        Endian::Little.decode(Precision::Double, &bytes, &mut all[mu].reals);
+    }
+    all
+}
+
+/// Writes all links, little-endian; each rank the points of its box. Collective.
+pub(super) fn write(
+    path: &Path,
+    links: &HostLinks,
+    partition: &Partition,
+    comm: &dyn Comm,
+) -> Result<(), IoError> {
+    let (global, local, offset) = (partition.global, partition.local(), partition.offset());
     let [nx, ny, nz, nt] = global;
-    let mut bytes = Vec::with_capacity(nz / 2 * 8 * LINK_BYTES);
-    let mut body = || -> std::io::Result<()> {
-        let mut file = BufWriter::new(File::create(path)?);
-        for extent in [nt, nx, ny, nz] {
-            file.write_all(&(extent as u32).to_le_bytes())?;
-        }
-        file.write_all(&(3.0 * whole::means_of_whole(links).plaquette).to_le_bytes())?;
-        for row in 0..nt * nx * ny {
-            // y fastest, then x, then t.
-            let [y, x, t, _] = coordinates([ny, nx, nt, 1], row);
-            bytes.clear();
-            for point in odd_points(global, [x, y, t]) {
-                for (start, mu) in links_of(global, point) {
-                    let link = links.link(site(global, start), mu);
+    let behind = layers_behind(links, partition, comm);
+    let plaquette = 3.0 * whole::means(links, partition, comm).plaquette;
+    let mut head: Vec<u8> = [nt, nx, ny, nz].into_iter().flat_map(|n| (n as u32).to_le_bytes()).collect();
+    head.extend(plaquette.to_le_bytes());
+    let point_bytes = 8 * LINK_BYTES as u64;
+    create(path, comm, HEADER_BYTES + volume(global) as u64 / 2 * point_bytes, &[(0, &head)])?;
+    let write = || {
+        let mut pen = Pen::new(path)?;
+        let mut bytes = Vec::new();
+        // y fastest, then x, then t.
+        for row in 0..local[3] * local[0] * local[1] {
+            let [y, x, t, _] = coordinates([local[1], local[0], local[3], 1], row);
+            let at = [x + offset[0], y + offset[1], t + offset[3]];
+            let points = odd_points(global, at).enumerate();
+            let inside = points.filter(|(_, point)| (offset[2]..offset[2] + local[2]).contains(&point[2]));
+            for (place, point) in inside {
+                bytes.clear();
+                let own: Extents = std::array::from_fn(|mu| point[mu] - offset[mu]);
+                for mu in DIRECTION {
+                    Endian::Little.encode(Precision::Double, links.link(site(local, own), mu), &mut bytes);
+                    let mut back = own;
+                    let link = if own[mu] > 0 {
+                        back[mu] -= 1;
+                        links.link(site(local, back), mu)
+                    } else {
+                        let layer = &behind[mu];
+                        &layer.reals[site(layer.local, own) * LINK_REALS..][..LINK_REALS]
+                    };
                     Endian::Little.encode(Precision::Double, link, &mut bytes);
                 }
+                let row = ((at[2] * nx + at[0]) * ny + at[1]) * (nz / 2) + place;
+                pen.write(HEADER_BYTES + row as u64 * point_bytes, &bytes)?;
             }
-            file.write_all(&bytes)?;
         }
-        file.flush()
+        pen.finish()
     };
-    body().map_err(IoError::system(path, "write"))
+    agree(comm, write())
 }

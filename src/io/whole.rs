@@ -5,7 +5,7 @@
 
 use super::Precision;
 use super::bytes::Endian;
-use crate::comm::{Comm, Message, Solo};
+use crate::comm::{Comm, Message};
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Extents, Partition, coordinates, site, volume};
 use crate::math::ExactSum;
@@ -39,11 +39,6 @@ pub(super) fn means(links: &HostLinks, partition: &Partition, comm: &dyn Comm) -
         plaquette: sum_over_sites(sites, comm, plaquettes) / (18.0 * whole),
         link_trace: sum_over_sites(sites, comm, traces) / (12.0 * whole),
     }
-}
-
-/// The averages of links that are the whole lattice.
-pub(super) fn means_of_whole(links: &HostLinks) -> Means {
-    means(links, &Partition { global: links.local, grid: [1; 4], place: [0; 4] }, &Solo)
 }
 
 /// The sum of `value` over the sites of all ranks, to the same bits on any number of threads and ranks.
@@ -165,6 +160,13 @@ mod tests {
     #[test]
     fn unit_links_have_plaquette_one() {
         let links = HostLinks::unit([2, 2, 2, 4]);
-        assert_eq!(means_of_whole(&links), Means { plaquette: 1.0, link_trace: 1.0 });
+        assert_eq!(
+            means(
+                &links,
+                &Partition { global: links.local, grid: [1; 4], place: [0; 4] },
+                &crate::comm::Solo
+            ),
+            Means { plaquette: 1.0, link_trace: 1.0 }
+        );
     }
 }

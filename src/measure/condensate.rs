@@ -42,6 +42,8 @@ struct CondensateFound<'a> {
     odd: f64,
     /// Number of sources.
     sources: usize,
+    /// Of each source, whose mean is `re`: products of different ones are unbiased squares of the trace.
+    values: &'a [f64],
 }
 
 /// Random sources.
@@ -72,10 +74,10 @@ impl Observable for Condensate {
     fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
         let Self { name, quark: choice, sources } = self;
         let mut quark = context.fermions.inverse(choice)?;
-        let CondensateMean { mean, error, even, odd } =
+        let CondensateMean { mean, error, even, odd, values } =
             condensate(&mut *quark, *sources, context.noise, context.stop)?;
         let (mass, sources) = (choice.wanted.mass, *sources);
-        Ok(record(&CondensateFound { name, mass, re: mean, error, even, odd, sources }))
+        Ok(record(&CondensateFound { name, mass, re: mean, error, even, odd, sources, values: &values }))
     }
 }
 
@@ -89,7 +91,7 @@ pub struct Noise {
 }
 
 /// Means over sources.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CondensateMean {
     /// The mean of `even` and `odd`.
     pub mean: f64,
@@ -99,6 +101,8 @@ pub struct CondensateMean {
     pub even: f64,
     /// `Re R^dag M^-1 R` with R^dag on odd sites, per odd site.
     pub odd: f64,
+    /// Of each source, whose mean is `mean`.
+    pub values: Vec<f64>,
 }
 
 /// The condensate from the first `sources` sources of the configuration.
@@ -145,5 +149,6 @@ pub fn condensate(
         error: (sources > 1).then(|| (variance / (count - 1.0)).sqrt()),
         even: mean(&|parts| parts[EVEN]),
         odd: mean(&|parts| parts[ODD]),
+        values: found.iter().map(whole).collect(),
     })
 }

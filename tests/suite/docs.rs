@@ -1,7 +1,10 @@
-//! The documentation: every link leads somewhere, every page is in the book, and a few phrases that are not English stay out.
+//! The documentation: every link leads somewhere, every page is in the book, the tutorial's commands run, and a few phrases that
+//! are not English stay out.
 
+use crate::program::{self, Scratch};
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 fn root() -> &'static Path {
@@ -97,4 +100,96 @@ fn the_english_is_plain() {
         }
     }
     assert!(odd.is_empty(), "\n{}", odd.join("\n"));
+}
+
+/// The commands of the tutorial, with what they are shown to print.
+fn commands(text: &str) -> Vec<(String, Vec<String>)> {
+    let blocks = text.split("```console\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    for line in blocks.flat_map(str::lines) {
+        match (line.strip_prefix("$ "), found.last_mut()) {
+            (Some(command), _) => found.push((command.to_owned(), Vec::new())),
+            (None, Some((_, lines))) => lines.push(line.to_owned()),
+            (None, None) => panic!("'{line}' before any command"),
+        }
+    }
+    found
+}
+
+/// A line without what depends on the machine: times, and what follows '...'.
+fn timeless(line: &str) -> String {
+    let line = line.split("...").next().unwrap();
+    let words: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
+    let is_unit = |word: &&str| ["s", "min", "h", "d"].contains(word);
+    let kept =
+        words.iter().enumerate().filter(|(n, word)| !is_unit(word) && !words.get(n + 1).is_some_and(is_unit));
+    kept.map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
+}
+
+/// Every command of the tutorial runs, and prints what it shows.
+#[test]
+fn the_tutorial_runs_as_it_is_written() {
+    let text = fs::read_to_string(root().join("docs/tutorial.md")).unwrap();
+    let scratch = Scratch::new();
+    let program = Path::new(env!("CARGO_BIN_EXE_hmc")).parent().unwrap().display().to_string();
+    let path = format!("{program}:{}", std::env::var("PATH").unwrap());
+    let all = commands(&text);
+    assert!(all.len() >= 15, "{} commands", all.len());
+    for (command, shown) in all {
+        let shell = ["-c", &format!("set -o pipefail; {command}")];
+        let ended = program::command("bash")
+            .args(shell)
+            .env("PATH", &path)
+            .current_dir(scratch.path())
+            .output()
+            .unwrap();
+        let said =
+            String::from_utf8_lossy(&ended.stdout).into_owned() + &String::from_utf8_lossy(&ended.stderr);
+        // `head` may end a pipe before all is said.
+        assert!(ended.status.success() || command.contains("| head"), "{command}\n{said}");
+        let said: Vec<String> = said.lines().map(timeless).collect();
+        for line in shown.iter().map(|line| timeless(line)).filter(|line| !line.is_empty()) {
+            assert!(
+                said.iter().any(|other| other.starts_with(&line)),
+                "{command}: no '{line}' in\n{}",
+                said.join("\n")
+            );
+        }
+    }
+}
+
+/// The job of `tools/slurm.sh`, with stand-ins for Slurm's commands: it goes on until the chain is done.
+#[test]
+fn the_slurm_job_submits_itself_until_the_chain_is_done() {
+    let scratch = Scratch::new();
+    let tools = scratch.at("bin");
+    fs::create_dir(&tools).unwrap();
+    let stand_in = |name: &str, text: &str| {
+        let path = tools.join(name);
+        fs::write(&path, format!("#!/usr/bin/env bash\n{text}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    // Two seconds of work, then the minute that a run leaves.
+    stand_in("srun", "shift; SLURM_JOB_END_TIME=$(($(date +%s) + 62)) exec \"$@\"");
+    stand_in("sbatch", "echo submitted >> submissions; exec bash \"$@\"");
+    let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
+    let input = "[run]\nname = \"chain\"\nseed = 1\ntrajectories = 500\n[lattice]\nextents = [4, 4, 4, 4]\n[gauge]\naction = \"wilson\"\n\
+                 beta = 5.7\n[[hmc.level]]\nintegrator = \"2mn\"\nsteps = 40\nterms = [\"gauge\"]\n";
+    scratch.write("run.toml", program::on(input, 0));
+    let job = program::command("bash")
+        .args([&*root().join("tools/slurm.sh").display().to_string(), "run.toml", "ensembles/chain"])
+        .env("PATH", path)
+        .env("HMC", env!("CARGO_BIN_EXE_hmc"))
+        .current_dir(scratch.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&job.stdout);
+    assert!(job.status.success() && said.ends_with("the chain is done\n"), "{job:?}");
+    let submissions = fs::read_to_string(scratch.at("submissions")).unwrap();
+    assert!(submissions.lines().count() >= 1, "{said}");
+    assert_eq!(
+        said.matches(": the end of the job is near; checkpoint written").count(),
+        submissions.lines().count()
+    );
+    assert!(said.contains("resumes after ") && scratch.at("ensembles/chain/report.html").exists());
 }

@@ -438,10 +438,10 @@ fn comparison_names_what_matters_to_a_chain() {
         "run.seed: was 1, is 2",
         "gauge.beta: was 5.6, is 5.7",
         "fermion.light.solver.guess: was 0, is 2",
-        "hmc.level 1 terms: was [\"light\"], is [\"light\", \"gauge\"]",
-        "hmc.level 2 integrator: was \"omf4\", is (absent)",
-        "hmc.level 2 steps: was 2, is (absent)",
-        "hmc.level 2 terms: was [\"gauge\"], is (absent)",
+        "hmc.level 0 terms: was [\"light\"], is [\"light\", \"gauge\"]",
+        "hmc.level 1 integrator: was \"omf4\", is (absent)",
+        "hmc.level 1 steps: was 2, is (absent)",
+        "hmc.level 1 terms: was [\"gauge\"], is (absent)",
     ];
     assert_eq!(differences(GOOD, &physics, false), expected);
     assert_eq!(differences(GOOD, &physics, true), expected[..2]);

@@ -205,7 +205,7 @@ fn exact_trace(quark: &mut dyn Inverse, extents: Extents) -> [f64; 2] {
 }
 
 /// The mean lies within 4 errors of the traces over even and odd sites; the parts within 4 of theirs, `part`.
-fn check_condensate(name: &str, found: CondensateMean, exact: [f64; 2], half_volume: f64, part: f64) {
+fn check_condensate(name: &str, found: &CondensateMean, exact: [f64; 2], half_volume: f64, part: f64) {
     let exact = exact.map(|trace| trace / half_volume);
     println!("{name}: {found:?}, exact {exact:?}, error of the parts {part:.1e}");
     let mean = 0.5 * (exact[0] + exact[1]);
@@ -245,11 +245,13 @@ fn staggered_condensate_is_the_trace() {
     let found = condensate(&mut quark, sources, NOISE, &|| false).unwrap();
     // Squares are of both parities.
     let part = (0.5 * (squares + 0.5 * cross) / sources as f64).sqrt() / half_volume;
-    check_condensate("staggered", found, exact, half_volume, part);
+    check_condensate("staggered", &found, exact, half_volume, part);
     let error = (squares / sources as f64).sqrt() / (2.0 * half_volume);
     // The error of an error of 200 sources is 5%.
     assert!((found.error.unwrap() / error - 1.0).abs() < 0.2, "{} is not {error}", found.error.unwrap());
     assert!((found.mean - 0.5 * (found.even + found.odd)).abs() < 1e-14);
+    assert_eq!(found.values.len(), sources);
+    assert!((found.values.iter().sum::<f64>() / sources as f64 - found.mean).abs() < 1e-14);
 
     // The first sources are the same, whatever their number, and others on other trajectories.
     let one = condensate(&mut quark, 1, NOISE, &|| false).unwrap();
@@ -273,7 +275,7 @@ fn wilson_condensate_is_the_trace() {
         let found = condensate(&mut quark, 50, NOISE, &|| false).unwrap();
         // The parts have no more than half of the noise of M^-1 between parities besides.
         let part = 2.0 * found.error.unwrap();
-        check_condensate("Wilson", found, exact, volume(extents) as f64 / 2.0, part);
+        check_condensate("Wilson", &found, exact, volume(extents) as f64 / 2.0, part);
     }
 }
 

@@ -49,6 +49,34 @@ fn convert_overwrites_only_where_that_is_asked_for() {
     scratch.run(0, &["convert", FIRST, "b.nersc"]).failed(2, &["b.nersc: exists already"]);
 }
 
+/// All ranks write, each its box: the files of every format are those of one rank, to the byte.
+#[test]
+fn files_of_many_ranks_are_those_of_one() {
+    let scratch = Scratch::new();
+    // In four ranks, x and t are cut; in two, t.
+    let text = with(PURE, "extents", "[8, 4, 4, 6]");
+    scratch.chain(0, &format!("{text}{}", parallel([1; 4], 0, 1)));
+    for ending in ["nersc", "ildg", "milc", "openqcd", "h5"] {
+        let one = format!("one/a.{ending}");
+        fs::create_dir_all(scratch.at("one")).unwrap();
+        scratch.run(0, &["convert", FIRST, &one]).succeeded();
+        for ranks in [2, 3, 4] {
+            let many = format!("of{ranks}/a.{ending}");
+            fs::create_dir_all(scratch.at(&format!("of{ranks}"))).unwrap();
+            scratch.run(ranks, &["convert", FIRST, &many]).succeeded();
+            assert!(fs::read(scratch.at(&one)).unwrap() == fs::read(scratch.at(&many)).unwrap(), "{many}");
+            let [alone, all] = [0, ranks].map(|ranks| scratch.run(ranks, &["info", &many]).out);
+            assert_eq!(alone, all);
+            // Back from a foreign file.
+            let back = format!("of{ranks}/{ending}.h5");
+            scratch.run(ranks, &["convert", &many, &back]).succeeded();
+            let [alone, all] = [0, ranks].map(|ranks| scratch.run(ranks, &["compare", FIRST, &back]));
+            assert_eq!((alone.code, &alone.out, &alone.err), (all.code, &all.out, &all.err));
+            assert_eq!(all.code, Some(i32::from(ending == "milc")), "{all:?}");
+        }
+    }
+}
+
 fn warns(ended: &Ended, of: &str, times: usize) {
     ended.succeeded();
     assert_eq!(ended.err.matches(&format!("warning: {of}: has no checksum; ")).count(), times, "{ended:?}");

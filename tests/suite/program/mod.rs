@@ -54,7 +54,7 @@ const MPIRUN: [(&str, &str); 10] = [
 const SHARED_MEMORY: [&str; 2] =
     ["OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"];
 /// By these the program believes to be a rank.
-const LAUNCHERS: [&str; 18] = [
+const LAUNCHERS: [&str; 19] = [
     "OMPI_COMM_WORLD_SIZE",
     "OMPI_COMM_WORLD_RANK",
     "PMI_RANK",
@@ -71,6 +71,7 @@ const LAUNCHERS: [&str; 18] = [
     "FLUX_JOB_SIZE",
     "FLUX_TASK_RANK",
     "SLURM_STEP_NUM_TASKS",
+    "SLURM_JOB_END_TIME",
     "SLURM_PROCID",
     "SLURM_NTASKS",
 ];

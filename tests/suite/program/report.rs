@@ -73,7 +73,7 @@ fn a_report_says_what_the_files_hold() {
     assert_eq!((&found["done"], &found["from"], &found["running"]), (&60.into(), &10.into(), &Value::Null));
     let tunings = found["tunings"].as_array().unwrap();
     assert_eq!(tunings.len(), 2);
-    assert_eq!(tunings[1]["changes"][0], "hmc.level 1 steps: was 6, is 5");
+    assert_eq!(tunings[1]["changes"][0], "hmc.level 0 steps: was 6, is 5");
     assert_eq!((&tunings[0]["trajectories"], &tunings[1]["trajectories"]), (&40.into(), &20.into()));
     assert_eq!(found["verification"]["walked_twice"], 4);
     assert_eq!(found["verification"]["reversibility"], 3);
@@ -89,7 +89,7 @@ fn a_report_says_what_the_files_hold() {
     let rest = page.replace("http://www.w3.org/2000/svg", "").replace("http://www.w3.org/1999/xlink", "");
     assert!(!rest.contains("http"), "no address");
     for part in [
-        "hmc.level 1 steps: was 6, is 5",
+        "hmc.level 0 steps: was 6, is 5",
         "hep-lat/0306017",
         "&lt;exp(-dH)&gt;",
         "4 trajectories were walked twice",
