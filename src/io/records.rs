@@ -109,7 +109,7 @@ impl Records {
                 let sealed = first.strip_suffix(CRC).and_then(|own| own.strip_suffix(','));
                 let own = sealed.unwrap_or(first);
                 if is_known(own, names, known) {
-                    found.names = own.to_owned();
+                    own.clone_into(&mut found.names);
                 } else {
                     found.faults.push("line 1: not the names of this run's columns".to_owned());
                 }
@@ -198,7 +198,10 @@ impl Records {
     pub fn widen(&mut self, names: &[&str]) {
         let more: String = self.lacks(names).iter().map(|name| format!(",{name}")).collect();
         let empty = ",".repeat(more.matches(',').count());
-        self.names = format!("{}{more}", self.names).trim_start_matches(',').to_owned();
+        self.names.push_str(&more);
+        if self.names.starts_with(',') {
+            self.names.remove(0);
+        }
         self.lines.values_mut().for_each(|line| line.push_str(&empty));
     }
 

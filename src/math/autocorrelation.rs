@@ -47,7 +47,7 @@ impl ChainMean {
         };
         let variance = if count > 1 { gamma(0) } else { f64::NAN };
         // Rounding of equal values is no variance.
-        if !(variance > (1e-14 * mean).powi(2)) {
+        if variance.is_nan() || variance <= (1e-14 * mean).powi(2) {
             let error = if count > 1 { 0.0 } else { f64::NAN };
             return Self { mean, error, error_of_error: error, tau: 0.5, tau_error: 0.0, window: 0, count };
         }

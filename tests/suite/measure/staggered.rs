@@ -421,7 +421,7 @@ fn the_program_measures_them() {
         assert_eq!(condensates[0], during["condensates"][0]);
         assert_eq!(condensates[0]["mass"], Value::Null);
         let [strange, charm] = [&condensates[1], &condensates[2]];
-        assert_eq!(keys(strange), ["name", "mass", "re", "error", "even", "odd", "sources"]);
+        assert_eq!(keys(strange), ["name", "mass", "re", "error", "even", "odd", "sources", "values"]);
         assert_eq!((strange["mass"].as_f64(), strange["sources"].as_u64()), (Some(0.05), Some(2)));
         assert!(strange["error"].as_f64().unwrap() > 0.0);
         assert_eq!((charm["name"].as_str(), &charm["error"]), (Some("charm"), &Value::Null));

@@ -19,7 +19,7 @@ use hmc::family::{
 use hmc::field::{AlgebraField, Domain, EVEN, HostLinks, MatrixField, ODD, Spinor};
 use hmc::io;
 use hmc::lattice::{Boundary, Extents, coordinates, site, volume};
-use hmc::math::milc_rationals;
+use hmc::math::{MilcPseudofermion, milc_rationals};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -126,13 +126,16 @@ fn check_measurements(file: &str) {
     }
 }
 
-/// `sum |F|^2` over links, and the greatest `|F|`.
-fn force(action: &mut dyn Action, links: &MatrixField) -> (f64, f64) {
+fn force(action: &mut dyn Action, links: &MatrixField) -> Vec<f64> {
     let mut force = AlgebraField::new(links.domain()).unwrap();
     action.add_force(links, &mut force).unwrap();
-    let squares: Vec<f64> =
-        force.to_host().unwrap().chunks_exact(8).map(|f| f.iter().map(|f| f * f).sum()).collect();
-    (squares.iter().sum(), squares.into_iter().fold(0.0, f64::max).sqrt())
+    force.to_host().unwrap()
+}
+
+/// `sum |F|^2` over links, and the greatest `|F|`.
+fn sizes(force: &[f64]) -> (f64, f64) {
+    let squares = force.chunks_exact(8).map(|f| f.iter().map(|f| f * f).sum());
+    squares.fold((0.0, 0.0), |(sum, max), square: f64| (sum + square, f64::max(max, square.sqrt())))
 }
 
 /// Compares the number `key` of a peer's entry.
@@ -169,7 +172,7 @@ fn one_loop(u0: f64, n_f: f64) -> [f64; 3] {
 fn rooted(domain: &Arc<Domain>, smearing: Smearing, text: &str) -> Rooted {
     let range = [1e-3, 50.0];
     let functions = milc_rationals(text).unwrap();
-    let pseudofermion = |functions: &hmc::math::MilcPseudofermion| RootedPseudofermion {
+    let pseudofermion = |functions: &MilcPseudofermion| RootedPseudofermion {
         naik_epsilon: functions.naik_epsilon,
         heat_bath: functions.heat_bath.measured(range).unwrap(),
         action: functions.action.measured(range).unwrap(),
@@ -252,7 +255,7 @@ fn openqcd_gauge_actions_and_forces() {
             let coefficients = [c0, (1.0 - c0) / 8.0, 0.0];
             let mut action = GaugeAction::new(links.domain(), real(&entry["beta"]), coefficients).unwrap();
             check(entry, "action", action.value(&links).unwrap().value(), tolerance);
-            let (norm2, max) = force(&mut action, &links);
+            let (norm2, max) = sizes(&force(&mut action, &links));
             check(entry, "force_norm2", norm2, tolerance);
             check(entry, "force_max", max, tolerance);
         }
@@ -279,7 +282,8 @@ fn openqcd_pseudofermion() {
         let constant = 12.0 * volume(host.local) as f64 * (2.0 * kappa).ln();
         let action = term.value(&links).unwrap().value();
         check(entry, "action_with_det", action - constant, tolerance);
-        let (norm2, max) = force(&mut term, &links);
+        let with_det = force(&mut term, &links);
+        let (norm2, max) = sizes(&with_det);
         check(entry, "force_with_det_norm2", norm2, tolerance);
         check(entry, "force_with_det_max", max, tolerance);
         let alone = real(&entry["action_with_det"]) - real(&entry["action"]);
@@ -287,6 +291,11 @@ fn openqcd_pseudofermion() {
         let log_det = term.value(&links).unwrap().value();
         close("log det", log_det - constant, alone, 1e-12, 1.0);
         check(entry, "action", action - log_det, tolerance);
+        let alone: Vec<f64> =
+            with_det.iter().zip(force(&mut term, &links)).map(|(both, det)| both - det).collect();
+        let (norm2, max) = sizes(&alone);
+        check(entry, "force_norm2", norm2, tolerance);
+        check(entry, "force_max", max, tolerance);
     }
 }
 
@@ -295,15 +304,16 @@ fn openqcd_pseudofermion() {
 fn milc_staggered_terms() {
     let peer = json("milc.json");
     let (tolerance, solved) = (&peer["tolerance"], &peer["solve_tolerance"]);
+    let made = ["rough", "smooth"].map(|name| (name, Made::new(name).links()));
     for entry in list(&peer["terms"]) {
         let (name, kind, u0) = (word(&entry["configuration"]), word(&entry["kind"]), real(&entry["u0"]));
-        let host = Made::new(name).links();
+        let (_, host) = made.iter().find(|(one, _)| *one == name).unwrap();
         let domain = domain(host.local);
-        let links = MatrixField::from_host(&domain, &host).unwrap();
+        let links = MatrixField::from_host(&domain, host).unwrap();
         let coefficients = one_loop(u0, real(&entry["n_f"]));
         let mut gauge = GaugeAction::new(&domain, real(&entry["beta"]), coefficients).unwrap();
         check(entry, "gauge_action", gauge.value(&links).unwrap().value(), tolerance);
-        let (norm2, max) = force(&mut gauge, &links);
+        let (norm2, max) = sizes(&force(&mut gauge, &links));
         check(entry, "gauge_force_norm2", norm2, tolerance);
         check(entry, "gauge_force_max", max, tolerance);
 
@@ -328,7 +338,7 @@ fn milc_staggered_terms() {
             pseudofermion.field.read_host(EVEN, &chi).unwrap();
         }
         check(entry, "action", term.value(&links).unwrap().value(), solved);
-        let (norm2, max) = force(&mut term, &links);
+        let (norm2, max) = sizes(&force(&mut term, &links));
         check(entry, "force_norm2", norm2, solved);
         check(entry, "force_max", max, solved);
     }

@@ -58,7 +58,7 @@ fn flip(job: &mut Job) -> Option<usize> {
         // One of the lower bits of the significand of a double that is a plausible number: neither zero, nor a pointer.
         for _ in 0..if total == 0 { 0 } else { 1000 } {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let mut place = (state >> 16) % total & !7;
+            let mut place = ((state >> 16) % total) & !7;
             let within = |(from, to): &&(u64, u64)| {
                 let inside = place < to - from;
                 place -= if inside { 0 } else { to - from };
