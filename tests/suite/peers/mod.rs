@@ -6,6 +6,7 @@ mod program;
 mod rationals;
 mod reference;
 mod reference_staggered;
+mod seeds;
 
 use crate::reference::data;
 use crate::reference::gauge::{Gauge, LinkField};
