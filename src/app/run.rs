@@ -97,6 +97,8 @@ pub(super) struct Driver {
     pub(super) tuning: u64,
     /// What has changed of the tuning with this job.
     retuned: Vec<String>,
+    /// The text of the input that made the present links, if that was an earlier job's.
+    earlier: Option<String>,
     /// The methods of terms with "auto".
     choices: Choices,
     pub(super) stop: Stop,
@@ -182,6 +184,7 @@ impl Driver {
         told(&changes, done).iter().for_each(|line| report.line(line));
         let tuning = if changes.is_empty() { found.tuning(done + 1) } else { done };
         let retuned = changes.iter().map(ToString::to_string).collect();
+        let earlier = found.in_force(done).and_then(|kept| Some(kept.input.as_ref()?.text.clone()));
         for (term, choice) in choices_of(&input, &known) {
             report.line(&format!("solver of {term}, \"auto\": {choice}, as the chain has chosen"));
         }
@@ -208,6 +211,7 @@ impl Driver {
             tuned,
             tuning,
             retuned,
+            earlier,
             choices,
             stop,
             stopped,
@@ -311,6 +315,7 @@ impl Driver {
         let Walked { outcome, plaquette, row } = self.walk(number)?;
         self.report.spent(meter.joules(&self.domain));
         self.done += 1;
+        self.earlier = None;
         self.record(&row)?;
         self.report.trajectory(self.done, &outcome, plaquette, &self.chain.reports());
         self.save(true, is_due(self.done, self.input.run.checkpoint_every))
@@ -495,7 +500,8 @@ impl Driver {
         let plaquette = GaugeLoops::traces(&self.chain.links)?.plaquette();
         let host = self.chain.links.to_host()?;
         let solvers = (!self.choices.is_empty()).then(|| json(&self.choices));
-        let meta = Meta { trajectory: Some(self.done), plaquette, input: self.input.text.clone(), solvers };
+        let input = self.earlier.as_ref().unwrap_or(&self.input.text).clone();
+        let meta = Meta { trajectory: Some(self.done), plaquette, input, solvers };
         let (partition, comm) = (self.domain.partition(), &*self.comm);
         self.sealed = is_due(self.done + 1, self.input.hmc.verify_every)
             .then(|| (self.done, io::links_checksum(&host, partition, comm)));

@@ -177,4 +177,9 @@ fn records_of_every_tuning_are_made_again() {
     assert_eq!(columns("tuning"), [0.0, 0.0, 2.0, 2.0, 4.0, 4.0]);
     let last = checksums(&scratch);
     assert_eq!(last.last(), links.last());
+    // So is the newest configuration, with the input that made it, though the job has another one.
+    fs::remove_file(folder.join("cfg/cfg_000006.h5")).unwrap();
+    scratch.chain(0, &on(&with(&second(7), "trajectories", "6"), 0));
+    let info = scratch.run(0, &["info", &format!("{FOLDER}/cfg/cfg_000006.h5")]);
+    assert!(info.out.contains("tau = 1.5") && !info.out.contains("heavy"), "{info:?}");
 }
