@@ -169,11 +169,11 @@ fn the_slurm_job_submits_itself_until_the_chain_is_done() {
         fs::write(&path, format!("#!/usr/bin/env bash\n{text}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     };
-    // Two seconds of work, then the minute that a run leaves.
-    stand_in("srun", "shift; SLURM_JOB_END_TIME=$(($(date +%s) + 62)) exec \"$@\"");
+    // Two to three seconds of work, then the minute that a run leaves.
+    stand_in("srun", "shift; SLURM_JOB_END_TIME=$(($(date +%s) + 63)) exec \"$@\"");
     stand_in("sbatch", "echo submitted >> submissions; exec bash \"$@\"");
     let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
-    let input = "[run]\nname = \"chain\"\nseed = 1\ntrajectories = 500\n[lattice]\nextents = [4, 4, 4, 4]\n[gauge]\naction = \"wilson\"\n\
+    let input = "[run]\nname = \"chain\"\nseed = 1\ntrajectories = 800\n[lattice]\nextents = [4, 4, 4, 4]\n[gauge]\naction = \"wilson\"\n\
                  beta = 5.7\n[[hmc.level]]\nintegrator = \"2mn\"\nsteps = 40\nterms = [\"gauge\"]\n";
     scratch.write("run.toml", program::on(input, 0));
     let job = program::command("bash")
