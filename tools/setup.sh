@@ -107,6 +107,19 @@ venv() {
     "$target/venv/bin/pip" install --quiet --disable-pip-version-check h5py numpy
 }
 
+peers_readers() {
+    local pip=("$target/venv/bin/pip" --quiet --disable-pip-version-check) archive
+    say "fetching PyQUDA's readers into $target/pyquda"
+    mkdir -p "$target/pyquda"
+    "${pip[@]}" install 'mpi4py>=4,<5' &&
+        "${pip[@]}" download --no-deps --dest "$target/pyquda" pyquda==0.10.54 pyquda-utils==0.10.54.post0 || return 1
+    # Each archive has one of the two folders.
+    for archive in "$target"/pyquda/*.tar.gz; do
+        tar xzf "$archive" -C "$target/pyquda" --strip-components=1 --wildcards '*/pyquda_io/*' '*/pyquda_comm/*' 2>/dev/null || true
+    done
+    [ -d "$target/pyquda/pyquda_io" ]
+}
+
 package() {
     python
     local pip=("$target/venv/bin/pip" --quiet --disable-pip-version-check)
@@ -115,16 +128,7 @@ package() {
         "${pip[@]}" install 'h5py>=3.6,<4' 'numpy>=1.22,<3' 'pytest>=7,<10' 'xarray>=2022.6'
     }
     # PyQUDA's readers and writers of files alone: they are pure Python, and need no QUDA.
-    if [ ! -d "$target/pyquda/pyquda_io" ]; then
-        say "fetching PyQUDA's readers into $target/pyquda"
-        "${pip[@]}" install 'mpi4py>=4,<5'
-        mkdir -p "$target/pyquda"
-        "${pip[@]}" download --no-deps --dest "$target/pyquda" pyquda==0.10.54 pyquda-utils==0.10.54.post0
-        local archive
-        for archive in "$target"/pyquda/*.tar.gz; do
-            tar xzf "$archive" -C "$target/pyquda" --strip-components=1 --wildcards '*/pyquda_io/*' '*/pyquda_comm/*' 2>/dev/null || true
-        done
-    fi
+    [ -d "$target/pyquda/pyquda_io" ] || peers_readers || say "PyQUDA's readers could not be fetched: their test is skipped"
     # From a copy, so that nothing is built in the tree.
     rm -rf "$target/wheel" && mkdir -p "$target/wheel"
     cp -r python "$target/wheel/source"
