@@ -8,12 +8,12 @@ import pytest
 
 SMALL = Path(__file__).with_name("small.toml")
 
-# Two trajectories with two levels; RETUNED goes on with one level, another tau and other measurements.
-TUNED = """
+# The physics of a chain: two trajectories with two levels, then with one level, another tau and other measurements.
+PHYSICS = """
 [run]
 name = "tuned"
 seed = 2
-trajectories = 2
+trajectories = {}
 [lattice]
 extents = [4, 4, 4, 4]
 [parallel]
@@ -25,6 +25,10 @@ beta = 5.0
 [fermion.light]
 action = "wilson"
 kappa = 0.11
+"""
+TUNED = (
+    PHYSICS.format(2)
+    + """
 [[hmc.level]]
 integrator = "2mn"
 steps = 4
@@ -38,22 +42,10 @@ terms = ["gauge"]
 step = 0.1
 t_max = 0.2
 """
-RETUNED = """
-[run]
-name = "tuned"
-seed = 2
-trajectories = 4
-[lattice]
-extents = [4, 4, 4, 4]
-[parallel]
-device = "cpu"
-threads = 1
-[gauge]
-action = "wilson"
-beta = 5.0
-[fermion.light]
-action = "wilson"
-kappa = 0.11
+)
+RETUNED = (
+    PHYSICS.format(4)
+    + """
 [hmc]
 tau = 0.5
 [[hmc.level]]
@@ -65,6 +57,7 @@ terms = ["light", "gauge"]
 step = 0.1
 t_max = 0.3
 """
+)
 WALLS = """
 [run]
 name = "walls"

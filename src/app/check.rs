@@ -132,7 +132,7 @@ fn chain(input: &Input, folder: &Path, options: &RunOptions) -> Result<u64, AppE
     let choices = resume::stored_input(&path, &header)?.choices();
     found.choose(&choices);
     let done = header.trajectory.unwrap_or(0);
-    let changes = found.retuned(done + 1, &input.with_choices(&choices)?);
+    let changes = found.retuned(done, &input.with_choices(&choices)?);
     resume::told(&changes, done).iter().try_for_each(say)?;
     let mut point = Point::new(None, done, accepted);
     let repairs = found.repairs(&mut point, folder, &input.run, options.gaps, &Solo);

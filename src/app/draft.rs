@@ -2,7 +2,6 @@
 
 use super::report::{say, warn};
 use super::{AppError, files};
-use crate::comm::Solo;
 use crate::input;
 use crate::io;
 use std::path::Path;
@@ -62,12 +61,10 @@ pub fn init(name: Option<&str>, draft: &Draft) -> Result<(), AppError> {
 /// the configuration, by the input that is stored in it. The seed is the stored one plus 1 unless it is given.
 ///
 /// # Errors
-/// The configuration cannot be read or has no input, or the new input is wrong.
+/// The header of the configuration cannot be read or has no input, or the new input is wrong.
 pub fn branch(configuration: &Path, name: &str, seed: Option<u64>, draft: &Draft) -> Result<(), AppError> {
+    // The run reads the links, and verifies them.
     let header = io::header(configuration)?;
-    let partition = crate::lattice::Partition::whole(header.extents)?;
-    let (links, header) = io::read_links(configuration, &partition, &Solo)?;
-    let checksum = io::links_checksum(&links, &partition, &Solo);
     let refused = |what: &str| AppError::Refused(format!("{}: {what}", configuration.display()));
     let text = header.input.as_deref().filter(|text| !text.is_empty());
     let text =
@@ -82,9 +79,10 @@ pub fn branch(configuration: &Path, name: &str, seed: Option<u64>, draft: &Draft
     ];
     set.extend(draft.set.iter().cloned());
     let origin = format!(
-        "# A branch of the chain '{}' after trajectory {}: links_checksum {checksum:016x}, written by {}.\n",
+        "# A branch of the chain '{}' after trajectory {}: links_checksum {:016x}, written by {}.\n",
         stored.run.name,
         header.trajectory.unwrap_or_default(),
+        header.links_checksum.unwrap_or_default(),
         header.program.as_deref().unwrap_or("an unknown program"),
     );
     finish(&(origin + text), &Draft { set, write: draft.write.clone() })

@@ -180,9 +180,9 @@ impl Driver {
         }
         let known = input.with_choices(&choices)?;
         found.choose(&choices);
-        let changes = found.retuned(done + 1, &known);
+        let changes = found.retuned(done, &known);
         told(&changes, done).iter().for_each(|line| report.line(line));
-        let tuning = if changes.is_empty() { found.tuning(done + 1) } else { done };
+        let tuning = if changes.is_empty() { found.tuning(done) } else { done };
         let retuned = changes.iter().map(ToString::to_string).collect();
         let earlier = found.in_force(done).and_then(|kept| Some(kept.input.as_ref()?.text.clone()));
         for (term, choice) in choices_of(&input, &known) {

@@ -183,3 +183,23 @@ fn records_of_every_tuning_are_made_again() {
     let info = scratch.run(0, &["info", &format!("{FOLDER}/cfg/cfg_000006.h5")]);
     assert!(info.out.contains("tau = 1.5") && !info.out.contains("heavy"), "{info:?}");
 }
+
+/// A tuning whose only trajectories are lost has never been in force.
+#[test]
+fn a_tuning_without_a_trajectory_leaves_no_trace() {
+    let scratch = Scratch::new();
+    scratch.chain(0, &on(FIRST, 0));
+    scratch.chain(0, &on(&second(3), 0));
+    let folder = scratch.at(FOLDER);
+    for name in ["cfg/cfg_000003.h5", "checkpoint/ckpt_000003.h5"] {
+        fs::remove_file(folder.join(name)).unwrap();
+    }
+    let ended = scratch.chain(0, &on(&with(FIRST, "trajectories", "4"), 0));
+    assert!(ended.out.contains("resumes after 2 of 4") && !ended.out.contains("other tuning"), "{ended:?}");
+    let ended = scratch.chain(0, &on(&with(FIRST, "trajectories", "5"), 0));
+    assert!(!ended.out.contains("other tuning"), "{ended:?}");
+    assert_eq!(History::read(&folder).unwrap().reals("tuning"), [0.0; 5]);
+    let reference = Scratch::new();
+    reference.chain(0, &on(&with(FIRST, "trajectories", "5"), 0));
+    assert_eq!(read_chain(&folder), read_chain(&reference.at(FOLDER)));
+}
