@@ -1,10 +1,12 @@
-//! Laws of transfers and of the coarse operator, on random links.
+//! Laws of transfers and of the coarse operator, on random links; `dense`: beside the plain reference.
+
+mod dense;
 
 use super::*;
 use crate::family::{Schur, Wilson, WilsonParams};
 use crate::field::MatrixField;
 use crate::lattice::Boundary;
-use crate::operator::Operator;
+use crate::operator::{CloverTerm, Operator};
 use num_complex::Complex64;
 use std::sync::MutexGuard;
 
@@ -21,6 +23,8 @@ struct Made {
     domain: Arc<Domain>,
     multigrid: Multigrid,
     all: [Wilson; 2],
+    /// Operators point into it.
+    _clover: Option<CloverTerm>,
 }
 
 fn operators(all: &mut [Wilson; 2]) -> Operators<'_> {
@@ -32,21 +36,28 @@ fn made(mu: f64, schur: Schur, c_sw: f64) -> Made {
     let domain = Domain::local(EXTENTS).unwrap();
     let mut links = MatrixField::new(&domain, 4).unwrap();
     links.set_random(RandomAddress { seed: 7, trajectory: 0, purpose: Purpose::Start }).unwrap();
-    let boundary = Boundary::phases([0.0, 0.5, 0.0, 1.0]);
-    let params = WilsonParams { kappa: 0.11, mu, c_sw, boundary, schur };
+    made_on(&links, BLOCK, params(mu, schur, c_sw))
+}
+
+fn params(mu: f64, schur: Schur, c_sw: f64) -> WilsonParams {
+    WilsonParams { kappa: 0.11, mu, c_sw, boundary: Boundary::phases([0.0, 0.5, 0.0, 1.0]), schur }
+}
+
+fn made_on(links: &MatrixField, block: Extents, params: WilsonParams) -> Made {
+    let domain = Arc::clone(links.domain());
     let mut clover = Wilson::clover_term(&domain, &params).unwrap();
     if let Some(clover) = &mut clover {
-        clover.update(&links).unwrap();
+        clover.update(links).unwrap();
     }
     let mut all = [Precision::Double, Precision::Single].map(|precision| {
         let mut operator = Wilson::new(&domain, precision, 18, params).unwrap().with_whole().unwrap();
-        operator.update(&links, clover.as_ref()).unwrap();
+        operator.update(links, clover.as_ref()).unwrap();
         operator
     });
-    let params = MultigridParams { block: BLOCK, vectors: VECTORS, steps: 4 };
+    let params = MultigridParams { block, vectors: VECTORS, steps: 4 };
     let mut multigrid = Multigrid::new(&domain, Precision::Single, params).unwrap();
     multigrid.prepare(&mut operators(&mut all), &mut Info::default()).unwrap();
-    Made { domain, multigrid, all }
+    Made { domain, multigrid, all, _clover: clover }
 }
 
 /// A coarse field: `[place][row]`.
