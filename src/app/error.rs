@@ -77,7 +77,7 @@ pub enum AppError {
     },
     /// A trajectory was walked twice, and something had other bits the second time.
     #[error(
-        "trajectory {number} is not what it should be: {what}. A GPU, a node or its memory has a fault. Nothing of the \
+        "trajectory {number} is not what it should be: {what}. A GPU, a node, its memory or a wire has a fault. Nothing of the \
          trajectory is kept; the chain stays at its last checkpoint. Resume on other nodes, and test these"
     )]
     Unverified {
@@ -86,6 +86,12 @@ pub enum AppError {
         /// What differs.
         what: String,
     },
+    /// The self-test found a device with other bits.
+    #[error(
+        "the self-test of the devices has found a fault:\n  {0}\nLeave these nodes out, and have them tested. With \
+         self_test = \"off\" in [parallel] a run begins without the test"
+    )]
+    Faulty(String),
     /// A trajectory from a state failed.
     #[error("replay: {0}")]
     Replay(HmcError),

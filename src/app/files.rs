@@ -44,6 +44,7 @@ fn here() -> Parallel {
         threads: None,
         lanes: None,
         transport: Some(Halo::Staged),
+        self_test: false,
     }
 }
 

@@ -12,6 +12,8 @@
 //! - `draft`: inputs to start from
 //! - `dry`: a chain that writes nothing
 //! - `rehearsal`: the kernels of a run, compiled before it starts
+//! - `drill`: bits that are falsified on request, to see what finds them
+//! - `self_test`: a test of each rank's device
 //! - `wires`: a check of what GPUs write into each other's memory
 //! - `run`: the driver of a chain
 //! - `resume`: where a chain continues, and which records are missing
@@ -36,6 +38,7 @@ mod bench;
 mod check;
 mod choose;
 mod draft;
+mod drill;
 mod dry;
 mod energy;
 mod ensemble;
@@ -56,6 +59,7 @@ mod replay;
 mod report;
 mod resume;
 mod run;
+mod self_test;
 mod start;
 mod stop;
 mod tune;

@@ -86,7 +86,7 @@ fn keep_to(cores: &[usize]) -> bool {
 }
 
 /// The number of this rank's GPU among those of its node, and its PCI address; `None` on a CPU.
-fn own_gpu(parallel: &Parallel, place: usize) -> Option<(usize, String)> {
+pub(super) fn own_gpu(parallel: &Parallel, place: usize) -> Option<(usize, String)> {
     let may = matches!(parallel.device, DeviceChoice::Auto | DeviceChoice::Cuda);
     may.then(|| gpu_address(place)).flatten()
 }

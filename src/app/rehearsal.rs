@@ -1,6 +1,7 @@
 //! A run's kernels, before it starts: the run is rehearsed on a counting device, and what it asks for is compiled on all
 //! threads.
 
+use super::self_test::rehearse_self_test;
 use super::version::PROGRAM;
 use super::{AppError, Ranks, assemble, memory, start};
 use crate::comm::{Echo, agree};
@@ -64,6 +65,9 @@ pub fn rehearse(
         let sums = Arc::clone(counting.sums());
         let device = Device::new(counting).recorded(&record);
         let domain = memory::domain_on(input, device, transports.clone(), &alone)?;
+        if input.parallel.self_test {
+            rehearse_self_test(domain.device())?;
+        }
         let mut links = MatrixField::new(&domain, 4)?;
         if input.run.start == Start::Hot {
             links.set_random(RandomAddress { seed: 0, trajectory: 0, purpose: Purpose::Start })?;

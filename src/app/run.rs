@@ -5,6 +5,7 @@ use super::job::{self, Accepted, JOBS, Job, JobLine};
 use super::lock::Lock;
 use super::report::{Report, json};
 use super::resume::{Found, Kept, MEASUREMENTS, Point, columns, keep_input, texts, told};
+use super::self_test::test_devices;
 use super::stop::{JOB_END, Reason, Stop, job_end};
 use super::version::PROGRAM;
 use super::{
@@ -189,6 +190,10 @@ impl Driver {
             report.line(&format!("solver of {term}, \"auto\": {choice}, as the chain has chosen"));
         }
         rehearsal::prepare(&known, &domain, comm, |line| report.line(line))?;
+        if input.parallel.self_test {
+            let tested = test_devices(&domain, &input.parallel, &**comm)?;
+            tested.iter().for_each(|line| report.line(line));
+        }
         check_wires(&domain)?;
         let settled = choose::choose(&known, &links, &**comm, |table| report.line(table))?;
         let (choices, input) = (choices_of(&input, &settled), settled);
@@ -369,8 +374,12 @@ impl Driver {
         let ranks =
             self.comm.gather(&[u8::from(differ)]).concat().iter().filter(|differ| **differ > 0).count();
         if ranks > 0 || again.delta_h.to_bits() != outcome.delta_h.to_bits() {
+            let found = match test_devices(&self.domain, &self.input.parallel, &*self.comm) {
+                Ok(_) => "a self-test of the devices finds nothing now".to_owned(),
+                Err(error) => error.to_string(),
+            };
             let what = format!(
-                "walked twice from the same links, it has dH = {:?} and {:?}, and other links on {ranks} of {} ranks",
+                "walked twice from the same links, it has dH = {:?} and {:?}, and other links on {ranks} of {} ranks; {found}",
                 outcome.delta_h,
                 again.delta_h,
                 self.comm.size()

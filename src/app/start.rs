@@ -2,7 +2,7 @@
 
 use super::launch::{Launch, Tasks, launch};
 use super::report::{complain, warn};
-use super::{AppError, placement};
+use super::{AppError, drill, placement};
 use crate::comm::{Comm, Solo, agree};
 use crate::device::{Cpu, Device, GpuOptions, Lanes, Remote, fastest_lanes, fits_processor, gpu_count};
 use crate::field::{Domain, Halo, Transports};
@@ -33,14 +33,14 @@ pub fn start_ranks() -> Result<Ranks, u8> {
     ignore_file_size_signal();
     check_limits().map_err(told)?;
     let tasks = match launch(|name| env::var(name).ok()) {
-        Launch::Alone => return Ok(Arc::new(Solo)),
+        Launch::Alone => return drill::ranks(Arc::new(Solo)).map_err(told),
         Launch::Unconnected(tasks) => return refused(&tasks, tasks.unconnected()),
         Launch::Mpi(tasks) => tasks,
     };
     let world = connect().map_err(told)?;
     match tasks.filter(|tasks| tasks.count > 1 && world.size() == 1) {
         Some(tasks) => refused(&tasks, tasks.foreign()),
-        None => Ok(world),
+        None => drill::ranks(world).map_err(told),
     }
 }
 
@@ -225,7 +225,7 @@ pub(super) fn device(
         DeviceChoice::Auto => gpu_count().map_or_else(|_| cpu(), gpu),
         DeviceChoice::Emulated => Ok(Device::new(Cpu::emulating()?)),
     };
-    agree(comm, open())
+    agree(comm, open().and_then(|device| drill::device(device, comm.rank())))
 }
 
 /// The transports of halos: peer to peer among the ranks of each node where all can and have a GPU each, if the input allows

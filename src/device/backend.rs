@@ -396,6 +396,12 @@ impl Device {
         Self { backend: Arc::new(backend), variant: 0, record: None, lattice: None }
     }
 
+    /// The device that stands before this one.
+    #[must_use]
+    pub fn behind<B: Backend + 'static>(self, front: impl FnOnce(Arc<dyn Backend>) -> B) -> Self {
+        Self { backend: Arc::new(front(self.backend)), ..self }
+    }
+
     /// This device, which tells `record` the kernels that it is asked for on a lattice.
     #[must_use]
     pub fn recorded(self, record: &Arc<Record>) -> Self {

@@ -60,6 +60,8 @@ pub struct Parallel {
     /// The transport of halos between GPUs; `None`: peer to peer among the ranks of a node if each has a GPU and all can,
     /// staged between others; NCCL stands for the same with NCCL between them.
     pub transport: Option<Halo>,
+    /// Whether a run begins with a test of its devices.
+    pub self_test: bool,
 }
 
 /// How the lattice is divided among ranks.
@@ -233,6 +235,14 @@ const TRANSPORT: Key<Option<Halo>> = Key::new(
      `\"auto\"`: peer among the ranks of a node, between nodes by NCCL where it is there, else staged; `\"nccl\"`: the same, and \
      refused without NCCL",
 );
+const SELF_TEST: Key<bool> = Key::new(
+    "self_test",
+    words(&[("on", true), ("off", false)]),
+    Absent::Is("\"on\""),
+    Change::Free,
+    "whether a run begins with a test of every rank's device: work of which all devices, and the CPUs beside GPUs, must find the \
+     same bits. It takes about a second, and names rank, node and card where they differ",
+);
 const AUTO: Shape = Shape::Words(&["auto"]);
 
 /// `[run]`
@@ -254,7 +264,7 @@ pub(super) const RUN: Section = Section {
 pub(super) const LATTICE: Section = Section { keys: &[&EXTENTS], tables: &[] };
 /// `[parallel]`
 pub(super) const PARALLEL: Section =
-    Section { keys: &[&GRID, &DEVICE, &THREADS, &LANES, &TRANSPORT], tables: &[] };
+    Section { keys: &[&GRID, &DEVICE, &THREADS, &LANES, &TRANSPORT, &SELF_TEST], tables: &[] };
 
 /// Reads `[run]`.
 pub(super) fn run(mut table: Table) -> Option<Run> {
@@ -299,6 +309,7 @@ pub(super) fn parallel(table: &mut Table) -> Parallel {
         threads: table.get_or(&THREADS, None),
         lanes: table.get_or(&LANES, None),
         transport: table.get_or(&TRANSPORT, None),
+        self_test: table.get_or(&SELF_TEST, None),
     }
 }
 

@@ -163,6 +163,7 @@ pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
         threads: args.threads,
         lanes: args.lanes,
         transport: args.transport,
+        self_test: false,
     };
     start::in_pool(&parallel, &**comm, || {
         let mut rows = Rows::new(args.json, comm.rank(), comm.size());

@@ -1,6 +1,7 @@
 //! `verify_every`: a trajectory that is walked twice shows a bit that flipped in memory.
 
-use crate::program::{Job, Scratch, on, read_chain, with};
+use crate::program::{Ended, Job, Scratch, on, read_chain, with};
+use hmc::device::has_emulation;
 use hmc::io::History;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -114,4 +115,46 @@ fn a_flipped_bit_is_noticed() {
         return;
     }
     panic!("no bit flipped within a trajectory");
+}
+
+/// What is found in a job with this drill: it has to fail.
+fn drilled(drill: &str, text: &str, ranks: usize) -> Ended {
+    let scratch = Scratch::new();
+    let input = scratch.write("run.toml", text);
+    let ended = scratch.start_with(ranks, &[&input], &[("HMC_DRILL", drill)]).wait();
+    let told = format!("a drill, HMC_DRILL: bits on rank {} are falsified", &drill[6..7]);
+    assert!(ended.err.contains(&told), "{ended:?}");
+    ended
+}
+
+/// A device that makes mistakes all the time is named at the start, one that makes them now and then by its trajectory.
+#[test]
+fn a_bad_device_is_named() {
+    let ended = drilled("field 1 3", &on(PURE, 2), 2);
+    ended.failed(1, &["error: the self-test of the devices has found a fault:\n  rank 1 on "]);
+    assert!(!ended.err.contains("rank 0 on "), "{ended:?}");
+    // What it does not do in the test shows in a trajectory.
+    let ended = drilled("field 1 200", &on(PURE, 2), 2);
+    ended.failed(
+        1,
+        &["is not what it should be: walked twice from the same links, ", "a self-test of the devices finds"],
+    );
+    // Nobody looks: the chain has other bits.
+    let careless = format!("{}self_test = \"off\"\n", on(&with(PURE, "verify_every", "0"), 0));
+    let ended = drilled("field 0 3", &careless, 0);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    // A GPU that differs from the CPU beside it.
+    if has_emulation() {
+        let ended = drilled("field 0 3", &with(&on(PURE, 0), "device", "\"emulated\""), 0);
+        ended.failed(1, &["error: the self-test of the devices has found a fault:\n  rank 0 on "]);
+    }
+}
+
+/// A wire that changes bits shows in a trajectory.
+#[test]
+fn a_bad_wire_is_found() {
+    let ended = drilled("halo 1 50", &on(PURE, 2), 2);
+    ended.failed(1, &["is not what it should be: walked twice from the same links, ", "finds nothing now"]);
+    let ended = Scratch::new().start_with(0, &["run.toml"], &[("HMC_DRILL", "halo 1")]).wait();
+    ended.failed(2, &["HMC_DRILL: expected \"field RANK EVERY\" or \"halo RANK EVERY\", not \"halo 1\""]);
 }
