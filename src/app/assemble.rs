@@ -12,7 +12,7 @@ use crate::io::{self, Format};
 use crate::lattice::Extents;
 use crate::measure::{Measure, MeasureError, QuarkChoice};
 use crate::operator::GaugeLoops;
-use crate::quark::Inverse;
+use crate::quark::{HopDerivative, Inverse};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -169,6 +169,24 @@ pub(super) fn quark(
     fermions: &[Fermion],
     choice: &QuarkChoice,
 ) -> Result<Box<dyn Inverse>, MeasureError> {
+    chosen(fermions, choice).inverse(links, choice.wanted)
+}
+
+/// The derivative of its operator of this order in the chemical potential.
+///
+/// # Errors
+/// Memory runs out.
+pub(super) fn derivative(
+    links: &MatrixField,
+    fermions: &[Fermion],
+    choice: &QuarkChoice,
+    order: u32,
+) -> Result<Box<dyn HopDerivative>, MeasureError> {
+    let found = chosen(fermions, choice).derivative(links, choice.wanted, order)?;
+    Ok(found.expect("the input was checked"))
+}
+
+fn chosen<'a>(fermions: &'a [Fermion], choice: &QuarkChoice) -> &'a Fermion {
     let named = |fermion: &&Fermion| fermion.name() == choice.fermion;
-    fermions.iter().find(named).expect("the input was checked").inverse(links, choice.wanted)
+    fermions.iter().find(named).expect("the input was checked")
 }

@@ -7,7 +7,7 @@ use crate::family::Fermion;
 use crate::field::MatrixField;
 use crate::input;
 use crate::measure::{Context, Fermions, Found, Measure, MeasureError, Measured, Noise, QuarkChoice, Stop};
-use crate::quark::Inverse;
+use crate::quark::{HopDerivative, Inverse};
 use crate::solver::SolverError;
 use serde::Serialize;
 use std::io::Write;
@@ -35,6 +35,14 @@ struct Quarks<'a> {
 impl Fermions for Quarks<'_> {
     fn inverse(&mut self, choice: &QuarkChoice) -> Result<Box<dyn Inverse>, MeasureError> {
         assemble::quark(self.links, self.fermions, choice)
+    }
+
+    fn derivative(
+        &mut self,
+        choice: &QuarkChoice,
+        order: u32,
+    ) -> Result<Box<dyn HopDerivative>, MeasureError> {
+        assemble::derivative(self.links, self.fermions, choice, order)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::config::section::Section;
 use crate::field::{Domain, FieldError, MatrixField};
 use crate::lattice::shape;
 use crate::measure::{Allowed, MeasureError, Wanted};
-use crate::quark::Inverse;
+use crate::quark::{HopDerivative, Inverse};
 use crate::solver::TermSolver;
 use std::sync::Arc;
 
@@ -49,6 +49,19 @@ pub trait Family {
     /// # Errors
     /// The clover term cannot be inverted, or memory runs out.
     fn inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError>;
+
+    /// The derivative of the same operator of this order in the chemical potential; `None` where there is none.
+    ///
+    /// # Errors
+    /// Memory runs out.
+    fn derivative(
+        &self,
+        _links: &MatrixField,
+        _wanted: Wanted,
+        _order: u32,
+    ) -> Result<Option<Box<dyn HopDerivative>>, MeasureError> {
+        Ok(None)
+    }
 
     /// Lines of `hmc --check`, each with its title.
     fn notes(&self) -> Vec<(&'static str, String)> {

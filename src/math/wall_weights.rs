@@ -84,11 +84,18 @@ impl WallWeights {
         self.omega.len()
     }
 
-    /// omega_s = omega_{N+1-s} and sigma_s = sigma_{N+1-s}: then, as sigma is proportional to omega in all that are made
-    /// here, the operator is R5 hermitian.
+    /// omega_s = omega_{N+1-s} and sigma_s = sigma_{N+1-s}. If they are also [proportional](Self::are_proportional), the
+    /// operator is R5 hermitian.
     #[must_use]
     pub fn is_symmetric(&self) -> bool {
         [&self.omega, &self.sigma].into_iter().all(|w| w.iter().eq(w.iter().rev()))
+    }
+
+    /// sigma_s = a omega_s with one a, to rounding, as in all that are made here.
+    #[must_use]
+    pub fn are_proportional(&self) -> bool {
+        let ratio = |s: usize| self.sigma[s] / self.omega[s];
+        (0..self.n_s()).all(|s| (ratio(s) - ratio(0)).abs() <= 4.0 * f64::EPSILON * ratio(0).abs())
     }
 
     /// k = omega_s - sigma_s, to rounding, if it is the same for all s: without it there is no kernel.

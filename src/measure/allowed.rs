@@ -15,6 +15,8 @@ pub(crate) struct Allowed {
     pub corner_wall: bool,
     /// Whether the fields are Dirac spinors instead of colour vectors.
     pub has_spin: bool,
+    /// Whether there are derivatives in the chemical potential.
+    pub chemical_potential: bool,
 }
 
 /// Where the mass of a measured quark comes from.

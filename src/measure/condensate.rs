@@ -9,8 +9,8 @@ use super::{MeasureError, Stop, keys};
 use crate::config::key::{Absent, Change, Key, integer};
 use crate::config::raw::Table;
 use crate::config::section::Section;
-use crate::field::{EVEN, ODD, Purpose, RandomAddress};
-use crate::quark::{Inverse, fields};
+use crate::field::{EVEN, FieldError, ODD, Purpose, RandomAddress};
+use crate::quark::{Fields, Inverse, fields};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ struct CondensateFound<'a> {
 }
 
 /// Random sources.
-const SOURCES: Key<usize> =
+pub(super) const SOURCES: Key<usize> =
     Key::new("sources", integer(1, Purpose::SOURCES as i64), Absent::Is("1"), Change::Free, "random sources");
 /// `[measure.condensate.NAME]`
 const SECTION: Section = Section {
@@ -90,6 +90,20 @@ pub struct Noise {
     pub trajectory: u64,
 }
 
+impl Noise {
+    /// Draws the sources of these numbers.
+    pub(super) fn draw(self, r: &mut Fields, numbers: &[usize]) -> Result<(), FieldError> {
+        let Self { seed, trajectory } = self;
+        for (n, &number) in numbers.iter().enumerate() {
+            let address = RandomAddress { seed, trajectory, purpose: Purpose::Source(number as u16) };
+            for parity in [EVEN, ODD] {
+                r[parity][n].set_random(parity, 0.5_f64.sqrt(), address)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Means over sources.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CondensateMean {
@@ -126,13 +140,7 @@ pub fn condensate(
         }
         let mut b = fields(&domain, quark.kind(), some.len())?;
         let mut x = fields(&domain, quark.kind(), some.len())?;
-        for (n, &number) in some.iter().enumerate() {
-            let Noise { seed, trajectory } = noise;
-            let address = RandomAddress { seed, trajectory, purpose: Purpose::Source(number as u16) };
-            for parity in [EVEN, ODD] {
-                b[parity][n].set_random(parity, 0.5_f64.sqrt(), address)?;
-            }
-        }
+        noise.draw(&mut b, some)?;
         quark.solve(&mut x, &b)?;
         for n in 0..some.len() {
             let of = |parity: usize| Ok::<_, MeasureError>(b[parity][n].real_dot(&x[parity][n])?.value());

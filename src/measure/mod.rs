@@ -15,6 +15,7 @@
 //! - `correlator`: pseudoscalar correlators and the residual mass
 //! - `meson`: two-point functions of mesons with momentum
 //! - `condensate`: chiral condensates from random sources
+//! - `mu_derivative`: traces of derivatives in the chemical potential
 
 mod allowed;
 mod condensate;
@@ -26,6 +27,7 @@ mod keys;
 mod line;
 mod loops;
 mod meson;
+mod mu_derivative;
 mod observable;
 mod polyakov;
 mod propagator;
@@ -42,6 +44,7 @@ pub use gamma::Gamma;
 pub(crate) use keys::FermionKeys;
 pub use loops::Loops;
 pub use meson::{Channel, Meson, mesons};
+pub use mu_derivative::{MuDerivative, MuTraces, Trace, mu_traces};
 pub use observable::{Context, Fermions, Found, Measure, Measured, NoFermions, Observable, QuarkChoice};
 pub(crate) use observable::{MEASURE, MEASURE_SEED, Reading};
 pub use polyakov::{Polyakov, polyakov};

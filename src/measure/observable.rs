@@ -7,7 +7,8 @@
 use super::condensate::Noise;
 use super::keys::FermionKeys;
 use super::{
-    MeasureError, Stop, Wanted, condensate, correlator, flow, loops, meson, polyakov, report, wilson_loops,
+    MeasureError, Stop, Wanted, condensate, correlator, flow, loops, meson, mu_derivative, polyakov, report,
+    wilson_loops,
 };
 use crate::config::forms::COUNT;
 use crate::config::key::{Absent, Change, Key, integer};
@@ -15,7 +16,7 @@ use crate::config::raw::Table;
 use crate::config::section::{Count, Inner, Section};
 use crate::field::MatrixField;
 use crate::lattice::Extents;
-use crate::quark::Inverse;
+use crate::quark::{HopDerivative, Inverse};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::any::Any;
@@ -106,6 +107,18 @@ pub trait Fermions {
     /// # Errors
     /// The operator cannot be built on these links, or memory runs out.
     fn inverse(&mut self, choice: &QuarkChoice) -> Result<Box<dyn Inverse>, MeasureError>;
+
+    /// The derivative of its operator of this order in the chemical potential.
+    ///
+    /// # Errors
+    /// There is none, or memory runs out.
+    fn derivative(
+        &mut self,
+        choice: &QuarkChoice,
+        _order: u32,
+    ) -> Result<Box<dyn HopDerivative>, MeasureError> {
+        Err(MeasureError::Refused(format!("'{}' has no chemical potential", choice.fermion)))
+    }
 }
 
 /// No quarks: for observables of links alone.
@@ -153,6 +166,7 @@ const OBSERVABLES: &[Registered] = &[
     flow::OBSERVABLE,
     correlator::OBSERVABLE,
     condensate::OBSERVABLE,
+    mu_derivative::OBSERVABLE,
     meson::OBSERVABLE,
     wilson_loops::OBSERVABLE,
 ];

@@ -4,15 +4,18 @@
 //! - `operator`: the requirements on an even-odd preconditioned operator; its parameters
 //! - `even_odd`: one operator W on odd sites, with clover term, solver and past solutions
 //! - `inverse`: `M x = b` on all sites
+//! - `derivative`: derivatives in the chemical potential
 //! - `solves`: statistics of solves
 //!
 //! A quark always follows the settings of its solver ([`Settings`](crate::solver::Settings)).
 
+mod derivative;
 mod even_odd;
 mod inverse;
 mod operator;
 mod solves;
 
+pub use derivative::{HopDerivative, apply as apply_derivative, links_in_time};
 pub use even_odd::{Goal, Quark, Start};
 pub use inverse::{AllSites, Fields, FullInverse, Inverse, fields};
 pub use operator::{OperatorParams, QuarkOperator, QuarkParams, Storage};

@@ -104,8 +104,7 @@ const METHOD: Key<Wanted> = Key::new(
     words(WORDS),
     Absent::Is("\"cg\""),
     Change::Tuning,
-    "conjugate gradients, BiCGstab, GCR with a Schwarz preconditioner or with multigrid, or the fastest of the first three \
-     in a trial; see below",
+    "conjugate gradients, BiCGstab, GCR with a Schwarz preconditioner or with multigrid, or the fastest in a trial; see below",
 )
 .settled_as("method");
 const PRECISION: Key<[Precision; 3]> = Key::new(
@@ -179,7 +178,7 @@ const GUESS_PRECISION: Key<Precision> = Key::new(
 const K_MAX: Key<usize> =
     Key::new("k_max", integer(2, 64), Absent::Is("16"), Change::Tuning, "directions before a restart")
         .settled_as("method")
-        .note("only with `gcr-dd` or `multigrid`, or `auto` that tries the former");
+        .note("only with `gcr-dd` or `multigrid`, or `auto` that tries one of them");
 const N_MR: Key<usize> = Key::new(
     "n_mr",
     integer(1, 64),
@@ -188,7 +187,7 @@ const N_MR: Key<usize> = Key::new(
     "minimal-residual steps in a block, or after a coarse correction",
 )
 .settled_as("method")
-.note("only with `gcr-dd` or `multigrid`, or `auto` that tries the former");
+.note("only with `gcr-dd` or `multigrid`, or `auto` that tries one of them");
 const SCHWARZ_BLOCK: Key<Option<Extents>> = Key::new(
     "schwarz_block",
     form(
@@ -214,7 +213,7 @@ const AGGREGATE: Key<Extents> = Key::new(
     "extents x, y, z, t of an aggregate, which divide the box of a rank; in each direction there is one, or an even number",
 )
 .settled_as("method")
-.note("only with `multigrid`");
+.note("only with `multigrid`, or `auto` that tries it");
 const VECTORS: Key<usize> = Key::new(
     "vectors",
     form("a multiple of 8 up to 64", Shape::Integer(8, 64), |value| {
@@ -225,7 +224,7 @@ const VECTORS: Key<usize> = Key::new(
     "vectors per aggregate and chirality. More take fewer iterations, of which each takes longer",
 )
 .settled_as("method")
-.note("only with `multigrid`");
+.note("only with `multigrid`, or `auto` that tries it");
 
 /// `[fermion.NAME.solver]` of Wilson and domain-wall quarks.
 pub(crate) const SOLVER: Section = Section {
@@ -342,6 +341,8 @@ pub(crate) struct SolverKeys {
     has_block: bool,
     aggregate: Extents,
     vectors: usize,
+    /// Whether the input has either of the two.
+    has_aggregate: bool,
     link_reals: usize,
     action_residual: f64,
     force_residual: f64,
@@ -394,6 +395,8 @@ impl SolverKeys {
             has_block: table.has(SCHWARZ_BLOCK.name()) || fermion.is_some_and(|f| f.has_block),
             aggregate: table.get_or(&AGGREGATE, fermion.map(|f| f.aggregate)),
             vectors: table.get_or(&VECTORS, fermion.map(|f| f.vectors)),
+            has_aggregate: [AGGREGATE.name(), VECTORS.name()].iter().any(|key| table.has(key))
+                || fermion.is_some_and(|f| f.has_aggregate),
             link_reals: table.get_or(&LINK_REALS, fermion.map(|f| f.link_reals)),
             action_residual: table.get_or(&ACTION_RESIDUAL, fermion.map(|f| f.action_residual)),
             force_residual: table.get_or(&FORCE_RESIDUAL, fermion.map(|f| f.force_residual)),
@@ -433,26 +436,30 @@ impl SolverKeys {
 
     /// Checks keys against each other. A mistake is reported where it is made, not again where it is inherited.
     fn check(&self, table: &Table, inherits: bool, boxes: Boxes) {
-        if is_multigrid(self.method) {
-            self.check_aggregates(table, boxes);
-        } else if self.method.is_some() {
-            for key in ["aggregate", "vectors"].into_iter().filter(|key| table.has(key)) {
-                table.mistake(key, format!("{key}: only the method \"multigrid\" has it"));
+        let blocks = is_schwarz(self.method) || self.tries_schwarz();
+        let aggregates = is_multigrid(self.method) || self.tries_multigrid();
+        let auto = self.method == Some(Wanted::Auto) && self.systems == Systems::Any;
+        let keys = [
+            ("schwarz_block", blocks, "the method \"gcr-dd\" has"),
+            ("k_max", blocks || aggregates, "the methods \"gcr-dd\" and \"multigrid\" have"),
+            ("n_mr", blocks || aggregates, "the methods \"gcr-dd\" and \"multigrid\" have"),
+            ("aggregate", aggregates, "the method \"multigrid\" has"),
+            ("vectors", aggregates, "the method \"multigrid\" has"),
+        ];
+        for (key, _, has) in keys.into_iter().filter(|(key, serves, _)| table.has(key) && !serves) {
+            let tried = match key {
+                _ if !auto => "",
+                "schwarz_block" | "aggregate" | "vectors" => ", which \"auto\" tries without a precision",
+                _ => ", which \"auto\" tries with a schwarz_block or an aggregate, and without a precision",
+            };
+            if self.method.is_some() {
+                table.mistake(key, format!("{key}: only {has} it{tried}"));
             }
         }
-        let not_shared =
-            |key: &&str| table.has(key) && (*key == "schwarz_block" || !is_multigrid(self.method));
-        let own = ["k_max", "n_mr", "schwarz_block"].into_iter().filter(not_shared);
-        if self.method == Some(Wanted::Auto) && self.systems == Systems::Any && !self.tries_schwarz() {
-            let message = "only the method \"gcr-dd\" has it, which \"auto\" tries with a schwarz_block and without a precision";
-            own.for_each(|key| table.mistake(key, format!("{key}: {message}")));
-        } else if self.method.is_some() && !is_schwarz(self.method) && !self.tries_schwarz() {
-            let methods = |key: &str| match key {
-                "schwarz_block" => "only the method \"gcr-dd\" has it",
-                _ => "only the methods \"gcr-dd\" and \"multigrid\" have it",
-            };
-            own.for_each(|key| table.mistake(key, format!("{key}: {}", methods(key))));
-        } else if let Some(block) = self.block.filter(|_| table.has("schwarz_block")) {
+        if aggregates && (!inherits || table.has("method") || table.has("aggregate")) {
+            self.check_aggregates(table, boxes);
+        }
+        if let Some(block) = self.block.filter(|_| blocks && table.has("schwarz_block")) {
             let cuts = |whole: &Extents| (0..4).all(|mu| whole[mu].is_multiple_of(block[mu]));
             let lattice = boxes.lattice.map(|extents| ("the lattice", extents));
             let local = boxes.partition.map(|partition| ("a rank's box", partition.local()));
@@ -513,9 +520,15 @@ impl SolverKeys {
         auto && self.has_block && self.precision.is_none()
     }
 
+    /// Whether "auto" tries multigrid: with aggregates or vectors of the user's, since it takes memory and time of its own.
+    fn tries_multigrid(&self) -> bool {
+        let auto = self.method == Some(Wanted::Auto) && self.systems == Systems::Any;
+        auto && self.has_aggregate && self.precision.is_none()
+    }
+
     /// What "auto" chooses from.
     fn candidates(&self) -> Vec<Choice> {
-        let gcr = METHODS[2].1;
+        let (gcr, multigrid) = (METHODS[2].1, METHODS[3].1);
         let methods: &[Method] = match self.systems {
             Systems::Any => &[Method::Cg, Method::BiCgStab],
             Systems::Wall | Systems::Shifted(_) => &[Method::Cg],
@@ -530,6 +543,9 @@ impl SolverKeys {
         let mut all: Vec<Choice> = methods.iter().flat_map(each).collect();
         if self.tries_schwarz() {
             all.extend([SCHWARZ[0].1, SCHWARZ[1].1].map(|mix| Choice::new(gcr, mix)));
+        }
+        if self.tries_multigrid() {
+            all.push(Choice::new(multigrid, MULTIGRID[0].1));
         }
         all
     }

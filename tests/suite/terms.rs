@@ -11,6 +11,7 @@ use hmc::family::{Schur, Wilson, WilsonParams};
 use hmc::field::{AlgebraField, Domain, HostLinks, MatrixField};
 use hmc::hmc::{Chain, Level, Scheme};
 use hmc::lattice::{Extents, volume};
+use hmc::math::WallWeights;
 use hmc::quark::QuarkParams;
 use hmc::solver::{Past, Settings};
 use num_complex::Complex64;
@@ -371,4 +372,10 @@ pub fn odd_part(extents: Extents, phi: &[f64]) -> Vec<Complex64> {
 /// `|x|^2`
 pub fn norm2(x: &[Complex64]) -> f64 {
     x.iter().map(Complex64::norm_sqr).sum()
+}
+
+/// Weights without any pattern but for the kernel's: omega_s - sigma_s = k.
+pub fn listed_weights(slices: usize, k: f64) -> WallWeights {
+    let sigma: Vec<f64> = (0..slices).map(|s| 0.8 + 0.5 * (2.0 * s as f64).sin()).collect();
+    WallWeights { omega: sigma.iter().map(|sigma| sigma + k).collect(), sigma }
 }

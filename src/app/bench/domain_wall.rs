@@ -28,7 +28,7 @@ const SOLVER_REALS: usize = 12;
 use Precision::{Double as D, Half as H, Single as S};
 
 /// The quark of the tables.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct BenchWall {
     /// N_s.
     pub slices: usize,
@@ -39,7 +39,7 @@ pub struct BenchWall {
 }
 
 fn params(args: &BenchArgs) -> Result<DomainWallParams, AppError> {
-    let BenchWall { slices, weights, m5 } = args.wall;
+    let BenchWall { slices, ref weights, m5 } = args.wall;
     if slices % 2 == 1 && matches!(weights, Weights::Optimal { symmetric: true, .. }) {
         let told = format!("symmetric optimal weights need an even number of slices, not {slices}");
         return Err(AppError::Refused(told));
@@ -55,6 +55,7 @@ fn title(args: &BenchArgs) -> String {
         Weights::Shamir => "Shamir".to_string(),
         Weights::Borici => "Borici".into(),
         Weights::Mobius { b, c } => format!("Moebius b = {b}, c = {c}"),
+        Weights::Listed(_) => "listed weights".into(),
         Weights::Optimal { spectrum: [low, high], symmetric } => {
             format!("{}optimal on [{low}, {high}]", if *symmetric { "symmetric " } else { "" })
         }

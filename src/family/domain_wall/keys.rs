@@ -1,9 +1,10 @@
 //! `[fermion.NAME]` of domain-wall quarks: weights of the fifth dimension, flavours and their actions, Hasenbusch
 //! masses.
 
-use crate::config::forms::{NOT_NEGATIVE, RANGE};
-use crate::config::key::{Absent, Bound, Change, Form, Key, integer, number, words};
+use crate::config::forms::{NOT_NEGATIVE, POSITIVE, RANGE};
+use crate::config::key::{Absent, Bound, Change, Form, Key, Shape, form, integer, number, words};
 use crate::config::raw::Table;
+use crate::config::reader::list;
 use crate::config::section::{Count, Inner, Section};
 use crate::family::fermion::Keys;
 use crate::family::keys::{
@@ -51,7 +52,7 @@ pub struct DomainWallFermion {
 }
 
 /// `weights`: omega_s and sigma_s of `D_5 = (omega_s D_w + 1) delta + (sigma_s D_w - 1) L`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Weights {
     /// omega = 1, sigma = 0.
     Shamir,
@@ -71,13 +72,22 @@ pub enum Weights {
         /// Whether to take the best weights with `omega_s = omega_(N_s + 1 - s)`.
         symmetric: bool,
     },
+    /// One by one: omega_s positive, sigma_s from 0 to omega_s, and their difference the same for all s.
+    Listed(WallWeights),
 }
 
 impl Weights {
     /// The weights of `n_s` slices.
+    ///
+    /// # Panics
+    /// Listed weights are of another number of slices.
     #[must_use]
-    pub fn on(self, n_s: usize) -> WallWeights {
-        match self {
+    pub fn on(&self, n_s: usize) -> WallWeights {
+        match *self {
+            Self::Listed(ref weights) => {
+                assert_eq!(weights.n_s(), n_s, "weights of every slice");
+                weights.clone()
+            }
             Self::Shamir => WallWeights::shamir(n_s),
             Self::Borici => WallWeights::borici(n_s),
             Self::Mobius { b, c } => WallWeights::mobius(n_s, b, c),
@@ -92,14 +102,19 @@ impl Weights {
             Self::Shamir => false,
             Self::Borici | Self::Optimal { .. } => true,
             Self::Mobius { b, c } => b == c,
+            Self::Listed(ref weights) => weights.omega == weights.sigma,
         }
     }
 
-    /// Whether `omega_s = omega_(N_s + 1 - s)`, and sigma likewise: then gamma_5 and the reflection of s make D_5
-    /// hermitian.
+    /// Whether `omega_s = omega_(N_s + 1 - s)`, and sigma_s is a multiple of omega_s: then gamma_5 and the reflection of s make
+    /// D_5 hermitian.
     #[must_use]
     pub fn is_symmetric(&self) -> bool {
-        !matches!(self, Self::Optimal { symmetric: false, .. })
+        match self {
+            Self::Listed(weights) => weights.is_symmetric() && weights.are_proportional(),
+            Self::Optimal { symmetric, .. } => *symmetric,
+            Self::Shamir | Self::Borici | Self::Mobius { .. } => true,
+        }
     }
 }
 
@@ -146,6 +161,7 @@ enum Formula {
     Borici,
     Mobius,
     Optimal { symmetric: bool },
+    Listed,
 }
 
 /// The values of `one_flavour`.
@@ -174,6 +190,7 @@ const WEIGHTS: Key<Formula> = Key::new(
         ("mobius", Formula::Mobius),
         ("optimal", Formula::Optimal { symmetric: false }),
         ("optimal-symmetric", Formula::Optimal { symmetric: true }),
+        ("listed", Formula::Listed),
     ]),
     Absent::Refused,
     Change::Fixed,
@@ -199,6 +216,29 @@ const SPECTRUM: Key<[f64; 2]> = Key::new(
     Absent::Means("required with `\"optimal\"` and `\"optimal-symmetric\"`, else refused"),
     Change::Fixed,
     "bounds of \\|H_w\\|, H_w = gamma_5 D_w, for which the weights are best; not enforced",
+);
+const LISTED: &str = "required with `\"listed\"`, else refused";
+const OMEGA: Key<Vec<f64>> = Key::new(
+    "omega",
+    form(
+        "array of numbers above 0",
+        Shape::List(&Shape::Number(Bound::Without(0.0), Bound::Free), None),
+        |value| list("an array of `n_s` numbers", |value| POSITIVE.read(value))(value),
+    ),
+    Absent::Means(LISTED),
+    Change::Fixed,
+    "omega_1 .. omega_n_s",
+);
+const SIGMA: Key<Vec<f64>> = Key::new(
+    "sigma",
+    form(
+        "array of numbers, 0 at least",
+        Shape::List(&Shape::Number(Bound::With(0.0), Bound::Free), None),
+        |value| list("an array of `n_s` numbers", |value| NOT_NEGATIVE.read(value))(value),
+    ),
+    Absent::Means(LISTED),
+    Change::Fixed,
+    "sigma_1 .. sigma_n_s; each at most omega_s, and omega_s - sigma_s the same for all s",
 );
 const N_S: Key<usize> = Key::new(
     "n_s",
@@ -246,7 +286,21 @@ impl Keys for DomainWallFermion {
     const ACTION: &'static Key<&'static str> = &ACTION;
     const SIGNS: &'static [&'static str] = &["weights", "n_s"];
     const SECTION: Section = Section {
-        keys: &[&ACTION, &WEIGHTS, &B, &C, &SPECTRUM, &N_S, &M5, &MASS, &FLAVOURS, &ONE_FLAVOUR, &BOUNDARY],
+        keys: &[
+            &ACTION,
+            &WEIGHTS,
+            &B,
+            &C,
+            &SPECTRUM,
+            &OMEGA,
+            &SIGMA,
+            &N_S,
+            &M5,
+            &MASS,
+            &FLAVOURS,
+            &ONE_FLAVOUR,
+            &BOUNDARY,
+        ],
         tables: &[
             Inner { name: "stout", count: Count::Once, text: STOUT_TEXT, sections: &[&STOUT] },
             Inner { name: "solver", count: Count::Once, text: "", sections: &[&WALL_SOLVER] },
@@ -280,14 +334,16 @@ impl Keys for DomainWallFermion {
                 naik_epsilon: false,
                 corner_wall: false,
                 has_spin: true,
+                chemical_potential: false,
             }),
         );
         let (count, way) = (table.get(&FLAVOURS), table.get(&ONE_FLAVOUR));
         check_slices(&table, formula, n_s);
+        let weights = listed(&mut table, formula, n_s).or(weights);
         if count == Some(1) && way == Some(Way::Eofa) {
-            check_eofa(&table, weights, n_s);
+            check_eofa(&table, weights.as_ref(), n_s);
         }
-        check_kernel(&table, weights, m5);
+        check_kernel(&table, weights.as_ref(), m5);
         let (boundary, stout) = (table.get(&BOUNDARY), stout(&mut table));
         let systems = match (count, way) {
             (Some(1), Some(Way::Rational)) => Systems::Shifted("one_flavour = \"rational\""),
@@ -335,7 +391,7 @@ fn check_slices(table: &Table, formula: Option<Formula>, n_s: Option<usize>) {
 }
 
 /// Checks the requirements of the exact one-flavour action on the weights.
-fn check_eofa(table: &Table, weights: Option<Weights>, n_s: Option<usize>) {
+fn check_eofa(table: &Table, weights: Option<&Weights>, n_s: Option<usize>) {
     if !weights.is_none_or(|weights| weights.is_symmetric()) {
         let message = "one_flavour: \"eofa\" needs weights that are the same from both walls: take \
                        \"optimal-symmetric\" for \"optimal\", or one_flavour = \"rational\"";
@@ -350,19 +406,50 @@ fn check_eofa(table: &Table, weights: Option<Weights>, n_s: Option<usize>) {
 }
 
 /// Checks the kernel's denominator at the physical modes, where D_w is near -M5.
-fn check_kernel(table: &Table, weights: Option<Weights>, m5: Option<f64>) {
-    if let (Some(Weights::Mobius { b, c }), Some(m5)) = (weights, m5)
-        && (b - c) * m5 >= 2.0
+fn check_kernel(table: &Table, weights: Option<&Weights>, m5: Option<f64>) {
+    let difference = match weights {
+        Some(&Weights::Mobius { b, c }) => Some(("b", "b - c", b - c)),
+        Some(Weights::Listed(weights)) => weights.kernel_difference().map(|k| ("omega", "omega - sigma", k)),
+        _ => None,
+    };
+    if let (Some((key, words, difference)), Some(m5)) = (difference, m5)
+        && difference * m5 >= 2.0
     {
         let message = format!(
-            "b: (b - c) m5 is {}, and has to be below 2: else the kernel's sign is wrong on the physical modes",
-            (b - c) * m5
+            "{key}: ({words}) m5 is {}, and has to be below 2: else the kernel's sign is wrong on the physical modes",
+            difference * m5
         );
-        table.mistake("b", message);
+        table.mistake(key, message);
     }
 }
 
-/// The formula of the weights, and the weights; the formula may be known even if the weights are `None`.
+/// The weights of every slice, if the formula asks for a list.
+fn listed(table: &mut Table, formula: Option<Formula>, n_s: Option<usize>) -> Option<Weights> {
+    let (omega, sigma) = (table.get(&OMEGA), table.get(&SIGMA));
+    if formula != Some(Formula::Listed) {
+        for key in ["omega", "sigma"].into_iter().filter(|key| formula.is_some() && table.has(key)) {
+            table.mistake(key, format!("{key}: only the weights \"listed\" have it"));
+        }
+        return None;
+    }
+    ["omega", "sigma"].iter().for_each(|key| table.demand(key));
+    let (omega, sigma) = (omega?, sigma?);
+    for (key, found) in [("omega", omega.len()), ("sigma", sigma.len())] {
+        if let Some(n_s) = n_s.filter(|n_s| *n_s != found) {
+            table.mistake(key, format!("{key}: {found} numbers for {n_s} slices"));
+        }
+    }
+    let weights = WallWeights { omega, sigma };
+    if weights.omega.len() == weights.sigma.len() && weights.kernel_difference().is_none_or(|k| k < 0.0) {
+        let message = "sigma: omega_s - sigma_s has to be the same for all s, and 0 at least: else the slices have no common \
+                       kernel, or one with a pole";
+        table.mistake("sigma", message);
+    }
+    Some(Weights::Listed(weights))
+}
+
+/// The formula of the weights, and the weights; the formula may be known even if the weights are `None`, as
+/// those that are listed.
 fn weights(table: &mut Table) -> (Option<Formula>, Option<Weights>) {
     let formula = table.get(&WEIGHTS);
     let (b, c, spectrum) = (table.get(&B), table.get(&C), table.get(&SPECTRUM));
@@ -375,7 +462,7 @@ fn weights(table: &mut Table) -> (Option<Formula>, Option<Weights>) {
     let keys: &[&'static str] = match formula {
         Some(Formula::Mobius) => &["b", "c"],
         Some(Formula::Optimal { .. }) => &["spectrum"],
-        Some(Formula::Shamir | Formula::Borici) | None => &[],
+        Some(Formula::Shamir | Formula::Borici | Formula::Listed) | None => &[],
     };
     keys.iter().for_each(|key| table.demand(key));
     let owners = [
@@ -394,6 +481,7 @@ fn weights(table: &mut Table) -> (Option<Formula>, Option<Weights>) {
             Formula::Borici => Weights::Borici,
             Formula::Mobius => Weights::Mobius { b: b?, c: c? },
             Formula::Optimal { symmetric } => Weights::Optimal { spectrum: spectrum?, symmetric },
+            Formula::Listed => return None,
         })
     });
     (formula, weights)

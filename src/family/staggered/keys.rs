@@ -171,7 +171,14 @@ impl Keys for StaggeredFermion {
 
     fn allowed(action: &'static str) -> Option<Allowed> {
         let (mass, naik_epsilon) = (MassOf::Measurement(MASS), action == HISQ);
-        Some(Allowed { quarks: "staggered", mass, naik_epsilon, corner_wall: true, has_spin: false })
+        Some(Allowed {
+            quarks: "staggered",
+            mass,
+            naik_epsilon,
+            corner_wall: true,
+            has_spin: false,
+            chemical_potential: true,
+        })
     }
 
     fn read(

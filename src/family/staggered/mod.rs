@@ -25,7 +25,7 @@ mod unitary;
 pub use keys::{InnerRoots, MassFactor, StaggeredFermion, WeightFactors};
 pub use links::{Gradients, Smearing, StaggeredLinks};
 pub use operator::{REACH, Staggered};
-pub use quark::{StaggeredParams, StaggeredQuark};
+pub use quark::{StaggeredDerivative, StaggeredParams, StaggeredQuark};
 pub use rational_keys::RationalSource;
 pub use rooted::{Rooted, RootedParams, RootedPseudofermion, RootedSolver};
 pub use solver_keys::StaggeredSolver;

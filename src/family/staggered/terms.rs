@@ -2,14 +2,14 @@
 
 use super::{
     InnerRoots, MassFactor, REACH, RationalSource, Rooted, RootedParams, RootedPseudofermion, RootedSolver,
-    StaggeredFermion, StaggeredParams, StaggeredQuark, StaggeredSolver, WeightFactors,
+    StaggeredDerivative, StaggeredFermion, StaggeredParams, StaggeredQuark, StaggeredSolver, WeightFactors,
 };
 use crate::action::{Action, InnerPoles, TermHeader};
 use crate::family::{Family, FamilyError};
 use crate::field::{Domain, MatrixField};
 use crate::math::{Factor, MilcPseudofermion, MilcRational, Rational};
 use crate::measure::{MeasureError, Wanted};
-use crate::quark::{Inverse, QuarkParams};
+use crate::quark::{HopDerivative, Inverse, QuarkParams};
 use crate::solver::{Past, Settings};
 use std::sync::Arc;
 
@@ -68,6 +68,16 @@ impl Family for StaggeredFermion {
         let solver = Settings { delta, ..Settings::cg(precision, max_iterations) };
         let params = QuarkParams { operator, solver, link_reals: long_reals, guess: Past::NONE };
         Ok(Box::new(StaggeredQuark::new(links, &params, wanted.residual)?))
+    }
+
+    fn derivative(
+        &self,
+        links: &MatrixField,
+        wanted: Wanted,
+        order: u32,
+    ) -> Result<Option<Box<dyn HopDerivative>>, MeasureError> {
+        let hops = StaggeredDerivative::new(links, self.smearing, wanted.naik_epsilon, self.boundary, order)?;
+        Ok(Some(Box::new(hops)))
     }
 }
 

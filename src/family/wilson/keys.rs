@@ -163,6 +163,7 @@ impl Keys for WilsonFermion {
             naik_epsilon: false,
             corner_wall: false,
             has_spin: true,
+            chemical_potential: true,
         })
     }
 

@@ -2,12 +2,15 @@
 
 use super::{Flavours, WilsonFermion, WilsonParams, WilsonQuark};
 use crate::action::{Action, Determinant, DeterminantParams, Power};
+use crate::device::Precision;
 use crate::family::terms::{header, on_smeared_links, quark};
 use crate::family::{Family, FamilyError};
-use crate::field::{Domain, MatrixField};
+use crate::field::{Dagger, Domain, LINK_REALS, MatrixField};
 use crate::measure::{MeasureError, Wanted};
-use crate::operator::smeared;
-use crate::quark::{Inverse, QuarkParams};
+use crate::operator::{WilsonLinks, smeared};
+use crate::quark::{
+    Fields, HopDerivative, Inverse, QuarkError, QuarkParams, apply_derivative, links_in_time,
+};
 use crate::solver::{Past, TermSolver};
 use std::sync::Arc;
 
@@ -47,6 +50,35 @@ impl Family for WilsonFermion {
             Some(stout) => WilsonQuark::new(&smeared(links, stout.steps, stout.rho)?, &params, residual)?,
             None => WilsonQuark::new(links, &params, residual)?,
         }))
+    }
+
+    fn derivative(
+        &self,
+        links: &MatrixField,
+        _: Wanted,
+        order: u32,
+    ) -> Result<Option<Box<dyn HopDerivative>>, MeasureError> {
+        let in_time = match self.stout {
+            Some(stout) => links_in_time(&smeared(links, stout.steps, stout.rho)?, order)?,
+            None => links_in_time(links, order)?,
+        };
+        let boundary = self.operator.boundary;
+        let mut hops = WilsonLinks::new(links.domain(), Precision::Double, LINK_REALS, 1, boundary)?;
+        hops.update(&in_time)?;
+        Ok(Some(Box::new(HopsInTime { hops, order })))
+    }
+}
+
+/// `d^n M / d mu^n`.
+struct HopsInTime {
+    hops: WilsonLinks,
+    order: u32,
+}
+
+impl HopDerivative for HopsInTime {
+    fn apply(&mut self, out: &mut Fields, x: &Fields) -> Result<(), QuarkError> {
+        let Self { hops, order } = self;
+        apply_derivative(out, x, (*order, -0.5), |out, x, parity| hops.hop(out, x, parity, Dagger::No))
     }
 }
 

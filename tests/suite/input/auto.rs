@@ -92,6 +92,20 @@ fn a_choice_makes_the_input_that_names_it() {
     );
 }
 
+/// With keys of its own; a factor inherits them.
+#[test]
+fn multigrid_is_a_candidate_where_it_has_aggregates() {
+    for (keys, has) in [("", false), ("vectors = 16", true), ("aggregate = [4, 4, 4, 4]\nk_max = 8", true)] {
+        let auto = input(&solvers(&format!("method = \"auto\"\n{keys}"), "method = \"auto\""));
+        let open = auto.open_choices();
+        assert_eq!(open.len(), 2);
+        for (term, candidates) in open {
+            let found = candidates.iter().any(|choice| choice.method == "multigrid");
+            assert_eq!(found, has, "{keys}: {term}");
+        }
+    }
+}
+
 /// Every candidate of every term occurs.
 #[test]
 fn all_choices_have_every_candidate() {
@@ -106,12 +120,26 @@ fn all_choices_have_every_candidate() {
 
 #[test]
 fn keys_that_no_candidate_has() {
-    let message = "only the method \"gcr-dd\" has it, which \"auto\" tries with a schwarz_block and without a precision";
+    let tried = "which \"auto\" tries without a precision";
+    let shared = "the methods \"gcr-dd\" and \"multigrid\" have it, which \"auto\" tries with a schwarz_block or an aggregate, and \
+                  without a precision";
     let cases = [
-        ("method = \"auto\"\nk_max = 8", vec![format!("run.toml:16:9: k_max: {message}")]),
+        ("method = \"auto\"\nk_max = 8", vec![format!("run.toml:16:9: k_max: only {shared}")]),
         (
             "method = \"auto\"\nprecision = \"double\"\nschwarz_block = [4, 4, 4, 4]",
-            vec![format!("run.toml:17:17: schwarz_block: {message}")],
+            vec![format!("run.toml:17:17: schwarz_block: only the method \"gcr-dd\" has it, {tried}")],
+        ),
+        (
+            "method = \"auto\"\nprecision = \"double\"\nvectors = 8",
+            vec![format!("run.toml:17:11: vectors: only the method \"multigrid\" has it, {tried}")],
+        ),
+        (
+            "method = \"auto\"\naggregate = [4, 4, 4, 6]",
+            vec![
+                "run.toml:16:13: aggregate: aggregates of 4x4x4x6 do not divide the lattice of 8x8x8x16 into several, one or an \
+                 even number in each direction"
+                    .into(),
+            ],
         ),
         (
             "method = \"auto\"\nschwarz_block = [4, 4, 4, 6]",

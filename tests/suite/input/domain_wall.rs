@@ -127,6 +127,13 @@ fn weights_have_keys_of_their_own() {
     assert_eq!(optimal, Weights::Optimal { spectrum, symmetric: false });
     let symmetric = found("\"optimal-symmetric\"\nspectrum = [0.05, 6.2]\n");
     assert_eq!(symmetric, Weights::Optimal { spectrum, symmetric: true });
+    let list = |n: usize, shift: f64| {
+        let all: Vec<String> = (1..=n).map(|s| format!("{:?}", s as f64 + shift)).collect();
+        all.join(", ")
+    };
+    let listed = |omega: String, sigma: String| format!("\"listed\"\nomega = [{omega}]\nsigma = [{sigma}]\n");
+    let Weights::Listed(weights) = found(&listed(list(12, 0.5), list(12, -0.25))) else { panic!("listed") };
+    assert_eq!((weights.omega[0], weights.sigma[11], weights.kernel_difference()), (1.5, 11.75, Some(0.75)));
     assert!(symmetric.is_symmetric() && Weights::Shamir.is_symmetric() && !optimal.is_symmetric());
     assert_mistakes(&[
         (with("\"mobius\"", "\"moebius\""), "12:11: weights: unknown \"moebius\"; did you mean 'mobius'?"),
@@ -154,6 +161,18 @@ fn weights_have_keys_of_their_own() {
             with(mobius, "\"optimal-symmetric\"\nspectrum = [0.05, 6.2]\n").replace("n_s = 12", "n_s = 13"),
             "14:7: n_s: the weights \"optimal-symmetric\" come in pairs: take an even number, not 13",
         ),
+        (with(mobius, &listed(list(12, 0.5), list(11, 0.5))), "14:9: sigma: 11 numbers for 12 slices"),
+        (
+            with(mobius, &listed(list(12, 0.5), "0.5, ".repeat(11) + "0.5")),
+            "14:9: sigma: omega_s - sigma_s has to be the same for all s, and 0 at least: else the slices have no common kernel, or \
+             one with a pole",
+        ),
+        (
+            with(mobius, &listed(list(12, 2.5), list(12, 0.5))),
+            "13:9: omega: (omega - sigma) m5 is 3.6, and has to be below 2: else the kernel's sign is wrong on the physical modes",
+        ),
+        (with("c = 0.5\n", "c = 0.5\nomega = [1]\n"), "15:9: omega: only the weights \"listed\" have it"),
+        (with(mobius, "\"listed\"\nomega = [1]\n"), "10:1: missing 'sigma' in [fermion.light]"),
     ]);
     assert_eq!(
         light(&with(mobius, "\"optimal\"\nspectrum = [0.05, 6.2]\n").replace("n_s = 12", "n_s = 13")).n_s,

@@ -8,6 +8,7 @@ use crate::devices::domains;
 use crate::reference::domain_wall::{self as plain, Dense, Field, Wall};
 use crate::reference::gauge::{Gauge, parity};
 use crate::reference::wilson::{random_field, restrict};
+use crate::terms::listed_weights;
 use hmc::device::Precision;
 use hmc::family::{DomainWall, DomainWallParams, OnSlices, reflect};
 use hmc::field::{Dagger, Domain, EVEN, Kind, MatrixField, ODD, Spinor};
@@ -30,7 +31,7 @@ fn params(weights: WallWeights, m5: f64, mass: [f64; 2], boundary: [f64; 4]) -> 
 }
 
 /// Each kind of weights; odd N_s and the most slices that kernels take; one mass, two, and Pauli and Villars.
-fn cases() -> [(&'static str, DomainWallParams); 7] {
+fn cases() -> [(&'static str, DomainWallParams); 8] {
     [
         ("Shamir 8", params(WallWeights::shamir(8), 1.8, [0.1, 0.1], ANTIPERIODIC)),
         ("Mobius 12", params(WallWeights::mobius(12, 1.5, 0.5), 1.8, [0.02, 0.6], TWISTED)),
@@ -38,6 +39,7 @@ fn cases() -> [(&'static str, DomainWallParams); 7] {
         ("optimal 10", params(WallWeights::optimal(10, SPECTRUM), 1.3, [0.01, 0.01], TWISTED)),
         ("symmetric 6", params(WallWeights::symmetric_optimal(6, SPECTRUM), 1.3, [0.3, 0.05], ANTIPERIODIC)),
         ("Mobius 5", params(WallWeights::mobius(5, 1.25, 0.25), 1.4, [0.2, 0.0], TWISTED)),
+        ("listed 6", params(listed_weights(6, 0.7), 1.2, [0.05, 0.05], TWISTED)),
         ("optimal 48", params(WallWeights::optimal(48, [0.001, 6.4]), 1.3, [0.004, 0.004], ANTIPERIODIC)),
     ]
 }

@@ -5,7 +5,7 @@ use crate::devices::{domain, on_one_lane};
 use crate::reference::domain_wall::{self as plain, Dense, Wall};
 use crate::reference::gauge::{Gauge, parity};
 use crate::terms;
-use crate::terms::{check_dynamics, check_force, check_refresh, fields, quark, random_phi};
+use crate::terms::{check_dynamics, check_force, check_refresh, fields, listed_weights, quark, random_phi};
 use hmc::action::{
     Action, ActionError, Determinant, DeterminantParams, GaugeAction, InnerPoles, Power, RationalPower,
     Smeared, TermHeader,
@@ -29,13 +29,14 @@ fn params(weights: WallWeights, m5: f64, mass: f64) -> DomainWallParams {
     DomainWallParams { weights, m5, mass: [mass; 2], boundary: Boundary::phases(TWISTED) }
 }
 
-/// A quark of each kind of weights; the exact one-flavour action takes all but the last.
-pub(super) fn quarks() -> [(&'static str, DomainWallParams); 4] {
+/// A quark of each kind of weights; the exact one-flavour action takes the first three.
+pub(super) fn quarks() -> [(&'static str, DomainWallParams); 5] {
     [
         ("Shamir 4", params(WallWeights::shamir(4), 1.8, 0.1)),
         ("Mobius 6", params(WallWeights::mobius(6, 1.5, 0.5), 1.6, 0.1)),
         ("symmetric 4", params(WallWeights::symmetric_optimal(4, SPECTRUM), 1.3, 0.1)),
         ("optimal 5", params(WallWeights::optimal(5, SPECTRUM), 1.4, 0.1)),
+        ("listed 5", params(listed_weights(5, 0.5), 1.5, 0.1)),
     ]
 }
 
@@ -142,7 +143,7 @@ fn forces_of_two_flavours() {
     for (extents, precision, quarks) in [
         ([4; 4], Precision::Double, &quarks()[..]),
         ([4; 4], Precision::Single, &quarks()[1..2]),
-        ([4; 4], Precision::Half, &quarks()[3..]),
+        ([4; 4], Precision::Half, &quarks()[3..4]),
         ([2, 4, 6, 4], Precision::Double, &quarks()[1..2]),
     ] {
         let links = Gauge::warm(extents, 0.8, 5);

@@ -10,7 +10,7 @@ use crate::reference::domain_wall::{self as plain, Field, Wall};
 use crate::reference::gauge::{Gauge, random_transformation};
 use crate::reference::su3;
 use crate::reference::wilson::{Spinor, axpy, random_field, reals};
-use crate::terms::whole;
+use crate::terms::{listed_weights, whole};
 use hmc::comm::Solo;
 use hmc::device::Precision;
 use hmc::family::{DomainWallParams, WallQuark};
@@ -36,13 +36,14 @@ fn params(weights: WallWeights, m5: f64, mass: f64, boundary: [f64; 4]) -> Domai
 }
 
 /// Each kind of weights, an odd number of slices, and those that a reflection changes.
-fn cases() -> [(&'static str, DomainWallParams); 5] {
+fn cases() -> [(&'static str, DomainWallParams); 6] {
     [
         ("Shamir 4", params(WallWeights::shamir(4), 1.8, 0.1, ANTIPERIODIC)),
         ("Mobius 5", params(WallWeights::mobius(5, 1.5, 0.5), 1.6, 0.05, TWISTED)),
         ("Borici 4", params(WallWeights::borici(4), 1.4, 0.0, ANTIPERIODIC)),
         ("symmetric 6", params(WallWeights::symmetric_optimal(6, SPECTRUM), 1.3, 0.2, TWISTED)),
         ("optimal 5", params(WallWeights::optimal(5, SPECTRUM), 1.8, 0.1, TWISTED)),
+        ("listed 5", params(listed_weights(5, 0.6), 1.5, 0.1, ANTIPERIODIC)),
     ]
 }
 

@@ -2,6 +2,7 @@
 
 mod domain_wall;
 mod mesons;
+mod mu_derivative;
 mod run;
 mod staggered;
 mod wilson_loops;

@@ -29,6 +29,8 @@ c_sw = 1.5
 [fermion.light.solver]
 LIGHT
 schwarz_block = [4, 2, 2, 4]
+aggregate = [2, 2, 2, 4]
+vectors = 8
 guess = 2
 [[fermion.light.hasenbusch]]
 name = "heavy"
@@ -97,9 +99,10 @@ const AUTO: [&str; 2] = ["method = \"auto\"", "precision = \"double\""];
 /// The input with these keys of the solvers.
 fn keys(text: &str, [light, heavy]: [&str; 2]) -> String {
     let text = text.replacen("LIGHT", light, 1).replacen("HEAVY", heavy, 1);
-    // Other methods have no blocks.
-    let blocks = light.contains("auto") || light.contains("gcr-dd");
-    if blocks { text } else { text.replace("schwarz_block = [4, 2, 2, 4]\n", "") }
+    // Other methods have no blocks or aggregates.
+    let serves = |method| light.contains("auto") || light.contains(method);
+    let text = if serves("gcr-dd") { text } else { text.replace("schwarz_block = [4, 2, 2, 4]\n", "") };
+    if serves("multigrid") { text } else { text.replace("aggregate = [2, 2, 2, 4]\nvectors = 8\n", "") }
 }
 
 /// The keys that name a choice.
@@ -169,8 +172,10 @@ fn a_chain_with_auto_has_the_bits_of_what_it_chose() {
             };
             assert!(ended.out.lines().any(is_row), "{}", ended.out);
         }
-        // Each factor inherits the block: three methods in two precisions.
-        assert_eq!(ended.out.matches(" iterations ").count(), 12, "{}", ended.out);
+        // Each factor inherits the block and the aggregates: three methods in two precisions, and multigrid.
+        assert_eq!(ended.out.matches(" iterations ").count(), 14, "{}", ended.out);
+        assert_eq!(ended.out.matches(" once in 5 forces").count(), 1, "{}", ended.out);
+        assert_eq!(ended.out.matches(" once in 17 forces").count(), 1, "{}", ended.out);
         let ended = other.chain(0, &on(&explicit(CLOVER, &found), 0));
         assert!(!has_trials(&ended.out));
         same(&own, &other);
@@ -267,7 +272,7 @@ fn without_a_method_that_converges_there_is_no_chain() {
     let input = scratch.write("run.toml", keys(CLOVER, [light, AUTO[1]]));
     let ended = scratch.run(0, &[&input]);
     ended.failed(2, &["no method of \"auto\" solves the systems of term 'light'"]);
-    assert_eq!(ended.out.matches("out: the solver did not converge").count(), 6, "{}", ended.out);
+    assert_eq!(ended.out.matches("out: the solver did not converge").count(), 7, "{}", ended.out);
     assert!(names(&scratch.at(FOLDER).join("checkpoint")).is_empty());
 }
 

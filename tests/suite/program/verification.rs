@@ -122,7 +122,8 @@ fn drilled(drill: &str, text: &str, ranks: usize) -> Ended {
     let scratch = Scratch::new();
     let input = scratch.write("run.toml", text);
     let ended = scratch.start_with(ranks, &[&input], &[("HMC_DRILL", drill)]).wait();
-    let told = format!("a drill, HMC_DRILL: bits on rank {} are falsified", &drill[6..7]);
+    let rank = drill.split(' ').nth(1).unwrap();
+    let told = format!("a drill, HMC_DRILL: bits on rank {rank} are falsified");
     assert!(ended.err.contains(&told), "{ended:?}");
     ended
 }
