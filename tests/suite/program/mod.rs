@@ -5,6 +5,7 @@
 mod auto;
 mod bench;
 mod bits;
+mod bundle;
 mod chaos;
 mod cli;
 mod cli_files;
