@@ -280,8 +280,7 @@ mod tests {
             }
             let end = part[place..].find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(0);
             let name = &part[place..place + end];
-            if part[place + end..].starts_with('(') && name.starts_with(|c: char| c == 'c') && name != "culib"
-            {
+            if part[place + end..].starts_with('(') && name != "culib" {
                 assert!(known.contains(&name), "{name}: since which version of CUDA?");
                 count += 1;
             }
