@@ -54,11 +54,13 @@ impl Version {
     }
 }
 
-/// The names of NVRTC, the one to be taken first in front. The last is that of a toolkit, of whichever version.
+/// The names of NVRTC, the one to be taken first in front. After that of a toolkit, of whichever version, come those that are
+/// too new for the driver: they are looked for only to be told of.
 fn names(driver: Option<Version>) -> Vec<String> {
     let newest = driver.map_or(NEWEST, |driver| driver.major);
-    let numbered = (OLDEST.major..=newest).rev().map(|major| format!("libnvrtc.so.{major}"));
-    numbered.chain(["libnvrtc.so".to_owned()]).collect()
+    let numbered = |major: i32| format!("libnvrtc.so.{major}");
+    let fitting = (OLDEST.major..=newest).rev().map(numbered);
+    fitting.chain(["libnvrtc.so".to_owned()]).chain((newest + 1..=NEWEST).map(numbered)).collect()
 }
 
 /// The error where none fits; `others` are the versions of those that are here.
@@ -301,7 +303,7 @@ mod tests {
 
     #[test]
     fn the_newest_library_that_the_driver_takes_is_looked_for_first() {
-        assert_eq!(names(Some(version(12, 4))), ["libnvrtc.so.12", "libnvrtc.so"]);
+        assert_eq!(names(Some(version(12, 4))), ["libnvrtc.so.12", "libnvrtc.so", "libnvrtc.so.13"]);
         assert_eq!(names(Some(version(13, 0))), ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"]);
         assert_eq!(names(Some(version(14, 0)))[0], "libnvrtc.so.14");
         assert_eq!(names(None), names(Some(version(13, 0))));

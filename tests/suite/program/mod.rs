@@ -10,6 +10,7 @@ mod chaos;
 mod cli;
 mod cli_files;
 mod drafts;
+mod drivers;
 mod exceptional;
 mod folder;
 mod grids;
