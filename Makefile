@@ -7,7 +7,7 @@
 # make check    formatting, lints, documentation, and the GPU kernels (needs no GPU)
 # make sanitize the host kernels under AddressSanitizer and UndefinedBehaviorSanitizer
 # make book     the documentation as a book, in target/book
-# make bundle   the program for another machine, in bundle/
+# make bundle   the program for other machines, in bundle/ and as a tarball in target/bundle/
 # make clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -111,9 +111,10 @@ sanitize: setup
 	    --config 'target.$(HOST).runner = "env LD_PRELOAD=$(shell gcc -print-file-name=libasan.so)"' \
 	    --test suite -- kernels::conformance kernels::domain_wall
 
+# For glibc 2.31 and later, whatever this machine has; HMC_BUNDLE_GLIBC names another.
 bundle: setup
-	HMC_KERNEL_TARGETS=all $(CARGO) build --release --locked
-	@bash tools/bundle.sh $(TARGET)/release/hmc
+	@bash tools/setup.sh bundle
+	@bash tools/bundle.sh
 
 setup:
 	@bash tools/setup.sh

@@ -5,6 +5,7 @@
 #   tools/setup.sh lint     rustfmt and clippy
 #   tools/setup.sh nvrtc    CUDA's run-time compiler into target/nvrtc (needs no GPU)
 #   tools/setup.sh book     mdBook into target/tools
+#   tools/setup.sh bundle   Zig, cargo-zigbuild and CMake into target/venv, for `make bundle`
 #   tools/setup.sh venv     Python with h5py and NumPy into target/venv, for the test that reads our files with them
 #   tools/setup.sh package  the package of python/ as a wheel in target/wheel, and installed in target/venv with pytest
 #
@@ -100,6 +101,15 @@ python() {
     python3 -m venv "$target/venv" || stop "python3 with its venv module is needed here"
 }
 
+bundle() {
+    python
+    command -v objdump >/dev/null || stop "objdump (binutils) is needed for a bundle"
+    "$target/venv/bin/python" -c 'import ziglang' 2>/dev/null && [ -x "$target/venv/bin/cargo-zigbuild" ] &&
+        [ -x "$target/venv/bin/cmake" ] && return
+    say "installing ziglang, cargo-zigbuild and cmake into $target/venv"
+    "$target/venv/bin/pip" install --quiet --disable-pip-version-check ziglang==0.16.0 cargo-zigbuild==0.24.1 'cmake>=3.26'
+}
+
 venv() {
     python
     "$target/venv/bin/python" -c 'import h5py, numpy' 2>/dev/null && return
@@ -161,6 +171,6 @@ all)
     system
     rust
     ;;
-lint | nvrtc | venv | package | book) "$1" ;;
+lint | nvrtc | venv | package | book | bundle) "$1" ;;
 *) stop "no such part: $1 (see the head of tools/setup.sh)" ;;
 esac

@@ -14,15 +14,16 @@
 #SBATCH --requeue
 set -euo pipefail
 input=$1 folder=$2
-hmc=${HMC:-hmc}
+# The program, or a command that runs it: HMC="apptainer exec --nv hmc.sif hmc".
+read -ra hmc <<<"${HMC:-hmc}"
 
-before=$("$hmc" status "$folder" 2>/dev/null | head -n 1 || true)
+before=$("${hmc[@]}" status "$folder" 2>/dev/null | head -n 1 || true)
 # A run ends by itself before the job does, with code 0. Any other code is for a person to look at: nothing is submitted.
-srun --mpi="${HMC_MPI:-pmix}" "$hmc" "$input"
-"$hmc" report "$folder"
-if "$hmc" status "$folder" | grep -q ', none left$'; then
+srun --mpi="${HMC_MPI:-pmix}" "${hmc[@]}" "$input"
+"${hmc[@]}" report "$folder"
+if "${hmc[@]}" status "$folder" | grep -q ', none left$'; then
     echo 'the chain is done'
-elif [ "$("$hmc" status "$folder" | head -n 1)" = "$before" ]; then
+elif [ "$("${hmc[@]}" status "$folder" | head -n 1)" = "$before" ]; then
     echo 'no trajectory was finished: give the job more time'
     exit 1
 else

@@ -20,6 +20,9 @@ pub(super) struct Job {
     pub pid: u32,
     /// When it started, in UTC.
     pub since: String,
+    /// Its number in the batch system, if that tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<String>,
 }
 
 /// A line of `jobs.jsonl`.
@@ -132,7 +135,15 @@ impl Job {
     /// This process.
     pub(super) fn this() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Self { host: host(), pid: std::process::id(), since: utc(now) }
+        let batch = ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"]
+            .iter()
+            .find_map(|name| std::env::var(name).ok().filter(|number| !number.is_empty()));
+        Self { host: host(), pid: std::process::id(), since: utc(now), batch }
+    }
+
+    /// Whether its process is on this node.
+    pub(super) fn is_running_here(&self) -> bool {
+        Path::new(&format!("/proc/{}", self.pid)).exists()
     }
 
     /// From JSON; `None` if it is something else.
@@ -143,7 +154,8 @@ impl Job {
 
 impl std::fmt::Display for Job {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "process {} on {} since {}", self.pid, self.host, self.since)
+        write!(f, "process {} on {} since {}", self.pid, self.host, self.since)?;
+        self.batch.as_ref().map_or(Ok(()), |number| write!(f, ", job {number}"))
     }
 }
 
@@ -209,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_line_is_one_object_of_which_later_jobs_read_what_was_accepted() {
-        let job = Job { host: "node7".into(), pid: 12, since: "2026-01-31T12:34:56Z".into() };
+        let job = Job { host: "node7".into(), pid: 12, since: "2026-01-31T12:34:56Z".into(), batch: None };
         let accepted = [Accepted::Version("hmc 0.0.3".into()), Accepted::Gaps(vec![3, 4])];
         let line = JobLine {
             job: &job,

@@ -22,7 +22,7 @@ pub fn compile_all(arch: &str, options: &GpuOptions) -> Result<Vec<String>, Devi
     };
     let jobs: Vec<_> = kernel_list().into_iter().flat_map(of).collect();
     // What the compiler says of a kernel is not kept.
-    let compiler = Compiler::new(&GpuOptions { cache: None, ..options.clone() })?;
+    let compiler = Compiler::new(&GpuOptions { cache: None, ..options.clone() }, None)?;
     let report = |&(kernel, precision, constants): &(&KernelInfo, Precision, Constants)| {
         let shape = Shape { block: kernel.usual_threads(), resident: 1 };
         let request = Request { kernel, constants, precision, arch, variant: None, shape };

@@ -165,7 +165,10 @@ impl Cuda {
             call!(cuEventRecord(end, self.stream))?;
             call!(cuEventSynchronize(end))?;
             let mut milliseconds = 0.0;
-            call!(cuEventElapsedTime_v2(&mut milliseconds, start, end))?;
+            (self.elapsed_time)(&mut milliseconds, start, end).result().map_err(|e| DeviceError::Cuda {
+                call: "cuEventElapsedTime",
+                reason: format!("{:?}", e.0),
+            })?;
             call!(cuEventDestroy_v2(start))?;
             call!(cuEventDestroy_v2(end))?;
             Ok(milliseconds)

@@ -2,6 +2,7 @@
 //!
 //! All work is in one stream.
 //!
+//! - `library`: the compiler's library, and whether it fits the driver
 //! - `nvrtc`: the compiler
 //! - `ahead`: kernels compiled before they are launched
 //! - `launch`: the code of a kernel, its fastest shape, and its start
@@ -19,6 +20,7 @@ macro_rules! call {
 
 mod ahead;
 mod launch;
+mod library;
 mod meter;
 mod nccl;
 mod nvrtc;
@@ -35,6 +37,7 @@ use super::table::all_kernels;
 use super::{Device, DeviceError, Energy, GpuOptions, Lanes, Work};
 use cudarc::driver::{result, sys};
 use launch::{BLOCK, Loaded, SumPlaces, count};
+use library::Version;
 use meter::Meter;
 use nccl::Nccl;
 use nvrtc::Compiler;
@@ -91,6 +94,9 @@ pub(super) fn open(index: usize, options: GpuOptions) -> Result<Device, DeviceEr
     Ok(Device::new(Cuda::new(index, &options)?))
 }
 
+/// `cuEventElapsedTime`: every driver has it. The call that took its name in CUDA 13 is not in drivers before 12.8.
+type ElapsedTime = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> sys::CUresult;
+
 /// One GPU.
 struct Cuda {
     name: String,
@@ -110,6 +116,7 @@ struct Cuda {
     sums: MappedSums,
     compiler: Compiler,
     driver: i32,
+    elapsed_time: ElapsedTime,
     loaded: Mutex<Vec<(Variant, Loaded)>>,
     pool: Pool,
     ledger: Ledger,
@@ -141,11 +148,16 @@ impl Cuda {
         if index >= count {
             return Err(DeviceError::NoGpu(format!("number {index} of {count}")));
         }
-        let compiler = Compiler::new(options)?;
         // SAFETY: the driver's calls with plain outputs; the context stays current on this thread.
         unsafe {
             let mut driver = 0;
             call!(cuDriverGetVersion(&mut driver))?;
+            let version = Version::of_driver(driver);
+            version.judge_driver()?;
+            let compiler = Compiler::new(options, Some(version))?;
+            let elapsed_time = *sys::culib()
+                .get::<ElapsedTime>(b"cuEventElapsedTime")
+                .map_err(|e| DeviceError::Cuda { call: "cuEventElapsedTime", reason: e.to_string() })?;
             let mut device = 0;
             call!(cuDeviceGet(&mut device, index as i32))?;
             let mut context = std::ptr::null_mut();
@@ -200,6 +212,7 @@ impl Cuda {
                 sums: MappedSums::new(host_words.cast(), mapped_words, rounded),
                 compiler,
                 driver,
+                elapsed_time,
                 loaded: Mutex::default(),
                 pool: Pool::default(),
                 ledger: Ledger::default(),

@@ -2,11 +2,11 @@
 //!
 //! There is one CUBIN per kernel. The cache's key is a hash of source, options, compiler and GPU.
 
+use super::library::{Library, Version};
 use crate::device::gpu::cache::{Place, digest};
 use crate::device::gpu::tuning::Shape;
 use crate::device::{Constants, DeviceError, GpuOptions, KernelInfo, Precision, Variant, Work};
-use cudarc::nvrtc::{result, sys};
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::fs;
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
@@ -72,38 +72,9 @@ fn headers(folder: Option<&Path>) -> Vec<(String, String)> {
     HEADERS.iter().map(|(name, own)| (name.to_string(), text(name, own))).collect()
 }
 
-/// Loads NVRTC, from `folder` if one is given.
-fn ready(folder: Option<&Path>) -> Result<(), DeviceError> {
-    if let Some(folder) = folder {
-        let mut found: Vec<PathBuf> = fs::read_dir(folder)
-            .into_iter()
-            .flatten()
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("libnvrtc")))
-            .collect();
-        found.sort(); // the built-ins first: libnvrtc looks them up by bare name
-        for path in found {
-            // SAFETY: a shared library of CUDA's; its initialisers are harmless.
-            let library = unsafe {
-                libloading::os::unix::Library::open(
-                    Some(&path),
-                    libloading::os::unix::RTLD_NOW | libloading::os::unix::RTLD_GLOBAL,
-                )
-            };
-            if let Ok(library) = library {
-                std::mem::forget(library);
-            }
-        }
-    }
-    // SAFETY: only looks the library up.
-    if unsafe { sys::is_culib_present() } {
-        return Ok(());
-    }
-    Err(DeviceError::NoGpu("libnvrtc is not found; set HMC_NVRTC to its folder".into()))
-}
-
 /// The compiler, the headers, and the folder of what is compiled.
 pub(super) struct Compiler {
+    library: Library,
     cache: Option<PathBuf>,
     headers: Vec<(String, String)>,
     /// Of the headers and the compiler's version.
@@ -111,18 +82,15 @@ pub(super) struct Compiler {
 }
 
 impl Compiler {
-    /// Loads the compiler.
+    /// Loads a compiler whose code the driver can load, if there is one.
     ///
     /// # Errors
     /// There is none.
-    pub(super) fn new(settings: &GpuOptions) -> Result<Self, DeviceError> {
-        ready(settings.compiler.as_deref())?;
+    pub(super) fn new(settings: &GpuOptions, driver: Option<Version>) -> Result<Self, DeviceError> {
+        let library = Library::load(settings.compiler.as_deref(), driver)?;
         let headers = headers(settings.headers.as_deref());
-        let mut version = (0, 0);
-        // SAFETY: plain outputs.
-        unsafe { sys::nvrtcVersion(&mut version.0, &mut version.1) };
-        let digest = digest(&(version, &headers));
-        Ok(Self { cache: settings.cache.clone(), headers, digest })
+        let digest = digest(&((library.version.major, library.version.minor), &headers));
+        Ok(Self { library, cache: settings.cache.clone(), headers, digest })
     }
 
     /// The place of a kernel's code.
@@ -162,9 +130,24 @@ impl Compiler {
             return Ok(Compiled { cubin, report: String::new() });
         }
         let Request { kernel, precision, .. } = *request;
-        let compiled = compile(kernel, &source(kernel, precision), &self.headers, &options(request))?;
+        let compiled = self.compile_source(kernel, &source(kernel, precision), &options(request))?;
         place.write(&compiled.cubin);
         Ok(compiled)
+    }
+
+    fn compile_source(
+        &self,
+        kernel: &KernelInfo,
+        text: &str,
+        options: &[String],
+    ) -> Result<Compiled, DeviceError> {
+        let fail = |log: String| DeviceError::Compile { kernel: kernel.name.clone(), log };
+        let c = |s: &str| CString::new(s).map_err(|e| fail(e.to_string()));
+        let headers: Vec<_> =
+            self.headers.iter().map(|(name, text)| Ok((c(name)?, c(text)?))).collect::<Result<_, _>>()?;
+        let options: Vec<_> = options.iter().map(|option| c(option)).collect::<Result<_, _>>()?;
+        let (cubin, log) = self.library.compile(&c(text)?, &headers, &options).map_err(fail)?;
+        Ok(Compiled { cubin, report: report(&log) })
     }
 }
 
@@ -194,50 +177,6 @@ fn options(request: &Request) -> Vec<String> {
     let constants = kernel.constants.iter().zip(constants.values());
     options.extend(constants.map(|(name, value)| format!("-DHMC_{name}={value}")));
     options
-}
-
-fn compile(
-    kernel: &KernelInfo,
-    text: &str,
-    headers: &[(String, String)],
-    options: &[String],
-) -> Result<Compiled, DeviceError> {
-    let fail = |log: String| DeviceError::Compile { kernel: kernel.name.clone(), log };
-    let c = |s: &str| CString::new(s).map_err(|e| fail(e.to_string()));
-    let names = headers.iter().map(|(name, _)| c(name)).collect::<Result<Vec<_>, _>>()?;
-    let texts = headers.iter().map(|(_, text)| c(text)).collect::<Result<Vec<_>, _>>()?;
-    let name_pointers: Vec<_> = names.iter().map(|s| s.as_ptr()).collect();
-    let text_pointers: Vec<_> = texts.iter().map(|s| s.as_ptr()).collect();
-    let (source, file) = (c(text)?, c("kernel.cu")?);
-    // SAFETY: all strings outlive the program, which is destroyed first.
-    unsafe {
-        let mut program = std::ptr::null_mut();
-        sys::nvrtcCreateProgram(
-            &mut program,
-            source.as_ptr(),
-            file.as_ptr(),
-            headers.len() as i32,
-            text_pointers.as_ptr(),
-            name_pointers.as_ptr(),
-        )
-        .result()
-        .map_err(|e| fail(format!("{e:?}")))?;
-        let done = result::compile_program(program, options);
-        let log = result::get_program_log(program)
-            .map(|log| CStr::from_ptr(log.as_ptr()).to_string_lossy().into_owned())
-            .unwrap_or_default();
-        let made = done.map_err(|_| fail(log.clone())).and_then(|()| {
-            let mut size = 0;
-            sys::nvrtcGetCUBINSize(program, &mut size).result().map_err(|e| fail(format!("{e:?}")))?;
-            let mut cubin = vec![0u8; size];
-            sys::nvrtcGetCUBIN(program, cubin.as_mut_ptr().cast())
-                .result()
-                .map_err(|e| fail(format!("{e:?}")))?;
-            Ok(Compiled { cubin, report: report(&log) })
-        });
-        let _ = result::destroy_program(program);
-        made
-    }
 }
 
 /// `N registers, M bytes spilled` from the assembler's log.

@@ -384,16 +384,51 @@ fn a_file_system_without_locks_is_told() {
         println!("skipped: no C compiler to stand in for such a file system");
         return;
     }
-    let input = scratch.write("run.toml", long(2));
-    let output = program::command(env!("CARGO_BIN_EXE_hmc"))
-        .arg(&input)
-        .env("LD_PRELOAD", &library)
-        .current_dir(scratch.at(""))
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && told.contains("this file system has no locks"), "{told}");
+    let run = |trajectories: u64| {
+        let input = scratch.write("run.toml", long(trajectories));
+        let output = program::command(env!("CARGO_BIN_EXE_hmc"))
+            .arg(&input)
+            .env("LD_PRELOAD", &library)
+            .current_dir(scratch.at(""))
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let lock = scratch.at(FOLDER).join("lock");
+    let (code, told) = run(2);
+    assert!(code == Some(0) && told.contains("this file system has no locks"), "{told}");
     assert!(told.contains("mount option 'flock'") && !told.contains("another job works"), "{told}");
+    assert_eq!(fs::read_to_string(&lock).unwrap(), "", "a job that ends says so");
+    // What a job on another node left, or holds.
+    let other = "{\"host\":\"elsewhere\",\"pid\":7,\"since\":\"yesterday\",\"batch\":\"4711\"}\n";
+    fs::write(&lock, other).unwrap();
+    let (code, told) = run(4);
+    assert!(
+        code == Some(2) && told.contains("names process 7 on elsewhere since yesterday, job 4711"),
+        "{told}"
+    );
+    assert!(
+        told.contains("this file system has no locks") && told.contains("lock and start again"),
+        "{told}"
+    );
+    assert_eq!(fs::read_to_string(&lock).unwrap(), other);
+    assert_eq!(read_chain(&scratch.at(FOLDER)).history.len(), 2);
+    // What a process of this node left that is no more.
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    fs::write(&lock, other.replace("elsewhere", host.trim()).replace(":7,", ":4294967295,")).unwrap();
+    let (code, told) = run(4);
+    assert!(code == Some(0) && told.contains("was killed, and its lock is taken over"), "{told}");
+    fs::write(&lock, other).unwrap();
+    fs::remove_file(&lock).unwrap();
+    assert_eq!(run(5).0, Some(0));
+    // Two at once.
+    let input = scratch.write("run.toml", long(1_000_000));
+    let mut job = scratch.start_with(0, &[&input], &[("LD_PRELOAD", library.to_str().unwrap())]);
+    job.await_words("6/1000000 ");
+    let (code, told) = run(1_000_000);
+    assert!(code == Some(2) && told.contains("no locks") && told.contains("names process "), "{told}");
+    assert!(job.is_running(), "the first job goes on");
+    assert!(job.kill());
 }
 
 /// F6: a signal, of whatever kind, ends a measurement within two seconds; it is made when the chain goes on.

@@ -5,10 +5,12 @@
 mod auto;
 mod bench;
 mod bits;
+mod bundle;
 mod chaos;
 mod cli;
 mod cli_files;
 mod drafts;
+mod drivers;
 mod exceptional;
 mod folder;
 mod grids;
