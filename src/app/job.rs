@@ -42,6 +42,8 @@ pub(super) struct JobLine<'a> {
     /// Whether it was taken by time.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub tuned: bool,
+    /// Whether it began with a self-test of all devices.
+    pub self_test: bool,
     /// The device of the first rank.
     pub device: &'a str,
     /// What options let pass.
@@ -71,6 +73,9 @@ pub(super) struct Recorded {
     /// Whether it was taken by time.
     #[serde(default)]
     pub tuned: bool,
+    /// Whether it began with a self-test of all devices.
+    #[serde(default)]
+    pub self_test: bool,
     /// What options let pass.
     #[serde(default)]
     pub accepted: Vec<Accepted>,
@@ -230,13 +235,14 @@ mod tests {
             ranks: 2,
             grid: [1, 1, 1, 2],
             tuned: true,
+            self_test: true,
             device: "CPU",
             accepted: &accepted,
             retuned: &[],
         };
         let text = r#"{"host":"node7","pid":12,"since":"2026-01-31T12:34:56Z","after":10,"program":"hmc 0.1.0","ranks":2,"#
             .to_owned()
-            + r#""grid":[1,1,1,2],"tuned":true,"device":"CPU","accepted":["version hmc 0.0.3","gaps 3 4"]}"#;
+            + r#""grid":[1,1,1,2],"tuned":true,"self_test":true,"device":"CPU","accepted":["version hmc 0.0.3","gaps 3 4"]}"#;
         assert_eq!(json(&line), text);
         let folder = std::env::temp_dir().join(format!("hmc-jobs-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
@@ -260,6 +266,7 @@ mod tests {
             ranks: Some(2),
             grid: Some([1, 1, 1, 2]),
             tuned: true,
+            self_test: true,
             ..unknown(Some("node7"), accepted.to_vec())
         };
         assert_eq!(

@@ -264,6 +264,7 @@ impl Driver {
             ranks: self.comm.size(),
             grid: self.domain.partition().grid,
             tuned: self.tuned,
+            self_test: input.parallel.self_test,
             device: &device,
             accepted,
             retuned: &self.retuned,

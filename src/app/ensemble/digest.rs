@@ -69,6 +69,9 @@ pub(super) struct Verification {
     pub reversibility: usize,
     pub distance: f64,
     pub delta_h: f64,
+    /// Jobs that began with a self-test of their devices, of all.
+    pub tested_jobs: usize,
+    pub jobs: usize,
     /// Jobs that went on with another version or with gaps, as asked for.
     pub accepted: Vec<String>,
 }
@@ -241,6 +244,8 @@ fn verification(ensemble: &Ensemble) -> Verification {
         reversibility: delta_h.len(),
         distance: greatest(&distance),
         delta_h: greatest(&delta_h),
+        tested_jobs: ensemble.jobs.iter().filter(|job| job.self_test).count(),
+        jobs: ensemble.jobs.len(),
         accepted: accepted.collect(),
     }
 }

@@ -218,6 +218,11 @@ fn life(ensemble: &Ensemble, digest: &Digest) -> String {
             verified.distance, verified.delta_h
         );
     }
+    let _ = write!(
+        text,
+        ". {} of {} jobs began with a self-test of their devices",
+        verified.tested_jobs, verified.jobs
+    );
     text += ". Every line of the history and of the measurements has a checksum, every configuration its own.</p>\n";
     if !verified.accepted.is_empty() {
         let _ = writeln!(text, "<p>Options let pass: {}.</p>", escape(&verified.accepted.join(", ")));

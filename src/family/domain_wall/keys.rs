@@ -434,13 +434,14 @@ fn listed(table: &mut Table, formula: Option<Formula>, n_s: Option<usize>) -> Op
     }
     ["omega", "sigma"].iter().for_each(|key| table.demand(key));
     let (omega, sigma) = (omega?, sigma?);
-    for (key, found) in [("omega", omega.len()), ("sigma", sigma.len())] {
-        if let Some(n_s) = n_s.filter(|n_s| *n_s != found) {
-            table.mistake(key, format!("{key}: {found} numbers for {n_s} slices"));
-        }
+    let n_s = n_s?;
+    let lengths = [("omega", omega.len()), ("sigma", sigma.len())];
+    if let Some((key, found)) = lengths.into_iter().find(|(_, found)| *found != n_s) {
+        table.mistake(key, format!("{key}: {found} numbers for {n_s} slices"));
+        return None;
     }
     let weights = WallWeights { omega, sigma };
-    if weights.omega.len() == weights.sigma.len() && weights.kernel_difference().is_none_or(|k| k < 0.0) {
+    if weights.kernel_difference().is_none_or(|k| k < 0.0) {
         let message = "sigma: omega_s - sigma_s has to be the same for all s, and 0 at least: else the slices have no common \
                        kernel, or one with a pole";
         table.mistake("sigma", message);

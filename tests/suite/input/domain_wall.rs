@@ -199,7 +199,7 @@ fn one_mistake_is_one_message() {
         (with("0.01", "-0.01"), "17:8: mass: expected a mass from 0 to below 1, found the number -0.01"),
         (
             with("mass = 0.01", "mass = 0.01\nkappa = 0.1"),
-            "18:1: unknown key 'kappa' in [fermion.light]; expected 'action', 'weights', 'b', 'c', 'spectrum', 'n_s', \
+            "18:1: unknown key 'kappa' in [fermion.light]; expected 'action', 'weights', 'b', 'c', 'spectrum', 'omega', 'sigma', 'n_s', \
              'm5', 'mass', 'flavours', 'one_flavour', 'boundary', 'stout', 'solver', 'rational' or 'hasenbusch'",
         ),
         (
