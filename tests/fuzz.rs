@@ -58,8 +58,18 @@ fn words(name: &str) -> Vec<Vec<u8>> {
 const NUMBERS: [u64; 10] =
     [0, 1, 2, 3, 255, 1 << 16, (1 << 31) - 1, u32::MAX as u64, i64::MAX as u64, u64::MAX];
 const DIGITS: [&str; 12] = [
-    "0", "-1", "3", "4", "1e308", "-1e-320", "nan", "inf", "4294967296", "9223372036854775807",
-    "18446744073709551615", "99999999999999999999999",
+    "0",
+    "-1",
+    "3",
+    "4",
+    "1e308",
+    "-1e-320",
+    "nan",
+    "inf",
+    "4294967296",
+    "9223372036854775807",
+    "18446744073709551615",
+    "99999999999999999999999",
 ];
 
 /// One mutation of `bytes`.
@@ -165,13 +175,13 @@ macro_rules! each {
 }
 
 each! {
-    toml 2000
-    lime 2000
-    nersc 2000
-    milc 2000
-    openqcd 2000
-    hdf5 2000
-    records 2000
-    ensemble 500
-    state 1000
+    toml 20000
+    lime 30000
+    nersc 30000
+    milc 20000
+    openqcd 30000
+    hdf5 15000
+    records 15000
+    ensemble 10000
+    state 10000
 }

@@ -29,7 +29,8 @@ fn configuration(format: Format, bytes: &[u8]) {
     match bounded(bytes.len(), 16, || io::header(&path)) {
         Err(error) => {
             names(error, &path);
-            let error = bounded(bytes.len(), 16, || read(&path, [2; 4])).expect_err("a file without a header");
+            let error =
+                bounded(bytes.len(), 16, || read(&path, [2; 4])).expect_err("a file without a header");
             names(error, &path);
         }
         Ok(header) => {
@@ -66,7 +67,9 @@ fn again(format: Format, folder: &Scratch, path: &Path, header: &Header) {
     io::write_links(&written, format, &links, &partition, &Solo, &meta)
         .unwrap_or_else(|error| panic!("what was read is not written: {error}"));
     let (back, says) = read(&written, header.extents).expect("what was just read back");
-    let same = |(a, b): (&f64, &f64)| if says.precision == Precision::Single { *a == f64::from(*b as f32) } else { a == b };
+    let same = |(a, b): (&f64, &f64)| {
+        if says.precision == Precision::Single { *a == f64::from(*b as f32) } else { a == b }
+    };
     assert!(back.reals.iter().zip(&links.reals).all(same));
     if format == Format::Nersc {
         assert_eq!(says.trajectory, header.trajectory);

@@ -33,7 +33,8 @@ pub(super) fn run(bytes: &[u8]) {
         folder.file(name, content.as_bytes());
     }
     // The lock is asked who holds it only while someone does.
-    let lock = File::create_new(folder.path().join("lock")).or_else(|_| File::open(folder.path().join("lock")));
+    let lock =
+        File::create_new(folder.path().join("lock")).or_else(|_| File::open(folder.path().join("lock")));
     lock.as_ref().unwrap().lock().unwrap();
     let page = bounded(bytes.len(), 4000, || hmc::app::page(folder.path(), None));
     match page {

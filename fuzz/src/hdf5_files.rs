@@ -111,7 +111,7 @@ fn refused_or_same(folder: &Scratch, path: &Path) {
 /// A configuration that says any text and number is read again as it was written.
 fn written(folder: &Scratch, cursor: &mut Cursor) {
     let meta = Meta {
-        trajectory: (cursor.byte() % 2 == 1).then(|| cursor.integer()),
+        trajectory: (cursor.byte() % 2 == 1).then(|| cursor.integer() % (io::MOST_TRAJECTORIES + 1)),
         plaquette: f64::from_bits(cursor.integer()),
         input: cursor.text(),
         solvers: (cursor.byte() % 2 == 1).then(|| cursor.text()),
@@ -119,10 +119,11 @@ fn written(folder: &Scratch, cursor: &mut Cursor) {
     let path = folder.path().join("written");
     let links = HostLinks::unit(EXTENTS);
     match io::write_links(&path, Format::Hdf5, &links, &partition(), &Solo, &meta) {
-        // HDF5 has no zero in a text.
+        // HDF5 has no zero in a text; and a number that is the mark of a heap is taken for a broken one.
         Err(error) => {
             names(&error, folder.path());
-            assert!(format!("{meta:?}").contains("\\0"), "{error}: {meta:?}");
+            let is_mark = meta.plaquette.to_bits().to_le_bytes().starts_with(b"GCOL");
+            assert!(is_mark || format!("{meta:?}").contains("\\0"), "{error}: {meta:?}");
         }
         Ok(()) => {
             let (back, header) = io::read_links(&path, &partition(), &Solo).unwrap();

@@ -12,7 +12,9 @@ pub(super) fn run(bytes: &[u8]) {
     let columns = first.strip_suffix(",crc32").unwrap_or(first);
     for (form, columns) in [(Form::Csv, columns), (Form::Csv, "trajectory,delta_h"), (Form::Json, "")] {
         let path = folder.file("history.csv", bytes);
-        let records = bounded(bytes.len(), 64, || Records::read(&path, form, columns, &["delta_h", "plaquette"])).unwrap();
+        let records =
+            bounded(bytes.len(), 64, || Records::read(&path, form, columns, &["delta_h", "plaquette"]))
+                .unwrap();
         let lines: Vec<String> = records.lines().map(Into::into).collect();
         let mut journal = Journal::open(&path, &records).unwrap();
         let again = Records::read(&path, form, columns, &["delta_h", "plaquette"]).unwrap();

@@ -121,7 +121,8 @@ fn refused_or_state(folder: &Scratch, path: &Path) {
 /// A choice that an input takes is the one that it then has.
 fn chosen(bytes: &[u8]) {
     static INPUT: OnceLock<Input> = OnceLock::new();
-    let input = INPUT.get_or_init(|| input::parse(AUTO, "auto.toml", 1).unwrap_or_else(|e| panic!("{e}")).input);
+    let input =
+        INPUT.get_or_init(|| input::parse(AUTO, "auto.toml", 1).unwrap_or_else(|e| panic!("{e}")).input);
     let Ok(choices) = bounded(bytes.len(), 64, || serde_json::from_slice::<Choices>(bytes)) else { return };
     let again = serde_json::from_str::<Choices>(&serde_json::to_string(&choices).unwrap()).unwrap();
     assert_eq!(again, choices);

@@ -129,3 +129,14 @@ pub(super) fn one_line(text: &str) -> String {
     }
     line
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_quoted_stays_on_its_line() {
+        let error = IoError::malformed(Path::new("x"), "kind is 'a\nerror: \u{1b}[31mé'");
+        assert_eq!(error.to_string(), "x: kind is 'a\\nerror: \\u{1b}[31mé'");
+    }
+}
