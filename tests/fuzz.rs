@@ -149,7 +149,7 @@ fn run(name: &str, count: usize) {
     let mut random = Random(2026);
     for _ in 0..count {
         let mut bytes = random.one(&corpus).clone();
-        for _ in 0..1 + random.below(6) {
+        for _ in 0..=random.below(6) {
             mutate(&mut bytes, &corpus, &words, &mut random);
         }
         execute(&bytes);

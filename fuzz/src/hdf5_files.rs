@@ -199,7 +199,7 @@ fn object(file: &hdf5::File, name: &str, kind: u8, cursor: &mut Cursor) -> hdf5:
         13 => file.link_soft(["/gauge", "/nowhere", "/gauge/U", "/"][usize::from(cursor.byte() % 4)], name),
         14 => file.new_dataset::<f64>().shape(shape).chunk_min_kb(1).create(name).map(drop),
         _ => {
-            let complex = file.new_dataset_builder().empty_as(&complex()).shape(shape).chunk_min_kb(1);
+            let complex = file.new_dataset_builder().empty_as(complex()).shape(shape).chunk_min_kb(1);
             complex.create(name).map(drop)
         }
     }

@@ -23,8 +23,11 @@ mod scratch;
 mod state;
 mod text;
 
+/// What a target does with its bytes.
+type Target = fn(&[u8]);
+
 /// All targets.
-pub const TARGETS: [(&str, fn(&[u8])); 9] = [
+pub const TARGETS: [(&str, Target); 9] = [
     ("toml", text::run),
     ("lime", configuration::lime),
     ("nersc", configuration::nersc),
