@@ -5,6 +5,8 @@
 # make python   the package of python/: a wheel, and its tests with ensembles that the program makes
 # make kills    200 kills at random moments, folders damaged between them
 # make check    formatting, lints, documentation, and the GPU kernels (needs no GPU)
+# make fuzz     readers of files and inputs on mutations of the corpora in fuzz/: two minutes
+# make audit    licences, sources and known faults of the crates
 # make sanitize the host kernels under AddressSanitizer and UndefinedBehaviorSanitizer
 # make book     the documentation as a book, in target/book
 # make bundle   the program for other machines, in bundle/ and as a tarball in target/bundle/
@@ -42,7 +44,7 @@ ifneq ($(HMC_PYTHON),)
 export HMC_PYTHON
 endif
 
-.PHONY: run test examples python bits kills check fmt clippy docs book kernels sanitize bundle build setup nvrtc venv clean
+.PHONY: run test examples python bits kills check fmt clippy docs book kernels fuzz audit sanitize bundle build setup nvrtc venv clean
 
 # Some kernels will do: those of this processor, without the emulated GPU.
 run: setup
@@ -110,6 +112,14 @@ sanitize: setup
 	    --config 'target.$(HOST).rustflags = [$(LINK)]' \
 	    --config 'target.$(HOST).runner = "env LD_PRELOAD=$(shell gcc -print-file-name=libasan.so)"' \
 	    --test suite -- kernels::conformance kernels::domain_wall
+
+# Without libFuzzer, which needs a nightly compiler; that its targets compile is checked.
+fuzz: setup
+	$(CARGO) test --release --locked --test fuzz -- --include-ignored --show-output
+	HMC_KERNEL_TARGETS=none $(CARGO) check --release --locked --manifest-path fuzz/Cargo.toml
+
+audit: setup
+	@bash tools/audit.sh
 
 # For glibc 2.31 and later, whatever this machine has; HMC_BUNDLE_GLIBC names another.
 bundle: setup

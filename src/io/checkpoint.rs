@@ -6,7 +6,7 @@
 
 use super::records::free_name;
 use super::safe::make_folder;
-use super::{Header, IoError, Meta, hdf5_config};
+use super::{Header, IoError, MOST_TRAJECTORIES, Meta, hdf5_config};
 use crate::comm::{Comm, agree, from_first};
 use crate::field::HostLinks;
 use crate::lattice::Partition;
@@ -43,7 +43,7 @@ impl Kind {
     /// The trajectory of a name.
     fn trajectory(self, name: &str) -> Option<u64> {
         let number: u64 = name.strip_prefix(self.place().1)?.strip_suffix(".h5")?.parse().ok()?;
-        (self.name(number) == name).then_some(number)
+        (self.name(number) == name && number <= MOST_TRAJECTORIES).then_some(number)
     }
 
     /// The trajectories that have such a file, oldest first.
@@ -279,7 +279,8 @@ mod tests {
         let kind = Kind::Checkpoint;
         assert_eq!(kind.trajectory("ckpt_000123.h5"), Some(123));
         assert_eq!(kind.trajectory(&kind.name(12_345_678)), Some(12_345_678));
-        for other in ["ckpt_123.h5", "ckpt_000123.h5.tmp", "cfg_000123.h5", "ckpt_+00123.h5"] {
+        let absurd = kind.name(1 << 63);
+        for other in ["ckpt_123.h5", "ckpt_000123.h5.tmp", "cfg_000123.h5", "ckpt_+00123.h5", &absurd] {
             assert_eq!(kind.trajectory(other), None, "{other}");
         }
     }

@@ -113,10 +113,30 @@ impl IoError {
     }
 
     pub(super) fn malformed(path: &Path, what: impl Into<String>) -> Self {
-        Self::Malformed { path: path.into(), what: what.into() }
+        Self::Malformed { path: path.into(), what: one_line(&what.into()) }
     }
 
     pub(super) fn damaged(path: &Path, what: impl Into<String>) -> Self {
-        Self::Damaged { path: path.into(), what: what.into() }
+        Self::Damaged { path: path.into(), what: one_line(&what.into()) }
+    }
+}
+
+/// A text that may quote a file, without line breaks and other control characters: those are escaped.
+pub(super) fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_quoted_stays_on_its_line() {
+        let error = IoError::malformed(Path::new("x"), "kind is 'a\nerror: \u{1b}[31mé'");
+        assert_eq!(error.to_string(), "x: kind is 'a\\nerror: \\u{1b}[31mé'");
     }
 }

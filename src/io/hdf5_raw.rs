@@ -6,6 +6,7 @@
 
 use super::IoError;
 use super::bytes::{eight, four};
+use super::error::one_line;
 use crate::comm::Comm;
 use crate::lattice::{Extents, Partition};
 use hdf5::dataset::{AllocTime, FillTime};
@@ -25,7 +26,7 @@ use std::str::FromStr;
 /// For `map_err`: HDF5 cannot do `action` with `path`.
 pub(super) fn failed(path: &Path, action: impl Into<String>) -> impl FnOnce(Error) -> IoError {
     let (path, action) = (path.to_path_buf(), action.into());
-    move |error| IoError::Hdf5 { path, action, message: error.to_string() }
+    move |error| IoError::Hdf5 { path, action, message: one_line(&error.to_string()) }
 }
 
 /// Files of this format only: HDF5 1.10 checks its metadata by checksums of their own.

@@ -22,6 +22,8 @@ pub(super) const MAGIC: u32 = 0x4567_89ab;
 const RECORD_HEADER: usize = 144;
 /// No XML record that is read is longer.
 const LONGEST_TEXT: u64 = 1 << 20;
+/// No file has more records: those of ILDG and QIO have less than ten.
+const MOST_RECORDS: usize = 10_000;
 
 /// One record: where its data lie.
 #[derive(Clone, Copy)]
@@ -41,8 +43,12 @@ fn records(path: &Path) -> Result<HashMap<String, Record>, IoError> {
     let (_, size) = head(path, 0)?;
     let file = open(path)?;
     let mut found = HashMap::new();
-    let mut place = 0;
+    let (mut place, mut count) = (0, 0);
     while place < size {
+        count += 1;
+        if count > MOST_RECORDS {
+            return Err(IoError::malformed(path, format!("more than {MOST_RECORDS} LIME records")));
+        }
         let mut bytes = [0; RECORD_HEADER];
         read_at(&file, path, place, &mut bytes)?;
         if !bytes.starts_with(&MAGIC.to_be_bytes()) {

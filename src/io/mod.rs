@@ -57,6 +57,8 @@ use crate::lattice::{Extents, Partition, volume};
 use rayon::prelude::*;
 use std::path::Path;
 
+/// No chain is longer. Where records are looked for, each trajectory up to that of the newest state is counted.
+pub const MOST_TRAJECTORIES: u64 = 100_000_000;
 /// The writer, as files name it.
 const PROGRAM: &str = concat!("hmc ", env!("CARGO_PKG_VERSION"));
 /// The first bytes of an HDF5 file.

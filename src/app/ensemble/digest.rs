@@ -256,7 +256,12 @@ fn forecast(ensemble: &Ensemble) -> Forecast {
     let left = run.trajectories.saturating_sub(ensemble.done());
     let (bytes, one) = (ensemble.bytes(), plan::configuration(&ensemble.input) as u64);
     let to_come = left / run.save_every;
-    Forecast { seconds, seconds_left: seconds * left as f64, bytes, bytes_at_end: bytes + to_come * one }
+    Forecast {
+        seconds,
+        seconds_left: seconds * left as f64,
+        bytes,
+        bytes_at_end: bytes.saturating_add(to_come.saturating_mul(one)),
+    }
 }
 
 /// What a user may want to change.

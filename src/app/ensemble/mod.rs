@@ -87,11 +87,11 @@ impl Ensemble {
 /// # Errors
 /// The folder is no ensemble's, or the page cannot be written.
 pub fn report(folder: &Path, from: Option<u64>, out: Option<&Path>, as_json: bool) -> Result<(), AppError> {
-    let ensemble = Ensemble::open(folder)?;
-    let digest = Digest::of(&ensemble, from);
     if as_json {
-        return say(json(&digest));
+        let ensemble = Ensemble::open(folder)?;
+        return say(json(&Digest::of(&ensemble, from)));
     }
+    let text = page(folder, from)?;
     let path = match out {
         Some(path) => {
             files::require_new(path, false)?;
@@ -99,6 +99,15 @@ pub fn report(folder: &Path, from: Option<u64>, out: Option<&Path>, as_json: boo
         }
         None => folder.join("report.html"),
     };
-    io::write_text(&path, &page::page(&ensemble, &digest))?;
+    io::write_text(&path, &text)?;
     say(path.display())
+}
+
+/// The page that `hmc report` writes, as HTML; means are over trajectories after `from`, by default after a proposed cut.
+///
+/// # Errors
+/// The folder is no ensemble's, or a file cannot be read.
+pub fn page(folder: &Path, from: Option<u64>) -> Result<String, AppError> {
+    let ensemble = Ensemble::open(folder)?;
+    Ok(page::page(&ensemble, &Digest::of(&ensemble, from)))
 }
