@@ -3,6 +3,7 @@
 mod foreign;
 mod formats;
 mod h5py;
+mod milc;
 mod mutated;
 mod records;
 
