@@ -2,8 +2,8 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hmc::app::{
-    self, AppError, BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, Draft, Gaps, Out, Ranks,
-    RunOptions, Scaling, Tune,
+    self, AppError, BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, Draft, Gaps, Out,
+    Ranks, RunOptions, Scaling, Tune,
 };
 use hmc::family::Weights;
 use hmc::field::Halo;
@@ -154,6 +154,9 @@ enum Command {
         /// Overwrite OUT if it exists
         #[arg(long)]
         force: bool,
+        /// With .ildg: the logical file name, lfn://GRID/PATH (default: a local one, lfn://hmc/OUT)
+        #[arg(long, value_name = "LFN")]
+        lfn: Option<String>,
         /// A configuration in any format
         from: PathBuf,
         /// The file to write
@@ -496,7 +499,7 @@ fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
             once(ranks, || app::report_ensemble(&folder, from, out.as_deref(), json))
         }
         (Some(Command::Measure { input, json, files }), _) => app::measure_files(&input, &files, json, ranks),
-        (Some(Command::Convert { force, from, to }), _) => app::convert(&from, &to, force, ranks),
+        (Some(Command::Convert { force, lfn, from, to }), _) => app::convert(&from, &to, force, lfn, ranks),
         (Some(Command::Replay { json, out, force, state }), _) => {
             app::replay(&state, out.map(|path| Out { path, force }).as_ref(), json, ranks)
         }

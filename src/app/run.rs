@@ -14,7 +14,7 @@ use crate::comm::agree;
 use crate::field::{Domain, HostLinks, MatrixField};
 use crate::hmc::{Chain, Outcome, Reversibility};
 use crate::input::{self, Fermion, GridChoice, Input};
-use crate::io::{self, History, IoError, Journal, Meta, Table, Value, write_history_h5};
+use crate::io::{self, Format, History, IoError, Journal, Meta, Table, Value, write_history_h5};
 use crate::measure::{Measure, MeasureError, Noise};
 use crate::operator::GaugeLoops;
 use crate::solver::Choices;
@@ -218,6 +218,7 @@ impl Driver {
         };
         // Both exist if the last job wrote them and nothing happened to them since.
         driver.save(true, true)?;
+        driver.export_missing()?;
         let folder = &driver.folder;
         let damaged = || -> Result<Vec<String>, IoError> {
             let history = found.history.keep_damaged(&folder.join("history.csv"))?;
@@ -501,7 +502,8 @@ impl Driver {
         let host = self.chain.links.to_host()?;
         let solvers = (!self.choices.is_empty()).then(|| json(&self.choices));
         let input = self.earlier.as_ref().unwrap_or(&self.input.text).clone();
-        let meta = Meta { trajectory: Some(self.done), plaquette, input, solvers };
+        let logical_name = Some(self.input.run.logical_name(self.done));
+        let meta = Meta { trajectory: Some(self.done), plaquette, input, solvers, logical_name };
         let (partition, comm) = (self.domain.partition(), &*self.comm);
         self.sealed = is_due(self.done + 1, self.input.hmc.verify_every)
             .then(|| (self.done, io::links_checksum(&host, partition, comm)));
@@ -509,11 +511,40 @@ impl Driver {
         if configuration {
             let warning = io::save_configuration(&self.folder, &host, partition, comm, &meta)?;
             warning.iter().for_each(|warning| self.report.warn(warning));
+            for &format in &self.input.run.save_formats {
+                let warning = io::export(&self.folder, format, &host, partition, comm, &meta)?;
+                warning.iter().for_each(|warning| self.report.warn(warning));
+            }
         }
         if checkpoint {
             let state = json(&ChainState { trajectories: self.done, seed: self.input.run.seed });
             io::save(&self.folder, &host, partition, comm, &meta, &state)?;
             self.saved = Some(self.done);
+        }
+        Ok(())
+    }
+
+    /// Makes exports again that configurations of earlier jobs lack. Stops when the job is to end.
+    fn export_missing(&self) -> Result<(), AppError> {
+        let (partition, comm) = (self.domain.partition(), &*self.comm);
+        for &format in &self.input.run.save_formats {
+            let missing = io::missing_exports(&self.folder, format, self.done, comm)?;
+            let mut made = 0;
+            for &number in &missing {
+                if self.stop.reason(Duration::ZERO).is_some() {
+                    break;
+                }
+                let name = Some(self.input.run.logical_name(number));
+                let warning = io::export_stored(&self.folder, format, number, name, partition, comm)?;
+                warning.iter().for_each(|warning| self.report.warn(warning));
+                made += 1;
+            }
+            if made > 0 {
+                self.report.line(&format!(
+                    "{format} files of {made} configuration{} that were missing are made",
+                    if made == 1 { "" } else { "s" }
+                ));
+            }
         }
         Ok(())
     }
@@ -567,7 +598,8 @@ fn take_folder(folder: &Path, job: &Job) -> Result<Lock, AppError> {
 
 /// Removes the unfinished files of a run that was killed; not before it is sure that this run goes on.
 fn remove_unfinished(folder: &Path) {
-    for place in [folder, &folder.join("cfg"), &folder.join("checkpoint")] {
+    let exports = Format::ALL.iter().map(|format| format.ending());
+    for place in ["", "cfg", "checkpoint"].into_iter().chain(exports).map(|place| folder.join(place)) {
         for entry in fs::read_dir(place).into_iter().flatten().flatten() {
             if is_unfinished(&entry.file_name().to_string_lossy()) {
                 let _ = fs::remove_file(entry.path());
@@ -579,7 +611,9 @@ fn remove_unfinished(folder: &Path) {
 /// Whether a name is that of an unfinished file, or of one that an MPI library keeps beside it while it is open.
 fn is_unfinished(name: &str) -> bool {
     let Some((file, rest)) = name.rsplit_once(".tmp") else { return false };
-    let ours = [".h5", ".csv", ".jsonl", ".toml"].iter().any(|ending| file.ends_with(ending));
-    ours && (rest.is_empty()
-        || [".locktest.", ".data.", ".metadata."].iter().any(|mpi| rest.starts_with(mpi)))
+    let of_us = file.rsplit_once('.').is_some_and(|(_, ending)| {
+        ["csv", "jsonl", "toml"].contains(&ending) || Format::of_ending(ending).is_some()
+    });
+    of_us
+        && (rest.is_empty() || [".locktest.", ".data.", ".metadata."].iter().any(|mpi| rest.starts_with(mpi)))
 }

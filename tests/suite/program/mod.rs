@@ -10,6 +10,7 @@ mod cli;
 mod cli_files;
 mod drafts;
 mod exceptional;
+mod exports;
 mod folder;
 mod grids;
 mod inputs;
