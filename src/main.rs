@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hmc::app::{
-    self, AppError, BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, Draft, Gaps, Out,
+    self, AppError, BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, Draft, Gaps, Out, Qcdml,
     Ranks, RunOptions, Scaling, Tune,
 };
 use hmc::family::Weights;
@@ -161,6 +161,41 @@ enum Command {
         from: PathBuf,
         /// The file to write
         to: PathBuf,
+    },
+    /// Write ILDG's metadata (QCDml 2.0) of an ensemble, and of those of its configurations that are ILDG files
+    Qcdml {
+        /// The ensemble's name in the catalogue, mc://GRID/PATH
+        #[arg(long)]
+        uri: String,
+        /// The collaboration
+        #[arg(long)]
+        collaboration: String,
+        /// The project
+        #[arg(long)]
+        project: String,
+        /// Who made the configurations
+        #[arg(long, value_name = "NAME")]
+        participant: String,
+        /// Where that person works, and where the machine stands
+        #[arg(long)]
+        institution: String,
+        /// The address of the licence
+        #[arg(long, value_name = "URI")]
+        license: String,
+        /// The machine (default: the host of the job)
+        #[arg(long)]
+        machine: Option<String>,
+        /// Tells chains of one ensemble apart
+        #[arg(long, default_value = "1")]
+        series: String,
+        /// Where to write (default: qcdml in the folder)
+        #[arg(long)]
+        out: Option<PathBuf>,
+        /// Overwrite what is there
+        #[arg(long)]
+        force: bool,
+        /// The folder of the ensemble
+        folder: PathBuf,
     },
     /// Compare the links of two configurations: exit code 0 if equal to the bit, 1 if not
     Compare {
@@ -500,6 +535,37 @@ fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
         }
         (Some(Command::Measure { input, json, files }), _) => app::measure_files(&input, &files, json, ranks),
         (Some(Command::Convert { force, lfn, from, to }), _) => app::convert(&from, &to, force, lfn, ranks),
+        (
+            Some(Command::Qcdml {
+                uri,
+                collaboration,
+                project,
+                participant,
+                institution,
+                license,
+                machine,
+                series,
+                out,
+                force,
+                folder,
+            }),
+            _,
+        ) => {
+            let told = Qcdml {
+                folder,
+                uri,
+                collaboration,
+                project,
+                participant,
+                institution,
+                license,
+                machine,
+                series,
+                out,
+                force,
+            };
+            once(ranks, || app::qcdml(&told))
+        }
         (Some(Command::Replay { json, out, force, state }), _) => {
             app::replay(&state, out.map(|path| Out { path, force }).as_ref(), json, ranks)
         }

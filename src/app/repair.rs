@@ -1,4 +1,5 @@
-//! Recreates missing records of a chain by rerunning trajectories from the states before them.
+//! Recreates missing records of a chain by rerunning trajectories from the states before them, and missing exports of its
+//! configurations.
 
 use super::AppError;
 use super::resume::{Found, Repairs, Walk, seconds, texts};
@@ -49,6 +50,31 @@ impl Driver {
         }
         self.chain.links.set_host(&here)?;
         Ok(None)
+    }
+
+    /// Makes exports again that configurations of earlier jobs lack. Stops when the job is to end.
+    pub(super) fn export_missing(&self) -> Result<(), AppError> {
+        let (partition, comm) = (self.domain.partition(), &*self.comm);
+        for &format in &self.input.run.save_formats {
+            let missing = io::missing_exports(&self.folder, format, self.done, comm)?;
+            let mut made = 0;
+            for &number in &missing {
+                if self.stop.reason(Duration::ZERO).is_some() {
+                    break;
+                }
+                let name = Some(self.input.run.logical_name(number));
+                let warning = io::export_stored(&self.folder, format, number, name, partition, comm)?;
+                warning.iter().for_each(|warning| self.warn(warning));
+                made += 1;
+            }
+            if made > 0 {
+                self.say(&format!(
+                    "{format} files of {made} configuration{} that were missing are made",
+                    if made == 1 { "" } else { "s" }
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Takes up the tuning by which trajectory `number` was made.

@@ -85,7 +85,7 @@ pub(super) struct Driver {
     /// `None` on all ranks but the first.
     files: Option<Files>,
     report: Report,
-    done: u64,
+    pub(super) done: u64,
     /// The trajectory of the newest checkpoint on the disk.
     saved: Option<u64>,
     /// The checksum of the links of files after this trajectory, if the next one is to be verified.
@@ -524,31 +524,6 @@ impl Driver {
         Ok(())
     }
 
-    /// Makes exports again that configurations of earlier jobs lack. Stops when the job is to end.
-    fn export_missing(&self) -> Result<(), AppError> {
-        let (partition, comm) = (self.domain.partition(), &*self.comm);
-        for &format in &self.input.run.save_formats {
-            let missing = io::missing_exports(&self.folder, format, self.done, comm)?;
-            let mut made = 0;
-            for &number in &missing {
-                if self.stop.reason(Duration::ZERO).is_some() {
-                    break;
-                }
-                let name = Some(self.input.run.logical_name(number));
-                let warning = io::export_stored(&self.folder, format, number, name, partition, comm)?;
-                warning.iter().for_each(|warning| self.report.warn(warning));
-                made += 1;
-            }
-            if made > 0 {
-                self.report.line(&format!(
-                    "{format} files of {made} configuration{} that were missing are made",
-                    if made == 1 { "" } else { "s" }
-                ));
-            }
-        }
-        Ok(())
-    }
-
     /// Ends the job properly.
     fn end(mut self, words: &str) -> Result<(), AppError> {
         self.checkpoint()?;
@@ -567,6 +542,11 @@ impl Driver {
     /// Prints a line of the log.
     pub(super) fn say(&self, text: &str) {
         self.report.line(text);
+    }
+
+    /// Prints a warning.
+    pub(super) fn warn(&self, text: &str) {
+        self.report.warn(text);
     }
 }
 

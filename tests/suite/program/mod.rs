@@ -15,6 +15,7 @@ mod folder;
 mod grids;
 mod inputs;
 mod launch;
+mod qcdml;
 mod replay;
 mod report;
 mod restart;
