@@ -7,7 +7,7 @@ use super::run::Driver;
 use super::stop::Reason;
 use crate::field::MatrixField;
 use crate::input::Input;
-use crate::io::{self, History};
+use crate::io::{self, History, Meta};
 use crate::measure::MeasureError;
 use crate::solver::SolverError;
 use std::time::{Duration, Instant};
@@ -52,7 +52,7 @@ impl Driver {
         Ok(None)
     }
 
-    /// Makes exports again that configurations of earlier jobs lack. Stops when the job is to end.
+    /// Makes exports that configurations of earlier jobs lack; of a damaged one there is none. Stops when the job is to end.
     pub(super) fn export_missing(&self) -> Result<(), AppError> {
         let (partition, comm) = (self.domain.partition(), &*self.comm);
         for &format in &self.input.run.save_formats {
@@ -62,8 +62,20 @@ impl Driver {
                 if self.stop.reason(Duration::ZERO).is_some() {
                     break;
                 }
-                let name = Some(self.input.run.logical_name(number));
-                let warning = io::export_stored(&self.folder, format, number, name, partition, comm)?;
+                let (links, header) = match io::load_configuration(&self.folder, number, partition, comm) {
+                    Ok(stored) => stored,
+                    Err(error) => {
+                        self.warn(&format!("{error}; no {format} file is made of configuration {number}"));
+                        continue;
+                    }
+                };
+                let meta = Meta {
+                    trajectory: Some(number),
+                    plaquette: header.plaquette.unwrap_or(f64::NAN),
+                    logical_name: Some(self.input.run.logical_name(number)),
+                    ..Meta::default()
+                };
+                let warning = io::export(&self.folder, format, &links, partition, comm, &meta)?;
                 warning.iter().for_each(|warning| self.warn(warning));
                 made += 1;
             }

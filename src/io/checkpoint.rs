@@ -233,7 +233,10 @@ pub(super) fn configurations(folder: &Path) -> Result<Vec<u64>, IoError> {
 }
 
 /// The configuration in `folder/cfg` after trajectory `number`; collective.
-pub(super) fn load_configuration(
+///
+/// # Errors
+/// It cannot be read, or is damaged.
+pub fn load_configuration(
     folder: &Path,
     number: u64,
     partition: &Partition,

@@ -2,7 +2,7 @@
 //!
 //! The configuration in `cfg/` is the one that counts: an export that is not its links is moved aside and made again.
 
-use super::checkpoint::{configurations, load_configuration};
+use super::checkpoint::configurations;
 use super::records::free_name;
 use super::safe::make_folder;
 use super::{Format, IoError, Meta, header, reads_back, write_links};
@@ -85,22 +85,4 @@ pub fn missing_exports(
     let own = agree(comm, if first { configurations(folder) } else { Ok(Vec::new()) })?;
     let own: Vec<u8> = own.into_iter().filter(is_missing).flat_map(u64::to_le_bytes).collect();
     Ok(from_first(comm, own).as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect())
-}
-
-/// Makes the export of a configuration in `folder/cfg` from its file; collective.
-///
-/// # Errors
-/// The configuration cannot be read, or the export cannot be written.
-pub fn export_stored(
-    folder: &Path,
-    format: Format,
-    number: u64,
-    logical_name: Option<String>,
-    partition: &Partition,
-    comm: &dyn Comm,
-) -> Result<Option<String>, IoError> {
-    let (links, header) = load_configuration(folder, number, partition, comm)?;
-    let plaquette = header.plaquette.unwrap_or(f64::NAN);
-    let meta = Meta { trajectory: Some(number), plaquette, logical_name, ..Meta::default() };
-    export(folder, format, &links, partition, comm, &meta)
 }

@@ -48,10 +48,10 @@ mod verify;
 mod whole;
 
 #[cfg(feature = "hdf5")]
-pub use checkpoint::{Loaded, load_newest, load_state, save, save_configuration, states};
+pub use checkpoint::{Loaded, load_configuration, load_newest, load_state, save, save_configuration, states};
 pub use error::IoError;
 #[cfg(feature = "hdf5")]
-pub use export::{export, export_path, export_stored, missing_exports};
+pub use export::{export, export_path, missing_exports};
 pub use history::{Column, History, Table, Value};
 #[cfg(feature = "hdf5")]
 pub use history_h5::write_history_h5;

@@ -103,6 +103,19 @@ fn exports_that_are_missing_are_made_when_a_run_resumes() {
         assert!(ended.err.contains(why) && ended.err.contains(&told), "{ended:?}");
     }
     assert!(!at("cfg_000001.ildg.tmp").exists());
+    // Of a damaged configuration none is made, and the chain goes on.
+    let cfg = scratch.at("ensembles/pure/cfg/cfg_000001.h5");
+    let whole = fs::read(&cfg).unwrap();
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 1;
+    fs::write(&cfg, damaged).unwrap();
+    fs::remove_file(at(&all[0])).unwrap();
+    let ended = scratch.chain(2, &longer(3, 2));
+    assert!(ended.err.contains("no ILDG file is made of configuration 1"), "{ended:?}");
+    assert!(!ended.out.contains("missing") && !at(&all[0]).exists(), "{ended:?}");
+    fs::write(&cfg, whole).unwrap();
+    scratch.chain(0, &longer(3, 0));
+    assert!(fs::read(at(&all[0])).unwrap() == good[0]);
     // Once more, nothing is to be done.
     assert!(!scratch.chain(0, &longer(3, 0)).out.contains("missing"));
 }
