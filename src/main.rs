@@ -2,8 +2,8 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hmc::app::{
-    self, AppError, BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, Draft, Gaps, Out, Ranks,
-    RunOptions, Scaling, Tune,
+    self, AppError, BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, Draft, Gaps, Out, Qcdml,
+    Ranks, RunOptions, Scaling, Tune,
 };
 use hmc::family::Weights;
 use hmc::field::Halo;
@@ -154,10 +154,48 @@ enum Command {
         /// Overwrite OUT if it exists
         #[arg(long)]
         force: bool,
+        /// With .ildg: the logical file name, lfn://GRID/PATH (default: a local one, lfn://hmc/OUT)
+        #[arg(long, value_name = "LFN")]
+        lfn: Option<String>,
         /// A configuration in any format
         from: PathBuf,
         /// The file to write
         to: PathBuf,
+    },
+    /// Write ILDG's metadata (QCDml 2.0) of an ensemble, and of those of its configurations that are ILDG files
+    Qcdml {
+        /// The ensemble's name in the catalogue, mc://GRID/PATH
+        #[arg(long)]
+        uri: String,
+        /// The collaboration
+        #[arg(long)]
+        collaboration: String,
+        /// The project
+        #[arg(long)]
+        project: String,
+        /// Who made the configurations
+        #[arg(long, value_name = "NAME")]
+        participant: String,
+        /// Where that person works, and where the machine stands
+        #[arg(long)]
+        institution: String,
+        /// The address of the licence
+        #[arg(long, value_name = "URI")]
+        license: String,
+        /// The machine (default: the host of the job)
+        #[arg(long)]
+        machine: Option<String>,
+        /// Tells chains of one ensemble apart
+        #[arg(long, default_value = "1")]
+        series: String,
+        /// Where to write (default: qcdml in the folder)
+        #[arg(long)]
+        out: Option<PathBuf>,
+        /// Overwrite what is there
+        #[arg(long)]
+        force: bool,
+        /// The folder of the ensemble
+        folder: PathBuf,
     },
     /// Compare the links of two configurations: exit code 0 if equal to the bit, 1 if not
     Compare {
@@ -496,7 +534,38 @@ fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
             once(ranks, || app::report_ensemble(&folder, from, out.as_deref(), json))
         }
         (Some(Command::Measure { input, json, files }), _) => app::measure_files(&input, &files, json, ranks),
-        (Some(Command::Convert { force, from, to }), _) => app::convert(&from, &to, force, ranks),
+        (Some(Command::Convert { force, lfn, from, to }), _) => app::convert(&from, &to, force, lfn, ranks),
+        (
+            Some(Command::Qcdml {
+                uri,
+                collaboration,
+                project,
+                participant,
+                institution,
+                license,
+                machine,
+                series,
+                out,
+                force,
+                folder,
+            }),
+            _,
+        ) => {
+            let told = Qcdml {
+                folder,
+                uri,
+                collaboration,
+                project,
+                participant,
+                institution,
+                license,
+                machine,
+                series,
+                out,
+                force,
+            };
+            once(ranks, || app::qcdml(&told))
+        }
         (Some(Command::Replay { json, out, force, state }), _) => {
             app::replay(&state, out.map(|path| Out { path, force }).as_ref(), json, ranks)
         }

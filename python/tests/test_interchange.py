@@ -19,7 +19,7 @@ SCRIPT = """
 import sys
 import numpy as np
 from pyquda_comm import initGrid
-from pyquda_io import ildg, milc, nersc, openqcd
+from pyquda_io import chroma, ildg, milc, nersc, openqcd
 
 lattice = [int(n) for n in sys.argv[1].split(",")]
 initGrid("default", [1, 1, 1, 1], lattice, False)
@@ -31,6 +31,10 @@ for name, module in modules.items():
     np.save(f"read_{name}.npy", read)
     if hasattr(module, "writeGauge"):
         module.writeGauge(f"of_pyquda.{name}", lattice, links)
+# The same ILDG file by its SciDAC records alone.
+size, read = chroma.readQIOGauge("of_hmc.ildg")
+assert list(size) == lattice, ("scidac", size)
+np.save("read_scidac.npy", read)
 """
 
 
@@ -51,7 +55,7 @@ def exchanged(hmc, small, tmp_path_factory):
     return folder, path, links
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", (*FORMATS, "scidac"))
 def test_pyquda_reads_what_hmc_writes(exchanged, name):
     folder, _, links = exchanged
     read = np.load(folder / f"read_{name}.npy")

@@ -135,7 +135,7 @@ pub(super) fn first_links(
 
 /// Warns once about a file without a checksum.
 fn warn_of_doubt(path: &Path, header: &io::Header, comm: &dyn Comm) {
-    header.doubt(path).iter().filter(|_| comm.rank() == 0).for_each(warn);
+    header.doubts(path).iter().filter(|_| comm.rank() == 0).for_each(warn);
 }
 
 /// A configuration, on a domain of its own lattice. Links from files in single precision are made special unitary, as

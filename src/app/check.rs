@@ -187,7 +187,8 @@ fn disk(input: &Input, folder: &Path, done: u64) -> Result<(), AppError> {
     let to_go = run.trajectories.saturating_sub(done) / run.save_every.max(1);
     let one = plan::configuration(input);
     // Two checkpoints are kept, and a third file exists while it is written.
-    let (least, all) = (4 * one, one.saturating_mul(to_go as usize).saturating_add(3 * one));
+    let kept = plan::in_all_formats(input);
+    let (least, all) = (3 * one + kept, kept.saturating_mul(to_go as usize).saturating_add(3 * one));
     let free_text = plan::megabytes(free as usize);
     say(format_args!("disk           {free_text} free in {}", there.display()))?;
     if (least as u64) > free {

@@ -5,7 +5,7 @@ use super::report::{json, say, shown, warn};
 use super::{AppError, Ranks, assemble, start};
 use crate::comm::agree;
 use crate::field::{Halo, HostLinks, MatrixField};
-use crate::input::{DeviceChoice, GridChoice, Parallel};
+use crate::input::{self, DeviceChoice, GridChoice, Parallel};
 use crate::io::{self, Format, Header, Meta, Verified};
 use crate::lattice::{Extents, Partition, coordinates, shape, site, volume};
 use crate::operator::GaugeLoops;
@@ -34,6 +34,10 @@ struct Info<'a> {
     /// What verified the links, as [`Verified`] is shown.
     #[serde(serialize_with = "shown")]
     verified: Verified,
+    /// The logical file name of an ILDG file.
+    logical_name: Option<&'a str>,
+    /// What is odd about the file.
+    notes: &'a [String],
 }
 
 /// All ranks on CPUs.
@@ -53,7 +57,7 @@ fn read(path: &Path, comm: &Ranks) -> Result<(HostLinks, Header, Partition), App
     let header = agree(&**comm, io::header(path))?;
     let partition = start::partition(&here(), header.extents, &**comm)?;
     let (links, header) = io::read_links(path, &partition, &**comm)?;
-    header.doubt(path).iter().filter(|_| comm.rank() == 0).for_each(warn);
+    header.doubts(path).iter().filter(|_| comm.rank() == 0).for_each(warn);
     Ok((links, header, partition))
 }
 
@@ -86,6 +90,8 @@ fn tell(path: &Path, header: &Header, plaquette: f64, checksum: &str, as_json: b
             links_checksum: checksum,
             program: header.program.as_deref(),
             verified: header.verified,
+            logical_name: header.logical_name.as_deref(),
+            notes: &header.notes,
         }));
     }
     say(format_args!("{}: {} of {}", path.display(), header.format, shape(header.extents)))?;
@@ -94,6 +100,9 @@ fn tell(path: &Path, header: &Header, plaquette: f64, checksum: &str, as_json: b
     }
     say(format_args!("plaquette       {plaquette:?}\nlinks checksum  {checksum}"))?;
     say(format_args!("verified by     {}", header.verified))?;
+    if let Some(name) = &header.logical_name {
+        say(format_args!("logical name    {name}"))?;
+    }
     if let Some(program) = &header.program {
         say(format_args!("written by      {program}"))?;
     }
@@ -118,25 +127,39 @@ pub(super) fn require_new(path: &Path, force: bool) -> Result<(), AppError> {
     Err(AppError::Refused(format!("{}: exists already; --force overwrites it", path.display())))
 }
 
-/// `hmc convert [--force] IN OUT.{h5,milc,nersc,ildg,openqcd}`, with all ranks: each reads and writes its own box.
+/// A logical file name as ILDG has them, `lfn://GRID/PATH` without spaces, for a file of this format.
+fn require_logical_name(name: &str, format: Format) -> Result<(), AppError> {
+    if format != Format::Ildg {
+        return Err(AppError::Refused(format!(
+            "--lfn: only .ildg files have a logical name, not {format} files"
+        )));
+    }
+    if input::is_logical_name(name) {
+        return Ok(());
+    }
+    Err(AppError::Refused(format!("--lfn: expected lfn://GRID/PATH without spaces, found '{name}'")))
+}
+
+/// `hmc convert [--force] [--lfn LFN] IN OUT.{h5,milc,nersc,ildg,openqcd}`, with all ranks: each reads and writes its own box.
 ///
 /// # Errors
-/// The ending of OUT is not a format, OUT exists without `force`, or a file cannot be read or written.
-pub fn convert(from: &Path, to: &Path, force: bool, comm: &Ranks) -> Result<(), AppError> {
+/// The ending of OUT is not a format, OUT exists without `force`, `lfn` is no logical file name or OUT has none, or a file
+/// cannot be read or written.
+pub fn convert(
+    from: &Path,
+    to: &Path,
+    force: bool,
+    lfn: Option<String>,
+    comm: &Ranks,
+) -> Result<(), AppError> {
     let ending = to.extension().map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
-    let format = match ending.as_str() {
-        "h5" => Format::Hdf5,
-        "milc" => Format::Milc,
-        "nersc" => Format::Nersc,
-        "ildg" => Format::Ildg,
-        "openqcd" => Format::OpenQcd,
-        other => {
-            return Err(AppError::Refused(format!(
-                "{}: '.{other}' is no format; expected .h5, .milc, .nersc, .ildg or .openqcd",
-                to.display()
-            )));
-        }
+    let Some(format) = Format::of_ending(&ending) else {
+        return Err(AppError::Refused(format!(
+            "{}: '.{ending}' is no format; expected .h5, .milc, .nersc, .ildg or .openqcd",
+            to.display()
+        )));
     };
+    lfn.as_deref().map_or(Ok(()), |name| require_logical_name(name, format))?;
     agree(&**comm, if comm.rank() == 0 { require_new(to, force) } else { Ok(()) })?;
     start::in_pool(&here(), &**comm, || {
         let (links, header, partition) = read(from, comm)?;
@@ -147,6 +170,7 @@ pub fn convert(from: &Path, to: &Path, force: bool, comm: &Ranks) -> Result<(), 
             plaquette: known.map_or_else(|| mean_plaquette(&links, &partition, comm), Ok)?,
             input: header.input.unwrap_or_default(),
             solvers: header.solvers,
+            logical_name: lfn,
         };
         Ok(io::write_links(to, format, &links, &partition, &**comm, &meta)?)
     })

@@ -29,6 +29,7 @@
 //! - `measure`: observables as JSON
 //! - `ensemble`: `status` and `report`: what a chain's folder says of the chain
 //! - `files`: `info`, `convert`, `compare`
+//! - `qcdml`: metadata for ILDG's catalogues
 //! - `bench`: benchmarks
 //! - `tune`: steps and schemes for an input
 //! - `kernels`: compiles every kernel for a GPU
@@ -53,6 +54,7 @@ mod measure;
 mod memory;
 mod placement;
 mod plan;
+mod qcdml;
 mod rehearsal;
 mod repair;
 mod replay;
@@ -77,6 +79,7 @@ pub use files::{compare, convert, info};
 pub use kernels::kernels;
 pub use measure::measure_files;
 pub use memory::{domain_on, held_by};
+pub use qcdml::{Qcdml, qcdml};
 pub use rehearsal::rehearse;
 pub use replay::{Out, places, replay, set_state, state_of};
 pub use run::{Gaps, RunOptions, run};

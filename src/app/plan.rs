@@ -5,11 +5,19 @@ use super::{assemble, start};
 use crate::device::Held;
 use crate::hmc::Scheme;
 use crate::input::Input;
+use crate::io::Format;
 use crate::lattice::{Partition, shape, volume};
 
 /// Bytes of a configuration or checkpoint.
 pub(super) fn configuration(input: &Input) -> usize {
     volume(input.extents) * 72 * 8
+}
+
+/// Bytes of a configuration in all formats in which it is kept.
+pub(super) fn in_all_formats(input: &Input) -> usize {
+    let one = configuration(input);
+    let half = |format: &Format| if *format == Format::Milc { one / 2 } else { one };
+    one + input.run.save_formats.iter().map(half).sum::<usize>()
 }
 
 /// An integrator's name in the input.
@@ -85,9 +93,10 @@ pub(super) fn plan(input: &Input, partition: &Partition, ranks: usize) -> String
     }
     text += &format!("folder         {}\n", folder.display());
     text += &format!(
-        "configurations {kept} of {}, {} in all\n",
+        "configurations {kept} of {}{}, {} in all\n",
         megabytes(configuration),
-        megabytes(kept.saturating_mul(configuration))
+        run.save_formats.iter().map(|format| format!(", and as {format}")).collect::<String>(),
+        megabytes(kept.saturating_mul(in_all_formats(input)))
     );
     text + &format!(
         "checkpoints    2 of {}, written every {}\n",

@@ -1,4 +1,5 @@
-//! Recreates missing records of a chain by rerunning trajectories from the states before them.
+//! Recreates missing records of a chain by rerunning trajectories from the states before them, and missing exports of its
+//! configurations.
 
 use super::AppError;
 use super::resume::{Found, Repairs, Walk, seconds, texts};
@@ -6,7 +7,7 @@ use super::run::Driver;
 use super::stop::Reason;
 use crate::field::MatrixField;
 use crate::input::Input;
-use crate::io::{self, History};
+use crate::io::{self, History, Meta};
 use crate::measure::MeasureError;
 use crate::solver::SolverError;
 use std::time::{Duration, Instant};
@@ -49,6 +50,43 @@ impl Driver {
         }
         self.chain.links.set_host(&here)?;
         Ok(None)
+    }
+
+    /// Makes exports that configurations of earlier jobs lack; of a damaged one there is none. Stops when the job is to end.
+    pub(super) fn export_missing(&self) -> Result<(), AppError> {
+        let (partition, comm) = (self.domain.partition(), &*self.comm);
+        for &format in &self.input.run.save_formats {
+            let missing = io::missing_exports(&self.folder, format, self.done, comm)?;
+            let mut made = 0;
+            for &number in &missing {
+                if self.stop.reason(Duration::ZERO).is_some() {
+                    break;
+                }
+                let (links, header) = match io::load_configuration(&self.folder, number, partition, comm) {
+                    Ok(stored) => stored,
+                    Err(error) => {
+                        self.warn(&format!("{error}; no {format} file is made of configuration {number}"));
+                        continue;
+                    }
+                };
+                let meta = Meta {
+                    trajectory: Some(number),
+                    plaquette: header.plaquette.unwrap_or(f64::NAN),
+                    logical_name: Some(self.input.run.logical_name(number)),
+                    ..Meta::default()
+                };
+                let warning = io::export(&self.folder, format, &links, partition, comm, &meta)?;
+                warning.iter().for_each(|warning| self.warn(warning));
+                made += 1;
+            }
+            if made > 0 {
+                self.say(&format!(
+                    "{format} files of {made} configuration{} that were missing are made",
+                    if made == 1 { "" } else { "s" }
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Takes up the tuning by which trajectory `number` was made.

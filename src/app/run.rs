@@ -15,7 +15,7 @@ use crate::comm::agree;
 use crate::field::{Domain, HostLinks, MatrixField};
 use crate::hmc::{Chain, Outcome, Reversibility};
 use crate::input::{self, Fermion, GridChoice, Input};
-use crate::io::{self, History, IoError, Journal, Meta, Table, Value, write_history_h5};
+use crate::io::{self, Format, History, IoError, Journal, Meta, Table, Value, write_history_h5};
 use crate::measure::{Measure, MeasureError, Noise};
 use crate::operator::GaugeLoops;
 use crate::solver::Choices;
@@ -86,7 +86,7 @@ pub(super) struct Driver {
     /// `None` on all ranks but the first.
     files: Option<Files>,
     report: Report,
-    done: u64,
+    pub(super) done: u64,
     /// The trajectory of the newest checkpoint on the disk.
     saved: Option<u64>,
     /// The checksum of the links of files after this trajectory, if the next one is to be verified.
@@ -223,6 +223,7 @@ impl Driver {
         };
         // Both exist if the last job wrote them and nothing happened to them since.
         driver.save(true, true)?;
+        driver.export_missing()?;
         let folder = &driver.folder;
         let damaged = || -> Result<Vec<String>, IoError> {
             let history = found.history.keep_damaged(&folder.join("history.csv"))?;
@@ -511,7 +512,8 @@ impl Driver {
         let host = self.chain.links.to_host()?;
         let solvers = (!self.choices.is_empty()).then(|| json(&self.choices));
         let input = self.earlier.as_ref().unwrap_or(&self.input.text).clone();
-        let meta = Meta { trajectory: Some(self.done), plaquette, input, solvers };
+        let logical_name = Some(self.input.run.logical_name(self.done));
+        let meta = Meta { trajectory: Some(self.done), plaquette, input, solvers, logical_name };
         let (partition, comm) = (self.domain.partition(), &*self.comm);
         self.sealed = is_due(self.done + 1, self.input.hmc.verify_every)
             .then(|| (self.done, io::links_checksum(&host, partition, comm)));
@@ -519,6 +521,10 @@ impl Driver {
         if configuration {
             let warning = io::save_configuration(&self.folder, &host, partition, comm, &meta)?;
             warning.iter().for_each(|warning| self.report.warn(warning));
+            for &format in &self.input.run.save_formats {
+                let warning = io::export(&self.folder, format, &host, partition, comm, &meta)?;
+                warning.iter().for_each(|warning| self.report.warn(warning));
+            }
         }
         if checkpoint {
             let state = json(&ChainState { trajectories: self.done, seed: self.input.run.seed });
@@ -546,6 +552,11 @@ impl Driver {
     /// Prints a line of the log.
     pub(super) fn say(&self, text: &str) {
         self.report.line(text);
+    }
+
+    /// Prints a warning.
+    pub(super) fn warn(&self, text: &str) {
+        self.report.warn(text);
     }
 }
 
@@ -577,7 +588,8 @@ fn take_folder(folder: &Path, job: &Job) -> Result<Lock, AppError> {
 
 /// Removes the unfinished files of a run that was killed; not before it is sure that this run goes on.
 fn remove_unfinished(folder: &Path) {
-    for place in [folder, &folder.join("cfg"), &folder.join("checkpoint")] {
+    let exports = Format::ALL.iter().map(|format| format.ending());
+    for place in ["", "cfg", "checkpoint"].into_iter().chain(exports).map(|place| folder.join(place)) {
         for entry in fs::read_dir(place).into_iter().flatten().flatten() {
             if is_unfinished(&entry.file_name().to_string_lossy()) {
                 let _ = fs::remove_file(entry.path());
@@ -589,7 +601,9 @@ fn remove_unfinished(folder: &Path) {
 /// Whether a name is that of an unfinished file, or of one that an MPI library keeps beside it while it is open.
 fn is_unfinished(name: &str) -> bool {
     let Some((file, rest)) = name.rsplit_once(".tmp") else { return false };
-    let ours = [".h5", ".csv", ".jsonl", ".toml"].iter().any(|ending| file.ends_with(ending));
-    ours && (rest.is_empty()
-        || [".locktest.", ".data.", ".metadata."].iter().any(|mpi| rest.starts_with(mpi)))
+    let of_us = file.rsplit_once('.').is_some_and(|(_, ending)| {
+        ["csv", "jsonl", "toml"].contains(&ending) || Format::of_ending(ending).is_some()
+    });
+    of_us
+        && (rest.is_empty() || [".locktest.", ".data.", ".metadata."].iter().any(|mpi| rest.starts_with(mpi)))
 }

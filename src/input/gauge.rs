@@ -13,6 +13,8 @@ pub struct Gauge {
     pub beta: f64,
     /// c0, c1, c2; the one-loop action's c0 is 1, as in MILC.
     pub coefficients: [f64; 3],
+    /// The tadpole factor of the one-loop action.
+    pub u0: Option<f64>,
 }
 
 /// A choice of `action`; c1 of the actions with `c0 + 8 c1 = 1`.
@@ -82,7 +84,7 @@ pub(super) fn gauge(mut table: Table) -> Option<Gauge> {
         Formula::Rectangle(c1) => [1.0 - 8.0 * c1, c1, 0.0],
         Formula::OneLoop => one_loop_coefficients(u0?, n_f).into(),
     };
-    Some(Gauge { beta: beta?, coefficients })
+    Some(Gauge { beta: beta?, coefficients, u0 })
 }
 
 /// Luescher-Weisz with tadpole improvement, in MILC's two forms: quenched (asqtad), and with `n_f` HISQ quark loops.

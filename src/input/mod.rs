@@ -24,7 +24,7 @@ pub use crate::family::Fermion;
 pub use gauge::Gauge;
 pub use hmc::{Hmc, SCHEMES};
 pub use reference::{document, schema, sections};
-pub use run::{DeviceChoice, GridChoice, Parallel, Run, Start};
+pub use run::{DeviceChoice, GridChoice, Parallel, Run, Start, is_logical_name};
 
 use crate::config::{Change, InputError, Loaded, Record, checked as read_text, read};
 use crate::lattice::Extents;

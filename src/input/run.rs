@@ -4,14 +4,16 @@ use crate::config::forms::{COUNT, NAME, PATH};
 use crate::config::key::{Absent, Change, Key, Shape, form, integer, words};
 use crate::config::raw::Table;
 use crate::config::reader::{
-    self, MAX_EXTENT, Read, Value, describe, extent, four, one_of, or_auto, or_word, text, whole,
+    self, MAX_EXTENT, Read, Value, choice, describe, extent, four, list, one_of, or_auto, or_word, text,
+    whole,
 };
 use crate::config::section::Section;
 use crate::field::Halo;
-use crate::io::MOST_TRAJECTORIES;
+use crate::io::{Format, MOST_TRAJECTORIES};
 use crate::lattice::{Extents, LaneGrid, Partition, PartitionError, choose_grid, shape};
 use std::path::PathBuf;
 use std::time::Duration;
+use toml::de::DeValue;
 
 /// `[run]`
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +36,19 @@ pub struct Run {
     pub save_every: u64,
     /// Trajectories between checkpoints.
     pub checkpoint_every: u64,
+    /// Formats in which each saved configuration is written besides HDF5.
+    pub save_formats: Vec<Format>,
+    /// What the logical file names of configurations begin with (ILDG).
+    pub lfn: Option<String>,
+}
+
+impl Run {
+    /// The logical file name of the configuration after `trajectory`, `PREFIX/cfg_000123.ildg`.
+    #[must_use]
+    pub fn logical_name(&self, trajectory: u64) -> String {
+        let local = || format!("lfn://hmc/{}", self.name);
+        format!("{}/cfg_{trajectory:06}.ildg", self.lfn.clone().unwrap_or_else(local))
+    }
 }
 
 /// The links before trajectory 0.
@@ -159,6 +174,26 @@ const SAVE_EVERY: Key<u64> = Key::new(
 );
 const CHECKPOINT_EVERY: Key<u64> =
     Key::new("checkpoint_every", COUNT, Absent::Is("1"), Change::Free, "trajectories between checkpoints");
+const SAVE_FORMAT: Key<Vec<Format>> = Key::new(
+    "save_format",
+    form(
+        "`\"hdf5\"`, `\"ildg\"`, `\"nersc\"`, `\"milc\"`, `\"openqcd\"`, or a list of them",
+        Shape::Either(&[FORMATS, Shape::List(&FORMATS, None)]),
+        save_formats,
+    ),
+    Absent::Is("\"hdf5\""),
+    Change::Free,
+    "formats of configurations that are kept: `cfg/` has HDF5 in any case; others are written by all ranks as well, with the \
+     bytes of `hmc convert`, into a folder of their name, such as `ildg/cfg_000020.ildg`. A run that resumes makes those that \
+     are missing from the files in `cfg/`",
+);
+const LFN: Key<String> = Key::new(
+    "lfn",
+    form("text", Shape::Text("^lfn://[!-~]+/[!-~]+$"), lfn),
+    Absent::Means("`\"lfn://hmc/NAME\"`"),
+    Change::Free,
+    "what the logical file names of ILDG files begin with, such as `\"lfn://LDG/GROUP/ENSEMBLE\"`; `/cfg_000020.ildg` follows",
+);
 const EXTENTS: Key<Extents> = Key::new(
     "extents",
     form("4 even integers, 2 to 4096", Shape::List(&Shape::Integer(2, MAX_EXTENT), Some(4)), |value| {
@@ -245,6 +280,7 @@ const SELF_TEST: Key<bool> = Key::new(
      same bits. It takes about a second, and names rank, node and card where they differ",
 );
 const AUTO: Shape = Shape::Words(&["auto"]);
+const FORMATS: Shape = Shape::Words(&["hdf5", "ildg", "nersc", "milc", "openqcd"]);
 
 /// `[run]`
 pub(super) const RUN: Section = Section {
@@ -258,6 +294,8 @@ pub(super) const RUN: Section = Section {
         &ENSEMBLES,
         &SAVE_EVERY,
         &CHECKPOINT_EVERY,
+        &SAVE_FORMAT,
+        &LFN,
     ],
     tables: &[],
 };
@@ -276,6 +314,8 @@ pub(super) fn run(mut table: Table) -> Option<Run> {
     let ensembles = table.get(&ENSEMBLES);
     let save_every = table.get(&SAVE_EVERY);
     let checkpoint_every = table.get(&CHECKPOINT_EVERY);
+    let save_formats = table.get(&SAVE_FORMAT);
+    let lfn = table.get(&LFN);
     let many = trajectories.is_some_and(|all| all > 10_000_000);
     table.doubt("trajectories", many, "more than 10 million: chains have some thousands");
     if let Some(trajectories) = trajectories.filter(|all| thermalisation > *all) {
@@ -294,6 +334,8 @@ pub(super) fn run(mut table: Table) -> Option<Run> {
         ensembles: ensembles?,
         save_every: save_every?,
         checkpoint_every: checkpoint_every?,
+        save_formats: save_formats?,
+        lfn,
     })
 }
 
@@ -326,6 +368,47 @@ fn start(value: &Value) -> Read<Start> {
             Err(vec![(value.span().start, format!("{expected}, found {}", describe(value)))])
         }
     }
+}
+
+/// A format or a list of them; HDF5, which is always written, is left out.
+fn save_formats(value: &Value) -> Read<Vec<Format>> {
+    let one = choice(&[
+        ("hdf5", Format::Hdf5),
+        ("ildg", Format::Ildg),
+        ("nersc", Format::Nersc),
+        ("milc", Format::Milc),
+        ("openqcd", Format::OpenQcd),
+    ]);
+    let named = if matches!(value.get_ref(), DeValue::Array(_)) {
+        list("a list of formats", one)(value)?
+    } else {
+        vec![one(value)?]
+    };
+    let mut formats: Vec<Format> = Vec::new();
+    for format in named {
+        if format != Format::Hdf5 && !formats.contains(&format) {
+            formats.push(format);
+        }
+    }
+    Ok(formats)
+}
+
+/// `lfn://GRID/PATH`, without a slash at its end.
+fn lfn(value: &Value) -> Read<String> {
+    let found = text(value)?;
+    let prefix = found.trim_end_matches('/');
+    if is_logical_name(prefix) {
+        return Ok(prefix.to_owned());
+    }
+    Err(vec![(value.span().start, format!("expected lfn://GRID/PATH without spaces, found {found:?}"))])
+}
+
+/// Whether a text is a logical file name as ILDG has them, `lfn://GRID/PATH` without spaces.
+#[must_use]
+pub fn is_logical_name(text: &str) -> bool {
+    let parts = text.strip_prefix("lfn://").and_then(|rest| rest.split_once('/'));
+    parts.is_some_and(|(grid, path)| !grid.is_empty() && !path.is_empty())
+        && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// The division of the lattice among `ranks` ranks; `None` after a mistake.

@@ -227,6 +227,24 @@ pub fn load_state(
     Ok(None)
 }
 
+/// The trajectories that have a configuration in `folder/cfg`, oldest first. Not collective.
+pub(super) fn configurations(folder: &Path) -> Result<Vec<u64>, IoError> {
+    Kind::Configuration.list(folder)
+}
+
+/// The configuration in `folder/cfg` after trajectory `number`; collective.
+///
+/// # Errors
+/// It cannot be read, or is damaged.
+pub fn load_configuration(
+    folder: &Path,
+    number: u64,
+    partition: &Partition,
+    comm: &dyn Comm,
+) -> Result<(HostLinks, Header), IoError> {
+    load(&Kind::Configuration.path(folder, number), number, partition, comm)
+}
+
 /// Reads a file whose name says the trajectory `number`.
 fn load(
     path: &Path,

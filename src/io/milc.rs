@@ -1,20 +1,25 @@
 //! MILC's version 5 gauge files (MILC code, `io_lat4.c`, `io_lat.h`).
 //!
-//! Header of 96 bytes: magic 20103, extents x to t, 64 bytes of date, order (0: natural), then two
-//! checksums; all `int32` in the writer's byte order. Links `[t][z][y][x][mu][3][3]` as `float`. A file
-//! of doubles, which MILC itself does not write, is known by its size.
+//! Header of 88 bytes: magic 20103, extents x to t, 64 bytes of date, order of sites. If the order is 1 ('checkpoint', in
+//! the order of the nodes that wrote it) a list of V sites follows, x + n_x (y + n_y (z + n_z t)) each. Then two checksums;
+//! all `int32` in the writer's byte order. Links `[site][mu][3][3]` as `float`; with order 0 sites are in natural order.
+//! A file of doubles, which MILC itself neither writes nor reads, is known by its size.
 //!
-//! Checksums: over 32-bit words w_n, `sum29` = xor of w_n rotated left by n mod 29, `sum31` the same with 31.
+//! Checksums: over 32-bit words w_n, in the order of the file, `sum29` = xor of w_n rotated left by n mod 29, `sum31` the
+//! same with 31. They do not see the list: each site must be there once.
 
-use super::bytes::{Endian, Records, checked_extents, four, head, same_lattice};
+use super::bytes::{Endian, Records, checked_extents, four, head, open, read_at, same_lattice};
 use super::{Format, Header, IoError, Precision, Read, xor_over_ranks};
 use crate::comm::{Comm, agree};
-use crate::field::HostLinks;
-use crate::lattice::Partition;
+use crate::field::{HostLinks, LINK_REALS};
+use crate::lattice::{Partition, coordinates, site, volume};
 use std::path::Path;
 
 const MAGIC: u32 = 20103;
-const HEADER_BYTES: usize = 96;
+const HEADER_BYTES: usize = 88;
+const SUMS_BYTES: usize = 8;
+/// Sites of a list that are read at once.
+const BLOCK: usize = 1 << 14;
 
 /// The byte order in which the magic number stands at the start.
 pub(super) fn byte_order(bytes: &[u8]) -> Option<Endian> {
@@ -37,6 +42,8 @@ fn sums(words: impl Iterator<Item = u32>, first: u64, sums: &mut [u32; 2]) {
 pub(super) struct Layout {
     records: Records,
     sums: [u32; 2],
+    /// Whether a list of sites says their order.
+    is_listed: bool,
 }
 
 /// Reads and checks the header.
@@ -45,16 +52,19 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
     let endian = byte_order(&bytes).ok_or_else(|| IoError::malformed(path, "no MILC file"))?;
     let truncated = |expected| IoError::Truncated { path: path.into(), expected, found: size };
     let word = |n: usize| four(&bytes, 4 * n).map(|b| endian.u32(b));
-    let numbers = || -> Option<([u64; 4], u32, [u32; 2])> {
-        let extents = [word(1)?.into(), word(2)?.into(), word(3)?.into(), word(4)?.into()];
-        Some((extents, word(21)?, [word(22)?, word(23)?]))
+    let numbers = || -> Option<([u64; 4], u32)> {
+        Some(([word(1)?.into(), word(2)?.into(), word(3)?.into(), word(4)?.into()], word(21)?))
     };
-    let (extents, order, sums) = numbers().ok_or_else(|| truncated(HEADER_BYTES as u64))?;
+    let (extents, order) = numbers().ok_or_else(|| truncated(HEADER_BYTES as u64))?;
     let extents = checked_extents(path, extents)?;
-    if order != 0 {
-        return Err(IoError::malformed(path, format!("order of sites {order}, only 0 (natural) is read")));
+    if order > 1 {
+        let what = format!("order of sites {order}; 0 (natural) and 1 (as its list of sites says) are read");
+        return Err(IoError::malformed(path, what));
     }
-    let records = |precision| Records { start: HEADER_BYTES as u64, endian, precision, link_rows: 3 };
+    let is_listed = order == 1;
+    let list = if is_listed { 4 * volume(extents) as u64 } else { 0 };
+    let start = (HEADER_BYTES + SUMS_BYTES) as u64 + list;
+    let records = |precision| Records { start, endian, precision, link_rows: 3 };
     let (single, double) = (records(Precision::Single), records(Precision::Double));
     let records = if size == double.end(extents) { double } else { single };
     if size < records.end(extents) {
@@ -63,7 +73,10 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
     if size > records.end(extents) {
         return Err(IoError::malformed(path, format!("{size} bytes, {} expected", records.end(extents))));
     }
-    Ok((Header::new(Format::Milc, extents, records.precision), Layout { records, sums }))
+    let mut sums = [0; SUMS_BYTES];
+    read_at(&open(path)?, path, start - SUMS_BYTES as u64, &mut sums)?;
+    let sums = [0, 4].map(|at| four(&sums, at).map_or(0, |b| endian.u32(b)));
+    Ok((Header::new(Format::Milc, extents, records.precision), Layout { records, sums, is_listed }))
 }
 
 /// Reads this rank's box and verifies the checksums.
@@ -72,12 +85,15 @@ pub(super) fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Resul
     same_lattice(path, header.extents, partition)?;
     let records = layout.records;
     let mut own = [0; 2];
-    let links = agree(
-        comm,
-        records.read_box(path, partition, |site, bytes| {
-            sums(records.endian.words(bytes), (site * records.site_bytes() / 4) as u64, &mut own);
-        }),
-    )?;
+    let see = |place: usize, bytes: &[u8]| {
+        sums(records.endian.words(bytes), (place * records.site_bytes() / 4) as u64, &mut own);
+    };
+    let read = if layout.is_listed {
+        read_listed(path, &records, partition, see)
+    } else {
+        records.read_box(path, partition, see)
+    };
+    let links = agree(comm, read)?;
     let found = xor_over_ranks(comm, own);
     if found != layout.sums {
         let [a, b] = layout.sums;
@@ -88,7 +104,56 @@ pub(super) fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Resul
     Ok(Read { links, header, claims: Vec::new() })
 }
 
-/// Writes all links in single precision, in this machine's byte order; collective.
+/// Reads the sites of this rank's box from where the list puts them; `see` gets the first place and the bytes of each run of
+/// such sites in the file.
+fn read_listed(
+    path: &Path,
+    records: &Records,
+    partition: &Partition,
+    mut see: impl FnMut(usize, &[u8]),
+) -> Result<HostLinks, IoError> {
+    let file = open(path)?;
+    let (global, local, offset) = (partition.global, partition.local(), partition.offset());
+    let (all, site_bytes) = (volume(global), records.site_bytes());
+    let mut is_read = vec![false; volume(local)];
+    let mut links = HostLinks { local, reals: vec![0.0; volume(local) * 4 * LINK_REALS] };
+    let (mut list, mut bytes, mut reals) = (vec![0; 4 * BLOCK.min(all)], Vec::new(), Vec::new());
+    for first in (0..all).step_by(BLOCK) {
+        let count = BLOCK.min(all - first);
+        read_at(&file, path, (HEADER_BYTES + 4 * first) as u64, &mut list[..4 * count])?;
+        let mut inside = Vec::new();
+        for (place, listed) in (first..).zip(records.endian.words(&list[..4 * count])) {
+            let listed = listed as usize;
+            if listed >= all {
+                let what = format!("the list of sites has {listed}, the lattice {all} sites");
+                return Err(IoError::damaged(path, what));
+            }
+            let x = coordinates(global, listed);
+            if (0..4).all(|mu| (offset[mu]..offset[mu] + local[mu]).contains(&x[mu])) {
+                let own = site(local, std::array::from_fn(|mu| x[mu] - offset[mu]));
+                if std::mem::replace(&mut is_read[own], true) {
+                    let what = format!("the list of sites has {x:?} (x, y, z, t) twice");
+                    return Err(IoError::damaged(path, what));
+                }
+                inside.push((place, own));
+            }
+        }
+        for run in inside.chunk_by(|a, b| a.0 + 1 == b.0) {
+            bytes.resize(run.len() * site_bytes, 0);
+            read_at(&file, path, records.start + run[0].0 as u64 * site_bytes as u64, &mut bytes)?;
+            see(run[0].0, &bytes);
+            for ((_, own), bytes) in run.iter().zip(bytes.chunks_exact(site_bytes)) {
+                reals.clear();
+                records.endian.decode(records.precision, bytes, &mut reals);
+                links.reals[own * 4 * LINK_REALS..][..4 * LINK_REALS].copy_from_slice(&reals);
+            }
+        }
+    }
+    // As many entries as sites, and none twice: none is missing.
+    Ok(links)
+}
+
+/// Writes all links in single precision and natural order, in this machine's byte order; collective.
 pub(super) fn write(
     path: &Path,
     links: &HostLinks,
@@ -96,7 +161,8 @@ pub(super) fn write(
     comm: &dyn Comm,
 ) -> Result<(), IoError> {
     let endian = if cfg!(target_endian = "big") { Endian::Big } else { Endian::Little };
-    let records = Records { start: HEADER_BYTES as u64, endian, precision: Precision::Single, link_rows: 3 };
+    let start = (HEADER_BYTES + SUMS_BYTES) as u64;
+    let records = Records { start, endian, precision: Precision::Single, link_rows: 3 };
     let mut own = [0; 2];
     records.encode_box(links, partition, |first, bytes| {
         sums(endian.words(bytes), (first * records.site_bytes() / 4) as u64, &mut own);

@@ -2,12 +2,15 @@
 //!
 //! - `hdf5_config`: a configuration in HDF5, written by all ranks: the program's own format
 //! - `hdf5_raw`: files, text attributes and collective transfers, as thin as HDF5 allows
-//! - `nersc`, `milc`, `lime` (ILDG), `openqcd`: configurations of other programs, written by one rank
+//! - `nersc`, `milc`, `ildg`, `openqcd`: configurations of other programs
+//! - `cksum`: the checksum of ILDG's metadata
+//! - `lime`: the container of ILDG's files: typed records in messages
 //! - `bytes`: byte order, precision, links as site records
 //! - `whole`: plaquette and link trace of the whole lattice, for headers
 //! - `verify`: unitarity of links, and what their header says of them
 //! - `safe`: a file is complete and checked before it has its name
 //! - `checkpoint`: checkpoints and configurations of a chain, and the newest readable one
+//! - `export`: configurations of a chain in other formats
 //! - `records`: files that grow by one line per trajectory, each with a checksum
 //! - `state`: links, momenta and pseudofermions of a trajectory
 //! - `history`: one row per trajectory, as CSV that survives a crash
@@ -21,7 +24,10 @@
 mod bytes;
 #[cfg(feature = "hdf5")]
 mod checkpoint;
+mod cksum;
 mod error;
+#[cfg(feature = "hdf5")]
+mod export;
 #[cfg(feature = "hdf5")]
 mod hdf5_config;
 #[cfg(feature = "hdf5")]
@@ -29,6 +35,7 @@ mod hdf5_raw;
 mod history;
 #[cfg(feature = "hdf5")]
 mod history_h5;
+mod ildg;
 mod lime;
 mod milc;
 mod nersc;
@@ -41,11 +48,14 @@ mod verify;
 mod whole;
 
 #[cfg(feature = "hdf5")]
-pub use checkpoint::{Loaded, load_newest, load_state, save, save_configuration, states};
+pub use checkpoint::{Loaded, load_configuration, load_newest, load_state, save, save_configuration, states};
 pub use error::IoError;
+#[cfg(feature = "hdf5")]
+pub use export::{export, export_path, missing_exports};
 pub use history::{Column, History, Table, Value};
 #[cfg(feature = "hdf5")]
 pub use history_h5::write_history_h5;
+pub use ildg::ildg_cksum;
 pub use records::{Form, Journal, Records};
 pub use safe::{free_bytes, write_aside, write_text};
 #[cfg(feature = "hdf5")]
@@ -77,6 +87,29 @@ pub enum Format {
     Ildg,
     /// openQCD.
     OpenQcd,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Hdf5, Self::Milc, Self::Nersc, Self::Ildg, Self::OpenQcd];
+
+    /// The ending of its files, without a dot.
+    #[must_use]
+    pub fn ending(self) -> &'static str {
+        match self {
+            Self::Hdf5 => "h5",
+            Self::Milc => "milc",
+            Self::Nersc => "nersc",
+            Self::Ildg => "ildg",
+            Self::OpenQcd => "openqcd",
+        }
+    }
+
+    /// The format of files with this ending.
+    #[must_use]
+    pub fn of_ending(ending: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.ending() == ending)
+    }
 }
 
 impl std::fmt::Display for Format {
@@ -156,8 +189,12 @@ pub struct Header {
     pub solvers: Option<String>,
     /// The state of the run (checkpoints only); what it means is its writer's business.
     pub state: Option<String>,
+    /// The logical file name (ILDG).
+    pub logical_name: Option<String>,
     /// What verifies the links when they are read.
     pub verified: Verified,
+    /// What is odd about the file, a line each: unknown records, wrong flags. The links are read all the same.
+    pub notes: Vec<String>,
 }
 
 impl Header {
@@ -174,19 +211,22 @@ impl Header {
             input: None,
             solvers: None,
             state: None,
+            logical_name: None,
             verified: Verified::Checksum,
+            notes: Vec::new(),
         }
     }
 
-    /// A line to warn with where the links of `path` have no checksum.
+    /// Lines to warn with: what is odd about the file, and that its links have no checksum.
     #[must_use]
-    pub fn doubt(&self, path: &Path) -> Option<String> {
+    pub fn doubts(&self, path: &Path) -> Vec<String> {
         let by = match self.verified {
-            Verified::Checksum => return None,
-            Verified::Plaquette => "the plaquette in its header and the unitarity of its links",
-            Verified::Unitarity => "the unitarity of its links",
+            Verified::Checksum => None,
+            Verified::Plaquette => Some("the plaquette in its header and the unitarity of its links"),
+            Verified::Unitarity => Some("the unitarity of its links"),
         };
-        Some(format!("{}: has no checksum; verified by {by} alone", path.display()))
+        let by = by.map(|by| format!("has no checksum; verified by {by} alone"));
+        self.notes.iter().cloned().chain(by).map(|what| format!("{}: {what}", path.display())).collect()
     }
 }
 
@@ -201,6 +241,8 @@ pub struct Meta {
     pub input: String,
     /// The methods that the run has chosen, if it had to.
     pub solvers: Option<String>,
+    /// The logical file name that ILDG's files say; without one they have a local one, by the file's name.
+    pub logical_name: Option<String>,
 }
 
 /// A box of links as its file holds them, and what the file's header says of all.
@@ -243,7 +285,7 @@ pub fn header(path: &Path) -> Result<Header, IoError> {
         Format::Hdf5 => Err(IoError::NoHdf5 { path: path.into() }),
         Format::Milc => milc::header(path).map(|(header, _)| header),
         Format::Nersc => nersc::header(path).map(|(header, _)| header),
-        Format::Ildg => lime::header(path).map(|(header, _)| header),
+        Format::Ildg => ildg::header(path).map(|(header, _)| header),
         Format::OpenQcd => openqcd::header(path).map(|(header, _)| header),
     }
 }
@@ -268,7 +310,7 @@ pub fn read_links(
         Format::Hdf5 => return Err(IoError::NoHdf5 { path: path.into() }),
         Format::Milc => milc::read(path, partition, comm)?,
         Format::Nersc => nersc::read(path, partition, comm)?,
-        Format::Ildg => lime::read(path, partition, comm)?,
+        Format::Ildg => ildg::read(path, partition, comm)?,
         Format::OpenQcd => openqcd::read(path, partition, comm)?,
     };
     verify::verify(path, &links, partition, comm, &header, &claims)?;
@@ -315,16 +357,27 @@ pub fn write_links(
             Format::Hdf5 => {}
             Format::Milc => milc::write(temporary, links, partition, comm)?,
             Format::Nersc => nersc::write(temporary, links, partition, comm, meta)?,
-            Format::Ildg => lime::write(temporary, links, partition, comm, path)?,
+            Format::Ildg => ildg::write(temporary, links, partition, comm, meta, path)?,
             Format::OpenQcd => openqcd::write(temporary, links, partition, comm)?,
         }
         let (back, header) = read_links(temporary, partition, comm)?;
-        let same = match header.precision {
-            Precision::Single => back.reals.iter().zip(&links.reals).all(|(a, &b)| *a == f64::from(b as f32)),
-            Precision::Double => back == *links,
-        };
-        if same { Ok(()) } else { Err(IoError::damaged(temporary, "reads back as something else")) }
+        if reads_back(header.precision, &back, links) {
+            Ok(())
+        } else {
+            Err(IoError::damaged(temporary, "reads back as something else"))
+        }
     })
+}
+
+/// Whether links of a file are those that were to be written, rounded as the file's reals are.
+fn reads_back(precision: Precision, found: &HostLinks, links: &HostLinks) -> bool {
+    match precision {
+        Precision::Single => {
+            found.reals.iter().zip(&links.reals).all(|(a, &b)| *a == f64::from(b as f32))
+                && found.reals.len() == links.reals.len()
+        }
+        Precision::Double => found == links,
+    }
 }
 
 /// A number that depends on the links alone, whatever the ranks and their grid.

@@ -254,7 +254,7 @@ fn forecast(ensemble: &Ensemble) -> Forecast {
     let run = &ensemble.input.run;
     let seconds = seconds_of(&ensemble.history);
     let left = run.trajectories.saturating_sub(ensemble.done());
-    let (bytes, one) = (ensemble.bytes(), plan::configuration(&ensemble.input) as u64);
+    let (bytes, one) = (ensemble.bytes(), plan::in_all_formats(&ensemble.input) as u64);
     let to_come = left / run.save_every;
     Forecast {
         seconds,

@@ -18,7 +18,7 @@ use super::report::{json, say};
 use super::resume::{Kept, MEASUREMENTS, kept};
 use super::{AppError, files, job, lock};
 use crate::input::Input;
-use crate::io::{self, Form, History, Records, Table};
+use crate::io::{self, Form, Format, History, Records, Table};
 use digest::Digest;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -78,7 +78,13 @@ impl Ensemble {
 
     /// Bytes of all configurations and checkpoints.
     fn bytes(&self) -> u64 {
-        self.states.iter().filter_map(|(_, path)| Some(path.metadata().ok()?.len())).sum()
+        let size = |path: &Path| path.metadata().map_or(0, |data| data.len());
+        let exports = |number: u64, path: &Path| -> u64 {
+            let folder = path.parent().filter(|folder| folder.ends_with("cfg")).and_then(Path::parent);
+            let of = |folder| Format::ALL.into_iter().map(move |form| io::export_path(folder, form, number));
+            folder.into_iter().flat_map(of).map(|path| size(&path)).sum()
+        };
+        self.states.iter().map(|(number, path)| size(path) + exports(*number, path)).sum()
     }
 }
 

@@ -31,6 +31,16 @@ pub enum Smearing {
 }
 
 impl Smearing {
+    /// The coefficient of the Naik term: -(1 + eps)/24, for asqtad divided by `u0^2`.
+    #[must_use]
+    pub fn naik(self, eps: f64) -> f64 {
+        let naik = -(1.0 + eps) / 24.0;
+        match self {
+            Self::Asqtad { u0 } => naik / u0.powi(2),
+            Self::Hisq { .. } => naik,
+        }
+    }
+
     fn paths(self) -> Paths {
         match self {
             Self::Asqtad { u0 } => Paths::asqtad(u0),
@@ -148,11 +158,7 @@ impl StaggeredLinks {
 
     /// The coefficient of N: -(1 + eps)/24, for asqtad divided by `u0^2`.
     pub fn naik(&self, eps: f64) -> f64 {
-        let naik = -(1.0 + eps) / 24.0;
-        match self.smearing {
-            Smearing::Asqtad { u0 } => naik / u0.powi(2),
-            Smearing::Hisq { .. } => naik,
-        }
+        self.smearing.naik(eps)
     }
 
     /// Begins a force, with gradients of zero.

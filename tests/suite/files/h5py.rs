@@ -29,7 +29,8 @@ fn h5py_reads_links() {
     }
     let scratch = Scratch::new();
     let path = scratch.at("links.h5");
-    let meta = Meta { trajectory: Some(7), plaquette: 1.0, input: "text".into(), solvers: None };
+    let meta =
+        Meta { trajectory: Some(7), plaquette: 1.0, input: "text".into(), solvers: None, logical_name: None };
     write_links(&path, Format::Hdf5, &links, &partition, &Solo, &meta).unwrap();
     let output = program::command(python).args(["-c", SCRIPT]).arg(&path).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -3,7 +3,9 @@
 mod foreign;
 mod formats;
 mod h5py;
+mod ildg;
 mod limits;
+mod milc;
 mod mutated;
 mod records;
 
@@ -76,6 +78,7 @@ pub fn meta() -> Meta {
         plaquette: 0.1 + 0.2,
         input: "[lattice]\nname = \"é\"\n".into(),
         solvers: None,
+        logical_name: None,
     }
 }
 
@@ -156,12 +159,54 @@ pub fn without_key(file: &[u8], key: &str) -> Vec<u8> {
     with_header(file, |header| header.lines().filter(is_other).map(|line| format!("{line}\n")).collect())
 }
 
-/// Where the record of this type starts in a LIME file.
-pub fn lime_record(file: &[u8], kind: &str) -> usize {
-    file.windows(kind.len()).position(|window| window == kind.as_bytes()).unwrap() - 16
+/// A record of a LIME file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LimeRecord {
+    pub kind: String,
+    pub flags: u16,
+    pub data: Vec<u8>,
 }
 
-/// An ILDG file without its last record, the checksum.
+/// The records of a LIME file by its specification: magic, version, flags, length, type of 128 bytes, padded data.
+pub fn lime_records(file: &[u8]) -> Vec<LimeRecord> {
+    let mut records = Vec::new();
+    let mut rest = file;
+    while !rest.is_empty() {
+        let (header, body) = rest.split_at(144);
+        assert_eq!(header[..6], [0x45, 0x67, 0x89, 0xab, 0, 1], "magic and version");
+        let flags = u16::from_be_bytes([header[6], header[7]]);
+        let length = u64::from_be_bytes(header[8..16].try_into().unwrap()) as usize;
+        let end = header[16..].iter().position(|&b| b == 0).unwrap();
+        assert!(header[16 + end..].iter().all(|&b| b == 0), "the type is padded by zeros");
+        let padded = length.next_multiple_of(8);
+        assert!(body[length..padded].iter().all(|&b| b == 0), "data are padded by zeros");
+        let kind = String::from_utf8(header[16..16 + end].to_vec()).unwrap();
+        records.push(LimeRecord { kind, flags, data: body[..length].to_vec() });
+        rest = &body[padded..];
+    }
+    records
+}
+
+/// A LIME file of these records.
+pub fn lime_file(records: &[LimeRecord]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for LimeRecord { kind, flags, data } in records {
+        file.extend([0x45, 0x67, 0x89, 0xab, 0, 1]);
+        file.extend(flags.to_be_bytes());
+        file.extend((data.len() as u64).to_be_bytes());
+        let end = file.len() + 128;
+        file.extend(kind.as_bytes());
+        file.resize(end, 0);
+        file.extend(data);
+        file.resize(file.len().next_multiple_of(8), 0);
+    }
+    file
+}
+
+/// An ILDG file without its checksum; its last message ends before.
 pub fn without_scidac_checksum(file: &[u8]) -> Vec<u8> {
-    file[..lime_record(file, "scidac-checksum")].to_vec()
+    let mut records = lime_records(file);
+    records.retain(|record| record.kind != "scidac-checksum");
+    records.last_mut().unwrap().flags |= 0x4000;
+    lime_file(&records)
 }

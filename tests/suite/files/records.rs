@@ -20,7 +20,13 @@ fn links(number: u64) -> HostLinks {
 }
 
 fn meta(number: u64) -> Meta {
-    Meta { trajectory: Some(number), plaquette: 1.0, input: "an input".into(), solvers: None }
+    Meta {
+        trajectory: Some(number),
+        plaquette: 1.0,
+        input: "an input".into(),
+        solvers: None,
+        logical_name: None,
+    }
 }
 
 fn save(folder: &Path, number: u64) -> PathBuf {
