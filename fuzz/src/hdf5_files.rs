@@ -47,6 +47,7 @@ fn checkpoint() -> &'static [u8] {
             plaquette: 1.0,
             input: "[run]\nname = \"x\"\n".into(),
             solvers: Some("{}".into()),
+            logical_name: None,
         };
         let links = HostLinks::unit(EXTENTS);
         let state = "{\"trajectories\":7,\"seed\":1}";
@@ -115,6 +116,7 @@ fn written(folder: &Scratch, cursor: &mut Cursor) {
         plaquette: f64::from_bits(cursor.integer()),
         input: cursor.text(),
         solvers: (cursor.byte() % 2 == 1).then(|| cursor.text()),
+        logical_name: None,
     };
     let path = folder.path().join("written");
     let links = HostLinks::unit(EXTENTS);
