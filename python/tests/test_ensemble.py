@@ -63,7 +63,12 @@ def test_measurements_are_those_of_the_lines(small):
         assert float(light.condensates) == condensate["re"]
         for name in ("error", "even", "odd", "sources"):
             assert float(light[f"condensate_{name}"]) == condensate[name]
+        assert light.condensate_values.values.tolist() == condensate["values"]
         assert np.isnan(light.condensate_mass)
+        [derivative] = line["mu_derivatives"]
+        for trace in ("first", "second", "product"):
+            values = at.mu_traces.sel(mu_derivative="light", trace=trace).values
+            assert [[z.real, z.imag] for z in values] == derivative[trace]["values"]
         [meson] = line["mesons"]
         for one in meson["correlators"]:
             momentum = "{},{},{}".format(*one["momentum"])

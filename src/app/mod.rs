@@ -16,6 +16,7 @@
 //! - `self_test`: a test of each rank's device
 //! - `wires`: a check of what GPUs write into each other's memory
 //! - `run`: the driver of a chain
+//! - `walk`: its trajectories, their rows and their verification
 //! - `resume`: where a chain continues, and which records are missing
 //! - `repair`: recreates missing records
 //! - `lock`: the lock of an ensemble's folder
@@ -66,6 +67,7 @@ mod start;
 mod stop;
 mod tune;
 mod version;
+mod walk;
 mod wires;
 
 pub use bench::{

@@ -8,12 +8,13 @@ use super::resume::{Found, Kept, MEASUREMENTS, Point, columns, keep_input, texts
 use super::self_test::test_devices;
 use super::stop::{JOB_END, Reason, Stop, job_end};
 use super::version::PROGRAM;
+use super::walk::Walked;
 use super::{
     AppError, Ranks, assemble, check, check_wires, choose, grids, measure, placement, rehearsal, start,
 };
 use crate::comm::agree;
 use crate::field::{Domain, HostLinks, MatrixField};
-use crate::hmc::{Chain, Outcome, Reversibility};
+use crate::hmc::Chain;
 use crate::input::{self, Fermion, GridChoice, Input};
 use crate::io::{self, Format, History, IoError, Journal, Meta, Table, Value, write_history_h5};
 use crate::measure::{Measure, MeasureError, Noise};
@@ -85,12 +86,12 @@ pub(super) struct Driver {
     pub(super) folder: PathBuf,
     /// `None` on all ranks but the first.
     files: Option<Files>,
-    report: Report,
+    pub(super) report: Report,
     pub(super) done: u64,
     /// The trajectory of the newest checkpoint on the disk.
     saved: Option<u64>,
     /// The checksum of the links of files after this trajectory, if the next one is to be verified.
-    sealed: Option<(u64, u64)>,
+    pub(super) sealed: Option<(u64, u64)>,
     input_is_kept: bool,
     /// Whether the grid of ranks was taken by time.
     tuned: bool,
@@ -114,13 +115,6 @@ struct ChainState {
     trajectories: u64,
     /// Keys the random numbers of the chain.
     seed: u64,
-}
-
-/// A trajectory that was walked, and what the history says of it.
-pub(super) struct Walked {
-    outcome: Outcome,
-    plaquette: f64,
-    pub(super) row: Vec<Value>,
 }
 
 /// The links from which a job goes on: those of the chain, or those before its first trajectory.
@@ -342,94 +336,6 @@ impl Driver {
         columns(&self.input.hmc.terms)
     }
 
-    /// Measures the reversibility of trajectory `number`, counted from 0, if due.
-    fn reversibility(&mut self, number: u64) -> Result<Option<Reversibility>, AppError> {
-        if !is_due(number + 1, self.input.hmc.reversibility_every) {
-            return Ok(None);
-        }
-        let failed = |source| AppError::Trajectory { number: number + 1, source };
-        let found = self.chain.reversibility(number).map_err(failed)?;
-        self.report.reversibility(number + 1, &found);
-        Ok(Some(found))
-    }
-
-    /// Walks trajectory `number`, counted from 0. If that is due, compares its links with those that were written, and walks
-    /// it a second time to compare bits.
-    fn verified(&mut self, number: u64) -> Result<(Outcome, bool), AppError> {
-        let failed = |source| AppError::Trajectory { number: number + 1, source };
-        let always = number < self.input.run.thermalisation;
-        if !is_due(number + 1, self.input.hmc.verify_every) {
-            return Ok((self.chain.trajectory(number, always).map_err(failed)?, false));
-        }
-        let before = self.chain.links.to_host()?;
-        if let Some((_, sum)) = self.sealed.filter(|(done, _)| *done == number)
-            && sum != io::links_checksum(&before, self.domain.partition(), &*self.comm)
-        {
-            let what = "the links it starts from are not those that were written".to_owned();
-            return Err(AppError::Unverified { number: number + 1, what });
-        }
-        let outcome = self.chain.trajectory(number, always).map_err(failed)?;
-        let after = self.chain.links.to_host()?;
-        self.chain.links.set_host(&before)?;
-        let again = self.chain.trajectory(number, always).map_err(failed)?;
-        let differ = self.chain.links.to_host()? != after;
-        let ranks =
-            self.comm.gather(&[u8::from(differ)]).concat().iter().filter(|differ| **differ > 0).count();
-        if ranks > 0 || again.delta_h.to_bits() != outcome.delta_h.to_bits() {
-            let found = match test_devices(&self.domain, &self.input.parallel, &*self.comm) {
-                Ok(_) => "a self-test of the devices finds nothing now".to_owned(),
-                Err(error) => error.to_string(),
-            };
-            let what = format!(
-                "walked twice from the same links, it has dH = {:?} and {:?}, and other links on {ranks} of {} ranks; {found}",
-                outcome.delta_h,
-                again.delta_h,
-                self.comm.size()
-            );
-            return Err(AppError::Unverified { number: number + 1, what });
-        }
-        self.report.line(&format!("trajectory {}: walked twice, the same bits", number + 1));
-        Ok((outcome, true))
-    }
-
-    /// Runs trajectory `number`, counted from 0, from the current links.
-    pub(super) fn walk(&mut self, number: u64) -> Result<Walked, AppError> {
-        let reversibility = self.reversibility(number)?;
-        let (outcome, is_verified) = self.verified(number)?;
-        let drift = self.chain.links.unitarity(is_due(number + 1, self.input.hmc.reproject_every))?;
-        let plaquette = GaugeLoops::traces(&self.chain.links)?.plaquette();
-        let mut row = vec![
-            Value::Count(number + 1),
-            Value::Real(outcome.delta_h),
-            Value::Count(u64::from(outcome.accepted)),
-            Value::Real(plaquette),
-            Value::Real(drift),
-            Value::Real(outcome.seconds),
-            Value::Count(self.tuning),
-            reversibility.as_ref().map_or(Value::Empty, |found| Value::Real(found.distance)),
-            reversibility.as_ref().map_or(Value::Empty, |found| Value::Real(found.round_trip_delta_h)),
-            Value::Count(u64::from(is_verified)),
-        ];
-        for level in &outcome.levels {
-            row.extend([
-                Value::Real(level.norm),
-                Value::Real(level.max),
-                Value::Count(level.iterations as u64),
-                Value::Real(level.seconds),
-            ]);
-        }
-        for term in &outcome.terms {
-            row.extend([
-                term.delta.map_or(Value::Empty, Value::Real),
-                Value::Real(term.force.norm),
-                Value::Real(term.force.max),
-                Value::Count(term.force.iterations as u64),
-                Value::Real(term.heat_bath_seconds + term.force.seconds + term.value_seconds),
-            ]);
-        }
-        Ok(Walked { outcome, plaquette, row })
-    }
-
     /// Makes the measurements of `measure` on the current links, those after trajectory `number`. Returns a line of the
     /// measurements, or the reason why it stopped.
     pub(super) fn measured(
@@ -561,7 +467,7 @@ impl Driver {
 }
 
 /// Whether the `number`-th is one of those that come `every` so many; 0: none.
-fn is_due(number: u64, every: u64) -> bool {
+pub(super) fn is_due(number: u64, every: u64) -> bool {
     every != 0 && number.is_multiple_of(every)
 }
 

@@ -27,23 +27,34 @@ _VARIABLES = {
     "condensate_odd": (("condensate",), "a^-3", "its part of odd sites"),
     "condensate_mass": (("condensate",), "a^-1", "mass of the quark; NaN for Wilson quarks"),
     "condensate_sources": (("condensate",), "1", "number of random sources"),
+    "condensate_values": (("condensate", "source"), "a^-3", "of each source"),
+    "mu_traces": (
+        ("mu_derivative", "trace", "source"),
+        "a^-3",
+        "traces / V of M^-1 M' (first), M^-1 M'' (second), M^-1 M' M^-1 M' (product), M' = dM / d mu (complex)",
+    ),
+    "mu_mass": (("mu_derivative",), "a^-1", "mass of the quark; NaN for Wilson quarks"),
     "mesons": (("meson", "channel", "momentum", "t"), "lattice units", "C(t, p) of mesons (complex)"),
     "wilson_loops": (("R", "T"), "1", "mean of (1/3) Re tr of R x T loops in space and time"),
 }
-_COMPLEX = ("polyakov", "mesons")
+_COMPLEX = ("polyakov", "mesons", "mu_traces")
+_TRACES = ("first", "second", "product")
 _DIMENSIONS = {
     "trajectory": ("1", "trajectories done, from 1"),
     "flow_time": ("a^2", "flow time t"),
     "correlator": ("1", "name of the correlator in the input"),
     "t": ("a", "time from the source on"),
     "condensate": ("1", "name of the condensate in the input"),
+    "source": ("1", "number of the random source, from 0"),
+    "mu_derivative": ("1", "name of the derivatives in the input"),
+    "trace": ("1", "which trace"),
     "meson": ("1", "name of the meson in the input"),
     "channel": ("1", "operators at source and sink"),
     "momentum": ("1", "n of p_k = 2 pi n_k / L_k, as x,y,z"),
     "R": ("a", "side in space"),
     "T": ("a", "side in time"),
 }
-_NUMBERS = ("flow_time", "t", "R", "T")
+_NUMBERS = ("flow_time", "t", "source", "R", "T")
 _CORRELATOR = {"re": "correlators", "midpoint": "midpoint", "m_res": "m_res"}
 _CONDENSATE = {key: f"condensate_{key}" for key in ("error", "even", "odd", "mass", "sources")}
 _CONDENSATE["re"] = "condensates"
@@ -57,7 +68,8 @@ def read_measurements(path, sealed=True):
     - `plaquette`, `plaquette_space`, `plaquette_time`, `rectangle`, `polyakov` (complex), `t0`, `w0`;
     - `flow_e_plaquette`, `flow_e_clover`, `flow_q`: (trajectory, flow_time);
     - `correlators`, `midpoint`, `m_res`: (trajectory, correlator, t); `m_res_mean`: (trajectory, correlator);
-    - `condensates`, `condensate_error`, ..: (trajectory, condensate);
+    - `condensates`, `condensate_error`, ..: (trajectory, condensate); `condensate_values`: (.., source);
+    - `mu_traces` (complex): (trajectory, mu_derivative, trace, source), traces `first`, `second`, `product`;
     - `mesons` (complex): (trajectory, meson, channel, momentum, t), a momentum as the text `"1,0,0"`;
     - `wilson_loops`: (trajectory, R, T), R and T from 1.
 
@@ -121,6 +133,13 @@ def _pieces(record):
     for one in record.get("condensates", ()):
         for key, variable in _CONDENSATE.items():
             yield variable, ([one["name"]],), _real(one[key])
+        values = one.get("values", ())
+        yield "condensate_values", ([one["name"]], range(len(values))), _real([values])
+    for one in record.get("mu_derivatives", ()):
+        values = np.array([one[trace]["values"] for trace in _TRACES])
+        labels = [one["name"]], _TRACES, range(values.shape[1])
+        yield "mu_traces", labels, [values[..., 0] + 1j * values[..., 1]]
+        yield "mu_mass", ([one["name"]],), _real(one["mass"])
     for meson in record.get("mesons", ()):
         for one in meson["correlators"]:
             momentum = ",".join(map(str, one["momentum"]))
