@@ -324,6 +324,7 @@ impl Keys for DomainWallFermion {
     fn read(name: String, mut table: Table, _: Option<&'static str>, context: &mut Context) -> Option<Self> {
         table.keep("action", &"domain-wall");
         let (formula, weights) = weights(&mut table);
+        let lists = (table.get(&OMEGA), table.get(&SIGMA));
         let (n_s, m5, mass) = (table.get(&N_S), table.get(&M5), table.get(&MASS));
         let of_mass = MassOf::Either(WALL_MASS, mass);
         context.allow(
@@ -339,7 +340,7 @@ impl Keys for DomainWallFermion {
         );
         let (count, way) = (table.get(&FLAVOURS), table.get(&ONE_FLAVOUR));
         check_slices(&table, formula, n_s);
-        let weights = listed(&mut table, formula, n_s).or(weights);
+        let weights = listed(&mut table, formula, lists, n_s).or(weights);
         if count == Some(1) && way == Some(Way::Eofa) {
             check_eofa(&table, weights.as_ref(), n_s);
         }
@@ -424,8 +425,12 @@ fn check_kernel(table: &Table, weights: Option<&Weights>, m5: Option<f64>) {
 }
 
 /// The weights of every slice, if the formula asks for a list.
-fn listed(table: &mut Table, formula: Option<Formula>, n_s: Option<usize>) -> Option<Weights> {
-    let (omega, sigma) = (table.get(&OMEGA), table.get(&SIGMA));
+fn listed(
+    table: &mut Table,
+    formula: Option<Formula>,
+    (omega, sigma): (Option<Vec<f64>>, Option<Vec<f64>>),
+    n_s: Option<usize>,
+) -> Option<Weights> {
     if formula != Some(Formula::Listed) {
         for key in ["omega", "sigma"].into_iter().filter(|key| formula.is_some() && table.has(key)) {
             table.mistake(key, format!("{key}: only the weights \"listed\" have it"));

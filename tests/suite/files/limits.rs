@@ -50,7 +50,7 @@ fn lengths_and_numbers_of_lime_records() {
         refused(&path, "truncated");
     }
     huge(&path, &lime_record("ildg-format", (1 << 40) - 144, ""));
-    refused(&path, "an XML record of 1099511627632 bytes");
+    refused(&path, "a record ildg-format of 1099511627632 bytes");
     fs::write(&path, lime_record("empty", 0, "").repeat(10_001)).unwrap();
     refused(&path, "more than 10000 LIME records");
     for extent in ["1048576", "1048578", "18446744073709551615", "99999999999999999999", "0", "-4"] {
