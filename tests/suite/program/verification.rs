@@ -135,7 +135,7 @@ fn a_bad_device_is_named() {
     ended.failed(1, &["error: the self-test of the devices has found a fault:\n  rank 1 on "]);
     assert!(!ended.err.contains("rank 0 on "), "{ended:?}");
     // What it does not do in the test shows in a trajectory.
-    let ended = drilled("field 1 200", &on(PURE, 2), 2);
+    let ended = drilled("field 1 200", &on(&with(PURE, "trajectories", "20"), 2), 2);
     ended.failed(
         1,
         &["is not what it should be: walked twice from the same links, ", "a self-test of the devices finds"],
