@@ -23,7 +23,9 @@ fn check(text: &str, grid: [usize; 4]) {
         println!("skipped: this build has no emulated GPU");
         return;
     }
-    let input = input(text, grid);
+    let mut input = input(text, grid);
+    // That a run begins with, and what is walked here does not.
+    input.parallel.self_test = false;
     ranks::run(grid.iter().product(), |comm| {
         let record = Arc::<Record>::default();
         let device = Device::new(Cpu::emulating().unwrap()).recorded(&record);
@@ -53,6 +55,23 @@ fn check(text: &str, grid: [usize; 4]) {
 #[test]
 fn gauge_fields() {
     check(PURE, [1; 4]);
+}
+
+/// The hops of a self-test, which a chain without quarks has not.
+#[test]
+fn the_self_test_is_known() {
+    let mut input = input(PURE, [1; 4]);
+    let alone: Arc<dyn Comm> = Arc::new(Echo { size: 1 });
+    let [with, without] = [true, false].map(|self_test| {
+        input.parallel.self_test = self_test;
+        names(&rehearse(&input, Halo::Staged, &alone).unwrap())
+    });
+    let more: Vec<&String> = with.difference(&without).collect();
+    for precision in ["double", "single"] {
+        let hop = format!("wilson_hop_12 {precision} ");
+        assert_eq!(more.iter().filter(|name| name.starts_with(&hop)).count(), 1, "{more:?}");
+    }
+    assert!(without.is_subset(&with));
 }
 
 #[test]

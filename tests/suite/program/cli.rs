@@ -200,8 +200,18 @@ fn info_tells_all_fields() {
     let scratch = pure();
     let info = scratch.info(&scratch.at(SECOND));
     let fields: Vec<&String> = info.as_object().unwrap().keys().collect();
-    let expected =
-        ["file", "format", "extents", "trajectory", "plaquette", "links_checksum", "program", "verified"];
+    let expected = [
+        "file",
+        "format",
+        "extents",
+        "trajectory",
+        "plaquette",
+        "links_checksum",
+        "program",
+        "verified",
+        "logical_name",
+        "notes",
+    ];
     assert_eq!(fields, expected);
     assert_eq!(info["verified"], "checksum");
     assert_eq!(info["format"], "HDF5");
