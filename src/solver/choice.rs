@@ -1,9 +1,8 @@
 //! `method = "auto"`: the methods that a chain tries, and the one that it has chosen.
 
 use super::Method;
-use super::keys::{MULTIGRID, Mix, PLAIN_OR_SHIFTED, SCHWARZ};
-use super::method::METHODS;
-use super::method::Settings;
+use super::method::{METHODS, Settings};
+use super::mixes::{MULTIGRID, Mix, PLAIN_OR_SHIFTED, SCHWARZ};
 use crate::device::Precision;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

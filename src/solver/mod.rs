@@ -12,6 +12,7 @@
 //! - `multigrid`: aggregation multigrid as preconditioner
 //! - `normal`: `M^dag M x = b` by two solves of `M x = b`
 //! - `keys`: the keys of solvers in an input
+//! - `mixes`: the combinations of their precisions
 //! - `choice`: what `method = "auto"` chooses from, and what it has chosen
 //! - `guess`: a first guess from past solutions
 //! - `spectrum`: the ends of the spectrum of `M^dag M`
@@ -29,6 +30,7 @@ mod guess;
 mod info;
 pub(crate) mod keys;
 mod method;
+pub(crate) mod mixes;
 mod multigrid;
 mod multishift;
 mod normal;

@@ -7,7 +7,8 @@ use crate::config::raw::Table;
 use crate::config::reader::one_of;
 use crate::config::section::Section;
 use crate::device::Precision;
-use crate::solver::keys::{MAX_ITERATIONS, PLAIN, PLAIN_OR_SHIFTED, SHIFTED, names, tight};
+use crate::solver::keys::{MAX_ITERATIONS, tight};
+use crate::solver::mixes::{PLAIN, PLAIN_OR_SHIFTED, SHIFTED, names};
 use crate::solver::usual_delta;
 
 /// Whether to solve all shifts at once.
