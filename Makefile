@@ -3,7 +3,7 @@
 # make examples set up, and run every program of examples/
 # make bits     the same bits on every choice of ranks, lanes and threads: the whole matrix
 # make python   the package of python/: a wheel, and its tests with ensembles that the program makes
-# make kills    200 kills at random moments, folders damaged between them
+# make kills    216 kills (or HMC_KILLS) at random moments, folders damaged between them
 # make check    formatting, lints, documentation, and the GPU kernels (needs no GPU)
 # make fuzz     readers of files and inputs on mutations of the corpora in fuzz/: two minutes
 # make audit    licences, sources and known faults of the crates

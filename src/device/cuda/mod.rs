@@ -179,8 +179,14 @@ impl Cuda {
             let address = address_of(device)?;
             let mut stream = std::ptr::null_mut();
             call!(cuStreamCreate(&mut stream, sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32))?;
-            let mut copies = std::ptr::null_mut();
-            call!(cuStreamCreate(&mut copies, sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32))?;
+            // Messages go first: a hop beside them fills the device, and their kernels would wait for its end.
+            let (mut copies, mut greatest) = (std::ptr::null_mut(), 0);
+            call!(cuCtxGetStreamPriorityRange(std::ptr::null_mut(), &mut greatest))?;
+            call!(cuStreamCreateWithPriority(
+                &mut copies,
+                sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32,
+                greatest
+            ))?;
             let event = || {
                 let mut event = std::ptr::null_mut();
                 call!(cuEventCreate(&mut event, sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING as u32))

@@ -24,6 +24,8 @@ pub(super) struct CoarseLinks {
     shape: Shape,
     /// The places of this rank's aggregates.
     own: Vec<i32>,
+    /// Of these the ones whose neighbour forward in x, y, z, t is another rank's.
+    leaving: [Vec<i32>; 4],
     pub own_places: Buffer,
     /// `COARSE_LINKS` matrices per place.
     links: Buffer,
@@ -168,27 +170,62 @@ impl Shape {
         self.domain.launch_teams(Half, &kernel, teams)
     }
 
-    /// Gives all ranks what each has at its `own` places, `bytes` bytes per place.
-    fn share(&self, own: &[i32], buffer: &mut Buffer, bytes: usize) -> Result<(), FieldError> {
+    /// Gives all ranks what each has of a field at its `own` places.
+    fn share_field(&self, own: &[i32], field: &mut Buffer) -> Result<(), FieldError> {
         let comm = self.domain.comm();
         if comm.size() == 1 {
             return Ok(());
         }
-        let mut all = vec![0u8; 2 * self.half * bytes];
-        buffer.read(&mut all)?;
+        let bytes = self.field();
+        let mut all = vec![0u8; field.bytes()];
+        field.read(&mut all)?;
         let mut message: Vec<u8> = own.iter().flat_map(|place| place.to_le_bytes()).collect();
         for &place in own {
             message.extend_from_slice(&all[place as usize * bytes..][..bytes]);
         }
         for message in self.domain.waiting(|| comm.gather(&message)) {
-            let (places, content) = message.split_at(4 * own.len());
-            for (place, content) in places.chunks_exact(4).zip(content.chunks_exact(bytes)) {
-                let place = i32::from_le_bytes(place.try_into().expect("four bytes")) as usize;
+            let places = message.len() / (4 + bytes);
+            let (places, content) = message.split_at(4 * places);
+            for (place, content) in places_of(places).zip(content.chunks_exact(bytes)) {
                 all[place * bytes..][..bytes].copy_from_slice(content);
             }
         }
-        Ok(buffer.write(&all)?)
+        Ok(field.write(&all)?)
     }
+
+    /// Gives all ranks matrix `which` of the `count` per place that each has at the places `of`.
+    fn share_matrix(
+        &self,
+        matrices: &mut Buffer,
+        (count, which): (usize, usize),
+        of: &[i32],
+    ) -> Result<(), FieldError> {
+        let (device, comm, bytes) = (self.domain.device(), self.domain.comm(), self.matrix());
+        let at = |place: usize| (place * count + which) * bytes;
+        let mut packed = device.buffer(of.len() * bytes)?;
+        for (n, &place) in of.iter().enumerate() {
+            packed.copy_part(n * bytes, matrices, at(place as usize), bytes)?;
+        }
+        let mut message: Vec<u8> = of.iter().flat_map(|place| place.to_le_bytes()).collect();
+        message.resize(of.len() * (4 + bytes), 0);
+        packed.read(&mut message[4 * of.len()..])?;
+        let messages = self.domain.waiting(|| comm.gather(&message));
+        let others = messages.iter().enumerate().filter(|(rank, _)| *rank != comm.rank());
+        for (_, message) in others {
+            let places = message.len() / (4 + bytes);
+            let (places, content) = message.split_at(4 * places);
+            let content = device.buffer_of(content)?;
+            for (n, place) in places_of(places).enumerate() {
+                matrices.copy_part(at(place), &content, n * bytes, bytes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The places that begin a message.
+fn places_of(bytes: &[u8]) -> impl Iterator<Item = usize> {
+    bytes.chunks_exact(4).map(|four| i32::from_le_bytes(four.try_into().expect("four bytes")) as usize)
 }
 
 impl CoarseLinks {
@@ -226,7 +263,8 @@ impl CoarseLinks {
             together,
         };
         let own_places = device.buffer_of(&own)?;
-        Ok(Self { own_places, own, links: shape.matrices(COARSE_LINKS)?, odd: None, shape })
+        let leaving = aggregates.leaving();
+        Ok(Self { own_places, own, leaving, links: shape.matrices(COARSE_LINKS)?, odd: None, shape })
     }
 
     /// A field on all places, zero.
@@ -244,7 +282,7 @@ impl CoarseLinks {
         if self.shape.together.is_some() {
             return Ok(());
         }
-        self.shape.share(&self.own, field, self.shape.field())
+        self.shape.share_field(&self.own, field)
     }
 
     /// Restricts four fields to columns `column` and following of link `which`.
@@ -281,8 +319,19 @@ impl CoarseLinks {
 
     /// Completes the links once all columns of the local ones and of the forward ones are set.
     pub(super) fn complete(&mut self) -> Result<(), FieldError> {
-        let Self { shape, own, links, .. } = self;
-        shape.share(own, links, COARSE_LINKS * shape.matrix())?;
+        let Self { shape, own, leaving, links, .. } = self;
+        if shape.together.is_some() {
+            // Only links backward of this rank's places are missing.
+            for (mu, leaving) in leaving.iter().enumerate() {
+                if shape.domain.partition().grid[mu] > 1 {
+                    shape.share_matrix(links, (COARSE_LINKS, 1 + mu), leaving)?;
+                }
+            }
+        } else if shape.domain.comm().size() > 1 {
+            for which in 0..5 {
+                shape.share_matrix(links, (COARSE_LINKS, which), own)?;
+            }
+        }
         let (rows, half) = (shape.rows as i32, shape.half as i32);
         let kernel =
             CoarseBackward { links: links.output(), neighbours: shape.neighbours.input(), rows, half };
@@ -292,7 +341,12 @@ impl CoarseLinks {
     /// The same for `P_o^dag P_o`.
     pub(super) fn complete_odd(&mut self) -> Result<(), FieldError> {
         let Self { shape, own, odd, .. } = self;
-        odd.as_mut().map_or(Ok(()), |odd| shape.share(own, odd, shape.matrix()))
+        match odd {
+            Some(odd) if shape.together.is_none() && shape.domain.comm().size() > 1 => {
+                shape.share_matrix(odd, (1, 0), own)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// `A x` by the links as they are, for tests.

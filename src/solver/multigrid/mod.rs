@@ -147,14 +147,28 @@ impl Aggregates {
         at.iter().sum::<usize>() % 2 * self.all() / 2 + site(halved.0, halved.1)
     }
 
-    /// The places of this rank's aggregates.
-    fn places(self) -> Vec<i32> {
+    /// This rank's aggregates on the lattice.
+    fn own(self) -> impl Iterator<Item = Extents> {
         let (own, offset) = (self.counts(self.partition.local()), self.counts(self.partition.offset()));
-        let at = |n| -> Extents {
+        (0..self.here()).map(move |n| {
             let here = coordinates(own, n);
             std::array::from_fn(|mu| offset[mu] + here[mu])
-        };
-        (0..self.here()).map(|n| self.place(at(n)) as i32).collect()
+        })
+    }
+
+    /// The places of this rank's aggregates.
+    fn places(self) -> Vec<i32> {
+        self.own().map(|at| self.place(at) as i32).collect()
+    }
+
+    /// For each direction, the places of this rank's aggregates whose neighbour forward is another rank's.
+    fn leaving(self) -> [Vec<i32>; 4] {
+        let (own, offset) = (self.counts(self.partition.local()), self.counts(self.partition.offset()));
+        std::array::from_fn(|mu| {
+            let cut = self.partition.grid[mu] > 1;
+            let last = |at: &Extents| cut && at[mu] + 1 == offset[mu] + own[mu];
+            self.own().filter(last).map(|at| self.place(at) as i32).collect()
+        })
     }
 
     /// For every place itself and its neighbours, forward then backward, as numbers among places of their parity.

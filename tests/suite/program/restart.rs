@@ -258,7 +258,7 @@ fn kills_and_damages(count: usize) {
         // One that is damaged may be moved aside at any time.
         spoilt.extend(cfgs().into_iter().filter(|(name, _)| gone.contains(name)));
         let after = program::chain_contents(&folder);
-        let (ranks, text) = cut(&small(1000), number);
+        let (ranks, text) = cut(&small(4 * count as u64), number);
         let input = scratch.write("run.toml", &text);
         let mut job = scratch.start(ranks, &[&input]);
         let begun =
@@ -343,11 +343,12 @@ fn kills_and_damaged_folders() {
     kills_and_damages(2 * DAMAGES.len());
 }
 
-/// The same, longer: `make kills`.
+/// The same, longer: `make kills`, by default 216 of them, else as many as `HMC_KILLS` says.
 #[test]
 #[ignore = "takes several minutes: make kills"]
-fn two_hundred_kills_and_damaged_folders() {
-    kills_and_damages(18 * DAMAGES.len());
+fn many_kills_and_damaged_folders() {
+    let kills = std::env::var("HMC_KILLS").map_or(216, |n| n.parse().expect("a number of kills"));
+    kills_and_damages(kills);
 }
 
 /// A damaged newest checkpoint costs nothing where its configuration is there, else a trajectory, and no bit; without any
