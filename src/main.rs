@@ -31,6 +31,9 @@ struct RunArgs {
     /// With --check: plan for this many ranks, which need not exist
     #[arg(long, requires = "check", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
+    /// With --check and --ranks: so many ranks are on a node; halos between nodes take other memory. By default all
+    #[arg(long, requires = "ranks", value_parser = clap::value_parser!(u32).range(1..))]
+    node_ranks: Option<u32>,
     /// With --check: print what the memory is used for
     #[arg(long, requires = "check")]
     memory: bool,
@@ -56,6 +59,7 @@ impl RunArgs {
         RunOptions {
             check: self.check,
             ranks: self.ranks.map(|n| n as usize),
+            node_ranks: self.node_ranks.map(|n| n as usize),
             memory: self.memory,
             verbose: self.verbose,
             accept_version: self.accept_version,

@@ -23,6 +23,10 @@ pub(super) fn check(input: &Input, options: &RunOptions, comm: &Ranks) -> Result
     let partition = Partition::new(input.extents, grid, ranks, 0)?;
     // The current ranks share their nodes; for planned ranks the sharing is unknown.
     let sharing = if options.ranks.is_some() { 1 } else { start::place_on_node(&**comm).1 };
+    let node_of = match options.ranks {
+        Some(ranks) => (0..ranks).map(|rank| rank / options.node_ranks.unwrap_or(ranks)).collect(),
+        None => start::nodes(&**comm)?,
+    };
     if comm.rank() != 0 {
         return Ok(());
     }
@@ -31,7 +35,7 @@ pub(super) fn check(input: &Input, options: &RunOptions, comm: &Ranks) -> Result
     let input = &chosen(input, &folder)?;
     let mut errors = Vec::new();
     let mut note = |found: Result<(), AppError>| errors.extend(found.err());
-    let held = memory::count(input, &partition, ranks);
+    let held = memory::count(input, &partition, &node_of);
     if let Ok(held) = &held {
         tell(held, input, options)?;
     }

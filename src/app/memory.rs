@@ -110,23 +110,24 @@ impl Counted {
     }
 }
 
-/// The memory of one of `ranks` ranks; the ranks need not exist. Where a term still has to choose its method, the most
-/// that any takes.
+/// The memory of the first of some ranks, which need not exist; `node_of` has the node of each. Where a term still has to
+/// choose its method, the most that any takes; where halos between nodes may go by NCCL, they do.
 ///
 /// # Errors
 /// A box is too small or has too many sites for a rank; a rational function does not exist.
-pub(super) fn count(input: &Input, partition: &Partition, ranks: usize) -> Result<Held, AppError> {
+pub(super) fn count(input: &Input, partition: &Partition, node_of: &[usize]) -> Result<Held, AppError> {
     partition.check_sites(0)?;
     let reach = assemble::layers(input, [&input.measure]).reach;
-    let (device, halo) = match (Counted::of(input), input.parallel.transport) {
-        (Counted::Gpu, transport) => (Counting::gpu(), transport.unwrap_or(Halo::Peer)),
+    let (device, transports): (_, Transports) = match (Counted::of(input), input.parallel.transport) {
+        (Counted::Gpu, Some(halo @ (Halo::Staged | Halo::Peer))) => (Counting::gpu(), halo.into()),
+        (Counted::Gpu, _) => (Counting::gpu(), Transports::within(node_of, Halo::Nccl)),
         (Counted::Cpu, _) if input.parallel.device == DeviceChoice::Emulated => {
-            (Counting::cpu(1), Halo::Staged)
+            (Counting::cpu(1), Halo::Staged.into())
         }
-        (Counted::Cpu, _) => (Counting::cpu(start::lanes(&input.parallel, partition, reach)), Halo::Staged),
+        (Counted::Cpu, _) => (Counting::cpu(start::lanes(&input.parallel, partition, reach)), Halo::Staged.into()),
     };
-    let comm: Ranks = Arc::new(Echo { size: ranks });
-    let domain = domain_on(input, Device::new(device), halo, &comm)?;
+    let comm: Ranks = Arc::new(Echo { size: node_of.len() });
+    let domain = domain_on(input, Device::new(device), transports, &comm)?;
     // The device remembers the greatest of all that may be chosen.
     for choices in input.all_choices() {
         let label = domain.device().label("links");

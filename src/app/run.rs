@@ -43,6 +43,8 @@ pub struct RunOptions {
     pub check: bool,
     /// With `check`: the ranks to plan for.
     pub ranks: Option<usize>,
+    /// With `ranks`: how many of them are on a node; `None`: all.
+    pub node_ranks: Option<usize>,
     /// With `check`: print what the memory is used for.
     pub memory: bool,
     /// Report levels and terms of every trajectory.

@@ -297,7 +297,7 @@ fn join(device: &Device, comm: &dyn Comm) -> Result<(), AppError> {
 
 /// For each rank, the first rank of its node. With `HMC_NODE_RANKS=n` in the environment, every n ranks are taken for a node
 /// of their own, to try what several nodes do on one.
-fn nodes(comm: &dyn Comm) -> Result<Vec<usize>, AppError> {
+pub(super) fn nodes(comm: &dyn Comm) -> Result<Vec<usize>, AppError> {
     const EMULATED: &str = "HMC_NODE_RANKS";
     let wrong = || AppError::Refused(format!("{EMULATED}: expected a number of ranks from 1 on"));
     let part = match env::var(EMULATED) {

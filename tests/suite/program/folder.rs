@@ -549,6 +549,15 @@ fn check_tells_the_truth() {
     ended.succeeded();
     assert!(ended.out.contains("ranks          64 as "), "{ended:?}");
     check(&new("extents", "[4, 4, 4, 4]"), &["--ranks", "3"]).failed(2, &["extents: "]);
+    // Between nodes halos are messages, whose memory peers do not need.
+    let gpus = new("extents", "[16, 16, 16, 32]") + "[parallel]\ndevice = \"cuda\"\n";
+    let memory = |node: &str| {
+        let ended = check(&gpus, &["--ranks", "8", "--node-ranks", node]);
+        let line = ended.out.lines().find(|line| line.starts_with("memory ")).map(str::to_owned);
+        line.expect("the memory of a rank")
+    };
+    assert_eq!(memory("8"), memory("9"));
+    assert_ne!(memory("8"), memory("2"));
     let now = contents(&scratch.at(""));
     let is_log = |path: &Path| path.extension().is_some_and(|ending| ending == "out" || ending == "err");
     assert!(now.iter().filter(|file| !is_log(&file.0)).all(|file| before.contains(file)), "--check wrote");
