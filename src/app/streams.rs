@@ -156,8 +156,8 @@ pub(super) fn compare(a: &str, of_a: &Input, b: &str, of_b: &Input) -> Result<()
     }
     if of_a.run.seed == of_b.run.seed {
         return Err(AppError::Refused(format!(
-            "the streams '{a}' and '{b}' have the same run.seed = {}, and so the same random numbers; give one of them another. \
-             The folder of one in which no trajectory is done has to be removed first",
+            "the streams '{a}' and '{b}' have the same run.seed = {}, and so the same random numbers; give the new one another, and \
+             remove its folder if it has begun",
             of_a.run.seed
         )));
     }

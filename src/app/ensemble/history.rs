@@ -12,9 +12,9 @@ pub(super) fn csv(chains: &[(Option<&str>, &Table)]) -> String {
             names.push(name);
         }
     }
-    let before = |stream: &Option<&str>| stream.map_or(String::new(), |stream| format!("{stream},"));
+    let before = |stream: Option<&str>| stream.map_or(String::new(), |stream| format!("{stream},"));
     let has_streams = chains.iter().any(|(stream, _)| stream.is_some());
-    let mut text = before(&has_streams.then_some("stream")) + &names.join(",");
+    let mut text = before(has_streams.then_some("stream")) + &names.join(",");
     for (stream, table) in chains {
         let own =
             |wanted: &&str| table.columns.iter().find(|(name, _)| name == wanted).map(|(_, column)| column);
@@ -24,7 +24,7 @@ pub(super) fn csv(chains: &[(Option<&str>, &Table)]) -> String {
                 .iter()
                 .map(|column| column.map_or(Value::Empty, |column| value(column, row)).to_string())
                 .collect();
-            let _ = write!(text, "\n{}{}", before(stream), fields.join(","));
+            let _ = write!(text, "\n{}{}", before(*stream), fields.join(","));
         }
     }
     text
