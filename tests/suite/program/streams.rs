@@ -105,6 +105,20 @@ fn streams_of_other_physics_or_equal_seeds_are_refused() {
     job.wait();
 }
 
+/// As jobs of an array do that were given one seed.
+#[test]
+fn of_two_streams_that_begin_at_once_one_sees_the_other() {
+    let scratch = Scratch::new();
+    let jobs = ["a", "b"].map(|name| {
+        let input = scratch.write(&format!("{name}.toml"), on(&stream(name, 3), 0));
+        scratch.start(0, &[&input])
+    });
+    let ended = jobs.map(|job| job.wait());
+    let refused: Vec<_> = ended.iter().filter(|ended| ended.code != Some(0)).collect();
+    assert!(!refused.is_empty(), "{ended:?}");
+    refused.iter().for_each(|ended| ended.failed(2, &["have the same run.seed = 3"]));
+}
+
 #[test]
 fn a_chain_without_a_stream_becomes_one_by_moving_its_files() {
     let scratch = Scratch::new();
