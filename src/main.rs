@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hmc::app::{
     self, AppError, BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, Draft, Gaps, Out, Qcdml,
-    Ranks, RunOptions, Scaling, Tune,
+    Ranks, ReportForm, RunOptions, Scaling, Tune, Twig,
 };
 use hmc::family::Weights;
 use hmc::field::Halo;
@@ -102,10 +102,13 @@ enum Command {
     Branch {
         #[command(flatten)]
         draft: DraftArgs,
-        /// The name of the new chain
+        /// The name of the new chain's ensemble (default: the stored one; then --stream is wanted)
         #[arg(long)]
-        name: String,
-        /// Its seed (default: the stored one plus 1)
+        name: Option<String>,
+        /// Its name among the streams of the ensemble
+        #[arg(long)]
+        stream: Option<String>,
+        /// Its seed (default: the next one that neither the stored input nor another stream has)
         #[arg(long)]
         seed: Option<u64>,
         /// A configuration or checkpoint of a chain
@@ -119,7 +122,7 @@ enum Command {
         /// A configuration in any format
         file: PathBuf,
     },
-    /// Say in five lines where a chain stands; it may be running
+    /// Say in five lines where a chain stands, or in one each where streams of an ensemble do; they may be running
     Status {
         /// One JSON object: the numbers of a report
         #[arg(long)]
@@ -127,11 +130,15 @@ enum Command {
         /// The folder of the ensemble
         folder: PathBuf,
     },
-    /// Write a report on a chain as one HTML page: histories, means with errors, autocorrelation times, advice
+    /// Write a report on a chain, or on all streams of an ensemble, as one HTML page: histories, means with errors, autocorrelation
+    /// times, advice
     Report {
         /// Print its numbers as one JSON object instead
         #[arg(long)]
         json: bool,
+        /// Print the history as CSV instead; of streams all rows, after their names
+        #[arg(long, conflicts_with_all = ["json", "from", "out"])]
+        history: bool,
         /// Take means after this trajectory (default: a proposed one)
         #[arg(long)]
         from: Option<u64>,
@@ -189,9 +196,9 @@ enum Command {
         /// The machine (default: the host of the job)
         #[arg(long)]
         machine: Option<String>,
-        /// Tells chains of one ensemble apart
-        #[arg(long, default_value = "1")]
-        series: String,
+        /// Tells chains of one ensemble apart (default: the stream, else 1)
+        #[arg(long)]
+        series: Option<String>,
         /// Where to write (default: qcdml in the folder)
         #[arg(long)]
         out: Option<PathBuf>,
@@ -530,12 +537,17 @@ fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
         (Some(Command::Run(args)), _) | (None, Some(args)) => app::run(&args.input, &args.options(), ranks),
         (Some(Command::Info { json, file }), _) => app::info(&file, json, ranks),
         (Some(Command::Init { draft, name }), _) => once(ranks, || app::init(name.as_deref(), &draft.into())),
-        (Some(Command::Branch { draft, name, seed, configuration }), _) => {
-            once(ranks, || app::branch(&configuration, &name, seed, &draft.into()))
+        (Some(Command::Branch { draft, name, stream, seed, configuration }), _) => {
+            once(ranks, || app::branch(&configuration, &Twig { name, stream, seed }, &draft.into()))
         }
         (Some(Command::Status { json, folder }), _) => once(ranks, || app::status(&folder, json)),
-        (Some(Command::Report { json, from, out, folder }), _) => {
-            once(ranks, || app::report_ensemble(&folder, from, out.as_deref(), json))
+        (Some(Command::Report { json, history, from, out, folder }), _) => {
+            let form = match (json, history) {
+                (true, _) => ReportForm::Json,
+                (_, true) => ReportForm::History,
+                _ => ReportForm::Page(out),
+            };
+            once(ranks, || app::report_ensemble(&folder, from, &form))
         }
         (Some(Command::Measure { input, json, files }), _) => app::measure_files(&input, &files, json, ranks),
         (Some(Command::Convert { force, lfn, from, to }), _) => app::convert(&from, &to, force, lfn, ranks),

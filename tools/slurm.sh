@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A Slurm job that walks a chain and submits itself again until it is done:
 #
-#   sbatch tools/slurm.sh RUN.toml ensembles/NAME
+#   sbatch tools/slurm.sh RUN.toml ensembles/NAME         (ensembles/NAME/STREAM for a stream)
 #
 # One process drives one GPU. For many nodes raise --nodes: the chain has the same bits on any number of ranks.
 #SBATCH --nodes=1

@@ -58,6 +58,29 @@ step = 0.1
 t_max = 0.3
 """
 )
+# Streams of one ensemble, the second shorter and with more measurements.
+STREAM = """
+[run]
+name = "pure"
+stream = "{}"
+seed = {}
+trajectories = {}
+start = "cold"
+[lattice]
+extents = [4, 4, 4, 4]
+[parallel]
+device = "cpu"
+threads = 1
+[gauge]
+action = "wilson"
+beta = 5.5
+[[hmc.level]]
+integrator = "2mn"
+steps = 4
+terms = ["gauge"]
+[measure.loops]
+{}
+"""
 WALLS = """
 [run]
 name = "walls"
@@ -128,6 +151,15 @@ def tuned(hmc, tmp_path_factory):
         (folder / "input.toml").write_text(text)
         hmc(folder, "input.toml")
     return folder / "ensembles" / "tuned"
+
+
+@pytest.fixture(scope="session")
+def streams(hmc, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("streams")
+    for stream in (("a", 1, 60, ""), ("b", 2, 45, "[measure.polyakov]")):
+        (folder / "input.toml").write_text(STREAM.format(*stream))
+        hmc(folder, "input.toml")
+    return folder / "ensembles" / "pure"
 
 
 @pytest.fixture(scope="session")

@@ -32,12 +32,21 @@ def make_series():
     series["c0"] = 2 + 0.2 * common + 0.1 * ar1(random, 2000, 0.5)
     series["c1"] = 1 + 0.05 * common + 0.1 * ar1(random, 2000, 0.5)
     series["c2"] = 0.6 + 0.02 * common + 0.05 * ar1(random, 2000, 0.5)
+    series["young"] = ar1(random, 40, 0.7)
+    series["far"] = 0.2 + ar1(random, 1200, 0.7)
     return series
 
 
 SERIES = make_series()
 C = [SERIES["c0"], SERIES["c1"], SERIES["c2"]]
 REPLICA = [SERIES["first"], SERIES["second"]]
+SEVERAL = {
+    "replica": REPLICA,
+    "replica, one of them young": [*REPLICA, SERIES["young"]],
+    "replica, one of them far away": [*REPLICA, SERIES["far"]],
+}
+# scipy's gammaincc((R - 1) / 2, chi^2 / 2) with chi^2 by the dvalue of pyerrors.
+GOODNESS = dict(zip(SEVERAL, (0.6203420533291159, 0.5879681381102699, 0.16552850303762737)))
 
 
 def cosh_mass(a, b, c):
@@ -45,7 +54,7 @@ def cosh_mass(a, b, c):
 
 
 # pyerrors 2.17.0, gamma_method(S=s): value, dvalue, ddvalue, e_tauint, e_dtauint, e_windowsize. Replica are
-# Obs([first - mean, second - mean], ["x|r1", "x|r2"], means=[mean, mean]) with the mean of both; the value of
+# Obs([first - mean, second - mean], ["x|r1", "x|r2"], means=[mean, mean]) with the mean of all; the value of
 # that is not the mean, and left out.
 PYERRORS = {
     "fast": (
@@ -68,6 +77,14 @@ PYERRORS = {
         None, 0.044681385310424204, 0.003518215797560359,
         2.56773720292669, 0.3654094856623623, 15,
     ),
+    "replica, one of them young": (
+        None, 0.04427572658131038, 0.0034587142851893902,
+        2.572198816405866, 0.3631500851209671, 15,
+    ),
+    "replica, one of them far away": (
+        None, 0.03654815268661888, 0.002440655825092959,
+        2.5182041078226227, 0.3071833211559477, 16,
+    ),
     "ratio": (
         1.9930600282444713, 0.012139977305500515, 0.0010687317856132208,
         2.632609638136671, 0.41671498416952607, 15,
@@ -87,8 +104,8 @@ def result(name):
         return he.derived(cosh_mass, C)
     if name == "exp":
         return he.autocorrelation(np.exp(-SERIES["slow"]))
-    if name == "replica":
-        return he.autocorrelation(REPLICA)
+    if name in SEVERAL:
+        return he.autocorrelation(SEVERAL[name])
     series, _, s = name.partition(", s = ")
     return he.autocorrelation(SERIES[series], float(s or 1.5))
 
@@ -112,6 +129,26 @@ def test_pyerrors_finds_the_same(name):
     assert by_pyerrors(found) == pytest.approx((tau_int, tau_int_error), rel=digits)
     # As they are, the times differ by (2 tau_int - 1) / N to first order.
     assert found.tau_int * (1 + (2 * found.tau_int - 1) / found.n) == pytest.approx(tau_int, rel=5e-4)
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_replica_have_a_goodness_of_fit(name):
+    assert result(name).q == pytest.approx(GOODNESS[name], rel=1e-12)
+    shifted = [SEVERAL[name][0] + 0.5, *SEVERAL[name][1:]]
+    assert he.autocorrelation(shifted).q < 1e-4
+    assert he.autocorrelation(SERIES["first"]).q is None
+
+
+def test_a_dimension_of_streams_is_one_of_replica():
+    replica = SEVERAL["replica, one of them young"]
+    arrays = [xr.DataArray(one, {"trajectory": np.arange(1, len(one) + 1)}, "trajectory") for one in replica]
+    merged = xr.concat(arrays, xr.DataArray(["a", "b", "c"], dims="stream", name="stream"), join="outer")
+    assert he.autocorrelation(merged) == he.autocorrelation(replica)
+    both = he.derived(lambda a, b: a / b, [merged + 2, merged.T ** 2])
+    assert both == he.derived(lambda a, b: a / b, [[one + 2 for one in replica], [one**2 for one in replica]])
+    merged[0, 7] = np.nan
+    with pytest.raises(ValueError, match="1 of 1500 entries are not finite"):
+        he.autocorrelation(merged)
 
 
 @pytest.mark.parametrize("a", [0.0, 0.5, 0.8, 0.9])
@@ -167,8 +204,8 @@ def test_a_result_is_printed_with_two_digits_of_its_error(mean, error, text):
 
 
 def test_too_short_or_pathological_series_give_warnings():
-    with pytest.warns(he.EnsembleWarning, match="the shortest replica is too short"):
-        assert he.autocorrelation([SERIES["slow"], SERIES["slow"][:10]]).window == 5
+    with pytest.warns(he.EnsembleWarning, match="the longest replica is too short"):
+        assert he.autocorrelation(np.split(SERIES["slow"][:400], 40)).window == 5
     with pytest.warns(he.EnsembleWarning, match="not positive"):
         assert np.isnan(he.autocorrelation(np.tile([1.0, -1.0], 20)).error)
     gaps = xr.DataArray(C[0][:100], {"trajectory": np.r_[1:51, 61:111]}, "trajectory")

@@ -3,7 +3,7 @@
 use super::memory::Counted;
 use super::report::{say, span, warn};
 use super::resume::{self, Found, Point};
-use super::{AppError, Ranks, RunOptions, assemble, job, lock, memory, plan, start};
+use super::{AppError, Ranks, RunOptions, assemble, job, lock, memory, plan, start, streams};
 use crate::comm::Solo;
 use crate::device::{Held, gpu_count};
 use crate::input::{Input, Start};
@@ -31,7 +31,7 @@ pub(super) fn check(input: &Input, options: &RunOptions, comm: &Ranks) -> Result
         return Ok(());
     }
     say(plan::plan(input, &partition, ranks).trim_end())?;
-    let folder = input.run.ensembles.join(&input.run.name);
+    let folder = input.run.folder();
     let input = &chosen(input, &folder)?;
     let mut errors = Vec::new();
     let mut note = |found: Result<(), AppError>| errors.extend(found.err());
@@ -40,6 +40,7 @@ pub(super) fn check(input: &Input, options: &RunOptions, comm: &Ranks) -> Result
         tell(held, input, options)?;
     }
     note(held.and_then(|held| device(input, &partition, sharing, held.bytes)));
+    note(streams::judge(input));
     let done = chain(input, &folder, options);
     note(disk(input, &folder, done.as_ref().map_or(0, |done| *done)));
     note(done.map(drop));

@@ -1,7 +1,7 @@
 //! `hmc init` and `hmc branch`: inputs to start from, of this program's own and of a configuration.
 
 use super::report::{say, warn};
-use super::{AppError, files};
+use super::{AppError, files, streams};
 use crate::input;
 use crate::io;
 use std::path::Path;
@@ -57,30 +57,51 @@ pub fn init(name: Option<&str>, draft: &Draft) -> Result<(), AppError> {
     finish(text, draft)
 }
 
-/// `hmc branch CFG --name NAME [--seed N] [--set KEY=VALUE ..] [--write FILE]`: the input of another chain that starts from
-/// the configuration, by the input that is stored in it. The seed is the stored one plus 1 unless it is given.
+/// The chain that `hmc branch` makes.
+#[derive(Clone, Debug, Default)]
+pub struct Twig {
+    /// The name of its ensemble; `None`: that of the stored input.
+    pub name: Option<String>,
+    /// Its name among the streams of the ensemble; `None`: as in the stored input.
+    pub stream: Option<String>,
+    /// Its seed; `None`: the next one that neither the stored input nor a stream of the ensemble has.
+    pub seed: Option<u64>,
+}
+
+/// `hmc branch CFG [--name NAME] [--stream STREAM] [--seed N] [--set KEY=VALUE ..] [--write FILE]`: the input of another chain that
+/// starts from the configuration, by the input that is stored in it.
 ///
 /// # Errors
-/// The header of the configuration cannot be read or has no input, or the new input is wrong.
-pub fn branch(configuration: &Path, name: &str, seed: Option<u64>, draft: &Draft) -> Result<(), AppError> {
+/// Neither a name nor a stream is given, the header of the configuration cannot be read or has no input, or the new input is
+/// wrong.
+pub fn branch(configuration: &Path, twig: &Twig, draft: &Draft) -> Result<(), AppError> {
+    if twig.name.is_none() && twig.stream.is_none() {
+        return Err(AppError::Refused(
+            "branch: --name NAME is wanted for another ensemble, or --stream STREAM for another chain of the same one".to_owned(),
+        ));
+    }
     // The run reads the links, and verifies them.
     let header = io::header(configuration)?;
     let refused = |what: &str| AppError::Refused(format!("{}: {what}", configuration.display()));
     let text = header.input.as_deref().filter(|text| !text.is_empty());
     let text =
         text.ok_or_else(|| refused("it has no input; write one with this file as 'start' in [run]"))?;
-    let stored = input::parse_stored(text, &configuration.display().to_string())?.input;
+    let stored = input::parse_stored(text, &configuration.display().to_string())?.input.run;
     let start = std::path::absolute(configuration).unwrap_or_else(|_| configuration.to_owned());
     let start = Value::from(start.display().to_string());
+    let name = twig.name.clone().unwrap_or_else(|| stored.name.clone());
+    let taken = streams::seeds(&stored.ensembles.join(&name));
+    let next = || taken.into_iter().fold(stored.seed, u64::max) + 1;
     let mut set = vec![
-        format!("run.name={}", Value::from(name)),
-        format!("run.seed={}", seed.unwrap_or(stored.run.seed + 1)),
+        format!("run.name={}", Value::from(&name)),
+        format!("run.seed={}", twig.seed.unwrap_or_else(next)),
         format!("run.start={start}"),
     ];
+    set.extend(twig.stream.iter().map(|stream| format!("run.stream={}", Value::from(stream))));
     set.extend(draft.set.iter().cloned());
     let origin = format!(
         "# A branch of the chain '{}' after trajectory {}: links_checksum {:016x}, written by {}.\n",
-        stored.run.name,
+        stored.chain_name(),
         header.trajectory.unwrap_or_default(),
         header.links_checksum.unwrap_or_default(),
         header.program.as_deref().unwrap_or("an unknown program"),

@@ -18,6 +18,7 @@
 //! - `run`: the driver of a chain
 //! - `walk`: its trajectories, their rows and their verification
 //! - `resume`: where a chain continues, and which records are missing
+//! - `streams`: chains that share the folder of an ensemble
 //! - `repair`: recreates missing records
 //! - `lock`: the lock of an ensemble's folder
 //! - `job`: where this job runs, and the jobs of a chain
@@ -65,6 +66,7 @@ mod run;
 mod self_test;
 mod start;
 mod stop;
+mod streams;
 mod tune;
 mod version;
 mod walk;
@@ -74,8 +76,8 @@ pub use bench::{
     BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, Scaling, bench, bench_everything,
     bench_trajectory,
 };
-pub use draft::{Draft, branch, init};
-pub use ensemble::{page, report as report_ensemble, status};
+pub use draft::{Draft, Twig, branch, init};
+pub use ensemble::{ReportForm, page, report as report_ensemble, status};
 pub use error::AppError;
 pub use files::{compare, convert, info};
 pub use kernels::kernels;

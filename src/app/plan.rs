@@ -66,7 +66,7 @@ pub(super) fn plan(input: &Input, partition: &Partition, ranks: usize) -> String
     let run = &input.run;
     let configuration = configuration(input);
     let kept = (run.trajectories / run.save_every.max(1)) as usize;
-    let folder = run.ensembles.join(&run.name);
+    let folder = run.folder();
     let mut text = format!(
         "lattice        {}\nranks          {ranks} as {}\nlocal lattice  {}\nlanes (CPU)    {lanes} as {lane_grid}{of_lower}\n",
         shape(input.extents),

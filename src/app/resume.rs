@@ -447,6 +447,16 @@ pub(super) fn stored_input(file: &Path, header: &Header) -> Result<Input, AppErr
     Ok(stored.with_choices(&choose::stored(file, header)?)?)
 }
 
+/// The keys that differ and are fixed in a chain, where "auto" in `new` is what the chain of `stored` has had so far.
+///
+/// # Errors
+/// This program does not know what that chain has chosen.
+pub(super) fn fixed(stored: &Input, new: &Input) -> Result<Vec<Difference>, AppError> {
+    let mut changes = input::compare(stored, &new.with_choices(&stored.choices())?);
+    changes.retain(|difference| difference.change == Change::Fixed);
+    Ok(changes)
+}
+
 /// Whether a chain whose file has this header may continue with `input`, where "auto" is what the chain has had so far.
 /// Returns what `options` have permitted.
 ///
@@ -459,10 +469,8 @@ pub(super) fn judge(
     input: &Input,
     options: &RunOptions,
 ) -> Result<Option<Accepted>, AppError> {
-    let stored = stored_input(file, header)?;
-    let changes = input::compare(&stored, &input.with_choices(&stored.choices())?);
-    let fixed = changes.iter().filter(|difference| difference.change == Change::Fixed);
-    let fixed: Vec<String> = fixed.map(|difference| format!("\n  {difference}")).collect();
+    let fixed = fixed(&stored_input(file, header)?, input)?;
+    let fixed: Vec<String> = fixed.iter().map(|difference| format!("\n  {difference}")).collect();
     if !fixed.is_empty() {
         return Err(AppError::Refused(format!(
             "{} holds a chain of other physics; give the run another name, or take back:{}",

@@ -11,6 +11,7 @@ use super::version::PROGRAM;
 use super::walk::Walked;
 use super::{
     AppError, Ranks, assemble, check, check_wires, choose, grids, measure, placement, rehearsal, start,
+    streams,
 };
 use crate::comm::agree;
 use crate::field::{Domain, HostLinks, MatrixField};
@@ -135,9 +136,10 @@ fn links_on(
 impl Driver {
     fn new(input: Input, options: RunOptions, comm: &Ranks) -> Result<Self, AppError> {
         let stop = Stop::new(comm, Instant::now(), input.run.wall_time)?;
-        let folder = input.run.ensembles.join(&input.run.name);
+        let folder = input.run.folder();
         let (root, job) = (comm.rank() == 0, Job::this());
-        let lock = agree(&**comm, if root { take_folder(&folder, &job).map(Some) } else { Ok(None) })?;
+        let take = || streams::judge(&input).and_then(|()| take_folder(&folder, &job));
+        let lock = agree(&**comm, root.then(take).transpose())?;
         let mut found = Found::look(&folder, &input, &**comm)?;
         let kept = found.inputs.iter().filter_map(Kept::measure);
         let layers = assemble::layers(&input, kept.chain([&input.measure]));
@@ -161,7 +163,7 @@ impl Driver {
         let links = links_on(&domain, links, &input, comm)?;
         let run = &input.run;
         warnings.iter().for_each(|warning| report.warn(warning));
-        report.line(&start::describe(&run.name, &domain));
+        report.line(&start::describe(&run.chain_name(), &domain));
         if comm.size() > 1 {
             placement::map(&input.parallel, comm).iter().for_each(|line| report.line(line));
         }
@@ -252,6 +254,8 @@ impl Driver {
         let (history, measurements) = open_records(folder, input, found)?;
         if is_new {
             keep_input(folder, &input.text, 0)?.iter().for_each(|warning| self.report.warn(warning));
+            // Of two streams that begin at once, one at least now sees the other.
+            streams::judge(input)?;
         }
         let device = self.domain.device().backend().name();
         let line = JobLine {

@@ -4,8 +4,8 @@ use crate::config::forms::{COUNT, NAME, PATH};
 use crate::config::key::{Absent, Change, Key, Shape, form, integer, words};
 use crate::config::raw::Table;
 use crate::config::reader::{
-    self, MAX_EXTENT, Read, Value, choice, describe, extent, four, list, one_of, or_auto, or_word, text,
-    whole,
+    self, MAX_EXTENT, Read, Value, choice, describe, extent, four, is_name, list, one_of, or_auto, or_word,
+    text, whole,
 };
 use crate::config::section::Section;
 use crate::field::Halo;
@@ -20,6 +20,8 @@ use toml::de::DeValue;
 pub struct Run {
     /// The name of the ensemble's folder.
     pub name: String,
+    /// The name of the chain among those of the ensemble; `None`: it is the only one.
+    pub stream: Option<String>,
     /// Keys every random number.
     pub seed: u64,
     /// Trajectories in the whole chain.
@@ -43,11 +45,31 @@ pub struct Run {
 }
 
 impl Run {
-    /// The logical file name of the configuration after `trajectory`, `PREFIX/cfg_000123.ildg`.
+    /// The folder of the ensemble, which all of its streams share: `ENSEMBLES/NAME`.
+    #[must_use]
+    pub fn ensemble_folder(&self) -> PathBuf {
+        self.ensembles.join(&self.name)
+    }
+
+    /// The folder of the chain: that of the ensemble, or one of its stream within it.
+    #[must_use]
+    pub fn folder(&self) -> PathBuf {
+        self.stream.iter().fold(self.ensemble_folder(), |folder, stream| folder.join(stream))
+    }
+
+    /// The name of the chain: `NAME`, or `NAME/STREAM`.
+    #[must_use]
+    pub fn chain_name(&self) -> String {
+        self.stream.iter().fold(self.name.clone(), |name, stream| format!("{name}/{stream}"))
+    }
+
+    /// The logical file name of the configuration after `trajectory`, `PREFIX/cfg_000123.ildg`, with the stream, if there is
+    /// one, before the file.
     #[must_use]
     pub fn logical_name(&self, trajectory: u64) -> String {
-        let local = || format!("lfn://hmc/{}", self.name);
-        format!("{}/cfg_{trajectory:06}.ildg", self.lfn.clone().unwrap_or_else(local))
+        let prefix = self.lfn.clone().unwrap_or_else(|| format!("lfn://hmc/{}", self.name));
+        let prefix = self.stream.iter().fold(prefix, |prefix, stream| format!("{prefix}/{stream}"));
+        format!("{prefix}/cfg_{trajectory:06}.ildg")
     }
 }
 
@@ -130,6 +152,14 @@ const RUN_NAME: Key<String> = Key::new(
     Change::Free,
     "names the folder of the ensemble: letters, digits, `.`, `_`, `-`, first a letter or digit",
 );
+const STREAM: Key<String> = Key::new(
+    "stream",
+    form("text", Shape::Text("^[A-Za-z0-9][A-Za-z0-9_-]*$"), stream),
+    Absent::Means("none"),
+    Change::Free,
+    "names one of several chains of the ensemble, which differ in `seed` and may differ in `start`, lengths and tuning: letters, \
+     digits, `_`, `-`, first a letter or digit. The chain's folder is `ENSEMBLES/NAME/STREAM` then ([files](files.md#streams))",
+);
 /// Keys random numbers.
 pub(super) const SEED: Key<u64> =
     Key::new("seed", integer(0, i64::MAX), Absent::Refused, Change::Fixed, "keys every random number");
@@ -192,7 +222,7 @@ const LFN: Key<String> = Key::new(
     form("text", Shape::Text("^lfn://[!-~]+/[!-~]+$"), lfn),
     Absent::Means("`\"lfn://hmc/NAME\"`"),
     Change::Free,
-    "what the logical file names of ILDG files begin with, such as `\"lfn://LDG/GROUP/ENSEMBLE\"`; `/cfg_000020.ildg` follows",
+    "what the logical file names of ILDG files begin with, such as `\"lfn://LDG/GROUP/ENSEMBLE\"`; the stream, if there is one, and `/cfg_000020.ildg` follow",
 );
 const EXTENTS: Key<Extents> = Key::new(
     "extents",
@@ -286,6 +316,7 @@ const FORMATS: Shape = Shape::Words(&["hdf5", "ildg", "nersc", "milc", "openqcd"
 pub(super) const RUN: Section = Section {
     keys: &[
         &RUN_NAME,
+        &STREAM,
         &SEED,
         &TRAJECTORIES,
         &THERMALISATION,
@@ -308,6 +339,7 @@ pub(super) const PARALLEL: Section =
 /// Reads `[run]`.
 pub(super) fn run(mut table: Table) -> Option<Run> {
     let (name, seed, trajectories) = (table.get(&RUN_NAME), table.get(&SEED), table.get(&TRAJECTORIES));
+    let stream = table.get(&STREAM);
     let thermalisation = table.get_or(&THERMALISATION, None);
     let start = table.get(&START);
     let wall_time = table.get(&WALL_TIME);
@@ -326,6 +358,7 @@ pub(super) fn run(mut table: Table) -> Option<Run> {
     table.finish();
     Some(Run {
         name: name?,
+        stream,
         seed: seed?,
         trajectories: trajectories?,
         thermalisation,
@@ -354,6 +387,16 @@ pub(super) fn parallel(table: &mut Table) -> Parallel {
         transport: table.get_or(&TRANSPORT, None),
         self_test: table.get_or(&SELF_TEST, None),
     }
+}
+
+/// A folder's name without dots, which no file of a chain has.
+fn stream(value: &Value) -> Read<String> {
+    let found = text(value)?;
+    if is_name(&found) && !found.contains('.') {
+        return Ok(found);
+    }
+    let expected = "expected a name of letters, digits, '_' and '-'";
+    Err(vec![(value.span().start, format!("{expected}, found {}", describe(value)))])
 }
 
 /// A word without `/` or `.` is more likely a misspelt `hot` than a file.

@@ -1,12 +1,13 @@
 """Open and analyse ensembles of gauge fields made by `hmc`.
 
 `open_ensemble(folder)` gives histories and measurements as xarray datasets and configurations as numpy
-arrays. `autocorrelation` and `derived` give means with errors by the Gamma method, `thermalisation` proposes
-a cut, `t0` and `w0` are scales of the gradient flow. Everything is in lattice units.
+arrays; of an ensemble with streams, all of them together. `autocorrelation` and `derived` give means with
+errors by the Gamma method, `thermalisation` proposes a cut, `t0` and `w0` are scales of the gradient flow.
+Everything is in lattice units.
 """
 
 from .configurations import Configuration, Configurations
-from .ensemble import Ensemble, open_ensemble
+from .ensemble import Ensemble, Streams, open_ensemble
 from .gamma import Result, autocorrelation, derived
 from .measurements import read_measurements
 from .mser import thermalisation
@@ -19,6 +20,7 @@ __all__ = [
     "Ensemble",
     "EnsembleWarning",
     "Result",
+    "Streams",
     "autocorrelation",
     "derived",
     "open_ensemble",

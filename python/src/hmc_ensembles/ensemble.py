@@ -2,8 +2,11 @@
 
 import json
 import re
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+
+import xarray as xr
 
 from .configurations import Configurations
 from .history import read_history
@@ -14,11 +17,23 @@ _INPUT = re.compile(r"run(?:_(\d{6,}))?\.toml")
 
 
 def open_ensemble(folder):
-    """The `Ensemble` in a folder that hmc made, `ENSEMBLES/NAME`. A job may be working there."""
+    """The `Ensemble` in a folder that hmc made, `ENSEMBLES/NAME`, or its `Streams`. A job may be working there."""
     folder = Path(folder)
-    if not (folder / "run.toml").exists():
+    if (folder / "run.toml").exists():
+        return Ensemble(folder)
+    chains = {path.parent.name: Ensemble(path.parent) for path in sorted(folder.glob("*/run.toml"))}
+    name = folder.resolve().name
+    streams = {stream: chain for stream, chain in chains.items() if _is_stream(chain, name)}
+    if not streams:
         raise FileNotFoundError(f"{folder} is not the folder of an ensemble: it has no run.toml")
-    return Ensemble(folder)
+    return Streams(streams)
+
+
+def _is_stream(chain, ensemble):
+    """Whether a chain is one of the streams of an ensemble: by its input, or moved there from its folder."""
+    text = list(chain.inputs.values())[-1]
+    keys = rf'^[^#\n]*\b(stream\s*=|name\s*=\s*"{re.escape(ensemble)}")'
+    return re.search(keys, text, re.MULTILINE) is not None
 
 
 class Ensemble:
@@ -68,3 +83,44 @@ class Ensemble:
         """The inputs (TOML) that made parts of the chain, by the trajectories that were done before."""
         matches = ((_INPUT.fullmatch(path.name), path) for path in self.folder.glob("run*.toml"))
         return dict(sorted((int(match[1] or 0), path.read_text("utf-8")) for match, path in matches if match))
+
+
+class Streams(Mapping):
+    """Chains of one ensemble: a mapping from their names to an `Ensemble` each, and what they have in common.
+
+    `history` and `measurements` have the dimension `stream` before all others, and the trajectories of all
+    streams: a variable is NaN where a stream has not been. `autocorrelation` and `derived` take the variables
+    as they are.
+    """
+
+    def __init__(self, ensembles):
+        self._ensembles = dict(ensembles)
+
+    def __getitem__(self, stream):
+        return self._ensembles[stream]
+
+    def __iter__(self):
+        return iter(self._ensembles)
+
+    def __len__(self):
+        return len(self._ensembles)
+
+    def __repr__(self):
+        return f"<Streams {', '.join(self)}>"
+
+    @cached_property
+    def history(self):
+        """The histories of all streams, an `xarray.Dataset` over `stream` and `trajectory`."""
+        return self._merged([ensemble.history for ensemble in self.values()])
+
+    @cached_property
+    def measurements(self):
+        """The measurements of all streams, an `xarray.Dataset` over `stream` and `trajectory`."""
+        return self._merged([ensemble.measurements for ensemble in self.values()])
+
+    def _merged(self, datasets):
+        attributes = {"units": "1", "long_name": "name of the chain"}
+        names = xr.DataArray(list(self), dims="stream", name="stream", attrs=attributes)
+        options = {"data_vars": "all", "coords": "minimal", "compat": "override", "join": "outer"}
+        merged = xr.concat(datasets, names, combine_attrs="override", **options)
+        return merged.transpose("stream", "trajectory", ...)

@@ -3,7 +3,7 @@
 U. Wolff, "Monte Carlo errors with less errors", Comput. Phys. Commun. 156 (2004) 143, hep-lat/0306017. In its
 notation, with R replica of N_r entries each, N in all, W the summation window, and the mean of all replica:
 
-    Gamma(t) = 1/(N - R t) sum_r sum_i (a_r(i) - mean) (a_r(i + t) - mean)
+    Gamma(t) = sum_r sum_i (a_r(i) - mean) (a_r(i + t) - mean) / sum_r max(N_r - t, 0)
     C(W)     = Gamma(0) + 2 sum_{t=1}^W Gamma(t)
     tau_int  = C(W) / (2 Gamma(0))                          1/2 without autocorrelation
     tau(W)   = S / ln((2 tau_int(W) + 1) / (2 tau_int(W) - 1))
@@ -11,9 +11,14 @@ notation, with R replica of N_r entries each, N in all, W the summation window, 
     error^2  = C(W) / N
     error of the error = error sqrt((W + 1/2) / N)
     (error of tau_int)^2 = 4/N (W + 1/2 - tau_int) tau_int^2                     its eq. (42)
+    chi^2    = sum_r N_r (mean of a_r - mean)^2 / C(W)
 
 after the bias of Gamma is corrected, Gamma(t) -> Gamma(t) + C(W) / N for all t, which gives C(W) the factor
-1 + (2 W + 1) / N of its eq. (49). W is chosen before the correction.
+1 + (2 W + 1) / N of its eq. (49). W is chosen before the correction. Q is the probability that chi^2 of R - 1
+degrees of freedom is greater than the one found: a small one says that replica do not sample one distribution.
+
+The paper sums to lags within half of the shortest replica. Here they are within half of the longest, so that a
+chain that has just begun does not cut off the sum of the others.
 
 A function f of means has the deviations sum_alpha (df / dA_alpha) (a_alpha - mean). Its derivatives are
 differences at +- sqrt(Gamma_alpha,alpha(0) / N). With several replica, its value is corrected for the bias of
@@ -28,8 +33,10 @@ pyerrors (https://github.com/fjosw/pyerrors) has the same means, windows and err
 - its derivatives are exact, which changes errors of functions by a relative order of 1 / N.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from math import exp, isfinite, log1p, nan, sqrt
+from math import erfc, exp, isfinite, log1p, nan, pi, sqrt
 
 import numpy as np
 import xarray as xr
@@ -42,7 +49,7 @@ class Result:
     """A mean and its error. Times count entries of the series: trajectories, if each of them was measured.
 
     `tau_int` is 1/2 without autocorrelation; `window` is the last lag that was summed; `n` are the entries of
-    all replica.
+    all replica. `q` is the goodness of fit of one mean to several replica, None without them.
     """
 
     mean: float
@@ -52,6 +59,7 @@ class Result:
     tau_int_error: float
     window: int
     n: int
+    q: float | None = None
 
     def __str__(self):
         """The mean with the two leading digits of its error, as 0.5812(13)."""
@@ -65,9 +73,10 @@ class Result:
 
 
 def autocorrelation(series, s=1.5):
-    """The `Result` of a real series, or of a list of several replica.
+    """The `Result` of a real series, or of several replica: a list, or a series with a dimension `stream`.
 
-    A series is one-dimensional, such as `ensemble.history.plaquette`. `s` is the paper's S, an estimate of
+    A series is one-dimensional, such as `ensemble.history.plaquette`. Of one with a dimension `stream`, entries
+    that are NaN at the start and at the end of a stream are left out. `s` is the paper's S, an estimate of
     the ratio of exponential and integrated autocorrelation time; 0 means no autocorrelation.
     """
     replica = _replica(series)
@@ -102,6 +111,8 @@ def derived(function, series, s=1.5):
 
 def _replica(series):
     """The series of each replica as float64."""
+    if isinstance(series, xr.DataArray) and "stream" in series.dims:
+        series = _streams(series)
     several = isinstance(series, (list, tuple)) and len(series) > 0 and np.ndim(series[0]) > 0
     replica = []
     for one in series if several else [series]:
@@ -119,19 +130,30 @@ def _replica(series):
     return replica
 
 
+def _streams(series):
+    """The series of each stream, without the gaps by which it is as long as the others."""
+    found = []
+    for one in series.transpose("stream", ...):
+        there = np.flatnonzero(one.notnull().values.reshape(len(one), -1).any(axis=1))
+        if there.size:
+            found.append(one[there[0] : there[-1] + 1])
+    return found
+
+
 def _gamma_method(value, deviations, s):
     """The result for a quantity with the mean `value` and these deviations from it, an array per replica."""
     if s < 0:
         raise ValueError(f"s = {s} is negative")
-    n, replica = sum(map(len, deviations)), len(deviations)
+    n = sum(map(len, deviations))
     if np.ptp(np.concatenate(deviations)) == 0:
         return Result(value, 0.0, 0.0, 0.5, 0.0, 0, n)
     gamma_0 = sum(float(d @ d) for d in deviations) / n
     window, excess = 0, 0.0  # excess = tau_int - 1/2
     if s > 0:
-        longest = min(map(len, deviations)) // 2
+        longest = max(map(len, deviations)) // 2
         for window in range(1, longest + 1):
-            gamma = sum(float(d[:-window] @ d[window:]) for d in deviations) / (n - replica * window)
+            long = [d for d in deviations if len(d) > window]
+            gamma = sum(float(d[:-window] @ d[window:]) for d in long) / sum(len(d) - window for d in long)
             excess += gamma / gamma_0
             if excess <= 0:
                 break
@@ -139,7 +161,7 @@ def _gamma_method(value, deviations, s):
             if exp(-window / tau) < tau / sqrt(window * n):
                 break
         else:
-            warn(f"no window up to lag {longest}: the shortest replica is too short")
+            warn(f"no window up to lag {longest}: the longest replica is too short")
     c = gamma_0 * (1 + 2 * excess)
     if c <= 0:
         warn(f"the square of the error is not positive: {n} entries are too few")
@@ -147,4 +169,24 @@ def _gamma_method(value, deviations, s):
     gamma_0, c = gamma_0 + c / n, c + (2 * window + 1) * c / n
     error, tau_int = sqrt(c / n), c / (2 * gamma_0)
     tau_int_error = 2 * tau_int * sqrt(max(0.0, window + 0.5 - tau_int) / n)
-    return Result(value, error, error * sqrt((window + 0.5) / n), tau_int, tau_int_error, window, n)
+    q = None
+    if len(deviations) > 1:
+        q = _chi_square_tail(len(deviations) - 1, sum(len(d) * float(d.mean()) ** 2 for d in deviations) / c)
+    return Result(value, error, error * sqrt((window + 0.5) / n), tau_int, tau_int_error, window, n, q)
+
+
+def _chi_square_tail(degrees, chi_square):
+    """The probability that chi^2 of so many degrees of freedom is greater: the incomplete gamma function.
+
+    Q(a, x) with a = degrees / 2, x = chi^2 / 2, by Q(a + 1, x) = Q(a, x) + x^a exp(-x) / Gamma(a + 1).
+    """
+    x = chi_square / 2
+    if degrees % 2:
+        a, tail, term = 0.5, erfc(sqrt(x)), 2 * sqrt(x / pi) * exp(-x)
+    else:
+        a, tail, term = 1.0, exp(-x), x * exp(-x)
+    while 2 * a < degrees:
+        tail += term
+        a += 1
+        term *= x / a
+    return tail

@@ -1,35 +1,19 @@
 //! The numbers of a report: the JSON of `hmc report --json`, which the page shows.
 
 use super::Ensemble;
+use super::mean::Mean;
 use super::series::{Series, column, measured};
 use crate::app::plan;
 use crate::app::resume::seconds_of;
 use crate::hmc::acceptance;
 use crate::input;
-use crate::math::{ChainMean, thermalisation};
+use crate::math::thermalisation;
 use serde::Serialize;
 
 /// Fewer values say nothing of a start to be left out.
-const ENOUGH: usize = 20;
+pub(super) const ENOUGH: usize = 20;
 /// Acceptance below which more steps are worth their time, and above which fewer are.
 const GOOD: [f64; 2] = [0.7, 0.95];
-
-/// A mean with its error and autocorrelation; `null` where it is unknown.
-#[derive(Serialize)]
-pub(super) struct Mean {
-    pub name: String,
-    pub mean: f64,
-    pub error: f64,
-    /// Integrated autocorrelation time in trajectories, and its error.
-    pub tau: f64,
-    pub tau_error: f64,
-    /// The window of its sum, in values.
-    pub window: usize,
-    /// The number of values.
-    pub count: usize,
-    /// Trajectories between them.
-    pub spacing: u64,
-}
 
 /// A term of the Hamiltonian, or a part of a force, in trajectories of the present tuning.
 #[derive(Serialize)]
@@ -91,6 +75,9 @@ pub(super) struct Forecast {
 #[derive(Serialize)]
 pub(super) struct Digest {
     pub name: String,
+    /// Its name among several chains of the ensemble.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
     pub extents: [usize; 4],
     /// The job that works on it now.
     pub running: Option<String>,
@@ -114,21 +101,13 @@ pub(super) struct Digest {
     pub advice: Vec<String>,
 }
 
-fn mean(values: &[f64]) -> f64 {
+pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
 fn variance(values: &[f64]) -> f64 {
     let mean = mean(values);
     values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (values.len() as f64 - 1.0)
-}
-
-impl Mean {
-    fn of(series: &Series, first: u64) -> Self {
-        let ChainMean { mean, error, tau, tau_error, window, count, .. } = series.mean(first);
-        let (name, spacing) = (series.name.clone(), series.spacing());
-        Self { name, mean, error, tau, tau_error, window, count, spacing }
-    }
 }
 
 /// All observables that are plotted and averaged.
@@ -139,6 +118,11 @@ pub(super) fn observables(ensemble: &Ensemble) -> Vec<Series> {
 }
 
 impl Digest {
+    /// The name of the chain.
+    pub(super) fn title(&self) -> String {
+        self.stream.iter().fold(self.name.clone(), |name, stream| format!("{name}/{stream}"))
+    }
+
     /// The numbers of an ensemble. Means are over trajectories after `from`, by default after the proposed cut.
     pub(super) fn of(ensemble: &Ensemble, from: Option<u64>) -> Self {
         let (input, done) = (&ensemble.input, ensemble.done());
@@ -155,6 +139,7 @@ impl Digest {
         let accepted = column(ensemble, "accepted", "acceptance", |x| x);
         let mut digest = Self {
             name: input.run.name.clone(),
+            stream: input.run.stream.clone(),
             extents: input.extents,
             running: ensemble.holder.clone(),
             done,

@@ -1,12 +1,20 @@
 //! What a chain's folder says of the chain, read beside a run or after it: `hmc status` and `hmc report`.
 //!
 //! - `series`: observables along the chain
+//! - `history`: the history as CSV
+//! - `mean`: means with their errors
 //! - `digest`: the numbers of a report
+//! - `merged`: those over all streams of an ensemble
 //! - `plot`: a plot as SVG
 //! - `page`: the report as one HTML page
+//! - `merged_page`: that over all streams
 //! - `status`: a few lines on a chain
 
 mod digest;
+mod history;
+mod mean;
+mod merged;
+mod merged_page;
 mod page;
 mod plot;
 mod series;
@@ -16,10 +24,11 @@ pub use status::status;
 
 use super::report::{json, say};
 use super::resume::{Kept, MEASUREMENTS, kept};
-use super::{AppError, files, job, lock};
+use super::{AppError, files, job, lock, streams};
 use crate::input::Input;
 use crate::io::{self, Form, Format, History, Records, Table};
 use digest::Digest;
+use merged::{Member, Merged};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -88,24 +97,82 @@ impl Ensemble {
     }
 }
 
-/// `hmc report [--json] [--from N] [--out FILE [--force]] DIR`
+/// What is in the folder of an ensemble.
+enum Opened {
+    /// A chain.
+    Chain(Box<Ensemble>),
+    /// Several, in folders of their own; at least one.
+    Streams(PathBuf, Vec<Member>),
+}
+
+impl Opened {
+    /// Reads the folder.
+    ///
+    /// # Errors
+    /// It is no ensemble's, or a file cannot be read, or its streams do not belong together.
+    fn read(folder: &Path) -> Result<Self, AppError> {
+        let streams = streams::streams(folder);
+        if streams.is_empty() {
+            return Ok(Self::Chain(Box::new(Ensemble::open(folder)?)));
+        }
+        Ok(Self::Streams(folder.to_owned(), merged::open(streams)?))
+    }
+
+    /// Its numbers.
+    fn json(&self, from: Option<u64>) -> String {
+        match self {
+            Self::Chain(chain) => json(&Digest::of(chain, from)),
+            Self::Streams(folder, members) => json(&Merged::of(folder, members, from)),
+        }
+    }
+
+    /// Its history as CSV.
+    fn history(&self) -> String {
+        match self {
+            Self::Chain(chain) => history::csv(&[(None, &chain.history)]),
+            Self::Streams(_, members) => {
+                let all = members.iter().map(|member| (Some(member.name.as_str()), &member.chain.history));
+                history::csv(&all.collect::<Vec<_>>())
+            }
+        }
+    }
+
+    /// Its page.
+    fn page(&self, from: Option<u64>) -> String {
+        match self {
+            Self::Chain(chain) => page::page(chain, &Digest::of(chain, from)),
+            Self::Streams(folder, members) => merged_page::page(members, &Merged::of(folder, members, from)),
+        }
+    }
+}
+
+/// The form of a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReportForm {
+    /// A page in this file; `None`: `report.html` in the folder.
+    Page(Option<PathBuf>),
+    /// The numbers as JSON.
+    Json,
+    /// The history as CSV.
+    History,
+}
+
+/// `hmc report [--json | --history | --out FILE] [--from N] DIR`: of a chain, or of all streams of an ensemble.
 ///
 /// # Errors
 /// The folder is no ensemble's, or the page cannot be written.
-pub fn report(folder: &Path, from: Option<u64>, out: Option<&Path>, as_json: bool) -> Result<(), AppError> {
-    if as_json {
-        let ensemble = Ensemble::open(folder)?;
-        return say(json(&Digest::of(&ensemble, from)));
-    }
-    let text = page(folder, from)?;
-    let path = match out {
-        Some(path) => {
+pub fn report(folder: &Path, from: Option<u64>, form: &ReportForm) -> Result<(), AppError> {
+    let opened = Opened::read(folder)?;
+    let path = match form {
+        ReportForm::Json => return say(opened.json(from)),
+        ReportForm::History => return say(opened.history()),
+        ReportForm::Page(Some(path)) => {
             files::require_new(path, false)?;
-            path.to_owned()
+            path.clone()
         }
-        None => folder.join("report.html"),
+        ReportForm::Page(None) => folder.join("report.html"),
     };
-    io::write_text(&path, &text)?;
+    io::write_text(&path, &opened.page(from))?;
     say(path.display())
 }
 
@@ -114,6 +181,5 @@ pub fn report(folder: &Path, from: Option<u64>, out: Option<&Path>, as_json: boo
 /// # Errors
 /// The folder is no ensemble's, or a file cannot be read.
 pub fn page(folder: &Path, from: Option<u64>) -> Result<String, AppError> {
-    let ensemble = Ensemble::open(folder)?;
-    Ok(page::page(&ensemble, &Digest::of(&ensemble, from)))
+    Ok(Opened::read(folder)?.page(from))
 }

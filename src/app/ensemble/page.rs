@@ -1,7 +1,8 @@
 //! A report as one HTML page that needs nothing else: plots are SVG inside.
 
 use super::Ensemble;
-use super::digest::{Digest, Mean, Tuning, observables};
+use super::digest::{Digest, Tuning, observables};
+use super::mean::Mean;
 use super::plot::{Line, Marks, plot};
 use super::series::column;
 use crate::app::plan::megabytes;
@@ -20,21 +21,21 @@ td:first-child,th:first-child{text-align:left}.cards{display:flex;flex-wrap:wrap
 .advice li{margin:.3em 0}";
 
 /// Text in HTML.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// A number that may be unknown.
-fn number(value: f64, digits: usize) -> String {
+pub(super) fn number(value: f64, digits: usize) -> String {
     if value.is_finite() { format!("{value:.digits$}") } else { "-".to_owned() }
 }
 
 /// A number of any size that may be unknown.
-fn size(value: f64) -> String {
+pub(super) fn size(value: f64) -> String {
     if value.is_finite() { format!("{value:.2e}") } else { "-".to_owned() }
 }
 
-fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+pub(super) fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let row = |cells: &[String], tag: &str| {
         let cells: String = cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect();
         format!("<tr>{cells}</tr>\n")
@@ -44,21 +45,35 @@ fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     format!("<table>\n{}{rows}</table>\n", row(&head, "th"))
 }
 
+/// The beginning of a page.
+pub(super) fn begin(title: &str) -> String {
+    let title = escape(title);
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n\
+         <title>{title}</title>\n<style>{STYLE}</style>\n<h1>{title}</h1>\n"
+    )
+}
+
 /// The page of an ensemble and its numbers.
 pub(super) fn page(ensemble: &Ensemble, digest: &Digest) -> String {
-    let name = escape(&digest.name);
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n\
-         <title>{name}</title>\n<style>{STYLE}</style>\n<h1>{name}</h1>\n"
-    );
+    let mut page = begin(&digest.title());
     page += &head(ensemble, digest);
-    page += &means(digest);
+    page += &advice(&digest.advice);
+    page += &means(
+        std::iter::once(&digest.exp_minus_delta_h).chain(&digest.observables),
+        &format!("Of trajectories after {}. Proposed cut: {}.", digest.from, digest.proposed_cut),
+    );
     page += &plots(ensemble, digest);
     page += &dynamics(digest);
     page += &life(ensemble, digest);
+    page += &input(ensemble);
+    page + "</html>\n"
+}
+
+/// The input in force.
+pub(super) fn input(ensemble: &Ensemble) -> String {
     let text = ensemble.inputs.last().and_then(|kept| kept.input.as_ref()).map_or("", |input| &input.text);
-    let _ = write!(page, "<h2>Input in force</h2>\n<pre>{}</pre>\n</html>\n", escape(text));
-    page
+    format!("<h2>Input in force</h2>\n<pre>{}</pre>\n", escape(text))
 }
 
 fn head(ensemble: &Ensemble, digest: &Digest) -> String {
@@ -70,14 +85,7 @@ fn head(ensemble: &Ensemble, digest: &Digest) -> String {
         ensemble.input.hmc.tau,
         escape(&running)
     );
-    let mut card = |value: String, name: &str| {
-        let _ = writeln!(
-            text,
-            "<div class=\"card\"><b>{}</b><span>{}</span></div>",
-            escape(&value),
-            escape(name)
-        );
-    };
+    let mut card = |value: String, name: &str| text += &card(&value, name);
     card(format!("{} / {}", digest.done, digest.planned), "trajectories");
     card(
         number(digest.acceptance, 2),
@@ -97,31 +105,44 @@ fn head(ensemble: &Ensemble, digest: &Digest) -> String {
         megabytes(digest.forecast.bytes as usize),
         &format!("of links; {} at the end", megabytes(digest.forecast.bytes_at_end as usize)),
     );
-    text += "</div>\n";
-    if !digest.advice.is_empty() {
-        let items: String = digest.advice.iter().map(|line| format!("<li>{}</li>\n", escape(line))).collect();
-        let _ = write!(text, "<h2>Advice</h2>\n<ul class=\"advice\">\n{items}</ul>\n");
-    }
-    text
+    text + "</div>\n"
 }
 
-fn means(digest: &Digest) -> String {
+/// A number with its name below.
+pub(super) fn card(value: &str, name: &str) -> String {
+    format!("<div class=\"card\"><b>{}</b><span>{}</span></div>\n", escape(value), escape(name))
+}
+
+/// What a user may want to change, if there is anything.
+pub(super) fn advice(lines: &[String]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let items: String = lines.iter().map(|line| format!("<li>{}</li>\n", escape(line))).collect();
+    format!("<h2>Advice</h2>\n<ul class=\"advice\">\n{items}</ul>\n")
+}
+
+/// A table of means; `of` says what they are taken over.
+pub(super) fn means<'a>(means: impl Iterator<Item = &'a Mean> + Clone, of: &str) -> String {
+    let over_streams = means.clone().any(|mean| mean.q.is_some());
     let row = |mean: &Mean| {
-        vec![
+        let mut row = vec![
             mean.name.clone(),
             with_error(mean.mean, mean.error),
             if mean.tau.is_finite() { with_error(mean.tau, mean.tau_error) } else { "-".to_owned() },
             mean.window.to_string(),
             format!("{} every {}", mean.count, mean.spacing),
-        ]
+        ];
+        row.extend(mean.q.filter(|_| over_streams).map(|q| number(q, 3)));
+        row
     };
-    let all = std::iter::once(&digest.exp_minus_delta_h).chain(&digest.observables);
+    let mut head = vec!["", "mean", "tau_int", "window", "values"];
+    head.extend(over_streams.then_some("Q"));
     format!(
-        "<h2>Means</h2>\n<p class=\"note\">Of trajectories after {}. Errors and integrated autocorrelation times tau_int (in \
-         trajectories) by the Gamma method, U. Wolff, hep-lat/0306017, S = 1.5. Proposed cut: {}.</p>\n{}",
-        digest.from,
-        digest.proposed_cut,
-        table(&["", "mean", "tau_int", "window", "values"], all.map(row))
+        "<h2>Means</h2>\n<p class=\"note\">{} Errors and integrated autocorrelation times tau_int (in trajectories) by the Gamma \
+         method, U. Wolff, hep-lat/0306017, S = 1.5.</p>\n{}",
+        escape(of),
+        table(&head, means.map(row))
     )
 }
 
@@ -139,30 +160,39 @@ fn plots(ensemble: &Ensemble, digest: &Digest) -> String {
         let names = ensemble.history.columns.iter().filter_map(|(name, _)| name.strip_prefix(&prefix));
         names.map(|term| own(&format!("{prefix}{term}"), term)).collect()
     };
-    let mut running = Vec::new();
-    let (mut sum, mut count) = (0.0, 0.0);
-    let accepted = column(ensemble, "accepted", "acceptance", |x| x);
-    for (trajectory, value) in accepted.points() {
-        if trajectory > digest.thermalisation as f64 {
-            (sum, count) = (sum + value, count + 1.0);
-            running.push((trajectory, sum / count));
-        }
-    }
     let mut groups: Vec<(String, Vec<Line>, bool)> = observables(ensemble)
         .into_iter()
         .map(|series| (series.name.clone(), vec![Line { points: series.points(), name: series.name }], false))
         .collect();
     groups.extend([
         ("dH".to_owned(), vec![own("delta_h", "dH")], false),
-        ("acceptance so far".to_owned(), vec![Line { name: String::new(), points: running }], false),
+        ("acceptance so far".to_owned(), vec![acceptance(ensemble, "")], false),
         ("force of each term, root mean square".to_owned(), of_terms("force"), true),
         ("iterations for forces of each term".to_owned(), of_terms("iterations"), true),
         ("seconds of each term".to_owned(), of_terms("seconds"), true),
         ("seconds of a trajectory".to_owned(), vec![own("seconds", "")], false),
     ]);
-    let mut text = "<h2>Along the chain</h2>\n<p class=\"note\">Shaded: left out of means. Dashed: another tuning.</p>\n".to_owned();
+    let note = "Shaded: left out of means. Dashed: another tuning.";
+    drawn(&format!("<h2>Along the chain</h2>\n<p class=\"note\">{note}</p>\n"), groups, &marks)
+}
+
+/// The acceptance of trajectories so far, without those of the thermalisation.
+pub(super) fn acceptance(ensemble: &Ensemble, name: &str) -> Line {
+    let (mut sum, mut count) = (0.0, 0.0);
+    let mut points = column(ensemble, "accepted", name, |x| x).points();
+    points.retain(|(trajectory, _)| *trajectory > ensemble.input.run.thermalisation as f64);
+    for (_, value) in &mut points {
+        (sum, count) = (sum + *value, count + 1.0);
+        *value = sum / count;
+    }
+    Line { name: name.to_owned(), points }
+}
+
+/// Plots with a title each, after a head: lines, and whether they may be logarithmic.
+pub(super) fn drawn(head: &str, groups: Vec<(String, Vec<Line>, bool)>, marks: &Marks) -> String {
+    let mut text = head.to_owned();
     for (title, lines, logarithm) in groups {
-        let drawn = plot(&lines, &marks, logarithm);
+        let drawn = plot(&lines, marks, logarithm);
         if !drawn.is_empty() {
             let _ = write!(text, "<h3>{}</h3>\n{drawn}\n", escape(&title));
         }
@@ -170,7 +200,7 @@ fn plots(ensemble: &Ensemble, digest: &Digest) -> String {
     text
 }
 
-fn dynamics(digest: &Digest) -> String {
+pub(super) fn dynamics(digest: &Digest) -> String {
     let rows = digest.terms.iter().map(|term| {
         vec![
             term.name.clone(),
@@ -189,7 +219,7 @@ fn dynamics(digest: &Digest) -> String {
     )
 }
 
-fn life(ensemble: &Ensemble, digest: &Digest) -> String {
+pub(super) fn life(ensemble: &Ensemble, digest: &Digest) -> String {
     let row = |tuning: &Tuning| {
         let changes =
             if tuning.changes.is_empty() { "the beginning".to_owned() } else { tuning.changes.join("; ") };

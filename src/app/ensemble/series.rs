@@ -1,7 +1,6 @@
 //! Observables along a chain, as series with the trajectories to which they belong.
 
 use super::Ensemble;
-use crate::math::ChainMean;
 use serde_json::Value;
 
 /// The values of an observable, in the order of trajectories.
@@ -22,13 +21,6 @@ impl Series {
         let mut steps = self.trajectories.windows(2).map(|pair| pair[1] - pair[0]);
         let first = steps.next().unwrap_or(1);
         if steps.all(|step| step == first) { first.max(1) } else { 1 }
-    }
-
-    /// The mean after trajectory `first`, with times in trajectories.
-    pub(super) fn mean(&self, first: u64) -> ChainMean {
-        let spacing = self.spacing() as f64;
-        let mean = ChainMean::of(self.after(first));
-        ChainMean { tau: spacing * mean.tau, tau_error: spacing * mean.tau_error, ..mean }
     }
 
     /// Its points in a plot.

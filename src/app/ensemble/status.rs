@@ -1,30 +1,37 @@
-//! `hmc status`: a few lines on where a chain stands, from another shell.
+//! `hmc status`: a few lines on where a chain stands, or the streams of an ensemble, from another shell.
 
-use super::Ensemble;
 use super::digest::Digest;
+use super::merged::{Member, Merged};
+use super::{Ensemble, Opened};
 use crate::app::AppError;
 use crate::app::plan::megabytes;
-use crate::app::report::{json, say, span, with_error};
+use crate::app::report::{say, span, with_error};
 use crate::lattice::shape;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// `hmc status [--json] DIR`: where the chain stands. Nothing is changed, and a run may be under way.
+/// `hmc status [--json] DIR`: where the chain stands, or each stream of an ensemble. Nothing is changed, and a run may be under
+/// way.
 ///
 /// # Errors
 /// The folder is no ensemble's, or a file cannot be read.
 pub fn status(folder: &Path, as_json: bool) -> Result<(), AppError> {
-    let ensemble = Ensemble::open(folder)?;
-    let digest = Digest::of(&ensemble, None);
+    let opened = Opened::read(folder)?;
     if as_json {
-        return say(json(&digest));
+        return say(opened.json(None));
     }
-    let Digest { name, extents, done, planned, forecast, .. } = &digest;
-    say(format_args!("{name}: {done} of {planned} trajectories on {}", shape(*extents)))?;
-    let age = || {
-        SystemTime::now().duration_since(folder.join("history.csv").metadata().ok()?.modified().ok()?).ok()
-    };
-    let last = age().map_or(String::new(), |age| format!("; last row {} ago", span(age.as_secs_f64())));
+    match &opened {
+        Opened::Chain(chain) => of_chain(folder, chain),
+        Opened::Streams(folder, members) => of_streams(folder, members),
+    }
+}
+
+/// Five lines.
+fn of_chain(folder: &Path, ensemble: &Ensemble) -> Result<(), AppError> {
+    let digest = Digest::of(ensemble, None);
+    let Digest { extents, done, planned, forecast, .. } = &digest;
+    say(format_args!("{}: {done} of {planned} trajectories on {}", digest.title(), shape(*extents)))?;
+    let last = age(folder).map_or(String::new(), |age| format!("; last row {age} ago"));
     match (&digest.running, ensemble.jobs.last()) {
         (Some(who), _) => say(format_args!("running   {who}{last}"))?,
         (None, Some(job)) => say(format_args!("stopped   last job {job}{last}"))?,
@@ -54,4 +61,45 @@ pub fn status(folder: &Path, as_json: bool) -> Result<(), AppError> {
         megabytes(forecast.bytes as usize),
         megabytes(forecast.bytes_at_end as usize)
     ))
+}
+
+/// A line for all, one for each stream, and one with the numbers over all.
+fn of_streams(folder: &Path, members: &[Member]) -> Result<(), AppError> {
+    let merged = Merged::of(folder, members, None);
+    let Merged { name, extents, done, planned, streams, .. } = &merged;
+    let many = if streams.len() == 1 { "1 stream".to_owned() } else { format!("{} streams", streams.len()) };
+    say(format_args!("{name}: {many}, {done} of {planned} trajectories on {}", shape(*extents)))?;
+    let width = members.iter().map(|member| member.name.len()).max().unwrap_or(0).max("all".len());
+    for (member, digest) in members.iter().zip(streams) {
+        let Digest { done, planned, running, forecast, .. } = digest;
+        let state = running.as_ref().map_or("stopped".to_owned(), |who| format!("running, {who}"));
+        let last =
+            age(&folder.join(&member.name)).map_or(String::new(), |age| format!(", last row {age} ago"));
+        let pace = match (*done, planned - done.min(planned)) {
+            (0, _) => String::new(),
+            (_, 0) => format!(", acceptance {:.2}", digest.acceptance),
+            _ => format!(", acceptance {:.2}, {} left", digest.acceptance, span(forecast.seconds_left)),
+        };
+        say(format_args!("{:<width$}  {done} of {planned}, {state}{last}{pace}", member.name))?;
+    }
+    let numbers = merged.means().filter(|mean| ["<exp(-dH)>", "plaquette"].contains(&mean.name.as_str()));
+    let numbers = numbers.filter(|mean| mean.count > 0).map(|mean| {
+        let fit = mean.q.filter(|q| q.is_finite()).map_or(String::new(), |q| format!(" (Q = {q:.2})"));
+        format!(", {} {}{fit}", mean.name, with_error(mean.mean, mean.error))
+    });
+    match *done {
+        0 => say(format_args!("{:<width$}  no trajectory yet", "all")),
+        _ => say(format_args!(
+            "{:<width$}  acceptance {:.2}{}",
+            "all",
+            merged.acceptance,
+            numbers.collect::<String>()
+        )),
+    }
+}
+
+/// The time since the last row of a chain's history.
+fn age(folder: &Path) -> Option<String> {
+    let written = folder.join("history.csv").metadata().ok()?.modified().ok()?;
+    Some(span(SystemTime::now().duration_since(written).ok()?.as_secs_f64()))
 }

@@ -80,7 +80,7 @@ impl Configuration {
         let step = [Element::text("update", self.number), Element::of("record", record)];
         let sequence = [
             Element::text("markovChainURI", &told.uri),
-            Element::text("series", &told.series),
+            Element::text("series", told.series.as_deref().or(input.run.stream.as_deref()).unwrap_or("1")),
             Element::of("markovStep", step),
         ];
         let history = Element::of("archiveHistory", [told.event("generate", &self.date)]);

@@ -14,6 +14,7 @@ mod xml;
 use super::files::require_new;
 use super::report::{say, warn};
 use super::resume::{Kept, kept};
+use super::streams::require_chain;
 use super::{AppError, job};
 use crate::family::{Flavours, WallFlavours};
 use crate::hmc::Scheme;
@@ -44,8 +45,8 @@ pub struct Qcdml {
     pub license: String,
     /// The machine; otherwise the host of the job.
     pub machine: Option<String>,
-    /// Tells chains of one ensemble apart.
-    pub series: String,
+    /// Tells chains of one ensemble apart; otherwise the stream, else 1.
+    pub series: Option<String>,
     /// Where to write; otherwise `qcdml` in the folder.
     pub out: Option<PathBuf>,
     /// Overwrite what is there.
@@ -61,14 +62,14 @@ impl Qcdml {
             let what = format!("--uri: expected mc://GRID/PATH without spaces, found '{}'", self.uri);
             return Err(AppError::Refused(what));
         }
-        let texts = [
+        let mut texts = vec![
             ("collaboration", &self.collaboration),
             ("project", &self.project),
             ("participant", &self.participant),
             ("institution", &self.institution),
             ("license", &self.license),
-            ("series", &self.series),
         ];
+        texts.extend(self.series.iter().map(|series| ("series", series)));
         match texts.into_iter().find(|(_, text)| text.trim().is_empty()) {
             Some((name, _)) => Err(AppError::Refused(format!("--{name}: the text is empty"))),
             None => Ok(()),
@@ -96,6 +97,7 @@ impl Qcdml {
 /// damaged, or cannot be written.
 pub fn qcdml(told: &Qcdml) -> Result<(), AppError> {
     told.refuse_nonsense()?;
+    require_chain(&told.folder, "hmc qcdml")?;
     let inputs = kept(&told.folder);
     let Some(input) = inputs.iter().rev().find_map(|kept| kept.input.as_ref()) else {
         return Err(AppError::Refused(format!(

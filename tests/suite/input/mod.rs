@@ -230,6 +230,10 @@ fn one_mistake_is_one_message() {
             with("seed = 1", "seed = 9223372036854775808"),
             "3:8: seed: expected an integer, 0 at least, found the integer 9223372036854775808",
         ),
+        (
+            with("seed = 1", "seed = 1\nstream = \"a.1\""),
+            "4:10: stream: expected a name of letters, digits, '_' and '-', found the string \"a.1\"",
+        ),
     ];
     for (text, expected) in cases {
         assert_eq!(mistakes(&text, 1), [format!("run.toml:{expected}")]);

@@ -22,6 +22,7 @@ mod replay;
 mod report;
 mod restart;
 mod retuning;
+mod streams;
 mod tune;
 mod verification;
 

@@ -123,6 +123,7 @@ fn a_status_has_five_lines_also_of_a_chain_that_runs() {
     assert!(ended.out.contains("\nrunning   process ") && ended.out.contains(" left\n"), "{ended:?}");
     job.kill();
     job.wait();
+    // A folder of ensembles has no streams.
     scratch.run(0, &["status", "ensembles"]).failed(2, &["no folder of an ensemble"]);
     scratch.run(0, &["report", "nothere"]).failed(2, &["nothere: no folder of an ensemble"]);
 }

@@ -1,0 +1,165 @@
+//! Streams: independent chains of one ensemble, with equal physics and other seeds.
+//!
+//! Each is a chain like any other, in a folder of its own within that of the ensemble. Nothing is written for all of them
+//! together: what they have in common is read from their folders.
+
+use super::AppError;
+use super::report::warn;
+use super::resume::{MEASUREMENTS, fixed, kept, newest_header, stored_input};
+use crate::input::Input;
+use crate::io;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A chain among others of its ensemble.
+pub(super) struct Stream {
+    /// Its name, that of the folder.
+    pub name: String,
+    pub folder: PathBuf,
+    /// The input in force, if this version can read it; before the first trajectory, that in the checkpoint.
+    input: Option<Input>,
+}
+
+impl Stream {
+    /// The chain in a folder; `None` if there is none.
+    fn read(folder: PathBuf) -> Option<Self> {
+        let name = folder.file_name()?.to_str()?.to_owned();
+        let stored = || {
+            let (file, header) = newest_header(&folder).ok()??;
+            stored_input(&file, &header).ok()
+        };
+        let input = holds_chain(&folder)
+            .then(|| kept(&folder).into_iter().rev().find_map(|kept| kept.input).or_else(stored))?;
+        Some(Self { name, folder, input })
+    }
+
+    /// Whether it is one of this ensemble's: by its input, or as a chain that was moved here from the ensemble's folder. A folder
+    /// of ensembles has others.
+    fn is_of(&self, ensemble: &str) -> bool {
+        self.input.as_ref().is_none_or(|input| input.run.stream.is_some() || input.run.name == ensemble)
+    }
+}
+
+/// The name of a folder.
+pub(super) fn name_of(folder: &Path) -> String {
+    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let full = || folder.canonicalize().ok().and_then(|path| name(&path));
+    name(folder).or_else(full).unwrap_or_default()
+}
+
+/// Whether the files of a chain are in a folder.
+pub(super) fn holds_chain(folder: &Path) -> bool {
+    ["run.toml", "history.csv", MEASUREMENTS].iter().any(|name| folder.join(name).exists())
+        || io::states(folder).is_ok_and(|states| !states.is_empty())
+}
+
+/// The streams in the folder of an ensemble, by name; none in the folder of a chain.
+pub(super) fn streams(ensemble: &Path) -> Vec<Stream> {
+    if holds_chain(ensemble) {
+        return Vec::new();
+    }
+    let name = name_of(ensemble);
+    let entries = fs::read_dir(ensemble).into_iter().flatten().flatten();
+    let found = entries.filter_map(|entry| Stream::read(entry.path()));
+    let mut found: Vec<Stream> = found.filter(|stream| stream.is_of(&name)).collect();
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found
+}
+
+/// The seeds of the streams in the folder of an ensemble.
+pub(super) fn seeds(ensemble: &Path) -> Vec<u64> {
+    streams(ensemble).iter().filter_map(|stream| Some(stream.input.as_ref()?.run.seed)).collect()
+}
+
+/// The names of streams in a sentence.
+pub(super) fn named(streams: &[Stream]) -> String {
+    let names: Vec<String> = streams.iter().map(|stream| format!("'{}'", stream.name)).collect();
+    names.join(", ")
+}
+
+/// Refuses the folder of several streams where that of one chain is needed, to do `what`.
+///
+/// # Errors
+/// It holds streams.
+pub(super) fn require_chain(folder: &Path, what: &str) -> Result<(), AppError> {
+    let streams = streams(folder);
+    let Some(first) = streams.first() else { return Ok(()) };
+    Err(AppError::Refused(format!(
+        "{}: holds the streams {}; {what} takes the folder of one, such as {}",
+        folder.display(),
+        named(&streams),
+        first.folder.display()
+    )))
+}
+
+/// Whether the chain of `input` may be where it is to be: alone in its folder, or a stream with the physics of the others and a
+/// seed of its own.
+///
+/// # Errors
+/// It may not.
+pub(super) fn judge(input: &Input) -> Result<(), AppError> {
+    let (run, ensemble) = (&input.run, input.run.ensemble_folder());
+    let others = streams(&ensemble);
+    let Some(own) = &run.stream else {
+        return if others.is_empty() {
+            Ok(())
+        } else {
+            Err(AppError::Refused(format!(
+                "{} holds the streams {}; name one of them or a new one as 'stream' in [run], or give the run another name",
+                ensemble.display(),
+                named(&others)
+            )))
+        };
+    };
+    if holds_chain(&ensemble) {
+        return Err(AppError::Refused(format!(
+            "{} holds a chain without a stream; give the run another name, or make that chain a stream: move all of its files into a \
+             folder there, such as {}, and write its name as 'stream' into its input",
+            ensemble.display(),
+            ensemble.join("first").display()
+        )));
+    }
+    for other in others.iter().filter(|other| other.name != *own) {
+        match &other.input {
+            Some(theirs) => compare(&other.name, theirs, own, input)?,
+            None => warn(format_args!(
+                "{}: has no input that this version can read; its physics is not compared",
+                other.folder.display()
+            )),
+        }
+    }
+    Ok(())
+}
+
+/// Compares two streams of an ensemble.
+///
+/// # Errors
+/// Their physics differ, or their seeds are equal.
+pub(super) fn compare(a: &str, of_a: &Input, b: &str, of_b: &Input) -> Result<(), AppError> {
+    let mut differences = fixed(of_a, of_b)?;
+    // Seed, start and thermalisation are each chain's own.
+    differences.retain(|difference| !difference.key.starts_with("run."));
+    if !differences.is_empty() {
+        let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "(absent)".to_owned());
+        let told = differences.iter().map(|difference| {
+            format!(
+                "\n  {}: {} in '{a}', {} in '{b}'",
+                difference.key,
+                shown(&difference.was),
+                shown(&difference.is)
+            )
+        });
+        let told: String = told.collect();
+        return Err(AppError::Refused(format!(
+            "the stream '{b}' has other physics than '{a}' of the same ensemble; take that of '{a}', or give the run another name:{told}"
+        )));
+    }
+    if of_a.run.seed == of_b.run.seed {
+        return Err(AppError::Refused(format!(
+            "the streams '{a}' and '{b}' have the same run.seed = {}, and so the same random numbers; give the new one another, and \
+             remove its folder if it has begun",
+            of_a.run.seed
+        )));
+    }
+    Ok(())
+}
