@@ -77,3 +77,33 @@ pub extern "C" fn hmc_error() -> *const c_char {
 pub extern "C" fn hmc_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::Session;
+    use std::ffi::CStr;
+
+    fn message() -> String {
+        // SAFETY: it ends in zero, and no function fails meanwhile.
+        unsafe { CStr::from_ptr(hmc_error()) }.to_str().unwrap().to_owned()
+    }
+
+    /// A panic becomes a code, and the session that it broke refuses further work.
+    #[test]
+    fn panics_do_not_cross_the_border() {
+        let session = Session::alone("").unwrap();
+        let code = guarded(|| {
+            let _turn = session.turn()?;
+            panic!("a panic on {}\0", "purpose")
+        });
+        assert_eq!(
+            (code, message().as_str()),
+            (HMC_FAULT, "internal fault, please report it: a panic on purpose ")
+        );
+        assert_eq!(guarded(|| session.turn().map(drop).map_err(Failure::from)), HMC_REFUSED);
+        assert!(message().contains("an earlier call"));
+        assert_eq!(guarded(|| Ok(())), HMC_OK);
+        assert!(message().contains("an earlier call"), "it stays until the next failure");
+    }
+}
