@@ -43,7 +43,7 @@ typedef struct hmc_session hmc_session;
 
 /* Opens a session of this process alone.
  *
- * `machine`: a TOML text with [parallel], of which `device`, `threads` and `lanes` count; null for the defaults. */
+ * `machine`: a TOML text with `[parallel]`, of which `device`, `threads` and `lanes` count; null for the defaults. */
 int hmc_open(const char *machine, hmc_session **session);
 
 /* Opens a session on the ranks of a communicator, collectively, as are all calls of what is made with it.
@@ -72,7 +72,7 @@ int hmc_links_read(const hmc_session *session, const char *path, hmc_links **lin
 
 /* Makes a configuration of the caller's links, which are copied and must be in SU(3) to 1e-4.
  *
- * `reals` is 72 times the sites of this rank's box: [t][z][y][x][mu][row][column][re, im]. */
+ * `reals` is 72 times the sites of this rank's box: `[t][z][y][x][mu][row][column][re, im]`. */
 int hmc_links_new(const hmc_session *session, const size_t *extents, const double *u, size_t reals, hmc_links **links);
 
 /* Writes a configuration and reads it back.
@@ -98,12 +98,12 @@ int hmc_links_info(const hmc_links *links, char **json);
 
 /* The gauge action, and its force unless `force` is null.
  *
- * `toml`: a text with [gauge]. `reals` is 32 times the sites of this rank's box, for F_a: [t][z][y][x][mu][a], a = 1 to 8. */
+ * `toml`: a text with `[gauge]`. `reals` is 32 times the sites of this rank's box, for F_a: `[t][z][y][x][mu][a]`, a = 1 to 8. */
 int hmc_links_gauge(const hmc_links *links, const char *toml, double *action, double *force, size_t reals);
 
 /* Measures, and gives a JSON object: a line of `hmc measure --json` without `file`.
  *
- * `toml`: a text as `hmc measure` takes it, with [measure] and, for quarks, [fermion.NAME]. */
+ * `toml`: a text as `hmc measure` takes it, with `[measure]` and, for quarks, `[fermion.NAME]`. */
 int hmc_links_measure(const hmc_links *links, const char *toml, char **json);
 
 /* Frees a configuration. Quarks on it stay valid. Null is allowed. */
@@ -126,7 +126,7 @@ typedef struct hmc_solved {
 
 /* Makes a quark on links, which are copied.
  *
- * `toml`: a text with [fermion.NAME] as in an input, and [quark] with `fermion = "NAME"`, `residual`, and `mass` or
+ * `toml`: a text with `[fermion.NAME]` as in an input, and `[quark]` with `fermion = "NAME"`, `residual`, and `mass` or
  * `naik_epsilon` where a measurement sets them. */
 int hmc_quark_new(const hmc_links *links, const char *toml, hmc_quark **quark);
 
@@ -136,7 +136,7 @@ int hmc_quark_shape(const hmc_quark *quark, size_t *components, size_t *slices);
 
 /* out = M x, or M^dag x if `dagger` is not 0. `out` may be `x`.
  *
- * `reals` is 2 `components` `slices` times the sites of this rank's box: [slice][t][z][y][x][spin][colour][re, im]. */
+ * `reals` is 2 `components` `slices` times the sites of this rank's box: `[slice][t][z][y][x][spin][colour][re, im]`. */
 int hmc_quark_apply(hmc_quark *quark, int dagger, const double *x, double *out, size_t reals);
 
 /* Solves M x = b, for one or several right-hand sides one behind the other. `x` may be `b`, `solved` may be null.
@@ -149,7 +149,7 @@ int hmc_quark_solve(hmc_quark *quark, const double *b, double *x, size_t reals, 
  * `reals` is 2 `components` times the sites of this rank's box, times the number of right-hand sides. */
 int hmc_quark_propagate(hmc_quark *quark, const double *b, double *x, size_t reals, hmc_solved *solved);
 
-/* The propagator from a point, its coordinates x to t: [component][t][z][y][x][spin][colour][re, im], where the first
+/* The propagator from a point, its coordinates x to t: `[component][t][z][y][x][spin][colour][re, im]`, where the first
  * index is 3 spin + colour of the source. `solved` may be null.
  *
  * `reals` is 2 `components`^2 times the sites of this rank's box. */

@@ -35,7 +35,7 @@ pub unsafe extern "C" fn hmc_links_read(
 
 /// Makes a configuration of the caller's links, which are copied and must be in SU(3) to 1e-4.
 ///
-/// `reals` is 72 times the sites of this rank's box: [t][z][y][x][mu][row][column][re, im].
+/// `reals` is 72 times the sites of this rank's box: `[t][z][y][x][mu][row][column][re, im]`.
 ///
 /// # Safety
 /// `session` is of this interface or null, `extents` is null or four numbers, `u` is null or `reals` reals, `links` is null
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn hmc_links_info(links: *const hmc_links, json: *mut *mut
 
 /// The gauge action, and its force unless `force` is null.
 ///
-/// `toml`: a text with [gauge]. `reals` is 32 times the sites of this rank's box, for F_a: [t][z][y][x][mu][a], a = 1 to 8.
+/// `toml`: a text with `[gauge]`. `reals` is 32 times the sites of this rank's box, for F_a: `[t][z][y][x][mu][a]`, a = 1 to 8.
 ///
 /// # Safety
 /// `links` is of this interface or null, `toml` is null or a text, `action` is null or room for a real, `force` is null or
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn hmc_links_gauge(
 
 /// Measures, and gives a JSON object: a line of `hmc measure --json` without `file`.
 ///
-/// `toml`: a text as `hmc measure` takes it, with [measure] and, for quarks, [fermion.NAME].
+/// `toml`: a text as `hmc measure` takes it, with `[measure]` and, for quarks, `[fermion.NAME]`.
 ///
 /// # Safety
 /// `links` is of this interface or null, `toml` is null or a text, `json` is null or room for a pointer.

@@ -40,7 +40,7 @@ unsafe fn room_of(solved: *mut hmc_solved) -> Result<Option<Room<hmc_solved>>, F
 
 /// Makes a quark on links, which are copied.
 ///
-/// `toml`: a text with [fermion.NAME] as in an input, and [quark] with `fermion = "NAME"`, `residual`, and `mass` or
+/// `toml`: a text with `[fermion.NAME]` as in an input, and `[quark]` with `fermion = "NAME"`, `residual`, and `mass` or
 /// `naik_epsilon` where a measurement sets them.
 ///
 /// # Safety
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn hmc_quark_shape(
 
 /// out = M x, or M^dag x if `dagger` is not 0. `out` may be `x`.
 ///
-/// `reals` is 2 `components` `slices` times the sites of this rank's box: [slice][t][z][y][x][spin][colour][re, im].
+/// `reals` is 2 `components` `slices` times the sites of this rank's box: `[slice][t][z][y][x][spin][colour][re, im]`.
 ///
 /// # Safety
 /// `quark` is of this interface or null and nobody else uses it, `x` is null or `reals` reals, `out` is null or room for
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn hmc_quark_propagate(
     })
 }
 
-/// The propagator from a point, its coordinates x to t: [component][t][z][y][x][spin][colour][re, im], where the first
+/// The propagator from a point, its coordinates x to t: `[component][t][z][y][x][spin][colour][re, im]`, where the first
 /// index is 3 spin + colour of the source. `solved` may be null.
 ///
 /// `reals` is 2 `components`^2 times the sites of this rank's box.

@@ -41,7 +41,7 @@ pub(super) fn possible(extents: Extents) -> Result<Extents, Failure> {
 
 /// Opens a session of this process alone.
 ///
-/// `machine`: a TOML text with [parallel], of which `device`, `threads` and `lanes` count; null for the defaults.
+/// `machine`: a TOML text with `[parallel]`, of which `device`, `threads` and `lanes` count; null for the defaults.
 ///
 /// # Safety
 /// `machine` is null or a text, `session` is null or room for a pointer.

@@ -60,7 +60,7 @@ pub trait Family {
         wanted: Wanted,
     ) -> Result<Box<dyn FullOperator>, MeasureError>;
 
-    /// The inverse of [`Family::operator`]. That of domain-wall quarks has all slices; for others it is
+    /// The inverse of [`Family::full_operator`]. That of domain-wall quarks has all slices; for others it is
     /// [`Family::inverse`].
     ///
     /// # Errors
