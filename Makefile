@@ -1,6 +1,7 @@
 # make run      set up, build, and run the quickstart on two ranks
 # make test     set up, and every test
 # make examples set up, and run every program of examples/
+# make capi     the library for C, its header and hmc.pc in PREFIX (target/capi), and the examples in C and Python
 # make bits     the same bits on every choice of ranks, lanes and threads: the whole matrix
 # make python   the package of python/: a wheel, and its tests with ensembles that the program makes
 # make kills    216 kills (or HMC_KILLS) at random moments, folders damaged between them
@@ -44,7 +45,7 @@ ifneq ($(HMC_PYTHON),)
 export HMC_PYTHON
 endif
 
-.PHONY: run test examples python bits kills check fmt clippy docs book kernels fuzz audit sanitize bundle build setup nvrtc venv clean
+.PHONY: run test examples python capi bits kills check fmt clippy docs book kernels fuzz audit sanitize bundle build setup nvrtc venv clean
 
 # Some kernels will do: those of this processor, without the emulated GPU.
 run: setup
@@ -69,6 +70,13 @@ examples: setup
 python: build
 	@bash tools/setup.sh package
 	HMC_PROGRAM=$(abspath $(TARGET))/release/hmc PYTHONPATH=$(abspath $(TARGET))/pyquda PYTHONDONTWRITEBYTECODE=1 $(TARGET)/venv/bin/python -m pytest -q -p no:cacheprovider python
+
+# The same library as the program's, linked for C: built here alone, so that no other build waits for it.
+PREFIX ?= $(TARGET)/capi
+capi: build
+	$(CARGO) rustc --release --locked --lib --crate-type cdylib -- -C link-arg=-Wl,-soname,libhmc.so.0
+	bash tools/capi.sh install $(PREFIX)
+	bash tools/capi.sh check $(PREFIX)
 
 bits: setup
 	$(CARGO) test --release --locked --test suite -- --ignored program::bits program::chaos --nocapture

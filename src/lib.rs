@@ -40,6 +40,7 @@
 //! | 8 | [`family`] | the families of quarks: operator, terms, inverse |
 //! | 9 | [`input`] | a run's input, checked |
 //! | 10 | [`app`] | assembles a run from a checked input; driver, log, bench, tune |
+//! | 11 | [`capi`] | the interface to C |
 //! | 11 | [`prelude`] | what most programs of your own need |
 
 #![warn(unreachable_pub)]
@@ -47,6 +48,8 @@
 pub mod action;
 #[cfg(feature = "hdf5")]
 pub mod app;
+#[cfg(feature = "hdf5")]
+pub mod capi;
 pub mod comm;
 pub mod config;
 pub mod device;

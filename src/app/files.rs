@@ -79,20 +79,25 @@ pub fn info(path: &Path, as_json: bool, comm: &Ranks) -> Result<(), AppError> {
     })
 }
 
+/// The object of `hmc info --json`.
+pub(super) fn described(path: &Path, header: &Header, plaquette: f64, checksum: &str) -> String {
+    json(&Info {
+        file: path.display(),
+        format: header.format,
+        extents: header.extents,
+        trajectory: header.trajectory,
+        plaquette,
+        links_checksum: checksum,
+        program: header.program.as_deref(),
+        verified: header.verified,
+        logical_name: header.logical_name.as_deref(),
+        notes: &header.notes,
+    })
+}
+
 fn tell(path: &Path, header: &Header, plaquette: f64, checksum: &str, as_json: bool) -> Result<(), AppError> {
     if as_json {
-        return say(json(&Info {
-            file: path.display(),
-            format: header.format,
-            extents: header.extents,
-            trajectory: header.trajectory,
-            plaquette,
-            links_checksum: checksum,
-            program: header.program.as_deref(),
-            verified: header.verified,
-            logical_name: header.logical_name.as_deref(),
-            notes: &header.notes,
-        }));
+        return say(described(path, header, plaquette, checksum));
     }
     say(format_args!("{}: {} of {}", path.display(), header.format, shape(header.extents)))?;
     if let Some(trajectory) = header.trajectory {

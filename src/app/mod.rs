@@ -2,6 +2,7 @@
 //!
 //! - `error`: errors of the program, with exit codes
 //! - `launch`: how the process was started
+//! - `library`: configurations, quarks and measurements for other programs
 //! - `start`: ranks, threads and devices
 //! - `placement`: the cores and network cards beside the GPU of a rank
 //! - `assemble`: domain, chain and measurements from a checked input
@@ -51,6 +52,7 @@ mod grids;
 mod job;
 mod kernels;
 mod launch;
+mod library;
 mod lock;
 mod measure;
 mod memory;
@@ -81,6 +83,7 @@ pub use ensemble::{ReportForm, page, report as report_ensemble, status};
 pub use error::AppError;
 pub use files::{compare, convert, info};
 pub use kernels::kernels;
+pub use library::{LentQuark, Links, Session};
 pub use measure::measure_files;
 pub use memory::{domain_on, held_by};
 pub use qcdml::{Qcdml, qcdml};

@@ -117,10 +117,18 @@ pub(super) fn in_pool<T: Send>(
     comm: &dyn Comm,
     work: impl FnOnce() -> Result<T, AppError> + Send,
 ) -> Result<T, AppError> {
-    let threads = threads(parallel, comm);
     placement::bind(parallel, comm);
+    pool(parallel, comm)?.install(work)
+}
+
+/// A pool of threads. Collective.
+///
+/// # Errors
+/// The system does not start the threads.
+pub(super) fn pool(parallel: &Parallel, comm: &dyn Comm) -> Result<rayon::ThreadPool, AppError> {
+    let threads = threads(parallel, comm);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.map_err(|e| AppError::Threads { count: threads, message: e.to_string() })?.install(work)
+    pool.map_err(|e| AppError::Threads { count: threads, message: e.to_string() })
 }
 
 /// The first line of a run: lattice, ranks, device.

@@ -12,10 +12,11 @@ use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::*;
 use std::sync::Arc;
 
-/// All ranks of the job, or some. MPI is finalised when the last of these is dropped.
+/// All ranks of the job, or some. If MPI was started here, it is finalised when the last of these is dropped.
 pub struct World {
     world: SimpleCommunicator,
-    universe: Arc<mpi::environment::Universe>,
+    /// `None` if MPI was started by others.
+    universe: Option<Arc<mpi::environment::Universe>>,
 }
 
 // SAFETY: the handle is a number or an address that MPI alone looks into. MPI is initialised with MPI_THREAD_SERIALIZED,
@@ -52,7 +53,13 @@ impl<T> Drop for UnderWay<T> {
 impl Drop for World {
     fn drop(&mut self) {
         // A communicator is freed here; the one of all ranks, which takes its place, needs no call.
-        alone(|| self.world = self.universe.world());
+        alone(|| {
+            let own = std::mem::replace(&mut self.world, SimpleCommunicator::world());
+            // Others may have finalised their MPI, and with it this communicator.
+            if mpi::environment::is_finalized() {
+                std::mem::forget(own);
+            }
+        });
     }
 }
 
@@ -68,7 +75,38 @@ impl World {
         if level < Threading::Serialized {
             return Err(CommError::Mpi(format!("offers {level:?} threading, SERIALIZED is needed")));
         }
-        Ok(Self { world: universe.world(), universe: Arc::new(universe) })
+        Ok(Self { world: universe.world(), universe: Some(Arc::new(universe)) })
+    }
+
+    /// The ranks of a communicator of a program that has started MPI, and finalises it later. It is duplicated, so that
+    /// messages stay apart. Collective.
+    ///
+    /// # Errors
+    /// MPI is not running, serves one thread only, or the communicator is none.
+    ///
+    /// # Safety
+    /// `raw` is a communicator of this MPI library within one group, or `MPI_COMM_NULL`.
+    pub unsafe fn beside(raw: mpi::ffi::MPI_Comm) -> Result<Self, CommError> {
+        if !mpi::environment::is_initialized() || mpi::environment::is_finalized() {
+            return Err(CommError::Mpi("is not running: the program starts it before".into()));
+        }
+        let level = mpi::environment::threading_support();
+        if level < Threading::Serialized {
+            return Err(CommError::Mpi(format!(
+                "was started with {level:?} threading; MPI_THREAD_SERIALIZED is needed"
+            )));
+        }
+        let mut own = raw;
+        // SAFETY: a constant of the MPI library; then the caller's promise, and an output.
+        let made = unsafe {
+            raw != mpi::ffi::RSMPI_COMM_NULL && alone(|| mpi::ffi::MPI_Comm_dup(raw, &mut own)) == 0
+        };
+        if !made {
+            return Err(CommError::Mpi("the communicator is MPI_COMM_NULL, or cannot be duplicated".into()));
+        }
+        // SAFETY: the duplicate is alive, and nobody else has it.
+        let world = unsafe { SimpleCommunicator::from_raw(own) };
+        Ok(Self { world, universe: None })
     }
 }
 
@@ -160,7 +198,7 @@ impl Comm for World {
         assert!(count <= self.size(), "{count} of {} ranks", self.size());
         let color = if self.rank() < count { Color::with_value(0) } else { Color::undefined() };
         let world = alone(|| self.world.split_by_color(color))?;
-        Some(Arc::new(Self { world, universe: Arc::clone(&self.universe) }))
+        Some(Arc::new(Self { world, universe: self.universe.clone() }))
     }
 
     fn barrier(&self) {

@@ -10,7 +10,7 @@ use crate::config::section::Section;
 use crate::field::{Domain, FieldError, MatrixField};
 use crate::lattice::shape;
 use crate::measure::{Allowed, MeasureError, Wanted};
-use crate::quark::{HopDerivative, Inverse};
+use crate::quark::{FullOperator, HopDerivative, Inverse};
 use crate::solver::TermSolver;
 use std::sync::Arc;
 
@@ -49,6 +49,25 @@ pub trait Family {
     /// # Errors
     /// The clover term cannot be inverted, or memory runs out.
     fn inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError>;
+
+    /// M on all sites of `links`, in double precision.
+    ///
+    /// # Errors
+    /// Memory runs out.
+    fn full_operator(
+        &self,
+        links: &MatrixField,
+        wanted: Wanted,
+    ) -> Result<Box<dyn FullOperator>, MeasureError>;
+
+    /// The inverse of [`Family::full_operator`]. That of domain-wall quarks has all slices; for others it is
+    /// [`Family::inverse`].
+    ///
+    /// # Errors
+    /// As [`Family::inverse`].
+    fn full_inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError> {
+        self.inverse(links, wanted)
+    }
 
     /// The derivative of the same operator of this order in the chemical potential; `None` where there is none.
     ///

@@ -4,9 +4,9 @@
 
 use super::gauge::gauge;
 use super::hmc::hmc;
-use super::measure::measure;
+use super::measure::{measure, quark};
 use super::run::{extents, parallel, partition, run};
-use super::{GridChoice, Input, MeasureInput};
+use super::{Gauge, GridChoice, Input, MeasureInput, Parallel, QuarkInput};
 use crate::config::Change;
 use crate::config::raw::Table;
 use crate::family::fermions;
@@ -108,6 +108,32 @@ pub(super) fn measure_input(root: &mut Table, text: &str) -> Option<MeasureInput
     let seed = table.get_or(&MEASURE_SEED, None);
     let measure = measure(table, &context.terms, None);
     Some(MeasureInput { parallel, fermions: fermions?, measure: measure?, seed })
+}
+
+/// What to know of a quark: its `[fermion.NAME]`, and in `[quark]` what a measurement would set.
+pub(super) fn quark_input(root: &mut Table) -> Option<QuarkInput> {
+    let mut context = Context {
+        terms: Vec::new(),
+        boxes: Boxes::default(),
+        purpose: Purpose::Measurement,
+        choices: Choices::new(),
+    };
+    let fermions = fermions(root, &mut context);
+    let quark = quark(required(root, "quark"), &context.terms);
+    Some(QuarkInput { fermions: fermions?, quark: quark? })
+}
+
+/// `[gauge]` alone.
+pub(super) fn gauge_input(root: &mut Table) -> Option<Gauge> {
+    gauge(required(root, "gauge"))
+}
+
+/// `[parallel]` alone, which may be missing.
+pub(super) fn parallel_input(root: &mut Table) -> Option<Parallel> {
+    let mut table = root.table("parallel");
+    let parallel = parallel(&mut table);
+    table.finish();
+    Some(parallel)
 }
 
 fn required<'a>(root: &mut Table<'a>, key: &'static str) -> Table<'a> {

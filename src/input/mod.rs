@@ -28,7 +28,7 @@ pub use run::{DeviceChoice, GridChoice, Parallel, Run, Start, is_logical_name};
 
 use crate::config::{Change, InputError, Loaded, Record, checked as read_text, read};
 use crate::lattice::Extents;
-use crate::measure::Measure;
+use crate::measure::{Measure, QuarkChoice};
 use crate::solver::Choices;
 use check::On;
 use std::path::Path;
@@ -67,6 +67,15 @@ pub struct MeasureInput {
     pub measure: Measure,
     /// Keys the random sources.
     pub seed: u64,
+}
+
+/// A quark for a program that calls the library: its table, and what a measurement would set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QuarkInput {
+    /// All fermions of the text.
+    pub fermions: Vec<Fermion>,
+    /// Which of them, with its mass and the residual of its solves.
+    pub quark: QuarkChoice,
 }
 
 /// A key that differs between two inputs of a chain.
@@ -144,4 +153,29 @@ pub fn load_measure(path: &Path) -> Result<Loaded<MeasureInput>, InputError> {
 /// All mistakes in the text.
 pub fn parse_measure(text: &str, file: &str) -> Result<Loaded<MeasureInput>, InputError> {
     read_text(text, file, |root| check::measure_input(root, text))
+}
+
+/// Checks a text with `[fermion.NAME]` and `[quark]`, which has the keys `fermion`, `mass`, `naik_epsilon` and `residual` of
+/// a measurement; `file` is its name in messages.
+///
+/// # Errors
+/// All mistakes in the text.
+pub fn parse_quark(text: &str, file: &str) -> Result<Loaded<QuarkInput>, InputError> {
+    read_text(text, file, check::quark_input)
+}
+
+/// Checks a text that has `[gauge]` alone; `file` is its name in messages.
+///
+/// # Errors
+/// All mistakes in the text.
+pub fn parse_gauge(text: &str, file: &str) -> Result<Loaded<Gauge>, InputError> {
+    read_text(text, file, check::gauge_input)
+}
+
+/// Checks a text that has `[parallel]` alone, or nothing; `file` is its name in messages.
+///
+/// # Errors
+/// All mistakes in the text.
+pub fn parse_parallel(text: &str, file: &str) -> Result<Loaded<Parallel>, InputError> {
+    read_text(text, file, check::parallel_input)
 }

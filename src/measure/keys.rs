@@ -94,6 +94,13 @@ pub(super) fn quark(table: &mut Table, reading: &Reading) -> (Option<QuarkChoice
     (choice, allowed)
 }
 
+/// `[quark]` in a text of a program that calls the library; `None` after a mistake.
+pub(crate) fn chosen_quark(mut table: Table, reading: &Reading) -> Option<QuarkChoice> {
+    let (choice, _) = quark(&mut table, reading);
+    table.finish();
+    choice
+}
+
 /// The measurement's mass; `Some(None)` if the fermion has it, `None` after a mistake.
 fn quark_mass(table: &mut Table, allowed: Option<Allowed>) -> Option<Option<f64>> {
     let key = &QUARK_MASS;

@@ -41,7 +41,7 @@ pub use contraction::{Density, Momentum};
 pub use correlator::{Correlator, Correlators, ResidualMass, correlators, pion};
 pub use flow::{Flow, FlowKernel, FlowPoint, flow, reference_scales};
 pub use gamma::Gamma;
-pub(crate) use keys::FermionKeys;
+pub(crate) use keys::{FermionKeys, chosen_quark};
 pub use loops::Loops;
 pub use meson::{Channel, Meson, mesons};
 pub use mu_derivative::{MuDerivative, MuTraces, Trace, mu_traces};

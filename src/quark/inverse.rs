@@ -3,7 +3,7 @@
 use super::{Goal, Quark, QuarkError, QuarkOperator, QuarkParams, Start};
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Kind, MatrixField, Spinor};
-use crate::solver::Forecast;
+use crate::solver::{Forecast, Info};
 use std::sync::Arc;
 
 /// Fields on all sites: `[parity][number]`, equally many on even and odd sites.
@@ -24,11 +24,12 @@ pub trait Inverse {
     fn kind(&self) -> Kind;
     /// The maximum number of right-hand sides solved at once.
     fn together(&self) -> usize;
-    /// Solves `M x_n = b_n` on even and odd sites; the content of `x` is overwritten.
+    /// Solves `M x_n = b_n` on even and odd sites; the content of `x` is overwritten. The residual is that of the systems
+    /// that are solved for it.
     ///
     /// # Panics
     /// There are more right-hand sides than can be solved at once.
-    fn solve(&mut self, x: &mut Fields, b: &Fields) -> Result<(), QuarkError>;
+    fn solve(&mut self, x: &mut Fields, b: &Fields) -> Result<Info, QuarkError>;
     /// For a quark with a fifth dimension, after a solve for the right-hand sides `b`: x and y such that
     /// `Re y_n^dag x_n` is the density of J5q, the pseudoscalar at the midpoint, with the source.
     fn midpoint(&mut self, _b: &Fields) -> Result<Option<[Fields; 2]>, QuarkError> {
@@ -73,7 +74,7 @@ impl AllSites {
 
 impl<O: QuarkOperator> Quark<O> {
     /// Solves `M x_n = b_n` on even and odd sites: eliminates even sites, solves `W^dag W y_n = rhs_n` to
-    /// `goal.residual`, and computes x_n from y_n. Returns the number of iterations.
+    /// `goal.residual`, and computes x_n from y_n.
     ///
     /// # Panics
     /// There are more right-hand sides than the workspace holds.
@@ -83,7 +84,7 @@ impl<O: QuarkOperator> Quark<O> {
         [x_even, x_odd]: [&mut [Spinor]; 2],
         [b_even, b_odd]: [&[Spinor]; 2],
         goal: Goal,
-    ) -> Result<usize, QuarkError> {
+    ) -> Result<Info, QuarkError> {
         let count = b_even.len();
         let (rhs, y) = (&mut rhs[..count], &mut y[..count]);
         for (n, rhs) in rhs.iter_mut().enumerate() {
@@ -103,7 +104,7 @@ impl<O: QuarkOperator> Quark<O> {
             let x = [&mut x_even[n], &mut x_odd[n]];
             self.operator().0.reconstruct(x, y, &b_even[n], spare)?;
         }
-        Ok(info.iterations)
+        Ok(info)
     }
 }
 
@@ -137,11 +138,10 @@ impl<O: QuarkOperator> FullInverse<O> {
     ///
     /// # Panics
     /// There are more right-hand sides than can be solved at once.
-    pub fn solve_some(&mut self, x: &mut Fields, b: &Fields, count: usize) -> Result<(), QuarkError> {
+    pub fn solve_some(&mut self, x: &mut Fields, b: &Fields, count: usize) -> Result<Info, QuarkError> {
         let goal = Goal { residual: self.residual, start: Start::Zero };
         let x = x.each_mut().map(|x| &mut x[..count]);
-        self.quark.solve_full(&mut self.all_sites, x, b.each_ref().map(|b| &b[..count]), goal)?;
-        Ok(())
+        self.quark.solve_full(&mut self.all_sites, x, b.each_ref().map(|b| &b[..count]), goal)
     }
 }
 
@@ -158,7 +158,7 @@ impl<O: QuarkOperator> Inverse for FullInverse<O> {
         self.quark.together()
     }
 
-    fn solve(&mut self, x: &mut Fields, b: &Fields) -> Result<(), QuarkError> {
+    fn solve(&mut self, x: &mut Fields, b: &Fields) -> Result<Info, QuarkError> {
         self.solve_some(x, b, b[0].len())
     }
 }

@@ -4,6 +4,7 @@
 //! - `operator`: the requirements on an even-odd preconditioned operator; its parameters
 //! - `even_odd`: one operator W on odd sites, with clover term, solver and past solutions
 //! - `inverse`: `M x = b` on all sites
+//! - `full`: M on all sites
 //! - `derivative`: derivatives in the chemical potential
 //! - `solves`: statistics of solves
 //!
@@ -11,12 +12,14 @@
 
 mod derivative;
 mod even_odd;
+mod full;
 mod inverse;
 mod operator;
 mod solves;
 
 pub use derivative::{HopDerivative, apply as apply_derivative, links_in_time};
 pub use even_odd::{Goal, Quark, Start};
+pub use full::FullOperator;
 pub use inverse::{AllSites, Fields, FullInverse, Inverse, fields};
 pub use operator::{OperatorParams, QuarkOperator, QuarkParams, Storage};
 pub use solves::Solves;

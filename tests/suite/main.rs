@@ -9,11 +9,13 @@
 //! | `files` | files of all formats, whole and damaged |
 //! | `input` | the input file: mistakes, defaults, what is kept |
 //! | `program` | the program as a user starts it |
+//! | `capi` | the interface to C |
 //! | `memory`, `floors`, `docs` | the count of memory; the imports of modules; the documentation |
 //!
 //! Helpers: `reference` is the plain reference, `compare` numbers against numbers, `terms` what laws of terms share, `devices` the devices of this machine,
 //! `ranks` ranks that are threads, `chains` inputs; `program` and `files` have theirs in `mod.rs`.
 
+mod capi;
 mod chains;
 mod compare;
 mod devices;

@@ -135,7 +135,7 @@ impl Chirality {
             self.w.spread(b, phi)?;
         }
         let (x, b) = (x.each_mut().map(from_mut), b.each_ref().map(from_ref));
-        Ok(self.quark.solve_full(all_sites, x, b, goal)?)
+        Ok(self.quark.solve_full(all_sites, x, b, goal)?.iterations)
     }
 
     /// `out += a v^T room.x`

@@ -5,11 +5,13 @@
 //! - `action`: the operator's derivative, for the terms of the Hamiltonian
 //! - `eofa`: one flavour by the exact action
 //! - `quark`: propagators from the walls to the walls and to the midpoint
+//! - `full`: the operator on all sites and slices, and its inverse
 //! - `keys`: the keys in an input
 //! - `terms`: the terms and the inverse for an input
 
 mod action;
 mod eofa;
+mod full;
 pub(crate) mod keys;
 mod operator;
 mod quark;
@@ -17,6 +19,7 @@ mod slices;
 mod terms;
 
 pub use eofa::{ExactOneFlavour, ExactOneFlavourParams};
+pub use full::{WallInverse, WallOnAllSites};
 pub use keys::{DomainWallFermion, WallFactor, WallFlavours, Weights};
 pub use operator::{DomainWall, DomainWallParams, MOST_SLICES};
 pub use quark::WallQuark;

@@ -115,6 +115,18 @@ impl DomainWallParams {
         self.symmetrised(self.quotients(|p| p.constants(1.0, -1.0), Self::y))
     }
 
+    /// X and Y for each chirality.
+    pub fn factors(&self) -> [[SliceMatrix; 2]; 2] {
+        let one = |p: &Self| p.constants(1.0, 0.0);
+        [self.quotients(Self::x, one), self.quotients(Self::y, one)]
+    }
+
+    /// One number per slice, for each chirality.
+    pub fn diagonal(&self, numbers: &[f64]) -> [SliceMatrix; 2] {
+        let zero = vec![0.0; numbers.len()];
+        self.quotients(|_| [numbers.to_vec(), zero.clone()], |p| p.constants(1.0, 0.0))
+    }
+
     /// `Y^-1 omega^1/2` for each chirality: it takes the solution of `K z = omega^-1/2 b` to that of `D_5 x = b`.
     pub fn to_quark(&self) -> [SliceMatrix; 2] {
         let (unit, above) = (vec![1.0; self.slices()], self.omega(0.5));

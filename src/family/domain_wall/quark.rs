@@ -26,6 +26,7 @@ use super::{DomainWall, DomainWallParams, SliceVector};
 use crate::field::{Domain, EVEN, Kind, MatrixField, ODD};
 use crate::math::{SliceMatrix, WallWeights};
 use crate::quark::{Fields, FullInverse, Inverse, QuarkError, QuarkParams, fields};
+use crate::solver::Info;
 use std::sync::Arc;
 
 /// Sources solved at once. More would gain little, since the slices of one source share links already.
@@ -69,9 +70,10 @@ impl Inverse for WallQuark {
         self.propagator.inverse.together()
     }
 
-    fn solve(&mut self, x: &mut Fields, b: &Fields) -> Result<(), QuarkError> {
-        self.propagator.solve(b)?;
-        self.propagator.at(&self.propagator.walls, x)
+    fn solve(&mut self, x: &mut Fields, b: &Fields) -> Result<Info, QuarkError> {
+        let info = self.propagator.solve(b)?;
+        self.propagator.at(&self.propagator.walls, x)?;
+        Ok(info)
     }
 
     fn midpoint(&mut self, b: &Fields) -> Result<Option<[Fields; 2]>, QuarkError> {
@@ -145,20 +147,20 @@ impl Propagator {
     }
 
     /// Solves for sources on the walls; the result is `solution`.
-    fn solve(&mut self, b: &Fields) -> Result<(), QuarkError> {
+    fn solve(&mut self, b: &Fields) -> Result<Info, QuarkError> {
         let Self { inverse, source, excess, rhs, solution, .. } = self;
         for parity in [EVEN, ODD] {
             b[parity].iter().zip(&mut rhs[parity]).try_for_each(|(b, rhs)| source.spread(rhs, b))?;
         }
         let count = b[EVEN].len();
-        inverse.solve_some(solution, rhs, count)?;
+        let info = inverse.solve_some(solution, rhs, count)?;
         for parity in [EVEN, ODD] {
             for ((b, rhs), solution) in b[parity].iter().zip(&mut rhs[parity]).zip(&mut solution[parity]) {
                 excess.spread(rhs, b)?;
                 solution.axpy(-1.0, rhs)?;
             }
         }
-        Ok(())
+        Ok(info)
     }
 
     /// The last solution at a place of the fifth dimension.

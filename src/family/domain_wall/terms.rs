@@ -1,8 +1,8 @@
 //! The terms of domain-wall quarks, and their inverse for measurements.
 
 use super::{
-    DomainWallFermion, DomainWallParams, ExactOneFlavour, ExactOneFlavourParams, WallFlavours, WallQuark,
-    Weights,
+    DomainWallFermion, DomainWallParams, ExactOneFlavour, ExactOneFlavourParams, WallFlavours, WallInverse,
+    WallOnAllSites, WallQuark, Weights,
 };
 use crate::action::{Action, Determinant, DeterminantParams, Power};
 use crate::family::terms::{header, on_smeared_links, quark};
@@ -10,7 +10,7 @@ use crate::family::{Family, FamilyError};
 use crate::field::{Domain, MatrixField};
 use crate::measure::{MeasureError, Wanted};
 use crate::operator::smeared;
-use crate::quark::{Inverse, QuarkParams};
+use crate::quark::{FullOperator, Inverse, QuarkParams};
 use crate::solver::{Past, TermSolver};
 use std::sync::Arc;
 
@@ -53,12 +53,30 @@ impl Family for DomainWallFermion {
     }
 
     fn inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError> {
-        let operator = self.operator(wanted.mass.unwrap_or(self.mass));
-        let (params, residual) =
-            (QuarkParams { guess: Past::NONE, ..quark(operator, &self.solver) }, wanted.residual);
+        let (params, residual) = self.measured(wanted);
         Ok(Box::new(match self.stout {
             Some(stout) => WallQuark::new(&smeared(links, stout.steps, stout.rho)?, &params, residual)?,
             None => WallQuark::new(links, &params, residual)?,
+        }))
+    }
+
+    fn full_operator(
+        &self,
+        links: &MatrixField,
+        wanted: Wanted,
+    ) -> Result<Box<dyn FullOperator>, MeasureError> {
+        let operator = self.operator(wanted.mass.unwrap_or(self.mass));
+        Ok(Box::new(match self.stout {
+            Some(stout) => WallOnAllSites::new(&smeared(links, stout.steps, stout.rho)?, &operator)?,
+            None => WallOnAllSites::new(links, &operator)?,
+        }))
+    }
+
+    fn full_inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError> {
+        let (params, residual) = self.measured(wanted);
+        Ok(Box::new(match self.stout {
+            Some(stout) => WallInverse::new(&smeared(links, stout.steps, stout.rho)?, &params, residual)?,
+            None => WallInverse::new(links, &params, residual)?,
         }))
     }
 
@@ -84,6 +102,12 @@ impl DomainWallFermion {
     pub fn operator(&self, mass: f64) -> DomainWallParams {
         let weights = self.weights.on(self.n_s);
         DomainWallParams { weights, m5: self.m5, mass: [mass; 2], boundary: self.boundary }
+    }
+
+    /// The quark of a measurement, and the residual of its solves.
+    fn measured(&self, wanted: Wanted) -> (QuarkParams<DomainWallParams>, f64) {
+        let operator = self.operator(wanted.mass.unwrap_or(self.mass));
+        (QuarkParams { guess: Past::NONE, ..quark(operator, &self.solver) }, wanted.residual)
     }
 
     fn term(&self, domain: &Arc<Domain>, ratio: Ratio) -> Result<Box<dyn Action>, FamilyError> {

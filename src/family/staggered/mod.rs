@@ -6,11 +6,13 @@
 //! - `unitary`: the unitary factor of matrices, and its gradient
 //! - `rooted`: the term of rooted quarks, by rational functions
 //! - `quark`: the inverse on all sites
+//! - `full`: the operator on all sites
 //! - `keys`: the keys in an input
 //! - `rational_keys`: the sources of rational functions
 //! - `solver_keys`: the keys of the solver
 //! - `terms`: the term and the inverse for an input
 
+mod full;
 pub(crate) mod keys;
 mod links;
 mod operator;
@@ -22,6 +24,7 @@ mod staples;
 mod terms;
 mod unitary;
 
+pub use full::StaggeredOnAllSites;
 pub use keys::{InnerRoots, MassFactor, StaggeredFermion, WeightFactors};
 pub use links::{Gradients, Smearing, StaggeredLinks};
 pub use operator::{REACH, Staggered};

@@ -8,7 +8,7 @@ use crate::operator::Operator;
 use crate::quark::{
     Fields, HopDerivative, Inverse, QuarkError, QuarkParams, apply_derivative, fields, links_in_time,
 };
-use crate::solver::{BlockCg, Operators, Params, Settings};
+use crate::solver::{BlockCg, Info, Operators, Params, Settings};
 use std::sync::Arc;
 
 /// A staggered quark.
@@ -89,11 +89,12 @@ impl Inverse for StaggeredQuark {
         TOGETHER
     }
 
-    fn solve(&mut self, x: &mut Fields, b: &Fields) -> Result<(), QuarkError> {
+    fn solve(&mut self, x: &mut Fields, b: &Fields) -> Result<Info, QuarkError> {
         let count = b[EVEN].len();
         assert!(count <= TOGETHER, "{count} right-hand sides at once");
         let Self { double, lower, solver, y, .. } = self;
         let mass = 2.0 * self.mass;
+        let mut total = Info::default();
         for parity in [EVEN, ODD] {
             double.act_on(parity);
             lower.iter_mut().for_each(|lower| lower.act_on(parity));
@@ -103,14 +104,14 @@ impl Inverse for StaggeredQuark {
             }
             let mut operators =
                 Operators::new(double, lower.as_mut().map(|lower| lower as &mut dyn Operator));
-            solver.solve(&mut operators, mass * mass, y, &b[parity], self.goal)?;
+            total.add(&solver.solve(&mut operators, mass * mass, y, &b[parity], self.goal)?.total);
         }
         for parity in [EVEN, ODD] {
             for (n, x) in x[parity].iter_mut().enumerate() {
                 double.hop(x, &y[1 - parity][n], parity, -1.0, Some((mass, &y[parity][n])))?;
             }
         }
-        Ok(())
+        Ok(total)
     }
 }
 

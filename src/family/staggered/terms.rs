@@ -2,14 +2,15 @@
 
 use super::{
     InnerRoots, MassFactor, REACH, RationalSource, Rooted, RootedParams, RootedPseudofermion, RootedSolver,
-    StaggeredDerivative, StaggeredFermion, StaggeredParams, StaggeredQuark, StaggeredSolver, WeightFactors,
+    StaggeredDerivative, StaggeredFermion, StaggeredOnAllSites, StaggeredParams, StaggeredQuark,
+    StaggeredSolver, WeightFactors,
 };
 use crate::action::{Action, InnerPoles, TermHeader};
 use crate::family::{Family, FamilyError};
 use crate::field::{Domain, MatrixField};
 use crate::math::{Factor, MilcPseudofermion, MilcRational, Rational};
 use crate::measure::{MeasureError, Wanted};
-use crate::quark::{HopDerivative, Inverse, QuarkParams};
+use crate::quark::{FullOperator, HopDerivative, Inverse, QuarkParams};
 use crate::solver::{Past, Settings};
 use std::sync::Arc;
 
@@ -57,17 +58,20 @@ impl Family for StaggeredFermion {
     }
 
     fn inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError> {
-        let operator = StaggeredParams {
-            smearing: self.smearing,
-            mass: wanted.mass.unwrap_or_default(),
-            naik_epsilon: wanted.naik_epsilon,
-            boundary: self.boundary,
-        };
+        let operator = self.measured(wanted);
         let RootedSolver { precisions: [precision, _], delta, long_reals, max_iterations, .. } =
             self.solver.settings;
         let solver = Settings { delta, ..Settings::cg(precision, max_iterations) };
         let params = QuarkParams { operator, solver, link_reals: long_reals, guess: Past::NONE };
         Ok(Box::new(StaggeredQuark::new(links, &params, wanted.residual)?))
+    }
+
+    fn full_operator(
+        &self,
+        links: &MatrixField,
+        wanted: Wanted,
+    ) -> Result<Box<dyn FullOperator>, MeasureError> {
+        Ok(Box::new(StaggeredOnAllSites::new(links, &self.measured(wanted))?))
     }
 
     fn derivative(
@@ -78,6 +82,18 @@ impl Family for StaggeredFermion {
     ) -> Result<Option<Box<dyn HopDerivative>>, MeasureError> {
         let hops = StaggeredDerivative::new(links, self.smearing, wanted.naik_epsilon, self.boundary, order)?;
         Ok(Some(Box::new(hops)))
+    }
+}
+
+impl StaggeredFermion {
+    /// The quark of a measurement.
+    fn measured(&self, wanted: Wanted) -> StaggeredParams {
+        StaggeredParams {
+            smearing: self.smearing,
+            mass: wanted.mass.unwrap_or_default(),
+            naik_epsilon: wanted.naik_epsilon,
+            boundary: self.boundary,
+        }
     }
 }
 

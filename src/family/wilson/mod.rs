@@ -3,15 +3,18 @@
 //! - `operator`: the even-odd preconditioned operator
 //! - `action`: its derivative, for the terms of the Hamiltonian
 //! - `quark`: its inverse on all sites
+//! - `full`: the operator on all sites
 //! - `keys`: the keys in an input
 //! - `terms`: the terms and the inverse for an input
 
 mod action;
+mod full;
 pub(crate) mod keys;
 mod operator;
 mod quark;
 mod terms;
 
+pub use full::WilsonOnAllSites;
 pub use keys::{Flavours, Hasenbusch, WilsonFermion};
 pub use operator::{Schur, Wilson, WilsonParams};
 pub use quark::WilsonQuark;

@@ -1,6 +1,6 @@
 //! The terms of Wilson and clover quarks, and their inverse for measurements.
 
-use super::{Flavours, WilsonFermion, WilsonParams, WilsonQuark};
+use super::{Flavours, WilsonFermion, WilsonOnAllSites, WilsonParams, WilsonQuark};
 use crate::action::{Action, Determinant, DeterminantParams, Power};
 use crate::device::Precision;
 use crate::family::terms::{header, on_smeared_links, quark};
@@ -9,7 +9,7 @@ use crate::field::{Dagger, Domain, LINK_REALS, MatrixField};
 use crate::measure::{MeasureError, Wanted};
 use crate::operator::{WilsonLinks, smeared};
 use crate::quark::{
-    Fields, HopDerivative, Inverse, QuarkError, QuarkParams, apply_derivative, links_in_time,
+    Fields, FullOperator, HopDerivative, Inverse, QuarkError, QuarkParams, apply_derivative, links_in_time,
 };
 use crate::solver::{Past, TermSolver};
 use std::sync::Arc;
@@ -49,6 +49,13 @@ impl Family for WilsonFermion {
         Ok(Box::new(match self.stout {
             Some(stout) => WilsonQuark::new(&smeared(links, stout.steps, stout.rho)?, &params, residual)?,
             None => WilsonQuark::new(links, &params, residual)?,
+        }))
+    }
+
+    fn full_operator(&self, links: &MatrixField, _: Wanted) -> Result<Box<dyn FullOperator>, MeasureError> {
+        Ok(Box::new(match self.stout {
+            Some(stout) => WilsonOnAllSites::new(&smeared(links, stout.steps, stout.rho)?, &self.operator)?,
+            None => WilsonOnAllSites::new(links, &self.operator)?,
         }))
     }
 

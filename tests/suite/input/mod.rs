@@ -7,7 +7,7 @@ mod doubts;
 mod files;
 mod measure;
 mod quarks;
-mod reference;
+pub mod reference;
 mod staggered;
 
 use hmc::config::{Change, InputError};

@@ -4,7 +4,7 @@ use hmc::input;
 use std::path::PathBuf;
 
 /// The file at `path` is `expected`, or becomes so.
-fn assert_file(path: &str, expected: &str) {
+pub fn assert_file(path: &str, expected: &str) {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path);
     if std::env::var_os("HMC_UPDATE").is_some_and(|value| value == "1") {
         std::fs::write(&file, expected).expect("the file is written");

@@ -11,6 +11,7 @@ use hmc::input::{Fermion, parse_measure};
 use hmc::lattice::Extents;
 use hmc::measure::{Noise, Wanted, mu_traces};
 use hmc::quark::{Fields, HopDerivative, Inverse, QuarkError, fields};
+use hmc::solver::Info;
 use num_complex::Complex64;
 use std::sync::Arc;
 
@@ -128,9 +129,9 @@ impl Inverse for Multiple {
         2
     }
 
-    fn solve(&mut self, x: &mut Fields, b: &Fields) -> Result<(), QuarkError> {
+    fn solve(&mut self, x: &mut Fields, b: &Fields) -> Result<Info, QuarkError> {
         Self::times(1.0 / self.1, x, b);
-        Ok(())
+        Ok(Info::default())
     }
 }
 

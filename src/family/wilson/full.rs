@@ -1,0 +1,63 @@
+//! M = A - D/2 of Wilson and clover quarks on all sites.
+
+use super::WilsonParams;
+use crate::device::Precision;
+use crate::field::{Dagger, Domain, EVEN, Kind, LINK_REALS, MatrixField, ODD, Spinor};
+use crate::operator::{CloverTerm, WilsonLinks};
+use crate::quark::{Fields, FullOperator, QuarkError};
+use std::sync::Arc;
+
+/// `M = A - D/2`, without the twisted mass of the even-odd form.
+pub struct WilsonOnAllSites {
+    hops: WilsonLinks,
+    diagonal: f64,
+    clover: Option<CloverTerm>,
+}
+
+impl WilsonOnAllSites {
+    /// M on `links`.
+    pub fn new(links: &MatrixField, params: &WilsonParams) -> Result<Self, QuarkError> {
+        let (domain, diagonal) = (links.domain(), params.diagonal());
+        let mut hops = WilsonLinks::new(domain, Precision::Double, LINK_REALS, 1, params.boundary)?;
+        hops.update(links)?;
+        let mut clover = None;
+        if params.c_sw != 0.0 {
+            let mut term = CloverTerm::new(domain, diagonal, params.c_sw, [false; 2])?;
+            term.build(links)?;
+            clover = Some(term);
+        }
+        Ok(Self { hops, diagonal, clover })
+    }
+}
+
+impl FullOperator for WilsonOnAllSites {
+    fn domain(&self) -> &Arc<Domain> {
+        self.hops.domain()
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Dirac
+    }
+
+    fn apply(&mut self, out: &mut Fields, x: &Fields, dagger: Dagger) -> Result<(), QuarkError> {
+        for parity in [EVEN, ODD] {
+            for (n, out) in out[parity].iter_mut().enumerate() {
+                self.hops.hop(out, &x[1 - parity][n], parity, dagger)?;
+                let own = &x[parity][n];
+                match &self.clover {
+                    Some(clover) => {
+                        let mut hopped = Spinor::new(own.domain(), Precision::Double)?;
+                        hopped.copy_from(out)?;
+                        clover.apply(out, own, parity)?;
+                        out.axpy(-0.5, &hopped)?;
+                    }
+                    None => {
+                        out.scale(-0.5)?;
+                        out.axpy(self.diagonal, own)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
