@@ -41,7 +41,7 @@
 //! | 9 | [`input`] | a run's input, checked |
 //! | 10 | [`app`] | assembles a run from a checked input; driver, log, bench, tune |
 //! | 11 | [`capi`] | the interface to C |
-//! | 11 | [`prelude`] | what most programs of your own need |
+//! | 12 | [`prelude`] | what most programs of your own need |
 
 #![warn(unreachable_pub)]
 
