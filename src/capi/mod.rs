@@ -6,7 +6,7 @@
 //! - `links`: configurations
 //! - `quark`: operators and solves
 //!
-//! `hmc.h` follows from the signatures and comments of these files (`tests/suite/capi.rs`). Nothing is computed here:
+//! `hmc.h` follows from the signatures and comments of these files (`tests/suite/capi/header.rs`). Nothing is computed here:
 //! functions check what they were given, call [`app`](crate::app), and copy results.
 
 mod border;
