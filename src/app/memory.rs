@@ -124,7 +124,9 @@ pub(super) fn count(input: &Input, partition: &Partition, node_of: &[usize]) -> 
         (Counted::Cpu, _) if input.parallel.device == DeviceChoice::Emulated => {
             (Counting::cpu(1), Halo::Staged.into())
         }
-        (Counted::Cpu, _) => (Counting::cpu(start::lanes(&input.parallel, partition, reach)), Halo::Staged.into()),
+        (Counted::Cpu, _) => {
+            (Counting::cpu(start::lanes(&input.parallel, partition, reach)), Halo::Staged.into())
+        }
     };
     let comm: Ranks = Arc::new(Echo { size: node_of.len() });
     let domain = domain_on(input, Device::new(device), transports, &comm)?;
