@@ -259,12 +259,13 @@ mod tests {
     /// must be in the header of CUDA [`OLDEST`].
     #[test]
     fn the_oldest_driver_has_every_call() {
-        const KNOWN: &str = "cuCtxSetCurrent cuDeviceGet cuDeviceGetAttribute cuDeviceGetName cuDeviceGetPCIBusId \
-            cuDevicePrimaryCtxRetain cuDriverGetVersion cuEventCreate cuEventDestroy_v2 cuEventRecord cuEventSynchronize \
-            cuFuncSetAttribute cuIpcCloseMemHandle cuIpcGetMemHandle cuIpcOpenMemHandle_v2 cuLaunchKernelEx cuMemAlloc_v2 \
-            cuMemFreeHost cuMemFree_v2 cuMemGetInfo_v2 cuMemHostAlloc cuMemHostGetDevicePointer_v2 cuMemHostRegister_v2 \
-            cuMemHostUnregister cuMemcpyAsync cuMemcpyDtoHAsync_v2 cuMemcpyHtoDAsync_v2 cuMemsetD8Async \
-            cuModuleGetFunction cuModuleLoadData cuStreamCreate cuStreamQuery cuStreamSynchronize cuStreamWaitEvent";
+        const KNOWN: &str = "cuCtxGetStreamPriorityRange cuCtxSetCurrent cuDeviceGet cuDeviceGetAttribute cuDeviceGetName \
+            cuDeviceGetPCIBusId cuDevicePrimaryCtxRetain cuDriverGetVersion cuEventCreate cuEventDestroy_v2 \
+            cuEventRecord cuEventSynchronize cuFuncSetAttribute cuIpcCloseMemHandle cuIpcGetMemHandle \
+            cuIpcOpenMemHandle_v2 cuLaunchKernelEx cuMemAlloc_v2 cuMemFreeHost cuMemFree_v2 cuMemGetInfo_v2 \
+            cuMemHostAlloc cuMemHostGetDevicePointer_v2 cuMemHostRegister_v2 cuMemHostUnregister cuMemcpyAsync \
+            cuMemcpyDtoHAsync_v2 cuMemcpyHtoDAsync_v2 cuMemsetD8Async cuModuleGetFunction cuModuleLoadData \
+            cuStreamCreate cuStreamCreateWithPriority cuStreamQuery cuStreamSynchronize cuStreamWaitEvent";
         let known: Vec<&str> = KNOWN.split(' ').collect();
         let sources = [
             include_str!("mod.rs"),
