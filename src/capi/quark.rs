@@ -121,13 +121,8 @@ pub unsafe extern "C" fn hmc_quark_solve(
     reals: usize,
     solved: *mut hmc_solved,
 ) -> c_int {
-    guarded(|| {
-        // SAFETY: the caller's promise.
-        let (b, room, solved) =
-            unsafe { (values(b, reals, "b")?, Room::new(x, reals, "x")?, room_of(solved)?) };
-        // SAFETY: the caller's promise.
-        unsafe { with(quark, |quark| told(quark.solve(b), room, solved)) }
-    })
+    // SAFETY: the caller's promise.
+    unsafe { inverted(quark, (b, x, reals), solved, LentQuark::solve) }
 }
 
 /// As `hmc_quark_solve` for fields without slices: with domain-wall quarks the quark from wall to wall.
@@ -144,13 +139,8 @@ pub unsafe extern "C" fn hmc_quark_propagate(
     reals: usize,
     solved: *mut hmc_solved,
 ) -> c_int {
-    guarded(|| {
-        // SAFETY: the caller's promise.
-        let (b, room, solved) =
-            unsafe { (values(b, reals, "b")?, Room::new(x, reals, "x")?, room_of(solved)?) };
-        // SAFETY: the caller's promise.
-        unsafe { with(quark, |quark| told(quark.propagate(b), room, solved)) }
-    })
+    // SAFETY: the caller's promise.
+    unsafe { inverted(quark, (b, x, reals), solved, LentQuark::propagate) }
 }
 
 /// The propagator from a point, its coordinates x to t: `[component][t][z][y][x][spin][colour][re, im]`, where the first
@@ -213,6 +203,25 @@ unsafe fn with(
     let session = Arc::clone(quark.0.session());
     let _turn = session.turn()?;
     work(&mut quark.0)
+}
+
+/// Solves for right-hand sides by `inverse`.
+///
+/// # Safety
+/// That of [`hmc_quark_solve`].
+unsafe fn inverted(
+    quark: *mut hmc_quark,
+    (b, x, reals): (*const f64, *mut f64, usize),
+    solved: *mut hmc_solved,
+    inverse: impl FnOnce(&mut LentQuark, &[f64]) -> Result<(Vec<f64>, Info), AppError>,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let (b, room, solved) =
+            unsafe { (values(b, reals, "b")?, Room::new(x, reals, "x")?, room_of(solved)?) };
+        // SAFETY: the caller's promise.
+        unsafe { with(quark, |quark| told(inverse(quark, b), room, solved)) }
+    })
 }
 
 /// Writes the result of a solve.
