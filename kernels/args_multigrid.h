@@ -3,6 +3,7 @@
 //
 // Fields in the order of aggregates:  [aggregate][chirality][field][re, im][parity][spin, colour][site], `reals` numbers
 //                                     per parity.
+//                                     Of places: [place within][row of the chirality] instead.
 // Coarse fields:                      [place][re, im][row], where the row is chirality and vector; places are those of
 //                                     the whole lattice's aggregates, even ones first.
 // Coarse matrices:                    [place][which][column][re, im][row].
@@ -168,6 +169,39 @@ struct CoarseHop {
     int rows;                 // constant
     double scale;
     int half;                 // places of a parity
+};
+// Some of the coarse operator's links times x: those that stay in an aggregate of places, or one forward that leaves it
+struct CoarsePart {
+    const Ints* own;          // this rank's places of a parity
+    const Reals* links;       // COARSE_LINKS matrices per place
+    const Ints* neighbours;
+    const Ints* leaving;      // [place], bit n: whether link n + 1 leaves the aggregate
+    const Reals* x;           // on all places
+    Reals* out;
+    int rows;
+    int half;
+    int parity;
+    int part;                 // 0: those that stay; 1 and more: that link
+};
+// A coarse field, into the order of the aggregates of its places
+struct GatherPlaces {
+    const Ints* members;      // [aggregate][place within]
+    const Reals* x;
+    Reals* out;
+    int places;               // per aggregate
+    int rows;
+    int skip;                 // x begins with this place; it is zero before
+    int fields;               // fields of `out`
+    int field;
+};
+// The reverse
+struct ScatterPlaces {
+    const Ints* members;
+    const Reals* x;
+    Reals* out;               // begins with place `skip`
+    int places;
+    int rows;
+    int skip;
 };
 // Gives this rank's numbers to all ranks
 struct CoarsePost {

@@ -126,6 +126,45 @@ template <class F> HD void coarse_local(const CoarseLocal& a, int i) {
     put_vector(a.out, field + row, re);
     put_vector(a.out, field + row + a.rows, im);
 }
+template <class F> HD void coarse_part(const CoarsePart& a, int i) {
+    const int rows = a.rows, chunks = rows / lane<F>::W, row = i % chunks * lane<F>::W;
+    const int place = ((const int*)a.own)[i / chunks] + a.parity * a.half;
+    const int leaving = ((const int*)a.leaving)[place];
+    F re = F{}, im = F{};
+    for (int n = a.part; n < COARSE_LINKS; ++n) {
+        const bool leaves = n && (leaving >> (n - 1) & 1);
+        if (leaves != (a.part > 0) || (a.part && n > a.part)) continue;
+        const int there = ((const int*)a.neighbours)[place * COARSE_LINKS + n] + ((n > 0) != a.parity ? a.half : 0);
+        const i64 from = column_at(place, COARSE_LINKS, n, rows, 0) + row;
+        add_product(re, im, a.links, from, (const real_of<F>*)a.x + (i64)there * 2 * rows, rows);
+    }
+    put_vector(a.out, (i64)place * 2 * rows + row, re);
+    put_vector(a.out, (i64)place * 2 * rows + row + rows, im);
+}
+// A number of a field on places, and of one in the order of their aggregates, for thread i; `from` is negative where the field
+// is not.
+struct PlaceNumber {
+    i64 from, to;
+    HD PlaceNumber(const void* members, int i, int places, int rows, int skip, int fields, int field) {
+        const int row = i % rows, inside = i / rows % places, aggregate = i / rows / places, vectors = rows / 2;
+        from = (i64)(((const int*)members)[i / rows] - skip) * 2 * rows + row;
+        to = part_at(2 * aggregate + row / vectors, fields, field, places * vectors / 2) + inside * vectors + row % vectors;
+    }
+};
+template <class F> HD void gather_places(const GatherPlaces& a, int i) {
+    using R = real_of<F>;
+    const PlaceNumber at(a.members, i, a.places, a.rows, a.skip, a.fields, a.field);
+    R* out = (R*)a.out + at.to;
+    out[0] = at.from < 0 ? R(0) : ((const R*)a.x)[at.from];
+    out[a.places * a.rows / 2] = at.from < 0 ? R(0) : ((const R*)a.x)[at.from + a.rows];
+}
+template <class F> HD void scatter_places(const ScatterPlaces& a, int i) {
+    using R = real_of<F>;
+    const PlaceNumber at(a.members, i, a.places, a.rows, a.skip, 1, 0);
+    if (at.from < 0) return;
+    ((R*)a.out)[at.from] = ((const R*)a.x)[at.to];
+    ((R*)a.out)[at.from + a.rows] = ((const R*)a.x)[at.to + a.places * a.rows / 2];
+}
 // What ranks give each other: float numbers of fields on places of one parity.
 HD Exchange posts(int rows, int half) { return {POSTS, half * 2 * rows}; }
 template <class F> HD void post(const RankRound& to, int rows, int half, i64 k, F x) {
@@ -507,6 +546,9 @@ template <class F> HD void coarse_advance(const CoarseAdvance& a, int i) {
     SITE(coarse, coarse_multiply, CoarseMultiply, (coarse_multiply<F>))     \
     SITE(coarse, coarse_round, CoarseRound, (coarse_round<F>))              \
     SITE(coarse, coarse_local, CoarseLocal, (coarse_local<F>))              \
+    SITE(coarse, coarse_part, CoarsePart, (coarse_part<F>))                 \
+    SITE(coarse, gather_places, GatherPlaces, (gather_places<F>))           \
+    SITE(coarse, scatter_places, ScatterPlaces, (scatter_places<F>))        \
     SITE(coarse, coarse_post, CoarsePost, (coarse_post<F>))                 \
     SUM(coarse, coarse_norm, CoarseNorm, 1, (coarse_norm<F>))               \
     TEAM(coarse, coarse_hop, CoarseHop, (CoarseHopping<F>{}))               \

@@ -7,6 +7,7 @@ use hmc::app::{
 use hmc::family::Weights;
 use hmc::field::Halo;
 use hmc::input::DeviceChoice;
+use hmc::solver::MultigridParams;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -49,6 +50,15 @@ pub(super) struct BenchCli {
     /// Its clover coefficient
     #[arg(long, default_value_t = 1.769)]
     c_sw: f64,
+    /// Multigrid's aggregates
+    #[arg(long, default_value = "4x4x4x4", value_parser = extents)]
+    aggregate: [usize; 4],
+    /// A third level: aggregates of so many of these, such as 2x2x2x2
+    #[arg(long, value_parser = extents)]
+    coarse_aggregate: Option<[usize; 4]>,
+    /// Multigrid's vectors per aggregate and chirality, a multiple of 8
+    #[arg(long, default_value_t = 24)]
+    vectors: usize,
     /// The solvers' staggered or domain-wall quark
     #[arg(long, default_value_t = 0.01)]
     mass: f64,
@@ -219,6 +229,9 @@ pub(super) fn bench(cli: BenchCli, ranks: &Ranks) -> Result<(), AppError> {
         links,
         kappa,
         c_sw,
+        aggregate,
+        coarse_aggregate,
+        vectors,
         mass,
         slices,
         weights,
@@ -256,6 +269,7 @@ pub(super) fn bench(cli: BenchCli, ranks: &Ranks) -> Result<(), AppError> {
         links,
         kappa,
         c_sw,
+        multigrid: MultigridParams { block: aggregate, coarse_block: coarse_aggregate, vectors, steps: 6 },
         mass,
         wall: BenchWall { slices: slices.into(), weights, m5 },
         residual,

@@ -30,7 +30,7 @@ impl Solves {
 impl std::fmt::Display for Solves {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Info { iterations, updates, fallbacks, applications, residual, .. } = self.total;
-        let Info { setups, setup_seconds, coarse_iterations, .. } = self.total;
+        let Info { setups, setup_seconds, coarse_iterations, coarsest_iterations, .. } = self.total;
         let share = |part: f64| 100.0 * part / self.total.seconds.max(1e-30);
         write!(
             f,
@@ -53,6 +53,9 @@ impl std::fmt::Display for Solves {
                 f,
                 "; multigrid made or adapted {setups} times in {setup_seconds:.2} s, {coarse_iterations} coarse iterations"
             )?;
+            if coarsest_iterations > 0 {
+                write!(f, ", {coarsest_iterations} on the third level")?;
+            }
         }
         if fallbacks > 0 {
             write!(f, "; {fallbacks} fallbacks to a higher precision or another method")?;

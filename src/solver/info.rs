@@ -28,6 +28,8 @@ pub struct Info {
     pub preconditioner_seconds: f64,
     /// Coarse iterations, of multigrid.
     pub coarse_iterations: usize,
+    /// Those of its third level.
+    pub coarsest_iterations: usize,
     /// Wall time of coarse solves, as `operator_seconds`.
     pub coarse_seconds: f64,
     /// How often the preconditioner was set up or adapted to new links.
@@ -50,6 +52,7 @@ impl Info {
         self.operator_seconds += other.operator_seconds;
         self.preconditioner_seconds += other.preconditioner_seconds;
         self.coarse_iterations += other.coarse_iterations;
+        self.coarsest_iterations += other.coarsest_iterations;
         self.coarse_seconds += other.coarse_seconds;
         self.setups += other.setups;
         self.setup_seconds += other.setup_seconds;

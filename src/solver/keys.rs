@@ -8,10 +8,10 @@ pub(crate) use crate::config::doubts::tight;
 use crate::config::forms::{FRACTION, ITERATIONS, RESIDUAL};
 use crate::config::key::{Absent, Change, Key, Shape, form, integer, words};
 use crate::config::raw::Table;
-use crate::config::reader::{Read, Value, choice, extent, four, one_of};
+use crate::config::reader::{Read, Value, choice, extent, four, one_of, whole};
 use crate::config::section::Section;
 use crate::device::Precision::{self, Double, Half, Single};
-use crate::lattice::{Extents, Partition, shape};
+use crate::lattice::{Extents, Partition, shape, volume};
 use toml::de::DeValue;
 
 /// The solver of a term's systems, with its residuals.
@@ -167,6 +167,23 @@ const AGGREGATE: Key<Extents> = Key::new(
 )
 .settled_as("method")
 .note("only with `multigrid`, or `auto` that tries it");
+const COARSE_AGGREGATE: Key<Option<Extents>> = Key::new(
+    "coarse_aggregate",
+    form(
+        "`\"none\"` or 4 positive integers",
+        Shape::Either(&[Shape::Words(&["none"]), Shape::List(&Shape::Integer(1, 4096), Some(4))]),
+        |value| match value.get_ref() {
+            DeValue::String(text) if text == "none" => Ok(None),
+            _ => four("\"none\" or 4 positive integers [x, y, z, t]", whole(1..=4096))(value).map(Some),
+        },
+    ),
+    Absent::Is("\"none\""),
+    Change::Tuning,
+    "a third level: extents x, y, z, t, in aggregates, of an aggregate of those, with the same conditions. For many aggregates \
+     and light quarks; see [performance](performance.md#multigrid)",
+)
+.settled_as("method")
+.note("only with `multigrid`, or `auto` that tries it");
 const VECTORS: Key<usize> = Key::new(
     "vectors",
     form("a multiple of 8 up to 64", Shape::Integer(8, 64), |value| {
@@ -195,6 +212,7 @@ pub(crate) const SOLVER: Section = Section {
         &N_MR,
         &SCHWARZ_BLOCK,
         &AGGREGATE,
+        &COARSE_AGGREGATE,
         &VECTORS,
     ],
     tables: &[],
@@ -277,6 +295,9 @@ fn akin(one: Option<Wanted>, other: Option<Wanted>) -> bool {
     (is_schwarz(one), is_multigrid(one)) == (is_schwarz(other), is_multigrid(other))
 }
 
+/// The keys of the multigrid preconditioner alone.
+const AGGREGATES: [&str; 3] = ["aggregate", "coarse_aggregate", "vectors"];
+
 /// The keys of a solver's table; missing ones come from its fermion.
 #[derive(Clone)]
 pub(crate) struct SolverKeys {
@@ -293,14 +314,31 @@ pub(crate) struct SolverKeys {
     /// Whether the input has a block.
     has_block: bool,
     aggregate: Extents,
+    coarse_aggregate: Option<Extents>,
     vectors: usize,
-    /// Whether the input has either of the two.
+    /// Whether the input has one of these.
     has_aggregate: bool,
     link_reals: usize,
     action_residual: f64,
     force_residual: f64,
     max_iterations: usize,
     guess: Past,
+}
+
+/// Whether aggregates fit, which are called `what`. With the default, the mistake is the method's.
+fn check_aggregates(table: &Table, boxes: Boxes, (key, what): (&str, &str), block: Extents) {
+    let cuts = |whole: Extents| (0..4).all(|mu| whole[mu].is_multiple_of(block[mu]));
+    let own = shape(block);
+    if let Some(lattice) = boxes.lattice.filter(|lattice| !Multigrid::fits(*lattice, block)) {
+        let lattice = shape(lattice);
+        let message = format!(
+            "{key}: {what} of {own} do not divide the lattice of {lattice} into several, one or an even number in each direction"
+        );
+        table.mistake(key, message);
+    } else if let Some(local) = boxes.partition.map(|p| p.local()).filter(|local| !cuts(*local)) {
+        let local = shape(local);
+        table.mistake(key, format!("{key}: {what} of {own} do not divide a rank's box of {local}"));
+    }
 }
 
 impl SolverKeys {
@@ -347,8 +385,9 @@ impl SolverKeys {
             block: table.get_or(&SCHWARZ_BLOCK, fermion.map(|f| f.block)),
             has_block: table.has(SCHWARZ_BLOCK.name()) || fermion.is_some_and(|f| f.has_block),
             aggregate: table.get_or(&AGGREGATE, fermion.map(|f| f.aggregate)),
+            coarse_aggregate: table.get_or(&COARSE_AGGREGATE, fermion.map(|f| f.coarse_aggregate)),
             vectors: table.get_or(&VECTORS, fermion.map(|f| f.vectors)),
-            has_aggregate: [AGGREGATE.name(), VECTORS.name()].iter().any(|key| table.has(key))
+            has_aggregate: AGGREGATES.iter().any(|key| table.has(key))
                 || fermion.is_some_and(|f| f.has_aggregate),
             link_reals: table.get_or(&LINK_REALS, fermion.map(|f| f.link_reals)),
             action_residual: table.get_or(&ACTION_RESIDUAL, fermion.map(|f| f.action_residual)),
@@ -396,21 +435,28 @@ impl SolverKeys {
             ("schwarz_block", blocks, "the method \"gcr-dd\" has"),
             ("k_max", blocks || aggregates, "the methods \"gcr-dd\" and \"multigrid\" have"),
             ("n_mr", blocks || aggregates, "the methods \"gcr-dd\" and \"multigrid\" have"),
-            ("aggregate", aggregates, "the method \"multigrid\" has"),
-            ("vectors", aggregates, "the method \"multigrid\" has"),
         ];
-        for (key, _, has) in keys.into_iter().filter(|(key, serves, _)| table.has(key) && !serves) {
+        let of_multigrid = AGGREGATES.map(|key| (key, aggregates, "the method \"multigrid\" has"));
+        for (key, _, has) in
+            keys.into_iter().chain(of_multigrid).filter(|(key, serves, _)| table.has(key) && !serves)
+        {
             let tried = match key {
                 _ if !auto => "",
-                "schwarz_block" | "aggregate" | "vectors" => ", which \"auto\" tries without a precision",
+                key if key == "schwarz_block" || AGGREGATES.contains(&key) => {
+                    ", which \"auto\" tries without a precision"
+                }
                 _ => ", which \"auto\" tries with a schwarz_block or an aggregate, and without a precision",
             };
             if self.method.is_some() {
                 table.mistake(key, format!("{key}: only {has} it{tried}"));
             }
         }
-        if aggregates && (!inherits || table.has("method") || table.has("aggregate")) {
-            self.check_aggregates(table, boxes);
+        if aggregates && (!inherits || ["method", "aggregate"].iter().any(|key| table.has(key))) {
+            let key = if table.has("aggregate") { "aggregate" } else { "method" };
+            check_aggregates(table, boxes, (key, "aggregates"), self.aggregate);
+        }
+        if let Some(coarse) = self.coarse_aggregate.filter(|_| aggregates && table.has("coarse_aggregate")) {
+            self.check_coarse_aggregates(table, boxes, coarse);
         }
         if let Some(block) = self.block.filter(|_| blocks && table.has("schwarz_block")) {
             let cuts = |whole: &Extents| (0..4).all(|mu| whole[mu].is_multiple_of(block[mu]));
@@ -436,22 +482,27 @@ impl SolverKeys {
         }
     }
 
-    /// Whether aggregates fit. With the default, the mistake is the method's.
-    fn check_aggregates(&self, table: &Table, boxes: Boxes) {
-        let key = if table.has("aggregate") { "aggregate" } else { "method" };
-        let block = self.aggregate;
-        let cuts = |whole: Extents| (0..4).all(|mu| whole[mu].is_multiple_of(block[mu]));
-        let own = shape(block);
-        if let Some(lattice) = boxes.lattice.filter(|lattice| !Multigrid::fits(*lattice, block)) {
-            let lattice = shape(lattice);
-            let message = format!(
-                "{key}: aggregates of {own} do not divide the lattice of {lattice} into several, one or an even number in each \
-                 direction"
-            );
+    /// Whether aggregates of aggregates fit.
+    fn check_coarse_aggregates(&self, table: &Table, boxes: Boxes, coarse: Extents) {
+        let key = "coarse_aggregate";
+        let params = self.multigrid();
+        if params.vectors.saturating_mul(volume(coarse)) % 16 != 0 {
+            let of = shape(coarse);
+            let message =
+                format!("{key}: {} vectors on {of} aggregates are no multiple of 16 numbers", params.vectors);
             table.mistake(key, message);
-        } else if let Some(local) = boxes.partition.map(|p| p.local()).filter(|local| !cuts(*local)) {
-            let local = shape(local);
-            table.mistake(key, format!("{key}: aggregates of {own} do not divide a rank's box of {local}"));
+        } else {
+            check_aggregates(table, boxes, (key, "aggregates of aggregates, in all"), params.coarsest());
+        }
+    }
+
+    fn multigrid(&self) -> MultigridParams {
+        let Self { aggregate, coarse_aggregate, vectors, n_mr, .. } = *self;
+        MultigridParams {
+            block: aggregate,
+            coarse_block: coarse_aggregate,
+            vectors,
+            steps: n_mr.unwrap_or(6),
         }
     }
 
@@ -530,13 +581,10 @@ impl SolverKeys {
         let (method, usual, candidates) = self.taken();
         let precisions = self.precision.unwrap_or(usual);
         let schwarz = matches!(method, Method::GcrDd { .. });
-        let Self { k_max, n_mr, block, aggregate, vectors, .. } = *self;
+        let Self { k_max, n_mr, block, .. } = *self;
         let method = match method {
             Method::GcrDd { .. } => Method::GcrDd { k_max, n_mr: n_mr.unwrap_or(8), block },
-            Method::Multigrid { .. } => {
-                let params = MultigridParams { block: aggregate, vectors, steps: n_mr.unwrap_or(6) };
-                Method::Multigrid { k_max, params }
-            }
+            Method::Multigrid { .. } => Method::Multigrid { k_max, params: self.multigrid() },
             other => other,
         };
         let in_half =

@@ -40,7 +40,10 @@ pub(super) const METHODS: &[(&str, Method)] = &[
     ("gcr-dd", Method::GcrDd { k_max: 0, n_mr: 0, block: None }),
     (
         "multigrid",
-        Method::Multigrid { k_max: 0, params: MultigridParams { block: [0; 4], vectors: 0, steps: 0 } },
+        Method::Multigrid {
+            k_max: 0,
+            params: MultigridParams { block: [0; 4], coarse_block: None, vectors: 0, steps: 0 },
+        },
     ),
 ];
 

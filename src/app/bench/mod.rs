@@ -33,7 +33,7 @@ use crate::field::{Domain, Halo, MatrixField, Purpose, RandomAddress};
 use crate::input::{DeviceChoice, Parallel};
 use crate::lattice::Extents;
 use crate::solver::usual_delta;
-use crate::solver::{Info, Method, Settings, SolverError};
+use crate::solver::{Info, Method, MultigridParams, Settings, SolverError};
 use rows::{Bench, Rows};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -123,6 +123,8 @@ pub struct BenchArgs {
     pub kappa: f64,
     /// Its clover coefficient.
     pub c_sw: f64,
+    /// Its multigrid.
+    pub multigrid: MultigridParams,
     /// The staggered or domain-wall quark.
     pub mass: f64,
     /// The other parameters of the domain-wall quark.

@@ -6,29 +6,23 @@ use super::{MAX_ITERATIONS, timed};
 use crate::app::AppError;
 use crate::device::Precision;
 use crate::field::{Dagger, Spinor};
-use crate::lattice::Extents;
-use crate::solver::{Info, Matrix, Method, Multigrid, MultigridParams, Operators, Params, Settings, System};
+use crate::lattice::shape;
+use crate::solver::{Info, Matrix, Method, Operators, Params, Settings, System};
 
-/// Vectors of P.
-pub(super) const VECTORS: usize = 24;
 /// The greatest size of the Krylov space.
 const K_MAX: usize = 24;
-/// Minimal-residual steps.
-pub(super) const STEPS: usize = 6;
 
-/// The method with the aggregates that fit, if any.
+/// The method, if the aggregates fit.
 pub(super) fn method(bench: &Bench) -> Option<Method> {
-    let (lattice, local) = (bench.domain.partition().global, bench.domain.partition().local());
-    let block: Extents = [4; 4];
-    let fits = Multigrid::fits(lattice, block) && local.iter().all(|n| n.is_multiple_of(4));
-    let params = MultigridParams { block, vectors: VECTORS, steps: STEPS };
-    fits.then_some(Method::Multigrid { k_max: K_MAX, params })
+    let params = bench.args.multigrid;
+    params.fits(bench.domain.partition()).then_some(Method::Multigrid { k_max: K_MAX, params })
 }
 
 /// The table.
 pub(super) fn table(bench: &mut Bench) -> Result<(), AppError> {
     let Some(method) = method(bench) else {
-        bench.rows.line("  multigrid: aggregates of 4x4x4x4 do not fit");
+        let largest = shape(bench.args.multigrid.coarsest());
+        bench.rows.line(&format!("  multigrid: aggregates of {largest} do not fit"));
         return Ok(());
     };
     let problem = Problem::new(bench)?;
@@ -61,10 +55,14 @@ fn row(bench: &mut Bench, problem: &Problem, settings: Settings) -> Result<(), A
     });
     match outcome {
         Ok(timed) => {
-            let Info { iterations, coarse_iterations, .. } = timed.info;
+            let Info { iterations, coarse_iterations, coarsest_iterations, .. } = timed.info;
+            let third = match coarsest_iterations {
+                0 => String::new(),
+                count => format!(", {count} on the third level"),
+            };
             let parts = timed.parts;
             bench.rows.line(&format!(
-                "{name:24} set-up {setup_seconds:.3} s; {iterations} iterations, {coarse_iterations} coarse ones, {:.4} s; \
+                "{name:24} set-up {setup_seconds:.3} s; {iterations} iterations, {coarse_iterations} coarse ones{third}, {:.4} s; \
                  one by one {:.4} s: coarse {:.4}, smoother and transfers {:.4}, operator {:.4}",
                 timed.seconds,
                 parts.seconds,

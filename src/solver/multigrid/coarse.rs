@@ -1,25 +1,31 @@
 //! The coarse operator `A = P^dag M P`, and GCR on its even-odd preconditioned form (`gcr`). Where GPUs reach each other's memory,
 //! each solves for the places of its own aggregates, and kernels give each other what they need; elsewhere every rank
 //! solves for all places, so no message delays an iteration. The result is the same.
+//!
+//! - `gcr`: the solver
+//! - `below`: the next coarser level, whose aggregates are of places
 
+mod below;
 mod gcr;
 
 pub(super) use gcr::CoarseSolver;
 
 use super::Aggregates;
-use super::transfer::{Coarse, Gathered, Sites, Transfer};
+use super::prolongator::{Coarse, Gathered, Numbers, Prolongator};
 use crate::device::kernels::{
     COARSE_LINKS, CoarseBackward, CoarseHop, CoarseLocal, CoarsePost, HOP_ROWS, HOP_SHARES, Half,
     MOST_FIELDS, POSTS, RankRound,
 };
-use crate::device::{Buffer, DeviceError, Meeting, Precision, Teams};
+use crate::device::{Buffer, DeviceError, Meeting, Teams};
 use crate::field::{Domain, FieldError};
+use crate::lattice::Extents;
+use below::Below;
 use gcr::PRODUCTS;
 #[cfg(test)]
 use num_complex::Complex64;
 use std::sync::Arc;
 
-/// The coarse operator of a transfer: its links, for all masses.
+/// The coarse operator: its links, for all masses.
 pub(super) struct CoarseLinks {
     shape: Shape,
     /// The places of this rank's aggregates.
@@ -31,6 +37,7 @@ pub(super) struct CoarseLinks {
     links: Buffer,
     /// `P_o^dag P_o`, which a twisted mass multiplies.
     odd: Option<Buffer>,
+    below: Option<Box<Below>>,
 }
 
 /// Of coarse fields and matrices.
@@ -45,6 +52,8 @@ struct Shape {
     parts: [Part; 2],
     /// Where ranks solve together: what travels between hops, and products.
     together: Option<[Meeting; 2]>,
+    /// Whether each rank restricts to some places only, and gets the others' from other ranks.
+    shared: bool,
 }
 
 /// Places for which this rank solves.
@@ -71,6 +80,41 @@ enum Posts {
 }
 
 impl Shape {
+    /// `own` are the places of this rank's aggregates.
+    fn new(
+        domain: &Arc<Domain>,
+        [lanes, rows]: [usize; 2],
+        aggregates: Aggregates,
+        own: &[i32],
+    ) -> Result<Self, FieldError> {
+        let (device, half) = (domain.device(), aggregates.all() / 2);
+        let shared = aggregates.here() < aggregates.all();
+        let products = 2 * 2 * MOST_FIELDS * PRODUCTS * domain.comm().size();
+        let meet = |turns, halves| if shared { domain.meet(turns, halves) } else { Ok(None) };
+        let together = match (meet(POSTS, half * 2 * rows)?, meet(2, products)?) {
+            (Some(posts), Some(products)) => Some([posts, products]),
+            _ => None,
+        };
+        let part = |parity: usize| -> Result<_, DeviceError> {
+            let all = || (0..half as i32).collect();
+            let of_parity = |place: &i32| (parity * half..(parity + 1) * half).contains(&(*place as usize));
+            let among = |place: &i32| *place - (parity * half) as i32;
+            let own = || own.iter().filter(|place| of_parity(place)).map(among).collect();
+            let places: Vec<i32> = if together.is_some() { own() } else { all() };
+            Ok(Part { count: places.len(), places: device.buffer_of(&places)? })
+        };
+        Ok(Self {
+            parts: [part(0)?, part(1)?],
+            domain: Arc::clone(domain),
+            lanes,
+            rows,
+            half,
+            neighbours: device.buffer_of(&aggregates.neighbours())?,
+            together,
+            shared,
+        })
+    }
+
     /// Bytes of a field on a place.
     fn field(&self) -> usize {
         2 * self.rows * 4
@@ -106,11 +150,11 @@ impl Shape {
         2 * self.threads() * self.rows
     }
 
-    /// `out = A_xx^-1 input` on places of a parity.
-    fn local(&self, inverses: &Inverses, parity: usize, out: From, input: From) -> Result<(), FieldError> {
+    /// `out = B input` on places of a parity, where B has one matrix per place.
+    fn local(&self, matrices: &Buffer, parity: usize, out: From, input: From) -> Result<(), FieldError> {
         let kernel = CoarseLocal {
             own: self.parts[parity].places.input(),
-            matrices: inverses.local.input_at(parity * self.half * self.matrix()),
+            matrices: matrices.input_at(parity * self.half * self.matrix()),
             input: input.0.input_at(input.1),
             out: out.0.shared_output_at(out.1),
             rows: self.rows as i32,
@@ -172,10 +216,10 @@ impl Shape {
 
     /// Gives all ranks what each has of a field at its `own` places.
     fn share_field(&self, own: &[i32], field: &mut Buffer) -> Result<(), FieldError> {
-        let comm = self.domain.comm();
-        if comm.size() == 1 {
+        if !self.shared {
             return Ok(());
         }
+        let comm = self.domain.comm();
         let bytes = self.field();
         let mut all = vec![0u8; field.bytes()];
         field.read(&mut all)?;
@@ -229,42 +273,21 @@ fn places_of(bytes: &[u8]) -> impl Iterator<Item = usize> {
 }
 
 impl CoarseLinks {
-    /// Memory for the links of a transfer of spinors in a precision.
+    /// Memory for the operator on fields of `rows` rows, and for the `coarser` one below whose aggregates have these extents, in
+    /// places. Without ranks that solve together, the latter is each rank's own.
     pub(super) fn new(
         domain: &Arc<Domain>,
-        transfer: &Transfer,
-        spinors: Precision,
+        [lanes, rows]: [usize; 2],
         aggregates: Aggregates,
+        coarser: Option<Extents>,
     ) -> Result<Self, FieldError> {
         let device = domain.device();
         let own = aggregates.places();
-        let (rows, half) = (transfer.rows(), aggregates.all() / 2);
-        let products = 2 * 2 * MOST_FIELDS * PRODUCTS * domain.comm().size();
-        let meet = |turns, halves| domain.meet(turns, halves);
-        let together = match (meet(POSTS, half * 2 * rows)?, meet(2, products)?) {
-            (Some(posts), Some(products)) => Some([posts, products]),
-            _ => None,
-        };
-        let part = |parity: usize| -> Result<_, DeviceError> {
-            let all = || (0..half as i32).collect();
-            let of_parity = |place: &i32| (parity * half..(parity + 1) * half).contains(&(*place as usize));
-            let among = |place: &i32| *place - (parity * half) as i32;
-            let own = || own.iter().filter(|place| of_parity(place)).map(among).collect();
-            let places: Vec<i32> = if together.is_some() { own() } else { all() };
-            Ok(Part { count: places.len(), places: device.buffer_of(&places)? })
-        };
-        let shape = Shape {
-            parts: [part(0)?, part(1)?],
-            domain: Arc::clone(domain),
-            lanes: domain.layout(spinors).lanes().count(),
-            rows,
-            half,
-            neighbours: device.buffer_of(&aggregates.neighbours())?,
-            together,
-        };
+        let shape = Shape::new(domain, [lanes, rows], aggregates, &own)?;
+        let below = coarser.map(|block| Below::new(&shape, aggregates, block).map(Box::new)).transpose()?;
         let own_places = device.buffer_of(&own)?;
         let leaving = aggregates.leaving();
-        Ok(Self { own_places, own, leaving, links: shape.matrices(COARSE_LINKS)?, odd: None, shape })
+        Ok(Self { own_places, own, leaving, links: shape.matrices(COARSE_LINKS)?, odd: None, below, shape })
     }
 
     /// A field on all places, zero.
@@ -288,27 +311,27 @@ impl CoarseLinks {
     /// Restricts four fields to columns `column` and following of link `which`.
     pub(super) fn set_link(
         &self,
-        transfer: &Transfer,
+        p: &Prolongator,
         which: usize,
         column: usize,
         x: &Gathered,
     ) -> Result<(), FieldError> {
         let to = self.columns(&self.links, COARSE_LINKS, which, column);
-        transfer.restrict_four(to, x, Sites::All)
+        p.restrict_four(to, x, Numbers::All)
     }
 
-    /// The same for `P_o^dag P_o`.
+    /// The same for `P_o^dag P_o`, from those of their numbers that belong to odd sites.
     pub(super) fn set_odd(
         &mut self,
-        transfer: &Transfer,
+        p: &Prolongator,
         column: usize,
-        x: &Gathered,
+        (x, numbers): (&Gathered, Numbers),
     ) -> Result<(), FieldError> {
         if self.odd.is_none() {
             self.odd = Some(self.shape.matrices(1)?);
         }
         let odd = self.odd.as_ref().expect("just made");
-        transfer.restrict_four(self.columns(odd, 1, 0, column), x, Sites::Odd)
+        p.restrict_four(self.columns(odd, 1, 0, column), x, numbers)
     }
 
     fn columns<'a>(&'a self, buffer: &'a Buffer, matrices: usize, which: usize, column: usize) -> Coarse<'a> {
@@ -327,7 +350,7 @@ impl CoarseLinks {
                     shape.share_matrix(links, (COARSE_LINKS, 1 + mu), leaving)?;
                 }
             }
-        } else if shape.domain.comm().size() > 1 {
+        } else if shape.shared {
             for which in 0..5 {
                 shape.share_matrix(links, (COARSE_LINKS, which), own)?;
             }
@@ -342,11 +365,38 @@ impl CoarseLinks {
     pub(super) fn complete_odd(&mut self) -> Result<(), FieldError> {
         let Self { shape, own, odd, .. } = self;
         match odd {
-            Some(odd) if shape.together.is_none() && shape.domain.comm().size() > 1 => {
-                shape.share_matrix(odd, (1, 0), own)
-            }
+            Some(odd) if shape.together.is_none() && shape.shared => shape.share_matrix(odd, (1, 0), own),
             _ => Ok(()),
         }
+    }
+
+    /// Makes the level below, if there is one, from vectors on places that nearly solve `A v = 0`; `vector` makes one at a
+    /// time.
+    pub(super) fn make_below(
+        &mut self,
+        mut vector: impl FnMut(&Self, usize, &mut Buffer) -> Result<(), FieldError>,
+    ) -> Result<(), FieldError> {
+        let Some(mut below) = self.below.take() else { return Ok(()) };
+        let made = below.make(self, |n, out| vector(self, n, out));
+        self.below = Some(below);
+        made
+    }
+
+    /// The same for `P_o^dag P_o`.
+    pub(super) fn make_below_odd(&mut self) -> Result<(), FieldError> {
+        let Some(mut below) = self.below.take() else { return Ok(()) };
+        let made = below.make_odd(self);
+        self.below = Some(below);
+        made
+    }
+
+    /// For a field on the level below: `P^dag P c`, `P^dag A P c`, and the operator there times c, for tests.
+    #[cfg(test)]
+    pub(super) fn products_below(&self, twist: f64, c: &Buffer) -> Result<[Buffer; 3], FieldError> {
+        let below = self.below.as_ref().expect("a third level");
+        let x = below.prolonged(self, c)?;
+        let own = below.links.applied(twist, c)?;
+        Ok([below.restricted(self, &x)?, below.restricted(self, &self.applied(twist, &x)?)?, own])
     }
 
     /// `A x` by the links as they are, for tests.

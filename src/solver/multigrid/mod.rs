@@ -5,34 +5,60 @@
 //! solves the Galerkin operator `P^dag M P`, prolongs to odd sites, and ends with minimal-residual steps for W. The vectors of
 //! P nearly solve `M v = 0`: odd sites are those for which `W v` is small, even ones follow.
 //!
-//! - `transfer`: P and its adjoint
-//! - `coarse`: the coarse operator and its solver
+//! - `prolongator`: P and its adjoint
+//! - `transfer`: the way between spinors and the order of aggregates
+//! - `coarse`: the coarse operator and its solver, in which a third level may take part
 
 mod coarse;
+mod prolongator;
 #[cfg(test)]
 mod tests;
 mod transfer;
 
 use super::{Info, Operators, Preconditioner, Setup, timed};
-use crate::device::kernels::BlockGrid;
+use crate::device::kernels::{BlockGrid, COLUMNS};
 use crate::device::{Buffer, Precision, Stamp};
 use crate::field::{Dagger, Domain, EVEN, FieldError, ODD, Purpose, RandomAddress, Spinor, common};
 use crate::lattice::{Extents, Partition, coordinates, site, volume};
 use crate::operator::{Blocks, WholeOperator};
 use coarse::{CoarseLinks, CoarseSolver};
+use prolongator::{Gathered, Numbers};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use transfer::{Gathered, Sites, Transfer};
+use transfer::Transfer;
 
 /// Parameters of the preconditioner.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MultigridParams {
     /// Extents of an aggregate.
     pub block: Extents,
+    /// Extents of an aggregate of aggregates, in those: a third level.
+    pub coarse_block: Option<Extents>,
     /// Vectors of P, a multiple of 8.
     pub vectors: usize,
     /// Minimal-residual steps after a coarse correction.
     pub steps: usize,
+}
+
+impl MultigridParams {
+    /// Extents of the largest aggregates, in sites.
+    pub fn coarsest(&self) -> Extents {
+        let factors = self.coarse_block.unwrap_or([1; 4]);
+        std::array::from_fn(|mu| self.block[mu] * factors[mu])
+    }
+
+    /// Whether all aggregates fit the lattice and this rank's box, the number of vectors is a multiple of 8, and that of numbers
+    /// in a chirality of an aggregate of aggregates one of 16.
+    pub fn fits(&self, partition: &Partition) -> bool {
+        let divides = |block: Extents| (0..4).all(|mu| partition.local()[mu].is_multiple_of(block[mu]));
+        let fits = |block| Multigrid::fits(partition.global, block) && divides(block);
+        let numbers = self.coarse_block.map_or(COLUMNS, |block| self.vectors * volume(block));
+        fits(self.block)
+            && fits(self.coarsest())
+            && self.vectors.is_multiple_of(8)
+            && self.vectors > 0
+            && numbers.is_multiple_of(COLUMNS)
+    }
 }
 
 /// The residual that coarse solves leave.
@@ -126,11 +152,6 @@ impl Aggregates {
         std::array::from_fn(|mu| extents[mu] / self.block[mu])
     }
 
-    /// Complex numbers per aggregate, chirality and parity.
-    fn reals(self) -> usize {
-        6 * volume(self.block) / 2
-    }
-
     fn grid(self) -> BlockGrid {
         let ints = |x: Extents| x.map(|n| n as i32);
         BlockGrid { block: ints(self.block), blocks: ints(self.counts(self.partition.local())) }
@@ -203,16 +224,15 @@ impl Multigrid {
     /// Workspace in `precision`. Vectors and coarse operator are made before the first use.
     ///
     /// # Panics
-    /// The aggregates do not [fit](Self::fits) the lattice or this rank's box; the number of vectors is no multiple of 8.
+    /// The parameters do not [fit](MultigridParams::fits).
     pub fn new(
         domain: &Arc<Domain>,
         precision: Precision,
         params: MultigridParams,
     ) -> Result<Self, FieldError> {
         let partition = domain.partition();
-        assert!(Self::fits(partition.global, params.block), "aggregates that fit the lattice");
+        assert!(params.fits(partition), "{params:?} that fit");
         assert!(precision != Precision::Double, "a preconditioner in single or half precision");
-        assert!(params.vectors.is_multiple_of(8) && params.vectors > 0, "a multiple of 8 vectors");
         Ok(Self {
             params,
             blocks: Blocks::new(partition.local(), Some(params.block)),
@@ -278,14 +298,15 @@ impl Hierarchy {
     ) -> Result<Self, FieldError> {
         let aggregates = Aggregates { block: params.block, partition: *domain.partition() };
         let transfer = Transfer::new(domain, precision, aggregates, params.vectors)?;
-        let links = CoarseLinks::new(domain, &transfer, precision, aggregates)?;
+        let shape = [domain.layout(precision).lanes().count(), 2 * params.vectors];
+        let links = CoarseLinks::new(domain, shape, aggregates, params.coarse_block)?;
         let own = || Spinor::new(domain, precision);
         let room = Room {
             residual: own()?,
             product: own()?,
             solution: own()?,
             even: own()?,
-            one: transfer.fields(1)?,
+            one: transfer.p.fields(1)?,
             right: links.field()?,
             left: links.field()?,
         };
@@ -307,11 +328,12 @@ impl Hierarchy {
     /// Makes the space from random spinors, or from the vectors that it has.
     fn make(&mut self, operators: &mut Operators, anew: bool) -> Result<(), FieldError> {
         self.made = None;
-        let mut vectors = self.transfer.fields(self.params.vectors)?;
+        let mut vectors = self.transfer.p.fields(self.params.vectors)?;
         (0..self.params.vectors).try_for_each(|n| self.make_vector(operators, &mut vectors, n, anew))?;
-        self.transfer.take(&mut vectors)?;
+        self.transfer.p.take(&mut vectors)?;
         drop(vectors);
         self.make_links(operators)?;
+        self.make_below(operators)?;
         self.version += 1;
         let whole = operators.at(self.room.residual.precision()).whole(&self.blocks)?;
         let links = whole.expect("an operator on all sites").adopted();
@@ -389,7 +411,7 @@ impl Hierarchy {
         for chirality in 0..2 {
             for first in (0..params.vectors).step_by(4) {
                 for n in 0..4 {
-                    transfer.vector(one, first + n, chirality)?;
+                    transfer.p.vector(one, first + n, chirality)?;
                     for (parity, x) in [&mut *even, &mut *solution].into_iter().enumerate() {
                         transfer.scatter(x, one, 0, parity)?;
                     }
@@ -406,7 +428,8 @@ impl Hierarchy {
         let (precision, blocks) = (self.room.residual.precision(), self.blocks);
         let whole = operators.at(precision).whole(&blocks)?.expect("an operator on all sites");
         // The local link, then those forward in x, y, z, t.
-        let mut fields: Vec<Gathered> = (0..5).map(|_| self.transfer.fields(4)).collect::<Result<_, _>>()?;
+        let mut fields: Vec<Gathered> =
+            (0..5).map(|_| self.transfer.p.fields(4)).collect::<Result<_, _>>()?;
         self.columns(
             &mut fields,
             |fields, transfer, n, x, product| {
@@ -423,21 +446,37 @@ impl Hierarchy {
             },
             |fields, transfer, links, column| {
                 let mut each = fields.iter().enumerate();
-                each.try_for_each(|(which, fields)| links.set_link(transfer, which, column, fields))
+                each.try_for_each(|(which, fields)| links.set_link(&transfer.p, which, column, fields))
             },
         )?;
         self.links.complete()
     }
 
+    /// The third level, from what P makes of the vectors.
+    fn make_below(&mut self, operators: &mut Operators) -> Result<(), FieldError> {
+        let Self { transfer, links, smooth, room: Room { solution, even, one, .. }, blocks, .. } = self;
+        links.make_below(|links, n, out| {
+            smooth.field(n, solution)?;
+            let whole = operators.at(solution.precision()).whole(blocks)?;
+            whole.expect("an operator on all sites").complete(even, solution)?;
+            for (parity, x) in [&*even, &*solution].into_iter().enumerate() {
+                transfer.gather(one, 0, x, parity)?;
+            }
+            transfer.p.restrict(links.of_field(out), one, Numbers::All, Dagger::No)?;
+            links.share(out)
+        })
+    }
+
     /// `P_o^dag P_o`
     fn make_odd(&mut self) -> Result<(), FieldError> {
-        let mut field = self.transfer.fields(4)?;
+        let mut field = self.transfer.p.fields(4)?;
         self.columns(
             &mut field,
             |field, transfer, n, x, _| transfer.gather(field, n, x[ODD], ODD),
-            |field, transfer, links, column| links.set_odd(transfer, column, field),
+            |field, transfer, links, column| links.set_odd(&transfer.p, column, (field, Numbers::Odd)),
         )?;
-        self.links.complete_odd()
+        self.links.complete_odd()?;
+        self.links.make_below_odd()
     }
 
     /// `solution ~ W^-1 residual`, or for the adjoint; `residual` becomes what is left.
@@ -464,14 +503,15 @@ impl Hierarchy {
             transfer.gather(one, 0, product, ODD)?;
             twist
         };
-        transfer.restrict(links.of_field(right), one, Sites::Odd, dagger)?;
+        transfer.p.restrict(links.of_field(right), one, Numbers::Odd, dagger)?;
         links.share(right)?;
         let (.., solver) = solvers.iter_mut().find(|(mu, ..)| *mu == twist).expect("a solver was prepared");
         info.coarse_seconds += timed(&Arc::clone(residual.domain()), || {
             info.coarse_iterations += solver.solve(links, adjoint, left, right, COARSE_RESIDUAL)?;
+            info.coarsest_iterations += std::mem::take(&mut solver.iterations_below);
             Ok(())
         })?;
-        transfer.prolong(one, left, &links.own_places, Sites::Odd, dagger)?;
+        transfer.p.prolong(one, left, &links.own_places, Numbers::Odd, dagger)?;
         if adjoint {
             transfer.scatter(product, one, 0, ODD)?;
             weigh(operators, solution, product)?;

@@ -44,6 +44,21 @@ fn params(mu: f64, schur: Schur, c_sw: f64) -> WilsonParams {
 }
 
 fn made_on(links: &MatrixField, block: Extents, params: WilsonParams) -> Made {
+    let multigrid = MultigridParams { block, coarse_block: None, vectors: VECTORS, steps: 4 };
+    made_by(links, multigrid, params)
+}
+
+/// With a third level, whose aggregates have these extents.
+fn made_with_three(coarse_block: Extents, mu: f64) -> Made {
+    let domain = Domain::local(EXTENTS).unwrap();
+    let mut links = MatrixField::new(&domain, 4).unwrap();
+    links.set_random(RandomAddress { seed: 7, trajectory: 0, purpose: Purpose::Start }).unwrap();
+    let multigrid =
+        MultigridParams { block: BLOCK, coarse_block: Some(coarse_block), vectors: VECTORS, steps: 4 };
+    made_by(&links, multigrid, params(mu, Schur::Asymmetric, 1.2))
+}
+
+fn made_by(links: &MatrixField, multigrid: MultigridParams, params: WilsonParams) -> Made {
     let domain = Arc::clone(links.domain());
     let mut clover = Wilson::clover_term(&domain, &params).unwrap();
     if let Some(clover) = &mut clover {
@@ -54,8 +69,7 @@ fn made_on(links: &MatrixField, block: Extents, params: WilsonParams) -> Made {
         operator.update(links, clover.as_ref()).unwrap();
         operator
     });
-    let params = MultigridParams { block, vectors: VECTORS, steps: 4 };
-    let mut multigrid = Multigrid::new(&domain, Precision::Single, params).unwrap();
+    let mut multigrid = Multigrid::new(&domain, Precision::Single, multigrid).unwrap();
     multigrid.prepare(&mut operators(&mut all), &mut Info::default()).unwrap();
     Made { domain, multigrid, all, _clover: clover }
 }
@@ -126,7 +140,7 @@ impl Made {
         let [mut single, mut even, mut odd] =
             [Precision::Single, Precision::Double, Precision::Double].map(|p| self.spinor(p));
         let Hierarchy { transfer, links, room: Room { one, .. }, .. } = &mut *self.hierarchy();
-        transfer.prolong(one, &c, &links.own_places, Sites::All, Dagger::No).unwrap();
+        transfer.p.prolong(one, &c, &links.own_places, Numbers::All, Dagger::No).unwrap();
         for (parity, x) in [&mut even, &mut odd].into_iter().enumerate() {
             transfer.scatter(&mut single, one, 0, parity).unwrap();
             x.copy_from(&single).unwrap();
@@ -143,7 +157,7 @@ impl Made {
             transfer.gather(one, 0, &single, parity).unwrap();
         }
         let out = links.field().unwrap();
-        transfer.restrict(links.of_field(&out), one, Sites::All, Dagger::No).unwrap();
+        transfer.p.restrict(links.of_field(&out), one, Numbers::All, Dagger::No).unwrap();
         of_device(&out)
     }
 
@@ -202,6 +216,41 @@ fn the_coarse_operator_is_that_of_galerkin() {
         let found = apart(&coarse, &fine);
         println!("mu {mu}, c_sw {c_sw}, {schur:?}: relative difference {found:.1e}");
         assert!(found < ROUNDING);
+    }
+}
+
+/// `P^dag P = 1` and `A = P^dag A P` of the third level, for aggregates that wrap around the lattice or do not.
+#[test]
+fn the_third_level_is_that_of_galerkin() {
+    for (block, mu) in [([1, 1, 1, 2], 0.0), ([2, 1, 1, 1], 0.3), ([1, 2, 1, 2], 0.3), ([2, 2, 2, 1], 0.0)] {
+        let made = made_with_three(block, mu);
+        let c: Field = random()[..volume(EXTENTS) / volume(BLOCK) / volume(block) * ROWS].to_vec();
+        let products = made.hierarchy().links.products_below(mu, &made.to_device(&c)).unwrap();
+        let [one, above, own] = products.map(|product| of_device(&product));
+        let found = [apart(&one, &c), apart(&above, &own)];
+        println!("aggregates of {block:?}, mu {mu}: P^dag P {:.1e}, A {:.1e}", found[0], found[1]);
+        assert!(found[0] < VECTORS_ROUNDING && found[1] < ROUNDING);
+    }
+}
+
+/// Also for the negative mass, and with sums after each step.
+#[test]
+fn coarse_solves_with_a_third_level_reach_their_goal() {
+    for (block, mu) in [([1, 1, 1, 2], 0.0), ([2, 2, 1, 1], 0.3)] {
+        let made = made_with_three(block, mu);
+        let b = random();
+        for (negative, goal, by_step) in [(false, 0.03, false), (true, 0.03, false), (false, 1e-3, true)] {
+            if by_step {
+                made.hierarchy().solvers[0].2.go_step_by_step();
+            }
+            let (x, iterations) = made.solve(negative, &b, goal);
+            let Hierarchy { links, solvers, .. } = &mut *made.hierarchy();
+            let below = solvers[0].2.iterations_below;
+            let twist = if negative { -mu } else { mu };
+            let found = apart(&of_device(&links.applied(twist, &made.to_device(&x)).unwrap()), &b);
+            println!("{block:?}, mu {twist}: {iterations} iterations, {below} below, residual {found:.1e}");
+            assert!(found < 2.0 * goal && below > 0, "{found}");
+        }
     }
 }
 
@@ -269,7 +318,7 @@ fn the_space_depends_on_links_alone() {
     let mut made = made(0.0, Schur::Asymmetric, 1.2);
     let content = |made: &Made| {
         let hierarchy = made.hierarchy();
-        let buffer = &hierarchy.transfer.rounded;
+        let buffer = &hierarchy.transfer.p.rounded;
         let mut pairs = vec![0u8; buffer.bytes()];
         buffer.read(&mut pairs).unwrap();
         pairs

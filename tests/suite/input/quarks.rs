@@ -361,7 +361,7 @@ fn solvers_know_their_precisions() {
         ),
     ]);
     let multigrid = |keys: &str| solver(&format!("method = \"multigrid\"\n{keys}"));
-    let params = MultigridParams { block: [2, 2, 4, 4], vectors: 32, steps: 6 };
+    let params = MultigridParams { block: [2, 2, 4, 4], coarse_block: None, vectors: 32, steps: 6 };
     assert_eq!(
         found("method = \"multigrid\"\naggregate = [2, 2, 4, 4]\nvectors = 32\nk_max = 8").settings.method,
         Method::Multigrid { k_max: 8, params }

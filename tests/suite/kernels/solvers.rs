@@ -44,7 +44,7 @@ const H: Precision = Precision::Half;
 fn settings() -> Vec<(&'static str, Settings)> {
     let block = Some([4, 4, 4, 4]);
     let gcr = Method::GcrDd { k_max: 16, n_mr: 8, block };
-    let params = MultigridParams { block: [4; 4], vectors: 16, steps: 8 };
+    let params = MultigridParams { block: [4; 4], coarse_block: None, vectors: 16, steps: 8 };
     let multigrid = Method::Multigrid { k_max: 16, params };
     let of = |method, precisions, delta| Settings { method, precisions, delta, max_iterations: 4000 };
     vec![

@@ -74,7 +74,7 @@ fn iterations_do_not_grow_towards_the_critical_mass() {
         let schur = Schur::Symmetric;
         let params = WilsonParams { kappa, mu: 0.0, c_sw: C_SW, boundary: Boundary::ANTIPERIODIC, schur };
         let mut quark = Quark::new(&domain(EXTENTS), [thermalised(); 3], params);
-        let params = MultigridParams { block: aggregates.block, vectors: 16, steps: 8 };
+        let params = MultigridParams { block: aggregates.block, coarse_block: None, vectors: 16, steps: 8 };
         let settings = Settings {
             method: Method::Multigrid { k_max: 40, params },
             precisions: [Double, Single, Single],

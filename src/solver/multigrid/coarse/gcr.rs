@@ -1,6 +1,7 @@
 //! GCR on the even-odd preconditioned coarse operator, several steps at a time (`kernels/coarse.cuh`).
 
-use super::{CoarseLinks, Inverses, Part, Posts, Shape};
+use super::below::{Below, Correction};
+use super::{CoarseLinks, From, Inverses, Part, Posts, Shape};
 use crate::device::kernels::{
     BLOCK_PARTS, BLOCK_THREADS, COARSE_LINKS, COLUMNS, CoarseAdvance, CoarseBlock, CoarseDots,
     CoarseEliminate, CoarseMultiply, CoarseNorm, CoarseRound, CoarseTwist, Half, MOST_FIELDS, PIECES, POSTS,
@@ -23,11 +24,26 @@ const _: () =
 // not needed, x, the next right-hand side, its residual, and all fields of the next powers but the last.
 const _: () = assert!(2 * S_STEPS + 5 <= POSTS);
 
+/// The residual that solves of the level below leave.
+const RESIDUAL_BELOW: f64 = 0.1;
+
 /// What solves systems of the coarse operator with one twisted mass.
 pub(in crate::solver::multigrid) struct CoarseSolver {
     twist: f64,
     /// For mu and -mu, or for 0.
-    signs: Vec<(Inverses, Space)>,
+    signs: Vec<Sign>,
+    /// That of the level below.
+    below: Option<(Box<Self>, Correction)>,
+    /// Iterations there so far.
+    pub iterations_below: usize,
+}
+
+/// For one sign of the twisted mass.
+struct Sign {
+    inverses: Inverses,
+    /// A_xx, for the level below.
+    diagonal: Option<Buffer>,
+    space: Space,
 }
 
 /// Workspace of GCR; fields are on places of one parity unless told.
@@ -58,32 +74,44 @@ impl CoarseSolver {
         let columns = 2 * shape.half * (COARSE_LINKS - 1) * shape.rows;
         let sign = |_| -> Result<_, DeviceError> {
             let links = device.buffer(columns * shape.rows * 4)?;
-            let inverses = Inverses { local: shape.matrices(1)?, links, scales: device.buffer(columns * 4)? };
-            Ok((inverses, Space::new(device, shape.half_field())?))
+            Ok(Sign {
+                inverses: Inverses { local: shape.matrices(1)?, links, scales: device.buffer(columns * 4)? },
+                diagonal: coarse.below.as_ref().map(|_| shape.matrices(1)).transpose()?,
+                space: Space::new(device, shape.half_field())?,
+            })
         };
         let signs = (0..if twist == 0.0 { 1 } else { 2 }).map(sign).collect::<Result<_, _>>()?;
-        Ok(Self { twist, signs })
+        let below = |below: &Below| -> Result<_, FieldError> {
+            Ok((Box::new(Self::new(&below.links, twist)?), below.correction()?))
+        };
+        let below = coarse.below.as_deref().map(below).transpose()?;
+        Ok(Self { twist, signs, below, iterations_below: 0 })
     }
 
     /// As after a solve that came to no end, for tests.
     #[cfg(test)]
     pub(in crate::solver::multigrid) fn go_step_by_step(&mut self) {
-        self.signs.iter_mut().for_each(|(_, space)| (space.used, space.one_by_one) = (0, true));
+        self.signs.iter_mut().for_each(|sign| (sign.space.used, sign.space.one_by_one) = (0, true));
     }
 
     /// Adapts it to new links, and drops what it knows from earlier solves.
     pub(in crate::solver::multigrid) fn update(&mut self, coarse: &CoarseLinks) -> Result<(), FieldError> {
-        let CoarseLinks { shape, links, odd, .. } = coarse;
-        self.signs.iter_mut().for_each(|(_, space)| (space.used, space.one_by_one) = (0, false));
+        let CoarseLinks { shape, links, odd, below, .. } = coarse;
+        if let (Some((solver, _)), Some(below)) = (&mut self.below, below) {
+            solver.update(&below.links)?;
+        }
         let (rows, elements) = (shape.rows as i32, shape.elements());
         let other = shape.matrices(1)?;
         let mut products = shape.matrices(COARSE_LINKS - 1)?;
-        for ((Inverses { local, links: rounded, scales }, _), sign) in self.signs.iter_mut().zip([1.0, -1.0])
-        {
+        for (Sign { inverses, diagonal, space }, sign) in self.signs.iter_mut().zip([1.0, -1.0]) {
+            (space.used, space.one_by_one) = (0, false);
+            let Inverses { local, links: rounded, scales } = inverses;
             let twist = sign * self.twist;
-            let t = odd.as_ref().filter(|_| twist != 0.0).map(Buffer::input);
-            let kernel = CoarseTwist { links: links.input(), t, out: local.output(), rows, twist };
-            shape.domain.launch_as(Half, &kernel, elements)?;
+            for out in diagonal.iter_mut().chain([&mut *local]) {
+                let t = odd.as_ref().filter(|_| twist != 0.0).map(Buffer::input);
+                let kernel = CoarseTwist { links: links.input(), t, out: out.output(), rows, twist };
+                shape.domain.launch_as(Half, &kernel, elements)?;
+            }
             // An even number of steps, so that the last one ends in `local`.
             for pivot in 0..rows {
                 let [a, out] = if pivot % 2 == 0 { [&*local, &other] } else { [&other, &*local] };
@@ -111,14 +139,14 @@ impl CoarseSolver {
         goal: f64,
     ) -> Result<usize, FieldError> {
         let shape = &coarse.shape;
-        let sign = usize::from(negative) % self.signs.len();
-        let (inverses, space) = &mut self.signs[sign];
-        let inverses = &*inverses;
+        let which = usize::from(negative) % self.signs.len();
+        let Sign { inverses, diagonal, space } = &mut self.signs[which];
+        let (inverses, below) = (&*inverses, &mut self.below);
         let half = shape.half_field();
         // The right-hand side on all places, then on odd ones.
         let right = |parity| (&space.right, parity * half);
-        shape.local(inverses, 0, right(0), (b, 0))?;
-        shape.local(inverses, 1, right(1), (b, half))?;
+        shape.local(&inverses.local, 0, right(0), (b, 0))?;
+        shape.local(&inverses.local, 1, right(1), (b, half))?;
         shape.post(0, right(0))?;
         shape.hop(inverses, (1, Posts::Reads), (&space.residual, 0), (-1.0, right(0)), Some(right(1)))?;
         let first = space.norm(shape)?;
@@ -126,7 +154,11 @@ impl CoarseSolver {
         if !begins {
             space.advance(shape, x, (0, Pass::OnlyOne), (&first, true))?;
         }
-        space.power(shape, inverses, 0)?;
+        // The device goes on while the host looks at the residual, unless the level below comes first.
+        let ahead = below.is_none();
+        if ahead {
+            space.power(shape, inverses, 0)?;
+        }
         let mut iterations = 0;
         while (begins && iterations == 0) || space.residual()? > goal * goal * first.value()? {
             if iterations >= MOST {
@@ -135,7 +167,16 @@ impl CoarseSolver {
                 }
                 break;
             }
-            let start = (&first, begins && iterations == 0);
+            let mut start = (&first, begins && iterations == 0);
+            if let (Some((solver, correction)), Some(below)) = (&mut *below, &coarse.below) {
+                let diagonal = diagonal.as_ref().expect("kept for the level below");
+                self.iterations_below +=
+                    space.correct(shape, (inverses, diagonal), (below, solver, correction), negative)?;
+                space.advance(shape, x, (1, Pass::SecondOfTwo), start)?;
+                start.1 = false;
+                iterations += 1;
+                space.power(shape, inverses, 0)?;
+            }
             let (steps, pass) =
                 if space.one_by_one { (1, Pass::SecondOfTwo) } else { (S_STEPS, Pass::OnlyOne) };
             if space.one_by_one {
@@ -144,8 +185,9 @@ impl CoarseSolver {
             (1..steps).try_for_each(|n| space.power(shape, inverses, n))?;
             space.advance(shape, x, (steps, pass), start)?;
             iterations += steps;
-            // The device goes on while the host looks at the residual.
-            space.power(shape, inverses, 0)?;
+            if ahead {
+                space.power(shape, inverses, 0)?;
+            }
         }
         // Even places.
         shape.post(1, (x, half))?;
@@ -193,20 +235,59 @@ impl Space {
         }))
     }
 
-    /// Power `n + 1` of A on the residual, for the next steps. Before the first one, directions are dropped if there is no
-    /// room for more.
+    /// Drops directions if there is no room for those of the next steps.
+    fn make_room(&mut self) {
+        if self.used + S_STEPS > SPACE {
+            self.used = KEPT;
+        }
+    }
+
+    /// Power `n + 1` of A on the residual, for the next steps.
     fn power(&mut self, shape: &Shape, inverses: &Inverses, n: usize) -> Result<(), FieldError> {
         if n == 0 {
-            if self.used + S_STEPS > SPACE {
-                self.used = KEPT;
-            }
+            self.make_room();
             shape.post(1, (&self.residual, 0))?;
         }
         let at = |n| (&self.z, (self.used + n) * shape.half_field());
         let last = if n == 0 { (&self.residual, 0) } else { at(n - 1) };
         let posts = if n + 1 < S_STEPS { Posts::ReadsAndGives } else { Posts::Reads };
-        shape.hop(inverses, (0, Posts::ReadsAndGives), (&self.spare, 0), (1.0, last), None)?;
-        shape.hop(inverses, (1, posts), at(n), (-1.0, (&self.spare, 0)), Some(last))
+        self.apply(shape, inverses, posts, [at(n), last])
+    }
+
+    /// `out = A x`, where x was posted.
+    fn apply(
+        &self,
+        shape: &Shape,
+        inverses: &Inverses,
+        posts: Posts,
+        [out, x]: [From; 2],
+    ) -> Result<(), FieldError> {
+        shape.hop(inverses, (0, Posts::ReadsAndGives), (&self.spare, 0), (1.0, x), None)?;
+        shape.hop(inverses, (1, posts), out, (-1.0, (&self.spare, 0)), Some(x))
+    }
+
+    /// A direction for the next step by the level below, which solves for the residual, and its product. Returns the number of
+    /// iterations there.
+    fn correct(
+        &mut self,
+        shape: &Shape,
+        (inverses, diagonal): (&Inverses, &Buffer),
+        (below, solver, correction): (&Below, &mut CoarseSolver, &mut Correction),
+        negative: bool,
+    ) -> Result<usize, FieldError> {
+        self.make_room();
+        let offset = self.used * shape.half_field();
+        let (p, right) = ((&self.p, offset), (&self.spare, 0));
+        // Of the system on all places, (0, A_xx r) is the right-hand side.
+        shape.local(diagonal, 1, right, (&self.residual, 0))?;
+        let mut iterations = 0;
+        below.correct(shape, correction, [p, right], |x, b| {
+            iterations = solver.solve(&below.links, negative, x, b, RESIDUAL_BELOW)?;
+            Ok(())
+        })?;
+        shape.post(1, p)?;
+        self.apply(shape, inverses, Posts::Reads, [(&self.z, offset), p])?;
+        Ok(iterations)
     }
 
     /// `steps` iterations after as many [powers](Self::power), which add as many directions; without any, x becomes the

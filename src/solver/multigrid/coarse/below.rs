@@ -1,0 +1,260 @@
+//! The next coarser level: aggregates of places, vectors on them, and the Galerkin operator `P^dag A P` of these, which has the
+//! form of A itself: links to nearest neighbours, with `gamma_5 A gamma_5 = A^dag`.
+
+use super::{CoarseLinks, From, Shape};
+use crate::device::Buffer;
+use crate::device::kernels::{COARSE_LINKS, CoarsePart, GatherPlaces, Half, ScatterPlaces};
+use crate::field::{Dagger, FieldError};
+use crate::lattice::{Extents, Partition, coordinates, volume};
+use crate::solver::multigrid::Aggregates;
+use crate::solver::multigrid::prolongator::{Gathered, Numbers, Prolongator};
+
+/// The level.
+pub(super) struct Below {
+    p: Prolongator,
+    places: Places,
+    /// For each place above, the links that leave its aggregate, a bit each.
+    leaving: Buffer,
+    pub links: CoarseLinks,
+}
+
+/// The places above in each aggregate.
+struct Places {
+    members: Buffer,
+    /// Per aggregate, and of all.
+    each: usize,
+    count: usize,
+}
+
+/// Workspace of a correction.
+pub(super) struct Correction {
+    one: Gathered,
+    right: Buffer,
+    pub left: Buffer,
+}
+
+impl Aggregates {
+    /// For each place, which of its links leave an aggregate of `block` places, a bit each: forward in x, y, z, t, then backward.
+    /// Where an aggregate spans the lattice, none does.
+    fn leaving_of(self, block: Extents) -> Vec<i32> {
+        let all = self.counts(self.partition.global);
+        let mut table = vec![0; self.all()];
+        for n in 0..self.all() {
+            let at = coordinates(all, n);
+            let several = (0..4).filter(|&mu| all[mu] > block[mu]);
+            let forward = several.clone().filter(|&mu| at[mu] % block[mu] + 1 == block[mu]);
+            let backward = several.filter(|&mu| at[mu].is_multiple_of(block[mu])).map(|mu| 4 + mu);
+            table[self.place(at)] = forward.chain(backward).map(|bit| 1 << bit).sum();
+        }
+        table
+    }
+}
+
+impl Places {
+    /// Of `above`, in aggregates of `block` of them that `own` lists.
+    fn new(shape: &Shape, above: Aggregates, block: Extents, own: Aggregates) -> Result<Self, FieldError> {
+        let each = volume(block);
+        let inside = |at: Extents| {
+            (0..each).map(move |n| {
+                let within = coordinates(block, n);
+                above.place(std::array::from_fn(|mu| at[mu] * block[mu] + within[mu])) as i32
+            })
+        };
+        let members: Vec<i32> = own.own().flat_map(inside).collect();
+        let count = members.len();
+        Ok(Self { members: shape.domain.device().buffer_of(&members)?, each, count })
+    }
+
+    /// Field number `field` becomes `x`, which begins with place `skip` and is zero before.
+    fn gather(
+        &self,
+        shape: &Shape,
+        (to, field): (&mut Gathered, usize),
+        (x, skip): (From, usize),
+    ) -> Result<(), FieldError> {
+        let kernel = GatherPlaces {
+            members: self.members.input(),
+            x: x.0.input_at(x.1),
+            out: to.buffer.output(),
+            places: self.each as i32,
+            rows: shape.rows as i32,
+            skip: skip as i32,
+            fields: to.fields as i32,
+            field: field as i32,
+        };
+        shape.domain.launch_as(Half, &kernel, self.count * shape.rows)
+    }
+
+    /// The reverse, from a single field.
+    fn scatter(&self, shape: &Shape, (out, skip): (From, usize), from: &Gathered) -> Result<(), FieldError> {
+        let kernel = ScatterPlaces {
+            members: self.members.input(),
+            x: from.buffer.input(),
+            out: out.0.shared_output_at(out.1),
+            places: self.each as i32,
+            rows: shape.rows as i32,
+            skip: skip as i32,
+        };
+        shape.domain.launch_as(Half, &kernel, self.count * shape.rows)
+    }
+}
+
+impl Below {
+    /// Memory for aggregates of `block` places.
+    pub(super) fn new(shape: &Shape, above: Aggregates, block: Extents) -> Result<Self, FieldError> {
+        let global = above.partition.global;
+        let own = match shape.together {
+            Some(_) => above.partition,
+            None => Partition::whole(global).expect("a lattice that was divided before"),
+        };
+        let aggregates =
+            Aggregates { block: std::array::from_fn(|mu| above.block[mu] * block[mu]), partition: own };
+        let vectors = shape.rows / 2;
+        let (domain, lanes) = (&shape.domain, shape.lanes);
+        let numbers = vectors * volume(block);
+        Ok(Self {
+            p: Prolongator::new(domain, lanes, [aggregates.here(), numbers], vectors)?,
+            places: Places::new(shape, above, block, aggregates)?,
+            leaving: domain.device().buffer_of(&above.leaving_of(block))?,
+            links: CoarseLinks::new(domain, [lanes, shape.rows], aggregates, None)?,
+        })
+    }
+
+    /// The space of vectors that `vector` makes one at a time, and its operator.
+    pub(super) fn make(
+        &mut self,
+        above: &CoarseLinks,
+        mut vector: impl FnMut(usize, &mut Buffer) -> Result<(), FieldError>,
+    ) -> Result<(), FieldError> {
+        let (shape, mut x) = (&above.shape, above.field()?);
+        let mut vectors = self.p.fields(self.p.vectors())?;
+        for n in 0..self.p.vectors() {
+            vector(n, &mut x)?;
+            self.places.gather(shape, (&mut vectors, n), ((&x, 0), 0))?;
+        }
+        self.p.take(&mut vectors)?;
+        drop(vectors);
+        // The local link, then those forward in x, y, z, t.
+        let mut fields: Vec<Gathered> = (0..5).map(|_| self.p.fields(4)).collect::<Result<_, _>>()?;
+        let product = above.field()?;
+        self.columns(above, |Self { p, places, leaving, links }, x, (n, column)| {
+            for (part, fields) in fields.iter_mut().enumerate() {
+                shape.part(&above.links, leaving, &product, x, part)?;
+                places.gather(shape, (&mut *fields, n), ((&product, 0), 0))?;
+                if n == 3 {
+                    links.set_link(p, part, column, fields)?;
+                }
+            }
+            Ok(())
+        })?;
+        self.links.complete()
+    }
+
+    /// `P^dag T P`, where T is what a twisted mass multiplies above.
+    pub(super) fn make_odd(&mut self, above: &CoarseLinks) -> Result<(), FieldError> {
+        let (shape, product) = (&above.shape, above.field()?);
+        let odd = above.odd.as_ref().expect("what a twisted mass multiplies");
+        let mut field = self.p.fields(4)?;
+        self.columns(above, |Self { p, places, links, .. }, x, (n, column)| {
+            for parity in 0..2 {
+                let at = parity * shape.half_field();
+                shape.local(odd, parity, (&product, at), (x, at))?;
+            }
+            places.gather(shape, (&mut field, n), ((&product, 0), 0))?;
+            if n == 3 { links.set_odd(p, column, (&field, Numbers::All)) } else { Ok(()) }
+        })?;
+        self.links.complete_odd()
+    }
+
+    /// Calls `each` with every vector on one chirality and on all places, with its number among four, and with the column of the
+    /// first of these.
+    fn columns(
+        &mut self,
+        above: &CoarseLinks,
+        mut each: impl FnMut(&mut Self, &Buffer, (usize, usize)) -> Result<(), FieldError>,
+    ) -> Result<(), FieldError> {
+        let (vectors, shape) = (self.p.vectors(), &above.shape);
+        let (mut one, mut x) = (self.p.fields(1)?, above.field()?);
+        for chirality in 0..2 {
+            for n in 0..vectors {
+                self.p.vector(&mut one, n, chirality)?;
+                self.places.scatter(shape, ((&x, 0), 0), &one)?;
+                if shape.together.is_some() {
+                    shape.share_field(&above.own, &mut x)?;
+                }
+                each(self, &x, (n % 4, chirality * vectors + n / 4 * 4))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Workspace of a correction.
+    pub(super) fn correction(&self) -> Result<Correction, FieldError> {
+        Ok(Correction { one: self.p.fields(1)?, right: self.links.field()?, left: self.links.field()? })
+    }
+
+    /// `out = P A^-1 P^dag x` on odd places, where `solve` solves the system here.
+    pub(super) fn correct(
+        &self,
+        shape: &Shape,
+        Correction { one, right, left }: &mut Correction,
+        [out, x]: [From; 2],
+        solve: impl FnOnce(&mut Buffer, &Buffer) -> Result<(), FieldError>,
+    ) -> Result<(), FieldError> {
+        let odd = shape.half;
+        self.places.gather(shape, (one, 0), (x, odd))?;
+        self.p.restrict(self.links.of_field(right), one, Numbers::All, Dagger::No)?;
+        solve(left, right)?;
+        self.p.prolong(one, left, &self.links.own_places, Numbers::All, Dagger::No)?;
+        self.places.scatter(shape, (out, odd), one)
+    }
+}
+
+#[cfg(test)]
+impl Below {
+    /// P c on all places above.
+    pub(super) fn prolonged(&self, above: &CoarseLinks, c: &Buffer) -> Result<Buffer, FieldError> {
+        let (mut one, out) = (self.p.fields(1)?, above.field()?);
+        self.p.prolong(&mut one, c, &self.links.own_places, Numbers::All, Dagger::No)?;
+        self.places.scatter(&above.shape, ((&out, 0), 0), &one)?;
+        Ok(out)
+    }
+
+    /// P^dag x
+    pub(super) fn restricted(&self, above: &CoarseLinks, x: &Buffer) -> Result<Buffer, FieldError> {
+        let (mut one, out) = (self.p.fields(1)?, self.links.field()?);
+        self.places.gather(&above.shape, (&mut one, 0), ((x, 0), 0))?;
+        self.p.restrict(self.links.of_field(&out), &one, Numbers::All, Dagger::No)?;
+        Ok(out)
+    }
+}
+
+impl Shape {
+    /// `out` = part of A times x: the links within aggregates, or the one of this number from there on, forward or backward.
+    fn part(
+        &self,
+        links: &Buffer,
+        leaving: &Buffer,
+        out: &Buffer,
+        x: &Buffer,
+        part: usize,
+    ) -> Result<(), FieldError> {
+        assert!(part < COARSE_LINKS, "links within aggregates, or one of eight");
+        for (parity, own) in self.parts.iter().enumerate() {
+            let kernel = CoarsePart {
+                own: own.places.input(),
+                links: links.input(),
+                neighbours: self.neighbours.input(),
+                leaving: leaving.input(),
+                x: x.input(),
+                out: out.shared_output(),
+                rows: self.rows as i32,
+                half: self.half as i32,
+                parity: parity as i32,
+                part: part as i32,
+            };
+            self.domain.launch_as(Half, &kernel, self.own_threads(parity))?;
+        }
+        Ok(())
+    }
+}

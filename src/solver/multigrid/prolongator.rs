@@ -1,0 +1,260 @@
+//! P: vectors that are orthonormal in each aggregate and chirality, and what P and its adjoint do. It does not matter what the
+//! numbers of an aggregate belong to: sites of a lattice (`transfer`) or places of a coarse one (`coarse/below`).
+
+use crate::device::kernels::{
+    COLUMNS, Half, NormaliseVector, Out, Prolong, ROUND_THREADS, Reals, RestrictParts, RestrictSum,
+    RoundVectors, TILE, Together, Vectors,
+};
+use crate::device::{Buffer, Teams};
+use crate::field::{Dagger, Domain, FieldError};
+use std::sync::Arc;
+
+/// Fields in the order of aggregates, in single precision: `[aggregate][chirality][field][re, im][number]`.
+pub(super) struct Gathered {
+    pub buffer: Buffer,
+    pub fields: usize,
+}
+
+/// Coarse fields `[place][re, im][row]`, or columns of coarse matrices: where their parts are.
+#[derive(Clone, Copy)]
+pub(super) struct Coarse<'a> {
+    pub buffer: &'a Buffer,
+    /// In bytes.
+    pub offset: usize,
+    /// The places of this rank's aggregates.
+    pub places: &'a Buffer,
+    /// Reals from a place to the next, and from a column to the next.
+    pub strides: [usize; 2],
+}
+
+/// Which numbers of an aggregate.
+#[derive(Clone, Copy)]
+pub(super) enum Numbers {
+    All,
+    /// The second half: odd sites.
+    Odd,
+}
+
+/// P.
+pub(super) struct Prolongator {
+    domain: Arc<Domain>,
+    lanes: usize,
+    /// Aggregates of this rank.
+    groups: usize,
+    /// Half of the complex numbers of a field in an aggregate and chirality.
+    reals: usize,
+    /// The number of vectors.
+    count: usize,
+    /// The vectors as 16-bit integers, and the scale of each in each aggregate and chirality.
+    pub rounded: Buffer,
+    scales: Buffer,
+    parts: Buffer,
+    /// A coarse field of this rank's aggregates alone, their places in it, and one that is 1 for the first vector.
+    own: [Buffer; 3],
+}
+
+impl Prolongator {
+    /// Memory for `count` vectors on `groups` aggregates, each of `numbers` complex numbers per chirality.
+    pub(super) fn new(
+        domain: &Arc<Domain>,
+        lanes: usize,
+        [groups, numbers]: [usize; 2],
+        count: usize,
+    ) -> Result<Self, FieldError> {
+        assert!(numbers.is_multiple_of(COLUMNS), "a multiple of {COLUMNS} numbers");
+        let device = domain.device();
+        let own: Vec<i32> = (0..groups as i32).collect();
+        let mut first = vec![0f32; groups * 4 * count];
+        first.iter_mut().step_by(count).enumerate().for_each(|(n, c)| *c = f32::from(n % 4 < 2));
+        Ok(Self {
+            domain: Arc::clone(domain),
+            lanes,
+            groups,
+            reals: numbers / 2,
+            count,
+            rounded: device.buffer(groups * 2 * count * numbers * 4)?,
+            scales: device.buffer(groups * 2 * count * 4)?,
+            parts: device.buffer(groups * 2 * count * 4 * 2 * COLUMNS * 4)?,
+            own: [device.buffer(groups * 4 * count * 4)?, device.buffer_of(&own)?, device.buffer_of(&first)?],
+        })
+    }
+
+    /// Memory for fields in the order of aggregates.
+    pub(super) fn fields(&self, fields: usize) -> Result<Gathered, FieldError> {
+        let reals = self.groups * 2 * fields * 4 * self.reals;
+        Ok(Gathered { buffer: self.domain.device().buffer(reals * 4)?, fields })
+    }
+
+    /// The number of vectors.
+    pub(super) fn vectors(&self) -> usize {
+        self.count
+    }
+
+    fn range(&self, numbers: Numbers) -> (i32, i32) {
+        let half = self.reals as i32;
+        match numbers {
+            Numbers::All => (0, 2 * half),
+            Numbers::Odd => (half, half),
+        }
+    }
+
+    /// The rounded vectors from number `n` on.
+    fn rounded(&self, n: usize) -> Vectors<'_> {
+        Vectors {
+            single: None,
+            rounded: Some(self.rounded.input_at(n * 2 * self.reals * 4)),
+            scales: Some(self.scales.input_at(n * 4)),
+            count: self.count as i32,
+            reals: self.reals as i32,
+        }
+    }
+
+    /// `out = P^dag x` for one or four fields of `x`, by the first `used` vectors; `dagger`: `gamma_5 P^dag x`.
+    fn restrict_by(
+        &self,
+        (vectors, used): (Vectors, usize),
+        out: Coarse,
+        (x, field, together): (&Gathered, usize, Together),
+        numbers: Numbers,
+        dagger: Dagger,
+    ) -> Result<(), FieldError> {
+        let (first, count) = self.range(numbers);
+        let columns = together as usize;
+        let groups = 2 * self.groups;
+        let kernel = RestrictParts {
+            v: vectors,
+            x: x.buffer.input(),
+            parts: self.parts.shared_output(),
+            used: used as i32,
+            fields: x.fields as i32,
+            field: field as i32,
+            first,
+            count,
+        };
+        let threads = groups * used.div_ceil(TILE) * (COLUMNS / self.lanes);
+        self.domain.launch_as((Half, together), &kernel, threads)?;
+        let [place_stride, column_stride] = out.strides.map(|stride| stride as i32);
+        let kernel = RestrictSum {
+            v: vectors,
+            parts: self.parts.input(),
+            out: out.buffer.shared_output_at(out.offset),
+            places: out.places.input(),
+            used: used as i32,
+            columns: columns as i32,
+            place_stride,
+            column_stride,
+            upper: 1.0,
+            lower: if dagger == Dagger::Yes { -1.0 } else { 1.0 },
+        };
+        self.domain.launch_as(Half, &kernel, groups * used * columns)
+    }
+
+    /// `out = P^dag x`; `dagger`: `gamma_5 P^dag x`.
+    pub(super) fn restrict(
+        &self,
+        out: Coarse,
+        x: &Gathered,
+        numbers: Numbers,
+        dagger: Dagger,
+    ) -> Result<(), FieldError> {
+        self.restrict_by((self.rounded(0), self.count), out, (x, 0, Together::OneField), numbers, dagger)
+    }
+
+    /// Four columns `P^dag x`.
+    pub(super) fn restrict_four(
+        &self,
+        out: Coarse,
+        x: &Gathered,
+        numbers: Numbers,
+    ) -> Result<(), FieldError> {
+        self.restrict_by(
+            (self.rounded(0), self.count),
+            out,
+            (x, 0, Together::FourFields),
+            numbers,
+            Dagger::No,
+        )
+    }
+
+    /// `out = P c`; `dagger`: `P gamma_5 c`.
+    pub(super) fn prolong(
+        &self,
+        out: &mut Gathered,
+        c: &Buffer,
+        places: &Buffer,
+        numbers: Numbers,
+        dagger: Dagger,
+    ) -> Result<(), FieldError> {
+        let lower = if dagger == Dagger::Yes { -1.0 } else { 1.0 };
+        let to = (out.buffer.shared_output(), out.fields, 0);
+        self.prolong_by((self.rounded(0), self.count), to, (c, places), numbers, [0.0, 1.0, lower])
+    }
+
+    /// Vector number `n` on one chirality; the other one becomes zero.
+    pub(super) fn vector(&self, out: &mut Gathered, n: usize, chirality: usize) -> Result<(), FieldError> {
+        let [_, places, first] = &self.own;
+        let factor = |own| if own == chirality { 1.0 } else { 0.0 };
+        let to = (out.buffer.shared_output(), out.fields, 0);
+        self.prolong_by((self.rounded(n), 1), to, (first, places), Numbers::All, [0.0, factor(0), factor(1)])
+    }
+
+    fn prolong_by(
+        &self,
+        (vectors, used): (Vectors, usize),
+        (out, fields, field): (Out<Reals>, usize, usize),
+        (c, places): (&Buffer, &Buffer),
+        numbers: Numbers,
+        [base, upper, lower]: [f64; 3],
+    ) -> Result<(), FieldError> {
+        let (first, count) = self.range(numbers);
+        let kernel = Prolong {
+            v: vectors,
+            c: c.input(),
+            places: places.input(),
+            out,
+            used: used as i32,
+            fields: fields as i32,
+            field: field as i32,
+            first,
+            count,
+            base,
+            upper,
+            lower,
+        };
+        let threads = 2 * self.groups * count as usize / self.lanes;
+        self.domain.launch_as(Half, &kernel, threads)
+    }
+
+    /// Takes vectors, which become orthonormal in each aggregate and chirality by classical Gram-Schmidt, twice, and
+    /// then what they are as 16-bit integers.
+    pub(super) fn take(&mut self, vectors: &mut Gathered) -> Result<(), FieldError> {
+        let count = self.count;
+        let reals = self.reals as i32;
+        let single = Vectors {
+            single: Some(vectors.buffer.input()),
+            rounded: None,
+            scales: None,
+            count: count as i32,
+            reals,
+        };
+        let [numbers, places, _] = &self.own;
+        let out = Coarse { buffer: numbers, offset: 0, places, strides: [4 * count, 0] };
+        for n in 0..count {
+            let own = (&*vectors, n, Together::OneField);
+            for _ in 0..if n == 0 { 0 } else { 2 } {
+                self.restrict_by((single, n), out, own, Numbers::All, Dagger::No)?;
+                let to = (vectors.buffer.shared_output(), count, n);
+                self.prolong_by((single, n), to, (numbers, places), Numbers::All, [1.0, -1.0, -1.0])?;
+            }
+            self.restrict_by((single, n + 1), out, own, Numbers::All, Dagger::No)?;
+            let v = vectors.buffer.shared_output();
+            let kernel = NormaliseVector { v, c: numbers.input(), vectors: count as i32, n: n as i32, reals };
+            let threads = 2 * self.groups * 4 * self.reals / self.lanes;
+            self.domain.launch_as(Half, &kernel, threads)?;
+        }
+        let (v, rounded, scales) = (vectors.buffer.output(), self.rounded.output(), self.scales.output());
+        let count = 2 * self.groups * count;
+        let teams = Teams { count, threads: ROUND_THREADS, shared: ROUND_THREADS * 4 };
+        self.domain.launch_teams(Half, &RoundVectors { v, rounded, scales, reals }, teams)
+    }
+}
