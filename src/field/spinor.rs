@@ -6,7 +6,7 @@
 
 use super::matrix::{number_of, order};
 use super::number::{Quotient, Sum, complex};
-use super::{Domain, FieldError, Layout, RandomAddress};
+use super::{Domain, EVEN, FieldError, Layout, ODD, RandomAddress};
 use crate::device::kernels::{
     AddToDouble, AddToSingle, Axpy, AxpyNorm2, Caxpy, Dot, Fermions, FromDouble, FromNatural, FromSingle,
     Half, In, Norm2, Order, Out, RandomField, RealDot, Scale, SiteReals, ToDouble, ToNatural, TwoNorms, Xpay,
@@ -377,14 +377,16 @@ impl Spinor {
     /// # Panics
     /// The number of reals is not that of the box.
     pub fn write_host(&self, parity: usize, reals: &mut [f64]) -> Result<(), FieldError> {
-        assert_eq!(reals.len(), self.reals(), "the reals of the box");
-        let slices = self.kind.slices();
         let mut natural = self.domain.device().buffer_of(reals)?;
-        for slice in 0..slices {
-            let natural = natural.output_at(slice * (size_of_val(reals) / slices));
-            let kernel = ToNatural { order: self.order(parity, slice), field: self.buffer.input(), natural };
-            self.domain.launch_as(self.precision, &kernel, self.layout().half())?;
-        }
+        self.to_natural(parity, &mut natural)?;
+        Ok(natural.read(reals)?)
+    }
+
+    /// As [`Spinor::write_host`], all sites from a field of even and one of odd ones.
+    pub fn write_all([even, odd]: [&Self; 2], reals: &mut [f64]) -> Result<(), FieldError> {
+        let mut natural = even.domain.device().buffer(size_of_val(reals))?;
+        even.to_natural(EVEN, &mut natural)?;
+        odd.to_natural(ODD, &mut natural)?;
         Ok(natural.read(reals)?)
     }
 
@@ -393,17 +395,42 @@ impl Spinor {
     /// # Panics
     /// The number of reals is not that of the box.
     pub fn read_host(&mut self, parity: usize, reals: &[f64]) -> Result<(), FieldError> {
-        assert_eq!(reals.len(), self.reals(), "the reals of the box");
-        let slices = self.kind.slices();
         let natural = self.domain.device().buffer_of(reals)?;
+        self.of_natural(parity, &natural)?;
+        Ok(self.domain.device().synchronize()?)
+    }
+
+    /// As [`Spinor::read_host`], all sites into a field of even and one of odd ones.
+    pub fn read_all([even, odd]: [&mut Self; 2], reals: &[f64]) -> Result<(), FieldError> {
+        let natural = even.domain.device().buffer_of(reals)?;
+        even.of_natural(EVEN, &natural)?;
+        odd.of_natural(ODD, &natural)?;
+        Ok(even.domain.device().synchronize()?)
+    }
+
+    fn to_natural(&self, parity: usize, natural: &mut Buffer) -> Result<(), FieldError> {
+        assert_eq!(natural.bytes(), 8 * self.reals(), "the reals of the box");
+        let slices = self.kind.slices();
+        let of_slice = natural.bytes() / slices;
+        for slice in 0..slices {
+            let natural = natural.output_at(slice * of_slice);
+            let kernel = ToNatural { order: self.order(parity, slice), field: self.buffer.input(), natural };
+            self.domain.launch_as(self.precision, &kernel, self.layout().half())?;
+        }
+        Ok(())
+    }
+
+    fn of_natural(&mut self, parity: usize, natural: &Buffer) -> Result<(), FieldError> {
+        assert_eq!(natural.bytes(), 8 * self.reals(), "the reals of the box");
+        let slices = self.kind.slices();
         for slice in 0..slices {
             let layout = self.domain.layout(self.precision);
             let order = order(layout, parity, 1, self.kind.reals());
             let order = Order { slice: slice as i32, slices: slices as i32, ..order };
-            let natural = natural.input_at(slice * (size_of_val(reals) / slices));
+            let natural = natural.input_at(slice * (natural.bytes() / slices));
             let kernel = FromNatural { order, field: self.buffer.output(), natural };
             self.domain.launch_as(self.precision, &kernel, layout.half())?;
         }
-        Ok(self.domain.device().synchronize()?)
+        Ok(())
     }
 }

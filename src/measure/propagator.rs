@@ -2,7 +2,7 @@
 //! colour), or 3 colour vectors of staggered quarks.
 
 use super::{MeasureError, Stop};
-use crate::field::{EVEN, Kind, ODD};
+use crate::field::{Domain, EVEN, Kind, ODD, Spinor};
 use crate::lattice::{Extents, coordinates, shape, volume};
 use crate::quark::{Fields, Inverse, fields};
 use std::sync::Arc;
@@ -77,6 +77,7 @@ impl Propagator {
     ) -> Result<Self, MeasureError> {
         let domain = Arc::clone(quark.domain());
         let mut found = Self { source, columns: [vec![], vec![]], midpoint: None };
+        let mut values = SourceValues::new(&domain, quark.kind(), source);
         let components: Vec<usize> = (0..quark.kind().reals() / 2).collect();
         for some in components.chunks(quark.together()) {
             if stop() {
@@ -84,8 +85,10 @@ impl Propagator {
             }
             let mut b = fields(&domain, quark.kind(), some.len())?;
             let mut x = fields(&domain, quark.kind(), some.len())?;
-            for (n, component) in some.iter().enumerate() {
-                set_source(&mut b, n, source, *component)?;
+            let [even, odd] = &mut b;
+            for (component, b) in some.iter().zip(even.iter_mut().zip(odd)) {
+                values.set(*component);
+                Spinor::read_all([b.0, b.1], &values.reals)?;
             }
             quark.solve(&mut x, &b)?;
             append(&mut found.columns, x);
@@ -110,19 +113,31 @@ fn append(all: &mut Fields, [even, odd]: Fields) {
     all[ODD].extend(odd);
 }
 
-/// Sets field number `n` to this component of the source.
-fn set_source(b: &mut Fields, n: usize, source: Source, component: usize) -> Result<(), MeasureError> {
-    let partition = *b[EVEN][n].domain().partition();
-    let (local, offset, reals) = (partition.local(), partition.offset(), b[EVEN][n].kind().reals());
-    let mut values = vec![0.0; volume(local) * reals];
-    for s in 0..volume(local) {
-        let x = coordinates(local, s);
-        if source.contains(std::array::from_fn(|mu| x[mu] + offset[mu])) {
-            values[s * reals + 2 * component] = 1.0;
+/// A component of a source in host memory: 1 on its sites of this rank's box, 0 elsewhere.
+struct SourceValues {
+    reals: Vec<f64>,
+    /// Where the first component of these sites is.
+    sites: Vec<usize>,
+    component: usize,
+}
+
+impl SourceValues {
+    fn new(domain: &Domain, kind: Kind, source: Source) -> Self {
+        let partition = domain.partition();
+        let (local, offset) = (partition.local(), partition.offset());
+        let inside = |s: &usize| {
+            let x = coordinates(local, *s);
+            source.contains(std::array::from_fn(|mu| x[mu] + offset[mu]))
+        };
+        let sites = (0..volume(local)).filter(inside).map(|s| s * kind.reals()).collect();
+        Self { reals: vec![0.0; volume(local) * kind.reals()], sites, component: 0 }
+    }
+
+    fn set(&mut self, component: usize) {
+        for site in &self.sites {
+            self.reals[site + 2 * self.component] = 0.0;
+            self.reals[site + 2 * component] = 1.0;
         }
+        self.component = component;
     }
-    for parity in [EVEN, ODD] {
-        b[parity][n].read_host(parity, &values)?;
-    }
-    Ok(())
 }

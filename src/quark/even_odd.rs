@@ -7,7 +7,8 @@ use crate::field::{Dagger, Domain, FieldError, Kind, MatrixField, Spinor};
 use crate::math::{ExactSum, Rational};
 use crate::operator::{CloverTerm, Operator};
 use crate::solver::{
-    BlockCg, Bounds, Guess, Info, Method, MultiInfo, MultiShift, Operators, Params, Settings, Solver, bounds,
+    BlockCg, Bounds, Guess, Info, Method, MultiInfo, MultiShift, Operators, Params, Settings, Solver,
+    SolverError, bounds,
 };
 use std::slice::{from_mut, from_ref};
 use std::sync::Arc;
@@ -206,6 +207,49 @@ impl<O: QuarkOperator> Quark<O> {
         self.solve_from(from_mut(x), from_ref(b), Goal { residual, start: Start::Past })
     }
 
+    /// Whether the method solves `W x = b` without its normal equations.
+    pub(super) fn solves_linear_systems(&self) -> bool {
+        self.params.solver.is_linear()
+    }
+
+    /// Solves `W x_n = b_n` from zero by a method [that can](Self::solves_linear_systems).
+    pub(super) fn solve_linear(
+        &mut self,
+        x: &mut [Spinor],
+        b: &[Spinor],
+        residual: f64,
+    ) -> Result<Info, QuarkError> {
+        let params = self.goal(residual);
+        x.iter_mut().try_for_each(Spinor::set_zero)?;
+        self.one_by_one(x, b, |solver, operators, x, b| solver.solve_linear(operators, x, b, params))
+    }
+
+    /// Solves systems one by one.
+    fn one_by_one(
+        &mut self,
+        x: &mut [Spinor],
+        b: &[Spinor],
+        solve: impl Fn(&mut dyn Solver, &mut Operators, &mut Spinor, &Spinor) -> Result<Info, SolverError>,
+    ) -> Result<Info, QuarkError> {
+        let (kind, domain) = (self.kind(), &self.domain);
+        let mut operators = operators(&mut self.double, &mut self.single, &mut self.half);
+        let mut solver = match self.solver.take() {
+            Some(solver) => solver,
+            None => {
+                let mut made = self.params.solver.solver(domain, kind)?;
+                made.update(&mut operators)?;
+                made
+            }
+        };
+        let mut total = Info::default();
+        for (x, b) in x.iter_mut().zip(b) {
+            total.add(&solve(&mut *solver, &mut operators, x, b)?);
+        }
+        self.solver = Some(solver).filter(|solver| solver.keeps());
+        self.solves.add(&total);
+        Ok(total)
+    }
+
     /// Solves `W^dag W x_n = b_n`.
     pub(super) fn solve_from(
         &mut self,
@@ -222,28 +266,16 @@ impl<O: QuarkOperator> Quark<O> {
             }
         }
         let params = self.goal(goal.residual);
-        let (delta, iteration) = (self.params.solver.delta, self.params.solver.of_one_system());
-        let (kind, domain) = (self.kind(), &self.domain);
-        let mut operators = operators(&mut self.double, &mut self.single, &mut self.half);
-        let mut total = Info::default();
-        if let Systems::Several(fields) = self.systems {
-            let mut block = BlockCg::new(domain, kind, iteration, delta, fields)?;
-            total = block.solve(&mut operators, 0.0, x, b, params)?.total;
+        let total = if let Systems::Several(fields) = self.systems {
+            let (delta, iteration) = (self.params.solver.delta, self.params.solver.of_one_system());
+            let mut block = BlockCg::new(&self.domain, self.kind(), iteration, delta, fields)?;
+            let mut operators = operators(&mut self.double, &mut self.single, &mut self.half);
+            let total = block.solve(&mut operators, 0.0, x, b, params)?.total;
+            self.solves.add(&total);
+            total
         } else {
-            let mut solver = match self.solver.take() {
-                Some(solver) => solver,
-                None => {
-                    let mut made = self.params.solver.solver(domain, kind)?;
-                    made.update(&mut operators)?;
-                    made
-                }
-            };
-            for (x, b) in x.iter_mut().zip(b) {
-                total.add(&solver.solve(&mut operators, x, b, params)?);
-            }
-            self.solver = Some(solver).filter(|solver| solver.keeps());
-        }
-        self.solves.add(&total);
+            self.one_by_one(x, b, |solver, operators, x, b| solver.solve(operators, x, b, params))?
+        };
         if goal.start == Start::Past {
             x.iter().try_for_each(|x| self.guess.remember(x))?;
         }

@@ -1,8 +1,8 @@
 //! `M x = b` on all sites, for measurements and for some terms.
 
-use super::{Goal, Quark, QuarkError, QuarkOperator, QuarkParams, Start};
+use super::{Eliminated, Goal, Quark, QuarkError, QuarkOperator, QuarkParams, Start};
 use crate::device::Precision;
-use crate::field::{Domain, FieldError, Kind, MatrixField, Spinor};
+use crate::field::{Dagger, Domain, FieldError, Kind, MatrixField, Spinor};
 use crate::solver::{Forecast, Info};
 use std::sync::Arc;
 
@@ -73,8 +73,8 @@ impl AllSites {
 }
 
 impl<O: QuarkOperator> Quark<O> {
-    /// Solves `M x_n = b_n` on even and odd sites: eliminates even sites, solves `W^dag W y_n = rhs_n` to
-    /// `goal.residual`, and computes x_n from y_n.
+    /// Solves `M x_n = b_n` on even and odd sites: eliminates even sites, solves what is left to `goal.residual`, and computes x_n
+    /// from y_n. A system `W y_n = rhs_n` is solved as it is by methods that can, otherwise as `W^dag W y_n = W^dag rhs_n`.
     ///
     /// # Panics
     /// There are more right-hand sides than the workspace holds.
@@ -87,10 +87,18 @@ impl<O: QuarkOperator> Quark<O> {
     ) -> Result<Info, QuarkError> {
         let count = b_even.len();
         let (rhs, y) = (&mut rhs[..count], &mut y[..count]);
+        let directly = self.solves_linear_systems() && goal.start == Start::Zero;
+        let mut left = Eliminated::Normal;
         for (n, rhs) in rhs.iter_mut().enumerate() {
-            self.operator().0.eliminate(rhs, [&b_even[n], &b_odd[n]], spare)?;
+            left = self.operator().0.eliminate(rhs, [&b_even[n], &b_odd[n]], spare)?;
+            if left == Eliminated::Linear && !directly {
+                std::mem::swap(rhs, spare);
+                self.apply(rhs, spare, Dagger::Yes)?;
+            }
         }
-        let info = if goal.start == Start::Similar {
+        let info = if left == Eliminated::Linear && directly {
+            self.solve_linear(y, rhs, goal.residual)?
+        } else if goal.start == Start::Similar {
             let forecast = forecast.as_mut().expect("workspace with a forecast");
             let operator = self.operator().0;
             y.iter_mut().zip(&*rhs).try_for_each(|(y, rhs)| forecast.start(operator, y, rhs))?;
@@ -116,7 +124,7 @@ pub struct FullInverse<O: QuarkOperator> {
 }
 
 impl<O: QuarkOperator> FullInverse<O> {
-    /// The quark on `links`, with the solver of `params`. `residual` is that of the even-odd system `W^dag W y = rhs`.
+    /// The quark on `links`, with the solver of `params`. `residual` is that of the [systems](Quark::solve_full) on odd sites.
     /// With conjugate gradients, up to `fields` right-hand sides are solved at once.
     ///
     /// # Errors

@@ -21,7 +21,7 @@ pub use derivative::{HopDerivative, apply as apply_derivative, links_in_time};
 pub use even_odd::{Goal, Quark, Start};
 pub use full::FullOperator;
 pub use inverse::{AllSites, Fields, FullInverse, Inverse, fields};
-pub use operator::{OperatorParams, QuarkOperator, QuarkParams, Storage};
+pub use operator::{Eliminated, OperatorParams, QuarkOperator, QuarkParams, Storage};
 pub use solves::Solves;
 
 use crate::field::{FieldError, Spinor};

@@ -43,9 +43,13 @@ pub trait QuarkOperator: Operator + Sized {
         true
     }
 
-    /// Eliminates the even sites of `M x = b`; the system on odd sites is then `W^dag W y = rhs`. `spare` is
-    /// overwritten.
-    fn eliminate(&mut self, rhs: &mut Spinor, b: [&Spinor; 2], spare: &mut Spinor) -> Result<(), FieldError>;
+    /// Eliminates the even sites of `M x = b`; `rhs` is then that of the returned system on odd sites. `spare` is overwritten.
+    fn eliminate(
+        &mut self,
+        rhs: &mut Spinor,
+        b: [&Spinor; 2],
+        spare: &mut Spinor,
+    ) -> Result<Eliminated, FieldError>;
 
     /// Computes the solution on even and odd sites from y. `spare` is overwritten.
     fn reconstruct(
@@ -55,6 +59,15 @@ pub trait QuarkOperator: Operator + Sized {
         b_even: &Spinor,
         spare: &mut Spinor,
     ) -> Result<(), FieldError>;
+}
+
+/// The system on odd sites that is left of `M x = b`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Eliminated {
+    /// `W y = rhs`
+    Linear,
+    /// `W^dag W y = rhs`
+    Normal,
 }
 
 /// Parameters of an operator; their type selects it.

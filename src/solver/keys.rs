@@ -486,13 +486,13 @@ impl SolverKeys {
     fn check_coarse_aggregates(&self, table: &Table, boxes: Boxes, coarse: Extents) {
         let key = "coarse_aggregate";
         let params = self.multigrid();
-        if params.vectors.saturating_mul(volume(coarse)) % 16 != 0 {
+        if params.vectors.saturating_mul(volume(coarse)).is_multiple_of(16) {
+            check_aggregates(table, boxes, (key, "aggregates of aggregates, in all"), params.coarsest());
+        } else {
             let of = shape(coarse);
             let message =
                 format!("{key}: {} vectors on {of} aggregates are no multiple of 16 numbers", params.vectors);
             table.mistake(key, message);
-        } else {
-            check_aggregates(table, boxes, (key, "aggregates of aggregates, in all"), params.coarsest());
         }
     }
 

@@ -111,6 +111,11 @@ impl Settings {
         }
     }
 
+    /// Whether the method solves `M x = b` without its normal equations.
+    pub(crate) fn is_linear(&self) -> bool {
+        self.entry().linear.is_some()
+    }
+
     /// The precision in which the method needs an operator that also acts on all sites.
     pub(crate) fn whole(&self) -> Option<Precision> {
         matches!(self.method, Method::Multigrid { .. }).then_some(self.precisions[2])

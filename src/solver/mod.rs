@@ -98,6 +98,20 @@ pub trait Solver: Setup {
         b: &Spinor,
         params: Params,
     ) -> Result<Info, SolverError>;
+
+    /// Solves `M x = b` to `|b - M x| <= residual |b|` from the guess in `x`.
+    ///
+    /// # Panics
+    /// The method [solves](Settings::is_linear) the normal equations alone.
+    fn solve_linear(
+        &mut self,
+        _: &mut Operators,
+        _: &mut Spinor,
+        _: &Spinor,
+        _: Params,
+    ) -> Result<Info, SolverError> {
+        panic!("a solver of the normal equations")
+    }
 }
 
 /// A solver of `M x = b` and of `M^dag x = b`; otherwise as [`Solver`].

@@ -4,7 +4,7 @@ use super::{Links, Session, require_reals};
 use crate::app::AppError;
 use crate::app::assemble::Layers;
 use crate::family::Fermion;
-use crate::field::{Dagger, EVEN, Kind, MatrixField, ODD};
+use crate::field::{Dagger, EVEN, Kind, MatrixField, ODD, Spinor};
 use crate::input;
 use crate::lattice::{Extents, coordinates, volume};
 use crate::measure::{QuarkChoice, Source};
@@ -157,12 +157,13 @@ impl LentQuark {
 
 /// Sets field number `n` from host memory.
 fn set(fields: &mut Fields, n: usize, reals: &[f64]) -> Result<(), AppError> {
-    Ok([EVEN, ODD].into_iter().try_for_each(|parity| fields[parity][n].read_host(parity, reals))?)
+    let [even, odd] = fields;
+    Ok(Spinor::read_all([&mut even[n], &mut odd[n]], reals)?)
 }
 
 /// Field number `n` in host memory.
 fn get(fields: &Fields, n: usize, reals: usize) -> Result<Vec<f64>, AppError> {
     let mut out = vec![0.0; reals];
-    [EVEN, ODD].into_iter().try_for_each(|parity| fields[parity][n].write_host(parity, &mut out))?;
+    Spinor::write_all([&fields[EVEN][n], &fields[ODD][n]], &mut out)?;
     Ok(out)
 }

@@ -13,7 +13,7 @@ use super::{DomainWall, DomainWallParams};
 use crate::action::{Derivative, Pair};
 use crate::field::{Dagger, Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
 use crate::operator::{CloverTerm, HopPhases, Operator};
-use crate::quark::{OperatorParams, QuarkOperator, Storage};
+use crate::quark::{Eliminated, OperatorParams, QuarkOperator, Storage};
 use std::sync::Arc;
 
 impl OperatorParams for DomainWallParams {
@@ -33,8 +33,14 @@ impl QuarkOperator for DomainWall {
     }
 
     /// `C z_o = rhs` by `C C^dag y = rhs`.
-    fn eliminate(&mut self, rhs: &mut Spinor, b: [&Spinor; 2], _: &mut Spinor) -> Result<(), FieldError> {
-        self.prepare(rhs, b[EVEN], b[ODD])
+    fn eliminate(
+        &mut self,
+        rhs: &mut Spinor,
+        b: [&Spinor; 2],
+        _: &mut Spinor,
+    ) -> Result<Eliminated, FieldError> {
+        self.prepare(rhs, b[EVEN], b[ODD])?;
+        Ok(Eliminated::Normal)
     }
 
     /// `z_o = C^dag y`, then even sites.

@@ -10,7 +10,7 @@ use super::{Schur, Wilson, WilsonParams};
 use crate::action::{Derivative, Pair};
 use crate::field::{Dagger, Domain, EVEN, FieldError, MatrixField, ODD, Spinor};
 use crate::operator::{CloverTerm, HopPhases, Operator};
-use crate::quark::{OperatorParams, QuarkOperator, Storage};
+use crate::quark::{Eliminated, OperatorParams, QuarkOperator, Storage};
 use std::sync::Arc;
 
 impl OperatorParams for WilsonParams {
@@ -41,10 +41,15 @@ impl QuarkOperator for Wilson {
         (one.kappa, one.c_sw) == (other.kappa, other.c_sw)
     }
 
-    /// `W x_o = prepared b` by its normal equations; their right-hand side is W^dag times `prepared b`.
-    fn eliminate(&mut self, rhs: &mut Spinor, b: [&Spinor; 2], spare: &mut Spinor) -> Result<(), FieldError> {
-        self.prepare(spare, b, rhs)?;
-        self.apply(rhs, spare, Dagger::Yes)
+    /// `W x_o = prepared b`
+    fn eliminate(
+        &mut self,
+        rhs: &mut Spinor,
+        b: [&Spinor; 2],
+        spare: &mut Spinor,
+    ) -> Result<Eliminated, FieldError> {
+        self.prepare(rhs, b, spare)?;
+        Ok(Eliminated::Linear)
     }
 
     /// `x_o = y`, `x_e = A_ee^-1 (b_e + D_eo x_o / 2)`
