@@ -131,7 +131,11 @@ impl std::fmt::Display for Transports {
                 write!(f, "{} among ranks {}, {between} between them", Halo::Peer, groups.join(" | "))?;
             }
         }
-        if self.round() { f.write_str(", those of half precision rounded to 16 bits") } else { Ok(()) }
+        if self.round() {
+            f.write_str(", those of half precision rounded to 16 bits (bits depend on the cuts)")
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -161,7 +165,7 @@ mod tests {
         );
         assert!(!half(Halo::Peer.into()).round() && !Transports::from(Halo::Staged).round());
         let said = half(Halo::Nccl.into()).to_string();
-        assert_eq!(said, "by NCCL, those of half precision rounded to 16 bits");
+        assert_eq!(said, "by NCCL, those of half precision rounded to 16 bits (bits depend on the cuts)");
         assert_eq!(half(Halo::Peer.into()).to_string(), "peer to peer");
     }
 }

@@ -19,7 +19,7 @@ fn run(text: &str, device: On, halos: &str) -> Scratch {
     let ended = scratch.start_with(2, &[&input], device.variables()).wait();
     ended.succeeded();
     let first = ended.out.lines().next().unwrap_or_default();
-    let told = first.contains(", those of half precision rounded to 16 bits; ");
+    let told = first.contains(", those of half precision rounded to 16 bits (bits depend on the cuts); ");
     assert_eq!(told, halos == "half", "{first}");
     scratch
 }
@@ -37,8 +37,8 @@ fn found(scratch: &Scratch) -> (Vec<[f64; 2]>, Vec<(String, f64)>) {
     (rows.map(|(dh, plaquette)| [dh, plaquette]).collect(), iterations.collect())
 }
 
-/// Residuals are 1e-9 to 1e-6 relative to phi, whose norm squared is some 10^4: dH may differ by 1e-3 at most, plaquettes by
-/// what such forces move.
+/// Solutions for actions have residuals of 1e-8 at most, and actions are some 10^4: dH differs by less than 1e-4. Forces have
+/// 1e-6 at most, in directions that have nothing to do with each other, so that mean plaquettes differ by far less.
 #[test]
 fn chains_find_the_same_in_as_many_iterations() {
     for (name, text) in [("Wilson", PRODUCTION), ("domain walls", DOMAIN_WALL), ("staggered", STAGGERED)] {
@@ -49,7 +49,7 @@ fn chains_find_the_same_in_as_many_iterations() {
         for ([dh, plaquette], expected) in rows.iter().zip(&expected) {
             let off = [dh - expected[0], plaquette - expected[1]];
             println!("{name}: dH {dh:.6}, off by {:.1e}; plaquette by {:.1e}", off[0], off[1]);
-            assert!(off[0].abs() < 1e-3 && off[1].abs() < 1e-6, "{name}: {off:?}");
+            assert!(off[0].abs() < 1e-4 && off[1].abs() < 1e-8, "{name}: {off:?}");
         }
         for ((column, expected), (_, found)) in iterations.iter().zip(&rounded) {
             println!("{name}: {column} {expected} and {found}");
@@ -96,5 +96,5 @@ fn a_chain_may_go_on_with_other_halos() {
     let without: Vec<&str> = rows.lines().filter(|row| !row.starts_with("1,")).collect();
     fs::write(&history, without.join("\n") + "\n").unwrap();
     let ended = scratch.run(0, &[&input]);
-    ended.failed(1, &["trajectory 1, which is to be made again, was made with another halo_precision"]);
+    ended.failed(2, &["trajectory 1, which is to be made again, was made with another halo_precision"]);
 }
