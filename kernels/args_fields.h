@@ -364,6 +364,7 @@ struct Outgoing {
     HaloSignal signal;        // raised chunk by chunk
     int fields;
     int chunk;                // the launch's first site of each face is a multiple of it: FACE_CHUNK if flags are raised, else 1
+    int rounded;              // in half precision: bit k is set if the wire of face k takes 16-bit integers with norms
 };
 // Waits until neighbours have raised a number
 struct HaloWait {
@@ -390,4 +391,12 @@ struct FaceMerge {
     int forward;
     int reals;                // per site
     int sites;
+};
+// Fills ghost zones from wires of 16-bit integers with norms, by face as in Outgoing (faces.cuh).
+struct FaceRestore {
+    Geometry g;
+    const Halo* wire[8];      // optional where nothing is restored: incoming data, edge lanes only
+    Halo* ghost[8];           // optional likewise
+    int fields;
+    int reals[2];             // per site, from forward and from backward: 12 of a half spinor; 18, 24 of colour vectors
 };

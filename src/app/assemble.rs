@@ -56,7 +56,7 @@ pub(super) fn domain(
     let Layers { border, reach } = layers;
     let device = start::device(parallel, &partition, reach, &**comm)?;
     start::require_lanes(&partition, &device, reach)?;
-    let transports = start::transports(parallel, &device, &**comm)?;
+    let transports = start::transports(parallel, &device, &**comm)?.with(parallel.halo_precision);
     Ok(Domain::new(partition, device, Arc::clone(comm), border, transports)?)
 }
 

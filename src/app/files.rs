@@ -4,7 +4,7 @@ use super::assemble::Layers;
 use super::report::{json, say, shown, warn};
 use super::{AppError, Ranks, assemble, start};
 use crate::comm::agree;
-use crate::field::{Halo, HostLinks, MatrixField};
+use crate::field::{Halo, HaloPrecision, HostLinks, MatrixField};
 use crate::input::{self, DeviceChoice, GridChoice, Parallel};
 use crate::io::{self, Format, Header, Meta, Verified};
 use crate::lattice::{Extents, Partition, coordinates, shape, site, volume};
@@ -48,6 +48,7 @@ fn here() -> Parallel {
         threads: None,
         lanes: None,
         transport: Some(Halo::Staged),
+        halo_precision: HaloPrecision::Full,
         self_test: false,
     }
 }

@@ -27,6 +27,7 @@ pub fn domain_on(
     let Layers { border, reach } = assemble::layers(input, [&input.measure]);
     let partition = start::partition(&input.parallel, input.extents, &**comm)?;
     start::require_lanes(&partition, &device, reach)?;
+    let transports = transports.into().with(input.parallel.halo_precision);
     Ok(Domain::new(partition, device, Arc::clone(comm), border, transports)?)
 }
 

@@ -3,6 +3,7 @@
 use super::assemble::Layers;
 use super::{assemble, start};
 use crate::device::Held;
+use crate::field::HaloPrecision;
 use crate::hmc::Scheme;
 use crate::input::Input;
 use crate::io::Format;
@@ -73,6 +74,9 @@ pub(super) fn plan(input: &Input, partition: &Partition, ranks: usize) -> String
         shape(partition.grid),
         shape(local),
     );
+    if input.parallel.halo_precision == HaloPrecision::Half {
+        text += "halos          of half precision rounded to 16 bits in messages: the bits depend on the grid of ranks\n";
+    }
     text += &format!(
         "trajectories   {} of length {}, {} of them thermalisation\n",
         run.trajectories, input.hmc.tau, run.thermalisation

@@ -21,7 +21,7 @@ const ROUNDS: u64 = 4;
 /// # Errors
 /// They differ, or memory runs out.
 pub fn check_wires(domain: &Arc<Domain>) -> Result<(), AppError> {
-    if *domain.transports() == Halo::Staged.into() {
+    if !domain.transports().have_peer() && domain.transports().messages() == Halo::Staged {
         return Ok(());
     }
     // A rank that fails in the middle ends all: the others wait for it.

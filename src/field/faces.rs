@@ -3,16 +3,19 @@
 //! Face number 2 mu comes from the next rank in direction mu (for forward hops), and 2 mu + 1 from the rank before.
 //! Only lanes at the rank's edge travel; the pack kernel puts the others in place. GPUs that open each other's memory pack
 //! into it, and wait for each other by flags: the host launches and goes on.
+//!
+//! Messages of half precision may be rounded to 16-bit integers with norms ([`HaloPrecision`](super::HaloPrecision)): the pack
+//! kernel rounds, and a kernel restores what came.
 
+use super::order::Order;
 use super::signals::{Signals, no_signal, no_wait};
-use super::{Dagger, Domain, EVEN, FieldError, Halo, ODD};
+use super::{Dagger, Domain, FieldError, Halo};
 use crate::comm::{Message, agree};
 use crate::device::kernels::{
-    self, FACE_CHUNK, FaceMerge, Fermions, In, LinkReals, Links, LongReals, Outgoing, Places, StaggeredFace,
-    WilsonFace,
+    self, FACE_CHUNK, FaceMerge, FaceRestore, Fermions, Half, In, LinkReals, Links, LongReals, Outgoing,
+    Places, StaggeredFace, WilsonFace,
 };
 use crate::device::{Buffer, Precision, Remote, Staging};
-use crate::lattice::{coordinates, volume};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -22,7 +25,7 @@ type Receives<'a> = Vec<Message<&'a mut [u8]>>;
 /// Reals per face site that a hop needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaceReals {
-    /// From the forward neighbour.
+    /// From the forward neighbour: 12 of a half spinor, or 6 of each colour vector.
     pub forward: usize,
     /// From the backward neighbour; 0: nothing travels.
     pub backward: usize,
@@ -62,6 +65,13 @@ pub(crate) enum FaceHop<'a> {
     },
 }
 
+/// Bytes that a lane of a face's site takes on a wire with rounded reals: 16-bit integers, and a norm for each half spinor or
+/// colour vector.
+fn rounded_bytes(reals: usize) -> usize {
+    let norms = if reals == 12 { 1 } else { reals / 6 };
+    2 * reals + 4 * norms
+}
+
 struct Face {
     mu: usize,
     forward: bool,
@@ -69,6 +79,7 @@ struct Face {
     sites: usize,
     ghost: [Buffer; 2],
     outgoing: Buffer,
+    /// Where a message comes whose content then goes to its place in the ghost zone; else it comes there at once.
     incoming: Option<Buffer>,
     remote: [Option<Remote>; 2],
     /// How its data leave, and how they come.
@@ -79,19 +90,12 @@ struct Face {
     received: Option<Staging>,
 }
 
-/// Sites of each parity in an order: those from which a hop needs no ghost zones, then the others.
-struct Order {
-    /// None if only the last direction is cut: the order is that of memory, from site `from` on and round to it.
-    sites: Option<[Buffer; 2]>,
-    from: usize,
-    inner: usize,
-    all: usize,
-}
-
 /// The ghost zones of one kind of hop.
 pub struct Faces {
     domain: Arc<Domain>,
     precision: Precision,
+    /// Whether messages are rounded.
+    rounded: bool,
     fields: usize,
     faces: Vec<Face>,
     turn: usize,
@@ -107,6 +111,56 @@ pub(crate) struct Reached<'a> {
     pub places: Places<'a>,
     /// Ghost zones; none if the sites need none.
     pub ghost: [Option<In<'a, kernels::Halo>>; 8],
+}
+
+/// Whether messages with halos of this precision are rounded.
+fn rounded(domain: &Domain, precision: Precision) -> bool {
+    precision == Precision::Half && domain.transports().round()
+}
+
+impl Face {
+    /// A face of the direction `mu`, from forward or backward, with so many reals a site.
+    fn new(
+        domain: &Arc<Domain>,
+        precision: Precision,
+        fields: usize,
+        (mu, forward): (usize, bool),
+        reals: usize,
+    ) -> Result<Self, FieldError> {
+        let (device, layout) = (domain.device(), domain.layout(precision));
+        let sites = layout.half() / layout.outer()[mu];
+        let lanes = layout.lanes().count();
+        let edge = lanes / layout.lanes().0[mu];
+        let (to, from) = (domain.halo(mu, !forward), domain.halo(mu, forward));
+        let bytes = fields * sites * lanes * reals * precision.bytes();
+        // All ranks have the same buffers to open, whoever opens them.
+        let exports = domain.transports().have_peer();
+        let ghost = || if exports { device.buffer_for_export(bytes) } else { device.buffer(bytes) };
+        let is_rounded = |halo: Halo| rounded(domain, precision) && halo != Halo::Peer;
+        let wire_bytes = |halo: Halo| {
+            let lane = if is_rounded(halo) { rounded_bytes(reals) } else { reals * precision.bytes() };
+            fields * sites * edge * lane
+        };
+        let staging = |halo: Halo| {
+            let staged = halo == Halo::Staged && !device.backend().is_host();
+            staged.then(|| Staging::new(device, wire_bytes(halo))).transpose()
+        };
+        let lands_apart = edge < lanes || is_rounded(from);
+        Ok(Self {
+            mu,
+            forward,
+            reals,
+            sites,
+            ghost: [ghost()?, ghost()?],
+            outgoing: device.buffer(wire_bytes(to))?,
+            incoming: lands_apart.then(|| device.buffer(wire_bytes(from))).transpose()?,
+            remote: [None, None],
+            to,
+            from,
+            sent: staging(to)?,
+            received: staging(from)?,
+        })
+    }
 }
 
 impl Faces {
@@ -128,43 +182,15 @@ impl Faces {
                 if reals == 0 {
                     continue;
                 }
-                let layout = domain.layout(precision);
-                let sites = layout.half() / layout.outer()[mu];
-                let lanes = layout.lanes().count();
-                let bytes = |lanes: usize| fields * sites * lanes * reals * precision.bytes();
-                let edge = lanes / layout.lanes().0[mu];
-                let buffer = |lanes| domain.device().buffer(bytes(lanes));
-                // All ranks have the same buffers to open, whoever opens them.
-                let exports = domain.transports().have_peer();
-                let ghost = || {
-                    if exports { domain.device().buffer_for_export(bytes(lanes)) } else { buffer(lanes) }
-                };
-                let (to, from) = (domain.halo(mu, !forward), domain.halo(mu, forward));
-                let staging = |halo: Halo| {
-                    let staged = halo == Halo::Staged && !domain.device().backend().is_host();
-                    staged.then(|| Staging::new(domain.device(), bytes(edge))).transpose()
-                };
-                faces.push(Face {
-                    mu,
-                    forward,
-                    reals,
-                    sites,
-                    ghost: [ghost()?, ghost()?],
-                    outgoing: buffer(edge)?,
-                    incoming: if edge == lanes { None } else { Some(buffer(edge)?) },
-                    remote: [None, None],
-                    to,
-                    from,
-                    sent: staging(to)?,
-                    received: staging(from)?,
-                });
+                faces.push(Face::new(domain, precision, fields, (mu, forward), reals)?);
             }
         }
         let order =
             (reach > 0 && !faces.is_empty()).then(|| Order::new(domain, precision, reach)).transpose()?;
         let order = order.map(Arc::new);
         let domain = Arc::clone(domain);
-        let mut made = Self { domain, precision, fields, faces, turn: 0, signals: None, order };
+        let rounded = rounded(&domain, precision);
+        let mut made = Self { domain, precision, rounded, fields, faces, turn: 0, signals: None, order };
         if made.domain.transports().have_peer() && !made.faces.is_empty() {
             made.open_remote()?;
             let most = made.chunks(fields).into_iter().max().expect("eight faces");
@@ -332,7 +358,7 @@ impl Faces {
         FaceSource { input, parity, hop }: FaceSource<'_>,
         fields: usize,
     ) -> Result<(), FieldError> {
-        let Self { domain, precision, faces, turn, signals, .. } = self;
+        let Self { domain, precision, rounded, faces, turn, signals, .. } = self;
         let g = domain.layout(*precision).geometry();
         let parity = parity as i32;
         let chunk = if signals.is_some() { FACE_CHUNK } else { 1 };
@@ -343,10 +369,11 @@ impl Faces {
         };
         let (wire, ghost) = ([const { None }; 8], [const { None }; 8]);
         let (fields, chunk) = (fields as i32, chunk as i32);
-        let mut to = Outgoing { wire, ghost, signal, fields, chunk };
+        let mut to = Outgoing { wire, ghost, signal, fields, chunk, rounded: 0 };
         for face in faces {
-            let Face { mu, forward, ghost, outgoing, remote, .. } = face;
+            let Face { mu, forward, ghost, outgoing, remote, to: halo, .. } = face;
             let place = place(*mu, *forward);
+            to.rounded |= i32::from(*rounded && *halo != Halo::Peer) << place;
             to.ghost[place] = Some(ghost[*turn].output());
             to.wire[place] = Some(match &mut remote[*turn] {
                 Some(remote) => remote.output(),
@@ -431,16 +458,21 @@ impl Faces {
             domain.device().synchronize()?;
         }
         domain.waiting(|| domain.comm().exchange(&sends, &mut receives));
-        for Face { ghost, received, .. } in &mut self.faces {
+        for Face { ghost, incoming, received, .. } in &mut self.faces {
             if let Some(received) = received {
-                // SAFETY: as long as the zone, which work launched so far does not touch.
-                unsafe { ghost[self.turn].stage_in(received)? };
+                let landing = incoming.as_mut().unwrap_or(&mut ghost[self.turn]);
+                // SAFETY: as long as the message, and work launched so far does not touch it.
+                unsafe { landing.stage_in(received)? };
             }
         }
         Ok(())
     }
 
+    /// Brings to their places what has come apart from the ghost zones.
     fn merge(&mut self, fields: usize) -> Result<(), FieldError> {
+        if self.rounded {
+            return self.restore(fields);
+        }
         for Face { mu, forward, reals, sites, ghost, incoming, .. } in &mut self.faces {
             let Some(incoming) = incoming else { continue };
             let kernel = FaceMerge {
@@ -455,6 +487,23 @@ impl Faces {
             self.domain.launch_as(self.precision, &kernel, fields * *sites)?;
         }
         Ok(())
+    }
+
+    /// Restores the reals of rounded messages, of all faces in one launch.
+    fn restore(&mut self, fields: usize) -> Result<(), FieldError> {
+        let g = self.domain.layout(self.precision).geometry();
+        let (wire, ghost) = ([None; 8], [const { None }; 8]);
+        let mut kernel = FaceRestore { g, wire, ghost, fields: fields as i32, reals: [0; 2] };
+        let mut count = 0;
+        for Face { mu, forward, reals, sites, ghost, incoming, .. } in &mut self.faces {
+            let Some(incoming) = incoming else { continue };
+            let place = place(*mu, *forward);
+            kernel.wire[place] = Some(incoming.input());
+            kernel.ghost[place] = Some(ghost[self.turn].output());
+            kernel.reals[place % 2] = *reals as i32;
+            count += fields * *sites;
+        }
+        self.domain.launch_as(Half, &kernel, count)
     }
 }
 
@@ -484,47 +533,5 @@ impl Reached<'_> {
         let count = count as i32;
         let places = Places { sites: None, wait: no_wait(), from: 0, all: count, first: 0, count };
         Self { places, ghost: [None; 8] }
-    }
-}
-
-impl Order {
-    fn new(domain: &Domain, precision: Precision, reach: usize) -> Result<Self, FieldError> {
-        let outer = domain.layout(precision).outer();
-        let half_row = [outer[0] / 2, outer[1], outer[2], outer[3]];
-        let all = volume(half_row);
-        if domain.cut_directions().eq([3]) {
-            let slice = all / outer[3];
-            let inner = slice * outer[3].saturating_sub(2 * reach);
-            return Ok(Self { sites: None, from: (slice * reach).min(all), inner, all });
-        }
-        let of_parity = |parity| {
-            let (mut sites, others): (Vec<i32>, Vec<i32>) = (0..all as i32).partition(|&s| {
-                let [xh, y, z, t] = coordinates(half_row, s as usize);
-                let x = [2 * xh + ((y + z + t + parity) & 1), y, z, t];
-                domain.cut_directions().all(|mu| (reach..outer[mu].saturating_sub(reach)).contains(&x[mu]))
-            });
-            let inner = sites.len();
-            sites.extend(others);
-            (sites, inner)
-        };
-        let ((even, inner), (odd, _)) = (of_parity(EVEN), of_parity(ODD));
-        let buffer = |sites: &[i32]| domain.device().buffer_of(sites);
-        Ok(Self { sites: Some([buffer(&even)?, buffer(&odd)?]), from: 0, inner, all })
-    }
-
-    fn places<'a>(
-        &'a self,
-        parity: usize,
-        [first, end]: [usize; 2],
-        wait: kernels::HaloWait<'a>,
-    ) -> Places<'a> {
-        Places {
-            sites: self.sites.as_ref().map(|sites| sites[parity].input()),
-            wait,
-            from: self.from as i32,
-            all: self.all as i32,
-            first: first as i32,
-            count: (end - first) as i32,
-        }
     }
 }

@@ -13,6 +13,7 @@
 //! - `several`: linear algebra of several fields at once
 //! - `shared`: what operators have in common
 //! - `faces`: communication for hops
+//! - `order`: the sites of a hop, those first that need no ghost zones
 //! - `signals`: flags that ranks raise in the memory of others
 //! - `transports`: how halos travel between each two ranks
 //! - `hop_links`: an operator's own links
@@ -29,7 +30,10 @@ mod layout;
 mod local;
 mod matrix;
 mod number;
+mod order;
 mod random;
+#[cfg(test)]
+mod rounding;
 mod several;
 mod shared;
 mod signals;
@@ -54,7 +58,7 @@ pub use several::ShiftSteps;
 pub use shared::Sharing;
 pub(crate) use shared::{Shared, Workspace, common};
 pub use spinor::{Kind, Spinor};
-pub use transports::{Halo, Transports};
+pub use transports::{Halo, HaloPrecision, Transports};
 
 /// Even sites, as numbered by kernels.
 pub const EVEN: usize = 0;

@@ -2,7 +2,7 @@
 
 use hmc::comm::{Comm, Solo};
 use hmc::device::{Cpu, Device, has_emulation, lane_counts};
-use hmc::field::{Domain, Halo};
+use hmc::field::{Domain, Halo, Transports};
 use hmc::lattice::{Extents, LaneGrid, Partition};
 use std::sync::Arc;
 
@@ -23,7 +23,12 @@ impl Choice {
 
     /// A rank's domain on it.
     pub fn domain(self, partition: Partition, comm: Arc<dyn Comm>) -> Arc<Domain> {
-        Domain::new(partition, self.open(), comm, 2, Halo::Staged).unwrap()
+        self.domain_by(partition, comm, Halo::Staged.into())
+    }
+
+    /// The same with other transports.
+    pub fn domain_by(self, partition: Partition, comm: Arc<dyn Comm>, transports: Transports) -> Arc<Domain> {
+        Domain::new(partition, self.open(), comm, 2, transports).unwrap()
     }
 }
 
@@ -60,7 +65,18 @@ pub fn on_lanes(lanes: usize, partition: Partition, comm: Arc<dyn Comm>, border:
 
 /// As [`on_lanes`], with the most lanes that fit.
 pub fn on_most_lanes(partition: Partition, comm: Arc<dyn Comm>, border: usize) -> Arc<Domain> {
-    on_lanes(most_lanes(&partition, border), partition, comm, border)
+    on_most_lanes_by(partition, comm, border, Halo::Staged.into())
+}
+
+/// The same with other transports.
+pub fn on_most_lanes_by(
+    partition: Partition,
+    comm: Arc<dyn Comm>,
+    border: usize,
+    transports: Transports,
+) -> Arc<Domain> {
+    let device = Device::new(Cpu::new(most_lanes(&partition, border)).unwrap());
+    Domain::new(partition, device, comm, border, transports).unwrap()
 }
 
 /// One rank's domain with one lane.

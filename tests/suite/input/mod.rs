@@ -13,8 +13,9 @@ mod staggered;
 use hmc::config::{Change, InputError};
 use hmc::device::Precision;
 use hmc::family::WilsonFermion;
+use hmc::field::HaloPrecision;
 use hmc::hmc::Scheme;
-use hmc::input::{self, Fermion, GridChoice};
+use hmc::input::{self, Fermion, GridChoice, compare};
 use hmc::measure::{Correlator, Loops, Source};
 use hmc::solver::Method;
 use std::path::Path;
@@ -357,9 +358,32 @@ fn grids_of_blocks_are_not_tuned() {
                    the grid, which must not follow from times then: name one";
     assert_eq!(mistakes(&solver("method = \"gcr-dd\""), 4), [refused]);
     assert_eq!(mistakes(&solver("method = \"auto\"\nschwarz_block = [4, 4, 4, 4]"), 4), [refused]);
+    let rounded = with("[gauge]", "[parallel]\nhalo_precision = \"half\"\ngrid = \"tuned\"\n[gauge]");
+    let refused = "run.toml:9:8: grid: with halo_precision = \"half\" the bits depend on the grid, which must not follow from \
+                   times then: name one";
+    assert_eq!(mistakes(&rounded, 4), [refused]);
     // Blocks that a grid would cut.
     let blocks = input(&solver("method = \"gcr-dd\"\nschwarz_block = [8, 8, 8, 8]"));
     assert!(blocks.fits([1, 1, 1, 2]) && !blocks.fits([1, 1, 1, 4]) && !blocks.fits([2, 1, 1, 1]));
+}
+
+/// A chain may go on with other halos, which is a change of its tuning.
+#[test]
+fn halos_are_rounded_only_if_that_is_asked_for() {
+    let halos = |keys: &str| with("[gauge]", &format!("[parallel]\n{keys}\n[gauge]"));
+    let precision = |keys: &str| input(&halos(keys)).parallel.halo_precision;
+    assert_eq!(precision(""), HaloPrecision::Full);
+    assert_eq!(precision("halo_precision = \"full\""), HaloPrecision::Full);
+    assert_eq!(precision("halo_precision = \"half\""), HaloPrecision::Half);
+    let single = "run.toml:8:18: halo_precision: unknown \"single\"; expected 'full' or 'half'";
+    assert_eq!(mistakes(&halos("halo_precision = \"single\""), 1), [single]);
+    let number = "run.toml:8:18: halo_precision: expected \"full\", \"half\", found the integer 16";
+    assert_eq!(mistakes(&halos("halo_precision = 16"), 1), [number]);
+    let changes = compare(&input(GOOD), &input(&halos("halo_precision = \"half\"")));
+    let told: Vec<String> = changes.iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["parallel.halo_precision: was \"full\", is \"half\""]);
+    assert!(changes.iter().all(|change| change.change == Change::Tuning), "{changes:?}");
+    assert!(compare(&input(GOOD), &input(&halos("halo_precision = \"full\""))).is_empty());
 }
 
 #[test]
@@ -421,7 +445,7 @@ fn an_unreadable_file_is_named() {
 
 /// The differences between two inputs as they are told; `fixed`: only those that a chain refuses.
 fn differences(stored: &str, new: &str, fixed: bool) -> Vec<String> {
-    let all = input::compare(&input(stored), &input(new)).into_iter();
+    let all = compare(&input(stored), &input(new)).into_iter();
     all.filter(|one| !fixed || one.change == Change::Fixed).map(|one| one.to_string()).collect()
 }
 

@@ -15,6 +15,7 @@ mod exceptional;
 mod exports;
 mod folder;
 mod grids;
+mod halo_precision;
 mod inputs;
 mod launch;
 mod qcdml;
