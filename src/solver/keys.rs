@@ -179,6 +179,17 @@ const VECTORS: Key<usize> = Key::new(
 .settled_as("method")
 .note("only with `multigrid`, or `auto` that tries it");
 
+const MULTIGRID_SHIFTS: Key<usize> = Key::new(
+    "multigrid_shifts",
+    integer(0, 16),
+    Absent::Is("0"),
+    Change::Tuning,
+    "with rational functions: so many of the least shifts of each are left to multigrid. The iteration for all shifts ends with \
+     the others, and what it has found by then is where the solves of these start; see below",
+)
+.settled_as("method")
+.note("only with `flavours = 1`");
+
 /// `[fermion.NAME.solver]` of Wilson and domain-wall quarks.
 pub(crate) const SOLVER: Section = Section {
     keys: &[
@@ -196,6 +207,7 @@ pub(crate) const SOLVER: Section = Section {
         &SCHWARZ_BLOCK,
         &AGGREGATE,
         &VECTORS,
+        &MULTIGRID_SHIFTS,
     ],
     tables: &[],
 };
@@ -259,8 +271,13 @@ pub(crate) enum Systems {
     Any,
     /// Systems of domain-wall quarks, one at a time, by conjugate gradients.
     Wall,
-    /// All shifts at once, by conjugate gradients, as required by this key.
-    Shifted(&'static str),
+    /// All shifts at once, by conjugate gradients, as required by a key.
+    Shifted {
+        /// That key.
+        by: &'static str,
+        /// Whether multigrid may solve the least of them.
+        multigrid: bool,
+    },
 }
 
 /// Whether a method has the keys of the Schwarz preconditioner.
@@ -296,6 +313,7 @@ pub(crate) struct SolverKeys {
     vectors: usize,
     /// Whether the input has either of the two.
     has_aggregate: bool,
+    multigrid_shifts: usize,
     link_reals: usize,
     action_residual: f64,
     force_residual: f64,
@@ -332,7 +350,7 @@ impl SolverKeys {
         let precision = table.get_by(&PRECISION, |value| match method {
             Some(Wanted::One(Method::GcrDd { .. })) => choice(&SCHWARZ)(value),
             Some(Wanted::One(Method::Multigrid { .. })) => choice(&MULTIGRID)(value),
-            Some(_) if matches!(systems, Systems::Shifted(_)) => choice(&PLAIN_OR_SHIFTED)(value),
+            Some(_) if matches!(systems, Systems::Shifted { .. }) => choice(&PLAIN_OR_SHIFTED)(value),
             Some(_) => choice(&PLAIN)(value),
             None => choice(ALL)(value),
         });
@@ -350,6 +368,7 @@ impl SolverKeys {
             vectors: table.get_or(&VECTORS, fermion.map(|f| f.vectors)),
             has_aggregate: [AGGREGATE.name(), VECTORS.name()].iter().any(|key| table.has(key))
                 || fermion.is_some_and(|f| f.has_aggregate),
+            multigrid_shifts: table.get(&MULTIGRID_SHIFTS).unwrap_or(0),
             link_reals: table.get_or(&LINK_REALS, fermion.map(|f| f.link_reals)),
             action_residual: table.get_or(&ACTION_RESIDUAL, fermion.map(|f| f.action_residual)),
             force_residual: table.get_or(&FORCE_RESIDUAL, fermion.map(|f| f.force_residual)),
@@ -390,7 +409,7 @@ impl SolverKeys {
     /// Checks keys against each other. A mistake is reported where it is made, not again where it is inherited.
     fn check(&self, table: &Table, inherits: bool, boxes: Boxes) {
         let blocks = is_schwarz(self.method) || self.tries_schwarz();
-        let aggregates = is_multigrid(self.method) || self.tries_multigrid();
+        let aggregates = is_multigrid(self.method) || self.tries_multigrid() || self.has_light_shifts();
         let auto = self.method == Some(Wanted::Auto) && self.systems == Systems::Any;
         let keys = [
             ("schwarz_block", blocks, "the method \"gcr-dd\" has"),
@@ -401,6 +420,8 @@ impl SolverKeys {
         ];
         for (key, _, has) in keys.into_iter().filter(|(key, serves, _)| table.has(key) && !serves) {
             let tried = match key {
+                "schwarz_block" if !auto => "",
+                _ if self.may_have_light_shifts() => ", or a term with multigrid_shifts above 0",
                 _ if !auto => "",
                 "schwarz_block" | "aggregate" | "vectors" => ", which \"auto\" tries without a precision",
                 _ => ", which \"auto\" tries with a schwarz_block or an aggregate, and without a precision",
@@ -422,7 +443,12 @@ impl SolverKeys {
                 table.mistake("schwarz_block", message);
             }
         }
-        if let Systems::Shifted(by) = self.systems {
+        if self.multigrid_shifts > 0 && !self.may_have_light_shifts() {
+            let message =
+                "multigrid_shifts: only Wilson and clover quarks with flavours = 1 have shifts for multigrid";
+            table.mistake("multigrid_shifts", message);
+        }
+        if let Systems::Shifted { by, .. } = self.systems {
             self.check_multi_shift(table, by);
         } else if self.guess.solutions > 0 && self.force_residual > GUESS_RESIDUAL {
             let found = self.force_residual;
@@ -438,7 +464,8 @@ impl SolverKeys {
 
     /// Whether aggregates fit. With the default, the mistake is the method's.
     fn check_aggregates(&self, table: &Table, boxes: Boxes) {
-        let key = if table.has("aggregate") { "aggregate" } else { "method" };
+        let of = if self.has_light_shifts() { "multigrid_shifts" } else { "method" };
+        let key = if table.has("aggregate") { "aggregate" } else { of };
         let block = self.aggregate;
         let cuts = |whole: Extents| (0..4).all(|mu| whole[mu].is_multiple_of(block[mu]));
         let own = shape(block);
@@ -462,9 +489,22 @@ impl SolverKeys {
         } else if self.precision.is_some_and(|precision| SHIFTED.iter().all(|(_, mix)| *mix != precision)) {
             table.mistake("precision", format!("precision: {by} is solved in {}", names(&SHIFTED)));
         }
+        if self.has_light_shifts() && self.precision == Some([Double; 3]) {
+            let message = "multigrid_shifts: multigrid works in single or half precision: choose a precision with either";
+            table.mistake("multigrid_shifts", message);
+        }
         if self.guess.solutions > 0 {
             table.mistake("guess", format!("guess: with {by}, solves for all shifts start from zero"));
         }
+    }
+
+    fn may_have_light_shifts(&self) -> bool {
+        matches!(self.systems, Systems::Shifted { multigrid: true, .. })
+    }
+
+    /// Whether multigrid solves the least shifts.
+    fn has_light_shifts(&self) -> bool {
+        self.multigrid_shifts > 0 && self.may_have_light_shifts()
     }
 
     /// Whether "auto" tries GCR-DD: with a block of the user's, since by default bits depend on the grid of ranks.
@@ -484,11 +524,11 @@ impl SolverKeys {
         let (gcr, multigrid) = (METHODS[2].1, METHODS[3].1);
         let methods: &[Method] = match self.systems {
             Systems::Any => &[Method::Cg, Method::BiCgStab],
-            Systems::Wall | Systems::Shifted(_) => &[Method::Cg],
+            Systems::Wall | Systems::Shifted { .. } => &[Method::Cg],
         };
         let precisions = match (self.precision, self.systems) {
             (Some(precision), _) => vec![precision],
-            (None, Systems::Shifted(_)) => vec![SHIFTED[0].1],
+            (None, Systems::Shifted { .. }) => vec![SHIFTED[0].1],
             (None, _) => vec![PLAIN[0].1, PLAIN[2].1],
         };
         let each =
@@ -507,7 +547,7 @@ impl SolverKeys {
     fn taken(&self) -> (Method, [Precision; 3], Vec<Choice>) {
         let usual = match (is_schwarz(self.method) || is_multigrid(self.method), self.systems) {
             (true, _) => SCHWARZ[0].1,
-            (false, Systems::Shifted(_)) => SHIFTED[0].1,
+            (false, Systems::Shifted { .. }) => SHIFTED[0].1,
             (false, _) => PLAIN[0].1,
         };
         match self.method {
@@ -531,11 +571,12 @@ impl SolverKeys {
         let precisions = self.precision.unwrap_or(usual);
         let schwarz = matches!(method, Method::GcrDd { .. });
         let Self { k_max, n_mr, block, aggregate, vectors, .. } = *self;
+        let params = MultigridParams { block: aggregate, vectors, steps: n_mr.unwrap_or(6) };
         let method = match method {
             Method::GcrDd { .. } => Method::GcrDd { k_max, n_mr: n_mr.unwrap_or(8), block },
-            Method::Multigrid { .. } => {
-                let params = MultigridParams { block: aggregate, vectors, steps: n_mr.unwrap_or(6) };
-                Method::Multigrid { k_max, params }
+            Method::Multigrid { .. } => Method::Multigrid { k_max, params },
+            Method::Cg if self.has_light_shifts() => {
+                Method::LightShifts { shifts: self.multigrid_shifts, k_max, params }
             }
             other => other,
         };

@@ -3,6 +3,7 @@
 mod borders;
 mod conformance;
 mod domain_wall;
+mod light_shifts;
 mod peers;
 pub mod quark;
 mod rank_domains;
