@@ -25,7 +25,7 @@ use super::powers::{Powers, Wanted};
 use super::{ActionError, Derivative, Fraction, PairSum};
 use crate::field::{Dagger, FieldError, ODD, RandomAddress, Spinor};
 use crate::math::{ExactSum, Rational, RationalError};
-use crate::quark::Quark;
+use crate::quark::{Quark, combine};
 use crate::solver::Bounds;
 
 /// Parameters of the functions.
@@ -177,15 +177,20 @@ impl<O: Derivative> Function<O> for Rationals {
             (Some(part), Some(parts)) => &parts[part],
             _ => &self.light.force,
         };
+        let solve = |light: &mut Quark<O>, b: &Spinor| match part {
+            Some(1) => light.solve_great_shifts(b, &force.poles, residual),
+            _ => light.solve_shifted(b, &force.poles, residual),
+        };
         let (Some(heavy), Some(powers)) = (heavy, &self.heavy) else {
-            let (info, x) = light.solve_shifted(phi, &force.poles, residual)?;
+            let (info, x) = solve(light, phi)?;
             add_squares(sum, light, &x, &force.residues)?;
             return Ok(info.total.iterations);
         };
         let (mut chi, mut psi) = (light.spinor()?, light.spinor()?);
         let (info, z) = heavy.apply_function(&mut chi, phi, &powers.force, residual)?;
         let mut total = info.total;
-        let (info, x) = light.apply_function(&mut psi, &chi, force, residual)?;
+        let (info, x) = solve(light, &chi)?;
+        combine(&mut psi, &chi, &x, force)?;
         total.add(&info.total);
         add_squares(sum, light, &x, &force.residues)?;
         drop(x);

@@ -1,10 +1,13 @@
-//! Flexible generalised conjugate residuals with a preconditioner, for `M x = b` or `M^dag x = b`. With additive
-//! Schwarz this is GCR-DD (Babich, Clark, Joo, Shi, Brower, Gottlieb, "Scaling lattice QCD beyond 100 GPUs", SC11,
-//! Algorithm 1).
+//! Flexible generalised conjugate residuals with a preconditioner, for `M x = b`, `M^dag x = b` or
+//! `(M^dag M + shift) x = b`. With additive Schwarz this is GCR-DD (Babich, Clark, Joo, Shi, Brower, Gottlieb, "Scaling
+//! lattice QCD beyond 100 GPUs", SC11, Algorithm 1).
 //!
 //! There are three precisions. The Krylov space and the preconditioner have low ones. Restarts have the outer one:
 //! there the solution is accumulated (the implicit update) and the residual recomputed. If the outer precision is
 //! single, its result is in turn corrected in double.
+//!
+//! A system that differs little from the last one may begin with the directions of that one. Each costs a product with the new
+//! matrix and no preconditioner.
 
 use super::refine::{Cycle, Ended, Outer, Stage, Trust, refine};
 use super::{
@@ -53,14 +56,41 @@ struct Space {
     z: Vec<Spinor>,
     residual: Spinor,
     change: Spinor,
+    /// `M p`, for the normal equations.
+    middle: Option<Spinor>,
+    /// The number of directions of the last cycle, and that of those with which the next one begins.
+    made: usize,
+    given: usize,
 }
 
 impl Gcr {
-    /// Workspace for a Krylov space.
+    /// Workspace for a Krylov space of M or its adjoint.
     pub fn new(
         domain: &Arc<Domain>,
         params: GcrParams,
         preconditioner: Box<dyn Preconditioner>,
+    ) -> Result<Self, FieldError> {
+        Self::make(domain, params, preconditioner, Matrix::Linear(Dagger::No))
+    }
+
+    /// Workspace for a Krylov space of `M^dag M + shift`, whose inverse the preconditioner approximates.
+    ///
+    /// # Panics
+    /// Restarts are not in double precision.
+    pub(super) fn normal(
+        domain: &Arc<Domain>,
+        params: GcrParams,
+        preconditioner: Box<dyn Preconditioner>,
+    ) -> Result<Self, FieldError> {
+        assert_eq!(params.precisions[0], Precision::Double, "the precision of restarts");
+        Self::make(domain, params, preconditioner, Matrix::Normal { shift: 0.0 })
+    }
+
+    fn make(
+        domain: &Arc<Domain>,
+        params: GcrParams,
+        preconditioner: Box<dyn Preconditioner>,
+        matrix: Matrix,
     ) -> Result<Self, FieldError> {
         let GcrParams { precisions: [outer, krylov], k_max, delta } = params;
         let spinor = |precision| Spinor::new(domain, precision);
@@ -77,11 +107,28 @@ impl Gcr {
             z: several()?,
             residual: spinor(krylov)?,
             change: spinor(krylov)?,
+            middle: matches!(matrix, Matrix::Normal { .. }).then(|| spinor(krylov)).transpose()?,
+            made: 0,
+            given: 0,
         };
         Ok(Self {
-            outer: Outer::new(domain, Kind::Dirac, Matrix::Linear(Dagger::No))?,
+            outer: Outer::new(domain, Kind::Dirac, matrix)?,
             restarts: Restarts { preconditioner, space, digits: 0.0, single },
         })
+    }
+}
+
+impl Gcr {
+    /// As the other solves, first with the directions of the last cycle before. The preconditioner does not learn of it.
+    pub(super) fn solve_like_the_last(
+        &mut self,
+        system: &mut System,
+        x: &mut Spinor,
+        b: &Spinor,
+        params: Params,
+    ) -> Result<Info, SolverError> {
+        self.restarts.space.given = self.restarts.space.made;
+        refine(&mut self.restarts, &mut self.outer, system, x, b, params)
     }
 }
 
@@ -94,6 +141,7 @@ impl LinearSolver for Gcr {
         params: Params,
     ) -> Result<Info, SolverError> {
         self.restarts.digits = 0.0;
+        self.restarts.space.given = 0;
         let info = refine(&mut self.restarts, &mut self.outer, system, x, b, params)?;
         self.restarts.preconditioner.solved(info.iterations, self.restarts.digits);
         Ok(info)
@@ -196,19 +244,23 @@ impl Space {
     ) -> Result<f64, SolverError> {
         let dagger = system.dagger();
         let stop = stage.stop.max(self.delta * self.delta * stage.rr);
+        let given = std::mem::take(&mut self.given);
         let mut beta: Vec<Vec<Complex64>> = Vec::new();
         let (mut alpha, mut gamma2): (Vec<Complex64>, Vec<f64>) = (Vec::new(), Vec::new());
         self.residual.copy_from(r)?;
         let mut now = stage.rr;
         while alpha.len() < self.k_max && now > stop && info.iterations < stage.max_iterations {
             let k = alpha.len();
-            let domain = Arc::clone(self.residual.domain());
-            let (p, r) = (&mut self.p[k], &self.residual);
-            let seconds = timed(&domain, || preconditioner.apply(system.operators, p, r, dagger, info))?;
-            info.preconditioner_seconds += seconds;
+            if k >= given {
+                let domain = Arc::clone(self.residual.domain());
+                let (p, r) = (&mut self.p[k], &self.residual);
+                let seconds = timed(&domain, || preconditioner.apply(system.operators, p, r, dagger, info))?;
+                info.preconditioner_seconds += seconds;
+                info.iterations += 1;
+            }
             let (past, rest) = self.z.split_at_mut(k);
             let z = &mut rest[0];
-            info.apply(system.operators.at(z.precision()), z, &self.p[k], dagger)?;
+            system.apply(z.precision(), z, self.middle.as_mut(), &self.p[k], info)?;
             // Modified Gram-Schmidt: each step's sum needs the vector from the step before.
             let mut row = Vec::with_capacity(k);
             let mut overlap = match past.first() {
@@ -228,7 +280,6 @@ impl Space {
             }
             let (overlap, norm) = z.dot_norm2(&self.residual)?;
             let a = overlap / norm;
-            info.iterations += 1;
             if !a.is_finite() {
                 break;
             }
@@ -237,6 +288,7 @@ impl Space {
             alpha.push(a);
             gamma2.push(norm);
         }
+        self.made = alpha.len();
         self.update(&mut alpha, &beta)?;
         Ok(now)
     }

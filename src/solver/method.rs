@@ -1,7 +1,8 @@
 //! The register of methods: from a term's settings to its solver.
 
 use super::{
-    BiCgStab, Cg, Gcr, GcrParams, LinearSolver, Multigrid, MultigridParams, Schwarz, Solver, TwoSolves,
+    BiCgStab, Cg, Gcr, GcrParams, LightShifts, LinearSolver, Multigrid, MultigridParams, Schwarz, Solver,
+    TwoSolves,
 };
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Kind};
@@ -31,9 +32,20 @@ pub enum Method {
         /// The preconditioner.
         params: MultigridParams,
     },
+    /// Conjugate gradients for all shifts at once, but the least of them by GCR with aggregation multigrid. A single system is
+    /// solved by conjugate gradients alone.
+    LightShifts {
+        /// The number of these shifts.
+        shifts: usize,
+        /// The greatest size of the Krylov space.
+        k_max: usize,
+        /// The preconditioner.
+        params: MultigridParams,
+    },
 }
 
-/// The methods by their words in an input. Their own keys replace the numbers of those that have some.
+/// The methods by their words in an input, but for that with light shifts, which "cg" has with a key of its own. Their own
+/// keys replace the numbers of those that have some.
 pub(super) const METHODS: &[(&str, Method)] = &[
     ("cg", Method::Cg),
     ("bicgstab", Method::BiCgStab),
@@ -87,7 +99,7 @@ impl Settings {
     fn entry(&self) -> Entry<'_> {
         let Self { precisions: [outer, krylov, inner], delta, .. } = *self;
         match self.method {
-            Method::Cg => Entry { serves: |_| true, linear: None },
+            Method::Cg | Method::LightShifts { .. } => Entry { serves: |_| true, linear: None },
             Method::BiCgStab => Entry {
                 serves: |kind| kind == Kind::Dirac,
                 linear: Some(Box::new(move |domain| Ok(Box::new(BiCgStab::new(domain, krylov, delta)?)))),
@@ -118,7 +130,23 @@ impl Settings {
 
     /// The precision in which the method needs an operator that also acts on all sites.
     pub(crate) fn whole(&self) -> Option<Precision> {
-        matches!(self.method, Method::Multigrid { .. }).then_some(self.precisions[2])
+        let multigrid = matches!(self.method, Method::Multigrid { .. } | Method::LightShifts { .. });
+        multigrid.then_some(self.precisions[2])
+    }
+
+    /// The same for single systems alone.
+    pub(crate) fn of_single_systems(self) -> Self {
+        let method = match self.method {
+            Method::LightShifts { .. } => Method::Cg,
+            other => other,
+        };
+        Self { method, ..self }
+    }
+
+    /// What solves the least of many shifts, if not all of them are solved at once.
+    pub fn light_shifts(&self, domain: &Arc<Domain>) -> Result<Option<LightShifts>, FieldError> {
+        let Method::LightShifts { shifts, k_max, params } = self.method else { return Ok(None) };
+        LightShifts::new(domain, self.precisions[2], shifts, k_max, params).map(Some)
     }
 
     /// The precision in which conjugate gradients solve a single system, also after another method failed; with

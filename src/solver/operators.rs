@@ -1,7 +1,8 @@
 //! Linear systems: an operator in its precisions, and the matrix made of it.
 
+use super::Info;
 use crate::device::Precision;
-use crate::field::Dagger;
+use crate::field::{Dagger, FieldError, Spinor};
 use crate::operator::Operator;
 
 /// An operator in the precisions that a solve may use.
@@ -74,5 +75,25 @@ impl System<'_, '_> {
             Matrix::Linear(dagger) => dagger,
             Matrix::Normal { .. } => Dagger::No,
         }
+    }
+
+    /// `out = A x` in `precision`, with statistics. For the normal equations `middle` becomes M x.
+    ///
+    /// # Panics
+    /// There is no `middle` for the normal equations.
+    pub(super) fn apply(
+        &mut self,
+        precision: Precision,
+        out: &mut Spinor,
+        middle: Option<&mut Spinor>,
+        x: &Spinor,
+        info: &mut Info,
+    ) -> Result<(), FieldError> {
+        let dagger = self.dagger();
+        let operator = self.operators.at(precision);
+        let Matrix::Normal { shift } = self.matrix else { return info.apply(operator, out, x, dagger) };
+        let middle = middle.expect("workspace for the normal equations");
+        info.apply(operator, middle, x, Dagger::No)?;
+        info.apply_adjoint_plus(operator, out, middle, shift, x)
     }
 }

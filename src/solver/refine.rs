@@ -8,7 +8,7 @@
 use super::info::Clock;
 use super::{Info, Matrix, Params, SolverError, System};
 use crate::device::Precision;
-use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
+use crate::field::{Domain, FieldError, Kind, Spinor};
 use std::sync::Arc;
 
 /// The trust in the iteration in low precision. It decreases whenever the true residual has not fallen.
@@ -117,15 +117,7 @@ impl Outer {
         b: &Spinor,
         info: &mut Info,
     ) -> Result<f64, FieldError> {
-        let dagger = system.dagger();
-        let operator = &mut *system.operators.double;
-        if let Matrix::Normal { shift } = system.matrix {
-            let middle = self.middle.as_mut().expect("workspace for the normal equations");
-            info.apply(operator, middle, x, Dagger::No)?;
-            info.apply_adjoint_plus(operator, &mut self.product, middle, shift, x)?;
-        } else {
-            info.apply(operator, &mut self.product, x, dagger)?;
-        }
+        system.apply(Precision::Double, &mut self.product, self.middle.as_mut(), x, info)?;
         self.residual.copy_from(b)?;
         self.residual.axpy_norm2(-1.0, &self.product)?.value()
     }

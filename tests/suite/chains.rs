@@ -271,7 +271,8 @@ fermion = "light"
 residual = 1e-7
 "#;
 
-/// The production chain with multigrid for both light ratios, of which the second has a twisted mass.
+/// The production chain with multigrid for both light ratios, of which the second has a twisted mass, and for the least
+/// shifts of the strange quark.
 pub fn multigrid() -> String {
     let own = "method = \"multigrid\"\naggregate = [2, 2, 2, 4]\nvectors = 8\n";
     let light = PRODUCTION.replace("method = \"gcr-dd\"\nschwarz_block = [2, 2, 2, 4]\n", own);
@@ -279,6 +280,8 @@ pub fn multigrid() -> String {
         "method = \"bicgstab\"\nprecision = \"double-half\"\n",
         "precision = \"double-single-single\"\n",
     );
-    assert!(light != PRODUCTION && both != light, "the chain has changed");
-    both
+    let shifts = "[fermion.strange.solver]\nmultigrid_shifts = 2\naggregate = [2, 2, 2, 4]\nvectors = 8\n";
+    let all = both.replace("[fermion.strange.solver]\n", shifts);
+    assert!(light != PRODUCTION && both != light && all != both, "the chain has changed");
+    all
 }

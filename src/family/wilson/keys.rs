@@ -185,7 +185,10 @@ impl Keys for WilsonFermion {
         let boundary = table.get(&BOUNDARY);
         let schur = table.get(&PRECONDITIONING);
         let stout = stout(&mut table);
-        let systems = if count == Some(1) { Systems::Shifted("flavours = 1") } else { Systems::Any };
+        let systems = match count {
+            Some(1) => Systems::Shifted { by: "flavours = 1", multigrid: true },
+            _ => Systems::Any,
+        };
         let solver =
             SolverKeys::read(table.table("solver"), None, systems, context.boxes, context.choices.get(&name));
         let flavours = flavours(&mut table, count, context);

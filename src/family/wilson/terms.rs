@@ -44,8 +44,9 @@ impl Family for WilsonFermion {
 
     /// Only terms of the Hamiltonian have the twisted mass.
     fn inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError> {
-        let (params, residual) =
-            (QuarkParams { guess: Past::NONE, ..quark(self.operator, &self.solver) }, wanted.residual);
+        let (params, residual) = (quark(self.operator, &self.solver), wanted.residual);
+        let solver = params.solver.of_single_systems();
+        let params = QuarkParams { solver, guess: Past::NONE, ..params };
         Ok(Box::new(match self.stout {
             Some(stout) => WilsonQuark::new(&smeared(links, stout.steps, stout.rho)?, &params, residual)?,
             None => WilsonQuark::new(links, &params, residual)?,

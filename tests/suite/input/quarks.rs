@@ -187,6 +187,51 @@ fn one_flavour_needs_a_rational_function() {
 }
 
 #[test]
+fn the_least_shifts_may_be_left_to_multigrid() {
+    let solver = |keys: &str| one_flavour(&format!("[fermion.light.solver]\n{keys}\n"));
+    let found = |keys: &str| light(&solver(keys)).solver.settings;
+    let (double, single, half) = (Precision::Double, Precision::Single, Precision::Half);
+    assert_eq!((found("multigrid_shifts = 0"), found("").method), (found(""), Method::Cg));
+    let params = MultigridParams { block: [4; 4], coarse_block: None, vectors: 24, steps: 6 };
+    let usual = found("multigrid_shifts = 2");
+    assert_eq!(usual.method, Method::LightShifts { shifts: 2, k_max: 16, params });
+    assert_eq!(usual.precisions, [double, double, single]);
+    assert_eq!(found("method = \"auto\"\nmultigrid_shifts = 2"), usual);
+    let keys = "multigrid_shifts = 3\naggregate = [2, 2, 4, 4]\nvectors = 32\nk_max = 8\nn_mr = 4";
+    let own = found(&format!("{keys}\nprecision = \"double-single-half\""));
+    let params = MultigridParams { block: [2, 2, 4, 4], coarse_block: None, vectors: 32, steps: 4 };
+    assert_eq!(own.method, Method::LightShifts { shifts: 3, k_max: 8, params });
+    assert_eq!(own.precisions, [double, single, half]);
+    let two = |keys: &str| fermion(&format!("[fermion.light.solver]\n{keys}\n"));
+    let wrong = "multigrid_shifts: only Wilson and clover quarks with flavours = 1 have shifts for multigrid";
+    assert_mistakes(&[
+        (two("multigrid_shifts = 2"), &format!("15:20: {wrong}")),
+        (two("method = \"multigrid\"\nmultigrid_shifts = 2"), &format!("16:20: {wrong}")),
+        (
+            solver("multigrid_shifts = 17"),
+            "18:20: multigrid_shifts: expected an integer from 0 to 16, found the integer 17",
+        ),
+        (
+            solver("multigrid_shifts = 2\nprecision = \"double\""),
+            "18:20: multigrid_shifts: multigrid works in single or half precision: choose a precision with either",
+        ),
+        (
+            solver("vectors = 8"),
+            "18:11: vectors: only the method \"multigrid\" has it, or a term with multigrid_shifts above 0",
+        ),
+        (
+            solver("multigrid_shifts = 2\nschwarz_block = \"rank\""),
+            "19:17: schwarz_block: only the method \"gcr-dd\" has it",
+        ),
+        (
+            solver("multigrid_shifts = 2\naggregate = [4, 4, 4, 6]"),
+            "19:13: aggregate: aggregates of 4x4x4x6 do not divide the lattice of 8x8x8x16 into several, one or an even \
+             number in each direction",
+        ),
+    ]);
+}
+
+#[test]
 fn hasenbusch_factors_inherit() {
     let text = factors(
         "name = \"l1\"\nkappa = 0.125\n[fermion.light.hasenbusch.solver]\nmethod = \"cg\"\n\

@@ -1,18 +1,22 @@
 //! The keys of solvers: `[fermion.NAME.solver]` of Wilson and domain-wall quarks. Each key of a Hasenbusch factor's
 //! solver defaults to the fermion's.
 
+mod tables;
+
+pub(crate) use crate::config::doubts::tight;
+pub(crate) use tables::{MAX_ITERATIONS, SOLVER, WALL_SOLVER};
+
 use super::method::METHODS;
 use super::mixes::{ALL, MULTIGRID, PLAIN, PLAIN_OR_SHIFTED, SCHWARZ, SHIFTED, names};
 use super::{Choice, Method, Multigrid, MultigridParams, Past, Settings, usual_delta};
-pub(crate) use crate::config::doubts::tight;
-use crate::config::forms::{FRACTION, ITERATIONS, RESIDUAL};
-use crate::config::key::{Absent, Change, Key, Shape, form, integer, words};
 use crate::config::raw::Table;
-use crate::config::reader::{Read, Value, choice, extent, four, one_of, whole};
-use crate::config::section::Section;
-use crate::device::Precision::{self, Double, Half, Single};
+use crate::config::reader::choice;
+use crate::device::Precision::{self, Double, Half};
 use crate::lattice::{Extents, Partition, shape, volume};
-use toml::de::DeValue;
+use tables::{
+    ACTION_RESIDUAL, AGGREGATE, COARSE_AGGREGATE, DELTA, FORCE_RESIDUAL, GUESS, GUESS_PRECISION, K_MAX,
+    LINK_REALS, METHOD, MULTIGRID_SHIFTS, N_MR, PRECISION, SCHWARZ_BLOCK, VECTORS,
+};
 
 /// The solver of a term's systems, with its residuals.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,226 +44,6 @@ enum Wanted {
     Auto,
 }
 
-/// The methods by their words in an input.
-const WORDS: &[(&str, Wanted)] = &[
-    (METHODS[0].0, Wanted::One(METHODS[0].1)),
-    (METHODS[1].0, Wanted::One(METHODS[1].1)),
-    (METHODS[2].0, Wanted::One(METHODS[2].1)),
-    (METHODS[3].0, Wanted::One(METHODS[3].1)),
-    ("auto", Wanted::Auto),
-];
-
-/// The methods for domain-wall quarks.
-const WALL_WORDS: &[(&str, Wanted)] = &[WORDS[0], WORDS[4]];
-
-const METHOD: Key<Wanted> = Key::new(
-    "method",
-    words(WORDS),
-    Absent::Is("\"cg\""),
-    Change::Tuning,
-    "conjugate gradients, BiCGstab, GCR with a Schwarz preconditioner or with multigrid, or the fastest in a trial; see below",
-)
-.settled_as("method");
-const PRECISION: Key<[Precision; 3]> = Key::new(
-    "precision",
-    words(ALL),
-    Absent::Means(
-        "`\"double-single\"`; `\"double-single-half\"` with `gcr-dd` and `multigrid`; `\"double-double-single\"` with rational functions",
-    ),
-    Change::Tuning,
-    "see below",
-)
-.settled_as("precision");
-const DELTA: Key<f64> = Key::new(
-    "delta",
-    FRACTION,
-    Absent::Means("`0.1` in half and with `gcr-dd`, else `1e-3`"),
-    Change::Tuning,
-    "the true residual is computed each time that the residual of the iteration has fallen by this factor: a reliable \
-     update, with `gcr-dd` and `multigrid` a restart. Without meaning in `\"double\"`",
-)
-.settled_as("delta");
-const LINK_REALS: Key<usize> = Key::new(
-    "link_reals",
-    form("`18`, `12` or `8`", Shape::Integers(&[18, 12, 8]), |value| {
-        one_of(&[18, 12, 8], "18, 12 or 8 reals per link")(value)
-    }),
-    Absent::Is("12"),
-    Change::Tuning,
-    "reals per link that the operator reads. The rest is rebuilt: the third row with 12, all but 8 parameters with 8",
-)
-.settled_as("link_reals");
-const ACTION_RESIDUAL: Key<f64> = Key::new(
-    "action_residual",
-    RESIDUAL,
-    Absent::Is("1e-11"),
-    Change::Tuning,
-    "`\\|b - A x\\| / \\|b\\|`, A = W^dag W, of the action at the end of a trajectory, and of the heat bath if it needs a \
-     solve",
-)
-.settled_as("action_residual");
-const FORCE_RESIDUAL: Key<f64> =
-    Key::new("force_residual", RESIDUAL, Absent::Is("1e-9"), Change::Tuning, "the same in the forces")
-        .settled_as("force_residual");
-/// The maximum number of iterations; a solve that needs more is an error.
-pub(crate) const MAX_ITERATIONS: Key<usize> = Key::new(
-    "max_iterations",
-    ITERATIONS,
-    Absent::Is("10000"),
-    Change::Free,
-    "a solve, or a measurement of a spectrum, that needs more ends the job. The chain stays at its last checkpoint and can \
-     be resumed with a larger number. With one flavour the iterations for all shifts together are counted, then those of \
-     each shift that is refined",
-);
-const GUESS: Key<usize> = Key::new(
-    "guess",
-    integer(0, 12),
-    Absent::Is("0"),
-    Change::Tuning,
-    "past solutions from which the next one is guessed. Above 0, `force_residual` should be 1e-9 or smaller, for \
-     reversibility. Refused above 0 with rational functions",
-)
-.settled_as("guess");
-const GUESS_PRECISION: Key<Precision> = Key::new(
-    "guess_precision",
-    words(&[("double", Double), ("single", Single)]),
-    Absent::Is("\"double\""),
-    Change::Tuning,
-    "of past solutions; `\"single\"` takes less than half the memory, and guesses as well",
-)
-.settled_as("guess_precision");
-const K_MAX: Key<usize> =
-    Key::new("k_max", integer(2, 64), Absent::Is("16"), Change::Tuning, "directions before a restart")
-        .settled_as("method")
-        .note("only with `gcr-dd` or `multigrid`, or `auto` that tries one of them");
-const N_MR: Key<usize> = Key::new(
-    "n_mr",
-    integer(1, 64),
-    Absent::Means("`8`; `6` with `multigrid`"),
-    Change::Tuning,
-    "minimal-residual steps in a block, or after a coarse correction",
-)
-.settled_as("method")
-.note("only with `gcr-dd` or `multigrid`, or `auto` that tries one of them");
-const SCHWARZ_BLOCK: Key<Option<Extents>> = Key::new(
-    "schwarz_block",
-    form(
-        "`\"rank\"` or 4 even integers",
-        Shape::Either(&[Shape::Words(&["rank"]), Shape::List(&Shape::Integer(2, 4096), Some(4))]),
-        block,
-    ),
-    Absent::Is("\"rank\""),
-    Change::Tuning,
-    "extents x, y, z, t of a block, which divide the box of a rank. `\"rank\"`: that box, and the bits then depend on the \
-     grid of ranks; see below",
-)
-.settled_as("method")
-.note("only with `gcr-dd`, or `auto` that tries it");
-
-const AGGREGATE: Key<Extents> = Key::new(
-    "aggregate",
-    form("4 even integers", Shape::List(&Shape::Integer(2, 4096), Some(4)), |value| {
-        four("4 even integers [x, y, z, t]", extent)(value)
-    }),
-    Absent::Is("[4, 4, 4, 4]"),
-    Change::Tuning,
-    "extents x, y, z, t of an aggregate, which divide the box of a rank; in each direction there is one, or an even number",
-)
-.settled_as("method")
-.note("only with `multigrid`, or `auto` that tries it");
-const COARSE_AGGREGATE: Key<Option<Extents>> = Key::new(
-    "coarse_aggregate",
-    form(
-        "`\"none\"` or 4 positive integers",
-        Shape::Either(&[Shape::Words(&["none"]), Shape::List(&Shape::Integer(1, 4096), Some(4))]),
-        |value| match value.get_ref() {
-            DeValue::String(text) if text == "none" => Ok(None),
-            _ => four("\"none\" or 4 positive integers [x, y, z, t]", whole(1..=4096))(value).map(Some),
-        },
-    ),
-    Absent::Is("\"none\""),
-    Change::Tuning,
-    "a third level: extents x, y, z, t, in aggregates, of an aggregate of those, with the same conditions. For many aggregates \
-     and light quarks; see [performance](performance.md#multigrid)",
-)
-.settled_as("method")
-.note("only with `multigrid`, or `auto` that tries it");
-const VECTORS: Key<usize> = Key::new(
-    "vectors",
-    form("a multiple of 8 up to 64", Shape::Integer(8, 64), |value| {
-        one_of(&[8, 16, 24, 32, 40, 48, 56, 64], "a multiple of 8 up to 64")(value)
-    }),
-    Absent::Is("24"),
-    Change::Tuning,
-    "vectors per aggregate and chirality. More take fewer iterations, of which each takes longer",
-)
-.settled_as("method")
-.note("only with `multigrid`, or `auto` that tries it");
-
-/// `[fermion.NAME.solver]` of Wilson and domain-wall quarks.
-pub(crate) const SOLVER: Section = Section {
-    keys: &[
-        &METHOD,
-        &PRECISION,
-        &DELTA,
-        &LINK_REALS,
-        &ACTION_RESIDUAL,
-        &FORCE_RESIDUAL,
-        &MAX_ITERATIONS,
-        &GUESS,
-        &GUESS_PRECISION,
-        &K_MAX,
-        &N_MR,
-        &SCHWARZ_BLOCK,
-        &AGGREGATE,
-        &COARSE_AGGREGATE,
-        &VECTORS,
-    ],
-    tables: &[],
-};
-
-const WALL_METHOD: Key<Wanted> = Key::new(
-    "method",
-    words(WALL_WORDS),
-    Absent::Is("\"cg\""),
-    Change::Tuning,
-    "conjugate gradients; with `\"auto\"` in the faster precision",
-)
-.settled_as("method");
-const WALL_PRECISION: Key<[Precision; 3]> = Key::new(
-    "precision",
-    words(&PLAIN_OR_SHIFTED),
-    Absent::Means("`\"double-single\"`; `\"double-double-single\"` with rational functions"),
-    Change::Tuning,
-    "iterations in the second precision, corrected in the first. Three precisions only with `one_flavour = \"rational\"`, \
-     which is not solved in `\"double-half\"`",
-)
-.settled_as("precision");
-
-/// `[fermion.NAME.solver]` of domain-wall quarks.
-pub(crate) const WALL_SOLVER: Section = Section {
-    keys: &[
-        &WALL_METHOD,
-        &WALL_PRECISION,
-        &DELTA,
-        &LINK_REALS,
-        &ACTION_RESIDUAL,
-        &FORCE_RESIDUAL,
-        &MAX_ITERATIONS,
-        &GUESS,
-        &GUESS_PRECISION,
-    ],
-    tables: &[],
-};
-
-/// `"rank"` reads as `None`.
-fn block(value: &Value) -> Read<Option<Extents>> {
-    match value.get_ref() {
-        DeValue::String(text) if text == "rank" => Ok(None),
-        _ => four("\"rank\" or 4 even integers [x, y, z, t]", extent)(value).map(Some),
-    }
-}
-
 /// For reversibility with guesses from past solutions, forces must be solved at least this well.
 const GUESS_RESIDUAL: f64 = 1e-9;
 
@@ -277,8 +61,13 @@ pub(crate) enum Systems {
     Any,
     /// Systems of domain-wall quarks, one at a time, by conjugate gradients.
     Wall,
-    /// All shifts at once, by conjugate gradients, as required by this key.
-    Shifted(&'static str),
+    /// All shifts at once, by conjugate gradients, as required by a key.
+    Shifted {
+        /// That key.
+        by: &'static str,
+        /// Whether multigrid may solve the least of them.
+        multigrid: bool,
+    },
 }
 
 /// Whether a method has the keys of the Schwarz preconditioner.
@@ -318,6 +107,7 @@ pub(crate) struct SolverKeys {
     vectors: usize,
     /// Whether the input has one of these.
     has_aggregate: bool,
+    multigrid_shifts: usize,
     link_reals: usize,
     action_residual: f64,
     force_residual: f64,
@@ -370,7 +160,7 @@ impl SolverKeys {
         let precision = table.get_by(&PRECISION, |value| match method {
             Some(Wanted::One(Method::GcrDd { .. })) => choice(&SCHWARZ)(value),
             Some(Wanted::One(Method::Multigrid { .. })) => choice(&MULTIGRID)(value),
-            Some(_) if matches!(systems, Systems::Shifted(_)) => choice(&PLAIN_OR_SHIFTED)(value),
+            Some(_) if matches!(systems, Systems::Shifted { .. }) => choice(&PLAIN_OR_SHIFTED)(value),
             Some(_) => choice(&PLAIN)(value),
             None => choice(ALL)(value),
         });
@@ -389,6 +179,7 @@ impl SolverKeys {
             vectors: table.get_or(&VECTORS, fermion.map(|f| f.vectors)),
             has_aggregate: AGGREGATES.iter().any(|key| table.has(key))
                 || fermion.is_some_and(|f| f.has_aggregate),
+            multigrid_shifts: table.get(&MULTIGRID_SHIFTS).unwrap_or(0),
             link_reals: table.get_or(&LINK_REALS, fermion.map(|f| f.link_reals)),
             action_residual: table.get_or(&ACTION_RESIDUAL, fermion.map(|f| f.action_residual)),
             force_residual: table.get_or(&FORCE_RESIDUAL, fermion.map(|f| f.force_residual)),
@@ -429,7 +220,7 @@ impl SolverKeys {
     /// Checks keys against each other. A mistake is reported where it is made, not again where it is inherited.
     fn check(&self, table: &Table, inherits: bool, boxes: Boxes) {
         let blocks = is_schwarz(self.method) || self.tries_schwarz();
-        let aggregates = is_multigrid(self.method) || self.tries_multigrid();
+        let aggregates = is_multigrid(self.method) || self.tries_multigrid() || self.has_light_shifts();
         let auto = self.method == Some(Wanted::Auto) && self.systems == Systems::Any;
         let keys = [
             ("schwarz_block", blocks, "the method \"gcr-dd\" has"),
@@ -441,6 +232,8 @@ impl SolverKeys {
             keys.into_iter().chain(of_multigrid).filter(|(key, serves, _)| table.has(key) && !serves)
         {
             let tried = match key {
+                "schwarz_block" if !auto => "",
+                _ if self.may_have_light_shifts() => ", or a term with multigrid_shifts above 0",
                 _ if !auto => "",
                 key if key == "schwarz_block" || AGGREGATES.contains(&key) => {
                     ", which \"auto\" tries without a precision"
@@ -452,7 +245,8 @@ impl SolverKeys {
             }
         }
         if aggregates && (!inherits || ["method", "aggregate"].iter().any(|key| table.has(key))) {
-            let key = if table.has("aggregate") { "aggregate" } else { "method" };
+            let of = if self.has_light_shifts() { "multigrid_shifts" } else { "method" };
+            let key = if table.has("aggregate") { "aggregate" } else { of };
             check_aggregates(table, boxes, (key, "aggregates"), self.aggregate);
         }
         if let Some(coarse) = self.coarse_aggregate.filter(|_| aggregates && table.has("coarse_aggregate")) {
@@ -468,7 +262,12 @@ impl SolverKeys {
                 table.mistake("schwarz_block", message);
             }
         }
-        if let Systems::Shifted(by) = self.systems {
+        if self.multigrid_shifts > 0 && !self.may_have_light_shifts() {
+            let message =
+                "multigrid_shifts: only Wilson and clover quarks with flavours = 1 have shifts for multigrid";
+            table.mistake("multigrid_shifts", message);
+        }
+        if let Systems::Shifted { by, .. } = self.systems {
             self.check_multi_shift(table, by);
         } else if self.guess.solutions > 0 && self.force_residual > GUESS_RESIDUAL {
             let found = self.force_residual;
@@ -513,9 +312,22 @@ impl SolverKeys {
         } else if self.precision.is_some_and(|precision| SHIFTED.iter().all(|(_, mix)| *mix != precision)) {
             table.mistake("precision", format!("precision: {by} is solved in {}", names(&SHIFTED)));
         }
+        if self.has_light_shifts() && self.precision == Some([Double; 3]) {
+            let message = "multigrid_shifts: multigrid works in single or half precision: choose a precision with either";
+            table.mistake("multigrid_shifts", message);
+        }
         if self.guess.solutions > 0 {
             table.mistake("guess", format!("guess: with {by}, solves for all shifts start from zero"));
         }
+    }
+
+    fn may_have_light_shifts(&self) -> bool {
+        matches!(self.systems, Systems::Shifted { multigrid: true, .. })
+    }
+
+    /// Whether multigrid solves the least shifts.
+    fn has_light_shifts(&self) -> bool {
+        self.multigrid_shifts > 0 && self.may_have_light_shifts()
     }
 
     /// Whether "auto" tries GCR-DD: with a block of the user's, since by default bits depend on the grid of ranks.
@@ -535,11 +347,11 @@ impl SolverKeys {
         let (gcr, multigrid) = (METHODS[2].1, METHODS[3].1);
         let methods: &[Method] = match self.systems {
             Systems::Any => &[Method::Cg, Method::BiCgStab],
-            Systems::Wall | Systems::Shifted(_) => &[Method::Cg],
+            Systems::Wall | Systems::Shifted { .. } => &[Method::Cg],
         };
         let precisions = match (self.precision, self.systems) {
             (Some(precision), _) => vec![precision],
-            (None, Systems::Shifted(_)) => vec![SHIFTED[0].1],
+            (None, Systems::Shifted { .. }) => vec![SHIFTED[0].1],
             (None, _) => vec![PLAIN[0].1, PLAIN[2].1],
         };
         let each =
@@ -558,7 +370,7 @@ impl SolverKeys {
     fn taken(&self) -> (Method, [Precision; 3], Vec<Choice>) {
         let usual = match (is_schwarz(self.method) || is_multigrid(self.method), self.systems) {
             (true, _) => SCHWARZ[0].1,
-            (false, Systems::Shifted(_)) => SHIFTED[0].1,
+            (false, Systems::Shifted { .. }) => SHIFTED[0].1,
             (false, _) => PLAIN[0].1,
         };
         match self.method {
@@ -585,6 +397,10 @@ impl SolverKeys {
         let method = match method {
             Method::GcrDd { .. } => Method::GcrDd { k_max, n_mr: n_mr.unwrap_or(8), block },
             Method::Multigrid { .. } => Method::Multigrid { k_max, params: self.multigrid() },
+            Method::Cg if self.has_light_shifts() => {
+                let shifts = self.multigrid_shifts;
+                Method::LightShifts { shifts, k_max, params: self.multigrid() }
+            }
             other => other,
         };
         let in_half =
