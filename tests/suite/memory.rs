@@ -1,7 +1,7 @@
 //! What `--check` counts of memory against what a run takes: a chain of each family, a trajectory and its measurements, on
 //! the device that counts and on a CPU, one rank and several.
 
-use crate::chains::{DOMAIN_WALL, OTHER, PRODUCTION, STAGGERED};
+use crate::chains::{DOMAIN_WALL, OTHER, PRODUCTION, STAGGERED, multigrid};
 use crate::ranks;
 use hmc::app::{domain_on, held_by};
 use hmc::comm::{Comm, Echo};
@@ -77,6 +77,13 @@ fn clover_quarks_in_fourth_order_with_guesses() {
 fn clover_quarks_with_all_solvers() {
     check(PRODUCTION, [1; 4]);
     check(PRODUCTION, [1, 1, 1, 2]);
+}
+
+/// Spaces of multigrid too, which no solve of the device that counts makes.
+#[test]
+fn clover_quarks_with_multigrid() {
+    check(&multigrid(), [1; 4]);
+    check(&multigrid(), [1, 1, 1, 2]);
 }
 
 #[test]

@@ -327,11 +327,17 @@ impl CoarseLinks {
         column: usize,
         (x, numbers): (&Gathered, Numbers),
     ) -> Result<(), FieldError> {
+        self.reserve_odd()?;
+        let odd = self.odd.as_ref().expect("just made");
+        p.restrict_four(self.columns(odd, 1, 0, column), x, numbers)
+    }
+
+    /// Memory for what a twisted mass multiplies, here and below.
+    pub(super) fn reserve_odd(&mut self) -> Result<(), FieldError> {
         if self.odd.is_none() {
             self.odd = Some(self.shape.matrices(1)?);
         }
-        let odd = self.odd.as_ref().expect("just made");
-        p.restrict_four(self.columns(odd, 1, 0, column), x, numbers)
+        self.below.as_mut().map_or(Ok(()), |below| below.links.reserve_odd())
     }
 
     fn columns<'a>(&'a self, buffer: &'a Buffer, matrices: usize, which: usize, column: usize) -> Coarse<'a> {

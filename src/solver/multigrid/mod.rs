@@ -15,7 +15,7 @@ mod prolongator;
 mod tests;
 mod transfer;
 
-use super::{Info, Operators, Preconditioner, Setup, timed};
+use super::{Info, Operators, Preconditioner, Setup, SolverError, timed};
 use crate::device::kernels::{BlockGrid, COLUMNS};
 use crate::device::{Buffer, Precision, Stamp};
 use crate::field::{Dagger, Domain, EVEN, FieldError, ODD, Purpose, RandomAddress, Spinor, common};
@@ -248,25 +248,24 @@ impl Multigrid {
         Ok(whole.expect("an operator that also acts on all sites"))
     }
 
+    /// Memory for the hierarchy, unless another term has it.
+    fn hierarchy(&mut self, operators: &mut Operators) -> Result<Arc<Mutex<Hierarchy>>, FieldError> {
+        if let Some(hierarchy) = &self.hierarchy {
+            return Ok(Arc::clone(hierarchy));
+        }
+        let name = self.whole(operators)?.name();
+        let name = format!("multigrid {:?} {} {name}", self.params, self.precision);
+        let make = || Hierarchy::new(&self.domain, self.precision, self.params, self.blocks);
+        Ok(Arc::clone(self.hierarchy.insert(common(&self.domain, name, make)?)))
+    }
+
     /// The hierarchy as the operator needs it.
     fn prepare(
         &mut self,
         operators: &mut Operators,
         info: &mut Info,
     ) -> Result<Arc<Mutex<Hierarchy>>, FieldError> {
-        let hierarchy = match &self.hierarchy {
-            Some(hierarchy) => Arc::clone(hierarchy),
-            None => {
-                let name = format!(
-                    "multigrid {:?} {} {}",
-                    self.params,
-                    self.precision,
-                    self.whole(operators)?.name()
-                );
-                let make = || Hierarchy::new(&self.domain, self.precision, self.params, self.blocks);
-                Arc::clone(self.hierarchy.insert(common(&self.domain, name, make)?))
-            }
-        };
+        let hierarchy = self.hierarchy(operators)?;
         let start = Instant::now();
         let (now, twist) = (self.whole(operators)?.adopted(), self.whole(operators)?.twist());
         let mut own = hierarchy.lock().expect("no panic holds it");
@@ -348,16 +347,39 @@ impl Hierarchy {
             self.make_odd()?;
             self.odd_version = self.version;
         }
+        self.reserve_solver(twist)?;
         let Self { links, solvers, version, .. } = self;
-        if solvers.iter().all(|(mu, ..)| *mu != twist) {
-            solvers.push((twist, 0, CoarseSolver::new(links, twist)?));
-        }
         let (_, of, solver) = solvers.iter_mut().find(|(mu, ..)| *mu == twist).expect("one was made");
         if of != version {
             solver.update(links)?;
             *of = *version;
         }
         Ok(())
+    }
+
+    /// Memory for [`Hierarchy::prepare_solver`].
+    fn reserve_solver(&mut self, twist: f64) -> Result<(), FieldError> {
+        let Self { links, solvers, .. } = self;
+        if solvers.iter().all(|(mu, ..)| *mu != twist) {
+            solvers.push((twist, 0, CoarseSolver::new(links, twist)?));
+        }
+        if twist == 0.0 { Ok(()) } else { links.reserve_odd() }
+    }
+
+    /// Takes all memory that a set-up will need, and gives back what it needs for a moment. So a lack of memory shows at the
+    /// start, and a plan of memory, which solves nothing, counts it.
+    fn reserve(&mut self, twist: f64) -> Result<(), FieldError> {
+        self.reserve_solver(twist)?;
+        let p = &self.transfer.p;
+        drop((p.fields(self.params.vectors)?, self.random()?));
+        (0..5).map(|_| p.fields(4)).collect::<Result<Vec<_>, _>>()?;
+        CoarseSolver::room_of_update(&self.links)?;
+        Ok(())
+    }
+
+    /// A field for random numbers.
+    fn random(&self) -> Result<Spinor, FieldError> {
+        Spinor::new(self.smooth.domain(), self.smooth.precision().of_solution())
     }
 
     /// Makes vector number `n` from a random spinor, or from the vector that it is.
@@ -371,7 +393,7 @@ impl Hierarchy {
         let precision = self.room.residual.precision();
         let steps = if anew {
             let address = RandomAddress { seed: SEED, trajectory: n as u64, purpose: Purpose::SPACE };
-            let mut random = Spinor::new(self.smooth.domain(), precision.of_solution())?;
+            let mut random = self.random()?;
             random.set_random(ODD, 1.0, address)?;
             self.room.solution.copy_from(&random)?;
             FIRST_STEPS
@@ -567,6 +589,15 @@ impl Preconditioner for Multigrid {
 impl Setup for Multigrid {
     fn keeps(&self) -> bool {
         true
+    }
+
+    /// Takes the memory of the space. It is made before its first use, and follows the links by itself.
+    fn update(&mut self, operators: &mut Operators) -> Result<(), SolverError> {
+        if self.hierarchy.is_none() {
+            let (hierarchy, twist) = (self.hierarchy(operators)?, self.whole(operators)?.twist());
+            hierarchy.lock().expect("no panic holds it").reserve(twist)?;
+        }
+        Ok(())
     }
 
     fn forget(&mut self) {

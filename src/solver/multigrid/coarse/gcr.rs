@@ -94,6 +94,13 @@ impl CoarseSolver {
         self.signs.iter_mut().for_each(|sign| (sign.space.used, sign.space.one_by_one) = (0, true));
     }
 
+    /// Workspace of [`CoarseSolver::update`]: for one matrix per place, and for those of all neighbours.
+    pub(in crate::solver::multigrid) fn room_of_update(
+        CoarseLinks { shape, .. }: &CoarseLinks,
+    ) -> Result<[Buffer; 2], FieldError> {
+        Ok([shape.matrices(1)?, shape.matrices(COARSE_LINKS - 1)?])
+    }
+
     /// Adapts it to new links, and drops what it knows from earlier solves.
     pub(in crate::solver::multigrid) fn update(&mut self, coarse: &CoarseLinks) -> Result<(), FieldError> {
         let CoarseLinks { shape, links, odd, below, .. } = coarse;
@@ -101,8 +108,7 @@ impl CoarseSolver {
             solver.update(&below.links)?;
         }
         let (rows, elements) = (shape.rows as i32, shape.elements());
-        let other = shape.matrices(1)?;
-        let mut products = shape.matrices(COARSE_LINKS - 1)?;
+        let [other, mut products] = Self::room_of_update(coarse)?;
         for (Sign { inverses, diagonal, space }, sign) in self.signs.iter_mut().zip([1.0, -1.0]) {
             (space.used, space.one_by_one) = (0, false);
             let Inverses { local, links: rounded, scales } = inverses;
