@@ -57,7 +57,8 @@ pub(super) const SOURCE_RESIDUAL: Key<f64> = Key::new(
     RESIDUAL,
     Absent::Is("1e-12"),
     Change::Free,
-    "of every solve: with Wilson quarks `\\|b - A x\\| / \\|b\\|`, A = Mhat^dag Mhat of the even-odd form; with \
+    "of every solve: with Wilson quarks `\\|b - A x\\| / \\|b\\|`, A = Mhat^dag Mhat of the even-odd form with \
+     `cg`, Mhat with other methods; with \
      domain-wall quarks A = C C^dag; with staggered quarks `\\|b - M x\\| / \\|b\\|` on all sites",
 );
 

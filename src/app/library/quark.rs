@@ -79,7 +79,9 @@ impl LentQuark {
         let [mut out, mut input] = [fields(domain, self.kind, 1)?, fields(domain, self.kind, 1)?];
         set(&mut input, 0, x)?;
         self.operator.apply(&mut out, &input, dagger)?;
-        get(&out, 0, x.len())
+        let mut found = vec![0.0; x.len()];
+        get(&out, 0, &mut found)?;
+        Ok(found)
     }
 
     /// `M^-1 b` for one or several vectors, one behind the other.
@@ -139,16 +141,17 @@ impl LentQuark {
         let of_one = volume(domain.partition().local()) * kind.reals() * kind.slices();
         let count = (b.len() / of_one).max(1);
         require_reals("b", b.len(), count * of_one)?;
-        let (mut found, mut total) = (Vec::with_capacity(b.len()), Info::default());
-        for some in b.chunks(of_one * inverse.together()) {
+        let (mut found, mut total) = (vec![0.0; b.len()], Info::default());
+        let together = of_one * inverse.together();
+        for (some, found) in b.chunks(together).zip(found.chunks_mut(together)) {
             let count = some.len() / of_one;
             let [mut x, mut rhs] = [fields(&domain, kind, count)?, fields(&domain, kind, count)?];
             for (n, b) in some.chunks(of_one).enumerate() {
                 set(&mut rhs, n, b)?;
             }
             total.add(&inverse.solve(&mut x, &rhs)?);
-            for n in 0..count {
-                found.extend(get(&x, n, of_one)?);
+            for (n, found) in found.chunks_mut(of_one).enumerate() {
+                get(&x, n, found)?;
             }
         }
         Ok((found, total))
@@ -161,9 +164,7 @@ fn set(fields: &mut Fields, n: usize, reals: &[f64]) -> Result<(), AppError> {
     Ok(Spinor::read_all([&mut even[n], &mut odd[n]], reals)?)
 }
 
-/// Field number `n` in host memory.
-fn get(fields: &Fields, n: usize, reals: usize) -> Result<Vec<f64>, AppError> {
-    let mut out = vec![0.0; reals];
-    Spinor::write_all([&fields[EVEN][n], &fields[ODD][n]], &mut out)?;
-    Ok(out)
+/// Field number `n` into host memory.
+fn get(fields: &Fields, n: usize, reals: &mut [f64]) -> Result<(), AppError> {
+    Ok(Spinor::write_all([&fields[EVEN][n], &fields[ODD][n]], reals)?)
 }
