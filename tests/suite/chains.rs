@@ -271,10 +271,11 @@ fermion = "light"
 residual = 1e-7
 "#;
 
-/// The production chain with multigrid for both light ratios, of which the second has a twisted mass, and for the least
-/// shifts of the strange quark.
+/// The production chain with multigrid for both light ratios, of which the second has a twisted mass, on three levels, and for
+/// the least shifts of the strange quark, on two.
 pub fn multigrid() -> String {
-    let own = "method = \"multigrid\"\naggregate = [2, 2, 2, 4]\nvectors = 8\n";
+    let own =
+        "method = \"multigrid\"\naggregate = [2, 2, 2, 4]\nvectors = 8\ncoarse_aggregate = [2, 1, 1, 1]\n";
     let light = PRODUCTION.replace("method = \"gcr-dd\"\nschwarz_block = [2, 2, 2, 4]\n", own);
     let both = light.replace(
         "method = \"bicgstab\"\nprecision = \"double-half\"\n",
