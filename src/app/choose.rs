@@ -2,8 +2,9 @@
 //!
 //! A trial is the force of a term whose pseudofermions are random numbers of an address that no chain has, so that a
 //! chain does not notice it: from then on it is the chain of an input that names the chosen method. Each candidate gets
-//! two trials, of which the faster one counts, by the clock of the slowest rank. Multigrid, whose space is made in every
-//! trajectory, gets a third one with it; what counts is all forces of a trajectory.
+//! two trials, of which the faster one counts, by the clock of the slowest rank. What counts is all solves of a trajectory: the
+//! heat bath, the forces and the action. Multigrid, whose space is made in every trajectory, gets a third trial with it; terms
+//! that share a space take it if together they save more than it takes.
 
 use super::AppError;
 use super::report::span;
@@ -11,7 +12,7 @@ use crate::action::{Action, ActionError};
 use crate::comm::Comm;
 use crate::field::{AlgebraField, MatrixField, Purpose, RandomAddress};
 use crate::hmc::{HmcError, forces};
-use crate::input::Input;
+use crate::input::{Fermion, Input};
 use crate::io::Header;
 use crate::solver::{Choice, Choices, SolverError};
 use std::path::Path;
@@ -25,8 +26,47 @@ struct Trial {
     iterations: usize,
     /// Of a force.
     seconds: f64,
-    /// More of the first force in a trajectory.
+    /// More of the first solve in a trajectory.
     setup: f64,
+}
+
+/// The trials of a term.
+struct Tried<'a> {
+    term: &'a str,
+    /// Of a trajectory.
+    solves: u64,
+    /// What terms have in common that share a space.
+    space: String,
+    trials: Vec<(&'a Choice, Result<Trial, SolverError>)>,
+}
+
+impl Tried<'_> {
+    /// The fastest candidate that converges, with a set-up or without one: its position, the seconds of its solves in a
+    /// trajectory, and of its set-up.
+    fn fastest(&self, with_setup: bool) -> Option<(usize, f64, f64)> {
+        let converged =
+            self.trials.iter().enumerate().filter_map(|(n, (_, trial))| Some((n, trial.as_ref().ok()?)));
+        converged
+            .filter(|(_, trial)| (trial.setup > 0.0) == with_setup)
+            .map(|(n, trial)| (n, self.solves as f64 * trial.seconds, trial.setup))
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The seconds of solves that a set-up saves.
+    fn saves(&self) -> f64 {
+        let seconds = |with_setup| self.fastest(with_setup).map_or(f64::INFINITY, |(_, seconds, _)| seconds);
+        (seconds(false) - seconds(true)).max(0.0)
+    }
+
+    /// The candidate to take, if any converges. `all` are the trials of all terms.
+    fn chosen(&self, all: &[Self]) -> Option<usize> {
+        let sharing = || all.iter().filter(|other| other.space == self.space);
+        let saved: f64 = sharing().map(Self::saves).sum();
+        let setup =
+            sharing().filter_map(|other| other.fastest(true)).fold(0.0, |most: f64, (.., own)| most.max(own));
+        let taken = self.fastest(saved > setup && self.saves() > 0.0);
+        Some(taken.or(self.fastest(false)).or(self.fastest(true))?.0)
+    }
 }
 
 /// The choices that a file of a chain has.
@@ -51,31 +91,50 @@ pub(super) fn choose(
     comm: &dyn Comm,
     say: impl Fn(&str),
 ) -> Result<Input, AppError> {
-    let mut choices = Choices::new();
+    let mut all = Vec::new();
     for (term, candidates) in input.open_choices() {
-        let mut tried = Vec::new();
+        let mut trials = Vec::new();
         for candidate in candidates {
             let choice = Choices::from([(term.to_owned(), candidate.clone())]);
-            tried.push((candidate, trial(&input.with_choices(&choice)?, term, links, comm)?));
+            trials.push((candidate, trial(&input.with_choices(&choice)?, term, links, comm)?));
         }
-        let on_level = |terms: &Vec<String>| terms.iter().any(|name| name == term);
-        let level = input.hmc.terms.iter().position(on_level).expect("a term is on a level");
-        let count = forces(&input.hmc.levels)[level];
-        let seconds = |(_, trial): &(&Choice, Result<Trial, _>)| {
-            trial.as_ref().map_or(f64::INFINITY, |trial| trial.setup + count as f64 * trial.seconds)
-        };
-        let best = (0..tried.len()).min_by(|a, b| seconds(&tried[*a]).total_cmp(&seconds(&tried[*b])));
-        let best = best.expect("a term with a choice has candidates");
-        say(&table(term, count, &tried, best));
-        let (chosen, trial) = &tried[best];
-        if trial.is_err() {
+        all.push(Tried { term, solves: solves(input, term), space: space(input, term)?, trials });
+    }
+    let mut choices = Choices::new();
+    for tried in &all {
+        let best = tried.chosen(&all);
+        say(&table(tried, best));
+        let Some(best) = best else {
+            let term = tried.term;
             let message =
                 format!("no method of \"auto\" solves the systems of term '{term}': name one that does");
             return Err(AppError::Refused(message));
-        }
-        choices.insert(term.to_owned(), (*chosen).clone());
+        };
+        choices.insert(tried.term.to_owned(), tried.trials[best].0.clone());
     }
     Ok(input.with_choices(&choices)?)
+}
+
+/// The solves of a term in a trajectory.
+fn solves(input: &Input, term: &str) -> u64 {
+    let on_level = |terms: &Vec<String>| terms.iter().any(|name| name == term);
+    let level = input.hmc.terms.iter().position(on_level).expect("a term is on a level");
+    forces(&input.hmc.levels)[level] + 2
+}
+
+/// What terms have in common that share a space of multigrid: the fermion, aggregates, vectors and smoothing.
+fn space(input: &Input, term: &str) -> Result<String, AppError> {
+    let multigrid = |choice: &&Choice| choice.method == "multigrid";
+    let open = input.open_choices();
+    let (_, candidates) = open.iter().find(|(name, _)| *name == term).expect("a term that chooses");
+    let Some(choice) = candidates.iter().find(multigrid) else { return Ok(term.to_owned()) };
+    let input = input.with_choices(&Choices::from([(term.to_owned(), choice.clone())]))?;
+    let of_term = |(n, fermion): (usize, &Fermion)| {
+        let solvers = fermion.solvers();
+        let (_, solver) = solvers.iter().find(|(name, _)| *name == term)?;
+        Some(format!("{n} {:?} {}", solver.settings.method, solver.settings.precisions[2]))
+    };
+    Ok(input.fermions.iter().enumerate().find_map(of_term).expect("a fermion with this term"))
 }
 
 /// The trials of `term` with its settings in `input`; inside, why a solve failed.
@@ -164,17 +223,17 @@ fn set_random(action: &mut dyn Action) -> Result<(), AppError> {
     Ok(())
 }
 
-/// The trials of a term, which has so many forces in a trajectory.
-fn table(term: &str, forces: u64, tried: &[(&Choice, Result<Trial, SolverError>)], best: usize) -> String {
+/// What was tried of a term, and what it takes.
+fn table(Tried { term, solves, trials, .. }: &Tried, best: Option<usize>) -> String {
     let mut text = format!("solver of {term}, \"auto\":");
-    for (n, (Choice { method, precision }, trial)) in tried.iter().enumerate() {
+    for (n, (Choice { method, precision }, trial)) in trials.iter().enumerate() {
         text += &format!("\n  {method:<9} {precision:<18} ");
         text += &match trial {
             Ok(Trial { iterations, seconds, setup }) => {
-                let chosen = if n == best { ", chosen" } else { "" };
+                let chosen = if best == Some(n) { ", chosen" } else { "" };
                 let setup = match setup {
                     0.0 => String::new(),
-                    _ => format!(" and {} once in {forces} forces", clock(*setup)),
+                    _ => format!(" and {} once in {solves} solves", clock(*setup)),
                 };
                 format!("{iterations:>6} iterations {:>10}{setup}{chosen}", clock(*seconds))
             }
@@ -201,7 +260,7 @@ mod tests {
             (choice("cg", "double-single"), choice("cg", "double-half"), choice("bicgstab", "double-half"));
         let multigrid = choice("multigrid", "double-single-half");
         let failed = SolverError::NotConverged { iterations: 9, residual: 0.5, wanted: 1e-9 };
-        let tried = [
+        let trials = vec![
             (&cg, Ok(Trial { iterations: 120, seconds: 0.0125, setup: 0.0 })),
             (&half, Ok(Trial { iterations: 140, seconds: 0.004, setup: 0.0 })),
             (&other, Err(failed)),
@@ -211,7 +270,35 @@ mod tests {
   cg        double-single         120 iterations   12.50 ms
   cg        double-half           140 iterations    4.00 ms, chosen
   bicgstab  double-half        out: the solver did not converge: residual 5.000e-1 after 9 iterations, 1.0e-9 was asked for
-  multigrid double-single-half     31 iterations    2.00 ms and 500.00 ms once in 21 forces";
-        assert_eq!(table("light", 21, &tried, 1), expected);
+  multigrid double-single-half     31 iterations    2.00 ms and 500.00 ms once in 21 solves";
+        let tried = Tried { term: "light", solves: 21, space: String::new(), trials };
+        assert_eq!(table(&tried, tried.chosen(&[])), expected);
+    }
+
+    /// A set-up of 50 ms for one term that saves 40 ms, for two of which each saves that, and for a third that is faster without.
+    #[test]
+    fn terms_that_share_a_space_share_its_cost() {
+        let choice = |method: &str| Choice { method: method.into(), precision: String::new() };
+        let (cg, multigrid) = (choice("cg"), choice("multigrid"));
+        let tried = |term, milliseconds: [f64; 2], space: &str| {
+            let [plain, own] = milliseconds.map(|n| 1e-3 * n);
+            let of = |seconds, setup| Ok(Trial { iterations: 1, seconds, setup });
+            let trials = vec![(&cg, of(plain, 0.0)), (&multigrid, of(own, 0.05))];
+            Tried { term, solves: 10, space: space.into(), trials }
+        };
+        let all = [
+            tried("alone", [9.0, 5.0], "own"),
+            tried("light", [9.0, 5.0], "light"),
+            tried("light-1", [10.0, 6.0], "light"),
+            tried("light-2", [1.0, 6.0], "light"),
+        ];
+        assert_eq!([0, 1, 2, 3].map(|n| all[n].chosen(&all)), [Some(0), Some(1), Some(1), Some(0)]);
+        let failed = || Err(SolverError::Stagnated { iterations: 1 });
+        let only = Trial { iterations: 1, seconds: 1.0, setup: 0.05 };
+        let trials = vec![(&cg, failed()), (&multigrid, Ok(only))];
+        let mut last = Tried { term: "last", solves: 1, space: "last".into(), trials };
+        assert_eq!(last.chosen(&[]), Some(1));
+        last.trials = vec![(&cg, failed())];
+        assert_eq!(last.chosen(&[]), None);
     }
 }

@@ -174,8 +174,8 @@ fn a_chain_with_auto_has_the_bits_of_what_it_chose() {
         }
         // Each factor inherits the block and the aggregates: three methods in two precisions, and multigrid.
         assert_eq!(ended.out.matches(" iterations ").count(), 14, "{}", ended.out);
-        assert_eq!(ended.out.matches(" once in 5 forces").count(), 1, "{}", ended.out);
-        assert_eq!(ended.out.matches(" once in 17 forces").count(), 1, "{}", ended.out);
+        assert_eq!(ended.out.matches(" once in 7 solves").count(), 1, "{}", ended.out);
+        assert_eq!(ended.out.matches(" once in 19 solves").count(), 1, "{}", ended.out);
         let ended = other.chain(0, &on(&explicit(CLOVER, &found), 0));
         assert!(!has_trials(&ended.out));
         same(&own, &other);
