@@ -105,7 +105,7 @@ pub trait Solver: Setup {
     /// Solves `M x = b` to `|b - M x| <= residual |b|` from the guess in `x`.
     ///
     /// # Panics
-    /// The method [solves](Settings::is_linear) the normal equations alone.
+    /// The method solves the normal equations alone.
     fn solve_linear(
         &mut self,
         _: &mut Operators,
