@@ -10,7 +10,7 @@ mod gcr;
 
 pub(super) use gcr::CoarseSolver;
 
-use super::Aggregates;
+use super::aggregates::Aggregates;
 use super::prolongator::{Coarse, Gathered, Numbers, Prolongator};
 use crate::device::kernels::{
     COARSE_LINKS, CoarseBackward, CoarseHop, CoarseLocal, CoarsePost, HOP_ROWS, HOP_SHARES, Half,

@@ -5,10 +5,12 @@
 //! solves the Galerkin operator `P^dag M P`, prolongs to odd sites, and ends with minimal-residual steps for W. The vectors of
 //! P nearly solve `M v = 0`: odd sites are those for which `W v` is small, even ones follow.
 //!
+//! - `aggregates`: the division of the lattice
 //! - `prolongator`: P and its adjoint
 //! - `transfer`: the way between spinors and the order of aggregates
 //! - `coarse`: the coarse operator and its solver, in which a third level may take part
 
+mod aggregates;
 mod coarse;
 mod prolongator;
 #[cfg(test)]
@@ -16,11 +18,12 @@ mod tests;
 mod transfer;
 
 use super::{Info, Operators, Preconditioner, Setup, SolverError, timed};
-use crate::device::kernels::{BlockGrid, COLUMNS};
+use crate::device::kernels::COLUMNS;
 use crate::device::{Buffer, Precision, Stamp};
 use crate::field::{Dagger, Domain, EVEN, FieldError, ODD, Purpose, RandomAddress, Spinor, common};
-use crate::lattice::{Extents, Partition, coordinates, site, volume};
+use crate::lattice::{Extents, Partition, volume};
 use crate::operator::{Blocks, WholeOperator};
+use aggregates::Aggregates;
 use coarse::{CoarseLinks, CoarseSolver};
 use prolongator::{Gathered, Numbers};
 use std::sync::{Arc, Mutex};
@@ -128,89 +131,6 @@ struct Room {
     one: Gathered,
     right: Buffer,
     left: Buffer,
-}
-
-/// The division of the lattice into aggregates.
-#[derive(Clone, Copy)]
-struct Aggregates {
-    block: Extents,
-    partition: Partition,
-}
-
-impl Aggregates {
-    /// The number of this rank's.
-    fn here(self) -> usize {
-        volume(self.counts(self.partition.local()))
-    }
-
-    /// The number of all.
-    fn all(self) -> usize {
-        volume(self.counts(self.partition.global))
-    }
-
-    fn counts(self, extents: Extents) -> Extents {
-        std::array::from_fn(|mu| extents[mu] / self.block[mu])
-    }
-
-    fn grid(self) -> BlockGrid {
-        let ints = |x: Extents| x.map(|n| n as i32);
-        BlockGrid { block: ints(self.block), blocks: ints(self.counts(self.partition.local())) }
-    }
-
-    /// The place of an aggregate of the lattice: even ones first.
-    fn place(self, at: Extents) -> usize {
-        let all = self.counts(self.partition.global);
-        // In each pair along the first direction with several aggregates, one is even and one is odd.
-        let along = (0..4).find(|&mu| all[mu] > 1).expect("several aggregates");
-        let mut halved = (all, at);
-        halved.0[along] /= 2;
-        halved.1[along] /= 2;
-        at.iter().sum::<usize>() % 2 * self.all() / 2 + site(halved.0, halved.1)
-    }
-
-    /// This rank's aggregates on the lattice.
-    fn own(self) -> impl Iterator<Item = Extents> {
-        let (own, offset) = (self.counts(self.partition.local()), self.counts(self.partition.offset()));
-        (0..self.here()).map(move |n| {
-            let here = coordinates(own, n);
-            std::array::from_fn(|mu| offset[mu] + here[mu])
-        })
-    }
-
-    /// The places of this rank's aggregates.
-    fn places(self) -> Vec<i32> {
-        self.own().map(|at| self.place(at) as i32).collect()
-    }
-
-    /// For each direction, the places of this rank's aggregates whose neighbour forward is another rank's.
-    fn leaving(self) -> [Vec<i32>; 4] {
-        let (own, offset) = (self.counts(self.partition.local()), self.counts(self.partition.offset()));
-        std::array::from_fn(|mu| {
-            let cut = self.partition.grid[mu] > 1;
-            let last = |at: &Extents| cut && at[mu] + 1 == offset[mu] + own[mu];
-            self.own().filter(last).map(|at| self.place(at) as i32).collect()
-        })
-    }
-
-    /// For every place itself and its neighbours, forward then backward, as numbers among places of their parity.
-    fn neighbours(self) -> Vec<i32> {
-        let (all, half) = (self.counts(self.partition.global), self.all() / 2);
-        let mut table = vec![0; self.all() * 9];
-        for n in 0..self.all() {
-            let at = coordinates(all, n);
-            let moved = |mu: usize, by: usize| {
-                let mut there = at;
-                there[mu] = (there[mu] + by) % all[mu];
-                there
-            };
-            let forward = (0..4).map(|mu| moved(mu, 1));
-            let backward = (0..4).map(|mu| moved(mu, all[mu] - 1));
-            let row = std::iter::once(at).chain(forward).chain(backward);
-            let to = &mut table[self.place(at) * 9..][..9];
-            to.iter_mut().zip(row).for_each(|(to, there)| *to = (self.place(there) % half) as i32);
-        }
-        table
-    }
 }
 
 impl Multigrid {

@@ -1,6 +1,6 @@
 //! P between a lattice of spinors and its aggregates.
 
-use super::Aggregates;
+use super::aggregates::Aggregates;
 use super::prolongator::{Gathered, Prolongator};
 use crate::device::Precision;
 use crate::device::kernels::{FromAggregates, ToAggregates};

@@ -6,7 +6,7 @@ use crate::device::Buffer;
 use crate::device::kernels::{COARSE_LINKS, CoarsePart, GatherPlaces, Half, ScatterPlaces};
 use crate::field::{Dagger, FieldError};
 use crate::lattice::{Extents, Partition, coordinates, volume};
-use crate::solver::multigrid::Aggregates;
+use crate::solver::multigrid::aggregates::Aggregates;
 use crate::solver::multigrid::prolongator::{Gathered, Numbers, Prolongator};
 
 /// The level.
@@ -31,23 +31,6 @@ pub(super) struct Correction {
     one: Gathered,
     right: Buffer,
     pub left: Buffer,
-}
-
-impl Aggregates {
-    /// For each place, which of its links leave an aggregate of `block` places, a bit each: forward in x, y, z, t, then backward.
-    /// Where an aggregate spans the lattice, none does.
-    fn leaving_of(self, block: Extents) -> Vec<i32> {
-        let all = self.counts(self.partition.global);
-        let mut table = vec![0; self.all()];
-        for n in 0..self.all() {
-            let at = coordinates(all, n);
-            let several = (0..4).filter(|&mu| all[mu] > block[mu]);
-            let forward = several.clone().filter(|&mu| at[mu] % block[mu] + 1 == block[mu]);
-            let backward = several.filter(|&mu| at[mu].is_multiple_of(block[mu])).map(|mu| 4 + mu);
-            table[self.place(at)] = forward.chain(backward).map(|bit| 1 << bit).sum();
-        }
-        table
-    }
 }
 
 impl Places {
