@@ -5,7 +5,8 @@
 //                                     per parity.
 //                                     Of places: [place within][row of the chirality] instead.
 // Coarse fields:                      [place][re, im][row], where the row is chirality and vector; places are those of
-//                                     the whole lattice's aggregates, even ones first.
+//                                     the whole lattice's aggregates, even ones first. Of several systems, which are
+//                                     solved together: [parity][system][place of the parity] instead of [place].
 // Coarse matrices:                    [place][which][column][re, im][row].
 #pragma once
 
@@ -25,7 +26,7 @@ constexpr int BLOCK_PARTS = 10;   // its sums over some of the directions
 
 // The part of a step of the coarse GCR.
 enum Pass : int { ONLY_ONE = 0, FIRST_OF_TWO = 1, SECOND_OF_TWO = 2 };
-// Fields that restrict_parts takes at once.
+// Fields that are restricted or prolonged at once, and coarse systems that are solved at once.
 enum Together : int { ONE_FIELD = 1, FOUR_FIELDS = 4 };
 
 // A spinor of one parity, into the order of aggregates
@@ -92,10 +93,11 @@ struct Prolong {
     Vectors v;
     const Reals* c;
     const Ints* places;
+    int column_stride;        // reals from a field of `c` to the next
     Reals* out;
     int used;
     int fields;               // fields of `out`
-    int field;
+    int field;                // the first one
     int first;
     int count;
     double base;
@@ -149,13 +151,15 @@ struct CoarseRound {
 };
 // out = A input with a matrix per place
 struct CoarseLocal {
-    const Ints* own;          // this rank's places
+    const Ints* own;          // this rank's places of a parity; of each system
     const Reals* matrices;
     const Reals* input;
     Reals* out;
     int rows;
+    int places;               // this rank's
+    int half;                 // places of a parity
 };
-// out = x + scale sum of the eight links times neighbours, on places of one parity
+// out = x + scale sum of the eight links times neighbours, on places of one parity, for one or four systems
 struct CoarseHop {
     const Ints* own;          // this rank's places
     const Ints* links;        // [place][COARSE_LINKS - 1][column][row], as of coarse_round
@@ -169,6 +173,7 @@ struct CoarseHop {
     int rows;                 // constant
     double scale;
     int half;                 // places of a parity
+    int systems;              // for which fields have room, as below
 };
 // Some of the coarse operator's links times x: those that stay in an aggregate of places, or one forward that leaves it
 struct CoarsePart {
@@ -202,6 +207,8 @@ struct ScatterPlaces {
     int places;
     int rows;
     int skip;
+    int fields;               // fields of `x`
+    int field;
 };
 // Gives this rank's numbers to all ranks
 struct CoarsePost {
@@ -209,39 +216,45 @@ struct CoarsePost {
     const Reals* input;
     RankRound to;
     int rows;
+    int places;
     int half;
+    int systems;
 };
-// |x|^2
+// |x|^2 of each system
 struct CoarseNorm {
     const Ints* own;
     const Reals* x;
     int rows;
+    int places;
+    int half;
 };
 // Partial sums of products of the fields z_j of some steps and a residual with themselves and the z before
 struct CoarseDots {
     const Ints* own;
     const Reals* z;           // `before` fields, then those of the steps
     const Reals* r;
-    const Doubles* squares;   // |z_v|^2 of directions before
-    const Doubles* norms;     // |r|^2 after the last step
-    Doubles* parts;           // [PIECES][f][x][re, im]
-    Number first;             // |r|^2 where the solve begins
+    const Doubles* squares;   // [system][MOST_FIELDS]: |z_v|^2 of directions before
+    const Doubles* norms;     // [system]: |r|^2 after the last step
+    Doubles* parts;           // [system][PIECES][f][x][re, im]
+    Number first[MAX_SUMS];   // |r|^2 of each system where the solve begins
     int begins;               // whether it begins now
     int before;
     int steps;
     int rows;                 // constant
     int places;               // this rank's
     int half;
+    int systems;
 };
 // From these, a direction for each step, and the step along all
 struct CoarseBlock {
     const Doubles* parts;
     Doubles* squares;         // |z_v|^2 of all directions
     Doubles* norms;           // |r|^2 after the step
-    Reals* coefficients;      // [v][direction, then step][re, im]
+    Reals* coefficients;      // [system][MOST_FIELDS][direction, then step][re, im]
     RankRound round;           // of ranks that have parts of the lattice
     int before;
     int steps;
+    int systems;
     Pass pass;
 };
 // p_j = sum over n of u_nj A^n r + sum over v of b_vj p_v for the directions of some steps, z_j in the same way, then
@@ -257,6 +270,8 @@ struct CoarseAdvance {
     int steps;
     Pass pass;
     int begins;               // x is zero
-    int length;               // reals of a field
+    int places;
+    int half;
+    int systems;
     int rows;                 // no constant: a kernel with constants is timed in several shapes, and this one changes what it reads
 };

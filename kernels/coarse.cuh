@@ -1,6 +1,6 @@
 // The coarse operator of aggregation multigrid, and GCR for it. Threads take W rows of a coarse field or matrix. Where GPUs
 // reach each other's memory, each has the places of its own aggregates, and gives all ranks what their next hop may read;
-// elsewhere each has all places.
+// elsewhere each has all places. Systems that are solved together have vectors of their own and share the loads of matrices.
 //
 // GCR takes up to S_STEPS steps between sums (Hoemmen, UCB/EECS-2010-37): from a residual r it makes the products A r,
 // A^2 r, ..., then all their sums at once, and from these the directions p_j, with A p_j orthogonal to each other and to
@@ -21,6 +21,19 @@ template <class A> HD int rows_of(const A& a) { return a.rows; }
 HD i64 column_at(int place, int count, int which, int rows, int column) {
     return ((((i64)place * count + which) * rows) + column) * 2 * rows;
 }
+// Of thread i, which serves `chunk` reals of a field on this rank's places of a parity, or that of one of several systems: the
+// system, the place, the thread's number there, and the field's first real.
+struct SystemPlace {
+    int system, place, inside;
+    i64 field;
+    HD SystemPlace(const void* own, int i, int chunks, int places, int half, int rows) {
+        inside = i % chunks;
+        i /= chunks;
+        system = i / places;
+        place = ((const int*)own)[i % places];
+        field = ((i64)system * half + place) * 2 * rows;
+    }
+};
 // The coarse gamma_5.
 HD int sign_of(int row, int rows) { return row < rows / 2 ? 1 : -1; }
 // W rows of a column of a matrix of a place, for thread i.
@@ -119,12 +132,13 @@ template <class F> HD void coarse_round(const CoarseRound& a, int i) {
     for (int row = 0; row < a.rows; ++row) to[row] = pair_of(factor, from[row], from[a.rows + row]);
 }
 template <class F> HD void coarse_local(const CoarseLocal& a, int i) {
-    const int chunks = a.rows / lane<F>::W, row = i % chunks * lane<F>::W, place = ((const int*)a.own)[i / chunks];
-    const i64 field = (i64)place * 2 * a.rows;
+    const SystemPlace at(a.own, i, a.rows / lane<F>::W, a.places, a.half, a.rows);
+    const int row = at.inside * lane<F>::W;
     F re = F{}, im = F{};
-    add_product(re, im, a.matrices, column_at(place, 1, 0, a.rows, 0) + row, (const real_of<F>*)a.input + field, a.rows);
-    put_vector(a.out, field + row, re);
-    put_vector(a.out, field + row + a.rows, im);
+    const i64 matrix = column_at(at.place, 1, 0, a.rows, 0) + row;
+    add_product(re, im, a.matrices, matrix, (const real_of<F>*)a.input + at.field, a.rows);
+    put_vector(a.out, at.field + row, re);
+    put_vector(a.out, at.field + row + a.rows, im);
 }
 template <class F> HD void coarse_part(const CoarsePart& a, int i) {
     const int rows = a.rows, chunks = rows / lane<F>::W, row = i % chunks * lane<F>::W;
@@ -160,28 +174,29 @@ template <class F> HD void gather_places(const GatherPlaces& a, int i) {
 }
 template <class F> HD void scatter_places(const ScatterPlaces& a, int i) {
     using R = real_of<F>;
-    const PlaceNumber at(a.members, i, a.places, a.rows, a.skip, 1, 0);
+    const PlaceNumber at(a.members, i, a.places, a.rows, a.skip, a.fields, a.field);
     if (at.from < 0) return;
     ((R*)a.out)[at.from] = ((const R*)a.x)[at.to];
     ((R*)a.out)[at.from + a.rows] = ((const R*)a.x)[at.to + a.places * a.rows / 2];
 }
-// What ranks give each other: float numbers of fields on places of one parity.
-HD Exchange posts(int rows, int half) { return {POSTS, half * 2 * rows}; }
-template <class F> HD void post(const RankRound& to, int rows, int half, i64 k, F x) {
+// What ranks give each other: float numbers of fields on places of one parity, of all systems.
+HD Exchange posts(int rows, int places) { return {POSTS, places * 2 * rows}; }
+template <class F> HD void post(const RankRound& to, int rows, int places, i64 k, F x) {
     if constexpr (GPU) {
-        for (int r = 0; r < to.ranks; ++r) posts(rows, half).put(to, r, k, word_of(x));
+        for (int r = 0; r < to.ranks; ++r) posts(rows, places).put(to, r, k, word_of(x));
     }
 }
-template <class R> HD R number_at(const RankRound& from, int rows, int half, const void* input, i64 k) {
+template <class R> HD R number_at(const RankRound& from, int rows, int places, const void* input, i64 k) {
     if constexpr (GPU) {
-        if (from.of_ranks) return float_of(posts(rows, half).get(from, k));
+        if (from.of_ranks) return float_of(posts(rows, places).get(from, k));
     }
     return ((const R*)input)[k];
 }
 // Posts what this rank's places have.
 template <class F> HD void coarse_post(const CoarsePost& a, int i) {
-    const i64 k = (i64)((const int*)a.own)[i / (2 * a.rows)] * 2 * a.rows + i % (2 * a.rows);
-    post(a.to, a.rows, a.half, k, ((const F*)a.input)[k]);
+    const SystemPlace at(a.own, i, 2 * a.rows, a.places, a.half, a.rows);
+    const i64 k = at.field + at.inside;
+    post(a.to, a.rows, a.half * a.systems, k, ((const F*)a.input)[k]);
 }
 
 // Vectors of rows of one column that a thread has.
@@ -195,64 +210,71 @@ template <class F> HD void load_rows(F (&re)[HOP_VECTORS], F (&im)[HOP_VECTORS],
         load_pairs(re[0], im[0], p, at);
     }
 }
-// A team has a place. Each of its threads has one link of the eight, and a quarter of its columns.
-template <class F> struct CoarseHopping {
+// A team has a place, for N systems. Each of its threads has one link of the eight, and a quarter of its columns.
+template <class F, int N> struct CoarseHopping {
     using R = real_of<F>;
     static constexpr int PHASES = 3, NEAR = COARSE_LINKS - 1, W = lane<F>::W, SUMS = NEAR * HOP_SHARES;
     HD static int chunks(const CoarseHop& a) { return rows_of(a) / (W * HOP_VECTORS); }
     HD static int threads(const CoarseHop& a) { return SUMS * chunks(a); }
     template <int PHASE> HD static void phase(const CoarseHop& a, int team, int thread, F* shared) {
-        const int rows = rows_of(a), place = ((const int*)a.own)[team];
-        // The neighbours' numbers, scaled; then sums over some columns of a link.
-        R *x = (R*)shared, *sums = x + 2 * NEAR * rows;
+        const int rows = rows_of(a), place = ((const int*)a.own)[team], near = NEAR * rows;
+        // The neighbours' numbers, scaled; then sums over some columns of a link. Of each system.
+        R *x = (R*)shared, *sums = x + N * 2 * near;
         if (PHASE == 0) {
-            for (int k = thread; k < NEAR * rows; k += threads(a)) {
-                const int there = ((const int*)a.neighbours)[place * COARSE_LINKS + 1 + k / rows];
-                const i64 at = (i64)there * 2 * rows + k % rows;
-                const R scale = ((const R*)a.scales)[(i64)place * NEAR * rows + k];
-                x[2 * k] = scale * number_at<R>(a.from, rows, a.half, a.input, at);
-                x[2 * k + 1] = scale * number_at<R>(a.from, rows, a.half, a.input, at + rows);
+            for (int k = thread; k < N * near; k += threads(a)) {
+                const int system = k / near, column = k % near;
+                const int there = ((const int*)a.neighbours)[place * COARSE_LINKS + 1 + column / rows];
+                const i64 at = ((i64)system * a.half + there) * 2 * rows + column % rows;
+                const R scale = ((const R*)a.scales)[(i64)place * near + column];
+                x[2 * k] = scale * number_at<R>(a.from, rows, a.systems * a.half, a.input, at);
+                x[2 * k + 1] = scale * number_at<R>(a.from, rows, a.systems * a.half, a.input, at + rows);
             }
         }
         if (PHASE == 1) {
             const int sum = thread / chunks(a), row = thread % chunks(a) * W * HOP_VECTORS;
             const int first = sum / HOP_SHARES * rows + sum % HOP_SHARES;
-            F re[HOP_VECTORS], im[HOP_VECTORS];
-            UNROLL for (int n = 0; n < HOP_VECTORS; ++n) re[n] = im[n] = F{};
+            F re[N][HOP_VECTORS], im[N][HOP_VECTORS];
+            UNROLL for (int s = 0; s < N; ++s) UNROLL for (int n = 0; n < HOP_VECTORS; ++n) re[s][n] = im[s][n] = F{};
             UNROLL_16 for (int j = 0; j < rows / HOP_SHARES; ++j) {
                 const int column = first + j * HOP_SHARES;
-                const F xre = splat<F>(x[2 * column]), xim = splat<F>(x[2 * column + 1]);
                 F are[HOP_VECTORS], aim[HOP_VECTORS];
-                load_rows(are, aim, a.links, ((i64)place * NEAR * rows + column) * rows + row);
-                UNROLL for (int n = 0; n < HOP_VECTORS; ++n) {
-                    re[n] = nmad(aim[n], xim, mad(are[n], xre, re[n]));
-                    im[n] = mad(aim[n], xre, mad(are[n], xim, im[n]));
+                load_rows(are, aim, a.links, ((i64)place * near + column) * rows + row);
+                UNROLL for (int s = 0; s < N; ++s) {
+                    const F xre = splat<F>(x[2 * (s * near + column)]), xim = splat<F>(x[2 * (s * near + column) + 1]);
+                    UNROLL for (int n = 0; n < HOP_VECTORS; ++n) {
+                        re[s][n] = nmad(aim[n], xim, mad(are[n], xre, re[s][n]));
+                        im[s][n] = mad(aim[n], xre, mad(are[n], xim, im[s][n]));
+                    }
                 }
             }
-            UNROLL for (int n = 0; n < HOP_VECTORS; ++n) {
-                put_vector(sums, 2 * sum * rows + row + n * W, re[n]);
-                put_vector(sums, 2 * sum * rows + rows + row + n * W, im[n]);
+            UNROLL for (int s = 0; s < N; ++s) UNROLL for (int n = 0; n < HOP_VECTORS; ++n) {
+                const int at = 2 * (s * SUMS + sum) * rows + row + n * W;
+                put_vector(sums, at, re[s][n]);
+                put_vector(sums, at + rows, im[s][n]);
             }
         }
         if (PHASE == 2) {
-            for (int k = thread * W; k < 2 * rows; k += threads(a) * W) {
-                F all = vector_at<F>(sums, k);
-                UNROLL_8 for (int n = 1; n < SUMS; ++n) all = all + vector_at<F>(sums, 2 * n * rows + k);
+            for (int k = thread * W; k < N * 2 * rows; k += threads(a) * W) {
+                const int system = k / (2 * rows), number = k % (2 * rows);
+                const R* own = sums + 2 * system * SUMS * rows;
+                F all = vector_at<F>(own, number);
+                UNROLL_8 for (int n = 1; n < SUMS; ++n) all = all + vector_at<F>(own, 2 * n * rows + number);
                 all = splat<F>(R(a.scale)) * all;
-                const i64 to = (i64)place * 2 * rows + k;
+                const i64 to = ((i64)system * a.half + place) * 2 * rows + number;
                 if (a.x) all = vector_at<F>(a.x, to) + all;
                 put_vector(a.out, to, all);
-                if (a.to.of_ranks) post(a.to, rows, a.half, to, all);
+                if (a.to.of_ranks) post(a.to, rows, a.systems * a.half, to, all);
             }
         }
     }
 };
 
 // The square of a residual's norm: of the scale of all sums that follow.
-template <class F> HD void coarse_norm(const CoarseNorm& a, int i, Accumulator& sum) {
-    const int chunks = 2 * a.rows / lane<F>::W;
-    const F x = vector_at<F>(a.x, (i64)((const int*)a.own)[i / chunks] * 2 * a.rows + i % chunks * lane<F>::W);
-    sum.add(0, widen(x * x));
+template <class F, int N> HD void coarse_norm(const CoarseNorm& a, int i, Accumulator& sum) {
+    const SystemPlace at(a.own, i, 2 * a.rows / lane<F>::W, a.places, a.half, a.rows);
+    const F x = vector_at<F>(a.x, at.field + at.inside * lane<F>::W);
+    UNROLL for (int n = 0; n < N; ++n)
+        if (n == at.system) sum.add(n, widen(x * x));
 }
 
 // The products (f_v, x_j) of the fields z_v, of which those after `before` are the x_j, and of the residual, which is both
@@ -263,9 +285,9 @@ template <class A> HD int fields_of(const A& a) { return a.before + a.steps + 1;
 // Whether there is an x of this number: there may be fewer steps.
 template <class A> HD bool has_product(const A& a, int j) { return j < a.steps || j == S_STEPS; }
 // About the square of the norm of the residual before the steps.
-HD double square_of_residual(const CoarseDots& a) {
-    const double first = number_of(a.first);
-    return a.begins ? first : larger(((const double*)a.norms)[0], 1e-8 * first);
+HD double square_of_residual(const CoarseDots& a, int system) {
+    const double first = number_of(a.first[system]);
+    return a.begins ? first : larger(((const double*)a.norms)[system], 1e-8 * first);
 }
 // x + m - m is x rounded to multiples of 2^-36 of the product of two norms with these squares. A sum of such may be 2^16
 // times that product: the norms of powers of A are guessed.
@@ -276,7 +298,7 @@ HD double rounding_of(double square, double other) {
     return double_of((i64)(1023 + 52 + e) << 52 | 1ll << 51);
 }
 
-// A team has a tile of f and a piece of the lattice.
+// A team has a tile of f and a piece of the lattice, for one system.
 template <class F> struct CoarseProducts {
     using R = real_of<F>;
     using D = wide_of<F>;
@@ -289,18 +311,20 @@ template <class F> struct CoarseProducts {
         else return number * SUMMED + summand;
     }
     // One summand of the products with the `STEPS` fields x and the residual.
-    template <int STEPS> HD static void add_up(const CoarseDots& a, int first, int begin, int column, int summand, double* sums) {
+    template <int STEPS>
+    HD static void add_up(const CoarseDots& a, int system, int first, int begin, int column, int summand, double* sums) {
         const int rows = rows_of(a), all = fields_of(a);
-        const i64 length = (i64)a.half * 2 * rows;
-        const double residual = square_of_residual(a);
+        const i64 own = (i64)a.half * 2 * rows, length = a.systems * own;
+        const R *z = (const R*)a.z + system * own, *r = (const R*)a.r + system * own;
+        const double residual = square_of_residual(a, system), *squares = (const double*)a.squares + system * MOST_FIELDS;
         const R *f[TILE], *x[STEPS + 1];
         D magic[TILE];
         UNROLL for (int t = 0; t < TILE; ++t) {
             const int v = first + t;
-            f[t] = v < all - 1 ? (const R*)a.z + v * length : (const R*)a.r;
-            magic[t] = splat<D>(rounding_of(v < a.before ? ((const double*)a.squares)[v] : residual, residual));
+            f[t] = v < all - 1 ? z + v * length : r;
+            magic[t] = splat<D>(rounding_of(v < a.before ? squares[v] : residual, residual));
         }
-        UNROLL for (int j = 0; j <= STEPS; ++j) x[j] = j < STEPS ? (const R*)a.z + (a.before + j) * length : (const R*)a.r;
+        UNROLL for (int j = 0; j <= STEPS; ++j) x[j] = j < STEPS ? z + (a.before + j) * length : r;
         D re[TILE][STEPS + 1], im[TILE][STEPS + 1];
         UNROLL for (int t = 0; t < TILE; ++t) UNROLL for (int j = 0; j <= STEPS; ++j) re[t][j] = im[t][j] = D{};
         for (int n = begin; n < a.places; n += PIECES * SUMMANDS) {
@@ -331,13 +355,14 @@ template <class F> struct CoarseProducts {
         }
     }
     template <int PHASE> HD static void phase(const CoarseDots& a, int team, int thread, F* shared) {
-        const int piece = team % PIECES, first = team / PIECES * TILE, all = fields_of(a);
+        const int all = fields_of(a), tiles = (all + TILE - 1) / TILE;
+        const int piece = team % PIECES, first = team / PIECES % tiles * TILE, system = team / (PIECES * tiles);
         double* sums = (double*)shared;
         if (PHASE == 0) {
             const int summand = thread / CHUNKS, column = thread % CHUNKS * W;
-            if (a.steps == S_STEPS) add_up<S_STEPS>(a, first, piece * SUMMANDS + summand, column, summand, sums);
-            else if (a.steps == 1) add_up<1>(a, first, piece * SUMMANDS + summand, column, summand, sums);
-            else add_up<0>(a, first, piece * SUMMANDS + summand, column, summand, sums);
+            if (a.steps == S_STEPS) add_up<S_STEPS>(a, system, first, piece * SUMMANDS + summand, column, summand, sums);
+            else if (a.steps == 1) add_up<1>(a, system, first, piece * SUMMANDS + summand, column, summand, sums);
+            else add_up<0>(a, system, first, piece * SUMMANDS + summand, column, summand, sums);
         }
         if (PHASE == 1) {
             for (int k = thread; k < NUMBERS * SUMMANDS; k += threads(a)) {
@@ -354,7 +379,7 @@ template <class F> struct CoarseProducts {
                 if (f >= all || !has_product(a, k / 2 % PRODUCTS)) continue;
                 double sum = 0;
                 UNROLL for (int n = 0; n < SUMMANDS; ++n) sum = sum + sums[at(k, n * COLUMNS)];
-                ((double*)a.parts)[((i64)piece * all + f) * 2 * PRODUCTS + k % (2 * PRODUCTS)] = sum;
+                ((double*)a.parts)[(((i64)system * PIECES + piece) * all + f) * 2 * PRODUCTS + k % (2 * PRODUCTS)] = sum;
             }
         }
     }
@@ -376,7 +401,7 @@ HD ComplexNumber add_product(ComplexNumber c, double factor, ComplexNumber a, Co
 }
 HD double inverse_or_zero(double x) { return x > 0 ? 1 / x : 0; }
 
-// One team: from the products, the directions and the step along them.
+// A team has a system: from the products, its directions and the step along them.
 template <class F> struct CoarseDirections {
     using R = real_of<F>;
     static constexpr int PHASES = 5, PAIRS = PRODUCTS * PRODUCTS;
@@ -384,23 +409,24 @@ template <class F> struct CoarseDirections {
     // orthogonal.
     static constexpr double LEAST = 1e-4;
     HD static int threads(const CoarseBlock&) { return BLOCK_THREADS; }
-    template <int PHASE> HD static void phase(const CoarseBlock& a, int, int thread, F* shared) {
+    template <int PHASE> HD static void phase(const CoarseBlock& a, int system, int thread, F* shared) {
         const int k = a.before, steps = a.steps, all = fields_of(a);
         double* c = (double*)shared;                       // [f][x]
         double* parts = c + 2 * MOST_FIELDS * PRODUCTS;    // [part][pair]
         double* m = parts + 2 * BLOCK_PARTS * PAIRS;       // [x][x]: products without what earlier directions have
         double* u = m + 2 * PAIRS;                         // [x][direction], then the step
-        double* squares = (double*)a.squares;
+        double* squares = (double*)a.squares + system * MOST_FIELDS;
         if (PHASE == 0) {
+            const double* from = (const double*)a.parts + (i64)system * PIECES * all * 2 * PRODUCTS;
             for (int n = thread; n < all * 2 * PRODUCTS; n += BLOCK_THREADS) {
                 if (!has_product(a, n / 2 % PRODUCTS)) continue;
                 double sum = 0;
-                UNROLL_8 for (int piece = 0; piece < PIECES; ++piece)
-                    sum = sum + ((const double*)a.parts)[(i64)piece * all * 2 * PRODUCTS + n];
+                UNROLL_8 for (int piece = 0; piece < PIECES; ++piece) sum = sum + from[(i64)piece * all * 2 * PRODUCTS + n];
                 if constexpr (GPU) {
                     if (a.round.of_ranks) {
                         double others = sum;
-                        exchange_word((u64)bits_of(sum), n, 2 * MOST_FIELDS * PRODUCTS, a.round,
+                        constexpr int WORDS_OF_ONE = 2 * MOST_FIELDS * PRODUCTS;
+                        exchange_word((u64)bits_of(sum), system * WORDS_OF_ONE + n, a.systems * WORDS_OF_ONE, a.round,
                                       [&](u64 word) { others = others + double_of((i64)word); });
                         sum = others;
                     }
@@ -459,10 +485,10 @@ template <class F> struct CoarseDirections {
                 left = left - factor * mad(step.re, step.re, step.im * step.im);
                 put_complex(u, j * PRODUCTS + S_STEPS, {factor * step.re, factor * step.im});
             }
-            ((double*)a.norms)[0] = left;
+            ((double*)a.norms)[system] = left;
         }
         if (PHASE == 4) {
-            R* out = (R*)a.coefficients;
+            R* out = (R*)a.coefficients + system * MOST_FIELDS * 2 * PRODUCTS;
             for (int n = thread; n < (k + steps) * PRODUCTS; n += BLOCK_THREADS) {
                 const int v = n / PRODUCTS, j = n % PRODUCTS;
                 ComplexNumber own = {0, 0};
@@ -498,9 +524,10 @@ template <class F> HD void put_coarse(void* p, i64 at, int rows, CoarseNumber<F>
 template <class F> HD void coarse_advance(const CoarseAdvance& a, int i) {
     using R = real_of<F>;
     constexpr int W = lane<F>::W;
-    const int rows = a.rows, chunks = rows / W, k = a.before;
-    const i64 at = (i64)((const int*)a.own)[i / chunks] * 2 * rows + i % chunks * W, length = a.length;
-    const R *c = (const R*)a.coefficients, *own = c + k * 2 * PRODUCTS;
+    const int rows = a.rows, k = a.before;
+    const SystemPlace here(a.own, i, rows / W, a.places, a.half, rows);
+    const i64 at = here.field + here.inside * W, length = (i64)a.systems * a.half * 2 * rows;
+    const R *c = (const R*)a.coefficients + here.system * MOST_FIELDS * 2 * PRODUCTS, *own = c + k * 2 * PRODUCTS;
     CoarseNumber<F> x = {F{}, F{}}, r = coarse_number<F>(a.r, at, rows), p[S_STEPS], z[S_STEPS];
     if (!a.begins) x = coarse_number<F>(a.x, at, rows);
     UNROLL for (int j = 0; j < S_STEPS; ++j) p[j] = z[j] = {F{}, F{}};
@@ -550,8 +577,10 @@ template <class F> HD void coarse_advance(const CoarseAdvance& a, int i) {
     SITE(coarse, gather_places, GatherPlaces, (gather_places<F>))           \
     SITE(coarse, scatter_places, ScatterPlaces, (scatter_places<F>))        \
     SITE(coarse, coarse_post, CoarsePost, (coarse_post<F>))                 \
-    SUM(coarse, coarse_norm, CoarseNorm, 1, (coarse_norm<F>))               \
-    TEAM(coarse, coarse_hop, CoarseHop, (CoarseHopping<F>{}))               \
+    SUM(coarse, coarse_norm_1, CoarseNorm, 1, (coarse_norm<F, 1>))          \
+    SUM(coarse, coarse_norm_4, CoarseNorm, 4, (coarse_norm<F, 4>))          \
+    TEAM(coarse, coarse_hop_1, CoarseHop, (CoarseHopping<F, 1>{}))          \
+    TEAM(coarse, coarse_hop_4, CoarseHop, (CoarseHopping<F, 4>{}))          \
     TEAM(coarse, coarse_dots, CoarseDots, (CoarseProducts<F>{}))            \
     TEAM(coarse, coarse_block, CoarseBlock, (CoarseDirections<F>{}))        \
     SITE(coarse, coarse_advance, CoarseAdvance, (coarse_advance<F>))

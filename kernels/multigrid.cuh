@@ -130,29 +130,38 @@ template <class F> HD void restrict_sum(const RestrictSum& a, int i) {
     to[0] = factor * sum_of_columns(from);
     to[2 * a.v.count] = factor * sum_of_columns(from + COLUMNS);
 }
-template <class F> HD void prolong(const Prolong& a, int i) {
+template <class F, int N> HD void prolong(const Prolong& a, int i) {
     using R = real_of<F>;
     constexpr int W = lane<F>::W;
     const int chunks = a.count / W, k = a.first + i % chunks * W, part = i / chunks, vectors = a.v.count;
+    const int reals = a.v.reals;
     const R factor = R(part % 2 ? a.lower : a.upper);
     const R* c = (const R*)a.c + (i64)((const int*)a.places)[part / 2] * 4 * vectors + part % 2 * vectors;
-    const i64 to = part_at(part, a.fields, a.field, a.v.reals) + k;
-    F re = F{}, im = F{};
+    const i64 to = part_at(part, a.fields, a.field, reals) + k;
+    F re[N], im[N];
+    UNROLL for (int m = 0; m < N; ++m) re[m] = im[m] = F{};
     if (a.base != 0) {
         const F base = splat<F>(R(a.base));
-        re = base * vector_at<F>(a.out, to);
-        im = base * vector_at<F>(a.out, to + 2 * a.v.reals);
+        UNROLL for (int m = 0; m < N; ++m) {
+            re[m] = base * vector_at<F>(a.out, to + m * 4 * reals);
+            im[m] = base * vector_at<F>(a.out, to + (m * 4 + 2) * reals);
+        }
     }
     UNROLL_4 for (int n = 0; n < a.used; ++n) {
         F vre, vim;
         load_vector(vre, vim, a.v, part, n, k);
         const R own = factor * scale_of(a.v, part, n);
-        const F cre = splat<F>(own * c[n]), cim = splat<F>(own * c[2 * vectors + n]);
-        re = nmad(cim, vim, mad(cre, vre, re));
-        im = mad(cim, vre, mad(cre, vim, im));
+        UNROLL for (int m = 0; m < N; ++m) {
+            const R* from = c + (i64)m * a.column_stride + n;
+            const F cre = splat<F>(own * from[0]), cim = splat<F>(own * from[2 * vectors]);
+            re[m] = nmad(cim, vim, mad(cre, vre, re[m]));
+            im[m] = mad(cim, vre, mad(cre, vim, im[m]));
+        }
     }
-    put_vector(a.out, to, re);
-    put_vector(a.out, to + 2 * a.v.reals, im);
+    UNROLL for (int m = 0; m < N; ++m) {
+        put_vector(a.out, to + m * 4 * reals, re[m]);
+        put_vector(a.out, to + (m * 4 + 2) * reals, im[m]);
+    }
 }
 template <class F> HD void normalise_vector(const NormaliseVector& a, int i) {
     using R = real_of<F>;
@@ -203,6 +212,7 @@ template <class F> struct RoundingVectors {
     SITE(multigrid, restrict_parts_1, RestrictParts, (restrict_parts<F, 1>)) \
     SITE(multigrid, restrict_parts_4, RestrictParts, (restrict_parts<F, 4>)) \
     SITE(multigrid, restrict_sum, RestrictSum, (restrict_sum<F>))           \
-    SITE(multigrid, prolong, Prolong, (prolong<F>))                         \
+    SITE(multigrid, prolong_1, Prolong, (prolong<F, 1>))                    \
+    SITE(multigrid, prolong_4, Prolong, (prolong<F, 4>))                    \
     SITE(multigrid, normalise_vector, NormaliseVector, (normalise_vector<F>)) \
     TEAM(multigrid, round_vectors, RoundVectors, (RoundingVectors<F>{}))

@@ -92,10 +92,18 @@ impl Deferred {
     /// # Panics
     /// So many sums were asked for since that the device does not keep these.
     pub(crate) fn on_device(&self) -> Option<In<'_, Doubles>> {
+        self.on_device_at(0)
+    }
+
+    /// The same from sum number `n` on.
+    ///
+    /// # Panics
+    /// As [`Deferred::on_device`].
+    pub(crate) fn on_device_at(&self, n: usize) -> Option<In<'_, Doubles>> {
         let Begun::Later(ticket) = self.begun else { return None };
         assert!(self.device.backend.keeps_sum(ticket), "a sum that the device has forgotten");
         // SAFETY: the memory lives as long as the device, and only its work writes it, in order.
-        Some(unsafe { In::at(ticket.rounded.address()) })
+        Some(unsafe { In::at(ticket.rounded.offset(n * size_of::<f64>()).address()) })
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Pointer {
     /// The address `bytes` bytes further on.
-    fn offset(self, bytes: usize) -> Self {
+    pub(super) fn offset(self, bytes: usize) -> Self {
         Self(self.0 + bytes as u64)
     }
 

@@ -52,6 +52,7 @@ pub use host::{HostLinks, LINK_REALS};
 pub use layout::Layout;
 pub use matrix::MatrixField;
 pub(crate) use matrix::number_of;
+pub(crate) use number::numbers_of;
 pub use number::{Quotient, StabNumbers, Sum};
 pub use random::{Purpose, RandomAddress};
 pub use several::ShiftSteps;

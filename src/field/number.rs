@@ -2,7 +2,7 @@
 //! reads the sums later: it would wait 5 to 20 us for each. `kernels/number.cuh` has the same formulas, with the same bits.
 
 use super::FieldError;
-use crate::device::kernels::{BicgstabNumbers, Number};
+use crate::device::kernels::{BicgstabNumbers, MAX_SUMS, Number};
 use crate::device::{Deferred, Sums};
 use num_complex::Complex64;
 use std::ops::{Div, Neg};
@@ -45,6 +45,16 @@ impl Sum {
         let first = sums[0].value();
         Ok(if self.weight == 0.0 { first } else { first + self.weight * sums[1].value() })
     }
+}
+
+/// All sums of a launch as arguments of a kernel; zero beyond them.
+pub(crate) fn numbers_of(sums: &Deferred) -> Result<[Number<'_>; MAX_SUMS], FieldError> {
+    if sums.on_device().is_some() {
+        let nth = |n| Number { value: 1.0, weight: 0.0, above: sums.on_device_at(n), below: None };
+        return Ok(std::array::from_fn(nth));
+    }
+    let Sums { sums, .. } = sums.wait()?;
+    Ok(std::array::from_fn(|n| number(sums.get(n).map_or(0.0, |sum| sum.value()))))
 }
 
 /// A number, or the quotient of a number and a sum, which the device may still be making.

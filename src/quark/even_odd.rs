@@ -59,8 +59,10 @@ enum Systems {
     One,
     /// One right-hand side with several shifts.
     Shifts,
-    /// So many right-hand sides at once.
+    /// So many right-hand sides of `W^dag W` at once.
     Several(usize),
+    /// So many of W.
+    Linear(usize),
 }
 
 impl<O: QuarkOperator> Quark<O> {
@@ -88,14 +90,18 @@ impl<O: QuarkOperator> Quark<O> {
         Self::make(domain, params, Systems::Shifts)
     }
 
-    /// A quark that solves up to `fields` systems at once with CG, or one at a time with other methods.
+    /// A quark that solves up to `fields` systems at once, as far as the method can.
     pub fn with_fields(
         domain: &Arc<Domain>,
         params: &QuarkParams<O::Params>,
         fields: usize,
     ) -> Result<Self, FieldError> {
-        let several = fields > 1 && params.solver.method == Method::Cg;
-        Self::make(domain, params, if several { Systems::Several(fields) } else { Systems::One })
+        let systems = match params.solver.together(fields) {
+            1 => Systems::One,
+            several if params.solver.is_linear() => Systems::Linear(several),
+            several => Systems::Several(several),
+        };
+        Self::make(domain, params, systems)
     }
 
     fn make(
@@ -144,7 +150,10 @@ impl<O: QuarkOperator> Quark<O> {
 
     /// The maximum number of right-hand sides solved at once.
     pub fn together(&self) -> usize {
-        if let Systems::Several(fields) = self.systems { fields } else { 1 }
+        match self.systems {
+            Systems::Several(fields) | Systems::Linear(fields) => fields,
+            Systems::One | Systems::Shifts => 1,
+        }
     }
 
     /// The kind of fields that W acts on.
@@ -228,30 +237,25 @@ impl<O: QuarkOperator> Quark<O> {
     ) -> Result<Info, QuarkError> {
         let params = self.goal(residual);
         x.iter_mut().try_for_each(Spinor::set_zero)?;
-        self.one_by_one(x, b, |solver, operators, x, b| solver.solve_linear(operators, x, b, params))
+        self.by_the_solver(|solver, operators| solver.solve_linear(operators, x, b, params))
     }
 
-    /// Solves systems one by one.
-    fn one_by_one(
+    /// Solves systems by the method's solver.
+    fn by_the_solver(
         &mut self,
-        x: &mut [Spinor],
-        b: &[Spinor],
-        solve: impl Fn(&mut dyn Solver, &mut Operators, &mut Spinor, &Spinor) -> Result<Info, SolverError>,
+        solve: impl FnOnce(&mut dyn Solver, &mut Operators) -> Result<Info, SolverError>,
     ) -> Result<Info, QuarkError> {
-        let (kind, domain) = (self.kind(), &self.domain);
+        let (kind, domain, together) = (self.kind(), &self.domain, self.together());
         let mut operators = operators(&mut self.double, &mut self.single, &mut self.half);
         let mut solver = match self.solver.take() {
             Some(solver) => solver,
             None => {
-                let mut made = self.params.solver.solver(domain, kind)?;
+                let mut made = self.params.solver.solver(domain, kind, together)?;
                 made.update(&mut operators)?;
                 made
             }
         };
-        let mut total = Info::default();
-        for (x, b) in x.iter_mut().zip(b) {
-            total.add(&solve(&mut *solver, &mut operators, x, b)?);
-        }
+        let total = solve(&mut *solver, &mut operators)?;
         self.solver = Some(solver).filter(|solver| solver.keeps());
         self.solves.add(&total);
         Ok(total)
@@ -281,7 +285,13 @@ impl<O: QuarkOperator> Quark<O> {
             self.solves.add(&total);
             total
         } else {
-            self.one_by_one(x, b, |solver, operators, x, b| solver.solve(operators, x, b, params))?
+            self.by_the_solver(|solver, operators| {
+                let mut total = Info::default();
+                for (x, b) in x.iter_mut().zip(b) {
+                    total.add(&solver.solve(operators, x, b, params)?);
+                }
+                Ok(total)
+            })?
         };
         if goal.start == Start::Past {
             x.iter().try_for_each(|x| self.guess.remember(x))?;

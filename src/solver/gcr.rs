@@ -8,14 +8,18 @@
 //!
 //! A system that differs little from the last one may begin with the directions of that one. Each costs a product with the new
 //! matrix and no preconditioner.
+//!
+//! Systems with one matrix can be solved together: each has its Krylov space, and all meet in the preconditioner.
 
-use super::refine::{Cycle, Ended, Outer, Stage, Trust, refine};
+use super::info::Clock;
+use super::refine::{Ended, Outer, Refinement, Stage, Trust};
 use super::{
     Info, LinearSolver, Matrix, Operators, Params, Preconditioner, Setup, SolverError, System, timed,
 };
 use crate::device::Precision;
 use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
 use num_complex::Complex64;
+use std::slice::{from_mut, from_ref};
 use std::sync::Arc;
 
 /// Parameters of the solver.
@@ -34,18 +38,29 @@ const SINGLE_REACH: f64 = 1e-5;
 
 /// Workspace of solves.
 pub struct Gcr {
-    outer: Outer,
-    restarts: Restarts,
+    preconditioner: Box<dyn Preconditioner>,
+    /// Of each system that may be solved together with others.
+    all: Vec<Workspace>,
 }
 
-/// The iteration.
-struct Restarts {
-    preconditioner: Box<dyn Preconditioner>,
+/// Workspace of one system.
+struct Workspace {
+    outer: Outer,
     space: Space,
-    /// By how many powers of ten the iterations of a solve have reduced the residual.
-    digits: f64,
-    /// Change, residual and product, if restarts are in single precision.
-    single: Option<[Spinor; 3]>,
+    /// Restarts in single precision, if there are any.
+    single: Option<InSingle>,
+}
+
+/// The iteration in single precision between corrections in double.
+struct InSingle {
+    change: Spinor,
+    residual: Spinor,
+    product: Spinor,
+    /// The square of the residual, and its goal.
+    now: f64,
+    stop: f64,
+    /// Whether the last restart reduced it.
+    falls: bool,
 }
 
 /// The Krylov space: p, the orthogonalised z = M p, the residual, and the change of the solution.
@@ -58,19 +73,47 @@ struct Space {
     change: Spinor,
     /// `M p`, for the normal equations.
     middle: Option<Spinor>,
-    /// The number of directions of the last cycle, and that of those with which the next one begins.
-    made: usize,
+    /// The number of directions with which the next cycle begins.
     given: usize,
+    cycle: Steps,
+}
+
+/// The steps of a cycle.
+#[derive(Default)]
+struct Steps {
+    alpha: Vec<Complex64>,
+    beta: Vec<Vec<Complex64>>,
+    /// The squares of the z.
+    gamma2: Vec<f64>,
+    /// The square of the residual, and its goal.
+    now: f64,
+    stop: f64,
+    /// Directions known from before.
+    given: usize,
+    broke_down: bool,
+}
+
+/// A system that is being solved.
+struct Going<'a> {
+    number: usize,
+    own: &'a mut Workspace,
+    x: &'a mut Spinor,
+    b: &'a Spinor,
+    state: Refinement,
+    /// By how many powers of ten the iterations have reduced the residual.
+    digits: f64,
 }
 
 impl Gcr {
-    /// Workspace for a Krylov space of M or its adjoint.
+    /// Workspace for Krylov spaces of M or its adjoint, for `together` systems at once.
     pub fn new(
         domain: &Arc<Domain>,
         params: GcrParams,
         preconditioner: Box<dyn Preconditioner>,
+        together: usize,
     ) -> Result<Self, FieldError> {
-        Self::make(domain, params, preconditioner, Matrix::Linear(Dagger::No))
+        let make = |_| Workspace::new(domain, params, Matrix::Linear(Dagger::No));
+        Ok(Self { preconditioner, all: (0..together).map(make).collect::<Result<_, _>>()? })
     }
 
     /// Workspace for a Krylov space of `M^dag M + shift`, whose inverse the preconditioner approximates.
@@ -83,22 +126,229 @@ impl Gcr {
         preconditioner: Box<dyn Preconditioner>,
     ) -> Result<Self, FieldError> {
         assert_eq!(params.precisions[0], Precision::Double, "the precision of restarts");
-        Self::make(domain, params, preconditioner, Matrix::Normal { shift: 0.0 })
+        let one = Workspace::new(domain, params, Matrix::Normal { shift: 0.0 })?;
+        Ok(Self { preconditioner, all: vec![one] })
     }
 
-    fn make(
-        domain: &Arc<Domain>,
-        params: GcrParams,
-        preconditioner: Box<dyn Preconditioner>,
-        matrix: Matrix,
-    ) -> Result<Self, FieldError> {
+    /// As the other solves, first with the directions of the last cycle before. The preconditioner does not learn of it.
+    pub(super) fn solve_like_the_last(
+        &mut self,
+        system: &mut System,
+        x: &mut Spinor,
+        b: &Spinor,
+        params: Params,
+    ) -> Result<Info, SolverError> {
+        let space = &mut self.all[0].space;
+        space.given = space.cycle.alpha.len();
+        let mut info = Info::default();
+        self.run(system, from_mut(x), from_ref(b), params, &mut info)?
+            .0
+            .pop()
+            .expect("one system")
+            .map(|()| info)
+    }
+
+    /// Solves systems together, each as far as it goes; returns by how many powers of ten all their residuals have fallen, too.
+    fn run(
+        &mut self,
+        system: &mut System,
+        x: &mut [Spinor],
+        b: &[Spinor],
+        params: Params,
+        info: &mut Info,
+    ) -> Result<(Vec<Result<(), SolverError>>, f64), FieldError> {
+        assert!(b.len() <= self.all.len(), "workspace for {} systems", self.all.len());
+        let Self { preconditioner, all } = self;
+        let clock = Clock::new(system.operators.double.domain());
+        let mut going = Vec::with_capacity(b.len());
+        for (number, ((own, x), b)) in all.iter_mut().zip(x).zip(b).enumerate() {
+            let state = Refinement::begin((Trust::Reliable, false), &mut own.outer, system, x, b, params)?;
+            going.push(Going { number, own, x, b, state, digits: 0.0 });
+        }
+        let (mut ends, mut digits): (Vec<_>, f64) = (b.iter().map(|_| Ok(())).collect(), 0.0);
+        loop {
+            let mut next = Vec::with_capacity(going.len());
+            for mut one in going {
+                match one.state.next() {
+                    Ok(Some(stage)) => next.push((one, stage)),
+                    end => {
+                        ends[one.number] = end.map(|_| ());
+                        info.add(&one.state.info);
+                        digits += one.digits;
+                    }
+                }
+            }
+            if next.is_empty() {
+                break;
+            }
+            cycles(&mut **preconditioner, system, &mut next, info)?;
+            going = next.into_iter().map(|(one, _)| one).collect();
+        }
+        clock.stop(info);
+        Ok((ends, digits))
+    }
+}
+
+/// A cycle of each system, and the true residual after it.
+fn cycles(
+    preconditioner: &mut dyn Preconditioner,
+    system: &mut System,
+    going: &mut [(Going, Stage)],
+    common: &mut Info,
+) -> Result<(), FieldError> {
+    let in_single = going[0].0.own.single.is_some();
+    if in_single {
+        restarts_in_single(preconditioner, system, going, common)?;
+    } else {
+        let cycles = going.iter_mut().map(|(one, stage)| {
+            let Workspace { outer, space, .. } = &mut *one.own;
+            Cycle { space, residual: &outer.residual, stage: *stage, info: &mut one.state.info }
+        });
+        run(preconditioner, system, cycles.collect(), common)?;
+    }
+    for (Going { own, x, b, state, digits, .. }, stage) in going {
+        let (change, claimed) = match &own.single {
+            Some(single) => (&single.change, single.now),
+            None => (&own.space.change, own.space.cycle.now),
+        };
+        x.add(change)?;
+        *digits += 0.5 * (stage.rr / claimed).log10();
+        // A cycle also ends after k_max directions. It failed if it did not reach its claimed residual, or reduced
+        // nothing.
+        let allowed = if claimed.is_nan() { 0.0 } else { (4.0 * claimed).min(0.999 * stage.rr) };
+        let ended = Ended { broke_down: false, allowed };
+        state.judge(&ended, &mut own.outer, system, [x, b])?;
+    }
+    Ok(())
+}
+
+/// Restarts in single precision as far as they reach.
+fn restarts_in_single(
+    preconditioner: &mut dyn Preconditioner,
+    system: &mut System,
+    going: &mut [(Going, Stage)],
+    common: &mut Info,
+) -> Result<(), FieldError> {
+    let mut left = Vec::with_capacity(going.len());
+    for (one, stage) in going {
+        let Workspace { outer, space, single, .. } = &mut *one.own;
+        let single = single.as_mut().expect("fields in single");
+        single.begin(&outer.residual, *stage)?;
+        left.push((single, space, &outer.residual, *stage, &mut one.state.info));
+    }
+    loop {
+        left.retain(|(single, .., stage, info)| single.goes_on(*stage, info.iterations));
+        if left.is_empty() {
+            return Ok(());
+        }
+        let cycles = left.iter_mut().map(|(single, space, _, stage, info)| Cycle {
+            space,
+            residual: &single.residual,
+            stage: Stage { rr: single.now, stop: single.stop, ..*stage },
+            info,
+        });
+        run(preconditioner, system, cycles.collect(), common)?;
+        for (single, space, residual, _, info) in &mut left {
+            single.correct(space, residual, system, info)?;
+        }
+    }
+}
+
+impl InSingle {
+    /// The goal of restarts for a residual in double precision.
+    fn begin(&mut self, residual: &Spinor, stage: Stage) -> Result<(), FieldError> {
+        (self.now, self.falls) = (stage.rr, true);
+        self.stop = stage.stop.max(stage.rr * SINGLE_REACH * SINGLE_REACH);
+        self.residual.copy_from(residual)?;
+        self.change.set_zero()
+    }
+
+    fn goes_on(&self, stage: Stage, iterations: usize) -> bool {
+        self.falls && self.now > self.stop && iterations < stage.max_iterations
+    }
+
+    /// Adds the change of a cycle.
+    fn correct(
+        &mut self,
+        space: &Space,
+        residual: &Spinor,
+        system: &mut System,
+        info: &mut Info,
+    ) -> Result<(), FieldError> {
+        self.change.add(&space.change)?;
+        let dagger = system.dagger();
+        info.apply(system.operators.at(Precision::Single), &mut self.product, &self.change, dagger)?;
+        self.residual.copy_from(residual)?;
+        let new = self.residual.axpy_norm2(-1.0, &self.product)?.value()?;
+        info.updates += 1;
+        self.falls = new <= Trust::LEAST * self.now || new <= (4.0 * space.cycle.now).min(0.999 * self.now);
+        self.now = new;
+        Ok(())
+    }
+}
+
+/// What a cycle between restarts works on.
+struct Cycle<'a> {
+    space: &'a mut Space,
+    residual: &'a Spinor,
+    stage: Stage,
+    info: &'a mut Info,
+}
+
+impl Cycle<'_> {
+    fn goes_on(&self) -> bool {
+        let Steps { alpha, now, stop, broke_down, .. } = &self.space.cycle;
+        alpha.len() < self.space.k_max
+            && now > stop
+            && !broke_down
+            && self.info.iterations < self.stage.max_iterations
+    }
+}
+
+/// Cycles of several systems: each `change` becomes the correction for its residual, whose square is `stage.rr`.
+fn run(
+    preconditioner: &mut dyn Preconditioner,
+    system: &mut System,
+    mut all: Vec<Cycle>,
+    common: &mut Info,
+) -> Result<(), FieldError> {
+    let (dagger, domain) = (system.dagger(), Arc::clone(system.operators.double.domain()));
+    all.iter_mut().try_for_each(|cycle| cycle.space.begin(cycle.residual, cycle.stage))?;
+    let mut left: Vec<&mut Cycle> = all.iter_mut().collect();
+    loop {
+        left.retain(|cycle| cycle.goes_on());
+        if left.is_empty() {
+            break;
+        }
+        let (mut p, mut r) = (Vec::with_capacity(left.len()), Vec::with_capacity(left.len()));
+        for Cycle { space: Space { p: all, residual, cycle, .. }, info, .. } in
+            left.iter_mut().map(|cycle| &mut **cycle)
+        {
+            if cycle.alpha.len() >= cycle.given {
+                p.push(&mut all[cycle.alpha.len()]);
+                r.push(&*residual);
+                info.iterations += 1;
+            }
+        }
+        if !p.is_empty() {
+            common.preconditioner_seconds +=
+                timed(&domain, || preconditioner.apply(system.operators, &mut p, &r, dagger, common))?;
+        }
+        for cycle in &mut left {
+            cycle.space.step(system, cycle.info)?;
+        }
+    }
+    all.iter_mut().try_for_each(|cycle| cycle.space.update())
+}
+
+impl Workspace {
+    fn new(domain: &Arc<Domain>, params: GcrParams, matrix: Matrix) -> Result<Self, FieldError> {
         let GcrParams { precisions: [outer, krylov], k_max, delta } = params;
         let spinor = |precision| Spinor::new(domain, precision);
         let several = || (0..k_max).map(|_| spinor(krylov)).collect::<Result<Vec<_>, _>>();
-        let single = if outer == Precision::Double {
-            None
-        } else {
-            Some([spinor(outer)?, spinor(outer)?, spinor(outer)?])
+        let single = || -> Result<_, FieldError> {
+            let [change, residual, product] = [spinor(outer)?, spinor(outer)?, spinor(outer)?];
+            Ok(InSingle { change, residual, product, now: 0.0, stop: 0.0, falls: false })
         };
         let space = Space {
             k_max,
@@ -108,31 +358,19 @@ impl Gcr {
             residual: spinor(krylov)?,
             change: spinor(krylov)?,
             middle: matches!(matrix, Matrix::Normal { .. }).then(|| spinor(krylov)).transpose()?,
-            made: 0,
             given: 0,
+            cycle: Steps::default(),
         };
-        Ok(Self {
-            outer: Outer::new(domain, Kind::Dirac, matrix)?,
-            restarts: Restarts { preconditioner, space, digits: 0.0, single },
-        })
-    }
-}
-
-impl Gcr {
-    /// As the other solves, first with the directions of the last cycle before. The preconditioner does not learn of it.
-    pub(super) fn solve_like_the_last(
-        &mut self,
-        system: &mut System,
-        x: &mut Spinor,
-        b: &Spinor,
-        params: Params,
-    ) -> Result<Info, SolverError> {
-        self.restarts.space.given = self.restarts.space.made;
-        refine(&mut self.restarts, &mut self.outer, system, x, b, params)
+        let single = (outer != Precision::Double).then(single).transpose()?;
+        Ok(Self { outer: Outer::new(domain, Kind::Dirac, matrix)?, space, single })
     }
 }
 
 impl LinearSolver for Gcr {
+    fn together(&self) -> usize {
+        self.all.len()
+    }
+
     fn solve(
         &mut self,
         system: &mut System,
@@ -140,161 +378,101 @@ impl LinearSolver for Gcr {
         b: &Spinor,
         params: Params,
     ) -> Result<Info, SolverError> {
-        self.restarts.digits = 0.0;
-        self.restarts.space.given = 0;
-        let info = refine(&mut self.restarts, &mut self.outer, system, x, b, params)?;
-        self.restarts.preconditioner.solved(info.iterations, self.restarts.digits);
+        let mut info = Info::default();
+        let (mut ends, digits) = self.run(system, from_mut(x), from_ref(b), params, &mut info)?;
+        ends.pop().expect("one system")?;
+        self.preconditioner.solved(info.iterations, digits);
         Ok(info)
+    }
+
+    fn solve_each(
+        &mut self,
+        system: &mut System,
+        x: &mut [Spinor],
+        b: &[Spinor],
+        params: Params,
+    ) -> Result<(Info, Vec<bool>), FieldError> {
+        let (mut info, mut solved) = (Info::default(), Vec::with_capacity(b.len()));
+        for (x, b) in x.chunks_mut(self.all.len()).zip(b.chunks(self.all.len())) {
+            let mut own = Info::default();
+            let (ends, digits) = self.run(system, x, b, params, &mut own)?;
+            if ends.iter().all(Result::is_ok) {
+                self.preconditioner.solved(own.iterations, digits);
+            }
+            for end in ends {
+                solved.push(end.is_ok());
+                if let Err(SolverError::Field(error)) = end {
+                    return Err(error);
+                }
+            }
+            info.add(&own);
+        }
+        Ok((info, solved))
     }
 }
 
 impl Setup for Gcr {
     fn keeps(&self) -> bool {
-        self.restarts.preconditioner.keeps()
+        self.preconditioner.keeps()
     }
 
     fn update(&mut self, operators: &mut Operators) -> Result<(), SolverError> {
-        self.restarts.preconditioner.update(operators)
+        self.preconditioner.update(operators)
     }
 
     fn forget(&mut self) {
-        self.restarts.preconditioner.forget();
-    }
-}
-
-impl Cycle for Restarts {
-    fn precision(&self) -> Precision {
-        self.space.residual.precision()
-    }
-
-    /// If it fails, another method takes over.
-    fn has_double(&self) -> bool {
-        false
-    }
-
-    fn run(
-        &mut self,
-        system: &mut System,
-        x: &mut Spinor,
-        outer: &mut Outer,
-        stage: Stage,
-        info: &mut Info,
-    ) -> Result<Ended, SolverError> {
-        let claimed = if self.single.is_some() {
-            self.run_in_single(system, x, &outer.residual, stage, info)?
-        } else {
-            let claimed =
-                self.space.cycle(&mut *self.preconditioner, system, &outer.residual, stage, info)?;
-            x.add(&self.space.change)?;
-            claimed
-        };
-        self.digits += 0.5 * (stage.rr / claimed).log10();
-        // A cycle also ends after k_max directions. It failed if it did not reach its claimed residual, or reduced
-        // nothing.
-        let allowed = if claimed.is_nan() { 0.0 } else { (4.0 * claimed).min(0.999 * stage.rr) };
-        Ok(Ended { broke_down: false, allowed })
-    }
-}
-
-impl Restarts {
-    /// Restarts in single precision as far as they reach. Returns the square of the residual in single precision.
-    fn run_in_single(
-        &mut self,
-        system: &mut System,
-        x: &mut Spinor,
-        residual: &Spinor,
-        stage: Stage,
-        info: &mut Info,
-    ) -> Result<f64, SolverError> {
-        let [change, r, product] = self.single.as_mut().expect("fields in single");
-        let dagger = system.dagger();
-        r.copy_from(residual)?;
-        change.set_zero()?;
-        let stop = stage.stop.max(stage.rr * SINGLE_REACH * SINGLE_REACH);
-        let mut now = stage.rr;
-        while now > stop && info.iterations < stage.max_iterations {
-            let own = Stage { rr: now, stop, ..stage };
-            let claimed = self.space.cycle(&mut *self.preconditioner, system, r, own, info)?;
-            change.add(&self.space.change)?;
-            info.apply(system.operators.at(Precision::Single), product, change, dagger)?;
-            r.copy_from(residual)?;
-            let new = r.axpy_norm2(-1.0, product)?.value()?;
-            info.updates += 1;
-            let fell = new <= Trust::LEAST * now || new <= (4.0 * claimed).min(0.999 * now);
-            now = new;
-            if !fell {
-                break;
-            }
-        }
-        x.add(change)?;
-        Ok(now)
+        self.preconditioner.forget();
     }
 }
 
 impl Space {
-    /// One cycle between restarts: `change` becomes the correction for the residual `r`, whose square is `stage.rr`.
-    /// Returns the square of the new residual in low precision.
-    fn cycle(
-        &mut self,
-        preconditioner: &mut dyn Preconditioner,
-        system: &mut System,
-        r: &Spinor,
-        stage: Stage,
-        info: &mut Info,
-    ) -> Result<f64, SolverError> {
-        let dagger = system.dagger();
+    fn begin(&mut self, residual: &Spinor, stage: Stage) -> Result<(), FieldError> {
         let stop = stage.stop.max(self.delta * self.delta * stage.rr);
         let given = std::mem::take(&mut self.given);
-        let mut beta: Vec<Vec<Complex64>> = Vec::new();
-        let (mut alpha, mut gamma2): (Vec<Complex64>, Vec<f64>) = (Vec::new(), Vec::new());
-        self.residual.copy_from(r)?;
-        let mut now = stage.rr;
-        while alpha.len() < self.k_max && now > stop && info.iterations < stage.max_iterations {
-            let k = alpha.len();
-            if k >= given {
-                let domain = Arc::clone(self.residual.domain());
-                let (p, r) = (&mut self.p[k], &self.residual);
-                let seconds = timed(&domain, || preconditioner.apply(system.operators, p, r, dagger, info))?;
-                info.preconditioner_seconds += seconds;
-                info.iterations += 1;
-            }
-            let (past, rest) = self.z.split_at_mut(k);
-            let z = &mut rest[0];
-            system.apply(z.precision(), z, self.middle.as_mut(), &self.p[k], info)?;
-            // Modified Gram-Schmidt: each step's sum needs the vector from the step before.
-            let mut row = Vec::with_capacity(k);
-            let mut overlap = match past.first() {
-                Some(first) => first.dot(z)?,
-                None => Complex64::default(),
+        self.cycle = Steps { now: stage.rr, stop, given, ..Steps::default() };
+        self.residual.copy_from(residual)
+    }
+
+    /// A step along the last direction.
+    fn step(&mut self, system: &mut System, info: &mut Info) -> Result<(), FieldError> {
+        let Steps { alpha, beta, gamma2, now, broke_down, .. } = &mut self.cycle;
+        let k = alpha.len();
+        let (past, rest) = self.z.split_at_mut(k);
+        let z = &mut rest[0];
+        system.apply(z.precision(), z, self.middle.as_mut(), &self.p[k], info)?;
+        // Modified Gram-Schmidt: each step's sum needs the vector from the step before.
+        let mut row = Vec::with_capacity(k);
+        let mut overlap = match past.first() {
+            Some(first) => first.dot(z)?,
+            None => Complex64::default(),
+        };
+        for i in 0..k {
+            let b = overlap / gamma2[i];
+            overlap = match past.get(i + 1) {
+                Some(next) => z.caxpy_dot(-b, &past[i], next)?,
+                None => {
+                    z.caxpy(-b, &past[i])?;
+                    Complex64::default()
+                }
             };
-            for i in 0..k {
-                let b = overlap / gamma2[i];
-                overlap = match past.get(i + 1) {
-                    Some(next) => z.caxpy_dot(-b, &past[i], next)?,
-                    None => {
-                        z.caxpy(-b, &past[i])?;
-                        Complex64::default()
-                    }
-                };
-                row.push(b);
-            }
-            let (overlap, norm) = z.dot_norm2(&self.residual)?;
-            let a = overlap / norm;
-            if !a.is_finite() {
-                break;
-            }
-            now = self.residual.caxpy_norm2(-a, z)?;
-            beta.push(row);
-            alpha.push(a);
-            gamma2.push(norm);
+            row.push(b);
         }
-        self.made = alpha.len();
-        self.update(&mut alpha, &beta)?;
-        Ok(now)
+        let (overlap, norm) = z.dot_norm2(&self.residual)?;
+        let a = overlap / norm;
+        if !a.is_finite() {
+            *broke_down = true;
+            return Ok(());
+        }
+        *now = self.residual.caxpy_norm2(-a, z)?;
+        beta.push(row);
+        alpha.push(a);
+        gamma2.push(norm);
+        Ok(())
     }
 
     /// The implicit update: the change of the solution from the p, whose images are not orthogonal.
-    fn update(&mut self, alpha: &mut [Complex64], beta: &[Vec<Complex64>]) -> Result<(), FieldError> {
+    fn update(&mut self) -> Result<(), FieldError> {
+        let Steps { alpha, beta, .. } = &mut self.cycle;
         self.change.set_zero()?;
         for l in (0..alpha.len()).rev() {
             let known: Complex64 = (l + 1..alpha.len()).map(|i| beta[i][l] * alpha[i]).sum();

@@ -59,6 +59,21 @@ impl Info {
         self.communication_seconds += other.communication_seconds;
     }
 
+    /// Counts a solve, also one that failed. A solve that missed its goal may still suffice, as the true residual shows. Returns
+    /// `false` if the method stagnated, or a number was infinite or NaN: the solution is then useless.
+    pub(super) fn count(&mut self, solve: Result<Self, SolverError>) -> Result<bool, FieldError> {
+        match solve {
+            Ok(done) => self.add(&done),
+            Err(SolverError::Field(error)) => return Err(error),
+            Err(error @ SolverError::NotConverged { .. }) => self.iterations += error.iterations(),
+            Err(error) => {
+                self.iterations += error.iterations();
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// `out = M x` on the whole lattice, with statistics.
     pub(super) fn apply(
         &mut self,

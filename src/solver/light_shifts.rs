@@ -55,7 +55,7 @@ impl LightShifts {
         k_max: usize,
         params: MultigridParams,
     ) -> Result<Self, FieldError> {
-        let multigrid = Multigrid::new(domain, precision, params)?;
+        let multigrid = Multigrid::new(domain, precision, params, 1)?;
         let cycles = TwoCycles { multigrid, middle: Spinor::new(domain, KRYLOV)? };
         let params = GcrParams { precisions: [Precision::Double, KRYLOV], k_max, delta: DELTA };
         Ok(Self { shifts, gcr: Gcr::normal(domain, params, Box::new(cycles))?, first: true })
@@ -122,14 +122,17 @@ impl Preconditioner for TwoCycles {
     fn apply(
         &mut self,
         operators: &mut Operators,
-        out: &mut Spinor,
-        x: &Spinor,
+        out: &mut [&mut Spinor],
+        x: &[&Spinor],
         _: Dagger,
         info: &mut Info,
     ) -> Result<(), FieldError> {
         let Self { multigrid, middle } = self;
-        multigrid.apply(operators, middle, x, Dagger::Yes, info)?;
-        multigrid.apply(operators, out, middle, Dagger::No, info)
+        for (out, x) in out.iter_mut().zip(x) {
+            multigrid.apply(operators, &mut [&mut *middle], &[*x], Dagger::Yes, info)?;
+            multigrid.apply(operators, &mut [&mut **out], &[&*middle], Dagger::No, info)?;
+        }
+        Ok(())
     }
 
     /// After a good guess only what is hard is left: few digits tell nothing of the space.

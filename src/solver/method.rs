@@ -74,13 +74,13 @@ pub struct Settings {
 
 /// A method's solver of `M x = b`.
 type Made = Result<Box<dyn LinearSolver>, FieldError>;
-type Maker<'a> = Box<dyn Fn(&Arc<Domain>) -> Made + 'a>;
+type Maker<'a> = Box<dyn Fn(&Arc<Domain>, usize) -> Made + 'a>;
 
 /// An entry of the register.
 struct Entry<'a> {
     /// Whether the method serves fields of a kind.
     serves: fn(Kind) -> bool,
-    /// The solver of `M x = b`; `None` if the method solves the normal equations directly.
+    /// The solver of `M x = b`, for so many systems at once if it can; `None` if the method solves the normal equations directly.
     linear: Option<Maker<'a>>,
 }
 
@@ -102,24 +102,34 @@ impl Settings {
             Method::Cg | Method::LightShifts { .. } => Entry { serves: |_| true, linear: None },
             Method::BiCgStab => Entry {
                 serves: |kind| kind == Kind::Dirac,
-                linear: Some(Box::new(move |domain| Ok(Box::new(BiCgStab::new(domain, krylov, delta)?)))),
+                linear: Some(Box::new(move |domain, _| Ok(Box::new(BiCgStab::new(domain, krylov, delta)?)))),
             },
             Method::GcrDd { k_max, n_mr, block } => Entry {
                 serves: |kind| kind == Kind::Dirac,
-                linear: Some(Box::new(move |domain| {
+                linear: Some(Box::new(move |domain, _| {
                     let schwarz = Schwarz::new(domain, inner, n_mr, block)?;
                     let params = GcrParams { precisions: [outer, krylov], k_max, delta };
-                    Ok(Box::new(Gcr::new(domain, params, Box::new(schwarz))?))
+                    Ok(Box::new(Gcr::new(domain, params, Box::new(schwarz), 1)?))
                 })),
             },
             Method::Multigrid { k_max, params } => Entry {
                 serves: |kind| kind == Kind::Dirac,
-                linear: Some(Box::new(move |domain| {
-                    let multigrid = Multigrid::new(domain, inner, params)?;
+                linear: Some(Box::new(move |domain, together| {
+                    let together = together.min(Multigrid::TOGETHER);
+                    let multigrid = Multigrid::new(domain, inner, params, together)?;
                     let params = GcrParams { precisions: [outer, krylov], k_max, delta };
-                    Ok(Box::new(Gcr::new(domain, params, Box::new(multigrid))?))
+                    Ok(Box::new(Gcr::new(domain, params, Box::new(multigrid), together)?))
                 })),
             },
+        }
+    }
+
+    /// How many of `fields` systems the method solves at once: of M for a [linear](Self::is_linear) one, else of `M^dag M`.
+    pub(crate) fn together(&self, fields: usize) -> usize {
+        match self.method {
+            Method::Cg => fields,
+            Method::Multigrid { .. } => fields.min(Multigrid::TOGETHER),
+            _ => 1,
         }
     }
 
@@ -155,22 +165,35 @@ impl Settings {
         self.precisions[2]
     }
 
-    /// The solver of `M^dag M x = b` for fields of one kind.
+    /// The solver of `M^dag M x = b` for fields of one kind. If it also solves `M x = b`, it does so for up to `together` systems at
+    /// once, as far as the method can.
     ///
     /// # Panics
     /// The method does not serve these fields.
-    pub fn solver(&self, domain: &Arc<Domain>, kind: Kind) -> Result<Box<dyn Solver>, FieldError> {
+    pub fn solver(
+        &self,
+        domain: &Arc<Domain>,
+        kind: Kind,
+        together: usize,
+    ) -> Result<Box<dyn Solver>, FieldError> {
         let Entry { serves, linear } = self.entry();
         assert!(serves(kind), "fields of the kind {kind:?} are not solved by {:?}", self.method);
         Ok(match linear {
             None => Box::new(Cg::new(domain, kind, self.of_one_system(), self.delta)?),
-            Some(linear) => Box::new(TwoSolves::new(domain, linear(domain)?, self.of_one_system())?),
+            Some(linear) => {
+                Box::new(TwoSolves::new(domain, linear(domain, together)?, self.of_one_system())?)
+            }
         })
     }
 
-    /// The solver of `M x = b` for Dirac spinors; `None` if the method solves the normal equations directly.
-    pub fn linear_solver(&self, domain: &Arc<Domain>) -> Result<Option<Box<dyn LinearSolver>>, FieldError> {
-        self.entry().linear.map(|linear| linear(domain)).transpose()
+    /// The solver of `M x = b` for Dirac spinors, for up to `together` at once as far as the method can; `None` if it solves the
+    /// normal equations directly.
+    pub fn linear_solver(
+        &self,
+        domain: &Arc<Domain>,
+        together: usize,
+    ) -> Result<Option<Box<dyn LinearSolver>>, FieldError> {
+        self.entry().linear.map(|linear| linear(domain, together)).transpose()
     }
 }
 

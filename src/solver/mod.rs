@@ -102,15 +102,15 @@ pub trait Solver: Setup {
         params: Params,
     ) -> Result<Info, SolverError>;
 
-    /// Solves `M x = b` to `|b - M x| <= residual |b|` from the guess in `x`.
+    /// Solves `M x_n = b_n` to `|b_n - M x_n| <= residual |b_n|` from the guesses in `x`.
     ///
     /// # Panics
     /// The method solves the normal equations alone.
     fn solve_linear(
         &mut self,
         _: &mut Operators,
-        _: &mut Spinor,
-        _: &Spinor,
+        _: &mut [Spinor],
+        _: &[Spinor],
         _: Params,
     ) -> Result<Info, SolverError> {
         panic!("a solver of the normal equations")
@@ -127,16 +127,39 @@ pub trait LinearSolver: Setup {
         b: &Spinor,
         params: Params,
     ) -> Result<Info, SolverError>;
+
+    /// The number of systems that it solves together.
+    fn together(&self) -> usize {
+        1
+    }
+
+    /// Solves the systems `x_n`, `b_n` of one matrix, as many [together](Self::together) as it can. Returns the statistics of all,
+    /// and for each whether it was solved.
+    fn solve_each(
+        &mut self,
+        system: &mut System,
+        x: &mut [Spinor],
+        b: &[Spinor],
+        params: Params,
+    ) -> Result<(Info, Vec<bool>), FieldError> {
+        let (mut info, mut solved) = (Info::default(), Vec::with_capacity(b.len()));
+        for (x, b) in x.iter_mut().zip(b) {
+            let end = self.solve(system, x, b, params);
+            solved.push(end.is_ok());
+            info.count(end)?;
+        }
+        Ok((info, solved))
+    }
 }
 
 /// An approximate inverse of M, cheap to apply, with workspace of its own.
 pub trait Preconditioner: Setup {
-    /// `out ~ M^-1 x`, or the inverse of the adjoint; `info` counts what it does besides.
+    /// `out_n ~ M^-1 x_n`, or the inverse of the adjoint, for several systems; `info` counts what it does besides.
     fn apply(
         &mut self,
         operators: &mut Operators,
-        out: &mut Spinor,
-        x: &Spinor,
+        out: &mut [&mut Spinor],
+        x: &[&Spinor],
         dagger: Dagger,
         info: &mut Info,
     ) -> Result<(), FieldError>;

@@ -94,7 +94,7 @@ impl TwoSolves {
         let within = |residual: f64| Params { residual: residual.clamp(1e-14, 0.1), ..goal };
         y.set_zero()?;
         let mut system = System { operators, matrix: Matrix::Linear(Dagger::Yes) };
-        if !settled(solver.solve(&mut system, y, residual, within(goal.residual)), info)? {
+        if !info.count(solver.solve(&mut system, y, residual, within(goal.residual)))? {
             return Ok(false);
         }
         // The measure is |M^dag (y - M change)|: the norm of M^dag is at least |r| / |y|, and rarely above four times
@@ -103,7 +103,7 @@ impl TwoSolves {
         change.set_zero()?;
         let reduction = SHARE * goal.residual.min(goal.residual * norm_r / norm_y);
         system.matrix = Matrix::Linear(Dagger::No);
-        Ok(settled(solver.solve(&mut system, change, y, within(reduction)), info)?)
+        Ok(info.count(solver.solve(&mut system, change, y, within(reduction)))?)
     }
 
     /// Conjugate gradients, counted as a fallback. They start from x if it is better than zero.
@@ -182,20 +182,22 @@ impl Solver for TwoSolves {
     fn solve_linear(
         &mut self,
         operators: &mut Operators,
-        x: &mut Spinor,
-        b: &Spinor,
+        x: &mut [Spinor],
+        b: &[Spinor],
         params: Params,
     ) -> Result<Info, SolverError> {
         let clock = Clock::new(operators.double.domain());
-        let mut info = Info::default();
         let mut system = System { operators, matrix: Matrix::Linear(Dagger::No) };
-        let solve = self.solver.solve(&mut system, x, b, params);
-        let solved = solve.is_ok();
-        settled(solve, &mut info)?;
-        if !solved {
-            info.residual = f64::INFINITY;
-            self.rescue_linear(operators, x, b, params, &mut info)?;
+        let (mut info, solved) = self.solver.solve_each(&mut system, x, b, params)?;
+        let mut residual = if solved.iter().all(|&solved| solved) { info.residual } else { 0.0 };
+        for ((x, b), solved) in x.iter_mut().zip(b).zip(solved) {
+            if !solved {
+                info.residual = f64::INFINITY;
+                self.rescue_linear(operators, x, b, params, &mut info)?;
+                residual = residual.max(info.residual);
+            }
         }
+        info.residual = residual;
         clock.stop(&mut info);
         Ok(info)
     }
@@ -213,19 +215,4 @@ impl Setup for TwoSolves {
     fn forget(&mut self) {
         self.solver.forget();
     }
-}
-
-/// Counts one of the two solves. A solve that missed its goal may still suffice, as the true residual of both shows.
-/// Returns `false` if the method stagnated, or a number was infinite or NaN: the solution is then useless.
-fn settled(solve: Result<Info, SolverError>, info: &mut Info) -> Result<bool, FieldError> {
-    match solve {
-        Ok(done) => info.add(&done),
-        Err(SolverError::Field(error)) => return Err(error),
-        Err(error @ SolverError::NotConverged { .. }) => info.iterations += error.iterations(),
-        Err(error) => {
-            info.iterations += error.iterations();
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }

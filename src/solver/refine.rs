@@ -74,11 +74,6 @@ pub(super) trait Cycle {
     /// The precision of the iteration while it is trusted.
     fn precision(&self) -> Precision;
 
-    /// Whether it can run in double precision instead.
-    fn has_double(&self) -> bool {
-        true
-    }
-
     /// Corrects `x`. The true residual is in `outer`; the cycle may overwrite its fields.
     ///
     /// # Errors
@@ -123,6 +118,97 @@ impl Outer {
     }
 }
 
+/// A system between its cycles.
+pub(super) struct Refinement {
+    pub info: Info,
+    stage: Stage,
+    wanted: f64,
+    norm_b: f64,
+    has_double: bool,
+}
+
+impl Refinement {
+    /// A system with the guess `x`, for an iteration that is trusted so far at first, and that may run in double precision or not.
+    pub(super) fn begin(
+        (trust, has_double): (Trust, bool),
+        outer: &mut Outer,
+        system: &mut System,
+        x: &mut Spinor,
+        b: &Spinor,
+        params: Params,
+    ) -> Result<Self, FieldError> {
+        let mut info = Info::default();
+        let norm_b = b.norm2()?.value();
+        let rr = if norm_b == 0.0 {
+            x.set_zero()?;
+            0.0
+        } else {
+            outer.residual(system, x, b, &mut info)?
+        };
+        let stage = Stage {
+            rr,
+            stop: params.residual * params.residual * norm_b,
+            max_iterations: params.max_iterations,
+            fresh: true,
+            trust,
+        };
+        Ok(Self { info, stage, wanted: params.residual, norm_b, has_double })
+    }
+
+    /// What the next cycle is to do; nothing if the system is solved.
+    pub(super) fn next(&mut self) -> Result<Option<Stage>, SolverError> {
+        let Self { info, stage: Stage { rr, stop, max_iterations, trust, .. }, norm_b, .. } = self;
+        if *norm_b == 0.0 {
+            return Ok(None);
+        }
+        info.residual = (*rr / *norm_b).sqrt();
+        if !rr.is_finite() {
+            return Err(SolverError::NotFinite { what: "a residual", iterations: info.iterations });
+        }
+        if *rr <= *stop {
+            return Ok(None);
+        }
+        let lost = *trust == Trust::Double && !self.has_double;
+        if info.iterations >= *max_iterations || lost {
+            return Err(info.failed(self.wanted));
+        }
+        Ok(Some(self.stage))
+    }
+
+    /// Judges a cycle, which has changed `x`.
+    pub(super) fn judge(
+        &mut self,
+        ended: &Ended,
+        outer: &mut Outer,
+        system: &mut System,
+        [x, b]: [&Spinor; 2],
+    ) -> Result<(), FieldError> {
+        let Self { info, stage, .. } = self;
+        let Stage { rr: before, stop: target, trust, .. } = *stage;
+        stage.rr = outer.residual(system, x, b, info)?;
+        stage.trust = trust.after(before, stage.rr, target.max(ended.allowed), info);
+        // Keep the directions, unless the iteration failed or its precision changed.
+        stage.fresh = ended.broke_down
+            || stage.trust == Trust::DefectCorrection
+            || stage.trust != trust
+            || stage.rr > before;
+        info.updates += 1;
+        Ok(())
+    }
+
+    /// After a cycle that failed: the next precision may succeed where this one met a number that is not finite.
+    fn failed(&mut self, error: SolverError) -> Result<(), SolverError> {
+        let Self { info, stage, .. } = self;
+        if !matches!(error, SolverError::NotFinite { .. }) || stage.trust == Trust::Double {
+            return Err(error);
+        }
+        stage.trust = stage.trust.less(info);
+        stage.fresh = true;
+        info.updates += 1;
+        Ok(())
+    }
+}
+
 /// Solves the system by cycles, from the guess in `x`.
 pub(super) fn refine(
     cycle: &mut dyn Cycle,
@@ -133,50 +219,15 @@ pub(super) fn refine(
     params: Params,
 ) -> Result<Info, SolverError> {
     let clock = Clock::new(system.operators.double.domain());
-    let mut info = Info::default();
-    let norm_b = b.norm2()?.value();
-    if norm_b == 0.0 {
-        x.set_zero()?;
-        return Ok(info);
+    let lower = system.operators.lower(cycle.precision()).is_some();
+    let trust = if lower { Trust::Reliable } else { Trust::Double };
+    let mut own = Refinement::begin((trust, true), outer, system, x, b, params)?;
+    while let Some(stage) = own.next()? {
+        match cycle.run(system, x, outer, stage, &mut own.info) {
+            Ok(ended) => own.judge(&ended, outer, system, [x, b])?,
+            Err(error) => own.failed(error)?,
+        }
     }
-    let lower = system.operators.lower(cycle.precision()).is_some() || !cycle.has_double();
-    let mut stage = Stage {
-        rr: outer.residual(system, x, b, &mut info)?,
-        stop: params.residual * params.residual * norm_b,
-        max_iterations: params.max_iterations,
-        fresh: true,
-        trust: if lower { Trust::Reliable } else { Trust::Double },
-    };
-    loop {
-        let Stage { rr: before, stop: target, trust, .. } = stage;
-        info.residual = (before / norm_b).sqrt();
-        if !before.is_finite() {
-            return Err(SolverError::NotFinite { what: "a residual", iterations: info.iterations });
-        }
-        if before <= target {
-            clock.stop(&mut info);
-            return Ok(info);
-        }
-        let lost = trust == Trust::Double && !cycle.has_double();
-        if info.iterations >= params.max_iterations || lost {
-            return Err(info.failed(params.residual));
-        }
-        let mut broke_down = false;
-        match cycle.run(system, x, outer, stage, &mut info) {
-            Ok(ended) => {
-                stage.rr = outer.residual(system, x, b, &mut info)?;
-                stage.trust = trust.after(before, stage.rr, target.max(ended.allowed), &mut info);
-                broke_down = ended.broke_down;
-            }
-            // The next precision may succeed where this one fails.
-            Err(SolverError::NotFinite { .. }) if trust < Trust::Double => {
-                stage.trust = trust.less(&mut info);
-            }
-            Err(error) => return Err(error),
-        }
-        // Keep the directions, unless the iteration failed or its precision changed.
-        stage.fresh =
-            broke_down || stage.trust == Trust::DefectCorrection || stage.trust != trust || stage.rr > before;
-        info.updates += 1;
-    }
+    clock.stop(&mut own.info);
+    Ok(own.info)
 }

@@ -57,10 +57,22 @@ impl Preconditioner for Schwarz {
     fn apply(
         &mut self,
         operators: &mut Operators,
+        out: &mut [&mut Spinor],
+        x: &[&Spinor],
+        dagger: Dagger,
+        _: &mut Info,
+    ) -> Result<(), FieldError> {
+        out.iter_mut().zip(x).try_for_each(|(out, x)| self.apply_to_one(operators, out, x, dagger))
+    }
+}
+
+impl Schwarz {
+    fn apply_to_one(
+        &mut self,
+        operators: &mut Operators,
         out: &mut Spinor,
         x: &Spinor,
         dagger: Dagger,
-        _: &mut Info,
     ) -> Result<(), FieldError> {
         let Self { blocks, steps, residual, product, solution, tables } = self;
         let operator = operators.at(solution.precision()).blocked(blocks)?;

@@ -198,7 +198,7 @@ pub(super) fn table(bench: &mut Bench) -> Result<(), AppError> {
         let mut double = operator(D)?;
         let mut lower = if precision == D { None } else { Some(operator(precision)?) };
         let settings = args.settings(Method::Cg, [D, precision, precision]);
-        let mut solver = settings.solver(domain, params.kind())?;
+        let mut solver = settings.solver(domain, params.kind(), 1)?;
         let goal = Params { residual: args.residual, max_iterations: settings.max_iterations };
         let solve = Solve {
             operator: "domain walls",

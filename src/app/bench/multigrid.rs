@@ -1,13 +1,13 @@
-//! Multigrid for the symmetric even-odd clover operator: set-up, and `M x = b` by level.
+//! Multigrid for the symmetric even-odd clover operator: set-up, and `M x = b` by level, for one and several right-hand sides.
 
 use super::rows::Bench;
 use super::solvers::Problem;
-use super::{MAX_ITERATIONS, timed};
+use super::{MAX_ITERATIONS, probe, timed};
 use crate::app::AppError;
 use crate::device::Precision;
-use crate::field::{Dagger, Spinor};
+use crate::field::{Dagger, ODD, Spinor};
 use crate::lattice::shape;
-use crate::solver::{Info, Matrix, Method, Operators, Params, Settings, System};
+use crate::solver::{Info, Matrix, Method, Multigrid, Operators, Params, Settings, SolverError, System};
 
 /// The greatest size of the Krylov space.
 const K_MAX: usize = 24;
@@ -31,26 +31,43 @@ pub(super) fn table(bench: &mut Bench) -> Result<(), AppError> {
         [Precision::Half, Precision::Single].map(|inner| [Precision::Double, Precision::Single, inner]);
     for precisions in mixes {
         let settings = bench.args.settings(method, precisions);
-        row(bench, &problem, settings)?;
+        for together in [1, Multigrid::TOGETHER] {
+            row(bench, &problem, settings, together)?;
+        }
     }
     Ok(())
 }
 
-fn row(bench: &mut Bench, problem: &Problem, settings: Settings) -> Result<(), AppError> {
+fn row(bench: &mut Bench, problem: &Problem, settings: Settings, together: usize) -> Result<(), AppError> {
     let domain = bench.domain;
     let mut all = problem.operators(&settings)?;
-    let mut solver = settings.linear_solver(domain)?.expect("a solver of M x = b");
-    let mut x = Spinor::new(domain, Precision::Double)?;
+    let mut solver = settings.linear_solver(domain, together)?.expect("a solver of M x = b");
+    let several = || (0..together).map(|_| Spinor::new(domain, Precision::Double)).collect();
+    let [x, b]: [Result<Vec<Spinor>, _>; 2] = [several(), several()];
+    let (mut x, mut b) = (x?, b?);
+    for (n, b) in b.iter_mut().enumerate() {
+        b.set_random(ODD, 1.0, probe(1 + n as u8))?;
+    }
     let goal = Params { residual: problem.residual, max_iterations: MAX_ITERATIONS };
-    let name = format!("  smoothing in {}", settings.precisions[2]);
+    let name = match together {
+        1 => format!("  smoothing in {}", settings.precisions[2]),
+        count => format!("  {count} right-hand sides"),
+    };
     let mut setup_seconds = 0.0;
     let outcome = timed(domain, false, || {
         let [double, single, half] = &mut all;
         let mut operators = Operators { double, single: Some(single), half: Some(half) };
-        x.set_zero()?;
+        x.iter_mut().try_for_each(Spinor::set_zero)?;
         let mut system = System { operators: &mut operators, matrix: Matrix::Linear(Dagger::No) };
-        let info = solver.solve(&mut system, &mut x, &problem.b, goal)?;
+        let (info, solved) = solver.solve_each(&mut system, &mut x, &b, goal)?;
         setup_seconds += info.setup_seconds;
+        if solved.contains(&false) {
+            return Err(SolverError::NotConverged {
+                iterations: info.iterations,
+                residual: info.residual,
+                wanted: goal.residual,
+            });
+        }
         Ok(info)
     });
     match outcome {

@@ -134,9 +134,9 @@ fn row(
 ) -> Result<(), AppError> {
     let Problem { domain, b, residual, words, .. } = problem;
     let mut all = problem.operators(&settings)?;
-    let (mut normal, mut linear) = match settings.linear_solver(domain)? {
+    let (mut normal, mut linear) = match settings.linear_solver(domain, 1)? {
         Some(linear) => (None, Some(linear)),
-        None => (Some(settings.solver(domain, Kind::Dirac)?), None),
+        None => (Some(settings.solver(domain, Kind::Dirac, 1)?), None),
     };
     let mut x = Spinor::new(domain, D)?;
     let goal = Params { residual: *residual, max_iterations: MAX_ITERATIONS };

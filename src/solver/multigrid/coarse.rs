@@ -2,6 +2,8 @@
 //! each solves for the places of its own aggregates, and kernels give each other what they need; elsewhere every rank
 //! solves for all places, so no message delays an iteration. The result is the same.
 //!
+//! Four systems may be solved together: then a hop loads its links once for all.
+//!
 //! - `gcr`: the solver
 //! - `below`: the next coarser level, whose aggregates are of places
 
@@ -14,10 +16,10 @@ use super::aggregates::Aggregates;
 use super::prolongator::{Coarse, Gathered, Numbers, Prolongator};
 use crate::device::kernels::{
     COARSE_LINKS, CoarseBackward, CoarseHop, CoarseLocal, CoarsePost, HOP_ROWS, HOP_SHARES, Half,
-    MOST_FIELDS, POSTS, RankRound,
+    MOST_FIELDS, POSTS, RankRound, Together,
 };
 use crate::device::{Buffer, DeviceError, Meeting, Teams};
-use crate::field::{Domain, FieldError};
+use crate::field::{Dagger, Domain, FieldError};
 use crate::lattice::Extents;
 use below::Below;
 use gcr::PRODUCTS;
@@ -30,6 +32,8 @@ pub(super) struct CoarseLinks {
     shape: Shape,
     /// The places of this rank's aggregates.
     own: Vec<i32>,
+    /// The same where a field of the first system has them.
+    own_of_first: Buffer,
     /// Of these the ones whose neighbour forward in x, y, z, t is another rank's.
     leaving: [Vec<i32>; 4],
     pub own_places: Buffer,
@@ -45,6 +49,8 @@ struct Shape {
     domain: Arc<Domain>,
     lanes: usize,
     rows: usize,
+    /// Systems for which fields have room. A solve is for the first of them, or for all.
+    systems: Together,
     /// Places of one parity, of all ranks' aggregates.
     half: usize,
     neighbours: Buffer,
@@ -83,15 +89,16 @@ impl Shape {
     /// `own` are the places of this rank's aggregates.
     fn new(
         domain: &Arc<Domain>,
-        [lanes, rows]: [usize; 2],
+        ([lanes, rows], systems): ([usize; 2], Together),
         aggregates: Aggregates,
         own: &[i32],
     ) -> Result<Self, FieldError> {
         let (device, half) = (domain.device(), aggregates.all() / 2);
         let shared = aggregates.here() < aggregates.all();
-        let products = 2 * 2 * MOST_FIELDS * PRODUCTS * domain.comm().size();
+        let count = systems as usize;
+        let products = count * 2 * 2 * MOST_FIELDS * PRODUCTS * domain.comm().size();
         let meet = |turns, halves| if shared { domain.meet(turns, halves) } else { Ok(None) };
-        let together = match (meet(POSTS, half * 2 * rows)?, meet(2, products)?) {
+        let together = match (meet(POSTS, count * half * 2 * rows)?, meet(2, products)?) {
             (Some(posts), Some(products)) => Some([posts, products]),
             _ => None,
         };
@@ -108,6 +115,7 @@ impl Shape {
             domain: Arc::clone(domain),
             lanes,
             rows,
+            systems,
             half,
             neighbours: device.buffer_of(&aggregates.neighbours())?,
             together,
@@ -123,6 +131,16 @@ impl Shape {
     /// Bytes of a field on places of one parity.
     fn half_field(&self) -> usize {
         self.half * self.field()
+    }
+
+    /// The same of all systems.
+    fn half_fields(&self) -> usize {
+        self.systems as usize * self.half_field()
+    }
+
+    /// Of a field of all systems on places of one parity, that of system `n`.
+    fn of_system<'a>(&self, (all, offset): From<'a>, n: usize) -> From<'a> {
+        (all, offset + n * self.half_field())
     }
 
     /// So many matrices per place.
@@ -150,20 +168,29 @@ impl Shape {
         2 * self.threads() * self.rows
     }
 
-    /// `out = B input` on places of a parity, where B has one matrix per place.
-    fn local(&self, matrices: &Buffer, parity: usize, out: From, input: From) -> Result<(), FieldError> {
+    /// `out = B input` on places of a parity, for so many systems, where B has one matrix per place.
+    fn local(
+        &self,
+        matrices: &Buffer,
+        (parity, systems): (usize, Together),
+        out: From,
+        input: From,
+    ) -> Result<(), FieldError> {
+        let Part { places: own, count } = &self.parts[parity];
         let kernel = CoarseLocal {
-            own: self.parts[parity].places.input(),
+            own: own.input(),
             matrices: matrices.input_at(parity * self.half * self.matrix()),
             input: input.0.input_at(input.1),
             out: out.0.shared_output_at(out.1),
             rows: self.rows as i32,
+            places: *count as i32,
+            half: self.half as i32,
         };
-        self.domain.launch_as(Half, &kernel, self.own_threads(parity))
+        self.domain.launch_as(Half, &kernel, systems as usize * self.own_threads(parity))
     }
 
-    /// Gives other ranks the places that this one has of a field, for the next hop.
-    fn post(&self, parity: usize, input: From) -> Result<(), FieldError> {
+    /// Gives other ranks the places that this one has of fields, for the next hop.
+    fn post(&self, (parity, systems): (usize, Together), input: From) -> Result<(), FieldError> {
         let Some([posts, _]) = &self.together else { return Ok(()) };
         let Part { places, count } = &self.parts[parity];
         let kernel = CoarsePost {
@@ -171,16 +198,18 @@ impl Shape {
             input: input.0.input_at(input.1),
             to: posts.next(),
             rows: self.rows as i32,
+            places: *count as i32,
             half: self.half as i32,
+            systems: self.systems as i32,
         };
-        self.domain.launch_as(Half, &kernel, count * 2 * self.rows)
+        self.domain.launch_as(Half, &kernel, systems as usize * count * 2 * self.rows)
     }
 
-    /// `out = x + scale H input` on places of a parity, where H are the hops. `input` was posted last.
+    /// `out = x + scale H input` on places of a parity, for so many systems, where H are the hops. `input` was posted last.
     fn hop(
         &self,
         inverses: &Inverses,
-        (parity, posts): (usize, Posts),
+        (parity, systems, posts): (usize, Together, Posts),
         out: From,
         (scale, input): (f64, From),
         x: Option<From>,
@@ -200,6 +229,7 @@ impl Shape {
             from,
             to,
             half: self.half as i32,
+            systems: self.systems as i32,
             links: inverses.links.input_at(first * near * self.rows * 4),
             scales: inverses.scales.input_at(first * near * 4),
             neighbours: self.neighbours.input_at(first * COARSE_LINKS * 4),
@@ -210,28 +240,38 @@ impl Shape {
             scale,
         };
         let threads = near * HOP_SHARES / HOP_ROWS;
-        let teams = Teams { count: *count, threads, shared: 2 * near * (1 + HOP_SHARES) * 4 };
-        self.domain.launch_teams(Half, &kernel, teams)
+        let shared = systems as usize * 2 * near * (1 + HOP_SHARES) * 4;
+        let teams = Teams { count: *count, threads, shared };
+        self.domain.launch_teams((Half, systems), &kernel, teams)
     }
 
-    /// Gives all ranks what each has of a field at its `own` places.
-    fn share_field(&self, own: &[i32], field: &mut Buffer) -> Result<(), FieldError> {
+    /// Gives all ranks what each has of a field, of so many systems, at its `own` places.
+    fn share_field(&self, own: &[i32], field: &mut Buffer, systems: Together) -> Result<(), FieldError> {
         if !self.shared {
             return Ok(());
         }
-        let comm = self.domain.comm();
-        let bytes = self.field();
+        let (comm, bytes, systems) = (self.domain.comm(), self.field(), systems as usize);
+        let room = field.bytes() / (2 * self.half_field());
+        let at = |place: usize, system: usize| {
+            let (parity, place) = (place / self.half, place % self.half);
+            ((parity * room + system) * self.half + place) * bytes
+        };
         let mut all = vec![0u8; field.bytes()];
         field.read(&mut all)?;
         let mut message: Vec<u8> = own.iter().flat_map(|place| place.to_le_bytes()).collect();
         for &place in own {
-            message.extend_from_slice(&all[place as usize * bytes..][..bytes]);
+            for system in 0..systems {
+                message.extend_from_slice(&all[at(place as usize, system)..][..bytes]);
+            }
         }
         for message in self.domain.waiting(|| comm.gather(&message)) {
-            let places = message.len() / (4 + bytes);
+            let places = message.len() / (4 + systems * bytes);
             let (places, content) = message.split_at(4 * places);
-            for (place, content) in places_of(places).zip(content.chunks_exact(bytes)) {
-                all[place * bytes..][..bytes].copy_from_slice(content);
+            let mut content = content.chunks_exact(bytes);
+            for place in places_of(places) {
+                for (system, content) in (0..systems).zip(&mut content) {
+                    all[at(place, system)..][..bytes].copy_from_slice(content);
+                }
             }
         }
         Ok(field.write(&all)?)
@@ -273,21 +313,24 @@ fn places_of(bytes: &[u8]) -> impl Iterator<Item = usize> {
 }
 
 impl CoarseLinks {
-    /// Memory for the operator on fields of `rows` rows, and for the `coarser` one below whose aggregates have these extents, in
-    /// places. Without ranks that solve together, the latter is each rank's own.
+    /// Memory for the operator on fields of `rows` rows, for so many systems at once, and for the `coarser` one below whose
+    /// aggregates have these extents, in places. Without ranks that solve together, the latter is each rank's own.
     pub(super) fn new(
         domain: &Arc<Domain>,
-        [lanes, rows]: [usize; 2],
+        form: ([usize; 2], Together),
         aggregates: Aggregates,
         coarser: Option<Extents>,
     ) -> Result<Self, FieldError> {
         let device = domain.device();
         let own = aggregates.places();
-        let shape = Shape::new(domain, [lanes, rows], aggregates, &own)?;
+        let shape = Shape::new(domain, form, aggregates, &own)?;
         let below = coarser.map(|block| Below::new(&shape, aggregates, block).map(Box::new)).transpose()?;
         let own_places = device.buffer_of(&own)?;
-        let leaving = aggregates.leaving();
-        Ok(Self { own_places, own, leaving, links: shape.matrices(COARSE_LINKS)?, odd: None, below, shape })
+        let half = shape.half as i32;
+        let of_first = |place: &i32| place / half * shape.systems as i32 * half + place % half;
+        let own_of_first = device.buffer_of(&own.iter().map(of_first).collect::<Vec<_>>())?;
+        let (leaving, links) = (aggregates.leaving(), shape.matrices(COARSE_LINKS)?);
+        Ok(Self { own_places, own, own_of_first, leaving, links, odd: None, below, shape })
     }
 
     /// A field on all places, zero.
@@ -295,17 +338,33 @@ impl CoarseLinks {
         Ok(self.shape.domain.device().buffer(2 * self.shape.half_field())?)
     }
 
+    /// The same of all systems.
+    pub(super) fn fields(&self) -> Result<Buffer, FieldError> {
+        Ok(self.shape.domain.device().buffer(2 * self.shape.half_fields())?)
+    }
+
+    /// Systems for which fields have room.
+    pub(super) fn systems(&self) -> Together {
+        self.shape.systems
+    }
+
     /// A field as what this rank's restrictions fill.
     pub(super) fn of_field<'a>(&'a self, buffer: &'a Buffer) -> Coarse<'a> {
         Coarse { buffer, offset: 0, places: &self.own_places, strides: [2 * self.shape.rows, 0] }
     }
 
-    /// Shares a field after its restriction, where every rank solves for all places.
-    pub(super) fn share(&self, field: &mut Buffer) -> Result<(), FieldError> {
+    /// The same of all systems.
+    pub(super) fn of_fields<'a>(&'a self, buffer: &'a Buffer) -> Coarse<'a> {
+        let Shape { rows, half, .. } = self.shape;
+        Coarse { buffer, offset: 0, places: &self.own_of_first, strides: [2 * rows, half * 2 * rows] }
+    }
+
+    /// Shares fields of so many systems after their restriction, where every rank solves for all places.
+    pub(super) fn share(&self, field: &mut Buffer, systems: Together) -> Result<(), FieldError> {
         if self.shape.together.is_some() {
             return Ok(());
         }
-        self.shape.share_field(&self.own, field)
+        self.shape.share_field(&self.own, field, systems)
     }
 
     /// Restricts four fields to columns `column` and following of link `which`.
@@ -317,7 +376,7 @@ impl CoarseLinks {
         x: &Gathered,
     ) -> Result<(), FieldError> {
         let to = self.columns(&self.links, COARSE_LINKS, which, column);
-        p.restrict_four(to, x, Numbers::All)
+        p.restrict(to, (x, Together::FourFields), Numbers::All, Dagger::No)
     }
 
     /// The same for `P_o^dag P_o`, from those of their numbers that belong to odd sites.
@@ -329,7 +388,8 @@ impl CoarseLinks {
     ) -> Result<(), FieldError> {
         self.reserve_odd()?;
         let odd = self.odd.as_ref().expect("just made");
-        p.restrict_four(self.columns(odd, 1, 0, column), x, numbers)
+        let to = self.columns(odd, 1, 0, column);
+        p.restrict(to, (x, Together::FourFields), numbers, Dagger::No)
     }
 
     /// Memory for what a twisted mass multiplies, here and below.

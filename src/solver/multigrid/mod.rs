@@ -18,7 +18,7 @@ mod tests;
 mod transfer;
 
 use super::{Info, Operators, Preconditioner, Setup, SolverError, timed};
-use crate::device::kernels::COLUMNS;
+use crate::device::kernels::{COLUMNS, Together};
 use crate::device::{Buffer, Precision, Stamp};
 use crate::field::{Dagger, Domain, EVEN, FieldError, ODD, Purpose, RandomAddress, Spinor, common};
 use crate::lattice::{Extents, Partition, volume};
@@ -85,6 +85,7 @@ pub struct Multigrid {
     blocks: Blocks,
     domain: Arc<Domain>,
     precision: Precision,
+    together: Together,
     hierarchy: Option<Arc<Mutex<Hierarchy>>>,
     /// Whether the space is to be adapted to the links before its next use.
     outgrown: bool,
@@ -123,12 +124,13 @@ struct Made {
 
 /// Workspace.
 struct Room {
-    residual: Spinor,
+    /// Of each system.
+    residuals: Vec<Spinor>,
     product: Spinor,
     solution: Spinor,
     even: Spinor,
-    /// A spinor in the order of aggregates.
-    one: Gathered,
+    /// A spinor of each system in the order of aggregates.
+    fields: Gathered,
     right: Buffer,
     left: Buffer,
 }
@@ -141,7 +143,11 @@ impl Multigrid {
         divides && counts.iter().all(|&n| n == 1 || n.is_multiple_of(2)) && volume(counts) > 1
     }
 
-    /// Workspace in `precision`. Vectors and coarse operator are made before the first use.
+    /// The maximum number of systems in a cycle.
+    pub const TOGETHER: usize = Together::FourFields as usize;
+
+    /// Workspace in `precision`, for up to `together` systems in a cycle. Vectors and coarse operator are made before the first
+    /// use.
     ///
     /// # Panics
     /// The parameters do not [fit](MultigridParams::fits).
@@ -149,7 +155,9 @@ impl Multigrid {
         domain: &Arc<Domain>,
         precision: Precision,
         params: MultigridParams,
+        together: usize,
     ) -> Result<Self, FieldError> {
+        assert!((1..=Self::TOGETHER).contains(&together), "up to {} systems", Self::TOGETHER);
         let partition = domain.partition();
         assert!(params.fits(partition), "{params:?} that fit");
         assert!(precision != Precision::Double, "a preconditioner in single or half precision");
@@ -158,6 +166,7 @@ impl Multigrid {
             blocks: Blocks::new(partition.local(), Some(params.block)),
             domain: Arc::clone(domain),
             precision,
+            together: if together == 1 { Together::OneField } else { Together::FourFields },
             hierarchy: None,
             outgrown: false,
         })
@@ -174,8 +183,8 @@ impl Multigrid {
             return Ok(Arc::clone(hierarchy));
         }
         let name = self.whole(operators)?.name();
-        let name = format!("multigrid {:?} {} {name}", self.params, self.precision);
-        let make = || Hierarchy::new(&self.domain, self.precision, self.params, self.blocks);
+        let name = format!("multigrid {:?} {} {:?} {name}", self.params, self.precision, self.together);
+        let make = || Hierarchy::new(&self.domain, self.precision, self.params, self.together, self.blocks);
         Ok(Arc::clone(self.hierarchy.insert(common(&self.domain, name, make)?)))
     }
 
@@ -213,21 +222,22 @@ impl Hierarchy {
         domain: &Arc<Domain>,
         precision: Precision,
         params: MultigridParams,
+        together: Together,
         blocks: Blocks,
     ) -> Result<Self, FieldError> {
         let aggregates = Aggregates { block: params.block, partition: *domain.partition() };
         let transfer = Transfer::new(domain, precision, aggregates, params.vectors)?;
         let shape = [domain.layout(precision).lanes().count(), 2 * params.vectors];
-        let links = CoarseLinks::new(domain, shape, aggregates, params.coarse_block)?;
+        let links = CoarseLinks::new(domain, (shape, together), aggregates, params.coarse_block)?;
         let own = || Spinor::new(domain, precision);
         let room = Room {
-            residual: own()?,
+            residuals: (0..together as usize).map(|_| own()).collect::<Result<_, _>>()?,
             product: own()?,
             solution: own()?,
             even: own()?,
-            one: transfer.p.fields(1)?,
-            right: links.field()?,
-            left: links.field()?,
+            fields: transfer.p.fields(together as usize)?,
+            right: links.fields()?,
+            left: links.fields()?,
         };
         Ok(Self {
             params,
@@ -254,7 +264,7 @@ impl Hierarchy {
         self.make_links(operators)?;
         self.make_below(operators)?;
         self.version += 1;
-        let whole = operators.at(self.room.residual.precision()).whole(&self.blocks)?;
+        let whole = operators.at(self.smooth.precision()).whole(&self.blocks)?;
         let links = whole.expect("an operator on all sites").adopted();
         self.made = Some(Made { links, anew, walked: false });
         self.cost = None;
@@ -310,7 +320,7 @@ impl Hierarchy {
         n: usize,
         anew: bool,
     ) -> Result<(), FieldError> {
-        let precision = self.room.residual.precision();
+        let precision = self.smooth.precision();
         let steps = if anew {
             let address = RandomAddress { seed: SEED, trajectory: n as u64, purpose: Purpose::SPACE };
             let mut random = self.random()?;
@@ -322,10 +332,10 @@ impl Hierarchy {
             MORE_STEPS
         };
         for done in (0..steps).step_by(STEPS_AT_ONCE) {
-            let Room { residual, solution, .. } = &mut self.room;
-            operators.at(precision).apply(residual, solution, Dagger::No)?;
-            residual.scale(-1.0)?;
-            self.room.smooth(operators, Dagger::No, STEPS_AT_ONCE.min(steps - done))?;
+            let Room { residuals, solution, .. } = &mut self.room;
+            operators.at(precision).apply(&mut residuals[0], solution, Dagger::No)?;
+            residuals[0].scale(-1.0)?;
+            self.room.smooth(operators, 0, Dagger::No, STEPS_AT_ONCE.min(steps - done))?;
             let norm = self.room.solution.norm2()?.value().sqrt();
             if norm > 0.0 {
                 self.room.solution.scale(1.0 / norm)?;
@@ -349,13 +359,14 @@ impl Hierarchy {
         mut each: impl FnMut(&mut T, &Transfer, usize, [&Spinor; 2], &mut Spinor) -> Result<(), FieldError>,
         mut work: impl FnMut(&mut T, &Transfer, &mut CoarseLinks, usize) -> Result<(), FieldError>,
     ) -> Result<(), FieldError> {
-        let Self { transfer, links, room: Room { product, solution, even, one, .. }, params, .. } = self;
+        let Self { transfer, links, room: Room { product, solution, even, .. }, params, .. } = self;
+        let mut one = transfer.p.fields(1)?;
         for chirality in 0..2 {
             for first in (0..params.vectors).step_by(4) {
                 for n in 0..4 {
-                    transfer.p.vector(one, first + n, chirality)?;
+                    transfer.p.vector(&mut one, first + n, chirality)?;
                     for (parity, x) in [&mut *even, &mut *solution].into_iter().enumerate() {
-                        transfer.scatter(x, one, 0, parity)?;
+                        transfer.scatter(x, &one, 0, parity)?;
                     }
                     each(state, transfer, n, [even, solution], product)?;
                 }
@@ -367,7 +378,7 @@ impl Hierarchy {
 
     /// The Galerkin operator of the vectors, column by column.
     fn make_links(&mut self, operators: &mut Operators) -> Result<(), FieldError> {
-        let (precision, blocks) = (self.room.residual.precision(), self.blocks);
+        let (precision, blocks) = (self.smooth.precision(), self.blocks);
         let whole = operators.at(precision).whole(&blocks)?.expect("an operator on all sites");
         // The local link, then those forward in x, y, z, t.
         let mut fields: Vec<Gathered> =
@@ -396,16 +407,18 @@ impl Hierarchy {
 
     /// The third level, from what P makes of the vectors.
     fn make_below(&mut self, operators: &mut Operators) -> Result<(), FieldError> {
-        let Self { transfer, links, smooth, room: Room { solution, even, one, .. }, blocks, .. } = self;
+        let Self { transfer, links, smooth, room: Room { solution, even, .. }, blocks, .. } = self;
+        let mut one = transfer.p.fields(1)?;
         links.make_below(|links, n, out| {
             smooth.field(n, solution)?;
             let whole = operators.at(solution.precision()).whole(blocks)?;
             whole.expect("an operator on all sites").complete(even, solution)?;
             for (parity, x) in [&*even, &*solution].into_iter().enumerate() {
-                transfer.gather(one, 0, x, parity)?;
+                transfer.gather(&mut one, 0, x, parity)?;
             }
-            transfer.p.restrict(links.of_field(out), one, Numbers::All, Dagger::No)?;
-            links.share(out)
+            let own = (&one, Together::OneField);
+            transfer.p.restrict(links.of_field(out), own, Numbers::All, Dagger::No)?;
+            links.share(out, Together::OneField)
         })
     }
 
@@ -421,55 +434,76 @@ impl Hierarchy {
         self.links.make_below_odd()
     }
 
-    /// `solution ~ W^-1 residual`, or for the adjoint; `residual` becomes what is left.
+    /// `out_n ~ W^-1 x_n`, or for the adjoint.
     fn cycle(
         &mut self,
         operators: &mut Operators,
+        out: &mut [&mut Spinor],
+        x: &[&Spinor],
         dagger: Dagger,
         info: &mut Info,
     ) -> Result<(), FieldError> {
         let Self { transfer, links, solvers, blocks, room, params, .. } = self;
-        let Room { residual, product, solution, one, right, left, .. } = room;
-        let precision = residual.precision();
+        let Room { residuals, product, fields, right, left, .. } = room;
+        let precision = product.precision();
+        let systems = if x.len() == 1 { Together::OneField } else { links.systems() };
         let weigh = |operators: &mut Operators, out: &mut Spinor, x: &Spinor| {
-            let whole = operators.at(precision).whole(blocks)?.expect("an operator on all sites");
-            whole.weigh(out, x).map(|()| whole.twist())
+            operators.at(precision).whole(blocks)?.expect("an operator on all sites").weigh(out, x)
         };
+        let twist = operators.at(precision).whole(blocks)?.expect("an operator on all sites").twist();
         // The adjoint of W for mu is gamma_5 W gamma_5 for -mu, with B on the other side.
         let adjoint = dagger == Dagger::Yes;
-        let twist = if adjoint {
-            transfer.gather(one, 0, residual, ODD)?;
-            operators.at(precision).whole(blocks)?.expect("an operator on all sites").twist()
-        } else {
-            let twist = weigh(operators, product, residual)?;
-            transfer.gather(one, 0, product, ODD)?;
-            twist
-        };
-        transfer.p.restrict(links.of_field(right), one, Numbers::Odd, dagger)?;
-        links.share(right)?;
+        for (n, (residual, x)) in residuals.iter_mut().zip(x).enumerate() {
+            residual.copy_from(x)?;
+            if adjoint {
+                transfer.gather(fields, n, residual, ODD)?;
+            } else {
+                weigh(operators, product, residual)?;
+                transfer.gather(fields, n, product, ODD)?;
+            }
+        }
+        if x.len() < systems as usize {
+            product.set_zero()?;
+            (x.len()..systems as usize).try_for_each(|n| transfer.gather(fields, n, product, ODD))?;
+        }
+        transfer.p.restrict(links.of_fields(right), (fields, systems), Numbers::Odd, dagger)?;
+        links.share(right, systems)?;
         let (.., solver) = solvers.iter_mut().find(|(mu, ..)| *mu == twist).expect("a solver was prepared");
-        info.coarse_seconds += timed(&Arc::clone(residual.domain()), || {
-            info.coarse_iterations += solver.solve(links, adjoint, left, right, COARSE_RESIDUAL)?;
+        info.coarse_seconds += timed(&Arc::clone(product.domain()), || {
+            info.coarse_iterations +=
+                solver.solve(links, (systems, adjoint), left, right, COARSE_RESIDUAL)?;
             info.coarsest_iterations += std::mem::take(&mut solver.iterations_below);
             Ok(())
         })?;
-        transfer.p.prolong(one, left, &links.own_places, Numbers::Odd, dagger)?;
-        if adjoint {
-            transfer.scatter(product, one, 0, ODD)?;
-            weigh(operators, solution, product)?;
-        } else {
-            transfer.scatter(solution, one, 0, ODD)?;
+        transfer.p.prolong((fields, systems), links.of_fields(left), Numbers::Odd, dagger)?;
+        for (n, out) in out.iter_mut().enumerate() {
+            let Room { residuals, product, solution, fields, .. } = &mut *room;
+            if adjoint {
+                transfer.scatter(product, fields, n, ODD)?;
+                weigh(operators, solution, product)?;
+            } else {
+                transfer.scatter(solution, fields, n, ODD)?;
+            }
+            operators.at(precision).apply(product, solution, dagger)?;
+            residuals[n].axpy(-1.0, product)?;
+            room.smooth(operators, n, dagger, params.steps)?;
+            out.copy_from(&room.solution)?;
         }
-        operators.at(precision).apply(product, solution, dagger)?;
-        residual.axpy(-1.0, product)?;
-        room.smooth(operators, dagger, params.steps)
+        Ok(())
     }
 }
 
 impl Room {
-    /// Minimal-residual steps for W from `solution`, whose residual is `residual`.
-    fn smooth(&mut self, operators: &mut Operators, dagger: Dagger, steps: usize) -> Result<(), FieldError> {
-        let Self { residual, product, solution, .. } = self;
+    /// Minimal-residual steps for W from `solution`, whose residual is number `n`.
+    fn smooth(
+        &mut self,
+        operators: &mut Operators,
+        n: usize,
+        dagger: Dagger,
+        steps: usize,
+    ) -> Result<(), FieldError> {
+        let Self { residuals, product, solution, .. } = self;
+        let residual = &mut residuals[n];
         for _ in 0..steps {
             operators.at(residual.precision()).apply(product, residual, dagger)?;
             let (overlap, norm) = product.dot_norm2(residual)?;
@@ -484,16 +518,13 @@ impl Preconditioner for Multigrid {
     fn apply(
         &mut self,
         operators: &mut Operators,
-        out: &mut Spinor,
-        x: &Spinor,
+        out: &mut [&mut Spinor],
+        x: &[&Spinor],
         dagger: Dagger,
         info: &mut Info,
     ) -> Result<(), FieldError> {
         let hierarchy = self.prepare(operators, info)?;
-        let mut own = hierarchy.lock().expect("no panic holds it");
-        own.room.residual.copy_from(x)?;
-        own.cycle(operators, dagger, info)?;
-        out.copy_from(&own.room.solution)
+        hierarchy.lock().expect("no panic holds it").cycle(operators, out, x, dagger, info)
     }
 
     fn solved(&mut self, iterations: usize, digits: f64) {

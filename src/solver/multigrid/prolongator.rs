@@ -149,68 +149,53 @@ impl Prolongator {
         self.domain.launch_as(Half, &kernel, groups * used * columns)
     }
 
-    /// `out = P^dag x`; `dagger`: `gamma_5 P^dag x`.
+    /// `out = P^dag x` for so many fields; `dagger`: `gamma_5 P^dag x`.
     pub(super) fn restrict(
         &self,
         out: Coarse,
-        x: &Gathered,
+        (x, together): (&Gathered, Together),
         numbers: Numbers,
         dagger: Dagger,
     ) -> Result<(), FieldError> {
-        self.restrict_by((self.rounded(0), self.count), out, (x, 0, Together::OneField), numbers, dagger)
+        self.restrict_by((self.rounded(0), self.count), out, (x, 0, together), numbers, dagger)
     }
 
-    /// Four columns `P^dag x`.
-    pub(super) fn restrict_four(
-        &self,
-        out: Coarse,
-        x: &Gathered,
-        numbers: Numbers,
-    ) -> Result<(), FieldError> {
-        self.restrict_by(
-            (self.rounded(0), self.count),
-            out,
-            (x, 0, Together::FourFields),
-            numbers,
-            Dagger::No,
-        )
-    }
-
-    /// `out = P c`; `dagger`: `P gamma_5 c`.
+    /// `out = P c` for so many fields; `dagger`: `P gamma_5 c`.
     pub(super) fn prolong(
         &self,
-        out: &mut Gathered,
-        c: &Buffer,
-        places: &Buffer,
+        (out, together): (&mut Gathered, Together),
+        c: Coarse,
         numbers: Numbers,
         dagger: Dagger,
     ) -> Result<(), FieldError> {
         let lower = if dagger == Dagger::Yes { -1.0 } else { 1.0 };
-        let to = (out.buffer.shared_output(), out.fields, 0);
-        self.prolong_by((self.rounded(0), self.count), to, (c, places), numbers, [0.0, 1.0, lower])
+        let to = (out.buffer.shared_output(), out.fields, 0, together);
+        self.prolong_by((self.rounded(0), self.count), to, c, numbers, [0.0, 1.0, lower])
     }
 
     /// Vector number `n` on one chirality; the other one becomes zero.
     pub(super) fn vector(&self, out: &mut Gathered, n: usize, chirality: usize) -> Result<(), FieldError> {
         let [_, places, first] = &self.own;
         let factor = |own| if own == chirality { 1.0 } else { 0.0 };
-        let to = (out.buffer.shared_output(), out.fields, 0);
-        self.prolong_by((self.rounded(n), 1), to, (first, places), Numbers::All, [0.0, factor(0), factor(1)])
+        let to = (out.buffer.shared_output(), out.fields, 0, Together::OneField);
+        let c = Coarse { buffer: first, offset: 0, places, strides: [4 * self.count, 0] };
+        self.prolong_by((self.rounded(n), 1), to, c, Numbers::All, [0.0, factor(0), factor(1)])
     }
 
     fn prolong_by(
         &self,
         (vectors, used): (Vectors, usize),
-        (out, fields, field): (Out<Reals>, usize, usize),
-        (c, places): (&Buffer, &Buffer),
+        (out, fields, field, together): (Out<Reals>, usize, usize, Together),
+        c: Coarse,
         numbers: Numbers,
         [base, upper, lower]: [f64; 3],
     ) -> Result<(), FieldError> {
         let (first, count) = self.range(numbers);
         let kernel = Prolong {
             v: vectors,
-            c: c.input(),
-            places: places.input(),
+            c: c.buffer.input_at(c.offset),
+            places: c.places.input(),
+            column_stride: c.strides[1] as i32,
             out,
             used: used as i32,
             fields: fields as i32,
@@ -222,7 +207,7 @@ impl Prolongator {
             lower,
         };
         let threads = 2 * self.groups * count as usize / self.lanes;
-        self.domain.launch_as(Half, &kernel, threads)
+        self.domain.launch_as((Half, together), &kernel, threads)
     }
 
     /// Takes vectors, which become orthonormal in each aggregate and chirality by classical Gram-Schmidt, twice, and
@@ -243,8 +228,8 @@ impl Prolongator {
             let own = (&*vectors, n, Together::OneField);
             for _ in 0..if n == 0 { 0 } else { 2 } {
                 self.restrict_by((single, n), out, own, Numbers::All, Dagger::No)?;
-                let to = (vectors.buffer.shared_output(), count, n);
-                self.prolong_by((single, n), to, (numbers, places), Numbers::All, [1.0, -1.0, -1.0])?;
+                let to = (vectors.buffer.shared_output(), count, n, Together::OneField);
+                self.prolong_by((single, n), to, out, Numbers::All, [1.0, -1.0, -1.0])?;
             }
             self.restrict_by((single, n + 1), out, own, Numbers::All, Dagger::No)?;
             let v = vectors.buffer.shared_output();

@@ -75,7 +75,7 @@ impl Quark {
 
     /// Solves `M^dag M x = b` from zero.
     pub fn solve(&mut self, settings: Settings, b: &Spinor, residual: f64) -> Solved {
-        let mut solver = settings.solver(&self.domain, Kind::Dirac).unwrap();
+        let mut solver = settings.solver(&self.domain, Kind::Dirac, 1).unwrap();
         let mut x = self.spinor();
         let goal = Params { residual, max_iterations: settings.max_iterations };
         let info = solver.solve(&mut self.operators(), &mut x, b, goal)?;
@@ -84,7 +84,7 @@ impl Quark {
 
     /// Solves `M x = b` or `M^dag x = b` from zero.
     pub fn solve_one(&mut self, settings: Settings, matrix: Matrix, b: &Spinor, residual: f64) -> Solved {
-        let mut solver = settings.linear_solver(&self.domain).unwrap().expect("a solver of M x = b");
+        let mut solver = settings.linear_solver(&self.domain, 1).unwrap().expect("a solver of M x = b");
         let mut x = self.spinor();
         let goal = Params { residual, max_iterations: settings.max_iterations };
         let mut operators = self.operators();

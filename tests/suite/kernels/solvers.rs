@@ -11,7 +11,7 @@ use hmc::lattice::Boundary;
 use hmc::operator::Operator;
 use hmc::quark::{Inverse, QuarkParams, fields};
 use hmc::solver::{
-    Info, Matrix, Method, MultiShift, MultigridParams, Operators, Params, Past, Settings, SolverError,
+    Info, Matrix, Method, MultiShift, MultigridParams, Operators, Params, Past, Settings, SolverError, System,
 };
 
 /// At beta = 6.0 the critical kappa of this `c_sw` is 0.13525 (Luescher et al., hep-lat/9609035).
@@ -268,4 +268,53 @@ fn systems_on_all_sites() {
     let apart = [EVEN, ODD].map(|parity| relative(&x[parity], &plain[parity]));
     println!("kappa 0.138: {info:?}; {apart:.1?}");
     assert!(info.fallbacks > 0 && apart.iter().all(|apart| *apart < 1e-6), "{info:?} {apart:?}");
+}
+
+/// Several right-hand sides of `M x = b`, more than a cycle of multigrid takes, of which one is zero: of a method that solves some
+/// together, and of one that does not. Beyond the critical kappa, and with too few iterations, conjugate gradients take over for
+/// each.
+#[test]
+fn several_systems_at_once() {
+    let few = |(name, settings)| (name, Settings { max_iterations: 5, ..settings });
+    let several =
+        ["multigrid double-single-half", "multigrid double-double-single", "multigrid single-half-half"];
+    let all = several.into_iter().chain(["BiCGstab double-half", "GCR-DD double-single-half"]);
+    let usual = all.map(|name| (setting(name), KAPPA, 0));
+    let poor = MultigridParams { block: [4; 4], coarse_block: None, vectors: 8, steps: 1 };
+    let (name, settings) = setting("multigrid double-single-half");
+    let beyond =
+        ((name, Settings { method: Method::Multigrid { k_max: 1, params: poor }, ..settings }), 0.14, 5);
+    for ((name, settings), kappa, rescued) in usual.chain([beyond]) {
+        let mut quark = quark(WilsonParams { kappa, ..params(Schur::Symmetric) });
+        let mut b: Vec<Spinor> = (0..6).map(|n| quark.random(n)).collect();
+        b[1].set_zero().unwrap();
+        let mut x: Vec<Spinor> = b.iter().map(|_| quark.spinor()).collect();
+        let mut solver = settings.solver(&quark.domain, Kind::Dirac, b.len()).unwrap();
+        let goal = Params { residual: 1e-10, max_iterations: settings.max_iterations };
+        let info = solver.solve_linear(&mut quark.operators(), &mut x, &b, goal).unwrap();
+        let mut product = quark.spinor();
+        for (n, (x, b)) in x.iter().zip(&b).enumerate() {
+            if n == 1 {
+                assert_eq!(x.norm2().unwrap().value(), 0.0, "{name}");
+                continue;
+            }
+            quark.all[0].apply(&mut product, x, Dagger::No).unwrap();
+            let found = relative(&product, b);
+            assert!(found < 1.001e-10, "{name}, number {n}: {found:.3e}, {info:?}");
+        }
+        let Info { iterations, applications, fallbacks, .. } = info;
+        println!(
+            "kappa {kappa}, {name}: {iterations} iterations, {applications} applications, {fallbacks} fallbacks"
+        );
+        assert!(info.residual <= 1e-10 && (fallbacks > 0) == (rescued > 0), "{name}: {info:?}");
+    }
+    let (_, settings) = few(setting("multigrid double-single-half"));
+    let mut quark = quark(params(Schur::Symmetric));
+    let mut solver = settings.linear_solver(&quark.domain, 2).unwrap().expect("a solver of M x = b");
+    let (mut x, b) = ([quark.spinor(), quark.spinor()], [quark.random(0), quark.random(1)]);
+    let mut operators = quark.operators();
+    let mut system = System { operators: &mut operators, matrix: Matrix::Linear(Dagger::No) };
+    let goal = Params { residual: 1e-10, max_iterations: settings.max_iterations };
+    let (info, solved) = solver.solve_each(&mut system, &mut x, &b, goal).unwrap();
+    assert!(solved == [false, false] && info.iterations == 10, "{info:?}");
 }

@@ -3,7 +3,7 @@
 
 use super::{CoarseLinks, From, Shape};
 use crate::device::Buffer;
-use crate::device::kernels::{COARSE_LINKS, CoarsePart, GatherPlaces, Half, ScatterPlaces};
+use crate::device::kernels::{COARSE_LINKS, CoarsePart, GatherPlaces, Half, ScatterPlaces, Together};
 use crate::field::{Dagger, FieldError};
 use crate::lattice::{Extents, Partition, coordinates, volume};
 use crate::solver::multigrid::aggregates::Aggregates;
@@ -28,7 +28,8 @@ struct Places {
 
 /// Workspace of a correction.
 pub(super) struct Correction {
-    one: Gathered,
+    /// A field of each system.
+    fields: Gathered,
     right: Buffer,
     pub left: Buffer,
 }
@@ -68,8 +69,13 @@ impl Places {
         shape.domain.launch_as(Half, &kernel, self.count * shape.rows)
     }
 
-    /// The reverse, from a single field.
-    fn scatter(&self, shape: &Shape, (out, skip): (From, usize), from: &Gathered) -> Result<(), FieldError> {
+    /// The reverse.
+    fn scatter(
+        &self,
+        shape: &Shape,
+        (out, skip): (From, usize),
+        (from, field): (&Gathered, usize),
+    ) -> Result<(), FieldError> {
         let kernel = ScatterPlaces {
             members: self.members.input(),
             x: from.buffer.input(),
@@ -77,6 +83,8 @@ impl Places {
             places: self.each as i32,
             rows: shape.rows as i32,
             skip: skip as i32,
+            fields: from.fields as i32,
+            field: field as i32,
         };
         shape.domain.launch_as(Half, &kernel, self.count * shape.rows)
     }
@@ -99,7 +107,7 @@ impl Below {
             p: Prolongator::new(domain, lanes, [aggregates.here(), numbers], vectors)?,
             places: Places::new(shape, above, block, aggregates)?,
             leaving: domain.device().buffer_of(&above.leaving_of(block))?,
-            links: CoarseLinks::new(domain, [lanes, shape.rows], aggregates, None)?,
+            links: CoarseLinks::new(domain, ([lanes, shape.rows], shape.systems), aggregates, None)?,
         })
     }
 
@@ -141,7 +149,7 @@ impl Below {
         self.columns(above, |Self { p, places, links, .. }, x, (n, column)| {
             for parity in 0..2 {
                 let at = parity * shape.half_field();
-                shape.local(odd, parity, (&product, at), (x, at))?;
+                shape.local(odd, (parity, Together::OneField), (&product, at), (x, at))?;
             }
             places.gather(shape, (&mut field, n), ((&product, 0), 0))?;
             if n == 3 { links.set_odd(p, column, (&field, Numbers::All)) } else { Ok(()) }
@@ -161,9 +169,9 @@ impl Below {
         for chirality in 0..2 {
             for n in 0..vectors {
                 self.p.vector(&mut one, n, chirality)?;
-                self.places.scatter(shape, ((&x, 0), 0), &one)?;
+                self.places.scatter(shape, ((&x, 0), 0), (&one, 0))?;
                 if shape.together.is_some() {
-                    shape.share_field(&above.own, &mut x)?;
+                    shape.share_field(&above.own, &mut x, Together::OneField)?;
                 }
                 each(self, &x, (n % 4, chirality * vectors + n / 4 * 4))?;
             }
@@ -173,23 +181,29 @@ impl Below {
 
     /// Workspace of a correction.
     pub(super) fn correction(&self) -> Result<Correction, FieldError> {
-        Ok(Correction { one: self.p.fields(1)?, right: self.links.field()?, left: self.links.field()? })
+        let fields = self.p.fields(self.links.systems() as usize)?;
+        Ok(Correction { fields, right: self.links.fields()?, left: self.links.fields()? })
     }
 
-    /// `out = P A^-1 P^dag x` on odd places, where `solve` solves the system here.
+    /// `out = P A^-1 P^dag x` on odd places for so many systems, where `solve` solves them here.
     pub(super) fn correct(
         &self,
-        shape: &Shape,
-        Correction { one, right, left }: &mut Correction,
+        (shape, systems): (&Shape, Together),
+        Correction { fields, right, left }: &mut Correction,
         [out, x]: [From; 2],
         solve: impl FnOnce(&mut Buffer, &Buffer) -> Result<(), FieldError>,
     ) -> Result<(), FieldError> {
         let odd = shape.half;
-        self.places.gather(shape, (one, 0), (x, odd))?;
-        self.p.restrict(self.links.of_field(right), one, Numbers::All, Dagger::No)?;
+        for n in 0..systems as usize {
+            self.places.gather(shape, (fields, n), (shape.of_system(x, n), odd))?;
+        }
+        self.p.restrict(self.links.of_fields(right), (fields, systems), Numbers::All, Dagger::No)?;
         solve(left, right)?;
-        self.p.prolong(one, left, &self.links.own_places, Numbers::All, Dagger::No)?;
-        self.places.scatter(shape, (out, odd), one)
+        self.p.prolong((fields, systems), self.links.of_fields(left), Numbers::All, Dagger::No)?;
+        for n in 0..systems as usize {
+            self.places.scatter(shape, (shape.of_system(out, n), odd), (fields, n))?;
+        }
+        Ok(())
     }
 }
 
@@ -198,8 +212,8 @@ impl Below {
     /// P c on all places above.
     pub(super) fn prolonged(&self, above: &CoarseLinks, c: &Buffer) -> Result<Buffer, FieldError> {
         let (mut one, out) = (self.p.fields(1)?, above.field()?);
-        self.p.prolong(&mut one, c, &self.links.own_places, Numbers::All, Dagger::No)?;
-        self.places.scatter(&above.shape, ((&out, 0), 0), &one)?;
+        self.p.prolong((&mut one, Together::OneField), self.links.of_field(c), Numbers::All, Dagger::No)?;
+        self.places.scatter(&above.shape, ((&out, 0), 0), (&one, 0))?;
         Ok(out)
     }
 
@@ -207,7 +221,7 @@ impl Below {
     pub(super) fn restricted(&self, above: &CoarseLinks, x: &Buffer) -> Result<Buffer, FieldError> {
         let (mut one, out) = (self.p.fields(1)?, self.links.field()?);
         self.places.gather(&above.shape, (&mut one, 0), ((x, 0), 0))?;
-        self.p.restrict(self.links.of_field(&out), &one, Numbers::All, Dagger::No)?;
+        self.p.restrict(self.links.of_field(&out), (&one, Together::OneField), Numbers::All, Dagger::No)?;
         Ok(out)
     }
 }

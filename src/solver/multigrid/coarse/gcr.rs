@@ -1,14 +1,15 @@
-//! GCR on the even-odd preconditioned coarse operator, several steps at a time (`kernels/coarse.cuh`).
+//! GCR on the even-odd preconditioned coarse operator, several steps at a time (`kernels/coarse.cuh`). Systems that are solved
+//! together have Krylov spaces of their own, make the same steps, and end with the last of them.
 
 use super::below::{Below, Correction};
 use super::{CoarseLinks, From, Inverses, Part, Posts, Shape};
 use crate::device::kernels::{
     BLOCK_PARTS, BLOCK_THREADS, COARSE_LINKS, COLUMNS, CoarseAdvance, CoarseBlock, CoarseDots,
     CoarseEliminate, CoarseMultiply, CoarseNorm, CoarseRound, CoarseTwist, Half, MOST_FIELDS, PIECES, POSTS,
-    Pass, RankRound, S_STEPS, SUMMANDS, TILE,
+    Pass, RankRound, S_STEPS, SUMMANDS, TILE, Together,
 };
-use crate::device::{Buffer, Device, DeviceError, Teams};
-use crate::field::{FieldError, Sum};
+use crate::device::{Buffer, Deferred, DeviceError, Teams};
+use crate::field::{FieldError, numbers_of};
 
 /// Directions of the Krylov space. They are kept from solve to solve, for the first ones know the modes that converge slowly.
 const SPACE: usize = 64;
@@ -46,7 +47,7 @@ struct Sign {
     space: Space,
 }
 
-/// Workspace of GCR; fields are on places of one parity unless told.
+/// Workspace of GCR; fields are on places of one parity unless told, and of all systems.
 struct Space {
     /// A_xx^-1 b on all places.
     right: Buffer,
@@ -59,8 +60,9 @@ struct Space {
     squares: Buffer,
     norms: Buffer,
     coefficients: Buffer,
-    /// Directions from solves so far.
+    /// Directions from solves so far, and the systems that have them.
     used: usize,
+    systems: Together,
     /// Whether sums follow each step, after a solve in several steps at a time that came to no end: what they find is
     /// less new if few modes are much harder than others.
     one_by_one: bool,
@@ -77,7 +79,7 @@ impl CoarseSolver {
             Ok(Sign {
                 inverses: Inverses { local: shape.matrices(1)?, links, scales: device.buffer(columns * 4)? },
                 diagonal: coarse.below.as_ref().map(|_| shape.matrices(1)).transpose()?,
-                space: Space::new(device, shape.half_field())?,
+                space: Space::new(shape)?,
             })
         };
         let signs = (0..if twist == 0.0 { 1 } else { 2 }).map(sign).collect::<Result<_, _>>()?;
@@ -134,12 +136,12 @@ impl CoarseSolver {
         Ok(())
     }
 
-    /// Solves `A x = b`, for the twisted mass or its negative, until the residual has fallen by `goal`. Returns the
-    /// number of iterations.
+    /// Solves `A x = b` for so many systems, with the twisted mass or its negative, until all residuals have fallen by `goal`.
+    /// Returns the number of iterations. A right-hand side of zero has the solution zero.
     pub(in crate::solver::multigrid) fn solve(
         &mut self,
         coarse: &CoarseLinks,
-        negative: bool,
+        (systems, negative): (Together, bool),
         x: &mut Buffer,
         b: &Buffer,
         goal: f64,
@@ -148,13 +150,22 @@ impl CoarseSolver {
         let which = usize::from(negative) % self.signs.len();
         let Sign { inverses, diagonal, space } = &mut self.signs[which];
         let (inverses, below) = (&*inverses, &mut self.below);
-        let half = shape.half_field();
+        let half = shape.half_fields();
+        if space.systems != systems {
+            (space.systems, space.used) = (systems, 0);
+        }
         // The right-hand side on all places, then on odd ones.
         let right = |parity| (&space.right, parity * half);
-        shape.local(&inverses.local, 0, right(0), (b, 0))?;
-        shape.local(&inverses.local, 1, right(1), (b, half))?;
-        shape.post(0, right(0))?;
-        shape.hop(inverses, (1, Posts::Reads), (&space.residual, 0), (-1.0, right(0)), Some(right(1)))?;
+        shape.local(&inverses.local, (0, systems), right(0), (b, 0))?;
+        shape.local(&inverses.local, (1, systems), right(1), (b, half))?;
+        shape.post((0, systems), right(0))?;
+        shape.hop(
+            inverses,
+            (1, systems, Posts::Reads),
+            (&space.residual, 0),
+            (-1.0, right(0)),
+            Some(right(1)),
+        )?;
         let first = space.norm(shape)?;
         let begins = space.used == 0;
         if !begins {
@@ -166,7 +177,7 @@ impl CoarseSolver {
             space.power(shape, inverses, 0)?;
         }
         let mut iterations = 0;
-        while (begins && iterations == 0) || space.residual()? > goal * goal * first.value()? {
+        while (begins && iterations == 0) || space.is_above(goal, &first)? {
             if iterations >= MOST {
                 if !std::mem::replace(&mut space.one_by_one, true) {
                     space.used = 0;
@@ -196,17 +207,18 @@ impl CoarseSolver {
             }
         }
         // Even places.
-        shape.post(1, (x, half))?;
+        shape.post((1, systems), (x, half))?;
         let even = Some((&space.right, 0));
-        shape.hop(inverses, (0, Posts::Reads), (x, 0), (-1.0, (x, half)), even)?;
+        shape.hop(inverses, (0, systems, Posts::Reads), (x, 0), (-1.0, (x, half)), even)?;
         Ok(iterations)
     }
 }
 
 impl Space {
-    /// Memory for fields of `half` bytes.
-    fn new(device: &Device, half: usize) -> Result<Self, DeviceError> {
-        let coefficients = MOST_FIELDS * PRODUCTS * 2 * 4;
+    /// Memory for fields of this shape.
+    fn new(shape: &Shape) -> Result<Self, DeviceError> {
+        let (device, half, systems) = (shape.domain.device(), shape.half_fields(), shape.systems as usize);
+        let coefficients = systems * MOST_FIELDS * PRODUCTS * 2 * 4;
         Ok(Self {
             right: device.buffer(2 * half)?,
             spare: device.buffer(half)?,
@@ -214,31 +226,41 @@ impl Space {
             p: device.buffer(SPACE * half)?,
             z: device.buffer(SPACE * half)?,
             parts: device.buffer(2 * PIECES * coefficients)?,
-            squares: device.buffer(MOST_FIELDS * 8)?,
-            norms: device.buffer(8)?,
+            squares: device.buffer(systems * MOST_FIELDS * 8)?,
+            norms: device.buffer(systems * 8)?,
             coefficients: device.buffer(coefficients)?,
             used: 0,
+            systems: shape.systems,
             one_by_one: false,
         })
     }
 
-    /// The square of the residual's norm after the last step.
-    fn residual(&self) -> Result<f64, FieldError> {
-        let mut residual = [0.0];
-        self.norms.read(&mut residual)?;
-        Ok(residual[0])
+    /// Whether the residual of any system is still above `goal` times what it was first; `first` are squares of norms.
+    fn is_above(&self, goal: f64, first: &Deferred) -> Result<bool, FieldError> {
+        let mut residuals = vec![0.0; self.norms.bytes() / 8];
+        self.norms.read(&mut residuals)?;
+        let first = first.wait()?.sums;
+        let mut both = residuals.iter().zip(&first).take(self.systems as usize);
+        Ok(both.any(|(residual, first)| *residual > goal * goal * first.value()))
     }
 
-    /// The square of the residual's norm, by itself.
-    fn norm(&self, shape: &Shape) -> Result<Sum, FieldError> {
-        let Part { places, .. } = &shape.parts[1];
-        let kernel = CoarseNorm { own: places.input(), x: self.residual.input(), rows: shape.rows as i32 };
-        let threads = 2 * shape.own_threads(1);
-        Ok(Sum::first(if shape.together.is_some() {
-            shape.domain.sum_later_as(Half, &kernel, threads)?
+    /// The squares of the residuals' norms, by themselves.
+    fn norm(&self, shape: &Shape) -> Result<Deferred, FieldError> {
+        let Part { places, count } = &shape.parts[1];
+        let kernel = CoarseNorm {
+            own: places.input(),
+            x: self.residual.input(),
+            rows: shape.rows as i32,
+            places: *count as i32,
+            half: shape.half as i32,
+        };
+        let form = (Half, self.systems);
+        let threads = self.systems as usize * 2 * shape.own_threads(1);
+        if shape.together.is_some() {
+            shape.domain.sum_later_as(form, &kernel, threads)
         } else {
-            shape.domain.device().sum_later(Half, &kernel, threads)?
-        }))
+            Ok(shape.domain.device().sum_later(form, &kernel, threads)?)
+        }
     }
 
     /// Drops directions if there is no room for those of the next steps.
@@ -252,9 +274,9 @@ impl Space {
     fn power(&mut self, shape: &Shape, inverses: &Inverses, n: usize) -> Result<(), FieldError> {
         if n == 0 {
             self.make_room();
-            shape.post(1, (&self.residual, 0))?;
+            shape.post((1, self.systems), (&self.residual, 0))?;
         }
-        let at = |n| (&self.z, (self.used + n) * shape.half_field());
+        let at = |n| (&self.z, (self.used + n) * shape.half_fields());
         let last = if n == 0 { (&self.residual, 0) } else { at(n - 1) };
         let posts = if n + 1 < S_STEPS { Posts::ReadsAndGives } else { Posts::Reads };
         self.apply(shape, inverses, posts, [at(n), last])
@@ -268,8 +290,9 @@ impl Space {
         posts: Posts,
         [out, x]: [From; 2],
     ) -> Result<(), FieldError> {
-        shape.hop(inverses, (0, Posts::ReadsAndGives), (&self.spare, 0), (1.0, x), None)?;
-        shape.hop(inverses, (1, posts), out, (-1.0, (&self.spare, 0)), Some(x))
+        let systems = self.systems;
+        shape.hop(inverses, (0, systems, Posts::ReadsAndGives), (&self.spare, 0), (1.0, x), None)?;
+        shape.hop(inverses, (1, systems, posts), out, (-1.0, (&self.spare, 0)), Some(x))
     }
 
     /// A direction for the next step by the level below, which solves for the residual, and its product. Returns the number of
@@ -282,31 +305,34 @@ impl Space {
         negative: bool,
     ) -> Result<usize, FieldError> {
         self.make_room();
-        let offset = self.used * shape.half_field();
+        let offset = self.used * shape.half_fields();
         let (p, right) = ((&self.p, offset), (&self.spare, 0));
         // Of the system on all places, (0, A_xx r) is the right-hand side.
-        shape.local(diagonal, 1, right, (&self.residual, 0))?;
+        shape.local(diagonal, (1, self.systems), right, (&self.residual, 0))?;
         let mut iterations = 0;
-        below.correct(shape, correction, [p, right], |x, b| {
-            iterations = solver.solve(&below.links, negative, x, b, RESIDUAL_BELOW)?;
+        let own = (self.systems, negative);
+        below.correct((shape, self.systems), correction, [p, right], |x, b| {
+            iterations = solver.solve(&below.links, own, x, b, RESIDUAL_BELOW)?;
             Ok(())
         })?;
-        shape.post(1, p)?;
+        shape.post((1, self.systems), p)?;
         self.apply(shape, inverses, Posts::Reads, [(&self.z, offset), p])?;
         Ok(iterations)
     }
 
     /// `steps` iterations after as many [powers](Self::power), which add as many directions; without any, x becomes the
-    /// solution in the space so far. The first pass of two makes no step. `first` is the square of the residual's norm where
+    /// solution in the space so far. The first pass of two makes no step. `first` are the squares of the residuals' norms where
     /// the solve began; `begins`: it begins now, and x is zero.
     fn advance(
         &mut self,
         shape: &Shape,
         x: &Buffer,
         (steps, pass): (usize, Pass),
-        (first, begins): (&Sum, bool),
+        (first, begins): (&Deferred, bool),
     ) -> Result<(), FieldError> {
-        let (half, domain) = (shape.half_field(), &shape.domain);
+        let (half, domain) = (shape.half_fields(), &shape.domain);
+        // Those that make steps, and those for which there is room.
+        let (now, systems) = (self.systems as usize, shape.systems as i32);
         let (rows, before) = (shape.rows as i32, self.used as i32);
         let Part { places: own, count } = &shape.parts[1];
         let begins = i32::from(begins);
@@ -317,17 +343,18 @@ impl Space {
             squares: self.squares.input(),
             norms: self.norms.input(),
             parts: self.parts.shared_output(),
-            first: (first / 1.0).argument()?,
+            first: numbers_of(first)?,
             begins,
             before,
             steps: steps as i32,
             rows,
             places: *count as i32,
             half: shape.half as i32,
+            systems,
         };
         let numbers = TILE * PRODUCTS * 2;
         let teams = Teams {
-            count: (self.used + steps + 1).div_ceil(TILE) * PIECES,
+            count: now * (self.used + steps + 1).div_ceil(TILE) * PIECES,
             threads: SUMMANDS * COLUMNS,
             shared: (numbers + 1) * SUMMANDS * COLUMNS * 8,
         };
@@ -340,11 +367,12 @@ impl Space {
             round: shape.together.as_ref().map_or(RankRound::ALONE, |[_, products]| products.next()),
             before,
             steps: steps as i32,
+            systems,
             pass,
         };
         let pairs = (BLOCK_PARTS + 2) * PRODUCTS * PRODUCTS;
         let shared = 2 * 8 * (MOST_FIELDS * PRODUCTS + pairs);
-        domain.launch_teams(Half, &kernel, Teams { count: 1, threads: BLOCK_THREADS, shared })?;
+        domain.launch_teams(Half, &kernel, Teams { count: now, threads: BLOCK_THREADS, shared })?;
         let kernel = CoarseAdvance {
             own: own.input(),
             x: x.shared_output_at(half),
@@ -356,12 +384,14 @@ impl Space {
             steps: steps as i32,
             pass,
             begins,
-            length: (half / 4) as i32,
+            places: *count as i32,
+            half: shape.half as i32,
+            systems,
             rows,
         };
         if pass != Pass::FirstOfTwo {
             self.used += steps;
         }
-        domain.launch_as(Half, &kernel, shape.own_threads(1))
+        domain.launch_as(Half, &kernel, now * shape.own_threads(1))
     }
 }
