@@ -156,6 +156,10 @@ impl TwoSolves {
             if info.residual <= params.residual {
                 return Ok(());
             }
+            // It would make a goal that nothing reaches.
+            if !info.residual.is_finite() {
+                return Err(SolverError::NotFinite { what: "a residual", iterations: info.iterations });
+            }
             goal.residual *= SHARE * params.residual / info.residual;
         }
         Err(info.failed(params.residual))

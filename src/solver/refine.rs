@@ -223,9 +223,14 @@ pub(super) fn refine(
     let trust = if lower { Trust::Reliable } else { Trust::Double };
     let mut own = Refinement::begin((trust, true), outer, system, x, b, params)?;
     while let Some(stage) = own.next()? {
+        let before = own.info.iterations;
         match cycle.run(system, x, outer, stage, &mut own.info) {
             Ok(ended) => own.judge(&ended, outer, system, [x, b])?,
             Err(error) => own.failed(error)?,
+        }
+        // A goal that is NaN lets a cycle end before its first step, again and again.
+        if stage.trust == Trust::Double && own.info.iterations == before && own.next()?.is_some() {
+            return Err(SolverError::Stagnated { iterations: before });
         }
     }
     clock.stop(&mut own.info);

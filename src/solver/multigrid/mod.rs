@@ -302,7 +302,7 @@ impl Hierarchy {
         self.reserve_solver(twist)?;
         let p = &self.transfer.p;
         drop((p.fields(self.params.vectors)?, self.random()?));
-        (0..5).map(|_| p.fields(4)).collect::<Result<Vec<_>, _>>()?;
+        [1, 4, 4, 4, 4, 4].map(|fields| p.fields(fields)).into_iter().collect::<Result<Vec<_>, _>>()?;
         CoarseSolver::room_of_update(&self.links)?;
         Ok(())
     }
@@ -402,6 +402,7 @@ impl Hierarchy {
                 each.try_for_each(|(which, fields)| links.set_link(&transfer.p, which, column, fields))
             },
         )?;
+        drop(fields);
         self.links.complete()
     }
 
@@ -430,6 +431,7 @@ impl Hierarchy {
             |field, transfer, n, x, _| transfer.gather(field, n, x[ODD], ODD),
             |field, transfer, links, column| links.set_odd(&transfer.p, column, (field, Numbers::Odd)),
         )?;
+        drop(field);
         self.links.complete_odd()?;
         self.links.make_below_odd()
     }

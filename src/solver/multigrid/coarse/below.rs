@@ -138,6 +138,7 @@ impl Below {
             }
             Ok(())
         })?;
+        drop((fields, product));
         self.links.complete()
     }
 

@@ -63,10 +63,25 @@ struct Space {
     /// Directions from solves so far, and the systems that have them.
     used: usize,
     systems: Together,
-    /// Whether sums follow each step, after a solve in several steps at a time that came to no end: what they find is
-    /// less new if few modes are much harder than others.
+    /// Its number among [`MANNERS`].
+    manner: usize,
+}
+
+/// A manner in which systems are solved.
+struct Manner {
+    /// The factor by which the goal is missed. Where solves are hard, more cycles that take less are faster.
+    misses: f64,
+    /// Whether sums follow each step: what several find at a time is less new if few modes are much harder than others.
     one_by_one: bool,
 }
+
+/// A solve that comes to no end is the last in its manner; the next one is solved in that which follows.
+const MANNERS: [Manner; 4] = [
+    Manner { misses: 1.0, one_by_one: false },
+    Manner { misses: 3.0, one_by_one: false },
+    Manner { misses: 5.0, one_by_one: false },
+    Manner { misses: 1.0, one_by_one: true },
+];
 
 impl CoarseSolver {
     /// Memory for systems with this twisted mass.
@@ -93,7 +108,7 @@ impl CoarseSolver {
     /// As after a solve that came to no end, for tests.
     #[cfg(test)]
     pub(in crate::solver::multigrid) fn go_step_by_step(&mut self) {
-        self.signs.iter_mut().for_each(|sign| (sign.space.used, sign.space.one_by_one) = (0, true));
+        self.signs.iter_mut().for_each(|sign| (sign.space.used, sign.space.manner) = (0, MANNERS.len() - 1));
     }
 
     /// Workspace of [`CoarseSolver::update`]: for one matrix per place, and for those of all neighbours.
@@ -112,7 +127,7 @@ impl CoarseSolver {
         let (rows, elements) = (shape.rows as i32, shape.elements());
         let [other, mut products] = Self::room_of_update(coarse)?;
         for (Sign { inverses, diagonal, space }, sign) in self.signs.iter_mut().zip([1.0, -1.0]) {
-            (space.used, space.one_by_one) = (0, false);
+            (space.used, space.manner) = (0, 0);
             let Inverses { local, links: rounded, scales } = inverses;
             let twist = sign * self.twist;
             for out in diagonal.iter_mut().chain([&mut *local]) {
@@ -176,12 +191,12 @@ impl CoarseSolver {
         if ahead {
             space.power(shape, inverses, 0)?;
         }
+        let Manner { misses, one_by_one } = MANNERS[space.manner];
+        let goal = misses * goal;
         let mut iterations = 0;
         while (begins && iterations == 0) || space.is_above(goal, &first)? {
             if iterations >= MOST {
-                if !std::mem::replace(&mut space.one_by_one, true) {
-                    space.used = 0;
-                }
+                space.come_to_no_end();
                 break;
             }
             let mut start = (&first, begins && iterations == 0);
@@ -194,9 +209,8 @@ impl CoarseSolver {
                 iterations += 1;
                 space.power(shape, inverses, 0)?;
             }
-            let (steps, pass) =
-                if space.one_by_one { (1, Pass::SecondOfTwo) } else { (S_STEPS, Pass::OnlyOne) };
-            if space.one_by_one {
+            let (steps, pass) = if one_by_one { (1, Pass::SecondOfTwo) } else { (S_STEPS, Pass::OnlyOne) };
+            if one_by_one {
                 space.advance(shape, x, (1, Pass::FirstOfTwo), start)?;
             }
             (1..steps).try_for_each(|n| space.power(shape, inverses, n))?;
@@ -231,7 +245,7 @@ impl Space {
             coefficients: device.buffer(coefficients)?,
             used: 0,
             systems: shape.systems,
-            one_by_one: false,
+            manner: 0,
         })
     }
 
@@ -260,6 +274,16 @@ impl Space {
             shape.domain.sum_later_as(form, &kernel, threads)
         } else {
             Ok(shape.domain.device().sum_later(form, &kernel, threads)?)
+        }
+    }
+
+    /// Chooses another manner for the next solve. Directions that were found one by one are better than those before.
+    fn come_to_no_end(&mut self) {
+        if self.manner + 1 < MANNERS.len() {
+            self.manner += 1;
+            if MANNERS[self.manner].one_by_one {
+                self.used = 0;
+            }
         }
     }
 
