@@ -21,8 +21,8 @@ template <class A> HD int rows_of(const A& a) { return a.rows; }
 HD i64 column_at(int place, int count, int which, int rows, int column) {
     return ((((i64)place * count + which) * rows) + column) * 2 * rows;
 }
-// Of thread i, which serves `chunk` reals of a field on this rank's places of a parity, or that of one of several systems: the
-// system, the place, the thread's number there, and the field's first real.
+// Of thread i, where `chunks` threads serve a field on a place: its system, its place, its number there, and the first real of the
+// field.
 struct SystemPlace {
     int system, place, inside;
     i64 field;

@@ -367,10 +367,6 @@ impl Workspace {
 }
 
 impl LinearSolver for Gcr {
-    fn together(&self) -> usize {
-        self.all.len()
-    }
-
     fn solve(
         &mut self,
         system: &mut System,

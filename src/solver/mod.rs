@@ -128,13 +128,8 @@ pub trait LinearSolver: Setup {
         params: Params,
     ) -> Result<Info, SolverError>;
 
-    /// The number of systems that it solves together.
-    fn together(&self) -> usize {
-        1
-    }
-
-    /// Solves the systems `x_n`, `b_n` of one matrix, as many [together](Self::together) as it can. Returns the statistics of all,
-    /// and for each whether it was solved.
+    /// Solves the systems `x_n`, `b_n` of one matrix, as many together as it can. Returns the statistics of all, and for each
+    /// whether it was solved.
     fn solve_each(
         &mut self,
         system: &mut System,

@@ -271,19 +271,18 @@ fn systems_on_all_sites() {
 }
 
 /// Several right-hand sides of `M x = b`, more than a cycle of multigrid takes, of which one is zero: of a method that solves some
-/// together, and of one that does not. Beyond the critical kappa, and with too few iterations, conjugate gradients take over for
-/// each.
+/// together, and of those that do not. Where multigrid fails, conjugate gradients take over for each; what has too few iterations
+/// is told to be unsolved.
 #[test]
 fn several_systems_at_once() {
-    let few = |(name, settings)| (name, Settings { max_iterations: 5, ..settings });
     let several =
         ["multigrid double-single-half", "multigrid double-double-single", "multigrid single-half-half"];
     let all = several.into_iter().chain(["BiCGstab double-half", "GCR-DD double-single-half"]);
-    let usual = all.map(|name| (setting(name), KAPPA, 0));
+    let usual = all.map(|name| (setting(name), KAPPA, false));
     let poor = MultigridParams { block: [4; 4], coarse_block: None, vectors: 8, steps: 1 };
     let (name, settings) = setting("multigrid double-single-half");
     let beyond =
-        ((name, Settings { method: Method::Multigrid { k_max: 1, params: poor }, ..settings }), 0.14, 5);
+        ((name, Settings { method: Method::Multigrid { k_max: 1, params: poor }, ..settings }), 0.14, true);
     for ((name, settings), kappa, rescued) in usual.chain([beyond]) {
         let mut quark = quark(WilsonParams { kappa, ..params(Schur::Symmetric) });
         let mut b: Vec<Spinor> = (0..6).map(|n| quark.random(n)).collect();
@@ -306,15 +305,14 @@ fn several_systems_at_once() {
         println!(
             "kappa {kappa}, {name}: {iterations} iterations, {applications} applications, {fallbacks} fallbacks"
         );
-        assert!(info.residual <= 1e-10 && (fallbacks > 0) == (rescued > 0), "{name}: {info:?}");
+        assert!(info.residual <= 1e-10 && (fallbacks > 0) == rescued, "{name}: {info:?}");
     }
-    let (_, settings) = few(setting("multigrid double-single-half"));
     let mut quark = quark(params(Schur::Symmetric));
     let mut solver = settings.linear_solver(&quark.domain, 2).unwrap().expect("a solver of M x = b");
     let (mut x, b) = ([quark.spinor(), quark.spinor()], [quark.random(0), quark.random(1)]);
     let mut operators = quark.operators();
     let mut system = System { operators: &mut operators, matrix: Matrix::Linear(Dagger::No) };
-    let goal = Params { residual: 1e-10, max_iterations: settings.max_iterations };
+    let goal = Params { residual: 1e-10, max_iterations: 5 };
     let (info, solved) = solver.solve_each(&mut system, &mut x, &b, goal).unwrap();
     assert!(solved == [false, false] && info.iterations == 10, "{info:?}");
 }
