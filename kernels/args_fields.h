@@ -130,14 +130,14 @@ struct BicgstabDirection {
     int half;
     BicgstabNumbers numbers;
 };
-// A step of minimal residuals: y += (a + i b) x, x -= (a + i b) z
+// A step of minimal residuals: y += a x, x -= a z
 struct MrStep {
     Fermions* y;
     Fermions* x;
     const Fermions* z;
     int half;
-    double a;
-    double b;
+    double length[2];         // a
+    const Doubles* overlap;   // optional: (z, x) and |z|^2, for a, their quotient, or 0 where z is 0
 };
 // y += i a gamma_5 x
 struct AddTwist {

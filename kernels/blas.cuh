@@ -213,10 +213,11 @@ template <class F> HD void bicgstab_direction(const BicgstabDirection& a, int i)
     site_caxpy(x, splat<F>(real_of<F>(beta.re)), splat<F>(real_of<F>(beta.im)), y);
     store24(a.y, i, a.half, x);
 }
-// A step of minimal residuals: y += (a + i b) x, x -= (a + i b) z
+// A step of minimal residuals: y += a x, x -= a z
 template <class F> HD void mr_step(const MrStep& a, int i) {
     F x[24], y[24];
-    const F f = splat<F>(real_of<F>(a.a)), g = splat<F>(real_of<F>(a.b));
+    const ComplexNumber length = length_of(a);
+    const F f = splat<F>(real_of<F>(length.re)), g = splat<F>(real_of<F>(length.im));
     load24(x, a.x, i, a.half);
     load24(y, a.y, i, a.half);
     site_caxpy(y, f, g, x);

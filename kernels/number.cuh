@@ -32,6 +32,11 @@ HD ComplexNumber omega_of(const BicgstabNumbers& a) {
     const double* sums = (const double*)a.overlap;
     return {sums[0] / sums[2], sums[1] / sums[2]};
 }
+HD ComplexNumber length_of(const MrStep& a) {
+    if (a.overlap == nullptr) return complex_of(a.length);
+    const double* sums = (const double*)a.overlap;
+    return sums[2] > 0 ? ComplexNumber{sums[0] / sums[2], sums[1] / sums[2]} : ComplexNumber{0, 0};
+}
 HD ComplexNumber beta_of(const BicgstabNumbers& a) {
     if (a.next == nullptr) return complex_of(a.beta);
     const ComplexNumber ratio = quotient(complex_of((const double*)a.next), complex_of(a.rho));

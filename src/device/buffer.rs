@@ -123,6 +123,17 @@ impl Buffer {
         unsafe { self.device.backend().zero(self.pointer, self.bytes) }
     }
 
+    /// Sets `bytes` bytes from byte `at` on to zero.
+    ///
+    /// # Panics
+    /// A range past the end of the buffer.
+    pub fn zero_part(&mut self, at: usize, bytes: usize) -> Result<(), DeviceError> {
+        assert!(at.checked_add(bytes).is_some_and(|end| end <= self.bytes), "zeros past a buffer's end");
+        self.changes();
+        // SAFETY: the range was checked.
+        unsafe { self.device.backend().zero(self.pointer.offset(at), bytes) }
+    }
+
     /// Replaces the first `size_of_val(data)` bytes.
     ///
     /// # Panics

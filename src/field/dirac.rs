@@ -3,6 +3,7 @@
 
 use super::number::{StabNumbers, complex};
 use super::{FieldError, Spinor};
+use crate::device::Sums;
 use crate::device::kernels::{
     AddTwist, BicgstabDirection, BicgstabHalf, BicgstabStep, CaxpyDot, CaxpyNorm2, Dot, DotNorm2, MrStep,
     SiteReals,
@@ -34,6 +35,13 @@ impl std::ops::Not for Dagger {
             Self::Yes => Self::No,
         }
     }
+}
+
+/// `(q, r) / |q|^2`, or 0 where q is zero.
+fn least_length(sums: &Sums) -> [f64; 2] {
+    let norm = sums.sums[2].value();
+    let a = if norm > 0.0 { complex(sums) / norm } else { Complex64::default() };
+    [a.re, a.im]
 }
 
 impl Spinor {
@@ -187,7 +195,29 @@ impl Spinor {
         self.check_dirac([&*r, q]);
         let (precision, sites) = (self.precision, self.sites());
         let (y, x, z) = (self.buffer.output(), r.fermions_mut(), q.fermions());
-        let kernel = MrStep { y, x, z, half: sites as i32, a: a.re, b: a.im };
+        let kernel = MrStep { y, x, z, half: sites as i32, length: [a.re, a.im], overlap: None };
         self.domain.launch_as(precision, &kernel, sites)
+    }
+
+    /// A step of minimal residuals on each of several fields: `self += a r`, `r -= a q` with the `a = (q, r) / |q|^2` that
+    /// makes r least, or 0 where q is zero. The host does not wait for the sums.
+    ///
+    /// # Panics
+    /// The fields are colour vectors.
+    pub fn least_mr_step_each(&mut self, r: &mut Self, q: &Self) -> Result<(), FieldError> {
+        assert_eq!(self.kind.site_reals(), SiteReals::Dirac, "linear algebra of Dirac spinors");
+        self.check_several(r);
+        self.check_several(q);
+        let (precision, sites) = (self.precision, self.sites());
+        let half = sites as i32;
+        (0..self.fields).try_for_each(|n| {
+            let overlap = DotNorm2 { x: q.fermions_of(n), y: r.fermions_of(n), half };
+            let sums = self.domain.sum_later_as(precision, &overlap, sites)?;
+            let overlap = sums.on_device();
+            let length = if overlap.is_some() { [0.0; 2] } else { least_length(&sums.wait()?) };
+            let (x, z) = (r.fermions_of_mut(n), q.fermions_of(n));
+            let y = self.buffer.output_at(n * q.bytes_of_one());
+            self.domain.launch_as(precision, &MrStep { y, x, z, half, length, overlap }, sites)
+        })
     }
 }

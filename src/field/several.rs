@@ -5,7 +5,7 @@ use super::number::{Quotient, number};
 use super::{FieldError, Spinor};
 use crate::device::kernels::{
     CG_STEPS, CgSteps, Fermions, FieldsAxpy, FieldsAxpyNorm2, FieldsDot, FieldsXpay, In, MAX_SUMS, Out,
-    SHIFT_GROUP, SHIFT_NUMBERS, ShiftSteps as LateSteps,
+    SHIFT_GROUP, SHIFT_NUMBERS, Scale, ShiftSteps as LateSteps,
 };
 
 /// One shift of [`Spinor::shift_steps`].
@@ -31,17 +31,15 @@ impl Spinor {
     /// Replaces field number `n`.
     pub fn set_field(&mut self, n: usize, field: &Self) -> Result<(), FieldError> {
         self.check(field);
-        let bytes = self.bytes_of_one();
-        assert!(field.fields == 1 && n < self.room(), "one field, with a place in memory");
-        Ok(self.buffer.copy_part(n * bytes, &field.buffer, 0, bytes)?)
+        assert_eq!(field.fields, 1, "one field");
+        self.copy_field(n, field, 0)
     }
 
     /// Copies field number `n` to `field`.
     pub fn field(&self, n: usize, field: &mut Self) -> Result<(), FieldError> {
         self.check(field);
-        let bytes = self.bytes_of_one();
-        assert!(field.fields == 1 && n < self.room(), "one field, with a place in memory");
-        Ok(field.buffer.copy_part(0, &self.buffer, n * bytes, bytes)?)
+        assert_eq!(field.fields, 1, "one field");
+        field.copy_field(0, self, n)
     }
 
     /// Makes later calls act on the first `fields` of the fields in memory.
@@ -55,7 +53,7 @@ impl Spinor {
     }
 
     /// How many fields there is memory for.
-    fn room(&self) -> usize {
+    pub(super) fn room(&self) -> usize {
         self.buffer.bytes() / self.bytes_of_one()
     }
 
@@ -141,7 +139,7 @@ impl Spinor {
         Ok(())
     }
 
-    fn check_several(&self, other: &Self) {
+    pub(super) fn check_several(&self, other: &Self) {
         self.check(other);
         assert_eq!(self.fields, other.fields, "as many fields in both");
     }
@@ -150,6 +148,16 @@ impl Spinor {
     pub fn copy_each(&mut self, other: &Self) -> Result<(), FieldError> {
         self.check_several(other);
         Ok(self.buffer.copy_part(0, &other.buffer, 0, self.fields * self.bytes_of_one())?)
+    }
+
+    /// `self_n *= a_n` for every field.
+    pub fn scale_each(&mut self, a: &[f64]) -> Result<(), FieldError> {
+        assert_eq!(a.len(), self.fields, "one number per field");
+        let (form, sites, bytes) = (self.form(), self.sites(), self.bytes_of_one());
+        a.iter().enumerate().try_for_each(|(n, a)| {
+            let kernel = Scale { y: self.buffer.output_at(n * bytes), half: sites as i32, a: *a };
+            self.domain.launch_as(form, &kernel, sites)
+        })
     }
 
     /// `Re (self_n, y_n)` for every field.

@@ -225,26 +225,44 @@ impl Spinor {
     /// Copies a single field, rounded if it has a higher precision.
     pub fn copy_from(&mut self, other: &Self) -> Result<(), FieldError> {
         self.check_pair(other);
+        if self.precision == other.precision {
+            return Ok(self.buffer.copy_from(&other.buffer)?);
+        }
+        self.copy_field(0, other, 0)
+    }
+
+    /// Field number `n` becomes number `m` of `other`, rounded if that has a higher precision.
+    ///
+    /// # Panics
+    /// Fields of different kinds, or there is no memory for a field number `n` or `m`.
+    pub fn copy_field(&mut self, n: usize, other: &Self, m: usize) -> Result<(), FieldError> {
+        assert_eq!(self.kind, other.kind, "fields of one kind");
+        assert!(n < self.room() && m < other.room(), "fields with a place in memory");
+        self.domain.check([&other.domain]);
         let (sites, reals, half) = (self.sites(), self.kind.site_reals(), self.sites() as i32);
+        let (bytes, x) = (self.bytes_of_one(), other.fermions_of(m));
         match (self.precision, other.precision) {
-            (to, from) if to == from => Ok(self.buffer.copy_from(&other.buffer)?),
+            (to, from) if to == from => {
+                Ok(self.buffer.copy_part(n * bytes, &other.buffer, m * bytes, bytes)?)
+            }
             (to, Precision::Double) => {
                 let g = self.domain.layout(to).geometry();
-                let kernel = FromDouble { g, y: self.buffer.output(), x: other.fermions(), half };
+                let kernel = FromDouble { g, y: self.buffer.output_at(n * bytes), x, half };
                 self.domain.launch_as((to, reals), &kernel, sites)
             }
             (Precision::Double, from) => {
                 let (g, sites) = (other.layout().geometry(), other.sites());
-                let kernel = ToDouble { g, y: self.buffer.output(), x: other.fermions(), half: sites as i32 };
+                let kernel = ToDouble { g, y: self.buffer.output_at(n * bytes), x, half: sites as i32 };
                 self.domain.launch_as((from, reals), &kernel, sites)
             }
             (Precision::Half, _) => {
-                let kernel = FromSingle { y: self.buffer.output(), x: other.fermions(), half };
+                let kernel = FromSingle { y: self.buffer.output_at(n * bytes), x, half };
                 self.domain.launch_as((Half, reals), &kernel, sites)
             }
             _ => {
-                self.set_zero()?;
-                self.add(other)
+                self.buffer.zero_part(n * bytes, bytes)?;
+                let kernel = AddToSingle { y: self.buffer.output_at(n * bytes), x, half };
+                self.domain.launch_as((Half, reals), &kernel, sites)
             }
         }
     }

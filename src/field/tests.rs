@@ -54,6 +54,7 @@ fn linear_algebra_of_dirac_spinors_refuses_colour_vectors() {
     refused("bicgstab_step", || x.bicgstab_step(&mut numbers, &z, &mut y, &z, &z));
     refused("bicgstab_direction", || x.bicgstab_direction(&numbers, &z, &z));
     refused("mr_step", || x.mr_step(one, &mut y, &z));
+    refused("least_mr_step_each", || x.least_mr_step_each(&mut y, &z));
 }
 
 #[test]
@@ -88,6 +89,7 @@ fn no_field_is_beyond_the_last() {
     for n in [2, usize::MAX] {
         refused("a field to set", || two.set_field(n, &one));
         refused("a field to copy", || two.field(n, &mut one));
+        refused("a field of several", || one.copy_field(0, &two, n));
     }
 }
 

@@ -358,11 +358,11 @@ impl WholeOperator for Wilson {
 
     fn weigh(&self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
         match self.whole.as_ref().and_then(|whole| whole.on(ODD)) {
-            _ if self.params.schur == Schur::Asymmetric => out.copy_from(x),
+            _ if self.params.schur == Schur::Asymmetric => out.copy_each(x),
             Some(clover) => clover_apply(out, x, &clover),
             None => {
-                out.copy_from(x)?;
-                out.scale(self.a.constant)
+                out.copy_each(x)?;
+                out.scale_each(&vec![self.a.constant; x.fields()])
             }
         }
     }

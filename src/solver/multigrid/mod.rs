@@ -37,7 +37,7 @@ pub struct MultigridParams {
     pub block: Extents,
     /// Extents of an aggregate of aggregates, in those: a third level.
     pub coarse_block: Option<Extents>,
-    /// Vectors of P, a multiple of 8.
+    /// Vectors of P, a multiple of 8. A set-up makes four at once.
     pub vectors: usize,
     /// Minimal-residual steps after a coarse correction.
     pub steps: usize,
@@ -122,12 +122,11 @@ struct Made {
     walked: bool,
 }
 
-/// Workspace.
+/// Workspace, with as many active fields in the first three spinors as a cycle has systems.
 struct Room {
-    /// Of each system.
-    residuals: Vec<Spinor>,
-    product: Spinor,
-    solution: Spinor,
+    residuals: Spinor,
+    products: Spinor,
+    solutions: Spinor,
     even: Spinor,
     /// A spinor of each system in the order of aggregates.
     fields: Gathered,
@@ -229,12 +228,13 @@ impl Hierarchy {
         let transfer = Transfer::new(domain, precision, aggregates, params.vectors)?;
         let shape = [domain.layout(precision).lanes().count(), 2 * params.vectors];
         let links = CoarseLinks::new(domain, (shape, together), aggregates, params.coarse_block)?;
-        let own = || Spinor::new(domain, precision);
+        // A set-up makes as many vectors at once, whatever the number of systems.
+        let several = || Spinor::several(domain, precision, Multigrid::TOGETHER);
         let room = Room {
-            residuals: (0..together as usize).map(|_| own()).collect::<Result<_, _>>()?,
-            product: own()?,
-            solution: own()?,
-            even: own()?,
+            residuals: several()?,
+            products: several()?,
+            solutions: several()?,
+            even: Spinor::new(domain, precision)?,
             fields: transfer.p.fields(together as usize)?,
             right: links.fields()?,
             left: links.fields()?,
@@ -258,7 +258,9 @@ impl Hierarchy {
     fn make(&mut self, operators: &mut Operators, anew: bool) -> Result<(), FieldError> {
         self.made = None;
         let mut vectors = self.transfer.p.fields(self.params.vectors)?;
-        (0..self.params.vectors).try_for_each(|n| self.make_vector(operators, &mut vectors, n, anew))?;
+        for first in (0..self.params.vectors).step_by(Multigrid::TOGETHER) {
+            self.make_vectors(operators, &mut vectors, first, anew)?;
+        }
         self.transfer.p.take(&mut vectors)?;
         drop(vectors);
         self.make_links(operators)?;
@@ -312,41 +314,54 @@ impl Hierarchy {
         Spinor::new(self.smooth.domain(), self.smooth.precision().of_solution())
     }
 
-    /// Makes vector number `n` from a random spinor, or from the vector that it is.
-    fn make_vector(
+    /// Makes as many vectors as go together, from number `first` on, of random spinors, or of the vectors that they are.
+    fn make_vectors(
         &mut self,
         operators: &mut Operators,
         vectors: &mut Gathered,
-        n: usize,
+        first: usize,
         anew: bool,
     ) -> Result<(), FieldError> {
         let precision = self.smooth.precision();
+        let all = 0..Multigrid::TOGETHER;
+        self.room.set_active(all.len());
         let steps = if anew {
-            let address = RandomAddress { seed: SEED, trajectory: n as u64, purpose: Purpose::SPACE };
             let mut random = self.random()?;
-            random.set_random(ODD, 1.0, address)?;
-            self.room.solution.copy_from(&random)?;
+            for n in all.clone() {
+                let trajectory = (first + n) as u64;
+                random.set_random(
+                    ODD,
+                    1.0,
+                    RandomAddress { seed: SEED, trajectory, purpose: Purpose::SPACE },
+                )?;
+                self.room.solutions.copy_field(n, &random, 0)?;
+            }
             FIRST_STEPS
         } else {
-            self.smooth.field(n, &mut self.room.solution)?;
+            all.clone().try_for_each(|n| self.room.solutions.copy_field(n, &self.smooth, first + n))?;
             MORE_STEPS
         };
         for done in (0..steps).step_by(STEPS_AT_ONCE) {
-            let Room { residuals, solution, .. } = &mut self.room;
-            operators.at(precision).apply(&mut residuals[0], solution, Dagger::No)?;
-            residuals[0].scale(-1.0)?;
-            self.room.smooth(operators, 0, Dagger::No, STEPS_AT_ONCE.min(steps - done))?;
-            let norm = self.room.solution.norm2()?.value().sqrt();
-            if norm > 0.0 {
-                self.room.solution.scale(1.0 / norm)?;
-            }
+            let Room { residuals, products, solutions, .. } = &mut self.room;
+            operators.at(precision).apply(products, solutions, Dagger::No)?;
+            residuals.copy_each(products)?;
+            residuals.scale_each(&[-1.0; Multigrid::TOGETHER])?;
+            self.room.smooth(operators, Dagger::No, STEPS_AT_ONCE.min(steps - done))?;
+            let solutions = &mut self.room.solutions;
+            let norms = solutions.dot_each(solutions)?;
+            let factor = |norm: &f64| if *norm > 0.0 { 1.0 / norm.sqrt() } else { 1.0 };
+            solutions.scale_each(&norms.iter().map(factor).collect::<Vec<_>>())?;
         }
-        let Room { solution, even, .. } = &mut self.room;
-        let whole = operators.at(precision).whole(&self.blocks)?;
-        whole.expect("an operator on all sites").complete(even, solution)?;
-        self.smooth.set_field(n, solution)?;
-        for (parity, x) in [&*even, &*solution].into_iter().enumerate() {
-            self.transfer.gather(vectors, n, x, parity)?;
+        let Room { residuals: odd, solutions, even, .. } = &mut self.room;
+        odd.set_active(1);
+        for n in all {
+            odd.copy_field(0, solutions, n)?;
+            let whole = operators.at(precision).whole(&self.blocks)?;
+            whole.expect("an operator on all sites").complete(even, odd)?;
+            self.smooth.set_field(first + n, odd)?;
+            for (parity, x) in [&*even, &*odd].into_iter().enumerate() {
+                self.transfer.gather(vectors, first + n, x, parity)?;
+            }
         }
         Ok(())
     }
@@ -359,16 +374,18 @@ impl Hierarchy {
         mut each: impl FnMut(&mut T, &Transfer, usize, [&Spinor; 2], &mut Spinor) -> Result<(), FieldError>,
         mut work: impl FnMut(&mut T, &Transfer, &mut CoarseLinks, usize) -> Result<(), FieldError>,
     ) -> Result<(), FieldError> {
-        let Self { transfer, links, room: Room { product, solution, even, .. }, params, .. } = self;
+        self.room.set_active(1);
+        let Self { transfer, links, room, params, .. } = self;
+        let Room { products: product, solutions: odd, even, .. } = room;
         let mut one = transfer.p.fields(1)?;
         for chirality in 0..2 {
             for first in (0..params.vectors).step_by(4) {
                 for n in 0..4 {
                     transfer.p.vector(&mut one, first + n, chirality)?;
-                    for (parity, x) in [&mut *even, &mut *solution].into_iter().enumerate() {
+                    for (parity, x) in [&mut *even, &mut *odd].into_iter().enumerate() {
                         transfer.scatter(x, &one, 0, parity)?;
                     }
-                    each(state, transfer, n, [even, solution], product)?;
+                    each(state, transfer, n, [even, odd], product)?;
                 }
                 work(state, transfer, links, chirality * params.vectors + first)?;
             }
@@ -408,13 +425,14 @@ impl Hierarchy {
 
     /// The third level, from what P makes of the vectors.
     fn make_below(&mut self, operators: &mut Operators) -> Result<(), FieldError> {
-        let Self { transfer, links, smooth, room: Room { solution, even, .. }, blocks, .. } = self;
+        self.room.set_active(1);
+        let Self { transfer, links, smooth, room: Room { solutions: odd, even, .. }, blocks, .. } = self;
         let mut one = transfer.p.fields(1)?;
         links.make_below(|links, n, out| {
-            smooth.field(n, solution)?;
-            let whole = operators.at(solution.precision()).whole(blocks)?;
-            whole.expect("an operator on all sites").complete(even, solution)?;
-            for (parity, x) in [&*even, &*solution].into_iter().enumerate() {
+            smooth.field(n, odd)?;
+            let whole = operators.at(odd.precision()).whole(blocks)?;
+            whole.expect("an operator on all sites").complete(even, odd)?;
+            for (parity, x) in [&*even, &*odd].into_iter().enumerate() {
                 transfer.gather(&mut one, 0, x, parity)?;
             }
             let own = (&one, Together::OneField);
@@ -445,9 +463,10 @@ impl Hierarchy {
         dagger: Dagger,
         info: &mut Info,
     ) -> Result<(), FieldError> {
+        self.room.set_active(x.len());
         let Self { transfer, links, solvers, blocks, room, params, .. } = self;
-        let Room { residuals, product, fields, right, left, .. } = room;
-        let precision = product.precision();
+        let Room { residuals, products, solutions, fields, right, left, .. } = room;
+        let precision = products.precision();
         let systems = if x.len() == 1 { Together::OneField } else { links.systems() };
         let weigh = |operators: &mut Operators, out: &mut Spinor, x: &Spinor| {
             operators.at(precision).whole(blocks)?.expect("an operator on all sites").weigh(out, x)
@@ -455,62 +474,55 @@ impl Hierarchy {
         let twist = operators.at(precision).whole(blocks)?.expect("an operator on all sites").twist();
         // The adjoint of W for mu is gamma_5 W gamma_5 for -mu, with B on the other side.
         let adjoint = dagger == Dagger::Yes;
-        for (n, (residual, x)) in residuals.iter_mut().zip(x).enumerate() {
-            residual.copy_from(x)?;
-            if adjoint {
-                transfer.gather(fields, n, residual, ODD)?;
-            } else {
-                weigh(operators, product, residual)?;
-                transfer.gather(fields, n, product, ODD)?;
-            }
+        x.iter().enumerate().try_for_each(|(n, x)| residuals.copy_field(n, x, 0))?;
+        if adjoint {
+            transfer.gather(fields, 0, residuals, ODD)?;
+        } else {
+            weigh(operators, products, residuals)?;
+            transfer.gather(fields, 0, products, ODD)?;
         }
         if x.len() < systems as usize {
-            product.set_zero()?;
-            (x.len()..systems as usize).try_for_each(|n| transfer.gather(fields, n, product, ODD))?;
+            products.set_active(systems as usize - x.len());
+            products.set_zero()?;
+            transfer.gather(fields, x.len(), products, ODD)?;
+            products.set_active(x.len());
         }
         transfer.p.restrict(links.of_fields(right), (fields, systems), Numbers::Odd, dagger)?;
         links.share(right, systems)?;
         let (.., solver) = solvers.iter_mut().find(|(mu, ..)| *mu == twist).expect("a solver was prepared");
-        info.coarse_seconds += timed(&Arc::clone(product.domain()), || {
+        info.coarse_seconds += timed(&Arc::clone(products.domain()), || {
             info.coarse_iterations +=
                 solver.solve(links, (systems, adjoint), left, right, COARSE_RESIDUAL)?;
             info.coarsest_iterations += std::mem::take(&mut solver.iterations_below);
             Ok(())
         })?;
         transfer.p.prolong((fields, systems), links.of_fields(left), Numbers::Odd, dagger)?;
-        for (n, out) in out.iter_mut().enumerate() {
-            let Room { residuals, product, solution, fields, .. } = &mut *room;
-            if adjoint {
-                transfer.scatter(product, fields, n, ODD)?;
-                weigh(operators, solution, product)?;
-            } else {
-                transfer.scatter(solution, fields, n, ODD)?;
-            }
-            operators.at(precision).apply(product, solution, dagger)?;
-            residuals[n].axpy(-1.0, product)?;
-            room.smooth(operators, n, dagger, params.steps)?;
-            out.copy_from(&room.solution)?;
+        if adjoint {
+            transfer.scatter(products, fields, 0, ODD)?;
+            weigh(operators, solutions, products)?;
+        } else {
+            transfer.scatter(solutions, fields, 0, ODD)?;
         }
-        Ok(())
+        operators.at(precision).apply(products, solutions, dagger)?;
+        residuals.axpy_each(&vec![-1.0; x.len()], products)?;
+        room.smooth(operators, dagger, params.steps)?;
+        out.iter_mut().enumerate().try_for_each(|(n, out)| out.copy_field(0, &room.solutions, n))
     }
 }
 
 impl Room {
-    /// Minimal-residual steps for W from `solution`, whose residual is number `n`.
-    fn smooth(
-        &mut self,
-        operators: &mut Operators,
-        n: usize,
-        dagger: Dagger,
-        steps: usize,
-    ) -> Result<(), FieldError> {
-        let Self { residuals, product, solution, .. } = self;
-        let residual = &mut residuals[n];
+    fn set_active(&mut self, fields: usize) {
+        for spinor in [&mut self.residuals, &mut self.products, &mut self.solutions] {
+            spinor.set_active(fields);
+        }
+    }
+
+    /// Minimal-residual steps for W from the solutions, which have these residuals.
+    fn smooth(&mut self, operators: &mut Operators, dagger: Dagger, steps: usize) -> Result<(), FieldError> {
+        let Self { residuals, products, solutions, .. } = self;
         for _ in 0..steps {
-            operators.at(residual.precision()).apply(product, residual, dagger)?;
-            let (overlap, norm) = product.dot_norm2(residual)?;
-            let length = if norm > 0.0 { overlap / norm } else { num_complex::Complex64::default() };
-            solution.mr_step(length, residual, product)?;
+            operators.at(residuals.precision()).apply(products, residuals, dagger)?;
+            solutions.least_mr_step_each(residuals, products)?;
         }
         Ok(())
     }

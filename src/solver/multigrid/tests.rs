@@ -65,7 +65,8 @@ fn made_by(links: &MatrixField, multigrid: MultigridParams, params: WilsonParams
         clover.update(links).unwrap();
     }
     let mut all = [Precision::Double, Precision::Single].map(|precision| {
-        let mut operator = Wilson::new(&domain, precision, 18, params).unwrap().with_whole().unwrap();
+        let operator = Wilson::several(&domain, precision, 18, Multigrid::TOGETHER, params).unwrap();
+        let mut operator = operator.with_whole().unwrap();
         operator.update(links, clover.as_ref()).unwrap();
         operator
     });

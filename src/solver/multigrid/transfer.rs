@@ -30,33 +30,37 @@ impl Transfer {
         Ok(Self { p, aggregates, domain: Arc::clone(domain), precision })
     }
 
-    /// Field number `field` becomes `x` on sites of a parity.
+    /// Fields from number `first` on become those of `x` on sites of a parity.
     pub(super) fn gather(
         &self,
         to: &mut Gathered,
-        field: usize,
+        first: usize,
         x: &Spinor,
         parity: usize,
     ) -> Result<(), FieldError> {
         let (layout, fields) = (x.layout(), to.fields as i32);
-        let (g, grid, out) = (layout.geometry(), self.aggregates.grid(), to.buffer.output());
-        let (parity, field) = (parity as i32, field as i32);
-        let kernel = ToAggregates { g, grid, x: x.fermions(), out, parity, fields, field };
-        self.domain.launch_as(x.precision(), &kernel, layout.half())
+        (0..x.fields()).try_for_each(|n| {
+            let (g, grid, out) = (layout.geometry(), self.aggregates.grid(), to.buffer.output());
+            let (parity, field) = (parity as i32, (first + n) as i32);
+            let kernel = ToAggregates { g, grid, x: x.fermions_of(n), out, parity, fields, field };
+            self.domain.launch_as(x.precision(), &kernel, layout.half())
+        })
     }
 
     /// The reverse.
     pub(super) fn scatter(
         &self,
-        out: &mut Spinor,
+        to: &mut Spinor,
         from: &Gathered,
-        field: usize,
+        first: usize,
         parity: usize,
     ) -> Result<(), FieldError> {
         let layout = self.domain.layout(self.precision);
-        let (g, grid, fields) = (layout.geometry(), self.aggregates.grid(), from.fields as i32);
-        let (x, parity, field) = (from.buffer.input(), parity as i32, field as i32);
-        let kernel = FromAggregates { g, grid, out: out.fermions_mut(), x, parity, fields, field };
-        self.domain.launch_as(self.precision, &kernel, layout.half())
+        (0..to.fields()).try_for_each(|n| {
+            let (g, grid, fields) = (layout.geometry(), self.aggregates.grid(), from.fields as i32);
+            let (x, parity, field) = (from.buffer.input(), parity as i32, (first + n) as i32);
+            let kernel = FromAggregates { g, grid, out: to.fermions_of_mut(n), x, parity, fields, field };
+            self.domain.launch_as(self.precision, &kernel, layout.half())
+        })
     }
 }

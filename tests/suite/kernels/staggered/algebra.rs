@@ -164,6 +164,9 @@ fn several_fields_are_as_single_ones() {
             xs.xpay_each(&rs, &numbers).unwrap();
             x.iter_mut().zip(&r).zip(&numbers).for_each(|((x, r), a)| x.xpay(r, *a).unwrap());
             same("xpay_each", &xs, &x);
+            xs.scale_each(&ratios).unwrap();
+            x.iter_mut().zip(&ratios).for_each(|(x, a)| x.scale(*a).unwrap());
+            same("scale_each", &xs, &x);
             rs.copy_each(&xs).unwrap();
             same("copy_each", &rs, &x);
             // The first few alone: the others stay.

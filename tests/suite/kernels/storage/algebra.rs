@@ -186,6 +186,43 @@ fn half_precision_linear_algebra() {
     }
 }
 
+/// Lengths of steps that the device makes of its sums are those of the host, to the bit.
+#[test]
+fn the_least_step_of_minimal_residuals_on_several_fields() {
+    for domain in domains(EXTENTS) {
+        for precision in Precision::ALL {
+            let [a, b, c, d] = rounded_fields(&domain, 1.0);
+            let zero = vec![0.0; a.len()];
+            let join = |fields: [&Vec<f64>; 3]| {
+                let mut all = Spinor::several(&domain, precision, 4).unwrap();
+                all.set_active(3);
+                for (n, field) in fields.into_iter().enumerate() {
+                    all.copy_field(n, &upload(&domain, precision, field), 0).unwrap();
+                }
+                all
+            };
+            let (x, r, q) = ([&a, &b, &d], [&b, &c, &a], [&c, &d, &zero]);
+            let (mut xs, mut rs) = (join(x), join(r));
+            xs.least_mr_step_each(&mut rs, &join(q)).unwrap();
+            for n in 0..3 {
+                let [mut x, mut r, q] = [x, r, q].map(|fields| upload(&domain, precision, fields[n]));
+                let (overlap, norm) = q.dot_norm2(&r).unwrap();
+                let length = if norm > 0.0 { overlap / norm } else { 0.0.into() };
+                x.mr_step(length, &mut r, &q).unwrap();
+                let mut found = Spinor::new(&domain, precision).unwrap();
+                for (all, one, what) in [(&xs, &x, "x"), (&rs, &r, "r")] {
+                    all.field(n, &mut found).unwrap();
+                    assert_same_bits(
+                        &download(&found),
+                        &download(one),
+                        &format!("{what} of {n} in {precision}"),
+                    );
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn copies_among_precisions() {
     let mut expected: Option<Vec<Vec<f64>>> = None;
@@ -211,6 +248,13 @@ fn copies_among_precisions() {
                     Precision::Half => assert!(half_steps(&after, &before) < 1.01, "{what}"),
                     _ => assert_same_bits(&after, &single, &what),
                 }
+                let mut two = Spinor::several(&domain, to, 2).unwrap();
+                two.copy_field(1, &x, 0).unwrap();
+                y.set_zero().unwrap();
+                y.copy_field(0, &two, 1).unwrap();
+                assert_same_bits(&download(&y), &after, &format!("{what}, the second of two"));
+                two.field(0, &mut y).unwrap();
+                assert!(download(&y).iter().all(|x| *x == 0.0), "{what}: the first of two stays");
                 copies.push(after);
                 // What half precision holds, every other holds as well.
                 let x = upload(&domain, from, half);
