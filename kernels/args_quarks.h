@@ -24,6 +24,7 @@ struct Hopping {
 struct WilsonHop {
     Hopping hop;
     Fermions* out;
+    Fermions* also;           // optional, for MINUS_CLOVER: the clover blocks times what `out` becomes
     const Fermions* x;        // optional: field of parity `parity`
     const Clover* clover;     // optional: packed blocks of parity `parity`
     Epilogue epilogue;        // constant

@@ -150,13 +150,27 @@ template <int N, int NB, class F> HD void load(F* r, const void* field, int bloc
         UNROLL for (int k = 0; k < N; ++k) r[k] = step * r[k];
     }
 }
+// The integers of a block before they are rounded; returns its norm.
+template <int N, class F> HD F integers_of(F* q, const F* r) {
+    F norm = greatest<N>(r);
+    // Numbers too small for a quotient become zero.
+    norm = where_negative(norm - splat<F>(1e-30f), F{}, norm);
+    const F inverse = where_negative(-norm, splat<F>(STEPS) / norm, F{});
+    UNROLL for (int k = 0; k < N; ++k) q[k] = inverse * r[k];
+    return norm;
+}
+// r becomes what `load` would find of it after `store`.
+template <int N, class F> HD void round_as_stored(F* r) {
+    if constexpr (is_half<F>()) {
+        F q[N];
+        const F step = splat<F>(1 / STEPS) * integers_of<N>(q, r), round = splat<F>(ROUND);
+        UNROLL for (int k = 0; k < N; ++k) r[k] = step * ((q[k] + round) - round);
+    }
+}
 template <int N, int NB, class F> HD void store(void* field, int block, int site, int stride, const F* r) {
     if constexpr (is_half<F>()) {
-        F norm = greatest<N>(r), q[N];
-        // Numbers too small for a quotient become zero.
-        norm = where_negative(norm - splat<F>(1e-30f), F{}, norm);
-        const F inverse = where_negative(-norm, splat<F>(STEPS) / norm, F{});
-        UNROLL for (int k = 0; k < N; ++k) q[k] = inverse * r[k];
+        F q[N];
+        const F norm = integers_of<N>(q, r);
         store_half<N, NB>(field, block, site, stride, q, norm);
     } else {
         store_plain<N, NB>(field, block, site, stride, r);

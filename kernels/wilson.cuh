@@ -218,6 +218,11 @@ template <class F, int NR> HD void wilson_hop(const WilsonHop& a, int i) {
         UNROLL for (int k = 0; k < 12; ++k) r[k] = {nmad(scale, r[k].re, y[k].re), nmad(scale, r[k].im, y[k].im)};
     }
     store_spinor((char*)a.out + slice.offset, slice.first + s, slice.stride, r);
+    if (epilogue == MINUS_CLOVER && a.also != nullptr) {
+        round_as_stored<24>(reinterpret_cast<F*>(r));
+        multiply_clover(y, a.clover, s, half_of(h.g), r);
+        store_spinor((char*)a.also + slice.offset, slice.first + s, slice.stride, y);
+    }
 }
 
 // Packs the half spinors of a face for the neighbour.

@@ -151,6 +151,7 @@ pub(crate) fn common<T: Any + Send>(
 }
 
 /// A field that operators overwrite while they are applied.
+#[derive(Clone)]
 pub(crate) struct Workspace(Arc<Mutex<Spinor>>);
 
 impl Workspace {

@@ -217,23 +217,39 @@ impl WilsonLinks {
         way: Way,
         end: &Ending,
     ) -> Result<(), FieldError> {
+        self.run_with(out, None, input, parity, way, end)
+    }
+
+    /// The same; `also` becomes the clover blocks times `out`, for [`Epilogue::MinusClover`].
+    pub(crate) fn run_with(
+        &mut self,
+        out: &mut Spinor,
+        mut also: Option<&mut Spinor>,
+        input: &Spinor,
+        parity: usize,
+        way: Way,
+        end: &Ending,
+    ) -> Result<(), FieldError> {
         let own = (self.own.precision, input.kind(), input.fields());
         let fit = |s: &Spinor| (s.precision(), s.kind(), s.fields()) == own;
         assert!(
-            [Some(&*out), end.x].into_iter().flatten().all(fit),
+            [Some(&*out), also.as_deref(), end.x].into_iter().flatten().all(fit),
             "spinors of one kind in the operator's precision"
         );
         let (domain, form) = (Arc::clone(&self.own.domain), (self.own.precision, self.own.reals));
-        domain.check([Some(&*out), Some(input), end.x].into_iter().flatten().map(Spinor::domain));
+        let all = [Some(&*out), also.as_deref(), Some(input), end.x];
+        domain.check(all.into_iter().flatten().map(Spinor::domain));
         let Ending { epilogue, clover, x, scale, shift, twist } = *end;
         let multiplies = matches!(epilogue, Epilogue::Clover | Epilogue::CloverMinus | Epilogue::MinusClover);
         let adds = matches!(epilogue, Epilogue::CloverMinus | Epilogue::MinusClover | Epilogue::Shift);
         assert!(clover.is_some() || !multiplies, "blocks of an operator that was updated");
         assert!(x.is_some() || !adds, "a spinor for an epilogue that takes one");
+        assert!(also.is_none() || epilogue == Epilogue::MinusClover, "blocks that the epilogue has at hand");
         self.cover(input, parity, way, |hop| {
             let sites = (hop.places.count * hop.fields) as usize;
-            let (out, x) = (out.fermions_mut(), x.map(Spinor::fermions));
-            let kernel = WilsonHop { hop, out, x, clover, epilogue, scale, shift, twist };
+            let (out, also) = (out.fermions_mut(), also.as_mut().map(|also| also.fermions_mut()));
+            let x = x.map(Spinor::fermions);
+            let kernel = WilsonHop { hop, out, also, x, clover, epilogue, scale, shift, twist };
             domain.launch_as(form, &kernel, sites)
         })
     }

@@ -52,16 +52,21 @@ pub trait Operator {
     }
     /// `out = M x`, or `M^dag x`.
     fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError>;
-    /// `out = M^dag x + shift y`
-    fn apply_adjoint_plus(
+    /// `middle = M x` and `out = M^dag middle`.
+    fn apply_both(&mut self, out: &mut Spinor, middle: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
+        self.apply(middle, x, Dagger::No)?;
+        self.apply(out, middle, Dagger::Yes)
+    }
+    /// `middle = M x` and `out = M^dag middle + shift x`.
+    fn apply_normal(
         &mut self,
         out: &mut Spinor,
+        middle: &mut Spinor,
         x: &Spinor,
         shift: f64,
-        y: &Spinor,
     ) -> Result<(), FieldError> {
-        self.apply(out, x, Dagger::Yes)?;
-        if shift == 0.0 { Ok(()) } else { out.axpy_each(&vec![shift; y.fields()], y) }
+        self.apply_both(out, middle, x)?;
+        if shift == 0.0 { Ok(()) } else { out.axpy_each(&vec![shift; x.fields()], x) }
     }
     /// This operator restricted to Schwarz blocks, if it supports them. The first call with new blocks makes tables,
     /// which are kept.

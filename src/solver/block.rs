@@ -6,7 +6,7 @@ use super::info::Clock;
 use super::refine::Trust;
 use super::{Info, Operators, Params, SolverError};
 use crate::device::Precision;
-use crate::field::{Dagger, Domain, FieldError, Kind, Quotient, Spinor};
+use crate::field::{Domain, FieldError, Kind, Quotient, Spinor};
 use crate::operator::Operator;
 use std::sync::Arc;
 
@@ -326,8 +326,7 @@ fn residuals(
         outer.x.set_field(at, &x[side.index])?;
         outer.r.set_field(at, &b[side.index])?;
     }
-    info.total.apply(operator, &mut outer.middle, &outer.x, Dagger::No)?;
-    info.total.apply_adjoint_plus(operator, &mut outer.q, &outer.middle, *shift, &outer.x)?;
+    info.total.apply_normal(operator, &mut outer.q, &mut outer.middle, &outer.x, *shift)?;
     outer.r.axpy_each(&vec![-1.0; sides.len()], &outer.q)?;
     let squares = outer.r.dot_each(&outer.r)?;
     sides.iter_mut().zip(squares).for_each(|(side, square)| (side.rr, side.truth) = (square, square));
@@ -360,8 +359,7 @@ fn iterate(
             break;
         }
         let Vectors { x, r, q, middle, p, .. } = vectors;
-        state.info.total.apply(operator, middle, p, Dagger::No)?;
-        state.info.total.apply_adjoint_plus(operator, q, middle, shift, p)?;
+        state.info.total.apply_normal(operator, q, middle, p, shift)?;
         let mut curvature = middle.dot_each(middle)?;
         if shift != 0.0 {
             let squares = p.dot_each(p)?;

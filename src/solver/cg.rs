@@ -4,7 +4,7 @@
 use super::refine::{Cycle, Ended, Outer, Stage, Trust, refine};
 use super::{Info, Matrix, Operators, Params, Setup, Solver, SolverError, System};
 use crate::device::Precision;
-use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
+use crate::field::{Domain, FieldError, Kind, Spinor};
 use crate::operator::Operator;
 use std::sync::Arc;
 
@@ -180,8 +180,7 @@ fn iterate(
         p.xpay(r, 1.0)?;
     }
     while rr > stop && info.iterations < max_iterations {
-        info.apply(operator, middle, p, Dagger::No)?;
-        info.apply_adjoint_plus(operator, q, middle, shift, p)?;
+        info.apply_normal(operator, q, middle, p, shift)?;
         // |M p|^2 + shift |p|^2
         let curvature = middle.weighted_norms(shift, p)?;
         let alpha = rr / &curvature;

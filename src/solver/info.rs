@@ -88,18 +88,18 @@ impl Info {
         Ok(())
     }
 
-    /// `out = M^dag x + shift y` on the whole lattice, with statistics.
-    pub(super) fn apply_adjoint_plus(
+    /// `middle = M x` and `out = M^dag middle + shift x` on the whole lattice, with statistics.
+    pub(super) fn apply_normal(
         &mut self,
         operator: &mut dyn Operator,
         out: &mut Spinor,
+        middle: &mut Spinor,
         x: &Spinor,
         shift: f64,
-        y: &Spinor,
     ) -> Result<(), FieldError> {
         let domain = Arc::clone(operator.domain());
-        self.applications += 1;
-        self.operator_seconds += timed(&domain, || operator.apply_adjoint_plus(out, x, shift, y))?;
+        self.applications += 2;
+        self.operator_seconds += timed(&domain, || operator.apply_normal(out, middle, x, shift))?;
         Ok(())
     }
 

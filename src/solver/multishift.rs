@@ -26,7 +26,7 @@ use super::info::Clock;
 use super::{Cg, Info, LightShifts, Operators, Params, SolverError, Tridiagonal};
 use crate::device::Precision;
 use crate::device::kernels::SHIFT_GROUP;
-use crate::field::{Dagger, Domain, FieldError, Kind, ShiftSteps, Spinor, Sum};
+use crate::field::{Domain, FieldError, Kind, ShiftSteps, Spinor, Sum};
 use crate::operator::Operator;
 use std::sync::Arc;
 
@@ -329,8 +329,7 @@ fn product(
     p: &Spinor,
     shift: f64,
 ) -> Result<Sum, FieldError> {
-    info.apply(operator, middle, p, Dagger::No)?;
-    info.apply_adjoint_plus(operator, q, middle, shift, p)?;
+    info.apply_normal(operator, q, middle, p, shift)?;
     middle.weighted_norms(shift, p)
 }
 

@@ -93,7 +93,6 @@ impl System<'_, '_> {
         let operator = self.operators.at(precision);
         let Matrix::Normal { shift } = self.matrix else { return info.apply(operator, out, x, dagger) };
         let middle = middle.expect("workspace for the normal equations");
-        info.apply(operator, middle, x, Dagger::No)?;
-        info.apply_adjoint_plus(operator, out, middle, shift, x)
+        info.apply_normal(operator, out, middle, x, shift)
     }
 }

@@ -261,13 +261,14 @@ impl Operator for Staggered {
         self.hop(out, x, to, sign, None)
     }
 
-    fn apply_adjoint_plus(
+    fn apply_normal(
         &mut self,
         out: &mut Spinor,
+        middle: &mut Spinor,
         x: &Spinor,
         shift: f64,
-        y: &Spinor,
     ) -> Result<(), FieldError> {
-        self.hop(out, x, self.from, -1.0, (shift != 0.0).then_some((shift, y)))
+        self.apply(middle, x, Dagger::No)?;
+        self.hop(out, middle, self.from, -1.0, (shift != 0.0).then_some((shift, x)))
     }
 }

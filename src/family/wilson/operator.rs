@@ -269,19 +269,52 @@ impl Wilson {
 }
 
 impl Wilson {
+    /// The spare spinor, in the form whose adjoint begins with `A_oo^-1 x`.
+    fn room_for_inverse(&self) -> Option<Workspace> {
+        let symmetric = self.a.clover && self.params.schur == Schur::Symmetric;
+        symmetric.then(|| self.spare.clone().expect("the symmetric form has a spare spinor"))
+    }
+
     fn apply_on(&mut self, out: &mut Spinor, x: &Spinor, way: Way) -> Result<(), FieldError> {
-        let Self { params, links, a, even, spare, .. } = self;
+        match self.room_for_inverse() {
+            Some(room) if way.dagger == Dagger::Yes => {
+                let inverse = &mut *room.like(x);
+                self.odd_inverse(inverse, x)?;
+                self.apply_adjoint(out, x, inverse, way)
+            }
+            _ => self.apply_with(out, None, x, way),
+        }
+    }
+
+    /// `out = M^dag x` in the symmetric form with a clover term, from `inverse = A_oo^-1 x`.
+    fn apply_adjoint(
+        &mut self,
+        out: &mut Spinor,
+        x: &Spinor,
+        inverse: &Spinor,
+        way: Way,
+    ) -> Result<(), FieldError> {
+        let Self { params, links, a, even, .. } = self;
+        let even = &mut *even.like(x);
+        links.run(even, inverse, EVEN, way, &a.first())?;
+        let end = Ending { epilogue: Epilogue::Shift, shift: 1.0, x: Some(x), ..Ending::plain(0.5) };
+        links.run(out, even, ODD, way, &end)?;
+        if params.mu == 0.0 { Ok(()) } else { out.add_twist(-params.mu, inverse) }
+    }
+
+    /// `out = M x`, or `M^dag x` but for the symmetric form with a clover term; in that form `inverse` becomes `A_oo^-1 out`.
+    fn apply_with(
+        &mut self,
+        out: &mut Spinor,
+        inverse: Option<&mut Spinor>,
+        x: &Spinor,
+        way: Way,
+    ) -> Result<(), FieldError> {
+        let Self { params, links, a, even, .. } = self;
         let even = &mut *even.like(x);
         let mu = if way.dagger == Dagger::Yes { -params.mu } else { params.mu };
-        let (first, plain) = (a.first(), Ending { x: Some(x), ..Ending::plain(0.5) });
-        if way.dagger == Dagger::Yes && a.clover && params.schur == Schur::Symmetric {
-            let spare = &mut *spare.as_ref().expect("the symmetric form has a spare spinor").like(x);
-            a.invert(a.odd_inverse.as_ref(), spare, x)?;
-            links.run(even, spare, EVEN, way, &first)?;
-            links.run(out, even, ODD, way, &Ending { epilogue: Epilogue::Shift, shift: 1.0, ..plain })?;
-            return if mu == 0.0 { Ok(()) } else { out.add_twist(mu, spare) };
-        }
-        links.run(even, x, EVEN, way, &first)?;
+        let plain = Ending { x: Some(x), ..Ending::plain(0.5) };
+        links.run(even, x, EVEN, way, &a.first())?;
         let (epilogue, constant) = (Epilogue::Shift, a.constant);
         let last = match (params.schur, a.clover) {
             (Schur::Asymmetric, true) => Ending {
@@ -300,7 +333,7 @@ impl Wilson {
                 Ending { epilogue, shift: 1.0, scale: 0.5 / constant, twist: mu / constant, ..plain }
             }
         };
-        links.run(out, even, ODD, way, &last)
+        links.run_with(out, inverse, even, ODD, way, &last)
     }
 }
 
@@ -315,6 +348,18 @@ impl Operator for Wilson {
 
     fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError> {
         self.apply_on(out, x, Way::all(dagger))
+    }
+
+    /// In the symmetric form with a clover term, M ends with what its adjoint begins with: `A_oo^-1` of the result.
+    fn apply_both(&mut self, out: &mut Spinor, middle: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
+        let [forward, back] = [Dagger::No, Dagger::Yes].map(Way::all);
+        let Some(room) = self.room_for_inverse() else {
+            self.apply_on(middle, x, forward)?;
+            return self.apply_on(out, middle, back);
+        };
+        let inverse = &mut *room.like(x);
+        self.apply_with(middle, Some(inverse), x, forward)?;
+        self.apply_adjoint(out, middle, inverse, back)
     }
 
     fn blocked(&mut self, blocks: &Blocks) -> Result<Option<&mut dyn SchwarzOperator>, FieldError> {

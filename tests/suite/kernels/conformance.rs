@@ -1,6 +1,6 @@
 //! Every kernel against the plain reference, on every lane count of this machine.
 
-use crate::compare::relative;
+use crate::compare::{assert_same_bits, relative};
 use crate::devices::domains;
 use crate::reference;
 use crate::reference::gauge::{self, Gauge};
@@ -9,7 +9,7 @@ use crate::terms::{quark, two_flavours};
 use hmc::action::{Action, GaugeAction, Smeared};
 use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams, WilsonQuark};
-use hmc::field::{AlgebraField, EVEN, MatrixField, ODD, Spinor};
+use hmc::field::{AlgebraField, Dagger, EVEN, MatrixField, ODD, Spinor};
 use hmc::lattice::{Boundary, Extents};
 use hmc::measure::{FlowKernel, Source, flow, pion, polyakov};
 use hmc::operator::{GaugeLoops, Operator, smeared};
@@ -261,6 +261,49 @@ fn pion_correlator() {
             let found = pion(&mut quark, Source::Point(source)).unwrap();
             for t in 0..8 {
                 relative(&format!("C({t})"), found[t], expected[t], 1e-9);
+            }
+        }
+    }
+}
+
+/// M^dag M at once, where the last hop of M may make what M^dag begins with, is M and then M^dag, to the bit.
+#[test]
+fn the_normal_operator_is_both_halves() {
+    let links = Gauge::warm(EXTENTS, 0.5, 12);
+    for domain in domains(EXTENTS) {
+        let field = MatrixField::from_host(&domain, &links.to_host()).unwrap();
+        for (c_sw, schur) in [(0.0, Schur::Symmetric), (1.3, Schur::Asymmetric), (1.3, Schur::Symmetric)] {
+            for (precision, mu) in Precision::ALL.into_iter().flat_map(|p| [(p, 0.0), (p, 0.3)]) {
+                let p = WilsonParams { mu, ..params(c_sw, schur) };
+                let mut clover = Wilson::clover_term(&domain, &p).unwrap();
+                if let Some(clover) = &mut clover {
+                    clover.update(&field).unwrap();
+                }
+                let mut operator = Wilson::several(&domain, precision, 12, 2, p).unwrap();
+                operator.update(&field, clover.as_ref()).unwrap();
+                let several = || Spinor::several(&domain, precision, 2).unwrap();
+                let [mut x, mut middle, mut out, mut half, mut whole] = [(); 5].map(|()| several());
+                let mut one = Spinor::new(&domain, Precision::Double).unwrap();
+                for n in 0..2 {
+                    one.read_host(ODD, &reals(&plain::random_field(EXTENTS, 30 + n as u64))).unwrap();
+                    x.copy_field(n, &one, 0).unwrap();
+                }
+                operator.apply_normal(&mut out, &mut middle, &x, 0.2).unwrap();
+                operator.apply(&mut half, &x, Dagger::No).unwrap();
+                operator.apply(&mut whole, &half, Dagger::Yes).unwrap();
+                whole.axpy_each(&[0.2; 2], &x).unwrap();
+                for (n, pair) in (0..2).flat_map(|n| [(n, [&middle, &half]), (n, [&out, &whole])]) {
+                    let bits = pair.map(|of| {
+                        let mut out = vec![0.0; EXTENTS.iter().product::<usize>() * 24];
+                        one.copy_field(0, of, n).unwrap();
+                        one.write_host(ODD, &mut out).unwrap();
+                        out
+                    });
+                    assert!(bits[0].iter().any(|x| *x != 0.0));
+                    let what =
+                        format!("{schur:?}, c_sw {c_sw}, mu {mu}, {precision}, {}", domain.lanes().count());
+                    assert_same_bits(&bits[0], &bits[1], &what);
+                }
             }
         }
     }
