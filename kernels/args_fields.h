@@ -137,7 +137,7 @@ struct MrStep {
     const Fermions* z;
     int half;
     double length[2];         // a
-    const Doubles* overlap;   // optional: (z, x) and |z|^2, for a, their quotient, or 0 where z is 0
+    const Doubles* overlap;   // optional: (z, x) and |z|^2; then a is their quotient, or 0 if z is 0
 };
 // y += i a gamma_5 x
 struct AddTwist {

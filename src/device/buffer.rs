@@ -118,9 +118,7 @@ impl Buffer {
 
     /// Sets all bytes to zero.
     pub fn zero(&mut self) -> Result<(), DeviceError> {
-        self.changes();
-        // SAFETY: the buffer holds `bytes`.
-        unsafe { self.device.backend().zero(self.pointer, self.bytes) }
+        self.zero_part(0, self.bytes)
     }
 
     /// Sets `bytes` bytes from byte `at` on to zero.

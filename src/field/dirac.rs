@@ -1,9 +1,8 @@
 //! Linear algebra that exists only for Dirac spinors, with or without a fifth dimension: for BiCGstab, minimal
 //! residuals and twisted masses.
 
-use super::number::{StabNumbers, complex};
+use super::number::{StabNumbers, complex, least_length};
 use super::{FieldError, Spinor};
-use crate::device::Sums;
 use crate::device::kernels::{
     AddTwist, BicgstabDirection, BicgstabHalf, BicgstabStep, CaxpyDot, CaxpyNorm2, Dot, DotNorm2, MrStep,
     SiteReals,
@@ -35,13 +34,6 @@ impl std::ops::Not for Dagger {
             Self::Yes => Self::No,
         }
     }
-}
-
-/// `(q, r) / |q|^2`, or 0 where q is zero.
-fn least_length(sums: &Sums) -> [f64; 2] {
-    let norm = sums.sums[2].value();
-    let a = if norm > 0.0 { complex(sums) / norm } else { Complex64::default() };
-    [a.re, a.im]
 }
 
 impl Spinor {
@@ -200,7 +192,7 @@ impl Spinor {
     }
 
     /// A step of minimal residuals on each of several fields: `self += a r`, `r -= a q` with the `a = (q, r) / |q|^2` that
-    /// makes r least, or 0 where q is zero. The host does not wait for the sums.
+    /// makes r least, or 0 where q is zero. The host does not wait where the device keeps the sums.
     ///
     /// # Panics
     /// The fields are colour vectors.
@@ -214,7 +206,14 @@ impl Spinor {
             let overlap = DotNorm2 { x: q.fermions_of(n), y: r.fermions_of(n), half };
             let sums = self.domain.sum_later_as(precision, &overlap, sites)?;
             let overlap = sums.on_device();
-            let length = if overlap.is_some() { [0.0; 2] } else { least_length(&sums.wait()?) };
+            let length = match overlap {
+                Some(_) => Complex64::default(),
+                None => {
+                    let sums = sums.wait()?;
+                    least_length(complex(&sums), sums.sums[2].value())
+                }
+            };
+            let length = [length.re, length.im];
             let (x, z) = (r.fermions_of_mut(n), q.fermions_of(n));
             let y = self.buffer.output_at(n * q.bytes_of_one());
             self.domain.launch_as(precision, &MrStep { y, x, z, half, length, overlap }, sites)

@@ -342,14 +342,20 @@ impl Faces {
         meanwhile: impl FnOnce() -> Result<(), FieldError>,
     ) -> Result<(), FieldError> {
         if self.domain.device().backend().is_host() {
-            self.exchange_host(meanwhile)?;
+            self.exchange_host(fields, meanwhile)?;
         } else if self.domain.transports().messages() == Halo::Nccl {
-            self.exchange_parcels(meanwhile)?;
+            self.exchange_parcels(fields, meanwhile)?;
         } else {
             meanwhile()?;
-            self.exchange_staged()?;
+            self.exchange_staged(fields)?;
         }
         self.merge(fields)
+    }
+
+    /// Of the bytes of a message with all fields, those of the first `fields` fields.
+    fn bytes_of(&self, fields: usize) -> impl Fn(usize) -> usize + use<> {
+        let all = self.fields;
+        move |bytes| bytes / all * fields
     }
 
     /// Packs the first `fields` fields for the neighbours, all faces in one launch, which raises their flags.
@@ -395,15 +401,18 @@ impl Faces {
 
     fn exchange_host(
         &mut self,
+        fields: usize,
         meanwhile: impl FnOnce() -> Result<(), FieldError>,
     ) -> Result<(), FieldError> {
+        let part = self.bytes_of(fields);
         let (mut sends, mut receives): (Sends, Receives) = (Vec::new(), Vec::new());
         for Face { mu, forward, outgoing, incoming, ghost, .. } in &mut self.faces {
             let (to, from, tag) = route(&self.domain, *mu, *forward);
             let bytes = outgoing.host().expect("host memory");
-            sends.push(Message { peer: to, tag, bytes });
+            sends.push(Message { peer: to, tag, bytes: &bytes[..part(bytes.len())] });
             let bytes = incoming.as_mut().unwrap_or(&mut ghost[self.turn]).host_mut().expect("host memory");
-            receives.push(Message { peer: from, tag, bytes });
+            let length = part(bytes.len());
+            receives.push(Message { peer: from, tag, bytes: &mut bytes[..length] });
         }
         let mut work = Some(meanwhile);
         let (mut done, mut worked) = (Ok(()), Instant::now());
@@ -419,17 +428,19 @@ impl Faces {
 
     fn exchange_parcels(
         &mut self,
+        fields: usize,
         meanwhile: impl FnOnce() -> Result<(), FieldError>,
     ) -> Result<(), FieldError> {
+        let part = self.bytes_of(fields);
         let (mut sends, mut receives) = (Vec::new(), Vec::new());
         for Face { mu, forward, outgoing, incoming, ghost, to, from, .. } in &mut self.faces {
             let (to_rank, from_rank, _) = route(&self.domain, *mu, *forward);
             if *to == Halo::Nccl {
-                sends.push(outgoing.parcel_to(to_rank, outgoing.bytes()));
+                sends.push(outgoing.parcel_to(to_rank, part(outgoing.bytes())));
             }
             if *from == Halo::Nccl {
                 let received = incoming.as_mut().unwrap_or(&mut ghost[self.turn]);
-                let bytes = received.bytes();
+                let bytes = part(received.bytes());
                 receives.push(received.parcel_from(from_rank, bytes));
             }
         }
@@ -439,18 +450,22 @@ impl Faces {
         Ok(self.domain.device().backend().await_received()?)
     }
 
-    fn exchange_staged(&mut self) -> Result<(), FieldError> {
+    fn exchange_staged(&mut self, fields: usize) -> Result<(), FieldError> {
+        let part = self.bytes_of(fields);
         let domain = Arc::clone(&self.domain);
         let (mut sends, mut receives): (Sends, Receives) = (Vec::new(), Vec::new());
         for Face { mu, forward, outgoing, sent, received, .. } in &mut self.faces {
             let (to, from, tag) = route(&domain, *mu, *forward);
             if let Some(sent) = sent {
-                // SAFETY: as long as the wire, which only later exchanges write.
+                let length = part(sent.len());
+                let sent = &mut sent[..length];
+                // SAFETY: no longer than the wire, which only later exchanges write.
                 unsafe { outgoing.stage_out(sent)? };
                 sends.push(Message { peer: to, tag, bytes: sent });
             }
             if let Some(received) = received {
-                receives.push(Message { peer: from, tag, bytes: received });
+                let length = part(received.len());
+                receives.push(Message { peer: from, tag, bytes: &mut received[..length] });
             }
         }
         // The zones are not read any more when all work before the mark is done, for which what was sent has waited.
@@ -462,7 +477,7 @@ impl Faces {
             if let Some(received) = received {
                 let landing = incoming.as_mut().unwrap_or(&mut ghost[self.turn]);
                 // SAFETY: as long as the message, and work launched so far does not touch it.
-                unsafe { landing.stage_in(received)? };
+                unsafe { landing.stage_in(&received[..part(received.len())])? };
             }
         }
         Ok(())

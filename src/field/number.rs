@@ -214,6 +214,11 @@ impl StabNumbers {
     }
 }
 
+/// The length of a step of minimal residuals along r, for `q = M r`: `(q, r) / |q|^2`, or 0 where q is zero.
+pub(crate) fn least_length(overlap: Complex64, norm2: f64) -> Complex64 {
+    if norm2 > 0.0 { overlap / norm2 } else { Complex64::default() }
+}
+
 /// The first two sums as a complex number.
 pub(super) fn complex(Sums { sums, .. }: &Sums) -> Complex64 {
     Complex64::new(sums[0].value(), sums[1].value())

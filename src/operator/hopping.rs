@@ -244,7 +244,10 @@ impl WilsonLinks {
         let adds = matches!(epilogue, Epilogue::CloverMinus | Epilogue::MinusClover | Epilogue::Shift);
         assert!(clover.is_some() || !multiplies, "blocks of an operator that was updated");
         assert!(x.is_some() || !adds, "a spinor for an epilogue that takes one");
-        assert!(also.is_none() || epilogue == Epilogue::MinusClover, "blocks that the epilogue has at hand");
+        assert!(
+            also.is_none() || epilogue == Epilogue::MinusClover,
+            "a second result only of an epilogue that multiplies by the blocks last"
+        );
         self.cover(input, parity, way, |hop| {
             let sites = (hop.places.count * hop.fields) as usize;
             let (out, also) = (out.fermions_mut(), also.as_mut().map(|also| also.fermions_mut()));

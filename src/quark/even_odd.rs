@@ -7,8 +7,8 @@ use crate::field::{Dagger, Domain, FieldError, Kind, MatrixField, Spinor};
 use crate::math::{ExactSum, Rational};
 use crate::operator::{CloverTerm, Operator};
 use crate::solver::{
-    BlockCg, Bounds, Guess, Info, LightShifts, Method, MultiInfo, MultiShift, Multigrid, Operators, Params,
-    Settings, Setup, Solver, SolverError, bounds,
+    BlockCg, Bounds, Guess, Info, LightShifts, Method, MultiInfo, MultiShift, Operators, Params, Settings,
+    Setup, Solver, SolverError, bounds,
 };
 use std::slice::{from_mut, from_ref};
 use std::sync::Arc;
@@ -109,13 +109,9 @@ impl<O: QuarkOperator> Quark<O> {
         params: &QuarkParams<O::Params>,
         systems: Systems,
     ) -> Result<Self, FieldError> {
+        let fields = if let Systems::Several(fields) = systems { fields } else { 1 };
         let make = |precision, link_reals| {
             let whole = params.solver.whole() == Some(precision);
-            let fields = match systems {
-                Systems::Several(fields) => fields,
-                _ if whole => Multigrid::TOGETHER,
-                _ => 1,
-            };
             O::make(domain, Storage { precision, link_reals, fields, whole }, &params.operator)
         };
         let [_, iteration, last] = params.solver.precisions;

@@ -15,7 +15,8 @@ pub struct Storage {
     pub link_reals: usize,
     /// Maximum number of right-hand sides at once.
     pub fields: usize,
-    /// Whether it is also to act [on all sites](crate::operator::WholeOperator), if it can.
+    /// Whether it is also to act [on all sites](crate::operator::WholeOperator), if it can; it then has memory for as many fields as a
+    /// multigrid takes at once.
     pub whole: bool,
 }
 

@@ -166,8 +166,7 @@ impl Forecast {
         for (j, right) in basis.iter().enumerate() {
             v.copy_from(right)?;
             matrix[j][n] = v.dot(b)?;
-            operator.apply(middle, v, Dagger::No)?;
-            operator.apply(image, middle, Dagger::Yes)?;
+            operator.apply_normal(image, middle, v, 0.0)?;
             for (i, left) in basis[..=j].iter().enumerate() {
                 v.copy_from(left)?;
                 matrix[i][j] = v.dot(image)?;

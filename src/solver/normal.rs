@@ -56,8 +56,7 @@ impl TwoSolves {
         }
         let mut before = f64::INFINITY;
         for correction in 0.. {
-            info.apply(operators.double, &mut self.y, x, Dagger::No)?;
-            info.apply(operators.double, &mut self.product, &self.y, Dagger::Yes)?;
+            info.apply_normal(operators.double, &mut self.product, &mut self.y, x, 0.0)?;
             self.residual.copy_from(b)?;
             let norm_r = self.residual.axpy_norm2(-1.0, &self.product)?.value()?.sqrt();
             info.residual = norm_r / norm_b;

@@ -8,7 +8,7 @@
 use super::{Info, Operators, Preconditioner, Setup, SolverError};
 use crate::device::kernels::{BlockGrid, BlockLength, BlockPart, BlockProducts, BlockStep, PART};
 use crate::device::{Buffer, Precision};
-use crate::field::{Dagger, Domain, FieldError, Kind, ODD, Spinor};
+use crate::field::{Dagger, Domain, FieldError, Kind, ODD, Spinor, least_length};
 use crate::lattice::{Extents, volume};
 use crate::operator::Blocks;
 use std::sync::Arc;
@@ -85,8 +85,7 @@ impl Schwarz {
                 block_step(blocks, tables, solution, residual, product)?;
             } else {
                 let (overlap, norm) = product.dot_norm2_here(residual)?;
-                let length = if norm > 0.0 { overlap / norm } else { num_complex::Complex64::default() };
-                solution.mr_step(length, residual, product)?;
+                solution.mr_step(least_length(overlap, norm), residual, product)?;
             }
         }
         out.copy_from(solution)

@@ -8,7 +8,7 @@
 
 use super::SolverError;
 use crate::device::Precision;
-use crate::field::{Dagger, Spinor};
+use crate::field::Spinor;
 use crate::operator::Operator;
 use std::sync::Arc;
 
@@ -75,8 +75,7 @@ fn lanczos(
     let mut error = f64::INFINITY;
     while t.diagonal.len() < max_iterations {
         let iterations = t.diagonal.len();
-        operator.apply(&mut middle, v, Dagger::No)?;
-        operator.apply(next, &middle, Dagger::Yes)?;
+        operator.apply_normal(next, &mut middle, v, 0.0)?;
         let alpha = middle.norm2()?.value();
         if let Some(&beta) = t.beside.last() {
             next.axpy(-beta, before)?;

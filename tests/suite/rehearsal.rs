@@ -128,3 +128,14 @@ fn shipped_inputs() {
         }
     }
 }
+
+/// Systems of one group come to their ends at different times: hops of any number of them may be asked for.
+#[test]
+fn hops_of_any_number_of_systems_are_known() {
+    let alone: Arc<dyn Comm> = Arc::new(Echo { size: 1 });
+    let known = names(&rehearse(&input(&multigrid(), [1; 4]), Halo::Staged, &alone).unwrap());
+    for fields in 1..=4 {
+        let hop = format!("wilson_hop_12 half [0, 0, {fields}, 1, ");
+        assert!(known.iter().any(|name| name.starts_with(&hop)), "{hop}: {known:#?}");
+    }
+}

@@ -13,7 +13,7 @@ use crate::hmc::{Chain, Level, Scheme};
 use crate::io;
 use crate::lattice::{Boundary, volume};
 use crate::operator::{CloverTerm, GaugeLoops};
-use crate::solver::{Matrix, Method, Multigrid, Operators, Params, Settings, System};
+use crate::solver::{Matrix, Method, Operators, Params, Settings, System};
 use std::sync::Arc;
 
 const BETA: f64 = 6.0;
@@ -105,11 +105,8 @@ impl Problem {
     pub(super) fn operators(&self, settings: &Settings) -> Result<[Wilson; 3], AppError> {
         let operator = |precision: Precision| -> Result<Wilson, AppError> {
             let whole = settings.whole() == Some(precision);
-            let fields = if whole { Multigrid::TOGETHER } else { 1 };
-            let mut operator = Wilson::several(&self.domain, precision, REALS, fields, self.params)?;
-            if whole {
-                operator = operator.with_whole()?;
-            }
+            let make = if whole { Wilson::on_all_sites } else { Wilson::new };
+            let mut operator = make(&self.domain, precision, REALS, self.params)?;
             operator.update(&self.links, self.clover.as_ref())?;
             Ok(operator)
         };

@@ -22,8 +22,11 @@ impl QuarkOperator for Wilson {
 
     fn make(domain: &Arc<Domain>, storage: Storage, params: &WilsonParams) -> Result<Self, FieldError> {
         let Storage { precision, link_reals, fields, whole } = storage;
-        let own = Self::several(domain, precision, link_reals, fields, *params)?;
-        if whole { own.with_whole() } else { Ok(own) }
+        if whole {
+            Self::on_all_sites(domain, precision, link_reals, *params)
+        } else {
+            Self::several(domain, precision, link_reals, fields, *params)
+        }
     }
 
     fn clover_term(domain: &Arc<Domain>, params: &WilsonParams) -> Result<Option<CloverTerm>, FieldError> {

@@ -17,6 +17,7 @@ use crate::operator::{
     Blocks, CloverBlocks, CloverTerm, Ending, Made, Operator, SchwarzOperator, Way, WholeOperator,
     WilsonLinks, clover_apply,
 };
+use crate::solver::Multigrid;
 use std::sync::Arc;
 
 /// The Schur complement.
@@ -165,7 +166,7 @@ impl Wilson {
                 even_inverse: None,
             },
             even: room(0)?,
-            spare: symmetric.then(|| room(1)).transpose()?,
+            spare: (symmetric && clover).then(|| room(1)).transpose()?,
             whole: None,
         })
     }
@@ -180,10 +181,16 @@ impl Wilson {
         Self::several(domain, precision, reals, 1, params)
     }
 
-    /// The same operator, which also acts on all sites ([`WholeOperator`]).
-    pub fn with_whole(mut self) -> Result<Self, FieldError> {
-        self.whole = Some(Whole::new(self.links.domain(), self.links.precision(), &self.params)?);
-        Ok(self)
+    /// The operator that also acts on all sites ([`WholeOperator`]), with memory for as many spinors as a [`Multigrid`] takes at
+    /// once.
+    pub fn on_all_sites(
+        domain: &Arc<Domain>,
+        precision: Precision,
+        reals: usize,
+        params: WilsonParams,
+    ) -> Result<Self, FieldError> {
+        let whole = Some(Whole::new(domain, precision, &params)?);
+        Ok(Self { whole, ..Self::several(domain, precision, reals, Multigrid::TOGETHER, params)? })
     }
 
     /// The clover term that this operator needs; `None` without one.
@@ -269,25 +276,19 @@ impl Wilson {
 }
 
 impl Wilson {
-    /// The spare spinor, in the form whose adjoint begins with `A_oo^-1 x`.
-    fn room_for_inverse(&self) -> Option<Workspace> {
-        let symmetric = self.a.clover && self.params.schur == Schur::Symmetric;
-        symmetric.then(|| self.spare.clone().expect("the symmetric form has a spare spinor"))
-    }
-
     fn apply_on(&mut self, out: &mut Spinor, x: &Spinor, way: Way) -> Result<(), FieldError> {
-        match self.room_for_inverse() {
+        match self.spare.clone() {
             Some(room) if way.dagger == Dagger::Yes => {
                 let inverse = &mut *room.like(x);
                 self.odd_inverse(inverse, x)?;
-                self.apply_adjoint(out, x, inverse, way)
+                self.adjoint_from_inverse(out, x, inverse, way)
             }
             _ => self.apply_with(out, None, x, way),
         }
     }
 
     /// `out = M^dag x` in the symmetric form with a clover term, from `inverse = A_oo^-1 x`.
-    fn apply_adjoint(
+    fn adjoint_from_inverse(
         &mut self,
         out: &mut Spinor,
         x: &Spinor,
@@ -302,7 +303,8 @@ impl Wilson {
         if params.mu == 0.0 { Ok(()) } else { out.add_twist(-params.mu, inverse) }
     }
 
-    /// `out = M x`, or `M^dag x` but for the symmetric form with a clover term; in that form `inverse` becomes `A_oo^-1 out`.
+    /// `out = M x`. Also `out = M^dag x`, except in the symmetric form with a clover term. In that form `inverse`, if given,
+    /// becomes `A_oo^-1 out`.
     fn apply_with(
         &mut self,
         out: &mut Spinor,
@@ -353,13 +355,13 @@ impl Operator for Wilson {
     /// In the symmetric form with a clover term, M ends with what its adjoint begins with: `A_oo^-1` of the result.
     fn apply_both(&mut self, out: &mut Spinor, middle: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
         let [forward, back] = [Dagger::No, Dagger::Yes].map(Way::all);
-        let Some(room) = self.room_for_inverse() else {
+        let Some(room) = self.spare.clone() else {
             self.apply_on(middle, x, forward)?;
             return self.apply_on(out, middle, back);
         };
         let inverse = &mut *room.like(x);
         self.apply_with(middle, Some(inverse), x, forward)?;
-        self.apply_adjoint(out, middle, inverse, back)
+        self.adjoint_from_inverse(out, middle, inverse, back)
     }
 
     fn blocked(&mut self, blocks: &Blocks) -> Result<Option<&mut dyn SchwarzOperator>, FieldError> {

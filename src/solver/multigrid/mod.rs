@@ -122,7 +122,8 @@ struct Made {
     walked: bool,
 }
 
-/// Workspace, with as many active fields in the first three spinors as a cycle has systems.
+/// Workspace. In a cycle the first three spinors have as many active fields as there are systems; elsewhere any of them serves as
+/// a single one.
 struct Room {
     residuals: Spinor,
     products: Spinor,
@@ -314,7 +315,7 @@ impl Hierarchy {
         Spinor::new(self.smooth.domain(), self.smooth.precision().of_solution())
     }
 
-    /// Makes as many vectors as go together, from number `first` on, of random spinors, or of the vectors that they are.
+    /// Makes the next four vectors, from number `first` on: from random spinors, or from the vectors of before.
     fn make_vectors(
         &mut self,
         operators: &mut Operators,
@@ -342,9 +343,8 @@ impl Hierarchy {
             MORE_STEPS
         };
         for done in (0..steps).step_by(STEPS_AT_ONCE) {
-            let Room { residuals, products, solutions, .. } = &mut self.room;
-            operators.at(precision).apply(products, solutions, Dagger::No)?;
-            residuals.copy_each(products)?;
+            let Room { residuals, solutions, .. } = &mut self.room;
+            operators.at(precision).apply(residuals, solutions, Dagger::No)?;
             residuals.scale_each(&[-1.0; Multigrid::TOGETHER])?;
             self.room.smooth(operators, Dagger::No, STEPS_AT_ONCE.min(steps - done))?;
             let solutions = &mut self.room.solutions;

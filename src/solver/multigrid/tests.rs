@@ -65,8 +65,7 @@ fn made_by(links: &MatrixField, multigrid: MultigridParams, params: WilsonParams
         clover.update(links).unwrap();
     }
     let mut all = [Precision::Double, Precision::Single].map(|precision| {
-        let operator = Wilson::several(&domain, precision, 18, Multigrid::TOGETHER, params).unwrap();
-        let mut operator = operator.with_whole().unwrap();
+        let mut operator = Wilson::on_all_sites(&domain, precision, 18, params).unwrap();
         operator.update(links, clover.as_ref()).unwrap();
         operator
     });

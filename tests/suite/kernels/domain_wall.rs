@@ -201,6 +201,8 @@ fn several_fields_and_shifts_are_as_single_ones() {
             // C^dag C x + shift x: where the shift is added is the operator's own affair.
             let mut middle = new(&domain, storage.0, slices);
             single.apply_normal(&mut out, &mut middle, &inputs[0], SHIFT).unwrap();
+            single.apply(&mut taken, &inputs[0], Dagger::No).unwrap();
+            assert_same_bits(&download(&middle, ODD), &download(&taken, ODD), &what);
             single.apply(&mut taken, &middle, Dagger::Yes).unwrap();
             let expected = plain::add(&download(&taken, ODD), SHIFT, &download(&inputs[0], ODD));
             assert!(distance(&download(&out, ODD), &expected) < tolerance(storage.0), "{what}, shifted");

@@ -48,8 +48,7 @@ impl Quark {
             if let Some(clover) = &mut clover {
                 clover.update(&field).unwrap();
             }
-            let mut operator =
-                Wilson::new(domain, Precision::ALL[n], 12, params).unwrap().with_whole().unwrap();
+            let mut operator = Wilson::on_all_sites(domain, Precision::ALL[n], 12, params).unwrap();
             operator.update(&field, clover.as_ref()).unwrap();
             operator
         });

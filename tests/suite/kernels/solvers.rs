@@ -307,6 +307,28 @@ fn several_systems_at_once() {
         );
         assert!(info.residual <= 1e-10 && (fallbacks > 0) == rescued, "{name}: {info:?}");
     }
+    // Other forms of the operator, and their adjoints.
+    for (schur, c_sw, mu) in
+        [(Schur::Asymmetric, 1.0, 0.0), (Schur::Symmetric, 0.0, 0.0), (Schur::Symmetric, 1.0, 0.05)]
+    {
+        let mut quark = quark(WilsonParams { mu, c_sw, ..params(schur) });
+        let mut solver = settings.linear_solver(&quark.domain, 3).unwrap().expect("a solver of M x = b");
+        for dagger in [Dagger::No, Dagger::Yes] {
+            let b = [0, 1, 2].map(|n| quark.random(n));
+            let mut x = [(); 3].map(|()| quark.spinor());
+            let mut operators = quark.operators();
+            let mut system = System { operators: &mut operators, matrix: Matrix::Linear(dagger) };
+            let goal = Params { residual: 1e-10, max_iterations: 100 };
+            let (info, solved) = solver.solve_each(&mut system, &mut x, &b, goal).unwrap();
+            let what = format!("{schur:?}, c_sw {c_sw}, mu {mu}, {dagger:?}: {info:?}");
+            assert!(solved == [true; 3], "{what}");
+            let mut product = quark.spinor();
+            for (x, b) in x.iter().zip(&b) {
+                quark.all[0].apply(&mut product, x, dagger).unwrap();
+                assert!(relative(&product, b) < 1.001e-10, "{what}");
+            }
+        }
+    }
     let mut quark = quark(params(Schur::Symmetric));
     let mut solver = settings.linear_solver(&quark.domain, 2).unwrap().expect("a solver of M x = b");
     let (mut x, b) = ([quark.spinor(), quark.spinor()], [quark.random(0), quark.random(1)]);
