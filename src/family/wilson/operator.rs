@@ -57,7 +57,7 @@ pub struct Wilson {
     links: WilsonLinks,
     a: Diagonal,
     even: Workspace,
-    /// For the symmetric form.
+    /// For `A_oo^-1 x`, in the symmetric form with a clover term.
     spare: Option<Workspace>,
     /// A on both parities, if the operator also acts on all sites.
     whole: Option<Whole>,

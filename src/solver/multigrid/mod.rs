@@ -329,12 +329,9 @@ impl Hierarchy {
         let steps = if anew {
             let mut random = self.random()?;
             for n in all.clone() {
-                let trajectory = (first + n) as u64;
-                random.set_random(
-                    ODD,
-                    1.0,
-                    RandomAddress { seed: SEED, trajectory, purpose: Purpose::SPACE },
-                )?;
+                let vector = (first + n) as u64;
+                let address = RandomAddress { seed: SEED, trajectory: vector, purpose: Purpose::SPACE };
+                random.set_random(ODD, 1.0, address)?;
                 self.room.solutions.copy_field(n, &random, 0)?;
             }
             FIRST_STEPS
