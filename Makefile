@@ -33,10 +33,10 @@ export PRTE_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 export PRTE_MCA_rmaps_default_mapping_policy := :oversubscribe
 export PRTE_MCA_hwloc_default_binding_policy := none
 
-# Where Debian's serial HDF5 lies beside the parallel one, pkg-config may name the serial one.
+# Where Debian has several HDF5, pkg-config may name one built with another MPI: the serial one serves all.
 # Looked at when a recipe runs, as `setup` may just have installed it.
-HDF5_FOLDER := /usr/lib/$(shell gcc -print-multiarch 2>/dev/null)/hdf5
-HDF5 = $(if $(HDF5_DIR),,$(shell [ -d $(HDF5_FOLDER)/serial ] && [ -d $(HDF5_FOLDER)/openmpi ] && echo HDF5_DIR=$(HDF5_FOLDER)/openmpi))
+HDF5_FOLDER := /usr/lib/$(shell gcc -print-multiarch 2>/dev/null)/hdf5/serial
+HDF5 = $(if $(HDF5_DIR),,$(shell [ -d $(HDF5_FOLDER) ] && echo HDF5_DIR=$(HDF5_FOLDER)))
 CARGO = $(HDF5) cargo
 
 # Python with h5py, for the test that reads our files with it; left out where it is not there.

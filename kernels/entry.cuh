@@ -48,8 +48,9 @@ struct SumPlaces {
 // Adds a thread's sums to the global ones, and raises the maximum. The last block to finish adds those of other ranks,
 // copies them to the host, clears them for the next sum, writes them rounded for later launches, and finally writes
 // their number.
-template <int COUNT> HD void add_to_global(const Accumulator& sum, const SumPlaces& to) {
+template <int COUNT> HD void add_to_global(Accumulator& sum, const SumPlaces& to) {
     i64* words = to.words;
+    UNROLL for (int n = 0; n < COUNT; ++n) carry_bins(sum.words[n]);
     __shared__ i64 part[HMC_BLOCK / WARP][COUNT * WORDS + 1];
     const int lane_id = threadIdx.x & 31, warp = threadIdx.x >> 5;
     UNROLL for (int n = 0; n < COUNT; ++n) UNROLL for (int k = 0; k < WORDS; ++k) {
@@ -84,8 +85,12 @@ template <int COUNT> HD void add_to_global(const Accumulator& sum, const SumPlac
     __syncthreads();
     if (!last) return;
     __threadfence();
+    if (k <= COUNT * WORDS) part[0][k] = (i64)atomicExch((unsigned long long*)words + k, 0ull);
+    __syncthreads();
+    if (k < COUNT) carry_bins(part[0] + k * WORDS);
+    __syncthreads();
     if (k <= COUNT * WORDS) {
-        i64 v = (i64)atomicExch((unsigned long long*)words + k, 0ull);
+        i64 v = part[0][k];
         if (to.ranks.of_ranks) v = over_ranks(v, k, k == COUNT * WORDS, to.ranks);
         to.host[k] = part[0][k] = v;
     }

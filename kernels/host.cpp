@@ -37,7 +37,11 @@ void after_blocks(const StaggeredFace& a, int begin, int end) { raise_all(a.g, a
         const ARGS a = *static_cast<const ARGS*>(args);                               \
         Accumulator sum;                                                              \
         sum.clear();                                                                  \
-        for (int s = begin; s < end; ++s) EXPRESSION(a, s, sum);                      \
+        for (int s = begin; s < end;) {                                               \
+            const int stop = end - s > CARRY_SITES ? s + CARRY_SITES : end;           \
+            for (; s < stop; ++s) EXPRESSION(a, s, sum);                              \
+            sum.carry();                                                              \
+        }                                                                             \
         for (int k = 0; k < COUNT * WORDS; ++k) words[k] = sum.total(k / WORDS, k % WORDS); \
         words[COUNT * WORDS] = sum.max;                                               \
     }

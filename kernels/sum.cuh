@@ -3,10 +3,21 @@
 // A site's double is split on five binary grids of 40 bits, 2^20 .. 2^-140, each of which is summed in int64. Values
 // that are too large (2^70) or NaN are only counted. The maximum of non-negative doubles is the maximum of their bit
 // patterns.
+//
+// A value adds at most 2^39 to a bin but the first, so 2^24 equal ones could fill an int64: what has summed CARRY_SITES
+// sites, or as many partial sums as a launch has, carries into the bins before.
 #pragma once
 #include "site.cuh"
 
 constexpr int BINS = WORDS - 1;
+constexpr int CARRY_SITES = 1 << 16;
+// All bins but the first into [0, 2^40); the sum is the same.
+template <class I> HD void carry_bins(I* bins) {
+    UNROLL for (int k = BINS - 1; k > 0; --k) {
+        bins[k - 1] = bins[k - 1] + (bins[k] >> 40);
+        bins[k] = bins[k] & ((1ll << 40) - 1);
+    }
+}
 HD double not_a_number() { return double_of(0x7ff8000000000000ll); }
 
 // 1.5 * 2^(52 + e_k), e_k = 20 - 40 k, as bits and as a number. Written so that it costs nothing even where a compiler
@@ -29,6 +40,7 @@ template <class D, class I> struct Bins {
         }
         return true;
     }
+    HD void carry() { carry_bins(words); }
     HD i64 total(int k) const {
         i64 r = 0;
         for (unsigned l = 0; l < sizeof(I) / 8; ++l) r += words[k][l];
@@ -38,6 +50,10 @@ template <class D, class I> struct Bins {
 template <class D> struct bins_of { using type = Bins<D, typename vector_of<i64, sizeof(D) / 8>::type>; };
 template <class V> struct Bins<Pair<V>, void> {
     typename bins_of<V>::type lo, hi;
+    HD void carry() {
+        lo.carry();
+        hi.carry();
+    }
     HD i64 total(int k) const { return lo.total(k) + hi.total(k); }
 };
 template <class V> struct bins_of<Pair<V>> { using type = Bins<Pair<V>, void>; };
@@ -80,6 +96,14 @@ struct Accumulator {
         return false;
     }
 #endif
+    HD void carry() {
+        UNROLL for (int n = 0; n < MAX_SUMS; ++n) {
+            carry_bins(words[n]);
+#if HMC_LANES > 1
+            bins[n].carry();
+#endif
+        }
+    }
     // Word k of sum n, summed over lanes.
     HD i64 total(int n, int k) const {
 #if HMC_LANES > 1
@@ -101,17 +125,11 @@ HD double rounded_sum(const i64* words) {
     if (words[BINS] != 0) return not_a_number();
     i64 bins[BINS];
     UNROLL for (int k = 0; k < BINS; ++k) bins[k] = words[k];
-    const auto carry = [&bins] {
-        UNROLL for (int k = BINS - 1; k > 0; --k) {
-            bins[k - 1] += bins[k] >> 40;
-            bins[k] &= (1ll << 40) - 1;
-        }
-    };
-    carry();
+    carry_bins(bins);
     const bool negative = bins[0] < 0;
     if (negative) {
         UNROLL for (int k = 0; k < BINS; ++k) bins[k] = -bins[k];
-        carry();
+        carry_bins(bins);
     }
     double sum = 0;
     UNROLL for (int k = BINS - 1; k >= 0; --k) sum = sum + double(bins[k]) * double_of((i64)(1023 + 20 - 40 * k) << 52);

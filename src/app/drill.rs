@@ -6,11 +6,11 @@
 
 use super::report::warn;
 use super::{AppError, Ranks};
-use crate::comm::{Comm, Message, RawComm};
+use crate::comm::{Comm, Message};
 use crate::device::kernels::RankRound;
 use crate::device::{
-    Backend, Begun, Call, Device, DeviceError, Energy, Instance, Lanes, Ledger, Parcel, Pointer, Post, Size,
-    Sums, Ticket, Variant,
+    Backend, Begun, Call, Count, Device, DeviceError, Energy, Instance, Lanes, Ledger, Parcel, Pointer, Post,
+    Size, Sums, Ticket, Variant,
 };
 use std::env;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -177,10 +177,6 @@ impl Comm for FalseRanks {
         self.ranks.barrier();
     }
 
-    fn raw(&self) -> Option<RawComm> {
-        self.ranks.raw()
-    }
-
     fn abort(&self, code: i32) -> ! {
         self.ranks.abort(code)
     }
@@ -298,7 +294,7 @@ unsafe impl Backend for FalseDevice {
     unsafe fn begin_sum(
         &self,
         call: Call<'_>,
-        n: usize,
+        n: Count,
         ranks: Option<RankRound<'_>>,
     ) -> Result<Begun, DeviceError> {
         // SAFETY: as the caller's.

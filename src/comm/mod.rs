@@ -18,17 +18,6 @@ pub use solo::Solo;
 #[cfg(feature = "mpi")]
 pub use world::World;
 
-/// A communicator of MPI, as HDF5 takes it.
-#[cfg(feature = "mpi")]
-#[derive(Clone, Copy)]
-#[cfg_attr(not(feature = "hdf5"), expect(dead_code, reason = "HDF5 alone takes it"))]
-pub struct RawComm(pub(crate) mpi::ffi::MPI_Comm);
-
-/// Without MPI there is none.
-#[cfg(not(feature = "mpi"))]
-#[derive(Clone, Copy)]
-pub enum RawComm {}
-
 /// Why ranks could not talk.
 #[derive(Debug, thiserror::Error)]
 pub enum CommError {
@@ -85,10 +74,6 @@ pub trait Comm: Send + Sync {
     fn first(&self, count: usize) -> Option<Arc<dyn Comm>>;
     /// Waits for all ranks.
     fn barrier(&self);
-    /// The communicator as HDF5's MPI driver takes it; `None` for one rank without MPI.
-    fn raw(&self) -> Option<RawComm> {
-        None
-    }
     /// Ends every rank with exit code `code`, at once.
     fn abort(&self, code: i32) -> !;
 }

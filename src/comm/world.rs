@@ -1,9 +1,8 @@
 //! The ranks that `mpirun` started.
 //!
-//! MPI serves one thread at a time (MPI_THREAD_SERIALIZED), and parallel HDF5 calls it, too. So every call here holds
-//! HDF5's lock; without HDF5, one of this file.
+//! MPI serves one thread at a time (MPI_THREAD_SERIALIZED), so every call holds a lock.
 
-use super::{Comm, CommError, Message, RawComm};
+use super::{Comm, CommError, Message};
 use mpi::Threading;
 use mpi::collective::SystemOperation;
 use mpi::request::WaitGuard;
@@ -25,15 +24,7 @@ unsafe impl Send for World {}
 // SAFETY: as above.
 unsafe impl Sync for World {}
 
-/// Calls MPI while no other thread does, HDF5's calls among them. A thread that is inside may come in again.
-#[cfg(feature = "hdf5")]
-fn alone<T>(call: impl FnOnce() -> T) -> T {
-    let _inside = hdf5_sys::LOCK.lock();
-    call()
-}
-
 /// Calls MPI while no other thread does.
-#[cfg(not(feature = "hdf5"))]
 fn alone<T>(call: impl FnOnce() -> T) -> T {
     static INSIDE: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _inside = INSIDE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -69,7 +60,6 @@ impl World {
     /// # Errors
     /// MPI was started before, or serves one thread only.
     pub fn start() -> Result<Self, CommError> {
-        without_shared_semaphores();
         let (universe, level) = mpi::initialize_with_threading(Threading::Serialized)
             .ok_or_else(|| CommError::Mpi("was started before".into()))?;
         if level < Threading::Serialized {
@@ -107,19 +97,6 @@ impl World {
         // SAFETY: the duplicate is alive, and nobody else has it.
         let world = unsafe { SimpleCommunicator::from_raw(own) };
         Ok(Self { world, universe: None })
-    }
-}
-
-/// Has Open MPI open files without `sharedfp/sm`, unless the user has chosen.
-///
-/// That part serves shared file pointers, which nothing here uses, by a semaphore of the whole node that is named by the
-/// file alone. A job killed inside `MPI_File_open` leaves it taken, and the next one on that node to write a file of that
-/// name, such as a checkpoint, waits for it without end (github.com/open-mpi/ompi/issues/11934 has a relative).
-fn without_shared_semaphores() {
-    const CHOICE: &str = "OMPI_MCA_sharedfp";
-    if std::env::var_os(CHOICE).is_none() {
-        // SAFETY: MPI starts before any thread of ours does.
-        unsafe { std::env::set_var(CHOICE, "individual") };
     }
 }
 
@@ -203,10 +180,6 @@ impl Comm for World {
 
     fn barrier(&self) {
         alone(|| self.world.barrier());
-    }
-
-    fn raw(&self) -> Option<RawComm> {
-        Some(RawComm(self.world.as_raw()))
     }
 
     fn abort(&self, code: i32) -> ! {

@@ -5,7 +5,9 @@ use super::kernels::{
 };
 use super::meeting::Meeting;
 use super::record::{Instance, Record};
+use super::table::all_kernels;
 use super::{Buffer, DeviceError, GpuOptions, Held, Lanes, Ledger, Precision, Remote, cuda};
+use crate::lattice::MOST_SITES;
 use crate::math::ExactSum;
 use bytemuck::Pod;
 use std::ffi::c_void;
@@ -174,23 +176,51 @@ pub(super) fn no_network() -> DeviceError {
     DeviceError::Network("for GPUs alone".into())
 }
 
+/// A number of sites or teams that a launch may have: kernels count with 32 bits, also the threads that the last block, or the
+/// last step of a sum, has beyond the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count(i32);
+
+impl Count {
+    /// So many, unless they are more than a kernel counts.
+    pub fn new(n: usize) -> Option<Self> {
+        i32::try_from(n).ok().filter(|_| n <= MOST_SITES).map(Self)
+    }
+
+    /// As kernels take it.
+    pub fn int(self) -> i32 {
+        self.0
+    }
+
+    /// The number.
+    pub fn get(self) -> usize {
+        self.0.unsigned_abs() as usize
+    }
+}
+
 /// The number of sites or teams of a launch.
 #[derive(Clone, Copy, Debug)]
 pub enum Size {
     /// Sites `0..n`.
-    Sites(usize),
-    /// Teams of threads.
-    Teams(Teams),
+    Sites(Count),
+    /// So many teams of threads.
+    Teams(Count, Team),
 }
 
-/// Teams `0..count`.
+impl Size {
+    /// The number of either.
+    pub fn count(self) -> Count {
+        let (Self::Sites(count) | Self::Teams(count, _)) = self;
+        count
+    }
+}
+
+/// Threads that share memory.
 #[derive(Clone, Copy, Debug)]
-pub struct Teams {
-    /// Number of teams.
-    pub count: usize,
-    /// Threads per team.
+pub struct Team {
+    /// Their number.
     pub threads: usize,
-    /// Bytes of shared memory per team.
+    /// Bytes of shared memory.
     pub shared: usize,
 }
 
@@ -268,7 +298,7 @@ pub unsafe trait Backend: Send + Sync {
     unsafe fn begin_sum(
         &self,
         call: Call<'_>,
-        n: usize,
+        n: Count,
         ranks: Option<RankRound<'_>>,
     ) -> Result<Begun, DeviceError>;
     /// Waits for sums that were begun.
@@ -494,27 +524,38 @@ impl Device {
         Remote::new(self.clone(), handle)
     }
 
-    /// Runs a plain kernel on sites `0..n`.
-    pub(crate) fn launch<K: OnSites>(&self, form: K::Form, kernel: &K, n: usize) -> Result<(), DeviceError> {
-        if n == 0 {
-            return Ok(());
-        }
-        // SAFETY: the fields that made the arguments hold memory of the geometry in them.
-        unsafe { self.backend.launch(self.call(form, kernel, Size::Sites(n)), Size::Sites(n)) }
+    /// # Errors
+    /// A launch of more than a kernel counts.
+    fn counted<K: Kernel>(form: K::Form, n: usize) -> Result<Count, DeviceError> {
+        Count::new(n).ok_or_else(|| {
+            let (number, precision) = K::number(form);
+            DeviceError::TooMany { kernel: all_kernels().get(number, precision).name.clone(), count: n }
+        })
     }
 
-    /// Runs a kernel that works in teams.
+    /// Runs a plain kernel on sites `0..n`.
+    pub(crate) fn launch<K: OnSites>(&self, form: K::Form, kernel: &K, n: usize) -> Result<(), DeviceError> {
+        self.launch_size(form, kernel, Size::Sites(Self::counted::<K>(form, n)?))
+    }
+
+    /// Runs a kernel that works in `n` teams.
     pub(crate) fn launch_teams<K: OnTeams>(
         &self,
         form: K::Form,
         kernel: &K,
-        teams: Teams,
+        n: usize,
+        team: Team,
     ) -> Result<(), DeviceError> {
-        if teams.count == 0 {
+        self.launch_size(form, kernel, Size::Teams(Self::counted::<K>(form, n)?, team))
+    }
+
+    fn launch_size<K: Kernel>(&self, form: K::Form, kernel: &K, size: Size) -> Result<(), DeviceError> {
+        if size.count().get() == 0 {
             return Ok(());
         }
-        // SAFETY: as in `launch`; the code that builds the arguments also knows the kernel's teams.
-        unsafe { self.backend.launch(self.call(form, kernel, Size::Teams(teams)), Size::Teams(teams)) }
+        // SAFETY: the fields that made the arguments hold memory of the geometry in them, and the code that builds them knows
+        // the kernel's teams.
+        unsafe { self.backend.launch(self.call(form, kernel, size), size) }
     }
 
     /// Runs a summing kernel on sites `0..n`.
@@ -529,9 +570,7 @@ impl Device {
         kernel: &K,
         n: usize,
     ) -> Result<Deferred, DeviceError> {
-        // SAFETY: as in `launch`.
-        let begun = unsafe { self.backend.begin_sum(self.call(form, kernel, Size::Sites(n)), n, None) }?;
-        Ok(self.deferred(begun))
+        self.begin_sum(form, kernel, n, None)
     }
 
     /// As [`Device::sum_later`], over all ranks, which call it together.
@@ -542,9 +581,20 @@ impl Device {
         n: usize,
         meeting: &Meeting,
     ) -> Result<Deferred, DeviceError> {
+        self.begin_sum(form, kernel, n, Some(meeting))
+    }
+
+    fn begin_sum<K: Summing>(
+        &self,
+        form: K::Form,
+        kernel: &K,
+        n: usize,
+        meeting: Option<&Meeting>,
+    ) -> Result<Deferred, DeviceError> {
+        let n = Self::counted::<K>(form, n)?;
         let call = self.call(form, kernel, Size::Sites(n));
-        // SAFETY: as in `launch`; ranks do the same work in the same order.
-        let begun = unsafe { self.backend.begin_sum(call, n, Some(meeting.next())) }?;
+        // SAFETY: as in `launch_size`; ranks do the same work in the same order.
+        let begun = unsafe { self.backend.begin_sum(call, n, meeting.map(Meeting::next))? };
         Ok(self.deferred(begun))
     }
 

@@ -5,7 +5,7 @@
 //!
 //! For a rehearsal, which asks for the kernels of a run, sums can pretend to be those of iterations.
 
-use super::backend::{Backend, Begun, Call, Parcel, Pointer, Post, Size, Sums, Variant};
+use super::backend::{Backend, Begun, Call, Count, Parcel, Pointer, Post, Size, Sums, Variant};
 use super::kernels::RankRound;
 use super::ledger::Ledger;
 use super::pool::{Pool, Source, Use};
@@ -211,7 +211,7 @@ unsafe impl Backend for Counting {
     unsafe fn begin_sum(
         &self,
         call: Call<'_>,
-        _: usize,
+        _: Count,
         _: Option<RankRound<'_>>,
     ) -> Result<Begun, DeviceError> {
         let kernel = all_kernels().get(call.kernel, call.precision);

@@ -1,6 +1,8 @@
 //! Kernels on this rank's cores: threads over ranges of outer sites, SIMD lanes within.
 
-use super::backend::{Backend, Begun, Call, Parcel, Pointer, Post, Size, Sums, Ticket, Variant, no_network};
+use super::backend::{
+    Backend, Begun, Call, Count, Parcel, Pointer, Post, Size, Sums, Ticket, Variant, no_network,
+};
 use super::kept::KeptSums;
 use super::kernels::{Double, FACE_CHUNK, Kernel, Out, RankRound, SumOverRanks, WORDS};
 use super::ledger::Ledger;
@@ -224,8 +226,8 @@ unsafe impl Backend for Cpu {
     unsafe fn launch(&self, call: Call<'_>, size: Size) -> Result<(), DeviceError> {
         let (run, pointer) = (self.kernels.get(call.kernel, call.precision).run, call.args as usize);
         let (count, few, shared) = match size {
-            Size::Sites(n) => (n, FEW_SITES, 0),
-            Size::Teams(teams) => (teams.count, FEW_TEAMS, teams.shared),
+            Size::Sites(n) => (n.get(), FEW_SITES, 0),
+            Size::Teams(n, team) => (n.get(), FEW_TEAMS, team.shared),
         };
         // Threads of an emulated GPU do whole blocks: each raises the flag of what it has packed.
         let block = if self.emulated.is_some() && matches!(size, Size::Sites(_)) { FACE_CHUNK } else { 1 };
@@ -242,14 +244,14 @@ unsafe impl Backend for Cpu {
     unsafe fn begin_sum(
         &self,
         call: Call<'_>,
-        n: usize,
+        n: Count,
         ranks: Option<RankRound<'_>>,
     ) -> Result<Begun, DeviceError> {
         let kernel = self.kernels.get(call.kernel, call.precision);
         let Work::Sums(count) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };
         let (run, pointer) = (kernel.run, call.args as usize);
         let all = Mutex::new(Sums { sums: vec![ExactSum::default(); count], max: 0.0 });
-        self.share(n, FEW_SITES, |part| {
+        self.share(n.get(), FEW_SITES, |part| {
             let mut words = vec![0i64; count * WORDS + 1];
             // SAFETY: as in `launch`; there are as many words as the kernel fills.
             unsafe { run(pointer as *const c_void, part.start as i32, part.end as i32, words.as_mut_ptr()) };

@@ -44,8 +44,8 @@
 //! and a raw launch outside `unsafe`:
 //! ```compile_fail,E0133
 //! use hmc::device::{Call, Device, Size};
-//! fn launch(device: &Device, call: Call) {
-//!     device.backend().launch(call, Size::Sites(16)).unwrap();
+//! fn launch(device: &Device, call: Call, size: Size) {
+//!     device.backend().launch(call, size).unwrap();
 //! }
 //! ```
 

@@ -39,8 +39,8 @@ mod table;
 mod team;
 
 pub use backend::{
-    Backend, Begun, Call, Deferred, Device, Energy, KEPT_SUMS, Label, Parcel, Pointer, Post, Size, Sums,
-    Teams, Ticket, Variant,
+    Backend, Begun, Call, Count, Deferred, Device, Energy, KEPT_SUMS, Label, Parcel, Pointer, Post, Size,
+    Sums, Team, Ticket, Variant,
 };
 pub use buffer::{Buffer, Remote, Staging, Stamp};
 pub use counting::{Counting, PretendSums};
@@ -55,6 +55,7 @@ pub use table::{
     lane_counts,
 };
 
+use crate::lattice::MOST_SITES;
 use std::path::PathBuf;
 
 /// A product of sizes; `usize::MAX`, of which there is no memory, where it does not fit.
@@ -106,6 +107,16 @@ pub enum DeviceError {
         device: String,
         /// The size of the request, in MB.
         megabytes: usize,
+    },
+    /// A launch on more sites, or with more teams, than a kernel counts.
+    #[error(
+        "{kernel} would be launched {count} times at once, a kernel counts up to {MOST_SITES}: take more ranks"
+    )]
+    TooMany {
+        /// The kernel.
+        kernel: String,
+        /// How many times.
+        count: usize,
     },
     /// Memory of an emulated GPU is not shared with other ranks, or not opened.
     #[error("memory that ranks share: {0}")]

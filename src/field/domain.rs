@@ -7,9 +7,7 @@ use super::shared::Known;
 use super::{Halo, Transports};
 use crate::comm::{Comm, Message, agree};
 use crate::device::kernels::{Double, Geometry, Kernel, OnSites, OnTeams, Summing, WORDS};
-use crate::device::{
-    Buffer, Deferred, Device, DeviceError, Meeting, Parcel, Precision, Sums, Teams, Variant,
-};
+use crate::device::{Buffer, Deferred, Device, DeviceError, Meeting, Parcel, Precision, Sums, Team, Variant};
 use crate::lattice::{Extents, LaneGrid, Partition, volume};
 use crate::math::ExactSum;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -273,14 +271,15 @@ impl Domain {
         Ok(self.device.launch(form, kernel, n)?)
     }
 
-    /// Runs a kernel that works in teams on this rank.
+    /// Runs a kernel that works in `n` teams on this rank.
     pub(crate) fn launch_teams<K: OnTeams>(
         &self,
         form: K::Form,
         kernel: &K,
-        teams: Teams,
+        n: usize,
+        team: Team,
     ) -> Result<(), FieldError> {
-        Ok(self.device.launch_teams(form, kernel, teams)?)
+        Ok(self.device.launch_teams(form, kernel, n, team)?)
     }
 
     /// Runs a summing kernel in double precision on sites `0..n` of every rank; the sums are over the whole lattice.

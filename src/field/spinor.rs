@@ -12,7 +12,7 @@ use crate::device::kernels::{
     Half, In, Norm2, Order, Out, RandomField, RealDot, Scale, SiteReals, ToDouble, ToNatural, TwoNorms, Xpay,
     XpayNorm2,
 };
-use crate::device::{Buffer, Precision, product};
+use crate::device::{Buffer, Count, DeviceError, Precision, product};
 use crate::lattice::volume;
 use crate::math::ExactSum;
 use num_complex::Complex64;
@@ -86,10 +86,7 @@ impl Spinor {
     /// `fields` of a kind one behind the other, zero everywhere.
     ///
     /// # Errors
-    /// No room.
-    ///
-    /// # Panics
-    /// More sites in all fields and slices than 32 bits count.
+    /// No room, or more sites in all fields and slices than kernels count.
     pub fn of(
         domain: &Arc<Domain>,
         kind: Kind,
@@ -100,7 +97,13 @@ impl Spinor {
         let (half, lanes, of_site) =
             (layout.half(), layout.lanes().count(), precision.stored(kind.reals(), 1));
         let sites = product([fields, half, kind.slices()]);
-        assert!(i32::try_from(sites).is_ok(), "more sites than kernels count");
+        if Count::new(sites).is_none() {
+            return Err(DeviceError::TooMany {
+                kernel: format!("a kernel on {fields} fields"),
+                count: sites,
+            }
+            .into());
+        }
         // Kernels that take one field find the room for it.
         let bytes = product([fields.max(1), half, kind.slices(), lanes, of_site]);
         let buffer = domain.device().buffer(bytes)?;

@@ -1,7 +1,7 @@
-//! The program's own configuration: HDF5, written and read by all ranks together.
+//! The program's own configuration: HDF5, written and read by all ranks, each its own box.
 //!
 //! Dataset `/gauge/U` of shape `[Lt, Lz, Ly, Lx, 4, 3, 3]`, compound `{r: f64, i: f64}`, which h5py reads
-//! as complex128; one chunk a time slice, each with a Fletcher-32 checksum. Attributes of `/`:
+//! as complex128. Attributes of `/`:
 //!
 //! | name | type | meaning |
 //! |---|---|---|
@@ -16,17 +16,18 @@
 //! | `state` | text | checkpoints only: what the run needs to go on |
 //! | `attributes_crc32` | u64 | CRC-32 of all of the above: HDF5 has no checksum for texts |
 //!
-//! The bytes do not depend on the rank grid: chunks, creation order and file layout are fixed, no times
-//! are kept, and space is allocated when the dataset is made.
+//! The bytes do not depend on the rank grid: creation order and layout are fixed, and no times are kept. Files of versions
+//! before 0.3 have a chunk a time slice, each with a Fletcher-32 checksum; these, and others that were packed anew, are read
+//! as well.
 
-use super::bytes::{checked_extents, head, same_lattice};
+use super::bytes::{checked_extents, eight, head, same_lattice};
 use super::hdf5_raw::{self, Slab, failed};
 use super::safe::require_room;
 use super::{Format, Header, IoError, Meta, PROGRAM, Precision, links_checksum, require_box, write_aside};
-use crate::comm::{Comm, Solo, agree};
+use crate::comm::{Comm, agree, from_first};
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Extents, Partition, volume};
-use hdf5::{Dataset, File};
+use hdf5::File;
 use std::path::Path;
 
 const FORMAT_VERSION: u64 = 1;
@@ -40,7 +41,7 @@ pub(super) const LINKS: [usize; 3] = [4, 3, 3];
 
 /// Reads what a file says about its links.
 pub(super) fn header(path: &Path) -> Result<Header, IoError> {
-    let file = hdf5_raw::open(path, &Solo)?;
+    let file = hdf5_raw::open(path)?;
     let header = read_header(&file, path)?;
     hdf5_raw::dataset(&file, path, DATASET, header.extents, &LINKS)?;
     Ok(header)
@@ -53,13 +54,13 @@ pub(super) fn read(
     comm: &dyn Comm,
 ) -> Result<(HostLinks, Header), IoError> {
     let (links, header) = {
-        let file = agree(comm, hdf5_raw::open(path, comm))?;
+        let file = agree(comm, hdf5_raw::open(path))?;
         let header = agree(comm, read_header(&file, path))?;
         same_lattice(path, header.extents, partition)?;
         let dataset = agree(comm, hdf5_raw::dataset(&file, path, DATASET, header.extents, &LINKS))?;
         let local = partition.local();
         let mut reals = vec![0.0; volume(local) * 4 * LINK_REALS];
-        let read = hdf5_raw::read(&dataset, &Slab::new(partition, &LINKS), &mut reals, comm);
+        let read = hdf5_raw::read(&dataset, &Slab::new(partition, &LINKS), &mut reals);
         agree(comm, read.map_err(failed(path, "read /gauge/U")))?;
         (HostLinks { local, reals }, header)
     };
@@ -103,7 +104,7 @@ pub(super) fn write(
     })
 }
 
-/// The steps of writing, with every rank's consent before each transfer.
+/// Rank 0 lays the file out, then every rank writes its box.
 fn put(
     path: &Path,
     links: &HostLinks,
@@ -111,17 +112,19 @@ fn put(
     comm: &dyn Comm,
     header: &Header,
 ) -> Result<(), IoError> {
-    let file = agree(comm, hdf5_raw::create(path, comm))?;
-    let dataset = agree(comm, lay_out(&file, header).map_err(failed(path, "lay out the file")))?;
-    let written = hdf5_raw::write(&dataset, &Slab::new(partition, &LINKS), &links.reals, comm);
-    drop(dataset);
-    agree(comm, written.map_err(failed(path, "write /gauge/U")))?;
-    agree(comm, file.flush().map_err(failed(path, "flush the file")))?;
-    agree(comm, file.close().map_err(failed(path, "close the file")))
+    let make = || {
+        let file = hdf5_raw::create(path)?;
+        let start = lay_out(&file, header).map_err(failed(path, "lay out the file"))?;
+        file.close().map_err(failed(path, "close the file"))?;
+        Ok::<_, IoError>(start.to_le_bytes().to_vec())
+    };
+    let made = agree(comm, if comm.rank() == 0 { make() } else { Ok(Vec::new()) })?;
+    let start = eight(&from_first(comm, made), 0).map_or(0, u64::from_le_bytes);
+    agree(comm, hdf5_raw::write(path, start, partition, &links.reals))
 }
 
-/// Attributes and the empty dataset, in the order that fixes the file's bytes.
-fn lay_out(file: &File, header: &Header) -> hdf5::Result<Dataset> {
+/// Attributes and the empty dataset, in the order that fixes the file's bytes; returns where the links begin.
+fn lay_out(file: &File, header: &Header) -> hdf5::Result<u64> {
     let number = |name: &str, value: u64| file.new_attr::<u64>().create(name)?.write_scalar(&value);
     let text = |name: &str, value: &Option<String>| {
         value.as_ref().map_or(Ok(()), |value| hdf5_raw::put_text(file, name, value))

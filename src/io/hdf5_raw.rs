@@ -1,24 +1,24 @@
 //! HDF5 as this floor uses it: files, attributes, and one rank's box of a dataset.
 //!
-//! `hdf5` does most; it has no transfer properties, so the collective transfers call the C library.
-//! Its lock is held for every call: the library serves one thread at a time. Its error stack is
-//! silenced by the crate and comes back in [`IoError::Hdf5`].
+//! One rank lays a file out: its attributes, and datasets without chunks or filters, which are plain bytes from an offset on.
+//! All ranks then write these bytes as they write those of other formats, and read through HDF5, each for itself. HDF5's own
+//! parallel writing is not used: where all ranks together have some gigabytes, MPI's part of it fails (docs/files.md).
+//!
+//! `hdf5` does most; transfers call the C library. Its lock is held for every call: the library serves one thread at a time. Its
+//! error stack is silenced by the crate and comes back in [`IoError::Hdf5`].
 
-use super::IoError;
-use super::bytes::{eight, four};
+use super::bytes::{Endian, Pen, eight, four, rows};
 use super::error::one_line;
-use crate::comm::Comm;
-use crate::lattice::{Extents, Partition};
+use super::{IoError, Precision};
+use crate::lattice::{Extents, Partition, volume};
 use hdf5::dataset::{AllocTime, FillTime};
 use hdf5::file::LibraryVersion;
 use hdf5::types::{CompoundField, CompoundType, FloatSize, TypeDescriptor, VarLenUnicode};
 use hdf5::{Dataset, Datatype, Error, File, FileBuilder, Group, Location};
 use hdf5_sys::h5::{herr_t, hsize_t};
-use hdf5_sys::h5d::{H5Dget_space, H5Dread, H5Dwrite};
+use hdf5_sys::h5d::{H5Dget_space, H5Dread};
 use hdf5_sys::h5i::hid_t;
-#[cfg(feature = "mpi")]
-use hdf5_sys::h5p::{H5FD_mpio_xfer_t, H5Pset_dxpl_mpio};
-use hdf5_sys::h5p::{H5Pclose, H5Pcreate};
+use hdf5_sys::h5p::H5P_DEFAULT;
 use hdf5_sys::h5s::{H5S_seloper_t, H5Sclose, H5Screate_simple, H5Sselect_hyperslab};
 use std::path::Path;
 use std::str::FromStr;
@@ -33,31 +33,24 @@ pub(super) fn failed(path: &Path, action: impl Into<String>) -> impl FnOnce(Erro
 ///
 /// Without HDF5's file locks: a file is written under another name and appears whole, some parallel file
 /// systems have no locks, and a lock outlives its file where a process was forked meanwhile.
-fn builder(comm: &dyn Comm) -> FileBuilder {
+fn builder() -> FileBuilder {
     let mut builder = FileBuilder::new();
     builder.with_fapl(|p| {
-        let p = p.libver_bounds(LibraryVersion::V110, LibraryVersion::V110).file_locking(false);
-        match comm.raw() {
-            #[cfg(feature = "mpi")]
-            Some(raw) => p.mpio(raw.0, None),
-            #[cfg(not(feature = "mpi"))]
-            Some(none) => match none {},
-            None => p.sec2(),
-        }
+        p.libver_bounds(LibraryVersion::V110, LibraryVersion::V110).file_locking(false).sec2()
     });
     // No times, and all attributes in the header of their object: the same bytes for the same content.
     builder.with_fcpl(|p| p.obj_track_times(false).attr_phase_change(64, 0));
     builder
 }
 
-/// Creates a file; collective.
-pub(super) fn create(path: &Path, comm: &dyn Comm) -> Result<File, IoError> {
-    builder(comm).create(path).map_err(failed(path, "create the file"))
+/// Creates a file.
+pub(super) fn create(path: &Path) -> Result<File, IoError> {
+    builder().create(path).map_err(failed(path, "create the file"))
 }
 
-/// Opens a file for reading; collective.
-pub(super) fn open(path: &Path, comm: &dyn Comm) -> Result<File, IoError> {
-    builder(comm).open(path).map_err(failed(path, "open the file"))
+/// Opens a file for reading.
+pub(super) fn open(path: &Path) -> Result<File, IoError> {
+    builder().open(path).map_err(failed(path, "open the file"))
 }
 
 /// Whether there is a dataset of this name, in groups that are there.
@@ -116,24 +109,17 @@ fn heap_is_sound(bytes: &[u8]) -> Option<()> {
     (end <= bytes.len()).then_some(())
 }
 
-/// Creates an empty dataset of complex numbers `[t, z, y, x]` and `tail`: one chunk a time slice, each with a
-/// Fletcher-32 checksum; collective.
-pub(super) fn lay_out(
-    group: &Group,
-    name: &str,
-    [x, y, z, t]: Extents,
-    tail: &[usize],
-) -> hdf5::Result<Dataset> {
-    group
+/// Makes a dataset of complex numbers `[t, z, y, x]` and `tail`, whose bytes nobody has written yet; returns where they begin.
+pub(super) fn lay_out(group: &Group, name: &str, [x, y, z, t]: Extents, tail: &[usize]) -> hdf5::Result<u64> {
+    let dataset = group
         .new_dataset_builder()
         .empty_as(complex())
         .shape([&[t, z, y, x], tail].concat())
-        .chunk([&[1, z, y, x], tail].concat())
-        .fletcher32()
         .alloc_time(Some(AllocTime::Early))
         .fill_time(FillTime::Never)
         .obj_track_times(false)
-        .create(name)
+        .create(name)?;
+    dataset.offset().ok_or_else(|| Error::Internal(format!("dataset {name} has no place in its file")))
 }
 
 /// Opens a dataset of complex numbers and checks shape, `[t, z, y, x]` and `tail`, and type.
@@ -174,33 +160,25 @@ impl Slab {
     }
 }
 
-/// Writes this rank's box of complex numbers, pairs of reals; collective.
-pub(super) fn write(dataset: &Dataset, slab: &Slab, reals: &[f64], comm: &dyn Comm) -> hdf5::Result<()> {
-    transfer(dataset, slab, reals.len(), comm, |set, kind, memory, file, how| {
-        // SAFETY: `memory` has as many complex numbers as `reals` holds pairs: `transfer` checks it.
-        unsafe { H5Dwrite(set, kind, memory, file, how, reals.as_ptr().cast()) }
-    })
+/// Writes this rank's box of a dataset that begins at byte `start` of the file, and puts it on the disk.
+pub(super) fn write(path: &Path, start: u64, partition: &Partition, reals: &[f64]) -> Result<(), IoError> {
+    let site_reals = reals.len() / volume(partition.local());
+    let row_reals = site_reals * partition.local()[0];
+    let mut pen = Pen::new(path)?;
+    let mut bytes = Vec::new();
+    for ((_, first), row) in rows(partition).zip(reals.chunks_exact(row_reals)) {
+        bytes.clear();
+        Endian::Little.encode(Precision::Double, row, &mut bytes);
+        pen.write(start + (first * site_reals) as u64 * 8, &bytes)?;
+    }
+    pen.finish()
 }
 
-/// Reads this rank's box of complex numbers; collective.
-pub(super) fn read(dataset: &Dataset, slab: &Slab, reals: &mut [f64], comm: &dyn Comm) -> hdf5::Result<()> {
-    transfer(dataset, slab, reals.len(), comm, |set, kind, memory, file, how| {
-        // SAFETY: as in `write`.
-        unsafe { H5Dread(set, kind, memory, file, how, reals.as_mut_ptr().cast()) }
-    })
-}
-
-/// Calls `go` with the dataset, the type in memory, both dataspaces and the transfer properties.
-fn transfer(
-    dataset: &Dataset,
-    slab: &Slab,
-    reals: usize,
-    comm: &dyn Comm,
-    go: impl FnOnce(hid_t, hid_t, hid_t, hid_t, hid_t) -> herr_t,
-) -> hdf5::Result<()> {
+/// Reads this rank's box of complex numbers, however the file keeps them.
+pub(super) fn read(dataset: &Dataset, slab: &Slab, reals: &mut [f64]) -> hdf5::Result<()> {
     let dimensions = slab.count.len();
     let wanted = slab.count.iter().try_fold(2_usize, |product, &n| product.checked_mul(n));
-    if dataset.ndim() != dimensions || wanted != Some(reals) {
+    if dataset.ndim() != dimensions || wanted != Some(reals.len()) {
         return Err(Error::Internal("a box of another shape".into()));
     }
     let [start, count] =
@@ -217,20 +195,12 @@ fn transfer(
         let selected =
             unsafe { H5Sselect_hyperslab(file.0, set, start.as_ptr(), none, count.as_ptr(), none) };
         check(selected.into())?;
-        // SAFETY: a class of the library.
-        let how = Owned::new(unsafe { H5Pcreate(*hdf5::globals::H5P_DATASET_XFER) }, H5Pclose)?;
-        match comm.raw() {
-            #[cfg(feature = "mpi")]
-            Some(_) => {
-                // SAFETY: a valid transfer property list.
-                let set = unsafe { H5Pset_dxpl_mpio(how.0, H5FD_mpio_xfer_t::H5FD_MPIO_COLLECTIVE) };
-                check(set.into())?;
-            }
-            #[cfg(not(feature = "mpi"))]
-            Some(none) => match none {},
-            None => {}
-        }
-        check(go(dataset.id(), kind.id(), memory.0, file.0, how.0).into()).map(drop)
+        // SAFETY: `memory` has as many complex numbers as `reals` holds pairs, as was checked.
+        let read = unsafe {
+            let to = reals.as_mut_ptr().cast();
+            H5Dread(dataset.id(), kind.id(), memory.0, file.0, H5P_DEFAULT, to)
+        };
+        check(read.into()).map(drop)
     })
 }
 

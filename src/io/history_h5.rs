@@ -12,7 +12,7 @@ use std::path::Path;
 pub fn write_history_h5(folder: &Path) -> Result<(), IoError> {
     let table = History::read(folder)?;
     write_aside(&folder.join("history.h5"), &Solo, |temporary| {
-        let file = hdf5_raw::create(temporary, &Solo)?;
+        let file = hdf5_raw::create(temporary)?;
         let put = || -> hdf5::Result<()> {
             let group = file.create_group_builder().obj_track_times(false).create("history")?;
             for (name, column) in &table.columns {

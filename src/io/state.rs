@@ -17,10 +17,10 @@ use super::hdf5_config::{DATASET as LINKS, LINKS as MATRICES};
 use super::hdf5_raw::{self, Slab, failed};
 use super::safe::require_room;
 use super::{HDF5_SIGNATURE, IoError, require_box, write_aside};
-use crate::comm::{Comm, Solo, agree};
+use crate::comm::{Comm, agree, from_first};
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Partition, coordinates, volume};
-use hdf5::{Dataset, File, Group};
+use hdf5::{File, Group};
 use num_complex::Complex64;
 use std::path::Path;
 
@@ -89,7 +89,7 @@ pub fn state_input(path: &Path) -> Result<String, IoError> {
     if !head(path, HDF5_SIGNATURE.len())?.0.starts_with(HDF5_SIGNATURE) {
         return Err(IoError::malformed(path, "no state of hmc replay: not an HDF5 file"));
     }
-    read_input(&hdf5_raw::open(path, &Solo)?, path)
+    read_input(&hdf5_raw::open(path)?, path)
 }
 
 /// Reads the state of a trajectory with pseudofermions at the places `wanted`; collective.
@@ -103,7 +103,7 @@ pub fn read_state(
     comm: &dyn Comm,
     wanted: &[Place],
 ) -> Result<State, IoError> {
-    let file = agree(comm, hdf5_raw::open(path, comm))?;
+    let file = agree(comm, hdf5_raw::open(path))?;
     let input = agree(comm, read_input(&file, path))?;
     agree(comm, nothing_else(&file, path, wanted))?;
     let (local, global) = (partition.local(), partition.global);
@@ -111,7 +111,7 @@ pub fn read_state(
         agree(comm, exists(&file, path, name))?;
         let dataset = agree(comm, hdf5_raw::dataset(&file, path, name, global, tail))?;
         let mut reals = vec![0.0; volume(local) * 2 * tail.iter().product::<usize>()];
-        let read = hdf5_raw::read(&dataset, &Slab::new(partition, tail), &mut reals, comm);
+        let read = hdf5_raw::read(&dataset, &Slab::new(partition, tail), &mut reals);
         agree(comm, read.map_err(failed(path, format!("read /{name}"))))?;
         Ok::<_, IoError>(reals)
     };
@@ -151,37 +151,35 @@ pub fn write_state(
     })
 }
 
-/// The steps of writing, with every rank's consent before each transfer.
+/// Rank 0 lays the file out, then every rank writes its boxes.
 fn put(path: &Path, state: &State, partition: &Partition, comm: &dyn Comm) -> Result<(), IoError> {
-    let file = agree(comm, hdf5_raw::create(path, comm))?;
-    let datasets = agree(comm, lay_out(&file, state, partition).map_err(failed(path, "lay out the file")))?;
+    let make = || {
+        let file = hdf5_raw::create(path)?;
+        let starts = lay_out(&file, state, partition).map_err(failed(path, "lay out the file"))?;
+        file.close().map_err(failed(path, "close the file"))?;
+        Ok::<Vec<u8>, IoError>(starts.into_iter().flat_map(u64::to_le_bytes).collect())
+    };
+    let made = agree(comm, if comm.rank() == 0 { make() } else { Ok(Vec::new()) })?;
+    let starts = from_first(comm, made);
     let fields = [&state.links.reals, &state.momenta.reals].into_iter();
     let fields = fields.chain(state.pseudofermions.iter().map(|(_, reals)| reals));
-    for ((name, tail, dataset), reals) in datasets.into_iter().zip(fields) {
-        let written = hdf5_raw::write(&dataset, &Slab::new(partition, &tail), reals, comm);
-        drop(dataset);
-        agree(comm, written.map_err(failed(path, format!("write /{name}"))))?;
-    }
-    agree(comm, file.flush().map_err(failed(path, "flush the file")))?;
-    agree(comm, file.close().map_err(failed(path, "close the file")))
+    let starts = starts.as_chunks().0.iter().map(|start| u64::from_le_bytes(*start));
+    let write = |(reals, start): (&Vec<f64>, u64)| hdf5_raw::write(path, start, partition, reals);
+    agree(comm, fields.zip(starts).try_for_each(write))
 }
 
-/// A dataset with its name and its shape on a site.
-type Named = (String, Vec<usize>, Dataset);
-
-/// Attributes and empty datasets: those of links and momenta, then the pseudofermions'.
-fn lay_out(file: &File, state: &State, partition: &Partition) -> hdf5::Result<Vec<Named>> {
+/// Attributes and empty datasets: those of links and momenta, then the pseudofermions'; returns where each begins.
+fn lay_out(file: &File, state: &State, partition: &Partition) -> hdf5::Result<Vec<u64>> {
     hdf5_raw::put_text(file, "kind", KIND)?;
     file.new_attr::<u64>().create("version")?.write_scalar(&VERSION)?;
     hdf5_raw::put_text(file, "input", &state.input)?;
     let mut all = vec![(LINKS.to_owned(), MATRICES.to_vec()), (MOMENTA.to_owned(), MATRICES.to_vec())];
     all.extend(state.pseudofermions.iter().map(|(place, _)| (place.dataset(), place.tail())));
-    let dataset = |(name, tail): (String, Vec<usize>)| {
-        let (folder, last) = name.rsplit_once('/').unwrap_or(("/", &name));
-        let dataset = hdf5_raw::lay_out(&group(file, folder)?, last, partition.global, &tail)?;
-        Ok((name, tail, dataset))
+    let start = |(name, tail): &(String, Vec<usize>)| {
+        let (folder, last) = name.rsplit_once('/').unwrap_or(("/", name));
+        hdf5_raw::lay_out(&group(file, folder)?, last, partition.global, tail)
     };
-    all.into_iter().map(dataset).collect()
+    all.iter().map(start).collect()
 }
 
 /// The group of this path, made with its parents if it is not there.

@@ -15,8 +15,8 @@ pub struct Partition {
     pub place: Extents,
 }
 
-/// Sites of a box, at most: kernels count them with 32 bits.
-const MOST_SITES: usize = i32::MAX as usize;
+/// Sites of a box, and of a launch, at most: kernels count them with 32 bits, and a little beyond the end.
+pub const MOST_SITES: usize = (1 << 31) - (1 << 20);
 
 /// Why a lattice cannot be cut.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -3,7 +3,7 @@
 use super::Cuda;
 use super::nvrtc::Request;
 use crate::device::DeviceError;
-use crate::device::backend::{Call, Size, Variant};
+use crate::device::backend::{Call, Count, Size, Variant};
 use crate::device::gpu::cache::Place;
 use crate::device::gpu::tuning::{Candidates, Shape};
 use crate::device::kernels::{Constants, FACE_CHUNK, KernelNumber, RankRound};
@@ -45,8 +45,8 @@ impl Function {
     /// The number of blocks that covers `size`.
     pub(super) fn blocks(self, size: Size) -> usize {
         match size {
-            Size::Sites(n) => n.div_ceil(self.block),
-            Size::Teams(teams) => teams.count,
+            Size::Sites(n) => n.get().div_ceil(self.block),
+            Size::Teams(count, _) => count.get(),
         }
     }
 }
@@ -56,14 +56,6 @@ unsafe impl Send for Function {}
 
 /// Kernels in use, by number and the constants they are compiled for, for each precision.
 pub(super) type Loaded = [HashMap<(KernelNumber, Constants), Function>; 3];
-
-/// The kernel's argument for its number of sites or teams.
-pub(super) fn count(size: Size) -> usize {
-    match size {
-        Size::Sites(n) => n,
-        Size::Teams(teams) => teams.count,
-    }
-}
 
 impl Cuda {
     /// The kernel of a call in its fastest shape, which is tried if it is not known.
@@ -101,7 +93,7 @@ impl Cuda {
                 call!(cuModuleGetFunction(&mut handle, module, entry.as_ptr()))?;
                 let shared = match size {
                     Size::Sites(_) => 0,
-                    Size::Teams(teams) => teams.shared,
+                    Size::Teams(_, team) => team.shared,
                 };
                 let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
                 call!(cuFuncSetAttribute(handle, most, shared as i32))?;
@@ -138,7 +130,7 @@ impl Cuda {
 
     /// The file of the chosen shape, and the shape if one is kept that is a candidate.
     pub(super) fn kept_shape(&self, request: &Request, size: Size) -> (Place, Option<Shape>) {
-        let place = self.compiler.shape_place(request, &(&self.name, self.driver, count(size)));
+        let place = self.compiler.shape_place(request, &(&self.name, self.driver, size.count().get()));
         let kept = place.read().and_then(|bytes| Shape::from_bytes(&bytes));
         (place, kept.filter(|shape| CANDIDATES.shapes(size).contains(shape)))
     }
@@ -146,7 +138,7 @@ impl Cuda {
     /// Milliseconds of [`TRIALS`] launches. The kernel may be repeated, since its output does not alias its input.
     fn time(&self, function: Function, call: Call<'_>, size: Size) -> Result<f32, DeviceError> {
         // SAFETY: the caller wants this launch anyway.
-        let launch = || unsafe { self.start(function, call, count(size), function.blocks(size), None) };
+        let launch = || unsafe { self.start(function, call, size.count(), function.blocks(size), None) };
         launch()?;
         let mut done = Ok(());
         let time = self.between_events(&mut || done = (0..TRIALS).try_for_each(|_| launch()))?;
@@ -180,11 +172,11 @@ impl Cuda {
         &self,
         function: Function,
         call: Call<'_>,
-        n: usize,
+        n: Count,
         blocks: usize,
         sums: Option<&SumPlaces<'_>>,
     ) -> Result<(), DeviceError> {
-        let mut count = n as i32;
+        let mut count = n.int();
         let places = sums.map_or(std::ptr::null(), std::ptr::from_ref);
         let mut parameters = [call.args.cast_mut(), (&raw mut count).cast(), places.cast_mut().cast()];
         let mut beside = sys::CUlaunchAttribute {

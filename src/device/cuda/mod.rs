@@ -27,7 +27,7 @@ mod nvrtc;
 
 pub use ahead::compile_all;
 
-use super::backend::{Backend, Begun, Call, Parcel, Pointer, Post, Size, Sums, Ticket, Variant};
+use super::backend::{Backend, Begun, Call, Count, Parcel, Pointer, Post, Size, Sums, Ticket, Variant};
 use super::gpu::mapped::{ALL_ROUNDED_BYTES, MAPPED_BYTES, MappedSums, Place, SUM_BYTES};
 use super::kernels::RankRound;
 use super::ledger::Ledger;
@@ -36,7 +36,7 @@ use super::record::Instance;
 use super::table::all_kernels;
 use super::{Device, DeviceError, Energy, GpuOptions, Lanes, Work};
 use cudarc::driver::{result, sys};
-use launch::{BLOCK, Loaded, SumPlaces, count};
+use launch::{BLOCK, Loaded, SumPlaces};
 use library::Version;
 use meter::Meter;
 use nccl::Nccl;
@@ -336,13 +336,13 @@ unsafe impl Backend for Cuda {
         self.current()?;
         let function = self.function(&mut self.loaded.lock().expect("no panic holds it"), call, size)?;
         // SAFETY: a kernel without sums; its pointers are valid by the caller's promise.
-        unsafe { self.start(function, call, count(size), function.blocks(size), None) }
+        unsafe { self.start(function, call, size.count(), function.blocks(size), None) }
     }
 
     unsafe fn begin_sum(
         &self,
         call: Call<'_>,
-        n: usize,
+        n: Count,
         ranks: Option<RankRound<'_>>,
     ) -> Result<Begun, DeviceError> {
         self.current()?;
@@ -350,7 +350,7 @@ unsafe impl Backend for Cuda {
         let function = self.function(&mut loaded, call, Size::Sites(n))?;
         let kernel = all_kernels().get(call.kernel, call.precision);
         let Work::Sums(count) = kernel.work else { unreachable!("{} makes no sums", kernel.name) };
-        let blocks = n.div_ceil(BLOCK).clamp(1, 8 * self.processors);
+        let blocks = n.get().div_ceil(BLOCK).clamp(1, 8 * self.processors);
         let Place { ticket, mapped } = self.sums.next(count);
         let places = SumPlaces {
             words: self.words,

@@ -1,7 +1,7 @@
 //! Block sizes of a GPU's kernels: candidates, and the choice of the fastest.
 
 use crate::device::DeviceError;
-use crate::device::backend::{Size, Teams};
+use crate::device::backend::{Size, Team};
 
 /// How a GPU's threads are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,7 +43,7 @@ impl Candidates {
     pub(crate) fn plain(&self, size: Size) -> Shape {
         let block = match size {
             Size::Sites(_) => self.block,
-            Size::Teams(teams) => teams.threads,
+            Size::Teams(_, team) => team.threads,
         };
         Shape { block, resident: 1 }
     }
@@ -55,7 +55,7 @@ impl Candidates {
             Size::Sites(_) => {
                 Shape { block: self.blocks.iter().copied().fold(self.block, usize::max), ..shape }
             }
-            Size::Teams(_) => shape,
+            Size::Teams(..) => shape,
         }
     }
 
@@ -63,7 +63,7 @@ impl Candidates {
     pub(crate) fn shapes(&self, size: Size) -> Vec<Shape> {
         match size {
             Size::Sites(_) => self.blocks.iter().map(|&block| Shape { block, resident: 1 }).collect(),
-            Size::Teams(Teams { threads, .. }) => {
+            Size::Teams(_, Team { threads, .. }) => {
                 let resident = |own: &usize| (self.registers / (own * threads)).max(1);
                 let mut resident: Vec<usize> = self.thread_registers.iter().map(resident).collect();
                 resident.dedup();

@@ -5,16 +5,20 @@ use crate::device::kernels::{
     SliceMatrix as Apply, SliceMatrixOfHops, SliceReflect, SliceSpread, SliceSum, TEAM_REALS, TEAM_SITES,
     Wall,
 };
-use crate::device::{Buffer, Precision, Teams};
+use crate::device::{Buffer, Precision, Team};
 use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
 use crate::math::SliceMatrix;
 use crate::operator::{Way, WilsonLinks, table};
 use std::sync::Arc;
 
-/// The teams that cover `sites` sites, with all slices, of `fields` fields.
-fn teams(domain: &Domain, precision: Precision, slices: usize, sites: usize, fields: usize) -> Teams {
-    Teams {
-        count: sites.div_ceil(TEAM_SITES) * fields,
+/// The number of teams that cover `sites` sites of `fields` fields.
+fn teams(sites: usize, fields: usize) -> usize {
+    sites.div_ceil(TEAM_SITES) * fields
+}
+
+/// Such a team, which has all slices of its sites.
+fn team(domain: &Domain, precision: Precision, slices: usize) -> Team {
+    Team {
         threads: TEAM_SITES * slices,
         shared: slices * TEAM_REALS * precision.bytes() * domain.layout(precision).lanes().count(),
     }
@@ -64,9 +68,10 @@ impl OnSlices {
         shifted: Option<(f64, &Spinor)>,
     ) -> Result<(), FieldError> {
         let domain = Arc::clone(input.domain());
-        let teams = teams(&domain, self.precision, self.slices, input.layout().half(), input.fields());
+        let (count, team) =
+            (teams(input.layout().half(), input.fields()), team(&domain, self.precision, self.slices));
         let kernel = Apply { wall: self.wall(out, input, scale, shifted), input: input.fermions() };
-        domain.launch_teams(self.precision, &kernel, teams)
+        domain.launch_teams(self.precision, &kernel, count, team)
     }
 
     /// `out = scale T D input + shift x` on sites of `parity`, where D is the hopping term of `links`.
@@ -81,11 +86,11 @@ impl OnSlices {
     ) -> Result<(), FieldError> {
         let (slices, fields) = (self.slices, input.fields());
         let (domain, precision) = (Arc::clone(links.domain()), self.precision);
-        let form = (precision, links.reals());
+        let (form, team) = ((precision, links.reals()), team(&domain, precision, slices));
         links.cover(input, parity, Way::all(dagger), |hop| {
-            let teams = teams(&domain, precision, slices, hop.places.count as usize, fields);
+            let count = teams(hop.places.count as usize, fields);
             let wall = self.wall(out, input, scale, shifted);
-            domain.launch_teams(form, &SliceMatrixOfHops { wall, hop }, teams)
+            domain.launch_teams(form, &SliceMatrixOfHops { wall, hop }, count, team)
         })
     }
 

@@ -18,7 +18,7 @@ use crate::device::kernels::{
     COARSE_LINKS, CoarseBackward, CoarseHop, CoarseLocal, CoarsePost, HOP_ROWS, HOP_SHARES, Half,
     MOST_FIELDS, POSTS, RankRound, Together,
 };
-use crate::device::{Buffer, DeviceError, Meeting, Teams};
+use crate::device::{Buffer, DeviceError, Meeting, Team};
 use crate::field::{Dagger, Domain, FieldError};
 use crate::lattice::Extents;
 use below::Below;
@@ -241,8 +241,7 @@ impl Shape {
         };
         let threads = near * HOP_SHARES / HOP_ROWS;
         let shared = systems as usize * 2 * near * (1 + HOP_SHARES) * 4;
-        let teams = Teams { count: *count, threads, shared };
-        self.domain.launch_teams((Half, systems), &kernel, teams)
+        self.domain.launch_teams((Half, systems), &kernel, *count, Team { threads, shared })
     }
 
     /// Gives all ranks what each has of a field, of so many systems, at its `own` places.

@@ -5,7 +5,7 @@ use crate::device::kernels::{
     COLUMNS, Half, NormaliseVector, Out, Prolong, ROUND_THREADS, Reals, RestrictParts, RestrictSum,
     RoundVectors, TILE, Together, Vectors,
 };
-use crate::device::{Buffer, Teams};
+use crate::device::{Buffer, Team};
 use crate::field::{Dagger, Domain, FieldError};
 use std::sync::Arc;
 
@@ -238,8 +238,8 @@ impl Prolongator {
             self.domain.launch_as(Half, &kernel, threads)?;
         }
         let (v, rounded, scales) = (vectors.buffer.output(), self.rounded.output(), self.scales.output());
-        let count = 2 * self.groups * count;
-        let teams = Teams { count, threads: ROUND_THREADS, shared: ROUND_THREADS * 4 };
-        self.domain.launch_teams(Half, &RoundVectors { v, rounded, scales, reals }, teams)
+        let team = Team { threads: ROUND_THREADS, shared: ROUND_THREADS * 4 };
+        let kernel = RoundVectors { v, rounded, scales, reals };
+        self.domain.launch_teams(Half, &kernel, 2 * self.groups * count, team)
     }
 }

@@ -8,7 +8,7 @@ use crate::device::kernels::{
     CoarseEliminate, CoarseMultiply, CoarseNorm, CoarseRound, CoarseTwist, Half, MOST_FIELDS, PIECES, POSTS,
     Pass, RankRound, S_STEPS, SUMMANDS, TILE, Together,
 };
-use crate::device::{Buffer, Deferred, DeviceError, Teams};
+use crate::device::{Buffer, Deferred, DeviceError, Team};
 use crate::field::{FieldError, numbers_of};
 
 /// Directions of the Krylov space. They are kept from solve to solve, for the first ones know the modes that converge slowly.
@@ -377,12 +377,9 @@ impl Space {
             systems,
         };
         let numbers = TILE * PRODUCTS * 2;
-        let teams = Teams {
-            count: now * (self.used + steps + 1).div_ceil(TILE) * PIECES,
-            threads: SUMMANDS * COLUMNS,
-            shared: (numbers + 1) * SUMMANDS * COLUMNS * 8,
-        };
-        domain.launch_teams(Half, &kernel, teams)?;
+        let tiles = (self.used + steps + 1).div_ceil(TILE);
+        let team = Team { threads: SUMMANDS * COLUMNS, shared: (numbers + 1) * SUMMANDS * COLUMNS * 8 };
+        domain.launch_teams(Half, &kernel, now * tiles * PIECES, team)?;
         let kernel = CoarseBlock {
             parts: self.parts.input(),
             squares: self.squares.shared_output(),
@@ -396,7 +393,7 @@ impl Space {
         };
         let pairs = (BLOCK_PARTS + 2) * PRODUCTS * PRODUCTS;
         let shared = 2 * 8 * (MOST_FIELDS * PRODUCTS + pairs);
-        domain.launch_teams(Half, &kernel, Teams { count: now, threads: BLOCK_THREADS, shared })?;
+        domain.launch_teams(Half, &kernel, now, Team { threads: BLOCK_THREADS, shared })?;
         let kernel = CoarseAdvance {
             own: own.input(),
             x: x.shared_output_at(half),
