@@ -16,9 +16,24 @@
 //! - `meeting`: where GPUs of several ranks add their sums
 //! - `buffer`: device memory with an owner
 
+// No number wraps in silence, however large the lattice.
+#![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "until it is written anew"
+)]
 mod backend;
 mod buffer;
 mod counting;
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "until it is written anew"
+)]
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
@@ -29,6 +44,12 @@ mod cuda;
 mod gpu;
 mod isa;
 mod kept;
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "until it is written anew"
+)]
 pub mod kernels;
 mod ledger;
 mod meeting;
