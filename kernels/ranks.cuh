@@ -3,11 +3,11 @@
 #include "sum.cuh"
 
 // Waits until the neighbour has raised the flag of a chunk of face k; what it packed there is then here. Only a GPU's ranks
-// do, and they wait for nothing that comes through the host.
+// do, and they wait for nothing that comes through the host. Numbers of exchanges go round after 2^32.
 HD void wait_for_chunk(const HaloWait& a, int k, int chunk) {
     if constexpr (GPU) {
         if (a.flags != nullptr && chunk < a.chunks[k])
-            while (acquired((const int*)a.flags + k * a.stride + chunk) - a.number < 0) wait_a_little();
+            while ((int)((u32)acquired((const int*)a.flags + k * a.stride + chunk) - (u32)a.number) < 0) wait_a_little();
     }
 }
 HD void raise_flag(const HaloSignal& a, int k, int chunk) {

@@ -29,7 +29,7 @@ impl Comm for Echo {
     }
 
     fn sum(&self, values: &mut [i64]) {
-        values.iter_mut().for_each(|value| *value = value.wrapping_mul(self.size as i64));
+        values.iter_mut().for_each(|value| *value = value.wrapping_mul((self.size as u64).cast_signed()));
     }
 
     fn max(&self, value: f64) -> f64 {

@@ -6,6 +6,9 @@
 //!
 //! Sums over ranks are sums of integers, so their order does not matter.
 
+// No number wraps in silence, however large the lattice.
+#![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
+
 mod echo;
 mod solo;
 #[cfg(feature = "mpi")]

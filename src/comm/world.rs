@@ -3,12 +3,12 @@
 //! MPI serves one thread at a time (MPI_THREAD_SERIALIZED), so every call holds a lock.
 
 use super::{Comm, CommError, Message};
-use mpi::Threading;
 use mpi::collective::SystemOperation;
 use mpi::request::WaitGuard;
 use mpi::topology::{Color, SimpleCommunicator};
 #[allow(clippy::wildcard_imports, reason = "the traits of the binding, as it documents")]
 use mpi::traits::*;
+use mpi::{Rank, Threading};
 use std::sync::Arc;
 
 /// All ranks of the job, or some. If MPI was started here, it is finalised when the last of these is dropped.
@@ -103,13 +103,18 @@ impl World {
 /// MPI counts are `int`: longer messages go as blocks of this many bytes.
 const BLOCK: usize = 1 << 30;
 
+/// A rank as MPI counts them.
+fn number(rank: usize) -> Rank {
+    Rank::try_from(rank).expect("a rank of MPI")
+}
+
 impl Comm for World {
     fn rank(&self) -> usize {
-        alone(|| self.world.rank()) as usize
+        usize::try_from(alone(|| self.world.rank())).expect("ranks from 0")
     }
 
     fn size(&self) -> usize {
-        alone(|| self.world.size()) as usize
+        usize::try_from(alone(|| self.world.size())).expect("a number of ranks")
     }
 
     fn exchange_while(
@@ -122,7 +127,7 @@ impl Comm for World {
             let under_way = UnderWay(Some(alone(|| {
                 let mut received = Vec::new();
                 for receive in receives.iter_mut() {
-                    let peer = self.world.process_at_rank(receive.peer as i32);
+                    let peer = self.world.process_at_rank(number(receive.peer));
                     for block in receive.bytes.chunks_mut(BLOCK) {
                         let request = peer.immediate_receive_into_with_tag(scope, block, receive.tag);
                         received.push(WaitGuard::from(request));
@@ -130,7 +135,7 @@ impl Comm for World {
                 }
                 let mut sent = Vec::new();
                 for send in sends {
-                    let peer = self.world.process_at_rank(send.peer as i32);
+                    let peer = self.world.process_at_rank(number(send.peer));
                     for block in send.bytes.chunks(BLOCK) {
                         sent.push(WaitGuard::from(peer.immediate_send_with_tag(scope, block, send.tag)));
                     }
@@ -157,18 +162,24 @@ impl Comm for World {
 
     fn gather(&self, bytes: &[u8]) -> Vec<Vec<u8>> {
         let size = self.size();
-        let own = bytes.len() as i64;
-        let mut lengths = vec![0i64; size];
-        alone(|| self.world.all_gather_into(&own, &mut lengths[..]));
-        let longest = lengths.iter().copied().max().unwrap_or(0) as usize;
-        if longest == 0 {
-            return vec![Vec::new(); size];
+        let mut lengths = vec![0_u64; size];
+        alone(|| self.world.all_gather_into(&(bytes.len() as u64), &mut lengths[..]));
+        let length = |n: u64| usize::try_from(n).expect("a length in memory");
+        let lengths: Vec<usize> = lengths.into_iter().map(length).collect();
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        let mut all: Vec<Vec<u8>> = lengths.iter().map(|&n| Vec::with_capacity(n)).collect();
+        // The binding counts what all ranks have together.
+        let block = (BLOCK / size).min(longest).max(1);
+        let (mut own, mut theirs) = (vec![0; block], vec![0; block * size]);
+        for start in (0..longest).step_by(block) {
+            let sent = &bytes[start.min(bytes.len())..bytes.len().min(start + block)];
+            own[..sent.len()].copy_from_slice(sent);
+            alone(|| self.world.all_gather_into(&own[..], &mut theirs[..]));
+            for ((all, &length), block) in all.iter_mut().zip(&lengths).zip(theirs.chunks(block)) {
+                all.extend(&block[..block.len().min(length - all.len())]);
+            }
         }
-        let mut padded = bytes.to_vec();
-        padded.resize(longest, 0);
-        let mut all = vec![0u8; longest * size];
-        alone(|| self.world.all_gather_into(&padded[..], &mut all[..]));
-        all.chunks(longest).zip(&lengths).map(|(chunk, &n)| chunk[..n as usize].to_vec()).collect()
+        all
     }
 
     fn first(&self, count: usize) -> Option<Arc<dyn Comm>> {

@@ -38,7 +38,7 @@ impl Sums {
             .chunks_exact(WORDS)
             .map(|w| ExactSum::from_words(w.try_into().expect("a sum's words")))
             .collect();
-        Self { sums, max: f64::from_bits(*max as u64) }
+        Self { sums, max: f64::from_bits(max.cast_unsigned()) }
     }
 
     /// The words from which [`Sums::from_words`] makes them.

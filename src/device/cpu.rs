@@ -4,7 +4,7 @@ use super::backend::{
     Backend, Begun, Call, Count, Parcel, Pointer, Post, Size, Sums, Ticket, Variant, no_network,
 };
 use super::kept::KeptSums;
-use super::kernels::{Double, FACE_CHUNK, Kernel, Out, RankRound, SumOverRanks, WORDS};
+use super::kernels::{Double, FACE_CHUNK, Kernel, Out, RankRound, SumOverRanks, WORDS, int};
 use super::ledger::Ledger;
 use super::shared_memory::SharedMemory;
 use super::table::{Kernels, Lanes, emulated_kernels, host_kernels, lane_counts};
@@ -96,11 +96,11 @@ impl Cpu {
         let greatest = words.len() - 1;
         let at = NonZero::new(words.as_mut_ptr() as u64).expect("there are words");
         // SAFETY: the words are those of this function alone, and outlive the call.
-        let args = SumOverRanks { words: unsafe { Out::at(at) }, round, greatest: greatest as i32 };
+        let args = SumOverRanks { words: unsafe { Out::at(at) }, round, greatest: int(greatest) };
         let (number, precision) = SumOverRanks::number(Double);
         let run = self.kernels.get(number, precision).run;
         // SAFETY: the table's function with the arguments it was built for: one call for each word.
-        unsafe { run((&raw const args).cast(), 0, words.len() as i32, std::ptr::null_mut()) };
+        unsafe { run((&raw const args).cast(), 0, int(words.len()), std::ptr::null_mut()) };
         Sums::from_words(&words)
     }
 
@@ -208,7 +208,7 @@ unsafe impl Backend for Cpu {
 
     unsafe fn copy(&self, to: Pointer, from: Pointer, bytes: usize) -> Result<(), DeviceError> {
         self.share_bytes(bytes, |start, length| {
-            let (from, to) = ((from.0 as usize + start) as *const u8, (to.0 as usize + start) as *mut u8);
+            let (from, to) = ((from.0 + start as u64) as *const u8, (to.0 + start as u64) as *mut u8);
             // SAFETY: by the caller's promise, both hold `bytes`; blocks do not overlap.
             unsafe { std::ptr::copy_nonoverlapping(from, to, length) };
         });
@@ -218,7 +218,7 @@ unsafe impl Backend for Cpu {
     unsafe fn zero(&self, at: Pointer, bytes: usize) -> Result<(), DeviceError> {
         self.share_bytes(bytes, |start, length| {
             // SAFETY: inside the memory; blocks do not overlap.
-            unsafe { std::ptr::write_bytes((at.0 as usize + start) as *mut u8, 0, length) };
+            unsafe { std::ptr::write_bytes((at.0 + start as u64) as *mut u8, 0, length) };
         });
         Ok(())
     }
@@ -233,7 +233,7 @@ unsafe impl Backend for Cpu {
         let block = if self.emulated.is_some() && matches!(size, Size::Sites(_)) { FACE_CHUNK } else { 1 };
         self.share(count.div_ceil(block), few.div_ceil(block), |part| {
             let mut shared = vec![Line([0; 64]); shared.div_ceil(64)];
-            let (begin, end) = ((part.start * block) as i32, count.min(part.end * block) as i32);
+            let (begin, end) = (int(part.start * block), int(count.min(part.end * block)));
             // SAFETY: the table's function with the arguments it was built for; each site or team writes only its own
             // data.
             unsafe { run(pointer as *const c_void, begin, end, shared.as_mut_ptr().cast()) };
@@ -254,7 +254,7 @@ unsafe impl Backend for Cpu {
         self.share(n.get(), FEW_SITES, |part| {
             let mut words = vec![0i64; count * WORDS + 1];
             // SAFETY: as in `launch`; there are as many words as the kernel fills.
-            unsafe { run(pointer as *const c_void, part.start as i32, part.end as i32, words.as_mut_ptr()) };
+            unsafe { run(pointer as *const c_void, int(part.start), int(part.end), words.as_mut_ptr()) };
             let part = Sums::from_words(&words);
             // Sums are exact and maxima too: the order of the threads does not matter.
             let mut all = all.lock().expect("no thread panicked");

@@ -17,13 +17,13 @@ pub(super) struct KeptSums {
 #[derive(Default)]
 struct Latest {
     /// The number of the first of them.
-    first: i64,
+    first: usize,
     sums: VecDeque<Sums>,
 }
 
 impl Latest {
     fn get(&self, number: i64) -> Option<&Sums> {
-        self.sums.get(usize::try_from(number - self.first).ok()?)
+        self.sums.get(usize::try_from(number).ok()?.checked_sub(self.first)?)
     }
 }
 
@@ -46,12 +46,13 @@ impl KeptSums {
             all.sums.pop_front();
             all.first += 1;
         }
-        let number = all.first + all.sums.len() as i64;
-        let place = &self.rounded[number as usize % KEPT_SUMS * MAX_SUMS..];
+        let number = all.first + all.sums.len();
+        let place = &self.rounded[number % KEPT_SUMS * MAX_SUMS..];
         for (place, sum) in place.iter().zip(&sums.sums) {
             place.store(sum.value().to_bits(), Ordering::Relaxed);
         }
-        let ticket = Ticket { number, count: sums.sums.len(), rounded: Pointer(place.as_ptr() as u64) };
+        let (number, rounded) = ((number as u64).cast_signed(), Pointer(place.as_ptr() as u64));
+        let ticket = Ticket { number, count: sums.sums.len(), rounded };
         all.sums.push_back(sums);
         ticket
     }

@@ -95,6 +95,15 @@ impl<K> Out<'_, K> {
     }
 }
 
+/// A number of sites, places, fields or bytes per site as kernels and drivers take it, with 32 bits.
+///
+/// # Panics
+/// It does not fit. What makes domains and fields has refused lattices that are so large.
+#[track_caller]
+pub(crate) fn int(n: usize) -> i32 {
+    i32::try_from(n).unwrap_or_else(|_| panic!("{n} is more than kernels count with 32 bits"))
+}
+
 /// An enum of `kernels/args.h`.
 pub(crate) trait Enumerated: Copy + 'static {
     /// All its values.
@@ -103,7 +112,7 @@ pub(crate) trait Enumerated: Copy + 'static {
     fn value(self) -> i32;
     /// The variant of this value.
     fn of(value: usize) -> Option<Self> {
-        Self::ALL.iter().copied().find(|one| one.value() as usize == value)
+        Self::ALL.iter().copied().find(|one| usize::try_from(one.value()) == Ok(value))
     }
 }
 

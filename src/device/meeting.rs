@@ -1,7 +1,7 @@
 //! Where GPUs of several ranks exchange words: each writes its own into the others' memory, and waits for theirs in the
 //! kernel that needs them (`kernels/ranks.cuh`), as sums over the lattice do. No host takes part.
 
-use super::kernels::{MAX_SUMS, RankRound, WORDS};
+use super::kernels::{MAX_SUMS, RankRound, WORDS, int};
 use super::{Buffer, Device, DeviceError, Remote};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -54,8 +54,8 @@ impl Meeting {
         let rank = self.others.iter().position(Option::is_none).expect("this rank");
         RankRound {
             of_ranks: Some(self.addresses.input()),
-            rank: rank as i32,
-            ranks: self.others.len() as i32,
+            rank: int(rank),
+            ranks: int(self.others.len()),
             round: number.cast_signed(),
         }
     }

@@ -16,6 +16,9 @@
 //! - `meeting`: where GPUs of several ranks add their sums
 //! - `buffer`: device memory with an owner
 
+// No number wraps in silence, however large the lattice.
+#![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
+
 mod backend;
 mod buffer;
 mod counting;

@@ -299,20 +299,20 @@ mod tests {
         let driver = Small::new(1 << 40);
         let mut owned: BTreeMap<u64, usize> = BTreeMap::new();
         let mut state = 1u64;
-        let mut random = |n: u64| {
+        let mut random = |n: usize| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % n
+            usize::try_from(state >> 33).unwrap() % n
         };
         for _ in 0..20_000 {
             if owned.len() < 30 || random(2) == 0 && owned.len() < 60 {
-                let bytes = SMALL + 1 + random(20 * PAGE as u64) as usize;
+                let bytes = SMALL + 1 + random(20 * PAGE);
                 let at = pool.take(bytes, Use::Private, &driver, &ledger).unwrap();
                 let before = owned.range(..=at).next_back();
                 assert!(before.is_none_or(|(start, length)| start + *length as u64 <= at));
                 assert!(owned.range(at..).next().is_none_or(|(next, _)| at + bytes as u64 <= *next));
                 owned.insert(at, bytes);
             } else {
-                let n = random(owned.len() as u64) as usize;
+                let n = random(owned.len());
                 let (&at, &bytes) = owned.iter().nth(n).unwrap();
                 owned.remove(&at);
                 pool.give(at, bytes);

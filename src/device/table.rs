@@ -168,7 +168,7 @@ fn read(table: &Table, kernels: &mut Kernels) {
             extents_are_constant: listed.is_some_and(|listed| listed.extents_are_constant),
             name,
             args: text(entry.args),
-            args_size: entry.args_size as usize,
+            args_size: usize::try_from(entry.args_size).expect("a size in memory"),
             expression: text(entry.expression),
             work: match entry.sums {
                 -2 => Work::Teams,

@@ -7,6 +7,9 @@
 //! - `keys`: the keys that families share
 //! - `terms`: common parts of their terms
 
+// No number wraps in silence, however large the lattice.
+#![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
+
 mod domain_wall;
 mod fermion;
 pub(crate) mod keys;

@@ -6,7 +6,7 @@
 use super::signals::Signals;
 use super::{Domain, FieldError, Halo, LINK_REALS};
 use crate::comm::{Message, agree};
-use crate::device::kernels::{self, Out, SlabPack, SlabUnpack};
+use crate::device::kernels::{self, Out, SlabPack, SlabUnpack, int};
 use crate::device::{Buffer, Remote, Staging};
 
 /// The layers at both ends of direction mu.
@@ -203,11 +203,11 @@ pub(super) fn fill(
         let pair = &mut pairs[if signals.is_some() { 2 * number + *turn } else { 0 }];
         let of_side = |side: usize| kernels::Slab {
             g: domain.geometry(),
-            mu: slab.mu as i32,
+            mu: int(slab.mu),
             forward: i32::from(side == 0),
-            reals: LINK_REALS as i32,
-            blocks: blocks as i32,
-            layers: layers as i32,
+            reals: int(LINK_REALS),
+            blocks: int(blocks),
+            layers: int(layers),
         };
         for (side, wire) in pair.iter_mut().enumerate() {
             let (field, wire) = (field.input(), wire.packed.output());
@@ -241,7 +241,7 @@ fn transport(domain: &Domain, slab: &Slab, pair: &mut [Wire; 2]) -> Result<(), F
     let (mut sends, mut receives) = (Vec::new(), Vec::new());
     for (side, Wire { packed, incoming, from, staging: [sent, received] }) in pair.iter_mut().enumerate() {
         let (to_rank, from_rank) = (receiver(domain, slab.mu, side), receiver(domain, slab.mu, 1 - side));
-        let tag = side as i32;
+        let tag = int(side);
         if let Some(own) = packed.own() {
             let bytes = match sent {
                 Some(sent) => {

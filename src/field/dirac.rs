@@ -5,7 +5,7 @@ use super::number::{StabNumbers, complex, least_length};
 use super::{FieldError, Spinor};
 use crate::device::kernels::{
     AddTwist, BicgstabDirection, BicgstabHalf, BicgstabStep, CaxpyDot, CaxpyNorm2, Dot, DotNorm2, MrStep,
-    SiteReals,
+    SiteReals, int,
 };
 use num_complex::Complex64;
 
@@ -49,7 +49,7 @@ impl Spinor {
     /// The fields are colour vectors.
     pub fn dot_norm2(&self, y: &Self) -> Result<(Complex64, f64), FieldError> {
         self.check_dirac([y]);
-        let kernel = DotNorm2 { x: self.fermions(), y: y.fermions(), half: self.sites() as i32 };
+        let kernel = DotNorm2 { x: self.fermions(), y: y.fermions(), half: int(self.sites()) };
         let sums = self.domain.sum_as(self.precision, &kernel, self.sites())?;
         Ok((complex(&sums), sums.sums[2].value()))
     }
@@ -60,7 +60,7 @@ impl Spinor {
     /// The fields are colour vectors.
     pub fn dot_norm2_here(&self, y: &Self) -> Result<(Complex64, f64), FieldError> {
         self.check_dirac([y]);
-        let kernel = DotNorm2 { x: self.fermions(), y: y.fermions(), half: self.sites() as i32 };
+        let kernel = DotNorm2 { x: self.fermions(), y: y.fermions(), half: int(self.sites()) };
         let sums = self.domain.device().sum(self.precision, &kernel, self.sites())?;
         Ok((complex(&sums), sums.sums[2].value()))
     }
@@ -72,7 +72,7 @@ impl Spinor {
     pub fn caxpy_norm2(&mut self, a: Complex64, x: &Self) -> Result<f64, FieldError> {
         self.check_dirac([x]);
         let (precision, sites) = (self.precision, self.sites());
-        let (y, x, half) = (self.buffer.output(), x.fermions(), sites as i32);
+        let (y, x, half) = (self.buffer.output(), x.fermions(), int(sites));
         let kernel = CaxpyNorm2 { y, x, half, a: a.re, b: a.im };
         Ok(self.domain.sum_as(precision, &kernel, sites)?.sums[0].value())
     }
@@ -84,7 +84,7 @@ impl Spinor {
     pub fn caxpy_dot(&mut self, a: Complex64, x: &Self, z: &Self) -> Result<Complex64, FieldError> {
         self.check_dirac([x, z]);
         let (precision, sites) = (self.precision, self.sites());
-        let (y, x, z, half) = (self.buffer.output(), x.fermions(), z.fermions(), sites as i32);
+        let (y, x, z, half) = (self.buffer.output(), x.fermions(), z.fermions(), int(sites));
         let kernel = CaxpyDot { y, x, z, half, a: a.re, b: a.im };
         Ok(complex(&self.domain.sum_as(precision, &kernel, sites)?))
     }
@@ -100,7 +100,7 @@ impl Spinor {
         let (precision, sites, bytes) = (self.precision, self.sites(), self.bytes_of_one());
         (0..self.fields).try_for_each(|n| {
             let (y, x) = (self.buffer.output_at(n * bytes), x.fermions_of(n));
-            self.domain.launch_as(precision, &AddTwist { y, x, half: sites as i32, a }, sites)
+            self.domain.launch_as(precision, &AddTwist { y, x, half: int(sites), a }, sites)
         })
     }
 
@@ -118,9 +118,9 @@ impl Spinor {
     ) -> Result<StabNumbers, FieldError> {
         self.check_dirac([shadow, v]);
         let (precision, sites) = (self.precision, self.sites());
-        let dot = Dot { x: shadow.fermions(), y: v.fermions(), half: sites as i32 };
+        let dot = Dot { x: shadow.fermions(), y: v.fermions(), half: int(sites) };
         let numbers = StabNumbers::new(rho, self.domain.sum_later_as(self.form(), &dot, sites)?);
-        let (y, z, half) = (self.buffer.output(), v.fermions(), sites as i32);
+        let (y, z, half) = (self.buffer.output(), v.fermions(), int(sites));
         let kernel = BicgstabHalf { y, z, half, numbers: numbers.argument()? };
         self.domain.launch_as(precision, &kernel, sites)?;
         Ok(numbers)
@@ -141,7 +141,7 @@ impl Spinor {
     ) -> Result<(), FieldError> {
         self.check_dirac([p, r, t, shadow]);
         let (precision, sites) = (self.precision, self.sites());
-        let overlap = DotNorm2 { x: t.fermions(), y: r.fermions(), half: sites as i32 };
+        let overlap = DotNorm2 { x: t.fermions(), y: r.fermions(), half: int(sites) };
         numbers.set_overlap(self.domain.sum_later_as(precision, &overlap, sites)?);
         let kernel = BicgstabStep {
             x: self.buffer.output(),
@@ -149,7 +149,7 @@ impl Spinor {
             z: p.fermions(),
             w: t.fermions(),
             v: shadow.fermions(),
-            half: sites as i32,
+            half: int(sites),
             numbers: numbers.argument()?,
         };
         let next = self.domain.sum_later_as(precision, &kernel, sites)?;
@@ -173,7 +173,7 @@ impl Spinor {
             y: self.buffer.output(),
             x: r.fermions(),
             z: v.fermions(),
-            half: sites as i32,
+            half: int(sites),
             numbers: numbers.argument()?,
         };
         self.domain.launch_as(precision, &kernel, sites)
@@ -187,7 +187,7 @@ impl Spinor {
         self.check_dirac([&*r, q]);
         let (precision, sites) = (self.precision, self.sites());
         let (y, x, z) = (self.buffer.output(), r.fermions_mut(), q.fermions());
-        let kernel = MrStep { y, x, z, half: sites as i32, length: [a.re, a.im], overlap: None };
+        let kernel = MrStep { y, x, z, half: int(sites), length: [a.re, a.im], overlap: None };
         self.domain.launch_as(precision, &kernel, sites)
     }
 
@@ -201,7 +201,7 @@ impl Spinor {
         self.check_several(r);
         self.check_several(q);
         let (precision, sites) = (self.precision, self.sites());
-        let half = sites as i32;
+        let half = int(sites);
         (0..self.fields).try_for_each(|n| {
             let overlap = DotNorm2 { x: q.fermions_of(n), y: r.fermions_of(n), half };
             let sums = self.domain.sum_later_as(precision, &overlap, sites)?;

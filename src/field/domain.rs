@@ -36,7 +36,7 @@ impl Domain {
     /// The box of `partition` on `device`, whose links keep `border` layers of their neighbours'.
     ///
     /// # Errors
-    /// The box has more sites than kernels count, or the device is lost.
+    /// The box has more sites or links than kernels count, or the device is lost.
     ///
     /// # Panics
     /// The partition is none that [`Partition::new`] makes; the device's lanes do not fit the box (the caller asks
@@ -60,6 +60,7 @@ impl Domain {
             lanes
         };
         let (lanes, lower) = (lanes(Precision::Double), lanes(Precision::Single));
+        partition.check_links(lanes)?;
         let outer = lanes.outer(local);
         assert!(
             (0..4).all(|mu| !cut[mu] || outer[mu] >= border),
@@ -250,7 +251,8 @@ impl Domain {
 
     /// Counts the time since `start` as waiting for other ranks.
     pub(super) fn waited_since(&self, start: Instant) {
-        self.waited.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        self.waited
+            .fetch_add(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// Runs a kernel in double precision on sites `0..n` of this rank.

@@ -13,7 +13,7 @@ use super::{Dagger, Domain, FieldError, Halo};
 use crate::comm::{Message, agree};
 use crate::device::kernels::{
     self, FACE_CHUNK, FaceMerge, FaceRestore, Fermions, Half, In, LinkReals, Links, LongReals, Outgoing,
-    Places, StaggeredFace, WilsonFace,
+    Places, StaggeredFace, WilsonFace, int,
 };
 use crate::device::{Buffer, Precision, Remote, Staging};
 use std::sync::Arc;
@@ -366,7 +366,7 @@ impl Faces {
     ) -> Result<(), FieldError> {
         let Self { domain, precision, rounded, faces, turn, signals, .. } = self;
         let g = domain.layout(*precision).geometry();
-        let parity = parity as i32;
+        let parity = int(parity);
         let chunk = if signals.is_some() { FACE_CHUNK } else { 1 };
         let sites: usize = faces.iter().map(|face| (fields * face.sites).next_multiple_of(chunk)).sum();
         let signal = match signals {
@@ -374,7 +374,7 @@ impl Faces {
             None => no_signal(),
         };
         let (wire, ghost) = ([const { None }; 8], [const { None }; 8]);
-        let (fields, chunk) = (fields as i32, chunk as i32);
+        let (fields, chunk) = (int(fields), int(chunk));
         let mut to = Outgoing { wire, ghost, signal, fields, chunk, rounded: 0 };
         for face in faces {
             let Face { mu, forward, ghost, outgoing, remote, to: halo, .. } = face;
@@ -388,7 +388,7 @@ impl Faces {
         }
         match hop {
             FaceHop::Wilson { reals, links, dagger, slices } => {
-                let (dagger, slices) = (dagger as i32, slices as i32);
+                let (dagger, slices) = (dagger as i32, int(slices));
                 let face = WilsonFace { g, input, links, faces: to, parity, dagger, slices };
                 domain.launch_as((*precision, reals), &face, sites)
             }
@@ -494,10 +494,10 @@ impl Faces {
                 g: self.domain.layout(self.precision).geometry(),
                 wire: incoming.input(),
                 ghost: ghost[self.turn].output(),
-                mu: *mu as i32,
+                mu: int(*mu),
                 forward: i32::from(*forward),
-                reals: *reals as i32,
-                sites: *sites as i32,
+                reals: int(*reals),
+                sites: int(*sites),
             };
             self.domain.launch_as(self.precision, &kernel, fields * *sites)?;
         }
@@ -508,14 +508,14 @@ impl Faces {
     fn restore(&mut self, fields: usize) -> Result<(), FieldError> {
         let g = self.domain.layout(self.precision).geometry();
         let (wire, ghost) = ([None; 8], [const { None }; 8]);
-        let mut kernel = FaceRestore { g, wire, ghost, fields: fields as i32, reals: [0; 2] };
+        let mut kernel = FaceRestore { g, wire, ghost, fields: int(fields), reals: [0; 2] };
         let mut count = 0;
         for Face { mu, forward, reals, sites, ghost, incoming, .. } in &mut self.faces {
             let Some(incoming) = incoming else { continue };
             let place = place(*mu, *forward);
             kernel.wire[place] = Some(incoming.input());
             kernel.ghost[place] = Some(ghost[self.turn].output());
-            kernel.reals[place % 2] = *reals as i32;
+            kernel.reals[place % 2] = int(*reals);
             count += fields * *sites;
         }
         self.domain.launch_as(Half, &kernel, count)
@@ -530,7 +530,7 @@ fn place(mu: usize, forward: bool) -> usize {
 /// The rank that a face goes to, the rank that it comes from, and its tag.
 fn route(domain: &Domain, mu: usize, forward: bool) -> (usize, usize, i32) {
     let neighbour = |forward| domain.partition().neighbour(mu, forward);
-    (neighbour(!forward), neighbour(forward), place(mu, forward) as i32)
+    (neighbour(!forward), neighbour(forward), int(place(mu, forward)))
 }
 
 impl Drop for Faces {
@@ -545,7 +545,7 @@ impl Drop for Faces {
 impl Reached<'_> {
     /// All sites, of which none needs ghost zones.
     pub(crate) fn all(count: usize) -> Self {
-        let count = count as i32;
+        let count = int(count);
         let places = Places { sites: None, wait: no_wait(), from: 0, all: count, first: 0, count };
         Self { places, ghost: [None; 8] }
     }

@@ -5,7 +5,7 @@
 //! and nothing else as fast.
 
 use super::{Domain, EVEN, FieldError, ODD};
-use crate::device::kernels::{GatherLinks, In, Links, Out};
+use crate::device::kernels::{GatherLinks, In, Links, Out, int};
 use crate::device::{Buffer, Precision};
 use std::sync::Arc;
 
@@ -49,10 +49,10 @@ impl HopLinks {
     pub(crate) fn gather(&self, steps: usize) -> Result<(), FieldError> {
         let Some(to) = &self.to else { return Ok(()) };
         let layout = self.domain.layout(self.precision);
-        let bytes = (layout.lanes().count() * self.precision.stored(self.reals, 0)) as i32;
+        let bytes = int(layout.lanes().count() * self.precision.stored(self.reals, 0));
         [EVEN, ODD].into_iter().try_for_each(|parity| {
             let (links, out) = (self.from(1 - parity), to[parity].shared_output());
-            let (g, parity, steps) = (layout.geometry(), parity as i32, steps as i32);
+            let (g, parity, steps) = (layout.geometry(), int(parity), int(steps));
             let kernel = GatherLinks { g, links, out, parity, steps, bytes };
             self.domain.launch_as(self.precision, &kernel, layout.half())
         })

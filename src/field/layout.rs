@@ -1,7 +1,7 @@
 //! How the fields of one precision lie in memory: this rank's box, divided among lanes. A register holds twice as many
 //! floats as doubles, so fields in double may have half the lanes of others.
 
-use crate::device::kernels::Geometry;
+use crate::device::kernels::{Geometry, int};
 use crate::device::{Buffer, Device, DeviceError};
 use crate::lattice::{Extents, LaneGrid, Partition, coordinates, site, volume};
 
@@ -80,19 +80,19 @@ impl Layout {
 
     /// The box in the form that kernels take.
     pub(crate) fn geometry(&self) -> Geometry<'_> {
-        let ints = |x: [usize; 4]| x.map(|v| v as i32);
+        let ints = |x: Extents| x.map(int);
         Geometry {
             outer: ints(self.outer),
             border: ints(self.border),
             lanes: ints(self.lanes.0),
             offset: ints(self.partition.offset()),
             global: ints(self.partition.global),
-            half: self.half() as i32,
-            half_bordered: self.half_bordered() as i32,
+            half: int(self.half()),
+            half_bordered: int(self.half_bordered()),
             permutation: self.permutation.input(),
             to_double: self.doubles.as_ref().map(|doubles| doubles.to.input()),
             from_double: self.doubles.as_ref().map(|doubles| doubles.from.input()),
-            double_direction: self.doubles.as_ref().map_or(0, |doubles| doubles.direction as i32),
+            double_direction: self.doubles.as_ref().map_or(0, |doubles| int(doubles.direction)),
         }
     }
 }
@@ -105,7 +105,7 @@ fn permutation_table(lanes: LaneGrid) -> Vec<i32> {
             for lane in 0..lanes.count() {
                 let mut at = coordinates(lanes.0, lane);
                 at[mu] = (at[mu] + step) % lanes.0[mu];
-                table.push(site(lanes.0, at) as i32);
+                table.push(int(site(lanes.0, at)));
             }
         }
     }
@@ -121,10 +121,10 @@ fn tables(own: Extents, other: Extents, direction: usize) -> (Vec<i32>, Vec<i32>
         at[direction] /= 2;
         second * volume(other) + site(other, at)
     };
-    let from: Vec<i32> = (0..volume(own)).map(|lane| there(lane) as i32).collect();
+    let from: Vec<usize> = (0..volume(own)).map(there).collect();
     let mut to = vec![0; from.len()];
-    from.iter().zip(0..).for_each(|(&there, lane)| to[there as usize] = lane);
-    (to, from)
+    from.iter().zip(0..).for_each(|(&there, lane)| to[there] = lane);
+    (to, from.into_iter().map(int).collect())
 }
 
 #[cfg(test)]
@@ -136,6 +136,6 @@ mod tests {
         let (own, other) = ([2, 2, 2, 2], [1, 2, 2, 2]);
         let (to, from) = tables(own, other, 0);
         assert_eq!(from[..4], [0, 8, 1, 9], "x alternates between the two sites");
-        assert!((0..16).all(|lane| to[from[lane] as usize] == lane as i32));
+        assert!((0..).zip(&from).all(|(lane, &there)| to[usize::try_from(there).unwrap()] == lane));
     }
 }

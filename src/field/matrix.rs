@@ -5,7 +5,7 @@
 
 use super::{Domain, EVEN, FieldError, HostLinks, LINK_REALS, Layout, ODD, RandomAddress, borders};
 use crate::device::kernels::{
-    FromNatural, In, LinkDistance, Matrices, Order, Out, RandomLinks, Reunitarise, ToNatural, Unitarity,
+    FromNatural, In, LinkDistance, Matrices, Order, Out, RandomLinks, Reunitarise, ToNatural, Unitarity, int,
 };
 use crate::device::{Buffer, Precision, Stamp, product};
 use crate::lattice::volume;
@@ -218,7 +218,7 @@ fn bytes(domain: &Domain, blocks: usize) -> usize {
 /// It is neither [`EVEN`] nor [`ODD`].
 pub(crate) fn number_of(parity: usize) -> i32 {
     assert!(parity <= ODD, "there is no parity {parity}");
-    parity as i32
+    int(parity)
 }
 
 /// File order, for sites with `blocks` blocks of `reals` reals.
@@ -228,8 +228,8 @@ pub(super) fn order(layout: &Layout, parity: usize, blocks: usize, reals: usize)
         parity: number_of(parity),
         slice: 0,
         slices: 1,
-        blocks: blocks as i32,
-        reals: reals as i32,
+        blocks: int(blocks),
+        reals: int(reals),
         bordered: 0,
     }
 }

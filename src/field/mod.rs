@@ -19,6 +19,9 @@
 //! - `hop_links`: an operator's own links
 //! - `random`: the place of a field's random numbers in the stream
 
+// No number wraps in silence, however large the lattice.
+#![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
+
 mod algebra;
 mod borders;
 mod dirac;

@@ -1,9 +1,16 @@
 //! The sites of a hop, those first that need no ghost zones.
 
 use super::{Domain, EVEN, FieldError, ODD};
-use crate::device::kernels::{HaloWait, Places};
+use crate::device::kernels::{HaloWait, Places, int};
 use crate::device::{Buffer, Precision};
 use crate::lattice::{coordinates, volume};
+
+impl Places<'_> {
+    /// How many sites they are.
+    pub(crate) fn number(&self) -> usize {
+        usize::try_from(self.count).expect("a number of sites")
+    }
+}
 
 /// Sites of each parity in an order: those from which a hop needs no ghost zones, then the others.
 pub(super) struct Order {
@@ -26,14 +33,13 @@ impl Order {
             return Ok(Self { sites: None, from: (slice * reach).min(all), inner, all });
         }
         let of_parity = |parity| {
-            let (mut sites, others): (Vec<i32>, Vec<i32>) = (0..all as i32).partition(|&s| {
-                let [xh, y, z, t] = coordinates(half_row, s as usize);
+            let (inner, others): (Vec<usize>, Vec<usize>) = (0..all).partition(|&s| {
+                let [xh, y, z, t] = coordinates(half_row, s);
                 let x = [2 * xh + ((y + z + t + parity) & 1), y, z, t];
                 domain.cut_directions().all(|mu| (reach..outer[mu].saturating_sub(reach)).contains(&x[mu]))
             });
-            let inner = sites.len();
-            sites.extend(others);
-            (sites, inner)
+            let sites: Vec<i32> = inner.iter().chain(&others).copied().map(int).collect();
+            (sites, inner.len())
         };
         let ((even, inner), (odd, _)) = (of_parity(EVEN), of_parity(ODD));
         let buffer = |sites: &[i32]| domain.device().buffer_of(sites);
@@ -50,10 +56,10 @@ impl Order {
         Places {
             sites: self.sites.as_ref().map(|sites| sites[parity].input()),
             wait,
-            from: self.from as i32,
-            all: self.all as i32,
-            first: first as i32,
-            count: (end - first) as i32,
+            from: int(self.from),
+            all: int(self.all),
+            first: int(first),
+            count: int(end - first),
         }
     }
 }

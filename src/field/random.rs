@@ -73,13 +73,13 @@ impl RandomAddress {
     /// The address in the form that kernels take.
     pub(super) fn stream(&self) -> Stream {
         let seed = ChaCha12Rng::seed_from_u64(self.seed).get_seed();
+        let block = self.block().to_le_bytes();
         let word =
-            |k: usize| i32::from_le_bytes([seed[4 * k], seed[4 * k + 1], seed[4 * k + 2], seed[4 * k + 3]]);
-        let block = self.block();
+            |bytes: &[u8], k: usize| i32::from_le_bytes(bytes[4 * k..][..4].try_into().expect("four bytes"));
         Stream {
-            key: std::array::from_fn(word),
-            counter_low: block as u32 as i32,
-            counter_high: (block >> 32) as u32 as i32,
+            key: std::array::from_fn(|k| word(&seed, k)),
+            counter_low: word(&block, 0),
+            counter_high: word(&block, 1),
         }
     }
 
@@ -133,7 +133,7 @@ mod tests {
     use crate::comm::Solo;
     use crate::device::{Cpu, Device, Precision};
     use crate::field::{Domain, EVEN, Halo, ODD, Spinor};
-    use crate::lattice::{Partition, coordinates, site};
+    use crate::lattice::{Partition, coordinates, site, volume};
     use rand::{Rng, RngExt, SeedableRng};
     use rand_chacha::ChaCha12Rng;
     use std::sync::Arc;
@@ -167,7 +167,7 @@ mod tests {
         let domain = Domain::new(partition, device, Arc::new(Solo), 0, Halo::Staged).unwrap();
         let address = RandomAddress { seed: 5, trajectory: 3, purpose: Purpose::Own(2) };
         let mut field = Spinor::colour(&domain, Precision::Double).unwrap();
-        let sites = domain.global_volume() as usize;
+        let sites = volume(extents);
         for parity in [EVEN, ODD] {
             field.set_random(parity, 1.0, address).unwrap();
             let mut drawn = vec![0.0; 6 * sites];
@@ -190,9 +190,9 @@ mod tests {
     /// No two purposes have a number in common.
     #[test]
     fn purposes_do_not_overlap() {
-        let own = (0..Purpose::OWN).map(|n| Purpose::Own(n as u8));
+        let own = (0..).take(Purpose::OWN).map(Purpose::Own);
         let probes = (0..16).map(Purpose::Probe);
-        let phi = (0..Purpose::PSEUDOFERMIONS).map(|n| Purpose::Pseudofermion(n as u8));
+        let phi = (0..).take(Purpose::PSEUDOFERMIONS).map(Purpose::Pseudofermion);
         let fixed = [Purpose::Start, Purpose::Momenta, Purpose::Accept, Purpose::Source(0)];
         let numbers: Vec<u64> =
             fixed.into_iter().chain(own).chain(probes).chain(phi).map(Purpose::number).collect();
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn sources_do_not_overlap() {
         let block = |trajectory, purpose| RandomAddress { seed: 1, trajectory, purpose }.block();
-        let source = |n: usize| block(7, Purpose::Source(n as u16));
+        let source = |n: usize| block(7, Purpose::Source(n.try_into().unwrap()));
         assert!(block(7, Purpose::Accept) + (1 << 16) <= source(0));
         assert_eq!(source(1), source(0) + SOURCE_BLOCKS);
         let last = source(Purpose::SOURCES - 1) + SOURCE_BLOCKS - 1;

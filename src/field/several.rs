@@ -5,7 +5,7 @@ use super::number::{Quotient, number};
 use super::{FieldError, Spinor};
 use crate::device::kernels::{
     CG_STEPS, CgSteps, Fermions, FieldsAxpy, FieldsAxpyNorm2, FieldsDot, FieldsXpay, In, MAX_SUMS, Out,
-    SHIFT_GROUP, SHIFT_NUMBERS, Scale, ShiftSteps as LateSteps,
+    SHIFT_GROUP, SHIFT_NUMBERS, Scale, ShiftSteps as LateSteps, int,
 };
 
 /// One shift of [`Spinor::shift_steps`].
@@ -74,9 +74,9 @@ impl Spinor {
                 r: [None; SHIFT_GROUP],
                 x: [const { None }; CG_STEPS],
                 p: [const { None }; CG_STEPS],
-                half: first.sites() as i32,
-                residuals: residuals.len() as i32,
-                count: some.len() as i32,
+                half: int(first.sites()),
+                residuals: int(residuals.len()),
+                count: int(some.len()),
                 steps: [0; CG_STEPS],
                 a: [0.0; SHIFT_NUMBERS],
                 b: [0.0; SHIFT_NUMBERS],
@@ -89,7 +89,7 @@ impl Spinor {
                 x.check_solution(first);
                 first.check(p);
                 (kernel.x[n], kernel.p[n]) = (Some(x.fermions_mut()), Some(p.fermions_mut()));
-                kernel.steps[n] = steps.len() as i32;
+                kernel.steps[n] = int(steps.len());
                 for (m, [a, b]) in steps.iter().enumerate() {
                     (kernel.a[n * SHIFT_GROUP + m], kernel.b[n * SHIFT_GROUP + m]) = (*a, *b);
                 }
@@ -124,7 +124,7 @@ impl Spinor {
                 r: [None; CG_STEPS],
                 x: [const { None }; CG_STEPS],
                 p: [const { None }; CG_STEPS],
-                half: self.sites() as i32,
+                half: int(self.sites()),
                 count: 0,
                 a: [number(0.0); CG_STEPS],
                 b: [number(0.0); CG_STEPS],
@@ -155,7 +155,7 @@ impl Spinor {
         assert_eq!(a.len(), self.fields, "one number per field");
         let (form, sites, bytes) = (self.form(), self.sites(), self.bytes_of_one());
         a.iter().enumerate().try_for_each(|(n, a)| {
-            let kernel = Scale { y: self.buffer.output_at(n * bytes), half: sites as i32, a: *a };
+            let kernel = Scale { y: self.buffer.output_at(n * bytes), half: int(sites), a: *a };
             self.domain.launch_as(form, &kernel, sites)
         })
     }
@@ -167,7 +167,7 @@ impl Spinor {
         for first in (0..self.fields).step_by(MAX_SUMS) {
             let count = MAX_SUMS.min(self.fields - first);
             let (x, y) = (self.fermions_of(first), y.fermions_of(first));
-            let kernel = FieldsDot { x, y, half: self.sites() as i32, fields: count as i32 };
+            let kernel = FieldsDot { x, y, half: int(self.sites()), fields: int(count) };
             let sums = self.domain.sum_as(self.form(), &kernel, self.sites())?.sums;
             all.extend(sums[..count].iter().map(|sum| sum.value()));
         }
@@ -180,7 +180,7 @@ impl Spinor {
         let (form, sites, bytes) = (self.form(), self.sites(), self.bytes_of_one());
         for (n, some) in a.chunks(MAX_SUMS).enumerate() {
             let (y, x) = (self.buffer.output_at(n * MAX_SUMS * bytes), x.fermions_of(n * MAX_SUMS));
-            let kernel = FieldsAxpy { y, x, half: sites as i32, fields: some.len() as i32, a: filled(some) };
+            let kernel = FieldsAxpy { y, x, half: int(sites), fields: int(some.len()), a: filled(some) };
             self.domain.launch_as(form, &kernel, sites)?;
         }
         Ok(())
@@ -192,7 +192,7 @@ impl Spinor {
         let (form, sites, bytes) = (self.form(), self.sites(), self.bytes_of_one());
         for (n, some) in a.chunks(MAX_SUMS).enumerate() {
             let (y, x) = (self.buffer.output_at(n * MAX_SUMS * bytes), x.fermions_of(n * MAX_SUMS));
-            let kernel = FieldsXpay { y, x, half: sites as i32, fields: some.len() as i32, a: filled(some) };
+            let kernel = FieldsXpay { y, x, half: int(sites), fields: int(some.len()), a: filled(some) };
             self.domain.launch_as(form, &kernel, sites)?;
         }
         Ok(())
@@ -210,8 +210,8 @@ impl Spinor {
         let mut all = Vec::with_capacity(self.fields);
         for (n, some) in a.chunks(MAX_SUMS).enumerate() {
             let (y, x) = (self.buffer.output_at(n * MAX_SUMS * bytes), x.fermions_of(n * MAX_SUMS));
-            let fields = some.len() as i32;
-            let kernel = FieldsAxpyNorm2 { y, x, half: sites as i32, fields, a: filled(some) };
+            let fields = int(some.len());
+            let kernel = FieldsAxpyNorm2 { y, x, half: int(sites), fields, a: filled(some) };
             let sums = self.domain.sum_as(form, &kernel, sites)?.sums;
             all.extend(sums[..some.len()].iter().map(|sum| sum.value()));
         }

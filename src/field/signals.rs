@@ -9,7 +9,7 @@
 use super::domain::exported;
 use super::{Domain, FieldError, Halo};
 use crate::comm::agree;
-use crate::device::kernels::{HaloSignal, HaloWait};
+use crate::device::kernels::{HaloSignal, HaloWait, int};
 use crate::device::{Buffer, Remote};
 
 /// This rank's flags, and those of its neighbours that it raises.
@@ -61,7 +61,7 @@ impl Signals {
             let rank = rank?;
             self.opened.iter().find(|(opened, _)| *opened == rank).map(|(_, flags)| flags.shared_output())
         });
-        HaloSignal { flags, number: self.number, stride: self.stride as i32 }
+        HaloSignal { flags, number: self.number, stride: int(self.stride) }
     }
 
     /// Raises the neighbours' flags to the next number, when all work so far is done.
@@ -72,8 +72,8 @@ impl Signals {
 
     /// What a kernel waits for before it reads the data of the last exchange, if `chunks` of each face were raised.
     pub(super) fn wait(&self, chunks: [usize; 8]) -> HaloWait<'_> {
-        let chunks = std::array::from_fn(|k| if self.awaited[k] { chunks[k] as i32 } else { 0 });
-        HaloWait { flags: Some(self.own.input()), number: self.number, stride: self.stride as i32, chunks }
+        let chunks = std::array::from_fn(|k| if self.awaited[k] { int(chunks[k]) } else { 0 });
+        HaloWait { flags: Some(self.own.input()), number: self.number, stride: int(self.stride), chunks }
     }
 
     /// Lets later work wait.

@@ -10,7 +10,7 @@ use super::{Domain, EVEN, FieldError, Layout, ODD, RandomAddress};
 use crate::device::kernels::{
     AddToDouble, AddToSingle, Axpy, AxpyNorm2, Caxpy, Dot, Fermions, FromDouble, FromNatural, FromSingle,
     Half, In, Norm2, Order, Out, RandomField, RealDot, Scale, SiteReals, ToDouble, ToNatural, TwoNorms, Xpay,
-    XpayNorm2,
+    XpayNorm2, int,
 };
 use crate::device::{Buffer, Count, DeviceError, Precision, product};
 use crate::lattice::volume;
@@ -217,8 +217,8 @@ impl Spinor {
                 stream: address.stream(),
                 out: self.buffer.output(),
                 parity: number_of(parity),
-                slice: slice as i32,
-                slices: slices as i32,
+                slice: int(slice),
+                slices: int(slices),
                 scale,
             };
             self.domain.launch_as(form, &kernel, sites)
@@ -242,7 +242,7 @@ impl Spinor {
         assert_eq!(self.kind, other.kind, "fields of one kind");
         assert!(n < self.room() && m < other.room(), "fields with a place in memory");
         self.domain.check([&other.domain]);
-        let (sites, reals, half) = (self.sites(), self.kind.site_reals(), self.sites() as i32);
+        let (sites, reals, half) = (self.sites(), self.kind.site_reals(), int(self.sites()));
         let (bytes, x) = (self.bytes_of_one(), other.fermions_of(m));
         match (self.precision, other.precision) {
             (to, from) if to == from => {
@@ -255,7 +255,7 @@ impl Spinor {
             }
             (Precision::Double, from) => {
                 let (g, sites) = (other.layout().geometry(), other.sites());
-                let kernel = ToDouble { g, y: self.buffer.output_at(n * bytes), x, half: sites as i32 };
+                let kernel = ToDouble { g, y: self.buffer.output_at(n * bytes), x, half: int(sites) };
                 self.domain.launch_as((from, reals), &kernel, sites)
             }
             (Precision::Half, _) => {
@@ -273,7 +273,7 @@ impl Spinor {
     /// `self += x`, where x has the same or a lower precision.
     pub fn add(&mut self, x: &Self) -> Result<(), FieldError> {
         self.check_pair(x);
-        let (sites, reals, half) = (x.sites(), self.kind.site_reals(), x.sites() as i32);
+        let (sites, reals, half) = (x.sites(), self.kind.site_reals(), int(x.sites()));
         match (self.precision, x.precision) {
             (to, from) if to == from => self.axpy(1.0, x),
             (Precision::Double, from) => {
@@ -300,7 +300,7 @@ impl Spinor {
     pub fn axpy(&mut self, a: f64, x: &Self) -> Result<(), FieldError> {
         self.check_single([x]);
         let (form, sites) = (self.form(), self.sites());
-        let kernel = Axpy { y: self.buffer.output(), x: x.fermions(), half: sites as i32, a };
+        let kernel = Axpy { y: self.buffer.output(), x: x.fermions(), half: int(sites), a };
         self.domain.launch_as(form, &kernel, sites)
     }
 
@@ -308,7 +308,7 @@ impl Spinor {
     pub fn axpy_norm2<'a>(&mut self, a: impl Into<Quotient<'a>>, x: &Self) -> Result<Sum, FieldError> {
         self.check_single([x]);
         let (form, sites, a) = (self.form(), self.sites(), a.into().argument()?);
-        let kernel = AxpyNorm2 { y: self.buffer.output(), x: x.fermions(), half: sites as i32, a };
+        let kernel = AxpyNorm2 { y: self.buffer.output(), x: x.fermions(), half: int(sites), a };
         Ok(Sum::first(self.domain.sum_later_as(form, &kernel, sites)?))
     }
 
@@ -316,7 +316,7 @@ impl Spinor {
     pub fn caxpy(&mut self, a: Complex64, x: &Self) -> Result<(), FieldError> {
         self.check_single([x]);
         let (form, sites) = (self.form(), self.sites());
-        let kernel = Caxpy { y: self.buffer.output(), x: x.fermions(), half: sites as i32, a: a.re, b: a.im };
+        let kernel = Caxpy { y: self.buffer.output(), x: x.fermions(), half: int(sites), a: a.re, b: a.im };
         self.domain.launch_as(form, &kernel, sites)
     }
 
@@ -324,7 +324,7 @@ impl Spinor {
     pub fn xpay(&mut self, x: &Self, a: f64) -> Result<(), FieldError> {
         self.check_single([x]);
         let (form, sites) = (self.form(), self.sites());
-        let kernel = Xpay { y: self.buffer.output(), x: x.fermions(), half: sites as i32, a };
+        let kernel = Xpay { y: self.buffer.output(), x: x.fermions(), half: int(sites), a };
         self.domain.launch_as(form, &kernel, sites)
     }
 
@@ -332,7 +332,7 @@ impl Spinor {
     pub fn xpay_norm2<'a>(&mut self, x: &Self, a: impl Into<Quotient<'a>>) -> Result<Sum, FieldError> {
         self.check_single([x]);
         let (form, sites, a) = (self.form(), self.sites(), a.into().argument()?);
-        let kernel = XpayNorm2 { y: self.buffer.output(), x: x.fermions(), half: sites as i32, a };
+        let kernel = XpayNorm2 { y: self.buffer.output(), x: x.fermions(), half: int(sites), a };
         Ok(Sum::first(self.domain.sum_later_as(form, &kernel, sites)?))
     }
 
@@ -340,34 +340,34 @@ impl Spinor {
     pub fn scale(&mut self, a: f64) -> Result<(), FieldError> {
         self.check_single([]);
         let (form, sites) = (self.form(), self.sites());
-        self.domain.launch_as(form, &Scale { y: self.buffer.output(), half: sites as i32, a }, sites)
+        self.domain.launch_as(form, &Scale { y: self.buffer.output(), half: int(sites), a }, sites)
     }
 
     /// `|self|^2`
     pub fn norm2(&self) -> Result<ExactSum, FieldError> {
         self.check_single([]);
-        let kernel = Norm2 { x: self.fermions(), half: self.sites() as i32 };
+        let kernel = Norm2 { x: self.fermions(), half: int(self.sites()) };
         Ok(self.domain.sum_as(self.form(), &kernel, self.sites())?.sums[0])
     }
 
     /// `Re (self, y)`
     pub fn real_dot(&self, y: &Self) -> Result<ExactSum, FieldError> {
         self.check_single([y]);
-        let kernel = RealDot { x: self.fermions(), y: y.fermions(), half: self.sites() as i32 };
+        let kernel = RealDot { x: self.fermions(), y: y.fermions(), half: int(self.sites()) };
         Ok(self.domain.sum_as(self.form(), &kernel, self.sites())?.sums[0])
     }
 
     /// `(self, y)`
     pub fn dot(&self, y: &Self) -> Result<Complex64, FieldError> {
         self.check_single([y]);
-        let kernel = Dot { x: self.fermions(), y: y.fermions(), half: self.sites() as i32 };
+        let kernel = Dot { x: self.fermions(), y: y.fermions(), half: int(self.sites()) };
         Ok(complex(&self.domain.sum_as(self.form(), &kernel, self.sites())?))
     }
 
     /// `|self|^2`, which the device may still be making.
     pub fn deferred_norm2(&self) -> Result<Sum, FieldError> {
         self.check_single([]);
-        let kernel = Norm2 { x: self.fermions(), half: self.sites() as i32 };
+        let kernel = Norm2 { x: self.fermions(), half: int(self.sites()) };
         Ok(Sum::first(self.domain.sum_later_as(self.form(), &kernel, self.sites())?))
     }
 
@@ -377,7 +377,7 @@ impl Spinor {
             return self.deferred_norm2();
         }
         self.check_single([y]);
-        let kernel = TwoNorms { x: self.fermions(), y: y.fermions(), half: self.sites() as i32 };
+        let kernel = TwoNorms { x: self.fermions(), y: y.fermions(), half: int(self.sites()) };
         Ok(Sum::weighted(self.domain.sum_later_as(self.form(), &kernel, self.sites())?, weight))
     }
 
@@ -388,7 +388,7 @@ impl Spinor {
 
     /// The file order of one slice.
     fn order(&self, parity: usize, slice: usize) -> Order<'_> {
-        let (slice, slices) = (slice as i32, self.kind.slices() as i32);
+        let (slice, slices) = (int(slice), int(self.kind.slices()));
         Order { slice, slices, ..order(self.layout(), parity, 1, self.kind.reals()) }
     }
 
@@ -447,7 +447,7 @@ impl Spinor {
         for slice in 0..slices {
             let layout = self.domain.layout(self.precision);
             let order = order(layout, parity, 1, self.kind.reals());
-            let order = Order { slice: slice as i32, slices: slices as i32, ..order };
+            let order = Order { slice: int(slice), slices: int(slices), ..order };
             let natural = natural.input_at(slice * (natural.bytes() / slices));
             let kernel = FromNatural { order, field: self.buffer.output(), natural };
             self.domain.launch_as(self.precision, &kernel, layout.half())?;

@@ -119,6 +119,11 @@ fn what_is_too_large_is_refused() {
         let refused = matches!(of(whole(extents)), Err(FieldError::Partition(PartitionError::Sites { .. })));
         assert!(refused, "{extents:?}");
     }
+    for (t, fits) in [(30, true), (32, false)] {
+        let made = of(whole([256, 256, 256, t]));
+        let refused = matches!(made, Err(FieldError::Partition(PartitionError::Links { .. })));
+        assert_eq!((made.is_ok(), refused), (fits, !fits), "{t}");
+    }
     let odd = Partition { global: [4, 4, 4, 3], ..whole([4; 4]) };
     refused("an odd extent", || of(odd));
     refused("a rank that is not there", || of(Partition { place: [0, 0, 0, 1], ..whole([4; 4]) }));

@@ -7,6 +7,7 @@ use super::{IoError, Precision};
 use crate::comm::{Comm, agree};
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Extents, Partition, site, volume};
+use crate::math::single;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -54,8 +55,8 @@ impl Endian {
     pub(super) fn encode(self, precision: Precision, reals: &[f64], bytes: &mut Vec<u8>) {
         for &x in reals {
             match (precision, self) {
-                (Precision::Single, Self::Big) => bytes.extend((x as f32).to_be_bytes()),
-                (Precision::Single, Self::Little) => bytes.extend((x as f32).to_le_bytes()),
+                (Precision::Single, Self::Big) => bytes.extend(single(x).to_be_bytes()),
+                (Precision::Single, Self::Little) => bytes.extend(single(x).to_le_bytes()),
                 (Precision::Double, Self::Big) => bytes.extend(x.to_be_bytes()),
                 (Precision::Double, Self::Little) => bytes.extend(x.to_le_bytes()),
             }
@@ -114,8 +115,14 @@ pub(super) fn checked_extents(path: &Path, numbers: [u64; 4]) -> Result<Extents,
         .iter()
         .try_fold(1152_u64, |product, &n| product.checked_mul(n))
         .filter(|&bytes| i64::try_from(bytes).is_ok())
-        .map(|_| numbers.map(|n| n as usize))
+        .map(|_| numbers.map(|n| usize::try_from(n).expect("at most 2^20")))
         .ok_or_else(|| bad("are absurd"))
+}
+
+/// The extents of a lattice for a header of 32-bit numbers, refused as [`checked_extents`] does.
+pub(super) fn extents_in_words(path: &Path, extents: Extents) -> Result<[u32; 4], IoError> {
+    checked_extents(path, extents.map(|n| n as u64))?;
+    Ok(extents.map(|n| u32::try_from(n).expect("at most 2^20")))
 }
 
 /// Refuses another lattice than the partition's.
@@ -316,5 +323,7 @@ mod tests {
         for bad in [[0, 4, 4, 4], [3, 4, 4, 4], [1 << 20; 4], [u64::MAX, 2, 2, 2]] {
             assert!(checked_extents(path, bad).is_err(), "{bad:?}");
         }
+        assert_eq!(extents_in_words(path, [256, 256, 256, 512]).ok(), Some([256, 256, 256, 512]));
+        assert!(extents_in_words(path, [(1 << 32) + 8, 4, 4, 4]).is_err());
     }
 }

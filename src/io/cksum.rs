@@ -4,14 +4,14 @@
 /// The remainder of each byte.
 const TABLE: [u32; 256] = {
     let mut table = [0; 256];
-    let mut n = 0;
+    let mut n = 0_u32;
     while n < 256 {
-        let (mut crc, mut bit) = ((n as u32) << 24, 0);
+        let (mut crc, mut bit) = (n << 24, 0);
         while bit < 8 {
             crc = if crc >> 31 == 1 { crc << 1 ^ 0x04c1_1db7 } else { crc << 1 };
             bit += 1;
         }
-        table[n] = crc;
+        table[n as usize] = crc;
         n += 1;
     }
     table
@@ -33,7 +33,7 @@ impl Cksum {
     pub(super) fn finish(self) -> u32 {
         let (mut crc, mut length) = (self.crc, self.length);
         while length > 0 {
-            crc = step(crc, length as u8);
+            crc = step(crc, length.to_le_bytes()[0]);
             length >>= 8;
         }
         !crc

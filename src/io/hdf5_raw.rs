@@ -183,12 +183,13 @@ pub(super) fn read(dataset: &Dataset, slab: &Slab, reals: &mut [f64]) -> hdf5::R
     }
     let [start, count] =
         [&slab.start, &slab.count].map(|all| all.iter().map(|&n| n as hsize_t).collect::<Vec<_>>());
+    let rank = i32::try_from(dimensions).map_err(|error| Error::Internal(error.to_string()))?;
     let kind = Datatype::from_descriptor(&complex())?;
     hdf5::sync::sync(|| {
         // SAFETY: the dataset is open.
         let file = Owned::new(unsafe { H5Dget_space(dataset.id()) }, H5Sclose)?;
         // SAFETY: `count` has as many numbers as is said.
-        let memory = unsafe { H5Screate_simple(dimensions as i32, count.as_ptr(), std::ptr::null()) };
+        let memory = unsafe { H5Screate_simple(rank, count.as_ptr(), std::ptr::null()) };
         let memory = Owned::new(memory, H5Sclose)?;
         let (set, none) = (H5S_seloper_t::H5S_SELECT_SET, std::ptr::null());
         // SAFETY: the dataset has as many dimensions as `start` and `count` have numbers.

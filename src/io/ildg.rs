@@ -233,8 +233,8 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
 fn add(bytes: &[u8], site_bytes: usize, first: usize, sums: &mut [u32; 2]) {
     for (site, bytes) in (first..).zip(bytes.chunks_exact(site_bytes)) {
         let crc = crc32fast::hash(bytes);
-        sums[0] ^= crc.rotate_left((site % 29) as u32);
-        sums[1] ^= crc.rotate_left((site % 31) as u32);
+        sums[0] ^= crc.rotate_left((site as u64 % 29) as u32);
+        sums[1] ^= crc.rotate_left((site as u64 % 31) as u32);
     }
 }
 

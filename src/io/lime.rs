@@ -16,7 +16,7 @@ pub(super) const BEGINS: u16 = 0x8000;
 /// The flag of the last record of a message, ME.
 pub(super) const ENDS: u16 = 0x4000;
 /// No text that is read is longer.
-const LONGEST_TEXT: u64 = 1 << 20;
+const LONGEST_TEXT: usize = 1 << 20;
 /// No file has more records: those of ILDG and QIO have less than ten.
 const MOST_RECORDS: usize = 10_000;
 
@@ -83,11 +83,9 @@ pub(super) fn wrong_flags(records: &[Record]) -> Vec<String> {
 
 /// The text of a record, without the zeros that end it in some files.
 pub(super) fn text(path: &Path, record: &Record) -> Result<String, IoError> {
-    if record.length > LONGEST_TEXT {
-        let what = format!("a record {} of {} bytes", record.kind, record.length);
-        return Err(IoError::malformed(path, what));
-    }
-    let mut bytes = vec![0; record.length as usize];
+    let length = usize::try_from(record.length).ok().filter(|&length| length <= LONGEST_TEXT);
+    let too_long = || format!("a record {} of {} bytes", record.kind, record.length);
+    let mut bytes = vec![0; length.ok_or_else(|| IoError::malformed(path, too_long()))?];
     read_at(&open(path)?, path, record.start, &mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned())
 }

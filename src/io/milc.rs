@@ -8,7 +8,9 @@
 //! Checksums: over 32-bit words w_n, in the order of the file, `sum29` = xor of w_n rotated left by n mod 29, `sum31` the
 //! same with 31. They do not see the list: each site must be there once.
 
-use super::bytes::{Endian, Records, checked_extents, four, head, open, read_at, same_lattice};
+use super::bytes::{
+    Endian, Records, checked_extents, extents_in_words, four, head, open, read_at, same_lattice,
+};
 use super::{Format, Header, IoError, Precision, Read, xor_over_ranks};
 use crate::comm::{Comm, agree};
 use crate::field::{HostLinks, LINK_REALS};
@@ -62,6 +64,10 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
         return Err(IoError::malformed(path, what));
     }
     let is_listed = order == 1;
+    if is_listed && u32::try_from(volume(extents) - 1).is_err() {
+        let what = format!("a list of {} sites, more than its 32 bits can number", volume(extents));
+        return Err(IoError::malformed(path, what));
+    }
     let list = if is_listed { 4 * volume(extents) as u64 } else { 0 };
     let start = (HEADER_BYTES + SUMS_BYTES) as u64 + list;
     let records = |precision| Records { start, endian, precision, link_rows: 3 };
@@ -168,7 +174,7 @@ pub(super) fn write(
         sums(endian.words(bytes), (first * records.site_bytes() / 4) as u64, &mut own);
         Ok(())
     })?;
-    let extents = partition.global.map(|extent| extent as u32);
+    let extents = extents_in_words(path, partition.global)?;
     // No date: the same links make the same file.
     let words = std::iter::once(MAGIC).chain(extents).chain([0; 17]).chain(xor_over_ranks(comm, own));
     let head: Vec<u8> = words.flat_map(u32::to_ne_bytes).collect();

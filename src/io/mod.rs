@@ -21,6 +21,9 @@
 //! box per rank. Every rank reads its own box. Where `comm` is an argument the call is collective, and
 //! all ranks return the same: values, or an error.
 
+// No number wraps in silence, however large the lattice.
+#![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
+
 mod bytes;
 #[cfg(feature = "hdf5")]
 mod checkpoint;
@@ -64,6 +67,7 @@ pub use state::{Place, State, read_state, state_input, write_state};
 use crate::comm::{Comm, agree};
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Extents, Partition, volume};
+use crate::math::single;
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -373,7 +377,7 @@ pub fn write_links(
 fn reads_back(precision: Precision, found: &HostLinks, links: &HostLinks) -> bool {
     match precision {
         Precision::Single => {
-            found.reals.iter().zip(&links.reals).all(|(a, &b)| *a == f64::from(b as f32))
+            found.reals.iter().zip(&links.reals).all(|(a, &b)| *a == f64::from(single(b)))
                 && found.reals.len() == links.reals.len()
         }
         Precision::Double => found == links,

@@ -105,6 +105,13 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
     Ok((header, Layout { records, checksum, claims, orders }))
 }
 
+/// The sum of all ranks' checksums modulo 2^32; collective.
+fn sum_over_ranks(own: u32, comm: &dyn Comm) -> u32 {
+    let mut total = [i64::from(own)];
+    comm.sum(&mut total);
+    (total[0].cast_unsigned() & 0xffff_ffff) as u32
+}
+
 /// Reads this rank's box and verifies the checksum.
 pub(super) fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Result<Read, IoError> {
     let (header, layout) = agree(comm, header(path))?;
@@ -118,9 +125,7 @@ pub(super) fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Resul
                 sum = endian.words(bytes).fold(sum, u32::wrapping_add);
             }),
         )?;
-        let mut total = [i64::from(sum)];
-        comm.sum(&mut total);
-        found = total[0] as u32;
+        found = sum_over_ranks(sum, comm);
         if layout.checksum.is_none_or(|checksum| checksum == found) {
             return Ok(Read { links, header, claims: layout.claims });
         }
@@ -143,9 +148,7 @@ pub(super) fn write(
         own = Endian::Big.words(bytes).fold(own, u32::wrapping_add);
         Ok(())
     })?;
-    let mut total = [i64::from(own)];
-    comm.sum(&mut total);
-    let checksum = total[0] as u32;
+    let checksum = sum_over_ranks(own, comm);
     let [x, y, z, t] = partition.global;
     let whole::Means { plaquette, link_trace } = whole::means(links, partition, comm);
     let number = meta.trajectory.map_or_else(|| "-1".into(), |number| number.to_string());

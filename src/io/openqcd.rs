@@ -6,7 +6,9 @@
 //!
 //! There is no checksum: the plaquette and the unitarity of every link say whether they are what was written.
 
-use super::bytes::{Endian, Pen, checked_extents, create, eight, four, head, open, read_at, same_lattice};
+use super::bytes::{
+    Endian, Pen, checked_extents, create, eight, extents_in_words, four, head, open, read_at, same_lattice,
+};
 use super::verify::{Claim, Quantity};
 use super::{Format, Header, IoError, Precision, Read, Verified, whole};
 use crate::comm::{Comm, Message, agree};
@@ -146,14 +148,15 @@ fn layers_behind(links: &HostLinks, partition: &Partition, comm: &dyn Comm) -> [
         Endian::Little.encode(Precision::Double, &all[mu].reals, bytes);
     }
     let mut theirs: Vec<Vec<u8>> = own.iter().map(|bytes| vec![0; bytes.len()]).collect();
-    let message = |mu: usize, forward| (partition.neighbour(mu, forward), mu as i32);
-    let sends = cut.iter().zip(&own).map(|(&mu, bytes)| {
-        let (peer, tag) = message(mu, true);
-        Message { peer, tag, bytes: &bytes[..] }
+    let sends = (0..).zip(cut.iter().zip(&own)).map(|(tag, (&mu, bytes))| Message {
+        peer: partition.neighbour(mu, true),
+        tag,
+        bytes: &bytes[..],
     });
-    let receives = cut.iter().zip(&mut theirs).map(|(&mu, bytes)| {
-        let (peer, tag) = message(mu, false);
-        Message { peer, tag, bytes: &mut bytes[..] }
+    let receives = (0..).zip(cut.iter().zip(&mut theirs)).map(|(tag, (&mu, bytes))| Message {
+        peer: partition.neighbour(mu, false),
+        tag,
+        bytes: &mut bytes[..],
     });
     comm.exchange(&sends.collect::<Vec<_>>(), &mut receives.collect::<Vec<_>>());
     for (mu, bytes) in cut.into_iter().zip(theirs) {
@@ -171,10 +174,11 @@ pub(super) fn write(
     comm: &dyn Comm,
 ) -> Result<(), IoError> {
     let (global, local, offset) = (partition.global, partition.local(), partition.offset());
-    let [nx, ny, nz, nt] = global;
+    let [nx, ny, nz, _] = global;
     let behind = layers_behind(links, partition, comm);
     let plaquette = 3.0 * whole::means(links, partition, comm).plaquette;
-    let mut head: Vec<u8> = [nt, nx, ny, nz].into_iter().flat_map(|n| (n as u32).to_le_bytes()).collect();
+    let [x, y, z, t] = extents_in_words(path, global)?;
+    let mut head: Vec<u8> = [t, x, y, z].into_iter().flat_map(u32::to_le_bytes).collect();
     head.extend(plaquette.to_le_bytes());
     let point_bytes = 8 * LINK_BYTES as u64;
     create(path, comm, HEADER_BYTES + volume(global) as u64 / 2 * point_bytes, &[(0, &head)])?;

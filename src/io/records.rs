@@ -256,7 +256,7 @@ pub struct Journal {
     form: Form,
     file: File,
     /// Bytes up to the last whole line.
-    length: u64,
+    length: usize,
 }
 
 impl Journal {
@@ -272,7 +272,7 @@ impl Journal {
         if !is_there || fs::read(path).ok().as_deref() != Some(text.as_bytes()) {
             put(path, text.as_bytes())?;
         }
-        Ok(Self { path: path.into(), form, file: append_to(path)?, length: text.len() as u64 })
+        Ok(Self { path: path.into(), form, file: append_to(path)?, length: text.len() })
     }
 
     /// Appends a line with its checksum and puts it on the disk. The answer is a warning: what had happened to the file.
@@ -284,10 +284,10 @@ impl Journal {
         let line = self.form.seal(line) + "\n";
         if let Err(error) = self.file.write_all(line.as_bytes()) {
             // Half a line must not stand in front of the next one; reading drops it only at the end.
-            let _ = self.file.set_len(self.length);
+            let _ = self.file.set_len(self.length as u64);
             return Err(IoError::system(&self.path, "append to")(error));
         }
-        self.length += line.len() as u64;
+        self.length += line.len();
         self.file.sync_data().map_err(IoError::system(&self.path, "put on the disk"))?;
         Ok(warning)
     }
@@ -298,10 +298,10 @@ impl Journal {
         let own = self.file.metadata().map_err(failed("look at"))?;
         let same = |found: &fs::Metadata| (found.dev(), found.ino()) == (own.dev(), own.ino());
         let there = fs::metadata(&self.path);
-        if there.as_ref().is_ok_and(same) && own.len() == self.length {
+        if there.as_ref().is_ok_and(same) && own.len() == self.length as u64 {
             return Ok(None);
         }
-        let mut bytes = vec![0; self.length as usize];
+        let mut bytes = vec![0; self.length];
         let is_whole = self.file.read_exact_at(&mut bytes, 0).is_ok();
         let done = match there {
             Err(error) if is_whole && error.kind() == ErrorKind::NotFound => {

@@ -135,7 +135,8 @@ fn require_equally_unitary(
     usual: usize,
 ) -> Result<(), IoError> {
     let Some(n) = off.iter().position(|&x| exponent(x) >= usual + OUTLIER) else { return Ok(()) };
-    let bound = 2f64.powi((usual + OUTLIER) as i32 - EXPONENTS as i32);
+    // The link's own exponent is no less, and below EXPONENTS.
+    let bound = 0.5f64.powi(i32::try_from(EXPONENTS - usual - OUTLIER).expect("at most 64"));
     let what = format!(
         "{} is less unitary than the others: U U^dag is off by {:.1e}, theirs by less than {bound:.1e}",
         place(n, partition),

@@ -64,14 +64,14 @@ impl<'a> Boxed<'a> {
         let cut: Vec<usize> = (0..4).filter(|&mu| partition.is_cut(mu)).collect();
         let own: Vec<Vec<u8>> = cut.iter().map(|&mu| first_layer(links, mu)).collect();
         let mut theirs: Vec<Vec<u8>> = own.iter().map(|bytes| vec![0; bytes.len()]).collect();
-        let sends = cut.iter().zip(&own).map(|(&mu, bytes)| Message {
+        let sends = (0..).zip(cut.iter().zip(&own)).map(|(tag, (&mu, bytes))| Message {
             peer: partition.neighbour(mu, false),
-            tag: mu as i32,
+            tag,
             bytes: &bytes[..],
         });
-        let receives = cut.iter().zip(&mut theirs).map(|(&mu, bytes)| Message {
+        let receives = (0..).zip(cut.iter().zip(&mut theirs)).map(|(tag, (&mu, bytes))| Message {
             peer: partition.neighbour(mu, true),
-            tag: mu as i32,
+            tag,
             bytes: &mut bytes[..],
         });
         comm.exchange(&sends.collect::<Vec<_>>(), &mut receives.collect::<Vec<_>>());

@@ -3,6 +3,7 @@
 //! Rank r sits at the coordinates of natural order in the grid (x fastest).
 
 use super::extents::{Extents, coordinates, shape, site, volume};
+use super::lanes::LaneGrid;
 
 /// One rank's share of the lattice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +16,8 @@ pub struct Partition {
     pub place: Extents,
 }
 
-/// Sites of a box, and of a launch, at most: kernels count them with 32 bits, and a little beyond the end.
+/// Sites of a box, links of a lane's box, and sites of a launch, at most: kernels count them with 32 bits, and a little
+/// beyond the end.
 pub const MOST_SITES: usize = (1 << 31) - (1 << 20);
 
 /// Why a lattice cannot be cut.
@@ -45,6 +47,15 @@ pub enum PartitionError {
         shape(*.local)
     )]
     Sites {
+        /// Extents of the box.
+        local: Extents,
+    },
+    /// A box with more links in a lane than kernels count.
+    #[error(
+        "a rank's box of {} has more links in a lane than a kernel takes ({MOST_SITES}); take more ranks",
+        shape(*.local)
+    )]
+    Links {
         /// Extents of the box.
         local: Extents,
     },
@@ -96,6 +107,20 @@ impl Partition {
             Ok(())
         } else {
             Err(PartitionError::Sites { local })
+        }
+    }
+
+    /// Refuses a box with more links in one of the `lanes` than kernels count: some work link by link.
+    ///
+    /// # Errors
+    /// It has more.
+    pub fn check_links(&self, lanes: LaneGrid) -> Result<(), PartitionError> {
+        let local = self.local();
+        let links = product(lanes.outer(local)).and_then(|sites| sites.checked_mul(4));
+        if links.is_some_and(|links| links <= MOST_SITES) {
+            Ok(())
+        } else {
+            Err(PartitionError::Links { local })
         }
     }
 

@@ -27,3 +27,9 @@ pub use rational::{Factor, MAX_DEGREE, MIN_ERROR, Rational, RationalError};
 pub use slices::{SliceMatrix, TwoTerms};
 pub use wall_weights::WallWeights;
 pub use zolotarev::{Elliptic, SquareRoot, ZolotarevSign, zolotarev};
+
+/// The nearest float.
+#[expect(clippy::cast_possible_truncation, reason = "rounding is what is asked for")]
+pub(crate) fn single(x: f64) -> f32 {
+    x as f32
+}

@@ -4,10 +4,10 @@
 use super::OperatorError;
 use crate::device::kernels::{
     Clover, CloverApply, CloverBuild, CloverForce, CloverFromDouble, CloverInvert, FieldEnergy, In,
-    InsertInverse, InsertPair,
+    InsertInverse, InsertPair, int,
 };
 use crate::device::{Buffer, Precision};
-use crate::field::{AlgebraField, Domain, FieldError, Kind, MatrixField, Shared, Spinor, number_of};
+use crate::field::{AlgebraField, Domain, FieldError, Kind, MatrixField, ODD, Shared, Spinor, number_of};
 use crate::math::ExactSum;
 use std::sync::{Arc, Mutex};
 
@@ -87,7 +87,8 @@ impl Content {
 
     /// Where the blocks of a parity begin.
     fn offset(&self, parity: usize) -> usize {
-        number_of(parity) as usize * self.blocks.bytes() / 2
+        assert!(parity <= ODD, "there is no parity {parity}");
+        parity * self.blocks.bytes() / 2
     }
 }
 
@@ -146,7 +147,7 @@ impl CloverTerm {
             for parity in (0..2).filter(|parity| inverted[*parity]) {
                 // In place: each site is read before it is written.
                 let (clover, inverse) = (own.blocks.input(), own.blocks.shared_output_at(own.offset(parity)));
-                let kernel = CloverInvert { g, clover, inverse, parity: parity as i32 };
+                let kernel = CloverInvert { g, clover, inverse, parity: int(parity) };
                 let sums = domain.sum(&kernel, half)?.sums;
                 let pivots = sums[1].value();
                 if pivots != 0.0 {
@@ -234,7 +235,7 @@ impl CloverTerm {
                 g: self.domain.geometry(),
                 insertion: insertion.matrices_mut(6),
                 inverse: inverse.blocks(),
-                parity: parity as i32,
+                parity: int(parity),
                 scale: weight * self.c_sw,
             };
             self.domain.launch(&kernel, self.domain.half())?;

@@ -3,7 +3,7 @@
 
 use super::Blocks;
 use crate::device::kernels::{
-    Clover, Enumerated, Epilogue, HopSet, Hopping, ImportLinks, In, LinkReals, Reals, WilsonHop,
+    Clover, Enumerated, Epilogue, HopSet, Hopping, ImportLinks, In, LinkReals, Reals, WilsonHop, int,
 };
 use crate::device::{Buffer, Precision, Stamp};
 use crate::field::{
@@ -11,6 +11,7 @@ use crate::field::{
     ODD, Reached, Shared, Spinor,
 };
 use crate::lattice::{Boundary, coordinates};
+use crate::math::single;
 use std::sync::Arc;
 
 /// The hopping term's links and ghost zones, in one precision.
@@ -114,7 +115,7 @@ impl Way {
 pub(crate) fn table(domain: &Domain, precision: Precision, reals: &[f64]) -> Result<Buffer, FieldError> {
     Ok(match precision {
         Precision::Double => domain.device().buffer_of(reals)?,
-        _ => domain.device().buffer_of(&reals.iter().map(|&x| x as f32).collect::<Vec<_>>())?,
+        _ => domain.device().buffer_of(&reals.iter().copied().map(single).collect::<Vec<_>>())?,
     })
 }
 
@@ -151,7 +152,7 @@ impl WilsonLinks {
             let layout = domain.layout(*precision);
             for parity in [EVEN, ODD] {
                 let (g, links, out) = (layout.geometry(), links.links(), own.fill(parity));
-                let kernel = ImportLinks { g, links, out, parity: parity as i32 };
+                let kernel = ImportLinks { g, links, out, parity: int(parity) };
                 domain.launch_as((*precision, *reals), &kernel, layout.half())?;
             }
             own.gather(1)
@@ -248,8 +249,9 @@ impl WilsonLinks {
             also.is_none() || epilogue == Epilogue::MinusClover,
             "a second result only of an epilogue that multiplies by the blocks last"
         );
+        let fields = input.fields() * input.kind().slices();
         self.cover(input, parity, way, |hop| {
-            let sites = (hop.places.count * hop.fields) as usize;
+            let sites = hop.places.number() * fields;
             let (out, also) = (out.fermions_mut(), also.as_mut().map(|also| also.fermions_mut()));
             let x = x.map(Spinor::fermions);
             let kernel = WilsonHop { hop, out, also, x, clover, epilogue, scale, shift, twist };
@@ -278,20 +280,19 @@ impl WilsonLinks {
     ) -> Result<(), FieldError> {
         let Self { own, faces } = self;
         let hop = own.hopping(input, parity, way, faces.mask());
+        let fields = input.fields() * input.kind().slices();
         match way.made {
             Made::Within => return launch(hop),
             // Not all faces are read, but all must have come: whoever goes on writes the next ones.
             Made::Across(_) => {
-                faces.exchange(own.faces_of(input, parity, way.dagger), hop.fields as usize)?;
+                faces.exchange(own.faces_of(input, parity, way.dagger), fields)?;
                 return launch(Hopping { ghost: faces.ghosts(), ..hop });
             }
             Made::All => {}
         }
-        faces.hop(
-            own.faces_of(input, parity, way.dagger),
-            hop.fields as usize,
-            |Reached { ghost, places }| launch(Hopping { ghost, places, ..hop }),
-        )
+        faces.hop(own.faces_of(input, parity, way.dagger), fields, |Reached { ghost, places }| {
+            launch(Hopping { ghost, places, ..hop })
+        })
     }
 }
 
@@ -329,14 +330,14 @@ impl Own {
             phases: self.phases.table(),
             places: all.places,
             keep: self.keep.as_ref().map(|keep| keep.table(leaving)),
-            parity: parity as i32,
+            parity: int(parity),
             ghost_mask,
             phase_mask: self.phases.mask,
             dagger: way.dagger as i32,
             hops,
-            fields: fields as i32,
-            slices: slices as i32,
-            keep_stride: self.keep.as_ref().map_or(0, |keep| keep.stride as i32),
+            fields: int(fields),
+            slices: int(slices),
+            keep_stride: self.keep.as_ref().map_or(0, |keep| int(keep.stride)),
         }
     }
 }

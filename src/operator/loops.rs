@@ -5,7 +5,7 @@
 //! A staple is a loop without one of its links.
 
 use crate::device::Buffer;
-use crate::device::kernels::{GaugeAction, GaugeForce, LoopTraces as Traces};
+use crate::device::kernels::{GaugeAction, GaugeForce, LoopTraces as Traces, int};
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField};
 use crate::math::ExactSum;
 use std::sync::Arc;
@@ -125,7 +125,7 @@ impl GaugeLoops {
         for mu in 1..=4 {
             for (class, count) in classes.iter().zip(&mut staple_counts) {
                 let of_class = staples(class, mu);
-                *count = of_class.len() as i32;
+                *count = int(of_class.len());
                 closing.extend(of_class.iter().map(|path| pack(path)));
             }
         }
@@ -133,7 +133,7 @@ impl GaugeLoops {
             domain: Arc::clone(domain),
             loops: domain.device().buffer_of(&packed)?,
             staples: domain.device().buffer_of(&closing)?,
-            loop_counts: std::array::from_fn(|n| loops[n].len() as i32),
+            loop_counts: std::array::from_fn(|n| int(loops[n].len())),
             staple_counts,
             loop_weights: [plaquette, plaquette, rectangle, parallelogram],
             staple_weights: [plaquette, rectangle, parallelogram, 0.0],

@@ -5,6 +5,9 @@
 //! - `stout`: stout smearing of links, and the force through it
 //! - `hopping`: the Wilson hopping term, with its own copy of the links
 
+// No number wraps in silence, however large the lattice.
+#![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
+
 mod clover;
 mod hopping;
 mod loops;

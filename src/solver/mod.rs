@@ -22,6 +22,9 @@
 //! Every solve ends with a check of the true residual in double precision. A new solver is a file with its [`Solver`]
 //! or [`LinearSolver`] and a line in `method`; so is a new [`Preconditioner`].
 
+// No number wraps in silence, however large the lattice.
+#![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
+
 mod bicgstab;
 mod block;
 mod cg;
@@ -33,6 +36,12 @@ pub(crate) mod keys;
 mod light_shifts;
 mod method;
 pub(crate) mod mixes;
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "until it is written anew"
+)]
 mod multigrid;
 mod multishift;
 mod normal;

@@ -6,7 +6,7 @@
 //! it does not.
 
 use super::{Info, Operators, Preconditioner, Setup, SolverError};
-use crate::device::kernels::{BlockGrid, BlockLength, BlockPart, BlockProducts, BlockStep, PART};
+use crate::device::kernels::{BlockGrid, BlockLength, BlockPart, BlockProducts, BlockStep, PART, int};
 use crate::device::{Buffer, Precision};
 use crate::field::{Dagger, Domain, FieldError, Kind, ODD, Spinor, least_length};
 use crate::lattice::{Extents, volume};
@@ -116,9 +116,9 @@ fn block_step(
         [&*solution, residual, product].into_iter().all(|s| of(s) == own),
         "single spinors in one precision"
     );
-    let ints = |x: [usize; 4]| x.map(|n| n as i32);
+    let ints = |x: Extents| x.map(int);
     let grid = BlockGrid { block: ints(blocks.extents), blocks: ints(blocks.counts) };
-    let (parity, precision) = (ODD as i32, solution.precision());
+    let (parity, precision) = (int(ODD), solution.precision());
     let layout = domain.layout(precision);
     let g = layout.geometry();
     let (x, y) = (residual.fermions(), product.fermions());

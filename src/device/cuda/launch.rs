@@ -6,7 +6,7 @@ use crate::device::DeviceError;
 use crate::device::backend::{Call, Count, Size, Variant};
 use crate::device::gpu::cache::Place;
 use crate::device::gpu::tuning::{Candidates, Shape};
-use crate::device::kernels::{Constants, FACE_CHUNK, KernelNumber, RankRound};
+use crate::device::kernels::{Constants, FACE_CHUNK, KernelNumber, RankRound, int};
 use crate::device::table::all_kernels;
 use cudarc::driver::sys;
 use std::collections::HashMap;
@@ -96,7 +96,7 @@ impl Cuda {
                     Size::Teams(_, team) => team.shared,
                 };
                 let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-                call!(cuFuncSetAttribute(handle, most, shared as i32))?;
+                call!(cuFuncSetAttribute(handle, most, int(shared)))?;
                 Ok(Function { handle, block: shape.block, shared })
             }
         };
@@ -185,13 +185,13 @@ impl Cuda {
             value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
         };
         let launch = sys::CUlaunchConfig {
-            gridDimX: blocks as u32,
+            gridDimX: int(blocks).cast_unsigned(),
             gridDimY: 1,
             gridDimZ: 1,
-            blockDimX: function.block as u32,
+            blockDimX: int(function.block).cast_unsigned(),
             blockDimY: 1,
             blockDimZ: 1,
-            sharedMemBytes: function.shared as u32,
+            sharedMemBytes: int(function.shared).cast_unsigned(),
             hStream: self.stream,
             attrs: &raw mut beside,
             numAttrs: u32::from(call.waits && self.overlaps),

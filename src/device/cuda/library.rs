@@ -4,6 +4,7 @@
 //! libraries that are here, the newest that is no newer than the driver is taken.
 
 use crate::device::DeviceError;
+use crate::device::kernels::int;
 use libloading::os::unix::{Library as Shared, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
@@ -174,11 +175,11 @@ impl Library {
                 &raw mut program,
                 source.as_ptr(),
                 c"kernel.cu".as_ptr(),
-                headers.len() as c_int,
+                int(headers.len()),
                 texts.as_ptr(),
                 names.as_ptr(),
             ))?;
-            let done = self.check((self.compile)(program, options.len() as c_int, options.as_ptr()));
+            let done = self.check((self.compile)(program, int(options.len()), options.as_ptr()));
             let said = Self::text(program, self.log_size, self.log);
             let said = String::from_utf8_lossy(said.split(|byte| *byte == 0).next().unwrap_or_default())
                 .into_owned();

@@ -29,7 +29,7 @@ pub use ahead::compile_all;
 
 use super::backend::{Backend, Begun, Call, Count, Parcel, Pointer, Post, Size, Sums, Ticket, Variant};
 use super::gpu::mapped::{ALL_ROUNDED_BYTES, MAPPED_BYTES, MappedSums, Place, SUM_BYTES};
-use super::kernels::RankRound;
+use super::kernels::{RankRound, int};
 use super::ledger::Ledger;
 use super::pool::{Pool, Source, Use};
 use super::record::Instance;
@@ -55,8 +55,10 @@ pub fn gpu_count() -> Result<usize, DeviceError> {
     }
     result::init().map_err(|e| DeviceError::NoGpu(format!("cuInit: {:?}", e.0)))?;
     match result::device::get_count() {
-        Ok(n) if n > 0 => Ok(n as usize),
-        Ok(_) => Err(DeviceError::NoGpu("the driver sees none".into())),
+        Ok(n) => match usize::try_from(n) {
+            Ok(n) if n > 0 => Ok(n),
+            _ => Err(DeviceError::NoGpu("the driver sees none".into())),
+        },
         Err(e) => Err(DeviceError::NoGpu(format!("{:?}", e.0))),
     }
 }
@@ -67,7 +69,7 @@ pub fn gpu_address(place: usize) -> Option<(usize, String)> {
     // SAFETY: the driver's call with a plain output.
     let address = unsafe {
         let mut device = 0;
-        call!(cuDeviceGet(&mut device, number as i32)).ok()?;
+        call!(cuDeviceGet(&mut device, int(number))).ok()?;
         address_of(device).ok()?
     };
     Some((number, address))
@@ -159,7 +161,7 @@ impl Cuda {
                 .get::<ElapsedTime>(b"cuEventElapsedTime")
                 .map_err(|e| DeviceError::Cuda { call: "cuEventElapsedTime", reason: e.to_string() })?;
             let mut device = 0;
-            call!(cuDeviceGet(&mut device, index as i32))?;
+            call!(cuDeviceGet(&mut device, int(index)))?;
             let mut context = std::ptr::null_mut();
             call!(cuDevicePrimaryCtxRetain(&mut context, device))?;
             call!(cuCtxSetCurrent(context))?;
@@ -213,7 +215,7 @@ impl Cuda {
                 marked,
                 copied,
                 nccl: Mutex::default(),
-                processors: processors as usize,
+                processors: usize::try_from(processors).expect("a number of processors"),
                 words,
                 sums: MappedSums::new(host_words.cast(), mapped_words, rounded),
                 compiler,

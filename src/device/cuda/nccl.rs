@@ -2,6 +2,7 @@
 
 use super::DeviceError;
 use crate::device::backend::Parcel;
+use crate::device::kernels::int;
 use cudarc::driver::sys::CUstream;
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -92,9 +93,7 @@ impl Nccl {
         let id = UniqueId(name.try_into().map_err(|_| wrong())?);
         let mut comm = std::ptr::null_mut();
         // SAFETY: a name that `name` gave; plain output.
-        calls.check("ncclCommInitRank", unsafe {
-            (calls.init)(&raw mut comm, ranks as c_int, id, rank as c_int)
-        })?;
+        calls.check("ncclCommInitRank", unsafe { (calls.init)(&raw mut comm, int(ranks), id, int(rank)) })?;
         Ok(Self { calls, comm })
     }
 
@@ -114,12 +113,12 @@ impl Nccl {
             calls.check("ncclGroupStart", (calls.start)())?;
             for parcel in sends {
                 let from = parcel.at.0 as *const c_void;
-                let code = (calls.send)(from, parcel.bytes, BYTES, parcel.peer as c_int, comm, stream);
+                let code = (calls.send)(from, parcel.bytes, BYTES, int(parcel.peer), comm, stream);
                 calls.check("ncclSend", code)?;
             }
             for parcel in receives {
                 let to = parcel.at.0 as *mut c_void;
-                let code = (calls.receive)(to, parcel.bytes, BYTES, parcel.peer as c_int, comm, stream);
+                let code = (calls.receive)(to, parcel.bytes, BYTES, int(parcel.peer), comm, stream);
                 calls.check("ncclRecv", code)?;
             }
             calls.check("ncclGroupEnd", (calls.end)())

@@ -56,12 +56,12 @@ impl MappedSums {
     }
 
     fn place(number: i64) -> usize {
-        number as usize % KEPT_SUMS
+        usize::try_from(number).expect("sums are counted from 1") % KEPT_SUMS
     }
 
     /// Whether no later launch has taken the place.
     pub(crate) fn keeps(&self, ticket: Ticket) -> bool {
-        self.latest.load(Ordering::Relaxed) - ticket.number < KEPT_SUMS as i64
+        self.latest.load(Ordering::Relaxed) - ticket.number < (KEPT_SUMS as u64).cast_signed()
     }
 
     /// Waits for sums. `is_done` reports whether the GPU has finished all work: a kernel that failed writes nothing.

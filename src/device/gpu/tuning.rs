@@ -21,7 +21,7 @@ impl Shape {
     /// From [`Shape::bytes`].
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (block, resident) = bytes.split_at_checked(8)?;
-        let number = |bytes: &[u8]| Some(u64::from_le_bytes(bytes.try_into().ok()?) as usize);
+        let number = |bytes: &[u8]| usize::try_from(u64::from_le_bytes(bytes.try_into().ok()?)).ok();
         Some(Self { block: number(block)?, resident: number(resident)? })
     }
 }

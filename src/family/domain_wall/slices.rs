@@ -3,7 +3,7 @@
 use super::MOST_SLICES;
 use crate::device::kernels::{
     SliceMatrix as Apply, SliceMatrixOfHops, SliceReflect, SliceSpread, SliceSum, TEAM_REALS, TEAM_SITES,
-    Wall,
+    Wall, int,
 };
 use crate::device::{Buffer, Precision, Team};
 use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
@@ -88,7 +88,7 @@ impl OnSlices {
         let (domain, precision) = (Arc::clone(links.domain()), self.precision);
         let (form, team) = ((precision, links.reals()), team(&domain, precision, slices));
         links.cover(input, parity, Way::all(dagger), |hop| {
-            let count = teams(hop.places.count as usize, fields);
+            let count = teams(hop.places.number(), fields);
             let wall = self.wall(out, input, scale, shifted);
             domain.launch_teams(form, &SliceMatrixOfHops { wall, hop }, count, team)
         })
@@ -113,13 +113,13 @@ impl OnSlices {
         let x = shifted.map(|(_, x)| x);
         input.domain().check([Some(&*out), x].into_iter().flatten().map(Spinor::domain));
         Wall {
-            half: input.layout().half() as i32,
+            half: int(input.layout().half()),
             out: out.fermions_mut(),
             x: x.map(Spinor::fermions),
             table: self.table.input(),
-            slices: self.slices as i32,
+            slices: int(self.slices),
             reversed: self.reversed,
-            fields: input.fields() as i32,
+            fields: int(input.fields()),
             scale,
             shift: shifted.map_or(0.0, |(shift, _)| shift),
         }
@@ -149,17 +149,17 @@ impl SliceVector {
     /// `out = sum_s c_s input_s`
     pub fn sum(&self, out: &mut Spinor, input: &Spinor) -> Result<(), FieldError> {
         self.check(input, out);
-        let (domain, slices) = (input.domain(), self.slices as i32);
+        let (domain, slices) = (input.domain(), int(self.slices));
         let (out, input, table) = (out.fermions_mut(), input.fermions(), self.table.input());
-        domain.launch(&SliceSum { out, input, table, half: domain.half() as i32, slices }, domain.half())
+        domain.launch(&SliceSum { out, input, table, half: int(domain.half()), slices }, domain.half())
     }
 
     /// `out_s = c_s input`
     pub fn spread(&self, out: &mut Spinor, input: &Spinor) -> Result<(), FieldError> {
         self.check(out, input);
-        let (domain, slices) = (input.domain(), self.slices as i32);
+        let (domain, slices) = (input.domain(), int(self.slices));
         let (out, input, table) = (out.fermions_mut(), input.fermions(), self.table.input());
-        domain.launch(&SliceSpread { out, input, table, half: domain.half() as i32, slices }, domain.half())
+        domain.launch(&SliceSpread { out, input, table, half: int(domain.half()), slices }, domain.half())
     }
 
     fn check(&self, wall: &Spinor, dirac: &Spinor) {
@@ -183,8 +183,8 @@ pub fn reflect(out: &mut Spinor, input: &Spinor, scale: f64) -> Result<(), Field
     assert_eq!(input.kind().reals(), Kind::Dirac.reals(), "fields of Dirac spinors");
     let (domain, slices) = (input.domain(), input.kind().slices());
     domain.check([out.domain()]);
-    let (out, input, half) = (out.fermions_mut(), input.fermions(), domain.half() as i32);
-    let kernel = SliceReflect { out, input, half, slices: slices as i32, scale };
+    let (out, input, half) = (out.fermions_mut(), input.fermions(), int(domain.half()));
+    let kernel = SliceReflect { out, input, half, slices: int(slices), scale };
     domain.launch(&kernel, domain.half() * slices)
 }
 

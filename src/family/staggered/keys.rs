@@ -40,7 +40,7 @@ pub struct WeightFactors {
     /// At least one, in the order of the input or of its file.
     pub factors: Vec<MassFactor>,
     /// The number of pseudofermions, each with all powers divided by it; 1 for functions from a file.
-    pub copies: usize,
+    pub copies: u32,
     /// Correction to the Naik term of a heavy quark; 0 with asqtad.
     pub naik_epsilon: f64,
     /// The source of the rational functions.
@@ -323,7 +323,7 @@ fn pseudofermion(
         table.keep("naik_epsilon", &naik_epsilon);
     }
     table.finish();
-    let (copies, rational) = (copies? as usize, rational?);
+    let (copies, rational) = (copies?, rational?);
     Some(WeightFactors { factors: factors?, copies, naik_epsilon: naik_epsilon?, rational, inner: inner? })
 }
 

@@ -11,7 +11,7 @@
 //! its adjoint is `-D_eo`. The solvers' `M^dag M + s` is then `s - D_eo D_oe`, with masses as shifts.
 
 use crate::device::kernels::{
-    Doubles, Enumerated, GreatestReal, ImportFat, ImportLong, In, LongReals, StaggeredHop,
+    Doubles, Enumerated, GreatestReal, ImportFat, ImportLong, In, LongReals, StaggeredHop, int,
 };
 use crate::device::{Buffer, Precision};
 use crate::field::{
@@ -94,7 +94,8 @@ impl Staggered {
     ) -> Result<Self, FieldError> {
         let layout = domain.layout(precision);
         let (device, outer) = (domain.device(), layout.outer());
-        let long_reals = LongReals::of(long_reals).expect("long links of 18, 14 or 9 reals");
+        let (stored, long_reals) = (long_reals, LongReals::of(long_reals));
+        let long_reals = long_reals.expect("long links of 18, 14 or 9 reals");
         assert!(
             domain.cut_directions().all(|mu| outer[mu] >= REACH),
             "a box of {outer:?} is thinner than {REACH} layers"
@@ -103,7 +104,7 @@ impl Staggered {
         let nine = long_reals == LongReals::Long9;
         let name = format!("long links of {long_reals:?} in {precision:?}, {boundary:?}");
         let long = || {
-            let links = room(if nine { 8 } else { long_reals.value() as usize })?;
+            let links = room(if nine { 8 } else { stored })?;
             Ok(Long { links, ninth: if nine { Some(room(1)?) } else { None } })
         };
         let own = Own {
@@ -143,7 +144,7 @@ impl Staggered {
         let (g, half) = (layout.geometry(), layout.half());
         for parity in [EVEN, ODD] {
             let (links, out, phases) = (fat.links(), own_fat.fill(parity), phases.input());
-            let kernel = ImportFat { g, links, out, phases, parity: parity as i32, scale };
+            let kernel = ImportFat { g, links, out, phases, parity: int(parity), scale };
             domain.launch_as(*precision, &kernel, half)?;
         }
         own_fat.gather(1)?;
@@ -151,8 +152,7 @@ impl Staggered {
             for parity in [EVEN, ODD] {
                 let (links, out) = (long.links(), own.links.fill(parity));
                 let ninth = own.ninth.as_ref().map(|ninth| ninth.fill(parity));
-                let kernel =
-                    ImportLong { g, links, out, ninth, phases: phases.input(), parity: parity as i32 };
+                let kernel = ImportLong { g, links, out, ninth, phases: phases.input(), parity: int(parity) };
                 domain.launch_as((*precision, *long_reals), &kernel, half)?;
             }
             own.links.gather(REACH)?;
@@ -213,7 +213,7 @@ impl Staggered {
         let source = own.faces_of(input, parity);
         let ghost_mask = faces.mask();
         faces.hop(source, fields, |Reached { places, ghost }| {
-            let sites = places.count as usize * groups;
+            let sites = places.number() * groups;
             let hop = StaggeredHop {
                 g: input.layout().geometry(),
                 out: out.fermions_mut(),
@@ -227,10 +227,10 @@ impl Staggered {
                 ninth_in: long.ninth.as_ref().map(|ninth| ninth.to(parity)),
                 ghost,
                 places,
-                parity: parity as i32,
+                parity: int(parity),
                 ghost_mask,
-                fields: fields as i32,
-                each: each as i32,
+                fields: int(fields),
+                each: int(each),
                 fat_scale: scale * own.fat_unit,
                 long_scale: scale * own.naik,
                 shift: shifted.map_or(0.0, |(shift, _)| shift),

@@ -138,7 +138,7 @@ impl StaggeredDerivative {
         smeared.update(links)?;
         let mut fat = MatrixField::new(domain, 4)?;
         smeared.fat(naik_epsilon, &mut fat)?;
-        let naik = smeared.naik(naik_epsilon) * 3f64.powi(order as i32);
+        let naik = smeared.naik(naik_epsilon) * 3f64.powi(order.try_into().expect("a small order"));
         let mut hops = Staggered::new(domain, Precision::Double, LINK_REALS, 1, boundary)?;
         hops.update(&links_in_time(&fat, order)?, &links_in_time(smeared.long(), order)?, naik)?;
         Ok(Self { hops, order })

@@ -19,7 +19,7 @@ use crate::action::{
     Action, ActionError, InnerPoles, MARGIN, Pseudofermion, TOLERANCE, TermHeader, TermReport, probe,
     pseudofermion,
 };
-use crate::device::kernels::{LongReals, StaggeredForce};
+use crate::device::kernels::{LongReals, StaggeredForce, int};
 use crate::device::{Buffer, Precision};
 use crate::field::{
     AlgebraField, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD,
@@ -290,9 +290,9 @@ impl Rooted {
                     ghost: faces.forward_ghosts(),
                     weights: weights.input(),
                     phases: double.phases(),
-                    parity: parity as i32,
+                    parity: int(parity),
                     ghost_mask: faces.mask(),
-                    fields: solutions.len() as i32,
+                    fields: int(solutions.len()),
                     fat_weight: 1.0,
                     long_weight,
                     one_weight: *epsilon / 8.0,
@@ -392,7 +392,8 @@ impl Action for Rooted {
         let mut weight = ExactSum::default();
         for number in 0..self.roots.len() {
             let (Root { functions, quark, phi, .. }, eta) = (&mut self.roots[number], &mut self.spare);
-            let address = pseudofermion(seed, trajectory, self.params.header.number + number as u8);
+            let stream = u8::try_from(usize::from(self.params.header.number) + number);
+            let address = pseudofermion(seed, trajectory, stream.expect("a number below 256"));
             eta.set_random(EVEN, 0.5f64.sqrt(), address)?;
             weight += eta.norm2()?;
             let residual = self.params.solver.heat_bath_residual;

@@ -25,7 +25,7 @@ impl Family for StaggeredFermion {
     }
 
     fn pseudofermions(&self) -> usize {
-        self.pseudofermions.iter().map(|p| p.copies).sum()
+        self.pseudofermions.iter().map(|p| p.copies as usize).sum()
     }
 
     fn border(&self) -> usize {
@@ -43,7 +43,7 @@ impl Family for StaggeredFermion {
             let made = functions(pseudofermion).map_err(|why| {
                 FamilyError::Refused(format!("[fermion.{}.pseudofermion]: {why}", self.name))
             })?;
-            pseudofermions.extend(std::iter::repeat_n(made, pseudofermion.copies));
+            pseudofermions.extend(std::iter::repeat_n(made, pseudofermion.copies as usize));
         }
         let _label = domain.device().label(&self.name);
         let &StaggeredSolver { settings, action_residual, force_residual } = &self.solver;
@@ -105,7 +105,7 @@ fn functions(pseudofermion: &WeightFactors) -> Result<RootedPseudofermion, Strin
         &RationalSource::Made { lambda_max, heat_bath_error, action_error, force_error, check_every } => {
             let shift = |factor: &MassFactor| 4.0 * factor.mass * factor.mass;
             let least = pseudofermion.factors.iter().map(shift).fold(f64::INFINITY, f64::min);
-            let copies = pseudofermion.copies as u32;
+            let copies = pseudofermion.copies;
             // The weight to the power sign / (parts copies).
             let make = |sign: i32, parts: u32, error: f64| {
                 let factor = |f: &MassFactor| Factor {

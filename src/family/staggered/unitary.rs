@@ -26,7 +26,13 @@ pub fn unitary_factor(
     };
     let sums = domain.sum(&kernel, 2 * domain.half())?.sums;
     factor.fill_borders()?;
-    Ok(sums[0].value() as u64)
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a number of links below 2^53"
+    )]
+    let count = sums[0].value() as u64;
+    Ok(count)
 }
 
 /// Transforms the gradient with respect to the factors from [`unitary_factor`] into that with respect to `matrices`, in

@@ -537,7 +537,7 @@ fn check_tells_the_truth() {
         .replace("seed = 3", "seed = 3\nstart = \"ensembles/pure/cfg/cfg_000001.h5\"");
     check(&other, &[]).failed(1, &["holds a lattice of 4x4x4x4, but 4x4x4x8 is asked for"]);
     check(&with(PURE, "beta", "6.0"), &[]).failed(2, &["other physics", "gauge.beta: was 5.7, is 6.0"]);
-    check(&new("extents", "[128, 128, 256, 256]"), &[]).failed(2, &["are needed by 1 rank"]);
+    check(&new("extents", "[128, 128, 128, 192]"), &[]).failed(2, &["are needed by 1 rank"]);
     check(&new("extents", "[4096, 4096, 4096, 4096]"), &[]).failed(2, &["more sites than a rank takes"]);
     check(&new("seed", "3\nensembles = \"check.toml/none\""), &[])
         .failed(1, &["check.toml: cannot make a folder in"]);
