@@ -5,9 +5,11 @@
 //                                     per parity.
 //                                     Of places: [place within][row of the chirality] instead.
 // Coarse fields:                      [place][re, im][row], where the row is chirality and vector; places are those of
-//                                     the whole lattice's aggregates, even ones first. Of several systems, which are
-//                                     solved together: [parity][system][place of the parity] instead of [place].
+//                                     this rank's aggregates, even ones first. Of several systems, which are solved
+//                                     together: [parity][system][place of the parity] instead of [place].
 // Coarse matrices:                    [place][which][column][re, im][row].
+// Ghosts:                             [ghost][system][re, im][row] are what other ranks' places next to this rank's have,
+//                                     of one parity; their numbers in a table of neighbours follow those of places.
 #pragma once
 
 constexpr int COLUMNS = 16;       // partial sums over an aggregate, and over the rows of a coarse field
@@ -117,8 +119,12 @@ struct NormaliseVector {
 struct CoarseBackward {
     Reals* links;             // COARSE_LINKS matrices per place
     const Ints* neighbours;   // [place][COARSE_LINKS]: itself, forward in x, y, z, t, backward; numbers among places of a parity
+    const Reals* ghosts;      // optional where the direction is not cut: forward links of ghosts behind, [parity][ghost of the face]
     int rows;
     int half;                 // places of a parity
+    int mu;
+    int first;                // the face's first ghost, and its ghosts of a parity
+    int face;
 };
 // out = local link + i twist gamma_5 T
 struct CoarseTwist {
@@ -135,12 +141,13 @@ struct CoarseEliminate {
     int rows;
     int pivot;
 };
-// out = B link for the eight links to neighbours
+// out = B link for a link to neighbours
 struct CoarseMultiply {
     const Reals* b;           // one matrix per place
     const Reals* links;
     Reals* out;               // COARSE_LINKS - 1 matrices per place
     int rows;
+    int which;                // the link, from 0
 };
 // Rounds columns of matrices to 16-bit integers times a number
 struct CoarseRound {
@@ -151,25 +158,36 @@ struct CoarseRound {
 };
 // out = A input with a matrix per place
 struct CoarseLocal {
-    const Ints* own;          // this rank's places of a parity; of each system
     const Reals* matrices;
     const Reals* input;
     Reals* out;
     int rows;
-    int places;               // this rank's
-    int half;                 // places of a parity
+    int places;               // of the parity
+    int half;                 // places for which fields have room, of each parity
+};
+// What a hop gets of other ranks
+struct CoarseGhosts {
+    const Reals* ghosts;      // optional: where there are none, or ranks post
+    RankRound from;           // without addresses if ranks do not post, otherwise the round in which they did
+    int all;                  // ghosts of a parity
+};
+// What other ranks get
+struct CoarseGift {
+    const Ints* leaves;       // optional if nothing is given: [place][8], by the face that it fills there: its number as a ghost, or -1
+    const Ints* ranks;        // optional likewise: [ghost]: the rank whose it is
+    Reals* packed;            // optional: where ranks post
+    RankRound to;             // without addresses if ranks do not post
 };
 // out = x + scale sum of the eight links times neighbours, on places of one parity, for one or four systems
 struct CoarseHop {
-    const Ints* own;          // this rank's places
     const Ints* links;        // [place][COARSE_LINKS - 1][column][row], as of coarse_round
     const Reals* scales;      // [place][COARSE_LINKS - 1][column]
     const Ints* neighbours;
     const Reals* input;
-    RankRound from;            // without addresses if `input` is complete, otherwise that in which it was posted
+    CoarseGhosts ghosts;
     const Reals* x;           // optional
     Reals* out;
-    RankRound to;              // without addresses if `out` is not to be posted
+    CoarseGift gift;
     int rows;                 // constant
     double scale;
     int half;                 // places of a parity
@@ -177,11 +195,11 @@ struct CoarseHop {
 };
 // Some of the coarse operator's links times x: those that stay in an aggregate of places, or one forward that leaves it
 struct CoarsePart {
-    const Ints* own;          // this rank's places of a parity
     const Reals* links;       // COARSE_LINKS matrices per place
     const Ints* neighbours;
     const Ints* leaving;      // [place], bit n: whether link n + 1 leaves the aggregate
     const Reals* x;           // on all places
+    const Reals* ghosts;      // optional where there are none: those of the other parity
     Reals* out;
     int rows;
     int half;
@@ -210,19 +228,19 @@ struct ScatterPlaces {
     int fields;               // fields of `x`
     int field;
 };
-// Gives this rank's numbers to all ranks
+// Gives other ranks what places have
 struct CoarsePost {
-    const Ints* own;
     const Reals* input;
-    RankRound to;
+    CoarseGift gift;
     int rows;
     int places;
     int half;
+    int now;                  // systems
     int systems;
+    int ghosts;
 };
 // |x|^2 of each system
 struct CoarseNorm {
-    const Ints* own;
     const Reals* x;
     int rows;
     int places;
@@ -230,7 +248,6 @@ struct CoarseNorm {
 };
 // Partial sums of products of the fields z_j of some steps and a residual with themselves and the z before
 struct CoarseDots {
-    const Ints* own;
     const Reals* z;           // `before` fields, then those of the steps
     const Reals* r;
     const Doubles* squares;   // [system][MOST_FIELDS]: |z_v|^2 of directions before
@@ -241,17 +258,24 @@ struct CoarseDots {
     int before;
     int steps;
     int rows;                 // constant
-    int places;               // this rank's
+    int places;               // of the parity
     int half;
     int systems;
 };
+// totals = sums of the pieces
+struct CoarseTotals {
+    const Doubles* parts;     // [system][PIECES][number]
+    Doubles* totals;          // [system][number]
+    int numbers;
+};
 // From these, a direction for each step, and the step along all
 struct CoarseBlock {
-    const Doubles* parts;
+    const Doubles* parts;     // [system][piece][f][x][re, im]
     Doubles* squares;         // |z_v|^2 of all directions
     Doubles* norms;           // |r|^2 after the step
     Reals* coefficients;      // [system][MOST_FIELDS][direction, then step][re, im]
-    RankRound round;           // of ranks that have parts of the lattice
+    RankRound round;           // of ranks whose parts are added here
+    int pieces;
     int before;
     int steps;
     int systems;
@@ -260,7 +284,6 @@ struct CoarseBlock {
 // p_j = sum over n of u_nj A^n r + sum over v of b_vj p_v for the directions of some steps, z_j in the same way, then
 // x += sum of y_j p_j and r -= sum of y_j z_j over all directions
 struct CoarseAdvance {
-    const Ints* own;
     Reals* x;
     Reals* r;
     Reals* p;

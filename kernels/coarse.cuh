@@ -1,6 +1,7 @@
-// The coarse operator of aggregation multigrid, and GCR for it. Threads take W rows of a coarse field or matrix. Where GPUs
-// reach each other's memory, each has the places of its own aggregates, and gives all ranks what their next hop may read;
-// elsewhere each has all places. Systems that are solved together have vectors of their own and share the loads of matrices.
+// The coarse operator of aggregation multigrid, and GCR for it. Threads take W rows of a coarse field or matrix. A rank has
+// the places of its own aggregates, and gives its neighbours what their next hop reads of it: where GPUs reach each other's
+// memory by posting it there, elsewhere in messages. Systems that are solved together have vectors of their own and share the
+// loads of matrices.
 //
 // GCR takes up to S_STEPS steps between sums (Hoemmen, UCB/EECS-2010-37): from a residual r it makes the products A r,
 // A^2 r, ..., then all their sums at once, and from these the directions p_j, with A p_j orthogonal to each other and to
@@ -26,11 +27,11 @@ HD i64 column_at(int place, int count, int which, int rows, int column) {
 struct SystemPlace {
     int system, place, inside;
     i64 field;
-    HD SystemPlace(const void* own, int i, int chunks, int places, int half, int rows) {
+    HD SystemPlace(int i, int chunks, int places, int half, int rows) {
         inside = i % chunks;
         i /= chunks;
         system = i / places;
-        place = ((const int*)own)[i % places];
+        place = i % places;
         field = ((i64)system * half + place) * 2 * rows;
     }
 };
@@ -38,32 +39,33 @@ struct SystemPlace {
 HD int sign_of(int row, int rows) { return row < rows / 2 ? 1 : -1; }
 // W rows of a column of a matrix of a place, for thread i.
 struct CoarseElement {
-    int row, column, matrix, place;
-    HD CoarseElement(int i, int rows, int width, int matrices) {
+    int row, column, place;
+    HD CoarseElement(int i, int rows, int width) {
         row = i % (rows / width) * width;
         i /= rows / width;
         column = i % rows;
-        i /= rows;
-        matrix = i % matrices;
-        place = i / matrices;
+        place = i / rows;
     }
 };
 template <class F> HD void coarse_backward(const CoarseBackward& a, int i) {
     using R = real_of<F>;
-    const CoarseElement e(i, a.rows, lane<F>::W, 4);
+    const CoarseElement e(i, a.rows, lane<F>::W);
     R* links = (R*)a.links;
-    const int from = ((const int*)a.neighbours)[e.place * COARSE_LINKS + 5 + e.matrix] + (e.place < a.half ? a.half : 0);
-    const i64 to = column_at(e.place, COARSE_LINKS, 5 + e.matrix, a.rows, e.column);
+    const int behind = ((const int*)a.neighbours)[e.place * COARSE_LINKS + 5 + a.mu], parity = e.place < a.half ? 1 : 0;
+    const bool ghost = behind >= a.half;
+    const R* matrix = ghost ? (const R*)a.ghosts + column_at(parity * a.face + behind - a.half - a.first, 1, 0, a.rows, 0)
+                            : links + column_at(behind + parity * a.half, COARSE_LINKS, 1 + a.mu, a.rows, 0);
+    const i64 to = column_at(e.place, COARSE_LINKS, 5 + a.mu, a.rows, e.column);
     for (int l = 0; l < lane<F>::W; ++l) {
         const int row = e.row + l;
-        const i64 at = column_at(from, COARSE_LINKS, 1 + e.matrix, a.rows, row) + e.column;
+        const R* from = matrix + (i64)row * 2 * a.rows + e.column;
         const R sign = R(sign_of(row, a.rows) * sign_of(e.column, a.rows));
-        links[to + row] = sign * links[at];
-        links[to + a.rows + row] = -sign * links[at + a.rows];
+        links[to + row] = sign * from[0];
+        links[to + a.rows + row] = -sign * from[a.rows];
     }
 }
 template <class F> HD void coarse_twist(const CoarseTwist& a, int i) {
-    const CoarseElement e(i, a.rows, lane<F>::W, 1);
+    const CoarseElement e(i, a.rows, lane<F>::W);
     const i64 from = column_at(e.place, COARSE_LINKS, 0, a.rows, e.column) + e.row;
     const i64 to = column_at(e.place, 1, 0, a.rows, e.column) + e.row;
     F re = vector_at<F>(a.links, from), im = vector_at<F>(a.links, from + a.rows);
@@ -79,7 +81,7 @@ template <class F> HD void coarse_twist(const CoarseTwist& a, int i) {
 template <class F> HD void coarse_eliminate(const CoarseEliminate& a, int i) {
     using R = real_of<F>;
     constexpr int W = lane<F>::W;
-    const CoarseElement e(i, a.rows, W, 1);
+    const CoarseElement e(i, a.rows, W);
     const i64 here = column_at(e.place, 1, 0, a.rows, e.column), pivots = column_at(e.place, 1, 0, a.rows, a.pivot);
     const R* p = (const R*)a.a;
     // The inverse of the pivot, and the pivot's row in this column times that.
@@ -110,11 +112,11 @@ template <class F> HD void add_product(F& re, F& im, const void* a, i64 at, cons
     }
 }
 template <class F> HD void coarse_multiply(const CoarseMultiply& a, int i) {
-    const CoarseElement e(i, a.rows, lane<F>::W, COARSE_LINKS - 1);
+    const CoarseElement e(i, a.rows, lane<F>::W);
     F re = F{}, im = F{};
-    const i64 from = column_at(e.place, COARSE_LINKS, 1 + e.matrix, a.rows, e.column);
+    const i64 from = column_at(e.place, COARSE_LINKS, 1 + a.which, a.rows, e.column);
     add_product(re, im, a.b, column_at(e.place, 1, 0, a.rows, 0) + e.row, (const real_of<F>*)a.links + from, a.rows);
-    const i64 to = column_at(e.place, COARSE_LINKS - 1, e.matrix, a.rows, e.column) + e.row;
+    const i64 to = column_at(e.place, COARSE_LINKS - 1, a.which, a.rows, e.column) + e.row;
     put_vector(a.out, to, re);
     put_vector(a.out, to + a.rows, im);
 }
@@ -132,7 +134,7 @@ template <class F> HD void coarse_round(const CoarseRound& a, int i) {
     for (int row = 0; row < a.rows; ++row) to[row] = pair_of(factor, from[row], from[a.rows + row]);
 }
 template <class F> HD void coarse_local(const CoarseLocal& a, int i) {
-    const SystemPlace at(a.own, i, a.rows / lane<F>::W, a.places, a.half, a.rows);
+    const SystemPlace at(i, a.rows / lane<F>::W, a.places, a.half, a.rows);
     const int row = at.inside * lane<F>::W;
     F re = F{}, im = F{};
     const i64 matrix = column_at(at.place, 1, 0, a.rows, 0) + row;
@@ -142,15 +144,16 @@ template <class F> HD void coarse_local(const CoarseLocal& a, int i) {
 }
 template <class F> HD void coarse_part(const CoarsePart& a, int i) {
     const int rows = a.rows, chunks = rows / lane<F>::W, row = i % chunks * lane<F>::W;
-    const int place = ((const int*)a.own)[i / chunks] + a.parity * a.half;
+    const int place = i / chunks + a.parity * a.half;
     const int leaving = ((const int*)a.leaving)[place];
     F re = F{}, im = F{};
     for (int n = a.part; n < COARSE_LINKS; ++n) {
         const bool leaves = n && (leaving >> (n - 1) & 1);
         if (leaves != (a.part > 0) || (a.part && n > a.part)) continue;
-        const int there = ((const int*)a.neighbours)[place * COARSE_LINKS + n] + ((n > 0) != a.parity ? a.half : 0);
-        const i64 from = column_at(place, COARSE_LINKS, n, rows, 0) + row;
-        add_product(re, im, a.links, from, (const real_of<F>*)a.x + (i64)there * 2 * rows, rows);
+        const int there = ((const int*)a.neighbours)[place * COARSE_LINKS + n], parity = (n > 0) != a.parity;
+        const real_of<F>* x = there < a.half ? (const real_of<F>*)a.x + (i64)(there + parity * a.half) * 2 * rows
+                                             : (const real_of<F>*)a.ghosts + (i64)(there - a.half) * 2 * rows;
+        add_product(re, im, a.links, column_at(place, COARSE_LINKS, n, rows, 0) + row, x, rows);
     }
     put_vector(a.out, (i64)place * 2 * rows + row, re);
     put_vector(a.out, (i64)place * 2 * rows + row + rows, im);
@@ -179,24 +182,32 @@ template <class F> HD void scatter_places(const ScatterPlaces& a, int i) {
     ((R*)a.out)[at.from] = ((const R*)a.x)[at.to];
     ((R*)a.out)[at.from + a.rows] = ((const R*)a.x)[at.to + a.places * a.rows / 2];
 }
-// What ranks give each other: float numbers of fields on places of one parity, of all systems.
-HD Exchange posts(int rows, int places) { return {POSTS, places * 2 * rows}; }
-template <class F> HD void post(const RankRound& to, int rows, int places, i64 k, F x) {
-    if constexpr (GPU) {
-        for (int r = 0; r < to.ranks; ++r) posts(rows, places).put(to, r, k, word_of(x));
+// What ranks post: float numbers of ghosts of one parity, of all systems.
+HD Exchange posts(int rows, int ghosts, int systems) { return {POSTS, ghosts * systems * 2 * rows}; }
+// Where a number of a ghost is, with so many systems.
+HD i64 ghost_at(int ghost, int system, int systems, int rows, int number) {
+    return ((i64)ghost * systems + system) * 2 * rows + number;
+}
+// Gives the ranks around what a place has.
+template <class F, class A> HD void give(const A& a, int ghosts, int rows, int place, int system, int systems, int number, F x) {
+    for (int face = 0; face < 8; ++face) {
+        const int ghost = ((const int*)a.gift.leaves)[place * 8 + face];
+        if (ghost < 0) continue;
+        const i64 k = ghost_at(ghost, system, systems, rows, number);
+        if constexpr (GPU) {
+            if (a.gift.to.of_ranks) {
+                posts(rows, ghosts, a.systems).put(a.gift.to, ((const int*)a.gift.ranks)[ghost], k, word_of(x));
+                continue;
+            }
+        }
+        put_vector(a.gift.packed, k, x);
     }
 }
-template <class R> HD R number_at(const RankRound& from, int rows, int places, const void* input, i64 k) {
-    if constexpr (GPU) {
-        if (from.of_ranks) return float_of(posts(rows, places).get(from, k));
-    }
-    return ((const R*)input)[k];
-}
-// Posts what this rank's places have.
 template <class F> HD void coarse_post(const CoarsePost& a, int i) {
-    const SystemPlace at(a.own, i, 2 * a.rows, a.places, a.half, a.rows);
-    const i64 k = at.field + at.inside;
-    post(a.to, a.rows, a.half * a.systems, k, ((const F*)a.input)[k]);
+    constexpr int W = lane<F>::W;
+    const SystemPlace at(i, 2 * a.rows / W, a.places, a.half, a.rows);
+    const int number = at.inside * W;
+    give(a, a.ghosts, a.rows, at.place, at.system, a.now, number, vector_at<F>(a.input, at.field + number));
 }
 
 // Vectors of rows of one column that a thread has.
@@ -216,18 +227,28 @@ template <class F, int N> struct CoarseHopping {
     static constexpr int PHASES = 3, NEAR = COARSE_LINKS - 1, W = lane<F>::W, SUMS = NEAR * HOP_SHARES;
     HD static int chunks(const CoarseHop& a) { return rows_of(a) / (W * HOP_VECTORS); }
     HD static int threads(const CoarseHop& a) { return SUMS * chunks(a); }
+    // A number of a neighbour, which may be a ghost.
+    HD static R number_at(const CoarseHop& a, int there, int system, int number) {
+        const int rows = rows_of(a);
+        if (there < a.half) return ((const R*)a.input)[((i64)system * a.half + there) * 2 * rows + number];
+        const i64 k = ghost_at(there - a.half, system, N, rows, number);
+        if constexpr (GPU) {
+            const RankRound& from = a.ghosts.from;
+            if (from.of_ranks) return float_of(posts(rows, a.ghosts.all, a.systems).get(from, k));
+        }
+        return ((const R*)a.ghosts.ghosts)[k];
+    }
     template <int PHASE> HD static void phase(const CoarseHop& a, int team, int thread, F* shared) {
-        const int rows = rows_of(a), place = ((const int*)a.own)[team], near = NEAR * rows;
+        const int rows = rows_of(a), place = team, near = NEAR * rows;
         // The neighbours' numbers, scaled; then sums over some columns of a link. Of each system.
         R *x = (R*)shared, *sums = x + N * 2 * near;
         if (PHASE == 0) {
             for (int k = thread; k < N * near; k += threads(a)) {
                 const int system = k / near, column = k % near;
                 const int there = ((const int*)a.neighbours)[place * COARSE_LINKS + 1 + column / rows];
-                const i64 at = ((i64)system * a.half + there) * 2 * rows + column % rows;
                 const R scale = ((const R*)a.scales)[(i64)place * near + column];
-                x[2 * k] = scale * number_at<R>(a.from, rows, a.systems * a.half, a.input, at);
-                x[2 * k + 1] = scale * number_at<R>(a.from, rows, a.systems * a.half, a.input, at + rows);
+                x[2 * k] = scale * number_at(a, there, system, column % rows);
+                x[2 * k + 1] = scale * number_at(a, there, system, column % rows + rows);
             }
         }
         if (PHASE == 1) {
@@ -263,7 +284,7 @@ template <class F, int N> struct CoarseHopping {
                 const i64 to = ((i64)system * a.half + place) * 2 * rows + number;
                 if (a.x) all = vector_at<F>(a.x, to) + all;
                 put_vector(a.out, to, all);
-                if (a.to.of_ranks) post(a.to, rows, a.systems * a.half, to, all);
+                if (a.gift.leaves) give(a, a.ghosts.all, rows, place, system, N, number, all);
             }
         }
     }
@@ -271,7 +292,7 @@ template <class F, int N> struct CoarseHopping {
 
 // The square of a residual's norm: of the scale of all sums that follow.
 template <class F, int N> HD void coarse_norm(const CoarseNorm& a, int i, Accumulator& sum) {
-    const SystemPlace at(a.own, i, 2 * a.rows / lane<F>::W, a.places, a.half, a.rows);
+    const SystemPlace at(i, 2 * a.rows / lane<F>::W, a.places, a.half, a.rows);
     const F x = vector_at<F>(a.x, at.field + at.inside * lane<F>::W);
     UNROLL for (int n = 0; n < N; ++n)
         if (n == at.system) sum.add(n, widen(x * x));
@@ -328,7 +349,7 @@ template <class F> struct CoarseProducts {
         D re[TILE][STEPS + 1], im[TILE][STEPS + 1];
         UNROLL for (int t = 0; t < TILE; ++t) UNROLL for (int j = 0; j <= STEPS; ++j) re[t][j] = im[t][j] = D{};
         for (int n = begin; n < a.places; n += PIECES * SUMMANDS) {
-            const i64 place = (i64)((const int*)a.own)[n] * 2 * rows + column;
+            const i64 place = (i64)n * 2 * rows + column;
             UNROLL for (int t = 0; t < TILE; ++t) {
                 F sre[STEPS + 1], sim[STEPS + 1];
                 UNROLL for (int j = 0; j <= STEPS; ++j) sre[j] = sim[j] = F{};
@@ -385,6 +406,14 @@ template <class F> struct CoarseProducts {
     }
 };
 
+// The sum of a number's pieces; they are exact, so their order does not matter.
+template <class F> HD void coarse_totals(const CoarseTotals& a, int i) {
+    const double* from = (const double*)a.parts + (i64)(i / a.numbers) * PIECES * a.numbers + i % a.numbers;
+    double sum = 0;
+    UNROLL_8 for (int piece = 0; piece < PIECES; ++piece) sum = sum + from[(i64)piece * a.numbers];
+    ((double*)a.totals)[i] = sum;
+}
+
 HD ComplexNumber complex_at(const double* p, int n) { return {p[2 * n], p[2 * n + 1]}; }
 HD void put_complex(double* p, int n, ComplexNumber c) {
     p[2 * n] = c.re;
@@ -417,11 +446,11 @@ template <class F> struct CoarseDirections {
         double* u = m + 2 * PAIRS;                         // [x][direction], then the step
         double* squares = (double*)a.squares + system * MOST_FIELDS;
         if (PHASE == 0) {
-            const double* from = (const double*)a.parts + (i64)system * PIECES * all * 2 * PRODUCTS;
+            const double* from = (const double*)a.parts + (i64)system * a.pieces * all * 2 * PRODUCTS;
             for (int n = thread; n < all * 2 * PRODUCTS; n += BLOCK_THREADS) {
                 if (!has_product(a, n / 2 % PRODUCTS)) continue;
                 double sum = 0;
-                UNROLL_8 for (int piece = 0; piece < PIECES; ++piece) sum = sum + from[(i64)piece * all * 2 * PRODUCTS + n];
+                UNROLL_8 for (int piece = 0; piece < a.pieces; ++piece) sum = sum + from[(i64)piece * all * 2 * PRODUCTS + n];
                 if constexpr (GPU) {
                     if (a.round.of_ranks) {
                         double others = sum;
@@ -525,7 +554,7 @@ template <class F> HD void coarse_advance(const CoarseAdvance& a, int i) {
     using R = real_of<F>;
     constexpr int W = lane<F>::W;
     const int rows = a.rows, k = a.before;
-    const SystemPlace here(a.own, i, rows / W, a.places, a.half, rows);
+    const SystemPlace here(i, rows / W, a.places, a.half, rows);
     const i64 at = here.field + here.inside * W, length = (i64)a.systems * a.half * 2 * rows;
     const R *c = (const R*)a.coefficients + here.system * MOST_FIELDS * 2 * PRODUCTS, *own = c + k * 2 * PRODUCTS;
     CoarseNumber<F> x = {F{}, F{}}, r = coarse_number<F>(a.r, at, rows), p[S_STEPS], z[S_STEPS];
@@ -577,6 +606,7 @@ template <class F> HD void coarse_advance(const CoarseAdvance& a, int i) {
     SITE(coarse, gather_places, GatherPlaces, (gather_places<F>))           \
     SITE(coarse, scatter_places, ScatterPlaces, (scatter_places<F>))        \
     SITE(coarse, coarse_post, CoarsePost, (coarse_post<F>))                 \
+    SITE(coarse, coarse_totals, CoarseTotals, (coarse_totals<F>))           \
     SUM(coarse, coarse_norm_1, CoarseNorm, 1, (coarse_norm<F, 1>))          \
     SUM(coarse, coarse_norm_4, CoarseNorm, 4, (coarse_norm<F, 4>))          \
     TEAM(coarse, coarse_hop_1, CoarseHop, (CoarseHopping<F, 1>{}))          \

@@ -4,6 +4,7 @@ use super::kernels::{In, Out};
 use super::{Device, DeviceError, Parcel, Pointer};
 use bytemuck::Pod;
 use std::num::NonZero;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Pointer {
@@ -183,22 +184,36 @@ impl Buffer {
         self.device.backend().export(self.pointer)
     }
 
-    /// The first `bytes`, which go to a rank ([`Backend::exchange`](super::Backend::exchange)).
+    /// Bytes that go to a rank ([`Backend::exchange`](super::Backend::exchange)).
     ///
     /// # Panics
     /// The buffer is shorter.
-    pub(crate) fn parcel_to(&self, peer: usize, bytes: usize) -> Parcel<'_> {
-        assert!(bytes <= self.bytes, "a read past a buffer's end");
-        Parcel::new(peer, self.pointer, bytes)
+    pub(crate) fn parcel_to(&self, peer: usize, bytes: Range<usize>) -> Parcel<'_> {
+        assert!(bytes.end <= self.bytes, "a read past a buffer's end");
+        Parcel::new(peer, self.pointer.offset(bytes.start), bytes.len())
     }
 
-    /// Room for `bytes` that come from a rank.
+    /// Room for bytes that come from ranks.
+    ///
+    /// # Panics
+    /// The buffer is shorter, or they overlap or are not in order.
+    pub(crate) fn parcels_from(&mut self, parts: &[(usize, Range<usize>)]) -> Vec<Parcel<'_>> {
+        self.changes();
+        let mut begin = 0;
+        let parcel = |(peer, bytes): &(usize, Range<usize>)| {
+            assert!(begin <= bytes.start && bytes.end <= self.bytes, "writes past a buffer's end, or twice");
+            begin = bytes.end;
+            Parcel::new(*peer, self.pointer.offset(bytes.start), bytes.len())
+        };
+        parts.iter().map(parcel).collect()
+    }
+
+    /// Room for the first `bytes`, which come from a rank.
     ///
     /// # Panics
     /// The buffer is shorter.
     pub(crate) fn parcel_from(&mut self, peer: usize, bytes: usize) -> Parcel<'_> {
-        assert!(bytes <= self.bytes, "a write past a buffer's end");
-        Parcel::new(peer, self.pointer, bytes)
+        self.parcels_from(&[(peer, 0..bytes)]).remove(0)
     }
 
     /// Copies to the host as soon as the last mark is reached ([`Backend::mark`](super::Backend::mark)), while later

@@ -276,7 +276,7 @@ fn transport_parcels(domain: &Domain, slab: &Slab, pair: &mut [Wire; 2]) -> Resu
     let (mut sends, mut receives) = (Vec::new(), Vec::new());
     for (side, Wire { packed, incoming, from, .. }) in pair.iter_mut().enumerate() {
         if let Some(own) = packed.own() {
-            sends.push(own.parcel_to(receiver(domain, slab.mu, side), slab.bytes));
+            sends.push(own.parcel_to(receiver(domain, slab.mu, side), 0..slab.bytes));
         }
         if *from == Halo::Nccl {
             receives.push(incoming.parcel_from(receiver(domain, slab.mu, 1 - side), slab.bytes));

@@ -436,7 +436,7 @@ impl Faces {
         for Face { mu, forward, outgoing, incoming, ghost, to, from, .. } in &mut self.faces {
             let (to_rank, from_rank, _) = route(&self.domain, *mu, *forward);
             if *to == Halo::Nccl {
-                sends.push(outgoing.parcel_to(to_rank, part(outgoing.bytes())));
+                sends.push(outgoing.parcel_to(to_rank, 0..part(outgoing.bytes())));
             }
             if *from == Halo::Nccl {
                 let received = incoming.as_mut().unwrap_or(&mut ghost[self.turn]);

@@ -34,6 +34,7 @@ mod local;
 mod matrix;
 mod number;
 mod order;
+mod parts;
 mod random;
 #[cfg(test)]
 mod rounding;
@@ -57,6 +58,7 @@ pub use matrix::MatrixField;
 pub(crate) use matrix::number_of;
 pub use number::{Quotient, StabNumbers, Sum};
 pub(crate) use number::{least_length, numbers_of};
+pub(crate) use parts::Part;
 pub use random::{Purpose, RandomAddress};
 pub use several::ShiftSteps;
 pub use shared::Sharing;

@@ -36,12 +36,6 @@ pub(crate) mod keys;
 mod light_shifts;
 mod method;
 pub(crate) mod mixes;
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    clippy::cast_sign_loss,
-    reason = "until it is written anew"
-)]
 mod multigrid;
 mod multishift;
 mod normal;

@@ -1,42 +1,39 @@
-//! The coarse operator `A = P^dag M P`, and GCR on its even-odd preconditioned form (`gcr`). Where GPUs reach each other's memory,
-//! each solves for the places of its own aggregates, and kernels give each other what they need; elsewhere every rank
-//! solves for all places, so no message delays an iteration. The result is the same.
+//! The coarse operator `A = P^dag M P`, and GCR on its even-odd preconditioned form (`gcr`). A rank has the places of its own
+//! aggregates. Where GPUs reach each other's memory, kernels give each other what hops read of other ranks; elsewhere it travels
+//! in messages. The result is the same.
 //!
 //! Four systems may be solved together: then a hop loads its links once for all.
 //!
 //! - `gcr`: the solver
+//! - `ghosts`: what ranks give each other
 //! - `below`: the next coarser level, whose aggregates are of places
 
 mod below;
 mod gcr;
+mod ghosts;
 
 pub(super) use gcr::CoarseSolver;
 
-use super::aggregates::Aggregates;
+use super::aggregates::{Aggregates, Places};
 use super::prolongator::{Coarse, Gathered, Numbers, Prolongator};
 use crate::device::kernels::{
-    COARSE_LINKS, CoarseBackward, CoarseHop, CoarseLocal, CoarsePost, HOP_ROWS, HOP_SHARES, Half,
-    MOST_FIELDS, POSTS, RankRound, Together,
+    COARSE_LINKS, CoarseBackward, CoarseHop, CoarseLocal, HOP_ROWS, HOP_SHARES, Half, Together, int,
 };
-use crate::device::{Buffer, DeviceError, Meeting, Team};
+use crate::device::{Buffer, DeviceError, Team};
 use crate::field::{Dagger, Domain, FieldError};
 use crate::lattice::Extents;
 use below::Below;
-use gcr::PRODUCTS;
-#[cfg(test)]
-use num_complex::Complex64;
+use ghosts::{Ghosts, Wires};
 use std::sync::Arc;
+#[cfg(test)]
+use {crate::math::single, num_complex::Complex64};
 
 /// The coarse operator: its links, for all masses.
 pub(super) struct CoarseLinks {
     shape: Shape,
-    /// The places of this rank's aggregates.
-    own: Vec<i32>,
-    /// The same where a field of the first system has them.
+    /// The places of this rank's aggregates in their order in memory, in a field, and where one of the first system has them.
+    own_places: Buffer,
     own_of_first: Buffer,
-    /// Of these the ones whose neighbour forward in x, y, z, t is another rank's.
-    leaving: [Vec<i32>; 4],
-    pub own_places: Buffer,
     /// `COARSE_LINKS` matrices per place.
     links: Buffer,
     /// `P_o^dag P_o`, which a twisted mass multiplies.
@@ -51,21 +48,10 @@ struct Shape {
     rows: usize,
     /// Systems for which fields have room. A solve is for the first of them, or for all.
     systems: Together,
-    /// Places of one parity, of all ranks' aggregates.
-    half: usize,
+    places: Places,
     neighbours: Buffer,
-    /// The places of each parity for which this rank solves, as numbers among those of the parity.
-    parts: [Part; 2],
-    /// Where ranks solve together: what travels between hops, and products.
-    together: Option<[Meeting; 2]>,
-    /// Whether each rank restricts to some places only, and gets the others' from other ranks.
-    shared: bool,
-}
-
-/// Places for which this rank solves.
-struct Part {
-    places: Buffer,
-    count: usize,
+    /// None if no direction is cut.
+    ghosts: Option<Ghosts>,
 }
 
 /// A_xx^-1, and its products with the eight links to neighbours, rounded.
@@ -78,49 +64,28 @@ struct Inverses {
 /// A buffer from a byte on.
 type From<'a> = (&'a Buffer, usize);
 
-/// What a hop reads of other ranks, and whether they read what it gives.
+/// Whether other ranks get the result of a hop, since the next one reads it.
 #[derive(Clone, Copy, PartialEq)]
-enum Posts {
-    Reads,
-    ReadsAndGives,
+enum Fate {
+    Kept,
+    Given,
 }
 
 impl Shape {
-    /// `own` are the places of this rank's aggregates.
     fn new(
         domain: &Arc<Domain>,
         ([lanes, rows], systems): ([usize; 2], Together),
         aggregates: Aggregates,
-        own: &[i32],
     ) -> Result<Self, FieldError> {
-        let (device, half) = (domain.device(), aggregates.all() / 2);
-        let shared = aggregates.here() < aggregates.all();
-        let count = systems as usize;
-        let products = count * 2 * 2 * MOST_FIELDS * PRODUCTS * domain.comm().size();
-        let meet = |turns, halves| if shared { domain.meet(turns, halves) } else { Ok(None) };
-        let together = match (meet(POSTS, count * half * 2 * rows)?, meet(2, products)?) {
-            (Some(posts), Some(products)) => Some([posts, products]),
-            _ => None,
-        };
-        let part = |parity: usize| -> Result<_, DeviceError> {
-            let all = || (0..half as i32).collect();
-            let of_parity = |place: &i32| (parity * half..(parity + 1) * half).contains(&(*place as usize));
-            let among = |place: &i32| *place - (parity * half) as i32;
-            let own = || own.iter().filter(|place| of_parity(place)).map(among).collect();
-            let places: Vec<i32> = if together.is_some() { own() } else { all() };
-            Ok(Part { count: places.len(), places: device.buffer_of(&places)? })
-        };
-        Ok(Self {
-            parts: [part(0)?, part(1)?],
-            domain: Arc::clone(domain),
-            lanes,
-            rows,
-            systems,
-            half,
-            neighbours: device.buffer_of(&aggregates.neighbours())?,
-            together,
-            shared,
-        })
+        let places = Places::new(aggregates);
+        let neighbours = domain.device().buffer_of(&places.neighbours())?;
+        let ghosts = Ghosts::new(domain, &places, systems, rows)?;
+        Ok(Self { domain: Arc::clone(domain), lanes, rows, systems, places, neighbours, ghosts })
+    }
+
+    /// Places of a parity for which fields have room.
+    fn half(&self) -> usize {
+        self.places.half
     }
 
     /// Bytes of a field on a place.
@@ -130,7 +95,7 @@ impl Shape {
 
     /// Bytes of a field on places of one parity.
     fn half_field(&self) -> usize {
-        self.half * self.field()
+        self.half() * self.field()
     }
 
     /// The same of all systems.
@@ -145,7 +110,7 @@ impl Shape {
 
     /// So many matrices per place.
     fn matrices(&self, count: usize) -> Result<Buffer, DeviceError> {
-        self.domain.device().buffer(count * 2 * self.half * self.matrix())
+        self.domain.device().buffer(count * 2 * self.half() * self.matrix())
     }
 
     /// Bytes of a matrix.
@@ -154,18 +119,13 @@ impl Shape {
     }
 
     /// Threads for a field on places of one parity.
-    fn threads(&self) -> usize {
-        self.half * self.rows / self.lanes
-    }
-
-    /// The same, of this rank's places.
-    fn own_threads(&self, parity: usize) -> usize {
-        self.parts[parity].count * self.rows / self.lanes
+    fn threads(&self, parity: usize) -> usize {
+        self.places.counts[parity] * self.rows / self.lanes
     }
 
     /// Threads for a matrix on all places.
     fn elements(&self) -> usize {
-        2 * self.threads() * self.rows
+        2 * self.half() * self.rows / self.lanes * self.rows
     }
 
     /// `out = B input` on places of a parity, for so many systems, where B has one matrix per place.
@@ -176,144 +136,56 @@ impl Shape {
         out: From,
         input: From,
     ) -> Result<(), FieldError> {
-        let Part { places: own, count } = &self.parts[parity];
         let kernel = CoarseLocal {
-            own: own.input(),
-            matrices: matrices.input_at(parity * self.half * self.matrix()),
+            matrices: matrices.input_at(parity * self.half() * self.matrix()),
             input: input.0.input_at(input.1),
             out: out.0.shared_output_at(out.1),
-            rows: self.rows as i32,
-            places: *count as i32,
-            half: self.half as i32,
+            rows: int(self.rows),
+            places: int(self.places.counts[parity]),
+            half: int(self.half()),
         };
-        self.domain.launch_as(Half, &kernel, systems as usize * self.own_threads(parity))
+        self.domain.launch_as(Half, &kernel, systems as usize * self.threads(parity))
     }
 
-    /// Gives other ranks the places that this one has of fields, for the next hop.
-    fn post(&self, (parity, systems): (usize, Together), input: From) -> Result<(), FieldError> {
-        let Some([posts, _]) = &self.together else { return Ok(()) };
-        let Part { places, count } = &self.parts[parity];
-        let kernel = CoarsePost {
-            own: places.input(),
-            input: input.0.input_at(input.1),
-            to: posts.next(),
-            rows: self.rows as i32,
-            places: *count as i32,
-            half: self.half as i32,
-            systems: self.systems as i32,
-        };
-        self.domain.launch_as(Half, &kernel, systems as usize * count * 2 * self.rows)
-    }
-
-    /// `out = x + scale H input` on places of a parity, for so many systems, where H are the hops. `input` was posted last.
+    /// `out = x + scale H input` on places of a parity, for so many systems, where H are the hops. `input` was given last.
     fn hop(
         &self,
         inverses: &Inverses,
-        (parity, systems, posts): (usize, Together, Posts),
+        (parity, systems, result): (usize, Together, Fate),
         out: From,
         (scale, input): (f64, From),
         x: Option<From>,
+        wires: &mut Option<Wires>,
     ) -> Result<(), FieldError> {
-        let first = parity * self.half;
+        let first = parity * self.half();
         let near = (COARSE_LINKS - 1) * self.rows;
-        let Part { places, count } = &self.parts[parity];
-        let (mut from, mut to) = (RankRound::ALONE, RankRound::ALONE);
-        if let Some([meeting, _]) = &self.together {
-            from = meeting.last();
-            if posts == Posts::ReadsAndGives {
-                to = meeting.next();
-            }
-        }
+        let given = result == Fate::Given;
+        let (ghosts, gift) = ghosts::of_hop(self.ghosts.as_ref(), wires.as_mut(), (parity, first), given);
         let kernel = CoarseHop {
-            own: places.input(),
-            from,
-            to,
-            half: self.half as i32,
-            systems: self.systems as i32,
+            half: int(self.half()),
+            systems: int(self.systems as usize),
             links: inverses.links.input_at(first * near * self.rows * 4),
             scales: inverses.scales.input_at(first * near * 4),
             neighbours: self.neighbours.input_at(first * COARSE_LINKS * 4),
             input: input.0.input_at(input.1),
+            ghosts,
             x: x.map(|(x, offset)| x.input_at(offset)),
             out: out.0.shared_output_at(out.1),
-            rows: self.rows as i32,
+            gift,
+            rows: int(self.rows),
             scale,
         };
         let threads = near * HOP_SHARES / HOP_ROWS;
         let shared = systems as usize * 2 * near * (1 + HOP_SHARES) * 4;
-        self.domain.launch_teams((Half, systems), &kernel, *count, Team { threads, shared })
+        let team = Team { threads, shared };
+        self.domain.launch_teams((Half, systems), &kernel, self.places.counts[parity], team)?;
+        if given { self.travel((parity, systems), wires) } else { Ok(()) }
     }
-
-    /// Gives all ranks what each has of a field, of so many systems, at its `own` places.
-    fn share_field(&self, own: &[i32], field: &mut Buffer, systems: Together) -> Result<(), FieldError> {
-        if !self.shared {
-            return Ok(());
-        }
-        let (comm, bytes, systems) = (self.domain.comm(), self.field(), systems as usize);
-        let room = field.bytes() / (2 * self.half_field());
-        let at = |place: usize, system: usize| {
-            let (parity, place) = (place / self.half, place % self.half);
-            ((parity * room + system) * self.half + place) * bytes
-        };
-        let mut all = vec![0u8; field.bytes()];
-        field.read(&mut all)?;
-        let mut message: Vec<u8> = own.iter().flat_map(|place| place.to_le_bytes()).collect();
-        for &place in own {
-            for system in 0..systems {
-                message.extend_from_slice(&all[at(place as usize, system)..][..bytes]);
-            }
-        }
-        for message in self.domain.waiting(|| comm.gather(&message)) {
-            let places = message.len() / (4 + systems * bytes);
-            let (places, content) = message.split_at(4 * places);
-            let mut content = content.chunks_exact(bytes);
-            for place in places_of(places) {
-                for (system, content) in (0..systems).zip(&mut content) {
-                    all[at(place, system)..][..bytes].copy_from_slice(content);
-                }
-            }
-        }
-        Ok(field.write(&all)?)
-    }
-
-    /// Gives all ranks matrix `which` of the `count` per place that each has at the places `of`.
-    fn share_matrix(
-        &self,
-        matrices: &mut Buffer,
-        (count, which): (usize, usize),
-        of: &[i32],
-    ) -> Result<(), FieldError> {
-        let (device, comm, bytes) = (self.domain.device(), self.domain.comm(), self.matrix());
-        let at = |place: usize| (place * count + which) * bytes;
-        let mut packed = device.buffer(of.len() * bytes)?;
-        for (n, &place) in of.iter().enumerate() {
-            packed.copy_part(n * bytes, matrices, at(place as usize), bytes)?;
-        }
-        let mut message: Vec<u8> = of.iter().flat_map(|place| place.to_le_bytes()).collect();
-        message.resize(of.len() * (4 + bytes), 0);
-        packed.read(&mut message[4 * of.len()..])?;
-        let messages = self.domain.waiting(|| comm.gather(&message));
-        let others = messages.iter().enumerate().filter(|(rank, _)| *rank != comm.rank());
-        for (_, message) in others {
-            let places = message.len() / (4 + bytes);
-            let (places, content) = message.split_at(4 * places);
-            let content = device.buffer_of(content)?;
-            for (n, place) in places_of(places).enumerate() {
-                matrices.copy_part(at(place), &content, n * bytes, bytes)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The places that begin a message.
-fn places_of(bytes: &[u8]) -> impl Iterator<Item = usize> {
-    bytes.chunks_exact(4).map(|four| i32::from_le_bytes(four.try_into().expect("four bytes")) as usize)
 }
 
 impl CoarseLinks {
     /// Memory for the operator on fields of `rows` rows, for so many systems at once, and for the `coarser` one below whose
-    /// aggregates have these extents, in places. Without ranks that solve together, the latter is each rank's own.
+    /// aggregates have these extents, in places.
     pub(super) fn new(
         domain: &Arc<Domain>,
         form: ([usize; 2], Together),
@@ -321,15 +193,15 @@ impl CoarseLinks {
         coarser: Option<Extents>,
     ) -> Result<Self, FieldError> {
         let device = domain.device();
-        let own = aggregates.places();
-        let shape = Shape::new(domain, form, aggregates, &own)?;
+        let shape = Shape::new(domain, form, aggregates)?;
         let below = coarser.map(|block| Below::new(&shape, aggregates, block).map(Box::new)).transpose()?;
-        let own_places = device.buffer_of(&own)?;
-        let half = shape.half as i32;
-        let of_first = |place: &i32| place / half * shape.systems as i32 * half + place % half;
+        let (own, half) = (shape.places.all(), shape.half());
+        let own: Vec<usize> = own.collect();
+        let of_first = |place: &usize| int(place / half * shape.systems as usize * half + place % half);
         let own_of_first = device.buffer_of(&own.iter().map(of_first).collect::<Vec<_>>())?;
-        let (leaving, links) = (aggregates.leaving(), shape.matrices(COARSE_LINKS)?);
-        Ok(Self { own_places, own, own_of_first, leaving, links, odd: None, below, shape })
+        let own_places = device.buffer_of(&own.into_iter().map(int).collect::<Vec<_>>())?;
+        let links = shape.matrices(COARSE_LINKS)?;
+        Ok(Self { own_places, own_of_first, links, odd: None, below, shape })
     }
 
     /// A field on all places, zero.
@@ -354,16 +226,8 @@ impl CoarseLinks {
 
     /// The same of all systems.
     pub(super) fn of_fields<'a>(&'a self, buffer: &'a Buffer) -> Coarse<'a> {
-        let Shape { rows, half, .. } = self.shape;
+        let (rows, half) = (self.shape.rows, self.shape.half());
         Coarse { buffer, offset: 0, places: &self.own_of_first, strides: [2 * rows, half * 2 * rows] }
-    }
-
-    /// Shares fields of so many systems after their restriction, where every rank solves for all places.
-    pub(super) fn share(&self, field: &mut Buffer, systems: Together) -> Result<(), FieldError> {
-        if self.shape.together.is_some() {
-            return Ok(());
-        }
-        self.shape.share_field(&self.own, field, systems)
     }
 
     /// Restricts four fields to columns `column` and following of link `which`.
@@ -405,34 +269,26 @@ impl CoarseLinks {
         Coarse { buffer, offset, places: &self.own_places, strides: [matrices * rows * 2 * rows, 2 * rows] }
     }
 
-    /// Completes the links once all columns of the local ones and of the forward ones are set.
+    /// Completes the links once all columns of the local ones and of the forward ones are set: backward links are the adjoint of
+    /// those behind.
     pub(super) fn complete(&mut self) -> Result<(), FieldError> {
-        let Self { shape, own, leaving, links, .. } = self;
-        if shape.together.is_some() {
-            // Only links backward of this rank's places are missing.
-            for (mu, leaving) in leaving.iter().enumerate() {
-                if shape.domain.partition().grid[mu] > 1 {
-                    shape.share_matrix(links, (COARSE_LINKS, 1 + mu), leaving)?;
-                }
-            }
-        } else if shape.shared {
-            for which in 0..5 {
-                shape.share_matrix(links, (COARSE_LINKS, which), own)?;
-            }
+        let Self { shape, links, .. } = self;
+        for mu in 0..4 {
+            let face = shape.places.faces.iter().find(|face| (face.mu, face.forward) == (mu, false));
+            let ghosts = face.map(|face| shape.links_behind(links, face)).transpose()?;
+            let kernel = CoarseBackward {
+                links: links.output(),
+                neighbours: shape.neighbours.input(),
+                ghosts: ghosts.as_ref().map(Buffer::input),
+                rows: int(shape.rows),
+                half: int(shape.half()),
+                mu: int(mu),
+                first: int(face.map_or(0, |face| face.first)),
+                face: int(face.map_or(0, |face| face.room)),
+            };
+            shape.domain.launch_as(Half, &kernel, shape.elements())?;
         }
-        let (rows, half) = (shape.rows as i32, shape.half as i32);
-        let kernel =
-            CoarseBackward { links: links.output(), neighbours: shape.neighbours.input(), rows, half };
-        shape.domain.launch_as(Half, &kernel, 4 * shape.elements())
-    }
-
-    /// The same for `P_o^dag P_o`.
-    pub(super) fn complete_odd(&mut self) -> Result<(), FieldError> {
-        let Self { shape, own, odd, .. } = self;
-        match odd {
-            Some(odd) if shape.together.is_none() && shape.shared => shape.share_matrix(odd, (1, 0), own),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// Makes the level below, if there is one, from vectors on places that nearly solve `A v = 0`; `vector` makes one at a
@@ -474,16 +330,17 @@ impl CoarseLinks {
         };
         let (links, x) = (floats(links)?, floats(x)?);
         let odd = odd.as_ref().map(floats).transpose()?;
-        let mut neighbours = vec![0i32; 2 * shape.half * COARSE_LINKS];
+        let mut neighbours = vec![0i32; 2 * shape.half() * COARSE_LINKS];
         shape.neighbours.read(&mut neighbours)?;
         let rows = shape.rows;
         let complex = |a: &[f32], at: usize| Complex64::new(a[at].into(), a[at + rows].into());
         let mut out = vec![0f32; x.len()];
-        for place in 0..2 * shape.half {
+        for place in 0..2 * shape.half() {
             for which in 0..COARSE_LINKS {
                 let own = which == 0;
-                let other_half = if (place < shape.half) == own { 0 } else { shape.half };
-                let there = neighbours[place * COARSE_LINKS + which] as usize + other_half;
+                let other_half = if (place < shape.half()) == own { 0 } else { shape.half() };
+                let there =
+                    usize::try_from(neighbours[place * COARSE_LINKS + which]).expect("a place") + other_half;
                 for column in 0..rows {
                     let c = complex(&x, there * 2 * rows + column);
                     for row in 0..rows {
@@ -496,8 +353,8 @@ impl CoarseLinks {
                             element += Complex64::i() * twist * sign * complex(odd, at(1, 0));
                         }
                         let product = element * c;
-                        out[place * 2 * rows + row] += product.re as f32;
-                        out[place * 2 * rows + rows + row] += product.im as f32;
+                        out[place * 2 * rows + row] += single(product.re);
+                        out[place * 2 * rows + rows + row] += single(product.im);
                     }
                 }
             }

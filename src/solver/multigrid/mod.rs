@@ -433,8 +433,7 @@ impl Hierarchy {
                 transfer.gather(&mut one, 0, x, parity)?;
             }
             let own = (&one, Together::OneField);
-            transfer.p.restrict(links.of_field(out), own, Numbers::All, Dagger::No)?;
-            links.share(out, Together::OneField)
+            transfer.p.restrict(links.of_field(out), own, Numbers::All, Dagger::No)
         })
     }
 
@@ -447,7 +446,6 @@ impl Hierarchy {
             |field, transfer, links, column| links.set_odd(&transfer.p, column, (field, Numbers::Odd)),
         )?;
         drop(field);
-        self.links.complete_odd()?;
         self.links.make_below_odd()
     }
 
@@ -485,7 +483,6 @@ impl Hierarchy {
             products.set_active(x.len());
         }
         transfer.p.restrict(links.of_fields(right), (fields, systems), Numbers::Odd, dagger)?;
-        links.share(right, systems)?;
         let (.., solver) = solvers.iter_mut().find(|(mu, ..)| *mu == twist).expect("a solver was prepared");
         info.coarse_seconds += timed(&Arc::clone(products.domain()), || {
             info.coarse_iterations +=

@@ -3,7 +3,7 @@
 
 use crate::device::kernels::{
     COLUMNS, Half, NormaliseVector, Out, Prolong, ROUND_THREADS, Reals, RestrictParts, RestrictSum,
-    RoundVectors, TILE, Together, Vectors,
+    RoundVectors, TILE, Together, Vectors, int,
 };
 use crate::device::{Buffer, Team};
 use crate::field::{Dagger, Domain, FieldError};
@@ -63,7 +63,7 @@ impl Prolongator {
     ) -> Result<Self, FieldError> {
         assert!(numbers.is_multiple_of(COLUMNS), "a multiple of {COLUMNS} numbers");
         let device = domain.device();
-        let own: Vec<i32> = (0..groups as i32).collect();
+        let own: Vec<i32> = (0..int(groups)).collect();
         let mut first = vec![0f32; groups * 4 * count];
         first.iter_mut().step_by(count).enumerate().for_each(|(n, c)| *c = f32::from(n % 4 < 2));
         Ok(Self {
@@ -90,11 +90,11 @@ impl Prolongator {
         self.count
     }
 
-    fn range(&self, numbers: Numbers) -> (i32, i32) {
-        let half = self.reals as i32;
+    /// The first of them, and how many they are.
+    fn range(&self, numbers: Numbers) -> (usize, usize) {
         match numbers {
-            Numbers::All => (0, 2 * half),
-            Numbers::Odd => (half, half),
+            Numbers::All => (0, 2 * self.reals),
+            Numbers::Odd => (self.reals, self.reals),
         }
     }
 
@@ -104,8 +104,8 @@ impl Prolongator {
             single: None,
             rounded: Some(self.rounded.input_at(n * 2 * self.reals * 4)),
             scales: Some(self.scales.input_at(n * 4)),
-            count: self.count as i32,
-            reals: self.reals as i32,
+            count: int(self.count),
+            reals: int(self.reals),
         }
     }
 
@@ -125,22 +125,22 @@ impl Prolongator {
             v: vectors,
             x: x.buffer.input(),
             parts: self.parts.shared_output(),
-            used: used as i32,
-            fields: x.fields as i32,
-            field: field as i32,
-            first,
-            count,
+            used: int(used),
+            fields: int(x.fields),
+            field: int(field),
+            first: int(first),
+            count: int(count),
         };
         let threads = groups * used.div_ceil(TILE) * (COLUMNS / self.lanes);
         self.domain.launch_as((Half, together), &kernel, threads)?;
-        let [place_stride, column_stride] = out.strides.map(|stride| stride as i32);
+        let [place_stride, column_stride] = out.strides.map(int);
         let kernel = RestrictSum {
             v: vectors,
             parts: self.parts.input(),
             out: out.buffer.shared_output_at(out.offset),
             places: out.places.input(),
-            used: used as i32,
-            columns: columns as i32,
+            used: int(used),
+            columns: int(columns),
             place_stride,
             column_stride,
             upper: 1.0,
@@ -169,7 +169,7 @@ impl Prolongator {
         dagger: Dagger,
     ) -> Result<(), FieldError> {
         let lower = if dagger == Dagger::Yes { -1.0 } else { 1.0 };
-        let to = (out.buffer.shared_output(), out.fields, 0, together);
+        let to = (out.buffer.output(), out.fields, 0, together);
         self.prolong_by((self.rounded(0), self.count), to, c, numbers, [0.0, 1.0, lower])
     }
 
@@ -177,7 +177,7 @@ impl Prolongator {
     pub(super) fn vector(&self, out: &mut Gathered, n: usize, chirality: usize) -> Result<(), FieldError> {
         let [_, places, first] = &self.own;
         let factor = |own| if own == chirality { 1.0 } else { 0.0 };
-        let to = (out.buffer.shared_output(), out.fields, 0, Together::OneField);
+        let to = (out.buffer.output(), out.fields, 0, Together::OneField);
         let c = Coarse { buffer: first, offset: 0, places, strides: [4 * self.count, 0] };
         self.prolong_by((self.rounded(n), 1), to, c, Numbers::All, [0.0, factor(0), factor(1)])
     }
@@ -195,18 +195,18 @@ impl Prolongator {
             v: vectors,
             c: c.buffer.input_at(c.offset),
             places: c.places.input(),
-            column_stride: c.strides[1] as i32,
+            column_stride: int(c.strides[1]),
             out,
-            used: used as i32,
-            fields: fields as i32,
-            field: field as i32,
-            first,
-            count,
+            used: int(used),
+            fields: int(fields),
+            field: int(field),
+            first: int(first),
+            count: int(count),
             base,
             upper,
             lower,
         };
-        let threads = 2 * self.groups * count as usize / self.lanes;
+        let threads = 2 * self.groups * count / self.lanes;
         self.domain.launch_as((Half, together), &kernel, threads)
     }
 
@@ -214,12 +214,12 @@ impl Prolongator {
     /// then what they are as 16-bit integers.
     pub(super) fn take(&mut self, vectors: &mut Gathered) -> Result<(), FieldError> {
         let count = self.count;
-        let reals = self.reals as i32;
+        let reals = int(self.reals);
         let single = Vectors {
             single: Some(vectors.buffer.input()),
             rounded: None,
             scales: None,
-            count: count as i32,
+            count: int(count),
             reals,
         };
         let [numbers, places, _] = &self.own;
@@ -233,7 +233,7 @@ impl Prolongator {
             }
             self.restrict_by((single, n + 1), out, own, Numbers::All, Dagger::No)?;
             let v = vectors.buffer.shared_output();
-            let kernel = NormaliseVector { v, c: numbers.input(), vectors: count as i32, n: n as i32, reals };
+            let kernel = NormaliseVector { v, c: numbers.input(), vectors: int(count), n: int(n), reals };
             let threads = 2 * self.groups * 4 * self.reals / self.lanes;
             self.domain.launch_as(Half, &kernel, threads)?;
         }

@@ -6,6 +6,7 @@ use super::*;
 use crate::family::{Schur, Wilson, WilsonParams};
 use crate::field::MatrixField;
 use crate::lattice::Boundary;
+use crate::math::single;
 use crate::operator::{CloverTerm, Operator};
 use num_complex::Complex64;
 use std::sync::MutexGuard;
@@ -144,7 +145,7 @@ impl Made {
 
     fn to_device(&self, c: &[Complex64]) -> Buffer {
         let place = |c: &[Complex64]| -> Vec<f32> {
-            c.iter().map(|z| z.re as f32).chain(c.iter().map(|z| z.im as f32)).collect()
+            c.iter().map(|z| single(z.re)).chain(c.iter().map(|z| single(z.im))).collect()
         };
         let reals: Vec<f32> = c.chunks_exact(ROWS).flat_map(place).collect();
         self.domain.device().buffer_of(&reals).unwrap()

@@ -1,26 +1,27 @@
 //! The next coarser level: aggregates of places, vectors on them, and the Galerkin operator `P^dag A P` of these, which has the
 //! form of A itself: links to nearest neighbours, with `gamma_5 A gamma_5 = A^dag`.
 
+use super::ghosts::Wires;
 use super::{CoarseLinks, From, Shape};
 use crate::device::Buffer;
-use crate::device::kernels::{COARSE_LINKS, CoarsePart, GatherPlaces, Half, ScatterPlaces, Together};
+use crate::device::kernels::{COARSE_LINKS, CoarsePart, GatherPlaces, Half, ScatterPlaces, Together, int};
 use crate::field::{Dagger, FieldError};
-use crate::lattice::{Extents, Partition, coordinates, volume};
+use crate::lattice::{Extents, coordinates, volume};
 use crate::solver::multigrid::aggregates::Aggregates;
 use crate::solver::multigrid::prolongator::{Gathered, Numbers, Prolongator};
 
 /// The level.
 pub(super) struct Below {
     p: Prolongator,
-    places: Places,
+    members: Members,
     /// For each place above, the links that leave its aggregate, a bit each.
     leaving: Buffer,
     pub links: CoarseLinks,
 }
 
 /// The places above in each aggregate.
-struct Places {
-    members: Buffer,
+struct Members {
+    places: Buffer,
     /// Per aggregate, and of all.
     each: usize,
     count: usize,
@@ -34,19 +35,19 @@ pub(super) struct Correction {
     pub left: Buffer,
 }
 
-impl Places {
-    /// Of `above`, in aggregates of `block` of them that `own` lists.
-    fn new(shape: &Shape, above: Aggregates, block: Extents, own: Aggregates) -> Result<Self, FieldError> {
+impl Members {
+    /// In aggregates of `block` places of `above` that `own` lists.
+    fn new(above: &Shape, block: Extents, own: Aggregates) -> Result<Self, FieldError> {
         let each = volume(block);
         let inside = |at: Extents| {
             (0..each).map(move |n| {
                 let within = coordinates(block, n);
-                above.place(std::array::from_fn(|mu| at[mu] * block[mu] + within[mu])) as i32
+                int(above.places.place(std::array::from_fn(|mu| at[mu] * block[mu] + within[mu])))
             })
         };
         let members: Vec<i32> = own.own().flat_map(inside).collect();
         let count = members.len();
-        Ok(Self { members: shape.domain.device().buffer_of(&members)?, each, count })
+        Ok(Self { places: above.domain.device().buffer_of(&members)?, each, count })
     }
 
     /// Field number `field` becomes `x`, which begins with place `skip` and is zero before.
@@ -57,14 +58,14 @@ impl Places {
         (x, skip): (From, usize),
     ) -> Result<(), FieldError> {
         let kernel = GatherPlaces {
-            members: self.members.input(),
+            members: self.places.input(),
             x: x.0.input_at(x.1),
             out: to.buffer.output(),
-            places: self.each as i32,
-            rows: shape.rows as i32,
-            skip: skip as i32,
-            fields: to.fields as i32,
-            field: field as i32,
+            places: int(self.each),
+            rows: int(shape.rows),
+            skip: int(skip),
+            fields: int(to.fields),
+            field: int(field),
         };
         shape.domain.launch_as(Half, &kernel, self.count * shape.rows)
     }
@@ -77,14 +78,14 @@ impl Places {
         (from, field): (&Gathered, usize),
     ) -> Result<(), FieldError> {
         let kernel = ScatterPlaces {
-            members: self.members.input(),
+            members: self.places.input(),
             x: from.buffer.input(),
             out: out.0.shared_output_at(out.1),
-            places: self.each as i32,
-            rows: shape.rows as i32,
-            skip: skip as i32,
-            fields: from.fields as i32,
-            field: field as i32,
+            places: int(self.each),
+            rows: int(shape.rows),
+            skip: int(skip),
+            fields: int(from.fields),
+            field: int(field),
         };
         shape.domain.launch_as(Half, &kernel, self.count * shape.rows)
     }
@@ -93,20 +94,15 @@ impl Places {
 impl Below {
     /// Memory for aggregates of `block` places.
     pub(super) fn new(shape: &Shape, above: Aggregates, block: Extents) -> Result<Self, FieldError> {
-        let global = above.partition.global;
-        let own = match shape.together {
-            Some(_) => above.partition,
-            None => Partition::whole(global).expect("a lattice that was divided before"),
-        };
-        let aggregates =
-            Aggregates { block: std::array::from_fn(|mu| above.block[mu] * block[mu]), partition: own };
+        let sites = std::array::from_fn(|mu| above.block[mu] * block[mu]);
+        let aggregates = Aggregates { block: sites, partition: above.partition };
         let vectors = shape.rows / 2;
         let (domain, lanes) = (&shape.domain, shape.lanes);
         let numbers = vectors * volume(block);
         Ok(Self {
             p: Prolongator::new(domain, lanes, [aggregates.here(), numbers], vectors)?,
-            places: Places::new(shape, above, block, aggregates)?,
-            leaving: domain.device().buffer_of(&above.leaving_of(block))?,
+            members: Members::new(shape, block, aggregates)?,
+            leaving: domain.device().buffer_of(&shape.places.leaving_of(block))?,
             links: CoarseLinks::new(domain, ([lanes, shape.rows], shape.systems), aggregates, None)?,
         })
     }
@@ -121,17 +117,17 @@ impl Below {
         let mut vectors = self.p.fields(self.p.vectors())?;
         for n in 0..self.p.vectors() {
             vector(n, &mut x)?;
-            self.places.gather(shape, (&mut vectors, n), ((&x, 0), 0))?;
+            self.members.gather(shape, (&mut vectors, n), ((&x, 0), 0))?;
         }
         self.p.take(&mut vectors)?;
         drop(vectors);
         // The local link, then those forward in x, y, z, t.
         let mut fields: Vec<Gathered> = (0..5).map(|_| self.p.fields(4)).collect::<Result<_, _>>()?;
         let product = above.field()?;
-        self.columns(above, |Self { p, places, leaving, links }, x, (n, column)| {
+        self.columns(above, |Self { p, members, leaving, links }, (x, wires), (n, column)| {
             for (part, fields) in fields.iter_mut().enumerate() {
-                shape.part(&above.links, leaving, &product, x, part)?;
-                places.gather(shape, (&mut *fields, n), ((&product, 0), 0))?;
+                shape.part(&above.links, leaving, &product, (x, wires), part)?;
+                members.gather(shape, (&mut *fields, n), ((&product, 0), 0))?;
                 if n == 3 {
                     links.set_link(p, part, column, fields)?;
                 }
@@ -147,34 +143,37 @@ impl Below {
         let (shape, product) = (&above.shape, above.field()?);
         let odd = above.odd.as_ref().expect("what a twisted mass multiplies");
         let mut field = self.p.fields(4)?;
-        self.columns(above, |Self { p, places, links, .. }, x, (n, column)| {
+        self.columns(above, |Self { p, members, links, .. }, (x, _), (n, column)| {
             for parity in 0..2 {
                 let at = parity * shape.half_field();
                 shape.local(odd, (parity, Together::OneField), (&product, at), (x, at))?;
             }
-            places.gather(shape, (&mut field, n), ((&product, 0), 0))?;
+            members.gather(shape, (&mut field, n), ((&product, 0), 0))?;
             if n == 3 { links.set_odd(p, column, (&field, Numbers::All)) } else { Ok(()) }
-        })?;
-        self.links.complete_odd()
+        })
     }
 
-    /// Calls `each` with every vector on one chirality and on all places, with its number among four, and with the column of the
-    /// first of these.
+    /// Calls `each` with every vector on one chirality, and what other ranks have of it, with its number among four, and with the
+    /// column of the first of these.
     fn columns(
         &mut self,
         above: &CoarseLinks,
-        mut each: impl FnMut(&mut Self, &Buffer, (usize, usize)) -> Result<(), FieldError>,
+        mut each: impl FnMut(&mut Self, (&Buffer, Option<&Wires>), (usize, usize)) -> Result<(), FieldError>,
     ) -> Result<(), FieldError> {
         let (vectors, shape) = (self.p.vectors(), &above.shape);
-        let (mut one, mut x) = (self.p.fields(1)?, above.field()?);
+        let (mut one, x) = (self.p.fields(1)?, above.field()?);
+        let mut wires = shape.wires(Together::OneField)?;
         for chirality in 0..2 {
             for n in 0..vectors {
                 self.p.vector(&mut one, n, chirality)?;
-                self.places.scatter(shape, ((&x, 0), 0), (&one, 0))?;
-                if shape.together.is_some() {
-                    shape.share_field(&above.own, &mut x, Together::OneField)?;
+                self.members.scatter(shape, ((&x, 0), 0), (&one, 0))?;
+                if wires.is_some() {
+                    for parity in 0..2 {
+                        let half = (&x, parity * shape.half_field());
+                        shape.give((parity, Together::OneField), half, &mut wires)?;
+                    }
                 }
-                each(self, &x, (n % 4, chirality * vectors + n / 4 * 4))?;
+                each(self, (&x, wires.as_ref()), (n % 4, chirality * vectors + n / 4 * 4))?;
             }
         }
         Ok(())
@@ -194,15 +193,15 @@ impl Below {
         [out, x]: [From; 2],
         solve: impl FnOnce(&mut Buffer, &Buffer) -> Result<(), FieldError>,
     ) -> Result<(), FieldError> {
-        let odd = shape.half;
+        let odd = shape.half();
         for n in 0..systems as usize {
-            self.places.gather(shape, (fields, n), (shape.of_system(x, n), odd))?;
+            self.members.gather(shape, (fields, n), (shape.of_system(x, n), odd))?;
         }
         self.p.restrict(self.links.of_fields(right), (fields, systems), Numbers::All, Dagger::No)?;
         solve(left, right)?;
         self.p.prolong((fields, systems), self.links.of_fields(left), Numbers::All, Dagger::No)?;
         for n in 0..systems as usize {
-            self.places.scatter(shape, (shape.of_system(out, n), odd), (fields, n))?;
+            self.members.scatter(shape, (shape.of_system(out, n), odd), (fields, n))?;
         }
         Ok(())
     }
@@ -214,14 +213,14 @@ impl Below {
     pub(super) fn prolonged(&self, above: &CoarseLinks, c: &Buffer) -> Result<Buffer, FieldError> {
         let (mut one, out) = (self.p.fields(1)?, above.field()?);
         self.p.prolong((&mut one, Together::OneField), self.links.of_field(c), Numbers::All, Dagger::No)?;
-        self.places.scatter(&above.shape, ((&out, 0), 0), (&one, 0))?;
+        self.members.scatter(&above.shape, ((&out, 0), 0), (&one, 0))?;
         Ok(out)
     }
 
     /// P^dag x
     pub(super) fn restricted(&self, above: &CoarseLinks, x: &Buffer) -> Result<Buffer, FieldError> {
         let (mut one, out) = (self.p.fields(1)?, self.links.field()?);
-        self.places.gather(&above.shape, (&mut one, 0), ((x, 0), 0))?;
+        self.members.gather(&above.shape, (&mut one, 0), ((x, 0), 0))?;
         self.p.restrict(self.links.of_field(&out), (&one, Together::OneField), Numbers::All, Dagger::No)?;
         Ok(out)
     }
@@ -234,24 +233,24 @@ impl Shape {
         links: &Buffer,
         leaving: &Buffer,
         out: &Buffer,
-        x: &Buffer,
+        (x, wires): (&Buffer, Option<&Wires>),
         part: usize,
     ) -> Result<(), FieldError> {
         assert!(part < COARSE_LINKS, "links within aggregates, or one of eight");
-        for (parity, own) in self.parts.iter().enumerate() {
+        for parity in 0..2 {
             let kernel = CoarsePart {
-                own: own.places.input(),
                 links: links.input(),
                 neighbours: self.neighbours.input(),
                 leaving: leaving.input(),
                 x: x.input(),
+                ghosts: wires.map(|wires| wires.incoming[1 - parity].input()),
                 out: out.shared_output(),
-                rows: self.rows as i32,
-                half: self.half as i32,
-                parity: parity as i32,
-                part: part as i32,
+                rows: int(self.rows),
+                half: int(self.half()),
+                parity: int(parity),
+                part: int(part),
             };
-            self.domain.launch_as(Half, &kernel, self.own_threads(parity))?;
+            self.domain.launch_as(Half, &kernel, self.threads(parity))?;
         }
         Ok(())
     }

@@ -2,13 +2,14 @@
 //! together have Krylov spaces of their own, make the same steps, and end with the last of them.
 
 use super::below::{Below, Correction};
-use super::{CoarseLinks, From, Inverses, Part, Posts, Shape};
+use super::ghosts::Wires;
+use super::{CoarseLinks, Fate, From, Inverses, Shape};
 use crate::device::kernels::{
     BLOCK_PARTS, BLOCK_THREADS, COARSE_LINKS, COLUMNS, CoarseAdvance, CoarseBlock, CoarseDots,
-    CoarseEliminate, CoarseMultiply, CoarseNorm, CoarseRound, CoarseTwist, Half, MOST_FIELDS, PIECES, POSTS,
-    Pass, RankRound, S_STEPS, SUMMANDS, TILE, Together,
+    CoarseEliminate, CoarseMultiply, CoarseNorm, CoarseRound, CoarseTotals, CoarseTwist, Half, MOST_FIELDS,
+    PIECES, POSTS, Pass, S_STEPS, SUMMANDS, TILE, Together, int,
 };
-use crate::device::{Buffer, Deferred, DeviceError, Team};
+use crate::device::{Buffer, Deferred, Team};
 use crate::field::{FieldError, numbers_of};
 
 /// Directions of the Krylov space. They are kept from solve to solve, for the first ones know the modes that converge slowly.
@@ -60,6 +61,9 @@ struct Space {
     squares: Buffer,
     norms: Buffer,
     coefficients: Buffer,
+    /// Where ranks exchange messages; with sums of the parts, which travel in one, too.
+    wires: Option<Wires>,
+    totals: Option<Buffer>,
     /// Directions from solves so far, and the systems that have them.
     used: usize,
     systems: Together,
@@ -88,8 +92,8 @@ impl CoarseSolver {
     pub(in crate::solver::multigrid) fn new(coarse: &CoarseLinks, twist: f64) -> Result<Self, FieldError> {
         let shape = &coarse.shape;
         let device = shape.domain.device();
-        let columns = 2 * shape.half * (COARSE_LINKS - 1) * shape.rows;
-        let sign = |_| -> Result<_, DeviceError> {
+        let columns = 2 * shape.half() * (COARSE_LINKS - 1) * shape.rows;
+        let sign = |_| -> Result<_, FieldError> {
             let links = device.buffer(columns * shape.rows * 4)?;
             Ok(Sign {
                 inverses: Inverses { local: shape.matrices(1)?, links, scales: device.buffer(columns * 4)? },
@@ -124,8 +128,8 @@ impl CoarseSolver {
         if let (Some((solver, _)), Some(below)) = (&mut self.below, below) {
             solver.update(&below.links)?;
         }
-        let (rows, elements) = (shape.rows as i32, shape.elements());
-        let [other, mut products] = Self::room_of_update(coarse)?;
+        let (rows, elements) = (int(shape.rows), shape.elements());
+        let [mut other, mut products] = Self::room_of_update(coarse)?;
         for (Sign { inverses, diagonal, space }, sign) in self.signs.iter_mut().zip([1.0, -1.0]) {
             (space.used, space.manner) = (0, 0);
             let Inverses { local, links: rounded, scales } = inverses;
@@ -137,16 +141,17 @@ impl CoarseSolver {
             }
             // An even number of steps, so that the last one ends in `local`.
             for pivot in 0..rows {
-                let [a, out] = if pivot % 2 == 0 { [&*local, &other] } else { [&other, &*local] };
-                let kernel = CoarseEliminate { a: a.input(), out: out.shared_output(), rows, pivot };
+                let (a, out) = if pivot % 2 == 0 { (&*local, &mut other) } else { (&other, &mut *local) };
+                let kernel = CoarseEliminate { a: a.input(), out: out.output(), rows, pivot };
                 shape.domain.launch_as(Half, &kernel, elements)?;
             }
-            let kernel =
-                CoarseMultiply { b: local.input(), links: links.input(), out: products.output(), rows };
-            shape.domain.launch_as(Half, &kernel, (COARSE_LINKS - 1) * elements)?;
+            for which in 0..int(COARSE_LINKS - 1) {
+                let (b, links, out) = (local.input(), links.input(), products.output());
+                shape.domain.launch_as(Half, &CoarseMultiply { b, links, out, rows, which }, elements)?;
+            }
             let (out, scales) = (rounded.output(), scales.output());
             let kernel = CoarseRound { matrices: products.input(), out, scales, rows };
-            shape.domain.launch_as(Half, &kernel, 2 * shape.half * (COARSE_LINKS - 1) * shape.rows)?;
+            shape.domain.launch_as(Half, &kernel, 2 * shape.half() * (COARSE_LINKS - 1) * shape.rows)?;
         }
         Ok(())
     }
@@ -173,13 +178,14 @@ impl CoarseSolver {
         let right = |parity| (&space.right, parity * half);
         shape.local(&inverses.local, (0, systems), right(0), (b, 0))?;
         shape.local(&inverses.local, (1, systems), right(1), (b, half))?;
-        shape.post((0, systems), right(0))?;
+        shape.give((0, systems), right(0), &mut space.wires)?;
         shape.hop(
             inverses,
-            (1, systems, Posts::Reads),
+            (1, systems, Fate::Kept),
             (&space.residual, 0),
             (-1.0, right(0)),
             Some(right(1)),
+            &mut space.wires,
         )?;
         let first = space.norm(shape)?;
         let begins = space.used == 0;
@@ -221,18 +227,19 @@ impl CoarseSolver {
             }
         }
         // Even places.
-        shape.post((1, systems), (x, half))?;
-        let even = Some((&space.right, 0));
-        shape.hop(inverses, (0, systems, Posts::Reads), (x, 0), (-1.0, (x, half)), even)?;
+        shape.give((1, systems), (x, half), &mut space.wires)?;
+        let (even, own) = (Some((&space.right, 0)), (0, systems, Fate::Kept));
+        shape.hop(inverses, own, (x, 0), (-1.0, (x, half)), even, &mut space.wires)?;
         Ok(iterations)
     }
 }
 
 impl Space {
     /// Memory for fields of this shape.
-    fn new(shape: &Shape) -> Result<Self, DeviceError> {
+    fn new(shape: &Shape) -> Result<Self, FieldError> {
         let (device, half, systems) = (shape.domain.device(), shape.half_fields(), shape.systems as usize);
         let coefficients = systems * MOST_FIELDS * PRODUCTS * 2 * 4;
+        let messages = shape.sends_messages();
         Ok(Self {
             right: device.buffer(2 * half)?,
             spare: device.buffer(half)?,
@@ -243,6 +250,8 @@ impl Space {
             squares: device.buffer(systems * MOST_FIELDS * 8)?,
             norms: device.buffer(systems * 8)?,
             coefficients: device.buffer(coefficients)?,
+            wires: if messages { shape.wires(shape.systems)? } else { None },
+            totals: messages.then(|| device.buffer(2 * coefficients)).transpose()?,
             used: 0,
             systems: shape.systems,
             manner: 0,
@@ -260,21 +269,14 @@ impl Space {
 
     /// The squares of the residuals' norms, by themselves.
     fn norm(&self, shape: &Shape) -> Result<Deferred, FieldError> {
-        let Part { places, count } = &shape.parts[1];
         let kernel = CoarseNorm {
-            own: places.input(),
             x: self.residual.input(),
-            rows: shape.rows as i32,
-            places: *count as i32,
-            half: shape.half as i32,
+            rows: int(shape.rows),
+            places: int(shape.places.counts[1]),
+            half: int(shape.half()),
         };
-        let form = (Half, self.systems);
-        let threads = self.systems as usize * 2 * shape.own_threads(1);
-        if shape.together.is_some() {
-            shape.domain.sum_later_as(form, &kernel, threads)
-        } else {
-            Ok(shape.domain.device().sum_later(form, &kernel, threads)?)
-        }
+        let threads = self.systems as usize * 2 * shape.threads(1);
+        shape.domain.sum_later_as((Half, self.systems), &kernel, threads)
     }
 
     /// Chooses another manner for the next solve. Directions that were found one by one are better than those before.
@@ -298,25 +300,13 @@ impl Space {
     fn power(&mut self, shape: &Shape, inverses: &Inverses, n: usize) -> Result<(), FieldError> {
         if n == 0 {
             self.make_room();
-            shape.post((1, self.systems), (&self.residual, 0))?;
+            shape.give((1, self.systems), (&self.residual, 0), &mut self.wires)?;
         }
         let at = |n| (&self.z, (self.used + n) * shape.half_fields());
         let last = if n == 0 { (&self.residual, 0) } else { at(n - 1) };
-        let posts = if n + 1 < S_STEPS { Posts::ReadsAndGives } else { Posts::Reads };
-        self.apply(shape, inverses, posts, [at(n), last])
-    }
-
-    /// `out = A x`, where x was posted.
-    fn apply(
-        &self,
-        shape: &Shape,
-        inverses: &Inverses,
-        posts: Posts,
-        [out, x]: [From; 2],
-    ) -> Result<(), FieldError> {
-        let systems = self.systems;
-        shape.hop(inverses, (0, systems, Posts::ReadsAndGives), (&self.spare, 0), (1.0, x), None)?;
-        shape.hop(inverses, (1, systems, posts), out, (-1.0, (&self.spare, 0)), Some(x))
+        let fate = if n + 1 < S_STEPS { Fate::Given } else { Fate::Kept };
+        let own = (&self.spare, self.systems, &mut self.wires);
+        apply((shape, inverses), own, fate, [at(n), last])
     }
 
     /// A direction for the next step by the level below, which solves for the residual, and its product. Returns the number of
@@ -329,18 +319,19 @@ impl Space {
         negative: bool,
     ) -> Result<usize, FieldError> {
         self.make_room();
-        let offset = self.used * shape.half_fields();
+        let (systems, offset) = (self.systems, self.used * shape.half_fields());
         let (p, right) = ((&self.p, offset), (&self.spare, 0));
         // Of the system on all places, (0, A_xx r) is the right-hand side.
-        shape.local(diagonal, (1, self.systems), right, (&self.residual, 0))?;
+        shape.local(diagonal, (1, systems), right, (&self.residual, 0))?;
         let mut iterations = 0;
-        let own = (self.systems, negative);
-        below.correct((shape, self.systems), correction, [p, right], |x, b| {
+        let own = (systems, negative);
+        below.correct((shape, systems), correction, [p, right], |x, b| {
             iterations = solver.solve(&below.links, own, x, b, RESIDUAL_BELOW)?;
             Ok(())
         })?;
-        shape.post((1, self.systems), p)?;
-        self.apply(shape, inverses, Posts::Reads, [(&self.z, offset), p])?;
+        shape.give((1, systems), p, &mut self.wires)?;
+        let own = (&self.spare, systems, &mut self.wires);
+        apply((shape, inverses), own, Fate::Kept, [(&self.z, offset), p])?;
         Ok(iterations)
     }
 
@@ -350,44 +341,44 @@ impl Space {
     fn advance(
         &mut self,
         shape: &Shape,
-        x: &Buffer,
+        x: &mut Buffer,
         (steps, pass): (usize, Pass),
         (first, begins): (&Deferred, bool),
     ) -> Result<(), FieldError> {
         let (half, domain) = (shape.half_fields(), &shape.domain);
         // Those that make steps, and those for which there is room.
-        let (now, systems) = (self.systems as usize, shape.systems as i32);
-        let (rows, before) = (shape.rows as i32, self.used as i32);
-        let Part { places: own, count } = &shape.parts[1];
+        let (now, systems) = (self.systems as usize, int(shape.systems as usize));
+        let (rows, before, places) = (int(shape.rows), int(self.used), int(shape.places.counts[1]));
         let begins = i32::from(begins);
         let kernel = CoarseDots {
-            own: own.input(),
             z: self.z.input(),
             r: self.residual.input(),
             squares: self.squares.input(),
             norms: self.norms.input(),
-            parts: self.parts.shared_output(),
+            parts: self.parts.output(),
             first: numbers_of(first)?,
             begins,
             before,
-            steps: steps as i32,
+            steps: int(steps),
             rows,
-            places: *count as i32,
-            half: shape.half as i32,
+            places,
+            half: int(shape.half()),
             systems,
         };
-        let numbers = TILE * PRODUCTS * 2;
-        let tiles = (self.used + steps + 1).div_ceil(TILE);
+        let (numbers, fields) = (TILE * PRODUCTS * 2, self.used + steps + 1);
+        let tiles = fields.div_ceil(TILE);
         let team = Team { threads: SUMMANDS * COLUMNS, shared: (numbers + 1) * SUMMANDS * COLUMNS * 8 };
         domain.launch_teams(Half, &kernel, now * tiles * PIECES, team)?;
+        self.add_up(shape, fields)?;
         let kernel = CoarseBlock {
-            parts: self.parts.input(),
-            squares: self.squares.shared_output(),
-            norms: self.norms.shared_output(),
-            coefficients: self.coefficients.shared_output(),
-            round: shape.together.as_ref().map_or(RankRound::ALONE, |[_, products]| products.next()),
+            parts: self.totals.as_ref().unwrap_or(&self.parts).input(),
+            squares: self.squares.output(),
+            norms: self.norms.output(),
+            coefficients: self.coefficients.output(),
+            round: shape.products(),
+            pieces: int(if self.totals.is_some() { 1 } else { PIECES }),
             before,
-            steps: steps as i32,
+            steps: int(steps),
             systems,
             pass,
         };
@@ -395,24 +386,54 @@ impl Space {
         let shared = 2 * 8 * (MOST_FIELDS * PRODUCTS + pairs);
         domain.launch_teams(Half, &kernel, now, Team { threads: BLOCK_THREADS, shared })?;
         let kernel = CoarseAdvance {
-            own: own.input(),
-            x: x.shared_output_at(half),
-            r: self.residual.shared_output(),
-            p: self.p.shared_output(),
-            z: self.z.shared_output(),
+            x: x.output_at(half),
+            r: self.residual.output(),
+            p: self.p.output(),
+            z: self.z.output(),
             coefficients: self.coefficients.input(),
             before,
-            steps: steps as i32,
+            steps: int(steps),
             pass,
             begins,
-            places: *count as i32,
-            half: shape.half as i32,
+            places,
+            half: int(shape.half()),
             systems,
             rows,
         };
         if pass != Pass::FirstOfTwo {
             self.used += steps;
         }
-        domain.launch_as(Half, &kernel, now * shape.own_threads(1))
+        domain.launch_as(Half, &kernel, now * shape.threads(1))
     }
+
+    /// Where ranks exchange messages: the sums of the parts over all ranks. They are exact, so their order does not matter.
+    fn add_up(&mut self, shape: &Shape, fields: usize) -> Result<(), FieldError> {
+        let Some(totals) = &mut self.totals else { return Ok(()) };
+        let numbers = fields * PRODUCTS * 2;
+        let count = self.systems as usize * numbers;
+        let kernel =
+            CoarseTotals { parts: self.parts.input(), totals: totals.output(), numbers: int(numbers) };
+        shape.domain.launch_as(Half, &kernel, count)?;
+        let mut own = vec![0_f64; count];
+        totals.read(&mut own)?;
+        let all = shape.domain.waiting(|| shape.domain.comm().gather(bytemuck::cast_slice(&own)));
+        own.fill(0.0);
+        for rank in all {
+            let words = rank.as_chunks().0.iter().map(|bytes| f64::from_ne_bytes(*bytes));
+            own.iter_mut().zip(words).for_each(|(sum, word)| *sum += word);
+        }
+        Ok(totals.write(&own)?)
+    }
+}
+
+/// `out = A x` by a field in between, for so many systems; x was given.
+fn apply(
+    (shape, inverses): (&Shape, &Inverses),
+    (between, systems, wires): (&Buffer, Together, &mut Option<Wires>),
+    fate: Fate,
+    [out, x]: [From; 2],
+) -> Result<(), FieldError> {
+    let between = (between, 0);
+    shape.hop(inverses, (0, systems, Fate::Given), between, (1.0, x), None, wires)?;
+    shape.hop(inverses, (1, systems, fate), out, (-1.0, between), Some(x), wires)
 }
