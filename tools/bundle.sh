@@ -70,14 +70,14 @@ hdf5() {
     touch "$folder/source/src/lib.rs"
     source=$(cd "$folder/source" && cargo metadata --quiet --format-version 1 |
         python3 -c 'import json, sys; print(*[p["manifest_path"] for p in json.load(sys.stdin)["packages"] if p["name"] == "hdf5-metno-src"])')
-    echo "bundle: building HDF5 with MPI for glibc $glibc" >&2
+    echo "bundle: building HDF5 for glibc $glibc" >&2
     local off=(BUILD_STATIC_LIBS BUILD_TESTING HDF5_BUILD_TOOLS HDF5_BUILD_EXAMPLES HDF5_BUILD_HL_LIB HDF5_BUILD_CPP_LIB
         HDF5_BUILD_FORTRAN HDF5_ENABLE_ZLIB_SUPPORT HDF5_ENABLE_SZIP_SUPPORT HDF5_ENABLE_NONSTANDARD_FEATURES
         HDF5_ENABLE_NONSTANDARD_FEATURE_FLOAT16)
     # shellcheck disable=SC2016
     cmake -S "$(dirname "$source")/ext/hdf5" -B "$folder/build" -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER="$tools/cc" \
         -DCMAKE_AR="$tools/ar" -DCMAKE_RANLIB="$tools/ranlib" -DCMAKE_INSTALL_PREFIX="$folder" -DCMAKE_INSTALL_LIBDIR=lib \
-        -DCMAKE_INSTALL_RPATH='$ORIGIN' -DHDF5_NO_PACKAGES=ON -DBUILD_SHARED_LIBS=ON -DHDF5_ENABLE_PARALLEL=ON \
+        -DCMAKE_INSTALL_RPATH='$ORIGIN' -DHDF5_NO_PACKAGES=ON -DBUILD_SHARED_LIBS=ON -DHDF5_ENABLE_PARALLEL=OFF \
         "${off[@]/%/=OFF}" >"$folder/log" 2>&1 && cmake --build "$folder/build" --parallel "$(nproc)" >>"$folder/log" 2>&1 &&
         cmake --install "$folder/build" >>"$folder/log" 2>&1 || { tail -n 30 "$folder/log" >&2; stop "HDF5 was not built: $folder/log"; }
     rm -rf "$folder/build"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing and says so; quiet, and without network, when nothing is.
 #
-#   tools/setup.sh          compilers, MPI, parallel HDF5, libclang, Rust
+#   tools/setup.sh          compilers, MPI, HDF5, libclang, Rust
 #   tools/setup.sh lint     rustfmt and clippy
 #   tools/setup.sh nvrtc    CUDA's run-time compiler into target/nvrtc (needs no GPU)
 #   tools/setup.sh book     mdBook into target/tools
@@ -14,7 +14,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
-packages=(pkg-config g++ make libopenmpi-dev openmpi-bin libhdf5-openmpi-dev libclang-dev)
+packages=(pkg-config g++ make libopenmpi-dev openmpi-bin libhdf5-dev libclang-dev)
 nvrtc_version=13.0.88
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -49,8 +49,8 @@ missing_tools() {
     command -v pkg-config >/dev/null || echo "pkg-config"
     command -v g++ >/dev/null || command -v c++ >/dev/null || echo "a C++17 compiler"
     { command -v mpicc && command -v mpirun; } >/dev/null || echo "MPI (mpicc, mpirun)"
-    [ -n "${HDF5_DIR:-}" ] || command -v h5pcc >/dev/null || pkg-config --exists hdf5 2>/dev/null ||
-        echo "HDF5 built with that MPI (h5pcc, or its folder in HDF5_DIR)"
+    [ -n "${HDF5_DIR:-}" ] || command -v h5cc >/dev/null || pkg-config --exists hdf5 2>/dev/null ||
+        echo "HDF5 (or its folder in HDF5_DIR)"
     [ -n "${LIBCLANG_PATH:-}" ] || command -v llvm-config >/dev/null || /sbin/ldconfig -p 2>/dev/null | grep -q libclang ||
         echo "libclang (or its folder in LIBCLANG_PATH)"
 }
@@ -67,10 +67,10 @@ system() {
     sed 's/^/  - /' <<<"$missing" >&2
     cat >&2 <<'TEXT'
 This system has no apt; install these yourself and start again:
-  Fedora, RHEL   dnf install pkgconf-pkg-config gcc-c++ make openmpi-devel hdf5-openmpi-devel clang-devel
-                 then: module load mpi/openmpi-x86_64; export HDF5_DIR=$MPI_HOME
-  Arch           pacman -S pkgconf gcc make openmpi hdf5-openmpi clang
-  modules        load a C++ compiler, OpenMPI, the HDF5 built with it, and LLVM (names differ: module avail);
+  Fedora, RHEL   dnf install pkgconf-pkg-config gcc-c++ make openmpi-devel hdf5-devel clang-devel
+                 then: module load mpi/openmpi-x86_64
+  Arch           pacman -S pkgconf gcc make openmpi hdf5 clang
+  modules        load a C++ compiler, OpenMPI, HDF5, and LLVM (names differ: module avail);
                  export HDF5_DIR to HDF5's folder and LIBCLANG_PATH to the folder of libclang.so
 TEXT
     exit 2

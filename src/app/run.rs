@@ -510,12 +510,10 @@ fn remove_unfinished(folder: &Path) {
     }
 }
 
-/// Whether a name is that of an unfinished file, or of one that an MPI library keeps beside it while it is open.
+/// Whether a name is that of an unfinished file.
 fn is_unfinished(name: &str) -> bool {
-    let Some((file, rest)) = name.rsplit_once(".tmp") else { return false };
-    let of_us = file.rsplit_once('.').is_some_and(|(_, ending)| {
+    let ending = name.strip_suffix(".tmp").and_then(|file| file.rsplit_once('.')).map(|(_, ending)| ending);
+    ending.is_some_and(|ending| {
         ["csv", "jsonl", "toml"].contains(&ending) || Format::of_ending(ending).is_some()
-    });
-    of_us
-        && (rest.is_empty() || [".locktest.", ".data.", ".metadata."].iter().any(|mpi| rest.starts_with(mpi)))
+    })
 }

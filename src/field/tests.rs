@@ -5,7 +5,7 @@ use super::{
     ShiftSteps, Spinor,
 };
 use crate::comm::Solo;
-use crate::device::{Cpu, Device, Precision};
+use crate::device::{Cpu, Device, DeviceError, Precision};
 use crate::lattice::{Partition, PartitionError};
 use num_complex::Complex64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -109,8 +109,11 @@ fn what_is_too_large_is_refused() {
     let domain = domain();
     let memory = |made: Result<MatrixField, FieldError>| matches!(made, Err(FieldError::Device(_)));
     assert!(memory(MatrixField::new(&domain, usize::MAX / 8)));
-    refused("slices", || Spinor::of(&domain, Kind::Wall(usize::MAX / 64), Precision::Double, 1));
-    refused("fields", || Spinor::several(&domain, Precision::Double, usize::MAX / 64));
+    let many = |made: Result<Spinor, FieldError>| {
+        matches!(made, Err(FieldError::Device(DeviceError::TooMany { .. })))
+    };
+    assert!(many(Spinor::of(&domain, Kind::Wall(usize::MAX / 64), Precision::Double, 1)));
+    assert!(many(Spinor::several(&domain, Precision::Double, usize::MAX / 64)));
     let of = |partition| {
         Domain::new(partition, Device::new(Cpu::new(1).unwrap()), Arc::new(Solo), 0, Halo::Staged)
     };

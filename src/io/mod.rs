@@ -1,7 +1,7 @@
 //! Files: configurations, checkpoints and the history of a run.
 //!
 //! - `hdf5_config`: a configuration in HDF5, written by all ranks: the program's own format
-//! - `hdf5_raw`: files, text attributes and collective transfers, as thin as HDF5 allows
+//! - `hdf5_raw`: files, text attributes and datasets, as thin as HDF5 allows
 //! - `nersc`, `milc`, `ildg`, `openqcd`: configurations of other programs
 //! - `cksum`: the checksum of ILDG's metadata
 //! - `lime`: the container of ILDG's files: typed records in messages

@@ -186,6 +186,11 @@ fn reference_files_are_accepted_on_any_number_of_ranks() {
     let Some(configs) = reference() else { return };
     for entry in fs::read_dir(configs).unwrap() {
         let path = entry.unwrap().path();
+        // Links in time that end on a wall are zero: no configuration of this program yet.
+        if path.to_string_lossy().contains("open.") {
+            println!("skipped: {}: open boundaries", path.display());
+            continue;
+        }
         let extents = io::header(&path).unwrap().extents;
         if extents[0].is_multiple_of(4) {
             accepted(&path, extents);

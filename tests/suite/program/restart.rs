@@ -462,24 +462,3 @@ fn wall_time_ends_a_run_well() {
     scratch.chain(0, &cut(&small(done + 1), 0).1);
     same_as(&scratch, &reference(done + 1), done + 1);
 }
-
-/// A job that was killed while Open MPI opened a file leaves nothing on the node for which the next job waits.
-#[test]
-#[cfg(feature = "mpi")]
-fn a_semaphore_left_by_a_killed_job_stops_nobody() {
-    // As `sharedfp/sm` names them; the value of one that is taken is 0.
-    let left = [0, 1, 2].map(|n| std::ffi::CString::new(format!("OMPIO_ckpt_{n:06}.h5.tmp")).unwrap());
-    for name in &left {
-        // SAFETY: `name` ends with a zero.
-        let opened = unsafe { libc::sem_open(name.as_ptr(), libc::O_CREAT, 0o600 as libc::mode_t, 0) };
-        assert_ne!(opened, libc::SEM_FAILED, "{}", std::io::Error::last_os_error());
-    }
-    let scratch = Scratch::new();
-    let (ranks, text) = cut(&small(2), 1);
-    scratch.chain(ranks, &with(&text, "seed", "1\ncheckpoint_every = 1"));
-    same_as(&scratch, &reference(2), 2);
-    for name in &left {
-        // SAFETY: as above. Nobody else removed it, so this succeeds.
-        assert_eq!(unsafe { libc::sem_unlink(name.as_ptr()) }, 0);
-    }
-}
