@@ -8,11 +8,12 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
-    std::panic::set_hook(Box::new(|info| eprintln!("error: internal fault, please report it: {info}")));
+    app::report_crashes();
     let ranks = match app::start_ranks() {
         Ok(ranks) => ranks,
         Err(code) => return ExitCode::from(code),
     };
+    app::report_crashes_of(&*ranks);
     let work = std::panic::AssertUnwindSafe(|| app::guard(&*ranks, || cli::perform(cli, &ranks)));
     let code = std::panic::catch_unwind(work).unwrap_or_else(|_| {
         if ranks.size() > 1 {

@@ -2,6 +2,7 @@
 //!
 //! - `error`: errors of the program, with exit codes
 //! - `launch`: how the process was started
+//! - `crash`: what a process says when a fault or a panic ends it
 //! - `library`: configurations, quarks and measurements for other programs
 //! - `start`: ranks, threads and devices
 //! - `placement`: the cores and network cards beside the GPU of a rank
@@ -41,6 +42,7 @@ mod assemble;
 mod bench;
 mod check;
 mod choose;
+mod crash;
 mod draft;
 mod drill;
 mod dry;
@@ -78,6 +80,7 @@ pub use bench::{
     BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, Scaling, bench, bench_everything,
     bench_trajectory,
 };
+pub use crash::{report_crashes, report_crashes_of};
 pub use draft::{Draft, Twig, branch, init};
 pub use ensemble::{ReportForm, page, report as report_ensemble, status};
 pub use error::AppError;

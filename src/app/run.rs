@@ -1,5 +1,6 @@
 //! The driver of a chain: starts or resumes, runs trajectories, measures, saves, and stops on request.
 
+use super::crash::after_trajectory;
 use super::energy::{Meter, unread};
 use super::job::{self, Accepted, JOBS, Job, JobLine};
 use super::lock::Lock;
@@ -160,6 +161,7 @@ impl Driver {
         }
         let Point { links, done, has_checkpoint, choices, dropped, warnings, accepted } = point;
         let is_new = links.is_none();
+        after_trajectory(done);
         let links = links_on(&domain, links, &input, comm)?;
         let run = &input.run;
         warnings.iter().for_each(|warning| report.warn(warning));

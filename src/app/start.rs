@@ -2,7 +2,7 @@
 
 use super::launch::{Launch, Tasks, launch};
 use super::report::{complain, warn};
-use super::{AppError, drill, placement};
+use super::{AppError, crash, drill, placement};
 use crate::comm::{Comm, Solo, agree};
 use crate::device::{Cpu, Device, GpuOptions, Lanes, Remote, fastest_lanes, fits_processor, gpu_count};
 use crate::field::{Domain, Halo, Transports};
@@ -127,7 +127,8 @@ pub(super) fn in_pool<T: Send>(
 /// The system does not start the threads.
 pub(super) fn pool(parallel: &Parallel, comm: &dyn Comm) -> Result<rayon::ThreadPool, AppError> {
     let threads = threads(parallel, comm);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool =
+        rayon::ThreadPoolBuilder::new().num_threads(threads).start_handler(|_| crash::own_stack()).build();
     pool.map_err(|e| AppError::Threads { count: threads, message: e.to_string() })
 }
 
@@ -218,6 +219,10 @@ pub(super) fn device(
 ) -> Result<Device, AppError> {
     let (place, _) = place_on_node(comm);
     let gpu = |count: usize| Ok(Device::gpu(place % count, gpu_options())?);
+    let on_threads = |cpu: Cpu| {
+        cpu.on_each_thread(crash::own_stack);
+        Device::new(cpu)
+    };
     let cpu = || {
         if place == 0 && !fits_processor() {
             warn(
@@ -225,13 +230,13 @@ pub(super) fn device(
                   HMC_KERNEL_TARGETS=all",
             );
         }
-        Ok(Device::new(Cpu::new(lanes(parallel, partition, reach))?))
+        Ok(on_threads(Cpu::new(lanes(parallel, partition, reach))?))
     };
     let open = || match parallel.device {
         DeviceChoice::Cpu => cpu(),
         DeviceChoice::Cuda => gpu(gpu_count()?),
         DeviceChoice::Auto => gpu_count().map_or_else(|_| cpu(), gpu),
-        DeviceChoice::Emulated => Ok(Device::new(Cpu::emulating()?)),
+        DeviceChoice::Emulated => Ok(on_threads(Cpu::emulating()?)),
     };
     agree(comm, open().and_then(|device| drill::device(device, comm.rank())))
 }

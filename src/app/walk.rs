@@ -1,6 +1,7 @@
 //! Trajectories that are walked: their rows of the history, their reversibility, and the comparison of their bits.
 
 use super::AppError;
+use super::crash::{after_trajectory, in_trajectory};
 use super::run::{Driver, is_due};
 use super::self_test::test_devices;
 use crate::hmc::{Outcome, Reversibility};
@@ -67,6 +68,7 @@ impl Driver {
 
     /// Runs trajectory `number`, counted from 0, from the current links.
     pub(super) fn walk(&mut self, number: u64) -> Result<Walked, AppError> {
+        in_trajectory(number + 1);
         let reversibility = self.reversibility(number)?;
         let (outcome, is_verified) = self.verified(number)?;
         let drift = self.chain.links.unitarity(is_due(number + 1, self.input.hmc.reproject_every))?;
@@ -100,6 +102,7 @@ impl Driver {
                 Value::Real(term.heat_bath_seconds + term.force.seconds + term.value_seconds),
             ]);
         }
+        after_trajectory(number + 1);
         Ok(Walked { outcome, plaquette, row })
     }
 }

@@ -80,6 +80,11 @@ impl Cpu {
         Ok(Self { isa, lanes, kernels, emulated, team, ledger: Ledger::default() })
     }
 
+    /// Calls `work` once on each thread that launches use.
+    pub fn on_each_thread(&self, work: impl Fn() + Sync) {
+        self.team.run(|_| work());
+    }
+
     /// Splits `n` pieces among the threads, always in the same way, so that a piece stays in the caches and in the
     /// memory of its core. Fewer than `few` stay on this thread.
     fn share(&self, n: usize, few: usize, work: impl Fn(Range<usize>) + Sync) {

@@ -84,7 +84,7 @@ fn all_families_stand_still_now_and_then() {
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// The rank that a process is, as its launcher told it.
-fn number_of(process: i32) -> String {
+pub(super) fn number_of(process: i32) -> String {
     let variables = std::fs::read_to_string(format!("/proc/{process}/environ")).unwrap();
     let mut values = variables.split('\0').filter_map(|variable| variable.split_once('='));
     let value = values.find(|(name, _)| ["OMPI_COMM_WORLD_RANK", "PMI_RANK"].contains(name));

@@ -9,6 +9,7 @@ mod bundle;
 mod chaos;
 mod cli;
 mod cli_files;
+mod crash;
 mod drafts;
 mod drivers;
 mod exceptional;
