@@ -170,10 +170,12 @@ extern "C" fn report(signal: c_int, info: *mut siginfo_t, _registers: *mut c_voi
     static FIRST: AtomicBool = AtomicBool::new(true);
     let first = FIRST.swap(false, Ordering::SeqCst);
     let Some(prepared) = PREPARED.get() else { return };
-    while !first {
+    if !first {
         // Another thread is here already, and ends the process.
-        // SAFETY: a plain call.
-        unsafe { libc::pause() };
+        loop {
+            // SAFETY: a plain call.
+            unsafe { libc::pause() };
+        }
     }
     // SAFETY: plain calls that are allowed in a handler, so that the process ends whatever hangs from here on. The system
     // gives `info`.
