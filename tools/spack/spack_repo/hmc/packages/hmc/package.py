@@ -21,7 +21,7 @@ class Hmc(CargoPackage):
 
     version("0.2.0")
 
-    variant("mpi", default=True, description="Ranks by MPI, and HDF5 that writes with all of them")
+    variant("mpi", default=True, description="Ranks by MPI")
     variant("cuda", default=True, description="NVIDIA GPUs; the driver is loaded when the program runs")
     variant("nccl", default=False, description="Messages between GPUs of several nodes by NCCL")
     # HDF5 is no variant: without it there is a library, but no program.
@@ -34,8 +34,6 @@ class Hmc(CargoPackage):
     depends_on("pkgconfig", type="build")
 
     depends_on("hdf5@1.10:")
-    depends_on("hdf5+mpi", when="+mpi")
-    depends_on("hdf5~mpi", when="~mpi")
     with when("+mpi"):
         depends_on("mpi")
         # bindgen reads mpi.h with libclang.
