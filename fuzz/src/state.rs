@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 const EXTENTS: Extents = [2; 4];
-const ATTRIBUTES: [&str; 4] = ["kind", "version", "input", "more"];
+const ATTRIBUTES: [&str; 5] = ["kind", "version", "input", "crc32", "more"];
 const OBJECTS: [&str; 6] = [
     "gauge/U",
     "momenta/P",
@@ -97,7 +97,7 @@ fn raw(folder: &Scratch, bytes: &[u8]) {
     }
 }
 
-/// A state has no checksum of its attributes: it is refused, or is one that is written and read again the same.
+/// A state without its checksum may have another input: it is refused, or is one that is written and read again the same.
 fn refused_or_state(folder: &Scratch, path: &Path) {
     let (whole, _) = state();
     let size = fs::metadata(path).unwrap().len() as usize;

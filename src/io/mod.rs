@@ -390,12 +390,16 @@ fn reads_back(precision: Precision, found: &HostLinks, links: &HostLinks) -> boo
 /// place in `[t][z][y][x][mu][row][column][re, im]`. The mix is the finaliser of `SplitMix64` (Steele,
 /// Lea, Flood, OOPSLA 2014): a bijection of the bits, so that no single altered real goes unseen.
 pub fn links_checksum(links: &HostLinks, partition: &Partition, comm: &dyn Comm) -> u64 {
-    let site_reals = 4 * LINK_REALS;
-    let row_reals = links.local[0] * site_reals;
+    checksum(&links.reals, partition, comm)
+}
+
+/// [`links_checksum`] of any field of `reals`.
+fn checksum(reals: &[f64], partition: &Partition, comm: &dyn Comm) -> u64 {
+    let local = partition.local();
+    let site_reals = reals.len() / volume(local);
     let rows: Vec<_> = bytes::rows(partition).collect();
-    let sum = links
-        .reals
-        .par_chunks(row_reals)
+    let sum = reals
+        .par_chunks(local[0] * site_reals)
         .zip(rows)
         .map(|(row, (_, first))| {
             let place = (first * site_reals) as u64;

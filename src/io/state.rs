@@ -9,14 +9,15 @@
 //! | `kind` | text | `hmc state` |
 //! | `version` | u64 | 1 |
 //! | `input` | text | the input of the run, as TOML |
+//! | `crc32` | u64 | CRC-32 of the input and of each field's checksum; other programs may leave it out |
 //!
-//! Any program may write it, so what is read is checked for what it must be, and not by checksums alone.
+//! Any program may write it, so what is read is checked for what it must be, and not by the checksum alone.
 
 use super::bytes::head;
 use super::hdf5_config::{DATASET as LINKS, LINKS as MATRICES};
 use super::hdf5_raw::{self, Slab, failed};
 use super::safe::require_room;
-use super::{HDF5_SIGNATURE, IoError, require_box, write_aside};
+use super::{HDF5_SIGNATURE, IoError, checksum, require_box, write_aside};
 use crate::comm::{Comm, agree, from_first};
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Partition, coordinates, volume};
@@ -28,6 +29,7 @@ const KIND: &str = "hmc state";
 const VERSION: u64 = 1;
 const MOMENTA: &str = "momenta/P";
 const PSEUDOFERMIONS: &str = "pseudofermion";
+const CRC: &str = "crc32";
 /// Elements may be off by so much: of links of single precision, and of momenta.
 const SPECIAL_UNITARY_TO: f64 = 1e-6;
 const HERMITIAN_TO: f64 = 1e-10;
@@ -46,6 +48,20 @@ pub struct State {
     /// Pseudofermions, `[t][z][y][x][slice][spin][colour][re, im]`, without `[spin]` if they are colour vectors, without
     /// `[slice]` if they have no fifth dimension: zero on sites of the other parity.
     pub pseudofermions: Vec<(Place, Vec<f64>)>,
+}
+
+impl State {
+    /// The reals of links, momenta and pseudofermions.
+    fn fields(&self) -> impl Iterator<Item = &Vec<f64>> {
+        let pseudofermions = self.pseudofermions.iter().map(|(_, reals)| reals);
+        [&self.links.reals, &self.momenta.reals].into_iter().chain(pseudofermions)
+    }
+
+    /// The CRC-32 of the input and of each field's checksum; collective.
+    fn crc32(&self, partition: &Partition, comm: &dyn Comm) -> u32 {
+        let sums: Vec<_> = self.fields().map(|reals| checksum(reals, partition, comm)).collect();
+        crc32fast::hash(format!("{sums:016x?}{}", self.input).as_bytes())
+    }
 }
 
 /// Which pseudofermion it is, and what it looks like.
@@ -125,6 +141,15 @@ pub fn read_state(
         input,
     };
     agree(comm, check(path, &state, partition))?;
+    let found = state.crc32(partition, comm);
+    let written = file.attr(CRC).ok().map(|told| told.read_scalar::<u64>());
+    let written = agree(comm, written.transpose().map_err(failed(path, format!("read attribute {CRC}"))))?;
+    if written.is_some_and(|written| written != u64::from(found)) {
+        return Err(IoError::damaged(
+            path,
+            "input and fields do not have the checksum crc32 (whoever changes them deletes it)",
+        ));
+    }
     Ok(state)
 }
 
@@ -153,26 +178,26 @@ pub fn write_state(
 
 /// Rank 0 lays the file out, then every rank writes its boxes.
 fn put(path: &Path, state: &State, partition: &Partition, comm: &dyn Comm) -> Result<(), IoError> {
+    let crc32 = state.crc32(partition, comm);
     let make = || {
         let file = hdf5_raw::create(path)?;
-        let starts = lay_out(&file, state, partition).map_err(failed(path, "lay out the file"))?;
+        let starts = lay_out(&file, state, crc32, partition).map_err(failed(path, "lay out the file"))?;
         file.close().map_err(failed(path, "close the file"))?;
         Ok::<Vec<u8>, IoError>(starts.into_iter().flat_map(u64::to_le_bytes).collect())
     };
     let made = agree(comm, if comm.rank() == 0 { make() } else { Ok(Vec::new()) })?;
     let starts = from_first(comm, made);
-    let fields = [&state.links.reals, &state.momenta.reals].into_iter();
-    let fields = fields.chain(state.pseudofermions.iter().map(|(_, reals)| reals));
     let starts = starts.as_chunks().0.iter().map(|start| u64::from_le_bytes(*start));
     let write = |(reals, start): (&Vec<f64>, u64)| hdf5_raw::write(path, start, partition, reals);
-    agree(comm, fields.zip(starts).try_for_each(write))
+    agree(comm, state.fields().zip(starts).try_for_each(write))
 }
 
 /// Attributes and empty datasets: those of links and momenta, then the pseudofermions'; returns where each begins.
-fn lay_out(file: &File, state: &State, partition: &Partition) -> hdf5::Result<Vec<u64>> {
+fn lay_out(file: &File, state: &State, crc32: u32, partition: &Partition) -> hdf5::Result<Vec<u64>> {
     hdf5_raw::put_text(file, "kind", KIND)?;
     file.new_attr::<u64>().create("version")?.write_scalar(&VERSION)?;
     hdf5_raw::put_text(file, "input", &state.input)?;
+    file.new_attr::<u64>().create(CRC)?.write_scalar(&u64::from(crc32))?;
     let mut all = vec![(LINKS.to_owned(), MATRICES.to_vec()), (MOMENTA.to_owned(), MATRICES.to_vec())];
     all.extend(state.pseudofermions.iter().map(|(place, _)| (place.dataset(), place.tail())));
     let start = |(name, tail): &(String, Vec<usize>)| {
