@@ -146,11 +146,7 @@ impl Driver {
         let stop = Stop::new(comm, Instant::now(), input.run.wall_time)?;
         let folder = input.run.folder();
         let (root, job) = (comm.rank() == 0, Job::this());
-        let take = || {
-            streams::judge(&input)?.iter().for_each(super::report::warn);
-            take_folder(&folder, &job)
-        };
-        let lock = agree(&**comm, root.then(take).transpose())?;
+        let lock = agree(&**comm, root.then(|| take_folder(&folder, &input, &job)).transpose())?;
         let mut found = Found::look(&folder, &input, &**comm)?;
         let kept = found.inputs.iter().filter_map(Kept::measure);
         let layers = assemble::layers(&input, kept.chain([&input.measure]));
@@ -502,8 +498,9 @@ fn open_records(folder: &Path, input: &Input, found: &Found) -> Result<(History,
     Ok((history, Journal::open(&folder.join(MEASUREMENTS), &found.measurements)?))
 }
 
-/// Makes the ensemble's folders and takes the lock.
-fn take_folder(folder: &Path, job: &Job) -> Result<Lock, AppError> {
+/// Makes the ensemble's folders and takes the lock, if the chain may be there.
+fn take_folder(folder: &Path, input: &Input, job: &Job) -> Result<Lock, AppError> {
+    streams::judge(input)?.iter().for_each(super::report::warn);
     for path in [folder, &folder.join("cfg")] {
         let failed = |source| AppError::Folder { path: path.into(), action: "make the folder", source };
         fs::create_dir_all(path).map_err(failed)?;

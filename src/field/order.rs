@@ -32,10 +32,8 @@ impl Order {
             let inner = slice * outer[3].saturating_sub(2 * reach);
             return Ok(Self { sites: None, from: (slice * reach).min(all), inner, all });
         }
-        let inside = |mu: usize| match partition.is_cut(mu) {
-            true => outer[mu].saturating_sub(2 * reach),
-            false => outer[mu],
-        };
+        let inside =
+            |mu: usize| if partition.is_cut(mu) { outer[mu].saturating_sub(2 * reach) } else { outer[mu] };
         // Extents of lanes' boxes are even, so there are as many even as odd sites in the part that needs no ghost zones.
         let inner = volume(std::array::from_fn(inside)) / 2;
         let of_parity = |parity| {
