@@ -1,31 +1,107 @@
-//! `hmc --check`: the plan of a run, and whether this machine, the disk and the folder permit it. Nothing is written.
+//! `hmc --check`: the plan of a run, and whether sizes, memory, the disk and the folder permit it. Nothing is written, and no
+//! field is made.
 
 use super::memory::Counted;
 use super::report::{say, span, warn};
 use super::resume::{self, Found, Point};
 use super::{AppError, Ranks, RunOptions, assemble, job, lock, memory, plan, start, streams};
 use crate::comm::Solo;
-use crate::device::{Held, gpu_count};
+use crate::device::{DeviceError, Held, gpu_count, host_memory};
 use crate::input::{Input, Start};
 use crate::io::{self, IoError};
 use crate::lattice::Partition;
+use std::fmt::Display;
 use std::io::Error;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Prints the plan for the current ranks, or for `options.ranks`.
+/// What the driver and the code of kernels take of a GPU for a rank, and the driver of its node.
+const OF_DRIVER: u64 = 1_000_000_000;
+/// What the program, its libraries and MPI take of a node for a rank: 28 MB alone, 46 with MPI; and what the C library keeps
+/// of freed memory.
+const OF_PROGRAM: u64 = 50_000_000;
+
+/// What was found so far.
+#[derive(Default)]
+struct Findings {
+    errors: Vec<AppError>,
+    /// What the warnings are about.
+    warned: Vec<&'static str>,
+}
+
+impl Findings {
+    fn warn(&mut self, about: &'static str, text: impl Display) {
+        warn(text);
+        self.warned.push(about);
+    }
+
+    /// The value, if what was tried has one; else an error more.
+    fn note<T>(&mut self, found: Result<T, AppError>) -> Option<T> {
+        found.map_err(|error| self.errors.push(error)).ok()
+    }
+
+    /// Says whether a memory, free and in all, is enough; where it is not known, what it has to be.
+    ///
+    /// # Errors
+    /// It is too small.
+    fn fits(&mut self, need: &Need, memory: Option<[u64; 2]>) -> Result<(), AppError> {
+        let text = |bytes: u64| plan::megabytes(bytes as usize);
+        let Need { ranks, each: [own, others], of: [place, what, more] } = *need;
+        let all = own.saturating_add(others).saturating_mul(ranks as u64);
+        let by = format!("{ranks} rank{}", if ranks == 1 { "" } else { "s" });
+        let (need, others) = (text(all), format!("({} a rank for {what})", text(others)));
+        let Some([free, total]) = memory else {
+            return say(format_args!("fits           if {place} has {need} for {by} {others}"));
+        };
+        let has = text(total);
+        if all > total {
+            return Err(AppError::Refused(format!(
+                "{need} are needed by {by} on {place} {others}, which has {has}; take more {more}, or a smaller lattice"
+            )));
+        }
+        if all > free {
+            self.warn("memory", format_args!("{need} are needed, {} are free just now", text(free)));
+        }
+        say(format_args!("fits           {need} for {by} on {place} {others}, which has {has}"))
+    }
+
+    /// The last line, or all errors.
+    fn end(mut self) -> Result<(), AppError> {
+        if !self.errors.is_empty() {
+            return Err(AppError::Several(self.errors));
+        }
+        let count = self.warned.len();
+        self.warned.sort_unstable();
+        self.warned.dedup();
+        match count {
+            0 => say("nothing prevents the start"),
+            _ => say(format_args!(
+                "nothing prevents the start; warnings: {count} ({})",
+                self.warned.join(", ")
+            )),
+        }
+    }
+}
+
+/// Prints the plan for the current ranks, or for `options.ranks`; `warnings` were told of the input.
 ///
 /// # Errors
 /// Everything that prevents the run.
-pub(super) fn check(input: &Input, options: &RunOptions, comm: &Ranks) -> Result<(), AppError> {
+pub(super) fn check(
+    input: &Input,
+    warnings: usize,
+    options: &RunOptions,
+    comm: &Ranks,
+) -> Result<(), AppError> {
     let ranks = options.ranks.unwrap_or(comm.size());
     let grid = input.parallel.grid.of(input.extents, ranks)?;
     let partition = Partition::new(input.extents, grid, ranks, 0)?;
-    // The current ranks share their nodes; for planned ranks the sharing is unknown.
-    let sharing = if options.ranks.is_some() { 1 } else { start::place_on_node(&**comm).1 };
-    let node_of = match options.ranks {
-        Some(ranks) => (0..ranks).map(|rank| rank / options.node_ranks.unwrap_or(ranks)).collect(),
-        None => start::nodes(&**comm)?,
+    let (node_of, of_node) = match options.ranks {
+        Some(ranks) => {
+            let of_node = options.node_ranks.unwrap_or(ranks).min(ranks);
+            ((0..ranks).map(|rank| rank / of_node).collect(), of_node)
+        }
+        None => (start::nodes(&**comm)?, start::place_on_node(&**comm).1),
     };
     if comm.rank() != 0 {
         return Ok(());
@@ -33,21 +109,19 @@ pub(super) fn check(input: &Input, options: &RunOptions, comm: &Ranks) -> Result
     say(plan::plan(input, &partition, ranks).trim_end())?;
     let folder = input.run.folder();
     let input = &chosen(input, &folder)?;
-    let mut errors = Vec::new();
-    let mut note = |found: Result<(), AppError>| errors.extend(found.err());
-    let held = memory::count(input, &partition, &node_of);
-    if let Ok(held) = &held {
-        tell(held, input, options)?;
+    let mut findings = Findings { errors: Vec::new(), warned: vec!["input"; warnings] };
+    if let Some(held) = findings.note(memory::count(input, &partition, &node_of)) {
+        tell(&held, input, options)?;
+        let fits = fits(&held, input, &partition, of_node, options, &mut findings);
+        findings.note(fits);
     }
-    note(held.and_then(|held| device(input, &partition, sharing, held.bytes)));
-    note(streams::judge(input));
-    let done = chain(input, &folder, options);
-    note(disk(input, &folder, done.as_ref().map_or(0, |done| *done)));
-    note(done.map(drop));
-    match errors.len() {
-        0 => say("nothing stands in the way of this run"),
-        _ => Err(AppError::Several(errors)),
-    }
+    let told = findings.note(streams::judge(input));
+    told.into_iter().flatten().for_each(|text| findings.warn("streams", text));
+    let done = chain(input, &folder, options, &mut findings);
+    let done = findings.note(done).unwrap_or(0);
+    let room = disk(input, &folder, done, &mut findings);
+    findings.note(room);
+    findings.end()
 }
 
 /// The input with the methods that the chain in `folder` has chosen, if there is one; prints them, or the candidates.
@@ -71,15 +145,8 @@ fn chosen(input: &Input, folder: &Path) -> Result<Input, AppError> {
 
 /// Prints the memory of a rank, and what it is used for.
 fn tell(held: &Held, input: &Input, options: &RunOptions) -> Result<(), AppError> {
-    let all = plan::memory(held);
-    match Counted::of(input) {
-        Counted::Cpu => say(format_args!("memory         {all} per rank on a CPU"))?,
-        Counted::Gpu => {
-            say(format_args!(
-                "memory         per rank on a GPU {all}, besides the driver's and the kernels' own"
-            ))?;
-        }
-    }
+    let (all, whose) = (plan::memory(held), if Counted::of(input) == Counted::Gpu { "GPU" } else { "CPU" });
+    say(format_args!("memory         per rank on a {whose} {all}"))?;
     let share = |bytes: u64| 100.0 * bytes as f64 / held.bytes as f64;
     let rows = held.by.iter().filter(|(_, bytes)| options.memory && share(*bytes) >= 0.05);
     for (label, bytes) in rows {
@@ -88,38 +155,86 @@ fn tell(held: &Held, input: &Input, options: &RunOptions) -> Result<(), AppError
     Ok(())
 }
 
-/// Reports the device of rank 0 and its memory. A rank needs `needed` bytes; `sharing` ranks of its node share the
-/// memory, or its GPUs.
-fn device(input: &Input, partition: &Partition, sharing: usize, needed: u64) -> Result<(), AppError> {
-    let layers = assemble::layers(input, [&input.measure]);
-    let device = start::device(&input.parallel, partition, layers.reach, &Solo)?;
-    start::require_lanes(partition, &device, layers.reach)?;
-    let Some([free, total]) = device.backend().memory() else { return Ok(()) };
-    let free_text = plan::megabytes(free as usize);
-    say(format_args!("device         {}, {free_text} free", device.backend().name()))?;
-    let devices = if device.backend().is_host() { 1 } else { gpu_count().unwrap_or(1) };
-    let sharing = sharing.div_ceil(devices.max(1));
-    let all = needed.saturating_mul(sharing as u64);
-    if all > total {
-        return Err(AppError::Refused(format!(
-            "{} are needed by {sharing} rank{} on this node's device, which has {}; take more nodes, or a smaller lattice",
-            plan::megabytes(all as usize),
-            if sharing == 1 { "" } else { "s" },
-            plan::megabytes(total as usize)
-        )));
+/// What ranks take together of one memory.
+struct Need {
+    ranks: usize,
+    /// Bytes of a rank: those of the run, and others.
+    each: [u64; 2],
+    /// The memory, what the others are, and what there can be more of.
+    of: [&'static str; 3],
+}
+
+impl Need {
+    /// Of a GPU.
+    fn of_gpu(ranks: usize, held: u64) -> Self {
+        Self { ranks, each: [held, OF_DRIVER], of: ["a GPU", "driver and kernels", "GPUs"] }
     }
-    if all > free {
-        let all = plan::megabytes(all as usize);
-        warn(format_args!("{all} are needed, {free_text} are free just now"));
+
+    /// Of a node beside its GPUs.
+    fn of_host(ranks: usize, held: u64) -> Self {
+        Self { ranks, each: [held, OF_DRIVER], of: ["a node", "program and driver", "nodes"] }
     }
-    Ok(())
+
+    /// Of a node, for what runs on its CPUs.
+    fn of_node(ranks: usize, held: u64) -> Self {
+        Self { ranks, each: [held, OF_PROGRAM], of: ["a node", "the program", "nodes"] }
+    }
+}
+
+/// Says whether the memory of GPUs and nodes is enough, of those that are here, or as large as `options` say. A node has
+/// `of_node` ranks.
+fn fits(
+    held: &Held,
+    input: &Input,
+    partition: &Partition,
+    of_node: usize,
+    options: &RunOptions,
+    findings: &mut Findings,
+) -> Result<(), AppError> {
+    let is_here = options.ranks.is_none();
+    let given = options.device_memory.map(|bytes| [bytes, bytes]);
+    let open = || {
+        let reach = assemble::layers(input, [&input.measure]).reach;
+        let device = start::device(&input.parallel, partition, reach, &Solo)?;
+        start::require_lanes(partition, &device, reach)?;
+        let memory = device.backend().memory();
+        let free =
+            memory.map_or(String::new(), |[free, _]| format!(", {} free", plan::megabytes(free as usize)));
+        say(format_args!("device         {}{free}", device.backend().name()))?;
+        Ok::<_, AppError>(memory)
+    };
+    if Counted::of(input) == Counted::Cpu {
+        let here = if is_here { open()? } else { None };
+        return findings.fits(&Need::of_node(of_node, held.bytes), given.or(here));
+    }
+    let (count, is_planned) = (gpu_count(), !is_here || options.device.is_some() || given.is_some());
+    let here = match &count {
+        Err(DeviceError::NoCuda) => return Err(DeviceError::NoCuda.into()),
+        Err(error) if !is_planned => {
+            findings.warn("GPU", format_args!("{error}; the plan is for others"));
+            None
+        }
+        Ok(_) if given.is_none() => open()?,
+        _ => None,
+    };
+    let (of_gpu, node) = match count {
+        Ok(count) if is_here => (of_node.div_ceil(count), host_memory()),
+        _ => (1, None),
+    };
+    let gpu = findings.fits(&Need::of_gpu(of_gpu, held.bytes), given.or(here));
+    findings.note(gpu);
+    findings.fits(&Need::of_host(of_node, held.aside + held.host), node)
 }
 
 /// Reports what a new or resumed run would find in the folder; returns the number of finished trajectories.
-fn chain(input: &Input, folder: &Path, options: &RunOptions) -> Result<u64, AppError> {
-    if let Some(who) = lock::holder(folder) {
-        warn(format_args!("{}: another job works on this chain just now: {who}", folder.display()));
-    }
+fn chain(
+    input: &Input,
+    folder: &Path,
+    options: &RunOptions,
+    findings: &mut Findings,
+) -> Result<u64, AppError> {
+    let taken = lock::judge(folder);
+    findings.note(taken).flatten().into_iter().for_each(|text| findings.warn("lock", text));
     let newest = resume::newest_header(folder)?;
     let mut found = Found::look(folder, input, &Solo)?;
     let Some((path, header)) = newest else {
@@ -141,7 +256,7 @@ fn chain(input: &Input, folder: &Path, options: &RunOptions) -> Result<u64, AppE
     resume::told(&changes, done).iter().try_for_each(say)?;
     let mut point = Point::new(None, done, accepted);
     let repairs = found.repairs(&mut point, folder, &input.run, options.gaps, &Solo);
-    point.warnings.iter().for_each(warn);
+    point.warnings.iter().for_each(|text| findings.warn("records", text));
     repairs?;
     let (done, total) = (point.done, input.run.trajectories);
     say(format_args!(
@@ -174,7 +289,7 @@ fn time(folder: &Path, left: u64, options: &RunOptions) -> Result<(), AppError> 
 }
 
 /// Checks the free disk space for remaining files, and the permission to write.
-fn disk(input: &Input, folder: &Path, done: u64) -> Result<(), AppError> {
+fn disk(input: &Input, folder: &Path, done: u64, findings: &mut Findings) -> Result<(), AppError> {
     let exists = |path: &&Path| path.exists();
     let ancestors = folder.ancestors().map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
     let there: PathBuf = ancestors.into_iter().find(exists).unwrap_or(Path::new(".")).into();
@@ -189,21 +304,21 @@ fn disk(input: &Input, folder: &Path, done: u64) -> Result<(), AppError> {
     }
     let Some(free) = io::free_bytes(&there) else { return Ok(()) };
     let run = &input.run;
-    let to_go = run.trajectories.saturating_sub(done) / run.save_every.max(1);
+    let left = run.trajectories.saturating_sub(done);
+    let to_go = left / run.save_every.max(1);
     let one = plan::configuration(input);
     // Two checkpoints are kept, and a third file exists while it is written.
     let kept = plan::in_all_formats(input);
-    let (least, all) = (3 * one + kept, kept.saturating_mul(to_go as usize).saturating_add(3 * one));
+    let least = 3 * one + kept;
+    let all = kept.saturating_mul(to_go as usize).saturating_add(3 * one + plan::history(input, left));
     let free_text = plan::megabytes(free as usize);
     say(format_args!("disk           {free_text} free in {}", there.display()))?;
     if (least as u64) > free {
         return Err(IoError::DiskFull { path: there, needed: least as u64, free }.into());
     }
     if all as u64 > free {
-        warn(format_args!(
-            "the whole chain needs {}, but the disk has only {free_text}",
-            plan::megabytes(all)
-        ));
+        let all = plan::megabytes(all);
+        findings.warn("disk", format_args!("the whole chain needs {all}, but the disk has only {free_text}"));
     }
     Ok(())
 }

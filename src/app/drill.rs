@@ -235,6 +235,14 @@ unsafe impl Backend for FalseDevice {
         self.backend.reads_ahead()
     }
 
+    fn is_in_host(&self) -> bool {
+        self.backend.is_in_host()
+    }
+
+    fn keeps(&self) -> bool {
+        self.backend.keeps()
+    }
+
     fn memory(&self) -> Option<[u64; 2]> {
         self.backend.memory()
     }

@@ -12,6 +12,7 @@ use crate::lattice::PartitionError;
 use crate::measure::MeasureError;
 use crate::operator::OperatorError;
 use crate::quark::QuarkError;
+use crate::solver::SolverError;
 use std::path::PathBuf;
 
 /// Why the program ends before its work is done.
@@ -135,8 +136,56 @@ impl AppError {
             | Self::Device(DeviceError::NoCuda)
             | Self::Measure(MeasureError::Refused(_)) => 2,
             Self::Several(errors) => errors.iter().map(Self::exit_code).max().unwrap_or(1),
+            _ if self.is_size() => 2,
             _ => 1,
         }
+    }
+
+    /// Whether the lattice is larger than kernels count, wherever that was found.
+    fn is_size(&self) -> bool {
+        let field = match self {
+            Self::Device(DeviceError::TooMany { .. }) => return true,
+            Self::Field(error) => Some(error),
+            Self::Trajectory { source, .. } | Self::Replay(source) => of_hmc(source),
+            Self::Measure(error) => of_measure(error),
+            Self::Operator(error) => of_operator(error),
+            Self::Action(error) => of_action(error),
+            _ => None,
+        };
+        matches!(field, Some(FieldError::Partition(_) | FieldError::Device(DeviceError::TooMany { .. })))
+    }
+}
+
+fn of_operator(error: &OperatorError) -> Option<&FieldError> {
+    if let OperatorError::Field(error) = error { Some(error) } else { None }
+}
+
+fn of_solver(error: &SolverError) -> Option<&FieldError> {
+    if let SolverError::Field(error) = error { Some(error) } else { None }
+}
+
+fn of_action(error: &ActionError) -> Option<&FieldError> {
+    match error {
+        ActionError::Operator(error) => of_operator(error),
+        ActionError::Solver(error) => of_solver(error),
+        _ => None,
+    }
+}
+
+fn of_hmc(error: &HmcError) -> Option<&FieldError> {
+    match error {
+        HmcError::Term { source, .. } => of_action(source),
+        HmcError::Field(error) => Some(error),
+        _ => None,
+    }
+}
+
+fn of_measure(error: &MeasureError) -> Option<&FieldError> {
+    match error {
+        MeasureError::Field(error) => Some(error),
+        MeasureError::Operator(error) => of_operator(error),
+        MeasureError::Solver(error) => of_solver(error),
+        _ => None,
     }
 }
 

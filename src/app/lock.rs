@@ -86,7 +86,7 @@ impl Lock {
         match held {
             Held::Here => {}
             Held::Elsewhere => return Err(taken(folder, &holder)),
-            Held::Nowhere(why) => without_locks(folder, &path, &why, &holder)?,
+            Held::Nowhere(why) => warn(without_locks(folder, &path, &why, &holder)?),
         }
         let text = format!("{}\n", json(job));
         let mut lock = Self { path: path.clone(), file, text };
@@ -140,6 +140,23 @@ impl Drop for Lock {
     }
 }
 
+/// Whether a run could take the folder now. Changes nothing; the answer is a warning.
+///
+/// # Errors
+/// Another job has the lock, or may have it where there are no locks.
+pub(super) fn judge(folder: &Path) -> Result<Option<String>, AppError> {
+    let path = folder.join("lock");
+    let Ok(mut file) = File::open(&path) else { return Ok(None) };
+    let held = Held::of(&file, &path, libc::LOCK_SH);
+    let mut holder = String::new();
+    let _ = file.read_to_string(&mut holder);
+    match held {
+        Held::Here => Ok(None),
+        Held::Elsewhere => Err(taken(folder, &holder)),
+        Held::Nowhere(why) => without_locks(folder, &path, &why, &holder).map(Some),
+    }
+}
+
 /// The job that works in the folder now, if any. Changes nothing.
 pub(super) fn holder(folder: &Path) -> Option<String> {
     let path = folder.join("lock");
@@ -162,25 +179,23 @@ fn name_of(text: &str) -> String {
     Job::parse(text).map_or_else(|| "a process that does not say its name".to_owned(), |job| job.to_string())
 }
 
-/// Judges the text of a lock where nothing else keeps a second job out.
+/// Judges the text of a lock where nothing else keeps a second job out; the answer is a warning.
 ///
 /// # Errors
 /// It names a job that may still be there.
-fn without_locks(folder: &Path, path: &Path, why: &str, text: &str) -> Result<(), AppError> {
+fn without_locks(folder: &Path, path: &Path, why: &str, text: &str) -> Result<String, AppError> {
     let folder = folder.display();
     let none =
         format!("this file system has no locks ({why}; Lustre has them with the mount option 'flock')");
     if text.trim().is_empty() {
-        warn(format_args!(
+        return Ok(format!(
             "{folder}: {none}: a job that is killed leaves its name in the file 'lock', and no other starts until that is removed"
         ));
-        return Ok(());
     }
     match Job::parse(text) {
         // What this node says of its own processes is known; of other nodes nothing is.
         Some(job) if job.host == job::host() && !job.is_running_here() => {
-            warn(format_args!("{folder}: {none}; {job} was killed, and its lock is taken over"));
-            Ok(())
+            Ok(format!("{folder}: {none}; {job} was killed, and its lock is taken over"))
         }
         _ => Err(AppError::Refused(format!(
             "{folder}: {none}, and its file 'lock' names {}, which has not said that it ended; if that job is gone, killed or \

@@ -1,13 +1,14 @@
-//! The device memory of a run: makes its chain and runs a trajectory, on any device. On a counting device this takes
-//! seconds for any lattice, without the other ranks.
+//! The memory of a run: makes its chain and runs a trajectory, on any device. On a counting device this takes seconds for
+//! any lattice, without the other ranks.
 
 use super::assemble::{self, Layers};
 use super::{AppError, Ranks, measure, start};
 use crate::comm::Echo;
-use crate::device::{Counting, Device, Held, gpu_count};
+use crate::device::{Counting, Device, Held, HostRoom, gpu_count};
 use crate::field::{Domain, Halo, MatrixField, Transports};
 use crate::hmc::Chain;
 use crate::input::{DeviceChoice, Input};
+use crate::io::{self, Format};
 use crate::lattice::Partition;
 use crate::measure::{Flow, Measure, MeasureError, Noise};
 use crate::operator::GaugeLoops;
@@ -31,8 +32,8 @@ pub fn domain_on(
     Ok(Domain::new(partition, device, Arc::clone(comm), border, transports)?)
 }
 
-/// Makes the chain of an input, runs its first trajectory from `links`, measures, and does the device's part of a
-/// checkpoint. Returns the maximum memory that was held on the links' device.
+/// Makes the chain of an input, runs its first trajectory from `links`, measures, and takes the memory of a checkpoint.
+/// Returns the maximum memory that was held.
 ///
 /// # Errors
 /// A term or a solve failed, or memory runs out.
@@ -42,7 +43,7 @@ pub fn held_by(input: &Input, links: MatrixField) -> Result<Held, AppError> {
     Ok(domain.device().held())
 }
 
-/// The first trajectory, a measurement, and the device's part of a checkpoint.
+/// The first trajectory, a measurement, and the memory of a checkpoint.
 ///
 /// # Errors
 /// A term or a solve failed, or memory runs out.
@@ -52,14 +53,39 @@ pub(super) fn walk(chain: &mut Chain, input: &Input) -> Result<(), AppError> {
     if input.hmc.reversibility_every != 0 {
         chain.reversibility(0).map_err(failed)?;
     }
+    // A trajectory is verified beside the links before it and after it, and those of the second walk are compared.
+    let copies = if input.hmc.verify_every == 0 { 0 } else { 2 };
+    let copies: Vec<HostRoom> = (0..copies).map(|_| on_host(&chain.links)).collect::<Result<_, _>>()?;
     chain.trajectory(0, true).map_err(failed)?;
+    drop(on_host(&chain.links)?);
+    drop(copies);
     chain.links.unitarity(false)?;
     GaugeLoops::traces(&chain.links)?;
-    let label = device.label("links in the order of files");
-    drop(chain.links.natural()?);
-    drop(label);
+    drop(while_written(&chain.links, input));
     let _label = device.label("measurement");
     observe(&chain.links, input, Err)
+}
+
+const FILES: &str = "links in the order of files";
+
+/// Takes the memory of a copy of links on the host, which is counted as long as the answer lives.
+///
+/// # Errors
+/// Memory runs out.
+fn on_host(links: &MatrixField) -> Result<HostRoom, AppError> {
+    let device = links.domain().device();
+    let _label = device.label(FILES);
+    let natural = links.natural()?;
+    Ok(device.host_room(natural.bytes()))
+}
+
+/// Counts what a rank holds on the host while its links are written and read back, as long as the answer lives.
+pub(super) fn while_written(links: &MatrixField, input: &Input) -> HostRoom {
+    let (device, partition) = (links.domain().device(), links.domain().partition());
+    let _label = device.label(FILES);
+    let back = |format| io::bytes_to_read(format, partition);
+    let others = input.run.save_formats.iter().map(|format| back(*format));
+    device.host_room(back(Format::Hdf5) + others.fold(back(Format::Hdf5), usize::max))
 }
 
 /// Makes each measurement of a run. `failed` decides about errors.

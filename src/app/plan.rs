@@ -1,6 +1,7 @@
 //! The part of `hmc --check` that depends only on the input: partition, integrator, files.
 
 use super::assemble::Layers;
+use super::resume::columns;
 use super::{assemble, start};
 use crate::device::Held;
 use crate::field::HaloPrecision;
@@ -35,20 +36,26 @@ fn integrator(scheme: &Scheme) -> String {
 
 /// A size in memory or on a disk.
 pub(super) fn megabytes(bytes: usize) -> String {
-    if bytes < 1 << 30 {
-        format!("{:.1} MB", bytes as f64 / 1e6)
-    } else {
-        format!("{:.2} GB", bytes as f64 / 1e9)
+    match bytes as f64 {
+        bytes if bytes < 1e9 => format!("{:.1} MB", bytes / 1e6),
+        bytes if bytes < 1e12 => format!("{:.2} GB", bytes / 1e9),
+        bytes => format!("{:.2} TB", bytes / 1e12),
     }
 }
 
-/// The memory of a rank: the device's, and the host's that is page-locked for it.
+/// The memory of a rank: a CPU's, or a GPU's and what it takes of the host.
 pub(super) fn memory(held: &Held) -> String {
-    let device = megabytes(held.bytes as usize);
-    match held.aside {
+    let [device, aside, host] = [held.bytes, held.aside, held.host].map(|bytes| megabytes(bytes as usize));
+    match held.aside + held.host {
         0 => device,
-        aside => format!("{device} and {} page-locked on the host", megabytes(aside as usize)),
+        _ => format!("{device}, on its host {aside} page-locked and {host} besides"),
     }
+}
+
+/// Bytes of the history of so many trajectories, about.
+pub(super) fn history(input: &Input, trajectories: u64) -> usize {
+    const FIELD: usize = 20;
+    (FIELD * columns(&input.hmc.terms).len()).saturating_mul(trajectories as usize)
 }
 
 /// The plan of a run on `ranks` ranks, as text.
@@ -103,12 +110,13 @@ pub(super) fn plan(input: &Input, partition: &Partition, ranks: usize) -> String
         megabytes(kept.saturating_mul(in_all_formats(input)))
     );
     text + &format!(
-        "checkpoints    2 of {}, written every {}\n",
+        "checkpoints    2 of {}, written every {}\nrecords        {} of the history, and measurements\n",
         megabytes(configuration),
         if run.checkpoint_every == 1 {
             "trajectory".to_owned()
         } else {
             format!("{} trajectories", run.checkpoint_every)
-        }
+        },
+        megabytes(history(input, run.trajectories))
     )
 }

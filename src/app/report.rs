@@ -3,7 +3,7 @@
 
 use super::{AppError, plan};
 use crate::action::TermReport;
-use crate::device::Held;
+use crate::device::{Held, most_host_memory};
 use crate::hmc::{Outcome, Reversibility, TermOutcome};
 use crate::io::Table;
 use serde::{Serialize, Serializer};
@@ -225,10 +225,13 @@ impl Report {
         }
     }
 
-    /// With `verbose`, reports the maximum device memory that this rank has held.
+    /// With `verbose`, reports the most memory that this rank has held, as `--check` counts it, and what the system says.
     pub(super) fn memory(&self, held: &Held) {
         if self.verbose {
-            self.line(&format!("memory: at most {} on this rank", plan::memory(held)));
+            let all = most_host_memory()
+                .map(|all| format!("; {} of its node in all", plan::megabytes(all as usize)));
+            let held = plan::memory(held);
+            self.line(&format!("memory: at most {held} on this rank{}", all.unwrap_or_default()));
         }
     }
 

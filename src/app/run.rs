@@ -11,13 +11,13 @@ use super::stop::{JOB_END, Reason, Stop, job_end};
 use super::version::PROGRAM;
 use super::walk::Walked;
 use super::{
-    AppError, Ranks, assemble, check, check_wires, choose, grids, measure, placement, rehearsal, start,
-    streams,
+    AppError, Ranks, assemble, check, check_wires, choose, grids, measure, memory, placement, rehearsal,
+    start, streams,
 };
 use crate::comm::agree;
 use crate::field::{Domain, HostLinks, MatrixField};
 use crate::hmc::Chain;
-use crate::input::{self, Fermion, GridChoice, Input};
+use crate::input::{self, DeviceChoice, Fermion, GridChoice, Input};
 use crate::io::{self, Format, History, IoError, Journal, Meta, Table, Value, write_history_h5};
 use crate::measure::{Measure, MeasureError, Noise};
 use crate::operator::GaugeLoops;
@@ -47,6 +47,10 @@ pub struct RunOptions {
     pub ranks: Option<usize>,
     /// With `ranks`: how many of them are on a node; `None`: all.
     pub node_ranks: Option<usize>,
+    /// With `check`: the device to plan for; `None`: the input's.
+    pub device: Option<DeviceChoice>,
+    /// With `check`: bytes of a GPU, or of a node of CPUs; `None`: of what is here.
+    pub device_memory: Option<u64>,
     /// With `check`: print what the memory is used for.
     pub memory: bool,
     /// Report levels and terms of every trajectory.
@@ -66,10 +70,13 @@ pub fn run(path: &Path, options: &RunOptions, comm: &Ranks) -> Result<(), AppErr
     if comm.rank() == 0 {
         loaded.warnings.iter().for_each(super::report::warn);
     }
+    let (mut input, options) = (loaded.input, *options);
     if options.check {
-        return check::check(&loaded.input, options, comm);
+        input.parallel.device = options.device.unwrap_or(input.parallel.device);
+        let work = || check::check(&input, loaded.warnings.len(), &options, comm);
+        // Threads of ranks that are not there are not started.
+        return if options.ranks.is_some() { work() } else { start::in_pool(&input.parallel, &**comm, work) };
     }
-    let (input, options) = (loaded.input, *options);
     let parallel = input.parallel.clone();
     start::in_pool(&parallel, &**comm, || Driver::new(input, options, comm)?.go())
 }
@@ -139,8 +146,7 @@ impl Driver {
         let stop = Stop::new(comm, Instant::now(), input.run.wall_time)?;
         let folder = input.run.folder();
         let (root, job) = (comm.rank() == 0, Job::this());
-        let take = || streams::judge(&input).and_then(|()| take_folder(&folder, &job));
-        let lock = agree(&**comm, root.then(take).transpose())?;
+        let lock = agree(&**comm, root.then(|| take_folder(&folder, &input, &job)).transpose())?;
         let mut found = Found::look(&folder, &input, &**comm)?;
         let kept = found.inputs.iter().filter_map(Kept::measure);
         let layers = assemble::layers(&input, kept.chain([&input.measure]));
@@ -257,7 +263,7 @@ impl Driver {
         if is_new {
             keep_input(folder, &input.text, 0)?.iter().for_each(|warning| self.report.warn(warning));
             // Of two streams that begin at once, one at least now sees the other.
-            streams::judge(input)?;
+            streams::judge(input)?.iter().for_each(|warning| self.report.warn(warning));
         }
         let device = self.domain.device().backend().name();
         let line = JobLine {
@@ -424,6 +430,7 @@ impl Driver {
         }
         let plaquette = GaugeLoops::traces(&self.chain.links)?.plaquette();
         let host = self.chain.links.to_host()?;
+        let _held = memory::while_written(&self.chain.links, &self.input);
         let solvers = (!self.choices.is_empty()).then(|| json(&self.choices));
         let input = self.earlier.as_ref().unwrap_or(&self.input.text).clone();
         let logical_name = Some(self.input.run.logical_name(self.done));
@@ -491,8 +498,9 @@ fn open_records(folder: &Path, input: &Input, found: &Found) -> Result<(History,
     Ok((history, Journal::open(&folder.join(MEASUREMENTS), &found.measurements)?))
 }
 
-/// Makes the ensemble's folders and takes the lock.
-fn take_folder(folder: &Path, job: &Job) -> Result<Lock, AppError> {
+/// Makes the ensemble's folders and takes the lock, if the chain may be there.
+fn take_folder(folder: &Path, input: &Input, job: &Job) -> Result<Lock, AppError> {
+    streams::judge(input)?.iter().for_each(super::report::warn);
     for path in [folder, &folder.join("cfg")] {
         let failed = |source| AppError::Folder { path: path.into(), action: "make the folder", source };
         fs::create_dir_all(path).map_err(failed)?;

@@ -191,8 +191,8 @@ pub(super) fn require_lanes(partition: &Partition, device: &Device, reach: usize
     }
     let cut = (0..4).any(|mu| partition.is_cut(mu));
     let cut = if cut { format!(" that reach {reach} layers over a cut") } else { String::new() };
-    let local = shape(partition.local());
-    Err(AppError::Refused(format!("a box of {local} is too small for {lanes} lanes{cut}")))
+    let (local, plural) = (shape(partition.local()), if lanes == 1 { "" } else { "s" });
+    Err(AppError::Refused(format!("a box of {local} is too small for {lanes} lane{plural}{cut}")))
 }
 
 /// Folders from the environment: `HMC_KERNELS` for headers, `HMC_NVRTC` for the compiler, and `HMC_CACHE` for compiled

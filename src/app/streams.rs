@@ -4,7 +4,6 @@
 //! together: what they have in common is read from their folders.
 
 use super::AppError;
-use super::report::warn;
 use super::resume::{MEASUREMENTS, fixed, kept, newest_header, stored_input};
 use crate::input::Input;
 use crate::io;
@@ -93,16 +92,16 @@ pub(super) fn require_chain(folder: &Path, what: &str) -> Result<(), AppError> {
 }
 
 /// Whether the chain of `input` may be where it is to be: alone in its folder, or a stream with the physics of the others and a
-/// seed of its own.
+/// seed of its own. The answer is warnings.
 ///
 /// # Errors
 /// It may not.
-pub(super) fn judge(input: &Input) -> Result<(), AppError> {
+pub(super) fn judge(input: &Input) -> Result<Vec<String>, AppError> {
     let (run, ensemble) = (&input.run, input.run.ensemble_folder());
     let others = streams(&ensemble);
     let Some(own) = &run.stream else {
         return if others.is_empty() {
-            Ok(())
+            Ok(Vec::new())
         } else {
             Err(AppError::Refused(format!(
                 "{} holds the streams {}; name one of them or a new one as 'stream' in [run], or give the run another name",
@@ -119,16 +118,17 @@ pub(super) fn judge(input: &Input) -> Result<(), AppError> {
             ensemble.join("first").display()
         )));
     }
+    let mut warnings = Vec::new();
     for other in others.iter().filter(|other| other.name != *own) {
         match &other.input {
             Some(theirs) => compare(&other.name, theirs, own, input)?,
-            None => warn(format_args!(
+            None => warnings.push(format!(
                 "{}: has no input that this version can read; its physics is not compared",
                 other.folder.display()
             )),
         }
     }
-    Ok(())
+    Ok(warnings)
 }
 
 /// Compares two streams of an ensemble.

@@ -5,6 +5,7 @@ mod bench;
 use bench::{BenchCli, bench};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hmc::app::{self, AppError, Draft, Gaps, Out, Qcdml, Ranks, ReportForm, RunOptions, Tune, Twig};
+use hmc::input::DeviceChoice;
 use std::path::PathBuf;
 
 /// Hybrid Monte Carlo for lattice QCD
@@ -30,6 +31,12 @@ struct RunArgs {
     /// With --check and --ranks: so many ranks are on a node; halos between nodes take other memory. By default all
     #[arg(long, requires = "ranks", value_parser = clap::value_parser!(u32).range(1..))]
     node_ranks: Option<u32>,
+    /// With --check: plan for this device in place of the input's; it need not be here
+    #[arg(long, requires = "check", value_enum)]
+    device: Option<DeviceName>,
+    /// With --check: the memory of a GPU, or of a node of CPUs, such as 80GB (10^9 bytes) or 80GiB. By default that of what is here
+    #[arg(long, requires = "check", value_name = "SIZE", value_parser = bytes)]
+    device_memory: Option<u64>,
     /// With --check: print what the memory is used for
     #[arg(long, requires = "check")]
     memory: bool,
@@ -45,6 +52,12 @@ struct RunArgs {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
+enum DeviceName {
+    Cpu,
+    Cuda,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
 enum GapsName {
     Repair,
     Leave,
@@ -56,6 +69,11 @@ impl RunArgs {
             check: self.check,
             ranks: self.ranks.map(|n| n as usize),
             node_ranks: self.node_ranks.map(|n| n as usize),
+            device: self.device.map(|device| match device {
+                DeviceName::Cpu => DeviceChoice::Cpu,
+                DeviceName::Cuda => DeviceChoice::Cuda,
+            }),
+            device_memory: self.device_memory,
             memory: self.memory,
             verbose: self.verbose,
             accept_version: self.accept_version,
@@ -265,6 +283,23 @@ enum Command {
 fn fraction(text: &str) -> Result<f64, String> {
     let fraction = text.parse().ok().filter(|x: &f64| 0.0 < *x && *x < 1.0);
     fraction.ok_or_else(|| format!("expected a number between 0 and 1, found '{text}'"))
+}
+
+/// A size in bytes: a number and its unit.
+fn bytes(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, f64); 6] = [
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("TB", 1e12),
+        ("MiB", (1_u64 << 20) as f64),
+        ("GiB", (1_u64 << 30) as f64),
+        ("TiB", (1_u64 << 40) as f64),
+    ];
+    let of_unit =
+        |(unit, size): (&str, f64)| Some(text.strip_suffix(unit)?.trim().parse::<f64>().ok()? * size);
+    let found = UNITS.into_iter().find_map(of_unit).filter(|bytes| (1.0..1e18).contains(bytes));
+    let expected = || format!("expected a size such as 80GB, 79.6GiB or 1.5TB, found '{text}'");
+    found.map(|bytes| bytes as u64).ok_or_else(expected)
 }
 
 /// Work on files, which the first rank does for all.

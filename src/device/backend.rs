@@ -6,7 +6,9 @@ use super::kernels::{
 use super::meeting::Meeting;
 use super::record::{Instance, Record};
 use super::table::all_kernels;
-use super::{Buffer, DeviceError, GpuOptions, Held, Lanes, Ledger, Precision, Remote, cuda};
+use super::{
+    Buffer, DeviceError, GpuOptions, Held, HostRoom, Lanes, Ledger, Precision, Remote, cuda, product,
+};
 use crate::lattice::MOST_SITES;
 use crate::math::ExactSum;
 use bytemuck::Pod;
@@ -240,6 +242,14 @@ pub unsafe trait Backend: Send + Sync {
     /// Whether it reads memory the faster the more of it follows on, so that links are kept in the order of hops, too.
     fn reads_ahead(&self) -> bool {
         self.is_host()
+    }
+    /// Whether its memory is that of the host, whatever the layout.
+    fn is_in_host(&self) -> bool {
+        self.is_host()
+    }
+    /// Whether it keeps what is written; one that only counts does not.
+    fn keeps(&self) -> bool {
+        true
     }
     /// Free and total bytes of memory; `None` if the system does not report them.
     fn memory(&self) -> Option<[u64; 2]>;
@@ -514,6 +524,29 @@ impl Device {
         let mut buffer = self.buffer(size_of_val(data).max(1))?;
         buffer.write(data)?;
         Ok(buffer)
+    }
+
+    /// A buffer with a table of `count` entries, which is made only where it is kept.
+    ///
+    /// # Panics
+    /// It has another number of them.
+    pub(crate) fn table<T: Pod>(
+        &self,
+        count: usize,
+        make: impl FnOnce() -> Vec<T>,
+    ) -> Result<Buffer, DeviceError> {
+        let mut buffer = self.buffer(product([count, size_of::<T>()]).max(1))?;
+        if self.backend.keeps() {
+            let table = make();
+            assert_eq!(table.len(), count, "entries of a table");
+            buffer.write(&table)?;
+        }
+        Ok(buffer)
+    }
+
+    /// Counts `bytes` of host memory, which the caller takes, as long as the answer lives.
+    pub fn host_room(&self, bytes: usize) -> HostRoom {
+        HostRoom::new(self.clone(), bytes)
     }
 
     /// Opens memory that another process exported ([`Backend::export`]).

@@ -5,6 +5,7 @@ use super::{Device, DeviceError, Parcel, Pointer};
 use bytemuck::Pod;
 use std::num::NonZero;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Pointer {
@@ -138,10 +139,39 @@ impl Buffer {
     /// # Panics
     /// `data` is longer than the buffer.
     pub fn write<T: Pod>(&mut self, data: &[T]) -> Result<(), DeviceError> {
-        assert!(size_of_val(data) <= self.bytes, "a write past a buffer's end");
+        self.write_part(0, data)
+    }
+
+    /// Replaces `size_of_val(data)` bytes from byte `at` on.
+    ///
+    /// # Panics
+    /// A range past the end of the buffer.
+    pub(crate) fn write_part<T: Pod>(&mut self, at: usize, data: &[T]) -> Result<(), DeviceError> {
+        let end = at.checked_add(size_of_val(data));
+        assert!(end.is_some_and(|end| end <= self.bytes), "a write past a buffer's end");
         self.changes();
-        // SAFETY: the length was checked.
-        unsafe { self.device.backend().upload(self.pointer, bytemuck::cast_slice(data)) }
+        // SAFETY: the range was checked.
+        unsafe { self.device.backend().upload(self.pointer.offset(at), bytemuck::cast_slice(data)) }
+    }
+
+    /// Changes all reals on the host, `unit` by `unit`, some megabytes at a time. A device that keeps none has none to change.
+    pub(crate) fn change(
+        &mut self,
+        unit: usize,
+        mut change: impl FnMut(&mut [f64]),
+    ) -> Result<(), DeviceError> {
+        let (all, part) = (self.bytes / 8, (1 << 20) / unit * unit);
+        let all = if self.device.backend().keeps() { all } else { 0 };
+        let mut reals = vec![0.0; part.min(all)];
+        for first in (0..all).step_by(part) {
+            let some = &mut reals[..part.min(all - first)];
+            let from = self.pointer.offset(8 * first);
+            // SAFETY: inside the buffer.
+            unsafe { self.device.backend().download(bytemuck::cast_slice_mut(some), from)? };
+            some.chunks_exact_mut(unit).for_each(&mut change);
+            self.write_part(8 * first, some)?;
+        }
+        Ok(())
     }
 
     /// Reads the first `size_of_val(data)` bytes. Any bit pattern must be a valid `T`:
@@ -319,19 +349,51 @@ impl Drop for Remote {
     }
 }
 
-/// Page-locked host memory, for fast copies to and from a device.
+/// Host memory that its owner has taken, counted with the device's own where that is the host's.
+#[must_use = "it is counted as long as this lives"]
+pub struct HostRoom {
+    device: Device,
+    label: Option<Arc<str>>,
+    bytes: u64,
+}
+
+impl HostRoom {
+    pub(super) fn new(device: Device, bytes: usize) -> Self {
+        let (backend, bytes) = (device.backend(), bytes as u64);
+        let label = backend.ledger().take_host(bytes, backend.is_in_host());
+        Self { device, label, bytes }
+    }
+}
+
+impl Drop for HostRoom {
+    fn drop(&mut self) {
+        self.device.backend().ledger().give_host(self.bytes, self.label.as_deref());
+    }
+}
+
+/// Page-locked host memory, for fast copies to and from a device. Of a device that keeps nothing it is empty.
 pub struct Staging {
     device: Device,
     bytes: Box<[u8]>,
+    counted: u64,
 }
 
 impl Staging {
     /// `bytes` bytes, zero.
     pub fn new(device: &Device, bytes: usize) -> Result<Self, DeviceError> {
-        let mut memory = vec![0; bytes].into_boxed_slice();
+        let backend = device.backend();
+        let mut memory = vec![0; if backend.keeps() { bytes } else { 0 }].into_boxed_slice();
         // SAFETY: the box is not moved out of, and unpinned before it goes.
-        unsafe { device.backend().pin(&mut memory)? };
-        Ok(Self { device: device.clone(), bytes: memory })
+        unsafe { backend.pin(&mut memory)? };
+        let counted = if backend.is_in_host() { 0 } else { bytes as u64 };
+        backend.ledger().lock(counted);
+        Ok(Self { device: device.clone(), bytes: memory, counted })
+    }
+
+    /// The first `bytes` bytes, as far as they are kept.
+    pub fn first(&mut self, bytes: usize) -> &mut [u8] {
+        let kept = bytes.min(self.bytes.len());
+        &mut self.bytes[..kept]
     }
 }
 
@@ -350,6 +412,7 @@ impl std::ops::DerefMut for Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
+        self.device.backend().ledger().unlock(self.counted);
         // SAFETY: pinned by `new`; every staging call has returned.
         unsafe { self.device.backend().unpin(&mut self.bytes) }
     }

@@ -125,7 +125,7 @@ impl Counting {
 // SAFETY: addresses are never used twice, nor for memory: it is not the host's, and nothing is read or written.
 unsafe impl Backend for Counting {
     fn name(&self) -> String {
-        let whose = if matches!(self.memory, Memory::Host) { "CPU" } else { "GPU" };
+        let whose = if self.is_in_host() { "CPU" } else { "GPU" };
         format!("counted memory of a {whose}")
     }
 
@@ -138,7 +138,15 @@ unsafe impl Backend for Counting {
     }
 
     fn reads_ahead(&self) -> bool {
+        self.is_in_host()
+    }
+
+    fn is_in_host(&self) -> bool {
         matches!(self.memory, Memory::Host)
+    }
+
+    fn keeps(&self) -> bool {
+        false
     }
 
     fn memory(&self) -> Option<[u64; 2]> {

@@ -129,6 +129,24 @@ fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(held(bytes), alignment).ok()
 }
 
+/// A number of kilobytes in one of the system's files, in bytes; `None` if the system does not report it.
+fn reported(file: &str, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(1024 * line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?)
+}
+
+/// Free and total bytes of this node's memory.
+pub fn host_memory() -> Option<[u64; 2]> {
+    const FILE: &str = "/proc/meminfo";
+    Some([reported(FILE, "MemAvailable:")?, reported(FILE, "MemTotal:")?])
+}
+
+/// The most bytes of the node's memory that this process has had so far, with all that is in them.
+pub fn most_host_memory() -> Option<u64> {
+    reported("/proc/self/status", "VmHWM:")
+}
+
 /// A cache line of the memory that the threads of a team share.
 #[derive(Clone)]
 #[repr(align(64))]
@@ -153,12 +171,12 @@ unsafe impl Backend for Cpu {
         self.emulated.is_none()
     }
 
+    fn is_in_host(&self) -> bool {
+        true
+    }
+
     fn memory(&self) -> Option<[u64; 2]> {
-        let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-        let kilobytes = |name: &str| -> Option<u64> {
-            text.lines().find_map(|line| line.strip_prefix(name))?.trim().strip_suffix(" kB")?.parse().ok()
-        };
-        Some([1024 * kilobytes("MemAvailable:")?, 1024 * kilobytes("MemTotal:")?])
+        host_memory()
     }
 
     fn allocate(&self, bytes: usize) -> Result<Pointer, DeviceError> {

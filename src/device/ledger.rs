@@ -10,8 +10,11 @@ pub struct Held {
     pub bytes: u64,
     /// Bytes by label, the largest first.
     pub by: Vec<(String, u64)>,
-    /// Bytes of the host that are page-locked for a GPU ([`Device::buffer_aside`](super::Device::buffer_aside)).
+    /// Bytes of the host that are page-locked for a GPU ([`Device::buffer_aside`](super::Device::buffer_aside),
+    /// [`Staging`](super::Staging)).
     pub aside: u64,
+    /// Other bytes of a GPU's host ([`HostRoom`](super::HostRoom)); those of a CPU's are among `bytes`.
+    pub host: u64,
 }
 
 /// The accounts of a device.
@@ -25,15 +28,41 @@ struct Books {
     bytes: u64,
     /// `by` and `bytes` at their maximum.
     most: (BTreeMap<Arc<str>, u64>, u64),
-    aside: Aside,
+    /// What of the host is page-locked and has an address, and its bytes.
+    locked: HashMap<u64, u64>,
+    aside: Total,
+    host: Total,
 }
 
-/// Memory of the host.
+/// Bytes of the host of a GPU.
 #[derive(Default)]
-struct Aside {
-    taken: HashMap<u64, u64>,
+struct Total {
     bytes: u64,
     most: u64,
+}
+
+impl Total {
+    fn take(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        self.most = self.most.max(self.bytes);
+    }
+}
+
+impl Books {
+    fn take(&mut self, label: Arc<str>, bytes: u64) {
+        *self.by.entry(label).or_default() += bytes;
+        self.bytes += bytes;
+        if self.bytes > self.most.1 {
+            self.most = (self.by.clone(), self.bytes);
+        }
+    }
+
+    fn give(&mut self, label: &str, bytes: u64) {
+        self.bytes -= bytes;
+        if let Some(held) = self.by.get_mut(label) {
+            *held -= bytes;
+        }
+    }
 }
 
 impl Default for Ledger {
@@ -44,7 +73,9 @@ impl Default for Ledger {
             by: BTreeMap::new(),
             bytes: 0,
             most: (BTreeMap::new(), 0),
-            aside: Aside::default(),
+            locked: HashMap::new(),
+            aside: Total::default(),
+            host: Total::default(),
         }))
     }
 }
@@ -62,39 +93,60 @@ impl Ledger {
     /// Counts an allocation.
     pub(super) fn take(&self, at: u64, bytes: u64) {
         let books = &mut *self.books();
-        books.taken.insert(at, (Arc::clone(&books.label), bytes));
-        *books.by.entry(Arc::clone(&books.label)).or_default() += bytes;
-        books.bytes += bytes;
-        if books.bytes > books.most.1 {
-            books.most = (books.by.clone(), books.bytes);
-        }
+        let label = Arc::clone(&books.label);
+        books.taken.insert(at, (Arc::clone(&label), bytes));
+        books.take(label, bytes);
     }
 
     /// Counts freed memory.
     pub(super) fn give(&self, at: u64) {
         let books = &mut *self.books();
         if let Some((label, bytes)) = books.taken.remove(&at) {
-            books.bytes -= bytes;
-            if let Some(held) = books.by.get_mut(&label) {
-                *held -= bytes;
-            }
+            books.give(&label, bytes);
         }
     }
 
-    /// Counts memory of the host.
+    /// Counts an allocation of page-locked memory of the host.
     pub(super) fn take_aside(&self, at: u64, bytes: u64) {
-        let aside = &mut self.books().aside;
-        aside.taken.insert(at, bytes);
-        aside.bytes += bytes;
-        aside.most = aside.most.max(aside.bytes);
+        self.books().locked.insert(at, bytes);
+        self.lock(bytes);
     }
 
     /// Counts freed memory of the host. Returns whether it was that.
     pub(super) fn give_aside(&self, at: u64) -> bool {
-        let aside = &mut self.books().aside;
-        let bytes = aside.taken.remove(&at);
-        aside.bytes -= bytes.unwrap_or(0);
-        bytes.is_some()
+        let bytes = self.books().locked.remove(&at);
+        bytes.inspect(|bytes| self.unlock(*bytes)).is_some()
+    }
+
+    /// Counts memory of the host that is page-locked.
+    pub(super) fn lock(&self, bytes: u64) {
+        self.books().aside.take(bytes);
+    }
+
+    /// Counts what is page-locked no more.
+    pub(super) fn unlock(&self, bytes: u64) {
+        self.books().aside.bytes -= bytes;
+    }
+
+    /// Counts other memory of the host: where that is the device's `own`, under a label, which is returned.
+    pub(super) fn take_host(&self, bytes: u64, own: bool) -> Option<Arc<str>> {
+        let books = &mut *self.books();
+        if !own {
+            books.host.take(bytes);
+            return None;
+        }
+        let label = Arc::clone(&books.label);
+        books.take(Arc::clone(&label), bytes);
+        Some(label)
+    }
+
+    /// Counts such memory that is given back.
+    pub(super) fn give_host(&self, bytes: u64, label: Option<&str>) {
+        let books = &mut *self.books();
+        match label {
+            Some(label) => books.give(label, bytes),
+            None => books.host.bytes -= bytes,
+        }
     }
 
     /// The most memory that was held at once so far.
@@ -103,7 +155,7 @@ impl Ledger {
         let mut by: Vec<(String, u64)> =
             books.most.0.iter().filter(|(_, b)| **b > 0).map(|(l, b)| (l.to_string(), *b)).collect();
         by.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
-        Held { bytes: books.most.1, by, aside: books.aside.most }
+        Held { bytes: books.most.1, by, aside: books.aside.most, host: books.host.most }
     }
 }
 
@@ -124,12 +176,19 @@ mod tests {
         ledger.take(4, 10);
         let by = |rows: &[(&str, u64)]| rows.iter().map(|(l, b)| ((*l).to_string(), *b)).collect();
         let most = ledger.most();
-        assert_eq!(most, Held { bytes: 150, by: by(&[("links", 100), ("light", 50)]), aside: 0 });
+        assert_eq!(most, Held { bytes: 150, by: by(&[("links", 100), ("light", 50)]), aside: 0, host: 0 });
         ledger.take(5, 100);
         ledger.take_aside(6, 70);
         assert_eq!([5, 6].map(|at| ledger.give_aside(at)), [false, true]);
         ledger.take_aside(6, 30);
+        ledger.lock(50);
         let most = ledger.most();
-        assert_eq!(most, Held { bytes: 220, by: by(&[("light", 110), ("other", 110)]), aside: 70 });
+        assert_eq!(most, Held { bytes: 220, by: by(&[("light", 110), ("other", 110)]), aside: 80, host: 0 });
+        let [own, other] = [true, false].map(|own| ledger.take_host(40, own));
+        ledger.give_host(40, own.as_deref());
+        ledger.give_host(40, other.as_deref());
+        ledger.take(7, 0);
+        let most = ledger.most();
+        assert_eq!(most, Held { bytes: 260, by: by(&[("other", 150), ("light", 110)]), aside: 80, host: 40 });
     }
 }

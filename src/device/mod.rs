@@ -45,9 +45,9 @@ pub use backend::{
     Backend, Begun, Call, Count, Deferred, Device, Energy, KEPT_SUMS, Label, Parcel, Pointer, Post, Size,
     Sums, Team, Ticket, Variant,
 };
-pub use buffer::{Buffer, Remote, Staging, Stamp};
+pub use buffer::{Buffer, HostRoom, Remote, Staging, Stamp};
 pub use counting::{Counting, PretendSums};
-pub use cpu::Cpu;
+pub use cpu::{Cpu, host_memory, most_host_memory};
 pub use cuda::{compile_all, gpu_address, gpu_count};
 pub use kernels::{Constants, KernelNumber};
 pub use ledger::{Held, Ledger};

@@ -245,9 +245,10 @@ fn transport(domain: &Domain, slab: &Slab, pair: &mut [Wire; 2]) -> Result<(), F
         if let Some(own) = packed.own() {
             let bytes = match sent {
                 Some(sent) => {
+                    let sent = sent.first(bytes);
                     // SAFETY: only the next direction's packing writes the wire.
-                    unsafe { own.stage_out(&mut sent[..bytes])? };
-                    &sent[..bytes]
+                    unsafe { own.stage_out(sent)? };
+                    sent
                 }
                 None => &own.host().expect("host memory")[..bytes],
             };
@@ -255,7 +256,7 @@ fn transport(domain: &Domain, slab: &Slab, pair: &mut [Wire; 2]) -> Result<(), F
         }
         if *from == Halo::Staged {
             let bytes = match received {
-                Some(received) => &mut received[..bytes],
+                Some(received) => received.first(bytes),
                 None => &mut incoming.host_mut().expect("host memory")[..bytes],
             };
             receives.push(Message { peer: from_rank, tag, bytes });
@@ -265,7 +266,7 @@ fn transport(domain: &Domain, slab: &Slab, pair: &mut [Wire; 2]) -> Result<(), F
     for Wire { incoming, staging: [_, received], .. } in pair {
         if let Some(received) = received {
             // SAFETY: the wire was unpacked before the mark that `stage_out` waited for.
-            unsafe { incoming.stage_in(&received[..bytes])? };
+            unsafe { incoming.stage_in(received.first(bytes))? };
         }
     }
     Ok(())

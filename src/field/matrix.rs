@@ -150,7 +150,11 @@ impl MatrixField {
     pub fn set_host(&mut self, links: &HostLinks) -> Result<(), FieldError> {
         assert_eq!(links.local, self.domain.partition().local(), "links of this box");
         assert_eq!(links.reals.len(), self.reals(), "the reals of the box");
-        let natural = self.domain.device().buffer_of(&links.reals)?;
+        self.set_natural(&self.domain.device().buffer_of(&links.reals)?)
+    }
+
+    /// Sets the matrices from device memory in file order.
+    pub(crate) fn set_natural(&mut self, natural: &Buffer) -> Result<(), FieldError> {
         let half_bytes = self.buffer.bytes() / 2;
         for parity in [EVEN, ODD] {
             let order = Order {

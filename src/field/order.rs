@@ -24,7 +24,7 @@ pub(super) struct Order {
 impl Order {
     /// For a hop over `reach` sites.
     pub(super) fn new(domain: &Domain, precision: Precision, reach: usize) -> Result<Self, FieldError> {
-        let outer = domain.layout(precision).outer();
+        let (outer, partition) = (domain.layout(precision).outer(), domain.partition());
         let half_row = [outer[0] / 2, outer[1], outer[2], outer[3]];
         let all = volume(half_row);
         if domain.cut_directions().eq([3]) {
@@ -32,18 +32,21 @@ impl Order {
             let inner = slice * outer[3].saturating_sub(2 * reach);
             return Ok(Self { sites: None, from: (slice * reach).min(all), inner, all });
         }
+        let inside =
+            |mu: usize| if partition.is_cut(mu) { outer[mu].saturating_sub(2 * reach) } else { outer[mu] };
+        // Extents of lanes' boxes are even, so there are as many even as odd sites in the part that needs no ghost zones.
+        let inner = volume(std::array::from_fn(inside)) / 2;
         let of_parity = |parity| {
-            let (inner, others): (Vec<usize>, Vec<usize>) = (0..all).partition(|&s| {
+            let (within, others): (Vec<usize>, Vec<usize>) = (0..all).partition(|&s| {
                 let [xh, y, z, t] = coordinates(half_row, s);
                 let x = [2 * xh + ((y + z + t + parity) & 1), y, z, t];
                 domain.cut_directions().all(|mu| (reach..outer[mu].saturating_sub(reach)).contains(&x[mu]))
             });
-            let sites: Vec<i32> = inner.iter().chain(&others).copied().map(int).collect();
-            (sites, inner.len())
+            assert_eq!(within.len(), inner, "sites that need no ghost zones");
+            within.iter().chain(&others).copied().map(int).collect::<Vec<i32>>()
         };
-        let ((even, inner), (odd, _)) = (of_parity(EVEN), of_parity(ODD));
-        let buffer = |sites: &[i32]| domain.device().buffer_of(sites);
-        Ok(Self { sites: Some([buffer(&even)?, buffer(&odd)?]), from: 0, inner, all })
+        let buffer = |parity| domain.device().table(all, || of_parity(parity));
+        Ok(Self { sites: Some([buffer(EVEN)?, buffer(ODD)?]), from: 0, inner, all })
     }
 
     /// The places `first..end` of a launch on sites of `parity`, which waits for what they need.

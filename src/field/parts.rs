@@ -63,6 +63,9 @@ impl Domain {
             messages(bytes, to);
             return Ok(());
         }
+        if !self.device().backend().keeps() {
+            return Ok(());
+        }
         let (mut bytes, mut all) = (vec![0; from.bytes()], vec![0; to.bytes()]);
         from.read(&mut bytes)?;
         messages(&bytes, &mut all);

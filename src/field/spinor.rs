@@ -422,10 +422,15 @@ impl Spinor {
     }
 
     /// As [`Spinor::read_host`], all sites into a field of even and one of odd ones.
-    pub fn read_all([even, odd]: [&mut Self; 2], reals: &[f64]) -> Result<(), FieldError> {
-        let natural = even.domain.device().buffer_of(reals)?;
-        even.of_natural(EVEN, &natural)?;
-        odd.of_natural(ODD, &natural)?;
+    pub fn read_all(fields: [&mut Self; 2], reals: &[f64]) -> Result<(), FieldError> {
+        let natural = fields[EVEN].domain.device().buffer_of(reals)?;
+        Self::read_natural(fields, &natural)
+    }
+
+    /// As [`Spinor::read_all`], from device memory.
+    pub(crate) fn read_natural([even, odd]: [&mut Self; 2], natural: &Buffer) -> Result<(), FieldError> {
+        even.of_natural(EVEN, natural)?;
+        odd.of_natural(ODD, natural)?;
         Ok(even.domain.device().synchronize()?)
     }
 

@@ -321,6 +321,22 @@ pub fn read_links(
     Ok((links, header))
 }
 
+/// Bytes that a rank holds at most while it reads its box of a configuration, the links included. To write one takes as many
+/// besides the links that are written: it is read back.
+#[must_use]
+pub fn bytes_to_read(format: Format, partition: &Partition) -> usize {
+    let local = partition.local();
+    let of_sites = |sites: usize| sites * 4 * LINK_REALS * size_of::<f64>();
+    let links = of_sites(volume(local));
+    if format == Format::Hdf5 {
+        return links;
+    }
+    // How far each link is from unitary; layers as they are sent and as they are received, for the plaquette.
+    let cut = (0..4).filter(|&mu| partition.is_cut(mu));
+    let layers: usize = cut.map(|mu| of_sites(volume(local) / local[mu])).sum();
+    links + volume(local) * 4 * size_of::<f64>() + 2 * layers
+}
+
 /// Writes a configuration beside its place, reads it back, compares, and only then gives it its name.
 ///
 /// All ranks write, each its own box, and the file is the same to the byte on any grid. MILC's format holds single precision; all others hold the links to the last bit.

@@ -2,8 +2,9 @@
 //! colour), or 3 colour vectors of staggered quarks.
 
 use super::{MeasureError, Stop};
-use crate::field::{Domain, EVEN, Kind, ODD, Spinor};
-use crate::lattice::{Extents, coordinates, shape, volume};
+use crate::device::Buffer;
+use crate::field::{Domain, EVEN, FieldError, Kind, ODD, Spinor};
+use crate::lattice::{Extents, shape, site, volume};
 use crate::quark::{Fields, Inverse, fields};
 use std::sync::Arc;
 
@@ -25,10 +26,12 @@ impl Source {
         }
     }
 
-    fn contains(self, x: Extents) -> bool {
+    /// Whether its sites have the coordinate `x` in direction `mu`, whatever the others are.
+    fn has(self, mu: usize, x: usize) -> bool {
         match self {
-            Self::Point(at) => x == at,
-            Self::CornerWall(t) => x[3] == t && x[..3].iter().all(|x| x.is_multiple_of(2)),
+            Self::Point(at) => x == at[mu],
+            Self::CornerWall(t) if mu == 3 => x == t,
+            Self::CornerWall(_) => x.is_multiple_of(2),
         }
     }
 
@@ -77,7 +80,6 @@ impl Propagator {
     ) -> Result<Self, MeasureError> {
         let domain = Arc::clone(quark.domain());
         let mut found = Self { source, columns: [vec![], vec![]], midpoint: None };
-        let mut values = SourceValues::new(&domain, quark.kind(), source);
         let components: Vec<usize> = (0..quark.kind().reals() / 2).collect();
         for some in components.chunks(quark.together()) {
             if stop() {
@@ -87,8 +89,8 @@ impl Propagator {
             let mut x = fields(&domain, quark.kind(), some.len())?;
             let [even, odd] = &mut b;
             for (component, b) in some.iter().zip(even.iter_mut().zip(odd)) {
-                values.set(*component);
-                Spinor::read_all([b.0, b.1], &values.reals)?;
+                let values = values(&domain, quark.kind(), source, *component)?;
+                Spinor::read_natural([b.0, b.1], &values)?;
             }
             quark.solve(&mut x, &b)?;
             append(&mut found.columns, x);
@@ -113,31 +115,20 @@ fn append(all: &mut Fields, [even, odd]: Fields) {
     all[ODD].extend(odd);
 }
 
-/// A component of a source in host memory: 1 on its sites of this rank's box, 0 elsewhere.
-struct SourceValues {
-    reals: Vec<f64>,
-    /// Where the first component of these sites is.
-    sites: Vec<usize>,
-    component: usize,
-}
-
-impl SourceValues {
-    fn new(domain: &Domain, kind: Kind, source: Source) -> Self {
-        let partition = domain.partition();
-        let (local, offset) = (partition.local(), partition.offset());
-        let inside = |s: &usize| {
-            let x = coordinates(local, *s);
-            source.contains(std::array::from_fn(|mu| x[mu] + offset[mu]))
-        };
-        let sites = (0..volume(local)).filter(inside).map(|s| s * kind.reals()).collect();
-        Self { reals: vec![0.0; volume(local) * kind.reals()], sites, component: 0 }
+/// A component of a source in the order of files: 1 on its sites of this rank's box, 0 elsewhere.
+fn values(domain: &Domain, kind: Kind, source: Source, component: usize) -> Result<Buffer, FieldError> {
+    let (local, offset) = (domain.partition().local(), domain.partition().offset());
+    let inside = |mu: usize| (0..local[mu]).filter(move |x| source.has(mu, x + offset[mu]));
+    let mut row = vec![0.0; local[0] * kind.reals()];
+    inside(0).for_each(|x| row[x * kind.reals() + 2 * component] = 1.0);
+    let mut values = domain.device().buffer(volume(local) * kind.reals() * 8)?;
+    if inside(0).next().is_none() {
+        return Ok(values);
     }
-
-    fn set(&mut self, component: usize) {
-        for site in &self.sites {
-            self.reals[site + 2 * self.component] = 0.0;
-            self.reals[site + 2 * component] = 1.0;
+    for (t, z) in inside(3).flat_map(|t| inside(2).map(move |z| (t, z))) {
+        for y in inside(1) {
+            values.write_part(site(local, [0, y, z, t]) * kind.reals() * 8, &row)?;
         }
-        self.component = component;
     }
+    Ok(values)
 }

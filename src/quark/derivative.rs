@@ -2,7 +2,7 @@
 //! e^{n mu}, those backward e^{-n mu} (Hasenfratz, Karsch, Phys. Lett. B 125 (1983) 308).
 
 use super::{Fields, QuarkError};
-use crate::field::{EVEN, FieldError, HostLinks, LINK_REALS, MatrixField, ODD, Spinor};
+use crate::field::{EVEN, FieldError, LINK_REALS, MatrixField, ODD, Spinor};
 use num_complex::Complex64;
 
 /// `d^n M / d mu^n`.
@@ -14,18 +14,17 @@ pub trait HopDerivative {
 /// The links in time, zero in other directions. For odd `order` they are multiplied by i: then hops forward have the factor i
 /// and hops backward -i, so that [`apply`] makes their difference.
 pub fn links_in_time(links: &MatrixField, order: u32) -> Result<MatrixField, FieldError> {
-    let HostLinks { local, reals } = links.to_host()?;
-    let of_link = |(n, link): (usize, &[f64])| -> Vec<f64> {
-        let numbers = link.chunks_exact(2);
-        match (n % 4, order % 2) {
-            (3, 0) => link.to_vec(),
-            (3, _) => numbers.flat_map(|z| [-z[1], z[0]]).collect(),
-            _ => vec![0.0; LINK_REALS],
+    let mut natural = links.natural()?;
+    // The four links of a site, of which the last is that in time.
+    natural.change(4 * LINK_REALS, |site| {
+        let (others, time) = site.split_at_mut(3 * LINK_REALS);
+        others.fill(0.0);
+        if order % 2 == 1 {
+            time.as_chunks_mut().0.iter_mut().for_each(|[re, im]| (*re, *im) = (-*im, *re));
         }
-    };
-    let reals = reals.chunks_exact(LINK_REALS).enumerate().flat_map(of_link).collect();
+    })?;
     let mut field = MatrixField::new(links.domain(), 4)?;
-    field.set_host(&HostLinks { local, reals })?;
+    field.set_natural(&natural)?;
     Ok(field)
 }
 

@@ -154,7 +154,11 @@ fn check_prints_the_plan_and_writes_nothing() {
             "folder         ensembles/quickstart",
             "configurations 20 of",
             "checkpoints    2 of",
-            "per rank on a CPU",
+            "records        ",
+            "memory         per rank on a CPU ",
+            "device         CPU, 1 thread, ",
+            &format!(" for {} rank", ranks.max(1)),
+            "nothing prevents the start\n",
         ] {
             assert_eq!(ended.out.matches(part).count(), 1, "'{part}' in {}", ended.out);
         }
@@ -520,9 +524,11 @@ fn a_second_job_on_a_chain_is_refused() {
     job.await_words("starts: ");
     for ranks in STARTS {
         let second = scratch.write("second.toml", on(&with(PURE, "trajectories", "1000000"), ranks));
-        let ended = scratch.run(ranks, &[&second]);
-        ended.failed(2, &["ensembles/pure: another job works on this chain: process ", " since 20"]);
-        assert_eq!(ended.err.matches("another job").count(), 1, "{ended:?}");
+        for arguments in [&[&second[..]][..], &["--check", &second]] {
+            let ended = scratch.run(ranks, arguments);
+            ended.failed(2, &["ensembles/pure: another job works on this chain: process ", " since 20"]);
+            assert_eq!(ended.err.matches("another job").count(), 1, "{ended:?}");
+        }
     }
     assert!(job.is_running(), "the first job goes on");
     assert!(job.kill());

@@ -525,7 +525,7 @@ fn check_tells_the_truth() {
         "resumes after 6 of 9",
         "per trajectory on 1 rank",
         "free in ensembles/pure",
-        "nothing stands in the way",
+        "nothing prevents the start\n",
     ] {
         assert!(ended.out.contains(part), "no '{part}' in {ended:?}");
     }
@@ -536,13 +536,37 @@ fn check_tells_the_truth() {
         .replace("seed = 3", "seed = 3\nstart = \"ensembles/pure/cfg/cfg_000001.h5\"");
     check(&other, &[]).failed(1, &["holds a lattice of 4x4x4x4, but 4x4x4x8 is asked for"]);
     check(&with(PURE, "beta", "6.0"), &[]).failed(2, &["other physics", "gauge.beta: was 5.7, is 6.0"]);
-    check(&new("extents", "[128, 128, 128, 192]"), &[]).failed(2, &["are needed by 1 rank"]);
+    check(&new("extents", "[128, 128, 128, 192]"), &[]).failed(2, &["are needed by 1 rank on a node"]);
     check(&new("extents", "[4096, 4096, 4096, 4096]"), &[]).failed(2, &["more sites than a rank takes"]);
     check(&new("seed", "3\nensembles = \"check.toml/none\""), &[])
         .failed(1, &["check.toml: cannot make a folder in"]);
+    // A chain that is longer than the disk permits may begin.
+    let ended = check(&with(&new("extents", "[32, 32, 32, 32]"), "trajectories", "10000000"), &[]);
+    ended.succeeded();
+    assert!(ended.out.ends_with("\nnothing prevents the start; warnings: 1 (disk)\n"), "{ended:?}");
+    // GPUs that are not there.
+    let cuda = new("seed", "3") + "[parallel]\ndevice = \"cuda\"\n";
     if hmc::device::gpu_count().is_err() {
-        check(&(new("seed", "3") + "[parallel]\ndevice = \"cuda\"\n"), &[]).failed(1, &["GPU"]);
+        let ended = check(&cuda, &[]);
+        ended.succeeded();
+        assert!(ended.out.ends_with("\nnothing prevents the start; warnings: 1 (GPU)\n"), "{ended:?}");
+        assert!(ended.out.contains("fits           if a GPU has 1.0"), "{ended:?}");
     }
+    for text in [&cuda, &new("seed", "3")] {
+        let ended = check(text, &["--device", "cuda", "--device-memory", "2GiB"]);
+        ended.succeeded();
+        let fits = " on a GPU (1.00 GB a rank for driver and kernels), which has 2.15 GB";
+        assert!(ended.out.contains(fits), "{ended:?}");
+        check(text, &["--device", "cuda", "--device-memory", "999.5MB"])
+            .failed(2, &["are needed by 1 rank on a GPU", "which has 999.5 MB; take more GPUs"]);
+    }
+    check(&cuda, &["--device-memory", "80"]).failed(2, &["expected a size such as 80GB"]);
+    // The memory of a node is shared.
+    let small = new("extents", "[4, 4, 4, 8]");
+    let on_nodes =
+        |more: &[&str]| check(&small, &[&["--ranks", "4", "--device-memory", "150MB"], more].concat());
+    on_nodes(&[]).failed(2, &["are needed by 4 ranks on a node", "which has 150.0 MB; take more nodes"]);
+    on_nodes(&["--node-ranks", "2"]).succeeded();
     // Ranks that are not there.
     let ended = check(&new("extents", "[32, 32, 32, 64]"), &["--ranks", "64"]);
     ended.succeeded();

@@ -24,6 +24,7 @@ mod replay;
 mod report;
 mod restart;
 mod retuning;
+mod sizes;
 mod streams;
 mod tune;
 mod verification;
