@@ -8,7 +8,7 @@ use std::path::Path;
 use toml_edit::{DocumentMut, Item, Value};
 
 /// Inputs of the program, from small to large: name and text.
-const INPUTS: [(&str, &str); 12] = [
+const INPUTS: [(&str, &str); 13] = [
     ("quickstart", include_str!("../../inputs/quickstart.toml")),
     ("quenched-b6.0", include_str!("../../inputs/quenched-b6.0.toml")),
     ("clover-nf2-8x8", include_str!("../../inputs/clover-nf2-8x8.toml")),
@@ -20,6 +20,7 @@ const INPUTS: [(&str, &str); 12] = [
     ("dwf-2p1-16c32", include_str!("../../inputs/dwf-2p1-16c32.toml")),
     ("asqtad-2p1", include_str!("../../inputs/asqtad-2p1.toml")),
     ("hisq-2p1-6x6", include_str!("../../inputs/hisq-2p1-6x6.toml")),
+    ("hisq-2p1p1-16c32", include_str!("../../inputs/hisq-2p1p1-16c32.toml")),
     ("hisq-2p1p1-physical-64c96", include_str!("../../inputs/hisq-2p1p1-physical-64c96.toml")),
 ];
 

@@ -18,6 +18,7 @@ mod folder;
 mod grids;
 mod halo_precision;
 mod inputs;
+mod ladder;
 mod launch;
 mod qcdml;
 mod replay;
