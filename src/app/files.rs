@@ -6,7 +6,7 @@ use super::{AppError, Ranks, assemble, start};
 use crate::comm::agree;
 use crate::field::{Halo, HaloPrecision, HostLinks, MatrixField};
 use crate::input::{self, DeviceChoice, GridChoice, Parallel};
-use crate::io::{self, Format, Header, Meta, Verified};
+use crate::io::{self, Format, Header, Meta, Told, Verified};
 use crate::lattice::{Extents, Partition, coordinates, shape, site, volume};
 use crate::operator::GaugeLoops;
 use serde::Serialize;
@@ -54,10 +54,10 @@ fn here() -> Parallel {
 }
 
 /// Links of this rank's box, what the file says, and the division of the lattice. Collective.
-fn read(path: &Path, comm: &Ranks) -> Result<(HostLinks, Header, Partition), AppError> {
-    let header = agree(&**comm, io::header(path))?;
+fn read(path: &Path, comm: &Ranks, told: &Told) -> Result<(HostLinks, Header, Partition), AppError> {
+    let header = agree(&**comm, io::header_as(path, told))?;
     let partition = start::partition(&here(), header.extents, &**comm)?;
-    let (links, header) = io::read_links(path, &partition, &**comm)?;
+    let (links, header) = io::read_links_as(path, &partition, &**comm, told)?;
     header.doubts(path).iter().filter(|_| comm.rank() == 0).for_each(warn);
     Ok((links, header, partition))
 }
@@ -67,13 +67,13 @@ fn mean_plaquette(links: &HostLinks, partition: &Partition, comm: &Ranks) -> Res
     Ok(GaugeLoops::traces(&MatrixField::from_host(&domain, links)?)?.plaquette())
 }
 
-/// `hmc info [--json] FILE`: reads the whole file with all ranks, so damage is detected.
+/// `hmc info [--json] [--extents EXTENTS] FILE`: reads the whole file with all ranks, so damage is detected.
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn info(path: &Path, as_json: bool, comm: &Ranks) -> Result<(), AppError> {
+pub fn info(path: &Path, as_json: bool, told: &Told, comm: &Ranks) -> Result<(), AppError> {
     start::in_pool(&here(), &**comm, || {
-        let (links, header, partition) = read(path, comm)?;
+        let (links, header, partition) = read(path, comm, told)?;
         let checksum = format!("{:016x}", io::links_checksum(&links, &partition, &**comm));
         let plaquette = mean_plaquette(&links, &partition, comm)?;
         if comm.rank() == 0 { tell(path, &header, plaquette, &checksum, as_json) } else { Ok(()) }
@@ -146,7 +146,8 @@ fn require_logical_name(name: &str, format: Format) -> Result<(), AppError> {
     Err(AppError::Refused(format!("--lfn: expected lfn://GRID/PATH without spaces, found '{name}'")))
 }
 
-/// `hmc convert [--force] [--lfn LFN] IN OUT.{h5,milc,nersc,ildg,openqcd}`, with all ranks: each reads and writes its own box.
+/// `hmc convert [--force] [--lfn LFN] [--extents EXTENTS] [--remove-boundary-sign] IN OUT.{h5,milc,nersc,ildg,openqcd}`, with
+/// all ranks: each reads and writes its own box.
 ///
 /// # Errors
 /// The ending of OUT is not a format, OUT exists without `force`, `lfn` is no logical file name or OUT has none, or a file
@@ -156,6 +157,7 @@ pub fn convert(
     to: &Path,
     force: bool,
     lfn: Option<String>,
+    told: &Told,
     comm: &Ranks,
 ) -> Result<(), AppError> {
     let ending = to.extension().map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
@@ -168,7 +170,7 @@ pub fn convert(
     lfn.as_deref().map_or(Ok(()), |name| require_logical_name(name, format))?;
     agree(&**comm, if comm.rank() == 0 { require_new(to, force) } else { Ok(()) })?;
     start::in_pool(&here(), &**comm, || {
-        let (links, header, partition) = read(from, comm)?;
+        let (links, header, partition) = read(from, comm, told)?;
         // Our own files have it with a checksum; it takes another copy of the links.
         let known = header.plaquette.filter(|_| header.format == Format::Hdf5);
         let meta = Meta {
@@ -190,7 +192,9 @@ type Difference = (u64, f64, f64);
 /// # Errors
 /// [`AppError::Differs`] with the first difference, or a file cannot be read.
 pub fn compare(a: &Path, b: &Path, comm: &Ranks) -> Result<(), AppError> {
-    let ((links_a, header_a, partition), (links_b, header_b, _)) = (read(a, comm)?, read(b, comm)?);
+    let none = Told::default();
+    let ((links_a, header_a, partition), (links_b, header_b, _)) =
+        (read(a, comm, &none)?, read(b, comm, &none)?);
     if header_a.extents != header_b.extents {
         let (a, b) = (shape(header_a.extents), shape(header_b.extents));
         return Err(AppError::Differs(format!("the lattices differ: {a} and {b}")));

@@ -5,11 +5,11 @@ use super::assemble::{self, Layers};
 use super::{AppError, Ranks, measure, start};
 use crate::comm::Echo;
 use crate::device::{Counting, Device, Held, HostRoom, gpu_count};
-use crate::field::{Domain, Halo, MatrixField, Transports};
+use crate::field::{Domain, Halo, LINK_REALS, MatrixField, Transports};
 use crate::hmc::Chain;
 use crate::input::{DeviceChoice, Input};
-use crate::io::{self, Format};
-use crate::lattice::Partition;
+use crate::io;
+use crate::lattice::{Partition, volume};
 use crate::measure::{Flow, Measure, MeasureError, Noise};
 use crate::operator::GaugeLoops;
 use std::cell::Cell;
@@ -61,7 +61,7 @@ pub(super) fn walk(chain: &mut Chain, input: &Input) -> Result<(), AppError> {
     drop(copies);
     chain.links.unitarity(false)?;
     GaugeLoops::traces(&chain.links)?;
-    drop(while_written(&chain.links, input));
+    drop(while_written(&chain.links));
     let _label = device.label("measurement");
     observe(&chain.links, input, Err)
 }
@@ -80,12 +80,11 @@ fn on_host(links: &MatrixField) -> Result<HostRoom, AppError> {
 }
 
 /// Counts what a rank holds on the host while its links are written and read back, as long as the answer lives.
-pub(super) fn while_written(links: &MatrixField, input: &Input) -> HostRoom {
+pub(super) fn while_written(links: &MatrixField) -> HostRoom {
     let (device, partition) = (links.domain().device(), links.domain().partition());
     let _label = device.label(FILES);
-    let back = |format| io::bytes_to_read(format, partition);
-    let others = input.run.save_formats.iter().map(|format| back(*format));
-    device.host_room(back(Format::Hdf5) + others.fold(back(Format::Hdf5), usize::max))
+    let written = volume(partition.local()) * 4 * LINK_REALS * size_of::<f64>();
+    device.host_room(written + io::bytes_to_read(partition))
 }
 
 /// Makes each measurement of a run. `failed` decides about errors.

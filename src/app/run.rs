@@ -430,7 +430,7 @@ impl Driver {
         }
         let plaquette = GaugeLoops::traces(&self.chain.links)?.plaquette();
         let host = self.chain.links.to_host()?;
-        let _held = memory::while_written(&self.chain.links, &self.input);
+        let _held = memory::while_written(&self.chain.links);
         let solvers = (!self.choices.is_empty()).then(|| json(&self.choices));
         let input = self.earlier.as_ref().unwrap_or(&self.input.text).clone();
         let logical_name = Some(self.input.run.logical_name(self.done));

@@ -129,7 +129,7 @@ enum DeviceName {
     Emulated,
 }
 
-fn extents(text: &str) -> Result<[usize; 4], String> {
+pub(super) fn extents(text: &str) -> Result<[usize; 4], String> {
     let numbers: Vec<usize> = text.split('x').filter_map(|n| n.parse().ok()).collect();
     numbers.try_into().map_err(|_| format!("expected four extents such as 16x16x16x32, found '{text}'"))
 }

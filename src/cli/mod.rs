@@ -2,10 +2,11 @@
 
 mod bench;
 
-use bench::{BenchCli, bench};
+use bench::{BenchCli, bench, extents};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hmc::app::{self, AppError, Draft, Gaps, Out, Qcdml, Ranks, ReportForm, RunOptions, Tune, Twig};
 use hmc::input::DeviceChoice;
+use hmc::io::Told;
 use std::path::PathBuf;
 
 /// Hybrid Monte Carlo for lattice QCD
@@ -133,6 +134,9 @@ enum Command {
         /// One JSON object
         #[arg(long)]
         json: bool,
+        /// Extents x to t of links without a header, in ILDG's order, such as 8x8x8x16
+        #[arg(long, value_name = "EXTENTS", value_parser = extents)]
+        extents: Option<[usize; 4]>,
         /// A configuration in any format
         file: PathBuf,
     },
@@ -182,6 +186,12 @@ enum Command {
         /// With .ildg: the logical file name, lfn://GRID/PATH (default: a local one, lfn://hmc/OUT)
         #[arg(long, value_name = "LFN")]
         lfn: Option<String>,
+        /// Extents x to t of links without a header, in ILDG's order, such as 8x8x8x16
+        #[arg(long, value_name = "EXTENTS", value_parser = extents)]
+        extents: Option<[usize; 4]>,
+        /// Take the sign of an antiperiodic boundary in time out of the links
+        #[arg(long)]
+        remove_boundary_sign: bool,
         /// A configuration in any format
         from: PathBuf,
         /// The file to write
@@ -311,7 +321,9 @@ fn once(ranks: &Ranks, work: impl FnOnce() -> Result<(), AppError>) -> Result<()
 pub(super) fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
     match (cli.command, cli.run) {
         (Some(Command::Run(args)), _) | (None, Some(args)) => app::run(&args.input, &args.options(), ranks),
-        (Some(Command::Info { json, file }), _) => app::info(&file, json, ranks),
+        (Some(Command::Info { json, extents, file }), _) => {
+            app::info(&file, json, &Told { extents, ..Told::default() }, ranks)
+        }
         (Some(Command::Init { draft, name }), _) => once(ranks, || app::init(name.as_deref(), &draft.into())),
         (Some(Command::Branch { draft, name, stream, seed, configuration }), _) => {
             once(ranks, || app::branch(&configuration, &Twig { name, stream, seed }, &draft.into()))
@@ -326,7 +338,10 @@ pub(super) fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
             once(ranks, || app::report_ensemble(&folder, from, &form))
         }
         (Some(Command::Measure { input, json, files }), _) => app::measure_files(&input, &files, json, ranks),
-        (Some(Command::Convert { force, lfn, from, to }), _) => app::convert(&from, &to, force, lfn, ranks),
+        (Some(Command::Convert { force, lfn, extents, remove_boundary_sign, from, to }), _) => {
+            let told = Told { extents, has_boundary_sign: remove_boundary_sign };
+            app::convert(&from, &to, force, lfn, &told, ranks)
+        }
         (
             Some(Command::Qcdml {
                 uri,

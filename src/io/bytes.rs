@@ -5,6 +5,7 @@
 
 use super::{IoError, Precision};
 use crate::comm::{Comm, agree};
+use crate::device::host_memory;
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Extents, Partition, site, volume};
 use crate::math::single;
@@ -20,6 +21,13 @@ pub(super) enum Endian {
 }
 
 impl Endian {
+    pub(super) fn other(self) -> Self {
+        match self {
+            Self::Big => Self::Little,
+            Self::Little => Self::Big,
+        }
+    }
+
     pub(super) fn u32(self, bytes: [u8; 4]) -> u32 {
         match self {
             Self::Big => u32::from_be_bytes(bytes),
@@ -102,6 +110,20 @@ pub(super) fn read_at(file: &File, path: &Path, start: u64, bytes: &mut [u8]) ->
         },
         _ => IoError::system(path, "read")(source),
     })
+}
+
+/// So many zeros; or an error, where they are more than this node's memory.
+pub(super) fn zeros<T: Copy + Default>(path: &Path, count: usize) -> Result<Vec<T>, IoError> {
+    let needed = count.saturating_mul(size_of::<T>()) as u64;
+    let node = host_memory().map(|[_, node]| node);
+    let none = || IoError::NoMemory { path: path.into(), needed, node };
+    if node.is_some_and(|node| needed > node) {
+        return Err(none());
+    }
+    let mut zeros = Vec::new();
+    zeros.try_reserve_exact(count).map_err(|_| none())?;
+    zeros.resize(count, T::default());
+    Ok(zeros)
 }
 
 /// Extents from a header: none may be zero, odd or so large that a count of bytes overflows.
@@ -270,7 +292,8 @@ impl Records {
         let file = open(path)?;
         let local = partition.local();
         let mut bytes = vec![0; local[0] * self.site_bytes()];
-        let mut reals = Vec::with_capacity(volume(local) * 4 * LINK_REALS);
+        let mut reals: Vec<f64> = zeros(path, volume(local) * 4 * LINK_REALS)?;
+        reals.clear();
         for (_, first) in rows(partition) {
             let start = self.start + first as u64 * self.site_bytes() as u64;
             read_at(&file, path, start, &mut bytes)?;

@@ -6,7 +6,7 @@
 
 use super::records::free_name;
 use super::safe::make_folder;
-use super::{Header, IoError, MOST_TRAJECTORIES, Meta, hdf5_config};
+use super::{Header, IoError, MOST_TRAJECTORIES, Meta, hdf5_config, verified};
 use crate::comm::{Comm, agree, from_first};
 use crate::field::HostLinks;
 use crate::lattice::Partition;
@@ -127,8 +127,8 @@ pub fn save_configuration(
             }
             Err(error) => {
                 // What the system could not read just now may be whole.
-                let is_system = f64::from(u8::from(matches!(error, IoError::System { .. })));
-                if comm.max(is_system) > 0.0 {
+                let is_passing = f64::from(u8::from(error.is_passing()));
+                if comm.max(is_passing) > 0.0 {
                     return Err(error);
                 }
                 let aside = free_name(&path);
@@ -252,7 +252,7 @@ fn load(
     partition: &Partition,
     comm: &dyn Comm,
 ) -> Result<(HostLinks, Header), IoError> {
-    let (links, header) = hdf5_config::read(path, partition, comm)?;
+    let (links, header) = verified(hdf5_config::read(path, partition, comm)?, path, partition, comm)?;
     match header.trajectory {
         Some(n) if n == number => Ok((links, header)),
         other => {

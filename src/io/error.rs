@@ -29,7 +29,7 @@ pub enum IoError {
         free: u64,
     },
     /// No known format's mark at the start.
-    #[error("{}: no HDF5, ILDG, NERSC, MILC v5 or openQCD configuration", path.display())]
+    #[error("{}: no HDF5, ILDG, NERSC, MILC or openQCD configuration", path.display())]
     UnknownFormat {
         /// The file.
         path: PathBuf,
@@ -77,6 +77,21 @@ pub enum IoError {
         /// Extents of the run.
         expected: Extents,
     },
+    /// Links need more memory than there is.
+    #[error(
+        "{}: {:.1} GB of memory are needed{}",
+        path.display(),
+        *needed as f64 / 1e9,
+        node.map_or(String::new(), |node| format!(", this node has {:.1} GB", node as f64 / 1e9))
+    )]
+    NoMemory {
+        /// The file that was to be read.
+        path: PathBuf,
+        /// Bytes that are needed at once.
+        needed: u64,
+        /// Bytes of the node, if it says.
+        node: Option<u64>,
+    },
     /// HDF5 failed.
     #[error("{}: HDF5 cannot {action}: {message}", path.display())]
     Hdf5 {
@@ -106,6 +121,12 @@ pub enum IoError {
 }
 
 impl IoError {
+    /// Whether the file may be whole: the system could not read it just now.
+    #[cfg(feature = "hdf5")]
+    pub(super) fn is_passing(&self) -> bool {
+        matches!(self, Self::System { .. } | Self::NoMemory { .. })
+    }
+
     /// For `map_err`: the system refused `action` on `path`.
     pub(super) fn system(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();

@@ -50,8 +50,8 @@ pub fn export(
             }
             Err(error) => {
                 // What the system could not read just now may be whole.
-                let is_system = f64::from(u8::from(matches!(error, IoError::System { .. })));
-                if comm.max(is_system) > 0.0 {
+                let is_passing = f64::from(u8::from(error.is_passing()));
+                if comm.max(is_passing) > 0.0 {
                     return Err(error);
                 }
                 error.to_string()

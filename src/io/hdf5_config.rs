@@ -18,59 +18,54 @@
 //!
 //! The bytes do not depend on the rank grid: creation order and layout are fixed, and no times are kept. Files of versions
 //! before 0.3 have a chunk a time slice, each with a Fletcher-32 checksum; these, and others that were packed anew, are read
-//! as well.
+//! as well (`hdf5_reader`).
 
-use super::bytes::{checked_extents, eight, head, same_lattice};
-use super::hdf5_raw::{self, Slab, failed};
+use super::bytes::{checked_extents, eight, same_lattice};
+use super::hdf5_raw::{self, failed};
+use super::hdf5_reader::{Reader, Slab};
 use super::safe::require_room;
-use super::{Format, Header, IoError, Meta, PROGRAM, Precision, links_checksum, require_box, write_aside};
+use super::verify::{Claim, Quantity};
+use super::{
+    Format, Header, IoError, Meta, PROGRAM, Precision, Read, links_checksum, require_box, verified,
+    write_aside,
+};
 use crate::comm::{Comm, agree, from_first};
-use crate::field::{HostLinks, LINK_REALS};
-use crate::lattice::{Extents, Partition, volume};
+use crate::field::HostLinks;
+use crate::lattice::{Partition, volume};
 use hdf5::File;
 use std::path::Path;
 
 const FORMAT_VERSION: u64 = 1;
 /// Bytes of one site: four links of 18 doubles.
 const SITE_BYTES: u64 = 576;
-/// More than any attributes take in front of the data.
-const LONGEST_HEAD: usize = 1 << 28;
 /// The links' dataset, and its shape on a site.
 pub(super) const DATASET: &str = "gauge/U";
 pub(super) const LINKS: [usize; 3] = [4, 3, 3];
 
 /// Reads what a file says about its links.
 pub(super) fn header(path: &Path) -> Result<Header, IoError> {
-    let file = hdf5_raw::open(path)?;
+    let file = Reader::open(path)?;
     let header = read_header(&file, path)?;
-    hdf5_raw::dataset(&file, path, DATASET, header.extents, &LINKS)?;
+    file.dataset(DATASET, header.extents, &LINKS)?;
     Ok(header)
 }
 
 /// Reads this rank's box and verifies the checksums; collective.
-pub(super) fn read(
-    path: &Path,
-    partition: &Partition,
-    comm: &dyn Comm,
-) -> Result<(HostLinks, Header), IoError> {
-    let (links, header) = {
-        let file = agree(comm, hdf5_raw::open(path))?;
-        let header = agree(comm, read_header(&file, path))?;
-        same_lattice(path, header.extents, partition)?;
-        let dataset = agree(comm, hdf5_raw::dataset(&file, path, DATASET, header.extents, &LINKS))?;
-        let local = partition.local();
-        let mut reals = vec![0.0; volume(local) * 4 * LINK_REALS];
-        let read = hdf5_raw::read(&dataset, &Slab::new(partition, &LINKS), &mut reals);
-        agree(comm, read.map_err(failed(path, "read /gauge/U")))?;
-        (HostLinks { local, reals }, header)
-    };
+pub(super) fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Result<Read, IoError> {
+    let file = agree(comm, Reader::open(path))?;
+    let header = agree(comm, read_header(&file, path))?;
+    same_lattice(path, header.extents, partition)?;
+    let read = || file.dataset(DATASET, header.extents, &LINKS)?.read(&Slab::new(partition, &LINKS));
+    let links = HostLinks { local: partition.local(), reals: agree(comm, read())? };
     let found = links_checksum(&links, partition, comm);
     if header.links_checksum != Some(found) {
         let written = header.links_checksum.unwrap_or_default();
         let what = format!("links_checksum is {written:016x}, {found:016x} found");
         return Err(IoError::damaged(path, what));
     }
-    Ok((links, header))
+    let value = header.plaquette.unwrap_or(f64::NAN);
+    let claim = Claim::exact(Quantity::Plaquette, "plaquette", value, Precision::Double, header.extents);
+    Ok(Read { links, header, claims: vec![claim] })
 }
 
 /// Writes all ranks' boxes beside `path`, reads them back, and gives the file its name; collective.
@@ -97,7 +92,7 @@ pub(super) fn write(
         let bytes = volume(partition.global) as u64 * SITE_BYTES + meta.input.len() as u64 + (1 << 16);
         agree(comm, if comm.rank() == 0 { require_room(temporary, bytes) } else { Ok(()) })?;
         put(temporary, links, partition, comm, &header)?;
-        let (_, back) = read(temporary, partition, comm)?;
+        let (_, back) = verified(read(temporary, partition, comm)?, temporary, partition, comm)?;
         // By their texts: a plaquette that is NaN is equal to itself here.
         let same = format!("{back:?}") == format!("{header:?}");
         if same { Ok(()) } else { Err(IoError::damaged(temporary, "reads back as something else")) }
@@ -155,69 +150,43 @@ fn attributes_crc32(header: &Header) -> u32 {
 }
 
 /// Reads and checks the attributes.
-fn read_header(file: &File, path: &Path) -> Result<Header, IoError> {
-    let failed = |name: &str| failed(path, format!("read attribute {name}"));
-    let number = |name: &str| file.attr(name).and_then(|a| a.read_scalar::<u64>()).map_err(failed(name));
-    let text = |name: &str| hdf5_raw::get_text(file, name).map_err(failed(name));
-    if !hdf5_raw::has(file, DATASET) {
+fn read_header(file: &Reader, path: &Path) -> Result<Header, IoError> {
+    if !file.has(DATASET)? {
         return Err(IoError::malformed(
             path,
             format!("an HDF5 file, but no configuration: there is no /{DATASET}"),
         ));
     }
-    if file.attr("format_version").is_err() {
+    let all = file.attributes()?;
+    if !all.has("format_version") {
         let what = "an HDF5 file, but no configuration of hmc: there is no attribute format_version";
         return Err(IoError::malformed(path, what));
     }
-    let version = number("format_version")?;
+    let version = all.integer("format_version")?;
     if version != FORMAT_VERSION {
         let what = format!("format_version {version}, this program reads {FORMAT_VERSION}");
         return Err(IoError::malformed(path, what));
     }
-    let attribute = file.attr("extents").map_err(failed("extents"))?;
-    let mut numbers = [0; 4];
-    if attribute.shape() != [4] {
-        return Err(IoError::malformed(path, "attribute extents is not four numbers"));
-    }
-    attribute.as_reader().read_into_raw::<u64>(&mut numbers).map_err(failed("extents"))?;
-    let extents = checked_extents(path, numbers)?;
-    check_heaps(path, extents)?;
-    let plaquette =
-        file.attr("plaquette").and_then(|a| a.read_scalar::<f64>()).map_err(failed("plaquette"))?;
-    let checksum = text("links_checksum")?;
+    let extents = checked_extents(path, all.integers("extents", &[4])?)?;
+    let checksum = all.text("links_checksum")?;
     let checksum = u64::from_str_radix(&checksum, 16)
         .map_err(|_| IoError::malformed(path, format!("links_checksum {checksum} is no checksum")))?;
+    let text = |name: &str| all.has(name).then(|| all.text(name)).transpose();
     let header = Header {
-        // Whether this, the solvers and the state should be there, the checksum below knows.
-        trajectory: file.attr("trajectory").ok().map(|_| number("trajectory")).transpose()?,
-        plaquette: Some(plaquette),
+        // Whether these should be there, the checksum below knows.
+        trajectory: all.has("trajectory").then(|| all.integer("trajectory")).transpose()?,
+        solvers: text("solvers")?,
+        state: text("state")?,
+        plaquette: Some(all.real("plaquette")?),
         links_checksum: Some(checksum),
-        program: Some(text("program")?),
-        input: Some(text("input")?),
-        solvers: file.attr("solvers").ok().map(|_| text("solvers")).transpose()?,
-        state: file.attr("state").ok().map(|_| text("state")).transpose()?,
+        program: Some(all.text("program")?),
+        input: Some(all.text("input")?),
         ..Header::new(Format::Hdf5, extents, Precision::Double)
     };
-    if number("attributes_crc32")? != u64::from(attributes_crc32(&header)) {
+    if all.integer("attributes_crc32")? != u64::from(attributes_crc32(&header)) {
         return Err(IoError::damaged(path, "the attributes do not have the checksum attributes_crc32"));
     }
     Ok(header)
-}
-
-/// Checks, before HDF5 reads a text, the heaps that hold the texts: all that is in front of the data.
-fn check_heaps(path: &Path, extents: Extents) -> Result<(), IoError> {
-    let (_, size) = head(path, 0)?;
-    let data = volume(extents) as u64 * SITE_BYTES;
-    let length = size.checked_sub(data).ok_or_else(|| IoError::Truncated {
-        path: path.into(),
-        expected: data,
-        found: size,
-    })?;
-    let (bytes, _) = head(path, usize::try_from(length).unwrap_or(usize::MAX).min(LONGEST_HEAD))?;
-    if hdf5_raw::heaps_are_sound(&bytes) {
-        return Ok(());
-    }
-    Err(IoError::damaged(path, "the heap that holds the texts is broken"))
 }
 
 #[cfg(test)]

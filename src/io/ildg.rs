@@ -12,11 +12,12 @@
 use super::bytes::{Endian, Records, checked_extents, open, read_at, same_lattice};
 use super::cksum::Cksum;
 use super::lime::{BEGINS, ENDS, Record, record_header, records, text, text_record, wrong_flags};
-use super::verify::{Claim, Quantity, printed, rounding};
+use super::verify::{Claim, Quantity};
 use super::{Format, Header, IoError, Meta, PROGRAM, Precision, Read, Verified, whole, xor_over_ranks};
 use crate::comm::{Comm, agree};
 use crate::field::HostLinks;
 use crate::lattice::{Extents, Partition, volume};
+use roxmltree::{Document, Node, ParsingOptions};
 use std::path::Path;
 
 const FILE_PRIVATE: &str = "scidac-private-file-xml";
@@ -28,6 +29,7 @@ const LFN: &str = "ildg-data-lfn";
 const DATA: &str = "ildg-binary-data";
 const SCIDAC_DATA: &str = "scidac-binary-data";
 const CHECKSUM: &str = "scidac-checksum";
+const TMLQCD: &str = "xlf-info";
 /// Types that are not wondered at; the last are of tmLQCD and Grid.
 const KNOWN: [&str; 12] = [
     FILE_PRIVATE,
@@ -39,7 +41,7 @@ const KNOWN: [&str; 12] = [
     DATA,
     SCIDAC_DATA,
     CHECKSUM,
-    "xlf-info",
+    TMLQCD,
     "grid-format",
     "FieldNormMetaData",
 ];
@@ -54,20 +56,29 @@ pub(super) struct Layout {
     claims: Vec<Claim>,
 }
 
-/// What stands between `<name>` (with or without attributes) and `</name>`.
-fn element<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
-    xml.match_indices('<').find_map(|(place, _)| {
-        let rest = xml[place + 1..].strip_prefix(name)?;
-        let (attributes, rest) = rest.split_once('>')?;
-        let own = attributes.is_empty() || attributes.starts_with(char::is_whitespace);
-        own.then(|| rest.split_once("</").map(|(value, _)| value.trim()))?
-    })
+/// No text of a header has more elements.
+const MOST_NODES: u32 = 10_000;
+
+/// A record that is XML.
+fn xml(text: &str) -> Result<Document<'_>, String> {
+    let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
+    Document::parse_with_options(text.trim_matches(|c: char| c.is_whitespace() || c == '\0'), options)
+        .map_err(|error| error.to_string())
+}
+
+/// The text of the first element of this name, in any namespace.
+fn element(xml: &Document, name: &str) -> Option<String> {
+    let node = xml.descendants().find(|node| node.is_element() && node.tag_name().name() == name)?;
+    let text: String = node.descendants().filter(Node::is_text).filter_map(|node| node.text()).collect();
+    Some(text.trim().to_owned())
 }
 
 /// The records of a file, of equal types the first.
 struct Found<'a> {
     path: &'a Path,
     records: Vec<Record>,
+    /// Bytes behind them.
+    zeros: u64,
 }
 
 impl Found<'_> {
@@ -83,16 +94,21 @@ impl Found<'_> {
         self.get(kind).map(|record| text(self.path, record)).transpose()
     }
 
+    /// A text as XML.
+    fn xml<'t>(&self, kind: &str, text: &'t str) -> Result<Document<'t>, IoError> {
+        xml(text).map_err(|error| IoError::malformed(self.path, format!("{kind} is no XML: {error}")))
+    }
+
     /// A number of an XML record.
-    fn number(&self, kind: &str, xml: &str, name: &str) -> Result<u64, IoError> {
+    fn number(&self, kind: &str, xml: &Document, name: &str) -> Result<u64, IoError> {
         element(xml, name)
             .and_then(|value| value.parse().ok())
             .ok_or_else(|| IoError::malformed(self.path, format!("{kind} has no number {name}")))
     }
 
     /// The extents of a private file record.
-    fn scidac_extents(&self, xml: &str) -> Result<Extents, IoError> {
-        let dims = element(xml, "dims").unwrap_or_default();
+    fn scidac_extents(&self, text: &str) -> Result<Extents, IoError> {
+        let dims = element(&self.xml(FILE_PRIVATE, text)?, "dims").unwrap_or_default();
         let numbers: Vec<u64> = dims.split_whitespace().filter_map(|n| n.parse().ok()).collect();
         let numbers = <[u64; 4]>::try_from(numbers).map_err(|_| {
             IoError::malformed(self.path, format!("{FILE_PRIVATE} has dims '{dims}', not four numbers"))
@@ -100,11 +116,21 @@ impl Found<'_> {
         checked_extents(self.path, numbers)
     }
 
-    /// Extents, precision and data by ILDG's records.
-    fn ildg(&self) -> Result<(Extents, Precision, &Record), IoError> {
-        let format = text(self.path, self.need(FORMAT)?)?;
+    /// Extents, precision and data by ILDG's records; without their format by extents that the user tells.
+    fn ildg(&self, told: Option<Extents>) -> Result<(Extents, Precision, &Record), IoError> {
+        let Some(format) = self.text(FORMAT)? else {
+            let data = self.need(DATA)?;
+            let Some(extents) = told else {
+                let what = format!("no LIME record {FORMAT}; tell its extents: --extents 8x8x8x16, say");
+                return Err(IoError::malformed(self.path, what));
+            };
+            let extents = checked_extents(self.path, extents.map(|n| n as u64))?;
+            let is_single = data.length == volume(extents) as u64 * 288;
+            return Ok((extents, if is_single { Precision::Single } else { Precision::Double }, data));
+        };
+        let format = self.xml(FORMAT, &format)?;
         let number = |name: &str| self.number(FORMAT, &format, name);
-        if let Some(field) = element(&format, "field").filter(|&field| field != "su3gauge") {
+        if let Some(field) = element(&format, "field").filter(|field| field != "su3gauge") {
             return Err(IoError::malformed(self.path, format!("the field is {field}, not su3gauge")));
         }
         let extents =
@@ -121,33 +147,55 @@ impl Found<'_> {
 
     /// Extents, precision and data by SciDAC's records.
     fn scidac(&self) -> Result<(Extents, Precision, &Record), IoError> {
-        let file = text(self.path, self.need(FILE_PRIVATE)?)?;
+        let file_text = text(self.path, self.need(FILE_PRIVATE)?)?;
         let record = text(self.path, self.need(RECORD_PRIVATE)?)?;
-        let volumes = element(&file, "volfmt").or(element(&file, "multifile"));
-        if volumes.is_some_and(|volumes| volumes != "0") {
-            return Err(IoError::malformed(self.path, "one of several files of QIO, which are not read"));
-        }
+        let record = self.xml(RECORD_PRIVATE, &record)?;
         let number = |name: &str| self.number(RECORD_PRIVATE, &record, name);
         let count = number("datacount")?;
-        let precision = match (number("typesize")?, element(&record, "precision")) {
+        let precision = match (number("typesize")?, element(&record, "precision").as_deref()) {
             (72, Some("F") | None) if count == 4 => Precision::Single,
             (144, Some("D") | None) if count == 4 => Precision::Double,
             (size, _) => {
-                let datatype = element(&record, "datatype").unwrap_or("no type");
+                let datatype = element(&record, "datatype").unwrap_or_else(|| "no type".into());
                 let what = format!("{count} of {datatype} ({size} bytes) a site, not four links");
                 return Err(IoError::malformed(self.path, what));
             }
         };
+        Ok((self.scidac_extents(&file_text)?, precision, self.need(SCIDAC_DATA)?))
+    }
+
+    /// Refuses files of QIO that hold a part of the links, whatever other records say.
+    fn require_whole(&self) -> Result<(), IoError> {
+        let value = |kind: &str, names: [&str; 2]| -> Result<Option<String>, IoError> {
+            let text = self.text(kind)?;
+            let xml = text.as_deref().and_then(|text| xml(text).ok());
+            Ok(xml.and_then(|xml| names.iter().find_map(|name| element(&xml, name))))
+        };
+        if value(FILE_PRIVATE, ["volfmt", "multifile"])?.is_some_and(|volumes| volumes != "0") {
+            return Err(IoError::malformed(self.path, "one of several files of QIO, which are not read"));
+        }
         // Of a part of the lattice, or of no site at all.
-        if element(&record, "recordtype").or(element(&record, "globaldata")).is_some_and(|kind| kind != "0") {
+        if value(RECORD_PRIVATE, ["recordtype", "globaldata"])?.is_some_and(|kind| kind != "0") {
             return Err(IoError::malformed(self.path, "its record is no field on the whole lattice"));
         }
-        Ok((self.scidac_extents(&file)?, precision, self.need(SCIDAC_DATA)?))
+        Ok(())
+    }
+
+    /// What tmLQCD says under a key, in lines of `key = value`.
+    fn of_tmlqcd(&self, key: &str) -> Result<Option<String>, IoError> {
+        let text = self.text(TMLQCD)?.unwrap_or_default();
+        let pairs = text.lines().filter_map(|line| line.split_once('='));
+        let found =
+            pairs.filter(|(name, _)| name.trim() == key).map(|(_, value)| value.trim().to_owned()).next();
+        Ok(found)
     }
 
     /// What is odd about the file, in one line each.
     fn notes(&self, extents: Extents) -> Result<Vec<String>, IoError> {
         let mut notes = wrong_flags(&self.records);
+        if self.zeros > 0 {
+            notes.push(format!("{} zeros behind the last LIME record, not read", self.zeros));
+        }
         let mut unknown: Vec<&str> = self.records.iter().map(|record| &*record.kind).collect();
         unknown.retain(|kind| !KNOWN.contains(kind));
         if !unknown.is_empty() {
@@ -175,45 +223,50 @@ impl Found<'_> {
 }
 
 /// Reads and checks the header.
-pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
-    let found = Found { path, records: records(path)? };
+pub(super) fn header(path: &Path, told: Option<Extents>) -> Result<(Header, Layout), IoError> {
+    let (records, zeros) = records(path)?;
+    let found = Found { path, records, zeros };
+    found.require_whole()?;
     // ILDG's records say more, if both are there.
     let is_scidac = found.get(FORMAT).is_none() && found.get(SCIDAC_DATA).is_some();
-    let (extents, precision, data) = if is_scidac { found.scidac()? } else { found.ildg()? };
+    let (extents, precision, data) = if is_scidac { found.scidac()? } else { found.ildg(told)? };
     let records = Records { start: data.start, endian: Endian::Big, precision, link_rows: 3 };
     let bytes = records.end(extents) - data.start;
     if data.length != bytes {
         let what = format!("{} has {} bytes, the lattice needs {bytes}", data.kind, data.length);
         return Err(IoError::malformed(path, what));
     }
-    let sums = found.text(CHECKSUM)?.map(|xml| -> Result<[u32; 2], IoError> {
+    let sums = found.text(CHECKSUM)?.map(|text| -> Result<[u32; 2], IoError> {
+        let xml = found.xml(CHECKSUM, &text)?;
         let sum = |name: &str| {
             element(&xml, name)
-                .and_then(|value| u32::from_str_radix(value, 16).ok())
+                .and_then(|value| u32::from_str_radix(&value, 16).ok())
                 .ok_or_else(|| IoError::malformed(path, format!("{CHECKSUM} has no {name}")))
         };
         Ok([sum("suma")?, sum("sumb")?])
     });
     let sums = sums.transpose()?;
-    let usqcd = found.text(RECORD)?.filter(|xml| xml.contains("<usqcdInfo"));
-    let value = |name: &str| usqcd.as_deref().and_then(|xml| element(xml, name));
-    let claim = |of, key: &'static str, name: &str| {
-        let text = value(name)?;
-        let (value, half_a_digit) = printed(text)?;
-        let within = half_a_digit + rounding(precision, extents);
-        Some(Claim { of, key, text: text.to_owned(), value, within })
-    };
-    let plaquette = claim(Quantity::Plaquette, "plaq", "plaq");
+    // The record's own text is the user's, and need not be XML.
+    let user = found.text(RECORD)?;
+    let usqcd = user.as_deref().and_then(|text| xml(text).ok());
+    let usqcd = usqcd.filter(|xml| xml.root_element().tag_name().name() == "usqcdInfo");
+    let value = |name: &str| usqcd.as_ref().and_then(|xml| element(xml, name));
+    let claim =
+        |of, key: &'static str, text: Option<String>| Claim::printed(of, key, &text?, precision, extents);
+    let plaquette = claim(Quantity::Plaquette, "plaq", value("plaq"));
+    let of_tmlqcd = claim(Quantity::Plaquette, "plaquette", found.of_tmlqcd("plaquette")?);
+    let plaquette = plaquette.or(of_tmlqcd);
     let verified = match (sums, &plaquette) {
         (Some(_), _) => Verified::Checksum,
         (None, Some(_)) => Verified::Plaquette,
         (None, None) => Verified::Unitarity,
     };
     let own = value("info").filter(|info| info.starts_with("hmc "));
-    let (program, trajectory) = match own.map(|info| info.split_once(", trajectory ").unwrap_or((info, ""))) {
-        None => (None, None),
-        Some((program, number)) => (Some(program.to_owned()), number.parse().ok()),
-    };
+    let (program, trajectory) =
+        match own.as_deref().map(|own| own.split_once(", trajectory ").unwrap_or((own, ""))) {
+            None => (None, None),
+            Some((program, number)) => (Some(program.to_owned()), number.parse().ok()),
+        };
     let header = Header {
         verified,
         program,
@@ -224,7 +277,7 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
         ..Header::new(Format::Ildg, extents, precision)
     };
     // Where bits are known by a checksum, digits of a plaquette, of which others may mean the sum, refuse nothing.
-    let claims = plaquette.into_iter().chain(claim(Quantity::LinkTrace, "linktr", "linktr"));
+    let claims = plaquette.into_iter().chain(claim(Quantity::LinkTrace, "linktr", value("linktr")));
     let claims = if sums.is_none() { claims.collect() } else { Vec::new() };
     Ok((header, Layout { records, sums, claims }))
 }
@@ -246,8 +299,13 @@ fn require_sums(path: &Path, said: Option<[u32; 2]>, found: [u32; 2]) -> Result<
 }
 
 /// Reads this rank's box and verifies the checksums.
-pub(super) fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Result<Read, IoError> {
-    let (header, layout) = agree(comm, header(path))?;
+pub(super) fn read(
+    path: &Path,
+    partition: &Partition,
+    comm: &dyn Comm,
+    told: Option<Extents>,
+) -> Result<Read, IoError> {
+    let (header, layout) = agree(comm, header(path, told))?;
     same_lattice(path, header.extents, partition)?;
     let records = layout.records;
     let mut own = [0; 2];
@@ -265,7 +323,7 @@ pub(super) fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Resul
 /// # Errors
 /// The file cannot be read, is damaged, or no file of ILDG.
 pub fn ildg_cksum(path: &Path) -> Result<(Header, u32), IoError> {
-    let (header, layout) = header(path)?;
+    let (header, layout) = header(path, None)?;
     let (records, all) = (layout.records, volume(header.extents));
     let (file, site_bytes) = (open(path)?, records.site_bytes());
     let (mut sum, mut sums, mut bytes) = (Cksum::default(), [0; 2], Vec::new());
@@ -357,11 +415,14 @@ mod tests {
 
     #[test]
     fn elements_are_found_whole() {
-        let xml = format_xml([4, 6, 8, 10]);
-        assert_eq!(element(&xml, "lx"), Some("4"));
-        assert_eq!(element(&xml, "lt"), Some("10"));
-        assert_eq!(element("<lxx>1</lxx><lx a='2'> 3 </lx>", "lx"), Some("3"));
-        assert_eq!(element("<lx>", "lx"), None);
-        assert_eq!(element("<é<lx", "lx"), None);
+        let of = |text: &str, name: &str| xml(text).ok().and_then(|xml| element(&xml, name));
+        let format = format_xml([4, 6, 8, 10]);
+        assert_eq!(of(&format, "lx").as_deref(), Some("4"));
+        assert_eq!(of(&format, "lt").as_deref(), Some("10"));
+        let odd = "<!-- <lx>9</lx> --><a:f xmlns:a='u'><lxx>1</lxx><a:lx b='>'> <![CDATA[1]]>&#50;<!-- --> </a:lx></a:f>\n\0";
+        assert_eq!(of(odd, "lx").as_deref(), Some("12"));
+        for bad in ["<lx>", "", "<lx>1</ly>", "<!DOCTYPE x [<!ENTITY e '1'>]><lx>&e;</lx>"] {
+            assert_eq!(of(bad, "lx"), None, "{bad}");
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 use super::IoError;
 use super::bytes::{eight, head, open, read_at};
+use std::fs::File;
 use std::path::Path;
 
 /// The first four bytes of each record.
@@ -19,6 +20,8 @@ pub(super) const ENDS: u16 = 0x4000;
 const LONGEST_TEXT: usize = 1 << 20;
 /// No file has more records: those of ILDG and QIO have less than ten.
 const MOST_RECORDS: usize = 10_000;
+/// No block that is filled up is longer.
+const MOST_ZEROS: u64 = 1 << 20;
 
 /// One record: what it is, and where its data lie.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,8 +33,8 @@ pub(super) struct Record {
     flags: u16,
 }
 
-/// All records of a file, in its order.
-pub(super) fn records(path: &Path) -> Result<Vec<Record>, IoError> {
+/// All records of a file, in its order, and how many zeros stand behind them.
+pub(super) fn records(path: &Path) -> Result<(Vec<Record>, u64), IoError> {
     let (_, size) = head(path, 0)?;
     let file = open(path)?;
     let mut found = Vec::new();
@@ -40,10 +43,27 @@ pub(super) fn records(path: &Path) -> Result<Vec<Record>, IoError> {
         if found.len() >= MOST_RECORDS {
             return Err(IoError::malformed(path, format!("more than {MOST_RECORDS} LIME records")));
         }
+        let rest = size - place;
         let mut bytes = [0; RECORD_HEADER];
-        read_at(&file, path, place, &mut bytes)?;
-        if !bytes.starts_with(&MAGIC.to_be_bytes()) {
-            return Err(IoError::malformed(path, format!("no LIME record at byte {place}")));
+        let there = usize::try_from(rest).unwrap_or(usize::MAX).min(RECORD_HEADER);
+        read_at(&file, path, place, &mut bytes[..there])?;
+        let magic = MAGIC.to_be_bytes();
+        if bytes[..there].starts_with(&magic) && there < RECORD_HEADER {
+            return Err(IoError::Truncated {
+                path: path.into(),
+                expected: place + RECORD_HEADER as u64,
+                found: size,
+            });
+        }
+        if !bytes.starts_with(&magic) {
+            // Some file systems and tapes fill up a block.
+            if !found.is_empty() && rest <= MOST_ZEROS && is_zero(&file, path, place, rest)? {
+                return Ok((found, rest));
+            }
+            return Err(IoError::malformed(
+                path,
+                format!("the {rest} bytes from byte {place} on are no LIME record"),
+            ));
         }
         let [version, flags] = [4, 6].map(|at| u16::from_be_bytes([bytes[at], bytes[at + 1]]));
         let length = eight(&bytes, 8).map_or(0, u64::from_be_bytes);
@@ -57,7 +77,14 @@ pub(super) fn records(path: &Path) -> Result<Vec<Record>, IoError> {
         found.push(Record { kind, start, length, version, flags });
         place = end.saturating_add(length.wrapping_neg() % 8);
     }
-    Ok(found)
+    Ok((found, 0))
+}
+
+/// Whether so many bytes are zero.
+fn is_zero(file: &File, path: &Path, start: u64, length: u64) -> Result<bool, IoError> {
+    let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
+    read_at(file, path, start, &mut bytes)?;
+    Ok(bytes.iter().all(|&byte| byte == 0))
 }
 
 /// What is wrong with the versions and flags of records, in one line each.

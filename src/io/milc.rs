@@ -1,32 +1,37 @@
-//! MILC's version 5 gauge files (MILC code, `io_lat4.c`, `io_lat.h`).
+//! MILC's gauge files of versions 5 to 7, and of 1 to 4 (MILC code, `io_lat4.c`, `io_lat.h`).
 //!
 //! Header of 88 bytes: magic 20103, extents x to t, 64 bytes of date, order of sites. If the order is 1 ('checkpoint', in
 //! the order of the nodes that wrote it) a list of V sites follows, x + n_x (y + n_y (z + n_z t)) each. Then two checksums;
 //! all `int32` in the writer's byte order. Links `[site][mu][3][3]` as `float`; with order 0 sites are in natural order.
 //! A file of doubles, which MILC itself neither writes nor reads, is known by its size.
 //!
+//! Versions 1 to 4 have the magic 59354, extents, and two `float` of the action, 28 bytes, then links in natural order as above:
+//! without a checksum.
+//!
 //! Checksums: over 32-bit words w_n, in the order of the file, `sum29` = xor of w_n rotated left by n mod 29, `sum31` the
 //! same with 31. They do not see the list: each site must be there once.
 
 use super::bytes::{
-    Endian, Records, checked_extents, extents_in_words, four, head, open, read_at, same_lattice,
+    Endian, Records, checked_extents, extents_in_words, four, head, open, read_at, same_lattice, zeros,
 };
-use super::{Format, Header, IoError, Precision, Read, xor_over_ranks};
+use super::{Format, Header, IoError, Precision, Read, Verified, xor_over_ranks};
 use crate::comm::{Comm, agree};
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Partition, coordinates, site, volume};
 use std::path::Path;
 
 const MAGIC: u32 = 20103;
+const OLD_MAGIC: u32 = 59354;
+const OLD_HEADER_BYTES: usize = 28;
 const HEADER_BYTES: usize = 88;
 const SUMS_BYTES: usize = 8;
 /// Sites of a list that are read at once.
 const BLOCK: usize = 1 << 14;
 
-/// The byte order in which the magic number stands at the start.
+/// The byte order in which a magic number stands at the start.
 pub(super) fn byte_order(bytes: &[u8]) -> Option<Endian> {
     let magic = four(bytes, 0)?;
-    [Endian::Big, Endian::Little].into_iter().find(|endian| endian.u32(magic) == MAGIC)
+    [Endian::Big, Endian::Little].into_iter().find(|endian| [MAGIC, OLD_MAGIC].contains(&endian.u32(magic)))
 }
 
 /// Both checksums of words that start at word `first` of the links.
@@ -43,7 +48,8 @@ fn sums(words: impl Iterator<Item = u32>, first: u64, sums: &mut [u32; 2]) {
 /// What stands behind the header's readable part.
 pub(super) struct Layout {
     records: Records,
-    sums: [u32; 2],
+    /// None up to version 4.
+    sums: Option<[u32; 2]>,
     /// Whether a list of sites says their order.
     is_listed: bool,
 }
@@ -54,8 +60,10 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
     let endian = byte_order(&bytes).ok_or_else(|| IoError::malformed(path, "no MILC file"))?;
     let truncated = |expected| IoError::Truncated { path: path.into(), expected, found: size };
     let word = |n: usize| four(&bytes, 4 * n).map(|b| endian.u32(b));
+    let is_old = word(0) == Some(OLD_MAGIC);
     let numbers = || -> Option<([u64; 4], u32)> {
-        Some(([word(1)?.into(), word(2)?.into(), word(3)?.into(), word(4)?.into()], word(21)?))
+        let order = if is_old { 0 } else { word(21)? };
+        Some(([word(1)?.into(), word(2)?.into(), word(3)?.into(), word(4)?.into()], order))
     };
     let (extents, order) = numbers().ok_or_else(|| truncated(HEADER_BYTES as u64))?;
     let extents = checked_extents(path, extents)?;
@@ -69,7 +77,7 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
         return Err(IoError::malformed(path, what));
     }
     let list = if is_listed { 4 * volume(extents) as u64 } else { 0 };
-    let start = (HEADER_BYTES + SUMS_BYTES) as u64 + list;
+    let start = if is_old { OLD_HEADER_BYTES as u64 } else { (HEADER_BYTES + SUMS_BYTES) as u64 + list };
     let records = |precision| Records { start, endian, precision, link_rows: 3 };
     let (single, double) = (records(Precision::Single), records(Precision::Double));
     let records = if size == double.end(extents) { double } else { single };
@@ -79,10 +87,15 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
     if size > records.end(extents) {
         return Err(IoError::malformed(path, format!("{size} bytes, {} expected", records.end(extents))));
     }
+    let header = Header::new(Format::Milc, extents, records.precision);
+    if is_old {
+        let header = Header { verified: Verified::Unitarity, ..header };
+        return Ok((header, Layout { records, sums: None, is_listed }));
+    }
     let mut sums = [0; SUMS_BYTES];
     read_at(&open(path)?, path, start - SUMS_BYTES as u64, &mut sums)?;
     let sums = [0, 4].map(|at| four(&sums, at).map_or(0, |b| endian.u32(b)));
-    Ok((Header::new(Format::Milc, extents, records.precision), Layout { records, sums, is_listed }))
+    Ok((header, Layout { records, sums: Some(sums), is_listed }))
 }
 
 /// Reads this rank's box and verifies the checksums.
@@ -101,8 +114,7 @@ pub(super) fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Resul
     };
     let links = agree(comm, read)?;
     let found = xor_over_ranks(comm, own);
-    if found != layout.sums {
-        let [a, b] = layout.sums;
+    if let Some([a, b]) = layout.sums.filter(|sums| *sums != found) {
         let what =
             format!("checksums {a:08x} {b:08x} in the header, {:08x} {:08x} found", found[0], found[1]);
         return Err(IoError::damaged(path, what));
@@ -122,7 +134,7 @@ fn read_listed(
     let (global, local, offset) = (partition.global, partition.local(), partition.offset());
     let (all, site_bytes) = (volume(global), records.site_bytes());
     let mut is_read = vec![false; volume(local)];
-    let mut links = HostLinks { local, reals: vec![0.0; volume(local) * 4 * LINK_REALS] };
+    let mut links = HostLinks { local, reals: zeros(path, volume(local) * 4 * LINK_REALS)? };
     let (mut list, mut bytes, mut reals) = (vec![0; 4 * BLOCK.min(all)], Vec::new(), Vec::new());
     for first in (0..all).step_by(BLOCK) {
         let count = BLOCK.min(all - first);

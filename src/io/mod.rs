@@ -1,8 +1,9 @@
 //! Files: configurations, checkpoints and the history of a run.
 //!
 //! - `hdf5_config`: a configuration in HDF5, written by all ranks: the program's own format
-//! - `hdf5_raw`: files, text attributes and datasets, as thin as HDF5 allows
-//! - `nersc`, `milc`, `ildg`, `openqcd`: configurations of other programs
+//! - `hdf5_raw`: files, text attributes and datasets as HDF5's library writes them
+//! - `hdf5_reader`: HDF5 files as they are read, without that library
+//! - `nersc`, `milc`, `ildg`, `openqcd`, `raw`: configurations of other programs
 //! - `cksum`: the checksum of ILDG's metadata
 //! - `lime`: the container of ILDG's files: typed records in messages
 //! - `bytes`: byte order, precision, links as site records
@@ -35,6 +36,8 @@ mod export;
 mod hdf5_config;
 #[cfg(feature = "hdf5")]
 mod hdf5_raw;
+#[cfg(feature = "hdf5")]
+mod hdf5_reader;
 mod history;
 #[cfg(feature = "hdf5")]
 mod history_h5;
@@ -43,6 +46,7 @@ mod lime;
 mod milc;
 mod nersc;
 mod openqcd;
+mod raw;
 mod records;
 mod safe;
 #[cfg(feature = "hdf5")]
@@ -91,10 +95,12 @@ pub enum Format {
     Ildg,
     /// openQCD.
     OpenQcd,
+    /// Links alone, of extents that the user tells: read only.
+    Raw,
 }
 
 impl Format {
-    /// All of them.
+    /// All that are written.
     pub const ALL: [Self; 5] = [Self::Hdf5, Self::Milc, Self::Nersc, Self::Ildg, Self::OpenQcd];
 
     /// The ending of its files, without a dot.
@@ -106,6 +112,7 @@ impl Format {
             Self::Nersc => "nersc",
             Self::Ildg => "ildg",
             Self::OpenQcd => "openqcd",
+            Self::Raw => "raw",
         }
     }
 
@@ -124,6 +131,7 @@ impl std::fmt::Display for Format {
             Self::Nersc => "NERSC",
             Self::Ildg => "ILDG",
             Self::OpenQcd => "openQCD",
+            Self::Raw => "raw links",
         })
     }
 }
@@ -153,10 +161,10 @@ impl Precision {
 pub enum Verified {
     /// A checksum, and what else the file says: no bit is another.
     Checksum,
-    /// No checksum, but the plaquette that the file says, and that no link is less unitary than the others: only the last
-    /// bits of some reals may be others.
+    /// No checksum, but the plaquette that the file says, and that all links are in SU(3): only the last bits of some reals may
+    /// be others.
     Plaquette,
-    /// No checksum and no plaquette, but that no link is less unitary than the others: they may also have changed places.
+    /// No checksum and no plaquette, but that all links are in SU(3): they may also have changed places.
     Unitarity,
 }
 
@@ -249,6 +257,25 @@ pub struct Meta {
     pub logical_name: Option<String>,
 }
 
+/// What the user says of a file that does not say it itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Extents, x to t, of files without a header.
+    pub extents: Option<Extents>,
+    /// Whether the links have the sign of an antiperiodic boundary in time, which is to be taken out.
+    pub has_boundary_sign: bool,
+}
+
+impl Told {
+    /// The format; links alone where no mark is and extents are told.
+    fn detect(&self, path: &Path) -> Result<Format, IoError> {
+        match detect(path) {
+            Err(IoError::UnknownFormat { .. }) if self.extents.is_some() => Ok(Format::Raw),
+            found => found,
+        }
+    }
+}
+
 /// A box of links as its file holds them, and what the file's header says of all.
 struct Read {
     links: HostLinks,
@@ -282,55 +309,117 @@ pub fn detect(path: &Path) -> Result<Format, IoError> {
 /// # Errors
 /// The file cannot be read, or its header makes no sense.
 pub fn header(path: &Path) -> Result<Header, IoError> {
-    match detect(path)? {
+    header_as(path, &Told::default())
+}
+
+/// The same, with what the user says of the file.
+///
+/// # Errors
+/// As [`header`]; or the file says something else.
+pub fn header_as(path: &Path, told: &Told) -> Result<Header, IoError> {
+    let header = match told.detect(path)? {
         #[cfg(feature = "hdf5")]
         Format::Hdf5 => hdf5_config::header(path),
         #[cfg(not(feature = "hdf5"))]
         Format::Hdf5 => Err(IoError::NoHdf5 { path: path.into() }),
         Format::Milc => milc::header(path).map(|(header, _)| header),
         Format::Nersc => nersc::header(path).map(|(header, _)| header),
-        Format::Ildg => ildg::header(path).map(|(header, _)| header),
+        Format::Ildg => ildg::header(path, told.extents).map(|(header, _)| header),
         Format::OpenQcd => openqcd::header(path).map(|(header, _)| header),
+        Format::Raw => raw::header(path, told.extents).map(|(header, _)| header),
+    }?;
+    match told.extents {
+        Some(expected) if expected != header.extents => {
+            Err(IoError::WrongLattice { path: path.into(), found: header.extents, expected })
+        }
+        _ => Ok(header),
     }
 }
 
 /// Reads a configuration of any format, each rank its own box, and verifies it: by the file's checksums, by the plaquette and
-/// the link trace of its header as far as its digits go, and by the unitarity of each link.
+/// the link trace of its header as far as its digits go, and by each link's being in SU(3).
 ///
-/// Links in single precision are not made unitary again; links of other programs must be unitary to 1e-4, and if there is
-/// no checksum none may be much less so than the others.
+/// Links in single precision are not made unitary again. Links must be unitary to 1e-4; if there is no checksum, to 1e-8 in
+/// double and 1e-5 in single precision.
 ///
 /// # Errors
-/// The file cannot be read, is damaged, or holds another lattice.
+/// The file cannot be read, is damaged, or holds another lattice or links that are not in SU(3).
 pub fn read_links(
     path: &Path,
     partition: &Partition,
     comm: &dyn Comm,
 ) -> Result<(HostLinks, Header), IoError> {
-    let Read { links, header, claims } = match agree(comm, detect(path))? {
+    read_links_as(path, partition, comm, &Told::default())
+}
+
+/// The same, with what the user says of the file.
+///
+/// # Errors
+/// As [`read_links`]; or there is no sign of a boundary to take out.
+pub fn read_links_as(
+    path: &Path,
+    partition: &Partition,
+    comm: &dyn Comm,
+    told: &Told,
+) -> Result<(HostLinks, Header), IoError> {
+    let mut read = match agree(comm, told.detect(path))? {
         #[cfg(feature = "hdf5")]
-        Format::Hdf5 => return hdf5_config::read(path, partition, comm),
+        Format::Hdf5 => hdf5_config::read(path, partition, comm)?,
         #[cfg(not(feature = "hdf5"))]
         Format::Hdf5 => return Err(IoError::NoHdf5 { path: path.into() }),
         Format::Milc => milc::read(path, partition, comm)?,
         Format::Nersc => nersc::read(path, partition, comm)?,
-        Format::Ildg => ildg::read(path, partition, comm)?,
+        Format::Ildg => ildg::read(path, partition, comm, told.extents)?,
         Format::OpenQcd => openqcd::read(path, partition, comm)?,
+        Format::Raw => raw::read(path, partition, comm, told.extents)?,
     };
-    verify::verify(path, &links, partition, comm, &header, &claims)?;
+    if told.has_boundary_sign {
+        verify::remove_boundary_sign(path, &mut read.links, partition, comm)?;
+        // The link trace of the header may be with the sign or without it; the plaquette is the same.
+        read.claims.retain(verify::Claim::is_of_plaquettes);
+        read.header.links_checksum = None;
+    }
+    verified(read, path, partition, comm)
+}
+
+/// Verifies what was read; collective.
+fn verified(
+    read: Read,
+    path: &Path,
+    partition: &Partition,
+    comm: &dyn Comm,
+) -> Result<(HostLinks, Header), IoError> {
+    let Read { links, mut header, claims } = read;
+    header.notes.extend(verify::verify(path, &links, partition, comm, &header, &claims)?);
     Ok((links, header))
 }
 
-/// Bytes that a rank holds at most while it reads its box of a configuration, the links included. To write one takes as many
-/// besides the links that are written: it is read back.
+/// Reads links whose bytes are in the order `first`, or perhaps in the other one: `read` also says whether a checksum is right,
+/// if there is one. Without it, links that are unitary decide. Collective.
+fn in_right_order(
+    first: bytes::Endian,
+    is_sure: bool,
+    comm: &dyn Comm,
+    mut read: impl FnMut(bytes::Endian) -> Result<(HostLinks, Option<bool>), IoError>,
+) -> Result<(HostLinks, Option<bool>), IoError> {
+    let is_right = |(links, is_right): &(HostLinks, Option<bool>)| {
+        is_right.unwrap_or_else(|| verify::are_unitary(links, comm))
+    };
+    let found = read(first)?;
+    if is_sure || is_right(&found) {
+        return Ok(found);
+    }
+    let other = read(first.other())?;
+    Ok(if is_right(&other) { other } else { found })
+}
+
+/// Bytes that a rank holds at most while it reads its box of a configuration, the links included, but for a chunk of a file that
+/// was packed. To write one takes as many besides the links that are written: it is read back.
 #[must_use]
-pub fn bytes_to_read(format: Format, partition: &Partition) -> usize {
+pub fn bytes_to_read(partition: &Partition) -> usize {
     let local = partition.local();
     let of_sites = |sites: usize| sites * 4 * LINK_REALS * size_of::<f64>();
     let links = of_sites(volume(local));
-    if format == Format::Hdf5 {
-        return links;
-    }
     // How far each link is from unitary; layers as they are sent and as they are received, for the plaquette.
     let cut = (0..4).filter(|&mu| partition.is_cut(mu));
     let layers: usize = cut.map(|mu| of_sites(volume(local) / local[mu])).sum();
@@ -374,7 +463,7 @@ pub fn write_links(
     require_box(path, links, partition)?;
     write_aside(path, comm, |temporary| {
         match format {
-            Format::Hdf5 => {}
+            Format::Hdf5 | Format::Raw => {}
             Format::Milc => milc::write(temporary, links, partition, comm)?,
             Format::Nersc => nersc::write(temporary, links, partition, comm, meta)?,
             Format::Ildg => ildg::write(temporary, links, partition, comm, meta, path)?,

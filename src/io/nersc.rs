@@ -6,14 +6,14 @@
 //! after the header, `PLAQUETTE` the average of (1/3) Re tr P, `LINK_TRACE` that of (1/3) Re tr U.
 //!
 //! `IEEE32` and `IEEE64` without a byte order are old: little-endian is tried, then big-endian, and the
-//! checksum decides. The `BOUNDARY` keys tell of fermions: the links are taken as they stand, and if one is not
+//! checksum decides; without one, whether links are unitary. The `BOUNDARY` keys tell of fermions: the links are taken as they stand, and if one is not
 //! periodic the link trace, of which nobody knows whether it has the sign, is not compared.
 //!
 //! `CHECKSUM` does not see two links change places: `PLAQUETTE` and `LINK_TRACE` are compared as well, if they are there.
 
 use super::bytes::{Endian, Records, checked_extents, head, same_lattice};
-use super::verify::{Claim, Quantity, printed, rounding};
-use super::{Format, Header, IoError, Meta, Precision, Read, Verified, whole};
+use super::verify::{Claim, Quantity};
+use super::{Format, Header, IoError, Meta, Precision, Read, Verified, in_right_order, whole};
 use crate::comm::{Comm, agree};
 use crate::field::HostLinks;
 use crate::lattice::Partition;
@@ -27,18 +27,15 @@ pub(super) struct Layout {
     records: Records,
     checksum: Option<u32>,
     claims: Vec<Claim>,
-    /// The byte orders that `FLOATING_POINT` allows.
-    orders: &'static [Endian],
+    /// Whether `FLOATING_POINT` says the byte order.
+    is_sure: bool,
 }
 
 /// Reads and checks the header.
 pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
     let (bytes, size) = head(path, LONGEST_HEADER)?;
-    let end = b"END_HEADER\n";
-    let length = bytes
-        .windows(end.len())
-        .position(|window| window == end)
-        .ok_or_else(|| IoError::malformed(path, "the header has no END_HEADER"))?;
+    let (length, start) =
+        header_end(&bytes).ok_or_else(|| IoError::malformed(path, "the header has no END_HEADER"))?;
     let text = String::from_utf8_lossy(&bytes[..length]);
     let value = |key: &str| {
         let pair = |line: &str| line.split_once('=').map(|(k, v)| (k.trim() == key, v.trim().to_owned()));
@@ -58,13 +55,13 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
         "4D_SU3_GAUGE_3x3" | "4D_SU3_GAUGE_3X3" => 3,
         other => return Err(IoError::malformed(path, format!("DATATYPE = {other} is not read"))),
     };
-    let (precision, orders): (_, &[Endian]) = match need("FLOATING_POINT")?.as_str() {
-        "IEEE32BIG" => (Precision::Single, &[Endian::Big]),
-        "IEEE64BIG" => (Precision::Double, &[Endian::Big]),
-        "IEEE32LITTLE" => (Precision::Single, &[Endian::Little]),
-        "IEEE64LITTLE" => (Precision::Double, &[Endian::Little]),
-        "IEEE32" => (Precision::Single, &[Endian::Little, Endian::Big]),
-        "IEEE64" => (Precision::Double, &[Endian::Little, Endian::Big]),
+    let (precision, endian, is_sure) = match need("FLOATING_POINT")?.as_str() {
+        "IEEE32BIG" => (Precision::Single, Endian::Big, true),
+        "IEEE64BIG" => (Precision::Double, Endian::Big, true),
+        "IEEE32LITTLE" => (Precision::Single, Endian::Little, true),
+        "IEEE64LITTLE" => (Precision::Double, Endian::Little, true),
+        "IEEE32" => (Precision::Single, Endian::Little, false),
+        "IEEE64" => (Precision::Double, Endian::Little, false),
         other => return Err(IoError::malformed(path, format!("FLOATING_POINT = {other} is not read"))),
     };
     let checksum = value("CHECKSUM")
@@ -73,22 +70,29 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
                 .map_err(|_| IoError::malformed(path, format!("CHECKSUM = {text} is no hexadecimal number")))
         })
         .transpose()?;
-    let start = (length + end.len()) as u64;
-    let records = Records { start, endian: orders[0], precision, link_rows };
+    let records = Records { start: start as u64, endian, precision, link_rows };
     if size < records.end(extents) {
         return Err(IoError::Truncated { path: path.into(), expected: records.end(extents), found: size });
     }
     let claim = |of, key: &'static str| -> Result<Option<Claim>, IoError> {
         let Some(text) = value(key) else { return Ok(None) };
-        let (value, half_a_digit) = printed(&text)
-            .ok_or_else(|| IoError::malformed(path, format!("{key} = {text} is not a number")))?;
-        let within = half_a_digit + rounding(precision, extents);
-        Ok(Some(Claim { of, key, text, value, within }))
+        let claim = Claim::printed(of, key, &text, precision, extents);
+        let what = || format!("{key} = {text} is not a number");
+        claim.map(Some).ok_or_else(|| IoError::malformed(path, what()))
     };
     let plaquette = claim(Quantity::Plaquette, "PLAQUETTE")?;
-    let is_periodic = |key| value(key).is_none_or(|text| text == "PERIODIC");
-    let all_periodic = ["BOUNDARY_1", "BOUNDARY_2", "BOUNDARY_3", "BOUNDARY_4"].into_iter().all(is_periodic);
-    let trace = claim(Quantity::LinkTrace, "LINK_TRACE")?.filter(|_| all_periodic);
+    let is_periodic = |key: &str| value(key).is_none_or(|text| text == "PERIODIC");
+    let boundaries = ["BOUNDARY_1", "BOUNDARY_2", "BOUNDARY_3", "BOUNDARY_4"].into_iter();
+    let other: Vec<String> = boundaries
+        .filter(|key| !is_periodic(key))
+        .map(|key| {
+            format!(
+                "{key} = {}: links are taken as they stand, without a sign of the boundary",
+                value(key).unwrap_or_default()
+            )
+        })
+        .collect();
+    let trace = claim(Quantity::LinkTrace, "LINK_TRACE")?.filter(|_| other.is_empty());
     let header = Header {
         // Ours is -1 if it is not known: Grid stops where the key is missing.
         trajectory: value("SEQUENCE_NUMBER").and_then(|v| v.parse().ok()),
@@ -99,10 +103,11 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
             (None, Some(_)) => Verified::Plaquette,
             (None, None) => Verified::Unitarity,
         },
+        notes: other,
         ..Header::new(Format::Nersc, extents, precision)
     };
     let claims = plaquette.into_iter().chain(trace).collect();
-    Ok((header, Layout { records, checksum, claims, orders }))
+    Ok((header, Layout { records, checksum, claims, is_sure }))
 }
 
 /// The sum of all ranks' checksums modulo 2^32; collective.
@@ -116,22 +121,35 @@ fn sum_over_ranks(own: u32, comm: &dyn Comm) -> u32 {
 pub(super) fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Result<Read, IoError> {
     let (header, layout) = agree(comm, header(path))?;
     same_lattice(path, header.extents, partition)?;
-    let mut found = 0;
-    for &endian in layout.orders {
+    let mut sums = Vec::new();
+    let (links, is_right) = in_right_order(layout.records.endian, layout.is_sure, comm, |endian| {
         let mut sum = 0_u32;
-        let links = agree(
-            comm,
-            Records { endian, ..layout.records }.read_box(path, partition, |_, bytes| {
-                sum = endian.words(bytes).fold(sum, u32::wrapping_add);
-            }),
-        )?;
-        found = sum_over_ranks(sum, comm);
-        if layout.checksum.is_none_or(|checksum| checksum == found) {
-            return Ok(Read { links, header, claims: layout.claims });
-        }
+        let links = Records { endian, ..layout.records }.read_box(path, partition, |_, bytes| {
+            sum = endian.words(bytes).fold(sum, u32::wrapping_add);
+        });
+        let links = agree(comm, links)?;
+        let found = sum_over_ranks(sum, comm);
+        sums.push(format!("{found:x}"));
+        Ok((links, layout.checksum.map(|checksum| checksum == found)))
+    })?;
+    if is_right == Some(false) {
+        let (expected, found) = (layout.checksum.unwrap_or_default(), sums.join(" or "));
+        return Err(IoError::damaged(path, format!("CHECKSUM = {expected:x} in the header, {found} found")));
     }
-    let expected = layout.checksum.unwrap_or_default();
-    Err(IoError::damaged(path, format!("CHECKSUM = {expected:x} in the header, {found:x} found")))
+    Ok(Read { links, header, claims: layout.claims })
+}
+
+/// Where the line of `END_HEADER` begins, and where the next one does. Blanks may stand around it, and a carriage return.
+fn header_end(bytes: &[u8]) -> Option<(usize, usize)> {
+    let mut start = 0;
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        let end = start + line.len();
+        if line.ends_with(b"\n") && line.trim_ascii() == b"END_HEADER" {
+            return Some((start, end));
+        }
+        start = end;
+    }
+    None
 }
 
 /// Writes all links with three rows in big-endian double precision; collective.

@@ -8,6 +8,7 @@
 
 use super::bytes::{
     Endian, Pen, checked_extents, create, eight, extents_in_words, four, head, open, read_at, same_lattice,
+    zeros,
 };
 use super::verify::{Claim, Quantity};
 use super::{Format, Header, IoError, Precision, Read, Verified, whole};
@@ -58,12 +59,6 @@ pub(super) fn header(path: &Path) -> Result<(Header, Endian), IoError> {
     Ok((header, endian))
 }
 
-/// How far the plaquette of the header may be from ours, in units of u = 2^-53: a plaquette is rounded by 28 u at most (see
-/// `verify::rounding`), to either side, so that nothing of it is left in the mean. openQCD sums with blocks of eight on
-/// up to twelve levels; a block rounds by sqrt(7) u, all levels by sqrt(12 x 7) u = 9 u. Newer versions sum in quadruple
-/// precision: in the reference configuration they differ by 0.
-const WITHIN: f64 = 16.0 * 0.5 * f64::EPSILON;
-
 /// The odd points of the row of z at (x, y, t): as many as even ones, for the extent is even.
 fn odd_points(global: Extents, [x, y, t]: [usize; 3]) -> impl Iterator<Item = Extents> {
     (0..global[2] / 2).map(move |k| [x, y, 2 * k + (x + y + t + 1) % 2, t])
@@ -84,8 +79,7 @@ pub(super) fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Resul
     same_lattice(path, header.extents, partition)?;
     let links = agree(comm, read_box(path, partition, endian))?;
     let value = header.plaquette.unwrap_or(f64::NAN);
-    let text = format!("{value:?}");
-    let claim = Claim { of: Quantity::Plaquette, key: "plaquette", text, value, within: WITHIN };
+    let claim = Claim::exact(Quantity::Plaquette, "plaquette", value, Precision::Double, header.extents);
     Ok(Read { links, header, claims: vec![claim] })
 }
 
@@ -93,7 +87,7 @@ pub(super) fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Resul
 fn read_box(path: &Path, partition: &Partition, endian: Endian) -> Result<HostLinks, IoError> {
     let file = open(path)?;
     let (global, local, offset) = (partition.global, partition.local(), partition.offset());
-    let mut links = HostLinks { local, reals: vec![0.0; volume(local) * 4 * LINK_REALS] };
+    let mut links = HostLinks { local, reals: zeros(path, volume(local) * 4 * LINK_REALS)? };
     // The box and one step beyond: a link that leaves the box may belong to the point outside.
     let range = |mu: usize| -> Vec<usize> {
         let count = (local[mu] + 1).min(global[mu]);

@@ -15,7 +15,8 @@
 
 use super::bytes::head;
 use super::hdf5_config::{DATASET as LINKS, LINKS as MATRICES};
-use super::hdf5_raw::{self, Slab, failed};
+use super::hdf5_raw::{self, failed};
+use super::hdf5_reader::{Reader, Slab};
 use super::safe::require_room;
 use super::{HDF5_SIGNATURE, IoError, checksum, require_box, write_aside};
 use crate::comm::{Comm, agree, from_first};
@@ -33,8 +34,6 @@ const CRC: &str = "crc32";
 /// Elements may be off by so much: of links of single precision, and of momenta.
 const SPECIAL_UNITARY_TO: f64 = 1e-6;
 const HERMITIAN_TO: f64 = 1e-10;
-/// More than any attributes take in front of the data.
-const LONGEST_HEAD: usize = 1 << 28;
 
 /// A state: one rank's box.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,7 +104,7 @@ pub fn state_input(path: &Path) -> Result<String, IoError> {
     if !head(path, HDF5_SIGNATURE.len())?.0.starts_with(HDF5_SIGNATURE) {
         return Err(IoError::malformed(path, "no state of hmc replay: not an HDF5 file"));
     }
-    read_input(&hdf5_raw::open(path)?, path)
+    read_input(&Reader::open(path)?, path)
 }
 
 /// Reads the state of a trajectory with pseudofermions at the places `wanted`; collective.
@@ -119,17 +118,13 @@ pub fn read_state(
     comm: &dyn Comm,
     wanted: &[Place],
 ) -> Result<State, IoError> {
-    let file = agree(comm, hdf5_raw::open(path))?;
+    let file = agree(comm, Reader::open(path))?;
     let input = agree(comm, read_input(&file, path))?;
     agree(comm, nothing_else(&file, path, wanted))?;
     let (local, global) = (partition.local(), partition.global);
     let read = |name: &str, tail: &[usize]| {
-        agree(comm, exists(&file, path, name))?;
-        let dataset = agree(comm, hdf5_raw::dataset(&file, path, name, global, tail))?;
-        let mut reals = vec![0.0; volume(local) * 2 * tail.iter().product::<usize>()];
-        let read = hdf5_raw::read(&dataset, &Slab::new(partition, tail), &mut reals);
-        agree(comm, read.map_err(failed(path, format!("read /{name}"))))?;
-        Ok::<_, IoError>(reals)
+        let read = || file.dataset(name, global, tail)?.read(&Slab::new(partition, tail));
+        agree(comm, read())
     };
     let state = State {
         links: HostLinks { local, reals: read(LINKS, &MATRICES)? },
@@ -142,8 +137,11 @@ pub fn read_state(
     };
     agree(comm, check(path, &state, partition))?;
     let found = state.crc32(partition, comm);
-    let written = file.attr(CRC).ok().map(|told| told.read_scalar::<u64>());
-    let written = agree(comm, written.transpose().map_err(failed(path, format!("read attribute {CRC}"))))?;
+    let written = || {
+        let all = file.attributes()?;
+        all.has(CRC).then(|| all.integer(CRC)).transpose()
+    };
+    let written = agree(comm, written())?;
     if written.is_some_and(|written| written != u64::from(found)) {
         return Err(IoError::damaged(
             path,
@@ -221,58 +219,32 @@ fn group(file: &File, path: &str) -> hdf5::Result<Group> {
 }
 
 /// Checks kind and version, and reads the input.
-fn read_input(file: &File, path: &Path) -> Result<String, IoError> {
-    // Before HDF5 reads a text, as in configurations: a broken heap sends it into an endless loop.
-    if !hdf5_raw::heaps_are_sound(&head(path, LONGEST_HEAD)?.0) {
-        return Err(IoError::damaged(path, "the heap that holds the texts is broken"));
+fn read_input(file: &Reader, path: &Path) -> Result<String, IoError> {
+    let all = file.attributes()?;
+    if !all.has("kind") {
+        return Err(IoError::malformed(path, "no state of hmc replay: there is no attribute kind"));
     }
-    let text = |name: &str| {
-        if file.attr(name).is_err() {
-            return Err(IoError::malformed(
-                path,
-                format!("no state of hmc replay: there is no attribute {name}"),
-            ));
-        }
-        hdf5_raw::get_text(file, name).map_err(failed(path, format!("read attribute {name}")))
-    };
-    let kind = text("kind")?;
+    let kind = all.text("kind")?;
     if kind != KIND {
         return Err(IoError::malformed(path, format!("kind is '{kind}', but '{KIND}' is expected")));
     }
-    let version = file.attr("version").and_then(|a| a.read_scalar::<u64>());
-    let version = version.map_err(failed(path, "read attribute version"))?;
+    let version = all.integer("version")?;
     if version != VERSION {
         let what = format!("a state of version {version}, this program reads {VERSION}");
         return Err(IoError::malformed(path, what));
     }
-    text("input")
-}
-
-/// Refuses a file without this dataset.
-fn exists(file: &File, path: &Path, name: &str) -> Result<(), IoError> {
-    if hdf5_raw::has(file, name) {
-        Ok(())
-    } else {
-        Err(IoError::malformed(path, format!("there is no /{name}")))
-    }
+    all.text("input")
 }
 
 /// Refuses pseudofermions of no term.
-fn nothing_else(file: &File, path: &Path, wanted: &[Place]) -> Result<(), IoError> {
-    if !file.link_exists(PSEUDOFERMIONS) {
-        return Ok(());
-    }
-    let members = |name: &str| {
-        let names = file.group(name).and_then(|group| group.member_names());
-        names.map_err(failed(path, format!("list /{name}")))
-    };
-    for term in members(PSEUDOFERMIONS)? {
+fn nothing_else(file: &Reader, path: &Path, wanted: &[Place]) -> Result<(), IoError> {
+    for term in file.members(PSEUDOFERMIONS)? {
         if wanted.iter().all(|place| place.term != term) {
             let what =
                 format!("/{PSEUDOFERMIONS}/{term}: the input has no term '{term}' with pseudofermions");
             return Err(IoError::malformed(path, what));
         }
-        for number in members(&format!("{PSEUDOFERMIONS}/{term}"))? {
+        for number in file.members(&format!("{PSEUDOFERMIONS}/{term}"))? {
             let name = format!("{PSEUDOFERMIONS}/{term}/{number}");
             if wanted.iter().all(|place| place.dataset() != name) {
                 let count = wanted.iter().filter(|place| place.term == term).count();

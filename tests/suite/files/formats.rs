@@ -1,48 +1,15 @@
 //! Files: what is written reads back, other programs' files read as what they hold, damage is told.
 
-use crate::files::{FORMATS, Random, meta, random_links, read, reference, times, write};
+use crate::files::{FORMATS, Random, meta, plaquette, plaquettes, random_links, read, reference, write};
 use crate::program::Scratch;
 use crate::ranks;
 use hmc::comm::Solo;
 use hmc::field::HostLinks;
 use hmc::io::{self, Format, IoError, Precision};
-use hmc::lattice::{Extents, Partition, coordinates, site, volume};
+use hmc::lattice::{Extents, Partition};
 use std::fs;
 
 const EXTENTS: Extents = [4, 2, 6, 8];
-
-/// The averages of Re tr P over space-space and space-time planes.
-fn plaquettes(links: &HostLinks) -> [f64; 2] {
-    let extents = links.local;
-    let entry = |s: usize, mu: usize, i: usize, j: usize| {
-        let u = links.link(s, mu);
-        [u[6 * i + 2 * j], u[6 * i + 2 * j + 1]]
-    };
-    let mut sums = [0.0; 2];
-    for s in 0..volume(extents) {
-        let forward = |mu: usize| {
-            let mut x = coordinates(extents, s);
-            x[mu] = (x[mu] + 1) % extents[mu];
-            site(extents, x)
-        };
-        for nu in 1..4 {
-            for mu in 0..nu {
-                // tr U_mu(x) U_nu(x+mu) [U_nu(x) U_mu(x+nu)]^dag
-                let product = |first: usize, second: usize, i: usize, j: usize| {
-                    (0..3).fold([0.0; 2], |sum, k| {
-                        let p = times(entry(s, first, i, k), entry(forward(first), second, k, j));
-                        [sum[0] + p[0], sum[1] + p[1]]
-                    })
-                };
-                for n in 0..9 {
-                    let (there, back) = (product(mu, nu, n / 3, n % 3), product(nu, mu, n / 3, n % 3));
-                    sums[usize::from(nu == 3)] += there[0] * back[0] + there[1] * back[1];
-                }
-            }
-        }
-    }
-    sums.map(|sum| sum / (3 * volume(extents)) as f64)
-}
 
 #[test]
 fn every_format_reads_back() {
@@ -80,7 +47,7 @@ fn hdf5_headers_say_everything() {
     let header = io::header(&path).unwrap();
     let partition = Partition::whole(EXTENTS).unwrap();
     assert_eq!(header.trajectory, Some(123));
-    assert_eq!(header.plaquette, Some(meta().plaquette));
+    assert_eq!(header.plaquette, Some(plaquette(&links)));
     assert_eq!(header.input, Some(meta().input));
     assert_eq!(header.state, None);
     assert_eq!(header.links_checksum, Some(io::links_checksum(&links, &partition, &Solo)));
@@ -223,7 +190,7 @@ fn damage_is_told() {
                 // openQCD has no checksum: an altered last digit is seen by nothing (`mutated.rs`).
                 Ok(back) if format == Format::OpenQcd => {
                     let off = back.reals.iter().zip(&expected.reals).map(|(a, b)| (a - b).abs());
-                    assert!(off.fold(0.0, f64::max) < 1e-12, "{format}, byte {place}");
+                    assert!(off.fold(0.0, f64::max) < 1e-7, "{format}, byte {place}");
                 }
                 Ok(back) => assert!(back == expected, "{format}, byte {place}"),
             }

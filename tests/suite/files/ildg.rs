@@ -227,3 +227,102 @@ fn the_plaquette_stands_in_for_a_checksum() {
     fs::write(&path, swap(&good)).unwrap();
     assert!(read(&path, EXTENTS).unwrap_err().to_string().contains("damaged: checksums "));
 }
+
+/// XML is more than tags: files of other programs have comments, namespaces, attributes, entities and CDATA in their records.
+#[test]
+fn records_are_read_as_xml() {
+    let folder = Scratch::new();
+    let path = folder.at("a");
+    let links = random_links(EXTENTS, 19);
+    let good = written(&folder, Format::Ildg, &links);
+    let with = |kind: &str, text: &str| {
+        let mut records = lime_records(&good);
+        let record = records.iter_mut().find(|record| record.kind == kind).unwrap();
+        record.data = text.as_bytes().to_vec();
+        fs::write(&path, lime_file(&records)).unwrap();
+        read(&path, EXTENTS).map(|found| assert!(found == links)).map_err(|error| error.to_string())
+    };
+    let format = "<?xml version='1.0'?><!-- <lx>99</lx> --><i:ildgFormat xmlns:i='http://www.lqcd.org/ildg'>\n\
+         <i:version>1.0</i:version><i:field>su3<![CDATA[gauge]]></i:field><i:precision unit='a>b'>&#54;4</i:precision>\
+         <i:lx>\n4</i:lx><i:ly> 2 </i:ly><i:lz>6<!-- not 7 --></i:lz><i:lt>8</i:lt></i:ildgFormat>\n\0\0";
+    with("ildg-format", format).unwrap();
+    assert!(with("ildg-format", "<ildgFormat><lx>4</lx>").unwrap_err().contains("ildg-format is no XML: "));
+    let bomb = "<!DOCTYPE a [<!ENTITY b '4'>]><ildgFormat><lx>&b;</lx></ildgFormat>";
+    assert!(with("ildg-format", bomb).unwrap_err().contains("ildg-format is no XML: "));
+    let sums = lime_records(&good).pop().unwrap();
+    let text = String::from_utf8(sums.data).unwrap();
+    with("scidac-checksum", &text.replace("<suma>", "<suma><!-- a -->")).unwrap();
+    let cdata = text.replace("<sumb>", "<sumb><![CDATA[").replace("</sumb>", "]]></sumb>");
+    with("scidac-checksum", &cdata).unwrap();
+    // A comment says nothing.
+    let hidden = text.replace("<suma>", "<!-- <suma>0</suma> --><suma>");
+    with("scidac-checksum", &hidden).unwrap();
+}
+
+#[test]
+fn what_other_programs_leave_out_or_add_is_told() {
+    let folder = Scratch::new();
+    let path = folder.at("a");
+    let links = random_links(EXTENTS, 20);
+    let good = written(&folder, Format::Ildg, &links);
+    let records = lime_records(&good);
+    let told = |bytes: &[u8]| {
+        fs::write(&path, bytes).unwrap();
+        read(&path, EXTENTS).map(|found| assert!(found == links)).map_err(|error| error.to_string())
+    };
+    // Blocks that are filled up, and bytes of something else.
+    told(&[&good[..], &[0; 300]].concat()).unwrap();
+    assert_eq!(io::header(&path).unwrap().notes, ["300 zeros behind the last LIME record, not read"]);
+    told(&[&good[..], &[0; 3]].concat()).unwrap();
+    let error = told(&[&good[..], b"and more"].concat()).unwrap_err();
+    assert!(
+        error.contains(&format!("the 8 bytes from byte {} on are no LIME record", good.len())),
+        "{error}"
+    );
+    // One of several files of QIO, though ILDG's records are there.
+    let part = |n: usize, from: &str, to: &str| {
+        let mut records = records.clone();
+        let text = String::from_utf8(records[n].data.clone()).unwrap();
+        assert!(text.contains(from));
+        records[n].data = text.replace(from, to).into_bytes();
+        lime_file(&records)
+    };
+    assert!(told(&part(0, "<volfmt>0", "<volfmt>1")).unwrap_err().contains("one of several files of QIO"));
+    assert!(
+        told(&part(2, "<recordtype>0", "<recordtype>2"))
+            .unwrap_err()
+            .contains("no field on the whole lattice")
+    );
+    // Links alone, as Gaugefields.jl writes them.
+    let mut bare = records.clone();
+    bare.retain(|record| record.kind == "ildg-binary-data");
+    bare[0].flags = 0xc000;
+    let error = told(&lime_file(&bare)).unwrap_err();
+    assert!(
+        error.contains("no LIME record ildg-format; tell its extents: --extents 8x8x8x16, say"),
+        "{error}"
+    );
+    let with = io::Told { extents: Some(EXTENTS), ..io::Told::default() };
+    assert_eq!(io::header_as(&path, &with).unwrap().verified, Verified::Unitarity);
+    assert!(io::read_links_as(&path, &Partition::whole(EXTENTS).unwrap(), &Solo, &with).unwrap().0 == links);
+    // tmLQCD's record.
+    let own = records[3].data.clone();
+    let own = String::from_utf8(own).unwrap();
+    let plaquette: f64 = own.split_once("<plaq>").unwrap().1.split_once('<').unwrap().0.parse().unwrap();
+    let xlf = |plaquette: f64| LimeRecord {
+        kind: "xlf-info".into(),
+        flags: 0xc000,
+        data: format!("\n plaquette = {plaquette:14.12}\n trajectory nr = 77\n beta = 3.9, kappa = 0.16\n")
+            .into_bytes(),
+    };
+    let mut tmlqcd = records.clone();
+    tmlqcd.retain(|record| ["ildg-format", "ildg-binary-data"].contains(&&*record.kind));
+    tmlqcd[0].flags = 0x8000;
+    tmlqcd[1].flags = 0x4000;
+    tmlqcd.push(xlf(plaquette));
+    told(&lime_file(&tmlqcd)).unwrap();
+    let header = io::header(&path).unwrap();
+    assert_eq!((header.trajectory, header.verified, header.notes.len()), (Some(77), Verified::Plaquette, 0));
+    tmlqcd[2] = xlf(plaquette + 1e-9);
+    assert!(told(&lime_file(&tmlqcd)).unwrap_err().contains("damaged: plaquette = "));
+}

@@ -4,7 +4,7 @@ use crate::files::{meta, nersc, nersc_start, random_links, read, with_key, write
 use crate::program::Scratch;
 use hmc::comm::Solo;
 use hmc::field::HostLinks;
-use hmc::io::{self, Format, Precision};
+use hmc::io::{self, Format, Meta, Precision};
 use hmc::lattice::{Extents, Partition};
 use std::fs::{self, File};
 use std::path::Path;
@@ -55,7 +55,8 @@ fn lengths_and_numbers_of_lime_records() {
     refused(&path, "more than 10000 LIME records");
     for extent in ["1048576", "1048578", "18446744073709551615", "99999999999999999999", "0", "-4"] {
         let text = format!(
-            "<field>su3gauge</field><precision>64</precision><lx>{extent}</lx><ly>1048576</ly><lz>1048576</lz><lt>1048576</lt>"
+            "<ildgFormat><field>su3gauge</field><precision>64</precision><lx>{extent}</lx><ly>1048576</ly>\
+             <lz>1048576</lz><lt>1048576</lt></ildgFormat>"
         );
         fs::write(&path, lime_record("ildg-format", text.len() as u64, &text)).unwrap();
         let is_number = extent.parse::<u64>().is_ok();
@@ -93,7 +94,7 @@ fn extents_of_nersc_milc_and_openqcd() {
             // openQCD has no magic number: a file of this kind is of no known format.
             let words = [extent, 4, 4, 4, 0, 0];
             fs::write(&path, words.into_iter().flat_map(order).collect::<Vec<u8>>()).unwrap();
-            refused(&path, "no HDF5, ILDG, NERSC, MILC v5 or openQCD configuration");
+            refused(&path, "no HDF5, ILDG, NERSC, MILC or openQCD configuration");
         }
     }
     for (extent, what) in [(1_u32 << 14, "are absurd"), (1 << 12, "truncated")] {
@@ -122,7 +123,7 @@ fn extents_and_datasets_of_hdf5() {
     let changes: [(Change, &str); 4] = [
         (&extents([u64::MAX; 4]), "2^20"),
         (&extents([1 << 20; 4]), "are absurd"),
-        (&extents([1 << 12; 4]), "truncated"),
+        (&extents([1 << 12; 4]), "the attributes do not have the checksum attributes_crc32"),
         (&dataset, "has shape [1048576, 1048576, 4, 4, 4, 3, 3]"),
     ];
     for (change, what) in changes {
@@ -151,7 +152,8 @@ fn a_state_of_an_absurd_trajectory_is_none() {
     let folder = Scratch::new();
     let partition = Partition::whole([2; 4]).unwrap();
     let links = HostLinks::unit([2; 4]);
-    io::save(folder.path(), &links, &partition, &Solo, &meta(), "{}").unwrap();
+    let meta = Meta { plaquette: 1.0, ..meta() };
+    io::save(folder.path(), &links, &partition, &Solo, &meta, "{}").unwrap();
     for number in [io::MOST_TRAJECTORIES + 1, 1 << 63, u64::MAX] {
         fs::write(folder.at(&format!("checkpoint/ckpt_{number}.h5")), "").unwrap();
     }

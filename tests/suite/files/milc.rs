@@ -116,3 +116,32 @@ fn a_list_of_sites_that_is_none_is_told() {
     }
     assert!(!told(&[&good[..], &[0]].concat()).0);
 }
+
+/// Versions 1 to 4: magic, extents, two numbers of the action, links.
+#[test]
+fn files_of_versions_1_to_4_are_read() {
+    let folder = Scratch::new();
+    let path = folder.at("lat");
+    let links = random_links(EXTENTS, 33);
+    for is_big in [false, true] {
+        let new = file(&links, None, Precision::Single, is_big);
+        let word = |x: u32| if is_big { x.to_be_bytes() } else { x.to_le_bytes() };
+        let head = [&word(59354)[..], &new[4..20], &[0; 8]].concat();
+        let old = [&head[..], &new[96..]].concat();
+        fs::write(&path, &old).unwrap();
+        let header = io::header(&path).unwrap();
+        assert_eq!(
+            (header.format, header.extents, header.verified),
+            (Format::Milc, EXTENTS, io::Verified::Unitarity)
+        );
+        let found = read(&path, EXTENTS).unwrap();
+        assert!(found.reals.iter().zip(&links.reals).all(|(a, b)| *a == f64::from(*b as f32)));
+        fs::write(&path, &old[..old.len() - 1]).unwrap();
+        assert!(matches!(read(&path, EXTENTS), Err(IoError::Truncated { .. })));
+        let mut bad = old;
+        bad[28 + 4] ^= 0x40;
+        bad[28 + 7] ^= 0x40;
+        fs::write(&path, &bad).unwrap();
+        assert!(matches!(read(&path, EXTENTS), Err(IoError::Damaged { .. })));
+    }
+}

@@ -8,12 +8,13 @@ mod limits;
 mod milc;
 mod mutated;
 mod records;
+mod strangers;
 
 use crate::program::Scratch;
 use hmc::comm::Solo;
 use hmc::field::HostLinks;
 use hmc::io::{self, Format, IoError, Meta, Precision};
-use hmc::lattice::{Extents, Partition};
+use hmc::lattice::{Extents, Partition, coordinates, site, volume};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -72,6 +73,44 @@ pub fn random_links(extents: Extents, seed: u64) -> HostLinks {
     links
 }
 
+/// The averages of Re tr P over space-space and space-time planes.
+pub fn plaquettes(links: &HostLinks) -> [f64; 2] {
+    let extents = links.local;
+    let entry = |s: usize, mu: usize, i: usize, j: usize| {
+        let u = links.link(s, mu);
+        [u[6 * i + 2 * j], u[6 * i + 2 * j + 1]]
+    };
+    let mut sums = [0.0; 2];
+    for s in 0..volume(extents) {
+        let forward = |mu: usize| {
+            let mut x = coordinates(extents, s);
+            x[mu] = (x[mu] + 1) % extents[mu];
+            site(extents, x)
+        };
+        for nu in 1..4 {
+            for mu in 0..nu {
+                // tr U_mu(x) U_nu(x+mu) [U_nu(x) U_mu(x+nu)]^dag
+                let product = |first: usize, second: usize, i: usize, j: usize| {
+                    (0..3).fold([0.0; 2], |sum, k| {
+                        let p = times(entry(s, first, i, k), entry(forward(first), second, k, j));
+                        [sum[0] + p[0], sum[1] + p[1]]
+                    })
+                };
+                for n in 0..9 {
+                    let (there, back) = (product(mu, nu, n / 3, n % 3), product(nu, mu, n / 3, n % 3));
+                    sums[usize::from(nu == 3)] += there[0] * back[0] + there[1] * back[1];
+                }
+            }
+        }
+    }
+    sums.map(|sum| sum / (3 * volume(extents)) as f64)
+}
+
+/// The average of (1/3) Re tr P.
+pub fn plaquette(links: &HostLinks) -> f64 {
+    plaquettes(links).iter().sum::<f64>() / 6.0
+}
+
 pub fn meta() -> Meta {
     Meta {
         trajectory: Some(123),
@@ -84,7 +123,8 @@ pub fn meta() -> Meta {
 
 pub fn write(path: &Path, format: Format, links: &HostLinks) -> Result<(), IoError> {
     let partition = Partition::whole(links.local).unwrap();
-    io::write_links(path, format, links, &partition, &Solo, &meta())
+    let meta = Meta { plaquette: plaquette(links), ..meta() };
+    io::write_links(path, format, links, &partition, &Solo, &meta)
 }
 
 pub fn read(path: &Path, extents: Extents) -> Result<HostLinks, IoError> {

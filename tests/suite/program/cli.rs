@@ -387,7 +387,7 @@ fn unreadable_files_are_told_clearly() {
         (scratch.write("cut.h5", &whole[..whole.len() / 2]), "cut.h5"),
         (scratch.write("short.nersc", &nersc[..nersc.len() - 8]), "truncated"),
         (scratch.write("flipped.h5", flipped), "flipped.h5"),
-        (scratch.write("text.h5", "nothing"), "no HDF5, ILDG, NERSC, MILC v5 or openQCD configuration"),
+        (scratch.write("text.h5", "nothing"), "no HDF5, ILDG, NERSC, MILC or openQCD configuration"),
         (scratch.write("empty.h5", ""), "empty.h5"),
         ("./missing.h5".to_owned(), "No such file"),
         ("./ensembles".to_owned(), "ensembles"),

@@ -172,6 +172,34 @@ fn logical_names_are_those_of_ildg() {
     }
 }
 
+#[test]
+fn the_sign_of_a_boundary_and_extents_are_for_the_user_to_tell() {
+    let scratch = pure();
+    scratch.run(0, &["convert", FIRST, "a.openqcd"]).succeeded();
+    scratch.run(0, &["convert", FIRST, "a.ildg"]).succeeded();
+    let whole = fs::read(scratch.at("a.ildg")).unwrap();
+    let data = b"ildg-binary-data";
+    let start = whole.windows(data.len()).position(|window| window == data).unwrap() + 128;
+    let mut links = whole[start..start + 256 * 576].to_vec();
+    scratch.write("plain.bin", &links);
+    // The links in t from the last time slice, big-endian.
+    for link in links.chunks_exact_mut(144).skip(192 * 4).skip(3).step_by(4) {
+        link.iter_mut().step_by(8).for_each(|byte| *byte ^= 0x80);
+    }
+    scratch.write("signed.bin", &links);
+    for ranks in [0, 2] {
+        scratch.run(ranks, &["info", "plain.bin"]).failed(1, &["no HDF5, ILDG, NERSC, MILC or openQCD"]);
+        scratch.run(ranks, &["info", "--extents", "4x4x4x4", "plain.bin"]).succeeded();
+        let signed = ["convert", "--force", "--extents", "4x4x4x4", "signed.bin", "b.h5"];
+        let told = "from t = 3: the sign of an antiperiodic boundary is in the links; `hmc convert --remove-boundary-sign`";
+        scratch.run(ranks, &signed).failed(1, &[told]);
+        scratch.run(ranks, &[&["convert", "--remove-boundary-sign"], &signed[1..]].concat()).succeeded();
+        scratch.run(ranks, &["compare", FIRST, "b.h5"]).succeeded();
+        let told = "a.ildg: --remove-boundary-sign: its links do not have the sign of an antiperiodic boundary in time";
+        scratch.run(ranks, &["convert", "--remove-boundary-sign", "a.ildg", "c.h5"]).failed(1, &[told]);
+    }
+}
+
 /// With SIGXFSZ ignored, as batch systems may leave it, the limit is an error of the system.
 #[test]
 fn a_limit_on_file_sizes_is_told() {
