@@ -91,13 +91,14 @@ pub(super) fn head(path: &Path, length: usize) -> Result<(Vec<u8>, u64), IoError
     Ok((bytes, size))
 }
 
-/// Opens a file for reading; a folder is refused.
+/// Opens a file for reading; folders are refused, and pipes, which one would wait for.
 pub(super) fn open(path: &Path) -> Result<File, IoError> {
-    let file = File::open(path).map_err(IoError::system(path, "open"))?;
-    if file.metadata().map_err(IoError::system(path, "look at"))?.is_dir() {
-        return Err(IoError::malformed(path, "is a folder"));
+    let kind = std::fs::metadata(path).map_err(IoError::system(path, "open"))?.file_type();
+    if !kind.is_file() {
+        let what = if kind.is_dir() { "is a folder" } else { "is no file, but a pipe or a device" };
+        return Err(IoError::malformed(path, what));
     }
-    Ok(file)
+    File::open(path).map_err(IoError::system(path, "open"))
 }
 
 /// Fills `bytes` from position `start`.

@@ -299,6 +299,13 @@ pub fn detect(path: &Path) -> Result<Format, IoError> {
         Ok(Format::Milc)
     } else if openqcd::byte_order(&bytes).is_some() {
         Ok(Format::OpenQcd)
+    } else if bytes.starts_with(b"\x1f\x8b") {
+        Err(IoError::malformed(path, "packed by gzip: unpack it first"))
+    } else if bytes.starts_with(b"version https://git-lfs") {
+        Err(IoError::malformed(
+            path,
+            "a pointer of Git LFS and not the file itself: `git lfs pull` fetches it",
+        ))
     } else {
         Err(IoError::UnknownFormat { path: path.into() })
     }

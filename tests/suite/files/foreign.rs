@@ -460,3 +460,23 @@ fn links_alone_are_read_with_extents_that_the_user_tells() {
     let error = io::header_as(&path, &other).unwrap_err().to_string();
     assert!(error.contains("holds a lattice of 4x2x6x8, but 2x4x6x8 is asked for"), "{error}");
 }
+
+#[test]
+fn files_that_are_something_else_are_told() {
+    let folder = Scratch::new();
+    let path = folder.at("a");
+    for (bytes, what) in [
+        (&b"\x1f\x8b\x08 and more"[..], "packed by gzip: unpack it first"),
+        (b"version https://git-lfs.github.com/spec/v1\noid", "a pointer of Git LFS and not the file itself"),
+        (b"something else", "no HDF5, ILDG, NERSC, MILC or openQCD configuration"),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        let error = read(&path, EXTENTS).unwrap_err().to_string();
+        assert!(error.contains(what), "{error}");
+    }
+    // Nobody waits for what nobody writes.
+    for device in ["/dev/null", "/dev/zero"] {
+        let error = read(Path::new(device), EXTENTS).unwrap_err().to_string();
+        assert_eq!(error, format!("{device}: is no file, but a pipe or a device"));
+    }
+}

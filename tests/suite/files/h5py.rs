@@ -1,5 +1,6 @@
 //! Another program reads our files: h5py sees `/gauge/U` as complex128 with the values written.
 
+use crate::files::plaquette;
 use crate::program::{self, Scratch};
 use hmc::comm::Solo;
 use hmc::field::HostLinks;
@@ -29,8 +30,13 @@ fn h5py_reads_links() {
     }
     let scratch = Scratch::new();
     let path = scratch.at("links.h5");
-    let meta =
-        Meta { trajectory: Some(7), plaquette: 1.0, input: "text".into(), solvers: None, logical_name: None };
+    let meta = Meta {
+        trajectory: Some(7),
+        plaquette: plaquette(&links),
+        input: "text".into(),
+        solvers: None,
+        logical_name: None,
+    };
     write_links(&path, Format::Hdf5, &links, &partition, &Solo, &meta).unwrap();
     let output = program::command(python).args(["-c", SCRIPT]).arg(&path).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
