@@ -59,17 +59,23 @@ pub(super) struct Layout {
 /// No text of a header has more elements.
 const MOST_NODES: u32 = 10_000;
 
-/// A record that is XML.
+/// A record that is XML. Document types are passed over, but not if they define entities: these may stand for gigabytes.
 fn xml(text: &str) -> Result<Document<'_>, String> {
-    let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
+    let allow_dtd = !text.contains("<!ENTITY");
+    let options = ParsingOptions { nodes_limit: MOST_NODES, allow_dtd, ..ParsingOptions::default() };
     Document::parse_with_options(text.trim_matches(|c: char| c.is_whitespace() || c == '\0'), options)
         .map_err(|error| error.to_string())
 }
 
-/// The text of the first element of this name, in any namespace.
-fn element(xml: &Document, name: &str) -> Option<String> {
-    let node = xml.descendants().find(|node| node.is_element() && node.tag_name().name() == name)?;
-    let text: String = node.descendants().filter(Node::is_text).filter_map(|node| node.text()).collect();
+/// The first element of this name from `node` on, in any namespace.
+fn inside<'a, 't>(node: Node<'a, 't>, name: &str) -> Option<Node<'a, 't>> {
+    node.descendants().find(|node| node.is_element() && node.tag_name().name() == name)
+}
+
+/// Its text.
+fn element(node: Node, name: &str) -> Option<String> {
+    let all = inside(node, name)?.descendants().filter(Node::is_text);
+    let text: String = all.filter_map(|node| node.text()).collect();
     Some(text.trim().to_owned())
 }
 
@@ -101,14 +107,14 @@ impl Found<'_> {
 
     /// A number of an XML record.
     fn number(&self, kind: &str, xml: &Document, name: &str) -> Result<u64, IoError> {
-        element(xml, name)
+        element(xml.root(), name)
             .and_then(|value| value.parse().ok())
             .ok_or_else(|| IoError::malformed(self.path, format!("{kind} has no number {name}")))
     }
 
     /// The extents of a private file record.
     fn scidac_extents(&self, text: &str) -> Result<Extents, IoError> {
-        let dims = element(&self.xml(FILE_PRIVATE, text)?, "dims").unwrap_or_default();
+        let dims = element(self.xml(FILE_PRIVATE, text)?.root(), "dims").unwrap_or_default();
         let numbers: Vec<u64> = dims.split_whitespace().filter_map(|n| n.parse().ok()).collect();
         let numbers = <[u64; 4]>::try_from(numbers).map_err(|_| {
             IoError::malformed(self.path, format!("{FILE_PRIVATE} has dims '{dims}', not four numbers"))
@@ -130,7 +136,7 @@ impl Found<'_> {
         };
         let format = self.xml(FORMAT, &format)?;
         let number = |name: &str| self.number(FORMAT, &format, name);
-        if let Some(field) = element(&format, "field").filter(|field| field != "su3gauge") {
+        if let Some(field) = element(format.root(), "field").filter(|field| field != "su3gauge") {
             return Err(IoError::malformed(self.path, format!("the field is {field}, not su3gauge")));
         }
         let extents =
@@ -152,11 +158,11 @@ impl Found<'_> {
         let record = self.xml(RECORD_PRIVATE, &record)?;
         let number = |name: &str| self.number(RECORD_PRIVATE, &record, name);
         let count = number("datacount")?;
-        let precision = match (number("typesize")?, element(&record, "precision").as_deref()) {
+        let precision = match (number("typesize")?, element(record.root(), "precision").as_deref()) {
             (72, Some("F") | None) if count == 4 => Precision::Single,
             (144, Some("D") | None) if count == 4 => Precision::Double,
             (size, _) => {
-                let datatype = element(&record, "datatype").unwrap_or_else(|| "no type".into());
+                let datatype = element(record.root(), "datatype").unwrap_or_else(|| "no type".into());
                 let what = format!("{count} of {datatype} ({size} bytes) a site, not four links");
                 return Err(IoError::malformed(self.path, what));
             }
@@ -169,7 +175,7 @@ impl Found<'_> {
         let value = |kind: &str, names: [&str; 2]| -> Result<Option<String>, IoError> {
             let text = self.text(kind)?;
             let xml = text.as_deref().and_then(|text| xml(text).ok());
-            Ok(xml.and_then(|xml| names.iter().find_map(|name| element(&xml, name))))
+            Ok(xml.and_then(|xml| names.iter().find_map(|name| element(xml.root(), name))))
         };
         if value(FILE_PRIVATE, ["volfmt", "multifile"])?.is_some_and(|volumes| volumes != "0") {
             return Err(IoError::malformed(self.path, "one of several files of QIO, which are not read"));
@@ -239,7 +245,7 @@ pub(super) fn header(path: &Path, told: Option<Extents>) -> Result<(Header, Layo
     let sums = found.text(CHECKSUM)?.map(|text| -> Result<[u32; 2], IoError> {
         let xml = found.xml(CHECKSUM, &text)?;
         let sum = |name: &str| {
-            element(&xml, name)
+            element(xml.root(), name)
                 .and_then(|value| u32::from_str_radix(&value, 16).ok())
                 .ok_or_else(|| IoError::malformed(path, format!("{CHECKSUM} has no {name}")))
         };
@@ -248,9 +254,9 @@ pub(super) fn header(path: &Path, told: Option<Extents>) -> Result<(Header, Layo
     let sums = sums.transpose()?;
     // The record's own text is the user's, and need not be XML.
     let user = found.text(RECORD)?;
-    let usqcd = user.as_deref().and_then(|text| xml(text).ok());
-    let usqcd = usqcd.filter(|xml| xml.root_element().tag_name().name() == "usqcdInfo");
-    let value = |name: &str| usqcd.as_ref().and_then(|xml| element(xml, name));
+    let user = user.as_deref().and_then(|text| xml(text).ok());
+    let usqcd = user.as_ref().and_then(|xml| inside(xml.root(), "usqcdInfo"));
+    let value = |name: &str| element(usqcd?, name);
     let claim =
         |of, key: &'static str, text: Option<String>| Claim::printed(of, key, &text?, precision, extents);
     let plaquette = claim(Quantity::Plaquette, "plaq", value("plaq"));
@@ -415,12 +421,13 @@ mod tests {
 
     #[test]
     fn elements_are_found_whole() {
-        let of = |text: &str, name: &str| xml(text).ok().and_then(|xml| element(&xml, name));
+        let of = |text: &str, name: &str| xml(text).ok().and_then(|xml| element(xml.root(), name));
         let format = format_xml([4, 6, 8, 10]);
         assert_eq!(of(&format, "lx").as_deref(), Some("4"));
         assert_eq!(of(&format, "lt").as_deref(), Some("10"));
         let odd = "<!-- <lx>9</lx> --><a:f xmlns:a='u'><lxx>1</lxx><a:lx b='>'> <![CDATA[1]]>&#50;<!-- --> </a:lx></a:f>\n\0";
         assert_eq!(of(odd, "lx").as_deref(), Some("12"));
+        assert_eq!(of("<!DOCTYPE x SYSTEM 'x.dtd'><x><lx>4</lx></x>", "lx").as_deref(), Some("4"));
         for bad in ["<lx>", "", "<lx>1</ly>", "<!DOCTYPE x [<!ENTITY e '1'>]><lx>&e;</lx>"] {
             assert_eq!(of(bad, "lx"), None, "{bad}");
         }
