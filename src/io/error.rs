@@ -79,10 +79,10 @@ pub enum IoError {
     },
     /// Links need more memory than there is.
     #[error(
-        "{}: {:.1} GB of memory are needed{}",
+        "{}: {:.1} GB of memory are needed{}; more ranks divide them",
         path.display(),
         *needed as f64 / 1e9,
-        node.map_or(String::new(), |node| format!(", this node has {:.1} GB", node as f64 / 1e9))
+        node.map_or(String::new(), |node| format!(", this node has {:.1} GB, limits such as ulimit -v aside", node as f64 / 1e9))
     )]
     NoMemory {
         /// The file that was to be read.

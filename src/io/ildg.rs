@@ -270,7 +270,7 @@ pub(super) fn header(path: &Path, told: Option<Extents>) -> Result<(Header, Layo
     let own = value("info").filter(|info| info.starts_with("hmc "));
     let (program, trajectory) =
         match own.as_deref().map(|own| own.split_once(", trajectory ").unwrap_or((own, ""))) {
-            None => (None, None),
+            None => (None, found.of_tmlqcd("trajectory nr")?.and_then(|number| number.parse().ok())),
             Some((program, number)) => (Some(program.to_owned()), number.parse().ok()),
         };
     let header = Header {

@@ -8,7 +8,7 @@ mod limits;
 mod milc;
 mod mutated;
 mod records;
-mod strangers;
+pub mod strangers;
 
 use crate::program::Scratch;
 use hmc::comm::Solo;

@@ -91,6 +91,21 @@ fn packed(from: &Path, to: &Path, datasets: &[&str], how: Packing) {
     }
 }
 
+/// Packs a configuration where it is, as `h5repack -f SHUF -f GZIP=6` does: with the oldest forms of headers.
+pub fn repack(path: &Path) {
+    let aside = path.with_extension("packed");
+    let how = Packing {
+        version: LibraryVersion::Earliest,
+        layout: Layout::Chunked,
+        chunk: [1, 2, 2, 2, 4, 3, 3],
+        deflate: true,
+        shuffle: true,
+        checksum: false,
+    };
+    packed(path, &aside, &["gauge/U"], how);
+    fs::rename(aside, path).unwrap();
+}
+
 fn packings() -> Vec<Packing> {
     let mut all = Vec::new();
     for version in [LibraryVersion::Earliest, LibraryVersion::V18, LibraryVersion::V110] {

@@ -1,5 +1,6 @@
 //! Commands on files: what is doubted, what is not known, and what is not overwritten.
 
+use crate::files::strangers::repack;
 use crate::program::{self, Ended, Scratch, parallel, with};
 use std::fs;
 use std::process::Stdio;
@@ -170,6 +171,27 @@ fn logical_names_are_those_of_ildg() {
         scratch.run(0, &["convert", "--lfn", name, FIRST, to]).failed(2, &[told]);
         assert!(!scratch.at(to).exists());
     }
+}
+
+#[test]
+fn a_chain_goes_on_from_files_that_were_packed() {
+    let (plain, packed) = (pure(), pure());
+    for folder in ["cfg", "checkpoint"] {
+        for entry in fs::read_dir(packed.at("ensembles/pure").join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let size = fs::metadata(&path).unwrap().len();
+            repack(&path);
+            assert_ne!(fs::metadata(&path).unwrap().len(), size);
+        }
+    }
+    let text = format!("{}{}", with(PURE, "trajectories", "2"), parallel([1; 4], 0, 1));
+    let ended = packed.chain(0, &text);
+    assert!(!ended.err.contains("warning"), "{ended:?}");
+    plain.chain(0, &text);
+    let [a, b] =
+        [&plain, &packed].map(|scratch| scratch.checksum(&scratch.at("ensembles/pure/cfg/cfg_000002.h5")));
+    assert_eq!(a, b);
+    assert!(fs::read_dir(packed.at("ensembles/pure/cfg")).unwrap().count() == 2);
 }
 
 #[test]
