@@ -92,6 +92,7 @@ pub use memory::{domain_on, held_by};
 pub use qcdml::{Qcdml, qcdml};
 pub use rehearsal::rehearse;
 pub use replay::{Out, places, replay, set_state, state_of};
+pub use report::say_text;
 pub use run::{Gaps, RunOptions, run};
 pub use start::{Ranks, guard, start_ranks};
 pub use tune::{Tune, tune};

@@ -32,6 +32,17 @@ pub(super) fn say(text: impl Display) -> Result<(), AppError> {
     }
 }
 
+/// Prints a text as it is.
+///
+/// # Errors
+/// As of a line.
+pub fn say_text(text: &[u8]) -> Result<(), AppError> {
+    match std::io::stdout().write_all(text) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(AppError::Output(error)),
+        _ => Ok(()),
+    }
+}
+
 /// An object as a line of JSON: fields in their order, reals as the shortest text that reads back to the same bits, `null`
 /// for NaN.
 ///
@@ -68,8 +79,17 @@ pub(super) fn span(seconds: f64) -> String {
     }
 }
 
-/// A mean with its error in units of its last digit: `0.4807(3)`.
+/// A mean with its error in units of its last digit: `0.4807(3)`; of any size: `3.1(4)e-39`; `-` where it is unknown.
 pub(super) fn with_error(mean: f64, error: f64) -> String {
+    if !mean.is_finite() {
+        return "-".to_owned();
+    }
+    let size = mean.abs().max(error);
+    if error.is_finite() && size > 0.0 && !(1e-6..1e9).contains(&size) {
+        let power = size.log10().floor() as i32;
+        let [mean, error] = [mean, error].map(|x| x / 10f64.powi(power));
+        return format!("{}e{power}", with_error(mean, error));
+    }
     if !(error > 0.0 && error.is_finite()) {
         return format!("{mean:.8}");
     }
@@ -108,6 +128,8 @@ pub(super) struct Report {
     accepted: u64,
     decided: u64,
     rejected_in_a_row: u64,
+    /// Whether a great dH was told.
+    strayed: bool,
     /// Seconds of the last trajectories, including measurements and files.
     recent: VecDeque<f64>,
     /// Of each trajectory of this job whose energy was counted.
@@ -125,6 +147,7 @@ impl Report {
             accepted: 0,
             decided: 0,
             rejected_in_a_row: 0,
+            strayed: false,
             recent: VecDeque::new(),
             joules: Vec::new(),
         }
@@ -268,13 +291,17 @@ impl Report {
     }
 
     /// Warns about a chain that does not move.
-    fn judge(&self, number: u64, delta_h: f64) {
+    fn judge(&mut self, number: u64, delta_h: f64) {
         const ADVICE: &str = "more 'steps' on the levels with the greatest forces (dH falls with their square, with \
                               their fourth power for omf4), a smaller tau, or more thermalisation";
         if delta_h.abs() > GREAT_DELTA_H {
-            self.warn(&format!(
-                "trajectory {number}: dH = {delta_h:+.3e}, the integration goes astray; try {ADVICE}"
-            ));
+            // The advice once; the log has each dH.
+            if !self.strayed {
+                self.warn(&format!(
+                    "trajectory {number}: dH = {delta_h:+.3e}, the integration goes astray; try {ADVICE}"
+                ));
+            }
+            self.strayed = true;
         }
         let rejected = self.rejected_in_a_row;
         if rejected > 0 && rejected.is_multiple_of(MANY_REJECTIONS) {
@@ -340,6 +367,9 @@ mod tests {
         assert_eq!(with_error(0.9927, 0.0099), "0.993(10)");
         assert_eq!(with_error(12.3, 2.0), "12(2)");
         assert_eq!(with_error(0.5, f64::NAN), "0.50000000");
+        assert_eq!(with_error(f64::NAN, f64::NAN), "-");
+        assert_eq!(with_error(1.0e-39, 1.9e-39), "1.0(19)e-39");
+        assert_eq!(with_error(2.34e12, 3e10), "2.34(3)e12");
     }
 
     #[test]
