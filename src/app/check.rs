@@ -248,6 +248,10 @@ fn chain(
         say("folder state   no chain yet: the run starts")?;
         return Ok(0);
     };
+    if let Some(told) = found.replaced(folder, input, &Solo)? {
+        say(format_args!("folder state   {told}"))?;
+        return Ok(0);
+    }
     let accepted = resume::judge(folder, &path, &header, input, options)?;
     let choices = resume::stored_input(&path, &header)?.choices();
     found.choose(&choices);

@@ -75,7 +75,7 @@ pub(super) struct Found {
     /// Gaps that earlier jobs were told to leave.
     left: BTreeSet<u64>,
     /// Whether no trajectory was finished here.
-    is_unused: bool,
+    pub is_unused: bool,
 }
 
 /// A sequence of trajectories to rerun.
@@ -193,6 +193,11 @@ impl Found {
         partition: &Partition,
         comm: &dyn Comm,
     ) -> Result<Point, AppError> {
+        if let Some(told) = self.replaced(folder, input, comm)? {
+            let mut point = Point::new(None, 0, None);
+            point.warnings.push(told);
+            return Ok(point);
+        }
         let mut accepted = BTreeSet::new();
         let judge = |path: &Path, header: &Header| {
             accepted.extend(judge(folder, path, header, input, options)?);
@@ -213,6 +218,34 @@ impl Found {
         point.has_checkpoint = loaded.is_checkpoint;
         point.choices = stored_input(&loaded.path, &loaded.header)?.choices();
         Ok(point)
+    }
+
+    /// Of a folder in which no trajectory was done with another physics than that of `input`: that the chain starts again.
+    /// Collective.
+    ///
+    /// # Errors
+    /// The folder cannot be listed.
+    pub(super) fn replaced(
+        &self,
+        folder: &Path,
+        input: &Input,
+        comm: &dyn Comm,
+    ) -> Result<Option<String>, AppError> {
+        let look = || -> Result<Option<String>, AppError> {
+            let Some((path, header)) = newest_header(folder)? else { return Ok(None) };
+            let Ok(stored) = stored_input(&path, &header) else { return Ok(None) };
+            let changes: Vec<String> = fixed(&stored, input)?.iter().map(ToString::to_string).collect();
+            let told = || {
+                format!(
+                    "{}: no trajectory was done there: the chain starts again with this input ({})",
+                    folder.display(),
+                    changes.join("; ")
+                )
+            };
+            Ok((!changes.is_empty()).then(told))
+        };
+        let found = agree(comm, if self.is_unused && comm.rank() == 0 { look() } else { Ok(None) })?;
+        Ok(of_first(comm, &found))
     }
 
     /// Lets measurements of earlier inputs be solved by the methods of the chain.
@@ -411,11 +444,21 @@ pub(super) fn kept(folder: &Path) -> Vec<Kept> {
 }
 
 /// Stores the input of a job that continues after `done` trajectories: as `run.toml` for a new chain, as
-/// `run_NNNNNN.toml` if the text differs from that of the previous job. Returns a warning, if any.
+/// `run_NNNNNN.toml` if the text differs from that of the previous job. In an unused folder, of a chain without a trajectory,
+/// that of an earlier job goes. Returns a warning, if any.
 ///
 /// # Errors
 /// The file cannot be written.
-pub(super) fn keep_input(folder: &Path, text: &str, done: u64) -> Result<Option<String>, IoError> {
+pub(super) fn keep_input(
+    folder: &Path,
+    text: &str,
+    done: u64,
+    is_unused: bool,
+) -> Result<Option<String>, IoError> {
+    if is_unused && !job::recorded(folder).is_empty() {
+        io::write_text(&folder.join("run.toml"), text)?;
+        return Ok(None);
+    }
     let kept = kept_inputs(folder);
     let (before, after): (Vec<_>, Vec<_>) = kept.into_iter().partition(|(n, _)| *n <= done);
     let path = |n: u64| folder.join(if n == 0 { "run.toml".to_owned() } else { format!("run_{n:06}.toml") });
@@ -470,12 +513,14 @@ pub(super) fn judge(
     options: &RunOptions,
 ) -> Result<Option<Accepted>, AppError> {
     let fixed = fixed(&stored_input(file, header)?, input)?;
-    let fixed: Vec<String> = fixed.iter().map(|difference| format!("\n  {difference}")).collect();
     if !fixed.is_empty() {
+        let told: String = fixed.iter().map(|difference| format!("\n  {difference}")).collect();
+        let longer = fixed.iter().any(|difference| difference.key == "run.thermalisation");
+        let instead = if longer { "; for means after more trajectories, hmc report --from N" } else { "" };
         return Err(AppError::Refused(format!(
-            "{} holds a chain of other physics; give the run another name, or take back:{}",
-            folder.display(),
-            fixed.concat()
+            "{} holds a chain of other physics; give the run another name, or take back:{told}\nhmc branch CFG --name NAME \
+             --set KEY=VALUE begins another chain from the links of this one{instead}",
+            folder.display()
         )));
     }
     let writer = header.program.as_deref().unwrap_or("an unknown program");

@@ -104,6 +104,8 @@ pub(super) struct Driver {
     /// The checksum of the links of files after this trajectory, if the next one is to be verified.
     pub(super) sealed: Option<(u64, u64)>,
     input_is_kept: bool,
+    /// Whether no trajectory was finished before this job.
+    is_unused: bool,
     /// Whether the grid of ranks was taken by time.
     tuned: bool,
     /// The trajectory after which the present tuning came into force.
@@ -175,6 +177,7 @@ impl Driver {
         if comm.size() > 1 {
             placement::map(&input.parallel, comm).iter().for_each(|line| report.line(line));
         }
+        start::crowded(&input.parallel, &**comm).iter().for_each(|warning| report.warn(warning));
         report.line(&match done {
             0 => format!("starts: {} trajectories to go", run.trajectories),
             n => format!("resumes after {n} of {} trajectories", run.trajectories),
@@ -219,6 +222,7 @@ impl Driver {
             saved,
             sealed: None,
             input_is_kept,
+            is_unused: found.is_unused,
             tuned,
             tuning,
             retuned,
@@ -261,7 +265,9 @@ impl Driver {
         }
         let (history, measurements) = open_records(folder, input, found)?;
         if is_new {
-            keep_input(folder, &input.text, 0)?.iter().for_each(|warning| self.report.warn(warning));
+            keep_input(folder, &input.text, 0, found.is_unused)?
+                .iter()
+                .for_each(|warning| self.report.warn(warning));
             // Of two streams that begin at once, one at least now sees the other.
             streams::judge(input)?.iter().for_each(|warning| self.report.warn(warning));
         }
@@ -399,7 +405,8 @@ impl Driver {
         self.on_files(|files| files.lock.check())?;
         if !self.input_is_kept {
             let (folder, text, before) = (self.folder.clone(), self.input.text.clone(), self.done - 1);
-            self.on_files(|_| Ok(keep_input(&folder, &text, before)?))?;
+            let is_unused = self.is_unused;
+            self.on_files(|_| Ok(keep_input(&folder, &text, before, is_unused)?))?;
             self.input_is_kept = true;
         }
         self.on_files(|files| Ok(files.history.append(row)?))

@@ -4,6 +4,7 @@ use super::launch::{Launch, Tasks, launch};
 use super::report::{complain, warn};
 use super::{AppError, crash, drill, placement};
 use crate::comm::{Comm, Solo, agree};
+use crate::config::InputError;
 use crate::device::{Cpu, Device, GpuOptions, Lanes, Remote, fastest_lanes, fits_processor, gpu_count};
 use crate::field::{Domain, Halo, Transports};
 use crate::input::{DeviceChoice, Parallel};
@@ -12,6 +13,9 @@ use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// A node with so many running threads a core is busy.
+const BUSY: f64 = 1.5;
 
 /// The ranks of this job.
 pub type Ranks = Arc<dyn Comm>;
@@ -56,10 +60,11 @@ fn connect() -> Result<Ranks, AppError> {
 pub fn guard(comm: &dyn Comm, work: impl FnOnce() -> Result<(), AppError>) -> u8 {
     let Err(error) = work() else { return 0 };
     let code = error.exit_code();
-    if matches!(error, AppError::Input(_)) {
-        // Every rank has read the same input and fails in the same way.
+    if let AppError::Input(input) = &error {
+        // Every rank has read the same input and fails in the same way. Mistakes begin with their place, as editors want it.
         if comm.rank() == 0 {
-            complain(&error);
+            let head = if matches!(input, InputError::Mistakes { .. }) { "" } else { "error: " };
+            complain(format_args!("{head}{error}"));
         }
         return code;
     }
@@ -151,6 +156,33 @@ fn threads(parallel: &Parallel, comm: &dyn Comm) -> usize {
     let ranks = place_on_node(comm).1;
     // A launcher that binds ranks to cores has already divided them.
     parallel.threads.unwrap_or_else(|| if own < node { own } else { (own / ranks).max(1) })
+}
+
+/// Why the threads of this node are in each other's way, if they are: more of them than cores, or cores that others use.
+/// Collective.
+pub(super) fn crowded(parallel: &Parallel, comm: &dyn Comm) -> Option<String> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let (threads, ranks) = (threads(parallel, comm), place_on_node(comm).1);
+    // Ranks that a launcher binds see their own cores alone.
+    // SAFETY: a plain query.
+    let node = usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(cores);
+    let own = if cores < node { threads } else { threads * ranks };
+    if threads > 1 && own > cores {
+        return Some(format!(
+            "{threads} threads on each of {ranks} ranks, but only {cores} cores: threads that wait for each other take far longer; \
+             give fewer 'threads' in [parallel]"
+        ));
+    }
+    let mut load = [0.0];
+    // SAFETY: there is room for one number.
+    let known = unsafe { libc::getloadavg(load.as_mut_ptr(), 1) } == 1;
+    let busy = known && threads > 1 && load[0] + own as f64 > BUSY * node as f64;
+    busy.then(|| {
+        format!(
+            "other jobs use this node: its load is {:.0} on {node} cores; 'threads = 1' in [parallel] may be faster than {threads}",
+            load[0]
+        )
+    })
 }
 
 /// This rank's share of the lattice.

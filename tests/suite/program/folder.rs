@@ -139,6 +139,75 @@ fn the_input_is_kept_when_the_chain_has_begun() {
     assert_eq!(after, [0, 6]);
 }
 
+/// A chain that died before its first trajectory locks nothing: another physics starts again, without a word of the old input.
+#[test]
+fn a_chain_without_a_trajectory_can_be_corrected() {
+    for ranks in [0, 2] {
+        let scratch = Scratch::new();
+        let folder = scratch.at(FOLDER);
+        let start = |text: &str| {
+            let input = scratch.write("run.toml", on(text, ranks));
+            let mut job = scratch.start(ranks, &[&input]);
+            job.await_words("trajectories to go");
+            assert!(
+                job.wait_until(|_| folder.join("run.toml").exists() && folder.join("jobs.jsonl").exists())
+            );
+            job.kill();
+            job.wait();
+        };
+        start(&with(&with(PURE, "steps", "100000"), "beta", "1.3"));
+        assert!(folder.join("checkpoint/ckpt_000000.h5").exists());
+        let good = on(PURE, ranks);
+        let input = scratch.write("run.toml", &good);
+        let ended = scratch.run(ranks, &["--check", &input]);
+        assert!(ended.out.contains("no trajectory was done there: the chain starts again"), "{ended:?}");
+        let ended = scratch.chain(ranks, &good);
+        assert!(ended.err.contains("gauge.beta: was 1.3, is 5.7"), "{ended:?}");
+        assert!(!ended.err.contains("superseded"), "{ended:?}");
+        assert_eq!(fs::read_to_string(folder.join("run.toml")).unwrap(), good);
+        let reference = Scratch::new();
+        reference.chain(ranks, &good);
+        same(&scratch, &reference);
+        // A chain with a trajectory is as safe as ever.
+        let input = scratch.write("run.toml", on(&with(PURE, "beta", "5.8"), ranks));
+        scratch.run(ranks, &[&input]).failed(2, &["holds a chain of other physics", "hmc branch"]);
+        // Another tuning alone goes without a warning, too.
+        let scratch = Scratch::new();
+        let folder = scratch.at(FOLDER);
+        let input = scratch.write("slow.toml", on(&with(PURE, "steps", "100000"), ranks));
+        let mut job = scratch.start(ranks, &[&input]);
+        job.await_words("trajectories to go");
+        assert!(job.wait_until(|_| folder.join("jobs.jsonl").exists()));
+        job.kill();
+        job.wait();
+        let ended = scratch.chain(ranks, &good);
+        assert!(!ended.err.contains("superseded"), "{ended:?}");
+        assert_eq!(fs::read_to_string(folder.join("run.toml")).unwrap(), good);
+    }
+}
+
+/// A signal is answered when it comes, and a second SIGINT ends the job at once; the chain goes on from what there is.
+#[test]
+fn interrupts_are_answered_at_once() {
+    let scratch = Scratch::new();
+    let text = with(&with(PURE, "steps", "100000"), "trajectories", "2");
+    let input = scratch.write("run.toml", on(&text, 0));
+    let mut job = scratch.start(0, &[&input]);
+    job.await_words("trajectories to go");
+    let folder = scratch.at(FOLDER);
+    assert!(job.wait_until(|_| folder.join("jobs.jsonl").exists()));
+    std::thread::sleep(Duration::from_millis(100));
+    let start = Instant::now();
+    signal(job.ranks()[0], libc::SIGINT);
+    assert!(job.wait_until(|job| job.warned().contains("SIGINT: the run ends after this trajectory")));
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert!(job.is_running());
+    signal(job.ranks()[0], libc::SIGINT);
+    let ended = job.wait();
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    scratch.chain(0, &on(PURE, 0));
+}
+
 /// F3: rows and lines that are missing, doubled or altered are told and made again, to the same bits.
 #[test]
 fn damaged_records_are_made_again() {
