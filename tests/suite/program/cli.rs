@@ -79,6 +79,45 @@ fn the_command_line_itself() {
     }
 }
 
+/// A first word that is neither a command nor a file: the nearest command, or what does it here.
+#[test]
+fn misspelt_commands_are_told() {
+    let scratch = Scratch::new();
+    for (arguments, told) in [
+        (&["stauts", "folder"][..], "there is no command or file 'stauts'; did you mean 'status'?"),
+        (&["measrue", "--input", "a"], "did you mean 'measure'?"),
+        (&["check", "run.toml"], "say hmc --check RUN.toml"),
+        (&["version"], "say hmc --version"),
+        (&["xyzzy"], "hmc --help lists the commands"),
+    ] {
+        scratch.run(0, arguments).failed(2, &[told]);
+    }
+    scratch.run(0, &["./stauts"]).failed(2, &["./stauts: No such file"]);
+    let shells = [("bash", "complete -F"), ("zsh", "#compdef hmc"), ("fish", "complete -c hmc")];
+    for (shell, part) in shells {
+        let ended = scratch.run(0, &["completions", shell]);
+        assert!(ended.code == Some(0) && ended.out.contains(part), "{ended:?}");
+    }
+    let ended = scratch.run(0, &["man"]);
+    assert!(ended.code == Some(0) && ended.out.contains(".TH hmc"), "{ended:?}");
+    let help = scratch.run(0, &["--help"]).out;
+    assert!(help.contains("Exit codes: 0 done") && help.contains("SLURM_JOB_END_TIME"), "{help}");
+}
+
+/// More threads than cores take far longer than one: that is told before the run begins.
+#[test]
+fn more_threads_than_cores_are_told() {
+    let scratch = Scratch::new();
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let one = with(&with(PURE, "trajectories", "1"), "thermalisation", "1");
+    let ended = scratch.chain(0, &format!("{one}{}", parallel([1; 4], 0, cores + 3)));
+    let told = format!("{} threads on each of 1 ranks, but only {cores} cores", cores + 3);
+    assert!(ended.err.contains(&told), "{ended:?}");
+    let input = scratch.write("run.toml", format!("{one}{}", parallel([1; 4], 0, 3)));
+    let ended = scratch.run(0, &["--check", &input]);
+    assert!(ended.out.contains("3 threads"), "{ended:?}");
+}
+
 /// A reader that has enough is no error, and stops no run; a product that cannot be written is one.
 #[test]
 fn words_that_nobody_takes() {
@@ -122,7 +161,7 @@ fn mistakes_in_an_input_are_told_at_once_and_once() {
         }
     }
     for ranks in STARTS {
-        scratch.run(ranks, &["missing.toml"]).failed(2, &["missing.toml: No such file"]);
+        scratch.run(ranks, &["missing.toml"]).failed(2, &["error: missing.toml: No such file"]);
         let broken = scratch.write("broken.toml", "[run\nname = 3 4\n");
         scratch.run(ranks, &[&broken]).failed(2, &["broken.toml:1:5: not valid TOML"]);
     }

@@ -38,9 +38,30 @@ fn every_input_of_the_list_can_be_had_and_changed() {
     scratch
         .run(0, &["init", "quickstart", "--set", "gauge.bta=5"])
         .failed(2, &["unknown key 'bta' in [gauge]; did you mean 'beta'?"]);
-    scratch
-        .run(0, &["init", "quickstart", "--set", "gage.beta=5"])
-        .failed(2, &["--set gage.beta=5: there is no table 'gage'"]);
+    scratch.run(0, &["init", "quickstart", "--set", "gage.beta=5"]).failed(2, &["gage", "did you mean"]);
+    scratch.run(0, &[&["init", "quickstart"], &set[..], &["--force"]].concat()).succeeded();
+    scratch.run(0, &["init", "quickstart", "--force"]).failed(2, &["--write"]);
+}
+
+/// Tables that an input does not have can be set, key by key or at once.
+#[test]
+fn tables_can_be_set() {
+    let scratch = Scratch::new();
+    let of = |changes: &[&str]| {
+        let set: Vec<&str> = changes.iter().flat_map(|change| ["--set", *change]).collect();
+        let ended = scratch.run(0, &[&["init", "quickstart"], &set[..]].concat());
+        ended.succeeded();
+        parse_stored(&ended.out, "").unwrap().input
+    };
+    assert_eq!(of(&["parallel.threads=1", "parallel.device=cpu"]).parallel.threads, Some(1));
+    assert_eq!(of(&["parallel={threads=3}"]).parallel.threads, Some(3));
+    assert!(
+        of(&["measure.wilson_loops.r_max=2", "measure.wilson_loops.t_max=2"])
+            .text
+            .contains("[measure.wilson_loops]")
+    );
+    assert!(of(&["measure.flow.t_max=1"]).text.contains("t_max = 1\n"));
+    scratch.run(0, &["init", "quickstart", "--set", "threads=1"]).failed(2, &["a key with its table"]);
 }
 
 #[test]
