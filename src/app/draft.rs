@@ -65,7 +65,8 @@ pub struct Twig {
     pub name: Option<String>,
     /// Its name among the streams of the ensemble; `None`: as in the stored input.
     pub stream: Option<String>,
-    /// Its seed; `None`: the next one that neither the stored input nor a stream of the ensemble has.
+    /// Its seed; `None`: one that follows from the stored one, the trajectory and the new chain's name, and that no chain of the
+    /// folder has.
     pub seed: Option<u64>,
 }
 
@@ -91,11 +92,14 @@ pub fn branch(configuration: &Path, twig: &Twig, draft: &Draft) -> Result<(), Ap
     let start = std::path::absolute(configuration).unwrap_or_else(|_| configuration.to_owned());
     let start = Value::from(start.display().to_string());
     let name = twig.name.clone().unwrap_or_else(|| stored.name.clone());
-    let taken = streams::seeds(&stored.ensembles.join(&name));
-    let next = || taken.into_iter().fold(stored.seed, u64::max) + 1;
+    let own = || {
+        let stream = twig.stream.as_ref().or(stored.stream.as_ref());
+        let from = format!("{} {:?} {name} {stream:?}", stored.seed, header.links_checksum);
+        seed_of(&from, &[streams::seeds(&stored.ensembles), vec![stored.seed]].concat())
+    };
     let mut set = vec![
         format!("run.name={}", Value::from(&name)),
-        format!("run.seed={}", twig.seed.unwrap_or_else(next)),
+        format!("run.seed={}", twig.seed.unwrap_or_else(own)),
         format!("run.start={start}"),
     ];
     set.extend(twig.stream.iter().map(|stream| format!("run.stream={}", Value::from(stream))));
@@ -108,6 +112,13 @@ pub fn branch(configuration: &Path, twig: &Twig, draft: &Draft) -> Result<(), Ap
         header.program.as_deref().unwrap_or("an unknown program"),
     );
     finish(&(origin + text), &Draft { set, write: draft.write.clone() })
+}
+
+/// A seed that follows from a text and is not one of `taken`. Chains of one seed draw the same momenta and pseudofermions, and are
+/// correlated whatever they start from; so are two branches of one configuration, if they have the same.
+fn seed_of(text: &str, taken: &[u64]) -> u64 {
+    let mut numbered = (0_u64..).map(|n| u64::from(crc32fast::hash(format!("{n} {text}").as_bytes())));
+    numbered.find(|seed| !taken.contains(seed)).expect("few seeds are taken")
 }
 
 /// Makes the changes, checks the input, and writes it.

@@ -44,12 +44,12 @@ const POSITIVES: Shape = Shape::Number(Bound::Without(0.0), Bound::Free);
 
 /// Bounds of a spectrum.
 pub(crate) const RANGE: Form<[f64; 2]> =
-    form("2 numbers, 0 < lo < hi", Shape::List(&POSITIVES, Some(2)), range);
+    form("2 numbers, 0 < lo < hi, hi / lo 1e16 at most", Shape::List(&POSITIVES, Some(2)), range);
 
 fn range(value: &Value) -> Read<[f64; 2]> {
-    let expected = "bounds [lo, hi], 0 < lo < hi";
+    let expected = "bounds [lo, hi], 0 < lo < hi, hi / lo 1e16 at most";
     let range: [f64; 2] = array(expected, |value| POSITIVE.read(value))(value)?;
-    if range[0] < range[1] {
+    if range[0] < range[1] && range[1] / range[0] <= 1e16 {
         return Ok(range);
     }
     Err(vec![(value.span().start, format!("expected {expected}, found {range:?}"))])

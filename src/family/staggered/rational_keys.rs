@@ -6,11 +6,14 @@ use crate::config::key::{Absent, Bound, Change, Key, integer, number};
 use crate::config::raw::Table;
 use crate::config::section::Section;
 use crate::family::keys::{self, FORCE_ERROR};
+use crate::io::read_plain;
 use crate::math::{MilcPseudofermion, milc_rationals};
 use std::path::PathBuf;
 
 /// A lower bound on the greatest eigenvalue of -D^2.
 const LEAST_LAMBDA_MAX: f64 = 1.0;
+/// Bytes of a file of rational functions, much more than any has.
+const LARGEST_FILE: u64 = 16 << 20;
 
 /// `[fermion.NAME.pseudofermion.rational]`, with what it inherits from `[fermion.NAME.rational]`.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +54,7 @@ const FILE: Key<PathBuf> = Key::new(
 .settled_as("file");
 const LAMBDA_MAX: Key<f64> = Key::new(
     "lambda_max",
-    number("a positive number", Bound::Without(0.0), Bound::Free),
+    number("a number from 0 to 1e4", Bound::Without(0.0), Bound::With(1e4)),
     Absent::Means("this or `file`"),
     Change::Tuning,
     "upper end of the spectrum of -D^2, 1 at least; enforced, and measured as the `range` of one Wilson flavour is. The \
@@ -202,7 +205,8 @@ impl RationalKeys {
 
 /// The pseudofermions of a file in MILC's format; the key `file` of `table` names it.
 fn read_file(table: &Table, path: PathBuf) -> File {
-    let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
+    let bytes = read_plain(&path, LARGEST_FILE).map_err(|error| error.to_string());
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is no text".to_owned()));
     let list = text.and_then(|text| milc_rationals(&text).map_err(|error| error.to_string()));
     let list = list.map_err(|error| table.mistake("file", format!("file: {}: {error}", path.display())));
     File { path, list: list.ok() }

@@ -14,6 +14,7 @@ mod drafts;
 mod drivers;
 mod exceptional;
 mod exports;
+mod faults;
 mod folder;
 mod grids;
 mod halo_precision;
