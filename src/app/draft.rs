@@ -5,7 +5,7 @@ use super::{AppError, files, streams};
 use crate::input;
 use crate::io;
 use std::path::Path;
-use toml_edit::{DocumentMut, Item, Value};
+use toml_edit::{DocumentMut, Item, TableLike, Value};
 
 /// Inputs of the program, from small to large: name and text.
 const INPUTS: [(&str, &str); 13] = [
@@ -89,6 +89,10 @@ pub fn branch(configuration: &Path, twig: &Twig, draft: &Draft) -> Result<(), Ap
     let text =
         text.ok_or_else(|| refused("it has no input; write one with this file as 'start' in [run]"))?;
     let stored = input::parse_stored(text, &configuration.display().to_string())?.input.run;
+    let told = |(key, value): &(String, String)| {
+        warn(format_args!("{key} = {value:?} is what the stored input says; --set changes it"));
+    };
+    paths_of(text).iter().for_each(told);
     let start = std::path::absolute(configuration).unwrap_or_else(|_| configuration.to_owned());
     let start = Value::from(start.display().to_string());
     let name = twig.name.clone().unwrap_or_else(|| stored.name.clone());
@@ -112,6 +116,27 @@ pub fn branch(configuration: &Path, twig: &Twig, draft: &Draft) -> Result<(), Ap
         header.program.as_deref().unwrap_or("an unknown program"),
     );
     finish(&(origin + text), &Draft { set, write: draft.write.clone() })
+}
+
+/// The keys of an input that name files or folders of whoever wrote it, and are none of this chain's own making.
+fn paths_of(text: &str) -> Vec<(String, String)> {
+    fn collect(table: &dyn TableLike, prefix: &str, found: &mut Vec<(String, String)>) {
+        for (key, item) in table.iter() {
+            let name = format!("{prefix}{key}");
+            if let (true, Some(value)) = (["ensembles", "lfn", "file"].contains(&key), item.as_str()) {
+                found.push((name, value.to_owned()));
+            } else if let Some(inner) = item.as_table_like() {
+                collect(inner, &format!("{name}."), found);
+            } else if let Some(list) = item.as_array_of_tables() {
+                list.iter().zip(0..).for_each(|(inner, n)| collect(inner, &format!("{name}.{n}."), found));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    if let Ok(document) = text.parse::<DocumentMut>() {
+        collect(document.as_table(), "", &mut found);
+    }
+    found
 }
 
 /// A seed that follows from a text and is not one of `taken`. Chains of one seed draw the same momenta and pseudofermions, and are

@@ -259,6 +259,15 @@ impl Report {
         }
     }
 
+    /// Reports the speed of files of `bytes` in all, where they took their time.
+    pub(super) fn files(&self, bytes: usize, time: Duration) {
+        let seconds = time.as_secs_f64();
+        if seconds > 1.0 {
+            let [all, speed] = [bytes, (bytes as f64 / seconds) as usize].map(plan::megabytes);
+            self.line(&format!("files: {all} written and read back in {}, {speed}/s", span(seconds)));
+        }
+    }
+
     /// Records the time of a trajectory, including measurements and files.
     pub(super) fn took(&mut self, time: Duration) {
         self.recent.push_back(time.as_secs_f64());

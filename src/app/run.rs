@@ -11,7 +11,7 @@ use super::stop::{JOB_END, Reason, Stop, job_end};
 use super::version::PROGRAM;
 use super::walk::Walked;
 use super::{
-    AppError, Ranks, assemble, check, check_wires, choose, grids, inputs, measure, memory, placement,
+    AppError, Ranks, assemble, check, check_wires, choose, grids, inputs, measure, memory, placement, plan,
     rehearsal, start, streams,
 };
 use crate::comm::{agree, from_first};
@@ -429,6 +429,7 @@ impl Driver {
         if !configuration && !checkpoint {
             return Ok(());
         }
+        let (start, mut bytes) = (Instant::now(), 0);
         let plaquette = GaugeLoops::traces(&self.chain.links)?.plaquette();
         let host = self.chain.links.to_host()?;
         let _held = memory::while_written(&self.chain.links, &self.input);
@@ -447,12 +448,15 @@ impl Driver {
                 let warning = io::export(&self.folder, format, &host, partition, comm, &meta)?;
                 warning.iter().for_each(|warning| self.report.warn(warning));
             }
+            bytes += plan::in_all_formats(&self.input);
         }
         if checkpoint {
             let state = json(&ChainState { trajectories: self.done, seed: self.input.run.seed });
             io::save(&self.folder, &host, partition, comm, &meta, &state)?;
             self.saved = Some(self.done);
+            bytes += plan::configuration(&self.input);
         }
+        self.report.files(bytes, start.elapsed());
         Ok(())
     }
 

@@ -87,6 +87,17 @@ fn a_branch_is_another_chain_from_a_configuration() {
     assert_eq!(scratch.checksum(&scratch.at("ensembles/twig/checkpoint/ckpt_000002.h5")).len(), 16);
     let [chain, twig] = ["quickstart", "twig"].map(|name| read_chain(&scratch.at("ensembles").join(name)));
     assert_ne!(chain.history[2].split(',').nth(1), twig.history[0].split(',').nth(1));
+    // What the stored input says of files and folders is told.
+    let twig = "ensembles/twig/cfg/cfg_000001.h5";
+    let elsewhere =
+        ["--set", "run.ensembles=\"elsewhere\"", "--set", "run.lfn=\"lfn://a/b\"", "--write", "away.toml"];
+    scratch.run(0, &[&["branch", twig, "--name", "away"], &elsewhere[..]].concat()).succeeded();
+    scratch.run(0, &["away.toml"]).succeeded();
+    let ended = scratch.run(0, &["branch", "elsewhere/away/cfg/cfg_000001.h5", "--name", "more"]);
+    for told in ["run.ensembles = \"elsewhere\" is what the stored input says", "run.lfn = \"lfn://a/b\" is"]
+    {
+        assert!(ended.err.contains(told), "{ended:?}");
+    }
     // A chain of the same action with a seed that is taken is refused, unless it is there already.
     let taken = text.replace("name = \"twig\"", "name = \"third\"").replace("kappa = ", "kappa = 0.9e0 #");
     fs::write(scratch.at("third.toml"), &taken).unwrap();
