@@ -20,6 +20,7 @@ mod grids;
 mod halo_precision;
 mod inputs;
 mod ladder;
+mod large;
 mod launch;
 mod qcdml;
 mod replay;
