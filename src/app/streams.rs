@@ -83,21 +83,32 @@ pub(super) fn seeds(ensembles: &Path) -> Vec<u64> {
     chains(ensembles).iter().filter_map(|chain| Some(chain.input.as_ref()?.run.seed)).collect()
 }
 
-/// The folder of another chain beside that of `input` which draws the same momenta: it has the same seed, lattice and actions.
-/// Such chains are correlated, whatever they start from.
-fn twin(input: &Input) -> Option<PathBuf> {
-    let own = input.run.folder();
-    let same_action = |other: &Input| {
-        let other = fixed(other, input);
-        other.is_ok_and(|keys| {
-            keys.iter().all(|found| found.key != "lattice.extents" && !found.key.ends_with(".action"))
-        })
-    };
-    let is_twin = |chain: &Stream| {
-        let other = chain.input.as_ref().filter(|other| other.run.seed == input.run.seed);
-        chain.folder != own && other.is_some_and(same_action)
-    };
-    chains(&input.run.ensembles).into_iter().find(is_twin).map(|chain| chain.folder)
+/// A chain beside that of `input` which draws the same momenta: it has the same seed, lattice and actions. Such chains are
+/// correlated, whatever they start from.
+struct Twin {
+    folder: PathBuf,
+    /// Whether couplings and masses are equal, too: one would take both for the same ensemble.
+    is_same: bool,
+}
+
+impl Twin {
+    fn of(input: &Input) -> Option<Self> {
+        let own = input.run.folder();
+        let twin = |chain: Stream| {
+            let other =
+                chain.input.filter(|other| other.run.seed == input.run.seed && chain.folder != own)?;
+            let mut differ = fixed(&other, input).ok()?;
+            differ.retain(|found| !found.key.starts_with("run."));
+            let is_other = |key: &str| key == "lattice.extents" || key.ends_with(".action");
+            if differ.iter().any(|found| is_other(&found.key)) {
+                return None;
+            }
+            Some(Self { folder: chain.folder, is_same: differ.is_empty() })
+        };
+        let mut twins: Vec<Self> = chains(&input.run.ensembles).into_iter().filter_map(twin).collect();
+        twins.sort_by_key(|twin| !twin.is_same);
+        twins.into_iter().next()
+    }
 }
 
 /// The names of streams in a sentence.
@@ -131,14 +142,14 @@ pub(super) fn judge(input: &Input, is_new: bool) -> Result<Vec<String>, AppError
     let others = streams(&ensemble);
     let mut warnings = Vec::new();
     let seed = |warnings: &mut Vec<String>| {
-        let Some(twin) = twin(input) else { return Ok(()) };
+        let Some(twin) = Twin::of(input) else { return Ok(()) };
         let what = format!(
             "run.seed = {} is also that of {}, with the same lattice and actions: both draw the same random numbers, and are \
              correlated whatever they start from",
             run.seed,
-            twin.display()
+            twin.folder.display()
         );
-        if is_new {
+        if is_new && twin.is_same {
             return Err(AppError::Refused(format!("{what}; give the new one another seed")));
         }
         warnings.push(what);

@@ -32,7 +32,7 @@ struct Numbered {
 /// The name of the checksum.
 const CRC: &str = "crc32";
 /// Bytes of a file of records, much more than any chain's.
-const LARGEST: u64 = 16_000_000_000;
+pub(super) const LARGEST: u64 = 16_000_000_000;
 
 impl Form {
     /// A line with its checksum.

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 /// A lower bound on the greatest eigenvalue of -D^2.
 const LEAST_LAMBDA_MAX: f64 = 1.0;
+const MOST_LAMBDA_MAX: f64 = 1e4;
 /// Bytes of a file of rational functions, much more than any has.
 const LARGEST_FILE: u64 = 16 << 20;
 
@@ -54,7 +55,7 @@ const FILE: Key<PathBuf> = Key::new(
 .settled_as("file");
 const LAMBDA_MAX: Key<f64> = Key::new(
     "lambda_max",
-    number("a number from 0 to 1e4", Bound::Without(0.0), Bound::With(1e4)),
+    number("a positive number", Bound::Without(0.0), Bound::Free),
     Absent::Means("this or `file`"),
     Change::Tuning,
     "upper end of the spectrum of -D^2, 1 at least; enforced, and measured as the `range` of one Wilson flavour is. The \
@@ -133,6 +134,12 @@ impl RationalKeys {
             let message = format!(
                 "lambda_max: {low:e} is below the spectrum: the greatest eigenvalue of -D^2 is about 4 to 22, of smooth \
                  links the greatest; give a bound above it"
+            );
+            table.mistake("lambda_max", message);
+        }
+        if let Some(high) = lambda_max.filter(|lambda_max| *lambda_max > MOST_LAMBDA_MAX) {
+            let message = format!(
+                "lambda_max: {high:e} is far above the spectrum, and would take far more poles; give a bound near it"
             );
             table.mistake("lambda_max", message);
         }

@@ -99,11 +99,20 @@ fn a_branch_is_another_chain_from_a_configuration() {
         assert!(ended.err.contains(told), "{ended:?}");
     }
     // A chain of the same action with a seed that is taken is refused, unless it is there already.
-    let taken = text.replace("name = \"twig\"", "name = \"third\"").replace("kappa = ", "kappa = 0.9e0 #");
+    let taken = text.replace("name = \"twig\"", "name = \"third\"");
     fs::write(scratch.at("third.toml"), &taken).unwrap();
     let told = format!("run.seed = {} is also that of ensembles/twig", input.run.seed);
     scratch.run(0, &["third.toml"]).failed(2, &[&told]);
     scratch.run(0, &["--check", "third.toml"]).failed(2, &[&told]);
+    // With another mass it is warned.
+    let other = ["--set", &format!("run.seed={}", input.run.seed), "--set", "fermion.light.kappa=0.11"]
+        .map(String::from);
+    let other: Vec<&str> = other.iter().map(String::as_str).collect();
+    scratch
+        .run(0, &[&["branch", from, "--name", "light", "--write", "light.toml"], &other[..]].concat())
+        .succeeded();
+    let ended = scratch.run(0, &["--check", "light.toml"]);
+    assert!(ended.code == Some(0) && ended.err.contains(&told), "{ended:?}");
     // Its files tell where it comes from.
     let info = scratch.run(0, &["info", "ensembles/twig/cfg/cfg_000001.h5"]);
     assert!(info.out.contains(&origin), "{info:?}");

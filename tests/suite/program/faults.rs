@@ -171,6 +171,7 @@ fn symbolic_links_are_not_written_through() {
         fs::remove_file(folder.join(name)).unwrap();
     }
     // Unfinished files of somebody else's.
+    fs::remove_dir_all(&folder).unwrap();
     fs::create_dir_all(folder.join("cfg")).unwrap();
     for name in
         ["run.toml.tmp", "history.csv.tmp", "cfg/cfg_000002.h5.tmp", "history.csv", "measurements.jsonl"]
