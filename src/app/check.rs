@@ -115,7 +115,7 @@ pub(super) fn check(
         let fits = fits(&held, input, &partition, of_node, options, &mut findings);
         findings.note(fits);
     }
-    let told = findings.note(streams::judge(input));
+    let told = findings.note(streams::judge(input, !streams::holds_chain(&folder)));
     told.into_iter().flatten().for_each(|text| findings.warn("streams", text));
     let done = chain(input, &folder, options, &mut findings);
     let done = findings.note(done).unwrap_or(0);

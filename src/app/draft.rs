@@ -5,7 +5,7 @@ use super::{AppError, files, streams};
 use crate::input;
 use crate::io;
 use std::path::Path;
-use toml_edit::{DocumentMut, Item, Table, Value};
+use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 /// Inputs of the program, from small to large: name and text.
 const INPUTS: [(&str, &str); 13] = [
@@ -67,7 +67,8 @@ pub struct Twig {
     pub name: Option<String>,
     /// Its name among the streams of the ensemble; `None`: as in the stored input.
     pub stream: Option<String>,
-    /// Its seed; `None`: the next one that neither the stored input nor a stream of the ensemble has.
+    /// Its seed; `None`: one that follows from the stored one, the trajectory and the new chain's name, and that no chain of the
+    /// folder has.
     pub seed: Option<u64>,
 }
 
@@ -90,14 +91,21 @@ pub fn branch(configuration: &Path, twig: &Twig, draft: &Draft) -> Result<(), Ap
     let text =
         text.ok_or_else(|| refused("it has no input; write one with this file as 'start' in [run]"))?;
     let stored = input::parse_stored(text, &configuration.display().to_string())?.input.run;
+    let told = |(key, value): &(String, String)| {
+        warn(format_args!("{key} = {value:?} is what the stored input says; --set changes it"));
+    };
+    paths_of(text).iter().for_each(told);
     let start = std::path::absolute(configuration).unwrap_or_else(|_| configuration.to_owned());
     let start = Value::from(start.display().to_string());
     let name = twig.name.clone().unwrap_or_else(|| stored.name.clone());
-    let taken = streams::seeds(&stored.ensembles.join(&name));
-    let next = || taken.into_iter().fold(stored.seed, u64::max) + 1;
+    let own = || {
+        let stream = twig.stream.as_ref().or(stored.stream.as_ref());
+        let from = format!("{} {:?} {name} {stream:?}", stored.seed, header.links_checksum);
+        seed_of(&from, &[streams::seeds(&stored.ensembles), vec![stored.seed]].concat())
+    };
     let mut set = vec![
         format!("run.name={}", Value::from(&name)),
-        format!("run.seed={}", twig.seed.unwrap_or_else(next)),
+        format!("run.seed={}", twig.seed.unwrap_or_else(own)),
         format!("run.start={start}"),
     ];
     set.extend(twig.stream.iter().map(|stream| format!("run.stream={}", Value::from(stream))));
@@ -118,6 +126,34 @@ pub fn branch(configuration: &Path, twig: &Twig, draft: &Draft) -> Result<(), Ap
     finish(&(origin + text), &Draft { set, ..draft.clone() })
 }
 
+/// The keys of an input that name files or folders of whoever wrote it, and are none of this chain's own making.
+fn paths_of(text: &str) -> Vec<(String, String)> {
+    fn collect(table: &dyn TableLike, prefix: &str, found: &mut Vec<(String, String)>) {
+        for (key, item) in table.iter() {
+            let name = format!("{prefix}{key}");
+            if let (true, Some(value)) = (["ensembles", "lfn", "file"].contains(&key), item.as_str()) {
+                found.push((name, value.to_owned()));
+            } else if let Some(inner) = item.as_table_like() {
+                collect(inner, &format!("{name}."), found);
+            } else if let Some(list) = item.as_array_of_tables() {
+                list.iter().zip(0..).for_each(|(inner, n)| collect(inner, &format!("{name}.{n}."), found));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    if let Ok(document) = text.parse::<DocumentMut>() {
+        collect(document.as_table(), "", &mut found);
+    }
+    found
+}
+
+/// A seed that follows from a text and is not one of `taken`. Chains of one seed draw the same momenta and pseudofermions, and are
+/// correlated whatever they start from; so are two branches of one configuration, if they have the same.
+fn seed_of(text: &str, taken: &[u64]) -> u64 {
+    let mut numbered = (0_u64..).map(|n| u64::from(crc32fast::hash(format!("{n} {text}").as_bytes())));
+    numbered.find(|seed| !taken.contains(seed)).expect("few seeds are taken")
+}
+
 /// Makes the changes, checks the input, also beside the chains that are there, and writes it.
 fn finish(text: &str, draft: &Draft) -> Result<(), AppError> {
     let mut document: DocumentMut =
@@ -130,7 +166,7 @@ fn finish(text: &str, draft: &Draft) -> Result<(), AppError> {
     let loaded = input::parse_stored(&text, &name)?;
     loaded.warnings.iter().for_each(warn);
     if loaded.input.run.stream.is_some() {
-        streams::judge(&loaded.input)?;
+        streams::judge(&loaded.input, true)?;
     }
     let Some(path) = &draft.write else { return say(text.trim_end()) };
     files::require_new(path, draft.force)?;

@@ -13,6 +13,7 @@
 //! - `grids`: a trial of grids of ranks for `grid = "tuned"`
 //! - `draft`: inputs to start from
 //! - `dry`: a chain that writes nothing
+//! - `inputs`: inputs, read by rank 0 for all ranks
 //! - `rehearsal`: the kernels of a run, compiled before it starts
 //! - `drill`: bits that are falsified on request, to see what finds them
 //! - `self_test`: a test of each rank's device
@@ -51,6 +52,7 @@ mod ensemble;
 mod error;
 mod files;
 mod grids;
+mod inputs;
 mod job;
 mod kernels;
 mod launch;

@@ -2,6 +2,7 @@
 
 use super::launch::{Launch, Tasks, launch};
 use super::report::{complain, warn};
+use super::version::PROGRAM;
 use super::{AppError, crash, drill, placement};
 use crate::comm::{Comm, Solo, agree};
 use crate::config::InputError;
@@ -10,7 +11,8 @@ use crate::field::{Domain, Halo, Transports};
 use crate::input::{DeviceChoice, Parallel};
 use crate::lattice::{LaneGrid, Partition, shape};
 use std::env;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,10 +44,28 @@ pub fn start_ranks() -> Result<Ranks, u8> {
         Launch::Mpi(tasks) => tasks,
     };
     let world = connect().map_err(told)?;
+    if let Err(error) = require_alike(&*world) {
+        return Err(if world.rank() == 0 { told(error) } else { error.exit_code() });
+    }
     match tasks.filter(|tasks| tasks.count > 1 && world.size() == 1) {
         Some(tasks) => refused(&tasks, tasks.foreign()),
         None => drill::ranks(world).map_err(told),
     }
+}
+
+/// Refuses ranks of other versions of the program or with other arguments, which would wait for each other for ever. Collective.
+fn require_alike(comm: &dyn Comm) -> Result<(), AppError> {
+    let arguments: Vec<String> =
+        env::args_os().skip(1).map(|text| text.to_string_lossy().into_owned()).collect();
+    let own = format!("{PROGRAM} {}", arguments.join(" "));
+    let all = comm.gather(own.as_bytes());
+    let Some(rank) = all.iter().position(|other| *other != all[0]) else { return Ok(()) };
+    let text = |rank: usize| String::from_utf8_lossy(&all[rank]);
+    Err(AppError::Refused(format!(
+        "all ranks have to be started alike, but rank 0 is '{}' and rank {rank} is '{}'",
+        text(0),
+        text(rank)
+    )))
 }
 
 /// The ranks that MPI connects; without MPI, this process alone.
@@ -235,8 +255,23 @@ pub(super) fn gpu_options() -> GpuOptions {
     GpuOptions {
         headers: folder("HMC_KERNELS"),
         compiler: folder("HMC_NVRTC"),
-        cache: folder("HMC_CACHE").or_else(|| Some(users()?.join("hmc"))),
+        cache: folder("HMC_CACHE").or_else(|| Some(users()?.join("hmc"))).filter(|folder| is_trusted(folder)),
     }
+}
+
+/// Whether nobody else may put machine code into a folder of kernels: it is this user's or root's, and not for all to write.
+fn is_trusted(folder: &Path) -> bool {
+    let Ok(found) = folder.metadata() else { return true };
+    // SAFETY: a plain query.
+    let is_own = [0, unsafe { libc::geteuid() }].contains(&found.uid());
+    let trusted = is_own && found.mode() & 0o002 == 0;
+    if !trusted {
+        let folder = folder.display();
+        warn(format_args!(
+            "{folder}: others may write there, so no kernels are kept or taken; name another folder by HMC_CACHE"
+        ));
+    }
+    trusted
 }
 
 /// This rank's device; the ranks of a node take its GPUs in turn.

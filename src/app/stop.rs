@@ -1,13 +1,13 @@
 //! Reasons to end a run before its last trajectory: a signal, the wall time, or the end of the batch job. A signal is answered
 //! when it comes; a second SIGINT ends the job at once, which loses no more than a trajectory.
 
-use super::report::{complain, span};
+use super::report::{complain, span, warn};
 use super::{AppError, Ranks};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Signals that end a run properly. Batch systems send one of the first three before the end of a job.
@@ -24,9 +24,31 @@ pub(super) const JOB_END: &str = "SLURM_JOB_END_TIME";
 /// So long before that a run ends, for its last files and the clocks of nodes.
 const MARGIN: Duration = Duration::from_secs(60);
 
-/// The end of this process's batch job, in seconds since 1970, if it is known.
+/// The last second of the year 9999: what a date of four digits can say.
+const LAST_DATE: u64 = 253_402_300_799;
+
+/// The end of this process's batch job, in seconds since 1970, if it is known: one that is in the past when it is first asked for
+/// is of another job.
 pub(super) fn job_end() -> Option<u64> {
-    std::env::var(JOB_END).ok()?.parse().ok()
+    static END: OnceLock<Option<u64>> = OnceLock::new();
+    *END.get_or_init(|| told_end()?.ok())
+}
+
+/// What the batch system says of the end of the job, or why that cannot be.
+fn told_end() -> Option<Result<u64, String>> {
+    let text = std::env::var(JOB_END).ok()?;
+    let wrong =
+        |what: &str| Some(Err(format!("{JOB_END} = {}: {what}; it is not heeded", text.escape_debug())));
+    match text.parse::<u64>() {
+        Ok(end) if end <= now().as_secs() => wrong("this is past, and so of another job"),
+        Ok(end) if end <= LAST_DATE => Some(Ok(end)),
+        _ => wrong("no time in seconds since 1970"),
+    }
+}
+
+/// The time since 1970.
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// Why a run ends.
@@ -85,9 +107,11 @@ impl Stop {
             let next = Arc::clone(&next);
             std::thread::spawn(move || answer(signals, started, &next));
         }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        if let (0, Some(Err(wrong))) = (comm.rank(), told_end()) {
+            warn(wrong);
+        }
         let until =
-            |end| started.elapsed() + Duration::from_secs(end).saturating_sub(now).saturating_sub(MARGIN);
+            |end| started.elapsed() + Duration::from_secs(end).saturating_sub(now()).saturating_sub(MARGIN);
         Ok(Self { comm: Arc::clone(comm), signal, started, next, limits: [limit, job_end().map(until)] })
     }
 

@@ -445,7 +445,7 @@ fn unreadable_files_are_told_clearly() {
             assert!(ended.out.is_empty(), "{ended:?}");
         }
         for ranks in [0, 2] {
-            let text = with(&with(PURE, "name", "\"new\""), "seed", &format!("3\nstart = \"./{file}\""));
+            let text = with(&with(PURE, "name", "\"new\""), "seed", &format!("4\nstart = \"./{file}\""));
             let input = scratch.write("new.toml", on(&text, ranks));
             scratch.run(ranks, &[&input]).failed(1, &["error: ", told]);
         }
@@ -470,9 +470,9 @@ fn a_chain_starts_from_a_file_of_its_lattice() {
     let mut checksums = Vec::new();
     for (name, start, ranks) in [("a", "./good.nersc", 2), ("b", SECOND, 0)] {
         let text = with(PURE, "name", &format!("{name:?}"))
-            .replace("seed = 3", &format!("seed = 3\nstart = {start:?}"));
+            .replace("seed = 3", &format!("seed = 3\nensembles = \"of-{name}\"\nstart = {start:?}"));
         scratch.chain(ranks, &on(&with(&with(&text, "trajectories", "1"), "thermalisation", "1"), ranks));
-        let folder = scratch.at("ensembles").join(name);
+        let folder = scratch.at(&format!("of-{name}")).join(name);
         // The links of a file are made special unitary, which theirs are but for rounding: each of the
         // 3072 plaquettes, of four links of nine products, then moves by at most 4 x 9 x 2 x 2^-53.
         let [first, original] =
