@@ -166,7 +166,11 @@ fn finish(text: &str, draft: &Draft) -> Result<(), AppError> {
     let loaded = input::parse_stored(&text, &name)?;
     loaded.warnings.iter().for_each(warn);
     if loaded.input.run.stream.is_some() {
-        streams::judge(&loaded.input, true)?;
+        // The folder may be another's, or be set in order before the run.
+        match streams::judge(&loaded.input, true) {
+            Ok(warnings) => warnings.iter().for_each(warn),
+            Err(refused) => warn(format_args!("a run would be refused: {refused}")),
+        }
     }
     let Some(path) = &draft.write else { return say(text.trim_end()) };
     files::require_new(path, draft.force)?;

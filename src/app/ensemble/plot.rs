@@ -67,7 +67,8 @@ impl Plot {
         let logarithm =
             self.logarithm && values().fold(0.0, f64::max) > 10.0 * values().fold(f64::MAX, f64::min);
         let shown: Vec<Vec<[f64; 4]>> = lines.iter().map(|line| heights(line, logarithm)).collect();
-        let Some(found) = range(&shown, marks.from) else { return String::new() };
+        let found = range(&shown, marks.from).filter(|[low, high]| (high - low).is_finite());
+        let Some(found) = found else { return String::new() };
         let [low, high] = self.range.unwrap_or_else(|| widened(found));
         let across = Axis { low, high, pixels: [AREA[3], AREA[2]] };
         let ends = |of: fn(f64, f64) -> f64, start: f64| {
@@ -226,7 +227,7 @@ fn ticks(low: f64, high: f64, about: f64, whole: bool) -> Vec<(f64, String)> {
     let size = low.abs().max(high.abs());
     // Far from 1, all labels have the exponent of the largest.
     let power = if (1e-3..1e5).contains(&size) { 0 } else { size.log10().floor() as i32 };
-    let digits = (power - (step.log10() + 1e-9).floor() as i32).max(0) as usize;
+    let digits = power.saturating_sub((step.log10() + 1e-9).floor() as i32).clamp(0, 17) as usize;
     let label = |value: f64| match (value, power) {
         (0.0, _) => "0".to_owned(),
         (value, 0) => format!("{value:.digits$}"),
@@ -282,6 +283,12 @@ mod tests {
     #[test]
     fn a_constant_has_an_axis_and_lines_of_zeros_are_left_out() {
         assert_eq!((widened([1.0, 1.0]), widened([0.0, 0.0])), ([0.9, 1.1], [-1.0, 1.0]));
+        // Numbers of any size in a row of the history.
+        for ends in [[-1e308, 1e308], [0.0, 5e-324], [1e300, 1.000_000_1e300]] {
+            let points = vec![(1.0, ends[0]), (2.0, ends[1]), (3.0, f64::NAN)];
+            let figure = Plot::along_chain("x", "x", vec![Line::new("x", points)]).figure(&Marks::default());
+            assert!(!figure.contains("NaN"), "{figure}");
+        }
         let line = |name: &str, y: f64| Line::new(name, vec![(1.0, y), (2.0, 10.0 * y)]);
         let mut plot =
             Plot::along_chain("iterations", "iterations", vec![line("gauge", 0.0), line("light", 3.0)]);

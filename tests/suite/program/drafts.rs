@@ -103,6 +103,10 @@ fn a_branch_is_another_chain_from_a_configuration() {
     for (n, seed) in seeds.iter().enumerate() {
         assert!(!seeds[..n].contains(seed), "{seeds:?}");
     }
+    // A stream beside a chain without one: its run would be refused, and that is said at once.
+    let ended = scratch.run(0, &["branch", from, "--stream", "a"]);
+    let told = "warning: a run would be refused: ensembles/quickstart holds a chain without a stream";
+    assert!(ended.code == Some(0) && ended.err.contains(told), "{ended:?}");
     scratch.run(0, &["twig.toml"]).succeeded();
     // It starts from those links, and is another chain from there on.
     assert_eq!(scratch.checksum(&scratch.at("ensembles/twig/checkpoint/ckpt_000002.h5")).len(), 16);
