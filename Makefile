@@ -5,6 +5,7 @@
 # make bits     the same bits on every choice of ranks, lanes and threads: the whole matrix
 # make python   the package of python/: a wheel, and its tests with ensembles that the program makes
 # make kills    216 kills (or HMC_KILLS) at random moments, folders damaged between them
+# make large    buffers above 2^31 bytes: a trajectory, a flow and every format, on one rank and on two
 # make check    formatting, lints, documentation, and the GPU kernels (needs no GPU)
 # make fuzz     readers of files and inputs on mutations of the corpora in fuzz/: two minutes
 # make audit    licences, sources and known faults of the crates
@@ -45,7 +46,7 @@ ifneq ($(HMC_PYTHON),)
 export HMC_PYTHON
 endif
 
-.PHONY: run test examples python capi bits kills check fmt clippy docs book kernels fuzz audit sanitize bundle build setup nvrtc venv clean
+.PHONY: run test examples python capi bits kills large check fmt clippy docs book kernels fuzz audit sanitize bundle build setup nvrtc venv clean
 
 # Some kernels will do: those of this processor, without the emulated GPU.
 run: setup
@@ -80,6 +81,10 @@ capi: build
 
 bits: setup
 	$(CARGO) test --release --locked --test suite -- --ignored program::bits program::chaos --nocapture
+
+# Buffers above 2^31 bytes: a quarter of an hour and 14 GB of memory; with HMC_LARGE_T=64 and 56 GB above 2^32 numbers.
+large: setup
+	$(CARGO) test --release --locked --test suite -- --ignored program::large --nocapture
 
 kills: setup
 	$(CARGO) test --release --locked --test suite -- --ignored program::restart --nocapture

@@ -1,13 +1,12 @@
-//! The program. Exit codes: 0 done, 2 wrong input, 1 anything else.
+//! The program. Exit codes: 0 done, 2 wrong input, 130 after a second SIGINT, 1 anything else.
 
 mod cli;
 
-use clap::Parser;
 use hmc::app;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let cli = cli::parse();
     app::report_crashes();
     let ranks = match app::start_ranks() {
         Ok(ranks) => ranks,

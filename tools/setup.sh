@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing and says so; quiet, and without network, when nothing is.
 #
-#   tools/setup.sh          compilers, MPI, HDF5, libclang, Rust
+#   tools/setup.sh          compilers, MPI, HDF5, libclang, Rust: what is there counts, wherever it comes from
 #   tools/setup.sh lint     rustfmt and clippy
 #   tools/setup.sh nvrtc    CUDA's run-time compiler into target/nvrtc (needs no GPU)
 #   tools/setup.sh book     mdBook into target/tools
@@ -14,7 +14,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
-packages=(pkg-config g++ make libopenmpi-dev openmpi-bin libhdf5-dev libclang-dev)
 nvrtc_version=13.0.88
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -35,7 +34,7 @@ apt_packages() {
     [ ${#missing[@]} -gt 0 ] || return 0
     local install=(apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}")
     if [ "$(id -u)" -ne 0 ]; then
-        command -v sudo >/dev/null || stop "missing: ${missing[*]}. There is no sudo here; as root: ${install[*]}"
+        command -v sudo >/dev/null || stop "missing: ${missing[*]}. There is no sudo here; as root: ${install[*]}; or load modules that have them (docs/centre.md, From source)"
         as_root=(sudo)
     fi
     say "missing: ${missing[*]}; installing with ${as_root[*]+"${as_root[*]} "}apt-get"
@@ -44,34 +43,48 @@ apt_packages() {
         stop "apt-get could not install: ${missing[*]}"
 }
 
-# What the build looks for, without a package manager: tool, and the reason it is wanted.
+has() { command -v "$1" >/dev/null; }
+
+# MPI by what its Rust binding looks for: $MPICC, mpicc, or Cray's cc with $CRAY_MPICH_DIR.
+has_mpi() { [ -n "${CRAY_MPICH_DIR:-}" ] || has "${MPICC:-mpicc}"; }
+
+has_hdf5() { [ -n "${HDF5_DIR:-}" ] || has h5cc || pkg-config --exists hdf5 2>/dev/null || compgen -G '/usr/lib/*/hdf5/serial/include' >/dev/null; }
+
+has_libclang() {
+    [ -n "${LIBCLANG_PATH:-}" ] || has llvm-config || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null ||
+        grep -q libclang < <(/sbin/ldconfig -p 2>/dev/null)
+}
+
+# What the build looks for and does not find: packages of Debian's, and what it is.
 missing_tools() {
-    command -v pkg-config >/dev/null || echo "pkg-config"
-    command -v g++ >/dev/null || command -v c++ >/dev/null || echo "a C++17 compiler"
-    { command -v mpicc && command -v mpirun; } >/dev/null || echo "MPI (mpicc, mpirun)"
-    [ -n "${HDF5_DIR:-}" ] || command -v h5cc >/dev/null || pkg-config --exists hdf5 2>/dev/null ||
-        echo "HDF5 (or its folder in HDF5_DIR)"
-    [ -n "${LIBCLANG_PATH:-}" ] || command -v llvm-config >/dev/null || /sbin/ldconfig -p 2>/dev/null | grep -q libclang ||
-        echo "libclang (or its folder in LIBCLANG_PATH)"
+    has make || echo "make: make"
+    has "${CXX:-g++}" || has c++ || echo "g++: a C++17 compiler (or its name in CXX)"
+    has_mpi || echo "libopenmpi-dev: MPI (mpicc, or MPICC=cc, or CRAY_MPICH_DIR)"
+    has mpirun || has srun || echo "openmpi-bin: a launcher (mpirun or srun)"
+    has_hdf5 || echo "libhdf5-dev pkg-config: HDF5 (or its folder in HDF5_DIR)"
+    has_libclang || echo "libclang-dev: libclang (or its folder in LIBCLANG_PATH)"
 }
 
 system() {
-    if has_apt; then
-        apt_packages "${packages[@]}"
-        return
-    fi
     local missing
     missing=$(missing_tools)
     [ -n "$missing" ] || return 0
+    if has_apt; then
+        # shellcheck disable=SC2046
+        apt_packages $(sed 's/:.*//' <<<"$missing")
+        return
+    fi
     say "missing:"
-    sed 's/^/  - /' <<<"$missing" >&2
+    sed 's/^[^:]*:/  -/' <<<"$missing" >&2
     cat >&2 <<'TEXT'
 This system has no apt; install these yourself and start again:
   Fedora, RHEL   dnf install pkgconf-pkg-config gcc-c++ make openmpi-devel hdf5-devel clang-devel
                  then: module load mpi/openmpi-x86_64
   Arch           pacman -S pkgconf gcc make openmpi hdf5 clang
-  modules        load a C++ compiler, OpenMPI, HDF5, and LLVM (names differ: module avail);
+  modules        load a C++ compiler, MPI, HDF5, and LLVM (names differ: module avail);
                  export HDF5_DIR to HDF5's folder and LIBCLANG_PATH to the folder of libclang.so
+  Cray           export MPICC=cc CXX=CC, besides
+docs/centre.md, "From source", has more.
 TEXT
     exit 2
 }

@@ -149,7 +149,7 @@ def test_links_have_their_plaquette_and_checksum(small):
         assert configuration.input == ensemble.inputs[0]
         assert configuration.program == ensemble.jobs[0]["program"]
     np.testing.assert_array_equal(configuration.links(t=slice(2, 4), x=slice(0, 1)), links[2:4, :, :, :1])
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="no configuration of trajectory 30; <Configurations of 4"):
         ensemble.configurations[30]
 
 
@@ -158,6 +158,32 @@ def test_a_checkpoint_is_a_configuration_and_a_history_is_none(small):
     assert checkpoint.links_checksum == he.open_ensemble(small).configurations[80].links_checksum
     with pytest.raises(ValueError, match="no configuration"):
         he.Configuration.read(small / "history.h5")
+
+
+def test_datasets_tell_where_they_are_from(small, tmp_path):
+    ensemble = he.open_ensemble(small)
+    assert repr(ensemble).endswith("small: 80 trajectories on 4x4x4x8>")
+    for found in (ensemble.history, ensemble.measurements):
+        assert found.attrs["extents"] == (4, 4, 4, 8) and found.attrs["program"].startswith("hmc ")
+        assert found.attrs["input"] == ensemble.inputs[0]
+    assert he.__version__ != "unknown" or not he.__file__.endswith("site-packages/hmc_ensembles/__init__.py")
+    times = ensemble.measurements.flow_time.values
+    assert all(float(f"{t:.12g}") == t for t in times)
+    with pytest.raises(FileNotFoundError, match="it holds the ensembles small"):
+        he.open_ensemble(small.parent)
+    (tmp_path / "other.nersc").write_text("BEGIN_HEADER\n")
+    with pytest.raises(ValueError, match="hmc convert"):
+        he.Configuration.read(tmp_path / "other.nersc")
+
+
+def test_complex_variables_are_split(small):
+    found = he.open_ensemble(small).measurements
+    split = he.split_complex(found)
+    assert not any(np.iscomplexobj(split[name]) for name in split)
+    complex_ones = [name for name in found if np.iscomplexobj(found[name])]
+    for name in complex_ones:
+        np.testing.assert_array_equal(split[f"{name}_re"] + 1j * split[f"{name}_im"], found[name])
+    pytest.importorskip("netCDF4")
 
 
 def test_scales_are_those_of_the_program(small):
@@ -175,7 +201,8 @@ def test_what_hmc_measure_prints_is_read(small, hmc, tmp_path):
     printed = hmc(tmp_path, "measure", "--json", "--input", small / "run.toml", configuration)
     (tmp_path / "m.jsonl").write_text(printed)
     found = he.read_measurements(tmp_path / "m.jsonl", sealed=False)
-    xr.testing.assert_identical(found, he.open_ensemble(small).measurements.sel(trajectory=[40]))
+    expected = he.open_ensemble(small).measurements.sel(trajectory=[40])
+    xr.testing.assert_identical(found.assign_attrs(expected.attrs), expected)
 
 
 def test_a_damaged_line_is_left_out(small, tmp_path):

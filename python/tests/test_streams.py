@@ -5,7 +5,6 @@ import shutil
 
 import numpy as np
 import pytest
-from test_gamma import by_pyerrors
 
 import hmc_ensembles as he
 
@@ -36,8 +35,8 @@ def test_their_analysis_is_that_of_the_report(streams, hmc):
     [found] = [one for one in report["observables"] if one["name"] == "plaquette"]
     assert (own.n, own.window) == (found["count"], found["window"]) and own.n == 85
     assert (own.mean, own.error, own.q) == pytest.approx((found["mean"], found["error"], found["q"]), rel=1e-12)
-    # That of hmc is in the convention of pyerrors.
-    assert by_pyerrors(own) == pytest.approx((found["tau"], found["tau_error"]), rel=1e-12)
+    # Both have the convention of pyerrors.
+    assert (own.tau_int, own.tau_int_error) == pytest.approx((found["tau"], found["tau_error"]), rel=1e-12)
     exponential = he.autocorrelation(np.exp(-history.delta_h))
     assert exponential.mean == pytest.approx(report["exp_minus_delta_h"]["mean"], rel=1e-12)
 

@@ -115,7 +115,7 @@ pub(super) fn check(
         let fits = fits(&held, input, &partition, of_node, options, &mut findings);
         findings.note(fits);
     }
-    let told = findings.note(streams::judge(input));
+    let told = findings.note(streams::judge(input, !streams::holds_chain(&folder)));
     told.into_iter().flatten().for_each(|text| findings.warn("streams", text));
     let done = chain(input, &folder, options, &mut findings);
     let done = findings.note(done).unwrap_or(0);
@@ -248,6 +248,10 @@ fn chain(
         say("folder state   no chain yet: the run starts")?;
         return Ok(0);
     };
+    if let Some(told) = found.replaced(folder, input, &Solo)? {
+        say(format_args!("folder state   {told}"))?;
+        return Ok(0);
+    }
     let accepted = resume::judge(folder, &path, &header, input, options)?;
     let choices = resume::stored_input(&path, &header)?.choices();
     found.choose(&choices);

@@ -5,7 +5,7 @@ use super::{AppError, files, streams};
 use crate::input;
 use crate::io;
 use std::path::Path;
-use toml_edit::{DocumentMut, Item, Value};
+use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 /// Inputs of the program, from small to large: name and text.
 const INPUTS: [(&str, &str); 13] = [
@@ -31,9 +31,11 @@ pub struct Draft {
     pub set: Vec<String>,
     /// The file; `None`: stdout.
     pub write: Option<std::path::PathBuf>,
+    /// Whether it may exist.
+    pub force: bool,
 }
 
-/// `hmc init [NAME] [--set KEY=VALUE ..] [--write FILE]`: an input of the program with some keys changed; without a name, a
+/// `hmc init [NAME] [--set KEY=VALUE ..] [--write FILE [--force]]`: an input of the program with some keys changed; without a name, a
 /// list of them.
 ///
 /// # Errors
@@ -65,7 +67,8 @@ pub struct Twig {
     pub name: Option<String>,
     /// Its name among the streams of the ensemble; `None`: as in the stored input.
     pub stream: Option<String>,
-    /// Its seed; `None`: the next one that neither the stored input nor a stream of the ensemble has.
+    /// Its seed; `None`: one that follows from the stored one, the trajectory and the new chain's name, and that no chain of the
+    /// folder has.
     pub seed: Option<u64>,
 }
 
@@ -88,14 +91,21 @@ pub fn branch(configuration: &Path, twig: &Twig, draft: &Draft) -> Result<(), Ap
     let text =
         text.ok_or_else(|| refused("it has no input; write one with this file as 'start' in [run]"))?;
     let stored = input::parse_stored(text, &configuration.display().to_string())?.input.run;
+    let told = |(key, value): &(String, String)| {
+        warn(format_args!("{key} = {value:?} is what the stored input says; --set changes it"));
+    };
+    paths_of(text).iter().for_each(told);
     let start = std::path::absolute(configuration).unwrap_or_else(|_| configuration.to_owned());
     let start = Value::from(start.display().to_string());
     let name = twig.name.clone().unwrap_or_else(|| stored.name.clone());
-    let taken = streams::seeds(&stored.ensembles.join(&name));
-    let next = || taken.into_iter().fold(stored.seed, u64::max) + 1;
+    let own = || {
+        let stream = twig.stream.as_ref().or(stored.stream.as_ref());
+        let from = format!("{} {:?} {name} {stream:?}", stored.seed, header.links_checksum);
+        seed_of(&from, &[streams::seeds(&stored.ensembles), vec![stored.seed]].concat())
+    };
     let mut set = vec![
         format!("run.name={}", Value::from(&name)),
-        format!("run.seed={}", twig.seed.unwrap_or_else(next)),
+        format!("run.seed={}", twig.seed.unwrap_or_else(own)),
         format!("run.start={start}"),
     ];
     set.extend(twig.stream.iter().map(|stream| format!("run.stream={}", Value::from(stream))));
@@ -107,10 +117,44 @@ pub fn branch(configuration: &Path, twig: &Twig, draft: &Draft) -> Result<(), Ap
         header.links_checksum.unwrap_or_default(),
         header.program.as_deref().unwrap_or("an unknown program"),
     );
-    finish(&(origin + text), &Draft { set, write: draft.write.clone() })
+    let kept = stored.thermalisation;
+    if kept > 0 && !draft.set.iter().any(|change| change.starts_with("run.thermalisation")) {
+        warn(format_args!(
+            "thermalisation = {kept} is that of the stored input: --set run.thermalisation=N gives another"
+        ));
+    }
+    finish(&(origin + text), &Draft { set, ..draft.clone() })
 }
 
-/// Makes the changes, checks the input, and writes it.
+/// The keys of an input that name files or folders of whoever wrote it, and are none of this chain's own making.
+fn paths_of(text: &str) -> Vec<(String, String)> {
+    fn collect(table: &dyn TableLike, prefix: &str, found: &mut Vec<(String, String)>) {
+        for (key, item) in table.iter() {
+            let name = format!("{prefix}{key}");
+            if let (true, Some(value)) = (["ensembles", "lfn", "file"].contains(&key), item.as_str()) {
+                found.push((name, value.to_owned()));
+            } else if let Some(inner) = item.as_table_like() {
+                collect(inner, &format!("{name}."), found);
+            } else if let Some(list) = item.as_array_of_tables() {
+                list.iter().zip(0..).for_each(|(inner, n)| collect(inner, &format!("{name}.{n}."), found));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    if let Ok(document) = text.parse::<DocumentMut>() {
+        collect(document.as_table(), "", &mut found);
+    }
+    found
+}
+
+/// A seed that follows from a text and is not one of `taken`. Chains of one seed draw the same momenta and pseudofermions, and are
+/// correlated whatever they start from; so are two branches of one configuration, if they have the same.
+fn seed_of(text: &str, taken: &[u64]) -> u64 {
+    let mut numbered = (0_u64..).map(|n| u64::from(crc32fast::hash(format!("{n} {text}").as_bytes())));
+    numbered.find(|seed| !taken.contains(seed)).expect("few seeds are taken")
+}
+
+/// Makes the changes, checks the input, also beside the chains that are there, and writes it.
 fn finish(text: &str, draft: &Draft) -> Result<(), AppError> {
     let mut document: DocumentMut =
         text.parse().map_err(|error| AppError::Refused(format!("the input is no TOML: {error}")))?;
@@ -119,33 +163,56 @@ fn finish(text: &str, draft: &Draft) -> Result<(), AppError> {
     }
     let text = document.to_string();
     let name = draft.write.as_ref().map_or_else(|| "the input".to_owned(), |path| path.display().to_string());
-    input::parse_stored(&text, &name)?.warnings.iter().for_each(warn);
+    let loaded = input::parse_stored(&text, &name)?;
+    loaded.warnings.iter().for_each(warn);
+    if loaded.input.run.stream.is_some() {
+        // The folder may be another's, or be set in order before the run.
+        match streams::judge(&loaded.input, true) {
+            Ok(warnings) => warnings.iter().for_each(warn),
+            Err(refused) => warn(format_args!("a run would be refused: {refused}")),
+        }
+    }
     let Some(path) = &draft.write else { return say(text.trim_end()) };
-    files::require_new(path, false)?;
+    files::require_new(path, draft.force)?;
     io::write_text(path, &text)?;
     say(path.display())
 }
 
-/// Sets one key of a document, whose tables exist.
+/// Sets one key of a document, or a whole table: `parallel={threads=1}`. Tables that are not there are made.
 fn set(document: &mut DocumentMut, change: &str) -> Result<(), String> {
     let (key, value) = change.split_once('=').ok_or("expected KEY=VALUE")?;
-    let (tables, key) = key.trim().rsplit_once('.').ok_or("expected a key with its table, as run.seed")?;
-    let mut item: &mut Item = document.as_item_mut();
-    for name in tables.split('.') {
-        item = match name.parse::<usize>() {
-            Ok(place) => item.get_mut(place),
-            Err(_) => item.get_mut(name),
-        }
-        .filter(|item| !item.is_none())
-        .ok_or_else(|| format!("there is no table '{name}'"))?;
-    }
-    let table = item.as_table_like_mut().ok_or_else(|| format!("'{tables}' is no table"))?;
     let mut value: Value = value.trim().parse().unwrap_or_else(|_| Value::from(value.trim()));
+    let names: Vec<&str> = key.trim().split('.').collect();
+    let (key, tables) = names.split_last().ok_or("expected KEY=VALUE")?;
+    if tables.is_empty() && !value.is_inline_table() {
+        return Err("expected a key with its table, as run.seed".to_owned());
+    }
+    let mut item: &mut Item = document.as_item_mut();
+    for name in tables {
+        item = match name.parse::<usize>() {
+            Ok(place) => item.get_mut(place).ok_or_else(|| format!("there is no table '{name}'"))?,
+            Err(_) => {
+                let table = item.as_table_like_mut().ok_or_else(|| format!("there is no table '{name}'"))?;
+                // One within which there are tables alone is not written itself.
+                let mut new = Table::new();
+                new.set_implicit(true);
+                table.entry(name).or_insert(Item::Table(new))
+            }
+        };
+    }
+    let path = tables.join(".");
+    let table = item.as_table_like_mut().ok_or_else(|| format!("'{path}' is no table"))?;
     // Comments behind a value stay.
     if let Some(old) = table.get(key).and_then(Item::as_value) {
         *value.decor_mut() = old.decor().clone();
     }
-    table.insert(key, Item::Value(value));
+    let item = match value {
+        Value::InlineTable(inline) if table.get(key).is_none_or(Item::is_table) => {
+            Item::Table(inline.into_table())
+        }
+        value => Item::Value(value),
+    };
+    table.insert(key, item);
     Ok(())
 }
 
@@ -174,10 +241,15 @@ mod tests {
         }
         let expected = "[run]\nname = \"b-c\" # mine\nstart = \"./x.h5\"\n[[hmc.level]]\nsteps = 1\n[[hmc.level]]\nsteps = 5\n";
         assert_eq!(document.to_string(), expected);
+        for change in ["parallel.threads=1", "a.b.c=2", "gauge={beta=5.7}", "parallel.device=cpu"] {
+            set(&mut document, change).unwrap();
+        }
+        let made = "\n[parallel]\nthreads = 1\ndevice = \"cpu\"\n\n[a.b]\nc = 2\n\n[gauge]\nbeta = 5.7\n";
+        assert_eq!(document.to_string(), format!("{expected}{made}"));
         for (change, told) in [
             ("run", "KEY=VALUE"),
             ("run=1", "with its table"),
-            ("gauge.beta=1", "no table 'gauge'"),
+            ("hmc.level.7.steps=1", "no table '7'"),
             ("run.name.x=1", "is no table"),
         ] {
             assert!(set(&mut document, change).unwrap_err().contains(told), "{change}");

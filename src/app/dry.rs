@@ -1,6 +1,6 @@
 //! A chain of an input that writes nothing, for `hmc bench trajectory` and `hmc tune`.
 
-use super::{AppError, Ranks, assemble, check_wires, choose, rehearsal};
+use super::{AppError, Ranks, assemble, check_wires, choose, inputs, rehearsal};
 use crate::hmc::Chain;
 use crate::input::{self, Input};
 use std::path::Path;
@@ -10,11 +10,7 @@ use std::path::Path;
 /// # Errors
 /// Wrong input.
 pub(super) fn load(path: &Path, links: Option<&Path>, comm: &Ranks) -> Result<Input, AppError> {
-    let loaded = input::load(path, comm.size())?;
-    if comm.rank() == 0 {
-        loaded.warnings.iter().for_each(super::report::warn);
-    }
-    let mut input = loaded.input;
+    let mut input = inputs::load(path, comm, |text, file| input::parse(text, file, comm.size()))?.input;
     if let Some(path) = links {
         input.run.start = input::Start::File(path.into());
     }

@@ -1,15 +1,18 @@
 //! This job: where it runs and since when, as recorded in the lock and in `jobs.jsonl`.
 
 use super::report::json;
+use crate::io::{self, IoError};
 use crate::lattice::Extents;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The file with one line per job of a chain.
 pub(super) const JOBS: &str = "jobs.jsonl";
+/// Bytes of it, much more than any chain's.
+const LARGEST: u64 = 64_000_000;
 
 /// Where a job runs, and since when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -189,20 +192,60 @@ pub(super) fn utc(seconds: u64) -> String {
     format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Appends a line to the jobs of a chain.
+/// Appends a line to the jobs of a chain. A last line without its end is that of a job that was killed, and stays by itself.
 ///
 /// # Errors
 /// The file cannot be written.
 pub(super) fn record(folder: &Path, line: &JobLine) -> std::io::Result<()> {
-    let mut file = OpenOptions::new().create(true).append(true).open(folder.join(JOBS))?;
-    file.write_all(format!("{}\n", json(line)).as_bytes())?;
+    let torn = bytes_of(folder).last().is_some_and(|last| *last != b'\n');
+    let mut file = io::append_to(&folder.join(JOBS))?;
+    file.write_all(format!("{}{}\n", if torn { "\n" } else { "" }, json(line)).as_bytes())?;
     file.sync_data()
 }
 
-/// The records of a chain's jobs so far; unreadable lines are skipped.
+/// The bytes of the jobs so far; none if they cannot be read.
+pub(super) fn bytes_of(folder: &Path) -> Vec<u8> {
+    io::read_plain(&folder.join(JOBS), LARGEST).unwrap_or_default()
+}
+
+/// The jobs in the lines of `bytes`; unreadable ones are skipped.
+pub(super) fn parse(bytes: &[u8]) -> Vec<Recorded> {
+    String::from_utf8_lossy(bytes).lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// The records of a chain's jobs so far.
 pub(super) fn recorded(folder: &Path) -> Vec<Recorded> {
-    let text = fs::read_to_string(folder.join(JOBS)).unwrap_or_default();
-    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    parse(&bytes_of(folder))
+}
+
+/// Takes lines that cannot be read out of the jobs of a chain, of which a copy stays. The answer is warnings.
+///
+/// # Errors
+/// A file cannot be written.
+pub(super) fn mend(folder: &Path) -> Result<Vec<String>, IoError> {
+    let path = folder.join(JOBS);
+    let bytes = match io::read_plain(&path, LARGEST) {
+        // What a symbolic link leads to is not copied; the next line is refused.
+        _ if path.is_symlink() => return Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Ok(vec![format!("{}: {error}; earlier jobs are not known", path.display())]),
+        Ok(bytes) => bytes,
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let (whole, wrong): (Vec<&str>, Vec<&str>) =
+        text.lines().partition(|line| serde_json::from_str::<Recorded>(line).is_ok());
+    if wrong.is_empty() {
+        return Ok(Vec::new());
+    }
+    let kept = io::keep_copy(&path)?;
+    io::write_text(&path, &whole.iter().map(|line| format!("{line}\n")).collect::<String>())?;
+    let count = wrong.len();
+    let what = if count == 1 {
+        "a line is no job's, and is".to_owned()
+    } else {
+        format!("{count} lines are no jobs', and are")
+    };
+    Ok(vec![format!("{}: {what} taken out", path.display()), kept])
 }
 
 #[cfg(test)]
@@ -248,10 +291,17 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         record(&folder, &line).unwrap();
         // Of an older version, of a newer one, and half a line.
-        let mut file = OpenOptions::new().append(true).open(folder.join(JOBS)).unwrap();
+        let mut file = fs::OpenOptions::new().append(true).open(folder.join(JOBS)).unwrap();
         file.write_all(b"{\"host\":\"a\"}\n{\"new\":0,\"accepted\":[\"more\",\"gaps 9 x\"]}\n{\"acc")
             .unwrap();
         let read = recorded(&folder);
+        // A line after half a line stays by itself, and what is no line of a job is taken out.
+        record(&folder, &line).unwrap();
+        assert_eq!(recorded(&folder).len(), read.len() + 1);
+        let told = mend(&folder).unwrap();
+        assert!(told[0].ends_with("a line is no job's, and is taken out"), "{told:?}");
+        assert!(folder.join("jobs.jsonl.damaged").exists());
+        assert_eq!((recorded(&folder).len(), mend(&folder).unwrap()), (read.len() + 1, vec![]));
         fs::remove_dir_all(&folder).unwrap();
         let unknown = |host: Option<&str>, accepted| Recorded {
             host: host.map(String::from),

@@ -8,9 +8,11 @@
 use super::AppError;
 use super::job::{self, Job};
 use super::report::{json, warn};
+use crate::io;
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// This job owns the folder as long as this lives.
@@ -18,6 +20,21 @@ pub(super) struct Lock {
     path: PathBuf,
     file: File,
     text: String,
+}
+
+/// Symbolic links are not followed, and pipes not waited for: whoever may write into the folder can make them.
+const FLAGS: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+
+/// Opens a lock to look at it.
+fn read(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(FLAGS).open(path)
+}
+
+/// The text of an open lock; more than any job writes is cut.
+fn text_of(file: &File) -> String {
+    let mut bytes = Vec::new();
+    let _ = file.take(1 << 16).read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// What a file system does to keep a second job out.
@@ -71,18 +88,16 @@ impl Lock {
     pub(super) fn take(folder: &Path, job: &Job) -> Result<Self, AppError> {
         let path = folder.join("lock");
         let failed = |e: Error| AppError::Folder { path: path.clone(), action: "take the lock", source: e };
-        let mut file = OpenOptions::new()
+        let made = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
-            .open(&path)
-            .map_err(failed)?;
+            .custom_flags(FLAGS)
+            .open(&path);
+        let file = made.map_err(io::unfollowed).map_err(failed)?;
         let held = Held::of(&file, &path, libc::LOCK_EX);
-        let mut holder = String::new();
-        if held != Held::Here {
-            let _ = file.read_to_string(&mut holder);
-        }
+        let holder = if held == Held::Here { String::new() } else { text_of(&file) };
         match held {
             Held::Here => {}
             Held::Elsewhere => return Err(taken(folder, &holder)),
@@ -107,7 +122,7 @@ impl Lock {
     /// Another job has taken the folder in the meantime.
     pub(super) fn check(&mut self) -> Result<Option<String>, AppError> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        match std::fs::read_to_string(&self.path) {
+        match read(&self.path).map(|file| text_of(&file)) {
             Ok(text) if text == self.text => return Ok(None),
             Ok(text) => return Err(taken(folder, &text)),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -134,7 +149,7 @@ impl Lock {
 impl Drop for Lock {
     /// Clears the name, unless it is another job's.
     fn drop(&mut self) {
-        if std::fs::read_to_string(&self.path).is_ok_and(|text| text == self.text) {
+        if read(&self.path).is_ok_and(|file| text_of(&file) == self.text) {
             let _ = self.file.set_len(0);
         }
     }
@@ -146,10 +161,9 @@ impl Drop for Lock {
 /// Another job has the lock, or may have it where there are no locks.
 pub(super) fn judge(folder: &Path) -> Result<Option<String>, AppError> {
     let path = folder.join("lock");
-    let Ok(mut file) = File::open(&path) else { return Ok(None) };
+    let Ok(file) = read(&path) else { return Ok(None) };
     let held = Held::of(&file, &path, libc::LOCK_SH);
-    let mut holder = String::new();
-    let _ = file.read_to_string(&mut holder);
+    let holder = text_of(&file);
     match held {
         Held::Here => Ok(None),
         Held::Elsewhere => Err(taken(folder, &holder)),
@@ -160,10 +174,9 @@ pub(super) fn judge(folder: &Path) -> Result<Option<String>, AppError> {
 /// The job that works in the folder now, if any. Changes nothing.
 pub(super) fn holder(folder: &Path) -> Option<String> {
     let path = folder.join("lock");
-    let mut file = File::open(&path).ok()?;
+    let file = read(&path).ok()?;
     let held = Held::of(&file, &path, libc::LOCK_SH);
-    let mut text = String::new();
-    let _ = file.read_to_string(&mut text);
+    let text = text_of(&file);
     match held {
         Held::Here => None,
         Held::Elsewhere => Some(name_of(&text)),

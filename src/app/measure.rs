@@ -1,8 +1,8 @@
 //! Measurements of configurations: in a run, and by `hmc measure`.
 
 use super::assemble::Layers;
-use super::report::{json, say, warn};
-use super::{AppError, assemble, start};
+use super::report::{json, say};
+use super::{AppError, assemble, inputs, start};
 use crate::family::Fermion;
 use crate::field::MatrixField;
 use crate::input;
@@ -72,11 +72,7 @@ pub fn measure_files(
     as_json: bool,
     comm: &super::Ranks,
 ) -> Result<(), AppError> {
-    let loaded = input::load_measure(input)?;
-    let (root, input) = (comm.rank() == 0, loaded.input);
-    if root {
-        loaded.warnings.iter().for_each(warn);
-    }
+    let (root, input) = (comm.rank() == 0, inputs::load(input, comm, input::parse_measure)?.input);
     let measure = input.measure.with_loops();
     let layers = Layers::of_links(measure.border()).with(&input.fermions);
     let one = |file: &Path, place: u64| -> Result<String, AppError> {

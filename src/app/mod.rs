@@ -13,6 +13,7 @@
 //! - `grids`: a trial of grids of ranks for `grid = "tuned"`
 //! - `draft`: inputs to start from
 //! - `dry`: a chain that writes nothing
+//! - `inputs`: inputs, read by rank 0 for all ranks
 //! - `rehearsal`: the kernels of a run, compiled before it starts
 //! - `drill`: bits that are falsified on request, to see what finds them
 //! - `self_test`: a test of each rank's device
@@ -51,6 +52,7 @@ mod ensemble;
 mod error;
 mod files;
 mod grids;
+mod inputs;
 mod job;
 mod kernels;
 mod launch;
@@ -92,6 +94,7 @@ pub use memory::{domain_on, held_by};
 pub use qcdml::{Qcdml, qcdml};
 pub use rehearsal::rehearse;
 pub use replay::{Out, places, replay, set_state, state_of};
+pub use report::say_text;
 pub use run::{Gaps, RunOptions, run};
 pub use start::{Ranks, guard, start_ranks};
 pub use tune::{Tune, tune};

@@ -12,21 +12,46 @@ use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
 
+/// What to do about great dH.
+const ADVICE: &str = "more 'steps' on the levels with the greatest forces (dH falls with their square, with their fourth power for \
+                      omf4), a smaller tau, or more thermalisation";
+/// Consecutive trajectories of thermalisation with a great dH that cause a warning. The first few of a hot start have one.
+const MANY_ASTRAY: u64 = 5;
 /// Consecutive rejections that cause a warning.
 const MANY_REJECTIONS: u64 = 10;
-/// |dH| after thermalisation that causes a warning.
+/// |dH| that causes a warning.
 const GREAT_DELTA_H: f64 = 50.0;
 /// |dH| there and back that causes a warning: above it, the Metropolis step is wrong by as much.
 const GREAT_ROUND_TRIP: f64 = 1e-3;
 /// Number of trajectories from which the time left is estimated.
 const RECENT: usize = 8;
 
+/// A text in which control characters, which a terminal would obey, are shown as they are written in Rust. Names in files of
+/// others may hold any.
+pub(super) fn plain(text: impl Display) -> String {
+    let escaped = |c: char| {
+        if c.is_control() && !"\n\t".contains(c) { c.escape_default().to_string() } else { c.into() }
+    };
+    text.to_string().chars().map(escaped).collect()
+}
+
 /// Prints a line of a command's output. It is not an error if the reader has closed the pipe (`head`).
 ///
 /// # Errors
 /// The line cannot be written.
 pub(super) fn say(text: impl Display) -> Result<(), AppError> {
-    match writeln!(std::io::stdout(), "{text}") {
+    match writeln!(std::io::stdout(), "{}", plain(text)) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(AppError::Output(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Prints a text as it is.
+///
+/// # Errors
+/// As of a line.
+pub fn say_text(text: &[u8]) -> Result<(), AppError> {
+    match std::io::stdout().write_all(text) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(AppError::Output(error)),
         _ => Ok(()),
     }
@@ -53,7 +78,7 @@ pub(super) fn warn(text: impl Display) {
 
 /// A line on stderr, in one write: a launcher puts other lines between two.
 pub(super) fn complain(text: impl Display) {
-    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
+    let _ = std::io::stderr().write_all(format!("{}\n", plain(text)).as_bytes());
 }
 
 /// A time in a suitable unit.
@@ -68,8 +93,17 @@ pub(super) fn span(seconds: f64) -> String {
     }
 }
 
-/// A mean with its error in units of its last digit: `0.4807(3)`.
+/// A mean with its error in units of its last digit: `0.4807(3)`; of any size: `3.1(4)e-39`; `-` where it is unknown.
 pub(super) fn with_error(mean: f64, error: f64) -> String {
+    if !mean.is_finite() {
+        return "-".to_owned();
+    }
+    let size = mean.abs().max(error);
+    if error.is_finite() && size > 0.0 && !(1e-6..1e9).contains(&size) {
+        let power = size.log10().floor() as i32;
+        let [mean, error] = [mean, error].map(|x| x / 10f64.powi(power));
+        return format!("{}e{power}", with_error(mean, error));
+    }
     if !(error > 0.0 && error.is_finite()) {
         return format!("{mean:.8}");
     }
@@ -108,6 +142,9 @@ pub(super) struct Report {
     accepted: u64,
     decided: u64,
     rejected_in_a_row: u64,
+    /// Whether a great dH was told.
+    strayed: bool,
+    astray_in_a_row: u64,
     /// Seconds of the last trajectories, including measurements and files.
     recent: VecDeque<f64>,
     /// Of each trajectory of this job whose energy was counted.
@@ -125,6 +162,8 @@ impl Report {
             accepted: 0,
             decided: 0,
             rejected_in_a_row: 0,
+            strayed: false,
+            astray_in_a_row: 0,
             recent: VecDeque::new(),
             joules: Vec::new(),
         }
@@ -206,8 +245,16 @@ impl Report {
         for (name, term) in terms.iter().filter(|(_, term)| term.notable || self.verbose) {
             self.line(&format!("  {name}: {}", term.text));
         }
+        let astray = delta_h.is_nan() || delta_h.abs() > GREAT_DELTA_H;
+        self.astray_in_a_row = if astray { self.astray_in_a_row + 1 } else { 0 };
         if decides {
             self.judge(number, *delta_h);
+        } else if self.astray_in_a_row > 0 && self.astray_in_a_row.is_multiple_of(MANY_ASTRAY) {
+            self.warn(&format!(
+                "trajectory {number}: the last {} in a row of thermalisation have |dH| above {GREAT_DELTA_H}, and all were \
+                 accepted: the chain does not go where the action takes it; try {ADVICE}",
+                self.astray_in_a_row
+            ));
         }
     }
 
@@ -232,6 +279,15 @@ impl Report {
                 .map(|all| format!("; {} of its node in all", plan::megabytes(all as usize)));
             let held = plan::memory(held);
             self.line(&format!("memory: at most {held} on this rank{}", all.unwrap_or_default()));
+        }
+    }
+
+    /// Reports the speed of files of `bytes` in all, where they took their time.
+    pub(super) fn files(&self, bytes: usize, time: Duration) {
+        let seconds = time.as_secs_f64();
+        if seconds > 1.0 {
+            let [all, speed] = [bytes, (bytes as f64 / seconds) as usize].map(plan::megabytes);
+            self.line(&format!("files: {all} written and read back in {}, {speed}/s", span(seconds)));
         }
     }
 
@@ -268,13 +324,15 @@ impl Report {
     }
 
     /// Warns about a chain that does not move.
-    fn judge(&self, number: u64, delta_h: f64) {
-        const ADVICE: &str = "more 'steps' on the levels with the greatest forces (dH falls with their square, with \
-                              their fourth power for omf4), a smaller tau, or more thermalisation";
+    fn judge(&mut self, number: u64, delta_h: f64) {
         if delta_h.abs() > GREAT_DELTA_H {
-            self.warn(&format!(
-                "trajectory {number}: dH = {delta_h:+.3e}, the integration goes astray; try {ADVICE}"
-            ));
+            // The advice once; the log has each dH.
+            if !self.strayed {
+                self.warn(&format!(
+                    "trajectory {number}: dH = {delta_h:+.3e}, the integration goes astray; try {ADVICE}"
+                ));
+            }
+            self.strayed = true;
         }
         let rejected = self.rejected_in_a_row;
         if rejected > 0 && rejected.is_multiple_of(MANY_REJECTIONS) {
@@ -340,6 +398,9 @@ mod tests {
         assert_eq!(with_error(0.9927, 0.0099), "0.993(10)");
         assert_eq!(with_error(12.3, 2.0), "12(2)");
         assert_eq!(with_error(0.5, f64::NAN), "0.50000000");
+        assert_eq!(with_error(f64::NAN, f64::NAN), "-");
+        assert_eq!(with_error(1.0e-39, 1.9e-39), "1.0(19)e-39");
+        assert_eq!(with_error(2.34e12, 3e10), "2.34(3)e12");
     }
 
     #[test]

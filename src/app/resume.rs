@@ -16,12 +16,15 @@ use crate::measure::Measure;
 use crate::solver::Choices;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The number of trajectories that may be rerun without an option.
 const FREE_WALKS: u64 = 20;
+
+/// Bytes of an input in the folder, as of one that is given.
+const LARGEST_INPUT: u64 = 16 << 20;
 
 /// The file of measurements.
 pub(super) const MEASUREMENTS: &str = "measurements.jsonl";
@@ -75,7 +78,18 @@ pub(super) struct Found {
     /// Gaps that earlier jobs were told to leave.
     left: BTreeSet<u64>,
     /// Whether no trajectory was finished here.
-    is_unused: bool,
+    pub is_unused: bool,
+    /// Inputs that the folder lacks, or has otherwise; on rank 0.
+    lost: Lost,
+}
+
+/// The inputs of a chain that its folder lacks, or has otherwise, as the chain's files say them under their checksums.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Lost {
+    /// Their texts, by the trajectory after which they came into force.
+    texts: BTreeMap<u64, String>,
+    /// A few words on each.
+    told: Vec<String>,
 }
 
 /// A sequence of trajectories to rerun.
@@ -145,14 +159,15 @@ impl Found {
     pub(super) fn look(folder: &Path, input: &Input, comm: &dyn Comm) -> Result<Self, AppError> {
         let first = comm.rank() == 0;
         let read = || -> Result<_, AppError> {
-            let inputs = kept_inputs(folder);
+            let states = io::states(folder)?;
+            let (inputs, lost) = true_inputs(folder, &states);
             let earlier =
                 inputs.iter().filter_map(|(_, text)| Some(input::parse_stored(text, "").ok()?.input));
             let known: Vec<String> = earlier.flat_map(|input| columns(&input.hmc.terms)).collect();
             let names = columns(&input.hmc.terms);
             let history = History::records(folder, &texts(&names), &texts(&known))?;
             let measurements = Records::read(&folder.join(MEASUREMENTS), Form::Json, "", &[])?;
-            let states: BTreeSet<u64> = io::states(folder)?.into_iter().map(|(n, _)| n).collect();
+            let states: BTreeSet<u64> = states.into_iter().map(|(n, _)| n).collect();
             if states.is_empty() && [&history, &measurements].iter().any(|r| !r.is_untouched()) {
                 return Err(AppError::Refused(format!(
                     "{} holds a chain's history or measurements, but neither a checkpoint nor a configuration to go on \
@@ -161,7 +176,7 @@ impl Found {
                 )));
             }
             let left = job::recorded(folder).into_iter().flat_map(left).collect();
-            Ok((history, measurements, states, left, inputs))
+            Ok((history, measurements, states, left, inputs, lost))
         };
         let empty = || {
             Ok((
@@ -170,15 +185,16 @@ impl Found {
                 BTreeSet::new(),
                 BTreeSet::new(),
                 vec![],
+                Lost::default(),
             ))
         };
-        let (history, measurements, states, left, inputs) =
+        let (history, measurements, states, left, inputs, lost) =
             agree(comm, if first { read() } else { empty() })?;
         let inputs = of_first::<Vec<(u64, String)>>(comm, &inputs).into_iter().map(Kept::read).collect();
         let (states, left) = of_first(comm, &(states, left));
         let touched = comm.max(f64::from(u8::from(!(history.is_untouched() && measurements.is_untouched()))));
         let is_unused = touched == 0.0 && states.iter().all(|n| *n == 0);
-        Ok(Self { inputs, history, measurements, states, left, is_unused })
+        Ok(Self { inputs, history, measurements, states, left, is_unused, lost })
     }
 
     /// Where the chain in `folder` continues; collective.
@@ -193,6 +209,11 @@ impl Found {
         partition: &Partition,
         comm: &dyn Comm,
     ) -> Result<Point, AppError> {
+        if let Some(told) = self.replaced(folder, input, comm)? {
+            let mut point = Point::new(None, 0, None);
+            point.warnings.push(told);
+            return Ok(point);
+        }
         let mut accepted = BTreeSet::new();
         let judge = |path: &Path, header: &Header| {
             accepted.extend(judge(folder, path, header, input, options)?);
@@ -213,6 +234,49 @@ impl Found {
         point.has_checkpoint = loaded.is_checkpoint;
         point.choices = stored_input(&loaded.path, &loaded.header)?.choices();
         Ok(point)
+    }
+
+    /// Of a folder in which no trajectory was done with another physics than that of `input`: that the chain starts again.
+    /// Collective.
+    ///
+    /// # Errors
+    /// The folder cannot be listed.
+    pub(super) fn replaced(
+        &self,
+        folder: &Path,
+        input: &Input,
+        comm: &dyn Comm,
+    ) -> Result<Option<String>, AppError> {
+        let look = || -> Result<Option<String>, AppError> {
+            let Some((path, header)) = newest_header(folder)? else { return Ok(None) };
+            let Ok(stored) = stored_input(&path, &header) else { return Ok(None) };
+            let changes: Vec<String> = fixed(&stored, input)?.iter().map(ToString::to_string).collect();
+            let told = || {
+                format!(
+                    "{}: no trajectory was done there: the chain starts again with this input ({})",
+                    folder.display(),
+                    changes.join("; ")
+                )
+            };
+            Ok((!changes.is_empty()).then(told))
+        };
+        let found = agree(comm, if self.is_unused && comm.rank() == 0 { look() } else { Ok(None) })?;
+        Ok(of_first(comm, &found))
+    }
+
+    /// Writes the inputs that the folder lacks or has otherwise; what was there is moved aside. Rank 0 alone.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(super) fn put_back(&self, folder: &Path) -> Result<(), IoError> {
+        for (after, text) in &self.lost.texts {
+            let path = folder.join(input_name(*after));
+            if fs::symlink_metadata(&path).is_ok() {
+                set_aside(&path)?;
+            }
+            io::write_text(&path, text)?;
+        }
+        Ok(())
     }
 
     /// Lets measurements of earlier inputs be solved by the methods of the chain.
@@ -257,6 +321,7 @@ impl Found {
         comm: &dyn Comm,
     ) -> Result<Repairs, AppError> {
         let done = point.done;
+        point.warnings.extend(self.lost.told.iter().cloned());
         for (name, records) in [("history.csv", &mut self.history), (MEASUREMENTS, &mut self.measurements)] {
             point.warnings.extend(records.faults.iter().map(|fault| format!("{name}: {fault}")));
         }
@@ -283,7 +348,8 @@ impl Found {
         let measured = |n: u64| self.in_force(n).and_then(Kept::measure).is_some_and(|m| m.is_due(n));
         let lines = missing(&self.measurements, &measured);
         let (rows, lines) = of_first(comm, &(rows, lines));
-        let walks = walks(&rows, &lines, &self.states);
+        let states = self.states.range(..=done).copied().collect();
+        let walks = walks(&rows, &lines, &states);
         let repairs = Repairs { rows, lines, walks };
         if repairs.walks.is_empty() {
             return Ok(repairs);
@@ -365,7 +431,8 @@ fn of_first<T: Serialize + DeserializeOwned>(comm: &dyn Comm, own: &T) -> T {
     serde_json::from_slice(&bytes).expect("it is what rank 0 made of the same type")
 }
 
-/// How to come by missing rows and lines: from the newest state before each, or on from the walk before it.
+/// How to come by missing rows and lines: from the newest state before each, or on from the walk before it, and to the next state,
+/// whose links show whether these are the trajectories that were walked.
 fn walks(rows: &BTreeSet<u64>, lines: &BTreeSet<u64>, states: &BTreeSet<u64>) -> Vec<Walk> {
     let mut walks: Vec<Walk> = Vec::new();
     for &number in rows.union(lines) {
@@ -376,6 +443,9 @@ fn walks(rows: &BTreeSet<u64>, lines: &BTreeSet<u64>, states: &BTreeSet<u64>) ->
             Some(walk) if walk.to >= from => walk.to = number,
             _ => walks.push(Walk { from, to: number }),
         }
+    }
+    for walk in walks.iter_mut().filter(|walk| walk.from < walk.to) {
+        walk.to = states.range(walk.to..).next().copied().unwrap_or(walk.to);
     }
     walks
 }
@@ -389,6 +459,11 @@ fn left(job: Recorded) -> Vec<u64> {
     job.accepted.into_iter().flat_map(numbers).collect()
 }
 
+/// The name of the input that came into force after a trajectory.
+fn input_name(after: u64) -> String {
+    if after == 0 { "run.toml".to_owned() } else { format!("run_{after:06}.toml") }
+}
+
 /// `run.toml` and every `run_NNNNNN.toml` of a folder, oldest first.
 fn kept_inputs(folder: &Path) -> Vec<(u64, String)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -398,11 +473,74 @@ fn kept_inputs(folder: &Path) -> Vec<(u64, String)> {
     };
     let found = entries.filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
-        Some((number(&name)?, name != "run.toml", fs::read_to_string(entry.path()).ok()?))
+        let number = number(&name).filter(|number| input_name(*number) == name)?;
+        let text = io::read_plain(&entry.path(), LARGEST_INPUT).ok()?;
+        Some((number, String::from_utf8(text).ok()?))
     });
     let mut found: Vec<_> = found.collect();
     found.sort();
-    found.into_iter().map(|(n, _, text)| (n, text)).collect()
+    found
+}
+
+/// The inputs in force, oldest first, as the links of the chain's files say which input made them; and those that the folder does
+/// not hold so. Of the inputs between two of the folder's, the files at both ends are asked, and all if these are not of one.
+fn true_inputs(folder: &Path, states: &[(u64, PathBuf)]) -> (Vec<(u64, String)>, Lost) {
+    let kept: BTreeMap<u64, String> = kept_inputs(folder).into_iter().collect();
+    let text_of = |number: u64| {
+        let mut files = states.iter().filter(|(n, _)| *n == number);
+        let text = files.find_map(|(_, path)| io::header(path).ok()?.input);
+        text.filter(|text| !text.is_empty())
+    };
+    let numbers: BTreeSet<u64> = states.iter().map(|(n, _)| *n).filter(|n| *n > 0).collect();
+    let starts: Vec<u64> = [0].into_iter().chain(kept.keys().copied().filter(|n| *n > 0)).collect();
+    let jobs: Vec<u64> = job::recorded(folder).iter().filter_map(|job| job.after).collect();
+    let (mut inputs, mut lost) = (kept.clone(), Lost::default());
+    for (place, &start) in starts.iter().enumerate() {
+        let end = starts.get(place + 1).copied();
+        let made: Vec<u64> = numbers.range(start + 1..=end.unwrap_or(u64::MAX)).copied().collect();
+        // The last one may have been written by the job that began after it.
+        let next = end.and_then(|end| kept.get(&end));
+        let text = |number: &u64| text_of(*number).filter(|text| Some(*number) != end || Some(text) != next);
+        let ends = [made.iter().find_map(text), made.iter().rev().find_map(text)];
+        if ends.iter().all(|end| end.as_ref().is_none_or(|end| kept.get(&start) == Some(end))) {
+            continue;
+        }
+        let mut last: Option<(u64, String)> = None;
+        for &number in &made {
+            let Some(text) = text(&number) else { continue };
+            let (before, is_same) = match &last {
+                None => (start, kept.get(&start) == Some(&text)),
+                Some((before, earlier)) => (*before, *earlier == text),
+            };
+            if !is_same {
+                // A job begins with a file of its first links, but that may be gone since.
+                let began = jobs.iter().copied().filter(|after| (before..number).contains(after)).max();
+                let after = if last.is_none() { start } else { began.unwrap_or(before) };
+                let wrong =
+                    if kept.contains_key(&after) { "not the input that made" } else { "lost, and made" };
+                let path = folder.join(input_name(after));
+                lost.told.push(format!(
+                    "{}: {wrong} trajectory {number}; written again from the file of its links",
+                    path.display()
+                ));
+                inputs.insert(after, text.clone());
+                lost.texts.insert(after, text.clone());
+            }
+            last = Some((number, text));
+        }
+    }
+    (inputs.into_iter().collect(), lost)
+}
+
+/// Moves an input aside that is not, or not any more, of the chain.
+fn set_aside(path: &Path) -> Result<(), IoError> {
+    let mut name = path.to_path_buf().into_os_string();
+    name.push(".superseded");
+    fs::rename(path, name).map_err(|source| IoError::System {
+        path: path.into(),
+        action: "move aside",
+        source,
+    })
 }
 
 /// The inputs in force in a folder, oldest first.
@@ -411,24 +549,29 @@ pub(super) fn kept(folder: &Path) -> Vec<Kept> {
 }
 
 /// Stores the input of a job that continues after `done` trajectories: as `run.toml` for a new chain, as
-/// `run_NNNNNN.toml` if the text differs from that of the previous job. Returns a warning, if any.
+/// `run_NNNNNN.toml` if the text differs from that of the previous job. In an unused folder, of a chain without a trajectory,
+/// that of an earlier job goes. Returns a warning, if any.
 ///
 /// # Errors
 /// The file cannot be written.
-pub(super) fn keep_input(folder: &Path, text: &str, done: u64) -> Result<Option<String>, IoError> {
+pub(super) fn keep_input(
+    folder: &Path,
+    text: &str,
+    done: u64,
+    is_unused: bool,
+) -> Result<Option<String>, IoError> {
+    if is_unused && !job::recorded(folder).is_empty() {
+        io::write_text(&folder.join("run.toml"), text)?;
+        return Ok(None);
+    }
     let kept = kept_inputs(folder);
     let (before, after): (Vec<_>, Vec<_>) = kept.into_iter().partition(|(n, _)| *n <= done);
-    let path = |n: u64| folder.join(if n == 0 { "run.toml".to_owned() } else { format!("run_{n:06}.toml") });
+    let path = |n: u64| folder.join(input_name(n));
     let mut aside: Vec<u64> = after.into_iter().map(|(n, _)| n).collect();
     let is_kept = before.last().is_some_and(|(_, last)| last == text);
     aside.extend(before.last().filter(|(n, _)| *n == done && !is_kept).map(|(n, _)| *n));
     // They produced nothing, or nothing that the chain continues from.
-    for &n in &aside {
-        let mut name = path(n).into_os_string();
-        name.push(".superseded");
-        let failed = |source| IoError::System { path: path(n), action: "move aside", source };
-        fs::rename(path(n), name).map_err(failed)?;
-    }
+    aside.iter().try_for_each(|n| set_aside(&path(*n)))?;
     if !is_kept {
         io::write_text(&path(done), text)?;
     }
@@ -470,12 +613,14 @@ pub(super) fn judge(
     options: &RunOptions,
 ) -> Result<Option<Accepted>, AppError> {
     let fixed = fixed(&stored_input(file, header)?, input)?;
-    let fixed: Vec<String> = fixed.iter().map(|difference| format!("\n  {difference}")).collect();
     if !fixed.is_empty() {
+        let told: String = fixed.iter().map(|difference| format!("\n  {difference}")).collect();
+        let longer = fixed.iter().any(|difference| difference.key == "run.thermalisation");
+        let instead = if longer { "; for means after more trajectories, hmc report --from N" } else { "" };
         return Err(AppError::Refused(format!(
-            "{} holds a chain of other physics; give the run another name, or take back:{}",
-            folder.display(),
-            fixed.concat()
+            "{} holds a chain of other physics; give the run another name, or take back:{told}\nhmc branch CFG --name NAME \
+             --set KEY=VALUE begins another chain from the links of this one{instead}",
+            folder.display()
         )));
     }
     let writer = header.program.as_deref().unwrap_or("an unknown program");
@@ -501,7 +646,9 @@ pub(super) fn seconds(folder: &Path) -> f64 {
 
 /// The mean time of the last trajectories; 0 without any.
 pub(super) fn seconds_of(history: &Table) -> f64 {
-    let seconds = history.reals("seconds");
+    let mut seconds = history.reals("seconds");
+    // A row may say anything, with the right checksum.
+    seconds.retain(|seconds| (0.0..1e9).contains(seconds));
     let last = &seconds[seconds.len().saturating_sub(20)..];
     if last.is_empty() { 0.0 } else { last.iter().sum::<f64>() / last.len() as f64 }
 }
@@ -541,7 +688,8 @@ mod tests {
         assert_eq!(found(&[], &[4], &all), [(4, 4)]);
         assert_eq!(found(&[4, 5], &[7], &all), [(3, 5), (7, 7)]);
         // Configurations are rare, so one walk serves neighbouring gaps.
-        assert_eq!(found(&[4, 6], &[8], &[0, 5, 9]), [(0, 4), (5, 8)]);
-        assert_eq!(found(&[2], &[], &[9]), [(0, 2)]);
+        assert_eq!(found(&[4, 6], &[8], &[0, 5, 9]), [(0, 5), (5, 9)]);
+        assert_eq!(found(&[2], &[], &[9]), [(0, 9)]);
+        assert_eq!(found(&[2], &[], &[]), [(0, 2)]);
     }
 }

@@ -11,10 +11,10 @@ use super::stop::{JOB_END, Reason, Stop, job_end};
 use super::version::PROGRAM;
 use super::walk::Walked;
 use super::{
-    AppError, Ranks, assemble, check, check_wires, choose, grids, measure, memory, placement, rehearsal,
-    start, streams,
+    AppError, Ranks, assemble, check, check_wires, choose, grids, inputs, measure, memory, placement, plan,
+    rehearsal, start, streams,
 };
-use crate::comm::agree;
+use crate::comm::{agree, from_first};
 use crate::field::{Domain, HostLinks, MatrixField};
 use crate::hmc::Chain;
 use crate::input::{self, DeviceChoice, Fermion, GridChoice, Input};
@@ -66,10 +66,8 @@ pub struct RunOptions {
 /// # Errors
 /// Wrong input, a chain with other parameters, or any error during the run.
 pub fn run(path: &Path, options: &RunOptions, comm: &Ranks) -> Result<(), AppError> {
-    let loaded = input::load(path, options.ranks.unwrap_or(comm.size()))?;
-    if comm.rank() == 0 {
-        loaded.warnings.iter().for_each(super::report::warn);
-    }
+    let ranks = options.ranks.unwrap_or(comm.size());
+    let loaded = inputs::load(path, comm, |text, file| input::parse(text, file, ranks))?;
     let (mut input, options) = (loaded.input, *options);
     if options.check {
         input.parallel.device = options.device.unwrap_or(input.parallel.device);
@@ -104,6 +102,8 @@ pub(super) struct Driver {
     /// The checksum of the links of files after this trajectory, if the next one is to be verified.
     pub(super) sealed: Option<(u64, u64)>,
     input_is_kept: bool,
+    /// Whether no trajectory was finished before this job.
+    is_unused: bool,
     /// Whether the grid of ranks was taken by time.
     tuned: bool,
     /// The trajectory after which the present tuning came into force.
@@ -155,7 +155,8 @@ impl Driver {
             let point = found.point(&folder, &input, &options, domain.partition(), &**comm)?;
             links_on(domain, point.links, &input, comm)
         };
-        let jobs = job::recorded(&folder);
+        let jobs = if root { job::bytes_of(&folder) } else { Vec::new() };
+        let jobs = job::parse(&from_first(&**comm, jobs));
         let tuned = input.parallel.grid == GridChoice::Tuned;
         let parallel = grids::settle(&input, layers, &jobs, comm, on, |line| report.line(line))?;
         let input = Input { parallel, ..input };
@@ -170,7 +171,7 @@ impl Driver {
         after_trajectory(done);
         let links = links_on(&domain, links, &input, comm)?;
         let run = &input.run;
-        warnings.iter().for_each(|warning| report.warn(warning));
+        warnings.iter().chain(&start::crowded(&input.parallel, &**comm)).for_each(|told| report.warn(told));
         report.line(&start::describe(&run.chain_name(), &domain));
         if comm.size() > 1 {
             placement::map(&input.parallel, comm).iter().for_each(|line| report.line(line));
@@ -219,6 +220,7 @@ impl Driver {
             saved,
             sealed: None,
             input_is_kept,
+            is_unused: found.is_unused,
             tuned,
             tuning,
             retuned,
@@ -254,6 +256,8 @@ impl Driver {
         is_new: bool,
     ) -> Result<Files, AppError> {
         let (folder, input) = (&self.folder, &self.input);
+        found.put_back(folder)?;
+        job::mend(folder)?.iter().for_each(|warning| self.report.warn(warning));
         let names = columns(&input.hmc.terms);
         let new = found.history.lacks(&texts(&names)).join(", ");
         if !found.history.is_empty() && !new.is_empty() {
@@ -261,9 +265,11 @@ impl Driver {
         }
         let (history, measurements) = open_records(folder, input, found)?;
         if is_new {
-            keep_input(folder, &input.text, 0)?.iter().for_each(|warning| self.report.warn(warning));
+            keep_input(folder, &input.text, 0, found.is_unused)?
+                .iter()
+                .for_each(|warning| self.report.warn(warning));
             // Of two streams that begin at once, one at least now sees the other.
-            streams::judge(input)?.iter().for_each(|warning| self.report.warn(warning));
+            streams::judge(input, true)?.iter().for_each(|warning| self.report.warn(warning));
         }
         let device = self.domain.device().backend().name();
         let line = JobLine {
@@ -399,7 +405,8 @@ impl Driver {
         self.on_files(|files| files.lock.check())?;
         if !self.input_is_kept {
             let (folder, text, before) = (self.folder.clone(), self.input.text.clone(), self.done - 1);
-            self.on_files(|_| Ok(keep_input(&folder, &text, before)?))?;
+            let is_unused = self.is_unused;
+            self.on_files(|_| Ok(keep_input(&folder, &text, before, is_unused)?))?;
             self.input_is_kept = true;
         }
         self.on_files(|files| Ok(files.history.append(row)?))
@@ -428,6 +435,7 @@ impl Driver {
         if !configuration && !checkpoint {
             return Ok(());
         }
+        let (start, mut bytes) = (Instant::now(), 0);
         let plaquette = GaugeLoops::traces(&self.chain.links)?.plaquette();
         let host = self.chain.links.to_host()?;
         let _held = memory::while_written(&self.chain.links);
@@ -446,12 +454,15 @@ impl Driver {
                 let warning = io::export(&self.folder, format, &host, partition, comm, &meta)?;
                 warning.iter().for_each(|warning| self.report.warn(warning));
             }
+            bytes += plan::in_all_formats(&self.input);
         }
         if checkpoint {
             let state = json(&ChainState { trajectories: self.done, seed: self.input.run.seed });
             io::save(&self.folder, &host, partition, comm, &meta, &state)?;
             self.saved = Some(self.done);
+            bytes += plan::configuration(&self.input);
         }
+        self.report.files(bytes, start.elapsed());
         Ok(())
     }
 
@@ -500,9 +511,14 @@ fn open_records(folder: &Path, input: &Input, found: &Found) -> Result<(History,
 
 /// Makes the ensemble's folders and takes the lock, if the chain may be there.
 fn take_folder(folder: &Path, input: &Input, job: &Job) -> Result<Lock, AppError> {
-    streams::judge(input)?.iter().for_each(super::report::warn);
+    streams::judge(input, !streams::holds_chain(folder))?.iter().for_each(super::report::warn);
     for path in [folder, &folder.join("cfg")] {
-        let failed = |source| AppError::Folder { path: path.into(), action: "make the folder", source };
+        let dangles = path.ancestors().any(|folder| folder.is_symlink() && !folder.exists());
+        let why = |source| {
+            if dangles { std::io::Error::other("it is a symbolic link to what is not there") } else { source }
+        };
+        let failed =
+            |source| AppError::Folder { path: path.into(), action: "make the folder", source: why(source) };
         fs::create_dir_all(path).map_err(failed)?;
     }
     Lock::take(folder, job)

@@ -2,16 +2,22 @@
 
 use super::launch::{Launch, Tasks, launch};
 use super::report::{complain, warn};
+use super::version::PROGRAM;
 use super::{AppError, crash, drill, placement};
 use crate::comm::{Comm, Solo, agree};
+use crate::config::InputError;
 use crate::device::{Cpu, Device, GpuOptions, Lanes, Remote, fastest_lanes, fits_processor, gpu_count};
 use crate::field::{Domain, Halo, Transports};
 use crate::input::{DeviceChoice, Parallel};
 use crate::lattice::{LaneGrid, Partition, shape};
 use std::env;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// A node with so many running threads a core is busy.
+const BUSY: f64 = 1.5;
 
 /// The ranks of this job.
 pub type Ranks = Arc<dyn Comm>;
@@ -38,10 +44,28 @@ pub fn start_ranks() -> Result<Ranks, u8> {
         Launch::Mpi(tasks) => tasks,
     };
     let world = connect().map_err(told)?;
+    if let Err(error) = require_alike(&*world) {
+        return Err(if world.rank() == 0 { told(error) } else { error.exit_code() });
+    }
     match tasks.filter(|tasks| tasks.count > 1 && world.size() == 1) {
         Some(tasks) => refused(&tasks, tasks.foreign()),
         None => drill::ranks(world).map_err(told),
     }
+}
+
+/// Refuses ranks of other versions of the program or with other arguments, which would wait for each other for ever. Collective.
+fn require_alike(comm: &dyn Comm) -> Result<(), AppError> {
+    let arguments: Vec<String> =
+        env::args_os().skip(1).map(|text| text.to_string_lossy().into_owned()).collect();
+    let own = format!("{PROGRAM} {}", arguments.join(" "));
+    let all = comm.gather(own.as_bytes());
+    let Some(rank) = all.iter().position(|other| *other != all[0]) else { return Ok(()) };
+    let text = |rank: usize| String::from_utf8_lossy(&all[rank]);
+    Err(AppError::Refused(format!(
+        "all ranks have to be started alike, but rank 0 is '{}' and rank {rank} is '{}'",
+        text(0),
+        text(rank)
+    )))
 }
 
 /// The ranks that MPI connects; without MPI, this process alone.
@@ -56,10 +80,11 @@ fn connect() -> Result<Ranks, AppError> {
 pub fn guard(comm: &dyn Comm, work: impl FnOnce() -> Result<(), AppError>) -> u8 {
     let Err(error) = work() else { return 0 };
     let code = error.exit_code();
-    if matches!(error, AppError::Input(_)) {
-        // Every rank has read the same input and fails in the same way.
+    if let AppError::Input(input) = &error {
+        // Every rank has read the same input and fails in the same way. Mistakes begin with their place, as editors want it.
         if comm.rank() == 0 {
-            complain(&error);
+            let head = if matches!(input, InputError::Mistakes { .. }) { "" } else { "error: " };
+            complain(format_args!("{head}{error}"));
         }
         return code;
     }
@@ -153,6 +178,33 @@ fn threads(parallel: &Parallel, comm: &dyn Comm) -> usize {
     parallel.threads.unwrap_or_else(|| if own < node { own } else { (own / ranks).max(1) })
 }
 
+/// Why the threads of this node are in each other's way, if they are: more of them than cores, or cores that others use.
+/// Collective.
+pub(super) fn crowded(parallel: &Parallel, comm: &dyn Comm) -> Option<String> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let (threads, ranks) = (threads(parallel, comm), place_on_node(comm).1);
+    // Ranks that a launcher binds see their own cores alone.
+    // SAFETY: a plain query.
+    let node = usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(cores);
+    let own = if cores < node { threads } else { threads * ranks };
+    if threads > 1 && own > cores {
+        return Some(format!(
+            "{threads} threads on each of {ranks} ranks, but only {cores} cores: threads that wait for each other take far longer; \
+             give fewer 'threads' in [parallel]"
+        ));
+    }
+    let mut load = [0.0];
+    // SAFETY: there is room for one number.
+    let known = unsafe { libc::getloadavg(load.as_mut_ptr(), 1) } == 1;
+    let busy = known && threads > 1 && load[0] + own as f64 > BUSY * node as f64;
+    busy.then(|| {
+        format!(
+            "other jobs use this node: its load is {:.0} on {node} cores; 'threads = 1' in [parallel] may be faster than {threads}",
+            load[0]
+        )
+    })
+}
+
 /// This rank's share of the lattice.
 ///
 /// # Errors
@@ -203,8 +255,23 @@ pub(super) fn gpu_options() -> GpuOptions {
     GpuOptions {
         headers: folder("HMC_KERNELS"),
         compiler: folder("HMC_NVRTC"),
-        cache: folder("HMC_CACHE").or_else(|| Some(users()?.join("hmc"))),
+        cache: folder("HMC_CACHE").or_else(|| Some(users()?.join("hmc"))).filter(|folder| is_trusted(folder)),
     }
+}
+
+/// Whether nobody else may put machine code into a folder of kernels: it is this user's or root's, and not for all to write.
+fn is_trusted(folder: &Path) -> bool {
+    let Ok(found) = folder.metadata() else { return true };
+    // SAFETY: a plain query.
+    let is_own = [0, unsafe { libc::geteuid() }].contains(&found.uid());
+    let trusted = is_own && found.mode() & 0o002 == 0;
+    if !trusted {
+        let folder = folder.display();
+        warn(format_args!(
+            "{folder}: others may write there, so no kernels are kept or taken; name another folder by HMC_CACHE"
+        ));
+    }
+    trusted
 }
 
 /// This rank's device; the ranks of a node take its GPUs in turn.

@@ -1,4 +1,5 @@
-//! Streams: independent chains of one ensemble, with equal physics and other seeds.
+//! Chains beside a chain: streams, which are independent chains of one ensemble with equal physics and other seeds, and chains
+//! of other ensembles, whose seeds have to be other ones, too.
 //!
 //! Each is a chain like any other, in a folder of its own within that of the ensemble. Nothing is written for all of them
 //! together: what they have in common is read from their folders.
@@ -65,9 +66,49 @@ pub(super) fn streams(ensemble: &Path) -> Vec<Stream> {
     found
 }
 
-/// The seeds of the streams in the folder of an ensemble.
-pub(super) fn seeds(ensemble: &Path) -> Vec<u64> {
-    streams(ensemble).iter().filter_map(|stream| Some(stream.input.as_ref()?.run.seed)).collect()
+/// All chains of a folder of ensembles.
+fn chains(ensembles: &Path) -> Vec<Stream> {
+    let entries = fs::read_dir(ensembles).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut folders: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
+    folders.sort();
+    let all = folders.into_iter().flat_map(|folder| match Stream::read(folder.clone()) {
+        Some(chain) => vec![chain],
+        None => streams(&folder),
+    });
+    all.collect()
+}
+
+/// The seeds of all chains of a folder of ensembles.
+pub(super) fn seeds(ensembles: &Path) -> Vec<u64> {
+    chains(ensembles).iter().filter_map(|chain| Some(chain.input.as_ref()?.run.seed)).collect()
+}
+
+/// A chain beside that of `input` which draws the same momenta: it has the same seed, lattice and actions. Such chains are
+/// correlated, whatever they start from.
+struct Twin {
+    folder: PathBuf,
+    /// Whether couplings and masses are equal, too: one would take both for the same ensemble.
+    is_same: bool,
+}
+
+impl Twin {
+    fn of(input: &Input) -> Option<Self> {
+        let own = input.run.folder();
+        let twin = |chain: Stream| {
+            let other =
+                chain.input.filter(|other| other.run.seed == input.run.seed && chain.folder != own)?;
+            let mut differ = fixed(&other, input).ok()?;
+            differ.retain(|found| !found.key.starts_with("run."));
+            let is_other = |key: &str| key == "lattice.extents" || key.ends_with(".action");
+            if differ.iter().any(|found| is_other(&found.key)) {
+                return None;
+            }
+            Some(Self { folder: chain.folder, is_same: differ.is_empty() })
+        };
+        let mut twins: Vec<Self> = chains(&input.run.ensembles).into_iter().filter_map(twin).collect();
+        twins.sort_by_key(|twin| !twin.is_same);
+        twins.into_iter().next()
+    }
 }
 
 /// The names of streams in a sentence.
@@ -91,24 +132,39 @@ pub(super) fn require_chain(folder: &Path, what: &str) -> Result<(), AppError> {
     )))
 }
 
-/// Whether the chain of `input` may be where it is to be: alone in its folder, or a stream with the physics of the others and a
-/// seed of its own. The answer is warnings.
+/// Whether the chain of `input` may be where it is to be: alone in its folder, or a stream with the physics of the others; with a
+/// seed of its own if it `is_new`. The answer is warnings.
 ///
 /// # Errors
 /// It may not.
-pub(super) fn judge(input: &Input) -> Result<Vec<String>, AppError> {
+pub(super) fn judge(input: &Input, is_new: bool) -> Result<Vec<String>, AppError> {
     let (run, ensemble) = (&input.run, input.run.ensemble_folder());
     let others = streams(&ensemble);
+    let mut warnings = Vec::new();
+    let seed = |warnings: &mut Vec<String>| {
+        let Some(twin) = Twin::of(input) else { return Ok(()) };
+        let what = format!(
+            "run.seed = {} is also that of {}, with the same lattice and actions: both draw the same random numbers, and are \
+             correlated whatever they start from",
+            run.seed,
+            twin.folder.display()
+        );
+        if is_new && twin.is_same {
+            return Err(AppError::Refused(format!("{what}; give the new one another seed")));
+        }
+        warnings.push(what);
+        Ok(())
+    };
     let Some(own) = &run.stream else {
-        return if others.is_empty() {
-            Ok(Vec::new())
-        } else {
-            Err(AppError::Refused(format!(
+        if !others.is_empty() {
+            return Err(AppError::Refused(format!(
                 "{} holds the streams {}; name one of them or a new one as 'stream' in [run], or give the run another name",
                 ensemble.display(),
                 named(&others)
-            )))
-        };
+            )));
+        }
+        seed(&mut warnings)?;
+        return Ok(warnings);
     };
     if holds_chain(&ensemble) {
         return Err(AppError::Refused(format!(
@@ -118,7 +174,6 @@ pub(super) fn judge(input: &Input) -> Result<Vec<String>, AppError> {
             ensemble.join("first").display()
         )));
     }
-    let mut warnings = Vec::new();
     for other in others.iter().filter(|other| other.name != *own) {
         match &other.input {
             Some(theirs) => compare(&other.name, theirs, own, input)?,
@@ -128,6 +183,7 @@ pub(super) fn judge(input: &Input) -> Result<Vec<String>, AppError> {
             )),
         }
     }
+    seed(&mut warnings)?;
     Ok(warnings)
 }
 

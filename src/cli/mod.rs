@@ -1,17 +1,36 @@
-//! The command line: `bench` has that of `hmc bench`.
+//! The command line.
+//!
+//! - `bench`: that of `hmc bench`
+//! - `pages`: completions of shells, and the manual page
+//! - `words`: words that are no command
 
 mod bench;
+mod pages;
+mod words;
+
+pub(super) use words::parse;
 
 use bench::{BenchCli, bench, extents};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use hmc::app::{self, AppError, Draft, Gaps, Out, Qcdml, Ranks, ReportForm, RunOptions, Tune, Twig};
 use hmc::input::DeviceChoice;
 use hmc::io::Told;
 use std::path::PathBuf;
 
+const AFTER: &str = "\
+Exit codes: 0 done, also after SIGTERM, SIGINT, SIGUSR1, SIGHUP or the wall time; 2 wrong input or a run that is refused;
+130 after a second SIGINT; 1 anything else.
+
+Environment: HMC_CACHE names the folder of compiled GPU kernels and of tuned block sizes, HMC_NVRTC a libnvrtc.so to use;
+SLURM_JOB_END_TIME, which Slurm sets, is when a run must have ended.
+
+First steps: hmc init quickstart --write run.toml; hmc --check run.toml; hmc run.toml; hmc report ensembles/quickstart
+The documentation is in docs/ of the source, from docs/tutorial.md on.";
+
 /// Hybrid Monte Carlo for lattice QCD
 #[derive(Parser)]
-#[command(version, args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+#[command(version, args_conflicts_with_subcommands = true, arg_required_else_help = true, max_term_width = 120, after_help = AFTER)]
 pub(super) struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -88,17 +107,20 @@ impl RunArgs {
 
 #[derive(Args)]
 struct DraftArgs {
-    /// Change a key: KEY=VALUE, such as run.name=test or hmc.level.0.steps=8
+    /// Change a key: KEY=VALUE, such as run.name=test or hmc.level.0.steps=8; or a table, such as 'parallel={threads=1}'
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Write the input to this file
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
+    /// Overwrite that file if it exists
+    #[arg(long, requires = "write")]
+    force: bool,
 }
 
 impl From<DraftArgs> for Draft {
-    fn from(DraftArgs { set, write }: DraftArgs) -> Self {
-        Self { set, write }
+    fn from(DraftArgs { set, write, force }: DraftArgs) -> Self {
+        Self { set, write, force }
     }
 }
 
@@ -195,6 +217,7 @@ enum Command {
         /// A configuration in any format
         from: PathBuf,
         /// The file to write
+        #[arg(value_name = "OUT")]
         to: PathBuf,
     },
     /// Write ILDG's metadata (QCDml 2.0) of an ensemble, and of those of its configurations that are ILDG files
@@ -276,6 +299,9 @@ enum Command {
         /// Write the input as proposed to this file
         #[arg(long)]
         write: Option<PathBuf>,
+        /// Overwrite that file if it exists
+        #[arg(long, requires = "write")]
+        force: bool,
         /// One JSON object
         #[arg(long)]
         json: bool,
@@ -287,6 +313,16 @@ enum Command {
         /// GPU architectures
         #[arg(long, default_value = "sm_90")]
         arch: Vec<String>,
+    },
+    /// Print the completions of a shell, to be sourced by it
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page, or that of a command, for `man -l -`
+    Man {
+        /// The command
+        command: Option<String>,
     },
 }
 
@@ -377,11 +413,27 @@ pub(super) fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
             app::replay(&state, out.map(|path| Out { path, force }).as_ref(), json, ranks)
         }
         (Some(Command::Compare { a, b }), _) => app::compare(&a, &b, ranks),
-        (Some(Command::Tune { input, links, trajectories, acceptance, masses, levels, write, json }), _) => {
-            app::tune(&Tune { input, links, trajectories, acceptance, masses, levels, write, json }, ranks)
+        (
+            Some(Command::Tune {
+                input,
+                links,
+                trajectories,
+                acceptance,
+                masses,
+                levels,
+                write,
+                force,
+                json,
+            }),
+            _,
+        ) => {
+            let told = Tune { input, links, trajectories, acceptance, masses, levels, write, force, json };
+            app::tune(&told, ranks)
         }
         (Some(Command::Bench(cli)), _) => bench(*cli, ranks),
         (Some(Command::Kernels { arch }), _) => app::kernels(&arch),
+        (Some(Command::Completions { shell }), _) => once(ranks, || pages::completions(shell)),
+        (Some(Command::Man { command }), _) => once(ranks, || pages::manual(command.as_deref())),
         (None, None) => Ok(()),
     }
 }

@@ -8,6 +8,15 @@ pub(crate) fn heavy(table: &Table, mass: Option<f64>) {
     table.doubt("mass", far, "in units of the lattice spacing: a quark above 10 has next to no effect");
 }
 
+/// Warns of a residual of the action that is seen in dH.
+pub(crate) fn loose(table: &Table, key: &str, residual: f64) {
+    table.doubt(
+        key,
+        residual > 1e-6,
+        "above 1e-6, the error of the action is seen in dH, and accept/reject is wrong by it",
+    );
+}
+
 /// Warns of a residual that rounding may put out of reach.
 pub(crate) fn tight(table: &Table, key: &str, residual: f64) {
     table.doubt(

@@ -49,6 +49,12 @@ pub(crate) const RANGE: Form<[f64; 2]> =
 fn range(value: &Value) -> Read<[f64; 2]> {
     let expected = "bounds [lo, hi], 0 < lo < hi";
     let range: [f64; 2] = array(expected, |value| POSITIVE.read(value))(value)?;
+    if range[1] / range[0] > 1e16 {
+        return Err(vec![(
+            value.span().start,
+            "hi / lo is above 1e16, more than double precision tells apart".to_owned(),
+        )]);
+    }
     if range[0] < range[1] {
         return Ok(range);
     }

@@ -51,6 +51,9 @@ pub enum InputError {
         /// Its format.
         format: &'static str,
     },
+    /// What rank 0 said of the file, which it reads for all.
+    #[error("{0}")]
+    OfFirst(String),
     /// Mistakes in the text, in the order of the file, one line each.
     #[error("{}", lines(.told, *.more))]
     Mistakes {

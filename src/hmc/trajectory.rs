@@ -21,7 +21,10 @@ pub enum HmcError {
         source: ActionError,
     },
     /// A force is not finite.
-    #[error("the force of level {level} ({terms}) is not finite")]
+    #[error(
+        "the force of level {level} ({terms}) is not finite: molecular dynamics has run away; try more steps or a smaller tau, from \
+         the last checkpoint or a smoother start"
+    )]
     Force {
         /// 0 is the outermost.
         level: usize,
@@ -29,7 +32,10 @@ pub enum HmcError {
         terms: String,
     },
     /// dH is NaN or infinite.
-    #[error("the Hamiltonian is not finite")]
+    #[error(
+        "the Hamiltonian is not finite: molecular dynamics has run away; try more steps or a smaller tau, from the last checkpoint \
+         or a smoother start"
+    )]
     Hamiltonian,
     /// A field failed.
     #[error(transparent)]

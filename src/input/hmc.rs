@@ -115,6 +115,11 @@ pub(super) const HMC: Section = Section {
 pub(super) fn hmc(mut table: Table, terms: &[Term]) -> Option<Hmc> {
     let tau = table.get_or(&TAU, None);
     table.doubt("tau", tau > 10.0, "a trajectory is mostly 0.5 to 4 long, and its cost grows with it");
+    table.doubt(
+        "tau",
+        tau < 0.01,
+        "a trajectory is mostly 0.5 to 4 long; the chain hardly moves in one like this",
+    );
     let [reproject_every, reversibility_every, verify_every] =
         [&REPROJECT_EVERY, &REVERSIBILITY_EVERY, &VERIFY_EVERY].map(|key| table.get_or(key, None));
     let tables = table.list("level");

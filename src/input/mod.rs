@@ -26,7 +26,8 @@ pub use hmc::{Hmc, SCHEMES};
 pub use reference::{document, schema, sections};
 pub use run::{DeviceChoice, GridChoice, Parallel, Run, Start, is_logical_name};
 
-use crate::config::{Change, InputError, Loaded, Record, checked as read_text, read};
+pub(crate) use crate::config::read;
+use crate::config::{Change, InputError, Loaded, Record, checked as read_text};
 use crate::lattice::Extents;
 use crate::measure::{Measure, QuarkChoice};
 use crate::solver::Choices;
@@ -139,15 +140,7 @@ pub fn parse_stored(text: &str, file: &str) -> Result<Loaded<Input>, InputError>
     read_text(text, file, |root| check::input(root, text, On::Any, &Choices::new()))
 }
 
-/// Reads and checks the input of `hmc measure`, which may be the input of a run.
-///
-/// # Errors
-/// The file cannot be read, or all mistakes in it.
-pub fn load_measure(path: &Path) -> Result<Loaded<MeasureInput>, InputError> {
-    parse_measure(&read(path)?, &path.display().to_string())
-}
-
-/// Checks the `text` of an input of `hmc measure`; `file` is its name in messages.
+/// Checks the `text` of an input of `hmc measure`, which may be the input of a run; `file` is its name in messages.
 ///
 /// # Errors
 /// All mistakes in the text.

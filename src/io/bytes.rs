@@ -3,13 +3,14 @@
 //! MILC, NERSC and ILDG files all hold `[t][z][y][x][mu][row][column][re, im]`, mu = x, y, z, t;
 //! they differ in the reals' width, the byte order, and whether the third row is there.
 
+use super::safe::reopen;
 use super::{IoError, Precision};
 use crate::comm::{Comm, agree};
 use crate::device::host_memory;
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Extents, Partition, site, volume};
 use crate::math::single;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -174,7 +175,7 @@ pub(super) fn create(
     pieces: &[(u64, &[u8])],
 ) -> Result<(), IoError> {
     let make = || {
-        let file = File::create(path)?;
+        let file = reopen(path)?;
         file.set_len(size)?;
         pieces.iter().try_for_each(|(at, bytes)| file.write_all_at(bytes, *at))
     };
@@ -195,7 +196,7 @@ impl<'a> Pen<'a> {
 
     /// For a file that is there.
     pub(super) fn new(path: &'a Path) -> Result<Self, IoError> {
-        let file = OpenOptions::new().write(true).open(path).map_err(IoError::system(path, "open"))?;
+        let file = reopen(path).map_err(IoError::system(path, "open"))?;
         Ok(Self { path, file, bytes: Vec::new(), at: 0 })
     }
 

@@ -4,7 +4,7 @@
 //! trajectories since the one before, no more. Random numbers have addresses and no state, so a chain continues from a
 //! configuration just as well.
 
-use super::records::free_name;
+use super::safe::free_name;
 use super::safe::make_folder;
 use super::{Header, IoError, MOST_TRAJECTORIES, Meta, hdf5_config, verified};
 use crate::comm::{Comm, agree, from_first};

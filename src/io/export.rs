@@ -3,7 +3,7 @@
 //! The configuration in `cfg/` is the one that counts: an export that is not its links is moved aside and made again.
 
 use super::checkpoint::configurations;
-use super::records::free_name;
+use super::safe::free_name;
 use super::safe::make_folder;
 use super::{Format, IoError, Meta, header, reads_back, write_links};
 use crate::comm::{Comm, agree, from_first};

@@ -3,7 +3,8 @@
 //! Every row is on the disk before the next trajectory starts, with a checksum. Reals are printed as the shortest text
 //! that reads back to the same bits. Only rank 0 has a history.
 
-use super::safe::make_folder;
+use super::records::LARGEST;
+use super::safe::{make_folder, read_plain};
 use super::{Form, IoError, Journal, Records};
 use std::path::{Path, PathBuf};
 
@@ -119,7 +120,8 @@ impl History {
     /// The file cannot be read, or has no line of names.
     pub fn read(folder: &Path) -> Result<Table, IoError> {
         let path = folder.join(CSV);
-        let text = std::fs::read_to_string(&path).map_err(IoError::system(&path, "read"))?;
+        let bytes = read_plain(&path, LARGEST).map_err(IoError::system(&path, "read"))?;
+        let text = String::from_utf8_lossy(&bytes);
         let names = text.lines().next().and_then(|line| line.strip_suffix(",crc32"));
         let names =
             names.ok_or_else(|| IoError::damaged(&path, "the line with the columns' names is missing"))?;

@@ -64,7 +64,7 @@ pub use history::{Column, History, Table, Value};
 pub use history_h5::write_history_h5;
 pub use ildg::ildg_cksum;
 pub use records::{Form, Journal, Records};
-pub use safe::{free_bytes, write_aside, write_text};
+pub use safe::{append_to, free_bytes, keep_copy, read_plain, unfollowed, write_aside, write_text};
 #[cfg(feature = "hdf5")]
 pub use state::{Place, State, read_state, state_input, write_state};
 

@@ -4,11 +4,11 @@
 //! when a run resumes. An open file notices when it is removed or replaced under the run.
 
 use super::IoError;
-use super::safe::write_aside;
+use super::safe::{append_to, fill, keep_copy, read_plain, write_aside};
 use crate::comm::Solo;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -31,6 +31,8 @@ struct Numbered {
 
 /// The name of the checksum.
 const CRC: &str = "crc32";
+/// Bytes of a file of records, much more than any chain's.
+pub(super) const LARGEST: u64 = 16_000_000_000;
 
 impl Form {
     /// A line with its checksum.
@@ -95,7 +97,7 @@ impl Records {
     /// The system refuses.
     pub fn read(path: &Path, form: Form, names: &str, known: &[&str]) -> Result<Self, IoError> {
         let mut found = Self { names: names.to_owned(), ..Self::none(form) };
-        let bytes = match fs::read(path) {
+        let bytes = match read_plain(path, LARGEST) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(found),
             bytes => bytes.map_err(IoError::system(path, "read"))?,
         };
@@ -230,9 +232,7 @@ impl Records {
         if self.faults.is_empty() || !path.exists() {
             return Ok(None);
         }
-        let copy = free_name(path);
-        fs::copy(path, &copy).map_err(IoError::system(&copy, "write"))?;
-        Ok(Some(format!("{}: as it was, it is kept as {}", path.display(), copy.display())))
+        keep_copy(path).map(Some)
     }
 
     /// Drops the lines of trajectories after `last`; answers how many.
@@ -269,10 +269,10 @@ impl Journal {
         let lines: String = records.lines().map(|line| form.seal(line) + "\n").collect();
         let text = form.header(&records.names) + &lines;
         let is_there = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
-        if !is_there || fs::read(path).ok().as_deref() != Some(text.as_bytes()) {
+        if !is_there || read_plain(path, LARGEST).ok().as_deref() != Some(text.as_bytes()) {
             put(path, text.as_bytes())?;
         }
-        Ok(Self { path: path.into(), form, file: append_to(path)?, length: text.len() })
+        Ok(Self { path: path.into(), form, file: open(path)?, length: text.len() })
     }
 
     /// Appends a line with its checksum and puts it on the disk. The answer is a warning: what had happened to the file.
@@ -309,7 +309,7 @@ impl Journal {
                 "was removed under the run; it is written again"
             }
             // An editor that saves nothing new puts an equal file in its place.
-            _ if is_whole && fs::read(&self.path).is_ok_and(|found| found == bytes) => {
+            _ if is_whole && read_plain(&self.path, LARGEST).is_ok_and(|found| found == bytes) => {
                 "was replaced by an equal file"
             }
             _ => {
@@ -317,31 +317,17 @@ impl Journal {
                 return Err(IoError::malformed(&self.path, what));
             }
         };
-        self.file = append_to(&self.path)?;
+        self.file = open(&self.path)?;
         Ok(Some(format!("{}: {done}", self.path.display())))
     }
 }
 
-/// The first of `NAME.damaged`, `NAME.damaged-2`, ... that is free.
-pub(super) fn free_name(path: &Path) -> PathBuf {
-    let named = |ending: String| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(ending);
-        PathBuf::from(name)
-    };
-    let others = (2..).map(|n: u64| named(format!(".damaged-{n}")));
-    let mut all = std::iter::once(named(".damaged".to_owned())).chain(others);
-    all.find(|name| fs::symlink_metadata(name).is_err()).expect("names do not end")
-}
-
 fn put(path: &Path, bytes: &[u8]) -> Result<(), IoError> {
-    write_aside(path, &Solo, |temporary| {
-        fs::write(temporary, bytes).map_err(IoError::system(temporary, "write"))
-    })
+    write_aside(path, &Solo, |temporary| fill(temporary, bytes))
 }
 
-fn append_to(path: &Path) -> Result<File, IoError> {
-    OpenOptions::new().read(true).append(true).open(path).map_err(IoError::system(path, "open"))
+fn open(path: &Path) -> Result<File, IoError> {
+    append_to(path).map_err(IoError::system(path, "open"))
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ use super::IoError;
 use crate::comm::{Comm, agree};
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Writes a file beside its place: `NAME.tmp` in the same folder is handed to `write` on every rank,
@@ -41,9 +43,85 @@ pub fn write_aside<T>(
 /// # Errors
 /// What the system says.
 pub fn write_text(path: &Path, text: &str) -> Result<(), IoError> {
-    write_aside(path, &crate::comm::Solo, |temporary| {
-        fs::write(temporary, text).map_err(IoError::system(temporary, "write"))
-    })
+    write_aside(path, &crate::comm::Solo, |temporary| fill(temporary, text.as_bytes()))
+}
+
+/// Writes the bytes of a file that [`write_aside`] has made.
+pub(super) fn fill(temporary: &Path, bytes: &[u8]) -> Result<(), IoError> {
+    let written = reopen(temporary).and_then(|mut file| file.write_all(bytes));
+    written.map_err(IoError::system(temporary, "write"))
+}
+
+/// Opens a file that [`write_aside`] has made, and not what somebody has put in its place since.
+pub(super) fn reopen(temporary: &Path) -> std::io::Result<File> {
+    fs::OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW).open(temporary).map_err(unfollowed)
+}
+
+/// Opens a file of a chain's folder for more of it, and makes it if it is not there. Symbolic links are not followed: whoever may
+/// write into the folder could have this job write elsewhere.
+///
+/// # Errors
+/// What the system says; the file is a symbolic link.
+pub fn append_to(path: &Path) -> std::io::Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    fs::OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .custom_flags(flags)
+        .open(path)
+        .map_err(unfollowed)
+}
+
+/// The system's error for a symbolic link, in words.
+pub fn unfollowed(error: std::io::Error) -> std::io::Error {
+    if error.raw_os_error() == Some(libc::ELOOP) {
+        std::io::Error::new(error.kind(), "it is a symbolic link, which is not followed here; remove it")
+    } else {
+        error
+    }
+}
+
+/// Reads a file that somebody else may have put there: a plain one of `limit` bytes at most. A pipe would be waited for, and a
+/// device might not end.
+///
+/// # Errors
+/// What the system says; it is something else, or larger.
+pub fn read_plain(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
+    let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let found = file.metadata()?;
+    let refused = |what: String| Err(std::io::Error::new(std::io::ErrorKind::InvalidData, what));
+    if !found.is_file() {
+        return refused("it is no plain file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return refused(format!("it is larger than {} MB", limit / 1_000_000));
+    }
+    Ok(bytes)
+}
+
+/// Copies a file to the first free of `NAME.damaged`, `NAME.damaged-2`, ...; the answer is a warning.
+///
+/// # Errors
+/// The system refuses.
+pub fn keep_copy(path: &Path) -> Result<String, IoError> {
+    let copy = free_name(path);
+    fs::copy(path, &copy).map_err(IoError::system(&copy, "write"))?;
+    Ok(format!("{}: as it was, it is kept as {}", path.display(), copy.display()))
+}
+
+/// The first of `NAME.damaged`, `NAME.damaged-2`, ... that is free.
+pub(super) fn free_name(path: &Path) -> PathBuf {
+    let named = |ending: String| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    };
+    let others = (2..).map(|n: u64| named(format!(".damaged-{n}")));
+    let mut all = std::iter::once(named(".damaged".to_owned())).chain(others);
+    all.find(|name| fs::symlink_metadata(name).is_err()).expect("names do not end")
 }
 
 /// Refuses to continue with the file at `path`, made by [`write_aside`], where `needed` bytes find no room.
@@ -114,8 +192,15 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// Makes the file anew: what stands there, of a killed job or a symbolic link of somebody else's, is removed.
 fn touch(path: &Path) -> Result<(), IoError> {
-    File::create(path).map(drop).map_err(IoError::system(path, "write"))
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(IoError::system(path, "remove")(error));
+        }
+        _ => {}
+    }
+    File::create_new(path).map(drop).map_err(IoError::system(path, "write"))
 }
 
 fn put_in_place(temporary: &Path, path: &Path) -> Result<(), IoError> {

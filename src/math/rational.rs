@@ -44,8 +44,10 @@ pub enum RationalError {
         /// Of the function before rounding.
         error: f64,
     },
-    /// Not 0 < lo < hi.
-    #[error("the range [{lo:e}, {hi:e}] of a rational function must have 0 < lo < hi, both finite")]
+    /// Not 0 < lo < hi, or lo / hi is not above 0 in double.
+    #[error(
+        "the range [{lo:e}, {hi:e}] of a rational function must have 0 < lo < hi, both finite, and lo / hi > 0"
+    )]
     Range {
         /// Lower end.
         lo: f64,
@@ -359,7 +361,11 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
 }
 
 pub(super) fn check_range([lo, hi]: [f64; 2]) -> Result<(), RationalError> {
-    if lo > 0.0 && lo < hi && hi.is_finite() { Ok(()) } else { Err(RationalError::Range { lo, hi }) }
+    if lo > 0.0 && lo < hi && hi.is_finite() && lo / hi > 0.0 {
+        Ok(())
+    } else {
+        Err(RationalError::Range { lo, hi })
+    }
 }
 
 pub(super) fn check_degree(degree: usize) -> Result<(), RationalError> {

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! t is in lattice units, E is per site. t0 and w0 are defined by t^2 E = 0.3 and t d/dt t^2 E = 0.3 (Borsanyi et al.,
-//! arXiv:1203.4469).
+//! arXiv:1203.4469). They are found on the flow's own steps: `every` does not change them.
 //!
 //! Input: `[measure.flow]` with `kernel`, `step`, `t_max`, `every`.
 
@@ -125,8 +125,9 @@ impl Observable for Flow {
 
     fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
         let Self { kernel, step, t_max, every } = *self;
-        let flow = flow(context.links, kernel, step, t_max, every, context.stop)?;
-        let (t0, w0) = reference_scales(&flow);
+        let mut curve = Curve::default();
+        let flow = walk(context.links, kernel, step, t_max, every, context.stop, Some(&mut curve))?;
+        let (t0, w0) = reference_scales(&curve.points);
         Ok(record(&FlowFound { flow, t0, w0 }))
     }
 }
@@ -174,6 +175,19 @@ pub fn flow(
     every: usize,
     stop: Stop,
 ) -> Result<Vec<FlowPoint>, MeasureError> {
+    walk(links, kernel, step, t_max, every, stop, None)
+}
+
+/// As [`flow`]; adds E after each step to `curve`.
+fn walk(
+    links: &MatrixField,
+    kernel: FlowKernel,
+    step: f64,
+    t_max: f64,
+    every: usize,
+    stop: Stop,
+    mut curve: Option<&mut Curve>,
+) -> Result<Vec<FlowPoint>, MeasureError> {
     let domain = links.domain();
     let c1 = if kernel == FlowKernel::Symanzik { -1.0 / 12.0 } else { 0.0 };
     // g0^2 S does not depend on the coupling; take beta = 6.
@@ -181,7 +195,9 @@ pub fn flow(
     let mut v = MatrixField::new(domain, 4)?;
     v.copy_from(links)?;
     let (mut force, mut z) = (AlgebraField::new(domain)?, AlgebraField::new(domain)?);
-    let mut points = vec![point(&v, 0.0)?];
+    let first = point(&v, 0.0)?;
+    curve.iter_mut().for_each(|curve| curve.add(0.0, first.e_clover));
+    let mut points = vec![first];
     let steps = (t_max / step).round() as usize;
     for n in 1..=steps {
         if stop() {
@@ -194,11 +210,23 @@ pub fn flow(
             z.combine(old, new * step, &force)?;
             z.drift(&mut v, 1.0)?;
         }
-        if n % every == 0 {
-            points.push(point(&v, n as f64 * step)?);
+        let t = flow_time(n, step);
+        let shown = n % every == 0;
+        if shown {
+            points.push(point(&v, t)?);
+        }
+        if let Some(curve) = curve.as_mut().filter(|curve| !curve.is_complete()) {
+            let shown = points.last().filter(|_| shown);
+            curve.add(t, shown.map_or_else(|| field_energy(&v).map(|(e, _)| e), |point| Ok(point.e_clover))?);
         }
     }
     Ok(points)
+}
+
+/// n steps, as the decimal number that is meant: 0.15, not 0.15000000000000002.
+fn flow_time(n: usize, step: f64) -> f64 {
+    const DIGITS: f64 = 1e12;
+    (n as f64 * step * DIGITS).round() / DIGITS
 }
 
 fn point(v: &MatrixField, t: f64) -> Result<FlowPoint, FieldError> {
@@ -207,22 +235,116 @@ fn point(v: &MatrixField, t: f64) -> Result<FlowPoint, FieldError> {
     Ok(FlowPoint { t, e_plaquette, e_clover, q })
 }
 
-/// t0 and w0 from the clover E by linear interpolation; `None` if the flow ends before.
-pub fn reference_scales(points: &[FlowPoint]) -> (Option<f64>, Option<f64>) {
-    const LEVEL: f64 = 0.3;
-    let squared: Vec<(f64, f64)> = points.iter().map(|p| (p.t, p.t * p.t * p.e_clover)).collect();
-    let slopes: Vec<(f64, f64)> = squared
-        .windows(2)
-        .map(|w| {
-            let t = 0.5 * (w[0].0 + w[1].0);
-            (t, t * (w[1].1 - w[0].1) / (w[1].0 - w[0].0))
-        })
-        .collect();
-    let crossing = |curve: &[(f64, f64)]| {
-        curve
-            .windows(2)
-            .find(|w| w[0].1 < LEVEL && w[1].1 >= LEVEL)
-            .map(|w| w[0].0 + (LEVEL - w[0].1) / (w[1].1 - w[0].1) * (w[1].0 - w[0].0))
+/// What t^2 E and its slope are where t0 and w0 are.
+const LEVEL: f64 = 0.3;
+
+/// E after each step, until t0 and w0 are known.
+#[derive(Default)]
+struct Curve {
+    /// Flow time and E.
+    points: Vec<(f64, f64)>,
+    /// Points since both were passed: two more are used.
+    beyond: usize,
+}
+
+impl Curve {
+    fn add(&mut self, t: f64, e: f64) {
+        if let Some((before, old)) = self.points.last() {
+            let (square, last) = (t * t * e, before * before * old);
+            let slope = 0.5 * (t + before) * (square - last) / (t - before);
+            self.beyond += usize::from(self.beyond > 0 || (last >= LEVEL && slope >= LEVEL));
+        }
+        self.points.push((t, e));
+    }
+
+    fn is_complete(&self) -> bool {
+        self.beyond > 2
+    }
+}
+
+/// t0 and w0 of E at flow times, both ascending; `None` where the flow ends before. 1 / sqrt(E), which is nearly linear in t, is
+/// interpolated by the polynomial through four neighbours: times that are a fifth of t0 apart give t0 to 1e-4.
+pub fn reference_scales(curve: &[(f64, f64)]) -> (Option<f64>, Option<f64>) {
+    let roots: Vec<(f64, f64)> = curve.iter().map(|(t, e)| (*t, e.sqrt().recip())).collect();
+    let squared = |near: &[(f64, f64)], t: f64| (t / through(near, t).0).powi(2);
+    let slope = |near: &[(f64, f64)], t: f64| {
+        let (root, derivative) = through(near, t);
+        2.0 * (t / root).powi(2) * (1.0 - t * derivative / root)
     };
-    (crossing(&squared), crossing(&slopes).map(f64::sqrt))
+    (crossing(&roots, squared), crossing(&roots, slope).map(f64::sqrt))
+}
+
+/// The polynomial through the points and its derivative, at `t`.
+fn through(points: &[(f64, f64)], t: f64) -> (f64, f64) {
+    let (mut value, mut derivative) = (0.0, 0.0);
+    for (i, (own, height)) in points.iter().enumerate() {
+        let others =
+            || points.iter().enumerate().filter(move |(j, _)| *j != i).map(|(j, (time, _))| (j, time));
+        let product = |but: usize| -> f64 {
+            others().filter(|(j, _)| *j != but).map(|(_, time)| (t - time) / (own - time)).product()
+        };
+        value += height * product(i);
+        derivative += height * others().map(|(k, time)| product(k) / (own - time)).sum::<f64>();
+    }
+    (value, derivative)
+}
+
+/// Where `height` first rises through the level; it is given the four points next to a time, and the time.
+fn crossing(points: &[(f64, f64)], height: impl Fn(&[(f64, f64)], f64) -> f64) -> Option<f64> {
+    let mut below = false;
+    for (n, pair) in points.windows(2).enumerate() {
+        let first = n.saturating_sub(1).min(points.len().saturating_sub(4));
+        let near = &points[first..points.len().min(first + 4)];
+        let [mut low, mut high] = [pair[0].0, pair[1].0];
+        // Polynomials of neighbouring intervals differ a little where they meet.
+        if below && height(near, low) >= LEVEL {
+            return Some(low);
+        }
+        if height(near, low) < LEVEL && height(near, high) >= LEVEL {
+            for _ in 0..60 {
+                let middle = 0.5 * (low + high);
+                if height(near, middle) < LEVEL { low = middle } else { high = middle }
+            }
+            return Some(0.5 * (low + high));
+        }
+        below = height(near, high) < LEVEL;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// E that begins at 30 and goes on so that t^2 E rises like t / 2.
+    fn energy(t: f64) -> f64 {
+        0.5 / (t + 0.05) + 0.05 / (t + 0.05).powi(2)
+    }
+
+    #[test]
+    fn scales_hardly_depend_on_the_distance_of_times() {
+        let curve = |every: usize| -> Vec<(f64, f64)> {
+            (0..=200).step_by(every).map(|n| flow_time(n, 0.02)).map(|t| (t, energy(t))).collect()
+        };
+        let (t0, w0) = reference_scales(&curve(1));
+        let (t0, w0) = (t0.unwrap(), w0.unwrap());
+        assert!((t0 * t0 * energy(t0) - 0.3).abs() < 1e-7, "{t0}");
+        for every in [2, 5] {
+            let (other, slope) = reference_scales(&curve(every));
+            assert!((other.unwrap() - t0).abs() < 1e-3 * t0, "{other:?} {t0}");
+            assert!((slope.unwrap() - w0).abs() < 1e-3 * w0, "{slope:?} {w0}");
+        }
+    }
+
+    #[test]
+    fn a_flow_that_ends_before_has_no_scales() {
+        assert_eq!(reference_scales(&[]), (None, None));
+        assert_eq!(reference_scales(&[(0.0, 3.0), (0.1, 2.0)]), (None, None));
+        assert_eq!(reference_scales(&[(0.0, 0.0), (0.1, 0.0), (0.2, 0.0)]), (None, None));
+    }
+
+    #[test]
+    fn times_are_decimal() {
+        assert_eq!([3, 6, 12].map(|n| flow_time(n, 0.05)), [0.15, 0.3, 0.6]);
+    }
 }

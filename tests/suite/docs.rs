@@ -158,6 +158,50 @@ fn the_tutorial_runs_as_it_is_written() {
     }
 }
 
+/// `tools/setup.sh` takes what is there, wherever it comes from, and asks for packages only for the rest.
+#[test]
+fn the_set_up_looks_for_tools_before_packages() {
+    let scratch = Scratch::new();
+    let tools = scratch.at("bin");
+    fs::create_dir(&tools).unwrap();
+    let stand_in = |name: &str, text: &str| {
+        let path = tools.join(name);
+        fs::write(&path, format!("#!/bin/bash\n{text}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    for name in ["bash", "sed", "grep", "sort", "head", "cut", "dirname", "cat", "make"] {
+        let place = ["/bin", "/usr/bin"].map(|folder| Path::new(folder).join(name));
+        std::os::unix::fs::symlink(place.iter().find(|path| path.exists()).unwrap(), tools.join(name))
+            .unwrap();
+    }
+    for name in ["g++", "cargo", "srun", "apt-get", "dpkg"] {
+        stand_in(name, "exit 1");
+    }
+    stand_in("id", "echo 1000");
+    stand_in("rustc", "echo rustc 1.999.0");
+    let set_up = |variables: &[(&str, &str)]| {
+        let ended = program::command("/bin/bash")
+            .arg(root().join("tools/setup.sh"))
+            .env_clear()
+            .env("PATH", &tools)
+            .envs([("HDF5_DIR", "/opt/hdf5"), ("LIBCLANG_PATH", "/opt/llvm")])
+            .envs(variables.iter().copied())
+            .output()
+            .unwrap();
+        (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
+    };
+    let (code, said) = set_up(&[]);
+    assert!(
+        code == Some(2) && said.contains("missing: libopenmpi-dev.") && !said.contains("libhdf5"),
+        "{said}"
+    );
+    for there in [("CRAY_MPICH_DIR", "/opt/cray"), ("MPICC", "g++")] {
+        assert_eq!(set_up(&[there]), (Some(0), String::new()), "{there:?}");
+    }
+    stand_in("mpicc", "exit 1");
+    assert_eq!(set_up(&[]), (Some(0), String::new()));
+}
+
 /// The job of `tools/slurm.sh`, with stand-ins for Slurm's commands: it goes on until the chain is done.
 #[test]
 fn the_slurm_job_submits_itself_until_the_chain_is_done() {

@@ -6,13 +6,20 @@ errors by the Gamma method, `thermalisation` proposes a cut, `t0` and `w0` are s
 Everything is in lattice units.
 """
 
+from importlib.metadata import PackageNotFoundError, version
+
 from .configurations import Configuration, Configurations
 from .ensemble import Ensemble, Streams, open_ensemble
-from .gamma import Result, autocorrelation, derived
-from .measurements import read_measurements
+from .gamma import Result, autocorrelation, derived, to_obs
+from .measurements import read_measurements, split_complex
 from .mser import thermalisation
 from .records import EnsembleWarning
 from .scales import t0, w0
+
+try:
+    __version__ = version("hmc-ensembles")
+except PackageNotFoundError:  # from a source folder on the path
+    __version__ = "unknown"
 
 __all__ = [
     "Configuration",
@@ -25,7 +32,9 @@ __all__ = [
     "derived",
     "open_ensemble",
     "read_measurements",
+    "split_complex",
     "t0",
     "thermalisation",
+    "to_obs",
     "w0",
 ]

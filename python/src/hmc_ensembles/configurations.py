@@ -33,7 +33,10 @@ class Configuration:
 
     @classmethod
     def read(cls, path):
-        """Reads the header of a configuration or checkpoint of hmc."""
+        """Reads the header of a configuration or checkpoint of hmc; `hmc convert` makes one of other formats."""
+        with open(path, "rb") as file:
+            if file.read(8) != b"\x89HDF\r\n\x1a\n":
+                raise ValueError(f"{path}: not an HDF5 file; make one of it by: hmc convert {path} OUT.h5")
         with h5py.File(path, "r") as file:
             if _LINKS not in file or "format_version" not in file.attrs:
                 raise ValueError(f"{path}: an HDF5 file, but no configuration of hmc")
@@ -70,6 +73,8 @@ class Configurations(Mapping):
         self._paths = dict(sorted((int(match[1]), path) for match, path in names if match))
 
     def __getitem__(self, trajectory):
+        if trajectory not in self._paths:
+            raise KeyError(f"there is no configuration of trajectory {trajectory}; {self!r}")
         return Configuration.read(self._paths[trajectory])
 
     def __contains__(self, trajectory):

@@ -13,6 +13,7 @@ from .history import read_history
 from .measurements import dataset, read_measurements
 from .records import warn
 
+_EXTENTS = re.compile(r"^\s*extents\s*=\s*\[" + r",".join([r"\s*(\d+)\s*"] * 4) + r"\]", re.MULTILINE)
 _INPUT = re.compile(r"run(?:_(\d{6,}))?\.toml")
 
 
@@ -25,7 +26,10 @@ def open_ensemble(folder):
     name = folder.resolve().name
     streams = {stream: chain for stream, chain in chains.items() if _is_stream(chain, name)}
     if not streams:
-        raise FileNotFoundError(f"{folder} is not the folder of an ensemble: it has no run.toml")
+        inputs = [*folder.glob("*/run.toml"), *folder.glob("*/*/run.toml")]
+        there = sorted({path.relative_to(folder).parts[0] for path in inputs})
+        names = f"; it holds the ensembles {', '.join(there)}" if there else ""
+        raise FileNotFoundError(f"{folder} is not the folder of an ensemble: it has no run.toml{names}")
     return Streams(streams)
 
 
@@ -47,18 +51,41 @@ class Ensemble:
         self.folder = Path(folder)
 
     def __repr__(self):
-        return f"<Ensemble {self.folder}>"
+        done = len(self.history.trajectory) if (self.folder / "history.csv").exists() else 0
+        extents = "x".join(map(str, self.extents)) if self.extents else "unknown extents"
+        return f"<Ensemble {self.folder}: {done} trajectories on {extents}>"
+
+    @cached_property
+    def extents(self):
+        """x, y, z, t, as in the input; None if that has none."""
+        found = _EXTENTS.search(list(self.inputs.values())[-1]) if self.inputs else None
+        return tuple(map(int, found.groups())) if found else None
+
+    @cached_property
+    def attributes(self):
+        """What the datasets tell of their origin: `ensemble`, `folder`, `extents`, `program`, `input` (TOML)."""
+        known = {"ensemble": self.folder.resolve().name, "folder": str(self.folder), "extents": self.extents}
+        known["program"] = self._program()
+        known["input"] = list(self.inputs.values())[-1] if self.inputs else None
+        return {name: value for name, value in known.items() if value is not None}
+
+    def _program(self):
+        """Name and version of the program of the newest job, if its line can be read."""
+        path = self.folder / "jobs.jsonl"
+        programs = re.findall(r'"program":\s*"([^"]*)"', path.read_text("utf-8")) if path.exists() else []
+        return programs[-1] if programs else None
 
     @cached_property
     def history(self):
         """`history.csv`, an `xarray.Dataset` over `trajectory`; see `history.read_history`."""
-        return read_history(self.folder / "history.csv")
+        return read_history(self.folder / "history.csv").assign_attrs(self.attributes)
 
     @cached_property
     def measurements(self):
         """`measurements.jsonl`, an `xarray.Dataset` over `trajectory`; see `read_measurements`."""
         path = self.folder / "measurements.jsonl"
-        return read_measurements(path) if path.exists() else dataset([])
+        found = read_measurements(path) if path.exists() else dataset([])
+        return found.assign_attrs(self.attributes)
 
     @cached_property
     def configurations(self):
@@ -121,6 +148,7 @@ class Streams(Mapping):
     def _merged(self, datasets):
         attributes = {"units": "1", "long_name": "name of the chain"}
         names = xr.DataArray(list(self), dims="stream", name="stream", attrs=attributes)
+        # The folder and the input of each differ.
         options = {"data_vars": "all", "coords": "minimal", "compat": "override", "join": "outer"}
-        merged = xr.concat(datasets, names, combine_attrs="override", **options)
+        merged = xr.concat(datasets, names, combine_attrs="drop_conflicts", **options)
         return merged.transpose("stream", "trajectory", ...)

@@ -13,8 +13,9 @@ notation, with R replica of N_r entries each, N in all, W the summation window, 
     (error of tau_int)^2 = 4/N (W + 1/2 - tau_int) tau_int^2                     its eq. (42)
     chi^2    = sum_r N_r (mean of a_r - mean)^2 / C(W)
 
-after the bias of Gamma is corrected, Gamma(t) -> Gamma(t) + C(W) / N for all t, which gives C(W) the factor
-1 + (2 W + 1) / N of its eq. (49). W is chosen before the correction. Q is the probability that chi^2 of R - 1
+C(W) of the error is then corrected for the bias of Gamma, by the factor 1 + (2 W + 1) / N of its eq. (49);
+tau_int by that factor over 1 + 1 / N, while its error is that before the correction: the convention of pyerrors
+and of `hmc report`. W is chosen before the correction. Q is the probability that chi^2 of R - 1
 degrees of freedom is greater than the one found: a small one says that replica do not sample one distribution.
 
 The paper sums to lags within half of the shortest replica. Here they are within half of the longest, so that a
@@ -24,12 +25,11 @@ A function f of means has the deviations sum_alpha (df / dA_alpha) (a_alpha - me
 differences at +- sqrt(Gamma_alpha,alpha(0) / N). With several replica, its value is corrected for the bias of
 order 1 / N, by (mean of f of each replica - f) / (R - 1).
 
-pyerrors (https://github.com/fjosw/pyerrors) has the same means, windows and errors, with these differences:
+pyerrors (https://github.com/fjosw/pyerrors) has the same means, windows, errors and times, with these differences:
 
-- its tau_int corrects C(W) but not Gamma(0): it is 1 + (2 tau_int - 1) / N times ours to first order; its
-  error is that of the tau_int before the correction;
 - it takes tau_int to be 1/2 at least, so the errors of anticorrelated series are larger than here;
-- it takes deviations from the mean of each replica, and does not correct values of functions for their bias;
+- it takes deviations from the mean of each replica, unless it is given the mean of all (`means=`), as `to_obs`
+  does; and it does not correct values of functions for their bias;
 - its derivatives are exact, which changes errors of functions by a relative order of 1 / N.
 """
 
@@ -109,6 +109,28 @@ def derived(function, series, s=1.5):
     return _gamma_method(value, [gradient @ (one - means[:, np.newaxis]) for one in replica], s)
 
 
+def to_obs(series, name):
+    """A `pyerrors.Obs` of a series as in `autocorrelation`, with its trajectories.
+
+    Replica are `name|r1`, `name|r2`, ..
+    pyerrors has to be installed. Its `gamma_method(S=1.5)` finds the errors that `autocorrelation` does.
+    """
+    try:
+        import pyerrors
+    except ImportError:
+        raise ImportError("to_obs needs pyerrors: pip install pyerrors") from None
+    streams = isinstance(series, xr.DataArray) and "stream" in series.dims
+    arrays = _streams(series) if streams else series if isinstance(series, (list, tuple)) else [series]
+    replica = _replica(arrays if len(arrays) > 1 else arrays[0])
+    labelled = all(isinstance(one, xr.DataArray) and "trajectory" in one.coords for one in arrays)
+    idl = [[int(n) for n in one.trajectory.values] for one in arrays] if labelled else None
+    if len(replica) == 1:
+        return pyerrors.Obs(replica, [name], idl=idl)
+    mean = float(np.concatenate(replica).mean())
+    names = [f"{name}|r{number}" for number in range(1, len(replica) + 1)]
+    return pyerrors.Obs([one - mean for one in replica], names, idl=idl, means=[mean] * len(replica))
+
+
 def _replica(series):
     """The series of each replica as float64."""
     if isinstance(series, xr.DataArray) and "stream" in series.dims:
@@ -166,9 +188,10 @@ def _gamma_method(value, deviations, s):
     if c <= 0:
         warn(f"the square of the error is not positive: {n} entries are too few")
         return Result(value, nan, nan, nan, nan, window, n)
-    gamma_0, c = gamma_0 + c / n, c + (2 * window + 1) * c / n
-    error, tau_int = sqrt(c / n), c / (2 * gamma_0)
-    tau_int_error = 2 * tau_int * sqrt(max(0.0, window + 0.5 - tau_int) / n)
+    bare, factor = c / (2 * gamma_0), 1 + (2 * window + 1) / n
+    c *= factor
+    error, tau_int = sqrt(c / n), bare * factor / (1 + 1 / n)
+    tau_int_error = 2 * bare * sqrt(max(0.0, window + 0.5 - bare) / n)
     q = None
     if len(deviations) > 1:
         q = _chi_square_tail(len(deviations) - 1, sum(len(d) * float(d.mean()) ** 2 for d in deviations) / c)

@@ -78,6 +78,18 @@ def read_measurements(path, sealed=True):
     return dataset(read_json(path, sealed))
 
 
+def split_complex(dataset):
+    """The dataset with two real variables, `X_re` and `X_im`, for each complex one: for files that have no complex
+    numbers, as `split_complex(measurements).to_netcdf("measurements.nc")`.
+    """
+    found = dataset.drop_vars([name for name in dataset.data_vars if np.iscomplexobj(dataset[name])])
+    for name in dataset.data_vars:
+        if name not in found:
+            for part, values in (("re", dataset[name].real), ("im", dataset[name].imag)):
+                found[f"{name}_{part}"] = values.assign_attrs(dataset[name].attrs)
+    return found
+
+
 def dataset(records):
     """The dataset of objects as in `measurements.jsonl`, in the order of trajectories."""
     pieces = [(n, *piece) for n, record in enumerate(records) for piece in _pieces(record)]
@@ -121,7 +133,8 @@ def _pieces(record):
     if "polyakov" in record:
         yield "polyakov", (), complex(*record["polyakov"])
     if "flow" in record:
-        times = [point["t"] for point in record["flow"]]
+        # Times are decimal; files of older versions have 0.15000000000000002.
+        times = [round(point["t"], 12) for point in record["flow"]]
         for name in ("e_plaquette", "e_clover", "q"):
             yield f"flow_{name}", (times,), [point[name] for point in record["flow"]]
     for one in record.get("correlators", ()):

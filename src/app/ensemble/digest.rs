@@ -1,6 +1,7 @@
 //! The numbers of a report: the JSON of `hmc report --json`, which the page shows.
 
 use super::Ensemble;
+use super::derived::{Curve, Derived};
 use super::mean::Mean;
 use super::series::{Series, column, measured};
 use crate::app::plan;
@@ -12,6 +13,10 @@ use serde::Serialize;
 
 /// Fewer values say nothing of a start to be left out.
 pub(super) const ENOUGH: usize = 20;
+/// Fewer values say nothing of autocorrelation.
+const ENOUGH_FOR_TAU: usize = 100;
+/// So many rejections, and nothing else, say that steps are too long.
+const MANY_REJECTIONS: usize = 5;
 /// Acceptance below which more steps are worth their time, and above which fewer are.
 const GOOD: [f64; 2] = [0.7, 0.95];
 
@@ -60,7 +65,7 @@ pub(super) struct Verification {
     pub accepted: Vec<String>,
 }
 
-/// The rest of the chain, by the last trajectories.
+/// The rest of the chain, by the last trajectories; without any, its time is unknown.
 #[derive(Serialize)]
 pub(super) struct Forecast {
     /// Of a trajectory, and of all that are to come.
@@ -85,15 +90,19 @@ pub(super) struct Digest {
     pub planned: u64,
     /// Trajectories that were accepted whatever dH was.
     pub thermalisation: u64,
+    /// As long as there are no others: `in thermalisation, 7 of 10`.
+    pub in_thermalisation: Option<String>,
     /// So many trajectories are best left out by the plaquette and the flow; at least `thermalisation`.
     pub proposed_cut: u64,
-    /// Means are over all trajectories after this one.
+    /// Means are over all trajectories after this one; 0 in thermalisation.
     pub from: u64,
     pub acceptance: f64,
     /// What the variance of dH predicts: erfc(sqrt(var / 8)).
     pub expected_acceptance: f64,
     pub exp_minus_delta_h: Mean,
     pub observables: Vec<Mean>,
+    /// What follows from means at several places: t^2 E, correlators, effective masses, the static potential.
+    pub curves: Vec<Curve>,
     pub terms: Vec<Term>,
     pub tunings: Vec<Tuning>,
     pub verification: Verification,
@@ -133,7 +142,13 @@ impl Digest {
             n => series.trajectories[n - 1],
         };
         let proposed_cut = long.map(cut).fold(input.run.thermalisation.min(done), u64::max);
-        let from = from.unwrap_or(proposed_cut);
+        let in_thermalisation = (done <= input.run.thermalisation)
+            .then(|| format!("in thermalisation, {done} of {}", input.run.thermalisation))
+            .filter(|_| input.run.thermalisation > 0);
+        let from = from.unwrap_or(if in_thermalisation.is_some() { 0 } else { proposed_cut });
+        // Trajectories of the thermalisation were accepted whatever dH was.
+        let decided = from.max(input.run.thermalisation);
+        let derived = Derived::of(&[(ensemble, from)], false);
         let delta_h = column(ensemble, "delta_h", "dH", |x| x);
         let exponential = column(ensemble, "delta_h", "<exp(-dH)>", |x| (-x).exp());
         let accepted = column(ensemble, "accepted", "acceptance", |x| x);
@@ -145,19 +160,22 @@ impl Digest {
             done,
             planned: input.run.trajectories,
             thermalisation: input.run.thermalisation,
+            in_thermalisation,
             proposed_cut,
             from,
-            acceptance: mean(accepted.after(from.max(input.run.thermalisation))),
-            expected_acceptance: acceptance(variance(delta_h.after(from))),
-            exp_minus_delta_h: Mean::of(&exponential, from),
-            observables: all.iter().map(|series| Mean::of(series, from)).collect(),
+            acceptance: mean(accepted.after(decided)),
+            expected_acceptance: acceptance(variance(delta_h.after(decided))),
+            exp_minus_delta_h: Mean::of(&exponential, decided),
+            observables: all.iter().map(|series| Mean::of(series, from)).chain(derived.means).collect(),
+            curves: derived.curves,
             terms: terms(ensemble, from),
             tunings: tunings(ensemble),
             verification: verification(ensemble),
             forecast: forecast(ensemble),
             advice: Vec::new(),
         };
-        digest.advice = advice(&digest, ensemble, variance(delta_h.after(from)));
+        digest.advice = advice(&digest, ensemble, variance(delta_h.after(decided)));
+        digest.advice.extend(derived.advice);
         digest
     }
 }
@@ -237,7 +255,7 @@ fn verification(ensemble: &Ensemble) -> Verification {
 
 fn forecast(ensemble: &Ensemble) -> Forecast {
     let run = &ensemble.input.run;
-    let seconds = seconds_of(&ensemble.history);
+    let seconds = Some(seconds_of(&ensemble.history)).filter(|_| ensemble.done() > 0).unwrap_or(f64::NAN);
     let left = run.trajectories.saturating_sub(ensemble.done());
     let (bytes, one) = (ensemble.bytes(), plan::in_all_formats(&ensemble.input) as u64);
     let to_come = left / run.save_every;
@@ -284,16 +302,28 @@ fn advice(digest: &Digest, ensemble: &Ensemble, variance: f64) -> Vec<String> {
             }
         }
         let Mean { mean, error, .. } = digest.exp_minus_delta_h;
-        if (mean - 1.0).abs() > 4.0 * error {
+        // Of a great variance the mean of exp(-dH) is not known.
+        if variance < 4.0 && (mean - 1.0).abs() > 3.0 * error {
             advice.push(format!(
-                "<exp(-dH)> = {mean:.4} +- {error:.4} is not 1: reversibility, the residuals of solvers or thermalisation are in doubt."
+                "<exp(-dH)> = {mean:.4} +- {error:.4} is {:.1} sigma from 1: perhaps the chain is not thermalised; else reversibility or \
+                 the residuals of solvers are in doubt.",
+                (mean - 1.0).abs() / error
             ));
         }
+    } else if decided >= MANY_REJECTIONS as u64 && digest.acceptance == 0.0 {
+        advice.push(format!(
+            "All {decided} trajectories after thermalisation were rejected: take more steps on the outermost level, or see `hmc tune`."
+        ));
     }
     let slowest =
         digest.observables.iter().filter(|mean| mean.tau.is_finite()).max_by(|a, b| a.tau.total_cmp(&b.tau));
-    if let Some(slowest) =
-        slowest.filter(|slowest| decided as f64 > 0.0 && (decided as f64) < 50.0 * slowest.tau)
+    if (1..ENOUGH_FOR_TAU as u64).contains(&decided) {
+        advice.push(format!(
+            "The chain is {decided} trajectories long after the cut: below {ENOUGH_FOR_TAU}, autocorrelation times cannot be known, and errors \
+             may be too small."
+        ));
+    } else if let Some(slowest) =
+        slowest.filter(|slowest| decided > 0 && (decided as f64) < 50.0 * slowest.tau)
     {
         advice.push(format!(
             "The chain is {decided} trajectories long after the cut, {:.0} times the autocorrelation time of '{}': errors are rough \

@@ -22,12 +22,15 @@ pub(super) struct Mean {
     /// Over several streams: the goodness of fit of one mean to all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub q: Option<f64>,
+    /// Of t0 and w0: the number of configurations whose own flow reaches them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reached: Option<usize>,
 }
 
 impl Mean {
     /// Of the values after trajectory `from`.
     pub(super) fn of(series: &Series, from: u64) -> Self {
-        Self::of_found(series, ChainMean::of(series.after(from)), None)
+        Self::of_chains(&series.name, series.spacing(), &[series.after(from)], false)
     }
 
     /// Of several streams, each after a trajectory of its own; `None` if their values are not equally far from each other, so that
@@ -40,14 +43,15 @@ impl Mean {
             return None;
         }
         let values: Vec<&[f64]> = streams.iter().map(|(series, from)| series.after(*from)).collect();
-        let found = ChainMean::of_replicas(&values);
-        Some(Self::of_found(first, found, Some(found.q)))
+        Some(Self::of_chains(&first.name, first.spacing(), &values, true))
     }
 
-    fn of_found(series: &Series, found: ChainMean, q: Option<f64>) -> Self {
-        let (name, spacing) = (series.name.clone(), series.spacing());
+    /// Of chains with values every `spacing` trajectories.
+    pub(super) fn of_chains(name: &str, spacing: u64, chains: &[&[f64]], are_streams: bool) -> Self {
+        let found = ChainMean::of_replicas(chains);
         let ChainMean { mean, error, window, count, .. } = found;
         let [tau, tau_error] = [found.tau, found.tau_error].map(|time| spacing as f64 * time);
-        Self { name, mean, error, tau, tau_error, window, count, spacing, q }
+        let q = are_streams.then_some(found.q);
+        Self { name: name.to_owned(), mean, error, tau, tau_error, window, count, spacing, q, reached: None }
     }
 }

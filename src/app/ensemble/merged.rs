@@ -1,6 +1,7 @@
 //! The numbers of a report over all streams of an ensemble.
 
 use super::Ensemble;
+use super::derived::{Curve, Derived};
 use super::digest::{Digest, ENOUGH, mean, observables};
 use super::mean::Mean;
 use super::series::{Series, column};
@@ -47,6 +48,7 @@ pub(super) struct Merged {
     /// Over all streams; each begins after its own `from`. `None` if rows are missing.
     pub exp_minus_delta_h: Option<Mean>,
     pub observables: Vec<Mean>,
+    pub curves: Vec<Curve>,
     pub advice: Vec<String>,
     /// The numbers of each.
     pub streams: Vec<Digest>,
@@ -66,7 +68,8 @@ impl Merged {
             })
             .collect();
         let exponential = |(member, digest): (&Member, &Digest)| {
-            (column(&member.chain, "delta_h", "<exp(-dH)>", |x| (-x).exp()), digest.from)
+            let series = column(&member.chain, "delta_h", "<exp(-dH)>", |x| (-x).exp());
+            (series, digest.from.max(digest.thermalisation))
         };
         let exponentials: Vec<_> = both().map(exponential).collect();
         let accepted = |(member, digest): (&Member, &Digest)| {
@@ -74,7 +77,10 @@ impl Merged {
             series.after(digest.from.max(digest.thermalisation)).to_vec()
         };
         let accepted: Vec<f64> = both().flat_map(accepted).collect();
-        let (observables, uneven) = merge(all);
+        let (mut observables, uneven) = merge(all);
+        let chains: Vec<_> = both().map(|(member, digest)| (&member.chain, digest.from)).collect();
+        let derived = Derived::of(&chains, true);
+        observables.extend(derived.means);
         let mut merged = Self {
             name: streams::name_of(folder),
             extents: streams[0].extents,
@@ -83,10 +89,12 @@ impl Merged {
             acceptance: mean(&accepted),
             exp_minus_delta_h: Mean::of_streams(&exponentials),
             observables,
+            curves: derived.curves,
             advice: Vec::new(),
             streams,
         };
         merged.advice = merged.advise(accepted.len(), &uneven);
+        merged.advice.extend(derived.advice);
         merged
     }
 

@@ -3,9 +3,9 @@
 use super::digest::{Digest, observables};
 use super::merged::{Member, Merged};
 use super::page::{
-    acceptance, advice, begin, card, drawn, dynamics, escape, input, life, means, number, table,
+    acceptance, advice, begin, card, curves, drawn, dynamics, escape, input, life, means, number, table,
 };
-use super::plot::{Line, Marks};
+use super::plot::{Line, Marks, Plot};
 use super::series::column;
 use crate::app::report::{span, with_error};
 use crate::app::version::PROGRAM;
@@ -23,6 +23,7 @@ pub(super) fn page(members: &[Member], merged: &Merged) -> String {
          scatter more than these.",
     );
     page += &each(merged);
+    page += &curves(&merged.curves);
     page += &plots(members, merged);
     for (member, digest) in members.iter().zip(&merged.streams) {
         let _ = writeln!(page, "<h1>Stream {}</h1>", escape(&member.name));
@@ -44,10 +45,11 @@ fn head(merged: &Merged) -> String {
     );
     text += &card(&format!("{} / {}", merged.done, merged.planned), "trajectories of all streams");
     text += &card(&number(merged.acceptance, 2), "acceptance");
-    for mean in merged.means().filter(|mean| ["<exp(-dH)>", "plaquette"].contains(&mean.name.as_str())) {
+    let known = merged.means().filter(|mean| mean.mean.is_finite());
+    for mean in known.filter(|mean| ["<exp(-dH)>", "plaquette"].contains(&mean.name.as_str())) {
         text += &card(&with_error(mean.mean, mean.error), &mean.name);
     }
-    let timed = merged.observables.iter().filter(|mean| mean.tau.is_finite());
+    let timed = merged.observables.iter().filter(|mean| mean.tau_error > 0.0);
     if let Some(slowest) = timed.max_by(|a, b| a.tau.total_cmp(&b.tau)) {
         text += &card(
             &with_error(slowest.tau, slowest.tau_error),
@@ -73,7 +75,7 @@ fn each(merged: &Merged) -> String {
             with_error(digest.exp_minus_delta_h.mean, digest.exp_minus_delta_h.error),
             with_error(plaquette.mean, plaquette.error),
             number(plaquette.tau, 2),
-            span(digest.forecast.seconds),
+            if digest.done > 0 { span(digest.forecast.seconds) } else { "-".to_owned() },
         ]
     };
     let head =
@@ -87,32 +89,32 @@ fn plots(members: &[Member], merged: &Merged) -> String {
         from: merged.streams.iter().map(|digest| digest.from).max().unwrap_or(0) as f64,
         tunings: Vec::new(),
     };
-    let mut groups: Vec<(String, Vec<Line>, bool)> = Vec::new();
+    let mut plots: Vec<Plot> = Vec::new();
     for member in members {
         for series in observables(&member.chain) {
-            let line = Line { name: member.name.clone(), points: series.points() };
-            match groups.iter_mut().find(|(title, ..)| *title == series.name) {
-                Some((_, lines, _)) => lines.push(line),
-                None => groups.push((series.name, vec![line], false)),
+            let line = Line::new(&member.name, series.points());
+            match plots.iter_mut().find(|plot| plot.title == series.name) {
+                Some(plot) => plot.lines.push(line),
+                None => plots.push(Plot::along_chain(&series.name, &series.axis, vec![line])),
             }
         }
     }
+    for plot in &mut plots {
+        let mean = merged.observables.iter().find(|mean| mean.name == plot.title);
+        plot.level =
+            mean.map(|mean| [mean.mean, mean.error]).filter(|level| level.iter().all(|x| x.is_finite()));
+    }
     let of_all = |name: &str| -> Vec<Line> {
-        let line = |member: &Member| Line {
-            name: member.name.clone(),
-            points: column(&member.chain, name, name, |x| x).points(),
-        };
+        let line =
+            |member: &Member| Line::new(&member.name, column(&member.chain, name, name, |x| x).points());
         members.iter().map(line).collect()
     };
-    groups.extend([
-        ("dH".to_owned(), of_all("delta_h"), false),
-        (
-            "acceptance so far".to_owned(),
-            members.iter().map(|member| acceptance(&member.chain, &member.name)).collect(),
-            false,
-        ),
-        ("seconds of a trajectory".to_owned(), of_all("seconds"), false),
+    let accepted = members.iter().map(|member| acceptance(&member.chain, &member.name)).collect();
+    plots.extend([
+        Plot { level: Some([0.0; 2]), ..Plot::along_chain("dH", "dH", of_all("delta_h")) },
+        Plot { range: Some([0.0, 1.05]), ..Plot::along_chain("acceptance so far", "acceptance", accepted) },
+        Plot::along_chain("seconds of a trajectory", "time [s]", of_all("seconds")),
     ]);
-    let note = "Each stream by its own trajectories. Shaded: left out of the mean of the stream with the greatest cut.";
-    drawn(&format!("<h2>Along the streams</h2>\n<p class=\"note\">{note}</p>\n"), groups, &marks)
+    let note = "Each stream by its own trajectories. Shaded: left out of the mean of the stream with the greatest cut, and around a mean its error.";
+    drawn(&format!("<h2>Along the streams</h2>\n<p class=\"note\">{note}</p>\n"), &plots, &marks)
 }

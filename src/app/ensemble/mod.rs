@@ -3,6 +3,7 @@
 //! - `series`: observables along the chain
 //! - `history`: the history as CSV
 //! - `mean`: means with their errors
+//! - `derived`: what follows from means: t0, effective masses, the static potential
 //! - `digest`: the numbers of a report
 //! - `merged`: those over all streams of an ensemble
 //! - `plot`: a plot as SVG
@@ -10,6 +11,7 @@
 //! - `merged_page`: that over all streams
 //! - `status`: a few lines on a chain
 
+mod derived;
 mod digest;
 mod history;
 mod mean;
@@ -57,8 +59,13 @@ impl Ensemble {
         let inputs = kept(folder);
         let readable = inputs.iter().rev().find_map(|kept| kept.input.clone());
         let Some(input) = readable else {
+            let within = ensembles_in(folder);
+            let there = match &within[..] {
+                [] => String::new(),
+                names => format!("; it holds the ensembles {}", names.join(", ")),
+            };
             return Err(AppError::Refused(format!(
-                "{}: no folder of an ensemble: it has no run.toml that this version can read",
+                "{}: no folder of an ensemble: it has no run.toml that this version can read{there}",
                 folder.display()
             )));
         };
@@ -97,6 +104,22 @@ impl Ensemble {
     }
 }
 
+/// The names of ensembles in a folder, a few.
+fn ensembles_in(folder: &Path) -> Vec<String> {
+    const MOST: usize = 10;
+    let is_chain =
+        |path: &Path| path.is_dir() && (streams::holds_chain(path) || !streams::streams(path).is_empty());
+    let entries = folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut names: Vec<String> =
+        entries.filter(|path| is_chain(path)).map(|path| streams::name_of(&path)).collect();
+    names.sort();
+    if names.len() > MOST {
+        names.truncate(MOST);
+        names.push("..".to_owned());
+    }
+    names
+}
+
 /// What is in the folder of an ensemble.
 enum Opened {
     /// A chain.
@@ -116,6 +139,21 @@ impl Opened {
             return Ok(Self::Chain(Box::new(Ensemble::open(folder)?)));
         }
         Ok(Self::Streams(folder.to_owned(), merged::open(streams)?))
+    }
+
+    /// Refuses means after a trajectory that no chain has.
+    fn require(&self, folder: &Path, from: Option<u64>) -> Result<(), AppError> {
+        let done = match self {
+            Self::Chain(chain) => chain.done(),
+            Self::Streams(_, members) => members.iter().map(|member| member.chain.done()).max().unwrap_or(0),
+        };
+        match from.filter(|from| *from > 0 && *from >= done) {
+            Some(from) => Err(AppError::Refused(format!(
+                "{}: there is no trajectory after {from}: {done} are done; give a smaller --from",
+                folder.display()
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// Its numbers.
@@ -163,6 +201,7 @@ pub enum ReportForm {
 /// The folder is no ensemble's, or the page cannot be written.
 pub fn report(folder: &Path, from: Option<u64>, form: &ReportForm) -> Result<(), AppError> {
     let opened = Opened::read(folder)?;
+    opened.require(folder, from)?;
     let path = match form {
         ReportForm::Json => return say(opened.json(from)),
         ReportForm::History => return say(opened.history()),

@@ -1,24 +1,39 @@
 //! A report as one HTML page that needs nothing else: plots are SVG inside.
 
 use super::Ensemble;
+use super::derived::Curve;
 use super::digest::{Digest, Tuning, observables};
 use super::mean::Mean;
-use super::plot::{Line, Marks, plot};
-use super::series::column;
+use super::plot::{Line, Marks, Plot};
+use super::series::{Series, column};
 use crate::app::plan::megabytes;
 use crate::app::report::{span, with_error};
 use crate::app::version::PROGRAM;
 use crate::lattice::shape;
 use std::fmt::Write;
 
-const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:940px;margin:2em auto;padding:0 1em;color:#222;background:#fff}\
-h1{font-size:1.6em;margin-bottom:.2em}h2{font-size:1.15em;margin-top:2em;border-bottom:1px solid #ddd}\
-h3{font-size:1em;margin:1.2em 0 0}table{border-collapse:collapse;margin:.6em 0}\
-td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid #eee;font-variant-numeric:tabular-nums}\
+const STYLE: &str = ":root{color-scheme:light dark;--ink:#222;--paper:#fff;--soft:#666;--rule:#ddd;--block:#f6f6f6;\
+--c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#cc79a7;--c4:#e69f00;--c5:#56b4e9;--c6:#5a5a5a}\
+@media(prefers-color-scheme:dark){:root{--ink:#ddd;--paper:#16181c;--soft:#9aa0a6;--rule:#3a3d42;--block:#22252a;\
+--c0:#4aa8e0;--c1:#ff8a3d;--c2:#2fc79b;--c6:#aaa}}\
+body{font:15px/1.5 system-ui,sans-serif;max-width:1180px;margin:2em auto;padding:0 1em;color:var(--ink);background:var(--paper)}\
+h1{font-size:1.6em;margin-bottom:.2em}h2{font-size:1.15em;margin-top:2em;border-bottom:1px solid var(--rule)}\
+h3{font-size:1em;margin:.6em 0 0}.scroll{overflow-x:auto}table{border-collapse:collapse;margin:.6em 0}\
+td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid var(--rule);font-variant-numeric:tabular-nums;white-space:nowrap}\
 td:first-child,th:first-child{text-align:left}.cards{display:flex;flex-wrap:wrap;gap:.8em;margin:1em 0}\
-.card{border:1px solid #ddd;border-radius:6px;padding:.5em 1em;min-width:7em}.card b{display:block;font-size:1.25em}\
-.card span,.note{color:#666;font-size:.88em}svg{max-width:100%;height:auto}pre{background:#f6f6f6;padding:1em;overflow:auto}\
-.advice li{margin:.3em 0}";
+.card{border:1px solid var(--rule);border-radius:6px;padding:.5em 1em;min-width:7em}.card b{display:block;font-size:1.25em}\
+.card span,.note,.legend{color:var(--soft);font-size:.88em}pre{background:var(--block);padding:1em;overflow:auto}\
+.advice li{margin:.3em 0}.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,28em),1fr));gap:.4em 1.2em}\
+figure{margin:0}.legend{margin:0}.legend span{margin-right:1em;white-space:nowrap}\
+.legend i{display:inline-block;width:.7em;height:.7em;border-radius:50%;margin-right:.3em}\
+svg{width:100%;height:auto;display:block}svg path{fill:none}svg .t{font:14px system-ui,sans-serif;fill:var(--ink)}\
+svg .m{text-anchor:middle}svg .e{text-anchor:end}svg .g{stroke:var(--rule)}svg .shade{fill:var(--soft);opacity:.16}\
+svg .tuning{stroke:var(--soft);stroke-dasharray:5 4}svg .mean{stroke:var(--ink);stroke-width:1.2}\
+svg .way{opacity:.35}svg .bar{stroke-width:1.5}svg .dots{stroke-linecap:round}\
+.c0{stroke:var(--c0)}.c1{stroke:var(--c1)}.c2{stroke:var(--c2)}.c3{stroke:var(--c3)}.c4{stroke:var(--c4)}.c5{stroke:var(--c5)}\
+.c6{stroke:var(--c6)}.b0{background:var(--c0)}.b1{background:var(--c1)}.b2{background:var(--c2)}.b3{background:var(--c3)}\
+.b4{background:var(--c4)}.b5{background:var(--c5)}.b6{background:var(--c6)}\
+@media(max-width:600px){svg .t{font-size:19px}}";
 
 /// Text in HTML.
 pub(super) fn escape(text: &str) -> String {
@@ -42,7 +57,7 @@ pub(super) fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) 
     };
     let head: Vec<String> = head.iter().map(|name| (*name).to_owned()).collect();
     let rows: String = rows.into_iter().map(|cells| row(&cells, "td")).collect();
-    format!("<table>\n{}{rows}</table>\n", row(&head, "th"))
+    format!("<div class=\"scroll\"><table>\n{}{rows}</table></div>\n", row(&head, "th"))
 }
 
 /// The beginning of a page.
@@ -61,8 +76,14 @@ pub(super) fn page(ensemble: &Ensemble, digest: &Digest) -> String {
     page += &advice(&digest.advice);
     page += &means(
         std::iter::once(&digest.exp_minus_delta_h).chain(&digest.observables),
-        &format!("Of trajectories after {}. Proposed cut: {}.", digest.from, digest.proposed_cut),
+        &match &digest.in_thermalisation {
+            Some(state) => format!(
+                "The chain is {state}: of all trajectories so far, which are not those of the ensemble."
+            ),
+            None => format!("Of trajectories after {}. Proposed cut: {}.", digest.from, digest.proposed_cut),
+        },
     );
+    page += &curves(&digest.curves);
     page += &plots(ensemble, digest);
     page += &dynamics(digest);
     page += &life(ensemble, digest);
@@ -87,20 +108,29 @@ fn head(ensemble: &Ensemble, digest: &Digest) -> String {
     );
     let mut card = |value: String, name: &str| text += &card(&value, name);
     card(format!("{} / {}", digest.done, digest.planned), "trajectories");
-    card(
-        number(digest.acceptance, 2),
-        &format!("acceptance (erfc: {})", number(digest.expected_acceptance, 2)),
-    );
-    card(with_error(digest.exp_minus_delta_h.mean, digest.exp_minus_delta_h.error), "<exp(-dH)>");
     let plaquette = &digest.observables[0];
-    card(with_error(plaquette.mean, plaquette.error), "plaquette");
-    let slowest =
-        digest.observables.iter().filter(|mean| mean.tau.is_finite()).max_by(|a, b| a.tau.total_cmp(&b.tau));
-    if let Some(slowest) = slowest {
-        card(with_error(slowest.tau, slowest.tau_error), &format!("greatest tau_int: {}", slowest.name));
+    if let Some(state) = &digest.in_thermalisation {
+        card(
+            format!("{} of {}", digest.done, digest.thermalisation),
+            state.split(',').next().unwrap_or(state),
+        );
+    } else if digest.done > 0 {
+        let expected = Some(digest.expected_acceptance).filter(|expected| expected.is_finite());
+        let expected = expected.map_or(String::new(), |expected| format!(" (erfc: {expected:.2})"));
+        card(number(digest.acceptance, 2), &format!("acceptance{expected}"));
+        card(with_error(digest.exp_minus_delta_h.mean, digest.exp_minus_delta_h.error), "<exp(-dH)>");
+        let known = digest.observables.iter().filter(|mean| mean.tau_error > 0.0);
+        if let Some(slowest) = known.max_by(|a, b| a.tau.total_cmp(&b.tau)) {
+            card(with_error(slowest.tau, slowest.tau_error), &format!("greatest tau_int: {}", slowest.name));
+        }
     }
-    card(span(digest.forecast.seconds), "a trajectory");
-    card(span(digest.forecast.seconds_left), "left");
+    if digest.done > 0 {
+        card(with_error(plaquette.mean, plaquette.error), "plaquette");
+        card(span(digest.forecast.seconds), "a trajectory");
+        if digest.done < digest.planned {
+            card(span(digest.forecast.seconds_left), "left");
+        }
+    }
     card(
         megabytes(digest.forecast.bytes as usize),
         &format!("of links; {} at the end", megabytes(digest.forecast.bytes_at_end as usize)),
@@ -126,12 +156,14 @@ pub(super) fn advice(lines: &[String]) -> String {
 pub(super) fn means<'a>(means: impl Iterator<Item = &'a Mean> + Clone, of: &str) -> String {
     let over_streams = means.clone().any(|mean| mean.q.is_some());
     let row = |mean: &Mean| {
+        let alone = mean.reached.filter(|reached| *reached < mean.count);
+        let reached = alone.map_or(String::new(), |reached| format!(", {reached} reach it alone"));
         let mut row = vec![
             mean.name.clone(),
             with_error(mean.mean, mean.error),
-            if mean.tau.is_finite() { with_error(mean.tau, mean.tau_error) } else { "-".to_owned() },
+            if mean.tau_error > 0.0 { with_error(mean.tau, mean.tau_error) } else { "-".to_owned() },
             mean.window.to_string(),
-            format!("{} every {}", mean.count, mean.spacing),
+            format!("{} every {}{reached}", mean.count, mean.spacing),
         ];
         row.extend(mean.q.filter(|_| over_streams).map(|q| number(q, 3)));
         row
@@ -140,7 +172,7 @@ pub(super) fn means<'a>(means: impl Iterator<Item = &'a Mean> + Clone, of: &str)
     head.extend(over_streams.then_some("Q"));
     format!(
         "<h2>Means</h2>\n<p class=\"note\">{} Errors and integrated autocorrelation times tau_int (in trajectories) by the Gamma \
-         method, U. Wolff, hep-lat/0306017, S = 1.5.</p>\n{}",
+         method, U. Wolff, hep-lat/0306017, S = 1.5. t0 and w0 are of the mean of E(t).</p>\n{}",
         escape(of),
         table(&head, means.map(row))
     )
@@ -151,29 +183,58 @@ fn plots(ensemble: &Ensemble, digest: &Digest) -> String {
         from: digest.from as f64,
         tunings: digest.tunings.iter().map(|t| t.after as f64).filter(|after| *after > 0.0).collect(),
     };
-    let own = |column_name: &str, name: &str| Line {
-        name: name.to_owned(),
-        points: column(ensemble, column_name, name, |x| x).points(),
-    };
-    let of_terms = |what: &str| -> Vec<Line> {
+    let own =
+        |column_name: &str, name: &str| Line::new(name, column(ensemble, column_name, name, |x| x).points());
+    let of_terms = |title: &str, axis: &str, what: &str| {
         let prefix = format!("{what}_of_");
         let names = ensemble.history.columns.iter().filter_map(|(name, _)| name.strip_prefix(&prefix));
-        names.map(|term| own(&format!("{prefix}{term}"), term)).collect()
+        let lines = names.map(|term| own(&format!("{prefix}{term}"), term)).collect();
+        Plot { logarithm: true, ..Plot::along_chain(title, axis, lines) }
     };
-    let mut groups: Vec<(String, Vec<Line>, bool)> = observables(ensemble)
-        .into_iter()
-        .map(|series| (series.name.clone(), vec![Line { points: series.points(), name: series.name }], false))
-        .collect();
-    groups.extend([
-        ("dH".to_owned(), vec![own("delta_h", "dH")], false),
-        ("acceptance so far".to_owned(), vec![acceptance(ensemble, "")], false),
-        ("force of each term, root mean square".to_owned(), of_terms("force"), true),
-        ("iterations for forces of each term".to_owned(), of_terms("iterations"), true),
-        ("seconds of each term".to_owned(), of_terms("seconds"), true),
-        ("seconds of a trajectory".to_owned(), vec![own("seconds", "")], false),
+    let observable = |series: Series| {
+        let mean = digest.observables.iter().find(|mean| mean.name == series.name);
+        let level =
+            mean.map(|mean| [mean.mean, mean.error]).filter(|level| level.iter().all(|x| x.is_finite()));
+        let line = Line::new(&series.name, series.points());
+        Plot { level, ..Plot::along_chain(&series.name, &series.axis, vec![line]) }
+    };
+    let mut plots: Vec<Plot> = observables(ensemble).into_iter().map(observable).collect();
+    plots.extend([
+        Plot { level: Some([0.0; 2]), ..Plot::along_chain("dH", "dH", vec![own("delta_h", "dH")]) },
+        Plot {
+            range: Some([0.0, 1.05]),
+            ..Plot::along_chain("acceptance so far", "acceptance", vec![acceptance(ensemble, "")])
+        },
+        of_terms("force of each term, root mean square", "|F|", "force"),
+        of_terms("iterations for forces of each term", "iterations", "iterations"),
+        of_terms("seconds of each term", "time [s]", "seconds"),
+        Plot::along_chain("seconds of a trajectory", "time [s]", vec![own("seconds", "")]),
     ]);
-    let note = "Shaded: left out of means. Dashed: another tuning.";
-    drawn(&format!("<h2>Along the chain</h2>\n<p class=\"note\">{note}</p>\n"), groups, &marks)
+    let note = "Shaded: left out of means, and around a mean its error. Dashed: another tuning.";
+    drawn(&format!("<h2>Along the chain</h2>\n<p class=\"note\">{note}</p>\n"), &plots, &marks)
+}
+
+/// Plots of what follows from means, those of one title together.
+pub(super) fn curves(curves: &[Curve]) -> String {
+    let mut plots: Vec<Plot> = Vec::new();
+    for curve in curves {
+        let line = Line {
+            name: curve.name.clone(),
+            points: curve.points.iter().map(|[x, y, _]| (*x, *y)).collect(),
+            errors: curve.points.iter().map(|[.., error]| *error).collect(),
+        };
+        match plots.iter_mut().find(|plot| plot.title == curve.title) {
+            Some(plot) => plot.lines.push(line),
+            None => plots.push(Plot {
+                axes: curve.axes.map(str::to_owned),
+                logarithm: curve.title.starts_with("correlators"),
+                level: (curve.title == "t^2 E").then_some([0.3, 0.0]),
+                ..Plot::along_chain(&curve.title, "", vec![line])
+            }),
+        }
+    }
+    let head = "<h2>Measured</h2>\n<p class=\"note\">Of the same trajectories as the means, with errors. Across t^2 E: 0.3.</p>\n";
+    if plots.is_empty() { String::new() } else { drawn(head, &plots, &Marks::default()) }
 }
 
 /// The acceptance of trajectories so far, without those of the thermalisation.
@@ -185,19 +246,13 @@ pub(super) fn acceptance(ensemble: &Ensemble, name: &str) -> Line {
         (sum, count) = (sum + *value, count + 1.0);
         *value = sum / count;
     }
-    Line { name: name.to_owned(), points }
+    Line::new(name, points)
 }
 
-/// Plots with a title each, after a head: lines, and whether they may be logarithmic.
-pub(super) fn drawn(head: &str, groups: Vec<(String, Vec<Line>, bool)>, marks: &Marks) -> String {
-    let mut text = head.to_owned();
-    for (title, lines, logarithm) in groups {
-        let drawn = plot(&lines, marks, logarithm);
-        if !drawn.is_empty() {
-            let _ = write!(text, "<h3>{}</h3>\n{drawn}\n", escape(&title));
-        }
-    }
-    text
+/// Plots after a head.
+pub(super) fn drawn(head: &str, plots: &[Plot], marks: &Marks) -> String {
+    let figures: String = plots.iter().map(|plot| plot.figure(marks)).collect();
+    format!("{head}<div class=\"plots\">\n{figures}</div>\n")
 }
 
 pub(super) fn dynamics(digest: &Digest) -> String {

@@ -6,6 +6,8 @@ use serde_json::Value;
 /// The values of an observable, in the order of trajectories.
 pub(super) struct Series {
     pub name: String,
+    /// Of its axis in a plot, with the unit.
+    pub axis: String,
     pub trajectories: Vec<u64>,
     pub values: Vec<f64>,
 }
@@ -37,16 +39,16 @@ pub(super) fn column(of: &Ensemble, column: &str, name: &str, value: impl Fn(f64
         .filter(|(_, x)| !x.is_nan())
         .map(|(n, x)| (n as u64, value(x)))
         .unzip();
-    Series { name: name.to_owned(), trajectories, values }
+    Series { name: name.to_owned(), axis: name.to_owned(), trajectories, values }
 }
 
 /// All that was measured and is one number a trajectory.
 pub(super) fn measured(of: &Ensemble) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
     for (trajectory, line) in &of.measurements {
-        for (name, value) in numbers(line).into_iter().filter(|(_, value)| value.is_finite()) {
+        for Number { name, axis, value } in numbers(line).into_iter().filter(|one| one.value.is_finite()) {
             let place = all.iter().position(|series| series.name == name).unwrap_or_else(|| {
-                all.push(Series { name, trajectories: Vec::new(), values: Vec::new() });
+                all.push(Series { name, axis, trajectories: Vec::new(), values: Vec::new() });
                 all.len() - 1
             });
             all[place].trajectories.push(*trajectory);
@@ -56,31 +58,42 @@ pub(super) fn measured(of: &Ensemble) -> Vec<Series> {
     all
 }
 
-/// The numbers of a line of measurements, with their names.
-fn numbers(line: &Value) -> Vec<(String, f64)> {
+/// A number of a line of measurements.
+struct Number {
+    name: String,
+    axis: String,
+    value: f64,
+}
+
+/// The numbers of a line of measurements. t0 and w0 are not among them: those of an ensemble are of the mean of E.
+fn numbers(line: &Value) -> Vec<Number> {
     let mut found = Vec::new();
-    let mut add = |name: String, value: Option<f64>| found.extend(value.map(|value| (name, value)));
-    for (key, name) in [("rectangle", "rectangle"), ("t0", "t0"), ("w0", "w0")] {
-        add(name.to_owned(), line[key].as_f64());
-    }
+    let mut add = |name: String, axis: &str, value: Option<f64>| {
+        found.extend(value.map(|value| Number { name, axis: axis.to_owned(), value }));
+    };
+    add("rectangle".to_owned(), "rectangle", line["rectangle"].as_f64());
     if let (Some(re), Some(im)) = (line["polyakov"][0].as_f64(), line["polyakov"][1].as_f64()) {
-        add("|Polyakov loop|".to_owned(), Some(re.hypot(im)));
+        add("|Polyakov loop|".to_owned(), "|P|", Some(re.hypot(im)));
     }
     if let Some(last) = line["flow"].as_array().and_then(|points| points.last()) {
-        let time = last["t"].as_f64().unwrap_or_default();
-        add(format!("topological charge, flow time {time}"), last["q"].as_f64());
+        let (time, q) = (last["t"].as_f64().unwrap_or_default(), last["q"].as_f64());
+        let energy = last["e_clover"].as_f64().map(|e| time * time * e);
+        add(format!("t^2 E, flow time {time}"), "t^2 E", energy);
+        add(format!("topological charge, flow time {time}"), "Q", q);
+        add(format!("Q^2, flow time {time}"), "Q^2", q.map(|q| q * q));
     }
     for condensate in line["condensates"].as_array().into_iter().flatten() {
         let mass = condensate["mass"].as_f64().map_or(String::new(), |mass| format!(", mass {mass}"));
         let name = condensate["name"].as_str().unwrap_or_default();
-        add(format!("condensate {name}{mass}"), condensate["re"].as_f64());
+        add(format!("condensate {name}{mass}"), "condensate [a^-3]", condensate["re"].as_f64());
     }
     for correlator in line["correlators"].as_array().into_iter().flatten() {
         let name = correlator["name"].as_str().unwrap_or_default();
         let values = correlator["re"].as_array().map_or(&[][..], Vec::as_slice);
         let middle = values.len() / 2;
-        add(format!("correlator {name}, t = {middle}"), values.get(middle).and_then(Value::as_f64));
-        add(format!("residual mass {name}"), correlator["m_res_mean"].as_f64());
+        let value = values.get(middle).and_then(Value::as_f64);
+        add(format!("correlator {name}, t = {middle}"), &format!("C({middle})"), value);
+        add(format!("residual mass {name}"), "m_res [a^-1]", correlator["m_res_mean"].as_f64());
     }
     found
 }

@@ -40,6 +40,11 @@ fn of_chain(folder: &Path, ensemble: &Ensemble) -> Result<(), AppError> {
     let plaquette = &digest.observables[0];
     if *done == 0 {
         say("numbers   none yet")?;
+    } else if let Some(state) = &digest.in_thermalisation {
+        say(format_args!(
+            "numbers   {state}; plaquette {} over all so far",
+            with_error(plaquette.mean, plaquette.error)
+        ))?;
     } else {
         say(format_args!(
             "numbers   acceptance {:.2}, <exp(-dH)> {}, plaquette {}, after trajectory {}",
@@ -53,7 +58,10 @@ fn of_chain(folder: &Path, ensemble: &Ensemble) -> Result<(), AppError> {
         0 => "none left".to_owned(),
         _ => format!("{} left", span(forecast.seconds_left)),
     };
-    say(format_args!("time      {} a trajectory, {left}", span(forecast.seconds)))?;
+    match *done {
+        0 => say("time      no trajectory yet")?,
+        _ => say(format_args!("time      {} a trajectory, {left}", span(forecast.seconds)))?,
+    }
     let newest = ensemble.states.first();
     let newest = newest.map_or("no checkpoint".to_owned(), |(_, path)| format!("newest {}", path.display()));
     say(format_args!(
@@ -75,10 +83,12 @@ fn of_streams(folder: &Path, members: &[Member]) -> Result<(), AppError> {
         let state = running.as_ref().map_or("stopped".to_owned(), |who| format!("running, {who}"));
         let last =
             age(&folder.join(&member.name)).map_or(String::new(), |age| format!(", last row {age} ago"));
+        let state_of = digest.in_thermalisation.clone();
+        let numbers = state_of.unwrap_or_else(|| format!("acceptance {:.2}", digest.acceptance));
         let pace = match (*done, planned - done.min(planned)) {
             (0, _) => String::new(),
-            (_, 0) => format!(", acceptance {:.2}", digest.acceptance),
-            _ => format!(", acceptance {:.2}, {} left", digest.acceptance, span(forecast.seconds_left)),
+            (_, 0) => format!(", {numbers}"),
+            _ => format!(", {numbers}, {} left", span(forecast.seconds_left)),
         };
         say(format_args!("{:<width$}  {done} of {planned}, {state}{last}{pace}", member.name))?;
     }
@@ -89,6 +99,7 @@ fn of_streams(folder: &Path, members: &[Member]) -> Result<(), AppError> {
     });
     match *done {
         0 => say(format_args!("{:<width$}  no trajectory yet", "all")),
+        _ if merged.acceptance.is_nan() => say(format_args!("{:<width$}  in thermalisation", "all")),
         _ => say(format_args!(
             "{:<width$}  acceptance {:.2}{}",
             "all",

@@ -17,7 +17,7 @@ mod edit;
 mod table;
 
 use super::bench::{TermRow, term_rows};
-use super::{AppError, Ranks, dry, report, start};
+use super::{AppError, Ranks, dry, files, report, start};
 use crate::comm::agree;
 use crate::field::HostLinks;
 use crate::hmc::{Chain, HmcError, Level, Model, Outcome, Trial};
@@ -43,6 +43,8 @@ pub struct Tune {
     pub levels: bool,
     /// Where to write the input as proposed.
     pub write: Option<PathBuf>,
+    /// Whether that file may exist.
+    pub force: bool,
     /// One JSON object instead of tables.
     pub json: bool,
 }
@@ -117,12 +119,7 @@ pub fn tune(args: &Tune, comm: &Ranks) -> Result<(), AppError> {
 impl Tune {
     /// Whether the proposal can be written, before the time for it is spent.
     fn check_write(&self) -> Result<(), AppError> {
-        match &self.write {
-            Some(path) if path.exists() => {
-                Err(AppError::Refused(format!("{}: is there already", path.display())))
-            }
-            _ => Ok(()),
-        }
+        self.write.as_ref().map_or(Ok(()), |path| files::require_new(path, self.force))
     }
 
     fn write(&self, proposed: &Input) -> Result<(), AppError> {
@@ -137,6 +134,7 @@ fn propose<'a>(args: &Tune, input: &Input, comm: &'a Ranks) -> Result<(Walker<'a
     let mut walker = Walker { chain: dry::chain(input, comm)?, tau: input.hmc.tau, comm, starts: Vec::new() };
     let speaks = comm.rank() == 0 && !args.json;
     let mut table = Table::new(input, walker.chain.links.domain(), args, speaks)?;
+    table.begin(args.trajectories)?;
     let (basis, tried) = walker.basis(&design::separate(&input.hmc.levels), &table)?;
     let finest = design::finer(&basis, 0);
     // The finest steps make the starts: their trajectories are accepted most.

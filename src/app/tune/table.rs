@@ -10,6 +10,11 @@ use crate::input::Input;
 use crate::lattice::shape;
 use serde::Serialize;
 
+/// A dH that is this many times the expected one is told.
+const FAR: f64 = 2.0;
+/// So much more time than by the model is told.
+const BUSY: f64 = 1.5;
+
 /// A level as in the input.
 #[derive(Serialize)]
 struct Keys {
@@ -43,6 +48,8 @@ pub(super) struct Line {
     /// Of a trajectory; of its forces, by level.
     seconds: f64,
     force_seconds: Vec<f64>,
+    /// Of a trajectory, by the model of all trials: what else the machine does disturbs it less.
+    modelled_seconds: f64,
     expected: Option<Foretold>,
     #[serde(skip)]
     trial: Trial,
@@ -129,6 +136,17 @@ impl Table {
         })
     }
 
+    /// Says that the starts are being made, which takes a while.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub(super) fn begin(&self, starts: u64) -> Result<(), AppError> {
+        if !self.speaks {
+            return Ok(());
+        }
+        say(format_args!("  (first {} trajectories, which find short steps and make the starts)", starts + 1))
+    }
+
     /// Says that these steps are too long to begin with.
     ///
     /// # Errors
@@ -170,6 +188,7 @@ impl Table {
             acceptance: acceptance(trial.mean_square()),
             seconds: trial.seconds(),
             force_seconds: trial.force_seconds.clone(),
+            modelled_seconds: trial.seconds(),
             expected: expected.map(foretold),
             trial,
         };
@@ -177,7 +196,7 @@ impl Table {
             let what = match reason {
                 Reason::Input => "  the input's",
                 Reason::Trial => "",
-                Reason::Proposal => "  proposed",
+                Reason::Proposal => "  a proposal",
             };
             say(format_args!(
                 "  {:44} {:18} {:9.4} {:11.2} {:>9}{what}",
@@ -223,9 +242,11 @@ impl Table {
     /// Proposes the fastest of the trials with the acceptance wanted, or the last if there is none. The times are the
     /// model's, which has them from all trials.
     pub(super) fn choose(&mut self, model: &Model) {
-        let seconds = |line: &Line| {
-            model.expected(&line.trial.levels).map_or(line.seconds, |expected| expected.seconds)
-        };
+        for line in &mut self.lines {
+            let expected = model.expected(&line.trial.levels);
+            line.modelled_seconds = expected.map_or(line.seconds, |expected| expected.seconds);
+        }
+        let seconds = |line: &Line| line.modelled_seconds;
         let good = self.lines.iter().enumerate().filter(|(_, line)| line.acceptance >= self.wanted);
         let fastest = good.min_by(|(_, a), (_, b)| seconds(a).total_cmp(&seconds(b)));
         self.proposal = fastest.map_or(self.lines.len() - 1, |(place, _)| place);
@@ -275,12 +296,29 @@ impl Table {
                     with_range(expected.mean_square, expected.delta_h.len()),
                     span(expected.seconds)
                 ))?;
+                if proposed.mean_square > FAR * FAR * expected.mean_square {
+                    say(
+                        "  the rms of dH is far from what was expected: --trajectories of more starts tell more",
+                    )?;
+                }
                 let pairs = expected.delta_h.iter().zip(&proposed.delta_h);
                 let pairs: Vec<String> =
                     pairs.map(|(expected, found)| format!("{expected:+.3} {found:+.3}")).collect();
                 say(format_args!("  dH from each start, expected and found: {}", pairs.join(", ")))?;
             }
             None => say("  it is one of the first trials: nothing faster was found")?,
+        }
+        if proposed.seconds > BUSY * proposed.modelled_seconds {
+            say(format_args!(
+                "  it took {} when it was walked, {} by the model of all trials: the machine was busy, and times are rough",
+                span(proposed.seconds),
+                span(proposed.modelled_seconds)
+            ))?;
+        }
+        if own.is_some_and(|own| {
+            own.acceptance >= self.wanted && own.modelled_seconds <= proposed.modelled_seconds
+        }) {
+            say("  it is not faster than the input, which may stay")?;
         }
         let shares =
             self.shares.iter().map(|share| share.map_or("-".to_owned(), |share| format!("{share:.3}")));
@@ -296,13 +334,13 @@ impl Table {
     }
 }
 
-/// A trial with its levels.
+/// A trial with its levels; its time by the model.
 fn told(line: &Line) -> String {
     format!(
         "{}: rms of dH {:.4}, acceptance {}, {} a trajectory",
         named(&line.trial.levels),
         line.mean_square.sqrt(),
         with_range(line.mean_square, line.delta_h.len()),
-        span(line.seconds)
+        span(line.modelled_seconds)
     )
 }

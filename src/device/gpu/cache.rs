@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// 128 bits that stand for `key`.
@@ -42,7 +43,10 @@ impl Place {
         let Some(path) = &self.0 else { return };
         let aside = path.with_extension(format!("{}.tmp", std::process::id()));
         let bytes = [&crc32fast::hash(code).to_le_bytes()[..], code].concat();
-        if fs::write(&aside, bytes).is_ok() && fs::rename(&aside, path).is_err() {
+        // What stands there, if not left by a process of this number, is somebody else's link.
+        let _ = fs::remove_file(&aside);
+        let written = fs::File::create_new(&aside).and_then(|mut file| file.write_all(&bytes));
+        if written.is_ok() && fs::rename(&aside, path).is_err() {
             let _ = fs::remove_file(&aside);
         }
     }

@@ -6,11 +6,15 @@ use crate::config::key::{Absent, Bound, Change, Key, integer, number};
 use crate::config::raw::Table;
 use crate::config::section::Section;
 use crate::family::keys::{self, FORCE_ERROR};
+use crate::io::read_plain;
 use crate::math::{MilcPseudofermion, milc_rationals};
 use std::path::PathBuf;
 
 /// A lower bound on the greatest eigenvalue of -D^2.
 const LEAST_LAMBDA_MAX: f64 = 1.0;
+const MOST_LAMBDA_MAX: f64 = 1e4;
+/// Bytes of a file of rational functions, much more than any has.
+const LARGEST_FILE: u64 = 16 << 20;
 
 /// `[fermion.NAME.pseudofermion.rational]`, with what it inherits from `[fermion.NAME.rational]`.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,6 +137,12 @@ impl RationalKeys {
             );
             table.mistake("lambda_max", message);
         }
+        if let Some(high) = lambda_max.filter(|lambda_max| *lambda_max > MOST_LAMBDA_MAX) {
+            let message = format!(
+                "lambda_max: {high:e} is far above the spectrum, and would take far more poles; give a bound near it"
+            );
+            table.mistake("lambda_max", message);
+        }
         let errors =
             ERRORS.map(|key| Given { error: table.get_or(key, None), is_own: table.has(key.name()) });
         let keys = ["lambda_max"].into_iter().chain(ERRORS.map(Key::name));
@@ -202,7 +212,8 @@ impl RationalKeys {
 
 /// The pseudofermions of a file in MILC's format; the key `file` of `table` names it.
 fn read_file(table: &Table, path: PathBuf) -> File {
-    let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
+    let bytes = read_plain(&path, LARGEST_FILE).map_err(|error| error.to_string());
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is no text".to_owned()));
     let list = text.and_then(|text| milc_rationals(&text).map_err(|error| error.to_string()));
     let list = list.map_err(|error| table.mistake("file", format!("file: {}: {error}", path.display())));
     File { path, list: list.ok() }

@@ -7,7 +7,7 @@ use crate::config::raw::Table;
 use crate::config::reader::one_of;
 use crate::config::section::Section;
 use crate::device::Precision;
-use crate::solver::keys::{MAX_ITERATIONS, tight};
+use crate::solver::keys::{MAX_ITERATIONS, loose, tight};
 use crate::solver::mixes::{PLAIN, PLAIN_OR_SHIFTED, SHIFTED, names};
 use crate::solver::usual_delta;
 
@@ -107,6 +107,7 @@ pub(super) fn solver(mut table: Table) -> StaggeredSolver {
     let solver = StaggeredSolver { settings, action_residual, force_residual };
     tight(&table, "heat_bath_residual", settings.heat_bath_residual);
     tight(&table, "action_residual", solver.action_residual);
+    loose(&table, "action_residual", solver.action_residual);
     tight(&table, "force_residual", solver.force_residual);
     if iteration == Precision::Half && strategy == Some(true) {
         let message = format!(

@@ -3,7 +3,7 @@
 
 mod tables;
 
-pub(crate) use crate::config::doubts::tight;
+pub(crate) use crate::config::doubts::{loose, tight};
 pub(crate) use tables::{MAX_ITERATIONS, SOLVER, WALL_SOLVER};
 
 use super::method::METHODS;
@@ -190,6 +190,7 @@ impl SolverKeys {
             },
         };
         tight(&table, "action_residual", keys.action_residual);
+        loose(&table, "action_residual", keys.action_residual);
         tight(&table, "force_residual", keys.force_residual);
         keys.check(&table, fermion.is_some(), boxes);
         keys.record(&mut table);

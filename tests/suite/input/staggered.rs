@@ -173,6 +173,10 @@ fn one_mistake_is_one_message() {
             "13:1: a pseudofermion needs 'lambda_max' or 'file', in its own table 'rational' or in its \
              fermion's",
         ),
+        (
+            with("= 90", "= 1e12"),
+            "13:14: lambda_max: 1e12 is far above the spectrum, and would take far more poles; give a bound near it",
+        ),
         (with("= 90", "= -1"), "13:14: lambda_max: expected a positive number, found the integer -1"),
         (with("= 90", "= 90\nindex = 1"), "14:9: index: only a pseudofermion's own table has it"),
         (

@@ -79,6 +79,45 @@ fn the_command_line_itself() {
     }
 }
 
+/// A first word that is neither a command nor a file: the nearest command, or what does it here.
+#[test]
+fn misspelt_commands_are_told() {
+    let scratch = Scratch::new();
+    for (arguments, told) in [
+        (&["stauts", "folder"][..], "there is no command or file 'stauts'; did you mean 'status'?"),
+        (&["measrue", "--input", "a"], "did you mean 'measure'?"),
+        (&["check", "run.toml"], "say hmc --check RUN.toml"),
+        (&["version"], "say hmc --version"),
+        (&["xyzzy"], "hmc --help lists the commands"),
+    ] {
+        scratch.run(0, arguments).failed(2, &[told]);
+    }
+    scratch.run(0, &["./stauts"]).failed(2, &["./stauts: No such file"]);
+    let shells = [("bash", "complete -F"), ("zsh", "#compdef hmc"), ("fish", "complete -c hmc")];
+    for (shell, part) in shells {
+        let ended = scratch.run(0, &["completions", shell]);
+        assert!(ended.code == Some(0) && ended.out.contains(part), "{ended:?}");
+    }
+    let ended = scratch.run(0, &["man"]);
+    assert!(ended.code == Some(0) && ended.out.contains(".TH hmc"), "{ended:?}");
+    let help = scratch.run(0, &["--help"]).out;
+    assert!(help.contains("Exit codes: 0 done") && help.contains("SLURM_JOB_END_TIME"), "{help}");
+}
+
+/// More threads than cores take far longer than one: that is told before the run begins.
+#[test]
+fn more_threads_than_cores_are_told() {
+    let scratch = Scratch::new();
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let one = with(&with(PURE, "trajectories", "1"), "thermalisation", "1");
+    let ended = scratch.chain(0, &format!("{one}{}", parallel([1; 4], 0, cores + 3)));
+    let told = format!("{} threads on each of 1 ranks, but only {cores} cores", cores + 3);
+    assert!(ended.err.contains(&told), "{ended:?}");
+    let input = scratch.write("run.toml", format!("{one}{}", parallel([1; 4], 0, 3)));
+    let ended = scratch.run(0, &["--check", &input]);
+    assert!(ended.out.contains("3 threads"), "{ended:?}");
+}
+
 /// A reader that has enough is no error, and stops no run; a product that cannot be written is one.
 #[test]
 fn words_that_nobody_takes() {
@@ -122,7 +161,7 @@ fn mistakes_in_an_input_are_told_at_once_and_once() {
         }
     }
     for ranks in STARTS {
-        scratch.run(ranks, &["missing.toml"]).failed(2, &["missing.toml: No such file"]);
+        scratch.run(ranks, &["missing.toml"]).failed(2, &["error: missing.toml: No such file"]);
         let broken = scratch.write("broken.toml", "[run\nname = 3 4\n");
         scratch.run(ranks, &[&broken]).failed(2, &["broken.toml:1:5: not valid TOML"]);
     }
@@ -406,7 +445,7 @@ fn unreadable_files_are_told_clearly() {
             assert!(ended.out.is_empty(), "{ended:?}");
         }
         for ranks in [0, 2] {
-            let text = with(&with(PURE, "name", "\"new\""), "seed", &format!("3\nstart = \"./{file}\""));
+            let text = with(&with(PURE, "name", "\"new\""), "seed", &format!("4\nstart = \"./{file}\""));
             let input = scratch.write("new.toml", on(&text, ranks));
             scratch.run(ranks, &[&input]).failed(1, &["error: ", told]);
         }
@@ -431,9 +470,9 @@ fn a_chain_starts_from_a_file_of_its_lattice() {
     let mut checksums = Vec::new();
     for (name, start, ranks) in [("a", "./good.nersc", 2), ("b", SECOND, 0)] {
         let text = with(PURE, "name", &format!("{name:?}"))
-            .replace("seed = 3", &format!("seed = 3\nstart = {start:?}"));
+            .replace("seed = 3", &format!("seed = 3\nensembles = \"of-{name}\"\nstart = {start:?}"));
         scratch.chain(ranks, &on(&with(&with(&text, "trajectories", "1"), "thermalisation", "1"), ranks));
-        let folder = scratch.at("ensembles").join(name);
+        let folder = scratch.at(&format!("of-{name}")).join(name);
         // The links of a file are made special unitary, which theirs are but for rounding: each of the
         // 3072 plaquettes, of four links of nine products, then moves by at most 4 x 9 x 2 x 2^-53.
         let [first, original] =

@@ -38,9 +38,30 @@ fn every_input_of_the_list_can_be_had_and_changed() {
     scratch
         .run(0, &["init", "quickstart", "--set", "gauge.bta=5"])
         .failed(2, &["unknown key 'bta' in [gauge]; did you mean 'beta'?"]);
-    scratch
-        .run(0, &["init", "quickstart", "--set", "gage.beta=5"])
-        .failed(2, &["--set gage.beta=5: there is no table 'gage'"]);
+    scratch.run(0, &["init", "quickstart", "--set", "gage.beta=5"]).failed(2, &["gage", "did you mean"]);
+    scratch.run(0, &[&["init", "quickstart"], &set[..], &["--force"]].concat()).succeeded();
+    scratch.run(0, &["init", "quickstart", "--force"]).failed(2, &["--write"]);
+}
+
+/// Tables that an input does not have can be set, key by key or at once.
+#[test]
+fn tables_can_be_set() {
+    let scratch = Scratch::new();
+    let of = |changes: &[&str]| {
+        let set: Vec<&str> = changes.iter().flat_map(|change| ["--set", *change]).collect();
+        let ended = scratch.run(0, &[&["init", "quickstart"], &set[..]].concat());
+        ended.succeeded();
+        parse_stored(&ended.out, "").unwrap().input
+    };
+    assert_eq!(of(&["parallel.threads=1", "parallel.device=cpu"]).parallel.threads, Some(1));
+    assert_eq!(of(&["parallel={threads=3}"]).parallel.threads, Some(3));
+    assert!(
+        of(&["measure.wilson_loops.r_max=2", "measure.wilson_loops.t_max=2"])
+            .text
+            .contains("[measure.wilson_loops]")
+    );
+    assert!(of(&["measure.flow.t_max=1"]).text.contains("t_max = 1\n"));
+    scratch.run(0, &["init", "quickstart", "--set", "threads=1"]).failed(2, &["a key with its table"]);
 }
 
 #[test]
@@ -68,12 +89,55 @@ fn a_branch_is_another_chain_from_a_configuration() {
     );
     assert!(text.starts_with(&origin), "{text}");
     let input = parse_stored(&text, "").unwrap().input;
-    assert_eq!((input.run.name.as_str(), input.run.seed, input.extents), ("twig", 2, [4; 4]));
+    assert_eq!((input.run.name.as_str(), input.extents), ("twig", [4; 4]));
+    // Every branch has a seed of its own, and the same one whenever it is made.
+    let seed = |branch: &[&str]| {
+        let ended = scratch.run(0, &[&["branch"], branch].concat());
+        parse_stored(&ended.out, "").unwrap_or_else(|error| panic!("{error}")).input.run.seed
+    };
+    let branches = [[from, "--name", "twig"], [from, "--name", "other"], [from, "--stream", "a"]];
+    let mut seeds: Vec<u64> = branches.iter().map(|branch| seed(branch)).collect();
+    assert_eq!(seeds[0], input.run.seed);
+    let first = "ensembles/quickstart/cfg/cfg_000001.h5";
+    seeds.extend([1, seed(&[first, "--name", "twig"])]);
+    for (n, seed) in seeds.iter().enumerate() {
+        assert!(!seeds[..n].contains(seed), "{seeds:?}");
+    }
+    // A stream beside a chain without one: its run would be refused, and that is said at once.
+    let ended = scratch.run(0, &["branch", from, "--stream", "a"]);
+    let told = "warning: a run would be refused: ensembles/quickstart holds a chain without a stream";
+    assert!(ended.code == Some(0) && ended.err.contains(told), "{ended:?}");
     scratch.run(0, &["twig.toml"]).succeeded();
     // It starts from those links, and is another chain from there on.
     assert_eq!(scratch.checksum(&scratch.at("ensembles/twig/checkpoint/ckpt_000002.h5")).len(), 16);
     let [chain, twig] = ["quickstart", "twig"].map(|name| read_chain(&scratch.at("ensembles").join(name)));
     assert_ne!(chain.history[2].split(',').nth(1), twig.history[0].split(',').nth(1));
+    // What the stored input says of files and folders is told.
+    let twig = "ensembles/twig/cfg/cfg_000001.h5";
+    let elsewhere =
+        ["--set", "run.ensembles=\"elsewhere\"", "--set", "run.lfn=\"lfn://a/b\"", "--write", "away.toml"];
+    scratch.run(0, &[&["branch", twig, "--name", "away"], &elsewhere[..]].concat()).succeeded();
+    scratch.run(0, &["away.toml"]).succeeded();
+    let ended = scratch.run(0, &["branch", "elsewhere/away/cfg/cfg_000001.h5", "--name", "more"]);
+    for told in ["run.ensembles = \"elsewhere\" is what the stored input says", "run.lfn = \"lfn://a/b\" is"]
+    {
+        assert!(ended.err.contains(told), "{ended:?}");
+    }
+    // A chain of the same action with a seed that is taken is refused, unless it is there already.
+    let taken = text.replace("name = \"twig\"", "name = \"third\"");
+    fs::write(scratch.at("third.toml"), &taken).unwrap();
+    let told = format!("run.seed = {} is also that of ensembles/twig", input.run.seed);
+    scratch.run(0, &["third.toml"]).failed(2, &[&told]);
+    scratch.run(0, &["--check", "third.toml"]).failed(2, &[&told]);
+    // With another mass it is warned.
+    let other = ["--set", &format!("run.seed={}", input.run.seed), "--set", "fermion.light.kappa=0.11"]
+        .map(String::from);
+    let other: Vec<&str> = other.iter().map(String::as_str).collect();
+    scratch
+        .run(0, &[&["branch", from, "--name", "light", "--write", "light.toml"], &other[..]].concat())
+        .succeeded();
+    let ended = scratch.run(0, &["--check", "light.toml"]);
+    assert!(ended.code == Some(0) && ended.err.contains(&told), "{ended:?}");
     // Its files tell where it comes from.
     let info = scratch.run(0, &["info", "ensembles/twig/cfg/cfg_000001.h5"]);
     assert!(info.out.contains(&origin), "{info:?}");

@@ -139,6 +139,75 @@ fn the_input_is_kept_when_the_chain_has_begun() {
     assert_eq!(after, [0, 6]);
 }
 
+/// A chain that died before its first trajectory locks nothing: another physics starts again, without a word of the old input.
+#[test]
+fn a_chain_without_a_trajectory_can_be_corrected() {
+    for ranks in [0, 2] {
+        let scratch = Scratch::new();
+        let folder = scratch.at(FOLDER);
+        let start = |text: &str| {
+            let input = scratch.write("run.toml", on(text, ranks));
+            let mut job = scratch.start(ranks, &[&input]);
+            job.await_words("trajectories to go");
+            assert!(
+                job.wait_until(|_| folder.join("run.toml").exists() && folder.join("jobs.jsonl").exists())
+            );
+            job.kill();
+            job.wait();
+        };
+        start(&with(&with(PURE, "steps", "100000"), "beta", "1.3"));
+        assert!(folder.join("checkpoint/ckpt_000000.h5").exists());
+        let good = on(PURE, ranks);
+        let input = scratch.write("run.toml", &good);
+        let ended = scratch.run(ranks, &["--check", &input]);
+        assert!(ended.out.contains("no trajectory was done there: the chain starts again"), "{ended:?}");
+        let ended = scratch.chain(ranks, &good);
+        assert!(ended.err.contains("gauge.beta: was 1.3, is 5.7"), "{ended:?}");
+        assert!(!ended.err.contains("superseded"), "{ended:?}");
+        assert_eq!(fs::read_to_string(folder.join("run.toml")).unwrap(), good);
+        let reference = Scratch::new();
+        reference.chain(ranks, &good);
+        same(&scratch, &reference);
+        // A chain with a trajectory is as safe as ever.
+        let input = scratch.write("run.toml", on(&with(PURE, "beta", "5.8"), ranks));
+        scratch.run(ranks, &[&input]).failed(2, &["holds a chain of other physics", "hmc branch"]);
+        // Another tuning alone goes without a warning, too.
+        let scratch = Scratch::new();
+        let folder = scratch.at(FOLDER);
+        let input = scratch.write("slow.toml", on(&with(PURE, "steps", "100000"), ranks));
+        let mut job = scratch.start(ranks, &[&input]);
+        job.await_words("trajectories to go");
+        assert!(job.wait_until(|_| folder.join("jobs.jsonl").exists()));
+        job.kill();
+        job.wait();
+        let ended = scratch.chain(ranks, &good);
+        assert!(!ended.err.contains("superseded"), "{ended:?}");
+        assert_eq!(fs::read_to_string(folder.join("run.toml")).unwrap(), good);
+    }
+}
+
+/// A signal is answered when it comes, and a second SIGINT ends the job at once; the chain goes on from what there is.
+#[test]
+fn interrupts_are_answered_at_once() {
+    let scratch = Scratch::new();
+    let text = with(&with(PURE, "steps", "100000"), "trajectories", "2");
+    let input = scratch.write("run.toml", on(&text, 0));
+    let mut job = scratch.start(0, &[&input]);
+    job.await_words("trajectories to go");
+    let folder = scratch.at(FOLDER);
+    assert!(job.wait_until(|_| folder.join("jobs.jsonl").exists()));
+    std::thread::sleep(Duration::from_millis(100));
+    let start = Instant::now();
+    signal(job.ranks()[0], libc::SIGINT);
+    assert!(job.wait_until(|job| job.warned().contains("SIGINT: the run ends after this trajectory")));
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert!(job.is_running());
+    signal(job.ranks()[0], libc::SIGINT);
+    let ended = job.wait();
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    scratch.chain(0, &on(PURE, 0));
+}
+
 /// F3: rows and lines that are missing, doubled or altered are told and made again, to the same bits.
 #[test]
 fn damaged_records_are_made_again() {
@@ -530,29 +599,29 @@ fn check_tells_the_truth() {
         assert!(ended.out.contains(part), "no '{part}' in {ended:?}");
     }
     let new = |key: &str, value: &str| with(&with(PURE, "name", "\"new\""), key, value);
-    let start = |file: &str| new("seed", &format!("3\nstart = \"./{file}\""));
+    let start = |file: &str| new("seed", &format!("4\nstart = \"./{file}\""));
     check(&start("none.h5"), &[]).failed(1, &["none.h5: ", "No such file"]);
     let other = new("extents", "[4, 4, 4, 8]")
-        .replace("seed = 3", "seed = 3\nstart = \"ensembles/pure/cfg/cfg_000001.h5\"");
+        .replace("seed = 3", "seed = 4\nstart = \"ensembles/pure/cfg/cfg_000001.h5\"");
     check(&other, &[]).failed(1, &["holds a lattice of 4x4x4x4, but 4x4x4x8 is asked for"]);
     check(&with(PURE, "beta", "6.0"), &[]).failed(2, &["other physics", "gauge.beta: was 5.7, is 6.0"]);
     check(&new("extents", "[128, 128, 128, 192]"), &[]).failed(2, &["are needed by 1 rank on a node"]);
     check(&new("extents", "[4096, 4096, 4096, 4096]"), &[]).failed(2, &["more sites than a rank takes"]);
-    check(&new("seed", "3\nensembles = \"check.toml/none\""), &[])
+    check(&new("seed", "4\nensembles = \"check.toml/none\""), &[])
         .failed(1, &["check.toml: cannot make a folder in"]);
     // A chain that is longer than the disk permits may begin.
     let ended = check(&with(&new("extents", "[32, 32, 32, 32]"), "trajectories", "10000000"), &[]);
     ended.succeeded();
     assert!(ended.out.ends_with("\nnothing prevents the start; warnings: 1 (disk)\n"), "{ended:?}");
     // GPUs that are not there.
-    let cuda = new("seed", "3") + "[parallel]\ndevice = \"cuda\"\n";
+    let cuda = new("seed", "4") + "[parallel]\ndevice = \"cuda\"\n";
     if hmc::device::gpu_count().is_err() {
         let ended = check(&cuda, &[]);
         ended.succeeded();
         assert!(ended.out.ends_with("\nnothing prevents the start; warnings: 1 (GPU)\n"), "{ended:?}");
         assert!(ended.out.contains("fits           if a GPU has 1.0"), "{ended:?}");
     }
-    for text in [&cuda, &new("seed", "3")] {
+    for text in [&cuda, &new("seed", "4")] {
         let ended = check(text, &["--device", "cuda", "--device-memory", "2GiB"]);
         ended.succeeded();
         let fits = " on a GPU (1.00 GB a rank for driver and kernels), which has 2.15 GB";
@@ -598,12 +667,12 @@ fn the_log_speaks_to_a_person() {
     assert_eq!(ended.out.lines().filter(|line| line.ends_with(" left")).count(), 11, "{ended:?}");
     assert!(ended.out.lines().all(|line| line.len() <= 130), "{ended:?}");
     assert!(ended.out.contains("after thermalisation: acceptance "), "{ended:?}");
-    let rough = with(&with(&with(PURE, "steps", "1"), "trajectories", "12"), "seed", "3\nstart = \"cold\"");
+    let rough = with(&with(&with(PURE, "steps", "1"), "trajectories", "12"), "seed", "4\nstart = \"cold\"");
     let rough = with(&rough, "name", "\"rough\"").replace("[[hmc.level]]", "[hmc]\ntau = 3.0\n[[hmc.level]]");
     let ended = scratch.chain(0, &on(&rough, 0));
     assert!(ended.err.contains("the last 10 were rejected; try more 'steps'"), "{ended:?}");
     assert!(ended.err.contains("the integration goes astray"), "{ended:?}");
-    let input = scratch.write("run.toml", with(&long(2), "name", "\"verbose\""));
+    let input = scratch.write("run.toml", with(&with(&long(2), "name", "\"verbose\""), "seed", "5"));
     let verbose = scratch.run(0, &["--verbose", &input]);
     assert!(verbose.out.contains("  level 0: |F| "), "{verbose:?}");
 }

@@ -6,6 +6,7 @@ use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -154,9 +155,16 @@ enum Damage {
     AlterRow,
     CutMeasurements,
     RemoveLock,
+    EmptyInput,
+    AlterInput,
+    RemoveInput,
+    CutJobs,
+    OtherJobs,
+    /// Symbolic links to somebody else's file, where the program makes its own.
+    Links,
 }
 
-const DAMAGES: [Damage; 12] = [
+const DAMAGES: [Damage; 18] = [
     Damage::Nothing,
     Damage::EmptyCheckpoints,
     Damage::NewestCheckpoint,
@@ -169,7 +177,16 @@ const DAMAGES: [Damage; 12] = [
     Damage::AlterRow,
     Damage::CutMeasurements,
     Damage::RemoveLock,
+    Damage::EmptyInput,
+    Damage::AlterInput,
+    Damage::RemoveInput,
+    Damage::CutJobs,
+    Damage::OtherJobs,
+    Damage::Links,
 ];
+
+/// Somebody else's file, seen from the folder.
+const VICTIM: &str = "../../victim";
 
 /// Damages the folder; answers the configurations that it removed or damaged.
 fn damage(folder: &Path, what: Damage, random: &mut ChaCha12Rng) -> Vec<String> {
@@ -230,6 +247,37 @@ fn damage(folder: &Path, what: Damage, random: &mut ChaCha12Rng) -> Vec<String> 
             fs::write(folder.join("measurements.jsonl"), &text[..below(text.len())]).unwrap();
         }
         Damage::RemoveLock => drop(fs::remove_file(folder.join("lock"))),
+        Damage::EmptyInput | Damage::AlterInput | Damage::RemoveInput => {
+            let kept = |name: &String| name.starts_with("run") && name.ends_with(".toml");
+            let inputs: Vec<String> = names(folder).into_iter().filter(kept).collect();
+            // The last one comes first: the names have numbers but for `run.toml`.
+            let newest = if inputs.len() > 1 { &inputs[inputs.len() - 1] } else { "run.toml" };
+            let path = folder.join(newest);
+            match what {
+                Damage::RemoveInput => drop(fs::remove_file(path)),
+                Damage::EmptyInput => fs::write(path, "").unwrap(),
+                _ => {
+                    let text = fs::read_to_string(&path).unwrap_or_default();
+                    fs::write(path, text.replacen("steps = 4", "steps = 5", 1)).unwrap();
+                }
+            }
+        }
+        Damage::CutJobs => {
+            let text = lines("jobs.jsonl").concat();
+            fs::write(folder.join("jobs.jsonl"), &text[..below(text.len())]).unwrap();
+        }
+        Damage::OtherJobs => {
+            let other =
+                checkpoints.last().map_or_else(|| b"\xff\n\x1b".to_vec(), |path| fs::read(path).unwrap());
+            fs::write(folder.join("jobs.jsonl"), other).unwrap();
+        }
+        Damage::Links => {
+            for name in ["lock", "history.csv.tmp", "run.toml.tmp", "history.h5.tmp", "cfg/cfg_000003.h5.tmp"]
+            {
+                let _ = fs::remove_file(folder.join(name));
+                symlink(folder.join(VICTIM), folder.join(name)).unwrap();
+            }
+        }
     }
     Vec::new()
 }
@@ -248,6 +296,7 @@ fn kills_and_damages(count: usize, seed: u64) {
     let [mut refused, mut resumed, mut walked, mut killed] = [0; 4];
     scratch.chain(0, &cut(&small(6), 0).1);
     let (mut kept, mut spoilt) = (cfgs(), BTreeMap::new());
+    let victim = scratch.write("victim", "precious");
     for number in 0..count {
         // In turn, so that each kind comes, in another state of the chain each time; nothing every other time.
         let what = if number % 2 == 0 { Damage::Nothing } else { DAMAGES[number / 2 % DAMAGES.len()] };
@@ -295,6 +344,9 @@ fn kills_and_damages(count: usize, seed: u64) {
                     fs::create_dir_all(path.parent().unwrap()).unwrap();
                     fs::write(path, bytes).unwrap();
                 }
+            } else if ended.err.contains("it is a symbolic link") {
+                ended.failed(1, &["lock: cannot take the lock", "remove it"]);
+                fs::remove_file(folder.join("lock")).unwrap();
             } else {
                 ended.failed(2, &["--gaps repair"]);
                 // As it says; the moment of the kill is anywhere in what it walks again.
@@ -304,6 +356,7 @@ fn kills_and_damages(count: usize, seed: u64) {
                 walked += 1;
             }
         }
+        assert_eq!(fs::read_to_string(scratch.at(&victim)).unwrap(), "precious");
         // Whole ones stay as they are, byte by byte.
         let now = cfgs();
         for (name, bytes) in &kept {
@@ -343,7 +396,7 @@ fn kills_and_damaged_folders() {
     kills_and_damages(2 * DAMAGES.len(), 200);
 }
 
-/// The same, longer: `make kills`, by default 216 of them, else as many as `HMC_KILLS` says. A chain has up to 72, since a
+/// The same, longer: `make kills`, by default 216 of them, else as many as `HMC_KILLS` says. A chain has up to 108, since a
 /// history that is lost is walked again from the start.
 #[test]
 #[ignore = "takes several minutes: make kills"]

@@ -137,7 +137,7 @@ fn what_cannot_be_tuned_is_told() {
     fs::write(scratch.at("there.toml"), "mine").unwrap();
     scratch
         .run(0, &["tune", &input, "--write", "there.toml"])
-        .failed(2, &["error: there.toml: is there already"]);
+        .failed(2, &["error: there.toml: exists already; --force overwrites it"]);
     assert_eq!(fs::read_to_string(scratch.at("there.toml")).unwrap(), "mine");
     scratch.run(0, &["tune", &input, "--links", "none.h5"]).failed(1, &["none.h5"]);
     let bad = scratch.write("bad.toml", on(&text(12).replacen("\"2mn\"", "\"2mm\"", 1), 0));
