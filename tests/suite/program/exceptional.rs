@@ -193,8 +193,9 @@ fn a_clover_term_that_is_not_positive() {
 fn a_spectrum_outside_the_range() {
     let scratch = Scratch::new();
     scratch.chain(0, &on(&with(&chain("", 0), "trajectories", "1"), 0));
-    let start = format!("5\nstart = \"./{FOLDER}/cfg/cfg_000001.h5\"");
     let text = |name: &str, range: &str| {
+        // Chains beside each other have seeds of their own.
+        let start = format!("{}\nstart = \"./{FOLDER}/cfg/cfg_000001.h5\"", 6 + name.len());
         let text =
             with(&chain("", 0).replace("name = \"chain\"", &format!("name = {name:?}")), "range", range);
         with(&with(&text, "seed", &start), "trajectories", "1\nthermalisation = 1")
@@ -215,9 +216,9 @@ fn a_spectrum_outside_the_range() {
     }
     // With that, the chain goes on; no trajectory was made with the other range, so that it is no retuning.
     let ended = scratch.chain(0, &on(&text("high", &wanted), 0));
-    assert!(ended.err.contains("run.toml: not of this chain any more; moved aside"), "{ended:?}");
+    assert!(!ended.err.contains("not of this chain any more"), "{ended:?}");
     assert!(ended.out.contains("done: 1 trajectories") && !ended.out.contains("range: was"), "{ended:?}");
-    let ended = scratch.chain(2, &on(&text("wide", &wanted), 2));
+    let ended = scratch.chain(2, &on(&text("other", &wanted), 2));
     assert!(ended.out.contains("done: 1 trajectories"), "{ended:?}");
 }
 
