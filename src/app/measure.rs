@@ -1,7 +1,7 @@
 //! Measurements of configurations: in a run, and by `hmc measure`.
 
 use super::assemble::Layers;
-use super::report::{json, say};
+use super::report::{complain, json, say};
 use super::{AppError, assemble, inputs, start};
 use crate::family::Fermion;
 use crate::field::MatrixField;
@@ -10,7 +10,6 @@ use crate::measure::{Context, Fermions, Found, Measure, MeasureError, Measured, 
 use crate::quark::{HopDerivative, Inverse};
 use crate::solver::SolverError;
 use serde::Serialize;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// What was measured on a configuration: a line of `measurements.jsonl`, before its checksum, or of `hmc measure --json`.
@@ -104,7 +103,7 @@ pub fn measure_files(
                 ) => {
                     failed += 1;
                     if root {
-                        let _ = writeln!(std::io::stderr(), "error: {error}");
+                        complain(format_args!("error: {error}"));
                     }
                 }
                 Err(error) => return Err(error),

@@ -21,6 +21,7 @@
 //! - `run`: the driver of a chain
 //! - `walk`: its trajectories, their rows and their verification
 //! - `resume`: where a chain continues, and which records are missing
+//! - `kept`: the inputs of a chain in its folder
 //! - `streams`: chains that share the folder of an ensemble
 //! - `repair`: recreates missing records
 //! - `lock`: the lock of an ensemble's folder
@@ -54,6 +55,7 @@ mod files;
 mod grids;
 mod inputs;
 mod job;
+mod kept;
 mod kernels;
 mod launch;
 mod library;

@@ -3,9 +3,10 @@
 use super::crash::after_trajectory;
 use super::energy::{Meter, unread};
 use super::job::{self, Accepted, JOBS, Job, JobLine};
+use super::kept::{Kept, keep_input};
 use super::lock::Lock;
 use super::report::{Report, json};
-use super::resume::{Found, Kept, MEASUREMENTS, Point, columns, keep_input, texts, told};
+use super::resume::{Found, MEASUREMENTS, Point, columns, texts, told};
 use super::self_test::test_devices;
 use super::stop::{JOB_END, Reason, Stop, job_end};
 use super::version::PROGRAM;
@@ -256,7 +257,7 @@ impl Driver {
         is_new: bool,
     ) -> Result<Files, AppError> {
         let (folder, input) = (&self.folder, &self.input);
-        found.put_back(folder)?;
+        found.lost.put_back(folder)?;
         job::mend(folder)?.iter().for_each(|warning| self.report.warn(warning));
         let names = columns(&input.hmc.terms);
         let new = found.history.lacks(&texts(&names)).join(", ");

@@ -5,7 +5,8 @@
 //! together: what they have in common is read from their folders.
 
 use super::AppError;
-use super::resume::{MEASUREMENTS, fixed, kept, newest_header, stored_input};
+use super::kept::kept;
+use super::resume::{MEASUREMENTS, fixed, newest_header, stored_input};
 use crate::input::Input;
 use crate::io;
 use std::fs;
@@ -140,21 +141,6 @@ pub(super) fn require_chain(folder: &Path, what: &str) -> Result<(), AppError> {
 pub(super) fn judge(input: &Input, is_new: bool) -> Result<Vec<String>, AppError> {
     let (run, ensemble) = (&input.run, input.run.ensemble_folder());
     let others = streams(&ensemble);
-    let mut warnings = Vec::new();
-    let seed = |warnings: &mut Vec<String>| {
-        let Some(twin) = Twin::of(input) else { return Ok(()) };
-        let what = format!(
-            "run.seed = {} is also that of {}, with the same lattice and actions: both draw the same random numbers, and are \
-             correlated whatever they start from",
-            run.seed,
-            twin.folder.display()
-        );
-        if is_new && twin.is_same {
-            return Err(AppError::Refused(format!("{what}; give the new one another seed")));
-        }
-        warnings.push(what);
-        Ok(())
-    };
     let Some(own) = &run.stream else {
         if !others.is_empty() {
             return Err(AppError::Refused(format!(
@@ -163,8 +149,7 @@ pub(super) fn judge(input: &Input, is_new: bool) -> Result<Vec<String>, AppError
                 named(&others)
             )));
         }
-        seed(&mut warnings)?;
-        return Ok(warnings);
+        return Ok(judge_seed(input, is_new)?.into_iter().collect());
     };
     if holds_chain(&ensemble) {
         return Err(AppError::Refused(format!(
@@ -174,6 +159,7 @@ pub(super) fn judge(input: &Input, is_new: bool) -> Result<Vec<String>, AppError
             ensemble.join("first").display()
         )));
     }
+    let mut warnings = Vec::new();
     for other in others.iter().filter(|other| other.name != *own) {
         match &other.input {
             Some(theirs) => compare(&other.name, theirs, own, input)?,
@@ -183,8 +169,26 @@ pub(super) fn judge(input: &Input, is_new: bool) -> Result<Vec<String>, AppError
             )),
         }
     }
-    seed(&mut warnings)?;
+    warnings.extend(judge_seed(input, is_new)?);
     Ok(warnings)
+}
+
+/// Whether a chain beside this one draws the same momenta; the answer is a warning.
+///
+/// # Errors
+/// It has the same physics, and this one `is_new`.
+fn judge_seed(input: &Input, is_new: bool) -> Result<Option<String>, AppError> {
+    let Some(twin) = Twin::of(input) else { return Ok(None) };
+    let what = format!(
+        "run.seed = {} is also that of {}, with the same lattice and actions: both draw the same random numbers, and are \
+         correlated whatever they start from",
+        input.run.seed,
+        twin.folder.display()
+    );
+    if is_new && twin.is_same {
+        return Err(AppError::Refused(format!("{what}; give the new one another seed")));
+    }
+    Ok(Some(what))
 }
 
 /// Compares two streams of an ensemble.

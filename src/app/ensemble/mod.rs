@@ -24,8 +24,9 @@ mod status;
 
 pub use status::status;
 
+use super::kept::{Kept, kept};
 use super::report::{json, say};
-use super::resume::{Kept, MEASUREMENTS, kept};
+use super::resume::MEASUREMENTS;
 use super::{AppError, files, job, lock, streams};
 use crate::input::Input;
 use crate::io::{self, Form, Format, History, Records, Table};

@@ -12,8 +12,8 @@ mod configuration;
 mod xml;
 
 use super::files::require_new;
+use super::kept::{Kept, kept};
 use super::report::{say, warn};
-use super::resume::{Kept, kept};
 use super::streams::require_chain;
 use super::{AppError, job};
 use crate::family::{Flavours, WallFlavours};

@@ -28,6 +28,7 @@ mod report;
 mod restart;
 mod retuning;
 mod sizes;
+mod stops;
 mod streams;
 mod tune;
 mod verification;
