@@ -135,8 +135,9 @@ impl Drop for Kept<'_> {
     }
 }
 
-/// Runs a target on its corpus and on `count` mutations of its files.
+/// Runs a target on its corpus and on `count` mutations of its files, or `HMC_FUZZ` times as many.
 fn run(name: &str, count: usize) {
+    let count = count * std::env::var("HMC_FUZZ").map_or(1, |times| times.parse().expect("a whole number"));
     let (corpus, words) = (corpus(name), words(name));
     assert!(!corpus.is_empty());
     let start = Instant::now();

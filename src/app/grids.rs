@@ -20,7 +20,7 @@ const TRIED: usize = 8;
 /// The grids to try, those with the least surface first.
 fn candidates(input: &Input, layers: Layers, ranks: usize) -> Vec<Extents> {
     let grids = all_grids(input.extents, ranks);
-    let least = grids.first().map_or(0, |(surface, _)| SURFACE * surface);
+    let most = grids.first().map_or(0, |(surface, _)| SURFACE * surface);
     let fits = |grid: &Extents| {
         let fits = |partition: Partition| {
             let lanes = start::lanes(&input.parallel, &partition, layers.reach);
@@ -28,7 +28,7 @@ fn candidates(input: &Input, layers: Layers, ranks: usize) -> Vec<Extents> {
         };
         Partition::new(input.extents, *grid, ranks, 0).is_ok_and(fits) && input.fits(*grid)
     };
-    let near = grids.into_iter().take_while(|(surface, _)| *surface <= least).map(|(_, grid)| grid);
+    let near = grids.into_iter().filter(|(surface, _)| *surface <= most).map(|(_, grid)| grid);
     near.filter(fits).take(TRIED).collect()
 }
 

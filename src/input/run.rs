@@ -252,8 +252,9 @@ const GRID: Key<GridChoice> = Key::new(
     ),
     Absent::Is("\"auto\""),
     Change::Free,
-    "ranks in x, y, z, t; `\"auto\"`: least surface; `\"tuned\"`: the fastest of those with little surface, by a trial of all \
-     forces in the first job that asks for it on so many ranks. With `schwarz_block = \"rank\"` the bits depend on it",
+    "ranks in x, y, z, t; `\"auto\"`: least surface, of boxes that are not too thin for long links if there are any; \
+     `\"tuned\"`: the fastest of those with little surface, by a trial of all forces in the first job that asks for it on so \
+     many ranks. With `schwarz_block = \"rank\"` the bits depend on it",
 );
 const DEVICE: Key<DeviceChoice> = Key::new(
     "device",

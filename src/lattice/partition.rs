@@ -158,7 +158,10 @@ fn product(extents: Extents) -> Option<usize> {
     extents.into_iter().try_fold(1, usize::checked_mul)
 }
 
-/// The grid of `ranks` ranks with the least surface; among equals, the one that cuts t, then z, then y.
+/// Long links reach three sites, and local extents are even.
+const ROOMY: usize = 4;
+
+/// The grid of `ranks` ranks with the least surface, of those that [`all_grids`] puts first.
 ///
 /// # Errors
 /// No grid has even local extents.
@@ -168,7 +171,8 @@ pub fn choose_grid(global: Extents, ranks: usize) -> Result<Extents, PartitionEr
 }
 
 /// All grids of `ranks` ranks with even local extents, each with the sites of a rank's faces in the directions that are cut:
-/// the least of these first; among equals, first those that cut t, then z, then y.
+/// first those that leave [`ROOMY`] sites where they cut, then the least faces; among equals, first those that cut t, then z,
+/// then y.
 pub fn all_grids(global: Extents, ranks: usize) -> Vec<(usize, Extents)> {
     let divisors = |n: usize| (1..=n).filter(move |d| n.is_multiple_of(*d));
     let mut grids = Vec::new();
@@ -179,13 +183,14 @@ pub fn all_grids(global: Extents, ranks: usize) -> Vec<(usize, Extents)> {
                 let Ok(partition) = Partition::new(global, grid, ranks, 0) else { continue };
                 let local = partition.local();
                 let surface = (0..4).filter(|&mu| grid[mu] > 1).map(|mu| volume(local) / local[mu]).sum();
-                grids.push((surface, grid));
+                let is_thin = (0..4).any(|mu| grid[mu] > 1 && local[mu] < ROOMY);
+                grids.push((is_thin, surface, grid));
             }
         }
     }
     // They come with x ascending, and equals keep their order.
-    grids.sort_by_key(|(surface, _)| *surface);
-    grids
+    grids.sort_by_key(|(is_thin, surface, _)| (*is_thin, *surface));
+    grids.into_iter().map(|(_, surface, grid)| (surface, grid)).collect()
 }
 
 #[cfg(test)]
@@ -197,6 +202,8 @@ mod tests {
         assert_eq!(choose_grid([8; 4], 2), Ok([1, 1, 1, 2]));
         assert_eq!(choose_grid([8, 8, 8, 32], 4), Ok([1, 1, 1, 4]));
         assert_eq!(choose_grid([4, 4, 4, 4], 4), Ok([1, 1, 2, 2]));
+        // Faces of 1x1x1x4 are no larger, but its boxes are too thin for long links.
+        assert_eq!(choose_grid([8; 4], 4), Ok([1, 1, 2, 2]));
         assert_eq!(choose_grid([4; 4], 3), Err(PartitionError::NoGrid { global: [4; 4], ranks: 3 }));
     }
 

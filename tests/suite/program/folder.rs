@@ -541,15 +541,15 @@ fn check_tells_the_truth() {
         let ended = check(&cuda, &[]);
         ended.succeeded();
         assert!(ended.out.ends_with("\nnothing prevents the start; warnings: 1 (GPU)\n"), "{ended:?}");
-        assert!(ended.out.contains("fits           if a GPU has 1.0"), "{ended:?}");
+        assert!(ended.out.contains("fits           if a GPU has 60"), "{ended:?}");
     }
     for text in [&cuda, &new("seed", "4")] {
         let ended = check(text, &["--device", "cuda", "--device-memory", "2GiB"]);
         ended.succeeded();
-        let fits = " on a GPU (1.00 GB a rank for driver and kernels), which has 2.15 GB";
+        let fits = " on a GPU (600.0 MB a rank for driver and kernels), which has 2.15 GB";
         assert!(ended.out.contains(fits), "{ended:?}");
-        check(text, &["--device", "cuda", "--device-memory", "999.5MB"])
-            .failed(2, &["are needed by 1 rank on a GPU", "which has 999.5 MB; take more GPUs"]);
+        check(text, &["--device", "cuda", "--device-memory", "599.5MB"])
+            .failed(2, &["are needed by 1 rank on a GPU", "which has 599.5 MB; take more GPUs"]);
     }
     check(&cuda, &["--device-memory", "80"]).failed(2, &["expected a size such as 80GB"]);
     // The memory of a node is shared.

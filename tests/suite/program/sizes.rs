@@ -137,7 +137,7 @@ fn sizes_are_judged_without_a_gpu() {
     let (links, sites) = ("more links in a lane than a kernel takes", "more sites than a rank takes");
     let many = Some("a kernel counts up to");
     let memory = Some(
-        "are needed by 1 rank on a GPU (1.00 GB a rank for driver and kernels), which has 80.00 GB; take more GPUs",
+        "are needed by 1 rank on a GPU (600.0 MB a rank for driver and kernels), which has 80.00 GB; take more GPUs",
     );
     let pure = chain("pure gauge");
     for (extents, ranks, refused) in [
