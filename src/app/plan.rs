@@ -70,13 +70,18 @@ pub(super) fn plan(input: &Input, partition: &Partition, ranks: usize) -> String
     } else {
         format!(", {} in single and half", lanes.lower)
     };
+    let half_empty = if lanes.lower == 1 {
+        "; extents of multiples of 4 fill the processor's vectors, a site of 6^4 takes four times that of 8^4"
+    } else {
+        ""
+    };
     let lanes = lanes.double;
     let run = &input.run;
     let configuration = configuration(input);
     let kept = (run.trajectories / run.save_every.max(1)) as usize;
     let folder = run.folder();
     let mut text = format!(
-        "lattice        {}\nranks          {ranks} as {}\nlocal lattice  {}\nlanes (CPU)    {lanes} as {lane_grid}{of_lower}\n",
+        "lattice        {}\nranks          {ranks} as {}\nlocal lattice  {}\nlanes (CPU)    {lanes} as {lane_grid}{of_lower}{half_empty}\n",
         shape(input.extents),
         shape(partition.grid),
         shape(local),

@@ -84,6 +84,7 @@ pub(super) fn complain(text: impl Display) {
 /// A time in a suitable unit.
 pub(super) fn span(seconds: f64) -> String {
     match seconds {
+        s if s > 0.0 && s < 0.00995 => format!("{:.1} ms", 1e3 * s),
         s if s < 9.995 => format!("{s:.2} s"),
         s if s < 99.95 => format!("{s:.1} s"),
         s if s < 600.0 => format!("{s:.0} s"),
@@ -99,12 +100,14 @@ pub(super) fn with_error(mean: f64, error: f64) -> String {
         return "-".to_owned();
     }
     let size = mean.abs().max(error);
-    if error.is_finite() && size > 0.0 && !(1e-6..1e9).contains(&size) {
+    if size > 0.0 && size.is_finite() && !(1e-6..1e9).contains(&size) {
         let power = size.log10().floor() as i32;
+        // Of numbers below the least power of ten that there is, what is left is 0.
         let [mean, error] = [mean, error].map(|x| x / 10f64.powi(power));
-        return format!("{}e{power}", with_error(mean, error));
+        return if mean.is_finite() { format!("{}e{power}", with_error(mean, error)) } else { "0".to_owned() };
     }
-    if !(error > 0.0 && error.is_finite()) {
+    // An error that rounding alone makes is none.
+    if !(error > 1e-14 * mean.abs() && error.is_finite()) {
         return format!("{mean:.8}");
     }
     // Two digits of the error if it is below 20 units of the last digit.
@@ -401,11 +404,14 @@ mod tests {
         assert_eq!(with_error(f64::NAN, f64::NAN), "-");
         assert_eq!(with_error(1.0e-39, 1.9e-39), "1.0(19)e-39");
         assert_eq!(with_error(2.34e12, 3e10), "2.34(3)e12");
+        assert_eq!(with_error(1.2446e134, f64::NAN), "1.24460000e134");
+        assert_eq!(with_error(-0.001_029_56, 1.6e-19), "-0.00102956");
+        assert_eq!(with_error(5e-324, 0.0), "0");
     }
 
     #[test]
     fn times_have_units() {
-        let told = [0.39, 16.0, 250.0, 900.0, 40_000.0, 1e6].map(span);
-        assert_eq!(told, ["0.39 s", "16.0 s", "250 s", "15 min", "11.1 h", "11.6 d"]);
+        let told = [0.0042, 0.39, 16.0, 250.0, 900.0, 40_000.0, 1e6].map(span);
+        assert_eq!(told, ["4.2 ms", "0.39 s", "16.0 s", "250 s", "15 min", "11.1 h", "11.6 d"]);
     }
 }
