@@ -90,9 +90,10 @@ TEXT
 }
 
 rust() {
-    command -v cargo >/dev/null || stop "cargo is not found: install Rust with rustup, then start again"
     local wanted found
     wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+    command -v cargo >/dev/null ||
+        stop "cargo is not found: install Rust, $wanted or later, with rustup (https://rustup.rs; no root needed), then start again"
     found=$(rustc --version | cut -d' ' -f2) || stop "rustc does not run: rustup default stable"
     [ "$(printf '%s\n' "$wanted" "$found" | sort -V | head -n 1)" = "$wanted" ] ||
         stop "Rust $found is older than $wanted: rustup update stable"
@@ -202,8 +203,8 @@ TEXT
 
 case ${1:-all} in
 all)
-    system
     rust
+    system
     ;;
 lint | nvrtc | venv | package | book | bundle | audit) "$1" ;;
 *) stop "no such part: $1 (see the head of tools/setup.sh)" ;;
