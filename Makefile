@@ -7,7 +7,7 @@
 # make kills    216 kills (or HMC_KILLS) at random moments, folders damaged between them
 # make large    buffers above 2^31 bytes: a trajectory, a flow and every format, on one rank and on two
 # make check    formatting, lints, documentation, and the GPU kernels (needs no GPU)
-# make fuzz     readers of files and inputs on mutations of the corpora in fuzz/: two minutes, or HMC_FUZZ times as long
+# make fuzz     readers of files and inputs on mutations of the corpora in fuzz/: a minute, or HMC_FUZZ times as long
 # make audit    licences, sources and known faults of the crates
 # make sanitize the host kernels under AddressSanitizer and UndefinedBehaviorSanitizer
 # make book     the documentation as a book, in target/book

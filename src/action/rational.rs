@@ -177,19 +177,15 @@ impl<O: Derivative> Function<O> for Rationals {
             (Some(part), Some(parts)) => &parts[part],
             _ => &self.light.force,
         };
-        let solve = |light: &mut Quark<O>, b: &Spinor| match part {
-            Some(1) => light.solve_great_shifts(b, &force.poles, residual),
-            _ => light.solve_shifted(b, &force.poles, residual),
-        };
         let (Some(heavy), Some(powers)) = (heavy, &self.heavy) else {
-            let (info, x) = solve(light, phi)?;
+            let (info, x) = light.solve_shifted(phi, &force.poles, residual)?;
             add_squares(sum, light, &x, &force.residues)?;
             return Ok(info.total.iterations);
         };
         let (mut chi, mut psi) = (light.spinor()?, light.spinor()?);
         let (info, z) = heavy.apply_function(&mut chi, phi, &powers.force, residual)?;
         let mut total = info.total;
-        let (info, x) = solve(light, &chi)?;
+        let (info, x) = light.solve_shifted(&chi, &force.poles, residual)?;
         combine(&mut psi, &chi, &x, force)?;
         total.add(&info.total);
         add_squares(sum, light, &x, &force.residues)?;

@@ -104,7 +104,11 @@ pub(super) fn with_error(mean: f64, error: f64) -> String {
         let power = size.log10().floor() as i32;
         // Of numbers below the least power of ten that there is, what is left is 0.
         let [mean, error] = [mean, error].map(|x| x / 10f64.powi(power));
-        return if mean.is_finite() { format!("{}e{power}", with_error(mean, error)) } else { "0".to_owned() };
+        return if mean.is_finite() {
+            format!("{}e{power}", with_error(mean, error))
+        } else {
+            "0".to_owned()
+        };
     }
     // An error that rounding alone makes is none.
     if !(error > 1e-14 * mean.abs() && error.is_finite()) {

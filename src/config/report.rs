@@ -169,8 +169,17 @@ pub(crate) fn nearest<'w>(word: &str, words: &[&'w str]) -> Option<&'w str> {
         .map(|(_, candidate)| candidate)
 }
 
+/// Words of inputs of earlier versions, and what to write instead.
+const GONE: [(&str, &str); 1] = [(
+    "multigrid_shifts",
+    "; it is gone, for it cost more than it spared: leave it out, with the keys of multigrid",
+)];
+
 /// `; did you mean 'beta'?`, or a list of all `words`.
 pub(crate) fn hint(word: &str, words: &[&str]) -> String {
+    if let Some((_, instead)) = GONE.iter().find(|(gone, _)| *gone == word) {
+        return (*instead).to_owned();
+    }
     match nearest(word, words) {
         Some(near) => format!("; did you mean '{near}'?"),
         None if words.is_empty() => String::new(),

@@ -7,8 +7,8 @@ use crate::field::{Dagger, Domain, FieldError, Kind, MatrixField, Spinor};
 use crate::math::{ExactSum, Rational};
 use crate::operator::{CloverTerm, Operator};
 use crate::solver::{
-    BlockCg, Bounds, Guess, Info, LightShifts, Method, MultiInfo, MultiShift, Operators, Params, Settings,
-    Setup, Solver, SolverError, bounds,
+    BlockCg, Bounds, Guess, Info, Method, MultiInfo, MultiShift, Operators, Params, Settings, Solver,
+    SolverError, bounds,
 };
 use std::slice::{from_mut, from_ref};
 use std::sync::Arc;
@@ -47,8 +47,6 @@ pub struct Quark<O: QuarkOperator> {
     systems: Systems,
     /// A solver that keeps something from solve to solve.
     solver: Option<Box<dyn Solver>>,
-    /// The same of the least of many shifts, if it has one.
-    light: Option<LightShifts>,
     guess: Guess,
     solves: Solves,
 }
@@ -78,15 +76,17 @@ impl<O: QuarkOperator> Quark<O> {
     /// A quark that also solves one system with several shifts at once.
     ///
     /// # Panics
-    /// The method is neither CG nor CG with light shifts.
+    /// The method is not CG.
     pub fn with_shifts<P>(domain: &Arc<Domain>, params: &QuarkParams<P>) -> Result<Self, FieldError>
     where
         P: OperatorParams<Operator = O>,
         O: QuarkOperator<Params = P>,
     {
         let method = params.solver.method;
-        let served = matches!(method, Method::Cg | Method::LightShifts { .. });
-        assert!(served, "systems with shifts are solved by conjugate gradients, not {method:?}");
+        assert!(
+            method == Method::Cg,
+            "systems with shifts are solved by conjugate gradients, not {method:?}"
+        );
         Self::make(domain, params, Systems::Shifts)
     }
 
@@ -128,7 +128,6 @@ impl<O: QuarkOperator> Quark<O> {
             clover: O::clover_term(domain, &params.operator)?,
             systems,
             solver: None,
-            light: None,
             guess: Guess::new(params.guess),
             double,
             single: lower(Precision::Single)?,
@@ -195,9 +194,6 @@ impl<O: QuarkOperator> Quark<O> {
         }
         if let Some(solver) = &mut self.solver {
             solver.update(&mut operators(&mut self.double, &mut self.single, &mut self.half))?;
-        }
-        if let Some(light) = &mut self.light {
-            light.update(&mut operators(&mut self.double, &mut self.single, &mut self.half))?;
         }
         Ok(())
     }
@@ -307,9 +303,6 @@ impl<O: QuarkOperator> Quark<O> {
         if let Some(solver) = &mut self.solver {
             solver.forget();
         }
-        if let Some(light) = &mut self.light {
-            light.forget();
-        }
     }
 
     /// Statistics of the solves since [`Quark::forget`].
@@ -327,30 +320,6 @@ impl<O: QuarkOperator> Quark<O> {
         shifts: &[f64],
         residual: f64,
     ) -> Result<(MultiInfo, Vec<Spinor>), QuarkError> {
-        if self.light.is_none() {
-            self.light = self.params.solver.light_shifts(&self.domain)?;
-        }
-        self.solve_at_once(b, shifts, residual, true)
-    }
-
-    /// As [`Quark::solve_shifted`], for shifts of which none is light.
-    pub(crate) fn solve_great_shifts(
-        &mut self,
-        b: &Spinor,
-        shifts: &[f64],
-        residual: f64,
-    ) -> Result<(MultiInfo, Vec<Spinor>), QuarkError> {
-        self.solve_at_once(b, shifts, residual, false)
-    }
-
-    /// `light`: some of the shifts may be.
-    fn solve_at_once(
-        &mut self,
-        b: &Spinor,
-        shifts: &[f64],
-        residual: f64,
-        light: bool,
-    ) -> Result<(MultiInfo, Vec<Spinor>), QuarkError> {
         assert!(self.systems == Systems::Shifts, "a quark with shifts");
         let params = self.goal(residual);
         let Settings { precisions: [_, iteration, refinement], delta, .. } = self.params.solver;
@@ -358,8 +327,7 @@ impl<O: QuarkOperator> Quark<O> {
         let mut solver =
             MultiShift::new(&self.domain, self.kind(), [iteration, refinement], delta, shifts.len())?;
         let mut operators = operators(&mut self.double, &mut self.single, &mut self.half);
-        let light = self.light.as_mut().filter(|_| light);
-        let info = solver.solve_all_with(&mut operators, &mut x, b, shifts, params, light)?;
+        let info = solver.solve_all(&mut operators, &mut x, b, shifts, params)?;
         self.solves.add(&info.total);
         Ok((info, x))
     }

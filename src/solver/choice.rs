@@ -25,7 +25,7 @@ fn mixes(method: Method) -> &'static [Mix] {
     match method {
         Method::GcrDd { .. } => &SCHWARZ,
         Method::Multigrid { .. } => &MULTIGRID,
-        Method::Cg | Method::BiCgStab | Method::LightShifts { .. } => &PLAIN_OR_SHIFTED,
+        Method::Cg | Method::BiCgStab => &PLAIN_OR_SHIFTED,
     }
 }
 
@@ -41,7 +41,7 @@ impl Choice {
 
     /// The method and the precisions of these settings.
     pub fn of(settings: &Settings) -> Self {
-        Self::new(settings.of_single_systems().method, settings.precisions)
+        Self::new(settings.method, settings.precisions)
     }
 
     /// The method, without its own keys, and its precisions; `None` if this program does not know the words.

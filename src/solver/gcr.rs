@@ -1,13 +1,8 @@
-//! Flexible generalised conjugate residuals with a preconditioner, for `M x = b`, `M^dag x = b` or
-//! `(M^dag M + shift) x = b`. With additive Schwarz this is GCR-DD (Babich, Clark, Joo, Shi, Brower, Gottlieb, "Scaling
+//! Flexible generalised conjugate residuals with a preconditioner, for `M x = b` or `M^dag x = b`. With additive Schwarz this is GCR-DD (Babich, Clark, Joo, Shi, Brower, Gottlieb, "Scaling
 //! lattice QCD beyond 100 GPUs", SC11, Algorithm 1).
 //!
-//! There are three precisions. The Krylov space and the preconditioner have low ones. Restarts have the outer one:
-//! there the solution is accumulated (the implicit update) and the residual recomputed. If the outer precision is
-//! single, its result is in turn corrected in double.
-//!
-//! A system that differs little from the last one may begin with the directions of that one. Each costs a product with the new
-//! matrix and no preconditioner.
+//! The Krylov space and the preconditioner have low precisions. Restarts are in double: there the solution is accumulated (the
+//! implicit update) and the residual recomputed.
 //!
 //! Systems with one matrix can be solved together: each has its Krylov space, and all meet in the preconditioner.
 
@@ -25,16 +20,13 @@ use std::sync::Arc;
 /// Parameters of the solver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GcrParams {
-    /// The precisions of restarts and of the Krylov space; the second is not higher than the first.
-    pub precisions: [Precision; 2],
+    /// The precision of the Krylov space.
+    pub precision: Precision,
     /// The greatest size of the Krylov space.
     pub k_max: usize,
     /// A restart follows when the residual has fallen by this factor.
     pub delta: f64,
 }
-
-/// The reduction of the residual that single precision reaches.
-const SINGLE_REACH: f64 = 1e-5;
 
 /// Workspace of solves.
 pub struct Gcr {
@@ -47,20 +39,6 @@ pub struct Gcr {
 struct Workspace {
     outer: Outer,
     space: Space,
-    /// Restarts in single precision, if there are any.
-    single: Option<InSingle>,
-}
-
-/// The iteration in single precision between corrections in double.
-struct InSingle {
-    change: Spinor,
-    residual: Spinor,
-    product: Spinor,
-    /// The square of the residual, and its goal.
-    now: f64,
-    stop: f64,
-    /// Whether the last restart reduced it.
-    falls: bool,
 }
 
 /// The Krylov space: p, the orthogonalised z = M p, the residual, and the change of the solution.
@@ -71,10 +49,6 @@ struct Space {
     z: Vec<Spinor>,
     residual: Spinor,
     change: Spinor,
-    /// `M p`, for the normal equations.
-    middle: Option<Spinor>,
-    /// The number of directions with which the next cycle begins.
-    given: usize,
     cycle: Steps,
 }
 
@@ -88,8 +62,6 @@ struct Steps {
     /// The square of the residual, and its goal.
     now: f64,
     stop: f64,
-    /// Directions known from before.
-    given: usize,
     broke_down: bool,
 }
 
@@ -112,40 +84,8 @@ impl Gcr {
         preconditioner: Box<dyn Preconditioner>,
         together: usize,
     ) -> Result<Self, FieldError> {
-        let make = |_| Workspace::new(domain, params, Matrix::Linear(Dagger::No));
+        let make = |_| Workspace::new(domain, params);
         Ok(Self { preconditioner, all: (0..together).map(make).collect::<Result<_, _>>()? })
-    }
-
-    /// Workspace for a Krylov space of `M^dag M + shift`, whose inverse the preconditioner approximates.
-    ///
-    /// # Panics
-    /// Restarts are not in double precision.
-    pub(super) fn normal(
-        domain: &Arc<Domain>,
-        params: GcrParams,
-        preconditioner: Box<dyn Preconditioner>,
-    ) -> Result<Self, FieldError> {
-        assert_eq!(params.precisions[0], Precision::Double, "the precision of restarts");
-        let one = Workspace::new(domain, params, Matrix::Normal { shift: 0.0 })?;
-        Ok(Self { preconditioner, all: vec![one] })
-    }
-
-    /// As the other solves, first with the directions of the last cycle before. The preconditioner does not learn of it.
-    pub(super) fn solve_like_the_last(
-        &mut self,
-        system: &mut System,
-        x: &mut Spinor,
-        b: &Spinor,
-        params: Params,
-    ) -> Result<Info, SolverError> {
-        let space = &mut self.all[0].space;
-        space.given = space.cycle.alpha.len();
-        let mut info = Info::default();
-        self.run(system, from_mut(x), from_ref(b), params, &mut info)?
-            .0
-            .pop()
-            .expect("one system")
-            .map(|()| info)
     }
 
     /// Solves systems together, each as far as it goes; returns by how many powers of ten all their residuals have fallen, too.
@@ -196,22 +136,14 @@ fn cycles(
     going: &mut [(Going, Stage)],
     common: &mut Info,
 ) -> Result<(), FieldError> {
-    let in_single = going[0].0.own.single.is_some();
-    if in_single {
-        restarts_in_single(preconditioner, system, going, common)?;
-    } else {
-        let cycles = going.iter_mut().map(|(one, stage)| {
-            let Workspace { outer, space, .. } = &mut *one.own;
-            Cycle { space, residual: &outer.residual, stage: *stage, info: &mut one.state.info }
-        });
-        run(preconditioner, system, cycles.collect(), common)?;
-    }
+    let cycles = going.iter_mut().map(|(one, stage)| {
+        let Workspace { outer, space } = &mut *one.own;
+        Cycle { space, residual: &outer.residual, stage: *stage, info: &mut one.state.info }
+    });
+    run(preconditioner, system, cycles.collect(), common)?;
     for (Going { own, x, b, state, digits, .. }, stage) in going {
-        let (change, claimed) = match &own.single {
-            Some(single) => (&single.change, single.now),
-            None => (&own.space.change, own.space.cycle.now),
-        };
-        x.add(change)?;
+        let claimed = own.space.cycle.now;
+        x.add(&own.space.change)?;
         *digits += 0.5 * (stage.rr / claimed).log10();
         // A cycle also ends after k_max directions. It failed if it did not reach its claimed residual, or reduced
         // nothing.
@@ -220,71 +152,6 @@ fn cycles(
         state.judge(&ended, &mut own.outer, system, [x, b])?;
     }
     Ok(())
-}
-
-/// Restarts in single precision as far as they reach.
-fn restarts_in_single(
-    preconditioner: &mut dyn Preconditioner,
-    system: &mut System,
-    going: &mut [(Going, Stage)],
-    common: &mut Info,
-) -> Result<(), FieldError> {
-    let mut left = Vec::with_capacity(going.len());
-    for (one, stage) in going {
-        let Workspace { outer, space, single, .. } = &mut *one.own;
-        let single = single.as_mut().expect("fields in single");
-        single.begin(&outer.residual, *stage)?;
-        left.push((single, space, &outer.residual, *stage, &mut one.state.info));
-    }
-    loop {
-        left.retain(|(single, .., stage, info)| single.goes_on(*stage, info.iterations));
-        if left.is_empty() {
-            return Ok(());
-        }
-        let cycles = left.iter_mut().map(|(single, space, _, stage, info)| Cycle {
-            space,
-            residual: &single.residual,
-            stage: Stage { rr: single.now, stop: single.stop, ..*stage },
-            info,
-        });
-        run(preconditioner, system, cycles.collect(), common)?;
-        for (single, space, residual, _, info) in &mut left {
-            single.correct(space, residual, system, info)?;
-        }
-    }
-}
-
-impl InSingle {
-    /// The goal of restarts for a residual in double precision.
-    fn begin(&mut self, residual: &Spinor, stage: Stage) -> Result<(), FieldError> {
-        (self.now, self.falls) = (stage.rr, true);
-        self.stop = stage.stop.max(stage.rr * SINGLE_REACH * SINGLE_REACH);
-        self.residual.copy_from(residual)?;
-        self.change.set_zero()
-    }
-
-    fn goes_on(&self, stage: Stage, iterations: usize) -> bool {
-        self.falls && self.now > self.stop && iterations < stage.max_iterations
-    }
-
-    /// Adds the change of a cycle.
-    fn correct(
-        &mut self,
-        space: &Space,
-        residual: &Spinor,
-        system: &mut System,
-        info: &mut Info,
-    ) -> Result<(), FieldError> {
-        self.change.add(&space.change)?;
-        let dagger = system.dagger();
-        info.apply(system.operators.at(Precision::Single), &mut self.product, &self.change, dagger)?;
-        self.residual.copy_from(residual)?;
-        let new = self.residual.axpy_norm2(-1.0, &self.product)?.value()?;
-        info.updates += 1;
-        self.falls = new <= Trust::LEAST * self.now || new <= (4.0 * space.cycle.now).min(0.999 * self.now);
-        self.now = new;
-        Ok(())
-    }
 }
 
 /// What a cycle between restarts works on.
@@ -324,16 +191,12 @@ fn run(
         for Cycle { space: Space { p: all, residual, cycle, .. }, info, .. } in
             left.iter_mut().map(|cycle| &mut **cycle)
         {
-            if cycle.alpha.len() >= cycle.given {
-                p.push(&mut all[cycle.alpha.len()]);
-                r.push(&*residual);
-                info.iterations += 1;
-            }
+            p.push(&mut all[cycle.alpha.len()]);
+            r.push(&*residual);
+            info.iterations += 1;
         }
-        if !p.is_empty() {
-            common.preconditioner_seconds +=
-                timed(&domain, || preconditioner.apply(system.operators, &mut p, &r, dagger, common))?;
-        }
+        common.preconditioner_seconds +=
+            timed(&domain, || preconditioner.apply(system.operators, &mut p, &r, dagger, common))?;
         for cycle in &mut left {
             cycle.space.step(system, cycle.info)?;
         }
@@ -342,27 +205,20 @@ fn run(
 }
 
 impl Workspace {
-    fn new(domain: &Arc<Domain>, params: GcrParams, matrix: Matrix) -> Result<Self, FieldError> {
-        let GcrParams { precisions: [outer, krylov], k_max, delta } = params;
-        let spinor = |precision| Spinor::new(domain, precision);
-        let several = || (0..k_max).map(|_| spinor(krylov)).collect::<Result<Vec<_>, _>>();
-        let single = || -> Result<_, FieldError> {
-            let [change, residual, product] = [spinor(outer)?, spinor(outer)?, spinor(outer)?];
-            Ok(InSingle { change, residual, product, now: 0.0, stop: 0.0, falls: false })
-        };
+    fn new(domain: &Arc<Domain>, params: GcrParams) -> Result<Self, FieldError> {
+        let GcrParams { precision, k_max, delta } = params;
+        let spinor = || Spinor::new(domain, precision);
+        let several = || (0..k_max).map(|_| spinor()).collect::<Result<Vec<_>, _>>();
         let space = Space {
             k_max,
             delta,
             p: several()?,
             z: several()?,
-            residual: spinor(krylov)?,
-            change: spinor(krylov)?,
-            middle: matches!(matrix, Matrix::Normal { .. }).then(|| spinor(krylov)).transpose()?,
-            given: 0,
+            residual: spinor()?,
+            change: spinor()?,
             cycle: Steps::default(),
         };
-        let single = (outer != Precision::Double).then(single).transpose()?;
-        Ok(Self { outer: Outer::new(domain, Kind::Dirac, matrix)?, space, single })
+        Ok(Self { outer: Outer::new(domain, Kind::Dirac, Matrix::Linear(Dagger::No))?, space })
     }
 }
 
@@ -424,8 +280,7 @@ impl Setup for Gcr {
 impl Space {
     fn begin(&mut self, residual: &Spinor, stage: Stage) -> Result<(), FieldError> {
         let stop = stage.stop.max(self.delta * self.delta * stage.rr);
-        let given = std::mem::take(&mut self.given);
-        self.cycle = Steps { now: stage.rr, stop, given, ..Steps::default() };
+        self.cycle = Steps { now: stage.rr, stop, ..Steps::default() };
         self.residual.copy_from(residual)
     }
 
@@ -435,7 +290,7 @@ impl Space {
         let k = alpha.len();
         let (past, rest) = self.z.split_at_mut(k);
         let z = &mut rest[0];
-        system.apply(z.precision(), z, self.middle.as_mut(), &self.p[k], info)?;
+        system.apply(z.precision(), z, None, &self.p[k], info)?;
         // Modified Gram-Schmidt: each step's sum needs the vector from the step before.
         let mut row = Vec::with_capacity(k);
         let mut overlap = match past.first() {

@@ -1,8 +1,7 @@
 //! The register of methods: from a term's settings to its solver.
 
 use super::{
-    BiCgStab, Cg, Gcr, GcrParams, LightShifts, LinearSolver, Multigrid, MultigridParams, Schwarz, Solver,
-    TwoSolves,
+    BiCgStab, Cg, Gcr, GcrParams, LinearSolver, Multigrid, MultigridParams, Schwarz, Solver, TwoSolves,
 };
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Kind};
@@ -32,20 +31,9 @@ pub enum Method {
         /// The preconditioner.
         params: MultigridParams,
     },
-    /// Conjugate gradients for all shifts at once, but the least of them by GCR with aggregation multigrid. A single system is
-    /// solved by conjugate gradients alone.
-    LightShifts {
-        /// The number of these shifts.
-        shifts: usize,
-        /// The greatest size of the Krylov space.
-        k_max: usize,
-        /// The preconditioner.
-        params: MultigridParams,
-    },
 }
 
-/// The methods by their words in an input, but for that with light shifts, which "cg" has with a key of its own. Their own
-/// keys replace the numbers of those that have some.
+/// The methods by their words in an input. Their own keys replace the numbers of those that have some.
 pub(super) const METHODS: &[(&str, Method)] = &[
     ("cg", Method::Cg),
     ("bicgstab", Method::BiCgStab),
@@ -64,7 +52,7 @@ pub(super) const METHODS: &[(&str, Method)] = &[
 pub struct Settings {
     /// The method.
     pub method: Method,
-    /// The precisions of updates (double, or single for GCR-DD), of the iteration, and of the preconditioner.
+    /// The precisions of updates (double), of the iteration, and of the preconditioner.
     pub precisions: [Precision; 3],
     /// The factor by which the residual falls between updates.
     pub delta: f64,
@@ -97,18 +85,20 @@ impl Settings {
 
     /// The entry of this method.
     fn entry(&self) -> Entry<'_> {
-        let Self { precisions: [outer, krylov, inner], delta, .. } = *self;
+        let Self { precisions: [_, precision, inner], delta, .. } = *self;
         match self.method {
-            Method::Cg | Method::LightShifts { .. } => Entry { serves: |_| true, linear: None },
+            Method::Cg => Entry { serves: |_| true, linear: None },
             Method::BiCgStab => Entry {
                 serves: |kind| kind == Kind::Dirac,
-                linear: Some(Box::new(move |domain, _| Ok(Box::new(BiCgStab::new(domain, krylov, delta)?)))),
+                linear: Some(Box::new(move |domain, _| {
+                    Ok(Box::new(BiCgStab::new(domain, precision, delta)?))
+                })),
             },
             Method::GcrDd { k_max, n_mr, block } => Entry {
                 serves: |kind| kind == Kind::Dirac,
                 linear: Some(Box::new(move |domain, _| {
                     let schwarz = Schwarz::new(domain, inner, n_mr, block)?;
-                    let params = GcrParams { precisions: [outer, krylov], k_max, delta };
+                    let params = GcrParams { precision, k_max, delta };
                     Ok(Box::new(Gcr::new(domain, params, Box::new(schwarz), 1)?))
                 })),
             },
@@ -117,7 +107,7 @@ impl Settings {
                 linear: Some(Box::new(move |domain, together| {
                     let together = together.min(Multigrid::TOGETHER);
                     let multigrid = Multigrid::new(domain, inner, params, together)?;
-                    let params = GcrParams { precisions: [outer, krylov], k_max, delta };
+                    let params = GcrParams { precision, k_max, delta };
                     Ok(Box::new(Gcr::new(domain, params, Box::new(multigrid), together)?))
                 })),
             },
@@ -140,23 +130,7 @@ impl Settings {
 
     /// The precision in which the method needs an operator that also acts on all sites.
     pub(crate) fn whole(&self) -> Option<Precision> {
-        let multigrid = matches!(self.method, Method::Multigrid { .. } | Method::LightShifts { .. });
-        multigrid.then_some(self.precisions[2])
-    }
-
-    /// The same for single systems alone.
-    pub(crate) fn of_single_systems(self) -> Self {
-        let method = match self.method {
-            Method::LightShifts { .. } => Method::Cg,
-            other => other,
-        };
-        Self { method, ..self }
-    }
-
-    /// What solves the least of many shifts, if not all of them are solved at once.
-    pub fn light_shifts(&self, domain: &Arc<Domain>) -> Result<Option<LightShifts>, FieldError> {
-        let Method::LightShifts { shifts, k_max, params } = self.method else { return Ok(None) };
-        LightShifts::new(domain, self.precisions[2], shifts, k_max, params).map(Some)
+        matches!(self.method, Method::Multigrid { .. }).then_some(self.precisions[2])
     }
 
     /// The precision in which conjugate gradients solve a single system, also after another method failed; with

@@ -12,22 +12,18 @@ pub(crate) const PLAIN: [Mix; 3] = [
     ("double-half", [Double, Half, Half]),
 ];
 
-/// The combinations for GCR-DD, in non-increasing order; restarts are in double or single.
-pub(super) const SCHWARZ: [Mix; 9] = [
+/// The combinations for GCR-DD, in non-increasing order.
+pub(super) const SCHWARZ: [Mix; 6] = [
     ("double-single-half", [Double, Single, Half]),
     ("double-half-half", [Double, Half, Half]),
     ("double-single-single", [Double, Single, Single]),
     ("double-double-half", [Double, Double, Half]),
     ("double-double-single", [Double, Double, Single]),
     ("double-double-double", [Double; 3]),
-    ("single-half-half", [Single, Half, Half]),
-    ("single-single-half", [Single, Single, Half]),
-    ("single-single-single", [Single; 3]),
 ];
 
 /// The combinations for multigrid, whose preconditioner is never in double.
-pub(super) const MULTIGRID: [Mix; 8] =
-    [SCHWARZ[0], SCHWARZ[1], SCHWARZ[2], SCHWARZ[3], SCHWARZ[4], SCHWARZ[6], SCHWARZ[7], SCHWARZ[8]];
+pub(super) const MULTIGRID: [Mix; 5] = [SCHWARZ[0], SCHWARZ[1], SCHWARZ[2], SCHWARZ[3], SCHWARZ[4]];
 
 /// The combinations for all shifts at once: in double, of the common iteration, and of refinements of single shifts, which
 /// is also the lowest of the operator where the iteration is in double.
@@ -46,7 +42,5 @@ pub(crate) fn names(mixes: &[Mix]) -> String {
 }
 
 /// All.
-pub(super) const ALL: &[Mix] = &[
-    PLAIN[0], PLAIN[1], PLAIN[2], SCHWARZ[0], SCHWARZ[1], SCHWARZ[2], SCHWARZ[3], SCHWARZ[4], SCHWARZ[5],
-    SCHWARZ[6], SCHWARZ[7], SCHWARZ[8],
-];
+pub(super) const ALL: &[Mix] =
+    &[PLAIN[0], PLAIN[1], PLAIN[2], SCHWARZ[0], SCHWARZ[1], SCHWARZ[2], SCHWARZ[3], SCHWARZ[4], SCHWARZ[5]];

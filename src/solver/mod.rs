@@ -11,7 +11,6 @@
 //! - `schwarz`: additive Schwarz as preconditioner, with minimal-residual steps in blocks
 //! - `multigrid`: aggregation multigrid as preconditioner
 //! - `normal`: `M^dag M x = b` by two solves of `M x = b`
-//! - `light_shifts`: the least of many shifts by multigrid
 //! - `keys`: the keys of solvers in an input
 //! - `mixes`: the combinations of their precisions
 //! - `choice`: what `method = "auto"` chooses from, and what it has chosen
@@ -33,7 +32,6 @@ mod gcr;
 mod guess;
 mod info;
 pub(crate) mod keys;
-mod light_shifts;
 mod method;
 pub(crate) mod mixes;
 mod multigrid;
@@ -52,7 +50,6 @@ pub use gcr::{Gcr, GcrParams};
 pub use guess::{Forecast, Guess, Past};
 pub use info::Info;
 pub use keys::TermSolver;
-pub use light_shifts::LightShifts;
 pub use method::{Method, Settings, usual_delta};
 pub use multigrid::{Multigrid, MultigridParams};
 pub use multishift::{MultiInfo, MultiShift};

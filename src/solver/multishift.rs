@@ -16,14 +16,11 @@
 //! operator falls with the residual: an error of M p matters less the smaller the residual is by then (van den Eshof,
 //! Sleijpen, SIAM J. Matrix Anal. Appl. 26 (2004) 125). All true residuals are checked in double.
 //!
-//! The least shifts may be left to multigrid (`light_shifts`). The iteration then ends with the others, and its solutions for
-//! these are first guesses.
-//!
 //! Only the least shift's direction is needed at once. The steps of the other shifts are made several at a time, from the
 //! residuals in between, which halves to quarters the memory that an iteration moves. No bit depends on it.
 
 use super::info::Clock;
-use super::{Cg, Info, LightShifts, Operators, Params, SolverError, Tridiagonal};
+use super::{Cg, Info, Operators, Params, SolverError, Tridiagonal};
 use crate::device::Precision;
 use crate::device::kernels::SHIFT_GROUP;
 use crate::field::{Domain, FieldError, Kind, ShiftSteps, Spinor, Sum};
@@ -39,8 +36,7 @@ pub struct MultiInfo {
     pub refinements: usize,
     /// Final true relative residual of each shift.
     pub residuals: Vec<f64>,
-    /// What the common iteration saw of the spectrum of `M^dag M`, as long as its operator was in double or single; nothing if
-    /// shifts were left to another method.
+    /// What the common iteration saw of the spectrum of `M^dag M`, as long as its operator was in double or single.
     pub lanczos: Tridiagonal,
 }
 
@@ -101,8 +97,6 @@ struct Shift {
     /// The steps a and b that are still to be made.
     late: Vec<[f64; 2]>,
     converged: bool,
-    /// Whether the iteration goes on until it has.
-    awaited: bool,
 }
 
 impl MultiShift {
@@ -154,56 +148,30 @@ impl MultiShift {
         shifts: &[f64],
         params: Params,
     ) -> Result<MultiInfo, SolverError> {
-        self.solve_all_with(operators, x, b, shifts, params, None)
-    }
-
-    /// As [`MultiShift::solve_all`], but the least shifts by `light`, if there is one.
-    pub fn solve_all_with(
-        &mut self,
-        operators: &mut Operators,
-        x: &mut [Spinor],
-        b: &Spinor,
-        shifts: &[f64],
-        params: Params,
-        mut light: Option<&mut LightShifts>,
-    ) -> Result<MultiInfo, SolverError> {
         assert_eq!(x.len(), shifts.len(), "one solution per shift");
         assert!(shifts.iter().all(|&s| s >= 0.0), "shifts are not negative");
         let clock = Clock::new(operators.double.domain());
         let mut info = MultiInfo::default();
-        let left = light.as_mut().map_or_else(Vec::new, |light| light.begin(shifts));
         x.iter_mut().try_for_each(Spinor::set_zero)?;
         let krylov = &mut self.krylov;
         krylov.residuals[0].copy_from(b)?;
         if krylov.precision == Precision::Double {
-            krylov.iterate(operators, x, (shifts, &left), params, &mut info)?;
+            krylov.iterate(operators, x, shifts, params, &mut info)?;
         } else {
             let solutions = &mut self.solutions[..shifts.len()];
             solutions.iter_mut().try_for_each(Spinor::set_zero)?;
             let goal = Params { residual: params.residual.max(reach(krylov.precision)), ..params };
-            match krylov.iterate(operators, solutions, (shifts, &left), goal, &mut info) {
+            match krylov.iterate(operators, solutions, shifts, goal, &mut info) {
                 Ok(()) => x.iter_mut().zip(&*solutions).try_for_each(|(x, lower)| x.copy_from(lower))?,
                 // In this case each shift starts from zero.
                 Err(SolverError::NotFinite { .. }) => info.total.fallbacks += 1,
                 Err(error) => return Err(error),
             }
         }
-        if !left.is_empty() {
-            // It has ended before it saw the least eigenvalue.
-            info.lanczos = Tridiagonal::default();
-        }
-        info.residuals = vec![0.0; shifts.len()];
-        let others = (0..shifts.len()).filter(|index| !left.contains(index));
-        for (place, index) in left.iter().copied().chain(others).enumerate() {
-            let (solution, shift) = (&mut x[index], shifts[index]);
-            let refined = match &mut light {
-                Some(light) if place < left.len() => {
-                    light.solve(&mut self.cg, operators, shift, solution, b, params)?
-                }
-                _ => self.cg.solve_shifted(operators, shift, solution, b, params)?,
-            };
+        for (solution, shift) in x.iter_mut().zip(shifts) {
+            let refined = self.cg.solve_shifted(operators, *shift, solution, b, params)?;
             info.refinements += refined.iterations;
-            info.residuals[index] = refined.residual;
+            info.residuals.push(refined.residual);
             info.total.add(&refined);
         }
         clock.stop(&mut info.total);
@@ -220,13 +188,13 @@ const fn group(precision: Precision) -> usize {
 }
 
 impl Krylov {
-    /// Iterates from `residuals[0] = b` until the iteration's residuals are below `params.residual |b|`, but for shifts that
-    /// are `left`, or up to the maximum number of iterations. The true residuals show what remains.
+    /// Iterates from `residuals[0] = b` until the iteration's residuals are below `params.residual |b|`, or up to the maximum
+    /// number of iterations. The true residuals show what remains.
     fn iterate(
         &mut self,
         operators: &mut Operators,
         x: &mut [Spinor],
-        (shifts, left): (&[f64], &[usize]),
+        shifts: &[f64],
         params: Params,
         MultiInfo { total: info, lanczos, .. }: &mut MultiInfo,
     ) -> Result<(), SolverError> {
@@ -242,7 +210,6 @@ impl Krylov {
             rho: 1.0,
             late: Vec::with_capacity(group),
             converged: false,
-            awaited: !left.contains(&index),
         };
         let others = shifts.iter().enumerate().filter(|(index, _)| *index != least);
         let mut active: Vec<Shift> = others.map(own).collect();
@@ -251,16 +218,14 @@ impl Krylov {
         }
         let mut rr = residuals[0].norm2()?.value();
         let target = params.residual * params.residual * rr;
-        // The square of the greatest residual that is awaited.
-        let mut open = if left.len() < shifts.len() { rr } else { 0.0 };
         let mut before: Option<[f64; 2]> = None;
         let mut seen = true;
         // The number of residuals from which late steps are to be made.
         let mut late = 0;
-        while open > target && info.iterations < params.max_iterations {
+        while rr > target && info.iterations < params.max_iterations {
             let p = &mut directions[least];
             let [.., r, q] = &mut residuals[..late + 2] else { unreachable!("two residuals at least") };
-            let enough = |low: &&mut Lower| error(low.p.precision()).powi(2) * open <= target;
+            let enough = |low: &&mut Lower| error(low.p.precision()).powi(2) * rr <= target;
             let low = lower.iter_mut().find(enough);
             let applied = low.as_ref().map_or(*precision, |low| low.p.precision());
             let curvature = match low {
@@ -300,7 +265,6 @@ impl Krylov {
                 own.late.push([alpha * own.zeta, beta * own.rho]);
                 own.converged = own.zeta * own.zeta * rr <= target;
             }
-            open = if left.is_empty() { rr } else { greatest_awaited(&active, rr) };
             before = Some([alpha, beta]);
             late += 1;
             if late == group {
@@ -312,12 +276,6 @@ impl Krylov {
         make_late_steps(&mut active, x, directions, &residuals[1..=late])?;
         Ok(())
     }
-}
-
-/// The square of the greatest residual of these shifts that is awaited, 0 if there is none; `rr` is that of the iteration.
-fn greatest_awaited(active: &[Shift], rr: f64) -> f64 {
-    let awaited = active.iter().filter(|own| own.awaited && !own.converged);
-    awaited.map(|own| own.zeta * own.zeta * rr).fold(0.0, f64::max)
 }
 
 /// `q = (M^dag M + shift) p`; returns `p^dag q = |M p|^2 + shift |p|^2`.

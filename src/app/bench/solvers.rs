@@ -53,7 +53,6 @@ fn methods(bench: &Bench) -> Vec<(&'static str, &'static str, Settings)> {
         let gcr = Method::GcrDd { k_max: 16, n_mr: 10, block };
         all.push((name, "double-single-half", of(gcr, [D, S, H])));
         all.push((name, "double-half-half", of(gcr, [D, H, H])));
-        all.push((name, "single-half-half", of(gcr, [S, H, H])));
     }
     if let Some(multigrid) = multigrid::method(bench) {
         all.push(("multigrid", "double-single-half", of(multigrid, [D, S, H])));

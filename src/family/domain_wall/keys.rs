@@ -347,9 +347,7 @@ impl Keys for DomainWallFermion {
         check_kernel(&table, weights.as_ref(), m5);
         let (boundary, stout) = (table.get(&BOUNDARY), stout(&mut table));
         let systems = match (count, way) {
-            (Some(1), Some(Way::Rational)) => {
-                Systems::Shifted { by: "one_flavour = \"rational\"", multigrid: false }
-            }
+            (Some(1), Some(Way::Rational)) => Systems::Shifted { by: "one_flavour = \"rational\"" },
             _ => Systems::Wall,
         };
         let solver =

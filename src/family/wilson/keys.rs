@@ -186,7 +186,7 @@ impl Keys for WilsonFermion {
         let schur = table.get(&PRECONDITIONING);
         let stout = stout(&mut table);
         let systems = match count {
-            Some(1) => Systems::Shifted { by: "flavours = 1", multigrid: true },
+            Some(1) => Systems::Shifted { by: "flavours = 1" },
             _ => Systems::Any,
         };
         let solver =

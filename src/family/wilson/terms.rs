@@ -45,7 +45,7 @@ impl Family for WilsonFermion {
     /// Only terms of the Hamiltonian have the twisted mass.
     fn inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError> {
         let (params, residual) = (quark(self.operator, &self.solver), wanted.residual);
-        let solver = params.solver.of_single_systems();
+        let solver = params.solver;
         let params = QuarkParams { solver, guess: Past::NONE, ..params };
         Ok(Box::new(match self.stout {
             Some(stout) => WilsonQuark::new(&smeared(links, stout.steps, stout.rho)?, &params, residual)?,

@@ -11,11 +11,11 @@ use super::mixes::{ALL, MULTIGRID, PLAIN, PLAIN_OR_SHIFTED, SCHWARZ, SHIFTED, na
 use super::{Choice, Method, Multigrid, MultigridParams, Past, Settings, usual_delta};
 use crate::config::raw::Table;
 use crate::config::reader::choice;
-use crate::device::Precision::{self, Double, Half};
+use crate::device::Precision::{self, Half};
 use crate::lattice::{Extents, Partition, shape, volume};
 use tables::{
     ACTION_RESIDUAL, AGGREGATE, COARSE_AGGREGATE, DELTA, FORCE_RESIDUAL, GUESS, GUESS_PRECISION, K_MAX,
-    LINK_REALS, METHOD, MULTIGRID_SHIFTS, N_MR, PRECISION, SCHWARZ_BLOCK, VECTORS,
+    LINK_REALS, METHOD, N_MR, PRECISION, SCHWARZ_BLOCK, VECTORS,
 };
 
 /// The solver of a term's systems, with its residuals.
@@ -65,8 +65,6 @@ pub(crate) enum Systems {
     Shifted {
         /// That key.
         by: &'static str,
-        /// Whether multigrid may solve the least of them.
-        multigrid: bool,
     },
 }
 
@@ -107,7 +105,6 @@ pub(crate) struct SolverKeys {
     vectors: usize,
     /// Whether the input has one of these.
     has_aggregate: bool,
-    multigrid_shifts: usize,
     link_reals: usize,
     action_residual: f64,
     force_residual: f64,
@@ -179,7 +176,6 @@ impl SolverKeys {
             vectors: table.get_or(&VECTORS, fermion.map(|f| f.vectors)),
             has_aggregate: AGGREGATES.iter().any(|key| table.has(key))
                 || fermion.is_some_and(|f| f.has_aggregate),
-            multigrid_shifts: table.get(&MULTIGRID_SHIFTS).unwrap_or(0),
             link_reals: table.get_or(&LINK_REALS, fermion.map(|f| f.link_reals)),
             action_residual: table.get_or(&ACTION_RESIDUAL, fermion.map(|f| f.action_residual)),
             force_residual: table.get_or(&FORCE_RESIDUAL, fermion.map(|f| f.force_residual)),
@@ -221,7 +217,7 @@ impl SolverKeys {
     /// Checks keys against each other. A mistake is reported where it is made, not again where it is inherited.
     fn check(&self, table: &Table, inherits: bool, boxes: Boxes) {
         let blocks = is_schwarz(self.method) || self.tries_schwarz();
-        let aggregates = is_multigrid(self.method) || self.tries_multigrid() || self.has_light_shifts();
+        let aggregates = is_multigrid(self.method) || self.tries_multigrid();
         let auto = self.method == Some(Wanted::Auto) && self.systems == Systems::Any;
         let keys = [
             ("schwarz_block", blocks, "the method \"gcr-dd\" has"),
@@ -233,8 +229,6 @@ impl SolverKeys {
             keys.into_iter().chain(of_multigrid).filter(|(key, serves, _)| table.has(key) && !serves)
         {
             let tried = match key {
-                "schwarz_block" if !auto => "",
-                _ if self.may_have_light_shifts() => ", or a term with multigrid_shifts above 0",
                 _ if !auto => "",
                 key if key == "schwarz_block" || AGGREGATES.contains(&key) => {
                     ", which \"auto\" tries without a precision"
@@ -246,8 +240,7 @@ impl SolverKeys {
             }
         }
         if aggregates && (!inherits || ["method", "aggregate"].iter().any(|key| table.has(key))) {
-            let of = if self.has_light_shifts() { "multigrid_shifts" } else { "method" };
-            let key = if table.has("aggregate") { "aggregate" } else { of };
+            let key = if table.has("aggregate") { "aggregate" } else { "method" };
             check_aggregates(table, boxes, (key, "aggregates"), self.aggregate);
         }
         if let Some(coarse) = self.coarse_aggregate.filter(|_| aggregates && table.has("coarse_aggregate")) {
@@ -263,12 +256,7 @@ impl SolverKeys {
                 table.mistake("schwarz_block", message);
             }
         }
-        if self.multigrid_shifts > 0 && !self.may_have_light_shifts() {
-            let message =
-                "multigrid_shifts: only Wilson and clover quarks with flavours = 1 have shifts for multigrid";
-            table.mistake("multigrid_shifts", message);
-        }
-        if let Systems::Shifted { by, .. } = self.systems {
+        if let Systems::Shifted { by } = self.systems {
             self.check_multi_shift(table, by);
         } else if self.guess.solutions > 0 && self.force_residual > GUESS_RESIDUAL {
             let found = self.force_residual;
@@ -313,22 +301,9 @@ impl SolverKeys {
         } else if self.precision.is_some_and(|precision| SHIFTED.iter().all(|(_, mix)| *mix != precision)) {
             table.mistake("precision", format!("precision: {by} is solved in {}", names(&SHIFTED)));
         }
-        if self.has_light_shifts() && self.precision == Some([Double; 3]) {
-            let message = "multigrid_shifts: multigrid works in single or half precision: choose a precision with either";
-            table.mistake("multigrid_shifts", message);
-        }
         if self.guess.solutions > 0 {
             table.mistake("guess", format!("guess: with {by}, solves for all shifts start from zero"));
         }
-    }
-
-    fn may_have_light_shifts(&self) -> bool {
-        matches!(self.systems, Systems::Shifted { multigrid: true, .. })
-    }
-
-    /// Whether multigrid solves the least shifts.
-    fn has_light_shifts(&self) -> bool {
-        self.multigrid_shifts > 0 && self.may_have_light_shifts()
     }
 
     /// Whether "auto" tries GCR-DD: with a block of the user's, since by default bits depend on the grid of ranks.
@@ -398,10 +373,6 @@ impl SolverKeys {
         let method = match method {
             Method::GcrDd { .. } => Method::GcrDd { k_max, n_mr: n_mr.unwrap_or(8), block },
             Method::Multigrid { .. } => Method::Multigrid { k_max, params: self.multigrid() },
-            Method::Cg if self.has_light_shifts() => {
-                let shifts = self.multigrid_shifts;
-                Method::LightShifts { shifts, k_max, params: self.multigrid() }
-            }
             other => other,
         };
         let in_half =

@@ -167,17 +167,6 @@ pub(super) const VECTORS: Key<usize> = Key::new(
 .settled_as("method")
 .note("only with `multigrid`, or `auto` that tries it");
 
-pub(super) const MULTIGRID_SHIFTS: Key<usize> = Key::new(
-    "multigrid_shifts",
-    integer(0, 16),
-    Absent::Is("0"),
-    Change::Tuning,
-    "with rational functions: so many of the least shifts of each are left to multigrid. The iteration for all shifts ends with \
-     the others, and what it has found by then is where the solves of these start; see below",
-)
-.settled_as("method")
-.note("only with `flavours = 1`");
-
 /// `[fermion.NAME.solver]` of Wilson and domain-wall quarks.
 pub(crate) const SOLVER: Section = Section {
     keys: &[
@@ -196,7 +185,6 @@ pub(crate) const SOLVER: Section = Section {
         &AGGREGATE,
         &COARSE_AGGREGATE,
         &VECTORS,
-        &MULTIGRID_SHIFTS,
     ],
     tables: &[],
 };

@@ -4,7 +4,6 @@ mod borders;
 mod conformance;
 mod domain_wall;
 mod halo_precision;
-mod light_shifts;
 mod peers;
 pub mod quark;
 mod rank_domains;

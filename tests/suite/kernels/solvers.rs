@@ -58,10 +58,9 @@ fn settings() -> Vec<(&'static str, Settings)> {
         ("GCR-DD double-double-double", of(gcr, [D, D, D], 0.1)),
         ("GCR-DD double-single-half", of(gcr, [D, S, H], 0.1)),
         ("GCR-DD double-half-half", of(gcr, [D, H, H], 0.1)),
-        ("GCR-DD single-half-half", of(gcr, [S, H, H], 0.1)),
         ("multigrid double-single-half", of(multigrid, [D, S, H], 1e-3)),
         ("multigrid double-double-single", of(multigrid, [D, D, S], 1e-3)),
-        ("multigrid single-half-half", of(multigrid, [S, H, H], 0.1)),
+        ("multigrid double-half-half", of(multigrid, [D, H, H], 0.1)),
     ]
 }
 
@@ -276,7 +275,7 @@ fn systems_on_all_sites() {
 #[test]
 fn several_systems_at_once() {
     let several =
-        ["multigrid double-single-half", "multigrid double-double-single", "multigrid single-half-half"];
+        ["multigrid double-single-half", "multigrid double-double-single", "multigrid double-half-half"];
     let all = several.into_iter().chain(["BiCGstab double-half", "GCR-DD double-single-half"]);
     let usual = all.map(|name| (setting(name), KAPPA, false));
     let poor = MultigridParams { block: [4; 4], coarse_block: None, vectors: 8, steps: 1 };
