@@ -73,10 +73,10 @@ impl PretendSums {
     }
 
     fn next(&self) -> f64 {
-        let next = |n| (n > 0).then_some(n + 1);
-        let turn = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
-        let Ok(turn) = turn else { return 0.0 };
-        let turn = (turn - 1) % (Self::MANY + Self::END);
+        if self.0.load(Ordering::Relaxed) == 0 {
+            return 0.0;
+        }
+        let turn = (self.0.fetch_add(1, Ordering::Relaxed) - 1) % (Self::MANY + Self::END);
         if turn >= Self::MANY {
             return 0.0;
         }
