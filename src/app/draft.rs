@@ -36,7 +36,8 @@ pub struct Draft {
 }
 
 /// `hmc init [NAME] [--set KEY=VALUE ..] [--write FILE [--force]]`: an input of the program with some keys changed; without a name, a
-/// list of them.
+/// list of them. With another `run.name` or `run.stream` and no `run.seed` it has a seed that follows from them, since chains of one
+/// seed are correlated.
 ///
 /// # Errors
 /// There is no such input or key, or the input is wrong then.
@@ -57,7 +58,16 @@ pub fn init(name: Option<&str>, draft: &Draft) -> Result<(), AppError> {
             all.join(", ")
         )));
     };
-    finish(text, draft)
+    let change = |key| {
+        let mut changes = draft.set.iter().map(String::as_str);
+        changes.find(|change| change.split('=').next().map(str::trim) == Some(key))
+    };
+    let mut set = draft.set.clone();
+    let names: Vec<&str> = ["run.name", "run.stream"].into_iter().filter_map(change).collect();
+    if !names.is_empty() && change("run.seed").is_none() {
+        set.push(format!("run.seed={}", seed_of(&format!("{name} {}", names.join(" ")), &[])));
+    }
+    finish(text, &Draft { set, ..draft.clone() })
 }
 
 /// The chain that `hmc branch` makes.

@@ -26,6 +26,15 @@ fn every_input_of_the_list_can_be_had_and_changed() {
         };
         assert_eq!(other(&ended.out), other(shipped.trim_end()), "comments and all else stay");
     }
+    // Inputs of other names have other seeds, the same ones each time.
+    let seed = |set: &[&str]| {
+        let ended = scratch.run(0, &[&["init", "quickstart"], set].concat());
+        parse_stored(&ended.out, "one").unwrap().input.run.seed
+    };
+    let seeds =
+        [&[][..], &["--set", "run.name=a"], &["--set", "run.name=b"], &["--set", "run.stream=a"]].map(seed);
+    assert!((0..4).all(|n| !seeds[..n].contains(&seeds[n])), "{seeds:?}");
+    assert_eq!(seed(&["--set", "run.name=a"]), seeds[1]);
     let set =
         ["--set", "hmc.level.1.steps=3", "--set", "lattice.extents=[4, 4, 4, 4]", "--write", "run.toml"];
     scratch.run(0, &[&["init", "quickstart"], &set[..]].concat()).succeeded();
