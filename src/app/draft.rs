@@ -70,6 +70,14 @@ pub fn init(name: Option<&str>, draft: &Draft) -> Result<(), AppError> {
     finish(text, &Draft { set, ..draft.clone() })
 }
 
+/// `hmc init --schema`: the JSON schema of inputs, for editors of TOML.
+///
+/// # Errors
+/// stdout is closed.
+pub fn schema() -> Result<(), AppError> {
+    say(format_args!("{:#}", input::schema()))
+}
+
 /// The chain that `hmc branch` makes.
 #[derive(Clone, Debug, Default)]
 pub struct Twig {

@@ -85,7 +85,7 @@ pub use bench::{
     bench_trajectory,
 };
 pub use crash::{report_crashes, report_crashes_of};
-pub use draft::{Draft, Twig, branch, init};
+pub use draft::{Draft, Twig, branch, init, schema};
 pub use ensemble::{ReportForm, page, report as report_ensemble, status};
 pub use error::AppError;
 pub use files::{compare, convert, info};

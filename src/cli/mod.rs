@@ -132,6 +132,9 @@ enum Command {
     Init {
         #[command(flatten)]
         draft: DraftArgs,
+        /// Print the JSON schema of inputs, for editors
+        #[arg(long, exclusive = true)]
+        schema: bool,
         /// One of the list
         name: Option<String>,
     },
@@ -360,7 +363,10 @@ pub(super) fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
         (Some(Command::Info { json, extents, file }), _) => {
             app::info(&file, json, &Told { extents, ..Told::default() }, ranks)
         }
-        (Some(Command::Init { draft, name }), _) => once(ranks, || app::init(name.as_deref(), &draft.into())),
+        (Some(Command::Init { schema: true, .. }), _) => once(ranks, app::schema),
+        (Some(Command::Init { draft, name, .. }), _) => {
+            once(ranks, || app::init(name.as_deref(), &draft.into()))
+        }
         (Some(Command::Branch { draft, name, stream, seed, configuration }), _) => {
             once(ranks, || app::branch(&configuration, &Twig { name, stream, seed }, &draft.into()))
         }

@@ -60,6 +60,31 @@ fn links_lead_somewhere() {
     assert!(broken.is_empty(), "\n{}", broken.join("\n"));
 }
 
+/// What is named in backticks as a file of the tree is one. NAME stands for any.
+#[test]
+fn paths_are_there() {
+    let rooms = ["src", "kernels", "tests", "inputs", "docs", "tools", "examples", "python", "fuzz", "build"];
+    let is_plain = |path: &str| path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
+    let (mut gone, mut seen) = (Vec::new(), 0);
+    // The changelog tells of files as they were.
+    for page in pages().into_iter().filter(|page| !page.ends_with("CHANGELOG.md")) {
+        let text = fs::read_to_string(&page).unwrap();
+        let quoted = text.split('`').skip(1).step_by(2);
+        let paths = quoted.filter(|quoted| {
+            let room = quoted.split_once('/').map(|(room, _)| room);
+            room.is_some_and(|room| rooms.contains(&room)) && is_plain(quoted) && !quoted.contains("NAME")
+        });
+        for path in paths {
+            seen += 1;
+            if !root().join(path).exists() {
+                gone.push(format!("{}: {path}", page.display()));
+            }
+        }
+    }
+    assert!(seen > 100, "only {seen} paths were found");
+    assert!(gone.is_empty(), "\n{}", gone.join("\n"));
+}
+
 #[test]
 fn every_page_is_in_the_book() {
     let summary = fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
@@ -120,7 +145,7 @@ fn commands(text: &str) -> Vec<(String, Vec<String>)> {
 fn timeless(line: &str) -> String {
     let line = line.split("...").next().unwrap();
     let words: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
-    let is_unit = |word: &&str| ["s", "min", "h", "d"].contains(word);
+    let is_unit = |word: &&str| ["ms", "s", "min", "h", "d"].contains(word);
     let kept =
         words.iter().enumerate().filter(|(n, word)| !is_unit(word) && !words.get(n + 1).is_some_and(is_unit));
     kept.map(|(_, word)| *word).collect::<Vec<_>>().join(" ")

@@ -57,7 +57,7 @@ pub(super) const LINK_REALS: Key<usize> = Key::new(
     }),
     Absent::Is("12"),
     Change::Tuning,
-    "reals per link that the operator reads. The rest is rebuilt: the third row with 12, all but 8 parameters with 8",
+    "reals stored per link: 18 (all), 12 (the third row is reconstructed) or 8 (reconstructed from 8 parameters)",
 )
 .settled_as("link_reals");
 pub(super) const ACTION_RESIDUAL: Key<f64> = Key::new(

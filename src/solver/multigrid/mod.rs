@@ -69,10 +69,9 @@ const COARSE_RESIDUAL: f64 = 0.1;
 /// Minimal-residual steps that turn a random spinor into one for which `W v` is small, and those that adapt it to new links.
 const FIRST_STEPS: usize = 256;
 const MORE_STEPS: usize = 16;
-/// Steps after which a vector, which shrinks, gets back its norm: in half precision it would become noise of what it was.
+/// Vectors are normalised every so many steps: they shrink, and in half precision would drown in rounding errors.
 const STEPS_AT_ONCE: usize = 32;
-/// The space is adapted to new links once a solve takes this many times the iterations that it took with the space as it was
-/// made, for equal reduction of the residual.
+/// The vectors are smoothed again when iterations per digit exceed this multiple of what they were right after the set-up.
 const GROWTH: f64 = 1.3;
 /// Fewer iterations do not tell whether the space serves.
 const ENOUGH: usize = 4;

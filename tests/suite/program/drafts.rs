@@ -26,6 +26,11 @@ fn every_input_of_the_list_can_be_had_and_changed() {
         };
         assert_eq!(other(&ended.out), other(shipped.trim_end()), "comments and all else stay");
     }
+    // The schema has the tables of every input.
+    let ended = scratch.run(0, &["init", "--schema"]);
+    ended.succeeded();
+    let schema: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    assert!(schema["properties"]["run"]["properties"]["seed"]["description"].is_string(), "{schema}");
     // Inputs of other names have other seeds, the same ones each time.
     let seed = |set: &[&str]| {
         let ended = scratch.run(0, &[&["init", "quickstart"], set].concat());
