@@ -3,7 +3,7 @@
 use super::report::warn;
 use super::{AppError, start};
 use crate::action::{Action, GaugeAction};
-use crate::comm::{Comm, agree};
+use crate::comm::Comm;
 use crate::family::Fermion;
 use crate::field::{Domain, MatrixField, Purpose, RandomAddress};
 use crate::hmc::Chain;
@@ -149,7 +149,7 @@ pub(super) fn configuration(
     layers: Layers,
     comm: &super::Ranks,
 ) -> Result<(MatrixField, io::Header), AppError> {
-    let header = agree(&**comm, io::header(path))?;
+    let header = io::header_on(path, &io::Told::default(), &**comm)?;
     let domain = domain(parallel, header.extents, layers, comm)?;
     let (host, header) = io::read_links(path, domain.partition(), &**comm)?;
     warn_of_doubt(path, &header, &**comm);

@@ -135,6 +135,13 @@ pub fn branch(configuration: &Path, twig: &Twig, draft: &Draft) -> Result<(), Ap
         header.links_checksum.unwrap_or_default(),
         header.program.as_deref().unwrap_or("an unknown program"),
     );
+    let given = draft.set.iter().find_map(|change| change.strip_prefix("run.seed=")?.trim().parse().ok());
+    if given.or(twig.seed) == Some(stored.seed) {
+        warn(format_args!(
+            "run.seed = {} is that of the stored input: both chains draw the same random numbers, and are correlated",
+            stored.seed
+        ));
+    }
     let kept = stored.thermalisation;
     if kept > 0 && !draft.set.iter().any(|change| change.starts_with("run.thermalisation")) {
         warn(format_args!(

@@ -30,7 +30,13 @@ const RECENT: usize = 8;
 /// others may hold any.
 pub(super) fn plain(text: impl Display) -> String {
     let escaped = |c: char| {
-        if c.is_control() && !"\n\t".contains(c) { c.escape_default().to_string() } else { c.into() }
+        // Marks that turn the direction of a text would show it as another one.
+        let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if turns || (c.is_control() && !"\n\t".contains(c)) {
+            c.escape_default().to_string()
+        } else {
+            c.into()
+        }
     };
     text.to_string().chars().map(escaped).collect()
 }
@@ -386,7 +392,9 @@ impl Report {
             let terms = terms.map(|term| format!(", {term}")).collect::<String>();
             self.line(&format!("  variance of dH {of_h:.2e}; of dS:{}", terms.replacen(',', "", 1)));
         }
-        let seconds = column("seconds");
+        // A row may say anything, with the right checksum.
+        let mut seconds = column("seconds");
+        seconds.retain(|seconds| (0.0..1e9).contains(seconds));
         if !seconds.is_empty() {
             let mean = span(mean(&seconds).0);
             self.line(&format!("  a trajectory took {mean} on average; errors are without autocorrelation"));

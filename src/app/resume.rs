@@ -5,7 +5,7 @@
 //! records are reported, and recreated by rerunning trajectories from the state before.
 
 use super::job::{self, Accepted, JOBS, Recorded};
-use super::kept::{Kept, Lost, true_inputs};
+use super::kept::{Kept, Lost, require_own, true_inputs};
 use super::{AppError, Gaps, RunOptions, choose, version};
 use crate::comm::{Comm, agree, from_first};
 use crate::config::Change;
@@ -134,6 +134,7 @@ impl Found {
             let names = columns(&input.hmc.terms);
             let history = History::records(folder, &texts(&names), &texts(&known))?;
             let measurements = Records::read(&folder.join(MEASUREMENTS), Form::Json, "", &[])?;
+            require_own(&states, &history, &measurements)?;
             let states: BTreeSet<u64> = states.into_iter().map(|(n, _)| n).collect();
             if states.is_empty() && [&history, &measurements].iter().any(|r| !r.is_untouched()) {
                 return Err(AppError::Refused(format!(
@@ -297,6 +298,15 @@ impl Found {
             all.filter(|n| wanted(*n) && !records.has(*n) && !self.left.contains(n)).collect()
         };
         let rows = missing(&self.history, &|_| true);
+        let without: Vec<String> =
+            self.left.iter().filter(|n| **n <= done && !self.history.has(**n)).map(u64::to_string).collect();
+        if comm.rank() == 0 && !without.is_empty() {
+            point.warnings.push(format!(
+                "history.csv has no rows of {} trajectories ({}): an earlier job was told to leave them out, as {JOBS} says",
+                without.len(),
+                without.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ")
+            ));
+        }
         let measured = |n: u64| self.in_force(n).and_then(Kept::measure).is_some_and(|m| m.is_due(n));
         let lines = missing(&self.measurements, &measured);
         let (rows, lines) = of_first(comm, &(rows, lines));

@@ -49,7 +49,7 @@ pub fn start_ranks() -> Result<Ranks, u8> {
     }
     match tasks.filter(|tasks| tasks.count > 1 && world.size() == 1) {
         Some(tasks) => refused(&tasks, tasks.foreign()),
-        None => drill::ranks(world).map_err(told),
+        None => agree(&*world, drill::ranks(Arc::clone(&world))).map_err(told),
     }
 }
 

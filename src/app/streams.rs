@@ -7,7 +7,7 @@
 use super::AppError;
 use super::kept::kept;
 use super::resume::{MEASUREMENTS, fixed, newest_header, stored_input};
-use crate::input::Input;
+use crate::input::{self, Input, Start};
 use crate::io;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -84,11 +84,11 @@ pub(super) fn seeds(ensembles: &Path) -> Vec<u64> {
     chains(ensembles).iter().filter_map(|chain| Some(chain.input.as_ref()?.run.seed)).collect()
 }
 
-/// A chain beside that of `input` which draws the same momenta: it has the same seed, lattice and actions. Such chains are
-/// correlated, whatever they start from.
+/// A chain beside that of `input` which draws the same momenta: it has the same seed and lattice. Such chains are correlated,
+/// whatever they start from and whatever their actions are: plaquettes of Wilson's and Symanzik's action by 0.3 on 4^4.
 struct Twin {
     folder: PathBuf,
-    /// Whether couplings and masses are equal, too: one would take both for the same ensemble.
+    /// Whether actions, couplings and masses are equal, too: one would take both for the same ensemble.
     is_same: bool,
 }
 
@@ -100,8 +100,7 @@ impl Twin {
                 chain.input.filter(|other| other.run.seed == input.run.seed && chain.folder != own)?;
             let mut differ = fixed(&other, input).ok()?;
             differ.retain(|found| !found.key.starts_with("run."));
-            let is_other = |key: &str| key == "lattice.extents" || key.ends_with(".action");
-            if differ.iter().any(|found| is_other(&found.key)) {
+            if differ.iter().any(|found| found.key == "lattice.extents") {
                 return None;
             }
             Some(Self { folder: chain.folder, is_same: differ.is_empty() })
@@ -178,9 +177,9 @@ pub(super) fn judge(input: &Input, is_new: bool) -> Result<Vec<String>, AppError
 /// # Errors
 /// It has the same physics, and this one `is_new`.
 fn judge_seed(input: &Input, is_new: bool) -> Result<Option<String>, AppError> {
-    let Some(twin) = Twin::of(input) else { return Ok(None) };
+    let Some(twin) = Twin::of(input) else { return Ok(if is_new { seed_of_start(input) } else { None }) };
     let what = format!(
-        "run.seed = {} is also that of {}, with the same lattice and actions: both draw the same random numbers, and are \
+        "run.seed = {} is also that of {}, with the same lattice: both draw the same random numbers, and are \
          correlated whatever they start from",
         input.run.seed,
         twin.folder.display()
@@ -189,6 +188,23 @@ fn judge_seed(input: &Input, is_new: bool) -> Result<Option<String>, AppError> {
         return Err(AppError::Refused(format!("{what}; give the new one another seed")));
     }
     Ok(Some(what))
+}
+
+/// A warning if the configuration that the chain starts from was made with the chain's own seed, on the same lattice.
+fn seed_of_start(input: &Input) -> Option<String> {
+    let Start::File(path) = &input.run.start else { return None };
+    let header = io::header(path).ok().filter(|header| header.extents == input.extents)?;
+    let stored = input::parse_stored(&header.input?, "").ok()?.input.run;
+    let told = || {
+        format!(
+            "run.seed = {} is also that of the chain of {}, '{}': both draw the same random numbers, and are correlated; give the new \
+             one another seed",
+            input.run.seed,
+            path.display(),
+            stored.chain_name()
+        )
+    };
+    (stored.seed == input.run.seed).then(told)
 }
 
 /// Compares two streams of an ensemble.

@@ -72,7 +72,7 @@ pub(crate) const PATH: Form<PathBuf> =
 pub(crate) const NAME: Form<String> = form("text", Shape::Text("^[A-Za-z0-9][A-Za-z0-9._-]*$"), name);
 
 fn name(value: &Value) -> Read<String> {
-    let expected = "a name of letters, digits, '.', '_' and '-'";
+    let expected = "a name of letters, digits, '.', '_' and '-', 200 at most";
     match value.get_ref() {
         DeValue::String(text) if is_name(text) => Ok(text.to_string()),
         _ => reader::unexpected(expected, value),

@@ -192,9 +192,13 @@ pub(crate) fn placed_text(value: &Value) -> Read<(String, usize)> {
     Ok((text(value)?, value.span().start))
 }
 
+/// No file system takes much longer names of folders.
+const LONGEST_NAME: usize = 200;
+
 /// Whether a name is safe as a folder name: letters, digits, `.`, `_`, `-`; the first is a letter or a digit.
 pub(crate) fn is_name(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+    text.len() <= LONGEST_NAME
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }
 

@@ -92,6 +92,16 @@ pub(super) fn head(path: &Path, length: usize) -> Result<(Vec<u8>, u64), IoError
     Ok((bytes, size))
 }
 
+/// The size of a file, and the checksum of its first and last bytes: those that say what the rest is.
+pub(super) fn ends(path: &Path) -> Result<Vec<u8>, IoError> {
+    const LENGTH: usize = 1 << 17;
+    let (mut bytes, size) = head(path, LENGTH)?;
+    let mut last = vec![0; bytes.len()];
+    read_at(&open(path)?, path, size - last.len() as u64, &mut last)?;
+    bytes.append(&mut last);
+    Ok([&size.to_le_bytes()[..], &crc32fast::hash(&bytes).to_le_bytes()].concat())
+}
+
 /// Opens a file for reading; folders are refused, and pipes, which one would wait for.
 pub(super) fn open(path: &Path) -> Result<File, IoError> {
     let kind = std::fs::metadata(path).map_err(IoError::system(path, "open"))?.file_type();

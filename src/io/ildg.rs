@@ -131,6 +131,11 @@ impl Found<'_> {
                 return Err(IoError::malformed(self.path, what));
             };
             let extents = checked_extents(self.path, extents.map(|n| n as u64))?;
+            if let Some(dims) = self.text(FILE_PRIVATE)?.and_then(|file| self.scidac_extents(&file).ok())
+                && dims != extents
+            {
+                return Err(IoError::WrongLattice { path: self.path.into(), found: dims, expected: extents });
+            }
             let is_single = data.length == volume(extents) as u64 * 288;
             return Ok((extents, if is_single { Precision::Single } else { Precision::Double }, data));
         };

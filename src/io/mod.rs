@@ -343,6 +343,31 @@ pub fn header_as(path: &Path, told: &Told) -> Result<Header, IoError> {
     }
 }
 
+/// The header of a file that is the same one on all ranks: its size and its ends are compared. Collective.
+///
+/// # Errors
+/// As [`header_as`]; or ranks have other files of this name.
+pub fn header_on(path: &Path, told: &Told, comm: &dyn Comm) -> Result<Header, IoError> {
+    require_one_file(path, comm)?;
+    agree(comm, header_as(path, told))
+}
+
+/// Refuses a name under which ranks find other files: each would go its own way through them, and wait for the others for ever.
+/// Collective.
+fn require_one_file(path: &Path, comm: &dyn Comm) -> Result<(), IoError> {
+    if comm.size() == 1 {
+        return Ok(());
+    }
+    let own = agree(comm, bytes::ends(path))?;
+    let all = comm.gather(&own);
+    match all.iter().position(|other| *other != all[0]) {
+        Some(rank) => {
+            Err(IoError::malformed(path, format!("ranks 0 and {rank} find other files of this name")))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Reads a configuration of any format, each rank its own box, and verifies it: by the file's checksums, by the plaquette and
 /// the link trace of its header as far as its digits go, and by each link's being in SU(3).
 ///
@@ -369,6 +394,7 @@ pub fn read_links_as(
     comm: &dyn Comm,
     told: &Told,
 ) -> Result<(HostLinks, Header), IoError> {
+    require_one_file(path, comm)?;
     let mut read = match agree(comm, told.detect(path))? {
         #[cfg(feature = "hdf5")]
         Format::Hdf5 => hdf5_config::read(path, partition, comm)?,

@@ -41,6 +41,13 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
         let pair = |line: &str| line.split_once('=').map(|(k, v)| (k.trim() == key, v.trim().to_owned()));
         text.lines().filter_map(pair).find_map(|(found, value)| found.then_some(value))
     };
+    let pairs: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once('=')).collect();
+    let twice = pairs.iter().enumerate().find(|(n, (key, value))| {
+        pairs[..*n].iter().any(|(k, v)| k.trim() == key.trim() && v.trim() != value.trim())
+    });
+    if let Some((_, (key, _))) = twice {
+        return Err(IoError::malformed(path, format!("{} stands twice, with other values", key.trim())));
+    }
     let need = |key: &str| value(key).ok_or_else(|| IoError::malformed(path, format!("{key} is missing")));
     let number = |key: &str| -> Result<u64, IoError> {
         let text = need(key)?;
@@ -55,7 +62,7 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
         "4D_SU3_GAUGE_3x3" | "4D_SU3_GAUGE_3X3" => 3,
         other => return Err(IoError::malformed(path, format!("DATATYPE = {other} is not read"))),
     };
-    let (precision, endian, is_sure) = match need("FLOATING_POINT")?.as_str() {
+    let (precision, endian, is_sure) = match need("FLOATING_POINT")?.to_ascii_uppercase().as_str() {
         "IEEE32BIG" => (Precision::Single, Endian::Big, true),
         "IEEE64BIG" => (Precision::Double, Endian::Big, true),
         "IEEE32LITTLE" => (Precision::Single, Endian::Little, true),
@@ -66,7 +73,7 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
     };
     let checksum = value("CHECKSUM")
         .map(|text| {
-            u32::from_str_radix(&text, 16)
+            u32::from_str_radix(text.trim_start_matches("0x"), 16)
                 .map_err(|_| IoError::malformed(path, format!("CHECKSUM = {text} is no hexadecimal number")))
         })
         .transpose()?;
@@ -81,7 +88,7 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
         claim.map(Some).ok_or_else(|| IoError::malformed(path, what()))
     };
     let plaquette = claim(Quantity::Plaquette, "PLAQUETTE")?;
-    let is_periodic = |key: &str| value(key).is_none_or(|text| text == "PERIODIC");
+    let is_periodic = |key: &str| value(key).is_none_or(|text| text.eq_ignore_ascii_case("PERIODIC"));
     let boundaries = ["BOUNDARY_1", "BOUNDARY_2", "BOUNDARY_3", "BOUNDARY_4"].into_iter();
     let other: Vec<String> = boundaries
         .filter(|key| !is_periodic(key))
@@ -92,6 +99,8 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
             )
         })
         .collect();
+    let behind = size - records.end(extents);
+    let trailing = (behind > 0).then(|| format!("{behind} bytes behind the links, not read"));
     let trace = claim(Quantity::LinkTrace, "LINK_TRACE")?.filter(|_| other.is_empty());
     let header = Header {
         // Ours is -1 if it is not known: Grid stops where the key is missing.
@@ -103,7 +112,7 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
             (None, Some(_)) => Verified::Plaquette,
             (None, None) => Verified::Unitarity,
         },
-        notes: other,
+        notes: other.into_iter().chain(trailing).collect(),
         ..Header::new(Format::Nersc, extents, precision)
     };
     let claims = plaquette.into_iter().chain(trace).collect();

@@ -3,8 +3,8 @@
 //! A line ends with the CRC-32 of all that stands before it, so that one that is missing, doubled, altered or cut is known
 //! when a run resumes. An open file notices when it is removed or replaced under the run.
 
-use super::IoError;
 use super::safe::{append_to, fill, keep_copy, read_plain, write_aside};
+use super::{IoError, MOST_TRAJECTORIES};
 use crate::comm::Solo;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -123,6 +123,7 @@ impl Records {
         let fields = found.names.split(',').count();
         let mut contested = Vec::new();
         for (number, line) in lines {
+            let possible = |number: &u64| (1..=MOST_TRAJECTORIES).contains(number);
             let whole = match form.unseal(line) {
                 Some(line) => Some(line),
                 None if !sealed => {
@@ -131,7 +132,8 @@ impl Records {
                 }
                 None => None,
             };
-            let Some((trajectory, line)) = whole.and_then(|line| Some((form.trajectory(&line)?, line)))
+            let Some((trajectory, line)) =
+                whole.and_then(|line| Some((form.trajectory(&line).filter(possible)?, line)))
             else {
                 found.faults.push(format!("line {number}: altered, or not written by this program"));
                 continue;
@@ -184,6 +186,18 @@ impl Records {
     #[must_use]
     pub fn has(&self, trajectory: u64) -> bool {
         self.lines.contains_key(&trajectory)
+    }
+
+    /// A number of a trajectory's line by its name.
+    #[must_use]
+    pub fn number(&self, trajectory: u64, name: &str) -> Option<f64> {
+        let line = self.lines.get(&trajectory)?;
+        match self.form {
+            Form::Csv => {
+                line.split(',').nth(self.names.split(',').position(|own| own == name)?)?.parse().ok()
+            }
+            Form::Json => serde_json::from_str::<serde_json::Value>(line).ok()?.get(name)?.as_f64(),
+        }
     }
 
     /// The whole lines, without checksums, in order.
@@ -241,13 +255,20 @@ impl Records {
     }
 }
 
-/// Whether columns are those of this run, or any of `known`, each once; the first one is that of trajectories.
+/// The columns that every version has written, in this order.
+const FIRST: usize = 6;
+
+/// Whether columns are those of this run, or any of `known`, each once, and the first ones in their order.
 fn is_known(own: &str, names: &str, known: &[&str]) -> bool {
     let all: Vec<&str> = own.split(',').collect();
-    let is_one = |name: &&str| names.split(',').any(|other| other == *name) || known.contains(name);
+    let names: Vec<&str> = names.split(',').collect();
+    let is_one = |name: &&str| names.contains(name) || known.contains(name);
     let once = |n: usize| !all[..n].contains(&all[n]);
-    own == names
-        || (names.split(',').next() == Some(all[0]) && all.iter().all(is_one) && (0..all.len()).all(once))
+    let begins = |first: &[&str]| all.starts_with(&first[..FIRST.min(first.len())]);
+    all == names
+        || ((begins(&names) || (!known.is_empty() && begins(known)))
+            && all.iter().all(is_one)
+            && (0..all.len()).all(once))
 }
 
 /// A file of records, open for more lines.

@@ -35,6 +35,7 @@ fn of_chain(folder: &Path, ensemble: &Ensemble) -> Result<(), AppError> {
     match (&digest.running, ensemble.jobs.last()) {
         (Some(who), _) => say(format_args!("running   {who}{last}"))?,
         (None, Some(job)) => say(format_args!("stopped   last job {job}{last}"))?,
+        (None, None) if *done > 0 => say("stopped   of the jobs so far jobs.jsonl does not tell")?,
         (None, None) => say("stopped   no job yet")?,
     }
     let plaquette = &digest.observables[0];

@@ -47,7 +47,7 @@ impl Links {
     /// The file cannot be read or is damaged.
     pub fn read(session: &Arc<Session>, path: &Path) -> Result<Self, AppError> {
         let comm = &*session.comm;
-        let header = agree(comm, io::header(path))?;
+        let header = io::header_on(path, &io::Told::default(), comm)?;
         let partition = session.partition(header.extents)?;
         let (host, header) = session.pool.install(|| io::read_links(path, &partition, comm))?;
         session.remember(header.doubts(path));

@@ -165,7 +165,7 @@ threads = "many"
 [outputs]
 "#;
     let expected = [
-        r#"2:8: name: expected a name of letters, digits, '.', '_' and '-', found the string "a/b""#,
+        r#"2:8: name: expected a name of letters, digits, '.', '_' and '-', 200 at most, found the string "a/b""#,
         "3:1: unknown key 'sead' in [run]; did you mean 'seed'?",
         "5:18: thermalisation: 30 exceeds the 20 trajectories of the chain",
         r#"6:9: start: expected "hot", "cold" or a path with a '/' or '.' in it, found the string "hott""#,

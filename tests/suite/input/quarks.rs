@@ -291,7 +291,7 @@ fn hasenbusch_terms_have_names_and_levels_of_their_own() {
         (taken("light"), "15:8: name: there is a term 'light' already; each needs a name of its own"),
         (
             taken("a/b"),
-            "15:8: name: expected a name of letters, digits, '.', '_' and '-', found the string \"a/b\"",
+            "15:8: name: expected a name of letters, digits, '.', '_' and '-', 200 at most, found the string \"a/b\"",
         ),
         (
             good.replace("\"l1\", \"l2\"", "\"l2\""),

@@ -155,6 +155,83 @@ fn ranks_read_one_input_or_end_with_words() {
     }
 }
 
+/// A file that is another one on the second rank, as on a node with an old copy.
+#[test]
+fn ranks_read_one_file_or_end_with_words() {
+    let scratch = Scratch::new();
+    scratch.chain(0, &on(PURE, 0));
+    let convert =
+        |to: &str| scratch.run(0, &["convert", &format!("{FOLDER}/cfg/cfg_000006.h5"), to]).succeeded();
+    fs::create_dir(scratch.at("elsewhere")).unwrap();
+    convert("x.nersc");
+    convert("x.ildg");
+    fs::rename(scratch.at("x.nersc"), scratch.at("x")).unwrap();
+    fs::rename(scratch.at("x.ildg"), scratch.at("elsewhere/x")).unwrap();
+    let start = with(&with(&on(PURE, 2), "name", "\"from\""), "seed", "9").replacen(
+        "[run]\n",
+        "[run]\nstart = \"./x\"\n",
+        1,
+    );
+    scratch.write("from.toml", &start);
+    let program = env!("CARGO_BIN_EXE_hmc");
+    for command in [&["info", "x"][..], &["compare", "x", "x"], &["convert", "x", "y.h5"], &["from.toml"]] {
+        let ended =
+            scratch.run(1, &[command, &[":", "-n", "1", "-wdir", "elsewhere", program], command].concat());
+        assert_ne!(ended.code, Some(0), "{command:?}");
+        assert!(
+            ended.err.contains("x: ranks 0 and 1 find other files of this name"),
+            "{command:?}: {ended:?}"
+        );
+    }
+    // A drill that is understood nowhere, on one rank.
+    let drill = ["from.toml", ":", "-n", "1", "env", "HMC_DRILL=junk", program, "from.toml"];
+    assert!(scratch.run(1, &drill).err.contains("HMC_DRILL"));
+}
+
+#[test]
+fn files_of_another_chain_are_refused() {
+    let scratch = Scratch::new();
+    let text = on(PURE, 0);
+    scratch.chain(0, &with(&with(&text, "name", "\"other\""), "seed", "4"));
+    scratch.chain(0, &text);
+    let longer = with(&text, "trajectories", "7");
+    let whole = contents(&scratch.at(FOLDER));
+    let of_other = |file: &str| {
+        fs::copy(scratch.at("ensembles/other").join(file), scratch.at(FOLDER).join(file)).unwrap();
+    };
+    type Damage<'a> = &'a dyn Fn();
+    let damages: [(Damage, &str); 4] = [
+        (&|| of_other("history.csv"), "history.csv: the plaquette of trajectory 6 is "),
+        (&|| of_other("measurements.jsonl"), "measurements.jsonl: the plaquette of trajectory 6 is "),
+        (&|| of_other("cfg/cfg_000004.h5"), "are of two chains (run.seed: was 4, is 3)"),
+        (
+            &|| {
+                let cfg = scratch.at(FOLDER).join("cfg");
+                fs::copy(cfg.join("cfg_000002.h5"), cfg.join("cfg_000004.h5")).unwrap();
+            },
+            "cfg_000004.h5: is of trajectory 2",
+        ),
+    ];
+    let input = scratch.write("run.toml", longer);
+    for (damage, told) in damages {
+        damage();
+        scratch.run(0, &[&input]).failed(2, &[told]);
+        for (path, bytes) in &whole {
+            fs::write(path, bytes).unwrap();
+        }
+    }
+    // Names of columns in another order are no names of this chain: its rows are made again.
+    let history = scratch.at(FOLDER).join("history.csv");
+    let rows = fs::read_to_string(&history).unwrap();
+    let other = rows.replacen("delta_h,accepted,plaquette", "plaquette,accepted,delta_h", 1);
+    assert_ne!(rows, other);
+    fs::write(&history, other).unwrap();
+    let ended = scratch.run(0, &[&input]);
+    ended.succeeded();
+    assert!(ended.err.contains("line 1: not the names of this run's columns"), "{ended:?}");
+    assert!(fs::read_to_string(&history).unwrap().starts_with("trajectory,delta_h,accepted,plaquette"));
+}
+
 #[test]
 fn symbolic_links_are_not_written_through() {
     let scratch = Scratch::new();
@@ -238,6 +315,11 @@ fn torn_lines_of_jobs_stay_by_themselves() {
     assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
 }
 
+/// The row of a trajectory without its checksum.
+fn lines_of(text: &str, trajectory: usize) -> String {
+    text.lines().nth(trajectory).and_then(|line| line.rsplit_once(',')).expect("a row").0.to_owned()
+}
+
 #[test]
 fn numbers_without_sense_end_nothing() {
     let scratch = Scratch::new();
@@ -257,9 +339,11 @@ fn numbers_without_sense_end_nothing() {
         6 => alter(line, "NaN") + "\n",
         _ => format!("{line}\n"),
     });
-    fs::write(&path, altered.collect::<String>()).unwrap();
+    let beyond = Form::Csv.seal(&lines_of(&text, 6).replacen("6,", "18446744073709551615,", 1));
+    fs::write(&path, altered.collect::<String>() + &beyond + "\n").unwrap();
     let ended = scratch.run(0, &[&input]);
     assert!(ended.code == Some(0) && ended.err.contains("lacks the row of trajectory 3"), "{ended:?}");
+    assert!(ended.err.contains("line 7: altered, or not written by this program"), "{ended:?}");
     // The end of another job, and of none.
     for (end, told) in [
         ("1000000000", "this is past, and so of another job"),
