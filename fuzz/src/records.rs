@@ -2,7 +2,7 @@
 
 use super::memory::bounded;
 use super::scratch::{Scratch, names};
-use hmc::io::{Column, Form, History, Journal, Records};
+use hmc::io::{Column, Form, History, Journal, MOST_TRAJECTORIES, Records};
 
 pub(super) fn run(bytes: &[u8]) {
     let folder = Scratch::new();
@@ -22,14 +22,16 @@ pub(super) fn run(bytes: &[u8]) {
         assert_eq!(again.faults, [] as [&str; 0], "in a file just written");
         // A line that is appended is there, and the only one more.
         let line = match form {
-            Form::Csv => records.line(&["trajectory"], &[u64::MAX.to_string()]),
-            Form::Json => format!("{{\"trajectory\":{}}}", u64::MAX),
+            Form::Csv => records.line(&["trajectory"], &[MOST_TRAJECTORIES.to_string()]),
+            Form::Json => format!("{{\"trajectory\":{MOST_TRAJECTORIES}}}"),
         };
-        if !records.has(u64::MAX) && (form == Form::Json || line.starts_with(&u64::MAX.to_string())) {
+        if !records.has(MOST_TRAJECTORIES)
+            && (form == Form::Json || line.starts_with(&MOST_TRAJECTORIES.to_string()))
+        {
             assert_eq!(journal.append(&line).unwrap(), None);
             let mut more = Records::read(&path, form, columns, &["delta_h", "plaquette"]).unwrap();
             assert_eq!((more.lines().count(), &more.faults[..]), (lines.len() + 1, &[][..]));
-            assert_eq!(more.keep_up_to(u64::MAX - 1), 1);
+            assert_eq!(more.keep_up_to(MOST_TRAJECTORIES - 1), 1);
             assert_eq!(more.lines().collect::<Vec<_>>(), lines);
         }
     }
