@@ -153,7 +153,7 @@ package() {
         "${pip[@]}" install 'h5py>=3.6,<4' 'numpy>=1.22,<3' 'pytest>=7,<10' 'xarray>=2022.6'
     }
     # PyQUDA's readers and writers of files alone: they are pure Python, and need no QUDA.
-    [ -d "$target/pyquda/pyquda_io" ] || peers_readers || say "PyQUDA's readers could not be fetched: their test is skipped"
+    { [ -d "$target/pyquda/pyquda_io" ] && "$target/venv/bin/python" -c 'import mpi4py' 2>/dev/null; } || peers_readers || say "PyQUDA's readers could not be fetched: their test is skipped"
     # From a copy, so that nothing is built in the tree.
     rm -rf "$target/wheel" && mkdir -p "$target/wheel"
     cp -r python "$target/wheel/source"
