@@ -1,10 +1,9 @@
 //! The inputs of a chain in its folder: `run.toml`, and `run_NNNNNN.toml` from each change of its text on. The chain's links
 //! hold the same texts under their checksums, so that one that is lost or altered is known and written again.
 
-use super::resume::{MEASUREMENTS, fixed, stored_input};
-use super::{AppError, job};
+use super::job;
 use crate::input::{self, Input};
-use crate::io::{self, IoError, Records};
+use crate::io::{self, IoError};
 use crate::measure::Measure;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -130,62 +129,6 @@ pub(super) fn true_inputs(folder: &Path, states: &[(u64, PathBuf)]) -> (Vec<(u64
         }
     }
     (inputs.into_iter().collect(), lost)
-}
-
-/// So many of the newest files are compared with each other and with the records.
-const COMPARED: usize = 64;
-/// Plaquettes of one configuration differ by less.
-const SAME_PLAQUETTE: f64 = 1e-10;
-
-/// Refuses files of other chains that were put into the folder, as a copy of the wrong stream: configurations of another seed or
-/// other physics than the newest one, or of another trajectory than their names say, and records with another plaquette than the
-/// configuration of their trajectory. Not collective.
-///
-/// # Errors
-/// There is one.
-pub(super) fn require_own(
-    states: &[(u64, PathBuf)],
-    history: &Records,
-    measurements: &Records,
-) -> Result<(), AppError> {
-    let refused = |what: String| Err(AppError::Refused(what));
-    let mut newest: Option<(&PathBuf, Input)> = None;
-    for (number, path) in states.iter().filter(|(n, _)| *n > 0).take(COMPARED) {
-        // A file that cannot be read is passed over when the chain looks for its state.
-        let Ok(header) = io::header(path) else { continue };
-        if let Some(found) = header.trajectory.filter(|found| found != number) {
-            return refused(format!(
-                "{}: is of trajectory {found}; give it its name, or remove it",
-                path.display()
-            ));
-        }
-        if let Ok(stored) = stored_input(path, &header) {
-            match &newest {
-                None => newest = Some((path, stored)),
-                Some((other, own)) => {
-                    if let Some(difference) = fixed(&stored, own)?.first() {
-                        return refused(format!(
-                            "{} and {} are of two chains ({difference}); remove the one that is not of this chain",
-                            path.display(),
-                            other.display()
-                        ));
-                    }
-                }
-            }
-        }
-        let Some(plaquette) = header.plaquette else { continue };
-        for (name, records) in [("history.csv", history), (MEASUREMENTS, measurements)] {
-            let found = records.number(*number, "plaquette");
-            if let Some(found) = found.filter(|found| (found - plaquette).abs() > SAME_PLAQUETTE) {
-                return refused(format!(
-                    "{name}: the plaquette of trajectory {number} is {found}, but {} has {plaquette}: they are not of one chain; put \
-                     the chain's own {name} back, or remove it: it is made again",
-                    path.display()
-                ));
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Moves an input aside that is not, or not any more, of the chain.

@@ -105,8 +105,8 @@ pub(super) fn with_error(mean: f64, error: f64) -> String {
     if !mean.is_finite() {
         return "-".to_owned();
     }
-    let size = mean.abs().max(error);
-    if size > 0.0 && size.is_finite() && !(1e-6..1e9).contains(&size) {
+    let size = if error.is_finite() { mean.abs().max(error) } else { mean.abs() };
+    if size > 0.0 && !(1e-6..1e9).contains(&size) {
         let power = size.log10().floor() as i32;
         // Of numbers below the least power of ten that there is, what is left is 0.
         let [mean, error] = [mean, error].map(|x| x / 10f64.powi(power));

@@ -5,7 +5,7 @@
 //! records are reported, and recreated by rerunning trajectories from the state before.
 
 use super::job::{self, Accepted, JOBS, Recorded};
-use super::kept::{Kept, Lost, require_own, true_inputs};
+use super::kept::{Kept, Lost, true_inputs};
 use super::{AppError, Gaps, RunOptions, choose, version};
 use crate::comm::{Comm, agree, from_first};
 use crate::config::Change;
@@ -21,6 +21,11 @@ use std::path::{Path, PathBuf};
 
 /// The number of trajectories that may be rerun without an option.
 const FREE_WALKS: u64 = 20;
+
+/// So many of the newest files are compared with each other and with the records.
+const COMPARED: usize = 64;
+/// Plaquettes of one configuration differ by less.
+const SAME_PLAQUETTE: f64 = 1e-10;
 
 /// The file of measurements.
 pub(super) const MEASUREMENTS: &str = "measurements.jsonl";
@@ -478,6 +483,53 @@ pub(super) fn judge(
          --accept-version, which {JOBS} records",
         file.display()
     )))
+}
+
+/// Refuses files of other chains that were put into the folder, as a copy of the wrong stream: configurations of another seed or
+/// other physics than the newest one, or of another trajectory than their names say, and records with another plaquette than the
+/// configuration of their trajectory. Not collective.
+///
+/// # Errors
+/// There is one.
+fn require_own(states: &[(u64, PathBuf)], history: &Records, measurements: &Records) -> Result<(), AppError> {
+    let refused = |what: String| Err(AppError::Refused(what));
+    let mut newest: Option<(&PathBuf, Input)> = None;
+    for (number, path) in states.iter().filter(|(n, _)| *n > 0).take(COMPARED) {
+        // A file that cannot be read is passed over when the chain looks for its state.
+        let Ok(header) = io::header(path) else { continue };
+        if let Some(found) = header.trajectory.filter(|found| found != number) {
+            return refused(format!(
+                "{}: is of trajectory {found}; give it its name, or remove it",
+                path.display()
+            ));
+        }
+        if let Ok(stored) = stored_input(path, &header) {
+            match &newest {
+                None => newest = Some((path, stored)),
+                Some((other, own)) => {
+                    if let Some(difference) = fixed(&stored, own)?.first() {
+                        return refused(format!(
+                            "{} and {} are of two chains ({difference}); remove the one that is not of this chain",
+                            path.display(),
+                            other.display()
+                        ));
+                    }
+                }
+            }
+        }
+        let Some(plaquette) = header.plaquette else { continue };
+        for (name, records) in [("history.csv", history), (MEASUREMENTS, measurements)] {
+            let found = records.number(*number, "plaquette");
+            if let Some(found) = found.filter(|found| (found - plaquette).abs() > SAME_PLAQUETTE) {
+                return refused(format!(
+                    "{name}: the plaquette of trajectory {number} is {found}, but {} has {plaquette}: they are not of one chain; put \
+                     the chain's own {name} back, or remove it: it is made again",
+                    path.display()
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The mean time per trajectory from the history's rows; 0 without rows.

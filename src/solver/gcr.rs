@@ -1,5 +1,5 @@
-//! Flexible generalised conjugate residuals with a preconditioner, for `M x = b` or `M^dag x = b`. With additive Schwarz this is GCR-DD (Babich, Clark, Joo, Shi, Brower, Gottlieb, "Scaling
-//! lattice QCD beyond 100 GPUs", SC11, Algorithm 1).
+//! Flexible generalised conjugate residuals with a preconditioner, for `M x = b` or `M^dag x = b`. With additive Schwarz this is
+//! GCR-DD (Babich, Clark, Joo, Shi, Brower, Gottlieb, "Scaling lattice QCD beyond 100 GPUs", SC11, Algorithm 1).
 //!
 //! The Krylov space and the preconditioner have low precisions. Restarts are in double: there the solution is accumulated (the
 //! implicit update) and the residual recomputed.
