@@ -96,7 +96,7 @@ pub(super) fn check(
     comm: &Ranks,
 ) -> Result<(), AppError> {
     let ranks = options.ranks.unwrap_or(comm.size());
-    let grid = input.parallel.grid.of(input.extents, ranks)?;
+    let grid = input.parallel.grid_of(input.extents, ranks)?;
     let partition = Partition::new(input.extents, grid, ranks, 0)?;
     let (node_of, of_node) = match options.ranks {
         Some(ranks) => {

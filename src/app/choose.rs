@@ -161,7 +161,7 @@ fn trial(
 }
 
 /// Forces on some links, by the clock.
-pub(super) struct Forces<'a> {
+struct Forces<'a> {
     links: &'a MatrixField,
     comm: &'a dyn Comm,
     force: AlgebraField,
@@ -169,13 +169,13 @@ pub(super) struct Forces<'a> {
 
 impl<'a> Forces<'a> {
     /// Forces are added to one that nobody reads.
-    pub(super) fn new(links: &'a MatrixField, comm: &'a dyn Comm) -> Result<Self, AppError> {
+    fn new(links: &'a MatrixField, comm: &'a dyn Comm) -> Result<Self, AppError> {
         Ok(Self { links, comm, force: AlgebraField::new(links.domain())? })
     }
 
     /// The seconds of the fastest of some forces of a term by random pseudofermions, and its iterations, or why a solve
     /// failed. Collective.
-    pub(super) fn fastest(
+    fn fastest(
         &mut self,
         action: &mut dyn Action,
     ) -> Result<(f64, Result<usize, SolverError>), AppError> {

@@ -5,7 +5,7 @@ use super::report::{json, say, shown, warn};
 use super::{AppError, Ranks, assemble, start};
 use crate::comm::agree;
 use crate::field::{Halo, HaloPrecision, HostLinks, MatrixField};
-use crate::input::{self, DeviceChoice, GridChoice, Parallel};
+use crate::input::{self, DeviceChoice, Parallel};
 use crate::io::{self, Format, Header, Meta, Told, Verified};
 use crate::lattice::{Extents, Partition, coordinates, shape, site, volume};
 use crate::operator::GaugeLoops;
@@ -43,7 +43,7 @@ struct Info<'a> {
 /// All ranks on CPUs.
 fn here() -> Parallel {
     Parallel {
-        grid: GridChoice::Auto,
+        grid: None,
         device: DeviceChoice::Cpu,
         threads: None,
         lanes: None,

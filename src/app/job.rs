@@ -42,9 +42,6 @@ pub(super) struct JobLine<'a> {
     pub ranks: usize,
     /// Ranks in each direction, x to t.
     pub grid: Extents,
-    /// Whether it was taken by time.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub tuned: bool,
     /// Whether it began with a self-test of all devices.
     pub self_test: bool,
     /// The device of the first rank.
@@ -73,9 +70,6 @@ pub(super) struct Recorded {
     pub ranks: Option<usize>,
     /// Ranks in each direction.
     pub grid: Option<Extents>,
-    /// Whether it was taken by time.
-    #[serde(default)]
-    pub tuned: bool,
     /// Whether it began with a self-test of all devices.
     #[serde(default)]
     pub self_test: bool,
@@ -204,18 +198,14 @@ pub(super) fn record(folder: &Path, line: &JobLine) -> std::io::Result<()> {
 }
 
 /// The bytes of the jobs so far; none if they cannot be read.
-pub(super) fn bytes_of(folder: &Path) -> Vec<u8> {
+fn bytes_of(folder: &Path) -> Vec<u8> {
     io::read_plain(&folder.join(JOBS), LARGEST).unwrap_or_default()
 }
 
-/// The jobs in the lines of `bytes`; unreadable ones are skipped.
-pub(super) fn parse(bytes: &[u8]) -> Vec<Recorded> {
-    String::from_utf8_lossy(bytes).lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
-}
-
-/// The records of a chain's jobs so far.
+/// The records of a chain's jobs so far; unreadable ones are skipped.
 pub(super) fn recorded(folder: &Path) -> Vec<Recorded> {
-    parse(&bytes_of(folder))
+    let bytes = bytes_of(folder);
+    String::from_utf8_lossy(&bytes).lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
 /// Takes lines that cannot be read out of the jobs of a chain, of which a copy stays. The answer is warnings.
@@ -277,7 +267,6 @@ mod tests {
             program: "hmc 0.1.0",
             ranks: 2,
             grid: [1, 1, 1, 2],
-            tuned: true,
             self_test: true,
             device: "CPU",
             accepted: &accepted,
@@ -285,7 +274,7 @@ mod tests {
         };
         let text = r#"{"host":"node7","pid":12,"since":"2026-01-31T12:34:56Z","after":10,"program":"hmc 0.1.0","ranks":2,"#
             .to_owned()
-            + r#""grid":[1,1,1,2],"tuned":true,"self_test":true,"device":"CPU","accepted":["version hmc 0.0.3","gaps 3 4"]}"#;
+            + r#""grid":[1,1,1,2],"self_test":true,"device":"CPU","accepted":["version hmc 0.0.3","gaps 3 4"]}"#;
         assert_eq!(json(&line), text);
         let folder = std::env::temp_dir().join(format!("hmc-jobs-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
@@ -315,7 +304,6 @@ mod tests {
             device: Some("CPU".into()),
             ranks: Some(2),
             grid: Some([1, 1, 1, 2]),
-            tuned: true,
             self_test: true,
             ..unknown(Some("node7"), accepted.to_vec())
         };

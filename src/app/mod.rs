@@ -10,7 +10,6 @@
 //! - `plan`: the part of `--check` that depends only on the input
 //! - `memory`: the device memory of a run
 //! - `choose`: trials of methods for terms with "auto"
-//! - `grids`: a trial of grids of ranks for `grid = "tuned"`
 //! - `draft`: inputs to start from
 //! - `dry`: a chain that writes nothing
 //! - `inputs`: inputs, read by rank 0 for all ranks
@@ -52,7 +51,6 @@ mod energy;
 mod ensemble;
 mod error;
 mod files;
-mod grids;
 mod inputs;
 mod job;
 mod kept;

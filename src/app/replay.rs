@@ -6,7 +6,7 @@ use super::{AppError, Ranks, assemble, start};
 use crate::comm::agree;
 use crate::field::{FieldError, MatrixField};
 use crate::hmc::{Chain, Energies};
-use crate::input::{self, GridChoice};
+use crate::input;
 use crate::io::{self, Place, State};
 use crate::lattice::{shape, volume};
 use crate::math::ExactSum;
@@ -46,8 +46,8 @@ pub fn replay(path: &Path, out: Option<&Out>, as_json: bool, comm: &Ranks) -> Re
             path.display()
         )));
     }
-    if matches!(input.parallel.grid, GridChoice::Of(grid) if volume(grid) != comm.size()) {
-        input.parallel.grid = GridChoice::Auto;
+    if input.parallel.grid.is_some_and(|grid| volume(grid) != comm.size()) {
+        input.parallel.grid = None;
     }
     start::in_pool(&input.parallel, &**comm, || {
         let domain = assemble::domain(&input.parallel, input.extents, assemble::layers(&input, None), comm)?;

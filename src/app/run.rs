@@ -12,13 +12,13 @@ use super::stop::{JOB_END, Reason, Stop, job_end};
 use super::version::PROGRAM;
 use super::walk::Walked;
 use super::{
-    AppError, Ranks, assemble, check, check_wires, choose, grids, inputs, measure, memory, placement, plan,
+    AppError, Ranks, assemble, check, check_wires, choose, inputs, measure, memory, placement, plan,
     rehearsal, start, streams,
 };
-use crate::comm::{agree, from_first};
-use crate::field::{Domain, HostLinks, MatrixField};
+use crate::comm::agree;
+use crate::field::{Domain, MatrixField};
 use crate::hmc::Chain;
-use crate::input::{self, DeviceChoice, Fermion, GridChoice, Input};
+use crate::input::{self, DeviceChoice, Fermion, Input};
 use crate::io::{self, Format, History, IoError, Journal, Meta, Table, Value, write_history_h5};
 use crate::measure::{Measure, MeasureError, Noise};
 use crate::operator::GaugeLoops;
@@ -105,8 +105,6 @@ pub(super) struct Driver {
     input_is_kept: bool,
     /// Whether no trajectory was finished before this job.
     is_unused: bool,
-    /// Whether the grid of ranks was taken by time.
-    tuned: bool,
     /// The trajectory after which the present tuning came into force.
     pub(super) tuning: u64,
     /// What has changed of the tuning with this job.
@@ -129,19 +127,6 @@ struct ChainState {
     seed: u64,
 }
 
-/// The links from which a job goes on: those of the chain, or those before its first trajectory.
-fn links_on(
-    domain: &Arc<Domain>,
-    stored: Option<HostLinks>,
-    input: &Input,
-    comm: &Ranks,
-) -> Result<MatrixField, AppError> {
-    match stored {
-        Some(links) => Ok(MatrixField::from_host(domain, &links)?),
-        None => assemble::first_links(input, domain, &**comm),
-    }
-}
-
 impl Driver {
     fn new(input: Input, options: RunOptions, comm: &Ranks) -> Result<Self, AppError> {
         let stop = Stop::new(comm, Instant::now(), input.run.wall_time)?;
@@ -152,15 +137,6 @@ impl Driver {
         let kept = found.inputs.iter().filter_map(Kept::measure);
         let layers = assemble::layers(&input, kept.chain([&input.measure]));
         let report = Report::new(root, options.verbose, input.run.trajectories, input.run.thermalisation);
-        let on = |domain: &Arc<Domain>| {
-            let point = found.point(&folder, &input, &options, domain.partition(), &**comm)?;
-            links_on(domain, point.links, &input, comm)
-        };
-        let jobs = if root { job::bytes_of(&folder) } else { Vec::new() };
-        let jobs = job::parse(&from_first(&**comm, jobs));
-        let tuned = input.parallel.grid == GridChoice::Tuned;
-        let parallel = grids::settle(&input, layers, &jobs, comm, on, |line| report.line(line))?;
-        let input = Input { parallel, ..input };
         let domain = assemble::domain(&input.parallel, input.extents, layers, comm)?;
         let mut point = found.point(&folder, &input, &options, domain.partition(), &**comm)?;
         let repairs = found.repairs(&mut point, &folder, &input.run, options.gaps, &**comm)?;
@@ -170,7 +146,10 @@ impl Driver {
         let Point { links, done, has_checkpoint, choices, dropped, warnings, accepted } = point;
         let is_new = links.is_none();
         after_trajectory(done);
-        let links = links_on(&domain, links, &input, comm)?;
+        let links = match links {
+            Some(links) => MatrixField::from_host(&domain, &links)?,
+            None => assemble::first_links(&input, &domain, &**comm)?,
+        };
         let run = &input.run;
         warnings.iter().chain(&start::crowded(&input.parallel, &**comm)).for_each(|told| report.warn(told));
         report.line(&start::describe(&run.chain_name(), &domain));
@@ -222,7 +201,6 @@ impl Driver {
             sealed: None,
             input_is_kept,
             is_unused: found.is_unused,
-            tuned,
             tuning,
             retuned,
             earlier,
@@ -279,7 +257,6 @@ impl Driver {
             program: PROGRAM,
             ranks: self.comm.size(),
             grid: self.domain.partition().grid,
-            tuned: self.tuned,
             self_test: input.parallel.self_test,
             device: &device,
             accepted,

@@ -214,7 +214,7 @@ pub(super) fn partition(
     extents: [usize; 4],
     comm: &dyn Comm,
 ) -> Result<Partition, AppError> {
-    let grid = parallel.grid.of(extents, comm.size())?;
+    let grid = parallel.grid_of(extents, comm.size())?;
     Ok(Partition::new(extents, grid, comm.size(), comm.rank())?)
 }
 

@@ -6,50 +6,29 @@ use super::gauge::gauge;
 use super::hmc::hmc;
 use super::measure::{measure, quark};
 use super::run::{extents, parallel, partition, run};
-use super::{Gauge, GridChoice, Input, MeasureInput, Parallel, QuarkInput};
+use super::{Gauge, Input, MeasureInput, Parallel, QuarkInput};
 use crate::config::Change;
 use crate::config::raw::Table;
 use crate::family::fermions;
 use crate::family::keys::{Context, Purpose, Term};
-use crate::lattice::{Extents, volume};
 use crate::measure::MEASURE_SEED;
-use crate::solver::keys::{Boxes, TermSolver};
-use crate::solver::{Choices, Method};
+use crate::solver::Choices;
+use crate::solver::keys::Boxes;
 
-/// The ranks on which an input is to run.
-#[derive(Clone, Copy)]
-pub(super) enum On {
-    /// Any number.
-    Any,
-    /// So many.
-    Ranks(usize),
-    /// Those of a grid, in place of the input's own.
-    Grid(Extents),
-}
-
-/// The input of a run on these ranks. Terms with "auto" have what is in `choices`.
-pub(super) fn input(root: &mut Table, text: &str, on: On, choices: &Choices) -> Option<Input> {
+/// The input of a run on so many ranks, `None`: on any. Terms with "auto" have what is in `choices`.
+pub(super) fn input(root: &mut Table, text: &str, ranks: Option<usize>, choices: &Choices) -> Option<Input> {
     let run = run(required(root, "run"));
-    let (boxes, parallel, at_grid) = {
+    let (boxes, parallel) = {
         let mut lattice = required(root, "lattice");
         let mut table = root.table("parallel");
         let extents = extents(&mut lattice);
-        let mut parallel = parallel(&mut table);
-        let ranks = match on {
-            On::Any => None,
-            On::Ranks(count) => Some(count),
-            On::Grid(grid) => {
-                parallel.grid = GridChoice::Of(grid);
-                Some(volume(grid))
-            }
-        };
+        let parallel = parallel(&mut table);
         let partition = extents
             .zip(ranks)
             .and_then(|(extents, ranks)| partition(extents, &parallel, ranks, &lattice, &table));
-        let at_grid = table.at("grid");
         lattice.finish();
         table.finish();
-        (Boxes { lattice: extents, partition }, parallel, at_grid)
+        (Boxes { lattice: extents, partition }, parallel)
     };
     let table = required(root, "gauge");
     let term = Term { name: "gauge".to_owned(), at: table.at(""), is_fermion: false, allowed: None };
@@ -64,22 +43,6 @@ pub(super) fn input(root: &mut Table, text: &str, on: On, choices: &Choices) -> 
             &fermions.iter().map(|fermion| fermion.name()).collect::<Vec<_>>(),
         );
     }
-    if parallel.grid == GridChoice::Tuned {
-        let by_rank = |solver: &TermSolver| {
-            matches!(solver.settings.method, Method::GcrDd { block: None, .. })
-                || solver.candidates.iter().any(|choice| choice.method == "gcr-dd")
-        };
-        let mut all = fermions.iter().flatten().flat_map(|fermion| fermion.solvers());
-        if let Some((term, _)) = all.find(|(_, solver)| by_rank(solver)) {
-            root.mistake_at(
-                at_grid,
-                format!(
-                    "grid: with GCR-DD in ranks' boxes, or tried by \"auto\", the bits of term '{term}' may depend on the \
-                     grid, which must not follow from times then: name one"
-                ),
-            );
-        }
-    }
     let hmc = hmc(required(root, "hmc"), &context.terms);
     let measure = measure(root.table("measure"), &context.terms, boxes.lattice);
     let parts = (run?, boxes.lattice?, gauge?, fermions?, hmc?, measure?);
@@ -92,7 +55,7 @@ pub(super) fn input(root: &mut Table, text: &str, on: On, choices: &Choices) -> 
 /// any number of ranks; its seed keys the random sources.
 pub(super) fn measure_input(root: &mut Table, text: &str) -> Option<MeasureInput> {
     if ["run", "lattice", "gauge", "hmc"].iter().any(|table| root.has(table)) {
-        let Input { run, parallel, fermions, measure, .. } = input(root, text, On::Any, &Choices::new())?;
+        let Input { run, parallel, fermions, measure, .. } = input(root, text, None, &Choices::new())?;
         return Some(MeasureInput { parallel, fermions, measure, seed: run.seed });
     }
     let mut table = root.table("parallel");

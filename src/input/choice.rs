@@ -3,10 +3,8 @@
 //! An input with a choice is read again from its text. It is then the input that names the chosen methods, in all but the
 //! text.
 
-use super::check::On;
 use super::{Input, check};
 use crate::config::{InputError, checked};
-use crate::lattice::Extents;
 use crate::solver::{Choice, Choices};
 
 impl Input {
@@ -34,15 +32,9 @@ impl Input {
         }
         let mut choices = choices.clone();
         choices.extend(self.choices());
-        let read = checked(&self.text, "", |root| check::input(root, &self.text, On::Any, &choices))?.input;
+        let read = checked(&self.text, "", |root| check::input(root, &self.text, None, &choices))?.input;
         // What may have been changed since this input was read.
         Ok(Self { run: self.run.clone(), parallel: self.parallel.clone(), ..read })
-    }
-
-    /// Whether the keys of this input allow a grid of ranks: blocks of Schwarz methods divide its boxes.
-    pub fn fits(&self, grid: Extents) -> bool {
-        checked(&self.text, "", |root| check::input(root, &self.text, On::Grid(grid), &self.choices()))
-            .is_ok()
     }
 
     /// Choices in which every candidate of every term occurs at least once; one without any if nothing is open.

@@ -24,14 +24,13 @@ pub use crate::family::Fermion;
 pub use gauge::Gauge;
 pub use hmc::{Hmc, SCHEMES};
 pub use reference::{document, schema, sections};
-pub use run::{DeviceChoice, GridChoice, Parallel, Run, Start, is_logical_name};
+pub use run::{DeviceChoice, Parallel, Run, Start, is_logical_name};
 
 pub(crate) use crate::config::read;
 use crate::config::{Change, InputError, Loaded, Record, checked as read_text};
 use crate::lattice::Extents;
 use crate::measure::{Measure, QuarkChoice};
 use crate::solver::Choices;
-use check::On;
 use std::path::Path;
 
 /// A checked run input.
@@ -129,7 +128,7 @@ pub fn load(path: &Path, ranks: usize) -> Result<Loaded<Input>, InputError> {
 /// # Errors
 /// All mistakes in the text.
 pub fn parse(text: &str, file: &str, ranks: usize) -> Result<Loaded<Input>, InputError> {
-    read_text(text, file, |root| check::input(root, text, On::Ranks(ranks), &Choices::new()))
+    read_text(text, file, |root| check::input(root, text, Some(ranks), &Choices::new()))
 }
 
 /// Checks the `text` of an ensemble's stored input, for any number of ranks.
@@ -137,7 +136,7 @@ pub fn parse(text: &str, file: &str, ranks: usize) -> Result<Loaded<Input>, Inpu
 /// # Errors
 /// All mistakes in the text.
 pub fn parse_stored(text: &str, file: &str) -> Result<Loaded<Input>, InputError> {
-    read_text(text, file, |root| check::input(root, text, On::Any, &Choices::new()))
+    read_text(text, file, |root| check::input(root, text, None, &Choices::new()))
 }
 
 /// Checks the `text` of an input of `hmc measure`, which may be the input of a run; `file` is its name in messages.

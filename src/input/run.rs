@@ -87,8 +87,8 @@ pub enum Start {
 /// `[parallel]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parallel {
-    /// Ranks in each direction.
-    pub grid: GridChoice,
+    /// Ranks in each direction; `None`: those with the least surface.
+    pub grid: Option<Extents>,
     /// CPU or GPU.
     pub device: DeviceChoice,
     /// Threads per rank; `None`: the node's cores divided by its ranks.
@@ -104,33 +104,13 @@ pub struct Parallel {
     pub self_test: bool,
 }
 
-/// How the lattice is divided among ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GridChoice {
-    /// With the least surface.
-    Auto,
-    /// The fastest, by a trial; where nothing is tried, that of the least surface.
-    Tuned,
-    /// Ranks in each direction.
-    Of(Extents),
-}
-
-impl From<Option<Extents>> for GridChoice {
-    fn from(grid: Option<Extents>) -> Self {
-        grid.map_or(Self::Auto, Self::Of)
-    }
-}
-
-impl GridChoice {
-    /// The grid of `ranks` ranks before any trial.
+impl Parallel {
+    /// The grid of `ranks` ranks.
     ///
     /// # Errors
     /// No grid has even local extents.
-    pub fn of(self, extents: Extents, ranks: usize) -> Result<Extents, PartitionError> {
-        match self {
-            Self::Auto | Self::Tuned => choose_grid(extents, ranks),
-            Self::Of(grid) => Ok(grid),
-        }
+    pub fn grid_of(&self, extents: Extents, ranks: usize) -> Result<Extents, PartitionError> {
+        self.grid.map_or_else(|| choose_grid(extents, ranks), Ok)
     }
 }
 
@@ -235,26 +215,21 @@ const EXTENTS: Key<Extents> = Key::new(
     Change::Fixed,
     "x, y, z, t; those of the box of a rank must be even too",
 );
-const GRID: Key<GridChoice> = Key::new(
+const GRID: Key<Option<Extents>> = Key::new(
     "grid",
     form(
-        "`\"auto\"`, `\"tuned\"` or 4 integers",
-        Shape::Either(&[
-            Shape::Words(&["auto", "tuned"]),
-            Shape::List(&Shape::Integer(1, MAX_EXTENT), Some(4)),
-        ]),
+        "`\"auto\"` or 4 integers",
+        Shape::Either(&[Shape::Words(&["auto"]), Shape::List(&Shape::Integer(1, MAX_EXTENT), Some(4))]),
         |value| {
-            const EXPECTED: &str = "\"auto\", \"tuned\" or 4 integers [x, y, z, t]";
-            let words = &[("auto", GridChoice::Auto), ("tuned", GridChoice::Tuned)];
-            let grid = |value| four(EXPECTED, whole(1..=MAX_EXTENT))(value).map(GridChoice::Of);
-            or_word(words, EXPECTED, grid)(value)
+            const EXPECTED: &str = "\"auto\" or 4 integers [x, y, z, t]";
+            let grid = |value| four(EXPECTED, whole(1..=MAX_EXTENT))(value).map(Some);
+            or_word(&[("auto", None)], EXPECTED, grid)(value)
         },
     ),
     Absent::Is("\"auto\""),
     Change::Free,
-    "ranks in x, y, z, t; `\"auto\"`: least surface, of boxes that are not too thin for long links if there are any; \
-     `\"tuned\"`: the fastest of those with little surface, by a trial of all forces in the first job that asks for it on so \
-     many ranks. With `schwarz_block = \"rank\"` the bits depend on it",
+    "ranks in x, y, z, t; `\"auto\"`: least surface, of boxes that are not too thin for long links if there are any. \
+     With `schwarz_block = \"rank\"` the bits depend on it",
 );
 const DEVICE: Key<DeviceChoice> = Key::new(
     "device",
@@ -393,7 +368,7 @@ pub(super) fn extents(table: &mut Table) -> Option<Extents> {
 
 /// Reads `[parallel]`.
 pub(super) fn parallel(table: &mut Table) -> Parallel {
-    let parallel = Parallel {
+    Parallel {
         grid: table.get_or(&GRID, None),
         device: table.get_or(&DEVICE, None),
         threads: table.get_or(&THREADS, None),
@@ -401,14 +376,7 @@ pub(super) fn parallel(table: &mut Table) -> Parallel {
         transport: table.get_or(&TRANSPORT, None),
         halo_precision: table.get_or(&HALO_PRECISION, None),
         self_test: table.get_or(&SELF_TEST, None),
-    };
-    if parallel.grid == GridChoice::Tuned && parallel.halo_precision == HaloPrecision::Half {
-        table.mistake(
-            "grid",
-            "grid: with halo_precision = \"half\" the bits depend on the grid, which must not follow from times then: name one",
-        );
     }
-    parallel
 }
 
 /// A folder's name without dots, which no file of a chain has.
@@ -484,15 +452,13 @@ pub(super) fn partition(
     lattice: &Table,
     table: &Table,
 ) -> Option<Partition> {
-    let grid = parallel.grid.of(extents, ranks);
+    let grid = parallel.grid_of(extents, ranks);
     let partition = match grid.and_then(|grid| Partition::new(extents, grid, ranks, 0)) {
         Ok(partition) => partition,
         Err(error) => {
             match parallel.grid {
-                GridChoice::Of(_) => table.mistake("grid", format!("grid: {error}")),
-                GridChoice::Auto | GridChoice::Tuned => {
-                    lattice.mistake("extents", format!("extents: {error}"));
-                }
+                Some(_) => table.mistake("grid", format!("grid: {error}")),
+                None => lattice.mistake("extents", format!("extents: {error}")),
             }
             return None;
         }

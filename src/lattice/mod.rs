@@ -13,4 +13,4 @@ mod partition;
 pub use boundary::*;
 pub use extents::{Extents, coordinates, shape, site, volume};
 pub use lanes::{LaneGrid, MAX_LANES};
-pub use partition::{MOST_SITES, Partition, PartitionError, all_grids, choose_grid};
+pub use partition::{MOST_SITES, Partition, PartitionError, choose_grid};

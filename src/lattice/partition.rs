@@ -173,7 +173,7 @@ pub fn choose_grid(global: Extents, ranks: usize) -> Result<Extents, PartitionEr
 /// All grids of `ranks` ranks with even local extents, each with the sites of a rank's faces in the directions that are cut:
 /// first those that leave four sites or more where they cut, then the least faces; among equals, first those that cut t, then z,
 /// then y.
-pub fn all_grids(global: Extents, ranks: usize) -> Vec<(usize, Extents)> {
+fn all_grids(global: Extents, ranks: usize) -> Vec<(usize, Extents)> {
     let divisors = |n: usize| (1..=n).filter(move |d| n.is_multiple_of(*d));
     let mut grids = Vec::new();
     for x in divisors(ranks) {

@@ -162,7 +162,7 @@ const MAX_ITERATIONS: usize = 50_000;
 /// The device does not exist or is out of memory.
 pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
     let parallel = Parallel {
-        grid: args.grid.into(),
+        grid: args.grid,
         device: args.device,
         threads: args.threads,
         lanes: args.lanes,
@@ -198,7 +198,7 @@ fn scaled(
             };
             let args = BenchArgs { lattices: args.lattices.iter().map(on).collect(), ..args.clone() };
             rows.scale(count, grid);
-            tables(&args, &Parallel { grid: grid.into(), ..parallel.clone() }, &part, rows)?;
+            tables(&args, &Parallel { grid, ..parallel.clone() }, &part, rows)?;
         }
         comm.barrier();
     }

@@ -15,7 +15,7 @@ use hmc::device::Precision;
 use hmc::family::WilsonFermion;
 use hmc::field::HaloPrecision;
 use hmc::hmc::Scheme;
-use hmc::input::{self, Fermion, GridChoice, compare};
+use hmc::input::{self, Fermion, compare};
 use hmc::measure::{Correlator, Loops, Source};
 use hmc::solver::Method;
 use std::path::Path;
@@ -340,31 +340,7 @@ fn partitions_must_fit() {
         mistakes(&lanes, 1),
         ["run.toml:8:9: lanes: a rank's box of 2x2x2x4 is too small for 16 lanes"]
     );
-    assert_eq!(
-        input::parse(GOOD, "run.toml", 4).map(|loaded| loaded.input.parallel.grid).ok(),
-        Some(GridChoice::Auto)
-    );
-}
-
-/// Where bits depend on the grid, time must not choose it.
-#[test]
-fn grids_of_blocks_are_not_tuned() {
-    let tuned = with("[gauge]", "[parallel]\ngrid = \"tuned\"\n[gauge]");
-    let grid = |text: &str| input::parse(text, "run.toml", 4).map(|loaded| loaded.input.parallel.grid).ok();
-    assert_eq!(grid(&tuned), Some(GridChoice::Tuned));
-    let solver = |keys: &str| tuned.replace("[hmc]\n", &format!("[fermion.light.solver]\n{keys}\n[hmc]\n"));
-    assert_eq!(grid(&solver("method = \"gcr-dd\"\nschwarz_block = [4, 4, 4, 4]")), Some(GridChoice::Tuned));
-    let refused = "run.toml:8:8: grid: with GCR-DD in ranks' boxes, or tried by \"auto\", the bits of term 'light' may depend on \
-                   the grid, which must not follow from times then: name one";
-    assert_eq!(mistakes(&solver("method = \"gcr-dd\""), 4), [refused]);
-    assert_eq!(mistakes(&solver("method = \"auto\"\nschwarz_block = [4, 4, 4, 4]"), 4), [refused]);
-    let rounded = with("[gauge]", "[parallel]\nhalo_precision = \"half\"\ngrid = \"tuned\"\n[gauge]");
-    let refused = "run.toml:9:8: grid: with halo_precision = \"half\" the bits depend on the grid, which must not follow from \
-                   times then: name one";
-    assert_eq!(mistakes(&rounded, 4), [refused]);
-    // Blocks that a grid would cut.
-    let blocks = input(&solver("method = \"gcr-dd\"\nschwarz_block = [8, 8, 8, 8]"));
-    assert!(blocks.fits([1, 1, 1, 2]) && !blocks.fits([1, 1, 1, 4]) && !blocks.fits([2, 1, 1, 1]));
+    assert_eq!(input::parse(GOOD, "run.toml", 4).map(|loaded| loaded.input.parallel.grid).ok(), Some(None));
 }
 
 /// A chain may go on with other halos, which is a change of its tuning.

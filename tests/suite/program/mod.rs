@@ -16,7 +16,6 @@ mod exceptional;
 mod exports;
 mod faults;
 mod folder;
-mod grids;
 mod halo_precision;
 mod inputs;
 mod ladder;
