@@ -1,10 +1,11 @@
 //! `hmc --check`: the plan of a run, and whether sizes, memory, the disk and the folder permit it. Nothing is written, and no
 //! field is made.
 
+use super::job::JOBS;
 use super::memory::Counted;
 use super::report::{say, span, warn};
-use super::resume::{self, Found, Point};
-use super::{AppError, Ranks, RunOptions, assemble, job, lock, memory, plan, start, streams};
+use super::resume::{self, Found, MEASUREMENTS, Point};
+use super::{AppError, Ranks, RunOptions, assemble, job, lock, memory, plan, run, start, streams};
 use crate::comm::Solo;
 use crate::device::{DeviceError, Held, gpu_count, host_memory};
 use crate::input::{Input, Start};
@@ -294,6 +295,41 @@ fn time(folder: &Path, left: u64, options: &RunOptions) -> Result<(), AppError> 
     Ok(())
 }
 
+/// Refuses what this process may not use in this way.
+fn require_access(path: &Path, how: libc::c_int) -> Result<(), AppError> {
+    let name = std::ffi::CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
+    // SAFETY: the text ends with a zero.
+    if unsafe { libc::access(name.as_ptr(), how) } == 0 {
+        return Ok(());
+    }
+    Err(AppError::Folder { path: path.into(), action: "write to", source: Error::last_os_error() })
+}
+
+/// Refuses folders and files of a chain that its next job could not write.
+fn writable(folder: &Path) -> Result<(), AppError> {
+    let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
+    for path in run::places(folder).filter(is_there) {
+        require_access(&path, libc::W_OK | libc::X_OK)?;
+        if !path.is_dir() {
+            let source = std::io::ErrorKind::NotADirectory.into();
+            return Err(AppError::Folder { path, action: "write to", source });
+        }
+    }
+    // What else is no plain file is made again.
+    for (name, must_be_plain) in [("lock", true), (JOBS, true), ("history.csv", false), (MEASUREMENTS, false)]
+    {
+        let path = folder.join(name);
+        let Ok(data) = path.symlink_metadata() else { continue };
+        if data.is_file() {
+            require_access(&path, libc::W_OK)?;
+        } else if must_be_plain {
+            let source = Error::other("it is no plain file");
+            return Err(AppError::Folder { path, action: "write to", source });
+        }
+    }
+    Ok(())
+}
+
 /// Checks the free disk space for remaining files, and the permission to write.
 fn disk(input: &Input, folder: &Path, done: u64, findings: &mut Findings) -> Result<(), AppError> {
     let exists = |path: &&Path| path.exists();
@@ -303,11 +339,8 @@ fn disk(input: &Input, folder: &Path, done: u64, findings: &mut Findings) -> Res
         let source = std::io::ErrorKind::NotADirectory.into();
         return Err(AppError::Folder { path: there, action: "make a folder in", source });
     }
-    let name = std::ffi::CString::new(there.as_os_str().as_bytes()).unwrap_or_default();
-    // SAFETY: the text ends with a zero.
-    if unsafe { libc::access(name.as_ptr(), libc::W_OK | libc::X_OK) } != 0 {
-        return Err(AppError::Folder { path: there, action: "write to", source: Error::last_os_error() });
-    }
+    require_access(&there, libc::W_OK | libc::X_OK)?;
+    writable(folder)?;
     let Some(free) = io::free_bytes(&there) else { return Ok(()) };
     let run = &input.run;
     let left = run.trajectories.saturating_sub(done);

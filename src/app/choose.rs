@@ -175,10 +175,7 @@ impl<'a> Forces<'a> {
 
     /// The seconds of the fastest of some forces of a term by random pseudofermions, and its iterations, or why a solve
     /// failed. Collective.
-    fn fastest(
-        &mut self,
-        action: &mut dyn Action,
-    ) -> Result<(f64, Result<usize, SolverError>), AppError> {
+    fn fastest(&mut self, action: &mut dyn Action) -> Result<(f64, Result<usize, SolverError>), AppError> {
         let (mut best, mut last) = (f64::INFINITY, Ok(0));
         for _ in 0..TRIALS {
             let (seconds, done) = self.once(action)?;

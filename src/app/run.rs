@@ -502,10 +502,16 @@ fn take_folder(folder: &Path, input: &Input, job: &Job) -> Result<Lock, AppError
     Lock::take(folder, job)
 }
 
+/// The folders into which a chain writes.
+pub(super) fn places(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let exports = Format::ALL.iter().map(|format| format.ending());
+    let within = ["cfg", "checkpoint"].into_iter().chain(exports).map(|place| folder.join(place));
+    std::iter::once(folder.to_owned()).chain(within)
+}
+
 /// Removes the unfinished files of a run that was killed; not before it is sure that this run goes on.
 fn remove_unfinished(folder: &Path) {
-    let exports = Format::ALL.iter().map(|format| format.ending());
-    for place in ["", "cfg", "checkpoint"].into_iter().chain(exports).map(|place| folder.join(place)) {
+    for place in places(folder) {
         for entry in fs::read_dir(place).into_iter().flatten().flatten() {
             if is_unfinished(&entry.file_name().to_string_lossy()) {
                 let _ = fs::remove_file(entry.path());

@@ -162,11 +162,13 @@ impl Found<'_> {
         let record = text(self.path, self.need(RECORD_PRIVATE)?)?;
         let record = self.xml(RECORD_PRIVATE, &record)?;
         let number = |name: &str| self.number(RECORD_PRIVATE, &record, name);
-        let count = number("datacount")?;
-        let precision = match (number("typesize")?, element(record.root(), "precision").as_deref()) {
-            (72, Some("F") | None) if count == 4 => Precision::Single,
-            (144, Some("D") | None) if count == 4 => Precision::Double,
-            (size, _) => {
+        // Four matrices, or one object of them.
+        let (size, count) = (number("typesize")?, number("datacount")?);
+        let is_links = matches!(count, 1 | 4);
+        let precision = match (size.checked_mul(count), element(record.root(), "precision").as_deref()) {
+            (Some(288), Some("F") | None) if is_links => Precision::Single,
+            (Some(576), Some("D") | None) if is_links => Precision::Double,
+            _ => {
                 let datatype = element(record.root(), "datatype").unwrap_or_else(|| "no type".into());
                 let what = format!("{count} of {datatype} ({size} bytes) a site, not four links");
                 return Err(IoError::malformed(self.path, what));
@@ -283,7 +285,7 @@ pub(super) fn header(path: &Path, told: Option<Extents>) -> Result<(Header, Layo
         program,
         trajectory,
         plaquette: plaquette.as_ref().map(|claim| claim.value),
-        logical_name: found.text(LFN)?,
+        logical_name: found.text(LFN)?.map(|name| name.trim().to_owned()),
         notes: found.notes(extents)?,
         ..Header::new(Format::Ildg, extents, precision)
     };

@@ -306,6 +306,8 @@ pub fn detect(path: &Path) -> Result<Format, IoError> {
             path,
             "a pointer of Git LFS and not the file itself: `git lfs pull` fetches it",
         ))
+    } else if hdf5_reader::start(path)?.is_some() {
+        Ok(Format::Hdf5)
     } else {
         Err(IoError::UnknownFormat { path: path.into() })
     }

@@ -13,12 +13,11 @@
 //!
 //! Any program may write it, so what is read is checked for what it must be, and not by the checksum alone.
 
-use super::bytes::head;
 use super::hdf5_config::{DATASET as LINKS, LINKS as MATRICES};
 use super::hdf5_raw::{self, failed};
 use super::hdf5_reader::{Reader, Slab};
 use super::safe::require_room;
-use super::{HDF5_SIGNATURE, IoError, checksum, require_box, write_aside};
+use super::{IoError, checksum, hdf5_reader, require_box, write_aside};
 use crate::comm::{Comm, agree, from_first};
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Partition, coordinates, volume};
@@ -100,8 +99,7 @@ impl Place {
 /// # Errors
 /// The file cannot be read, or is none of a state.
 pub fn state_input(path: &Path) -> Result<String, IoError> {
-    // HDF5's own words for a file that is not there, or not its own, are about its insides.
-    if !head(path, HDF5_SIGNATURE.len())?.0.starts_with(HDF5_SIGNATURE) {
+    if hdf5_reader::start(path)?.is_none() {
         return Err(IoError::malformed(path, "no state of hmc replay: not an HDF5 file"));
     }
     read_input(&Reader::open(path)?, path)

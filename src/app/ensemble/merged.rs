@@ -19,19 +19,27 @@ pub(super) struct Member {
     pub chain: Ensemble,
 }
 
-/// Reads all streams of an ensemble.
+/// Reads all streams of an ensemble: those that can be read, and why the others cannot.
 ///
 /// # Errors
-/// A file cannot be read, or the streams are not of one ensemble.
-pub(super) fn open(streams: Vec<Stream>) -> Result<Vec<Member>, AppError> {
-    let member = |Stream { name, folder, .. }| Ensemble::open(&folder).map(|chain| Member { name, chain });
-    let members = streams.into_iter().map(member).collect::<Result<Vec<_>, _>>()?;
+/// None can be read, or they are not of one ensemble.
+pub(super) fn open(streams: Vec<Stream>) -> Result<(Vec<Member>, Vec<AppError>), AppError> {
+    let (mut members, mut broken) = (Vec::new(), Vec::new());
+    for Stream { name, folder, .. } in streams {
+        match Ensemble::open(&folder) {
+            Ok(chain) => members.push(Member { name, chain }),
+            Err(error) => broken.push(error),
+        }
+    }
+    if members.is_empty() {
+        return Err(AppError::Several(broken));
+    }
     for (n, b) in members.iter().enumerate() {
         for a in &members[..n] {
             streams::compare(&a.name, &a.chain.input, &b.name, &b.chain.input)?;
         }
     }
-    Ok(members)
+    Ok((members, broken))
 }
 
 /// What a report over all streams says.

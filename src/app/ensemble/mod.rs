@@ -130,16 +130,26 @@ enum Opened {
 }
 
 impl Opened {
-    /// Reads the folder.
+    /// Reads the folder. The second answer is why streams are left out.
     ///
     /// # Errors
     /// It is no ensemble's, or a file cannot be read, or its streams do not belong together.
-    fn read(folder: &Path) -> Result<Self, AppError> {
+    fn look(folder: &Path) -> Result<(Self, Vec<AppError>), AppError> {
         let streams = streams::streams(folder);
         if streams.is_empty() {
-            return Ok(Self::Chain(Box::new(Ensemble::open(folder)?)));
+            return Ok((Self::Chain(Box::new(Ensemble::open(folder)?)), Vec::new()));
         }
-        Ok(Self::Streams(folder.to_owned(), merged::open(streams)?))
+        let (members, broken) = merged::open(streams)?;
+        Ok((Self::Streams(folder.to_owned(), members), broken))
+    }
+
+    /// Reads all of the folder: numbers without a stream would be others.
+    ///
+    /// # Errors
+    /// As of [`look`](Self::look), or a stream cannot be read.
+    fn read(folder: &Path) -> Result<Self, AppError> {
+        let (opened, broken) = Self::look(folder)?;
+        if broken.is_empty() { Ok(opened) } else { Err(AppError::Several(broken)) }
     }
 
     /// Refuses means after a trajectory that no chain has.

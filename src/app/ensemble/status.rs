@@ -5,18 +5,19 @@ use super::merged::{Member, Merged};
 use super::{Ensemble, Opened};
 use crate::app::AppError;
 use crate::app::plan::megabytes;
-use crate::app::report::{say, span, with_error};
+use crate::app::report::{say, span, warn, with_error};
 use crate::lattice::shape;
 use std::path::Path;
 use std::time::SystemTime;
 
 /// `hmc status [--json] DIR`: where the chain stands, or each stream of an ensemble. Nothing is changed, and a run may be under
-/// way.
+/// way. A stream that cannot be read is left out, with a warning.
 ///
 /// # Errors
-/// The folder is no ensemble's, or a file cannot be read.
+/// The folder is no ensemble's, or no file can be read.
 pub fn status(folder: &Path, as_json: bool) -> Result<(), AppError> {
-    let opened = Opened::read(folder)?;
+    let (opened, broken) = Opened::look(folder)?;
+    broken.iter().for_each(|error| warn(format_args!("left out: {error}")));
     if as_json {
         return say(opened.json(None));
     }

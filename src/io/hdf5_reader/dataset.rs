@@ -6,7 +6,7 @@ use super::filters::{Filter, filters, is_possible, undone};
 use super::kind::{Kind, Shape, kind, shape};
 use super::object::{DATASPACE, DATATYPE, EXTERNAL, FILTERS, LAYOUT, Object};
 use super::{IoError, NOWHERE, Reader};
-use crate::io::bytes::{read_at, zeros};
+use crate::io::bytes::zeros;
 use crate::lattice::{Extents, Partition};
 
 /// Bytes of a complex number.
@@ -150,15 +150,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Refuses what ends behind the file.
-    fn require(&self, address: u64, length: u64) -> Result<(), IoError> {
-        let expected = address.saturating_add(length);
-        if expected <= self.size {
-            return Ok(());
-        }
-        Err(IoError::Truncated { path: self.path.into(), expected, found: self.size })
-    }
-
     /// The layout of chunks, from behind its class on.
     fn chunked(
         &self,
@@ -235,7 +226,7 @@ impl Dataset<'_> {
                         (address + (from * BYTES) as u64, &mut reals[2 * to..][..2 * length]);
                     for piece in to.chunks_mut(PIECE / 8) {
                         bytes.resize(8 * piece.len(), 0);
-                        read_at(&self.reader.file, path, from, &mut bytes)?;
+                        self.reader.read(from, &mut bytes)?;
                         decode(&bytes, piece);
                         from += bytes.len() as u64;
                     }
@@ -247,7 +238,7 @@ impl Dataset<'_> {
                     let here = Slab { start: grid.start(n), count: grid.chunk.clone() };
                     let Some(chunk) = chunk.filter(|_| !here.common(slab).is_empty()) else { continue };
                     let mut bytes = zeros(path, usize::try_from(chunk.length).unwrap_or(usize::MAX))?;
-                    read_at(&self.reader.file, path, chunk.address, &mut bytes)?;
+                    self.reader.read(chunk.address, &mut bytes)?;
                     let bytes = undone(filters, chunk.skipped, bytes, length)
                         .map_err(|what| IoError::damaged(path, format!("/{}: {what}", self.name)))?;
                     copy(&here, &bytes, slab, &mut reals);

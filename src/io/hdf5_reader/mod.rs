@@ -46,6 +46,9 @@ const NOWHERE: u64 = u64::MAX;
 pub(super) struct Reader<'a> {
     path: &'a Path,
     file: File,
+    /// Bytes of a user block, before the first one that addresses count.
+    base: u64,
+    /// Bytes behind it.
     size: u64,
     /// Where the header of `/` is.
     root: u64,
@@ -55,22 +58,17 @@ impl<'a> Reader<'a> {
     /// Opens a file and reads its superblock.
     pub(super) fn open(path: &'a Path) -> Result<Self, IoError> {
         let file = open(path)?;
-        let size = file.metadata().map_err(IoError::system(path, "look at"))?.len();
-        let mut reader = Self { path, file, size, root: 0 };
-        let start = reader.block(0, 9)?;
-        if !start.starts_with(HDF5_SIGNATURE) {
-            return Err(IoError::malformed(path, "not an HDF5 file"));
-        }
-        let version = start[8];
+        let base = start(path)?.ok_or_else(|| IoError::malformed(path, "not an HDF5 file"))?;
+        let size = file.metadata().map_err(IoError::system(path, "look at"))?.len().saturating_sub(base);
+        let mut reader = Self { path, file, base, size, root: 0 };
+        let version = reader.block(0, 9)?[8];
         let found = match version {
-            0 | 1 => old_superblock(&reader.block(0, 96 + 4 * u64::from(version))?, version),
-            2 | 3 => new_superblock(&reader.block(0, 48)?),
+            0 | 1 => old_superblock(&reader.block(0, 96 + 4 * u64::from(version))?, version, base),
+            2 | 3 => new_superblock(&reader.block(0, 48)?, base),
             _ => return Err(reader.refused(format!("HDF5 with a superblock of version {version}"))),
         };
         let [end, root] = found.ok_or_else(|| reader.broken("superblock", 0))?;
-        if end > size {
-            return Err(IoError::Truncated { path: path.into(), expected: end, found: size });
-        }
+        reader.require(0, end.saturating_sub(base))?;
         reader.root = root;
         Ok(reader)
     }
@@ -78,13 +76,26 @@ impl<'a> Reader<'a> {
     /// So many bytes of metadata.
     fn block(&self, address: u64, length: u64) -> Result<Vec<u8>, IoError> {
         let end = address.checked_add(length).filter(|_| length <= LONGEST);
-        let end = end.ok_or_else(|| self.broken("block", address))?;
-        if end > self.size {
-            return Err(IoError::Truncated { path: self.path.into(), expected: end, found: self.size });
-        }
+        end.ok_or_else(|| self.broken("block", address))?;
+        self.require(address, length)?;
         let mut bytes = vec![0; usize::try_from(length).map_err(|_| self.broken("block", address))?];
-        read_at(&self.file, self.path, address, &mut bytes)?;
+        self.read(address, &mut bytes)?;
         Ok(bytes)
+    }
+
+    /// Reads the bytes at an address.
+    fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), IoError> {
+        read_at(&self.file, self.path, self.base.saturating_add(address), bytes)
+    }
+
+    /// Refuses what ends behind the file.
+    fn require(&self, address: u64, length: u64) -> Result<(), IoError> {
+        let end = address.saturating_add(length);
+        if end <= self.size {
+            return Ok(());
+        }
+        let [expected, found] = [end, self.size].map(|end| self.base.saturating_add(end));
+        Err(IoError::Truncated { path: self.path.into(), expected, found })
     }
 
     /// A block that begins with a mark and ends with a checksum, which is left out.
@@ -108,24 +119,36 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Where the superblock is: at the beginning, or behind a user block of 512 bytes, 1024, and so on.
+pub(super) fn start(path: &Path) -> Result<Option<u64>, IoError> {
+    let file = open(path)?;
+    let size = file.metadata().map_err(IoError::system(path, "look at"))?.len();
+    let mut places = std::iter::once(0).chain((9..63).map(|n| 1 << n)).take_while(|place| place + 9 <= size);
+    let is_mark = |place: &u64| {
+        let mut mark = [0; HDF5_SIGNATURE.len()];
+        read_at(&file, path, *place, &mut mark).is_ok() && mark == HDF5_SIGNATURE
+    };
+    Ok(places.find(is_mark))
+}
+
 /// End of the file and the header of `/`, of versions 0 and 1.
-fn old_superblock(bytes: &[u8], version: u8) -> Option<[u64; 2]> {
+fn old_superblock(bytes: &[u8], version: u8, at: u64) -> Option<[u64; 2]> {
     let mut fields = Fields(bytes);
     fields.take(13)?;
     let widths = fields.take(2)?;
     fields.take(if version == 0 { 9 } else { 13 })?;
     let [base, _, end, _, _, root] = fields.addresses()?;
-    (widths == [8, 8] && base == 0).then_some([end, root])
+    (widths == [8, 8] && base == at).then_some([end, root])
 }
 
 /// The same of versions 2 and 3.
-fn new_superblock(bytes: &[u8]) -> Option<[u64; 2]> {
+fn new_superblock(bytes: &[u8], at: u64) -> Option<[u64; 2]> {
     let mut fields = Fields(bytes);
     fields.take(9)?;
     let widths = fields.take(2)?;
     fields.take(1)?;
     let [base, _, end, root] = fields.addresses()?;
-    (has_checksum(bytes) && widths == [8, 8] && base == 0).then_some([end, root])
+    (has_checksum(bytes) && widths == [8, 8] && base == at).then_some([end, root])
 }
 
 #[cfg(test)]
@@ -148,9 +171,21 @@ mod tests {
 
     /// A small file: attributes in the header, or in a heap if they are many, and links in chunks or not.
     fn file(path: &Path, version: LibraryVersion, attributes: usize, chunk: Option<[usize; 7]>) -> Vec<u8> {
+        file_behind(0, path, version, attributes, chunk)
+    }
+
+    /// The same behind a user block of so many bytes.
+    fn file_behind(
+        user: u64,
+        path: &Path,
+        version: LibraryVersion,
+        attributes: usize,
+        chunk: Option<[usize; 7]>,
+    ) -> Vec<u8> {
         {
             let mut options = hdf5::File::with_options();
             options.with_fapl(|p| p.libver_bounds(version, LibraryVersion::V110));
+            options.with_fcpl(|p| p.userblock(user));
             let file = options.create(path).unwrap();
             let text: VarLenUnicode = TEXT.parse().unwrap();
             for n in 0..attributes {
@@ -192,6 +227,28 @@ mod tests {
             (start + 8..(start + 4096).min(file.len())).find(|&end| has_checksum(&file[start..end]))
         };
         starts.filter_map(|start| Some(start..end(start)?)).collect()
+    }
+
+    #[test]
+    fn a_user_block_is_passed() {
+        let path = std::env::temp_dir().join(format!("hmc-user-block-{}", std::process::id()));
+        for user in [512, 4096] {
+            for version in [LibraryVersion::Earliest, LibraryVersion::V110] {
+                for chunk in [None, Some([1, 2, 2, 2, 4, 3, 3])] {
+                    let mut bytes = file_behind(user, &path, version, 12, chunk);
+                    bytes[..6].copy_from_slice(b"notes\n");
+                    fs::write(&path, &bytes).unwrap();
+                    assert_eq!(crate::io::detect(&path).unwrap(), crate::io::Format::Hdf5);
+                    assert_eq!(read_all(&path).unwrap(), 12);
+                    // Cut anywhere: no more than an error.
+                    for length in (0..bytes.len()).step_by(37) {
+                        fs::write(&path, &bytes[..length]).unwrap();
+                        assert!(read_all(&path).is_err());
+                    }
+                }
+            }
+        }
+        fs::remove_file(path).unwrap();
     }
 
     /// Whatever byte of its structure is another one, under right checksums: a file is read or refused, and nothing else happens.

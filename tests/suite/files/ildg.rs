@@ -132,6 +132,13 @@ fn scidac_files_are_read() {
         });
         assert!(parts.into_iter().all(|same| same));
     }
+    // The four links as one object.
+    let mut records = of(Precision::Double);
+    let text = String::from_utf8(records[2].data.clone()).unwrap();
+    let one = text.replace("<typesize>144</typesize><datacount>4", "<typesize>576</typesize><datacount>1");
+    records[2].data = one.into_bytes();
+    fs::write(&path, lime_file(&records)).unwrap();
+    assert!(read(&path, EXTENTS).unwrap() == links);
     // What is no such field, in one line.
     let with = |n: usize, from: &str, to: &str| {
         let mut records = of(Precision::Double);
@@ -144,6 +151,10 @@ fn scidac_files_are_read() {
         error.to_string()
     };
     assert!(with(2, "<datacount>4", "<datacount>1").contains("1 of USQCD_D3_ColorMatrix (144 bytes) a site"));
+    assert!(
+        with(2, "<typesize>144</typesize><datacount>4", "<typesize>288</typesize><datacount>2")
+            .contains("2 of")
+    );
     assert!(with(2, "<globaldata>0", "<globaldata>1").contains("no field on the whole lattice"));
     assert!(with(0, "<volfmt>0", "<volfmt>1").contains("one of several files"));
     assert!(with(0, "4 2 6 8", "4 2 6").contains("not four numbers"));

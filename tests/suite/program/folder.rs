@@ -531,6 +531,14 @@ fn check_tells_the_truth() {
     check(&new("extents", "[4096, 4096, 4096, 4096]"), &[]).failed(2, &["more sites than a rank takes"]);
     check(&new("seed", "4\nensembles = \"check.toml/none\""), &[])
         .failed(1, &["check.toml: cannot make a folder in"]);
+    // What the run would write to.
+    let lock = scratch.at(FOLDER).join("lock");
+    let text = fs::read(&lock).unwrap();
+    fs::remove_file(&lock).unwrap();
+    std::os::unix::fs::symlink("nowhere", &lock).unwrap();
+    check(&long(9), &[]).failed(1, &["ensembles/pure/lock", "no plain file"]);
+    fs::remove_file(&lock).unwrap();
+    fs::write(&lock, text).unwrap();
     // A chain that is longer than the disk permits may begin.
     let ended = check(&with(&new("extents", "[32, 32, 32, 32]"), "trajectories", "10000000"), &[]);
     ended.succeeded();

@@ -224,6 +224,22 @@ fn histories_are_one_table() {
     assert_eq!(merged[1..], expected);
 }
 
+/// Where the others stand is told; means without it are not.
+#[test]
+fn a_stream_that_cannot_be_read_hides_no_other() {
+    let scratch = ensemble();
+    fs::write(scratch.at(ENSEMBLE).join("b").join("run.toml"), "what\n").unwrap();
+    for file in ["cfg", "checkpoint"] {
+        fs::remove_dir_all(scratch.at(ENSEMBLE).join("b").join(file)).unwrap();
+    }
+    let ended = scratch.run(0, &["status", ENSEMBLE]);
+    ended.succeeded();
+    assert!(ended.out.contains("\na    40 of 40, stopped"), "{ended:?}");
+    let told = format!("warning: left out: {ENSEMBLE}/b: no folder of an ensemble");
+    assert!(ended.err.starts_with(&told), "{ended:?}");
+    scratch.run(0, &["report", ENSEMBLE]).failed(2, &["/b: no folder of an ensemble"]);
+}
+
 /// Streams that were made apart and put together later are looked at as well.
 #[test]
 fn folders_that_do_not_belong_together_have_no_report() {
