@@ -53,10 +53,13 @@ fn segments(source: &str, prefix: &str) -> BTreeSet<String> {
     found
 }
 
+fn without_comments(source: &str) -> String {
+    source.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n")
+}
+
 /// The modules of the table that the file `path` (its parts below `src`) names.
 fn imports(path: &[&str], source: &str, floors: &BTreeMap<String, u32>) -> BTreeSet<String> {
-    let code: String =
-        source.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n");
+    let code = without_comments(source);
     let mut named = segments(&code, "crate::");
     named.extend(segments(&code, "hmc::"));
     // From src/a/mod.rs the root is `super`, from src/a/b.rs `super::super`.
@@ -137,4 +140,37 @@ fn wrong_imports_are_found() {
     assert_eq!(count(&["field", "mod.rs"], "use crate::comm; use crate::field::x; use crate::math;"), 0);
     assert_eq!(count(&["other.rs"], ""), 1);
     assert_eq!(table("//! | 3 | [`field`] | x |\n//! |---|---|---|"), [("field".to_owned(), 3)].into());
+}
+
+/// The rooms of `src/app`, of which each uses those that the list in its `mod.rs` names before it.
+#[test]
+fn rooms_of_the_program_use_earlier_ones() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/app");
+    let list = std::fs::read_to_string(root.join("mod.rs")).unwrap();
+    let room = |line: &str| Some(line.strip_prefix("//! - `")?.split_once('`')?.0.to_owned());
+    let rooms: Vec<String> = list.lines().filter_map(room).collect();
+    let place = |name: &str| rooms.iter().position(|room| room == name);
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    for file in files.iter().filter(|file| **file != root.join("mod.rs")) {
+        let parts = file.strip_prefix(&root).unwrap();
+        let parts: Vec<&str> = parts.iter().map(|part| part.to_str().unwrap()).collect();
+        let own =
+            place(parts[0].trim_end_matches(".rs")).unwrap_or_else(|| panic!("{parts:?}: not in the list"));
+        let source = std::fs::read_to_string(file).unwrap();
+        let code = without_comments(&source);
+        let mut named = segments(&code, "crate::app::");
+        named.extend(segments(
+            &code,
+            &"super::".repeat(parts.len() - usize::from(parts.ends_with(&["mod.rs"]))),
+        ));
+        let used: Vec<usize> = named.iter().filter_map(|name| place(name)).collect();
+        seen += used.len();
+        wrong.extend(
+            used.iter().filter(|used| **used > own).map(|used| format!("{parts:?} uses {}", rooms[*used])),
+        );
+    }
+    assert!(seen > 50, "only {seen} imports were found");
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }

@@ -24,9 +24,11 @@ pub use scaling::Scaling;
 pub use trajectory::{BenchTrajectory, bench_trajectory};
 pub(super) use trajectory::{TermRow, say_terms, term_rows};
 
-use super::assemble::Layers;
-use super::energy::Meter;
-use super::{AppError, Ranks, assemble, start};
+use crate::app::chain::assemble;
+use crate::app::chain::assemble::Layers;
+use crate::app::machine::energy::Meter;
+use crate::app::machine::start;
+use crate::app::{AppError, Ranks};
 use crate::device::Precision;
 use crate::family::REACH;
 use crate::field::{Domain, Halo, HaloPrecision, MatrixField, Purpose, RandomAddress};

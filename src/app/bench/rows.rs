@@ -3,8 +3,8 @@
 use super::scaling::{Point, Points};
 use super::{BenchArgs, Timed, energy_repeats, seconds, timed};
 use crate::app::AppError;
-use crate::app::energy::{Meter, unread};
-use crate::app::report::{complain, json, say, shown};
+use crate::app::machine::energy::{Meter, unread};
+use crate::app::output::{complain, json, say, shown};
 use crate::app::version::PROGRAM;
 use crate::device::Precision;
 use crate::field::Domain;

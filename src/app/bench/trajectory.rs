@@ -2,9 +2,12 @@
 //!
 //! Every share ends with a sum that the host reads from the device, so the host's clock is right on a GPU too.
 
-use crate::app::energy::{Meter, unread};
-use crate::app::report::{complain, json, say, span};
-use crate::app::{AppError, Ranks, dry, plan, start};
+use crate::app::chain::dry;
+use crate::app::machine::energy::{Meter, unread};
+use crate::app::machine::start;
+use crate::app::output;
+use crate::app::output::{complain, json, say, span};
+use crate::app::{AppError, Ranks};
 use crate::hmc::{Outcome, TermOutcome};
 use crate::input::Input;
 use crate::operator::GaugeLoops;
@@ -136,7 +139,7 @@ fn measure(input: &Input, trajectories: u64, comm: &Ranks, aloud: bool) -> Resul
         joules: joules.iter().copied().sum::<Option<f64>>().map(|sum| sum / joules.len() as f64),
         memory_bytes: held.bytes,
         host_bytes: held.aside,
-        memory: plan::memory(&held),
+        memory: output::memory(&held),
         rest_seconds: seconds - known,
         terms,
         reports: reports.collect(),

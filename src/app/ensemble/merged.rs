@@ -6,7 +6,7 @@ use super::digest::{Digest, ENOUGH, mean, observables};
 use super::mean::Mean;
 use super::series::{Series, column};
 use crate::app::AppError;
-use crate::app::streams::{self, Stream};
+use crate::app::chain::streams::{self, Stream};
 use serde::Serialize;
 use std::path::Path;
 

@@ -7,7 +7,7 @@ use super::page::{
 };
 use super::plot::{Line, Marks, Plot};
 use super::series::column;
-use crate::app::report::{span, with_error};
+use crate::app::output::{span, with_error};
 use crate::app::version::PROGRAM;
 use crate::lattice::shape;
 use std::fmt::Write;

@@ -24,10 +24,13 @@ mod status;
 
 pub use status::status;
 
-use super::kept::{Kept, kept};
-use super::report::{json, say};
-use super::resume::MEASUREMENTS;
-use super::{AppError, files, job, lock, streams};
+use crate::app::AppError;
+use crate::app::chain::jobs;
+use crate::app::chain::kept::{Kept, kept};
+use crate::app::chain::resume::MEASUREMENTS;
+use crate::app::chain::{lock, streams};
+use crate::app::commands::files;
+use crate::app::output::{json, say};
 use crate::input::Input;
 use crate::io::{self, Form, Format, History, Records, Table};
 use digest::Digest;
@@ -44,7 +47,7 @@ struct Ensemble {
     history: Table,
     /// Whole lines of the measurements, by trajectory.
     measurements: Vec<(u64, Value)>,
-    jobs: Vec<job::Recorded>,
+    jobs: Vec<jobs::Recorded>,
     /// The job that works on it now.
     holder: Option<String>,
     /// Trajectories of checkpoints and configurations with their files, newest first.
@@ -82,7 +85,7 @@ impl Ensemble {
             inputs,
             history,
             measurements: records.lines().filter_map(parsed).collect(),
-            jobs: job::recorded(folder),
+            jobs: jobs::recorded(folder),
             holder: lock::holder(folder),
             states: io::states(folder)?,
         })

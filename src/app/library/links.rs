@@ -2,10 +2,11 @@
 
 use super::{Session, require_reals};
 use crate::action::{Action, GaugeAction};
-use crate::app::assemble::{self, Layers};
-use crate::app::measure::{Line, observables};
-use crate::app::report::json;
-use crate::app::{AppError, files};
+use crate::app::AppError;
+use crate::app::chain::assemble::{self, Layers};
+use crate::app::chain::measure::{Line, observables};
+use crate::app::commands::files;
+use crate::app::output::json;
 use crate::comm::agree;
 use crate::field::{AlgebraField, Domain, HostLinks, LINK_REALS, MatrixField};
 use crate::input;

@@ -10,7 +10,8 @@ mod quark;
 pub use links::Links;
 pub use quark::LentQuark;
 
-use super::{AppError, Ranks, start};
+use crate::app::machine::start;
+use crate::app::{AppError, Ranks};
 use crate::comm::Solo;
 use crate::config::Loaded;
 use crate::input::{self, Parallel};

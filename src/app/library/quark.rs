@@ -2,7 +2,7 @@
 
 use super::{Links, Session, require_reals};
 use crate::app::AppError;
-use crate::app::assemble::Layers;
+use crate::app::chain::assemble::Layers;
 use crate::family::Fermion;
 use crate::field::{Dagger, EVEN, Kind, MatrixField, ODD, Spinor};
 use crate::input;

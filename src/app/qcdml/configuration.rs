@@ -3,7 +3,8 @@
 use super::xml::Element;
 use super::{Qcdml, parameters};
 use crate::app::AppError;
-use crate::app::job::{Recorded, utc};
+use crate::app::chain::jobs::Recorded;
+use crate::app::machine::job::utc;
 use crate::app::version::PROGRAM;
 use crate::input::Input;
 use crate::io::{self, Header, IoError};

@@ -11,11 +11,12 @@ mod action;
 mod configuration;
 mod xml;
 
-use super::files::require_new;
-use super::kept::{Kept, kept};
-use super::report::{say, warn};
-use super::streams::require_chain;
-use super::{AppError, job};
+use crate::app::AppError;
+use crate::app::chain::jobs;
+use crate::app::chain::kept::{Kept, kept};
+use crate::app::chain::streams::require_chain;
+use crate::app::commands::files::require_new;
+use crate::app::output::{say, warn};
 use crate::family::{Flavours, WallFlavours};
 use crate::hmc::Scheme;
 use crate::input::{Fermion, Input};
@@ -114,7 +115,7 @@ pub fn qcdml(told: &Qcdml) -> Result<(), AppError> {
     }
     let failed = |source| AppError::Folder { path: out.clone(), action: "make the folder", source };
     fs::create_dir_all(&out).map_err(failed)?;
-    let jobs = job::recorded(&told.folder);
+    let jobs = jobs::recorded(&told.folder);
     let mut is_local = false;
     for (number, path) in &files {
         let in_force = |kept: &&Kept| kept.after < *number;

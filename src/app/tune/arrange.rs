@@ -7,7 +7,7 @@
 use super::edit::{self, Mass};
 use super::table::Table;
 use super::{Reason, Settled, Tune, Walker, design};
-use crate::app::report::{json, say, span};
+use crate::app::output::{json, say, span};
 use crate::app::{AppError, Ranks};
 use crate::hmc::HmcError;
 use crate::input::{self, Fermion, Input};

@@ -16,8 +16,12 @@ mod design;
 mod edit;
 mod table;
 
-use super::bench::{TermRow, term_rows};
-use super::{AppError, Ranks, dry, files, report, start};
+use crate::app::bench::{TermRow, term_rows};
+use crate::app::chain::dry;
+use crate::app::commands::files;
+use crate::app::machine::start;
+use crate::app::output;
+use crate::app::{AppError, Ranks};
 use crate::comm::agree;
 use crate::field::HostLinks;
 use crate::hmc::{Chain, HmcError, Level, Model, Outcome, Trial};
@@ -93,7 +97,7 @@ pub fn tune(args: &Tune, comm: &Ranks) -> Result<(), AppError> {
     let input = dry::load(&args.input, args.links.as_deref(), comm)?;
     agree(&**comm, if comm.rank() == 0 { args.check_write() } else { Ok(()) })?;
     if matches!(input.run.start, Start::Hot | Start::Cold) && comm.rank() == 0 {
-        report::warn(
+        output::warn(
             "the run's start is not thermalised, and dH is not that of the ensemble: --links CONFIGURATION starts from one \
              of it",
         );

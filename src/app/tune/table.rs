@@ -3,7 +3,7 @@
 use super::{Reason, Tune, edit};
 use crate::app::AppError;
 use crate::app::bench::{TermRow, say_terms};
-use crate::app::report::{json, say, span};
+use crate::app::output::{json, say, span};
 use crate::field::Domain;
 use crate::hmc::{Expected, Level, Model, Outcome, Trial, acceptance, forces};
 use crate::input::Input;
