@@ -83,12 +83,10 @@ fn wall(
 fn force() {
     let links = Gauge::warm([4; 4], 0.8, 5);
     let domain = domain([4; 4]);
-    for (copies, (c_sw, schur)) in [(2, rhmc::FORMS[2]), (3, rhmc::FORMS[3])] {
-        let mut term = wilson(&domain, &rhmc::operator(0.115, c_sw, schur), copies);
-        terms::set_random_pseudofermions(&mut term, 23);
-        let what = format!("{copies} copies, c_sw {c_sw} {schur:?}");
-        check_force(&what, &links, &mut term, &domain, 5e-3, 1e-9);
-    }
+    let (c_sw, schur) = rhmc::FORMS[3];
+    let mut term = wilson(&domain, &rhmc::operator(0.115, c_sw, schur), 2);
+    terms::set_random_pseudofermions(&mut term, 23);
+    check_force(&format!("2 copies, c_sw {c_sw} {schur:?}"), &links, &mut term, &domain, 5e-3, 1e-9);
     let [_, (name, light), ..] = domain_wall::quarks();
     let mut term = wall(&domain, &light, TIGHT, 2, None);
     terms::set_random_pseudofermions(&mut term, 23);
@@ -109,21 +107,19 @@ fn heat_bath() {
         eta.set_random(ODD, 0.5f64.sqrt(), RandomAddress { seed: 11, trajectory: 3, purpose }).unwrap();
         eta.norm2().unwrap()
     };
-    for copies in [1, 2, 5] {
-        for schur in [Schur::Asymmetric, Schur::Symmetric] {
-            let operator = rhmc::operator(0.115, 1.0, schur);
-            let mut term = wilson(&domain, &operator, copies);
-            check_refresh(&format!("{copies} copies, {schur:?}"), &links, &mut term, 1e-11);
-            let drawn = term.refresh(&links, 11, 3).unwrap();
-            let gauss = (0..copies).map(eta).fold(ExactSum::default(), |sum, eta| sum + eta);
-            let (found, expected) = ((drawn - gauss).value(), -terms::reference_log_det(&host, &operator));
-            let error = (found - expected).abs();
-            println!("{copies} copies, {schur:?}: -log det A is {found}, error {error:.1e}");
-            assert!(expected.abs() > 0.1 && error < 1e-11, "{schur:?}: {found} is not {expected}");
-            let report = term.report().unwrap().text;
-            assert_eq!(report.contains(&format!("; {copies} pseudofermions;")), copies > 1, "{report}");
-            assert!(report.contains("spectrum ["), "{report}");
-        }
+    for (copies, schur) in [(1, Schur::Symmetric), (2, Schur::Asymmetric), (5, Schur::Symmetric)] {
+        let operator = rhmc::operator(0.115, 1.0, schur);
+        let mut term = wilson(&domain, &operator, copies);
+        check_refresh(&format!("{copies} copies, {schur:?}"), &links, &mut term, 1e-11);
+        let drawn = term.refresh(&links, 11, 3).unwrap();
+        let gauss = (0..copies).map(eta).fold(ExactSum::default(), |sum, eta| sum + eta);
+        let (found, expected) = ((drawn - gauss).value(), -terms::reference_log_det(&host, &operator));
+        let error = (found - expected).abs();
+        println!("{copies} copies, {schur:?}: -log det A is {found}, error {error:.1e}");
+        assert!(expected.abs() > 0.1 && error < 1e-11, "{schur:?}: {found} is not {expected}");
+        let report = term.report().unwrap().text;
+        assert_eq!(report.contains(&format!("; {copies} pseudofermions;")), copies > 1, "{report}");
+        assert!(report.contains("spectrum ["), "{report}");
     }
     let [(name, light), ..] = domain_wall::quarks();
     let mut term = wall(&domain, &light, TIGHT, 3, None);
@@ -139,9 +135,9 @@ fn every_copy_has_a_root_of_the_determinant() {
     let links = Gauge::warm(extents, 0.7, 9);
     let field = fields(&links, &domain);
     for (schur, is_ratio, all) in [
-        (Schur::Asymmetric, false, &[2, 64][..]),
+        (Schur::Asymmetric, false, &[64][..]),
         (Schur::Symmetric, false, &[3]),
-        (Schur::Symmetric, true, &[2, 5]),
+        (Schur::Symmetric, true, &[2]),
     ] {
         let (light, heavy) = (rhmc::operator(0.12, 1.0, schur), rhmc::operator(0.1, 0.6, schur));
         let modes = [&light, &heavy].map(|operator| {
@@ -208,9 +204,6 @@ fn the_weight_is_the_determinant() {
 fn parts() {
     let domain = domain([4; 4]);
     let links = fields(&Gauge::warm([4; 4], 0.8, 5), &domain);
-    let operator = rhmc::operator(0.115, 1.0, Schur::Symmetric);
-    let mut term = one_flavour::<Wilson>(&domain, (&operator, None), TIGHT, 2, Some(8));
-    check_parts("Wilson", &links, &mut term, &["strange", "inner"], 1e-11);
     let [(name, light), ..] = domain_wall::quarks();
     let mut term = wall(&domain, &light, TIGHT, 2, Some(8));
     check_parts(name, &links, &mut term, &["strange", "inner"], 1e-10);
