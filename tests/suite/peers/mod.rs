@@ -4,8 +4,6 @@ mod ensembles;
 mod milc_trajectory;
 mod program;
 mod rationals;
-mod reference;
-mod reference_staggered;
 mod seeds;
 
 use crate::reference::data;

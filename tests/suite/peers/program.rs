@@ -330,8 +330,8 @@ fn openqcd_flow() {
     assert_eq!(points.len(), 11);
     let table = data::table(&path);
     relative("YM action", 512.0 * points[0].e_clover, 1.059_412_235_019_579_2e3, 1e-13);
-    // Rounding alone at t = 0. The peer's steps are unknown, its errors 2e-6 of E at most (see
-    // reference.rs); ours are far smaller.
+    // Rounding alone at t = 0. The peer's steps are unknown, its errors 2e-6 of E at most; ours are
+    // far smaller.
     for (point, row) in points.iter().zip(&table) {
         let tolerance = if row[0] == 0.0 { 1e-13 } else { 3e-6 };
         close("t", point.t, row[0], 1e-13, 1.0);

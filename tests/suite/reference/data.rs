@@ -1,7 +1,6 @@
 //! Readers for the peers' numbers: `$HMC_REFERENCE`, else `../shared/reference` from the project's root.
 
 use super::gauge::{Gauge, LinkField};
-use super::staggered::Vector;
 use super::su3::M3;
 use super::wilson::Spinor;
 use hmc::field::HostLinks;
@@ -37,47 +36,6 @@ pub fn link_field(path: &Path) -> LinkField {
 pub fn spinor_field(path: &Path) -> Vec<Spinor> {
     let complex = complexes(&doubles(path));
     complex.chunks_exact(12).map(|z| std::array::from_fn(|s| std::array::from_fn(|c| z[3 * s + c]))).collect()
-}
-
-/// Staggered fields, `[t][z][y][x][colour][re, im]`.
-pub fn vector_field(path: &Path) -> Vec<Vector> {
-    complexes(&doubles(path)).chunks_exact(3).map(|z| [z[0], z[1], z[2]]).collect()
-}
-
-/// NERSC archive, big endian, two rows or three: the third is conj(row 0 x row 1). Not re-unitarised.
-pub fn nersc(path: &Path) -> Gauge {
-    let bytes = read(path);
-    let end = b"END_HEADER\n";
-    let start = bytes.windows(end.len()).position(|w| w == end).unwrap() + end.len();
-    let header = String::from_utf8(bytes[..start].to_vec()).unwrap();
-    let value = |key: &str| {
-        let line = header.lines().find(|line| line.split('=').next().unwrap().trim() == key).unwrap();
-        line.split('=').nth(1).unwrap().trim().to_owned()
-    };
-    let rows = match value("DATATYPE").as_str() {
-        "4D_SU3_GAUGE" => 2,
-        "4D_SU3_GAUGE_3x3" => 3,
-        other => panic!("{other}"),
-    };
-    let data = &bytes[start..];
-    let numbers: Vec<f64> = match value("FLOATING_POINT").as_str() {
-        "IEEE64BIG" => data.chunks_exact(8).map(|b| f64::from_be_bytes(b.try_into().unwrap())).collect(),
-        "IEEE32BIG" => {
-            data.chunks_exact(4).map(|b| f32::from_be_bytes(b.try_into().unwrap()).into()).collect()
-        }
-        other => panic!("{other}"),
-    };
-    let local: Extents = std::array::from_fn(|mu| value(&format!("DIMENSION_{}", mu + 1)).parse().unwrap());
-    let link = |z: &[Complex64]| {
-        let (a, b) = (&z[..3], &z[3..6]);
-        let row = |j: usize| (a[(j + 1) % 3] * b[(j + 2) % 3] - a[(j + 2) % 3] * b[(j + 1) % 3]).conj();
-        let third = if rows == 2 { (0..3).map(row).collect() } else { z[6..].to_vec() };
-        [&z[..6], &third[..]].concat()
-    };
-    let entries = complexes(&numbers);
-    let entries = entries.chunks_exact(3 * rows).flat_map(link);
-    let reals = entries.flat_map(|z| [z.re, z.im]).collect();
-    Gauge::from_host(&HostLinks { local, reals })
 }
 
 /// MILC version 5, single precision, either byte order: 96 bytes of header, then the links. Not re-unitarised.

@@ -12,9 +12,6 @@ use super::su3::{self, M3};
 
 /// The sign s of Q in openQCD.
 pub const SIGN_OPENQCD: f64 = 1.0;
-/// The sign s of Q in MILC.
-pub const SIGN_MILC: f64 = -1.0;
-
 /// The planes (mu, nu) in the order of `field_strengths`.
 pub const PLANES: [(usize, usize); 6] = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
 

@@ -116,11 +116,6 @@ impl Gauge {
         self.mean_loop(&plaquettes())
     }
 
-    /// Mean plaquette of the planes xy, xz, yz.
-    pub fn plaquette_space(&self) -> f64 {
-        self.mean_loop(&[plaquette(0, 1), plaquette(0, 2), plaquette(1, 2)])
-    }
-
     /// Mean plaquette of the planes xt, yt, zt.
     pub fn plaquette_time(&self) -> f64 {
         self.mean_loop(&[plaquette(0, 3), plaquette(1, 3), plaquette(2, 3)])

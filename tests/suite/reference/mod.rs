@@ -1,7 +1,7 @@
 //! The slow and obvious reference that the tests compare the program with.
 //!
-//! Plain f64, natural site order, full 4x4 gamma matrices; nothing is shared with `kernels/`. Its own
-//! numbers are compared with those of openQCD and MILC in `peers/reference.rs`.
+//! Plain f64, natural site order, full 4x4 gamma matrices; nothing is shared with `kernels/`. The
+//! program, which is compared with it, is compared with openQCD and MILC in `peers/`.
 //!
 //! - `su3`: 3x3 complex matrices, random numbers, generators, exponential
 //! - `gauge`: links, paths, gauge actions and forces, gauge transformations
@@ -13,6 +13,7 @@
 //! - `staggered`: smeared links, improved staggered operator, pion correlator
 //! - `block`: 12x12 matrices of one site
 //! - `data`: readers for the peers' numbers
+//! - `laws`, `staggered_laws`: gauge covariance, force = derivative of the action, free fields
 #![allow(clippy::pedantic, clippy::needless_range_loop, reason = "indices and names as in the formulas")]
 
 pub mod block;
@@ -20,8 +21,10 @@ pub mod data;
 pub mod domain_wall;
 pub mod flow;
 pub mod gauge;
+mod laws;
 pub mod multigrid;
 pub mod staggered;
+mod staggered_laws;
 pub mod stout;
 pub mod su3;
 pub mod wilson;

@@ -11,7 +11,7 @@
 
 use super::gauge::{Gauge, Step, neighbour, parity};
 use super::su3::{self, I, M3, Rng, ZERO};
-use hmc::lattice::{Extents, coordinates, site, volume};
+use hmc::lattice::{Extents, coordinates, volume};
 use num_complex::Complex64;
 
 /// A colour vector.
@@ -264,31 +264,6 @@ impl Staggered {
             p = axpy(&r, rr / old, &p);
         }
         panic!("no convergence: {:e}", (rr / dot(b, b).re).sqrt());
-    }
-
-    /// r phi, r(x) = residue_0 + sum_j residue_j / (x + pole_j) of x = -D^2.
-    pub fn rational(&self, constant: f64, terms: &[[f64; 2]], phi: &[Vector], tolerance: f64) -> Vec<Vector> {
-        terms.iter().fold(scaled(constant, phi), |sum, &[residue, pole]| {
-            axpy(&sum, residue, &self.solve_shifted(pole, phi, tolerance))
-        })
-    }
-
-    /// C(t) = sum over sites of the slice t after the source, colours of source and sink, of |G|^2, M G = delta.
-    pub fn pion(&self, mass: f64, source: Extents, tolerance: f64) -> Vec<f64> {
-        let extents = self.fat.extents;
-        let mut pion = vec![0.0; extents[3]];
-        for c in 0..3 {
-            let mut delta = vec![[ZERO; 3]; volume(extents)];
-            delta[site(extents, source)][c] = su3::ONE;
-            // M^(-1) = M^dag (M^dag M)^(-1), M^dag = 2m - D.
-            let chi = self.solve_normal(mass, &delta, tolerance);
-            let g = axpy(&scaled(2.0 * mass, &chi), -1.0, &self.apply(&chi));
-            for (x, g) in g.iter().enumerate() {
-                let t = (coordinates(extents, x)[3] + extents[3] - source[3]) % extents[3];
-                pion[t] += g.iter().map(Complex64::norm_sqr).sum::<f64>();
-            }
-        }
-        pion
     }
 }
 
