@@ -15,13 +15,14 @@
 //! hep-lat/0107019; Hasenbusch, Jansen, hep-lat/0211042; Urbach et al., hep-lat/0506011). Details are in `two_flavours`
 //! and `rational`.
 
+use super::function::Function;
 use super::rational::{RationalPower, Rationals};
 use super::two_flavours::TwoFlavours;
 use super::{
-    Action, ActionError, Derivative, Fraction, PairForce, PairSum, Pseudofermion, TermHeader, TermReport,
+    Action, ActionError, Derivative, Fraction, PairForce, Pseudofermion, TermHeader, TermReport,
     pseudofermion,
 };
-use crate::field::{AlgebraField, Domain, FieldError, MatrixField, ODD, RandomAddress, Spinor};
+use crate::field::{AlgebraField, Domain, FieldError, MatrixField, ODD, Spinor};
 use crate::math::ExactSum;
 use crate::quark::{OperatorParams, Quark, QuarkOperator, QuarkParams};
 use crate::solver::Bounds;
@@ -79,54 +80,6 @@ pub struct Determinant<O: QuarkOperator> {
     phi: Vec<Spinor>,
     /// The name of the part of the force with the greatest poles, if it has one.
     inner: Option<String>,
-}
-
-/// The part of a determinant that depends on the function f, for each pseudofermion phi. The quarks are up to date with the links.
-pub(super) trait Function<O: QuarkOperator> {
-    /// Number of flavours.
-    fn flavours(&self) -> u8;
-
-    /// Begins a trajectory.
-    fn begin(&mut self, _seed: u64, _trajectory: u64) {}
-
-    /// Draws phi, and returns its action; `first`: it is the term's first.
-    fn draw(
-        &mut self,
-        quarks: &mut Fraction<O>,
-        phi: &mut Spinor,
-        address: RandomAddress,
-        residual: f64,
-        first: bool,
-    ) -> Result<ExactSum, ActionError>;
-
-    /// `phi^dag V f(W^dag W) V^dag phi`; `first`: phi is the term's first.
-    fn value(
-        &mut self,
-        quarks: &mut Fraction<O>,
-        phi: &Spinor,
-        residual: f64,
-        first: bool,
-    ) -> Result<ExactSum, ActionError>;
-
-    /// Adds its pairs, or those of a `part` of the force; returns the number of iterations.
-    fn add_pairs(
-        &mut self,
-        quarks: &mut Fraction<O>,
-        phi: &Spinor,
-        sum: &mut PairSum,
-        residual: f64,
-        part: Option<usize>,
-    ) -> Result<usize, ActionError>;
-
-    /// The ends of the spectra of W and V from the last measurement.
-    fn measured(&self) -> [Option<Bounds>; 2] {
-        [None; 2]
-    }
-
-    /// Text that follows the solves in a report.
-    fn report(&self) -> String {
-        String::new()
-    }
 }
 
 impl<O: Derivative> Determinant<O> {

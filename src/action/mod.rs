@@ -2,6 +2,7 @@
 //!
 //! - `gauge`: plaquettes, rectangles, parallelograms
 //! - `determinant`: a determinant of quarks, or a ratio of two, to any power
+//! - `function`: what differs between its powers
 //! - `two_flavours`: heat bath, value and force for two flavours
 //! - `rational`: heat bath, value and force for one flavour, by rational functions
 //! - `powers`: rational functions for one quark, and the range of its spectrum
@@ -11,6 +12,7 @@
 
 mod determinant;
 mod fraction;
+mod function;
 mod gauge;
 mod pair;
 mod powers;

@@ -20,7 +20,7 @@
 //! be divided by the poles of r: dear solves of small poles outside, the greater part of the force, which is cheap, on a
 //! level inside. A trajectory fails if the spectrum leaves the range of the functions (`powers`).
 
-use super::determinant::Function;
+use super::function::Function;
 use super::powers::{Powers, Wanted};
 use super::{ActionError, Derivative, Fraction, PairSum};
 use crate::field::{Dagger, FieldError, ODD, RandomAddress, Spinor};

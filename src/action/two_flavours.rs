@@ -7,7 +7,7 @@
 //! Heat bath: `phi = W^dag eta`; with V, `phi = V (V^dag V)^-1 W^dag eta`, so that `V^dag phi = W^dag eta`. With
 //! `X = (W^dag W)^-1 V^dag phi` the change under dU is `-2 Re (W X)^dag dW X + 2 Re phi^dag dV X`.
 
-use super::determinant::Function;
+use super::function::Function;
 use super::{ActionError, Derivative, Fraction, PairSum};
 use crate::field::{Dagger, FieldError, ODD, RandomAddress, Spinor};
 use crate::math::ExactSum;

@@ -3,20 +3,11 @@
 //! A declaration gives the reader ([`Table::get`](super::raw::Table::get)), the comparison with the input that began a
 //! chain, the tables of `docs/input.md`, and the schema for editors.
 
+pub(crate) use super::reader::Bound;
 use super::reader::{Read, Value, choice, number_within, whole};
+pub(crate) use super::report::Change;
 use serde_json::{Value as Json, json};
 use toml::de::{DeTable, DeValue};
-
-/// An end of a range of numbers.
-#[derive(Clone, Copy)]
-pub(crate) enum Bound {
-    /// No end.
-    Free,
-    /// This number belongs to the range.
-    With(f64),
-    /// This number does not belong to the range.
-    Without(f64),
-}
 
 /// The form of values, for the schema.
 #[derive(Clone, Copy)]
@@ -174,17 +165,6 @@ pub(crate) enum Absent {
     Is(&'static str),
     /// What the documentation describes in these words.
     Means(&'static str),
-}
-
-/// The effect of changing a key of a resumed chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// It would change what the chain samples, or its beginning: refused.
-    Fixed,
-    /// It may change the bits of later trajectories, but not what they sample: allowed, reported and recorded.
-    Tuning,
-    /// It changes no bit: allowed.
-    Free,
 }
 
 /// A key of a table.

@@ -21,8 +21,7 @@ pub(crate) mod section;
 mod source;
 mod syntax;
 
-pub use key::Change;
-pub use report::{InputError, Mistake, Record};
+pub use report::{Change, InputError, Mistake, Record};
 pub(crate) use source::read;
 
 use raw::Table;

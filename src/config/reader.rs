@@ -1,6 +1,5 @@
 //! Typed values from TOML values. A reader is made from a description of what it expects, for its message.
 
-use super::key::Bound;
 use super::report::hint;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -15,6 +14,17 @@ pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
 
 /// The value that was read, or all its mistakes with their bytes.
 pub(crate) type Read<T> = Result<T, Vec<(usize, String)>>;
+
+/// An end of a range of numbers.
+#[derive(Clone, Copy)]
+pub(crate) enum Bound {
+    /// No end.
+    Free,
+    /// This number belongs to the range.
+    With(f64),
+    /// This number does not belong to the range.
+    Without(f64),
+}
 
 /// The value's kind, in words.
 pub(crate) fn describe(value: &Value) -> String {

@@ -1,11 +1,21 @@
 //! Mistakes with line and column, and suggestions for misspelt words.
 
 use super::Loaded;
-use super::key::Change;
 use std::cell::RefCell;
 
 /// Minimum similarity of two words, from 0 to 1, for one to be suggested for the other.
 const LIKENESS: f64 = 0.8;
+
+/// The effect of changing a key of a resumed chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It would change what the chain samples, or its beginning: refused.
+    Fixed,
+    /// It may change the bits of later trajectories, but not what they sample: allowed, reported and recorded.
+    Tuning,
+    /// It changes no bit: allowed.
+    Free,
+}
 
 /// One mistake in an input.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

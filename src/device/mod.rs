@@ -3,6 +3,7 @@
 //! - `kernels`: kernels as types, made from `kernels/args.h`
 //! - `table`: the list of kernels
 //! - `backend`: the interface of both devices
+//! - `handle`: a device as everybody uses it
 //! - `cpu`: threads and SIMD lanes
 //! - `team`: the threads of a CPU
 //! - `cuda`: one GPU through the driver (feature `cuda`; without it `no_cuda`, which has none)
@@ -30,6 +31,7 @@ mod cuda;
 mod cuda;
 #[cfg(feature = "cuda")]
 mod gpu;
+mod handle;
 mod isa;
 mod kept;
 pub mod kernels;
@@ -42,13 +44,13 @@ mod table;
 mod team;
 
 pub use backend::{
-    Backend, Begun, Call, Count, Deferred, Device, Energy, KEPT_SUMS, Label, Parcel, Pointer, Post, Size,
-    Sums, Team, Ticket, Variant,
+    Backend, Begun, Call, Count, Energy, KEPT_SUMS, Parcel, Pointer, Post, Size, Sums, Team, Ticket, Variant,
 };
 pub use buffer::{Buffer, HostRoom, Remote, Staging, Stamp};
 pub use counting::{Counting, PretendSums};
 pub use cpu::{Cpu, host_memory, most_host_memory};
 pub use cuda::{compile_all, gpu_address, gpu_count};
+pub use handle::{Deferred, Device, Label};
 pub use kernels::{Constants, KernelNumber};
 pub use ledger::{Held, Ledger};
 pub use meeting::Meeting;

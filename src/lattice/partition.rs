@@ -161,7 +161,7 @@ fn product(extents: Extents) -> Option<usize> {
 /// Long links reach three sites, and local extents are even.
 const ROOMY: usize = 4;
 
-/// The grid of `ranks` ranks with the least surface, of those that [`all_grids`] puts first.
+/// The grid of `ranks` ranks with the least surface, of those that leave four sites or more where they cut if there are any.
 ///
 /// # Errors
 /// No grid has even local extents.

@@ -4,6 +4,7 @@
 //! - `exact_sum`: sums of doubles that do not depend on their order
 //! - `milc_rational`: rational functions of MILC's files
 //! - `rational`: partial fractions close to products of fractional powers, with measured errors
+//! - `rational_error`: why there is none
 //! - `remez`: the exchange algorithm that finds them
 //! - `slices`: matrices on the fifth dimension of domain-wall quarks
 //! - `target`: the function it comes close to, in many digits
@@ -14,6 +15,7 @@ mod autocorrelation;
 mod exact_sum;
 mod milc_rational;
 mod rational;
+mod rational_error;
 mod remez;
 mod slices;
 mod target;
@@ -23,7 +25,8 @@ mod zolotarev;
 pub use autocorrelation::{ChainMean, thermalisation};
 pub use exact_sum::ExactSum;
 pub use milc_rational::{MilcPseudofermion, MilcRational, MilcRationalError, milc_rationals};
-pub use rational::{Factor, MAX_DEGREE, MIN_ERROR, Rational, RationalError};
+pub use rational::{Factor, MIN_ERROR, Rational};
+pub use rational_error::{MAX_DEGREE, RationalError};
 pub use slices::{SliceMatrix, TwoTerms};
 pub use wall_weights::WallWeights;
 pub use zolotarev::{Elliptic, SquareRoot, ZolotarevSign, zolotarev};

@@ -16,7 +16,7 @@
 //!
 //! E. Remez (1934); D. Braess, Nonlinear Approximation Theory, chapter V; Clark, Kennedy, hep-lat/0309084.
 
-use super::rational::RationalError;
+use super::rational_error::RationalError;
 use super::target::{Coordinate, Real, Target, double, real};
 
 /// Bits of the unknowns: 57 digits. The matrix is singular to 1/E and more, E down to 1e-16.

@@ -5,7 +5,8 @@
 //! point where the exponents sum to 0. Range and cut are the plates of a condenser, and the elliptic coordinate
 //! spaces its charge evenly: Braess, Nonlinear Approximation Theory, chapter V.
 
-use super::rational::{Factor, RationalError};
+use super::rational::Factor;
+use super::rational_error::RationalError;
 use super::zolotarev::Elliptic;
 use dashu_float::FBig;
 use dashu_float::round::mode::HalfEven;

@@ -10,7 +10,8 @@
 //! Zolotarev (1877); N. I. Akhiezer, Elements of the Theory of Elliptic Functions, chapter 9; for lattice QCD
 //! T.-W. Chiu et al., hep-lat/0206007, and Chiu, hep-lat/0209153, whose weights are made of the same K and sn.
 
-use super::rational::{Factor, Rational, RationalError, check_degree, check_range};
+use super::rational::{Factor, Rational, check_degree, check_range};
+use super::rational_error::RationalError;
 use std::f64::consts::PI;
 
 /// Jacobi's elliptic functions of one modulus k, entered through k' = sqrt(1 - k^2) if that is small.

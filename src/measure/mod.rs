@@ -1,6 +1,7 @@
 //! Observables on a configuration.
 //!
-//! - `observable`: the trait, the list of all observables, and the measurements of an input
+//! - `observable`: the trait of observables, and what they work on
+//! - `register`: the list of all, and the measurements of an input
 //! - `keys`: keys that several observables share
 //! - `report`: results as text
 //! - `loops`: plaquettes and rectangles
@@ -31,6 +32,7 @@ mod mu_derivative;
 mod observable;
 mod polyakov;
 mod propagator;
+mod register;
 mod report;
 mod wilson_loops;
 
@@ -45,10 +47,12 @@ pub(crate) use keys::{FermionKeys, chosen_quark};
 pub use loops::Loops;
 pub use meson::{Channel, Meson, mesons};
 pub use mu_derivative::{MuDerivative, MuTraces, Trace, mu_traces};
-pub use observable::{Context, Fermions, Found, Measure, Measured, NoFermions, Observable, QuarkChoice};
-pub(crate) use observable::{MEASURE, MEASURE_SEED, Reading};
+pub(crate) use observable::Reading;
+pub use observable::{Context, Fermions, Found, NoFermions, Observable, QuarkChoice};
 pub use polyakov::{Polyakov, polyakov};
 pub use propagator::{Keep, Propagator, Source};
+pub(crate) use register::{MEASURE, MEASURE_SEED};
+pub use register::{Measure, Measured};
 pub use wilson_loops::{WilsonLoops, wilson_loops};
 
 use crate::field::FieldError;

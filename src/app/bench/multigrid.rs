@@ -1,26 +1,17 @@
 //! Multigrid for the symmetric even-odd clover operator: set-up, and `M x = b` by level, for one and several right-hand sides.
 
 use super::rows::Bench;
-use super::solvers::Problem;
+use super::solvers::{Problem, multigrid};
 use super::{MAX_ITERATIONS, probe, timed};
 use crate::app::AppError;
 use crate::device::Precision;
 use crate::field::{Dagger, ODD, Spinor};
 use crate::lattice::shape;
-use crate::solver::{Info, Matrix, Method, Multigrid, Operators, Params, Settings, SolverError, System};
-
-/// The greatest size of the Krylov space.
-const K_MAX: usize = 24;
-
-/// The method, if the aggregates fit.
-pub(super) fn method(bench: &Bench) -> Option<Method> {
-    let params = bench.args.multigrid;
-    params.fits(bench.domain.partition()).then_some(Method::Multigrid { k_max: K_MAX, params })
-}
+use crate::solver::{Info, Matrix, Multigrid, Operators, Params, Settings, SolverError, System};
 
 /// The table.
 pub(super) fn table(bench: &mut Bench) -> Result<(), AppError> {
-    let Some(method) = method(bench) else {
+    let Some(method) = multigrid(bench) else {
         let largest = shape(bench.args.multigrid.coarsest());
         bench.rows.line(&format!("  multigrid: aggregates of {largest} do not fit"));
         return Ok(());

@@ -3,7 +3,7 @@
 
 use super::operators::CLOVER_FLOPS;
 use super::rows::{Bench, Solve};
-use super::{BenchArgs, MAX_ITERATIONS, multigrid, probe};
+use super::{BenchArgs, MAX_ITERATIONS, probe};
 use crate::action::{Action, GaugeAction};
 use crate::app::AppError;
 use crate::device::Precision;
@@ -54,10 +54,19 @@ fn methods(bench: &Bench) -> Vec<(&'static str, &'static str, Settings)> {
         all.push((name, "double-single-half", of(gcr, [D, S, H])));
         all.push((name, "double-half-half", of(gcr, [D, H, H])));
     }
-    if let Some(multigrid) = multigrid::method(bench) {
+    if let Some(multigrid) = multigrid(bench) {
         all.push(("multigrid", "double-single-half", of(multigrid, [D, S, H])));
     }
     all
+}
+
+/// The greatest size of the Krylov space.
+const K_MAX: usize = 24;
+
+/// Multigrid, if the aggregates fit.
+pub(super) fn multigrid(bench: &Bench) -> Option<Method> {
+    let params = bench.args.multigrid;
+    params.fits(bench.domain.partition()).then_some(Method::Multigrid { k_max: K_MAX, params })
 }
 
 /// What the rows of the table share.

@@ -7,7 +7,6 @@ use super::lock::Lock;
 use super::report::Report;
 use super::resume::{Found, MEASUREMENTS, Point, columns, texts, told};
 use super::stop::{JOB_END, Reason, Stop, job_end};
-use super::walk::Walked;
 use super::{assemble, choose, measure, memory, plan, rehearsal, streams};
 use crate::app::machine::crash::after_trajectory;
 use crate::app::machine::energy::{Meter, unread};
@@ -19,7 +18,7 @@ use crate::app::version::PROGRAM;
 use crate::app::{AppError, Ranks, check_wires};
 use crate::comm::agree;
 use crate::field::{Domain, MatrixField};
-use crate::hmc::Chain;
+use crate::hmc::{Chain, Outcome};
 use crate::input::{DeviceChoice, Fermion, Input};
 use crate::io::{self, Format, History, IoError, Journal, Meta, Table, Value, write_history_h5};
 use crate::measure::{Measure, MeasureError, Noise};
@@ -100,6 +99,13 @@ pub(in crate::app) struct Driver {
     pub(super) stop: Stop,
     /// The reason why the run ends before its first trajectory.
     stopped: Option<Reason>,
+}
+
+/// A trajectory that was walked, and what the history says of it.
+pub(super) struct Walked {
+    pub(super) outcome: Outcome,
+    pub(super) plaquette: f64,
+    pub(super) row: Vec<Value>,
 }
 
 /// The attribute `state` of a checkpoint. No generator's state is in it: random numbers have addresses.

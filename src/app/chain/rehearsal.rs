@@ -2,8 +2,8 @@
 //! threads.
 
 use super::{assemble, memory};
+use crate::app::machine::placement;
 use crate::app::machine::self_test::rehearse_self_test;
-use crate::app::machine::start;
 use crate::app::version::PROGRAM;
 use crate::app::{AppError, Ranks};
 use crate::comm::{Echo, agree};
@@ -27,7 +27,7 @@ pub(super) fn prepare(
     let backend = domain.device().backend();
     let (grid, transports, chosen) = (domain.partition().grid, domain.transports(), input.choices());
     let run = format!("{PROGRAM} {grid:?} {transports} {chosen:?}\n{}", input.text);
-    let (place, _) = start::place_on_node(&**comm);
+    let (place, _) = placement::place_on_node(&**comm);
     if place == 0 && !backend.is_prepared(&run) {
         let start = Instant::now();
         match rehearse(input, transports.clone(), comm) {

@@ -1,20 +1,12 @@
 //! Trajectories that are walked: their rows of the history, their reversibility, and the comparison of their bits.
 
-use super::driver::Driver;
-use super::driver::is_due;
+use super::driver::{Driver, Walked, is_due};
 use crate::app::AppError;
 use crate::app::machine::crash::{after_trajectory, in_trajectory};
 use crate::app::machine::self_test::test_devices;
 use crate::hmc::{Outcome, Reversibility};
 use crate::io::{self, Value};
 use crate::operator::GaugeLoops;
-
-/// A trajectory that was walked, and what the history says of it.
-pub(super) struct Walked {
-    pub(super) outcome: Outcome,
-    pub(super) plaquette: f64,
-    pub(super) row: Vec<Value>,
-}
 
 impl Driver {
     /// Measures the reversibility of trajectory `number`, counted from 0, if due.

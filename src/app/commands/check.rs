@@ -7,7 +7,7 @@ use crate::app::chain::jobs::JOBS;
 use crate::app::chain::memory::Counted;
 use crate::app::chain::resume::{self, Found, MEASUREMENTS, Point};
 use crate::app::chain::{assemble, lock, memory, plan, streams};
-use crate::app::machine::start;
+use crate::app::machine::{placement, start};
 use crate::app::output;
 use crate::app::output::{megabytes, say, span, warn};
 use crate::app::{AppError, Ranks, RunOptions};
@@ -109,7 +109,7 @@ pub(super) fn check(
             let of_node = options.node_ranks.unwrap_or(ranks).min(ranks);
             ((0..ranks).map(|rank| rank / of_node).collect(), of_node)
         }
-        None => (start::nodes(&**comm)?, start::place_on_node(&**comm).1),
+        None => (start::nodes(&**comm)?, placement::place_on_node(&**comm).1),
     };
     if comm.rank() != 0 {
         return Ok(());

@@ -3,8 +3,9 @@
 use super::digest::{Digest, observables};
 use super::merged::{Member, Merged};
 use super::page::{
-    acceptance, advice, begin, card, curves, drawn, dynamics, escape, input, life, means, number, table,
+    acceptance, advice, begin, card, curves, drawn, dynamics, input, life, means, number, table,
 };
+use super::plot::escape;
 use super::plot::{Line, Marks, Plot};
 use super::series::column;
 use crate::app::output::{span, with_error};

@@ -4,7 +4,7 @@ use super::Ensemble;
 use super::derived::Curve;
 use super::digest::{Digest, Tuning, observables};
 use super::mean::Mean;
-use super::plot::{Line, Marks, Plot};
+use super::plot::{Line, Marks, Plot, escape};
 use super::series::{Series, column};
 use crate::app::output::megabytes;
 use crate::app::output::{span, with_error};
@@ -34,11 +34,6 @@ svg .way{opacity:.35}svg .bar{stroke-width:1.5}svg .dots{stroke-linecap:round}\
 .c6{stroke:var(--c6)}.b0{background:var(--c0)}.b1{background:var(--c1)}.b2{background:var(--c2)}.b3{background:var(--c3)}\
 .b4{background:var(--c4)}.b5{background:var(--c5)}.b6{background:var(--c6)}\
 @media(max-width:600px){svg .t{font-size:19px}}";
-
-/// Text in HTML.
-pub(super) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
 
 /// A number that may be unknown.
 pub(super) fn number(value: f64, digits: usize) -> String {

@@ -1,7 +1,6 @@
 //! A plot as SVG: values along the chain, or with errors over another quantity. Colours are the page's, by class: `c0` to `c6` of
 //! lines and points, `t` of text, `g` of the grid.
 
-use super::page::escape;
 use std::fmt::Write;
 
 const WIDTH: f64 = 560.0;
@@ -259,6 +258,11 @@ fn decades(low: f64, high: f64) -> Vec<(f64, String)> {
         (place, label)
     };
     all.map(tick).filter(|(place, _)| (low..=high).contains(place)).collect()
+}
+
+/// Text in HTML.
+pub(super) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 //! the network card nearest to the GPU by themselves.
 
 use super::job;
-use super::start::place_on_node;
 use crate::app::Ranks;
 use crate::comm::Comm;
 use crate::device::gpu_address;
@@ -129,6 +128,14 @@ fn describe(rank: usize, number: usize, address: &str, beside: Option<&Beside>, 
         }
     }
     line
+}
+
+/// This rank's number among the ranks of its node, and their number; collective.
+pub(in crate::app) fn place_on_node(comm: &dyn Comm) -> (usize, usize) {
+    let name = job::host();
+    let names = comm.gather(name.as_bytes());
+    let same = |end: usize| names[..end].iter().filter(|n| **n == name.as_bytes()).count();
+    (same(comm.rank()), same(comm.size()))
 }
 
 #[cfg(test)]

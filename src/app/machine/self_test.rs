@@ -4,6 +4,7 @@
 //! the same bits, and beside a GPU its node's CPU, too. What differs from the others is named with its rank, node and card.
 
 use super::placement::own_gpu;
+use super::placement::place_on_node;
 use super::{job, start};
 use crate::app::AppError;
 use crate::comm::{Comm, Solo};
@@ -50,7 +51,7 @@ pub(in crate::app) fn test_devices(
     let (device, start) = (domain.device(), Instant::now());
     let is_gpu = !device.backend().is_host();
     let extents = if is_gpu { OF_GPUS } else { [8; 4] };
-    let gpu = own_gpu(parallel, start::place_on_node(comm).0);
+    let gpu = own_gpu(parallel, place_on_node(comm).0);
     let gpu = gpu.map(|(number, address)| format!("GPU {number} at {address}"));
     let mut tested = vec![Tested::new(gpu.unwrap_or_else(|| "its CPU".to_owned()))];
     let own = alone(extents, device.clone())?;

@@ -1,7 +1,8 @@
 //! Ranks, threads and devices.
 
 use super::launch::{Launch, Tasks, launch};
-use super::{crash, drill, placement};
+use super::placement::{self, place_on_node};
+use super::{crash, drill};
 use crate::app::AppError;
 use crate::app::output::{complain, warn};
 use crate::app::version::PROGRAM;
@@ -124,14 +125,6 @@ fn check_limits() -> Result<(), AppError> {
         return Err(AppError::Limit(message));
     }
     Ok(())
-}
-
-/// This rank's number among the ranks of its node, and their number; collective.
-pub(in crate::app) fn place_on_node(comm: &dyn Comm) -> (usize, usize) {
-    let name = super::job::host();
-    let names = comm.gather(name.as_bytes());
-    let same = |end: usize| names[..end].iter().filter(|n| **n == name.as_bytes()).count();
-    (same(comm.rank()), same(comm.size()))
 }
 
 /// Runs `work` in a pool of threads, on the cores beside the GPU if this rank has one. Collective.
