@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         boundary: Boundary::ANTIPERIODIC,
         schur: Schur::Asymmetric,
     };
-    let solver = Settings { method: Method::BiCgStab, ..Settings::cg(Precision::Half, 1000) };
+    let solver = Settings { method: Method::BICGSTAB, ..Settings::cg(Precision::Half, 1000) };
     let params = QuarkParams { operator, solver, link_reals: 12, guess: Past::NONE };
     let mut quark = WilsonQuark::new(&links, &params, 1e-10)?;
     let correlator = pion(&mut quark, Source::Point([0; 4]))?;

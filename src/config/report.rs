@@ -180,10 +180,18 @@ pub(crate) fn nearest<'w>(word: &str, words: &[&'w str]) -> Option<&'w str> {
 }
 
 /// Words of inputs of earlier versions, and what to write instead.
-const GONE: [(&str, &str); 1] = [(
-    "multigrid_shifts",
-    "; it is gone, for it cost more than it spared: leave it out, with the keys of multigrid",
-)];
+const GONE: [(&str, &str); 7] = [
+    (
+        "multigrid_shifts",
+        "; it is gone, for it cost more than it spared: leave it out, with the keys of multigrid",
+    ),
+    ("schwarz_block", "; it is 'block' in the table [..solver.gcr-dd] now"),
+    ("aggregate", "; it stands in the table [..solver.multigrid] now"),
+    ("coarse_aggregate", "; it stands in the table [..solver.multigrid] now"),
+    ("vectors", "; it stands in the table [..solver.multigrid] now"),
+    ("k_max", "; it stands in the tables [..solver.gcr-dd] and [..solver.multigrid] now"),
+    ("n_mr", "; it stands in the tables [..solver.gcr-dd] and [..solver.multigrid] now"),
+];
 
 /// `; did you mean 'beta'?`, or a list of all `words`.
 pub(crate) fn hint(word: &str, words: &[&str]) -> String {

@@ -229,7 +229,7 @@ const GRID: Key<Option<Extents>> = Key::new(
     Absent::Is("\"auto\""),
     Change::Free,
     "ranks in x, y, z, t; `\"auto\"`: least surface, of boxes that are not too thin for long links if there are any. \
-     With `schwarz_block = \"rank\"` the bits depend on it",
+     With `gcr-dd.block = \"rank\"` the bits depend on it",
 );
 const DEVICE: Key<DeviceChoice> = Key::new(
     "device",

@@ -7,8 +7,8 @@ use crate::field::{Dagger, Domain, FieldError, Kind, MatrixField, Spinor};
 use crate::math::{ExactSum, Rational};
 use crate::operator::{CloverTerm, Operator};
 use crate::solver::{
-    BlockCg, Bounds, Guess, Info, Method, MultiInfo, MultiShift, Operators, Params, Settings, Solver,
-    SolverError, bounds,
+    BlockCg, Bounds, Guess, Info, MultiInfo, MultiShift, Operators, Params, Settings, Solver, SolverError,
+    bounds,
 };
 use std::slice::{from_mut, from_ref};
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl<O: QuarkOperator> Quark<O> {
     {
         let method = params.solver.method;
         assert!(
-            method == Method::Cg,
+            !params.solver.is_linear(),
             "systems with shifts are solved by conjugate gradients, not {method:?}"
         );
         Self::make(domain, params, Systems::Shifts)

@@ -1,6 +1,8 @@
 //! Stabilised biconjugate gradients for `M x = b` or `M^dag x = b` (van der Vorst, SIAM J. Sci. Stat. Comput. 13 (1992)
 //! 631), with reliable updates: shadow residual and direction are kept when `refine` recomputes the residual.
 
+use super::cg::ConjugateGradients;
+use super::method::{Made, Own, Row, Settings};
 use super::refine::{Cycle, Ended, Outer, Stage, Trust, refine};
 use super::{Info, LinearSolver, Matrix, Params, Setup, SolverError, System};
 use crate::device::Precision;
@@ -8,6 +10,20 @@ use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
 use crate::operator::Operator;
 use num_complex::Complex64;
 use std::sync::Arc;
+
+/// The method "bicgstab".
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StabilizedBiCg;
+
+impl Own for StabilizedBiCg {
+    const ROW: Row = Row { word: "bicgstab", is_linear: true, together: 1, ..ConjugateGradients::ROW };
+    const DEFAULT: Self = Self;
+
+    fn linear(self, settings: &Settings, domain: &Arc<Domain>, _: usize) -> Option<Made> {
+        let Settings { precisions: [_, precision, _], delta, .. } = *settings;
+        Some(BiCgStab::new(domain, precision, delta).map(|solver| Box::new(solver) as Box<dyn LinearSolver>))
+    }
+}
 
 /// Workspace of solves.
 pub struct BiCgStab {

@@ -1,12 +1,34 @@
 //! Conjugate gradients for `(M^dag M + s) x = b`, s >= 0 (Hestenes, Stiefel 1952), with reliable updates: the iteration
 //! has its own precision, and its direction is kept when `refine` recomputes the residual.
 
+use super::method::{Own, Row, usual_delta};
+use super::mixes::PLAIN;
 use super::refine::{Cycle, Ended, Outer, Stage, Trust, refine};
 use super::{Info, Matrix, Operators, Params, Setup, Solver, SolverError, System};
-use crate::device::Precision;
+use crate::device::Precision::{self, Half};
 use crate::field::{Domain, FieldError, Kind, Spinor};
 use crate::operator::Operator;
 use std::sync::Arc;
+
+/// The method "cg".
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ConjugateGradients;
+
+impl Own for ConjugateGradients {
+    const ROW: Row = Row {
+        word: "cg",
+        about: "",
+        keys: &[],
+        mixes: &PLAIN,
+        tries: &[PLAIN[0], PLAIN[2]],
+        is_linear: false,
+        together: usize::MAX,
+        whole: false,
+        has_set_up: false,
+        delta: |[.., lowest]| usual_delta(lowest == Half),
+    };
+    const DEFAULT: Self = Self;
+}
 
 /// Workspace of solves.
 ///

@@ -2,11 +2,9 @@
 
 use super::Method;
 use super::method::{METHODS, Settings};
-use super::mixes::{MULTIGRID, Mix, PLAIN_OR_SHIFTED, SCHWARZ};
 use crate::device::Precision;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::mem::discriminant;
 
 /// A method and its precisions, by their words in an input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,23 +18,12 @@ pub struct Choice {
 /// What terms with `method = "auto"` are solved by, under their names.
 pub type Choices = BTreeMap<String, Choice>;
 
-/// The combinations of a method's precisions.
-fn mixes(method: Method) -> &'static [Mix] {
-    match method {
-        Method::GcrDd { .. } => &SCHWARZ,
-        Method::Multigrid { .. } => &MULTIGRID,
-        Method::Cg | Method::BiCgStab => &PLAIN_OR_SHIFTED,
-    }
-}
-
 impl Choice {
     /// A method with precisions that it has.
     pub(super) fn new(method: Method, precisions: [Precision; 3]) -> Self {
-        let same = |(_, other): &&(&str, Method)| discriminant(other) == discriminant(&method);
-        let (method_word, _) = METHODS.iter().find(same).expect("every method has a word");
-        let mix = mixes(method).iter().find(|(_, mix)| *mix == precisions);
+        let mix = method.mixes().iter().find(|(_, mix)| *mix == precisions);
         let (precision, _) = mix.expect("precisions of this method");
-        Self { method: (*method_word).to_owned(), precision: (*precision).to_owned() }
+        Self { method: method.row().word.to_owned(), precision: (*precision).to_owned() }
     }
 
     /// The method and the precisions of these settings.
@@ -46,9 +33,14 @@ impl Choice {
 
     /// The method, without its own keys, and its precisions; `None` if this program does not know the words.
     pub(super) fn meaning(&self) -> Option<(Method, [Precision; 3])> {
-        let (_, method) = METHODS.iter().find(|(word, _)| *word == self.method)?;
-        let (_, precisions) = mixes(*method).iter().find(|(word, _)| *word == self.precision)?;
+        let method = METHODS.iter().find(|method| method.row().word == self.method)?;
+        let (_, precisions) = method.mixes().iter().find(|(word, _)| *word == self.precision)?;
         Some((*method, *precisions))
+    }
+
+    /// Whether the method makes something in each trajectory before its first solve.
+    pub fn has_set_up(&self) -> bool {
+        self.meaning().is_some_and(|(method, _)| method.row().has_set_up)
     }
 }
 
@@ -64,8 +56,8 @@ mod tests {
 
     #[test]
     fn words_mean_what_they_are_made_of() {
-        for (_, method) in METHODS {
-            for (word, precisions) in mixes(*method) {
+        for method in METHODS {
+            for (word, precisions) in method.mixes() {
                 let choice = Choice::new(*method, *precisions);
                 assert_eq!(choice.precision, *word);
                 assert_eq!(choice.meaning(), Some((*method, *precisions)));

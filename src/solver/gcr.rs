@@ -11,11 +11,17 @@ use super::refine::{Ended, Outer, Refinement, Stage, Trust};
 use super::{
     Info, LinearSolver, Matrix, Operators, Params, Preconditioner, Setup, SolverError, System, timed,
 };
+use crate::config::key::{Absent, Change, Key, integer};
 use crate::device::Precision;
 use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
 use num_complex::Complex64;
 use std::slice::{from_mut, from_ref};
 use std::sync::Arc;
+
+/// The greatest size of the Krylov space, in the tables of the methods that are GCR.
+pub(super) const K_MAX: Key<usize> =
+    Key::new("k_max", integer(2, 64), Absent::Is("16"), Change::Tuning, "directions before a restart")
+        .settled_as("method");
 
 /// Parameters of the solver.
 #[derive(Clone, Copy, Debug, PartialEq)]

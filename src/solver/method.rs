@@ -1,51 +1,188 @@
-//! The register of methods: from a term's settings to its solver.
+//! The register of methods: what an input may say of each, and the way from a term's settings to its solver.
+//!
+//! A method is a file with its own settings ([`Own`]), their keys, its row and its maker; it is registered by a line in
+//! `methods!`. Where it has keys, they stand in a table that bears its word.
 
-use super::{
-    BiCgStab, Cg, Gcr, GcrParams, LinearSolver, Multigrid, MultigridParams, Schwarz, Solver, TwoSolves,
-};
+use super::bicgstab::StabilizedBiCg;
+use super::cg::ConjugateGradients;
+use super::keys::Boxes;
+use super::mixes::{Mix, PLAIN_OR_SHIFTED};
+use super::multigrid::GcrMultigrid;
+use super::schwarz::GcrDd;
+use super::{Cg, LinearSolver, Solver, TwoSolves};
+use crate::config::raw::Table;
+use crate::config::section::{Count, Inner, Section};
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Kind};
-use crate::lattice::Extents;
+use std::fmt::Debug;
 use std::sync::Arc;
 
-/// A method.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Method {
-    /// Conjugate gradients on the normal equations.
-    Cg,
-    /// Two solves by BiCGstab.
-    BiCgStab,
-    /// Two solves by GCR-DD.
-    GcrDd {
-        /// The greatest size of the Krylov space.
-        k_max: usize,
-        /// Minimal-residual steps of the preconditioner.
-        n_mr: usize,
-        /// Extents of a Schwarz block; `None`: the rank's box.
-        block: Option<Extents>,
-    },
-    /// Two solves by GCR with aggregation multigrid.
-    Multigrid {
-        /// The greatest size of the Krylov space.
-        k_max: usize,
-        /// The preconditioner.
-        params: MultigridParams,
-    },
+/// What a method is.
+pub(crate) struct Row {
+    /// Its word in an input, and the name of the table of its keys.
+    pub word: &'static str,
+    /// What that table is for.
+    pub about: &'static str,
+    /// The keys; none: there is no such table. "auto" tries a method with keys where the input has their table.
+    pub keys: &'static [&'static Section],
+    /// The combinations of its precisions; the first is the default.
+    pub mixes: &'static [Mix],
+    /// Those that "auto" tries.
+    pub tries: &'static [Mix],
+    /// Whether it solves `M x = b`, of Dirac spinors. Others solve `M^dag M x = b` of any fields, with shifts too.
+    pub is_linear: bool,
+    /// The most systems that it solves at once.
+    pub together: usize,
+    /// Whether it has an operator that also acts on all sites, in the precision of its preconditioner.
+    pub whole: bool,
+    /// Whether it makes something in each trajectory before its first solve.
+    pub has_set_up: bool,
+    /// The default factor by which the residual falls between updates.
+    pub delta: fn([Precision; 3]) -> f64,
 }
 
-/// The methods by their words in an input. Their own keys replace the numbers of those that have some.
-pub(super) const METHODS: &[(&str, Method)] = &[
-    ("cg", Method::Cg),
-    ("bicgstab", Method::BiCgStab),
-    ("gcr-dd", Method::GcrDd { k_max: 0, n_mr: 0, block: None }),
-    (
-        "multigrid",
-        Method::Multigrid {
-            k_max: 0,
-            params: MultigridParams { block: [0; 4], coarse_block: None, vectors: 0, steps: 0 },
-        },
-    ),
-];
+/// A method's solver of `M x = b`.
+pub(super) type Made = Result<Box<dyn LinearSolver>, FieldError>;
+
+/// The settings of a method alone.
+pub(super) trait Own: Copy + Debug + PartialEq {
+    /// What the method is.
+    const ROW: Row;
+    /// Without its table.
+    const DEFAULT: Self;
+
+    /// Reads its table; keys that are not there are those of `self`.
+    #[must_use]
+    fn read(self, _: &mut Table) -> Self {
+        self
+    }
+
+    /// Checks them against the boxes of the lattice. `solver` has the table, `own`.
+    fn check(self, _solver: &Table, _own: &Table, _: Boxes) {}
+
+    /// The solver of `M x = b`, for so many systems at once if it can; `None` if it solves the normal equations directly.
+    fn linear(self, _: &Settings, _: &Arc<Domain>, _together: usize) -> Option<Made> {
+        None
+    }
+}
+
+/// The method of an input.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Wanted {
+    One(Method),
+    /// The fastest in a trial.
+    Auto,
+}
+
+macro_rules! methods {
+    ($($(#[$about:meta])* $name:ident($own:ty),)*) => {
+        /// A method with its own settings.
+        #[derive(Clone, Copy, PartialEq)]
+        pub enum Method {
+            $($(#[$about])* $name($own),)*
+        }
+
+        /// All, without tables of their own.
+        pub(super) const METHODS: &[Method] = &[$(Method::$name(<$own>::DEFAULT)),*];
+        const ROWS: &[Row] = &[$(<$own>::ROW),*];
+        /// What `method` may be.
+        pub(super) const WORDS: &[(&str, Wanted)] =
+            &[$((<$own>::ROW.word, Wanted::One(Method::$name(<$own>::DEFAULT))),)* ("auto", Wanted::Auto)];
+
+        impl Method {
+            /// What it is.
+            pub(crate) fn row(&self) -> &'static Row {
+                match self {
+                    $(Self::$name(_) => const { &<$own>::ROW },)*
+                }
+            }
+
+            pub(super) fn read(self, table: &mut Table) -> Self {
+                match self {
+                    $(Self::$name(own) => Self::$name(own.read(table)),)*
+                }
+            }
+
+            pub(super) fn check(self, solver: &Table, own: &Table, boxes: Boxes) {
+                match self {
+                    $(Self::$name(settings) => settings.check(solver, own, boxes),)*
+                }
+            }
+
+            fn linear(self, settings: &Settings, domain: &Arc<Domain>, together: usize) -> Option<Made> {
+                match self {
+                    $(Self::$name(own) => own.linear(settings, domain, together),)*
+                }
+            }
+        }
+
+        impl Debug for Method {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match self {
+                    $(Self::$name(own) => own.fmt(f),)*
+                }
+            }
+        }
+    };
+}
+
+methods! {
+    /// Conjugate gradients on the normal equations.
+    Cg(ConjugateGradients),
+    /// Two solves by BiCGstab.
+    BiCgStab(StabilizedBiCg),
+    /// Two solves by GCR-DD.
+    GcrDd(GcrDd),
+    /// Two solves by GCR with aggregation multigrid.
+    Multigrid(GcrMultigrid),
+}
+
+impl Method {
+    /// Conjugate gradients, which have no settings of their own.
+    pub const CG: Self = Self::Cg(ConjugateGradients);
+    /// BiCGstab, which has none.
+    pub const BICGSTAB: Self = Self::BiCgStab(StabilizedBiCg);
+
+    /// Whether both are one method, whatever their settings.
+    pub(super) fn is(self, other: Self) -> bool {
+        self.row().word == other.row().word
+    }
+
+    /// All combinations of its precisions, those for shifts with them.
+    pub(super) fn mixes(self) -> &'static [Mix] {
+        if self.row().is_linear { self.row().mixes } else { &PLAIN_OR_SHIFTED }
+    }
+
+    /// The default factor by which the residual falls between updates.
+    pub(crate) fn usual_delta(self, precisions: [Precision; 3]) -> f64 {
+        (self.row().delta)(precisions)
+    }
+}
+
+/// The methods with a table.
+const OWN: usize = {
+    let (mut count, mut n) = (0, 0);
+    while n < ROWS.len() {
+        count += !ROWS[n].keys.is_empty() as usize;
+        n += 1;
+    }
+    count
+};
+
+/// The tables `[..solver.WORD]`.
+pub(super) const TABLES: [Inner; OWN] = {
+    let mut tables = [const { Inner { name: "", count: Count::Once, text: "", sections: &[] } }; OWN];
+    let (mut place, mut n) = (0, 0);
+    while n < ROWS.len() {
+        let Row { word, about, keys, .. } = &ROWS[n];
+        if !keys.is_empty() {
+            tables[place] = Inner { name: word, count: Count::Once, text: about, sections: keys };
+            place += 1;
+        }
+        n += 1;
+    }
+    tables
+};
 
 /// Settings of a term's solver.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,77 +197,26 @@ pub struct Settings {
     pub max_iterations: usize,
 }
 
-/// A method's solver of `M x = b`.
-type Made = Result<Box<dyn LinearSolver>, FieldError>;
-type Maker<'a> = Box<dyn Fn(&Arc<Domain>, usize) -> Made + 'a>;
-
-/// An entry of the register.
-struct Entry<'a> {
-    /// Whether the method serves fields of a kind.
-    serves: fn(Kind) -> bool,
-    /// The solver of `M x = b`, for so many systems at once if it can; `None` if the method solves the normal equations directly.
-    linear: Option<Maker<'a>>,
-}
-
 impl Settings {
     /// Conjugate gradients that iterate in `precision`.
     pub fn cg(precision: Precision, max_iterations: usize) -> Self {
-        Self {
-            method: Method::Cg,
-            precisions: [Precision::Double, precision, precision],
-            delta: usual_delta(precision == Precision::Half),
-            max_iterations,
-        }
-    }
-
-    /// The entry of this method.
-    fn entry(&self) -> Entry<'_> {
-        let Self { precisions: [_, precision, inner], delta, .. } = *self;
-        match self.method {
-            Method::Cg => Entry { serves: |_| true, linear: None },
-            Method::BiCgStab => Entry {
-                serves: |kind| kind == Kind::Dirac,
-                linear: Some(Box::new(move |domain, _| {
-                    Ok(Box::new(BiCgStab::new(domain, precision, delta)?))
-                })),
-            },
-            Method::GcrDd { k_max, n_mr, block } => Entry {
-                serves: |kind| kind == Kind::Dirac,
-                linear: Some(Box::new(move |domain, _| {
-                    let schwarz = Schwarz::new(domain, inner, n_mr, block)?;
-                    let params = GcrParams { precision, k_max, delta };
-                    Ok(Box::new(Gcr::new(domain, params, Box::new(schwarz), 1)?))
-                })),
-            },
-            Method::Multigrid { k_max, params } => Entry {
-                serves: |kind| kind == Kind::Dirac,
-                linear: Some(Box::new(move |domain, together| {
-                    let together = together.min(Multigrid::TOGETHER);
-                    let multigrid = Multigrid::new(domain, inner, params, together)?;
-                    let params = GcrParams { precision, k_max, delta };
-                    Ok(Box::new(Gcr::new(domain, params, Box::new(multigrid), together)?))
-                })),
-            },
-        }
+        let precisions = [Precision::Double, precision, precision];
+        Self { method: Method::CG, precisions, delta: Method::CG.usual_delta(precisions), max_iterations }
     }
 
     /// How many of `fields` systems the method solves at once: of M for a [linear](Self::is_linear) one, else of `M^dag M`.
     pub(crate) fn together(&self, fields: usize) -> usize {
-        match self.method {
-            Method::Cg => fields,
-            Method::Multigrid { .. } => fields.min(Multigrid::TOGETHER),
-            _ => 1,
-        }
+        fields.min(self.method.row().together)
     }
 
     /// Whether the method solves `M x = b` without its normal equations.
     pub(crate) fn is_linear(&self) -> bool {
-        self.entry().linear.is_some()
+        self.method.row().is_linear
     }
 
     /// The precision in which the method needs an operator that also acts on all sites.
     pub(crate) fn whole(&self) -> Option<Precision> {
-        matches!(self.method, Method::Multigrid { .. }).then_some(self.precisions[2])
+        self.method.row().whole.then_some(self.precisions[2])
     }
 
     /// The precision in which conjugate gradients solve a single system, also after another method failed; with
@@ -150,13 +236,11 @@ impl Settings {
         kind: Kind,
         together: usize,
     ) -> Result<Box<dyn Solver>, FieldError> {
-        let Entry { serves, linear } = self.entry();
-        assert!(serves(kind), "fields of the kind {kind:?} are not solved by {:?}", self.method);
-        Ok(match linear {
+        let serves = kind == Kind::Dirac || !self.is_linear();
+        assert!(serves, "fields of the kind {kind:?} are not solved by {:?}", self.method);
+        Ok(match self.linear_solver(domain, together)? {
             None => Box::new(Cg::new(domain, kind, self.of_one_system(), self.delta)?),
-            Some(linear) => {
-                Box::new(TwoSolves::new(domain, linear(domain, together)?, self.of_one_system())?)
-            }
+            Some(linear) => Box::new(TwoSolves::new(domain, linear, self.of_one_system())?),
         })
     }
 
@@ -167,7 +251,7 @@ impl Settings {
         domain: &Arc<Domain>,
         together: usize,
     ) -> Result<Option<Box<dyn LinearSolver>>, FieldError> {
-        self.entry().linear.map(|linear| linear(domain, together)).transpose()
+        self.method.linear(self, domain, self.together(together)).transpose()
     }
 }
 

@@ -18,8 +18,8 @@
 //! - `spectrum`: the ends of the spectrum of `M^dag M`
 //! - `info`: statistics and timings of a solve
 //!
-//! Every solve ends with a check of the true residual in double precision. A new solver is a file with its [`Solver`]
-//! or [`LinearSolver`] and a line in `method`; so is a new [`Preconditioner`].
+//! Every solve ends with a check of the true residual in double precision. A new solver, or a new [`Preconditioner`], is a file
+//! with its settings, keys and row, and a line in `method`.
 
 // No number wraps in silence, however large the lattice.
 #![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
@@ -42,20 +42,20 @@ mod refine;
 mod schwarz;
 mod spectrum;
 
-pub use bicgstab::BiCgStab;
+pub use bicgstab::{BiCgStab, StabilizedBiCg};
 pub use block::{BlockCg, BlockInfo};
-pub use cg::Cg;
+pub use cg::{Cg, ConjugateGradients};
 pub use choice::{Choice, Choices};
 pub use gcr::{Gcr, GcrParams};
 pub use guess::{Forecast, Guess, Past};
 pub use info::Info;
 pub use keys::TermSolver;
 pub use method::{Method, Settings, usual_delta};
-pub use multigrid::{Multigrid, MultigridParams};
+pub use multigrid::{GcrMultigrid, Multigrid, MultigridParams};
 pub use multishift::{MultiInfo, MultiShift};
 pub use normal::TwoSolves;
 pub use operators::{Matrix, Operators, System};
-pub use schwarz::Schwarz;
+pub use schwarz::{GcrDd, Schwarz};
 pub use spectrum::{Bounds, Tridiagonal, bounds, greatest};
 
 use info::timed;

@@ -5,13 +5,105 @@
 //! block is this rank's box (the paper's choice), the result depends on the grid of ranks; with blocks of fixed extents
 //! it does not.
 
-use super::{Info, Operators, Preconditioner, Setup, SolverError};
+use super::gcr::K_MAX;
+use super::keys::Boxes;
+use super::method::{Made, Own, Row, Settings};
+use super::mixes::SCHWARZ;
+use super::{Gcr, GcrParams, Info, LinearSolver, Operators, Preconditioner, Setup, SolverError};
+use crate::config::key::{Absent, Change, Key, Shape, form, integer};
+use crate::config::raw::Table;
+use crate::config::reader::{Read, Value, extent, four};
+use crate::config::section::Section;
 use crate::device::kernels::{BlockGrid, BlockLength, BlockPart, BlockProducts, BlockStep, PART, int};
 use crate::device::{Buffer, Precision};
 use crate::field::{Dagger, Domain, FieldError, Kind, ODD, Spinor, least_length};
-use crate::lattice::{Extents, volume};
+use crate::lattice::{Extents, shape, volume};
 use crate::operator::Blocks;
 use std::sync::Arc;
+use toml::de::DeValue;
+
+/// The method "gcr-dd": GCR with this preconditioner.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GcrDd {
+    /// The greatest size of the Krylov space.
+    pub k_max: usize,
+    /// Minimal-residual steps of the preconditioner.
+    pub n_mr: usize,
+    /// Extents of a block; `None`: the rank's box.
+    pub block: Option<Extents>,
+}
+
+const N_MR: Key<usize> =
+    Key::new("n_mr", integer(1, 64), Absent::Is("8"), Change::Tuning, "minimal-residual steps in a block")
+        .settled_as("method");
+const BLOCK: Key<Option<Extents>> = Key::new(
+    "block",
+    form(
+        "`\"rank\"` or 4 even integers",
+        Shape::Either(&[Shape::Words(&["rank"]), Shape::List(&Shape::Integer(2, 4096), Some(4))]),
+        block,
+    ),
+    Absent::Is("\"rank\""),
+    Change::Tuning,
+    "extents x, y, z, t of a block, which divide the box of a rank. `\"rank\"`: that box, and the bits then depend on the \
+     grid of ranks; see below",
+)
+.settled_as("method");
+const KEYS: Section = Section { keys: &[&K_MAX, &N_MR, &BLOCK], tables: &[] };
+
+/// `"rank"` reads as `None`.
+fn block(value: &Value) -> Read<Option<Extents>> {
+    match value.get_ref() {
+        DeValue::String(text) if text == "rank" => Ok(None),
+        _ => four("\"rank\" or 4 even integers [x, y, z, t]", extent)(value).map(Some),
+    }
+}
+
+impl Own for GcrDd {
+    const ROW: Row = Row {
+        word: "gcr-dd",
+        about: "the Schwarz preconditioner of `\"gcr-dd\"`; with `\"auto\"`, that this method is tried",
+        keys: &[&KEYS],
+        mixes: &SCHWARZ,
+        tries: &[SCHWARZ[0], SCHWARZ[1]],
+        is_linear: true,
+        together: 1,
+        whole: false,
+        has_set_up: false,
+        delta: |_| 0.1,
+    };
+    const DEFAULT: Self = Self { k_max: 16, n_mr: 8, block: None };
+
+    fn read(self, table: &mut Table) -> Self {
+        Self {
+            k_max: table.get_or(&K_MAX, Some(self.k_max)),
+            n_mr: table.get_or(&N_MR, Some(self.n_mr)),
+            block: table.get_or(&BLOCK, Some(self.block)),
+        }
+    }
+
+    fn check(self, _: &Table, own: &Table, boxes: Boxes) {
+        let Some(block) = self.block.filter(|_| own.has("block")) else { return };
+        let cuts = |whole: &Extents| (0..4).all(|mu| whole[mu].is_multiple_of(block[mu]));
+        let lattice = boxes.lattice.map(|extents| ("the lattice", extents));
+        let local = boxes.partition.map(|partition| ("a rank's box", partition.local()));
+        if let Some((what, extents)) = lattice.into_iter().chain(local).find(|(_, all)| !cuts(all)) {
+            let (block, extents) = (shape(block), shape(extents));
+            own.mistake("block", format!("block: blocks of {block} do not divide {what} of {extents}"));
+        }
+    }
+
+    fn linear(self, settings: &Settings, domain: &Arc<Domain>, _: usize) -> Option<Made> {
+        let Settings { precisions: [_, precision, lowest], delta, .. } = *settings;
+        let make = || -> Made {
+            let schwarz = Schwarz::new(domain, lowest, self.n_mr, self.block)?;
+            let params = GcrParams { precision, k_max: self.k_max, delta };
+            let solver: Box<dyn LinearSolver> = Box::new(Gcr::new(domain, params, Box::new(schwarz), 1)?);
+            Ok(solver)
+        };
+        Some(make())
+    }
+}
 
 /// The preconditioner's vectors.
 pub struct Schwarz {

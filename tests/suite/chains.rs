@@ -61,9 +61,7 @@ preconditioning = "asymmetric"
 stout = { steps = 1, rho = 0.1 }
 [fermion.light.solver]
 method = "gcr-dd"
-schwarz_block = [2, 2, 2, 4]
-k_max = 8
-n_mr = 4
+gcr-dd = { block = [2, 2, 2, 4], k_max = 8, n_mr = 4 }
 action_residual = 1e-9
 force_residual = 1e-7
 [[fermion.light.hasenbusch]]
@@ -273,9 +271,10 @@ residual = 1e-7
 
 /// The production chain with multigrid for both light ratios, of which the second has a twisted mass, on three levels.
 pub fn multigrid() -> String {
-    let own =
-        "method = \"multigrid\"\naggregate = [2, 2, 2, 4]\nvectors = 8\ncoarse_aggregate = [2, 1, 1, 1]\n";
-    let light = PRODUCTION.replace("method = \"gcr-dd\"\nschwarz_block = [2, 2, 2, 4]\n", own);
+    let own = "method = \"multigrid\"\nmultigrid = { aggregate = [2, 2, 2, 4], vectors = 8, coarse_aggregate = [2, 1, 1, 1], \
+               k_max = 8, n_mr = 4 }\n";
+    let light = PRODUCTION
+        .replace("method = \"gcr-dd\"\ngcr-dd = { block = [2, 2, 2, 4], k_max = 8, n_mr = 4 }\n", own);
     let both = light.replace(
         "method = \"bicgstab\"\nprecision = \"double-half\"\n",
         "precision = \"double-single-single\"\n",

@@ -90,7 +90,8 @@ fn multigrid_of_clover_quarks() {
 /// Where a term still has to choose, the kernels of all that it may choose are known.
 #[test]
 fn all_methods_of_auto() {
-    let auto = OTHER.replace("precision = \"double\"\n", "method = \"auto\"\nschwarz_block = [4, 4, 4, 4]\n");
+    let auto =
+        OTHER.replace("precision = \"double\"\n", "method = \"auto\"\ngcr-dd = { block = [4, 4, 4, 4] }\n");
     let alone: Arc<dyn Comm> = Arc::new(Echo { size: 1 });
     let kernels = |input: &hmc::input::Input| names(&rehearse(input, Halo::Staged, &alone).unwrap());
     let input = hmc::input::parse(&auto, "run.toml", 1).unwrap().input;

@@ -197,7 +197,7 @@ pub(super) fn table(bench: &mut Bench) -> Result<(), AppError> {
     for (precisions, precision) in [("double", D), ("double-single", S), ("double-half", H)] {
         let mut double = operator(D)?;
         let mut lower = if precision == D { None } else { Some(operator(precision)?) };
-        let settings = args.settings(Method::Cg, [D, precision, precision]);
+        let settings = args.settings(Method::CG, [D, precision, precision]);
         let mut solver = settings.solver(domain, params.kind(), 1)?;
         let goal = Params { residual: args.residual, max_iterations: settings.max_iterations };
         let solve = Solve {

@@ -34,7 +34,6 @@ use crate::family::REACH;
 use crate::field::{Domain, Halo, HaloPrecision, MatrixField, Purpose, RandomAddress};
 use crate::input::{DeviceChoice, Parallel};
 use crate::lattice::Extents;
-use crate::solver::usual_delta;
 use crate::solver::{Info, Method, MultigridParams, Settings, SolverError};
 use rows::{Bench, Rows};
 use std::path::PathBuf;
@@ -144,8 +143,7 @@ pub struct BenchArgs {
 impl BenchArgs {
     /// Settings of `method` with these precisions: of updates, of the iteration, of the preconditioner.
     fn settings(&self, method: Method, precisions: [Precision; 3]) -> Settings {
-        let in_half = precisions[1] == Precision::Half || matches!(method, Method::GcrDd { .. });
-        let delta = self.delta.unwrap_or(usual_delta(in_half));
+        let delta = self.delta.unwrap_or_else(|| method.usual_delta(precisions));
         Settings { method, precisions, delta, max_iterations: MAX_ITERATIONS }
     }
 }

@@ -13,7 +13,7 @@ use crate::hmc::{Chain, Level, Scheme};
 use crate::io;
 use crate::lattice::{Boundary, volume};
 use crate::operator::{CloverTerm, GaugeLoops};
-use crate::solver::{Matrix, Method, Operators, Params, Settings, System};
+use crate::solver::{GcrDd, GcrMultigrid, Matrix, Method, Operators, Params, Settings, System};
 use std::sync::Arc;
 
 const BETA: f64 = 6.0;
@@ -42,7 +42,7 @@ fn methods(bench: &Bench) -> Vec<(&'static str, &'static str, Settings)> {
     let Bench { domain, args, .. } = *bench;
     let of = |method, precisions| args.settings(method, precisions);
     let mut all = Vec::new();
-    for (name, method) in [("CG", Method::Cg), ("BiCGstab", Method::BiCgStab)] {
+    for (name, method) in [("CG", Method::CG), ("BiCGstab", Method::BICGSTAB)] {
         all.push((name, "double", of(method, [D, D, D])));
         all.push((name, "double-single", of(method, [D, S, S])));
         all.push((name, "double-half", of(method, [D, H, H])));
@@ -50,7 +50,7 @@ fn methods(bench: &Bench) -> Vec<(&'static str, &'static str, Settings)> {
     let fits = domain.partition().local().iter().all(|n| n.is_multiple_of(8));
     let blocks = [("GCR-DD rank", None), ("GCR-DD 8^4", Some([8; 4]))];
     for (name, block) in blocks.into_iter().take(if fits { 2 } else { 1 }) {
-        let gcr = Method::GcrDd { k_max: 16, n_mr: 10, block };
+        let gcr = Method::GcrDd(GcrDd { k_max: 16, n_mr: 10, block });
         all.push((name, "double-single-half", of(gcr, [D, S, H])));
         all.push((name, "double-half-half", of(gcr, [D, H, H])));
     }
@@ -66,7 +66,7 @@ const K_MAX: usize = 24;
 /// Multigrid, if the aggregates fit.
 pub(super) fn multigrid(bench: &Bench) -> Option<Method> {
     let params = bench.args.multigrid;
-    params.fits(bench.domain.partition()).then_some(Method::Multigrid { k_max: K_MAX, params })
+    params.fits(bench.domain.partition()).then_some(Method::Multigrid(GcrMultigrid { k_max: K_MAX, params }))
 }
 
 /// What the rows of the table share.

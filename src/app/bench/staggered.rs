@@ -93,7 +93,7 @@ impl Problem<'_> {
 
     /// The factor by which the residual falls between updates.
     fn delta(&self, precision: Precision) -> f64 {
-        self.args.settings(Method::Cg, [D, precision, precision]).delta
+        self.args.settings(Method::CG, [D, precision, precision]).delta
     }
 
     /// One row, for solves of `fields` systems at once. Returns the seconds.

@@ -124,10 +124,10 @@ fn solves(input: &Input, term: &str) -> u64 {
 
 /// What terms have in common that share a space of multigrid: the fermion, aggregates, vectors and smoothing.
 fn space(input: &Input, term: &str) -> Result<String, AppError> {
-    let multigrid = |choice: &&Choice| choice.method == "multigrid";
+    let has_space = |choice: &&Choice| choice.has_set_up();
     let open = input.open_choices();
     let (_, candidates) = open.iter().find(|(name, _)| *name == term).expect("a term that chooses");
-    let Some(choice) = candidates.iter().find(multigrid) else { return Ok(term.to_owned()) };
+    let Some(choice) = candidates.iter().find(has_space) else { return Ok(term.to_owned()) };
     let input = input.with_choices(&Choices::from([(term.to_owned(), choice.clone())]))?;
     let of_term = |(n, fermion): (usize, &Fermion)| {
         let solvers = fermion.solvers();
@@ -152,10 +152,11 @@ fn trial(
     };
     let mut forces = Forces::new(links, comm)?;
     let (seconds, done) = forces.fastest(&mut *make()?)?;
-    let setup = match (&done, &input.choices()[term].method) {
-        // The space is gone with the term.
-        (Ok(_), method) if method == "multigrid" => forces.once(&mut *make()?)?.0 - seconds,
-        _ => 0.0,
+    let setup = if done.is_ok() && input.choices()[term].has_set_up() {
+        // What was made is gone with the term.
+        forces.once(&mut *make()?)?.0 - seconds
+    } else {
+        0.0
     };
     Ok(done.map(|iterations| Trial { iterations, seconds, setup: setup.max(0.0) }))
 }

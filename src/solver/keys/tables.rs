@@ -1,27 +1,18 @@
 //! The keys, one by one, and their tables.
 
-use super::Wanted;
 use crate::config::forms::{FRACTION, ITERATIONS, RESIDUAL};
 use crate::config::key::{Absent, Change, Key, Shape, form, integer, words};
-use crate::config::reader::{Read, Value, extent, four, one_of, whole};
+use crate::config::reader::one_of;
 use crate::config::section::Section;
 use crate::device::Precision::{self, Double, Single};
-use crate::lattice::Extents;
-use crate::solver::method::METHODS;
+use crate::solver::Method;
+use crate::solver::cg::ConjugateGradients;
+use crate::solver::method::{Own, TABLES, WORDS, Wanted};
 use crate::solver::mixes::{ALL, PLAIN_OR_SHIFTED};
-use toml::de::DeValue;
-
-/// The methods by their words in an input.
-const WORDS: &[(&str, Wanted)] = &[
-    (METHODS[0].0, Wanted::One(METHODS[0].1)),
-    (METHODS[1].0, Wanted::One(METHODS[1].1)),
-    (METHODS[2].0, Wanted::One(METHODS[2].1)),
-    (METHODS[3].0, Wanted::One(METHODS[3].1)),
-    ("auto", Wanted::Auto),
-];
 
 /// The methods for domain-wall quarks.
-const WALL_WORDS: &[(&str, Wanted)] = &[WORDS[0], WORDS[4]];
+const WALL_WORDS: &[(&str, Wanted)] =
+    &[(ConjugateGradients::ROW.word, Wanted::One(Method::CG)), ("auto", Wanted::Auto)];
 
 pub(super) const METHOD: Key<Wanted> = Key::new(
     "method",
@@ -99,74 +90,6 @@ pub(super) const GUESS_PRECISION: Key<Precision> = Key::new(
     "of past solutions; `\"single\"` takes less than half the memory, and guesses as well",
 )
 .settled_as("guess_precision");
-pub(super) const K_MAX: Key<usize> =
-    Key::new("k_max", integer(2, 64), Absent::Is("16"), Change::Tuning, "directions before a restart")
-        .settled_as("method")
-        .note("only with `gcr-dd` or `multigrid`, or `auto` that tries one of them");
-pub(super) const N_MR: Key<usize> = Key::new(
-    "n_mr",
-    integer(1, 64),
-    Absent::Means("`8`; `6` with `multigrid`"),
-    Change::Tuning,
-    "minimal-residual steps in a block, or after a coarse correction",
-)
-.settled_as("method")
-.note("only with `gcr-dd` or `multigrid`, or `auto` that tries one of them");
-pub(super) const SCHWARZ_BLOCK: Key<Option<Extents>> = Key::new(
-    "schwarz_block",
-    form(
-        "`\"rank\"` or 4 even integers",
-        Shape::Either(&[Shape::Words(&["rank"]), Shape::List(&Shape::Integer(2, 4096), Some(4))]),
-        block,
-    ),
-    Absent::Is("\"rank\""),
-    Change::Tuning,
-    "extents x, y, z, t of a block, which divide the box of a rank. `\"rank\"`: that box, and the bits then depend on the \
-     grid of ranks; see below",
-)
-.settled_as("method")
-.note("only with `gcr-dd`, or `auto` that tries it");
-
-pub(super) const AGGREGATE: Key<Extents> = Key::new(
-    "aggregate",
-    form("4 even integers", Shape::List(&Shape::Integer(2, 4096), Some(4)), |value| {
-        four("4 even integers [x, y, z, t]", extent)(value)
-    }),
-    Absent::Is("[4, 4, 4, 4]"),
-    Change::Tuning,
-    "extents x, y, z, t of an aggregate, which divide the box of a rank; in each direction there is one, or an even number",
-)
-.settled_as("method")
-.note("only with `multigrid`, or `auto` that tries it");
-pub(super) const COARSE_AGGREGATE: Key<Option<Extents>> = Key::new(
-    "coarse_aggregate",
-    form(
-        "`\"none\"` or 4 positive integers",
-        Shape::Either(&[Shape::Words(&["none"]), Shape::List(&Shape::Integer(1, 4096), Some(4))]),
-        |value| match value.get_ref() {
-            DeValue::String(text) if text == "none" => Ok(None),
-            _ => four("\"none\" or 4 positive integers [x, y, z, t]", whole(1..=4096))(value).map(Some),
-        },
-    ),
-    Absent::Is("\"none\""),
-    Change::Tuning,
-    "a third level: extents x, y, z, t, in aggregates, of an aggregate of those, with the same conditions. For many aggregates \
-     and light quarks; see [performance](performance.md#multigrid)",
-)
-.settled_as("method")
-.note("only with `multigrid`, or `auto` that tries it");
-pub(super) const VECTORS: Key<usize> = Key::new(
-    "vectors",
-    form("a multiple of 8 up to 64", Shape::Integer(8, 64), |value| {
-        one_of(&[8, 16, 24, 32, 40, 48, 56, 64], "a multiple of 8 up to 64")(value)
-    }),
-    Absent::Is("24"),
-    Change::Tuning,
-    "vectors per aggregate and chirality. More take fewer iterations, of which each takes longer",
-)
-.settled_as("method")
-.note("only with `multigrid`, or `auto` that tries it");
-
 /// `[fermion.NAME.solver]` of Wilson and domain-wall quarks.
 pub(crate) const SOLVER: Section = Section {
     keys: &[
@@ -179,14 +102,8 @@ pub(crate) const SOLVER: Section = Section {
         &MAX_ITERATIONS,
         &GUESS,
         &GUESS_PRECISION,
-        &K_MAX,
-        &N_MR,
-        &SCHWARZ_BLOCK,
-        &AGGREGATE,
-        &COARSE_AGGREGATE,
-        &VECTORS,
     ],
-    tables: &[],
+    tables: &TABLES,
 };
 
 pub(super) const WALL_METHOD: Key<Wanted> = Key::new(
@@ -222,11 +139,3 @@ pub(crate) const WALL_SOLVER: Section = Section {
     ],
     tables: &[],
 };
-
-/// `"rank"` reads as `None`.
-fn block(value: &Value) -> Read<Option<Extents>> {
-    match value.get_ref() {
-        DeValue::String(text) if text == "rank" => Ok(None),
-        _ => four("\"rank\" or 4 even integers [x, y, z, t]", extent)(value).map(Some),
-    }
-}

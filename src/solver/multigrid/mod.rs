@@ -7,11 +7,13 @@
 //!
 //! - `aggregates`: the division of the lattice
 //! - `prolongator`: P and its adjoint
+//! - `keys`: the method of an input that has it
 //! - `transfer`: the way between spinors and the order of aggregates
 //! - `coarse`: the coarse operator and its solver, in which a third level may take part
 
 mod aggregates;
 mod coarse;
+mod keys;
 mod prolongator;
 #[cfg(test)]
 mod tests;
@@ -23,6 +25,8 @@ use crate::device::{Buffer, Precision, Stamp};
 use crate::field::{Dagger, Domain, EVEN, FieldError, ODD, Purpose, RandomAddress, Spinor, common};
 use crate::lattice::{Extents, Partition, volume};
 use crate::operator::{Blocks, WholeOperator};
+pub use keys::GcrMultigrid;
+
 use aggregates::Aggregates;
 use coarse::{CoarseLinks, CoarseSolver};
 use prolongator::{Gathered, Numbers};

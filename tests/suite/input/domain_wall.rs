@@ -87,7 +87,7 @@ fn defaults_and_what_is_inherited() {
     assert_eq!((light.flavours, light.stout), (WallFlavours::Two, None));
     assert_eq!(light.boundary.theta().map(f64::to_bits), [0.0f64, 0.0, 0.0, 1.0].map(f64::to_bits));
     let settings = Settings {
-        method: Method::Cg,
+        method: Method::CG,
         precisions: [Precision::Double, Precision::Half, Precision::Half],
         delta: 0.1,
         max_iterations: 10_000,
@@ -203,11 +203,11 @@ fn one_mistake_is_one_message() {
              'm5', 'mass', 'flavours', 'one_flavour', 'boundary', 'stout', 'solver', 'rational' or 'hasenbusch'",
         ),
         (
-            solver("method = \"gcr-dd\"\nschwarz_block = \"rank\""),
+            solver("method = \"gcr-dd\"\ngcr-dd = { block = \"rank\" }"),
             "21:10: method: domain-wall quarks are solved only by \"cg\"",
         ),
         (solver("method = \"bicgstab\""), "21:10: method: domain-wall quarks are solved only by \"cg\""),
-        (solver("k_max = 8"), "21:9: k_max: only the methods \"gcr-dd\" and \"multigrid\" have it"),
+        (solver("gcr-dd = { k_max = 8 }"), "21:10: gcr-dd: only the method \"gcr-dd\" has this table"),
         (solver("link_reals = 9"), "21:14: link_reals: expected 18, 12 or 8 reals per link, found 9"),
         (
             with("guess = 0 }", "guess = 0, method = \"bicgstab\" }"),

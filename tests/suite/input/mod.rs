@@ -407,7 +407,7 @@ fn the_production_input_takes_the_fastest_solvers() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs/clover-nf2p1-32c64.toml");
     let fermions = input::load(&path, 1).expect("right").input.fermions;
     let [Fermion::Wilson(light), Fermion::Wilson(strange)] = &fermions[..] else { panic!("{fermions:?}") };
-    assert_eq!(light.solver.settings.method, Method::BiCgStab);
+    assert_eq!(light.solver.settings.method, Method::BICGSTAB);
     assert_eq!(light.solver.settings.precisions, [Precision::Double, Precision::Half, Precision::Half]);
     assert_eq!(light.hasenbusch[0].solver, light.solver);
     assert_eq!(strange.solver.settings.precisions, [Precision::Double, Precision::Double, Precision::Half]);

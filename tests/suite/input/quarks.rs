@@ -4,7 +4,7 @@ use super::{GOOD, differences, input, mistakes, wilson, with};
 use hmc::action::InnerPoles;
 use hmc::device::Precision;
 use hmc::family::{Family, Flavours, OneFlavourFunctions, StoutSteps, WilsonFermion};
-use hmc::solver::{Method, MultigridParams, Past, Settings, TermSolver};
+use hmc::solver::{GcrDd, GcrMultigrid, Method, MultigridParams, Past, Settings, TermSolver};
 use std::path::Path;
 
 /// A fermion of `GOOD` with these keys more; tables may follow the keys.
@@ -43,7 +43,7 @@ fn plain_quarks_are_two_untwisted_ones() {
     assert!(light.hasenbusch.is_empty());
     let expected = TermSolver {
         settings: Settings {
-            method: Method::Cg,
+            method: Method::CG,
             precisions: [Precision::Double, Precision::Single, Precision::Single],
             delta: 1e-3,
             max_iterations: 10_000,
@@ -203,18 +203,18 @@ fn hasenbusch_factors_inherit() {
     )
     .replacen(
         "[[fermion",
-        "[fermion.light.solver]\nmethod = \"gcr-dd\"\nforce_residual = 1e-10\nk_max = 20\ndelta = 0.2\n[[fermion",
+        "[fermion.light.solver]\nmethod = \"gcr-dd\"\nforce_residual = 1e-10\ngcr-dd = { k_max = 20 }\ndelta = 0.2\n[[fermion",
         1,
     );
     let light = light(&text);
-    let schwarz = Method::GcrDd { k_max: 20, n_mr: 8, block: None };
+    let schwarz = Method::GcrDd(GcrDd { k_max: 20, n_mr: 8, block: None });
     assert_eq!(light.solver.settings.method, schwarz);
     let [first, second] = light.hasenbusch.try_into().expect("two factors");
     assert_eq!((first.name.as_str(), second.name.as_str()), ("l1", "l2"));
     assert_eq!([first.kappa, first.mu, second.kappa, second.mu], [0.125, 0.0, 0.125, 0.5]);
     // The first has another method: its precision and delta are that method's, all else is inherited.
     let settings = Settings {
-        method: Method::Cg,
+        method: Method::CG,
         precisions: [Precision::Double, Precision::Single, Precision::Single],
         delta: 1e-3,
         ..light.solver.settings
@@ -266,8 +266,8 @@ fn hasenbusch_factors_grow_heavier() {
                 .into(),
         ),
         (
-            "name = \"l1\"\nmu = 0.1\nsolver = { n_mr = 4 }",
-            "17:19: n_mr: only the methods \"gcr-dd\" and \"multigrid\" have it".into(),
+            "name = \"l1\"\nmu = 0.1\nsolver = { gcr-dd = { n_mr = 4 } }",
+            "17:21: gcr-dd: only the method \"gcr-dd\" has this table".into(),
         ),
     ];
     for (keys, expected) in cases {
@@ -337,13 +337,13 @@ fn solvers_know_their_precisions() {
             "{keys}"
         );
     }
-    assert_eq!(found("method = \"bicgstab\"").settings.method, Method::BiCgStab);
+    assert_eq!(found("method = \"bicgstab\"").settings.method, Method::BICGSTAB);
     assert_eq!(found("link_reals = 8").link_reals, 8);
-    let keys = "method = \"gcr-dd\"\nk_max = 2\nn_mr = 64\nschwarz_block = [4, 8, 2, 16]";
-    let method = Method::GcrDd { k_max: 2, n_mr: 64, block: Some([4, 8, 2, 16]) };
+    let keys = "method = \"gcr-dd\"\ngcr-dd = { k_max = 2, n_mr = 64, block = [4, 8, 2, 16] }";
+    let method = Method::GcrDd(GcrDd { k_max: 2, n_mr: 64, block: Some([4, 8, 2, 16]) });
     assert_eq!(found(keys).settings.method, method);
-    let rank = found("method = \"gcr-dd\"\nschwarz_block = \"rank\"");
-    assert_eq!(rank.settings.method, Method::GcrDd { k_max: 16, n_mr: 8, block: None });
+    let rank = found("method = \"gcr-dd\"\ngcr-dd = { block = \"rank\" }");
+    assert_eq!(rank.settings.method, Method::GcrDd(GcrDd { k_max: 16, n_mr: 8, block: None }));
     assert_mistakes(&[
         (solver("method = \"cgs\""), "15:10: method: unknown \"cgs\"; did you mean 'cg'?"),
         (
@@ -355,61 +355,82 @@ fn solvers_know_their_precisions() {
             "16:13: precision: unknown \"double-single\"; did you mean 'double-single-half'?",
         ),
         (solver("delta = 1.0"), "15:9: delta: expected a number between 0 and 1, found the number 1.0"),
-        (solver("k_max = 8"), "15:9: k_max: only the methods \"gcr-dd\" and \"multigrid\" have it"),
+        // As it stood until 0.2.
         (
-            solver("method = \"bicgstab\"\nschwarz_block = \"rank\""),
-            "16:17: schwarz_block: only the method \"gcr-dd\" has it",
+            solver("k_max = 8"),
+            "15:1: unknown key 'k_max' in [fermion.light.solver]; it stands in the tables [..solver.gcr-dd] and \
+             [..solver.multigrid] now",
         ),
         (
-            solver("method = \"gcr-dd\"\nk_max = 65"),
-            "16:9: k_max: expected an integer from 2 to 64, found the integer 65",
+            solver("method = \"gcr-dd\"\nschwarz_block = \"rank\""),
+            "16:1: unknown key 'schwarz_block' in [fermion.light.solver]; it is 'block' in the table [..solver.gcr-dd] now",
         ),
         (
-            solver("method = \"gcr-dd\"\nn_mr = 0"),
-            "16:8: n_mr: expected an integer from 1 to 64, found the integer 0",
+            solver("method = \"bicgstab\"\ngcr-dd = { block = \"rank\" }"),
+            "16:10: gcr-dd: only the method \"gcr-dd\" has this table",
+        ),
+        (
+            solver("method = \"gcr-dd\"\ngcr-dd = { k_max = 65 }"),
+            "16:20: k_max: expected an integer from 2 to 64, found the integer 65",
+        ),
+        (
+            solver("method = \"gcr-dd\"\ngcr-dd = { n_mr = 0 }"),
+            "16:19: n_mr: expected an integer from 1 to 64, found the integer 0",
+        ),
+        (
+            solver("method = \"gcr-dd\"\ngcr-dd = { vectors = 8 }"),
+            "16:12: unknown key 'vectors' in [fermion.light.solver.gcr-dd]; it stands in the table [..solver.multigrid] now",
         ),
     ]);
     let multigrid = |keys: &str| solver(&format!("method = \"multigrid\"\n{keys}"));
     let params = MultigridParams { block: [2, 2, 4, 4], coarse_block: None, vectors: 32, steps: 6 };
     assert_eq!(
-        found("method = \"multigrid\"\naggregate = [2, 2, 4, 4]\nvectors = 32\nk_max = 8").settings.method,
-        Method::Multigrid { k_max: 8, params }
+        found("method = \"multigrid\"\nmultigrid = { aggregate = [2, 2, 4, 4], vectors = 32, k_max = 8 }")
+            .settings
+            .method,
+        Method::Multigrid(GcrMultigrid { k_max: 8, params })
     );
     assert_mistakes(&[
-        (solver("vectors = 8"), "15:11: vectors: only the method \"multigrid\" has it"),
-        (multigrid("vectors = 12"), "16:11: vectors: expected a multiple of 8 up to 64, found 12"),
+        (
+            solver("multigrid = { vectors = 8 }"),
+            "15:13: multigrid: only the method \"multigrid\" has this table",
+        ),
+        (
+            multigrid("multigrid = { vectors = 12 }"),
+            "16:25: vectors: expected a multiple of 8 up to 64, found 12",
+        ),
         (
             multigrid("precision = \"double-double-double\""),
             "16:13: precision: unknown \"double-double-double\"; did you mean 'double-double-single'?",
         ),
-        (multigrid("schwarz_block = \"rank\""), "16:17: schwarz_block: only the method \"gcr-dd\" has it"),
+        (
+            multigrid("gcr-dd = { block = \"rank\" }"),
+            "16:10: gcr-dd: only the method \"gcr-dd\" has this table",
+        ),
     ]);
     // What a misspelt method has is not judged by another's rules.
-    let unknown = solver("method = \"gcr\"\nprecision = \"double-half-half\"\nk_max = 4");
+    let unknown = solver("method = \"gcr\"\nprecision = \"double-half-half\"\ngcr-dd = { k_max = 4 }");
     assert_eq!(mistakes(&unknown, 1).len(), 1);
 }
 
 #[test]
 fn schwarz_blocks_divide_every_box() {
     let blocks = |block: &str| {
-        fermion(&format!("[fermion.light.solver]\nmethod = \"gcr-dd\"\nschwarz_block = {block}\n"))
+        fermion(&format!("[fermion.light.solver]\nmethod = \"gcr-dd\"\ngcr-dd = {{ block = {block} }}\n"))
     };
     assert_mistakes(&[
-        (
-            blocks("[4, 4, 4, 6]"),
-            "16:17: schwarz_block: blocks of 4x4x4x6 do not divide the lattice of 8x8x8x16",
-        ),
-        (blocks("[4, 4, 4, 3]"), "16:27: schwarz_block: expected an even extent, found 3"),
+        (blocks("[4, 4, 4, 6]"), "16:20: block: blocks of 4x4x4x6 do not divide the lattice of 8x8x8x16"),
+        (blocks("[4, 4, 4, 3]"), "16:30: block: expected an even extent, found 3"),
         (
             blocks("\"ranks\""),
-            "16:17: schwarz_block: expected \"rank\" or 4 even integers [x, y, z, t], found the string \"ranks\"",
+            "16:20: block: expected \"rank\" or 4 even integers [x, y, z, t], found the string \"ranks\"",
         ),
     ]);
     let wide = blocks("[8, 8, 8, 16]");
     assert!(input::parse(&wide, "run.toml", 1).is_ok());
     assert_eq!(
         mistakes(&wide, 2),
-        ["run.toml:16:17: schwarz_block: blocks of 8x8x8x16 do not divide a rank's box of 8x8x8x8"]
+        ["run.toml:16:20: block: blocks of 8x8x8x16 do not divide a rank's box of 8x8x8x8"]
     );
     assert!(input::parse_stored(&wide, "run.toml").is_ok());
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs/clover-nf2p1-32c64.toml");
@@ -465,7 +486,7 @@ fn comparison_names_every_key_of_quarks() {
     let changed = stored
         .replace("mu = 0.1", "mu = 0.2")
         .replace("mu = 0.5", "kappa = 0.1")
-        .replace("\"gcr-dd\"", "\"gcr-dd\"\nmax_iterations = 7\nn_mr = 4\ndelta = 0.2")
+        .replace("\"gcr-dd\"", "\"gcr-dd\"\nmax_iterations = 7\ngcr-dd = { n_mr = 4 }\ndelta = 0.2")
         .replacen("[[fermion", "mu = 0.01\nstout = { steps = 2, rho = 0.1 }\n[[fermion", 1);
     let expected = [
         "fermion.light.mu: was 0.0, is 0.01",

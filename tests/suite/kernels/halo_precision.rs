@@ -13,7 +13,7 @@ use hmc::field::{
 use hmc::lattice::{Boundary, Extents, LaneGrid, Partition, volume};
 use hmc::math::WallWeights;
 use hmc::operator::Operator;
-use hmc::solver::{Cg, Info, Method, Operators, Params, Settings};
+use hmc::solver::{Cg, GcrDd, Info, Method, Operators, Params, Settings};
 use std::sync::Arc;
 
 const GRIDS: [Extents; 4] = [[1, 1, 1, 2], [2, 1, 1, 1], [2, 1, 1, 2], [1, 2, 2, 1]];
@@ -137,8 +137,8 @@ fn compare(name: &str, solve: impl Fn(&Arc<Domain>) -> (Info, f64) + Sync) {
 
 #[test]
 fn solves_of_wilson_quarks_meet_their_residuals() {
-    let gcr_dd = Method::GcrDd { k_max: 16, n_mr: 8, block: None };
-    for (name, method) in [("CG", Method::Cg), ("BiCGstab", Method::BiCgStab), ("GCR-DD", gcr_dd)] {
+    let gcr_dd = Method::GcrDd(GcrDd { k_max: 16, n_mr: 8, block: None });
+    for (name, method) in [("CG", Method::CG), ("BiCGstab", Method::BICGSTAB), ("GCR-DD", gcr_dd)] {
         let settings = Settings { method, precisions: [D, H, H], delta: 0.1, max_iterations: 4000 };
         compare(name, |domain| {
             let mut quark = quark(domain);

@@ -1,4 +1,4 @@
-//! GCR-DD whose Schwarz domain is the box of a rank, `schwarz_block = "rank"`, on two and four ranks: every mix of
+//! GCR-DD whose Schwarz domain is the box of a rank, `block = "rank"`, on two and four ranks: every mix of
 //! precisions reaches the true residual, with fewer halos than BiCGstab; molecular dynamics are those of conjugate
 //! gradients, and reversible.
 
@@ -12,7 +12,7 @@ use hmc::device::Precision;
 use hmc::family::{Schur, WilsonParams};
 use hmc::field::{Dagger, Domain, ODD, Spinor};
 use hmc::lattice::{Boundary, Extents, Partition, volume};
-use hmc::solver::{Info, Matrix, Method, Settings};
+use hmc::solver::{GcrDd, Info, Matrix, Method, Settings};
 use std::sync::Arc;
 
 const GRIDS: [Extents; 4] = [[1, 1, 1, 2], [2, 1, 1, 1], [2, 1, 1, 2], [1, 2, 2, 1]];
@@ -59,7 +59,7 @@ fn settings(method: Method, precisions: [Precision; 3], delta: f64) -> Settings 
 }
 
 fn gcr_dd(precisions: [Precision; 3], block: Option<Extents>) -> Settings {
-    settings(Method::GcrDd { k_max: 16, n_mr: 8, block }, precisions, 0.1)
+    settings(Method::GcrDd(GcrDd { k_max: 16, n_mr: 8, block }), precisions, 0.1)
 }
 
 /// Every rank's part of a field put into its place.
@@ -140,7 +140,7 @@ fn it_takes_fewer_halos_than_bicgstab() {
     for grid in GRIDS {
         let found = ranks::on_grid(EXTENTS, grid, |partition, comm| {
             let mut quark = quark(&on_most_lanes(partition, comm, 1), Schur::Symmetric);
-            let bicgstab = settings(Method::BiCgStab, [D, S, S], 1e-3);
+            let bicgstab = settings(Method::BICGSTAB, [D, S, S], 1e-3);
             [gcr_dd([D, S, H], None), bicgstab]
                 .map(|settings| solve_one(&mut quark, settings, RESIDUAL).0.applications)
         });

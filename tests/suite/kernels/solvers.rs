@@ -11,7 +11,8 @@ use hmc::lattice::Boundary;
 use hmc::operator::Operator;
 use hmc::quark::{Inverse, QuarkParams, fields};
 use hmc::solver::{
-    Info, Matrix, Method, MultiShift, MultigridParams, Operators, Params, Past, Settings, SolverError, System,
+    GcrDd, GcrMultigrid, Info, Matrix, Method, MultiShift, MultigridParams, Operators, Params, Past,
+    Settings, SolverError, System,
 };
 
 /// At beta = 6.0 the critical kappa of this `c_sw` is 0.13525 (Luescher et al., hep-lat/9609035).
@@ -44,17 +45,17 @@ const H: Precision = Precision::Half;
 /// Every method in every mix.
 fn settings() -> Vec<(&'static str, Settings)> {
     let block = Some([4, 4, 4, 4]);
-    let gcr = Method::GcrDd { k_max: 16, n_mr: 8, block };
+    let gcr = Method::GcrDd(GcrDd { k_max: 16, n_mr: 8, block });
     let params = MultigridParams { block: [4; 4], coarse_block: None, vectors: 16, steps: 8 };
-    let multigrid = Method::Multigrid { k_max: 16, params };
+    let multigrid = Method::Multigrid(GcrMultigrid { k_max: 16, params });
     let of = |method, precisions, delta| Settings { method, precisions, delta, max_iterations: 4000 };
     vec![
-        ("CG double", of(Method::Cg, [D, D, D], 1e-3)),
-        ("CG double-single", of(Method::Cg, [D, S, S], 1e-3)),
-        ("CG double-half", of(Method::Cg, [D, H, H], 0.1)),
-        ("BiCGstab double", of(Method::BiCgStab, [D, D, D], 1e-3)),
-        ("BiCGstab double-single", of(Method::BiCgStab, [D, S, S], 1e-3)),
-        ("BiCGstab double-half", of(Method::BiCgStab, [D, H, H], 0.1)),
+        ("CG double", of(Method::CG, [D, D, D], 1e-3)),
+        ("CG double-single", of(Method::CG, [D, S, S], 1e-3)),
+        ("CG double-half", of(Method::CG, [D, H, H], 0.1)),
+        ("BiCGstab double", of(Method::BICGSTAB, [D, D, D], 1e-3)),
+        ("BiCGstab double-single", of(Method::BICGSTAB, [D, S, S], 1e-3)),
+        ("BiCGstab double-half", of(Method::BICGSTAB, [D, H, H], 0.1)),
         ("GCR-DD double-double-double", of(gcr, [D, D, D], 0.1)),
         ("GCR-DD double-single-half", of(gcr, [D, S, H], 0.1)),
         ("GCR-DD double-half-half", of(gcr, [D, H, H], 0.1)),
@@ -109,10 +110,10 @@ fn gcr_dd_spares_communication() {
     for (domains, block) in [(1, [8, 8, 8, 8]), (2, [8, 8, 8, 4]), (4, [8, 8, 4, 4])] {
         let mut quark = quark(params);
         let b = quark.random(0);
-        let gcr = Method::GcrDd { k_max: 16, n_mr: 8, block: Some(block) };
+        let gcr = Method::GcrDd(GcrDd { k_max: 16, n_mr: 8, block: Some(block) });
         let of = |method, precisions, delta| Settings { method, precisions, delta, max_iterations: 4000 };
         let [bicgstab, gcr_dd] = [
-            ("BiCGstab double-single", of(Method::BiCgStab, [D, S, S], 1e-3)),
+            ("BiCGstab double-single", of(Method::BICGSTAB, [D, S, S], 1e-3)),
             ("GCR-DD d-s-h, n_mr 8", of(gcr, [D, S, H], 0.1)),
         ]
         .map(|(name, settings)| {
@@ -157,9 +158,9 @@ fn what_bicgstab_cannot_cg_does() {
     let mut quark = quark(params);
     let b = quark.random(0);
     for (name, settings) in settings() {
-        if settings.method == Method::BiCgStab {
+        if settings.method == Method::BICGSTAB {
             let (_, plain) =
-                solve(&mut quark, Settings { method: Method::Cg, ..settings }, &b, 1e-10).unwrap();
+                solve(&mut quark, Settings { method: Method::CG, ..settings }, &b, 1e-10).unwrap();
             let most = [(300, 301..1_000), (100_000, 1_001..20_000)];
             for (max_iterations, in_vain) in most.into_iter().skip(usize::from(name.ends_with("double"))) {
                 let settings = Settings { max_iterations, ..settings };
@@ -204,7 +205,7 @@ fn too_few_iterations_are_an_error() {
     for (name, settings) in settings() {
         let few = Settings { max_iterations: MOST, ..settings };
         failed(name, solve(&mut quark, few, &b, 1e-10).map(|(_, info)| info));
-        if settings.method != Method::Cg {
+        if settings.method != Method::CG {
             failed(name, quark.solve_one(few, Matrix::Linear(Dagger::Yes), &b, 1e-10).map(|(_, info)| info));
         }
     }
@@ -272,8 +273,11 @@ fn several_systems_at_once() {
     let usual = all.map(|name| (setting(name), KAPPA, false));
     let poor = MultigridParams { block: [4; 4], coarse_block: None, vectors: 8, steps: 1 };
     let (name, settings) = setting("multigrid double-single-half");
-    let beyond =
-        ((name, Settings { method: Method::Multigrid { k_max: 1, params: poor }, ..settings }), 0.14, true);
+    let beyond = (
+        (name, Settings { method: Method::Multigrid(GcrMultigrid { k_max: 1, params: poor }), ..settings }),
+        0.14,
+        true,
+    );
     for ((name, settings), kappa, rescued) in usual.chain([beyond]) {
         let mut quark = quark(WilsonParams { kappa, ..params(Schur::Symmetric) });
         let mut b: Vec<Spinor> = (0..6).map(|n| quark.random(n)).collect();

@@ -10,7 +10,7 @@ use hmc::device::Precision::{Double, Single};
 use hmc::family::{Schur, WilsonParams};
 use hmc::field::Dagger;
 use hmc::lattice::{Boundary, coordinates, volume};
-use hmc::solver::{Matrix, Method, MultigridParams, Settings};
+use hmc::solver::{GcrMultigrid, Matrix, Method, MultigridParams, Settings};
 use num_complex::Complex64;
 
 const C_SW: f64 = 1.769;
@@ -76,7 +76,7 @@ fn iterations_do_not_grow_towards_the_critical_mass() {
         let mut quark = Quark::new(&domain(EXTENTS), [thermalised(); 3], params);
         let params = MultigridParams { block: aggregates.block, coarse_block: None, vectors: 16, steps: 8 };
         let settings = Settings {
-            method: Method::Multigrid { k_max: 40, params },
+            method: Method::Multigrid(GcrMultigrid { k_max: 40, params }),
             precisions: [Double, Single, Single],
             delta: 1e-5,
             max_iterations: 100,

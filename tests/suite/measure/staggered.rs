@@ -20,7 +20,7 @@ use hmc::io;
 use hmc::lattice::{Boundary, Extents, Partition, coordinates, volume};
 use hmc::measure::{CondensateMean, Noise, Source, condensate, pion};
 use hmc::quark::{Inverse, QuarkParams, fields};
-use hmc::solver::{Method, Past, Settings};
+use hmc::solver::{GcrDd, Method, Past, Settings};
 use num_complex::Complex64;
 use serde_json::Value;
 use std::path::Path;
@@ -298,7 +298,7 @@ fn solvers_of_any_kind_agree() {
     };
     let [d, s, h] = [Precision::Double, Precision::Single, Precision::Half];
     let of = |method, precisions| Settings { method, precisions, delta: 0.1, max_iterations: 2000 };
-    let gcr_dd = Method::GcrDd { k_max: 8, n_mr: 4, block: Some([2, 2, 2, 4]) };
+    let gcr_dd = Method::GcrDd(GcrDd { k_max: 8, n_mr: 4, block: Some([2, 2, 2, 4]) });
     let operator = WilsonParams {
         kappa: 0.12,
         mu: 0.0,
@@ -311,7 +311,7 @@ fn solvers_of_any_kind_agree() {
     for (what, solver, link_reals, together) in [
         ("CG double-single", Settings::cg(s, 2000), 12, 4),
         ("CG double-half", Settings::cg(h, 2000), 8, 4),
-        ("BiCGstab double-single", of(Method::BiCgStab, [d, s, s]), 12, 1),
+        ("BiCGstab double-single", of(Method::BICGSTAB, [d, s, s]), 12, 1),
         ("GCR-DD double-single-half", of(gcr_dd, [d, s, h]), 12, 1),
     ] {
         let params = QuarkParams { operator, solver, link_reals, guess: Past::NONE };

@@ -28,9 +28,8 @@ kappa = 0.12
 c_sw = 1.5
 [fermion.light.solver]
 LIGHT
-schwarz_block = [4, 2, 2, 4]
-aggregate = [2, 2, 2, 4]
-vectors = 8
+gcr-dd = { block = [4, 2, 2, 4] }
+multigrid = { aggregate = [2, 2, 2, 4], vectors = 8 }
 guess = 2
 [[fermion.light.hasenbusch]]
 name = "heavy"
@@ -101,8 +100,12 @@ fn keys(text: &str, [light, heavy]: [&str; 2]) -> String {
     let text = text.replacen("LIGHT", light, 1).replacen("HEAVY", heavy, 1);
     // Other methods have no blocks or aggregates.
     let serves = |method| light.contains("auto") || light.contains(method);
-    let text = if serves("gcr-dd") { text } else { text.replace("schwarz_block = [4, 2, 2, 4]\n", "") };
-    if serves("multigrid") { text } else { text.replace("aggregate = [2, 2, 2, 4]\nvectors = 8\n", "") }
+    let text = if serves("gcr-dd") { text } else { text.replace("gcr-dd = { block = [4, 2, 2, 4] }\n", "") };
+    if serves("multigrid") {
+        text
+    } else {
+        text.replace("multigrid = { aggregate = [2, 2, 2, 4], vectors = 8 }\n", "")
+    }
 }
 
 /// The keys that name a choice.

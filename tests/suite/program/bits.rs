@@ -240,12 +240,13 @@ fn the_other_options_have_the_same_bits() {
 
 #[test]
 fn production_has_the_same_bits() {
-    let production =
-        |precision: &str| with(PRODUCTION, "k_max", &format!("8\nprecision = \"double-{precision}\""));
+    let production = |precision: &str| {
+        with(PRODUCTION, "method", &format!("\"gcr-dd\"\nprecision = \"double-{precision}\""))
+    };
     same(PRODUCTION, &[([1, 1, 1, 1], 16, 2), ([4, 1, 1, 1], 4, 1), ([1, 2, 2, 1], 8, 1)]);
     same(&production("half-half"), &[([1, 1, 1, 1], 1, 2), ([1, 1, 1, 2], 8, 1)]);
     // A block that is the whole box of a rank, in a precision that hides no rounding of a block's sums.
-    let boxes = with(&production("double-double"), "schwarz_block", "[8, 4, 4, 4]");
+    let boxes = with(&production("double-double"), "gcr-dd", "{ block = [8, 4, 4, 4], k_max = 8, n_mr = 4 }");
     same(&boxes, &[([1, 1, 1, 2], 4, 1)]);
 }
 

@@ -20,7 +20,7 @@ kappa = 0.12
 c_sw = 1.0
 [fermion.light.solver]
 method = "gcr-dd"
-schwarz_block = [2, 4, 4, 4]
+gcr-dd = { block = [2, 4, 4, 4] }
 max_iterations = @light
 [[fermion.light.hasenbusch]]
 name = "middle"
@@ -148,8 +148,8 @@ fn a_kappa_beyond_the_critical_one() {
         let scratch = quenched();
         let text = |most: usize| {
             let block = match method {
-                "gcr-dd" => "schwarz_block = [2, 4, 4, 4]\n",
-                "multigrid" => "aggregate = [2, 2, 2, 2]\nvectors = 8\n",
+                "gcr-dd" => "gcr-dd = { block = [2, 4, 4, 4] }\n",
+                "multigrid" => "multigrid = { aggregate = [2, 2, 2, 2], vectors = 8 }\n",
                 _ => "",
             };
             from_quenched(&format!(

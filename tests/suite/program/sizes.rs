@@ -71,8 +71,7 @@ fn chain(family: &str) -> String {
         }
         "clover, bicgstab" => clover,
         "clover, multigrid" => {
-            let own =
-                "method = \"multigrid\"\nprecision = \"double-single-half\"\naggregate = [4, 4, 4, 4]\n";
+            let own = "method = \"multigrid\"\nprecision = \"double-single-half\"\nmultigrid = { aggregate = [4, 4, 4, 4] }\n";
             replaced(&clover, BICGSTAB, own)
         }
         "domain wall" => shipped("dwf-2p1-16c32"),

@@ -78,7 +78,7 @@ fn molecular_dynamics_are_those_of_conjugate_gradients() {
     println!("CG on one rank: {expected:?}");
     assert_eq!(expected.len(), 2);
     for (grid, precision) in [([1, 1, 1, 2], "double-single-half"), ([2, 1, 1, 2], "double-half-half")] {
-        let keys = format!("method = \"gcr-dd\"\nschwarz_block = \"rank\"\nprecision = {precision:?}");
+        let keys = format!("method = \"gcr-dd\"\ngcr-dd = {{ block = \"rank\" }}\nprecision = {precision:?}");
         let found = trajectories(grid, &keys);
         println!("{grid:?} {precision}: {found:?}");
         assert_eq!(found.len(), expected.len());
