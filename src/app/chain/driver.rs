@@ -2,66 +2,32 @@
 
 use super::jobs;
 use super::jobs::{Accepted, JOBS, JobLine};
-use super::kept::{Kept, keep_input};
+use super::kept::keep_input;
 use super::lock::Lock;
+use super::opening::{Opened, Settled};
+use super::options::RunOptions;
 use super::report::Report;
-use super::resume::{Found, MEASUREMENTS, Point, columns, texts, told};
-use super::stop::{JOB_END, Reason, Stop, job_end};
-use super::{assemble, choose, measure, memory, plan, rehearsal, streams};
-use crate::app::machine::crash::after_trajectory;
+use super::resume::{Found, MEASUREMENTS, columns, texts};
+use super::stop::{Reason, Stop, job_end};
+use super::{assemble, measure, memory, plan, streams};
 use crate::app::machine::energy::{Meter, unread};
-use crate::app::machine::job::{self, Job};
-use crate::app::machine::self_test::test_devices;
-use crate::app::machine::{placement, start};
+use crate::app::machine::job::Job;
 use crate::app::output::json;
 use crate::app::version::PROGRAM;
-use crate::app::{AppError, Ranks, check_wires};
+use crate::app::{AppError, Ranks};
 use crate::comm::agree;
 use crate::field::{Domain, MatrixField};
 use crate::hmc::{Chain, Outcome};
-use crate::input::{DeviceChoice, Fermion, Input};
-use crate::io::{self, Format, History, IoError, Journal, Meta, Table, Value, write_history_h5};
+use crate::input::{Fermion, Input};
+use crate::io::{self, History, IoError, Journal, Meta, Table, Value, write_history_h5};
 use crate::measure::{Measure, MeasureError, Noise};
 use crate::operator::GaugeLoops;
 use crate::solver::Choices;
 use serde::Serialize;
 use std::cell::Cell;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// What to do about missing records of a chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gaps {
-    /// Recreate them at any cost.
-    Repair,
-    /// Continue without them.
-    Leave,
-}
-
-/// Options of `hmc RUN.toml`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RunOptions {
-    /// Print the plan and what prevents the run, then stop.
-    pub check: bool,
-    /// With `check`: the ranks to plan for.
-    pub ranks: Option<usize>,
-    /// With `ranks`: how many of them are on a node; `None`: all.
-    pub node_ranks: Option<usize>,
-    /// With `check`: the device to plan for; `None`: the input's.
-    pub device: Option<DeviceChoice>,
-    /// With `check`: bytes of a GPU, or of a node of CPUs; `None`: of what is here.
-    pub device_memory: Option<u64>,
-    /// With `check`: print what the memory is used for.
-    pub memory: bool,
-    /// Report levels and terms of every trajectory.
-    pub verbose: bool,
-    /// Resume a chain from a version whose bits differ.
-    pub accept_version: bool,
-    /// What to do about missing records; `None`: recreate them if they are few, else stop.
-    pub gaps: Option<Gaps>,
-}
 
 /// Files that only rank 0 has open.
 struct Files {
@@ -118,101 +84,55 @@ struct ChainState {
 }
 
 impl Driver {
+    /// Goes on with a chain; collective.
+    ///
+    /// # Errors
+    /// Why it cannot go on, or a file cannot be written.
     pub(in crate::app) fn new(input: Input, options: RunOptions, comm: &Ranks) -> Result<Self, AppError> {
-        let stop = Stop::new(comm, Instant::now(), input.run.wall_time)?;
-        let folder = input.run.folder();
-        let (root, job) = (comm.rank() == 0, Job::this());
-        let lock = agree(&**comm, root.then(|| take_folder(&folder, &input, &job)).transpose())?;
-        let mut found = Found::look(&folder, &input, &**comm)?;
-        let kept = found.inputs.iter().filter_map(Kept::measure);
-        let layers = assemble::layers(&input, kept.chain([&input.measure]));
-        let report = Report::new(root, options.verbose, input.run.trajectories, input.run.thermalisation);
-        let domain = assemble::domain(&input.parallel, input.extents, layers, comm)?;
-        let mut point = found.point(&folder, &input, &options, domain.partition(), &**comm)?;
-        let repairs = found.repairs(&mut point, &folder, &input.run, options.gaps, &**comm)?;
-        if root {
-            remove_unfinished(&folder);
-        }
-        let Point { links, done, has_checkpoint, choices, dropped, warnings, accepted } = point;
-        let is_new = links.is_none();
-        after_trajectory(done);
-        let links = match links {
-            Some(links) => MatrixField::from_host(&domain, &links)?,
-            None => assemble::first_links(&input, &domain, &**comm)?,
-        };
-        let run = &input.run;
-        warnings.iter().chain(&start::crowded(&input.parallel, &**comm)).for_each(|told| report.warn(told));
-        report.line(&start::describe(&run.chain_name(), &domain));
-        if comm.size() > 1 {
-            placement::map(&input.parallel, comm).iter().for_each(|line| report.line(line));
-        }
-        report.line(&match done {
-            0 => format!("starts: {} trajectories to go", run.trajectories),
-            n => format!("resumes after {n} of {} trajectories", run.trajectories),
-        });
-        if let Some(end) = job_end() {
-            report.line(&format!("ends a minute before the job does, at {} ({JOB_END})", job::utc(end)));
-        }
-        if dropped > 0 {
-            report.line(&format!("the history has {dropped} rows after that, which are made again"));
-        }
-        let known = input.with_choices(&choices)?;
-        found.choose(&choices);
-        let changes = found.retuned(done, &known);
-        told(&changes, done).iter().for_each(|line| report.line(line));
-        let tuning = if changes.is_empty() { found.tuning(done) } else { done };
-        let retuned = changes.iter().map(ToString::to_string).collect();
-        let earlier = found.in_force(done).and_then(|kept| Some(kept.input.as_ref()?.text.clone()));
-        for (term, choice) in choices_of(&input, &known) {
-            report.line(&format!("solver of {term}, \"auto\": {choice}, as the chain has chosen"));
-        }
-        rehearsal::prepare(&known, &domain, comm, |line| report.line(line))?;
-        if input.parallel.self_test {
-            let tested = test_devices(&domain, &input.parallel, &**comm)?;
-            tested.iter().for_each(|line| report.line(line));
-        }
-        check_wires(&domain)?;
-        let settled = choose::choose(&known, &links, &**comm, |table| report.line(table))?;
-        let (choices, input) = (choices_of(&input, &settled), settled);
-        found.choose(&input.choices());
-        let chain = assemble::chain(&input, links)?;
-        let comm = Arc::clone(comm);
-        let (files, saved, input_is_kept, stopped) = (None, has_checkpoint.then_some(done), false, None);
+        let Settled { opened, chain, choices, retuning, is_new } =
+            Opened::new(input, options, comm)?.settle()?;
+        let Opened { input, comm, folder, job, lock, stop, report, domain, mut found, point, repairs } =
+            opened;
         let mut driver = Self {
             input,
             comm,
             domain,
             chain,
             folder,
-            files,
+            files: None,
             report,
-            done,
-            saved,
+            done: point.done,
+            saved: point.has_checkpoint.then_some(point.done),
             sealed: None,
-            input_is_kept,
+            input_is_kept: false,
             is_unused: found.is_unused,
-            tuning,
-            retuned,
-            earlier,
+            tuning: retuning.after,
+            retuned: retuning.changes,
+            earlier: retuning.earlier,
             choices,
             stop,
-            stopped,
+            stopped: None,
         };
         // Both exist if the last job wrote them and nothing happened to them since.
         driver.save(true, true)?;
         driver.export_missing()?;
-        let folder = &driver.folder;
-        let damaged = || -> Result<Vec<String>, IoError> {
-            let history = found.history.keep_damaged(&folder.join("history.csv"))?;
-            let measurements = found.measurements.keep_damaged(&folder.join(MEASUREMENTS))?;
-            Ok(history.into_iter().chain(measurements).collect())
-        };
-        let kept = agree(&*driver.comm, if root { damaged() } else { Ok(Vec::new()) })?;
-        kept.iter().for_each(|warning| driver.report.warn(warning));
+        driver.keep_damaged(&found)?;
         driver.stopped = driver.repair(&repairs, &mut found)?;
-        let opened = lock.map(|lock| driver.open(lock, &job, &found, &accepted, is_new));
+        let opened = lock.map(|lock| driver.open(lock, &job, &found, &point.accepted, is_new));
         driver.files = agree(&*driver.comm, opened.transpose())?;
         Ok(driver)
+    }
+
+    /// Keeps copies of what is no record any more; collective.
+    fn keep_damaged(&self, found: &Found) -> Result<(), AppError> {
+        let damaged = || -> Result<Vec<String>, IoError> {
+            let history = found.history.keep_damaged(&self.folder.join("history.csv"))?;
+            let measurements = found.measurements.keep_damaged(&self.folder.join(MEASUREMENTS))?;
+            Ok(history.into_iter().chain(measurements).collect())
+        };
+        let kept = agree(&*self.comm, if self.comm.rank() == 0 { damaged() } else { Ok(Vec::new()) })?;
+        kept.iter().for_each(|warning| self.report.warn(warning));
+        Ok(())
     }
 
     /// On rank 0: opens the files of records, stores the input, and records this job.
@@ -465,55 +385,8 @@ pub(super) fn is_due(number: u64, every: u64) -> bool {
     every != 0 && number.is_multiple_of(every)
 }
 
-/// What the terms that `input` leaves open have in the `settled` one.
-fn choices_of(input: &Input, settled: &Input) -> Choices {
-    let (open, all) = (input.open_choices(), settled.choices());
-    all.into_iter().filter(|(name, _)| open.iter().any(|(term, _)| term == name)).collect()
-}
-
 /// Writes the records to disk, and opens the files for more.
 fn open_records(folder: &Path, input: &Input, found: &Found) -> Result<(History, Journal), IoError> {
     let history = History::open(folder, &texts(&columns(&input.hmc.terms)), &found.history)?;
     Ok((history, Journal::open(&folder.join(MEASUREMENTS), &found.measurements)?))
-}
-
-/// Makes the ensemble's folders and takes the lock, if the chain may be there.
-fn take_folder(folder: &Path, input: &Input, job: &Job) -> Result<Lock, AppError> {
-    streams::judge(input, !streams::holds_chain(folder))?.iter().for_each(crate::app::output::warn);
-    for path in [folder, &folder.join("cfg")] {
-        let dangles = path.ancestors().any(|folder| folder.is_symlink() && !folder.exists());
-        let why = |source| {
-            if dangles { std::io::Error::other("it is a symbolic link to what is not there") } else { source }
-        };
-        let failed =
-            |source| AppError::Folder { path: path.into(), action: "make the folder", source: why(source) };
-        fs::create_dir_all(path).map_err(failed)?;
-    }
-    Lock::take(folder, job)
-}
-
-/// The folders into which a chain writes.
-pub(in crate::app) fn places(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    let exports = Format::ALL.iter().map(|format| format.ending());
-    let within = ["cfg", "checkpoint"].into_iter().chain(exports).map(|place| folder.join(place));
-    std::iter::once(folder.to_owned()).chain(within)
-}
-
-/// Removes the unfinished files of a run that was killed; not before it is sure that this run goes on.
-fn remove_unfinished(folder: &Path) {
-    for place in places(folder) {
-        for entry in fs::read_dir(place).into_iter().flatten().flatten() {
-            if is_unfinished(&entry.file_name().to_string_lossy()) {
-                let _ = fs::remove_file(entry.path());
-            }
-        }
-    }
-}
-
-/// Whether a name is that of an unfinished file.
-fn is_unfinished(name: &str) -> bool {
-    let ending = name.strip_suffix(".tmp").and_then(|file| file.rsplit_once('.')).map(|(_, ending)| ending);
-    ending.is_some_and(|ending| {
-        ["csv", "jsonl", "toml"].contains(&ending) || Format::of_ending(ending).is_some()
-    })
 }

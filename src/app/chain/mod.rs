@@ -18,7 +18,9 @@
 //! - `repair`: recreates missing records
 //!
 //! Its work:
-//! - `driver`: starts or resumes it, saves, and stops on request
+//! - `options`: what a user says beside the input
+//! - `opening`: the start of a run in steps
+//! - `driver`: writes, measures, saves, and stops on request
 //! - `walk`: its trajectories, their rows and their verification
 //! - `measure`: measurements on the links of one configuration
 //! - `stop`: signals and wall time
@@ -34,6 +36,8 @@ pub(super) mod kept;
 pub(super) mod lock;
 pub(super) mod measure;
 pub(super) mod memory;
+pub(super) mod opening;
+mod options;
 pub(super) mod plan;
 mod rehearsal;
 mod repair;
@@ -43,6 +47,6 @@ mod stop;
 pub(super) mod streams;
 mod walk;
 
-pub use driver::{Gaps, RunOptions};
 pub use memory::{domain_on, held_by};
+pub use options::{Gaps, RunOptions};
 pub use rehearsal::rehearse;

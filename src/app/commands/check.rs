@@ -1,10 +1,10 @@
 //! `hmc --check`: the plan of a run, and whether sizes, memory, the disk and the folder permit it. Nothing is written, and no
 //! field is made.
 
-use crate::app::chain::driver;
 use crate::app::chain::jobs;
 use crate::app::chain::jobs::JOBS;
 use crate::app::chain::memory::Counted;
+use crate::app::chain::opening;
 use crate::app::chain::resume::{self, Found, MEASUREMENTS, Point};
 use crate::app::chain::{assemble, lock, memory, plan, streams};
 use crate::app::machine::{placement, start};
@@ -312,7 +312,7 @@ fn require_access(path: &Path, how: libc::c_int) -> Result<(), AppError> {
 /// Refuses folders and files of a chain that its next job could not write.
 fn writable(folder: &Path) -> Result<(), AppError> {
     let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
-    for path in driver::places(folder).filter(is_there) {
+    for path in opening::places(folder).filter(is_there) {
         require_access(&path, libc::W_OK | libc::X_OK)?;
         if !path.is_dir() {
             let source = std::io::ErrorKind::NotADirectory.into();

@@ -1,7 +1,8 @@
 //! `hmc RUN.toml`.
 
 use super::check;
-use crate::app::chain::driver::{Driver, RunOptions};
+use crate::app::RunOptions;
+use crate::app::chain::driver::Driver;
 use crate::app::chain::inputs;
 use crate::app::machine::start;
 use crate::app::{AppError, Ranks};
