@@ -2,8 +2,8 @@
 
 use super::kernels::{Constants, KernelNumber, RankRound, WORDS};
 use super::record::Instance;
+use super::size::{Count, Size, Variant};
 use super::{DeviceError, Lanes, Ledger, Precision};
-use crate::lattice::MOST_SITES;
 use crate::math::ExactSum;
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -65,15 +65,6 @@ pub enum Begun {
 /// The number of sums, counted by launches, that a device keeps.
 pub const KEPT_SUMS: usize = 64;
 
-/// What is fixed when kernels are compiled for a lattice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Variant {
-    /// Extents of a lane's box.
-    pub outer: [usize; 4],
-    /// Whether any direction is cut.
-    pub cut: bool,
-}
-
 /// The energy that a device has taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Energy {
@@ -130,54 +121,6 @@ pub type Post<'a> = dyn Fn(&[(usize, &[u8])], &mut [(usize, &mut [u8])]) + 'a;
 /// Of devices without a network.
 pub(super) fn no_network() -> DeviceError {
     DeviceError::Network("for GPUs alone".into())
-}
-
-/// A number of sites or teams that a launch may have: kernels count with 32 bits, also the threads that the last block, or the
-/// last step of a sum, has beyond the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Count(i32);
-
-impl Count {
-    /// So many, unless they are more than a kernel counts.
-    pub fn new(n: usize) -> Option<Self> {
-        i32::try_from(n).ok().filter(|_| n <= MOST_SITES).map(Self)
-    }
-
-    /// As kernels take it.
-    pub fn int(self) -> i32 {
-        self.0
-    }
-
-    /// The number.
-    pub fn get(self) -> usize {
-        self.0.unsigned_abs() as usize
-    }
-}
-
-/// The number of sites or teams of a launch.
-#[derive(Clone, Copy, Debug)]
-pub enum Size {
-    /// Sites `0..n`.
-    Sites(Count),
-    /// So many teams of threads.
-    Teams(Count, Team),
-}
-
-impl Size {
-    /// The number of either.
-    pub fn count(self) -> Count {
-        let (Self::Sites(count) | Self::Teams(count, _)) = self;
-        count
-    }
-}
-
-/// Threads that share memory.
-#[derive(Clone, Copy, Debug)]
-pub struct Team {
-    /// Their number.
-    pub threads: usize,
-    /// Bytes of shared memory.
-    pub shared: usize,
 }
 
 /// A device. Work is done in the order in which it is asked for; only `download`, `finish_sum` and `synchronize`

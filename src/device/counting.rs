@@ -5,10 +5,11 @@
 //!
 //! For a rehearsal, which asks for the kernels of a run, sums can pretend to be those of iterations.
 
-use super::backend::{Backend, Begun, Call, Count, Parcel, Pointer, Post, Size, Sums, Variant};
+use super::backend::{Backend, Begun, Call, Parcel, Pointer, Post, Sums};
 use super::kernels::RankRound;
 use super::ledger::Ledger;
 use super::pool::{Pool, Source, Use};
+use super::size::{Count, Size, Variant};
 use super::table::all_kernels;
 use super::{DeviceError, Lanes, Work, cpu};
 use crate::math::ExactSum;

@@ -1,12 +1,11 @@
 //! Kernels on this rank's cores: threads over ranges of outer sites, SIMD lanes within.
 
-use super::backend::{
-    Backend, Begun, Call, Count, Parcel, Pointer, Post, Size, Sums, Ticket, Variant, no_network,
-};
+use super::backend::{Backend, Begun, Call, Parcel, Pointer, Post, Sums, Ticket, no_network};
 use super::kept::KeptSums;
 use super::kernels::{Double, FACE_CHUNK, Kernel, Out, RankRound, SumOverRanks, WORDS, int};
 use super::ledger::Ledger;
 use super::shared_memory::SharedMemory;
+use super::size::{Count, Size, Variant};
 use super::table::{Kernels, Lanes, emulated_kernels, host_kernels, lane_counts};
 use super::team::Team;
 use super::{DeviceError, Work};

@@ -1,9 +1,10 @@
 //! A device as everybody uses it: its memory, and launches whose arguments are what their kernel wants.
 
-use super::backend::{Backend, Begun, Call, Count, Size, Sums, Team, Variant};
+use super::backend::{Backend, Begun, Call, Sums};
 use super::kernels::{Doubles, In, Kernel, OnSites, OnTeams, Summing};
 use super::meeting::Meeting;
 use super::record::{Instance, Record};
+use super::size::{Count, Size, Team, Variant};
 use super::table::all_kernels;
 use super::{Buffer, DeviceError, GpuOptions, Held, HostRoom, Precision, Remote, cuda, product};
 use bytemuck::Pod;

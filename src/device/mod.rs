@@ -3,6 +3,7 @@
 //! - `kernels`: kernels as types, made from `kernels/args.h`
 //! - `table`: the list of kernels
 //! - `backend`: the interface of both devices
+//! - `size`: how many sites or teams a launch has
 //! - `handle`: a device as everybody uses it
 //! - `cpu`: threads and SIMD lanes
 //! - `team`: the threads of a CPU
@@ -40,12 +41,11 @@ mod meeting;
 mod pool;
 mod record;
 mod shared_memory;
+mod size;
 mod table;
 mod team;
 
-pub use backend::{
-    Backend, Begun, Call, Count, Energy, KEPT_SUMS, Parcel, Pointer, Post, Size, Sums, Team, Ticket, Variant,
-};
+pub use backend::{Backend, Begun, Call, Energy, KEPT_SUMS, Parcel, Pointer, Post, Sums, Ticket};
 pub use buffer::{Buffer, HostRoom, Remote, Staging, Stamp};
 pub use counting::{Counting, PretendSums};
 pub use cpu::{Cpu, host_memory, most_host_memory};
@@ -55,6 +55,7 @@ pub use kernels::{Constants, KernelNumber};
 pub use ledger::{Held, Ledger};
 pub use meeting::Meeting;
 pub use record::{Instance, Record};
+pub use size::{Count, Size, Team, Variant};
 pub use table::{
     KernelInfo, Lanes, Precision, Work, fastest_lanes, fits_processor, has_emulation, kernel_list,
     lane_counts,

@@ -1,7 +1,7 @@
 //! Which kernels a device was asked for.
 
-use super::backend::{Size, Variant};
 use super::kernels::{Constants, KernelNumber};
+use super::size::{Size, Variant};
 use super::table::{Precision, all_kernels};
 use std::collections::HashSet;
 use std::sync::Mutex;

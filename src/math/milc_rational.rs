@@ -14,8 +14,9 @@
 //! and the same with `GR` (the heat bath's function, `f_MD^(-1/2)`) and `FA` (the action's, `f_MD^(1/2)`). What follows
 //! a `#` is a comment.
 
-use super::rational::{Factor, Rational};
+use super::rational::Rational;
 use super::rational_error::RationalError;
+use super::target::Factor;
 use std::iter::Peekable;
 use std::vec::IntoIter;
 use thiserror::Error;

@@ -9,7 +9,7 @@
 
 use super::rational_error::{MAX_DEGREE, RationalError};
 use super::remez;
-use super::target::{Coordinate, Real, Target, real};
+use super::target::{Coordinate, Factor, Real, Target, real};
 
 /// No smaller error is asked of coefficients in double.
 pub const MIN_ERROR: f64 = 1e-14;
@@ -17,15 +17,6 @@ pub const MIN_ERROR: f64 = 1e-14;
 const MEASURE_BITS: usize = 128;
 /// Points of the scan between two neighbouring extrema.
 const SCAN: usize = 16;
-
-/// One factor (x + shift)^(power.0 / power.1) of f.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Factor {
-    /// a of (x + a).
-    pub shift: f64,
-    /// Numerator and denominator of the exponent.
-    pub power: (i32, u32),
-}
 
 /// r(x) = constant + sum_i residue_i / (x + pole_i), pole_i > 0, with |r(x)/f(x) - 1| <= error on the range.
 #[derive(Clone, Debug, PartialEq)]

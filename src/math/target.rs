@@ -5,12 +5,20 @@
 //! point where the exponents sum to 0. Range and cut are the plates of a condenser, and the elliptic coordinate
 //! spaces its charge evenly: Braess, Nonlinear Approximation Theory, chapter V.
 
-use super::rational::Factor;
+use super::elliptic::Elliptic;
 use super::rational_error::RationalError;
-use super::zolotarev::Elliptic;
 use dashu_float::FBig;
 use dashu_float::round::mode::HalfEven;
 use std::f64::consts::PI;
+
+/// One factor (x + shift)^(power.0 / power.1) of f.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Factor {
+    /// a of (x + a).
+    pub shift: f64,
+    /// Numerator and denominator of the exponent.
+    pub power: (i32, u32),
+}
 
 /// Binary, with rounding to nearest; a result has the larger precision of its operands.
 pub(super) type Real = FBig<HalfEven, 2>;

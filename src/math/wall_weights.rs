@@ -14,7 +14,7 @@
 //! T.-W. Chiu, hep-lat/0209153; weights with omega_s = omega_{N+1-s}: Chiu, arXiv:1503.01750; k_1 of q^N: N. I. Akhiezer,
 //! Elements of the Theory of Elliptic Functions, chapter 9; other k: Brower, Neff, Orginos, arXiv:1206.5214.
 
-use super::zolotarev::Elliptic;
+use super::elliptic::Elliptic;
 use std::f64::consts::PI;
 
 /// omega_s and sigma_s, s = 1 .. N_s.

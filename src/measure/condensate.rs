@@ -4,6 +4,7 @@
 //!
 //! Input: `[measure.condensate.NAME]` with `fermion`, `mass`, `naik_epsilon`, `sources`, `residual`.
 
+use super::observable::Noise;
 use super::observable::{Context, Found, Keys, Observable, QuarkChoice, Reading, Registered, record};
 use super::{MeasureError, Stop, keys};
 use crate::config::key::{Absent, Change, Key, integer};
@@ -79,15 +80,6 @@ impl Observable for Condensate {
         let (mass, sources) = (choice.wanted.mass, *sources);
         Ok(record(&CondensateFound { name, mass, re: mean, error, even, odd, sources, values: &values }))
     }
-}
-
-/// The key of a configuration's random sources, which are the same for all quarks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Noise {
-    /// The seed of the run.
-    pub seed: u64,
-    /// The trajectory of the links.
-    pub trajectory: u64,
 }
 
 impl Noise {

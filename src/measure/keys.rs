@@ -62,14 +62,6 @@ pub(super) const SOURCE_RESIDUAL: Key<f64> = Key::new(
      domain-wall quarks A = C C^dag; with staggered quarks `\\|b - M x\\| / \\|b\\|` on all sites",
 );
 
-/// A fermion of the input that measurements may refer to.
-pub(crate) struct FermionKeys {
-    /// NAME of `[fermion.NAME]`.
-    pub name: String,
-    /// What measurements may set for it; `None` after a mistake in its action.
-    pub allowed: Option<Allowed>,
-}
-
 /// Reports an invalid NAME.
 pub(super) fn check_name(what: &str, name: &str, table: &Table) {
     if !is_name(name) {

@@ -11,7 +11,8 @@
 //!
 //! Input: `[measure.mu_derivative.NAME]` with `fermion`, `mass`, `naik_epsilon`, `sources`, `residual`.
 
-use super::condensate::{Noise, SOURCES};
+use super::condensate::SOURCES;
+use super::observable::Noise;
 use super::observable::{Context, Found, Keys, Observable, QuarkChoice, Reading, Registered, record};
 use super::{MeasureError, Stop, keys};
 use crate::config::raw::Table;

@@ -3,8 +3,7 @@
 //! An observable is one file: its keys in `[measure]`, what it needs of the lattice, the measurement, its result as a
 //! serde type and how a person reads it. It is registered by a line in `register`.
 
-use super::condensate::Noise;
-use super::keys::FermionKeys;
+use super::allowed::Allowed;
 use super::{MeasureError, Stop, Wanted, report};
 use crate::config::raw::Table;
 use crate::config::section::Section;
@@ -65,6 +64,15 @@ pub trait Observable: Any + Debug + Send + Sync {
     }
 }
 
+/// The key of a configuration's random sources, which are the same for all quarks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Noise {
+    /// The seed of the run.
+    pub seed: u64,
+    /// The trajectory of the links.
+    pub trajectory: u64,
+}
+
 /// What a measurement works on.
 pub struct Context<'a> {
     /// The configuration.
@@ -123,6 +131,14 @@ impl Fermions for NoFermions {
     fn inverse(&mut self, choice: &QuarkChoice) -> Result<Box<dyn Inverse>, MeasureError> {
         Err(MeasureError::Refused(format!("there is no quark '{}'", choice.fermion)))
     }
+}
+
+/// A fermion of the input that measurements may refer to.
+pub(crate) struct FermionKeys {
+    /// NAME of `[fermion.NAME]`.
+    pub name: String,
+    /// What measurements may set for it; `None` after a mistake in its action.
+    pub allowed: Option<Allowed>,
 }
 
 /// What the keys of observables are checked against.

@@ -2,8 +2,8 @@
 //! 631), with reliable updates: shadow residual and direction are kept when `refine` recomputes the residual.
 
 use super::cg::ConjugateGradients;
-use super::method::{Made, Own, Row, Settings};
 use super::refine::{Cycle, Ended, Outer, Stage, Trust, refine};
+use super::row::{Made, Own, Row};
 use super::{Info, LinearSolver, Matrix, Params, Setup, SolverError, System};
 use crate::device::Precision;
 use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
@@ -19,8 +19,8 @@ impl Own for StabilizedBiCg {
     const ROW: Row = Row { word: "bicgstab", is_linear: true, together: 1, ..ConjugateGradients::ROW };
     const DEFAULT: Self = Self;
 
-    fn linear(self, settings: &Settings, domain: &Arc<Domain>, _: usize) -> Option<Made> {
-        let Settings { precisions: [_, precision, _], delta, .. } = *settings;
+    fn linear(self, precisions: [Precision; 3], delta: f64, domain: &Arc<Domain>, _: usize) -> Option<Made> {
+        let [_, precision, _] = precisions;
         Some(BiCgStab::new(domain, precision, delta).map(|solver| Box::new(solver) as Box<dyn LinearSolver>))
     }
 }

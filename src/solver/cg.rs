@@ -1,9 +1,9 @@
 //! Conjugate gradients for `(M^dag M + s) x = b`, s >= 0 (Hestenes, Stiefel 1952), with reliable updates: the iteration
 //! has its own precision, and its direction is kept when `refine` recomputes the residual.
 
-use super::method::{Own, Row, usual_delta};
 use super::mixes::PLAIN;
 use super::refine::{Cycle, Ended, Outer, Stage, Trust, refine};
+use super::row::{Own, Row, usual_delta};
 use super::{Info, Matrix, Operators, Params, Setup, Solver, SolverError, System};
 use crate::device::Precision::{self, Half};
 use crate::field::{Domain, FieldError, Kind, Spinor};

@@ -5,66 +5,17 @@
 
 use super::bicgstab::StabilizedBiCg;
 use super::cg::ConjugateGradients;
-use super::keys::Boxes;
 use super::mixes::{Mix, PLAIN_OR_SHIFTED};
 use super::multigrid::GcrMultigrid;
+use super::row::{Boxes, Made, Own, Row};
 use super::schwarz::GcrDd;
 use super::{Cg, LinearSolver, Solver, TwoSolves};
 use crate::config::raw::Table;
-use crate::config::section::{Count, Inner, Section};
+use crate::config::section::{Count, Inner};
 use crate::device::Precision;
 use crate::field::{Domain, FieldError, Kind};
 use std::fmt::Debug;
 use std::sync::Arc;
-
-/// What a method is.
-pub(crate) struct Row {
-    /// Its word in an input, and the name of the table of its keys.
-    pub word: &'static str,
-    /// What that table is for.
-    pub about: &'static str,
-    /// The keys; none: there is no such table. "auto" tries a method with keys where the input has their table.
-    pub keys: &'static [&'static Section],
-    /// The combinations of its precisions; the first is the default.
-    pub mixes: &'static [Mix],
-    /// Those that "auto" tries.
-    pub tries: &'static [Mix],
-    /// Whether it solves `M x = b`, of Dirac spinors. Others solve `M^dag M x = b` of any fields, with shifts too.
-    pub is_linear: bool,
-    /// The most systems that it solves at once.
-    pub together: usize,
-    /// Whether it has an operator that also acts on all sites, in the precision of its preconditioner.
-    pub whole: bool,
-    /// Whether it makes something in each trajectory before its first solve.
-    pub has_set_up: bool,
-    /// The default factor by which the residual falls between updates.
-    pub delta: fn([Precision; 3]) -> f64,
-}
-
-/// A method's solver of `M x = b`.
-pub(super) type Made = Result<Box<dyn LinearSolver>, FieldError>;
-
-/// The settings of a method alone.
-pub(super) trait Own: Copy + Debug + PartialEq {
-    /// What the method is.
-    const ROW: Row;
-    /// Without its table.
-    const DEFAULT: Self;
-
-    /// Reads its table; keys that are not there are those of `self`.
-    #[must_use]
-    fn read(self, _: &mut Table) -> Self {
-        self
-    }
-
-    /// Checks them against the boxes of the lattice. `solver` has the table, `own`.
-    fn check(self, _solver: &Table, _own: &Table, _: Boxes) {}
-
-    /// The solver of `M x = b`, for so many systems at once if it can; `None` if it solves the normal equations directly.
-    fn linear(self, _: &Settings, _: &Arc<Domain>, _together: usize) -> Option<Made> {
-        None
-    }
-}
 
 /// The method of an input.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -110,8 +61,9 @@ macro_rules! methods {
             }
 
             fn linear(self, settings: &Settings, domain: &Arc<Domain>, together: usize) -> Option<Made> {
+                let Settings { precisions, delta, .. } = *settings;
                 match self {
-                    $(Self::$name(own) => own.linear(settings, domain, together),)*
+                    $(Self::$name(own) => own.linear(precisions, delta, domain, together),)*
                 }
             }
         }
@@ -253,9 +205,4 @@ impl Settings {
     ) -> Result<Option<Box<dyn LinearSolver>>, FieldError> {
         self.method.linear(self, domain, self.together(together)).transpose()
     }
-}
-
-/// The default factor by which the residual falls between updates.
-pub fn usual_delta(in_half: bool) -> f64 {
-    if in_half { 0.1 } else { 1e-3 }
 }

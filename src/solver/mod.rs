@@ -1,6 +1,7 @@
 //! Solvers of `M x = b` and `M^dag M x = b`, in one precision or several.
 //!
 //! - `method`: the register of methods, which maps a term's settings to its [`Solver`]
+//! - `row`: what a method says of itself there
 //! - `operators`: the systems: an operator in its precisions, and the matrix made of it
 //! - `refine`: the outer iteration of all solvers: true residuals in double precision, trust, fallbacks
 //! - `cg`: conjugate gradients on the normal equations
@@ -39,6 +40,7 @@ mod multishift;
 mod normal;
 mod operators;
 mod refine;
+mod row;
 mod schwarz;
 mod spectrum;
 
@@ -50,11 +52,12 @@ pub use gcr::{Gcr, GcrParams};
 pub use guess::{Forecast, Guess, Past};
 pub use info::Info;
 pub use keys::TermSolver;
-pub use method::{Method, Settings, usual_delta};
+pub use method::{Method, Settings};
 pub use multigrid::{GcrMultigrid, Multigrid, MultigridParams};
 pub use multishift::{MultiInfo, MultiShift};
 pub use normal::TwoSolves;
 pub use operators::{Matrix, Operators, System};
+pub use row::usual_delta;
 pub use schwarz::{GcrDd, Schwarz};
 pub use spectrum::{Bounds, Tridiagonal, bounds, greatest};
 

@@ -6,9 +6,8 @@
 //! it does not.
 
 use super::gcr::K_MAX;
-use super::keys::Boxes;
-use super::method::{Made, Own, Row, Settings};
 use super::mixes::SCHWARZ;
+use super::row::{Boxes, Made, Own, Row};
 use super::{Gcr, GcrParams, Info, LinearSolver, Operators, Preconditioner, Setup, SolverError};
 use crate::config::key::{Absent, Change, Key, Shape, form, integer};
 use crate::config::raw::Table;
@@ -93,8 +92,8 @@ impl Own for GcrDd {
         }
     }
 
-    fn linear(self, settings: &Settings, domain: &Arc<Domain>, _: usize) -> Option<Made> {
-        let Settings { precisions: [_, precision, lowest], delta, .. } = *settings;
+    fn linear(self, precisions: [Precision; 3], delta: f64, domain: &Arc<Domain>, _: usize) -> Option<Made> {
+        let [_, precision, lowest] = precisions;
         let make = || -> Made {
             let schwarz = Schwarz::new(domain, lowest, self.n_mr, self.block)?;
             let params = GcrParams { precision, k_max: self.k_max, delta };

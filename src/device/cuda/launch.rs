@@ -3,10 +3,11 @@
 use super::Cuda;
 use super::nvrtc::Request;
 use crate::device::DeviceError;
-use crate::device::backend::{Call, Count, Size, Variant};
+use crate::device::backend::Call;
 use crate::device::gpu::cache::Place;
 use crate::device::gpu::tuning::{Candidates, Shape};
 use crate::device::kernels::{Constants, FACE_CHUNK, KernelNumber, RankRound, int};
+use crate::device::size::{Count, Size, Variant};
 use crate::device::table::all_kernels;
 use cudarc::driver::sys;
 use std::collections::HashMap;

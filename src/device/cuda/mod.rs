@@ -27,12 +27,13 @@ mod nvrtc;
 
 pub use ahead::compile_all;
 
-use super::backend::{Backend, Begun, Call, Count, Parcel, Pointer, Post, Size, Sums, Ticket, Variant};
+use super::backend::{Backend, Begun, Call, Parcel, Pointer, Post, Sums, Ticket};
 use super::gpu::mapped::{ALL_ROUNDED_BYTES, MAPPED_BYTES, MappedSums, Place, SUM_BYTES};
 use super::kernels::{RankRound, int};
 use super::ledger::Ledger;
 use super::pool::{Pool, Source, Use};
 use super::record::Instance;
+use super::size::{Count, Size, Variant};
 use super::table::all_kernels;
 use super::{Device, DeviceError, Energy, GpuOptions, Lanes, Work};
 use cudarc::driver::{result, sys};

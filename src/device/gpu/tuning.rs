@@ -1,7 +1,7 @@
 //! Block sizes of a GPU's kernels: candidates, and the choice of the fastest.
 
 use crate::device::DeviceError;
-use crate::device::backend::{Size, Team};
+use crate::device::size::{Size, Team};
 
 /// How a GPU's threads are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -8,11 +8,11 @@ pub(crate) use tables::{MAX_ITERATIONS, SOLVER, WALL_SOLVER};
 
 use super::method::{METHODS, Wanted};
 use super::mixes::{ALL, Mix, PLAIN, PLAIN_OR_SHIFTED, SHIFTED, names};
+pub(crate) use super::row::Boxes;
 use super::{Choice, Method, Past, Settings};
 use crate::config::raw::Table;
 use crate::config::reader::choice;
 use crate::device::Precision;
-use crate::lattice::{Extents, Partition};
 use tables::{ACTION_RESIDUAL, DELTA, FORCE_RESIDUAL, GUESS, GUESS_PRECISION, LINK_REALS, METHOD, PRECISION};
 
 /// The solver of a term's systems, with its residuals.
@@ -35,13 +35,6 @@ pub struct TermSolver {
 
 /// For reversibility with guesses from past solutions, forces must be solved at least this well.
 const GUESS_RESIDUAL: f64 = 1e-9;
-
-/// The lattice and its partition, if they are known.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Boxes {
-    pub lattice: Option<Extents>,
-    pub partition: Option<Partition>,
-}
 
 /// The systems of a solver, which limit its methods and precisions.
 #[derive(Clone, Copy, PartialEq)]

@@ -7,8 +7,9 @@ use crate::config::section::Section;
 use crate::device::Precision::{self, Double, Single};
 use crate::solver::Method;
 use crate::solver::cg::ConjugateGradients;
-use crate::solver::method::{Own, TABLES, WORDS, Wanted};
+use crate::solver::method::{TABLES, WORDS, Wanted};
 use crate::solver::mixes::{ALL, PLAIN_OR_SHIFTED};
+use crate::solver::row::Own;
 
 /// The methods for domain-wall quarks.
 const WALL_WORDS: &[(&str, Wanted)] =

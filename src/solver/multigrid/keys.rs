@@ -5,13 +5,12 @@ use crate::config::key::{Absent, Change, Key, Shape, form, integer};
 use crate::config::raw::Table;
 use crate::config::reader::{extent, four, one_of, whole};
 use crate::config::section::Section;
-use crate::device::Precision::Half;
+use crate::device::Precision::{self, Half};
 use crate::field::Domain;
 use crate::lattice::{Extents, shape, volume};
 use crate::solver::gcr::K_MAX;
-use crate::solver::keys::Boxes;
-use crate::solver::method::{Made, Own, Row, Settings, usual_delta};
 use crate::solver::mixes::{MULTIGRID, SCHWARZ};
+use crate::solver::row::{Boxes, Made, Own, Row, usual_delta};
 use crate::solver::{Gcr, GcrParams, LinearSolver};
 use std::sync::Arc;
 use toml::de::DeValue;
@@ -121,8 +120,14 @@ impl Own for GcrMultigrid {
         }
     }
 
-    fn linear(self, settings: &Settings, domain: &Arc<Domain>, together: usize) -> Option<Made> {
-        let Settings { precisions: [_, precision, lowest], delta, .. } = *settings;
+    fn linear(
+        self,
+        precisions: [Precision; 3],
+        delta: f64,
+        domain: &Arc<Domain>,
+        together: usize,
+    ) -> Option<Made> {
+        let [_, precision, lowest] = precisions;
         let make = || -> Made {
             let multigrid = Multigrid::new(domain, lowest, self.params, together)?;
             let params = GcrParams { precision, k_max: self.k_max, delta };

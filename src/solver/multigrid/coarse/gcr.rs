@@ -2,7 +2,7 @@
 //! together have Krylov spaces of their own, make the same steps, and end with the last of them.
 
 use super::below::{Below, Correction};
-use super::ghosts::Wires;
+use super::ghosts::{PRODUCTS, Wires};
 use super::{CoarseLinks, Fate, From, Inverses, Shape};
 use crate::device::kernels::{
     BLOCK_PARTS, BLOCK_THREADS, COARSE_LINKS, COLUMNS, CoarseAdvance, CoarseBlock, CoarseDots,
@@ -18,8 +18,6 @@ const SPACE: usize = 64;
 const KEPT: usize = 48;
 /// The maximum number of iterations of a solve.
 const MOST: usize = 96;
-/// Fields in a product at once: those of a block, and the residual.
-pub(super) const PRODUCTS: usize = S_STEPS + 1;
 const _: () =
     assert!(SPACE + PRODUCTS <= MOST_FIELDS && KEPT + S_STEPS <= SPACE && MOST.is_multiple_of(S_STEPS));
 // All ranks meet in the products of a block. Until the next ones, they may post a residual and two fields of a power that is

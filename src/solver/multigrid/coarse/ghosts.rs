@@ -2,15 +2,17 @@
 //! GPUs reach each other's memory they are posted there, by the kernel that makes them; elsewhere it packs them, and they travel in
 //! messages.
 
-use super::gcr::PRODUCTS;
 use super::{From, Shape};
 use crate::device::kernels::{
     COARSE_LINKS, CoarseGhosts, CoarseGift, CoarsePost, Half, MOST_FIELDS, Out, POSTS, RankRound, Reals,
-    Together, int,
+    S_STEPS, Together, int,
 };
 use crate::device::{Buffer, Meeting};
 use crate::field::{Domain, FieldError, Part};
 use crate::solver::multigrid::aggregates::{Face, Places};
+
+/// Fields in a product at once: those of a block, and the residual.
+pub(super) const PRODUCTS: usize = S_STEPS + 1;
 
 /// The ghosts of coarse fields.
 pub(super) struct Ghosts {
