@@ -90,6 +90,9 @@ pub enum DeviceError {
     /// There is no usable GPU.
     #[error("no GPU: {0}")]
     NoGpu(String),
+    /// There is no usable compiler of kernels.
+    #[error("no compiler for GPUs: {0}")]
+    NoCompiler(String),
     /// A call of the CUDA driver failed; usually the device is lost.
     #[error("GPU: {call}: {reason}")]
     Cuda {

@@ -67,7 +67,7 @@ fn names(driver: Option<Version>) -> Vec<String> {
 /// The error where none fits; `others` are the versions of those that are here.
 fn none_fits(driver: Option<Version>, others: &[Version]) -> DeviceError {
     let Some(other) = others.iter().max() else {
-        return DeviceError::NoGpu("libnvrtc is not found; set HMC_NVRTC to its folder".into());
+        return DeviceError::NoCompiler("libnvrtc is not found; set HMC_NVRTC to its folder".into());
     };
     let wanted = match driver {
         Some(driver) if driver.major > OLDEST.major => {
@@ -79,7 +79,7 @@ fn none_fits(driver: Option<Version>, others: &[Version]) -> DeviceError {
         Some(driver) => format!("the driver is of CUDA {driver}, and loads code of CUDA {}", driver.major),
         None => format!("{OLDEST} or later is needed"),
     };
-    DeviceError::NoGpu(format!(
+    DeviceError::NoCompiler(format!(
         "libnvrtc is of CUDA {other}, but {wanted}; set HMC_NVRTC to the folder of one that fits"
     ))
 }
