@@ -317,7 +317,7 @@ mod tests {
         assert!(told(Some(version(12, 4)), &[]).contains("libnvrtc is not found"));
         assert_eq!(
             told(Some(version(12, 4)), &[version(13, 0)]),
-            "no GPU: libnvrtc is of CUDA 13.0, but the driver is of CUDA 12.4, and loads code of CUDA 12; set HMC_NVRTC to the \
+            "no compiler for GPUs: libnvrtc is of CUDA 13.0, but the driver is of CUDA 12.4, and loads code of CUDA 12; set HMC_NVRTC to the \
              folder of one that fits"
         );
         assert!(told(Some(version(13, 0)), &[version(11, 8)]).contains("loads code of CUDA 12 to 13"));
