@@ -77,8 +77,10 @@ python: build
 	@bash tools/setup.sh package
 	HMC_PROGRAM=$(abspath $(TARGET))/release/hmc PYTHONPATH=$(abspath $(TARGET))/pyquda PYTHONDONTWRITEBYTECODE=1 $(TARGET)/venv/bin/python -m pytest -q -p no:cacheprovider python
 
+# The same library as the program's, linked for C: built here alone, so that no other build needs an HDF5 that a library can hold.
 PREFIX ?= $(TARGET)/capi
 capi: build
+	$(CARGO) rustc --release --locked --lib --crate-type cdylib -- -C link-arg=-Wl,-soname,libhmc.so.0
 	bash tools/capi.sh install $(PREFIX)
 	bash tools/capi.sh check $(PREFIX)
 

@@ -32,7 +32,6 @@ fn main() {
     println!("cargo:rerun-if-changed=src/device/isa.rs");
     println!("cargo:rerun-if-env-changed=HMC_KERNEL_TARGETS");
     println!("cargo:rerun-if-env-changed=HMC_KERNEL_FLAGS");
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libhmc.so.0");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let args = args::Args::read("args.h");
     fs::write(out.join("kernels.rs"), args.rust() + &kernels::rust(&args)).expect("OUT_DIR is writable");
