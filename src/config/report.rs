@@ -185,12 +185,18 @@ const GONE: [(&str, &str); 7] = [
         "multigrid_shifts",
         "; it is gone, for it cost more than it spared: leave it out, with the keys of multigrid",
     ),
-    ("schwarz_block", "; it is 'block' in the table [..solver.gcr-dd] now"),
-    ("aggregate", "; it stands in the table [..solver.multigrid] now"),
-    ("coarse_aggregate", "; it stands in the table [..solver.multigrid] now"),
-    ("vectors", "; it stands in the table [..solver.multigrid] now"),
-    ("k_max", "; it stands in the tables [..solver.gcr-dd] and [..solver.multigrid] now"),
-    ("n_mr", "; it stands in the tables [..solver.gcr-dd] and [..solver.multigrid] now"),
+    ("schwarz_block", "; it is 'block' in [fermion.NAME.solver.gcr-dd] of Wilson quarks"),
+    ("aggregate", "; it stands in [fermion.NAME.solver.multigrid] of Wilson quarks"),
+    ("coarse_aggregate", "; it stands in [fermion.NAME.solver.multigrid] of Wilson quarks"),
+    ("vectors", "; it stands in [fermion.NAME.solver.multigrid] of Wilson quarks"),
+    (
+        "k_max",
+        "; it stands in [fermion.NAME.solver.gcr-dd] or [fermion.NAME.solver.multigrid] of Wilson quarks",
+    ),
+    (
+        "n_mr",
+        "; it stands in [fermion.NAME.solver.gcr-dd] or [fermion.NAME.solver.multigrid] of Wilson quarks",
+    ),
 ];
 
 /// `; did you mean 'beta'?`, or a list of all `words`.

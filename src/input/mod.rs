@@ -6,7 +6,6 @@
 //! - `gauge`: the gauge action
 //! - `hmc`: molecular dynamics, and the levels of all terms
 //! - `measure`: measurements
-//! - `old`: stored inputs of earlier versions
 //! - `reference`: tables of the documentation and the schema for editors, from the declared keys
 //!
 //! The families of quarks read their own keys; keys of solvers are declared with the solvers.
@@ -18,7 +17,6 @@ mod choice;
 mod gauge;
 mod hmc;
 mod measure;
-mod old;
 mod reference;
 mod run;
 
@@ -133,12 +131,11 @@ pub fn parse(text: &str, file: &str, ranks: usize) -> Result<Loaded<Input>, Inpu
     read_text(text, file, |root| check::input(root, text, Some(ranks), &Choices::new()))
 }
 
-/// Checks the `text` of an ensemble's stored input, which an earlier version may have written, for any number of ranks.
+/// Checks the `text` of an ensemble's stored input, for any number of ranks.
 ///
 /// # Errors
 /// All mistakes in the text.
 pub fn parse_stored(text: &str, file: &str) -> Result<Loaded<Input>, InputError> {
-    let text = &*old::as_now(text);
     read_text(text, file, |root| check::input(root, text, None, &Choices::new()))
 }
 

@@ -54,7 +54,7 @@ macro_rules! methods {
                 }
             }
 
-            pub(super) fn check(self, solver: &Table, own: &Table, boxes: Boxes) {
+            pub(super) fn check(self, solver: Option<&Table>, own: &Table, boxes: Boxes) {
                 match self {
                     $(Self::$name(settings) => settings.check(solver, own, boxes),)*
                 }

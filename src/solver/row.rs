@@ -57,8 +57,8 @@ pub(super) trait Own: Copy + Debug + PartialEq {
         self
     }
 
-    /// Checks them against the boxes of the lattice. `solver` has the table, `own`.
-    fn check(self, _solver: &Table, _own: &Table, _: Boxes) {}
+    /// Checks what `own`, their table, says against the boxes of the lattice; and the defaults, if the `solver` names the method.
+    fn check(self, _solver: Option<&Table>, _own: &Table, _: Boxes) {}
 
     /// The solver of `M x = b` with these precisions and this factor between updates, for so many systems at once if it can;
     /// `None` if it solves the normal equations directly.

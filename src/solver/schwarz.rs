@@ -81,7 +81,7 @@ impl Own for GcrDd {
         }
     }
 
-    fn check(self, _: &Table, own: &Table, boxes: Boxes) {
+    fn check(self, _: Option<&Table>, own: &Table, boxes: Boxes) {
         let Some(block) = self.block.filter(|_| own.has("block")) else { return };
         let cuts = |whole: &Extents| (0..4).all(|mu| whole[mu].is_multiple_of(block[mu]));
         let lattice = boxes.lattice.map(|extents| ("the lattice", extents));

@@ -36,7 +36,7 @@ pub(super) mod kept;
 pub(super) mod lock;
 pub(super) mod measure;
 pub(super) mod memory;
-pub(super) mod opening;
+mod opening;
 mod options;
 pub(super) mod plan;
 mod rehearsal;

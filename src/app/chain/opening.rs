@@ -176,7 +176,7 @@ fn take_folder(folder: &Path, input: &Input, job: &Job) -> Result<Lock, AppError
 }
 
 /// The folders into which a chain writes.
-pub(in crate::app) fn places(folder: &Path) -> impl Iterator<Item = PathBuf> {
+fn places(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let exports = Format::ALL.iter().map(|format| format.ending());
     let within = ["cfg", "checkpoint"].into_iter().chain(exports).map(|place| folder.join(place));
     std::iter::once(folder.to_owned()).chain(within)

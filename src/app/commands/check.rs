@@ -4,8 +4,7 @@
 use crate::app::chain::jobs;
 use crate::app::chain::jobs::JOBS;
 use crate::app::chain::memory::Counted;
-use crate::app::chain::opening;
-use crate::app::chain::resume::{self, Found, MEASUREMENTS, Point};
+use crate::app::chain::resume::{self, Found, Point};
 use crate::app::chain::{assemble, lock, memory, plan, streams};
 use crate::app::machine::{placement, start};
 use crate::app::output;
@@ -310,26 +309,23 @@ fn require_access(path: &Path, how: libc::c_int) -> Result<(), AppError> {
 }
 
 /// Refuses folders and files of a chain that its next job could not write.
-fn writable(folder: &Path) -> Result<(), AppError> {
-    let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
-    for path in opening::places(folder).filter(is_there) {
-        require_access(&path, libc::W_OK | libc::X_OK)?;
+fn writable(input: &Input, folder: &Path) -> Result<(), AppError> {
+    let formats = input.run.save_formats.iter().map(|format| format.ending());
+    let within = ["cfg", "checkpoint"].into_iter().chain(formats).map(|place| folder.join(place));
+    for path in within.filter(|path| path.symlink_metadata().is_ok()) {
         if !path.is_dir() {
             let source = std::io::ErrorKind::NotADirectory.into();
             return Err(AppError::Folder { path, action: "write to", source });
         }
+        require_access(&path, libc::W_OK | libc::X_OK)?;
     }
-    // What else is no plain file is made again.
-    for (name, must_be_plain) in [("lock", true), (JOBS, true), ("history.csv", false), (MEASUREMENTS, false)]
-    {
-        let path = folder.join(name);
+    for path in ["lock", JOBS].map(|name| folder.join(name)) {
         let Ok(data) = path.symlink_metadata() else { continue };
-        if data.is_file() {
-            require_access(&path, libc::W_OK)?;
-        } else if must_be_plain {
+        if !data.is_file() {
             let source = Error::other("it is no plain file");
             return Err(AppError::Folder { path, action: "write to", source });
         }
+        require_access(&path, libc::W_OK)?;
     }
     Ok(())
 }
@@ -344,7 +340,7 @@ fn disk(input: &Input, folder: &Path, done: u64, findings: &mut Findings) -> Res
         return Err(AppError::Folder { path: there, action: "make a folder in", source });
     }
     require_access(&there, libc::W_OK | libc::X_OK)?;
-    writable(folder)?;
+    writable(input, folder)?;
     let Some(free) = io::free_bytes(&there) else { return Ok(()) };
     let run = &input.run;
     let left = run.trajectories.saturating_sub(done);

@@ -101,12 +101,12 @@ impl SolverKeys {
         }
         // Precisions are inherited by methods that have the same ones.
         let akin = fermion.filter(|f| mixes(method) == mixes(f.method));
-        let precision = table.get_by(&PRECISION, |value| match (method, systems) {
-            (Some(Wanted::One(other)), _) if other.row().is_linear => choice(other.row().mixes)(value),
-            (Some(_), Systems::Shifted { .. }) => choice(&PLAIN_OR_SHIFTED)(value),
-            (Some(_), _) => choice(&PLAIN)(value),
-            (None, _) => choice(ALL)(value),
-        });
+        let allowed: &'static [Mix] = match (mixes(method), systems) {
+            _ if method.is_none() => ALL,
+            (plain, Systems::Shifted { .. }) if plain == PLAIN => &PLAIN_OR_SHIFTED,
+            (own, _) => own,
+        };
+        let precision = table.get_by(&PRECISION, |value| choice(allowed)(value));
         let mut keys = Self {
             method,
             chosen: chosen.cloned(),
@@ -175,9 +175,10 @@ impl SolverKeys {
                 };
                 table.mistake(word, format!("{word}: only the method \"{word}\" has this table{tried}"));
             }
-            // A mistake is reported where it is made, not again where it is inherited.
-            if is_used && (fermion.is_none() || own.exists() || table.has("method")) {
-                read.check(table, &own, boxes);
+            if is_used {
+                // A mistake is reported where it is made, not again where it is inherited.
+                let solver = Some(&*table).filter(|table| fermion.is_none() || table.has("method"));
+                read.check(solver, &own, boxes);
             }
             // They are recorded with the method.
             own.kept_elsewhere();

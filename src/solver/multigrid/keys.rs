@@ -102,11 +102,14 @@ impl Own for GcrMultigrid {
         }
     }
 
-    fn check(self, solver: &Table, own: &Table, boxes: Boxes) {
+    fn check(self, solver: Option<&Table>, own: &Table, boxes: Boxes) {
         let MultigridParams { block, coarse_block, vectors, .. } = self.params;
         // With the default, the mistake is the method's.
-        let (table, key) = if own.has("aggregate") { (own, "aggregate") } else { (solver, "method") };
-        check_aggregates(table, boxes, (key, "aggregates"), block);
+        if own.has("aggregate") {
+            check_aggregates(own, boxes, ("aggregate", "aggregates"), block);
+        } else if let Some(solver) = solver {
+            check_aggregates(solver, boxes, ("method", "aggregates"), block);
+        }
         let key = "coarse_aggregate";
         let Some(coarse) = coarse_block.filter(|_| own.has(key)) else { return };
         if vectors.saturating_mul(volume(coarse)).is_multiple_of(16) {

@@ -358,12 +358,13 @@ fn solvers_know_their_precisions() {
         // As it stood until 0.2.
         (
             solver("k_max = 8"),
-            "15:1: unknown key 'k_max' in [fermion.light.solver]; it stands in the tables [..solver.gcr-dd] and \
-             [..solver.multigrid] now",
+            "15:1: unknown key 'k_max' in [fermion.light.solver]; it stands in [fermion.NAME.solver.gcr-dd] or \
+             [fermion.NAME.solver.multigrid] of Wilson quarks",
         ),
         (
             solver("method = \"gcr-dd\"\nschwarz_block = \"rank\""),
-            "16:1: unknown key 'schwarz_block' in [fermion.light.solver]; it is 'block' in the table [..solver.gcr-dd] now",
+            "16:1: unknown key 'schwarz_block' in [fermion.light.solver]; it is 'block' in [fermion.NAME.solver.gcr-dd] of Wilson \
+             quarks",
         ),
         (
             solver("method = \"bicgstab\"\ngcr-dd = { block = \"rank\" }"),
@@ -379,7 +380,8 @@ fn solvers_know_their_precisions() {
         ),
         (
             solver("method = \"gcr-dd\"\ngcr-dd = { vectors = 8 }"),
-            "16:12: unknown key 'vectors' in [fermion.light.solver.gcr-dd]; it stands in the table [..solver.multigrid] now",
+            "16:12: unknown key 'vectors' in [fermion.light.solver.gcr-dd]; it stands in \
+             [fermion.NAME.solver.multigrid] of Wilson quarks",
         ),
     ]);
     let multigrid = |keys: &str| solver(&format!("method = \"multigrid\"\n{keys}"));
