@@ -240,14 +240,14 @@ fn the_other_options_have_the_same_bits() {
 
 #[test]
 fn production_has_the_same_bits() {
-    let production = |precision: &str| {
-        with(PRODUCTION, "method", &format!("\"gcr-dd\"\nprecision = \"double-{precision}\""))
+    let production = |block: &str, precision: &str| {
+        let own = format!("{{ block = {block}, k_max = 8, n_mr = 4 }}\nprecision = \"double-{precision}\"");
+        with(PRODUCTION, "gcr-dd", &own)
     };
     same(PRODUCTION, &[([1, 1, 1, 1], 16, 2), ([4, 1, 1, 1], 4, 1), ([1, 2, 2, 1], 8, 1)]);
-    same(&production("half-half"), &[([1, 1, 1, 1], 1, 2), ([1, 1, 1, 2], 8, 1)]);
+    same(&production("[2, 2, 2, 4]", "half-half"), &[([1, 1, 1, 1], 1, 2), ([1, 1, 1, 2], 8, 1)]);
     // A block that is the whole box of a rank, in a precision that hides no rounding of a block's sums.
-    let boxes = with(&production("double-double"), "gcr-dd", "{ block = [8, 4, 4, 4], k_max = 8, n_mr = 4 }");
-    same(&boxes, &[([1, 1, 1, 2], 4, 1)]);
+    same(&production("[8, 4, 4, 4]", "double-double"), &[([1, 1, 1, 2], 4, 1)]);
 }
 
 /// Aggregates lie within ranks, across lanes. GPUs that are peers divide the coarse system; with four of them, set-up once
