@@ -7,6 +7,7 @@ mod bench;
 mod bits;
 mod bundle;
 mod chaos;
+mod check;
 mod cli;
 mod cli_files;
 mod crash;
