@@ -118,60 +118,65 @@ impl Parcel<'_> {
 /// Sends and receives messages of hosts: the other rank of each, and its bytes.
 pub type Post<'a> = dyn Fn(&[(usize, &[u8])], &mut [(usize, &mut [u8])]) + 'a;
 
-/// Of devices without a network.
-pub(super) fn no_network() -> DeviceError {
-    DeviceError::Network("for GPUs alone".into())
+/// What a device is, for those who lay out fields and choose sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nature {
+    /// Sites that kernels work on at once.
+    pub lanes: Lanes,
+    /// Whether its kernels are a GPU's. A CPU's read memory the faster the more of it follows on, and are done when a launch
+    /// returns.
+    pub is_gpu: bool,
+    /// Whether its memory is that of the host.
+    pub is_in_host: bool,
+    /// Whether it keeps what is written; one that only counts does not.
+    pub keeps: bool,
+}
+
+impl Nature {
+    /// Whether fields have the host's layout and the host may read them after a launch.
+    pub(super) fn is_host(self) -> bool {
+        self.keeps && !self.is_gpu
+    }
+}
+
+/// What memory is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// This device's own.
+    Private,
+    /// Other processes may [open](Sharing::export) it.
+    Exported,
+    /// Content that is copied to and fro and hardly computed with: it takes none of the device's own memory where the host
+    /// has another, and is reached more slowly.
+    Aside,
 }
 
 /// A device. Work is done in the order in which it is asked for; only `download`, `finish_sum` and `synchronize`
-/// wait for it.
+/// wait for it. What not every device can is a part that it may offer: [`Stager`], [`Sharing`], [`Network`], [`Compiler`].
 ///
 /// # Safety
-/// What `allocate` gives is memory of so many bytes that nothing else uses until `free`. With `is_host` it is the host's,
-/// and launches are done when they return.
+/// What `allocate` gives is memory of so many bytes that nothing else uses until `free`. Of a CPU that keeps what is written,
+/// it is the host's, and launches are done when they return. Parts do what they say.
 pub unsafe trait Backend: Send + Sync {
     /// For the log: what this is.
     fn name(&self) -> String;
-    /// Sites that kernels work on at once.
-    fn lanes(&self) -> Lanes;
-    /// Whether fields have the host's layout, so that MPI can send them directly.
-    fn is_host(&self) -> bool;
-    /// Whether it reads memory the faster the more of it follows on, so that links are kept in the order of hops, too.
-    fn reads_ahead(&self) -> bool {
-        self.is_host()
-    }
-    /// Whether its memory is that of the host, whatever the layout.
-    fn is_in_host(&self) -> bool {
-        self.is_host()
-    }
-    /// Whether it keeps what is written; one that only counts does not.
-    fn keeps(&self) -> bool {
-        true
-    }
+    /// What it is, for the program.
+    fn nature(&self) -> Nature;
     /// Free and total bytes of memory; `None` if the system does not report them.
     fn memory(&self) -> Option<[u64; 2]>;
     /// The energy that it has taken up to now.
     fn energy(&self) -> Energy {
         Energy::Uncounted
     }
+    /// The memory in use, by label.
+    fn ledger(&self) -> &Ledger;
     /// Allocates memory; its content is undefined.
-    fn allocate(&self, bytes: usize) -> Result<Pointer, DeviceError>;
-    /// As `allocate`, for memory that other processes may [open](Self::export).
-    fn allocate_for_export(&self, bytes: usize) -> Result<Pointer, DeviceError> {
-        self.allocate(bytes)
-    }
-    /// As `allocate`, for memory that takes none of the device's own where the host has another: it is reached more
-    /// slowly.
-    fn allocate_aside(&self, bytes: usize) -> Result<Pointer, DeviceError> {
-        self.allocate(bytes)
-    }
+    fn allocate(&self, bytes: usize, usage: Use) -> Result<Pointer, DeviceError>;
     /// Frees memory.
     ///
     /// # Safety
-    /// `pointer` came from `allocate(bytes)` or one of its kind, and is not used any more.
+    /// `pointer` came from `allocate` with so many bytes, and is not used any more.
     unsafe fn free(&self, pointer: Pointer, bytes: usize);
-    /// The memory in use, by label.
-    fn ledger(&self) -> &Ledger;
     /// Copies from host to device.
     ///
     /// # Safety
@@ -192,13 +197,17 @@ pub unsafe trait Backend: Send + Sync {
     /// # Safety
     /// The memory holds `bytes`.
     unsafe fn zero(&self, at: Pointer, bytes: usize) -> Result<(), DeviceError>;
+    /// The number by which launches refer to this lattice.
+    fn specialise(&self, _: Variant) -> usize {
+        0
+    }
     /// Runs a kernel without sums.
     ///
     /// # Safety
     /// The arguments' pointers hold what the kernel touches, and the teams are those of the kernel.
     unsafe fn launch(&self, call: Call<'_>, size: Size) -> Result<(), DeviceError>;
     /// Runs a summing kernel on sites `0..n`, without waiting for the sums if the device works asynchronously. With
-    /// `ranks`, which only a device with [`export`](Self::export) is given, the sums are those of all ranks.
+    /// `ranks`, which only a device with [`Sharing`] is given, the sums are those of all ranks.
     ///
     /// # Safety
     /// As `launch`; all ranks launch the same sums of `ranks`.
@@ -217,12 +226,39 @@ pub unsafe trait Backend: Send + Sync {
         true
     }
     /// Waits for all work.
-    fn synchronize(&self) -> Result<(), DeviceError>;
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
     /// Seconds that the device takes for the launches of `work`, by its own clock.
     fn elapsed(&self, work: &mut dyn FnMut()) -> Result<f64, DeviceError>;
-    /// Marks this point in the order of work.
-    fn mark(&self) -> Result<(), DeviceError>;
-    /// Copies from device to host as soon as the last mark is reached, while later work goes on.
+    /// Marks this point in the order of work, for stager and network.
+    fn mark(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+    /// Copies beside work; `None` where the host reads and writes the memory itself.
+    fn stager(&self) -> Option<&dyn Stager> {
+        None
+    }
+    /// Memory that processes share; `None` on a CPU.
+    fn sharing(&self) -> Option<&dyn Sharing> {
+        None
+    }
+    /// Messages between the memories of devices; `None` if nothing carries them.
+    fn network(&self) -> Option<&dyn Network> {
+        None
+    }
+    /// Kernels compiled before they are launched; `None` where they are part of the program.
+    fn compiler(&self) -> Option<&dyn Compiler> {
+        None
+    }
+}
+
+/// Copies between host and device beside other work.
+///
+/// # Safety
+/// As of [`Backend`], whose memory it copies.
+pub unsafe trait Stager {
+    /// Copies from device to host as soon as the last [mark](Backend::mark) is reached, while later work goes on.
     ///
     /// # Safety
     /// The memory at `from` is as long as `to`, and no work after the mark writes it.
@@ -232,22 +268,30 @@ pub unsafe trait Backend: Send + Sync {
     /// # Safety
     /// The memory at `to` is as long as `from`, and no work launched so far touches it.
     unsafe fn stage_in(&self, to: Pointer, from: &[u8]) -> Result<(), DeviceError>;
-    /// Page-locks host memory, so that staging is fast; does nothing on a CPU.
+    /// Page-locks host memory, so that staging is fast.
     ///
     /// # Safety
     /// The memory stays where it is until `unpin`.
-    unsafe fn pin(&self, memory: &mut [u8]) -> Result<(), DeviceError>;
+    unsafe fn pin(&self, _: &mut [u8]) -> Result<(), DeviceError> {
+        Ok(())
+    }
     /// Undoes `pin`.
     ///
     /// # Safety
     /// The memory was pinned, and no staging is under way.
-    unsafe fn unpin(&self, memory: &mut [u8]);
-    /// A handle by which another process may open memory from `allocate_for_export`; `None` on a CPU. Handles of a device
-    /// have equal lengths.
+    unsafe fn unpin(&self, _: &mut [u8]) {}
+}
+
+/// Memory that several processes reach.
+///
+/// # Safety
+/// As of [`Backend`]: what `import` gives is the memory that was exported, until `close`.
+pub unsafe trait Sharing {
+    /// A handle by which another process may open memory that was allocated for it. Handles of a device have equal lengths.
     ///
     /// # Panics
-    /// On a GPU, memory from `allocate`.
-    fn export(&self, pointer: Pointer) -> Result<Option<Vec<u8>>, DeviceError>;
+    /// On a GPU, memory for another use.
+    fn export(&self, pointer: Pointer) -> Result<Vec<u8>, DeviceError>;
     /// Opens memory that another process exported.
     ///
     /// # Errors
@@ -258,45 +302,44 @@ pub unsafe trait Backend: Send + Sync {
     /// # Safety
     /// The pointer came from `import`, all work on it is done, and it is not used any more.
     unsafe fn close(&self, imported: Pointer);
+}
+
+/// Messages between the memories of the ranks' devices.
+///
+/// # Safety
+/// As of [`Backend`], whose memory it sends and fills.
+pub unsafe trait Network {
     /// The name of a new network, by which the devices of all ranks find each other.
     ///
     /// # Errors
-    /// Nothing carries messages between the memories of such devices.
-    fn new_network(&self) -> Result<Vec<u8>, DeviceError> {
-        Err(no_network())
-    }
+    /// Its library is missing.
+    fn new_name(&self) -> Result<Vec<u8>, DeviceError>;
     /// Joins the network of that name in place of an earlier one; all ranks call it together.
-    fn join(&self, _name: &[u8], _rank: usize, _ranks: usize) -> Result<(), DeviceError> {
-        self.new_network().map(|_| ())
-    }
-    /// Exchanges memory with devices of the network as soon as the last mark is reached, while later work goes on. Those
-    /// between two ranks arrive in their order. An emulated device hands them to `post`.
+    fn join(&self, name: &[u8], rank: usize, ranks: usize) -> Result<(), DeviceError>;
+    /// Exchanges memory with devices of the network as soon as the last [mark](Backend::mark) is reached, while later work
+    /// goes on. Those between two ranks arrive in their order. An emulated device hands them to `post`.
     ///
     /// # Safety
     /// A network was joined. Until [`await_received`](Self::await_received), no work after the mark writes what is sent or
     /// touches what is received.
     unsafe fn exchange(
         &self,
-        _sends: &[Parcel<'_>],
-        _receives: &[Parcel<'_>],
-        _post: &Post<'_>,
-    ) -> Result<(), DeviceError> {
-        unreachable!("a network that nobody joined")
-    }
+        sends: &[Parcel<'_>],
+        receives: &[Parcel<'_>],
+        post: &Post<'_>,
+    ) -> Result<(), DeviceError>;
     /// Lets later work wait for what is exchanged.
     fn await_received(&self) -> Result<(), DeviceError> {
         Ok(())
     }
-    /// The number by which launches refer to this lattice.
-    fn specialise(&self, variant: Variant) -> usize;
-    /// Whether [`Backend::prepare`] has nothing to do for the run of this text: on a CPU, if it was done before, or if what
-    /// is compiled is not kept.
-    fn is_prepared(&self, _run: &str) -> bool {
-        true
-    }
+}
+
+/// Compiles kernels ahead.
+pub trait Compiler {
+    /// Whether [`Compiler::prepare`] has nothing to do for the run of this text: if it was done before, or if what is compiled
+    /// is not kept.
+    fn is_prepared(&self, run: &str) -> bool;
     /// Compiles the kernels of a run on all threads and keeps them on disk, before they are launched; returns how many
     /// were not there. One that does not compile is left to its launch.
-    fn prepare(&self, _run: &str, _: &[Instance]) -> usize {
-        0
-    }
+    fn prepare(&self, run: &str, instances: &[Instance]) -> usize;
 }

@@ -161,7 +161,7 @@ impl Buffer {
         mut change: impl FnMut(&mut [f64]),
     ) -> Result<(), DeviceError> {
         let (all, part) = (self.bytes / 8, (1 << 20) / unit * unit);
-        let all = if self.device.backend().keeps() { all } else { 0 };
+        let all = if self.device.nature().keeps { all } else { 0 };
         let mut reals = vec![0.0; part.min(all)];
         for first in (0..all).step_by(part) {
             let some = &mut reals[..part.min(all - first)];
@@ -194,7 +194,7 @@ impl Buffer {
     pub fn host(&self) -> Option<&[u8]> {
         // SAFETY: a CPU's launches return when they are done, so nothing but this borrow uses the memory.
         let bytes = || unsafe { std::slice::from_raw_parts(self.pointer.0 as *const u8, self.bytes) };
-        self.device.backend().is_host().then(bytes)
+        self.device.nature().is_host().then(bytes)
     }
 
     /// As [`Buffer::host`], for writing.
@@ -202,19 +202,19 @@ impl Buffer {
         self.changes();
         // SAFETY: as in `host`.
         let bytes = || unsafe { std::slice::from_raw_parts_mut(self.pointer.0 as *mut u8, self.bytes) };
-        self.device.backend().is_host().then(bytes)
+        self.device.nature().is_host().then(bytes)
     }
 
     /// A handle by which another process may open the buffer; `None` on a CPU. What that process writes leaves the
     /// [stamp](Self::stamp) as it is.
     ///
     /// # Panics
-    /// On a GPU, a buffer that was not made [for export](Device::buffer_for_export).
+    /// On a GPU, a buffer that was not made [for export](super::Use::Exported).
     pub fn export(&self) -> Result<Option<Vec<u8>>, DeviceError> {
-        self.device.backend().export(self.pointer)
+        self.device.backend().sharing().map(|sharing| sharing.export(self.pointer)).transpose()
     }
 
-    /// Bytes that go to a rank ([`Backend::exchange`](super::Backend::exchange)).
+    /// Bytes that go to a rank ([`Backend::exchange`](super::Network::exchange)).
     ///
     /// # Panics
     /// The buffer is shorter.
@@ -250,20 +250,20 @@ impl Buffer {
     /// work goes on.
     ///
     /// # Panics
-    /// `to` is longer than the buffer.
+    /// `to` is longer than the buffer; the buffer is the host's.
     ///
     /// # Safety
     /// No work after the mark writes the buffer.
     pub(crate) unsafe fn stage_out(&self, to: &mut [u8]) -> Result<(), DeviceError> {
         assert!(to.len() <= self.bytes, "a read past a buffer's end");
         // SAFETY: the caller's promise; the length was checked.
-        unsafe { self.device.backend().stage_out(to, self.pointer) }
+        unsafe { self.device.stager().stage_out(to, self.pointer) }
     }
 
     /// Copies from the host while earlier work goes on; later work waits for it.
     ///
     /// # Panics
-    /// `from` is longer than the buffer.
+    /// `from` is longer than the buffer; the buffer is the host's.
     ///
     /// # Safety
     /// No work launched so far touches the buffer.
@@ -271,7 +271,7 @@ impl Buffer {
         assert!(from.len() <= self.bytes, "a write past a buffer's end");
         self.changes();
         // SAFETY: the caller's promise; the length was checked.
-        unsafe { self.device.backend().stage_in(self.pointer, from) }
+        unsafe { self.device.stager().stage_in(self.pointer, from) }
     }
 
     /// Copies the content of another buffer of the same length.
@@ -321,7 +321,8 @@ pub struct Remote {
 
 impl Remote {
     pub(super) fn new(device: Device, handle: &[u8]) -> Result<Self, DeviceError> {
-        let pointer = device.backend().import(handle)?;
+        let no_gpu = || DeviceError::NoGpu("memory of other ranks is reached through MPI on a CPU".into());
+        let pointer = device.backend().sharing().ok_or_else(no_gpu)?.import(handle)?;
         Ok(Self { device, pointer })
     }
 
@@ -344,8 +345,9 @@ impl Remote {
 
 impl Drop for Remote {
     fn drop(&mut self) {
+        let sharing = self.device.backend().sharing().expect("it was opened");
         // SAFETY: the pointer came from `import`, and this is its only owner, who has waited for the work.
-        unsafe { self.device.backend().close(self.pointer) }
+        unsafe { sharing.close(self.pointer) }
     }
 }
 
@@ -360,7 +362,7 @@ pub struct HostRoom {
 impl HostRoom {
     pub(super) fn new(device: Device, bytes: usize) -> Self {
         let (backend, bytes) = (device.backend(), bytes as u64);
-        let label = backend.ledger().take_host(bytes, backend.is_in_host());
+        let label = backend.ledger().take_host(bytes, backend.nature().is_in_host);
         Self { device, label, bytes }
     }
 }
@@ -371,7 +373,7 @@ impl Drop for HostRoom {
     }
 }
 
-/// Page-locked host memory, for fast copies to and from a device. Of a device that keeps nothing it is empty.
+/// Page-locked host memory, for copies to and from a device beside its work. Of a device that keeps nothing it is empty.
 pub struct Staging {
     device: Device,
     bytes: Box<[u8]>,
@@ -379,15 +381,16 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// `bytes` bytes, zero.
-    pub fn new(device: &Device, bytes: usize) -> Result<Self, DeviceError> {
-        let backend = device.backend();
-        let mut memory = vec![0; if backend.keeps() { bytes } else { 0 }].into_boxed_slice();
+    /// `bytes` bytes, zero; `None` where the host reads and writes the device's memory itself.
+    pub fn new(device: &Device, bytes: usize) -> Result<Option<Self>, DeviceError> {
+        let (backend, nature) = (device.backend(), device.nature());
+        let Some(stager) = backend.stager() else { return Ok(None) };
+        let mut memory = vec![0; if nature.keeps { bytes } else { 0 }].into_boxed_slice();
         // SAFETY: the box is not moved out of, and unpinned before it goes.
-        unsafe { backend.pin(&mut memory)? };
-        let counted = if backend.is_in_host() { 0 } else { bytes as u64 };
+        unsafe { stager.pin(&mut memory)? };
+        let counted = if nature.is_in_host { 0 } else { bytes as u64 };
         backend.ledger().lock(counted);
-        Ok(Self { device: device.clone(), bytes: memory, counted })
+        Ok(Some(Self { device: device.clone(), bytes: memory, counted }))
     }
 
     /// The first `bytes` bytes, as far as they are kept.
@@ -414,7 +417,7 @@ impl Drop for Staging {
     fn drop(&mut self) {
         self.device.backend().ledger().unlock(self.counted);
         // SAFETY: pinned by `new`; every staging call has returned.
-        unsafe { self.device.backend().unpin(&mut self.bytes) }
+        unsafe { self.device.stager().unpin(&mut self.bytes) }
     }
 }
 

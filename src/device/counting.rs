@@ -5,11 +5,13 @@
 //!
 //! For a rehearsal, which asks for the kernels of a run, sums can pretend to be those of iterations.
 
-use super::backend::{Backend, Begun, Call, Parcel, Pointer, Post, Sums};
+use super::backend::{
+    Backend, Begun, Call, Nature, Network, Parcel, Pointer, Post, Sharing, Stager, Sums, Use,
+};
 use super::kernels::RankRound;
 use super::ledger::Ledger;
-use super::pool::{Pool, Source, Use};
-use super::size::{Count, Size, Variant};
+use super::pool::{Pool, Source};
+use super::size::{Count, Size};
 use super::table::all_kernels;
 use super::{DeviceError, Lanes, Work, cpu};
 use crate::math::ExactSum;
@@ -126,61 +128,38 @@ impl Counting {
 // SAFETY: addresses are never used twice, nor for memory: it is not the host's, and nothing is read or written.
 unsafe impl Backend for Counting {
     fn name(&self) -> String {
-        let whose = if self.is_in_host() { "CPU" } else { "GPU" };
+        let whose = if self.nature().is_gpu { "GPU" } else { "CPU" };
         format!("counted memory of a {whose}")
     }
 
-    fn lanes(&self) -> Lanes {
-        self.lanes
-    }
-
-    fn is_host(&self) -> bool {
-        false
-    }
-
-    fn reads_ahead(&self) -> bool {
-        self.is_in_host()
-    }
-
-    fn is_in_host(&self) -> bool {
-        matches!(self.memory, Memory::Host)
-    }
-
-    fn keeps(&self) -> bool {
-        false
+    fn nature(&self) -> Nature {
+        let is_gpu = matches!(self.memory, Memory::Gpu(_));
+        Nature { lanes: self.lanes, is_gpu, is_in_host: !is_gpu, keeps: false }
     }
 
     fn memory(&self) -> Option<[u64; 2]> {
         None
     }
 
-    fn allocate(&self, bytes: usize) -> Result<Pointer, DeviceError> {
-        match &self.memory {
-            Memory::Host => {
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    fn allocate(&self, bytes: usize, usage: Use) -> Result<Pointer, DeviceError> {
+        let at = match (&self.memory, usage) {
+            (Memory::Host, _) => {
                 let at = self.next.take(bytes)?;
                 self.ledger.take(at, cpu::held(bytes) as u64);
-                Ok(Pointer(at))
+                at
             }
-            Memory::Gpu(pool) => pool.take(bytes, Use::Private, &self.next, &self.ledger).map(Pointer),
-        }
-    }
-
-    fn allocate_for_export(&self, bytes: usize) -> Result<Pointer, DeviceError> {
-        match &self.memory {
-            Memory::Host => self.allocate(bytes),
-            Memory::Gpu(pool) => pool.take(bytes, Use::Exported, &self.next, &self.ledger).map(Pointer),
-        }
-    }
-
-    fn allocate_aside(&self, bytes: usize) -> Result<Pointer, DeviceError> {
-        match &self.memory {
-            Memory::Host => self.allocate(bytes),
-            Memory::Gpu(_) => {
+            (Memory::Gpu(_), Use::Aside) => {
                 let at = self.next.take(bytes)?;
                 self.ledger.take_aside(at, bytes as u64);
-                Ok(Pointer(at))
+                at
             }
-        }
+            (Memory::Gpu(pool), usage) => pool.take(bytes, usage, &self.next, &self.ledger)?,
+        };
+        Ok(Pointer(at))
     }
 
     unsafe fn free(&self, pointer: Pointer, bytes: usize) {
@@ -191,10 +170,6 @@ unsafe impl Backend for Counting {
             Memory::Host => self.ledger.give(pointer.0),
             Memory::Gpu(pool) => pool.give(pointer.0, bytes),
         }
-    }
-
-    fn ledger(&self) -> &Ledger {
-        &self.ledger
     }
 
     unsafe fn upload(&self, _: Pointer, _: &[u8]) -> Result<(), DeviceError> {
@@ -233,19 +208,26 @@ unsafe impl Backend for Counting {
         Ok(Begun::Done(Sums { sums: vec![sum; count], max: 0.0 }))
     }
 
-    fn synchronize(&self) -> Result<(), DeviceError> {
-        Ok(())
-    }
-
     fn elapsed(&self, work: &mut dyn FnMut()) -> Result<f64, DeviceError> {
         work();
         Ok(0.0)
     }
 
-    fn mark(&self) -> Result<(), DeviceError> {
-        Ok(())
+    fn stager(&self) -> Option<&dyn Stager> {
+        Some(self)
     }
 
+    fn sharing(&self) -> Option<&dyn Sharing> {
+        Some(self)
+    }
+
+    fn network(&self) -> Option<&dyn Network> {
+        Some(self)
+    }
+}
+
+// SAFETY: nothing is read or written.
+unsafe impl Stager for Counting {
     unsafe fn stage_out(&self, _: &mut [u8], _: Pointer) -> Result<(), DeviceError> {
         Ok(())
     }
@@ -253,15 +235,12 @@ unsafe impl Backend for Counting {
     unsafe fn stage_in(&self, _: Pointer, _: &[u8]) -> Result<(), DeviceError> {
         Ok(())
     }
+}
 
-    unsafe fn pin(&self, _: &mut [u8]) -> Result<(), DeviceError> {
-        Ok(())
-    }
-
-    unsafe fn unpin(&self, _: &mut [u8]) {}
-
-    fn export(&self, _: Pointer) -> Result<Option<Vec<u8>>, DeviceError> {
-        Ok(Some(vec![0]))
+// SAFETY: as above.
+unsafe impl Sharing for Counting {
+    fn export(&self, _: Pointer) -> Result<Vec<u8>, DeviceError> {
+        Ok(vec![0])
     }
 
     fn import(&self, _: &[u8]) -> Result<Pointer, DeviceError> {
@@ -269,12 +248,19 @@ unsafe impl Backend for Counting {
     }
 
     unsafe fn close(&self, _: Pointer) {}
+}
 
-    unsafe fn exchange(&self, _: &[Parcel<'_>], _: &[Parcel<'_>], _: &Post<'_>) -> Result<(), DeviceError> {
+// SAFETY: as above.
+unsafe impl Network for Counting {
+    fn new_name(&self) -> Result<Vec<u8>, DeviceError> {
+        Ok(Vec::new())
+    }
+
+    fn join(&self, _: &[u8], _: usize, _: usize) -> Result<(), DeviceError> {
         Ok(())
     }
 
-    fn specialise(&self, _: Variant) -> usize {
-        0
+    unsafe fn exchange(&self, _: &[Parcel<'_>], _: &[Parcel<'_>], _: &Post<'_>) -> Result<(), DeviceError> {
+        Ok(())
     }
 }

@@ -1,11 +1,13 @@
 //! Kernels on this rank's cores: threads over ranges of outer sites, SIMD lanes within.
 
-use super::backend::{Backend, Begun, Call, Parcel, Pointer, Post, Sums, Ticket, no_network};
+use super::backend::{
+    Backend, Begun, Call, Nature, Network, Parcel, Pointer, Post, Sharing, Stager, Sums, Ticket, Use,
+};
 use super::kept::KeptSums;
 use super::kernels::{Double, FACE_CHUNK, Kernel, Out, RankRound, SumOverRanks, WORDS, int};
 use super::ledger::Ledger;
 use super::shared_memory::SharedMemory;
-use super::size::{Count, Size, Variant};
+use super::size::{Count, Size};
 use super::table::{Kernels, Lanes, emulated_kernels, host_kernels, lane_counts};
 use super::team::Team;
 use super::{DeviceError, Work};
@@ -128,6 +130,20 @@ fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(held(bytes), alignment).ok()
 }
 
+/// # Safety
+/// The memory at `to` is as long as `from`.
+unsafe fn write(to: Pointer, from: &[u8]) {
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to.0 as *mut u8, from.len()) };
+}
+
+/// # Safety
+/// The memory at `from` is as long as `to`.
+unsafe fn read(to: &mut [u8], from: Pointer) {
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::copy_nonoverlapping(from.0 as *const u8, to.as_mut_ptr(), to.len()) };
+}
+
 /// A number of kilobytes in one of the system's files, in bytes; `None` if the system does not report it.
 fn reported(file: &str, name: &str) -> Option<u64> {
     let text = std::fs::read_to_string(file).ok()?;
@@ -162,23 +178,20 @@ unsafe impl Backend for Cpu {
         format!("CPU, {threads}, {} ({})", self.lanes, self.isa)
     }
 
-    fn lanes(&self) -> Lanes {
-        self.lanes
-    }
-
-    fn is_host(&self) -> bool {
-        self.emulated.is_none()
-    }
-
-    fn is_in_host(&self) -> bool {
-        true
+    fn nature(&self) -> Nature {
+        Nature { lanes: self.lanes, is_gpu: self.emulated.is_some(), is_in_host: true, keeps: true }
     }
 
     fn memory(&self) -> Option<[u64; 2]> {
         host_memory()
     }
 
-    fn allocate(&self, bytes: usize) -> Result<Pointer, DeviceError> {
+    fn allocate(&self, bytes: usize, usage: Use) -> Result<Pointer, DeviceError> {
+        if let (Some(emulated), Use::Exported) = (&self.emulated, usage) {
+            let address = emulated.shared.allocate(held(bytes)).map_err(DeviceError::Shared)?;
+            self.ledger.take(address, held(bytes) as u64);
+            return Ok(Pointer(address));
+        }
         let no_room = || DeviceError::OutOfMemory { device: "this node".into(), megabytes: bytes >> 20 };
         let layout = layout(bytes).ok_or_else(no_room)?;
         // SAFETY: the size is not zero.
@@ -192,13 +205,6 @@ unsafe impl Backend for Cpu {
         }
         self.ledger.take(pointer as u64, layout.size() as u64);
         Ok(Pointer(pointer as u64))
-    }
-
-    fn allocate_for_export(&self, bytes: usize) -> Result<Pointer, DeviceError> {
-        let Some(emulated) = &self.emulated else { return self.allocate(bytes) };
-        let address = emulated.shared.allocate(held(bytes)).map_err(DeviceError::Shared)?;
-        self.ledger.take(address, held(bytes) as u64);
-        Ok(Pointer(address))
     }
 
     unsafe fn free(&self, pointer: Pointer, bytes: usize) {
@@ -217,14 +223,14 @@ unsafe impl Backend for Cpu {
     }
 
     unsafe fn upload(&self, to: Pointer, from: &[u8]) -> Result<(), DeviceError> {
-        // SAFETY: by the caller's promise, `to` is as long.
-        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to.0 as *mut u8, from.len()) };
+        // SAFETY: the caller's promise.
+        unsafe { write(to, from) };
         Ok(())
     }
 
     unsafe fn download(&self, to: &mut [u8], from: Pointer) -> Result<(), DeviceError> {
-        // SAFETY: by the caller's promise, `from` is as long.
-        unsafe { std::ptr::copy_nonoverlapping(from.0 as *const u8, to.as_mut_ptr(), to.len()) };
+        // SAFETY: the caller's promise.
+        unsafe { read(to, from) };
         Ok(())
     }
 
@@ -302,56 +308,64 @@ unsafe impl Backend for Cpu {
         self.emulated.as_ref().is_none_or(|emulated| emulated.sums.has(ticket))
     }
 
-    fn synchronize(&self) -> Result<(), DeviceError> {
-        Ok(())
-    }
-
     fn elapsed(&self, work: &mut dyn FnMut()) -> Result<f64, DeviceError> {
         let start = Instant::now();
         work();
         Ok(start.elapsed().as_secs_f64())
     }
 
-    fn mark(&self) -> Result<(), DeviceError> {
-        Ok(())
+    fn stager(&self) -> Option<&dyn Stager> {
+        self.emulated.as_ref().map(|emulated| emulated as _)
     }
 
+    fn sharing(&self) -> Option<&dyn Sharing> {
+        self.emulated.as_ref().map(|emulated| emulated as _)
+    }
+
+    fn network(&self) -> Option<&dyn Network> {
+        self.emulated.as_ref().map(|emulated| emulated as _)
+    }
+}
+
+// SAFETY: plain copies; nothing is under way when they are asked for.
+unsafe impl Stager for Emulated {
     unsafe fn stage_out(&self, to: &mut [u8], from: Pointer) -> Result<(), DeviceError> {
         // SAFETY: the caller's promise.
-        unsafe { self.download(to, from) }
+        unsafe { read(to, from) };
+        Ok(())
     }
 
     unsafe fn stage_in(&self, to: Pointer, from: &[u8]) -> Result<(), DeviceError> {
         // SAFETY: the caller's promise.
-        unsafe { self.upload(to, from) }
-    }
-
-    unsafe fn pin(&self, _: &mut [u8]) -> Result<(), DeviceError> {
+        unsafe { write(to, from) };
         Ok(())
     }
+}
 
-    unsafe fn unpin(&self, _: &mut [u8]) {}
-
-    fn export(&self, pointer: Pointer) -> Result<Option<Vec<u8>>, DeviceError> {
-        let Some(emulated) = &self.emulated else { return Ok(None) };
-        emulated.shared.handle(pointer.0).map(Some).map_err(DeviceError::Shared)
+// SAFETY: that of `SharedMemory`.
+unsafe impl Sharing for Emulated {
+    fn export(&self, pointer: Pointer) -> Result<Vec<u8>, DeviceError> {
+        self.shared.handle(pointer.0).map_err(DeviceError::Shared)
     }
 
     fn import(&self, handle: &[u8]) -> Result<Pointer, DeviceError> {
-        let no_gpu = || DeviceError::NoGpu("memory of other ranks is reached through MPI on a CPU".into());
-        let emulated = self.emulated.as_ref().ok_or_else(no_gpu)?;
-        emulated.shared.open(handle).map(Pointer).map_err(DeviceError::Shared)
+        self.shared.open(handle).map(Pointer).map_err(DeviceError::Shared)
     }
 
     unsafe fn close(&self, imported: Pointer) {
-        if let Some(emulated) = &self.emulated {
-            // SAFETY: the caller's promise.
-            unsafe { emulated.shared.close(imported.0) };
-        }
+        // SAFETY: the caller's promise.
+        unsafe { self.shared.close(imported.0) };
+    }
+}
+
+// SAFETY: messages are received when `exchange` returns.
+unsafe impl Network for Emulated {
+    fn new_name(&self) -> Result<Vec<u8>, DeviceError> {
+        Ok(Vec::new())
     }
 
-    fn new_network(&self) -> Result<Vec<u8>, DeviceError> {
-        self.emulated.as_ref().map(|_| Vec::new()).ok_or_else(no_network)
+    fn join(&self, _: &[u8], _: usize, _: usize) -> Result<(), DeviceError> {
+        Ok(())
     }
 
     unsafe fn exchange(
@@ -368,9 +382,5 @@ unsafe impl Backend for Cpu {
         let mut receives: Vec<(usize, &mut [u8])> = receives.iter().map(|p| (p.peer, received(p))).collect();
         post(&sends, &mut receives);
         Ok(())
-    }
-
-    fn specialise(&self, _: Variant) -> usize {
-        0
     }
 }

@@ -1,6 +1,6 @@
 //! A device as everybody uses it: its memory, and launches whose arguments are what their kernel wants.
 
-use super::backend::{Backend, Begun, Call, Sums};
+use super::backend::{Backend, Begun, Call, Nature, Stager, Sums, Use};
 use super::kernels::{Doubles, In, Kernel, OnSites, OnTeams, Summing};
 use super::meeting::Meeting;
 use super::record::{Instance, Record};
@@ -89,12 +89,6 @@ impl Device {
         Self { backend: Arc::new(backend), variant: 0, record: None, lattice: None }
     }
 
-    /// The device that stands before this one.
-    #[must_use]
-    pub fn behind<B: Backend + 'static>(self, front: impl FnOnce(Arc<dyn Backend>) -> B) -> Self {
-        Self { backend: Arc::new(front(self.backend)), ..self }
-    }
-
     /// This device, which tells `record` the kernels that it is asked for on a lattice.
     #[must_use]
     pub fn recorded(self, record: &Arc<Record>) -> Self {
@@ -143,25 +137,32 @@ impl Device {
         &*self.backend
     }
 
+    /// Its copies beside work.
+    ///
+    /// # Panics
+    /// The host reads its memory itself.
+    pub(super) fn stager(&self) -> &dyn Stager {
+        self.backend.stager().expect("memory that is not the host's")
+    }
+
+    /// What it is.
+    pub fn nature(&self) -> Nature {
+        self.backend.nature()
+    }
+
     /// Sites that kernels in `precision` work on at once.
     pub fn lanes(&self, precision: Precision) -> usize {
-        self.backend.lanes().of(precision)
+        self.nature().lanes.of(precision)
     }
 
     /// Allocates memory and sets all bytes to zero.
     pub fn buffer(&self, bytes: usize) -> Result<Buffer, DeviceError> {
-        Buffer::new(self.clone(), bytes, self.backend.allocate(bytes)?)
+        self.buffer_for(Use::Private, bytes)
     }
 
-    /// As [`Device::buffer`], for memory that other processes may open ([`Buffer::export`]).
-    pub fn buffer_for_export(&self, bytes: usize) -> Result<Buffer, DeviceError> {
-        Buffer::new(self.clone(), bytes, self.backend.allocate_for_export(bytes)?)
-    }
-
-    /// As [`Device::buffer`], for content that is copied to and fro and hardly computed with: a GPU's is in page-locked
-    /// memory of the host.
-    pub fn buffer_aside(&self, bytes: usize) -> Result<Buffer, DeviceError> {
-        Buffer::new(self.clone(), bytes, self.backend.allocate_aside(bytes)?)
+    /// As [`Device::buffer`], for another use.
+    pub fn buffer_for(&self, usage: Use, bytes: usize) -> Result<Buffer, DeviceError> {
+        Buffer::new(self.clone(), bytes, self.backend.allocate(bytes, usage)?)
     }
 
     /// A buffer that holds `data`.
@@ -181,7 +182,7 @@ impl Device {
         make: impl FnOnce() -> Vec<T>,
     ) -> Result<Buffer, DeviceError> {
         let mut buffer = self.buffer(product([count, size_of::<T>()]).max(1))?;
-        if self.backend.keeps() {
+        if self.nature().keeps {
             let table = make();
             assert_eq!(table.len(), count, "entries of a table");
             buffer.write(&table)?;
@@ -194,10 +195,10 @@ impl Device {
         HostRoom::new(self.clone(), bytes)
     }
 
-    /// Opens memory that another process exported ([`Backend::export`]).
+    /// Opens memory that another process exported ([`Buffer::export`]).
     ///
     /// # Errors
-    /// The GPUs cannot access each other's memory.
+    /// The GPUs cannot access each other's memory; a CPU.
     pub fn open(&self, handle: &[u8]) -> Result<Remote, DeviceError> {
         Remote::new(self.clone(), handle)
     }

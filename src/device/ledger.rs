@@ -10,7 +10,7 @@ pub struct Held {
     pub bytes: u64,
     /// Bytes by label, the largest first.
     pub by: Vec<(String, u64)>,
-    /// Bytes of the host that are page-locked for a GPU ([`Device::buffer_aside`](super::Device::buffer_aside),
+    /// Bytes of the host that are page-locked for a GPU ([`Use::Aside`](super::Use::Aside),
     /// [`Staging`](super::Staging)).
     pub aside: u64,
     /// Other bytes of a GPU's host ([`HostRoom`](super::HostRoom)); those of a CPU's are among `bytes`.

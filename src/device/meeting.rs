@@ -2,7 +2,7 @@
 //! kernel that needs them (`kernels/ranks.cuh`), as sums over the lattice do. No host takes part.
 
 use super::kernels::{MAX_SUMS, RankRound, WORDS, int};
-use super::{Buffer, Device, DeviceError, Remote};
+use super::{Buffer, Device, DeviceError, Remote, Use};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 impl RankRound<'_> {
@@ -29,7 +29,7 @@ impl Meeting {
 
     /// This rank's memory for `turns` rounds that follow each other, of so many half words.
     pub fn memory(device: &Device, turns: usize, halves: usize) -> Result<Buffer, DeviceError> {
-        device.buffer_for_export(turns * halves * size_of::<u64>())
+        device.buffer_for(Use::Exported, turns * halves * size_of::<u64>())
     }
 
     /// `own` is this rank's [`Meeting::memory`]; `others` are those of all ranks, in their order, without this one.

@@ -45,7 +45,10 @@ mod size;
 mod table;
 mod team;
 
-pub use backend::{Backend, Begun, Call, Energy, KEPT_SUMS, Parcel, Pointer, Post, Sums, Ticket};
+pub use backend::{
+    Backend, Begun, Call, Compiler, Energy, KEPT_SUMS, Nature, Network, Parcel, Pointer, Post, Sharing,
+    Stager, Sums, Ticket, Use,
+};
 pub use buffer::{Buffer, HostRoom, Remote, Staging, Stamp};
 pub use counting::{Counting, PretendSums};
 pub use cpu::{Cpu, host_memory, most_host_memory};

@@ -2,6 +2,7 @@
 //! is divided as later allocations need it, and joined again; small memory, and what other processes open, is kept by size.
 
 use super::DeviceError;
+use super::backend::Use;
 use super::ledger::Ledger;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard};
@@ -12,15 +13,6 @@ pub(super) trait Source {
     fn take(&self, bytes: usize) -> Result<u64, DeviceError>;
     /// Frees memory.
     fn give(&self, at: u64) -> Result<(), DeviceError>;
-}
-
-/// Whether other processes may open memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Use {
-    /// Only this process uses it.
-    Private,
-    /// It is an allocation of the driver's of its own, of which handles can be made.
-    Exported,
 }
 
 /// The smallest allocation of a driver.

@@ -7,7 +7,7 @@ use super::signals::Signals;
 use super::{Domain, FieldError, Halo, LINK_REALS};
 use crate::comm::{Message, agree};
 use crate::device::kernels::{self, Out, SlabPack, SlabUnpack, int};
-use crate::device::{Buffer, Remote, Staging};
+use crate::device::{Buffer, Remote, Staging, Use};
 
 /// The layers at both ends of direction mu.
 struct Slab {
@@ -122,7 +122,7 @@ impl Wires {
         let device = domain.device();
         let (mut buffers, mut handles) = (Vec::new(), Vec::new());
         for bytes in self.room.iter().flat_map(|room| [*room; 4]) {
-            let buffer = device.buffer_for_export(bytes)?;
+            let buffer = device.buffer_for(Use::Exported, bytes)?;
             handles.push(buffer.export()?.unwrap_or_default());
             buffers.push(buffer);
         }
@@ -150,8 +150,9 @@ impl Wires {
                     }
                     Halo::Staged | Halo::Nccl => Packed::Own(device.buffer(incoming.bytes())?),
                 };
-                let staging = |halo: Halo| {
-                    (halo == Halo::Staged).then(|| Staging::new(device, incoming.bytes())).transpose()
+                let staging = |halo: Halo| match halo {
+                    Halo::Staged => Staging::new(device, incoming.bytes()),
+                    Halo::Peer | Halo::Nccl => Ok(None),
                 };
                 Ok(Wire { packed, staging: [staging(to)?, staging(from)?], incoming, from })
             })
@@ -165,8 +166,7 @@ impl Wires {
 fn for_messages(domain: &Domain, bytes: usize) -> Result<Wire, FieldError> {
     let device = domain.device();
     let from = domain.transports().messages();
-    let staged = from == Halo::Staged && !device.backend().is_host();
-    let staging = || staged.then(|| Staging::new(device, bytes)).transpose();
+    let staging = || if from == Halo::Staged { Staging::new(device, bytes) } else { Ok(None) };
     Ok(Wire {
         packed: Packed::Own(device.buffer(bytes)?),
         incoming: device.buffer(bytes)?,
@@ -233,8 +233,8 @@ fn transport(domain: &Domain, slab: &Slab, pair: &mut [Wire; 2]) -> Result<(), F
     if pair.iter().all(|wire| wire.packed.own().is_none() && wire.from == Halo::Peer) {
         return Ok(());
     }
-    let (backend, bytes) = (domain.device().backend(), slab.bytes);
-    backend.mark()?;
+    let bytes = slab.bytes;
+    domain.device().backend().mark()?;
     if domain.transports().messages() == Halo::Nccl {
         return transport_parcels(domain, slab, pair);
     }
@@ -285,5 +285,5 @@ fn transport_parcels(domain: &Domain, slab: &Slab, pair: &mut [Wire; 2]) -> Resu
     }
     // SAFETY: what is sent was packed, and what is received was unpacked before the mark.
     unsafe { domain.exchange_parcels(&sends, &receives)? };
-    Ok(domain.device().backend().await_received()?)
+    domain.await_parcels()
 }

@@ -7,7 +7,9 @@ use super::shared::Known;
 use super::{Halo, Transports};
 use crate::comm::{Comm, Message, agree};
 use crate::device::kernels::{Double, Geometry, Kernel, OnSites, OnTeams, Summing, WORDS};
-use crate::device::{Buffer, Deferred, Device, DeviceError, Meeting, Parcel, Precision, Sums, Team, Variant};
+use crate::device::{
+    Buffer, Deferred, Device, DeviceError, Meeting, Network, Parcel, Precision, Sums, Team, Variant,
+};
 use crate::lattice::{Extents, LaneGrid, Partition, volume};
 use crate::math::ExactSum;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -137,10 +139,10 @@ impl Domain {
         self.transports.between(self.comm.rank(), self.partition.neighbour(mu, forward))
     }
 
-    /// Exchanges memory with the devices of other ranks, as [`Backend::exchange`](crate::device::Backend::exchange).
+    /// Exchanges memory with the devices of other ranks, as [`Network::exchange`].
     ///
     /// # Safety
-    /// That of `Backend::exchange`; halos travel by NCCL.
+    /// That of `Network::exchange`, and halos travel by NCCL.
     pub(super) unsafe fn exchange_parcels(
         &self,
         sends: &[Parcel<'_>],
@@ -155,8 +157,17 @@ impl Domain {
             self.waiting(|| self.comm.exchange(&sends, &mut receives));
         };
         // SAFETY: the caller's promise.
-        unsafe { self.device.backend().exchange(sends, receives, &post)? };
+        unsafe { self.network().exchange(sends, receives, &post)? };
         Ok(())
+    }
+
+    /// Lets later work wait for what is exchanged.
+    pub(super) fn await_parcels(&self) -> Result<(), FieldError> {
+        Ok(self.network().await_received()?)
+    }
+
+    fn network(&self) -> &dyn Network {
+        self.device.backend().network().expect("devices that joined one")
     }
 
     /// The wires that fill borders.

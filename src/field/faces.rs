@@ -15,7 +15,7 @@ use crate::device::kernels::{
     self, FACE_CHUNK, FaceMerge, FaceRestore, Fermions, Half, In, LinkReals, Links, LongReals, Outgoing,
     Places, StaggeredFace, WilsonFace, int,
 };
-use crate::device::{Buffer, Precision, Remote, Staging};
+use crate::device::{Buffer, Precision, Remote, Staging, Use};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -135,15 +135,14 @@ impl Face {
         let bytes = fields * sites * lanes * reals * precision.bytes();
         // All ranks have the same buffers to open, whoever opens them.
         let exports = domain.transports().have_peer();
-        let ghost = || if exports { device.buffer_for_export(bytes) } else { device.buffer(bytes) };
+        let ghost = || if exports { device.buffer_for(Use::Exported, bytes) } else { device.buffer(bytes) };
         let is_rounded = |halo: Halo| rounded(domain, precision) && halo != Halo::Peer;
         let wire_bytes = |halo: Halo| {
             let lane = if is_rounded(halo) { rounded_bytes(reals) } else { reals * precision.bytes() };
             fields * sites * edge * lane
         };
         let staging = |halo: Halo| {
-            let staged = halo == Halo::Staged && !device.backend().is_host();
-            staged.then(|| Staging::new(device, wire_bytes(halo))).transpose()
+            if halo == Halo::Staged { Staging::new(device, wire_bytes(halo)) } else { Ok(None) }
         };
         let lands_apart = edge < lanes || is_rounded(from);
         Ok(Self {
@@ -341,7 +340,7 @@ impl Faces {
         fields: usize,
         meanwhile: impl FnOnce() -> Result<(), FieldError>,
     ) -> Result<(), FieldError> {
-        if self.domain.device().backend().is_host() {
+        if self.domain.device().backend().stager().is_none() {
             self.exchange_host(fields, meanwhile)?;
         } else if self.domain.transports().messages() == Halo::Nccl {
             self.exchange_parcels(fields, meanwhile)?;
@@ -447,7 +446,7 @@ impl Faces {
         // SAFETY: as in `exchange_staged`, and inner sites neither read ghost zones nor write wires.
         unsafe { self.domain.exchange_parcels(&sends, &receives)? };
         meanwhile()?;
-        Ok(self.domain.device().backend().await_received()?)
+        self.domain.await_parcels()
     }
 
     fn exchange_staged(&mut self, fields: usize) -> Result<(), FieldError> {

@@ -26,7 +26,7 @@ impl HopLinks {
         let (device, layout) = (domain.device(), domain.layout(precision));
         let bytes = layout.half() * layout.lanes().count() * precision.stored(4 * reals, 0);
         let room = || Ok::<_, FieldError>([device.buffer(bytes)?, device.buffer(bytes)?]);
-        let to = device.backend().reads_ahead().then(room).transpose()?;
+        let to = (!device.nature().is_gpu).then(room).transpose()?;
         Ok(Self { domain: Arc::clone(domain), precision, reals, from: room()?, to })
     }
 

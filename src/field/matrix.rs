@@ -7,7 +7,7 @@ use super::{Domain, EVEN, FieldError, HostLinks, LINK_REALS, Layout, ODD, Random
 use crate::device::kernels::{
     FromNatural, In, LinkDistance, Matrices, Order, Out, RandomLinks, Reunitarise, ToNatural, Unitarity, int,
 };
-use crate::device::{Buffer, Precision, Stamp, product};
+use crate::device::{Buffer, Precision, Stamp, Use, product};
 use crate::lattice::volume;
 use std::sync::Arc;
 
@@ -41,9 +41,9 @@ impl MatrixField {
     }
 
     /// As [`MatrixField::new`], for matrices that are hardly computed with: those of a GPU are in memory of its host
-    /// ([`Device::buffer_aside`](crate::device::Device::buffer_aside)).
+    /// ([`Use::Aside`]).
     pub fn aside(domain: &Arc<Domain>, blocks: usize) -> Result<Self, FieldError> {
-        let buffer = domain.device().buffer_aside(bytes(domain, blocks))?;
+        let buffer = domain.device().buffer_for(Use::Aside, bytes(domain, blocks))?;
         Ok(Self { domain: Arc::clone(domain), blocks, buffer })
     }
 

@@ -45,11 +45,10 @@ impl Domain {
                 sent.iter().map(|part| from.parcel_to(part.peer, part.bytes.clone())).collect();
             let places: Vec<_> = received.iter().map(|part| (part.peer, part.bytes.clone())).collect();
             let receives = to.parcels_from(&places);
-            let backend = self.device().backend();
-            backend.mark()?;
+            self.device().backend().mark()?;
             // SAFETY: no work comes before all has been received.
             unsafe { self.exchange_parcels(&sends, &receives)? };
-            return Ok(backend.await_received()?);
+            return self.await_parcels();
         }
         let messages = |bytes: &[u8], to: &mut [u8]| {
             let message = |part: &&Part, bytes| Message { peer: part.peer, tag: part.tag, bytes };
@@ -63,7 +62,7 @@ impl Domain {
             messages(bytes, to);
             return Ok(());
         }
-        if !self.device().backend().keeps() {
+        if !self.device().nature().keeps {
             return Ok(());
         }
         let (mut bytes, mut all) = (vec![0; from.bytes()], vec![0; to.bytes()]);

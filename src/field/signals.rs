@@ -10,7 +10,7 @@ use super::domain::exported;
 use super::{Domain, FieldError, Halo};
 use crate::comm::agree;
 use crate::device::kernels::{HaloSignal, HaloWait, int};
-use crate::device::{Buffer, Remote};
+use crate::device::{Buffer, Remote, Use};
 
 /// This rank's flags, and those of its neighbours that it raises.
 pub(super) struct Signals {
@@ -32,7 +32,7 @@ impl Signals {
     /// # Errors
     /// The GPUs cannot access each other's memory, or memory runs out.
     pub(super) fn new(domain: &Domain, chunks: usize) -> Result<Self, FieldError> {
-        let memory = domain.device().buffer_for_export(8 * chunks * size_of::<i32>());
+        let memory = domain.device().buffer_for(Use::Exported, 8 * chunks * size_of::<i32>());
         let (own, handles) = exported(domain.device(), domain.comm(), memory)?;
         let (mut raised, mut awaited) = ([None; 8], [false; 8]);
         for (mu, forward) in domain.cut_directions().flat_map(|mu| [(mu, true), (mu, false)]) {

@@ -8,6 +8,7 @@ use crate::config::reader::{
     text, whole,
 };
 use crate::config::section::Section;
+use crate::device::{Device, DeviceError};
 use crate::field::{Halo, HaloPrecision};
 use crate::io::{Format, MOST_TRAJECTORIES};
 use crate::lattice::{Extents, LaneGrid, Partition, PartitionError, choose_grid, shape};
@@ -115,7 +116,7 @@ impl Parallel {
 }
 
 /// CPU or GPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum DeviceChoice {
     /// A GPU if there is one.
     Auto,
@@ -125,6 +126,15 @@ pub enum DeviceChoice {
     Cuda,
     /// A GPU's kernels on the CPU's cores.
     Emulated,
+    /// That of another program, which makes it for a rank; no input can ask for it.
+    Own(fn(usize) -> Result<Device, DeviceError>),
+}
+
+impl PartialEq for DeviceChoice {
+    /// A program has one device of its own.
+    fn eq(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
 }
 
 const RUN_NAME: Key<String> = Key::new(

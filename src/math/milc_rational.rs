@@ -94,7 +94,7 @@ pub fn milc_rationals(text: &str) -> Result<Vec<MilcPseudofermion>, MilcRational
         all.push(reader.pseudofermion()?);
     }
     match reader.lines.next() {
-        Some(line) => Err(line.error(format!("'{}' after all {count} pseudofermions", line.words[0]))),
+        Some(line) => Err(line.error(format!("{} after all {count} pseudofermions", shown(line.words[0])))),
         None => Ok(all),
     }
 }
@@ -105,6 +105,16 @@ struct Line<'a> {
     words: Vec<&'a str>,
 }
 
+/// A word for a message. An input of a stranger's may name any file: what no file of this kind has is not shown.
+fn shown(word: &str) -> String {
+    let is_usual = |c: char| c.is_ascii_alphanumeric() || "_.+-".contains(c);
+    if word.len() <= 24 && word.chars().all(is_usual) {
+        format!("'{word}'")
+    } else {
+        "something else".to_owned()
+    }
+}
+
 impl Line<'_> {
     fn error(&self, message: String) -> MilcRationalError {
         MilcRationalError { line: self.number, message }
@@ -112,8 +122,9 @@ impl Line<'_> {
 
     /// The words after the key.
     fn numbers<T: std::str::FromStr>(&self) -> Result<Vec<T>, MilcRationalError> {
-        let parse =
-            |word: &&str| word.parse().map_err(|_| self.error(format!("'{word}' is not a number here")));
+        let parse = |word: &&str| {
+            word.parse().map_err(|_| self.error(format!("numbers alone may follow '{}'", self.words[0])))
+        };
         self.words[1..].iter().map(parse).collect()
     }
 
@@ -144,7 +155,7 @@ impl<'a> Reader<'a> {
     fn line(&mut self, key: &str) -> Result<Line<'a>, MilcRationalError> {
         match self.lines.next() {
             Some(line) if line.words[0] == key => Ok(line),
-            Some(line) => Err(line.error(format!("expected '{key}', found '{}'", line.words[0]))),
+            Some(line) => Err(line.error(format!("expected '{key}', found {}", shown(line.words[0])))),
             None => Err(MilcRationalError {
                 line: self.end,
                 message: format!("the file ends where '{key}' is expected"),
@@ -270,11 +281,12 @@ pole_FA 1
         let cases = [
             ("n_pseudo 1", "n_pseudo 0", "line 1: an integer from 1 to 1000 must follow 'n_pseudo'"),
             ("n_pseudo 1", "n_pseudo 2", "line 28: the file ends where 'y_MD' is expected"),
+            ("n_pseudo 1", "root:x:0:0::/:/bin/sh", "line 1: expected 'n_pseudo', found something else"),
             ("n_pseudo 1", "", "line 3: expected 'n_pseudo', found 'y_MD'"),
             ("z_MD 2 4", "z_MD 2", "line 4: one positive denominator for each number of y_MD"),
             ("z_MD 2 4", "z_MD 0 4", "line 4: one positive denominator for each number of y_MD"),
             ("y_MD -1 0", "y_MD 0 0", "line 3: y_MD has no power but 0"),
-            ("y_MD -1 0", "y_MD -1/2 0", "line 3: '-1/2' is not a number here"),
+            ("y_MD -1 0", "y_MD -1/2 0", "line 3: numbers alone may follow 'y_MD'"),
             ("m_MD 0.5 99.9", "m_MD 0.5 inf", "line 5: one finite mass for each number of y_MD"),
             ("order_MD 1", "order_MD 2", "line 9: expected 'res_MD', found 'pole_MD'"),
             ("res_MD 1.5", "res_MD nan", "line 8: one finite number must follow 'res_MD'"),

@@ -302,7 +302,7 @@ fn timed(
 
 /// Bandwidth in GB/s of copying a buffer much larger than caches; reads and writes both count.
 fn copy_bandwidth(domain: &Domain, least: f64) -> Result<f64, AppError> {
-    let bytes = 1usize << if domain.device().backend().is_host() { 29 } else { 31 };
+    let bytes = 1usize << if domain.device().nature().is_gpu { 31 } else { 29 };
     let (mut to, from) = (domain.device().buffer(bytes)?, domain.device().buffer(bytes)?);
     let time = seconds(domain, least, || Ok(to.copy_from(&from)?))?;
     Ok(2.0 * bytes as f64 / time / 1e9)

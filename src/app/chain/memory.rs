@@ -133,7 +133,7 @@ impl Counted {
         match input.parallel.device {
             DeviceChoice::Cuda => Self::Gpu,
             DeviceChoice::Auto if gpu_count().is_ok() => Self::Gpu,
-            DeviceChoice::Auto | DeviceChoice::Cpu | DeviceChoice::Emulated => Self::Cpu,
+            _ => Self::Cpu,
         }
     }
 }

@@ -20,7 +20,7 @@ pub struct RunOptions {
     pub ranks: Option<usize>,
     /// With `ranks`: how many of them are on a node; `None`: all.
     pub node_ranks: Option<usize>,
-    /// With `check`: the device to plan for; `None`: the input's.
+    /// The device, or with `check` that to plan for; `None`: the input's.
     pub device: Option<DeviceChoice>,
     /// With `check`: bytes of a GPU, or of a node of CPUs; `None`: of what is here.
     pub device_memory: Option<u64>,

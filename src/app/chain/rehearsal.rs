@@ -24,16 +24,16 @@ pub(super) fn prepare(
     comm: &Ranks,
     say: impl Fn(&str),
 ) -> Result<(), AppError> {
-    let backend = domain.device().backend();
+    let compiler = domain.device().backend().compiler();
     let (grid, transports, chosen) = (domain.partition().grid, domain.transports(), input.choices());
     let run = format!("{PROGRAM} {grid:?} {transports} {chosen:?}\n{}", input.text);
     let (place, _) = placement::place_on_node(&**comm);
-    if place == 0 && !backend.is_prepared(&run) {
+    if let Some(compiler) = compiler.filter(|compiler| place == 0 && !compiler.is_prepared(&run)) {
         let start = Instant::now();
         match rehearse(input, transports.clone(), comm) {
             Ok(instances) => {
                 say(&format!("kernels: {} are needed", instances.len()));
-                let compiled = backend.prepare(&run, &instances);
+                let compiled = compiler.prepare(&run, &instances);
                 let seconds = start.elapsed().as_secs_f64();
                 say(&format!(
                     "kernels: {compiled} compiled in {seconds:.1} s, in all block sizes to be tried"

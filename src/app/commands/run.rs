@@ -17,8 +17,8 @@ pub fn run(path: &Path, options: &RunOptions, comm: &Ranks) -> Result<(), AppErr
     let ranks = options.ranks.unwrap_or(comm.size());
     let loaded = inputs::load(path, comm, |text, file| input::parse(text, file, ranks))?;
     let (mut input, options) = (loaded.input, *options);
+    input.parallel.device = options.device.unwrap_or(input.parallel.device);
     if options.check {
-        input.parallel.device = options.device.unwrap_or(input.parallel.device);
         let work = || check::check(&input, loaded.warnings.len(), &options, comm);
         // Threads of ranks that are not there are not started.
         return if options.ranks.is_some() { work() } else { start::in_pool(&input.parallel, &**comm, work) };

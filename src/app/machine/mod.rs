@@ -7,11 +7,9 @@
 //! - `crash`: what a process says when a fault or a panic ends it
 //! - `self_test`: a test of each rank's device
 //! - `wires`: a check of what GPUs write into each other's memory
-//! - `drill`: bits that are falsified on request, to see what finds them
 //! - `energy`: what the devices of all ranks take
 
 pub(super) mod crash;
-mod drill;
 pub(super) mod energy;
 pub(super) mod job;
 mod launch;

@@ -12,7 +12,7 @@ use crate::device::{Cpu, Device, Precision};
 use crate::field::{
     AlgebraField, Dagger, Domain, FieldError, Halo, MatrixField, ODD, Purpose, RandomAddress, Spinor,
 };
-use crate::input::{DeviceChoice, Parallel};
+use crate::input::Parallel;
 use crate::lattice::{Boundary, Extents, Partition};
 use crate::math::ExactSum;
 use crate::operator::{GaugeLoops, WilsonLinks};
@@ -49,7 +49,7 @@ pub(in crate::app) fn test_devices(
     comm: &dyn Comm,
 ) -> Result<Option<String>, AppError> {
     let (device, start) = (domain.device(), Instant::now());
-    let is_gpu = !device.backend().is_host();
+    let is_gpu = device.nature().is_gpu;
     let extents = if is_gpu { OF_GPUS } else { [8; 4] };
     let gpu = own_gpu(parallel, place_on_node(comm).0);
     let gpu = gpu.map(|(number, address)| format!("GPU {number} at {address}"));
@@ -59,8 +59,7 @@ pub(in crate::app) fn test_devices(
     while tested[0].rounds.len() < ROUNDS || is_gpu && begun.elapsed() < LEAST {
         tested[0].rounds.push(work(&own)?);
     }
-    let has_other = is_gpu || parallel.device == DeviceChoice::Emulated;
-    if has_other {
+    if is_gpu {
         let free = Parallel { lanes: None, ..parallel.clone() };
         let cpu = Cpu::new(start::lanes(&free, own.partition(), 1))?;
         let rounds = vec![work(&alone(extents, Device::new(cpu))?)?];
@@ -75,8 +74,7 @@ pub(in crate::app) fn test_devices(
     }
     let rounds: usize = all.iter().flatten().map(|tested| tested.rounds.len()).sum();
     let seconds = start.elapsed().as_secs_f64();
-    Ok(has_other
-        .then(|| format!("self-test of the devices: {rounds} rounds in {seconds:.1} s, the same bits")))
+    Ok(is_gpu.then(|| format!("self-test of the devices: {rounds} rounds in {seconds:.1} s, the same bits")))
 }
 
 impl Tested {

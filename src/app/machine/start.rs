@@ -1,14 +1,16 @@
 //! Ranks, threads and devices.
 
+use super::crash;
 use super::launch::{Launch, Tasks, launch};
 use super::placement::{self, place_on_node};
-use super::{crash, drill};
 use crate::app::AppError;
 use crate::app::output::{complain, warn};
 use crate::app::version::PROGRAM;
 use crate::comm::{Comm, Solo, agree};
 use crate::config::InputError;
-use crate::device::{Cpu, Device, GpuOptions, Lanes, Remote, fastest_lanes, fits_processor, gpu_count};
+use crate::device::{
+    Cpu, Device, DeviceError, GpuOptions, Lanes, Remote, Use, fastest_lanes, fits_processor, gpu_count,
+};
 use crate::field::{Domain, Halo, Transports};
 use crate::input::{DeviceChoice, Parallel};
 use crate::lattice::{LaneGrid, Partition, shape};
@@ -41,7 +43,7 @@ pub fn start_ranks() -> Result<Ranks, u8> {
     ignore_file_size_signal();
     check_limits().map_err(told)?;
     let tasks = match launch(|name| env::var(name).ok()) {
-        Launch::Alone => return drill::ranks(Arc::new(Solo)).map_err(told),
+        Launch::Alone => return Ok(Arc::new(Solo)),
         Launch::Unconnected(tasks) => return refused(&tasks, tasks.unconnected()),
         Launch::Mpi(tasks) => tasks,
     };
@@ -51,7 +53,7 @@ pub fn start_ranks() -> Result<Ranks, u8> {
     }
     match tasks.filter(|tasks| tasks.count > 1 && world.size() == 1) {
         Some(tasks) => refused(&tasks, tasks.foreign()),
-        None => agree(&*world, drill::ranks(Arc::clone(&world))).map_err(told),
+        None => Ok(world),
     }
 }
 
@@ -234,7 +236,7 @@ pub(in crate::app) fn require_lanes(
     device: &Device,
     reach: usize,
 ) -> Result<(), AppError> {
-    let Lanes { double, lower } = device.backend().lanes();
+    let Lanes { double, lower } = device.nature().lanes;
     let lanes = double.max(lower);
     if lane_grid(partition, lanes, reach).is_some() {
         return Ok(());
@@ -302,8 +304,9 @@ pub(in crate::app) fn device(
         DeviceChoice::Cuda => gpu(gpu_count()?),
         DeviceChoice::Auto => gpu_count().map_or_else(|_| cpu(), gpu),
         DeviceChoice::Emulated => Ok(on_threads(Cpu::emulating()?)),
+        DeviceChoice::Own(open) => Ok(open(comm.rank())?),
     };
-    agree(comm, open().and_then(|device| drill::device(device, comm.rank())))
+    agree(comm, open())
 }
 
 /// The transports of halos: peer to peer among the ranks of each node where all can and have a GPU each, if the input allows
@@ -348,7 +351,8 @@ pub(in crate::app) fn transports(
     // NCCL takes one GPU for one rank.
     let may = parallel.device != DeviceChoice::Emulated && comm.max(f64::from(u8::from(share))) == 0.0;
     let asked = parallel.transport == Some(Halo::Nccl);
-    if within(Halo::Nccl).messages() != Halo::Nccl || !asked && (!may || device.backend().is_host()) {
+    if within(Halo::Nccl).messages() != Halo::Nccl || !asked && (!may || device.backend().network().is_none())
+    {
         return Ok(within(Halo::Staged));
     }
     match join(device, comm) {
@@ -368,9 +372,12 @@ pub(in crate::app) fn transports(
 /// # Errors
 /// Some rank cannot; the same error on all.
 fn join(device: &Device, comm: &dyn Comm) -> Result<(), AppError> {
-    let name = agree(comm, device.backend().new_network().map_err(AppError::from))?;
+    let none = || DeviceError::Network("for GPUs alone".into());
+    let network = || device.backend().network().ok_or_else(none);
+    let name = agree(comm, network().and_then(|network| network.new_name()).map_err(AppError::from))?;
     let first = comm.gather(&name).swap_remove(0);
-    agree(comm, device.backend().join(&first, comm.rank(), comm.size()).map_err(AppError::from))
+    let joined = network().and_then(|network| network.join(&first, comm.rank(), comm.size()));
+    agree(comm, joined.map_err(AppError::from))
 }
 
 /// For each rank, the first rank of its node. With `HMC_NODE_RANKS=n` in the environment, every n ranks are taken for a node
@@ -393,7 +400,7 @@ pub(in crate::app) fn nodes(comm: &dyn Comm) -> Result<Vec<usize>, AppError> {
 
 /// Whether this rank can open the memory of all others of its node. Collective.
 fn probe(device: &Device, node_of: &[usize], comm: &dyn Comm) -> Result<(), String> {
-    let buffer = device.buffer_for_export(1 << 21);
+    let buffer = device.buffer_for(Use::Exported, 1 << 21);
     let own = buffer.as_ref().ok().and_then(|b| b.export().ok().flatten()).unwrap_or_default();
     let handles = comm.gather(&own);
     let (own, node) = (comm.rank(), node_of[comm.rank()]);
@@ -408,5 +415,5 @@ fn probe(device: &Device, node_of: &[usize], comm: &dyn Comm) -> Result<(), Stri
     let opened: Result<Vec<Remote>, String> = opened.collect();
     let tried = opened.map(drop);
     comm.barrier();
-    if device.backend().is_host() { Err("this device is a CPU".into()) } else { tried }
+    if device.backend().sharing().is_none() { Err("this device is a CPU".into()) } else { tried }
 }

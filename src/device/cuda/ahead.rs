@@ -2,12 +2,12 @@
 
 use super::Cuda;
 use super::launch::CANDIDATES;
-use super::nvrtc::{Compiler, Request};
+use super::nvrtc::{Nvrtc, Request};
 use crate::device::gpu::cache::Place;
 use crate::device::gpu::tuning::Shape;
 use crate::device::record::Instance;
 use crate::device::table::all_kernels;
-use crate::device::{Constants, DeviceError, GpuOptions, KernelInfo, Precision, kernel_list};
+use crate::device::{Compiler, Constants, DeviceError, GpuOptions, KernelInfo, Precision, kernel_list};
 use rayon::prelude::*;
 
 /// Compiles every kernel for an architecture such as `sm_90`, on all threads: a line per kernel with its name, its
@@ -22,7 +22,7 @@ pub fn compile_all(arch: &str, options: &GpuOptions) -> Result<Vec<String>, Devi
     };
     let jobs: Vec<_> = kernel_list().into_iter().flat_map(of).collect();
     // What the compiler says of a kernel is not kept.
-    let compiler = Compiler::new(&GpuOptions { cache: None, ..options.clone() }, None)?;
+    let compiler = Nvrtc::new(&GpuOptions { cache: None, ..options.clone() }, None)?;
     let report = |&(kernel, precision, constants): &(&KernelInfo, Precision, Constants)| {
         let shape = Shape { block: kernel.usual_threads(), resident: 1 };
         let request = Request { kernel, constants, precision, arch, variant: None, shape };
@@ -43,14 +43,14 @@ impl Cuda {
     fn run_place(&self, run: &str) -> Place {
         self.compiler.run_place(&(run, &self.name, self.driver))
     }
+}
 
-    /// [`Backend::is_prepared`](crate::device::Backend::is_prepared)
-    pub(super) fn is_compiled_ahead(&self, run: &str) -> bool {
+impl Compiler for Cuda {
+    fn is_prepared(&self, run: &str) -> bool {
         !self.compiler.keeps() || self.run_place(run).read().as_deref() == Some(DONE)
     }
 
-    /// [`Backend::prepare`](crate::device::Backend::prepare)
-    pub(super) fn compile_ahead(&self, run: &str, instances: &[Instance]) -> usize {
+    fn prepare(&self, run: &str, instances: &[Instance]) -> usize {
         let place = self.run_place(run);
         place.write(b"begun");
         if !place.exists() {

@@ -27,12 +27,14 @@ mod nvrtc;
 
 pub use ahead::compile_all;
 
-use super::backend::{Backend, Begun, Call, Parcel, Pointer, Post, Sums, Ticket};
+use super::backend::{
+    Backend, Begun, Call, Compiler, Nature, Network, Parcel, Pointer, Post, Sharing, Stager, Sums, Ticket,
+    Use,
+};
 use super::gpu::mapped::{ALL_ROUNDED_BYTES, MAPPED_BYTES, MappedSums, Place, SUM_BYTES};
 use super::kernels::{RankRound, int};
 use super::ledger::Ledger;
-use super::pool::{Pool, Source, Use};
-use super::record::Instance;
+use super::pool::{Pool, Source};
 use super::size::{Count, Size, Variant};
 use super::table::all_kernels;
 use super::{Device, DeviceError, Energy, GpuOptions, Lanes, Work};
@@ -41,7 +43,7 @@ use launch::{BLOCK, Loaded, SumPlaces};
 use library::Version;
 use meter::Meter;
 use nccl::Nccl;
-use nvrtc::Compiler;
+use nvrtc::Nvrtc;
 use std::ffi::c_void;
 use std::sync::Mutex;
 
@@ -117,7 +119,7 @@ struct Cuda {
     /// Words of the widest sum, then the number of blocks that have added to it.
     words: u64,
     sums: MappedSums,
-    compiler: Compiler,
+    compiler: Nvrtc,
     driver: i32,
     elapsed_time: ElapsedTime,
     loaded: Mutex<Vec<(Variant, Loaded)>>,
@@ -157,7 +159,7 @@ impl Cuda {
             call!(cuDriverGetVersion(&mut driver))?;
             let version = Version::of_driver(driver);
             version.judge_driver()?;
-            let compiler = Compiler::new(options, Some(version))?;
+            let compiler = Nvrtc::new(options, Some(version))?;
             let elapsed_time = *sys::culib()
                 .get::<ElapsedTime>(b"cuEventElapsedTime")
                 .map_err(|e| DeviceError::Cuda { call: "cuEventElapsedTime", reason: e.to_string() })?;
@@ -257,12 +259,8 @@ unsafe impl Backend for Cuda {
         format!("{} ({})", self.name, self.arch)
     }
 
-    fn lanes(&self) -> Lanes {
-        Lanes::equal(1)
-    }
-
-    fn is_host(&self) -> bool {
-        false
+    fn nature(&self) -> Nature {
+        Nature { lanes: Lanes::equal(1), is_gpu: true, is_in_host: false, keeps: true }
     }
 
     fn memory(&self) -> Option<[u64; 2]> {
@@ -277,15 +275,14 @@ unsafe impl Backend for Cuda {
         self.meter.read()
     }
 
-    fn allocate(&self, bytes: usize) -> Result<Pointer, DeviceError> {
-        self.pool.take(bytes, Use::Private, self, &self.ledger).map(Pointer)
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
-    fn allocate_for_export(&self, bytes: usize) -> Result<Pointer, DeviceError> {
-        self.pool.take(bytes, Use::Exported, self, &self.ledger).map(Pointer)
-    }
-
-    fn allocate_aside(&self, bytes: usize) -> Result<Pointer, DeviceError> {
+    fn allocate(&self, bytes: usize, usage: Use) -> Result<Pointer, DeviceError> {
+        if usage != Use::Aside {
+            return self.pool.take(bytes, usage, self, &self.ledger).map(Pointer);
+        }
         self.current()?;
         let mut at = std::ptr::null_mut::<c_void>();
         // SAFETY: plain outputs. The GPU reaches it at the host's address.
@@ -296,17 +293,13 @@ unsafe impl Backend for Cuda {
 
     unsafe fn free(&self, pointer: Pointer, bytes: usize) {
         if self.ledger.give_aside(pointer.0) {
-            // SAFETY: from `allocate_aside`, unused by the caller's promise; the call waits for work under way. On a lost
+            // SAFETY: from `cuMemHostAlloc`, unused by the caller's promise; the call waits for work under way. On a lost
             // device there is nothing left to do.
             let _ =
                 unsafe { self.synchronize().and_then(|()| call!(cuMemFreeHost(pointer.0 as *mut c_void))) };
             return;
         }
         self.pool.give(pointer.0, bytes);
-    }
-
-    fn ledger(&self) -> &Ledger {
-        &self.ledger
     }
 
     unsafe fn upload(&self, to: Pointer, from: &[u8]) -> Result<(), DeviceError> {
@@ -396,6 +389,33 @@ unsafe impl Backend for Cuda {
         unsafe { call!(cuEventRecord(self.marked, self.stream)) }
     }
 
+    fn specialise(&self, variant: Variant) -> usize {
+        let mut loaded = self.loaded.lock().expect("no panic holds it");
+        loaded.iter().position(|(known, _)| *known == variant).unwrap_or_else(|| {
+            loaded.push((variant, Loaded::default()));
+            loaded.len() - 1
+        })
+    }
+
+    fn stager(&self) -> Option<&dyn Stager> {
+        Some(self)
+    }
+
+    fn sharing(&self) -> Option<&dyn Sharing> {
+        Some(self)
+    }
+
+    fn network(&self) -> Option<&dyn Network> {
+        Some(self)
+    }
+
+    fn compiler(&self) -> Option<&dyn Compiler> {
+        Some(self)
+    }
+}
+
+// SAFETY: copies wait for the mark, and later work for them.
+unsafe impl Stager for Cuda {
     unsafe fn stage_out(&self, to: &mut [u8], from: Pointer) -> Result<(), DeviceError> {
         self.current()?;
         // SAFETY: by the caller's promise, `from` is as long and not written after the mark.
@@ -427,17 +447,18 @@ unsafe impl Backend for Cuda {
         // SAFETY: by the caller's promise, it was pinned; on a lost device there is nothing left to do.
         let _ = unsafe { call!(cuMemHostUnregister(memory.as_mut_ptr().cast())) };
     }
+}
 
-    fn export(&self, pointer: Pointer) -> Result<Option<Vec<u8>>, DeviceError> {
+// SAFETY: memory by CUDA's handles of processes.
+unsafe impl Sharing for Cuda {
+    fn export(&self, pointer: Pointer) -> Result<Vec<u8>, DeviceError> {
         assert!(self.pool.is_exported(pointer.0), "memory that was not allocated for export");
         self.current()?;
         // SAFETY: the handle is plain bytes.
         unsafe {
             let mut handle: sys::CUipcMemHandle = std::mem::zeroed();
             call!(cuIpcGetMemHandle(&mut handle, pointer.0))?;
-            Ok(Some(
-                std::slice::from_raw_parts((&raw const handle).cast::<u8>(), size_of_val(&handle)).to_vec(),
-            ))
+            Ok(std::slice::from_raw_parts((&raw const handle).cast::<u8>(), size_of_val(&handle)).to_vec())
         }
     }
 
@@ -460,8 +481,11 @@ unsafe impl Backend for Cuda {
             let _ = unsafe { call!(cuIpcCloseMemHandle(imported.0)) };
         }
     }
+}
 
-    fn new_network(&self) -> Result<Vec<u8>, DeviceError> {
+// SAFETY: the stream of copies waits for the mark, and later work for `copied`.
+unsafe impl Network for Cuda {
+    fn new_name(&self) -> Result<Vec<u8>, DeviceError> {
         nccl::name()
     }
 
@@ -493,21 +517,5 @@ unsafe impl Backend for Cuda {
         self.current()?;
         // SAFETY: event and stream live as long as this.
         unsafe { call!(cuStreamWaitEvent(self.stream, self.copied, 0)) }
-    }
-
-    fn specialise(&self, variant: Variant) -> usize {
-        let mut loaded = self.loaded.lock().expect("no panic holds it");
-        loaded.iter().position(|(known, _)| *known == variant).unwrap_or_else(|| {
-            loaded.push((variant, Loaded::default()));
-            loaded.len() - 1
-        })
-    }
-
-    fn is_prepared(&self, run: &str) -> bool {
-        self.is_compiled_ahead(run)
-    }
-
-    fn prepare(&self, run: &str, instances: &[Instance]) -> usize {
-        self.compile_ahead(run, instances)
     }
 }

@@ -73,7 +73,7 @@ fn headers(folder: Option<&Path>) -> Vec<(String, String)> {
 }
 
 /// The compiler, the headers, and the folder of what is compiled.
-pub(super) struct Compiler {
+pub(super) struct Nvrtc {
     library: Library,
     cache: Option<PathBuf>,
     headers: Vec<(String, String)>,
@@ -81,7 +81,7 @@ pub(super) struct Compiler {
     digest: [u64; 2],
 }
 
-impl Compiler {
+impl Nvrtc {
     /// Loads a compiler whose code the driver can load, if there is one.
     ///
     /// # Errors

@@ -70,10 +70,10 @@ struct Long {
 }
 
 /// The number of colour vectors that share a link in registers.
-fn each(fields: usize, host: bool) -> usize {
+fn each(fields: usize, on_gpu: bool) -> usize {
     match fields {
         1 => 1,
-        _ if host => 4,
+        _ if !on_gpu => 4,
         _ if fields.is_multiple_of(4) => 4,
         _ if fields.is_multiple_of(2) => 2,
         _ => 1,
@@ -208,7 +208,7 @@ impl Staggered {
         let (domain, form) = (&own.domain, (own.precision, own.long_reals));
         let long = own.long.get();
         let fat = own.fat();
-        let each = each(fields, domain.device().backend().is_host());
+        let each = each(fields, domain.device().nature().is_gpu);
         let groups = fields.div_ceil(each);
         let source = own.faces_of(input, parity);
         let ghost_mask = faces.mask();

@@ -150,12 +150,22 @@ impl Scratch {
 
     /// As [`Self::start`], with these variables in the environment besides.
     pub fn start_with(&self, ranks: usize, arguments: &[&str], variables: &[(&str, &str)]) -> Job {
+        self.start_program(Path::new(env!("CARGO_BIN_EXE_hmc")), ranks, arguments, variables)
+    }
+
+    /// As [`Self::start_with`], of another program.
+    pub fn start_program(
+        &self,
+        program: &Path,
+        ranks: usize,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Job {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let program = env!("CARGO_BIN_EXE_hmc");
-        let mut command = command(if ranks == 0 { program } else { "mpirun" });
+        let mut command = command(if ranks == 0 { program } else { Path::new("mpirun") });
         if ranks > 0 {
-            command.args(["-n", &ranks.to_string(), program]);
+            command.args(["-n", &ranks.to_string()]).arg(program);
         }
         command.envs(MPIRUN).envs(SHARED_MEMORY.map(|name| (name, &self.0))).env("TMPDIR", &self.0);
         command.envs(variables.iter().copied());
