@@ -58,10 +58,11 @@ build: setup
 	$(CARGO) build --release --locked
 
 # What tests print is shown, so that a skipped one says why, and is counted. Their times are an option of the test harness that
-# it hides without RUSTC_BOOTSTRAP; those of the documents run in rustdoc, which has none.
+# it hides without RUSTC_BOOTSTRAP; those of the documents run in rustdoc, which has none. Tests start programs of examples/, too.
 TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p' | tr a-z- A-Z_)
 test: setup
 	@mkdir -p $(TARGET)
+	$(CARGO) build --release --locked --bins --examples
 	CARGO_TARGET_$(TRIPLE)_RUNNER='env RUSTC_BOOTSTRAP=1' bash -o pipefail -c '$(CARGO) test --release --locked --lib --bins --tests -- \
 	    -Z unstable-options --report-time --show-output 2>&1 | tee $(TARGET)/test.log'
 	$(CARGO) test --release --locked --doc

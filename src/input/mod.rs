@@ -147,8 +147,7 @@ pub fn parse_measure(text: &str, file: &str) -> Result<Loaded<MeasureInput>, Inp
     read_text(text, file, |root| check::measure_input(root, text))
 }
 
-/// Checks a text with `[fermion.NAME]` and `[quark]`, which has the keys `fermion`, `mass`, `naik_epsilon` and `residual` of
-/// a measurement; `file` is its name in messages.
+/// Checks a text with `[fermion.NAME]` and `[quark]`, which has the keys of a measurement's quark; `file` is its name in messages.
 ///
 /// # Errors
 /// All mistakes in the text.

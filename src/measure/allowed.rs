@@ -19,6 +19,13 @@ pub(crate) struct Allowed {
     pub chemical_potential: bool,
 }
 
+impl Allowed {
+    /// Colour vectors, and no more than a mass: families add what is theirs.
+    pub fn mass_of(quarks: &'static str, mass: MassOf) -> Self {
+        Self { quarks, mass, naik_epsilon: false, corner_wall: false, has_spin: false, chemical_potential: false }
+    }
+}
+
 /// Where the mass of a measured quark comes from.
 #[derive(Clone, Copy)]
 pub(crate) enum MassOf {

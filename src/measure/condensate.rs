@@ -2,7 +2,7 @@
 //! mean is `Re tr M^-1 / V`, the trace over components and sites. For staggered quarks this is MILC's PBP, with M = 2 m
 //! + D and no factor of flavours.
 //!
-//! Input: `[measure.condensate.NAME]` with `fermion`, `mass`, `naik_epsilon`, `sources`, `residual`.
+//! Input: `[measure.condensate.NAME]` with the quark and `sources`.
 
 use super::observable::Noise;
 use super::observable::{Context, Found, Keys, Observable, QuarkChoice, Reading, Registered, record};

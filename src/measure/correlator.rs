@@ -2,7 +2,7 @@
 //! Components are spins and colours; for staggered quarks, colours. Domain-wall quarks also have a correlator at the
 //! midpoint.
 //!
-//! Input: `[measure.correlator.NAME]` with `fermion`, `source_kind`, `source`, `mass`, `naik_epsilon`, `residual`.
+//! Input: `[measure.correlator.NAME]` with the quark and its source.
 
 use super::contraction::Density;
 use super::gamma::Gamma;

@@ -9,7 +9,7 @@
 //! `d^2 ln det M / d mu^2` that of `second - product`. A product of traces needs different sources, for which each one's values
 //! are there. `first` is imaginary in the mean, `second` and `product` are real.
 //!
-//! Input: `[measure.mu_derivative.NAME]` with `fermion`, `mass`, `naik_epsilon`, `sources`, `residual`.
+//! Input: `[measure.mu_derivative.NAME]` with the quark and `sources`.
 
 use super::condensate::SOURCES;
 use super::observable::Noise;

@@ -5,10 +5,10 @@ use super::{OperatorParams, QuarkError, QuarkOperator, QuarkParams, Solves, Stor
 use crate::device::Precision;
 use crate::field::{Dagger, Domain, FieldError, Kind, MatrixField, Spinor};
 use crate::math::{ExactSum, Rational};
-use crate::operator::{CloverTerm, Operator};
+use crate::operator::CloverTerm;
 use crate::solver::{
-    BlockCg, Bounds, Guess, Info, MultiInfo, MultiShift, Operators, Params, Settings, Solver, SolverError,
-    bounds,
+    BlockCg, Bounds, Guess, Info, MethodSolver, Mixed, MultiInfo, MultiShift, Operators, Params, Settings,
+    SolverError, bounds,
 };
 use std::slice::{from_mut, from_ref};
 use std::sync::Arc;
@@ -22,9 +22,6 @@ pub enum Start {
     Given,
     /// The best combination of past solutions. The new solution becomes the latest of them.
     Past,
-    /// The best combination of the solutions of similar systems that the workspace of a solve on all sites remembers.
-    /// The new one joins them.
-    Similar,
 }
 
 /// The residual that a solve must reach, and its starting vector.
@@ -41,12 +38,10 @@ pub struct Quark<O: QuarkOperator> {
     params: QuarkParams<O::Params>,
     domain: Arc<Domain>,
     clover: Option<CloverTerm>,
-    double: O,
-    single: Option<O>,
-    half: Option<O>,
+    w: Mixed<O>,
     systems: Systems,
     /// A solver that keeps something from solve to solve.
-    solver: Option<Box<dyn Solver>>,
+    solver: Option<MethodSolver>,
     guess: Guess,
     solves: Solves,
 }
@@ -110,28 +105,24 @@ impl<O: QuarkOperator> Quark<O> {
         systems: Systems,
     ) -> Result<Self, FieldError> {
         let fields = if let Systems::Several(fields) = systems { fields } else { 1 };
-        let make = |precision, link_reals| {
+        let make = |precision| {
             let whole = params.solver.whole() == Some(precision);
+            let is_double = precision == Precision::Double;
+            let link_reals = if is_double { params.link_reals.max(12) } else { params.link_reals };
             O::make(domain, Storage { precision, link_reals, fields, whole }, &params.operator)
         };
         let [_, iteration, last] = params.solver.precisions;
-        let lower = |precision| {
-            let wanted = match systems {
-                Systems::Shifts => (iteration..=last).contains(&precision),
-                _ => params.solver.precisions.contains(&precision),
-            };
-            wanted.then(|| make(precision, params.link_reals)).transpose()
+        let wanted = |precision: Precision| match systems {
+            Systems::Shifts => (iteration..=last).contains(&precision),
+            _ => params.solver.precisions.contains(&precision),
         };
-        let double = make(Precision::Double, params.link_reals.max(12))?;
         Ok(Self {
             domain: Arc::clone(domain),
             clover: O::clover_term(domain, &params.operator)?,
             systems,
             solver: None,
             guess: Guess::new(params.guess),
-            double,
-            single: lower(Precision::Single)?,
-            half: lower(Precision::Half)?,
+            w: Mixed::new(wanted, make)?,
             solves: Solves::default(),
             params: params.clone(),
         })
@@ -157,7 +148,7 @@ impl<O: QuarkOperator> Quark<O> {
 
     /// The kind of fields that W acts on.
     pub fn kind(&self) -> Kind {
-        self.double.kind()
+        self.w.double.kind()
     }
 
     /// A field that W acts on, in double precision, zero everywhere.
@@ -172,12 +163,12 @@ impl<O: QuarkOperator> Quark<O> {
 
     /// W in double precision, and its clover term.
     pub(crate) fn operator(&mut self) -> (&mut O, Option<&CloverTerm>) {
-        (&mut self.double, self.clover.as_ref())
+        (&mut self.w.double, self.clover.as_ref())
     }
 
     /// W in all its precisions.
     pub(crate) fn operators(&mut self) -> impl Iterator<Item = &mut O> {
-        std::iter::once(&mut self.double).chain(&mut self.single).chain(&mut self.half)
+        self.w.all()
     }
 
     /// Adopts new links.
@@ -188,19 +179,16 @@ impl<O: QuarkOperator> Quark<O> {
         if let Some(clover) = &mut self.clover {
             clover.update(links)?;
         }
-        self.double.update(links, self.clover.as_ref())?;
-        for lower in [&mut self.single, &mut self.half].into_iter().flatten() {
-            lower.update(links, self.clover.as_ref())?;
-        }
+        self.w.all().try_for_each(|w| w.update(links, self.clover.as_ref()))?;
         if let Some(solver) = &mut self.solver {
-            solver.update(&mut operators(&mut self.double, &mut self.single, &mut self.half))?;
+            solver.normal().update(&mut self.w.operators())?;
         }
         Ok(())
     }
 
     /// `out = W x`, or `W^dag x`, on odd sites in double precision.
     pub fn apply(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError> {
-        self.double.apply(out, x, dagger)
+        self.w.double.apply(out, x, dagger)
     }
 
     /// `sum log det A` over the sites that belong to the action. Without a clover term it is a constant and left out.
@@ -224,7 +212,10 @@ impl<O: QuarkOperator> Quark<O> {
         self.params.solver.is_linear()
     }
 
-    /// Solves `W x_n = b_n` from zero by a method [that can](Self::solves_linear_systems).
+    /// Solves `W x_n = b_n` from zero.
+    ///
+    /// # Panics
+    /// The method [cannot](Self::solves_linear_systems).
     pub(super) fn solve_linear(
         &mut self,
         x: &mut [Spinor],
@@ -233,26 +224,29 @@ impl<O: QuarkOperator> Quark<O> {
     ) -> Result<Info, QuarkError> {
         let params = self.goal(residual);
         x.iter_mut().try_for_each(Spinor::set_zero)?;
-        self.by_the_solver(|solver, operators| solver.solve_linear(operators, x, b, params))
+        self.by_the_solver(|solver, operators| match solver {
+            MethodSolver::Linear(solver) => solver.solve_linear(operators, x, b, params),
+            MethodSolver::Normal(_) => panic!("a method that solves the normal equations alone"),
+        })
     }
 
     /// Solves systems by the method's solver.
     fn by_the_solver(
         &mut self,
-        solve: impl FnOnce(&mut dyn Solver, &mut Operators) -> Result<Info, SolverError>,
+        solve: impl FnOnce(&mut MethodSolver, &mut Operators) -> Result<Info, SolverError>,
     ) -> Result<Info, QuarkError> {
         let (kind, domain, together) = (self.kind(), &self.domain, self.together());
-        let mut operators = operators(&mut self.double, &mut self.single, &mut self.half);
+        let mut operators = self.w.operators();
         let mut solver = match self.solver.take() {
             Some(solver) => solver,
             None => {
                 let mut made = self.params.solver.solver(domain, kind, together)?;
-                made.update(&mut operators)?;
+                made.normal().update(&mut operators)?;
                 made
             }
         };
-        let total = solve(&mut *solver, &mut operators)?;
-        self.solver = Some(solver).filter(|solver| solver.keeps());
+        let total = solve(&mut solver, &mut operators)?;
+        self.solver = solver.normal().keeps().then_some(solver);
         self.solves.add(&total);
         Ok(total)
     }
@@ -268,15 +262,14 @@ impl<O: QuarkOperator> Quark<O> {
             match goal.start {
                 Start::Zero => x.set_zero()?,
                 Start::Given => {}
-                Start::Similar => panic!("only solves on all sites remember similar systems"),
-                Start::Past => self.guess.start(&mut self.double, x, b)?,
+                Start::Past => self.guess.start(&mut self.w.double, x, b)?,
             }
         }
         let params = self.goal(goal.residual);
         let total = if let Systems::Several(fields) = self.systems {
             let (delta, iteration) = (self.params.solver.delta, self.params.solver.of_one_system());
             let mut block = BlockCg::new(&self.domain, self.kind(), iteration, delta, fields)?;
-            let mut operators = operators(&mut self.double, &mut self.single, &mut self.half);
+            let mut operators = self.w.operators();
             let total = block.solve(&mut operators, 0.0, x, b, params)?.total;
             self.solves.add(&total);
             total
@@ -284,7 +277,7 @@ impl<O: QuarkOperator> Quark<O> {
             self.by_the_solver(|solver, operators| {
                 let mut total = Info::default();
                 for (x, b) in x.iter_mut().zip(b) {
-                    total.add(&solver.solve(operators, x, b, params)?);
+                    total.add(&solver.normal().solve(operators, x, b, params)?);
                 }
                 Ok(total)
             })?
@@ -301,7 +294,7 @@ impl<O: QuarkOperator> Quark<O> {
         self.guess.forget();
         self.solves = Solves::default();
         if let Some(solver) = &mut self.solver {
-            solver.forget();
+            solver.normal().forget();
         }
     }
 
@@ -326,7 +319,7 @@ impl<O: QuarkOperator> Quark<O> {
         let mut x: Vec<Spinor> = shifts.iter().map(|_| self.spinor()).collect::<Result<_, _>>()?;
         let mut solver =
             MultiShift::new(&self.domain, self.kind(), [iteration, refinement], delta, shifts.len())?;
-        let mut operators = operators(&mut self.double, &mut self.single, &mut self.half);
+        let mut operators = self.w.operators();
         let info = solver.solve_all(&mut operators, &mut x, b, shifts, params)?;
         self.solves.add(&info.total);
         Ok((info, x))
@@ -351,19 +344,6 @@ impl<O: QuarkOperator> Quark<O> {
 
     /// The least and the greatest eigenvalue of `W^dag W`, by Lanczos from the vector `start`, which is overwritten.
     pub fn bounds(&mut self, start: &mut Spinor, tolerance: f64) -> Result<Bounds, QuarkError> {
-        Ok(bounds(&mut self.double, start, tolerance, self.params.solver.max_iterations)?)
-    }
-}
-
-/// The operators in the form that solvers take.
-fn operators<'a, O: Operator>(
-    double: &'a mut O,
-    single: &'a mut Option<O>,
-    half: &'a mut Option<O>,
-) -> Operators<'a> {
-    Operators {
-        double,
-        single: single.as_mut().map(|o| o as &mut dyn Operator),
-        half: half.as_mut().map(|o| o as &mut dyn Operator),
+        Ok(bounds(&mut self.w.double, start, tolerance, self.params.solver.max_iterations)?)
     }
 }

@@ -43,7 +43,7 @@ pub struct AllSites {
     /// The solutions of the even-odd system; a later solve may start from them.
     y: Vec<Spinor>,
     spare: Spinor,
-    /// Other solutions, if solves may start from them.
+    /// Other solutions, if solves start from them.
     forecast: Option<Forecast>,
 }
 
@@ -53,7 +53,7 @@ impl AllSites {
         Self::with_forecast(domain, kind, count, 0)
     }
 
-    /// As [`AllSites::new`]; solves may start from a combination of up to `keep` solutions of similar systems.
+    /// As [`AllSites::new`]; solves start from the best combination of the last `keep` solutions of similar systems.
     pub fn with_forecast(
         domain: &Arc<Domain>,
         kind: Kind,
@@ -66,7 +66,7 @@ impl AllSites {
         Ok(Self { rhs, y, spare, forecast })
     }
 
-    /// The next solve from a [forecast](Start::Similar) is the first of its series.
+    /// The next solve is the first of its series.
     pub fn forget(&mut self) {
         self.forecast.iter_mut().for_each(Forecast::forget);
     }
@@ -87,7 +87,7 @@ impl<O: QuarkOperator> Quark<O> {
     ) -> Result<Info, QuarkError> {
         let count = b_even.len();
         let (rhs, y) = (&mut rhs[..count], &mut y[..count]);
-        let directly = self.solves_linear_systems() && goal.start == Start::Zero;
+        let directly = self.solves_linear_systems() && goal.start == Start::Zero && forecast.is_none();
         let mut left = Eliminated::Normal;
         for (n, rhs) in rhs.iter_mut().enumerate() {
             left = self.operator().0.eliminate(rhs, [&b_even[n], &b_odd[n]], spare)?;
@@ -98,8 +98,7 @@ impl<O: QuarkOperator> Quark<O> {
         }
         let info = if left == Eliminated::Linear && directly {
             self.solve_linear(y, rhs, goal.residual)?
-        } else if goal.start == Start::Similar {
-            let forecast = forecast.as_mut().expect("workspace with a forecast");
+        } else if let Some(forecast) = forecast {
             let operator = self.operator().0;
             y.iter_mut().zip(&*rhs).try_for_each(|(y, rhs)| forecast.start(operator, y, rhs))?;
             let info = self.solve_from(y, rhs, Goal { start: Start::Given, ..goal })?;

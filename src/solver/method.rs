@@ -177,8 +177,8 @@ impl Settings {
         self.precisions[2]
     }
 
-    /// The solver of `M^dag M x = b` for fields of one kind. If it also solves `M x = b`, it does so for up to `together` systems at
-    /// once, as far as the method can.
+    /// The method's solver for fields of one kind. If it solves `M x = b`, it does so for up to `together` systems at once, as far
+    /// as the method can.
     ///
     /// # Panics
     /// The method does not serve these fields.
@@ -187,12 +187,14 @@ impl Settings {
         domain: &Arc<Domain>,
         kind: Kind,
         together: usize,
-    ) -> Result<Box<dyn Solver>, FieldError> {
+    ) -> Result<MethodSolver, FieldError> {
         let serves = kind == Kind::Dirac || !self.is_linear();
         assert!(serves, "fields of the kind {kind:?} are not solved by {:?}", self.method);
         Ok(match self.linear_solver(domain, together)? {
-            None => Box::new(Cg::new(domain, kind, self.of_one_system(), self.delta)?),
-            Some(linear) => Box::new(TwoSolves::new(domain, linear, self.of_one_system())?),
+            None => MethodSolver::Normal(Box::new(Cg::new(domain, kind, self.of_one_system(), self.delta)?)),
+            Some(linear) => {
+                MethodSolver::Linear(Box::new(TwoSolves::new(domain, linear, self.of_one_system())?))
+            }
         })
     }
 
@@ -204,5 +206,23 @@ impl Settings {
         together: usize,
     ) -> Result<Option<Box<dyn LinearSolver>>, FieldError> {
         self.method.linear(self, domain, self.together(together)).transpose()
+    }
+}
+
+/// A method's solver, which always solves the normal equations.
+pub enum MethodSolver {
+    /// Those alone.
+    Normal(Box<Cg>),
+    /// `M x = b` too.
+    Linear(Box<TwoSolves>),
+}
+
+impl MethodSolver {
+    /// The solver of `M^dag M x = b`.
+    pub fn normal(&mut self) -> &mut dyn Solver {
+        match self {
+            Self::Normal(solver) => &mut **solver,
+            Self::Linear(solver) => &mut **solver,
+        }
     }
 }

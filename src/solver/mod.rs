@@ -52,11 +52,11 @@ pub use gcr::{Gcr, GcrParams};
 pub use guess::{Forecast, Guess, Past};
 pub use info::Info;
 pub use keys::TermSolver;
-pub use method::{Method, Settings};
+pub use method::{Method, MethodSolver, Settings};
 pub use multigrid::{GcrMultigrid, Multigrid, MultigridParams};
 pub use multishift::{MultiInfo, MultiShift};
 pub use normal::TwoSolves;
-pub use operators::{Matrix, Operators, System};
+pub use operators::{Matrix, Mixed, Operators, System};
 pub use row::usual_delta;
 pub use schwarz::{GcrDd, Schwarz};
 pub use spectrum::{Bounds, Tridiagonal, bounds, greatest};
@@ -104,20 +104,6 @@ pub trait Solver: Setup {
         b: &Spinor,
         params: Params,
     ) -> Result<Info, SolverError>;
-
-    /// Solves `M x_n = b_n` to `|b_n - M x_n| <= residual |b_n|` from the guesses in `x`.
-    ///
-    /// # Panics
-    /// The method solves the normal equations alone.
-    fn solve_linear(
-        &mut self,
-        _: &mut Operators,
-        _: &mut [Spinor],
-        _: &[Spinor],
-        _: Params,
-    ) -> Result<Info, SolverError> {
-        panic!("a solver of the normal equations")
-    }
 }
 
 /// A solver of `M x = b` and of `M^dag x = b`; otherwise as [`Solver`].

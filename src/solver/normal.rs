@@ -134,6 +134,30 @@ impl TwoSolves {
 }
 
 impl TwoSolves {
+    /// Solves `M x_n = b_n` to `|b_n - M x_n| <= residual |b_n|` from the guesses in `x`.
+    pub fn solve_linear(
+        &mut self,
+        operators: &mut Operators,
+        x: &mut [Spinor],
+        b: &[Spinor],
+        params: Params,
+    ) -> Result<Info, SolverError> {
+        let clock = Clock::new(operators.double.domain());
+        let mut system = System { operators, matrix: Matrix::Linear(Dagger::No) };
+        let (mut info, solved) = self.solver.solve_each(&mut system, x, b, params)?;
+        let mut residual = if solved.iter().all(|&solved| solved) { info.residual } else { 0.0 };
+        for ((x, b), solved) in x.iter_mut().zip(b).zip(solved) {
+            if !solved {
+                info.residual = f64::INFINITY;
+                self.rescue_linear(operators, x, b, params, &mut info)?;
+                residual = residual.max(info.residual);
+            }
+        }
+        info.residual = residual;
+        clock.stop(&mut info);
+        Ok(info)
+    }
+
     /// Conjugate gradients for `M^dag M x = M^dag b`, until the residual of `M x = b` is reached.
     fn rescue_linear(
         &mut self,
@@ -178,29 +202,6 @@ impl Solver for TwoSolves {
         if !self.correct(operators, x, b, params, &mut info)? {
             self.rescue(operators, x, b, params, &mut info)?;
         }
-        clock.stop(&mut info);
-        Ok(info)
-    }
-
-    fn solve_linear(
-        &mut self,
-        operators: &mut Operators,
-        x: &mut [Spinor],
-        b: &[Spinor],
-        params: Params,
-    ) -> Result<Info, SolverError> {
-        let clock = Clock::new(operators.double.domain());
-        let mut system = System { operators, matrix: Matrix::Linear(Dagger::No) };
-        let (mut info, solved) = self.solver.solve_each(&mut system, x, b, params)?;
-        let mut residual = if solved.iter().all(|&solved| solved) { info.residual } else { 0.0 };
-        for ((x, b), solved) in x.iter_mut().zip(b).zip(solved) {
-            if !solved {
-                info.residual = f64::INFINITY;
-                self.rescue_linear(operators, x, b, params, &mut info)?;
-                residual = residual.max(info.residual);
-            }
-        }
-        info.residual = residual;
         clock.stop(&mut info);
         Ok(info)
     }

@@ -48,6 +48,42 @@ impl<'a> Operators<'a> {
     }
 }
 
+/// An operator in double precision, and in the lower ones that its solver uses.
+pub struct Mixed<O> {
+    /// In double precision.
+    pub double: O,
+    lower: Vec<O>,
+}
+
+impl<O: Operator> Mixed<O> {
+    /// What `make` makes in double precision, and in each lower one that is `wanted`.
+    pub fn new<E>(
+        wanted: impl Fn(Precision) -> bool,
+        mut make: impl FnMut(Precision) -> Result<O, E>,
+    ) -> Result<Self, E> {
+        let double = make(Precision::Double)?;
+        let lower = [Precision::Single, Precision::Half].into_iter().filter(|lower| wanted(*lower));
+        Ok(Self { double, lower: lower.map(make).collect::<Result<_, E>>()? })
+    }
+
+    /// Each of them.
+    pub fn all(&mut self) -> impl Iterator<Item = &mut O> {
+        std::iter::once(&mut self.double).chain(&mut self.lower)
+    }
+
+    /// As solvers take them.
+    pub fn operators(&mut self) -> Operators<'_> {
+        let mut operators = Operators::new(&mut self.double, None);
+        for lower in &mut self.lower {
+            match lower.precision() {
+                Precision::Half => operators.half = Some(lower),
+                _ => operators.single = Some(lower),
+            }
+        }
+        operators
+    }
+}
+
 /// A matrix made of an operator M.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Matrix {

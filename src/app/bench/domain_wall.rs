@@ -10,7 +10,7 @@ use crate::family::{DomainWall, DomainWallParams};
 use crate::field::{Dagger, EVEN, ODD, Spinor};
 use crate::lattice::{Boundary, volume};
 use crate::operator::{GaugeLoops, Operator};
-use crate::solver::{Method, Operators, Params};
+use crate::solver::{Method, Mixed, Params};
 
 /// Flops per site and slice for a matrix on slices, as in its kernel: four multiply-adds and three products per real.
 const MATRIX_FLOPS: f64 = 24.0 * 11.0;
@@ -195,8 +195,7 @@ pub(super) fn table(bench: &mut Bench) -> Result<(), AppError> {
         Ok(operator)
     };
     for (precisions, precision) in [("double", D), ("double-single", S), ("double-half", H)] {
-        let mut double = operator(D)?;
-        let mut lower = if precision == D { None } else { Some(operator(precision)?) };
+        let mut all = Mixed::new(|lower| lower == precision, operator)?;
         let settings = args.settings(Method::CG, [D, precision, precision]);
         let mut solver = settings.solver(domain, params.kind(), 1)?;
         let goal = Params { residual: args.residual, max_iterations: settings.max_iterations };
@@ -212,9 +211,8 @@ pub(super) fn table(bench: &mut Bench) -> Result<(), AppError> {
             sites: volume(domain.partition().local()) / 2 * params.slices(),
         };
         bench.solver(solve, || {
-            let lower = lower.as_mut().map(|operator| operator as &mut dyn Operator);
             x.set_zero()?;
-            solver.solve(&mut Operators::new(&mut double, lower), &mut x, &b, goal)
+            solver.normal().solve(&mut all.operators(), &mut x, &b, goal)
         });
     }
     Ok(())

@@ -7,7 +7,7 @@ use crate::app::AppError;
 use crate::device::Precision;
 use crate::field::{Dagger, ODD, Spinor};
 use crate::lattice::shape;
-use crate::solver::{Info, Matrix, Multigrid, Operators, Params, Settings, SolverError, System};
+use crate::solver::{Info, Matrix, Multigrid, Params, Settings, SolverError, System};
 
 /// The table.
 pub(super) fn table(bench: &mut Bench) -> Result<(), AppError> {
@@ -46,8 +46,7 @@ fn row(bench: &mut Bench, problem: &Problem, settings: Settings, together: usize
     };
     let mut setup_seconds = 0.0;
     let outcome = timed(domain, false, || {
-        let [double, single, half] = &mut all;
-        let mut operators = Operators { double, single: Some(single), half: Some(half) };
+        let mut operators = all.operators();
         x.iter_mut().try_for_each(Spinor::set_zero)?;
         let mut system = System { operators: &mut operators, matrix: Matrix::Linear(Dagger::No) };
         let (info, solved) = solver.solve_each(&mut system, &mut x, &b, goal)?;

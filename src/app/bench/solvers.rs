@@ -13,7 +13,7 @@ use crate::hmc::{Chain, Level, Scheme};
 use crate::io;
 use crate::lattice::{Boundary, volume};
 use crate::operator::{CloverTerm, GaugeLoops};
-use crate::solver::{GcrDd, GcrMultigrid, Matrix, Method, Operators, Params, Settings, System};
+use crate::solver::{GcrDd, GcrMultigrid, Matrix, Method, Mixed, Params, Settings, System};
 use std::sync::Arc;
 
 const BETA: f64 = 6.0;
@@ -110,7 +110,7 @@ impl Problem {
     }
 
     /// The operator in all precisions, as a method needs it.
-    pub(super) fn operators(&self, settings: &Settings) -> Result<[Wilson; 3], AppError> {
+    pub(super) fn operators(&self, settings: &Settings) -> Result<Mixed<Wilson>, AppError> {
         let operator = |precision: Precision| -> Result<Wilson, AppError> {
             let whole = settings.whole() == Some(precision);
             let make = if whole { Wilson::on_all_sites } else { Wilson::new };
@@ -118,7 +118,7 @@ impl Problem {
             operator.update(&self.links, self.clover.as_ref())?;
             Ok(operator)
         };
-        Ok([operator(D)?, operator(S)?, operator(H)?])
+        Mixed::new(|_| true, operator)
     }
 }
 
@@ -160,10 +160,9 @@ fn row(
     };
     bench.solver(solve, || {
         x.set_zero()?;
-        let [double, single, half] = &mut all;
-        let mut operators = Operators { double, single: Some(single), half: Some(half) };
+        let mut operators = all.operators();
         match (&mut normal, &mut linear) {
-            (Some(solver), _) => solver.solve(&mut operators, &mut x, b, goal),
+            (Some(solver), _) => solver.normal().solve(&mut operators, &mut x, b, goal),
             (None, Some(solver)) => {
                 let mut system = System { operators: &mut operators, matrix: Matrix::Linear(Dagger::No) };
                 solver.solve(&mut system, &mut x, b, goal)

@@ -10,8 +10,8 @@ use crate::family::{Smearing, Staggered, StaggeredLinks};
 use crate::field::{Domain, EVEN, Kind, MatrixField, Spinor};
 use crate::lattice::{Boundary, volume};
 use crate::math::{Factor, Rational};
-use crate::operator::{GaugeLoops, Operator};
-use crate::solver::{BlockCg, Cg, Info, Method, MultiShift, Operators, Params, SolverError, greatest};
+use crate::operator::GaugeLoops;
+use crate::solver::{BlockCg, Cg, Info, Method, Mixed, MultiShift, Params, SolverError, greatest};
 use std::sync::Arc;
 
 /// Flops per site and field, as counted by MILC and QUDA.
@@ -124,8 +124,7 @@ impl Problem<'_> {
     fn shifts(&self, bench: &mut Bench, shifts: &[f64]) -> Result<(), AppError> {
         let b = self.sources(1)?.remove(0);
         let mut x = self.vectors(shifts.len())?;
-        let [mut double, mut single, mut half] =
-            [self.operator(D, 1)?, self.operator(S, 1)?, self.operator(H, 1)?];
+        let mut all = Mixed::new(|_| true, |precision| self.operator(precision, 1))?;
         for (name, precisions) in [
             ("double", [D, D]),
             ("double-double-single", [D, S]),
@@ -135,20 +134,17 @@ impl Problem<'_> {
             let delta = self.delta(precisions[1]);
             let mut solver = MultiShift::new(self.domain, Kind::Colour, precisions, delta, shifts.len())?;
             self.row(bench, ["multi-shift CG", name], [1, shifts.len()], || {
-                let mut operators =
-                    Operators { double: &mut double, single: Some(&mut single), half: Some(&mut half) };
-                Ok(solver.solve_all(&mut operators, &mut x, &b, shifts, self.wanted)?.total)
+                Ok(solver.solve_all(&mut all.operators(), &mut x, &b, shifts, self.wanted)?.total)
             });
         }
         let mut cg = Cg::new(self.domain, Kind::Colour, S, self.delta(S))?;
         self.row(bench, ["CG each shift", "double-single"], [1, shifts.len()], || {
-            let mut all = Info::default();
+            let mut total = Info::default();
             for (x, &shift) in x.iter_mut().zip(shifts) {
                 x.set_zero()?;
-                let mut operators = Operators::new(&mut double, Some(&mut single));
-                all.add(&cg.solve_shifted(&mut operators, shift, x, &b, self.wanted)?);
+                total.add(&cg.solve_shifted(&mut all.operators(), shift, x, &b, self.wanted)?);
             }
-            Ok(all)
+            Ok(total)
         });
         Ok(())
     }
@@ -159,30 +155,26 @@ impl Problem<'_> {
         let mut x = self.vectors(RIGHT_HAND_SIDES)?;
         let mut in_turn = f64::NAN;
         for (name, precision) in [("double", D), ("double-single", S), ("double-half", H)] {
-            let (mut double, mut lower) = (self.operator(D, 1)?, self.operator(precision, 1)?);
+            let mut all = Mixed::new(|lower| lower == precision, |precision| self.operator(precision, 1))?;
             let mut cg = Cg::new(self.domain, Kind::Colour, precision, self.delta(precision))?;
             let mut solve = |count: usize| {
-                let mut all = Info::default();
+                let mut total = Info::default();
                 for (x, b) in x.iter_mut().zip(&b[..count]) {
-                    let sloppy = (precision != D).then_some(&mut lower as &mut dyn Operator);
                     x.set_zero()?;
-                    let mut operators = Operators::new(&mut double, sloppy);
-                    all.add(&cg.solve_shifted(&mut operators, shift, x, b, self.wanted)?);
+                    total.add(&cg.solve_shifted(&mut all.operators(), shift, x, b, self.wanted)?);
                 }
-                Ok(all)
+                Ok(total)
             };
             self.row(bench, ["CG", name], [1, 1], || solve(1));
             if precision == S {
                 in_turn = self.row(bench, [IN_TURN, name], [1, 1], || solve(RIGHT_HAND_SIDES));
             }
         }
-        let (mut double, mut single) =
-            (self.operator(D, RIGHT_HAND_SIDES)?, self.operator(S, RIGHT_HAND_SIDES)?);
+        let mut all = Mixed::new(|lower| lower == S, |precision| self.operator(precision, RIGHT_HAND_SIDES))?;
         let mut block = BlockCg::new(self.domain, Kind::Colour, S, self.delta(S), RIGHT_HAND_SIDES)?;
         let at_once = self.row(bench, ["block CG", "double-single"], [RIGHT_HAND_SIDES, 1], || {
             x.iter_mut().try_for_each(Spinor::set_zero)?;
-            let mut operators = Operators::new(&mut double, Some(&mut single));
-            Ok(block.solve(&mut operators, shift, &mut x, &b, self.wanted)?.total)
+            Ok(block.solve(&mut all.operators(), shift, &mut x, &b, self.wanted)?.total)
         });
         bench.rows.line(&format!("  in turn / at once: {:.2}", in_turn / at_once));
         Ok(())

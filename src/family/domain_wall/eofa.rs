@@ -221,8 +221,7 @@ impl ExactOneFlavour {
         }
         for chirality in &mut self.chiralities {
             let forecast = self.params.forecast > 0;
-            let start = if forecast { Start::Similar } else { Start::Zero };
-            let mut goal = Goal { residual: self.params.header.action_residual, start };
+            let mut goal = Goal { residual: self.params.header.action_residual, start: Start::Zero };
             room.all_sites.forget();
             let order = if forecast { halving(poles.len()) } else { (0..poles.len()).collect() };
             for n in order {

@@ -326,18 +326,8 @@ impl Keys for DomainWallFermion {
         let (formula, weights) = weights(&mut table);
         let lists = (table.get(&OMEGA), table.get(&SIGMA));
         let (n_s, m5, mass) = (table.get(&N_S), table.get(&M5), table.get(&MASS));
-        let of_mass = MassOf::Either(WALL_MASS, mass);
-        context.allow(
-            &name,
-            Some(Allowed {
-                quarks: "domain-wall",
-                mass: of_mass,
-                naik_epsilon: false,
-                corner_wall: false,
-                has_spin: true,
-                chemical_potential: false,
-            }),
-        );
+        let allowed = Allowed::mass_of("domain-wall", MassOf::Either(WALL_MASS, mass));
+        context.allow(&name, Some(Allowed { has_spin: true, ..allowed }));
         let (count, way) = (table.get(&FLAVOURS), table.get(&ONE_FLAVOUR));
         check_slices(&table, formula, n_s);
         let weights = listed(&mut table, formula, lists, n_s).or(weights);

@@ -8,7 +8,7 @@ use crate::operator::Operator;
 use crate::quark::{
     Fields, HopDerivative, Inverse, QuarkError, QuarkParams, apply_derivative, fields, links_in_time,
 };
-use crate::solver::{BlockCg, Info, Operators, Params, Settings};
+use crate::solver::{BlockCg, Info, Mixed, Params, Settings};
 use std::sync::Arc;
 
 /// A staggered quark.
@@ -32,8 +32,7 @@ const TOGETHER: usize = 4;
 /// `x = M^dag y`, where `(4 m^2 - D^2) y = b` is solved on each parity separately. So `|b - M x|` is the residual of
 /// these solves for any mass. A Schur complement, which divides by 2 m, would lose digits at small m.
 pub struct StaggeredQuark {
-    double: Staggered,
-    lower: Option<Staggered>,
+    w: Mixed<Staggered>,
     mass: f64,
     solver: BlockCg,
     goal: Params,
@@ -64,10 +63,8 @@ impl StaggeredQuark {
             Ok::<_, QuarkError>(made)
         };
         let Settings { precisions: [_, inner, _], delta, max_iterations, .. } = params.solver;
-        let lower = inner != Precision::Double;
         Ok(Self {
-            double: operator(Precision::Double)?,
-            lower: lower.then(|| operator(inner)).transpose()?,
+            w: Mixed::new(|precision| precision == inner, operator)?,
             mass,
             solver: BlockCg::new(domain, Kind::Colour, inner, delta, TOGETHER)?,
             goal: Params { residual, max_iterations },
@@ -78,7 +75,7 @@ impl StaggeredQuark {
 
 impl Inverse for StaggeredQuark {
     fn domain(&self) -> &Arc<Domain> {
-        self.double.domain()
+        self.w.double.domain()
     }
 
     fn kind(&self) -> Kind {
@@ -92,23 +89,20 @@ impl Inverse for StaggeredQuark {
     fn solve(&mut self, x: &mut Fields, b: &Fields) -> Result<Info, QuarkError> {
         let count = b[EVEN].len();
         assert!(count <= TOGETHER, "{count} right-hand sides at once");
-        let Self { double, lower, solver, y, .. } = self;
+        let Self { w, solver, y, .. } = self;
         let mass = 2.0 * self.mass;
         let mut total = Info::default();
         for parity in [EVEN, ODD] {
-            double.act_on(parity);
-            lower.iter_mut().for_each(|lower| lower.act_on(parity));
+            w.all().for_each(|w| w.act_on(parity));
             let y = &mut y[parity][..count];
             for y in &mut *y {
                 y.set_zero()?;
             }
-            let mut operators =
-                Operators::new(double, lower.as_mut().map(|lower| lower as &mut dyn Operator));
-            total.add(&solver.solve(&mut operators, mass * mass, y, &b[parity], self.goal)?.total);
+            total.add(&solver.solve(&mut w.operators(), mass * mass, y, &b[parity], self.goal)?.total);
         }
         for parity in [EVEN, ODD] {
             for (n, x) in x[parity].iter_mut().enumerate() {
-                double.hop(x, &y[1 - parity][n], parity, -1.0, Some((mass, &y[parity][n])))?;
+                w.double.hop(x, &y[1 - parity][n], parity, -1.0, Some((mass, &y[parity][n])))?;
             }
         }
         Ok(total)

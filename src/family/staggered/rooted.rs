@@ -27,9 +27,8 @@ use crate::field::{
 };
 use crate::lattice::Boundary;
 use crate::math::{ExactSum, Rational};
-use crate::operator::Operator;
 use crate::quark::{Solves, combine};
-use crate::solver::{Cg, MultiInfo, MultiShift, Operators, Params, Tridiagonal, greatest};
+use crate::solver::{Cg, Mixed, MultiInfo, MultiShift, Params, Tridiagonal, greatest};
 use std::sync::Arc;
 
 /// Parameters of the term.
@@ -85,20 +84,11 @@ pub struct RootedPseudofermion {
 /// The operator with one correction to the Naik term.
 struct Quark {
     naik_epsilon: f64,
-    double: Staggered,
-    single: Option<Staggered>,
-    half: Option<Staggered>,
+    w: Mixed<Staggered>,
     /// The upper end of -D^2 from the last measurement.
     greatest: Option<f64>,
     /// Whether this trajectory measures it.
     due: bool,
-}
-
-impl Quark {
-    /// Its operator in all precisions.
-    fn operators(&mut self) -> impl Iterator<Item = &mut Staggered> {
-        std::iter::once(&mut self.double).chain(&mut self.single).chain(&mut self.half)
-    }
 }
 
 /// The operators, and the settings of their systems' solver, whose memory exists only during a solve.
@@ -172,20 +162,16 @@ impl Rooted {
             let parts = parts.iter().map(|name| functions.part(name, &params.header.name)).collect();
             roots.push(Root { functions, quark, phi: Spinor::colour(domain, Precision::Double)?, parts });
         }
-        let operator = |precision, fields| {
+        // The force takes several solutions at once.
+        let operator = |precision| {
+            let fields = if precision == Precision::Double { GROUP } else { 1 };
             Staggered::new(domain, precision, settings.long_reals, fields, params.boundary)
         };
         let quark = |naik_epsilon| -> Result<Quark, FieldError> {
             let [iteration, refinement] = settings.precisions;
-            let lower = |precision| {
-                let wanted = (iteration..=refinement).contains(&precision);
-                wanted.then(|| operator(precision, 1)).transpose()
-            };
             Ok(Quark {
                 naik_epsilon,
-                double: operator(Precision::Double, GROUP)?,
-                single: lower(Precision::Single)?,
-                half: lower(Precision::Half)?,
+                w: Mixed::new(|lower| (iteration..=refinement).contains(&lower), operator)?,
                 greatest: None,
                 due: true,
             })
@@ -224,7 +210,7 @@ impl Rooted {
         for quark in &mut self.systems.quarks {
             self.links.fat(quark.naik_epsilon, &mut fat)?;
             let naik = self.links.naik(quark.naik_epsilon);
-            for operator in quark.operators() {
+            for operator in quark.w.all() {
                 operator.update(&fat, self.links.long(), naik)?;
             }
         }
@@ -249,7 +235,7 @@ impl Rooted {
             None => {
                 let mut start = probe(Kind::Colour, &self.domain, EVEN, self.seed, self.trajectory)?;
                 let iterations = self.params.solver.max_iterations;
-                greatest(&mut quark.double, &mut start, TOLERANCE, iterations)?
+                greatest(&mut quark.w.double, &mut start, TOLERANCE, iterations)?
             }
         };
         quark.greatest = Some(found);
@@ -262,7 +248,7 @@ impl Rooted {
     /// Adds the gradients of pseudofermion `number`, whose force has this `function`, from the solutions for its poles.
     fn add_gradients(&mut self, number: usize, function: &Rational, x: &[Spinor]) -> Result<(), FieldError> {
         let quark = self.roots[number].quark;
-        let Quark { naik_epsilon: epsilon, double, .. } = &mut self.systems.quarks[quark];
+        let Quark { naik_epsilon: epsilon, w: Mixed { double, .. }, .. } = &mut self.systems.quarks[quark];
         let Outer { even, odd, faces, weights } = &mut self.outer;
         let poles = x.chunks(GROUP).zip(function.residues.chunks(GROUP));
         for (solutions, residues) in poles {
@@ -333,12 +319,7 @@ impl Systems {
     ) -> Result<(MultiInfo, Vec<Spinor>), ActionError> {
         let RootedSolver { precisions, delta, multi_shift, max_iterations, .. } = self.settings;
         let (domain, kind, params) = (&self.domain, Kind::Colour, Params { residual, max_iterations });
-        let Quark { double, single, half, .. } = &mut self.quarks[quark];
-        let mut operators = Operators {
-            double,
-            single: single.as_mut().map(|o| o as &mut dyn Operator),
-            half: half.as_mut().map(|o| o as &mut dyn Operator),
-        };
+        let mut operators = self.quarks[quark].w.operators();
         let zero = |_: &f64| Spinor::colour(domain, Precision::Double);
         let mut x: Vec<Spinor> = poles.iter().map(zero).collect::<Result<_, _>>()?;
         let mut info = MultiInfo::default();
@@ -445,7 +426,7 @@ impl Action for Rooted {
             }
         }
         // The force needs much memory, and the operators new links before they are used again.
-        self.systems.quarks.iter_mut().flat_map(Quark::operators).for_each(Staggered::release);
+        self.systems.quarks.iter_mut().flat_map(|quark| quark.w.all()).for_each(Staggered::release);
         self.links.add_force(links, force)?;
         Ok(iterations)
     }

@@ -157,14 +157,8 @@ impl Keys for WilsonFermion {
     ];
 
     fn allowed(_: &'static str) -> Option<Allowed> {
-        Some(Allowed {
-            quarks: "Wilson",
-            mass: MassOf::Fermion,
-            naik_epsilon: false,
-            corner_wall: false,
-            has_spin: true,
-            chemical_potential: true,
-        })
+        let allowed = Allowed::mass_of("Wilson", MassOf::Fermion);
+        Some(Allowed { has_spin: true, chemical_potential: true, ..allowed })
     }
 
     fn read(

@@ -77,7 +77,7 @@ impl Quark {
         let mut solver = settings.solver(&self.domain, Kind::Dirac, 1).unwrap();
         let mut x = self.spinor();
         let goal = Params { residual, max_iterations: settings.max_iterations };
-        let info = solver.solve(&mut self.operators(), &mut x, b, goal)?;
+        let info = solver.normal().solve(&mut self.operators(), &mut x, b, goal)?;
         Ok((x, info))
     }
 

@@ -11,7 +11,7 @@ use hmc::lattice::Boundary;
 use hmc::operator::Operator;
 use hmc::quark::{Inverse, QuarkParams, fields};
 use hmc::solver::{
-    GcrDd, GcrMultigrid, Info, Matrix, Method, MultiShift, MultigridParams, Operators, Params, Past,
+    GcrDd, GcrMultigrid, Info, Matrix, Method, MethodSolver, MultiShift, MultigridParams, Operators, Params, Past,
     Settings, SolverError, System,
 };
 
@@ -283,7 +283,8 @@ fn several_systems_at_once() {
         let mut b: Vec<Spinor> = (0..6).map(|n| quark.random(n)).collect();
         b[1].set_zero().unwrap();
         let mut x: Vec<Spinor> = b.iter().map(|_| quark.spinor()).collect();
-        let mut solver = settings.solver(&quark.domain, Kind::Dirac, b.len()).unwrap();
+        let solver = settings.solver(&quark.domain, Kind::Dirac, b.len()).unwrap();
+        let MethodSolver::Linear(mut solver) = solver else { panic!("{name}") };
         let goal = Params { residual: 1e-10, max_iterations: settings.max_iterations };
         let info = solver.solve_linear(&mut quark.operators(), &mut x, &b, goal).unwrap();
         let mut product = quark.spinor();
