@@ -25,8 +25,8 @@ mod tune;
 mod version;
 
 pub use bench::{
-    BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, Scaling, bench, bench_everything,
-    bench_trajectory,
+    BENCH_TABLES, BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, Scaling, bench,
+    bench_everything, bench_trajectory,
 };
 pub use chain::{Gaps, RunOptions, domain_on, held_by, rehearse};
 pub use commands::{

@@ -2,7 +2,8 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use hmc::app::{
-    self, AppError, BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, Ranks, Scaling,
+    self, AppError, BENCH_TABLES, BenchArgs, BenchLattice, BenchTable, BenchTrajectory, BenchWall, Ranks,
+    Scaling,
 };
 use hmc::family::Weights;
 use hmc::field::{Halo, HaloPrecision};
@@ -143,28 +144,19 @@ fn sample_seconds(text: &str) -> Result<f64, String> {
 enum BenchItem {
     All,
     Scaling,
-    Table(BenchTable),
+    Table(&'static BenchTable),
     Lattice([usize; 4]),
 }
 
 fn bench_item(text: &str) -> Result<BenchItem, String> {
+    let table = || BENCH_TABLES.iter().find(|table| table.word == text).map(BenchItem::Table);
     match text {
         "all" => Ok(BenchItem::All),
         "scaling" => Ok(BenchItem::Scaling),
-        "wilson" => Ok(BenchItem::Table(BenchTable::Wilson)),
-        "clover" => Ok(BenchItem::Table(BenchTable::Clover)),
-        "solver" => Ok(BenchItem::Table(BenchTable::Solver)),
-        "staggered" => Ok(BenchItem::Table(BenchTable::Staggered)),
-        "staggered-solver" => Ok(BenchItem::Table(BenchTable::StaggeredSolver)),
-        "domain-wall" => Ok(BenchItem::Table(BenchTable::DomainWall)),
-        "multigrid" => Ok(BenchItem::Table(BenchTable::Multigrid)),
-        "domain-wall-solver" => Ok(BenchItem::Table(BenchTable::DomainWallSolver)),
-        "halo" => Ok(BenchItem::Table(BenchTable::Halo)),
-        _ => extents(text).map(BenchItem::Lattice).map_err(|_| {
-            format!(
-                "expected all, scaling, wilson, clover, solver, multigrid, staggered, staggered-solver, domain-wall, domain-wall-solver, \
-                 halo or extents such as 16x16x16x16, found '{text}'"
-            )
+        _ => table().or_else(|| extents(text).map(BenchItem::Lattice).ok()).ok_or_else(|| {
+            let words: Vec<&str> = BENCH_TABLES.iter().map(|table| table.word).collect();
+            let words = words.join(", ");
+            format!("expected all, scaling, {words} or extents such as 16x16x16x16, found '{text}'")
         }),
     }
 }
@@ -209,13 +201,12 @@ fn bench_lattices(what: &[BenchItem], scales: bool) -> Vec<BenchLattice> {
     }
     match (all, extents.is_empty()) {
         (true, true) => return app::bench_everything(),
-        (true, false) => tables = BenchTable::ALL.into(),
+        (true, false) => tables = BENCH_TABLES.iter().collect(),
         (false, _) => {}
     }
     if tables.is_empty() {
-        use BenchTable::{Clover, DomainWall, Solver, Staggered, Wilson};
-        tables =
-            if scales { vec![Wilson, Clover, Staggered, DomainWall] } else { vec![Wilson, Clover, Solver] };
+        let is_usual = |table: &&BenchTable| if scales { table.scales } else { table.is_usual };
+        tables = BENCH_TABLES.iter().filter(is_usual).collect();
     }
     if extents.is_empty() {
         extents = vec![[16; 4], [16, 16, 16, 32]];

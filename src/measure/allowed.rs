@@ -21,8 +21,15 @@ pub(crate) struct Allowed {
 
 impl Allowed {
     /// Colour vectors, and no more than a mass: families add what is theirs.
-    pub fn mass_of(quarks: &'static str, mass: MassOf) -> Self {
-        Self { quarks, mass, naik_epsilon: false, corner_wall: false, has_spin: false, chemical_potential: false }
+    pub(crate) fn mass_of(quarks: &'static str, mass: MassOf) -> Self {
+        Self {
+            quarks,
+            mass,
+            naik_epsilon: false,
+            corner_wall: false,
+            has_spin: false,
+            chemical_potential: false,
+        }
     }
 }
 

@@ -40,67 +40,56 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BenchTable {
-    /// The Wilson hopping term.
-    Wilson,
-    /// The even-odd clover operator.
-    Clover,
-    /// Solvers of the clover operator.
-    Solver,
-    /// The operator of improved staggered quarks.
-    Staggered,
-    /// Solvers of the staggered operator.
-    StaggeredSolver,
-    /// The operator of domain-wall quarks, and its parts.
-    DomainWall,
-    /// Solvers of the domain-wall operator.
-    DomainWallSolver,
-    /// Multigrid for the clover operator, by level.
-    Multigrid,
-    /// Halos of all families, sums and messages between ranks.
-    Halo,
-}
-
-impl BenchTable {
-    /// All tables.
-    pub const ALL: [Self; 9] = [
-        Self::Wilson,
-        Self::Clover,
-        Self::Solver,
-        Self::Staggered,
-        Self::StaggeredSolver,
-        Self::DomainWall,
-        Self::DomainWallSolver,
-        Self::Multigrid,
-        Self::Halo,
-    ];
-
+pub struct BenchTable {
+    /// Its word on the command line.
+    pub word: &'static str,
+    /// Whether it is made where none is asked for.
+    pub is_usual: bool,
+    /// Whether the usual table of several numbers of ranks has it.
+    pub scales: bool,
+    /// The lattices of all tables on which it is made, by their numbers in [`LATTICES`].
+    on: &'static [usize],
     /// Whether it has hops over three sites.
-    fn is_staggered(self) -> bool {
-        matches!(self, Self::Staggered | Self::StaggeredSolver | Self::Halo)
-    }
+    reaches_far: bool,
+    make: fn(&mut Bench) -> Result<(), AppError>,
 }
+
+/// The lattices of all tables: each family's on two, domain walls on one of the size that they run on.
+const LATTICES: [Extents; 5] = [[16; 4], [32; 4], [32, 32, 32, 8], [64, 64, 64, 16], [16, 16, 16, 32]];
+
+const fn table(
+    word: &'static str,
+    on: &'static [usize],
+    make: fn(&mut Bench) -> Result<(), AppError>,
+) -> BenchTable {
+    BenchTable { word, is_usual: false, scales: false, on, reaches_far: false, make }
+}
+
+/// All tables: the hopping term, the even-odd operator and its solvers of each family; multigrid by level; halos of all
+/// families, sums and messages between ranks.
+pub static BENCH_TABLES: [BenchTable; 9] = [
+    BenchTable { reaches_far: true, ..table("halo", &[0], halo::table) },
+    BenchTable { is_usual: true, scales: true, ..table("wilson", &[0, 1], operators::hops) },
+    BenchTable { is_usual: true, scales: true, ..table("clover", &[0, 1], operators::clover) },
+    BenchTable { is_usual: true, ..table("solver", &[0, 1], solvers::solvers) },
+    table("multigrid", &[1], multigrid::table),
+    BenchTable { scales: true, reaches_far: true, ..table("staggered", &[2, 3], staggered::operator) },
+    BenchTable { reaches_far: true, ..table("staggered-solver", &[2, 3], staggered::table) },
+    BenchTable { scales: true, ..table("domain-wall", &[4], domain_wall::operator) },
+    table("domain-wall-solver", &[4], domain_wall::table),
+];
 
 /// A lattice, and the tables that are made on it.
-pub type BenchLattice = (Extents, Vec<BenchTable>);
+pub type BenchLattice = (Extents, Vec<&'static BenchTable>);
 
-/// All tables, each family's on two lattices, or for domain walls one, of the size that it runs on.
+/// All tables, each on its lattices.
 pub fn bench_everything() -> Vec<BenchLattice> {
-    use BenchTable::{
-        Clover, DomainWall, DomainWallSolver, Halo, Multigrid, Solver, Staggered, StaggeredSolver, Wilson,
-    };
-    vec![
-        ([16; 4], vec![Halo, Wilson, Clover, Solver]),
-        ([32; 4], vec![Wilson, Clover, Solver, Multigrid]),
-        ([32, 32, 32, 8], vec![Staggered, StaggeredSolver]),
-        ([64, 64, 64, 16], vec![Staggered, StaggeredSolver]),
-        ([16, 16, 16, 32], vec![DomainWall, DomainWallSolver]),
-    ]
+    let tables = |n: usize| BENCH_TABLES.iter().filter(|table| table.on.contains(&n)).collect();
+    LATTICES.iter().enumerate().map(|(n, extents)| (*extents, tables(n))).collect()
 }
 
 /// What to measure.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct BenchArgs {
     /// What is measured.
     pub lattices: Vec<BenchLattice>,
@@ -208,7 +197,7 @@ fn scaled(
 /// All tables on all lattices.
 fn tables(args: &BenchArgs, parallel: &Parallel, comm: &Ranks, rows: &mut Rows) -> Result<(), AppError> {
     for (extents, tables) in &args.lattices {
-        let layers = if tables.iter().any(|table| table.is_staggered()) {
+        let layers = if tables.iter().any(|table| table.reaches_far) {
             Layers { border: 2, reach: REACH }
         } else {
             Layers::of_links(1)
@@ -219,17 +208,7 @@ fn tables(args: &BenchArgs, parallel: &Parallel, comm: &Ranks, rows: &mut Rows) 
         let counts_energy = Meter::start(domain).joules(domain).is_some();
         let mut bench = Bench { domain, args, copy, counts_energy, rows };
         for table in tables {
-            match table {
-                BenchTable::Wilson => operators::hops(&mut bench)?,
-                BenchTable::Clover => operators::clover(&mut bench)?,
-                BenchTable::Solver => solvers::solvers(&mut bench)?,
-                BenchTable::Staggered => staggered::operator(&mut bench)?,
-                BenchTable::StaggeredSolver => staggered::table(&mut bench)?,
-                BenchTable::DomainWall => domain_wall::operator(&mut bench)?,
-                BenchTable::DomainWallSolver => domain_wall::table(&mut bench)?,
-                BenchTable::Multigrid => multigrid::table(&mut bench)?,
-                BenchTable::Halo => halo::table(&mut bench)?,
-            }
+            (table.make)(&mut bench)?;
         }
     }
     Ok(())
@@ -317,17 +296,4 @@ fn random_links(domain: &Arc<Domain>) -> Result<MatrixField, AppError> {
 /// The random numbers of the benchmarks' spinors.
 fn probe(number: u8) -> RandomAddress {
     RandomAddress { seed: 1, trajectory: 0, purpose: Purpose::Probe(number) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn everything_has_all_tables() {
-        let all = bench_everything();
-        for table in BenchTable::ALL {
-            assert!(all.iter().any(|(_, tables)| tables.contains(&table)), "{table:?}");
-        }
-    }
 }

@@ -11,8 +11,8 @@ use hmc::lattice::Boundary;
 use hmc::operator::Operator;
 use hmc::quark::{Inverse, QuarkParams, fields};
 use hmc::solver::{
-    GcrDd, GcrMultigrid, Info, Matrix, Method, MethodSolver, MultiShift, MultigridParams, Operators, Params, Past,
-    Settings, SolverError, System,
+    GcrDd, GcrMultigrid, Info, Matrix, Method, MethodSolver, MultiShift, MultigridParams, Operators, Params,
+    Past, Settings, SolverError, System,
 };
 
 /// At beta = 6.0 the critical kappa of this `c_sw` is 0.13525 (Luescher et al., hep-lat/9609035).
