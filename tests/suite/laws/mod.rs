@@ -8,7 +8,6 @@ mod force;
 mod hasenbusch;
 mod multigrid;
 mod parts;
-mod quark_ranks;
 mod rhmc;
 mod rooted;
 mod smearing;

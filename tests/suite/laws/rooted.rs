@@ -1,18 +1,15 @@
 //! Rooted staggered quarks: the force is the derivative of the action, the heat bath belongs to it, trajectories are
 //! reversible and of second order, and all bits are the same on any ranks and lanes.
 
-use crate::devices::{domain, most_lanes, on_lanes, on_one_lane};
-use crate::ranks;
+use crate::devices::domain;
 use crate::reference::gauge::Gauge;
 use crate::terms;
 use crate::terms::{chain, check_dynamics, check_force, check_refresh};
 use hmc::action::{Action, TermHeader};
 use hmc::device::Precision;
 use hmc::family::{Rooted, RootedParams, RootedPseudofermion, RootedSolver, Smearing};
-use hmc::field::{AlgebraField, Domain, HostLinks, MatrixField};
-use hmc::lattice::{Boundary, Extents, Partition};
+use hmc::lattice::Boundary;
 use hmc::math::{Factor, Rational};
-use std::sync::Arc;
 
 pub(super) const HISQ: Smearing = Smearing::Hisq { special: false };
 
@@ -106,49 +103,5 @@ fn trajectories_are_reversible_and_of_second_order() {
             let term = Rooted::new(&domain, params(smearing, Precision::Single, true, errors)).unwrap();
             chain(links, vec![vec![Box::new(term) as Box<dyn Action>]], &domain, steps)
         });
-    }
-}
-
-const EXTENTS: Extents = [8, 4, 4, 8];
-
-/// S at the refresh, S, and the force.
-fn results(domain: &Arc<Domain>, links: &HostLinks) -> Vec<(f64, f64, Vec<f64>)> {
-    let links = MatrixField::from_host(domain, links).unwrap();
-    let of = |smearing, precisions| {
-        let mut params = params(smearing, Precision::Single, true, [1e-9, 1e-7]);
-        params.solver.precisions = precisions;
-        let mut term = Rooted::new(domain, params).unwrap();
-        let drawn = term.refresh(&links, 3, 1).unwrap().value();
-        let value = term.value(&links).unwrap().value();
-        let mut force = AlgebraField::new(domain).unwrap();
-        term.add_force(&links, &mut force).unwrap();
-        (drawn, value, force.to_host().unwrap())
-    };
-    let falling = [Precision::Double, Precision::Half];
-    vec![of(Smearing::Asqtad { u0: 0.87 }, [Precision::Single; 2]), of(HISQ, falling)]
-}
-
-#[test]
-fn ranks_and_lanes_have_the_same_bits() {
-    let links = Gauge::warm(EXTENTS, 0.6, 19).to_host();
-    let whole = Partition::whole(EXTENTS).unwrap();
-    let expected = results(&on_one_lane(EXTENTS), &links);
-    let check = |what: &str, found: &[(f64, f64, Vec<f64>)], partition: &Partition| {
-        for (found, expected) in found.iter().zip(&expected) {
-            assert_eq!((found.0, found.1), (expected.0, expected.1), "{what}: S");
-            assert!(found.2 == ranks::part(&expected.2, partition, 32), "{what}: force");
-        }
-    };
-    let lanes = domain(EXTENTS);
-    println!("{} lanes", lanes.lanes().count());
-    check("lanes", &results(&lanes, &links), &whole);
-    for grid in [[1, 1, 1, 2], [2, 1, 1, 2]] {
-        let found = ranks::on_grid(EXTENTS, grid, |partition, comm| {
-            let domain = on_lanes(most_lanes(&partition, 4), partition, comm, 2);
-            results(&domain, &ranks::links(&links, &partition))
-        });
-        for (partition, found) in &found {
-            check(&format!("grid {grid:?}, box at {:?}", partition.offset()), found, partition);
-        }
     }
 }

@@ -1,15 +1,14 @@
 //! Stout smearing: what smeared links are, how they turn under gauge transformations, and that the force through
 //! them is the derivative of the action, reversible, and the same on any ranks.
 
-use crate::devices::{domain, on_most_lanes};
-use crate::ranks;
+use crate::devices::domain;
 use crate::reference::gauge::{Gauge, random_transformation};
 use crate::reference::{stout, su3};
 use crate::terms::{OMELYAN, check_force_by, fields, quark, random_phi, two_flavours};
 use hmc::action::{Action, Determinant, GaugeAction, Smeared};
 use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams};
-use hmc::field::{AlgebraField, Domain, HostLinks, LINK_REALS, MatrixField};
+use hmc::field::{AlgebraField, Domain, HostLinks, MatrixField};
 use hmc::hmc::{Chain, Level};
 use hmc::lattice::{Boundary, volume};
 use hmc::operator::{GaugeLoops, Stout, smeared};
@@ -175,37 +174,6 @@ fn links_and_force_are_covariant() {
         println!("{steps} steps: links to {distance:.1e}, forces to {worst:.1e} of {size:.1e}");
         assert!(distance < 1e-14, "{steps} steps: {distance:e}");
         assert!(worst < 1e-13 * size, "{steps} steps: {worst:e} of {size:e}");
-    }
-}
-
-/// Smeared links, action and force have the same bits on every grid of ranks, with one layer of borders and with two.
-#[test]
-fn ranks_have_the_same_bits() {
-    let extents = [8, 4, 8, 8];
-    let links = Gauge::random(extents, 19).to_host();
-    let (steps, rho) = (2, 0.13);
-    // Plaquettes reach one layer.
-    let results = |domain: &Arc<Domain>, links: &HostLinks| {
-        let thin = MatrixField::from_host(domain, links).unwrap();
-        let inner = GaugeAction::new(domain, 5.7, [1.0, 0.0, 0.0]).unwrap();
-        let mut term = Smeared::new(domain, Box::new(inner), steps, rho).unwrap();
-        let value = term.value(&thin).unwrap().value();
-        (smeared(&thin, steps, rho).unwrap().to_host().unwrap().reals, value, force_of(&mut term, &thin))
-    };
-    let whole = results(&domain(extents), &links);
-    assert!(whole.2.iter().all(|f| f.is_finite()) && whole.1 > 0.0);
-    for (grid, border) in
-        [([1, 1, 1, 2], 1), ([2, 1, 1, 1], 2), ([2, 2, 1, 1], 1), ([1, 1, 2, 4], 1), ([2, 2, 2, 1], 1)]
-    {
-        let found = ranks::on_grid(extents, grid, |partition, comm| {
-            results(&on_most_lanes(partition, comm, border), &ranks::links(&links, &partition))
-        });
-        for (partition, (smooth, value, force)) in &found {
-            let what = format!("grid {grid:?}, border {border}, box at {:?}", partition.offset());
-            assert!(smooth == &ranks::part(&whole.0, partition, 4 * LINK_REALS), "{what}: links");
-            assert_eq!(*value, whole.1, "{what}: action");
-            assert!(force == &ranks::part(&whole.2, partition, 32), "{what}: force");
-        }
     }
 }
 

@@ -11,21 +11,7 @@ use serde_json::Value;
 use std::fs;
 
 /// Two configurations of gauge fields alone, in `ensembles/pure/cfg`: made in no time.
-const PURE: &str = r#"[run]
-name = "pure"
-seed = 3
-trajectories = 2
-thermalisation = 2
-[lattice]
-extents = [4, 4, 4, 8]
-[gauge]
-action = "wilson"
-beta = 5.7
-[[hmc.level]]
-integrator = "2mn"
-steps = 4
-terms = ["gauge"]
-"#;
+const PURE: &str = pure!("trajectories = 2\nthermalisation = 2", "[4, 4, 4, 8]", "", 4, "");
 
 const FIRST: &str = "ensembles/pure/cfg/cfg_000001.h5";
 const SECOND: &str = "ensembles/pure/cfg/cfg_000002.h5";

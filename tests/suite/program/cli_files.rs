@@ -5,21 +5,7 @@ use crate::program::{self, Ended, Scratch, parallel, with};
 use std::fs;
 use std::process::Stdio;
 
-const PURE: &str = r#"[run]
-name = "pure"
-seed = 3
-trajectories = 1
-thermalisation = 1
-[lattice]
-extents = [4, 4, 4, 4]
-[gauge]
-action = "wilson"
-beta = 5.7
-[[hmc.level]]
-integrator = "2mn"
-steps = 2
-terms = ["gauge"]
-"#;
+const PURE: &str = pure!("trajectories = 1\nthermalisation = 1", "[4, 4, 4, 4]", "", 2, "");
 
 const FIRST: &str = "ensembles/pure/cfg/cfg_000001.h5";
 

@@ -3,21 +3,7 @@
 use crate::program::{Scratch, parallel};
 use std::fs;
 
-const PURE: &str = r#"[run]
-name = "pure"
-seed = 3
-trajectories = 2
-thermalisation = 1
-[lattice]
-extents = [4, 4, 4, 4]
-[gauge]
-action = "wilson"
-beta = 5.7
-[[hmc.level]]
-integrator = "2mn"
-steps = 2
-terms = ["gauge"]
-"#;
+const PURE: &str = pure!("trajectories = 2\nthermalisation = 1", "[4, 4, 4, 4]", "", 2, "");
 
 const FORMATS: [&str; 4] = ["ildg", "nersc", "milc", "openqcd"];
 

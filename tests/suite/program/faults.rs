@@ -7,26 +7,13 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-const PURE: &str = r#"[run]
-name = "pure"
-seed = 3
-trajectories = 6
-save_every = 2
-[lattice]
-extents = [4, 4, 4, 4]
-[gauge]
-action = "wilson"
-beta = 5.7
-[hmc]
-tau = 0.5
-[[hmc.level]]
-integrator = "2mn"
-steps = 6
-terms = ["gauge"]
-[measure]
-every = 1
-[measure.loops]
-"#;
+const PURE: &str = pure!(
+    "trajectories = 6\nsave_every = 2",
+    "[4, 4, 4, 4]",
+    "tau = 0.5",
+    6,
+    "[measure]\nevery = 1\n[measure.loops]"
+);
 const FOLDER: &str = "ensembles/pure";
 
 /// A chain of six trajectories, the last three with other steps.

@@ -7,26 +7,13 @@ use std::fs;
 use std::path::PathBuf;
 
 /// Gauge fields alone, measured a little: made in no time.
-pub(super) const PURE: &str = r#"[run]
-name = "pure"
-seed = 3
-trajectories = 6
-[lattice]
-extents = [4, 4, 4, 4]
-[gauge]
-action = "wilson"
-beta = 5.7
-[[hmc.level]]
-integrator = "2mn"
-steps = 6
-terms = ["gauge"]
-[measure]
-every = 2
-[measure.loops]
-[measure.flow]
-step = 0.1
-t_max = 0.2
-"#;
+pub(super) const PURE: &str = pure!(
+    "trajectories = 6",
+    "[4, 4, 4, 4]",
+    "",
+    6,
+    "[measure]\nevery = 2\n[measure.loops]\n[measure.flow]\nstep = 0.1\nt_max = 0.2"
+);
 
 pub(super) const FOLDER: &str = "ensembles/pure";
 

@@ -8,32 +8,13 @@ use std::fs;
 
 const FOLDER: &str = "ensembles/pure";
 
-const PURE: &str = r#"[run]
-name = "pure"
-seed = 3
-trajectories = 40
-thermalisation = 5
-save_every = 10
-start = "cold"
-[lattice]
-extents = [4, 4, 4, 4]
-[gauge]
-action = "wilson"
-beta = 5.7
-[hmc]
-reversibility_every = 20
-verify_every = 15
-[[hmc.level]]
-integrator = "2mn"
-steps = 6
-terms = ["gauge"]
-[measure]
-every = 2
-[measure.polyakov]
-[measure.flow]
-step = 0.1
-t_max = 0.2
-"#;
+const PURE: &str = pure!(
+    "trajectories = 40\nthermalisation = 5\nsave_every = 10\nstart = \"cold\"",
+    "[4, 4, 4, 4]",
+    "reversibility_every = 20\nverify_every = 15",
+    6,
+    "[measure]\nevery = 2\n[measure.polyakov]\n[measure.flow]\nstep = 0.1\nt_max = 0.2"
+);
 
 /// A chain of two tunings.
 fn chain() -> Scratch {

@@ -9,26 +9,13 @@ use std::fs;
 
 const ENSEMBLE: &str = "ensembles/pure";
 
-const PURE: &str = r#"[run]
-name = "pure"
-seed = 3
-trajectories = 40
-thermalisation = 5
-save_every = 10
-start = "cold"
-[lattice]
-extents = [4, 4, 4, 4]
-[gauge]
-action = "wilson"
-beta = 5.7
-[[hmc.level]]
-integrator = "2mn"
-steps = 6
-terms = ["gauge"]
-[measure]
-every = 2
-[measure.polyakov]
-"#;
+const PURE: &str = pure!(
+    "trajectories = 40\nthermalisation = 5\nsave_every = 10\nstart = \"cold\"",
+    "[4, 4, 4, 4]",
+    "",
+    6,
+    "[measure]\nevery = 2\n[measure.polyakov]"
+);
 
 /// The chain of this seed as a stream.
 fn stream(name: &str, seed: u64) -> String {

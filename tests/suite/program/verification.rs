@@ -8,22 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-const PURE: &str = r#"[run]
-name = "pure"
-seed = 3
-trajectories = 4
-[lattice]
-extents = [8, 8, 8, 8]
-[gauge]
-action = "wilson"
-beta = 5.7
-[hmc]
-verify_every = 1
-[[hmc.level]]
-integrator = "2mn"
-steps = 10
-terms = ["gauge"]
-"#;
+const PURE: &str = pure!("trajectories = 4", "[8, 8, 8, 8]", "verify_every = 1", 10, "");
 
 /// It changes nothing but the column that says so.
 #[test]
