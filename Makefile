@@ -101,10 +101,12 @@ fmt: setup
 	@bash tools/setup.sh lint
 	$(CARGO) fmt --check
 
-# What is only checked or documented is never linked: no kernels.
+# What is only checked or documented is never linked: no kernels. Without features too; then some code is for nobody.
 clippy: setup
 	@bash tools/setup.sh lint
 	HMC_KERNEL_TARGETS=none $(CARGO) clippy --release --locked --all-targets -- -D warnings
+	HMC_KERNEL_TARGETS=none $(CARGO) clippy --release --locked --lib --no-default-features -- -D warnings -A dead-code
+	HMC_KERNEL_TARGETS=none $(CARGO) clippy --release --locked --bins --no-default-features --features hdf5 -- -D warnings -A dead-code
 
 docs: setup
 	HMC_KERNEL_TARGETS=none RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --no-deps

@@ -19,7 +19,7 @@ pub fn gpu_address(_: usize) -> Option<(usize, String)> {
 ///
 /// # Errors
 /// Always: this build has no CUDA.
-pub fn open(_: usize, _: GpuOptions) -> Result<Device, DeviceError> {
+pub(super) fn open(_: usize, _: GpuOptions) -> Result<Device, DeviceError> {
     Err(DeviceError::NoCuda)
 }
 

@@ -415,13 +415,8 @@ fn start(value: &Value) -> Read<Start> {
 
 /// A format or a list of them; HDF5, which is always written, is left out.
 fn save_formats(value: &Value) -> Read<Vec<Format>> {
-    let one = choice(&[
-        ("hdf5", Format::Hdf5),
-        ("ildg", Format::Ildg),
-        ("nersc", Format::Nersc),
-        ("milc", Format::Milc),
-        ("openqcd", Format::OpenQcd),
-    ]);
+    let words = Format::ALL.map(|format| (format.word(), format));
+    let one = choice(&words);
     let named = if matches!(value.get_ref(), DeValue::Array(_)) {
         list("a list of formats", one)(value)?
     } else {

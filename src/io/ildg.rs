@@ -11,7 +11,8 @@
 
 use super::bytes::{Endian, Records, checked_extents, open, read_at, same_lattice};
 use super::cksum::Cksum;
-use super::lime::{BEGINS, ENDS, Record, record_header, records, text, text_record, wrong_flags};
+use super::format::{Row, Writes};
+use super::lime::{BEGINS, ENDS, MAGIC, Record, record_header, records, text, text_record, wrong_flags};
 use super::verify::{Claim, Quantity};
 use super::{Format, Header, IoError, Meta, PROGRAM, Precision, Read, Verified, whole, xor_over_ranks};
 use crate::comm::{Comm, agree};
@@ -19,6 +20,16 @@ use crate::field::HostLinks;
 use crate::lattice::{Extents, Partition, volume};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::path::Path;
+
+pub(super) const ROW: Row = Row {
+    format: Format::Ildg,
+    name: "ILDG",
+    ending: "ildg",
+    has_mark: |bytes| bytes.starts_with(&MAGIC.to_be_bytes()),
+    header: |path, told| header(path, told.extents).map(|(header, _)| header),
+    read: |path, partition, comm, told| read(path, partition, comm, told.extents),
+    writes: Writes::Links { precision: Precision::Double, write },
+};
 
 const FILE_PRIVATE: &str = "scidac-private-file-xml";
 const FILE: &str = "scidac-file-xml";
@@ -50,7 +61,7 @@ const KNOWN: [&str; 12] = [
 const BLOCK: usize = 1 << 12;
 
 /// What stands behind the header's readable part.
-pub(super) struct Layout {
+struct Layout {
     records: Records,
     sums: Option<[u32; 2]>,
     claims: Vec<Claim>,
@@ -236,7 +247,7 @@ impl Found<'_> {
 }
 
 /// Reads and checks the header.
-pub(super) fn header(path: &Path, told: Option<Extents>) -> Result<(Header, Layout), IoError> {
+fn header(path: &Path, told: Option<Extents>) -> Result<(Header, Layout), IoError> {
     let (records, zeros) = records(path)?;
     let found = Found { path, records, zeros };
     found.require_whole()?;
@@ -312,12 +323,7 @@ fn require_sums(path: &Path, said: Option<[u32; 2]>, found: [u32; 2]) -> Result<
 }
 
 /// Reads this rank's box and verifies the checksums.
-pub(super) fn read(
-    path: &Path,
-    partition: &Partition,
-    comm: &dyn Comm,
-    told: Option<Extents>,
-) -> Result<Read, IoError> {
+fn read(path: &Path, partition: &Partition, comm: &dyn Comm, told: Option<Extents>) -> Result<Read, IoError> {
     let (header, layout) = agree(comm, header(path, told))?;
     same_lattice(path, header.extents, partition)?;
     let records = layout.records;
@@ -396,13 +402,12 @@ fn head(extents: Extents, means: &whole::Means, meta: &Meta, named: &Path) -> Ve
 }
 
 /// Writes all links in double precision to `path`, a file that will be at `named`; collective.
-pub(super) fn write(
+fn write(
     path: &Path,
     links: &HostLinks,
     partition: &Partition,
     comm: &dyn Comm,
-    meta: &Meta,
-    named: &Path,
+    (meta, named): (&Meta, &Path),
 ) -> Result<(), IoError> {
     let extents = partition.global;
     let records = Records { start: 0, endian: Endian::Big, precision: Precision::Double, link_rows: 3 };

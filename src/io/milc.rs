@@ -14,11 +14,22 @@
 use super::bytes::{
     Endian, Records, checked_extents, extents_in_words, four, head, open, read_at, same_lattice, zeros,
 };
-use super::{Format, Header, IoError, Precision, Read, Verified, xor_over_ranks};
+use super::format::{Row, Writes};
+use super::{Format, Header, IoError, Meta, Precision, Read, Verified, xor_over_ranks};
 use crate::comm::{Comm, agree};
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Partition, coordinates, site, volume};
 use std::path::Path;
+
+pub(super) const ROW: Row = Row {
+    format: Format::Milc,
+    name: "MILC",
+    ending: "milc",
+    has_mark: |bytes| byte_order(bytes).is_some(),
+    header: |path, _| header(path).map(|(header, _)| header),
+    read: |path, partition, comm, _| read(path, partition, comm),
+    writes: Writes::Links { precision: Precision::Single, write },
+};
 
 const MAGIC: u32 = 20103;
 const OLD_MAGIC: u32 = 59354;
@@ -29,7 +40,7 @@ const SUMS_BYTES: usize = 8;
 const BLOCK: usize = 1 << 14;
 
 /// The byte order in which a magic number stands at the start.
-pub(super) fn byte_order(bytes: &[u8]) -> Option<Endian> {
+fn byte_order(bytes: &[u8]) -> Option<Endian> {
     let magic = four(bytes, 0)?;
     [Endian::Big, Endian::Little].into_iter().find(|endian| [MAGIC, OLD_MAGIC].contains(&endian.u32(magic)))
 }
@@ -46,7 +57,7 @@ fn sums(words: impl Iterator<Item = u32>, first: u64, sums: &mut [u32; 2]) {
 }
 
 /// What stands behind the header's readable part.
-pub(super) struct Layout {
+struct Layout {
     records: Records,
     /// None up to version 4.
     sums: Option<[u32; 2]>,
@@ -55,7 +66,7 @@ pub(super) struct Layout {
 }
 
 /// Reads and checks the header.
-pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
+fn header(path: &Path) -> Result<(Header, Layout), IoError> {
     let (bytes, size) = head(path, HEADER_BYTES)?;
     let endian = byte_order(&bytes).ok_or_else(|| IoError::malformed(path, "no MILC file"))?;
     let truncated = |expected| IoError::Truncated { path: path.into(), expected, found: size };
@@ -99,7 +110,7 @@ pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
 }
 
 /// Reads this rank's box and verifies the checksums.
-pub(super) fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Result<Read, IoError> {
+fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Result<Read, IoError> {
     let (header, layout) = agree(comm, header(path))?;
     same_lattice(path, header.extents, partition)?;
     let records = layout.records;
@@ -172,11 +183,12 @@ fn read_listed(
 }
 
 /// Writes all links in single precision and natural order, in this machine's byte order; collective.
-pub(super) fn write(
+fn write(
     path: &Path,
     links: &HostLinks,
     partition: &Partition,
     comm: &dyn Comm,
+    _: (&Meta, &Path),
 ) -> Result<(), IoError> {
     let endian = if cfg!(target_endian = "big") { Endian::Big } else { Endian::Little };
     let start = (HEADER_BYTES + SUMS_BYTES) as u64;

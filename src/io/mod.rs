@@ -3,6 +3,7 @@
 //! - `hdf5_config`: a configuration in HDF5, written by all ranks: the program's own format
 //! - `hdf5_raw`: files, text attributes and datasets as HDF5's library writes them
 //! - `hdf5_reader`: HDF5 files as they are read, without that library
+//! - `format`: the list of formats
 //! - `nersc`, `milc`, `ildg`, `openqcd`, `raw`: configurations of other programs
 //! - `cksum`: the checksum of ILDG's metadata
 //! - `lime`: the container of ILDG's files: typed records in messages
@@ -32,6 +33,7 @@ mod cksum;
 mod error;
 #[cfg(feature = "hdf5")]
 mod export;
+mod format;
 #[cfg(feature = "hdf5")]
 mod hdf5_config;
 #[cfg(feature = "hdf5")]
@@ -59,6 +61,7 @@ pub use checkpoint::{Loaded, load_configuration, load_newest, load_state, save, 
 pub use error::IoError;
 #[cfg(feature = "hdf5")]
 pub use export::{export, export_path, missing_exports};
+pub use format::Format;
 pub use history::{Column, History, Table, Value};
 #[cfg(feature = "hdf5")]
 pub use history_h5::write_history_h5;
@@ -72,6 +75,7 @@ use crate::comm::{Comm, agree};
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Extents, Partition, volume};
 use crate::math::single;
+use format::{FORMATS, Row, Writes};
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -81,60 +85,6 @@ pub const MOST_TRAJECTORIES: u64 = 100_000_000;
 const PROGRAM: &str = concat!("hmc ", env!("CARGO_PKG_VERSION"));
 /// The first bytes of an HDF5 file.
 const HDF5_SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
-
-/// The layouts of a configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// This program's own: HDF5 with `/gauge/U`.
-    Hdf5,
-    /// MILC version 5.
-    Milc,
-    /// The NERSC archive, also called Gauge Connection.
-    Nersc,
-    /// ILDG in a LIME container.
-    Ildg,
-    /// openQCD.
-    OpenQcd,
-    /// Links alone, of extents that the user tells: read only.
-    Raw,
-}
-
-impl Format {
-    /// All that are written.
-    pub const ALL: [Self; 5] = [Self::Hdf5, Self::Milc, Self::Nersc, Self::Ildg, Self::OpenQcd];
-
-    /// The ending of its files, without a dot.
-    #[must_use]
-    pub fn ending(self) -> &'static str {
-        match self {
-            Self::Hdf5 => "h5",
-            Self::Milc => "milc",
-            Self::Nersc => "nersc",
-            Self::Ildg => "ildg",
-            Self::OpenQcd => "openqcd",
-            Self::Raw => "raw",
-        }
-    }
-
-    /// The format of files with this ending.
-    #[must_use]
-    pub fn of_ending(ending: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.ending() == ending)
-    }
-}
-
-impl std::fmt::Display for Format {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Self::Hdf5 => "HDF5",
-            Self::Milc => "MILC",
-            Self::Nersc => "NERSC",
-            Self::Ildg => "ILDG",
-            Self::OpenQcd => "openQCD",
-            Self::Raw => "raw links",
-        })
-    }
-}
 
 /// The width of a file's reals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,10 +218,10 @@ pub struct Told {
 
 impl Told {
     /// The format; links alone where no mark is and extents are told.
-    fn detect(&self, path: &Path) -> Result<Format, IoError> {
+    fn row(&self, path: &Path) -> Result<&'static Row, IoError> {
         match detect(path) {
-            Err(IoError::UnknownFormat { .. }) if self.extents.is_some() => Ok(Format::Raw),
-            found => found,
+            Err(IoError::UnknownFormat { .. }) if self.extents.is_some() => Ok(Format::Raw.row()),
+            found => found.map(Format::row),
         }
     }
 }
@@ -289,25 +239,20 @@ struct Read {
 /// No format's mark is there, or the file cannot be read.
 pub fn detect(path: &Path) -> Result<Format, IoError> {
     let (bytes, _) = bytes::head(path, 24)?;
-    if bytes.starts_with(HDF5_SIGNATURE) {
-        Ok(Format::Hdf5)
-    } else if bytes.starts_with(&lime::MAGIC.to_be_bytes()) {
-        Ok(Format::Ildg)
-    } else if bytes.starts_with(b"BEGIN_HEADER") {
-        Ok(Format::Nersc)
-    } else if milc::byte_order(&bytes).is_some() {
-        Ok(Format::Milc)
-    } else if openqcd::byte_order(&bytes).is_some() {
-        Ok(Format::OpenQcd)
-    } else if bytes.starts_with(b"\x1f\x8b") {
+    if let Some(row) = FORMATS.iter().find(|row| (row.has_mark)(&bytes)) {
+        return Ok(row.format);
+    }
+    #[cfg(feature = "hdf5")]
+    if hdf5_reader::start(path)?.is_some() {
+        return Ok(Format::Hdf5);
+    }
+    if bytes.starts_with(b"\x1f\x8b") {
         Err(IoError::malformed(path, "packed by gzip: unpack it first"))
     } else if bytes.starts_with(b"version https://git-lfs") {
         Err(IoError::malformed(
             path,
             "a pointer of Git LFS and not the file itself: `git lfs pull` fetches it",
         ))
-    } else if hdf5_reader::start(path)?.is_some() {
-        Ok(Format::Hdf5)
     } else {
         Err(IoError::UnknownFormat { path: path.into() })
     }
@@ -326,17 +271,7 @@ pub fn header(path: &Path) -> Result<Header, IoError> {
 /// # Errors
 /// As [`header`]; or the file says something else.
 pub fn header_as(path: &Path, told: &Told) -> Result<Header, IoError> {
-    let header = match told.detect(path)? {
-        #[cfg(feature = "hdf5")]
-        Format::Hdf5 => hdf5_config::header(path),
-        #[cfg(not(feature = "hdf5"))]
-        Format::Hdf5 => Err(IoError::NoHdf5 { path: path.into() }),
-        Format::Milc => milc::header(path).map(|(header, _)| header),
-        Format::Nersc => nersc::header(path).map(|(header, _)| header),
-        Format::Ildg => ildg::header(path, told.extents).map(|(header, _)| header),
-        Format::OpenQcd => openqcd::header(path).map(|(header, _)| header),
-        Format::Raw => raw::header(path, told.extents).map(|(header, _)| header),
-    }?;
+    let header = (told.row(path)?.header)(path, told)?;
     match told.extents {
         Some(expected) if expected != header.extents => {
             Err(IoError::WrongLattice { path: path.into(), found: header.extents, expected })
@@ -397,17 +332,7 @@ pub fn read_links_as(
     told: &Told,
 ) -> Result<(HostLinks, Header), IoError> {
     require_one_file(path, comm)?;
-    let mut read = match agree(comm, told.detect(path))? {
-        #[cfg(feature = "hdf5")]
-        Format::Hdf5 => hdf5_config::read(path, partition, comm)?,
-        #[cfg(not(feature = "hdf5"))]
-        Format::Hdf5 => return Err(IoError::NoHdf5 { path: path.into() }),
-        Format::Milc => milc::read(path, partition, comm)?,
-        Format::Nersc => nersc::read(path, partition, comm)?,
-        Format::Ildg => ildg::read(path, partition, comm, told.extents)?,
-        Format::OpenQcd => openqcd::read(path, partition, comm)?,
-        Format::Raw => raw::read(path, partition, comm, told.extents)?,
-    };
+    let mut read = (agree(comm, told.row(path))?.read)(path, partition, comm, told)?;
     if told.has_boundary_sign {
         verify::remove_boundary_sign(path, &mut read.links, partition, comm)?;
         // The link trace of the header may be with the sign or without it; the plaquette is the same.
@@ -489,21 +414,17 @@ pub fn write_links(
     comm: &dyn Comm,
     meta: &Meta,
 ) -> Result<(), IoError> {
-    if format == Format::Hdf5 {
+    let write = match format.row().writes {
         #[cfg(feature = "hdf5")]
-        return hdf5_config::write(path, links, partition, comm, meta, None);
+        Writes::Hdf5 => return hdf5_config::write(path, links, partition, comm, meta, None),
         #[cfg(not(feature = "hdf5"))]
-        return Err(IoError::NoHdf5 { path: path.into() });
-    }
+        Writes::Hdf5 => return Err(IoError::NoHdf5 { path: path.into() }),
+        Writes::Nothing => return Err(IoError::malformed(path, format!("{format} are not written"))),
+        Writes::Links { write, .. } => write,
+    };
     require_box(path, links, partition)?;
     write_aside(path, comm, |temporary| {
-        match format {
-            Format::Hdf5 | Format::Raw => {}
-            Format::Milc => milc::write(temporary, links, partition, comm)?,
-            Format::Nersc => nersc::write(temporary, links, partition, comm, meta)?,
-            Format::Ildg => ildg::write(temporary, links, partition, comm, meta, path)?,
-            Format::OpenQcd => openqcd::write(temporary, links, partition, comm)?,
-        }
+        write(temporary, links, partition, comm, (meta, path))?;
         let (back, header) = read_links(temporary, partition, comm)?;
         if reads_back(header.precision, &back, links) {
             Ok(())

@@ -12,6 +12,7 @@
 //! `CHECKSUM` does not see two links change places: `PLAQUETTE` and `LINK_TRACE` are compared as well, if they are there.
 
 use super::bytes::{Endian, Records, checked_extents, head, same_lattice};
+use super::format::{Row, Writes};
 use super::verify::{Claim, Quantity};
 use super::{Format, Header, IoError, Meta, Precision, Read, Verified, in_right_order, whole};
 use crate::comm::{Comm, agree};
@@ -19,11 +20,21 @@ use crate::field::HostLinks;
 use crate::lattice::Partition;
 use std::path::Path;
 
+pub(super) const ROW: Row = Row {
+    format: Format::Nersc,
+    name: "NERSC",
+    ending: "nersc",
+    has_mark: |bytes| bytes.starts_with(b"BEGIN_HEADER"),
+    header: |path, _| header(path).map(|(header, _)| header),
+    read: |path, partition, comm, _| read(path, partition, comm),
+    writes: Writes::Links { precision: Precision::Double, write },
+};
+
 /// No header is longer.
 const LONGEST_HEADER: usize = 1 << 16;
 
 /// What stands behind the header's readable part.
-pub(super) struct Layout {
+struct Layout {
     records: Records,
     checksum: Option<u32>,
     claims: Vec<Claim>,
@@ -32,7 +43,7 @@ pub(super) struct Layout {
 }
 
 /// Reads and checks the header.
-pub(super) fn header(path: &Path) -> Result<(Header, Layout), IoError> {
+fn header(path: &Path) -> Result<(Header, Layout), IoError> {
     let (bytes, size) = head(path, LONGEST_HEADER)?;
     let (length, start) =
         header_end(&bytes).ok_or_else(|| IoError::malformed(path, "the header has no END_HEADER"))?;
@@ -127,7 +138,7 @@ fn sum_over_ranks(own: u32, comm: &dyn Comm) -> u32 {
 }
 
 /// Reads this rank's box and verifies the checksum.
-pub(super) fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Result<Read, IoError> {
+fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Result<Read, IoError> {
     let (header, layout) = agree(comm, header(path))?;
     same_lattice(path, header.extents, partition)?;
     let mut sums = Vec::new();
@@ -162,12 +173,12 @@ fn header_end(bytes: &[u8]) -> Option<(usize, usize)> {
 }
 
 /// Writes all links with three rows in big-endian double precision; collective.
-pub(super) fn write(
+fn write(
     path: &Path,
     links: &HostLinks,
     partition: &Partition,
     comm: &dyn Comm,
-    meta: &Meta,
+    (meta, _): (&Meta, &Path),
 ) -> Result<(), IoError> {
     let records = Records { start: 0, endian: Endian::Big, precision: Precision::Double, link_rows: 3 };
     let mut own = 0_u32;

@@ -10,12 +10,23 @@ use super::bytes::{
     Endian, Pen, checked_extents, create, eight, extents_in_words, four, head, open, read_at, same_lattice,
     zeros,
 };
+use super::format::{Row, Writes};
 use super::verify::{Claim, Quantity};
-use super::{Format, Header, IoError, Precision, Read, Verified, whole};
+use super::{Format, Header, IoError, Meta, Precision, Read, Verified, whole};
 use crate::comm::{Comm, Message, agree};
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Extents, Partition, coordinates, site, volume};
 use std::path::Path;
+
+pub(super) const ROW: Row = Row {
+    format: Format::OpenQcd,
+    name: "openQCD",
+    ending: "openqcd",
+    has_mark: |bytes| byte_order(bytes).is_some(),
+    header: |path, _| header(path).map(|(header, _)| header),
+    read: |path, partition, comm, _| read(path, partition, comm),
+    writes: Writes::Links { precision: Precision::Double, write },
+};
 
 const HEADER_BYTES: u64 = 24;
 const LINK_BYTES: usize = 8 * LINK_REALS;
@@ -29,7 +40,7 @@ fn numbers(bytes: &[u8], endian: Endian) -> Option<([u64; 4], f64)> {
 }
 
 /// The byte order in which the first 24 bytes make sense; there is no magic number.
-pub(super) fn byte_order(bytes: &[u8]) -> Option<Endian> {
+fn byte_order(bytes: &[u8]) -> Option<Endian> {
     [Endian::Little, Endian::Big].into_iter().find(|&endian| {
         numbers(bytes, endian).is_some_and(|(extents, plaquette)| {
             extents.iter().all(|n| n % 2 == 0 && (2..=1 << 14).contains(n)) && plaquette.abs() <= 1.0 + 1e-9
@@ -38,7 +49,7 @@ pub(super) fn byte_order(bytes: &[u8]) -> Option<Endian> {
 }
 
 /// Reads and checks the header.
-pub(super) fn header(path: &Path) -> Result<(Header, Endian), IoError> {
+fn header(path: &Path) -> Result<(Header, Endian), IoError> {
     let (bytes, size) = head(path, 24)?;
     let (endian, (extents, plaquette)) = byte_order(&bytes)
         .and_then(|endian| Some((endian, numbers(&bytes, endian)?)))
@@ -74,7 +85,7 @@ fn links_of(global: Extents, x: Extents) -> impl Iterator<Item = (Extents, usize
 }
 
 /// Reads this rank's box.
-pub(super) fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Result<Read, IoError> {
+fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Result<Read, IoError> {
     let (header, endian) = agree(comm, header(path))?;
     same_lattice(path, header.extents, partition)?;
     let links = agree(comm, read_box(path, partition, endian))?;
@@ -161,11 +172,12 @@ fn layers_behind(links: &HostLinks, partition: &Partition, comm: &dyn Comm) -> [
 }
 
 /// Writes all links, little-endian; each rank the points of its box. Collective.
-pub(super) fn write(
+fn write(
     path: &Path,
     links: &HostLinks,
     partition: &Partition,
     comm: &dyn Comm,
+    _: (&Meta, &Path),
 ) -> Result<(), IoError> {
     let (global, local, offset) = (partition.global, partition.local(), partition.offset());
     let [nx, ny, nz, _] = global;

@@ -3,13 +3,24 @@
 //! Their precision and whether there are two rows or three is known by the size, their byte order by their being unitary.
 
 use super::bytes::{Endian, Records, checked_extents, head, same_lattice};
+use super::format::{Row, Writes};
 use super::{Format, Header, IoError, Precision, Read, Verified, in_right_order};
 use crate::comm::{Comm, agree};
 use crate::lattice::{Extents, Partition, shape};
 use std::path::Path;
 
+pub(super) const ROW: Row = Row {
+    format: Format::Raw,
+    name: "raw links",
+    ending: "raw",
+    has_mark: |_| false,
+    header: |path, told| header(path, told.extents).map(|(header, _)| header),
+    read: |path, partition, comm, told| read(path, partition, comm, told.extents),
+    writes: Writes::Nothing,
+};
+
 /// The header that the user makes it.
-pub(super) fn header(path: &Path, told: Option<Extents>) -> Result<(Header, Records), IoError> {
+fn header(path: &Path, told: Option<Extents>) -> Result<(Header, Records), IoError> {
     let extents = told.ok_or_else(|| IoError::UnknownFormat { path: path.into() })?;
     let extents = checked_extents(path, extents.map(|n| n as u64))?;
     let (_, size) = head(path, 0)?;
@@ -30,12 +41,7 @@ pub(super) fn header(path: &Path, told: Option<Extents>) -> Result<(Header, Reco
 }
 
 /// Reads this rank's box.
-pub(super) fn read(
-    path: &Path,
-    partition: &Partition,
-    comm: &dyn Comm,
-    told: Option<Extents>,
-) -> Result<Read, IoError> {
+fn read(path: &Path, partition: &Partition, comm: &dyn Comm, told: Option<Extents>) -> Result<Read, IoError> {
     let (header, records) = agree(comm, header(path, told))?;
     same_lattice(path, header.extents, partition)?;
     let (links, _) = in_right_order(Endian::Big, false, comm, |endian| {

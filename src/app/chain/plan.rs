@@ -19,8 +19,8 @@ pub(in crate::app) fn configuration(input: &Input) -> usize {
 /// Bytes of a configuration in all formats in which it is kept.
 pub(in crate::app) fn in_all_formats(input: &Input) -> usize {
     let one = configuration(input);
-    let half = |format: &Format| if *format == Format::Milc { one / 2 } else { one };
-    one + input.run.save_formats.iter().map(half).sum::<usize>()
+    let of = |format: &Format| one / 8 * format.precision().bytes();
+    one + input.run.save_formats.iter().map(of).sum::<usize>()
 }
 
 /// An integrator's name in the input.

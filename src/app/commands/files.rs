@@ -162,13 +162,7 @@ pub fn convert(
     told: &Told,
     comm: &Ranks,
 ) -> Result<(), AppError> {
-    let ending = to.extension().map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
-    let Some(format) = Format::of_ending(&ending) else {
-        return Err(AppError::Refused(format!(
-            "{}: '.{ending}' is no format; expected .h5, .milc, .nersc, .ildg or .openqcd",
-            to.display()
-        )));
-    };
+    let format = Format::of_name(to).map_err(AppError::Refused)?;
     lfn.as_deref().map_or(Ok(()), |name| require_logical_name(name, format))?;
     agree(&**comm, if comm.rank() == 0 { require_new(to, force) } else { Ok(()) })?;
     start::in_pool(&here(), &**comm, || {

@@ -84,14 +84,7 @@ impl Links {
     /// # Errors
     /// The ending is no format, the path exists and is not to be overwritten, or the file cannot be written.
     pub fn write(&self, path: &Path, format: Option<Format>, overwrite: bool) -> Result<(), AppError> {
-        let ending = path.extension().map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
-        let Some(format) = format.or_else(|| Format::of_ending(&ending)) else {
-            let known = ".h5, .milc, .nersc, .ildg or .openqcd";
-            return Err(AppError::Refused(format!(
-                "{}: '.{ending}' is no format; expected {known}",
-                path.display()
-            )));
-        };
+        let format = format.map_or_else(|| Format::of_name(path).map_err(AppError::Refused), Ok)?;
         let (comm, session) = (&*self.session.comm, &self.session);
         // A dangling symbolic link also counts as existing.
         let exists = comm.rank() == 0 && !overwrite && path.symlink_metadata().is_ok();
