@@ -3,7 +3,7 @@
 //! - `hdf5_config`: a configuration in HDF5, written by all ranks: the program's own format
 //! - `hdf5_raw`: files, text attributes and datasets as HDF5's library writes them
 //! - `hdf5_reader`: HDF5 files as they are read, without that library
-//! - `format`: the list of formats
+//! - `format`, `formats`: what a format says of itself, and the list of them
 //! - `nersc`, `milc`, `ildg`, `openqcd`, `raw`: configurations of other programs
 //! - `cksum`: the checksum of ILDG's metadata
 //! - `lime`: the container of ILDG's files: typed records in messages
@@ -34,6 +34,7 @@ mod error;
 #[cfg(feature = "hdf5")]
 mod export;
 mod format;
+mod formats;
 #[cfg(feature = "hdf5")]
 mod hdf5_config;
 #[cfg(feature = "hdf5")]
@@ -75,7 +76,8 @@ use crate::comm::{Comm, agree};
 use crate::field::{HostLinks, LINK_REALS};
 use crate::lattice::{Extents, Partition, volume};
 use crate::math::single;
-use format::{FORMATS, Row, Writes};
+use format::{Row, Writes};
+use formats::FORMATS;
 use rayon::prelude::*;
 use std::path::Path;
 
