@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::fs;
 
 /// Two configurations of gauge fields alone, in `ensembles/pure/cfg`: made in no time.
-const PURE: &str = pure!("trajectories = 2\nthermalisation = 2", "[4, 4, 4, 8]", "", 4, "");
+const PURE: &str = pure!("trajectories = 2\nthermalisation = 2\n", "[4, 4, 4, 8]", "", 4, "");
 
 const FIRST: &str = "ensembles/pure/cfg/cfg_000001.h5";
 const SECOND: &str = "ensembles/pure/cfg/cfg_000002.h5";

@@ -5,7 +5,7 @@ use crate::program::{self, Ended, Scratch, parallel, with};
 use std::fs;
 use std::process::Stdio;
 
-const PURE: &str = pure!("trajectories = 1\nthermalisation = 1", "[4, 4, 4, 4]", "", 2, "");
+const PURE: &str = pure!("trajectories = 1\nthermalisation = 1\n", "[4, 4, 4, 4]", "", 2, "");
 
 const FIRST: &str = "ensembles/pure/cfg/cfg_000001.h5";
 

@@ -3,7 +3,7 @@
 use crate::program::{Scratch, parallel};
 use std::fs;
 
-const PURE: &str = pure!("trajectories = 2\nthermalisation = 1", "[4, 4, 4, 4]", "", 2, "");
+const PURE: &str = pure!("trajectories = 2\nthermalisation = 1\n", "[4, 4, 4, 4]", "", 2, "");
 
 const FORMATS: [&str; 4] = ["ildg", "nersc", "milc", "openqcd"];
 

@@ -8,11 +8,11 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 const PURE: &str = pure!(
-    "trajectories = 6\nsave_every = 2",
+    "trajectories = 6\nsave_every = 2\n",
     "[4, 4, 4, 4]",
-    "tau = 0.5",
+    "[hmc]\ntau = 0.5\n",
     6,
-    "[measure]\nevery = 1\n[measure.loops]"
+    "[measure]\nevery = 1\n[measure.loops]\n"
 );
 const FOLDER: &str = "ensembles/pure";
 

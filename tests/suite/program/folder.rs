@@ -8,11 +8,11 @@ use std::path::PathBuf;
 
 /// Gauge fields alone, measured a little: made in no time.
 pub(super) const PURE: &str = pure!(
-    "trajectories = 6",
+    "trajectories = 6\n",
     "[4, 4, 4, 4]",
     "",
     6,
-    "[measure]\nevery = 2\n[measure.loops]\n[measure.flow]\nstep = 0.1\nt_max = 0.2"
+    "[measure]\nevery = 2\n[measure.loops]\n[measure.flow]\nstep = 0.1\nt_max = 0.2\n"
 );
 
 pub(super) const FOLDER: &str = "ensembles/pure";

@@ -2,21 +2,20 @@
 //!
 //! Every wait has a limit, and what a test started is gone, with its folder, when the test ends.
 
-/// The input of a chain of gauge fields: what `[run]` has besides, the extents, `[hmc]`, the steps, other tables.
+/// The input of a chain of gauge fields: lines of `[run]`, extents, `[hmc]`, steps, other tables.
 macro_rules! pure {
     ($run:literal, $extents:literal, $hmc:literal, $steps:literal, $rest:literal) => {
         concat!(
             "[run]\nname = \"pure\"\nseed = 3\n",
             $run,
-            "\n[lattice]\nextents = ",
+            "[lattice]\nextents = ",
             $extents,
-            "\n[gauge]\naction = \"wilson\"\nbeta = 5.7\n[hmc]\n",
+            "\n[gauge]\naction = \"wilson\"\nbeta = 5.7\n",
             $hmc,
-            "\n[[hmc.level]]\nintegrator = \"2mn\"\nsteps = ",
+            "[[hmc.level]]\nintegrator = \"2mn\"\nsteps = ",
             $steps,
             "\nterms = [\"gauge\"]\n",
-            $rest,
-            "\n"
+            $rest
         )
     };
 }

@@ -9,11 +9,11 @@ use std::fs;
 const FOLDER: &str = "ensembles/pure";
 
 const PURE: &str = pure!(
-    "trajectories = 40\nthermalisation = 5\nsave_every = 10\nstart = \"cold\"",
+    "trajectories = 40\nthermalisation = 5\nsave_every = 10\nstart = \"cold\"\n",
     "[4, 4, 4, 4]",
-    "reversibility_every = 20\nverify_every = 15",
+    "[hmc]\nreversibility_every = 20\nverify_every = 15\n",
     6,
-    "[measure]\nevery = 2\n[measure.polyakov]\n[measure.flow]\nstep = 0.1\nt_max = 0.2"
+    "[measure]\nevery = 2\n[measure.polyakov]\n[measure.flow]\nstep = 0.1\nt_max = 0.2\n"
 );
 
 /// A chain of two tunings.

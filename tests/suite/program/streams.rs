@@ -10,11 +10,11 @@ use std::fs;
 const ENSEMBLE: &str = "ensembles/pure";
 
 const PURE: &str = pure!(
-    "trajectories = 40\nthermalisation = 5\nsave_every = 10\nstart = \"cold\"",
+    "trajectories = 40\nthermalisation = 5\nsave_every = 10\nstart = \"cold\"\n",
     "[4, 4, 4, 4]",
     "",
     6,
-    "[measure]\nevery = 2\n[measure.polyakov]"
+    "[measure]\nevery = 2\n[measure.polyakov]\n"
 );
 
 /// The chain of this seed as a stream.

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-const PURE: &str = pure!("trajectories = 4", "[8, 8, 8, 8]", "verify_every = 1", 10, "");
+const PURE: &str = pure!("trajectories = 4\n", "[8, 8, 8, 8]", "[hmc]\nverify_every = 1\n", 10, "");
 
 /// It changes nothing but the column that says so.
 #[test]
