@@ -42,6 +42,9 @@ pub(crate) const ITERATIONS: Form<usize> = integer(1, 1_000_000_000);
 
 const POSITIVES: Shape = Shape::Number(Bound::Without(0.0), Bound::Free);
 
+/// The widest spectrum: double precision tells no more apart.
+pub(crate) const MOST_CONDITION: f64 = 1e16;
+
 /// Bounds of a spectrum.
 pub(crate) const RANGE: Form<[f64; 2]> =
     form("2 numbers, 0 < lo < hi", Shape::List(&POSITIVES, Some(2)), range);
@@ -49,10 +52,10 @@ pub(crate) const RANGE: Form<[f64; 2]> =
 fn range(value: &Value) -> Read<[f64; 2]> {
     let expected = "bounds [lo, hi], 0 < lo < hi";
     let range: [f64; 2] = array(expected, |value| POSITIVE.read(value))(value)?;
-    if range[1] / range[0] > 1e16 {
+    if range[1] / range[0] > MOST_CONDITION {
         return Err(vec![(
             value.span().start,
-            "hi / lo is above 1e16, more than double precision tells apart".to_owned(),
+            format!("hi / lo is above {MOST_CONDITION:e}, more than double precision tells apart"),
         )]);
     }
     if range[0] < range[1] {

@@ -3,7 +3,7 @@
 use super::rational_keys::{RationalKeys, RationalSource, STAGGERED_RATIONAL};
 use super::solver_keys::{STAGGERED_SOLVER, StaggeredSolver, solver};
 use super::{REACH, Smearing};
-use crate::config::forms::{EPSILON, MASS, TADPOLE};
+use crate::config::forms::{EPSILON, MASS, MOST_CONDITION, TADPOLE};
 use crate::config::key::{Absent, Change, Key, Shape, form, integer, words};
 use crate::config::raw::Table;
 use crate::config::reader::{Read, Value, array, whole};
@@ -303,8 +303,17 @@ fn pseudofermion(
             check_file(&table, functions, factors.as_deref(), naik_epsilon, copies, place.naik);
             (Some(weight(functions)), Some(functions.naik_epsilon))
         }
-        Some(RationalSource::Made { .. }) => {
+        Some(RationalSource::Made { lambda_max, .. }) => {
             table.demand("factors");
+            let all = factors.iter().flatten().map(|factor| factor.mass);
+            if let Some(mass) =
+                all.filter(|mass| lambda_max / (4.0 * mass * mass) > MOST_CONDITION).reduce(f64::min)
+            {
+                let told = format!(
+                    "factors: the mass {mass:e}: lambda_max / (4 m^2) is above {MOST_CONDITION:e}, more than double precision tells apart"
+                );
+                table.mistake("factors", told);
+            }
             if let (Some(factors), Some(copies)) = (&factors, copies)
                 && !factors.is_empty()
             {

@@ -27,6 +27,9 @@ fn senseless_values_warn_with_a_reason() {
     }
     assert_warns(&with("c_sw = 1.0", "c_sw = 190"), "13:8: c_sw", "tree level");
     assert_warns(&with("tau = 1", "tau = 100"), "15:7: tau", "cost");
+    assert_warns(&with("tau = 1", "tau = 1e-3"), "15:7: tau", "hardly moves");
+    let loose = with("[hmc]", "[fermion.light.solver]\naction_residual = 0.1\n[hmc]");
+    assert_warns(&loose, "15:19: action_residual", "the error of the action is seen in dH");
     assert_warns(&with("steps = 8", "steps = 100000"), "18:9: steps", "step of 0.02");
     assert_warns(&with("= 20", "= 100000000"), "4:16: trajectories", "10 million");
     let solver = |key: &str| with("[hmc]", &format!("[fermion.light.solver]\n{key} = 2e-15\n[hmc]"));
@@ -75,6 +78,9 @@ fn staggered_spectra_and_masses() {
     };
     assert!(warnings(&quark("30", "0.1")).is_empty());
     assert_warns(&quark("30", "1e6"), "15:21: mass", "next to no effect");
+    let refused = mistakes(&quark("30", "1e-8"), 1);
+    let expected = "run.toml:15:11: factors: the mass 1e-8: lambda_max / (4 m^2) is above 1e16, more than double precision tells apart";
+    assert_eq!(refused, [expected]);
     let refused = mistakes(&quark("1e-16", "0.1"), 1);
     assert_eq!(refused.len(), 1, "{refused:?}");
     let expected = "run.toml:13:14: lambda_max: 1e-16 is below the spectrum: the greatest eigenvalue of -D^2 is about 4 to 22";

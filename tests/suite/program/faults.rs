@@ -377,4 +377,9 @@ fn thermalisation_that_runs_away_is_warned_of() {
         "{ended:?}"
     );
     assert_eq!(names(&scratch.at(FOLDER).join("cfg")).len(), 3);
+    // A force that is no number ends the run.
+    let away = with(&with(&text, "name", "\"away\""), "seed", "4");
+    let input = scratch.write("away.toml", on(&with(&away, "tau", "1e200"), 0));
+    let told = "is not finite: molecular dynamics has run away; try more steps or a smaller tau";
+    scratch.run(0, &[&input]).failed(1, &[told]);
 }
