@@ -1,6 +1,7 @@
 //! A fermion of a checked input, of any family. A family is a folder with its types, and a line in [`families`].
 
 use super::keys::Context;
+use super::qcdml::InQcdml;
 use super::{DomainWallFermion, StaggeredFermion, WilsonFermion};
 use crate::action::{Action, ActionError};
 use crate::config::key::Key;
@@ -18,6 +19,15 @@ use std::sync::Arc;
 pub trait Family {
     /// NAME of `[fermion.NAME]`.
     fn name(&self) -> &str;
+
+    /// Whether its terms have rational functions in the weight.
+    fn is_rational(&self) -> bool;
+
+    /// Its action in ILDG's metadata.
+    ///
+    /// # Errors
+    /// What QCDml 2.0 has no words for.
+    fn qcdml(&self) -> InQcdml;
 
     /// The number of its terms' pseudofermions.
     fn pseudofermions(&self) -> usize;

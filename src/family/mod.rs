@@ -5,6 +5,7 @@
 //! - `staggered`: improved staggered quarks, asqtad and HISQ
 //! - `fermion`: a fermion of any family, and the list of families
 //! - `keys`: the keys that families share
+//! - `qcdml`: what they share in ILDG's metadata
 //! - `terms`: common parts of their terms
 
 // No number wraps in silence, however large the lattice.
@@ -13,6 +14,7 @@
 mod domain_wall;
 mod fermion;
 pub(crate) mod keys;
+pub(crate) mod qcdml;
 mod staggered;
 mod terms;
 mod wilson;
@@ -21,5 +23,6 @@ pub use domain_wall::*;
 pub use fermion::{Family, FamilyError, Fermion};
 pub(crate) use fermion::{PLACES, SECTIONS, fermions};
 pub use keys::{OneFlavourFunctions, StoutSteps};
+pub use qcdml::InQcdml;
 pub use staggered::*;
 pub use wilson::*;

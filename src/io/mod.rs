@@ -17,6 +17,7 @@
 //! - `state`: links, momenta and pseudofermions of a trajectory
 //! - `history`: one row per trajectory, as CSV that survives a crash
 //! - `history_h5`: its twin in HDF5
+//! - `xml`: XML as it is written here
 //! - `error`: why a file could not be read or written
 //!
 //! In memory links are [`HostLinks`]: `[t][z][y][x][mu][row][column][re, im]`, mu = x, y, z, t, one
@@ -56,6 +57,7 @@ mod safe;
 mod state;
 mod verify;
 mod whole;
+mod xml;
 
 #[cfg(feature = "hdf5")]
 pub use checkpoint::{Loaded, load_configuration, load_newest, load_state, save, save_configuration, states};
@@ -71,6 +73,7 @@ pub use records::{Form, Journal, Records};
 pub use safe::{append_to, free_bytes, keep_copy, read_plain, unfollowed, write_aside, write_text};
 #[cfg(feature = "hdf5")]
 pub use state::{Place, State, read_state, state_input, write_state};
+pub use xml::Element;
 
 use crate::comm::{Comm, agree};
 use crate::field::{HostLinks, LINK_REALS};

@@ -1,12 +1,12 @@
 //! One configuration in QCDml: its file, its place in the chain, how it was made.
 
-use super::xml::Element;
 use super::{Qcdml, parameters};
 use crate::app::AppError;
 use crate::app::chain::jobs::Recorded;
 use crate::app::machine::job::utc;
 use crate::app::version::PROGRAM;
 use crate::input::Input;
+use crate::io::Element;
 use crate::io::{self, Header, IoError};
 use crate::lattice::Extents;
 use std::fs;

@@ -1,6 +1,5 @@
 //! `hmc qcdml`: an ensemble and its configurations in the words of ILDG's catalogues, QCDml 2.0.
 //!
-//! - `xml`: elements as text
 //! - `action`: the physics of an input
 //! - `configuration`: one configuration
 //!
@@ -9,7 +8,6 @@
 
 mod action;
 mod configuration;
-mod xml;
 
 use crate::app::AppError;
 use crate::app::chain::jobs;
@@ -17,13 +15,11 @@ use crate::app::chain::kept::{Kept, kept};
 use crate::app::chain::streams::require_chain;
 use crate::app::commands::files::require_new;
 use crate::app::output::{say, warn};
-use crate::family::{Flavours, WallFlavours};
 use crate::hmc::Scheme;
-use crate::input::{Fermion, Input};
-use crate::io::{self, Format};
+use crate::input::Input;
+use crate::io::{self, Element, Format};
 use std::fs;
 use std::path::{Path, PathBuf};
-use xml::Element;
 
 const ENSEMBLE: &str = "http://www.lqcd.org/ildg/QCDml/ensemble2.0";
 
@@ -182,21 +178,10 @@ fn ensemble(told: &Qcdml, input: &Input) -> Result<Element, AppError> {
     ))
 }
 
-/// Whether a fermion's terms have rational functions in the weight.
-fn is_rational(fermion: &Fermion) -> bool {
-    match fermion {
-        Fermion::Wilson(quark) => !matches!(quark.flavours, Flavours::Two),
-        Fermion::DomainWall(quark) => {
-            !matches!(quark.flavours, WallFlavours::Two | WallFlavours::OneEofa { .. })
-        }
-        Fermion::Staggered(_) => true,
-    }
-}
-
 /// `<algorithm>`: exact, for the Metropolis step decides; the trajectories of the thermalisation are no configurations of the
 /// ensemble's distribution anyway.
 fn algorithm(input: &Input) -> Element {
-    let (name, glossary, reference) = if input.fermions.iter().any(is_rational) {
+    let (name, glossary, reference) = if input.fermions.iter().any(|fermion| fermion.is_rational()) {
         ("RHMC", "https://arxiv.org/abs/hep-lat/0309084", "Nucl. Phys. B Proc. Suppl. 129 (2004) 850")
     } else {
         ("HMC", "https://doi.org/10.1016/0370-2693(87)91197-X", "Phys. Lett. B 195 (1987) 216")

@@ -7,6 +7,7 @@
 //! - `quark`: propagators from the walls to the walls and to the midpoint
 //! - `full`: the operator on all sites and slices, and its inverse
 //! - `keys`: the keys in an input
+//! - `qcdml`: the action in ILDG's metadata
 //! - `terms`: the terms and the inverse for an input
 
 mod action;
@@ -14,6 +15,7 @@ mod eofa;
 mod full;
 pub(crate) mod keys;
 mod operator;
+mod qcdml;
 mod quark;
 mod slices;
 mod terms;

@@ -5,6 +5,7 @@ use super::{
     WallOnAllSites, WallQuark, Weights,
 };
 use crate::action::{Action, Determinant, DeterminantParams, Power};
+use crate::family::qcdml::InQcdml;
 use crate::family::terms::{header, on_smeared_links, quark};
 use crate::family::{Family, FamilyError};
 use crate::field::{Domain, MatrixField};
@@ -20,6 +21,14 @@ const PAULI_VILLARS: f64 = 1.0;
 impl Family for DomainWallFermion {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn is_rational(&self) -> bool {
+        !matches!(self.flavours, WallFlavours::Two | WallFlavours::OneEofa { .. })
+    }
+
+    fn qcdml(&self) -> InQcdml {
+        super::qcdml::qcdml(self)
     }
 
     fn pseudofermions(&self) -> usize {

@@ -8,6 +8,7 @@
 //! - `quark`: the inverse on all sites
 //! - `full`: the operator on all sites
 //! - `keys`: the keys in an input
+//! - `qcdml`: the action in ILDG's metadata
 //! - `rational_keys`: the sources of rational functions
 //! - `solver_keys`: the keys of the solver
 //! - `terms`: the term and the inverse for an input
@@ -16,6 +17,7 @@ mod full;
 pub(crate) mod keys;
 mod links;
 mod operator;
+mod qcdml;
 mod quark;
 pub(crate) mod rational_keys;
 mod rooted;

@@ -6,6 +6,7 @@ use super::{
     StaggeredSolver, WeightFactors,
 };
 use crate::action::{Action, InnerPoles, TermHeader};
+use crate::family::qcdml::InQcdml;
 use crate::family::{Family, FamilyError};
 use crate::field::{Domain, MatrixField};
 use crate::math::{Factor, MilcPseudofermion, MilcRational, Rational};
@@ -22,6 +23,14 @@ const FILE_RANGE: [f64; 2] = [1e-15, 90.0];
 impl Family for StaggeredFermion {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn is_rational(&self) -> bool {
+        true
+    }
+
+    fn qcdml(&self) -> InQcdml {
+        super::qcdml::qcdml(self)
     }
 
     fn pseudofermions(&self) -> usize {

@@ -5,12 +5,14 @@
 //! - `quark`: its inverse on all sites
 //! - `full`: the operator on all sites
 //! - `keys`: the keys in an input
+//! - `qcdml`: the action in ILDG's metadata
 //! - `terms`: the terms and the inverse for an input
 
 mod action;
 mod full;
 pub(crate) mod keys;
 mod operator;
+mod qcdml;
 mod quark;
 mod terms;
 

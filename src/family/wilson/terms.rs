@@ -3,6 +3,7 @@
 use super::{Flavours, WilsonFermion, WilsonOnAllSites, WilsonParams, WilsonQuark};
 use crate::action::{Action, Determinant, DeterminantParams, Power};
 use crate::device::Precision;
+use crate::family::qcdml::InQcdml;
 use crate::family::terms::{header, on_smeared_links, quark};
 use crate::family::{Family, FamilyError};
 use crate::field::{Dagger, Domain, LINK_REALS, MatrixField};
@@ -17,6 +18,14 @@ use std::sync::Arc;
 impl Family for WilsonFermion {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn is_rational(&self) -> bool {
+        !matches!(self.flavours, Flavours::Two)
+    }
+
+    fn qcdml(&self) -> InQcdml {
+        super::qcdml::qcdml(self)
     }
 
     fn pseudofermions(&self) -> usize {

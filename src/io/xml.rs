@@ -4,7 +4,7 @@ use std::fmt::{Display, Formatter, Result};
 
 /// An element.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Element {
+pub struct Element {
     name: &'static str,
     /// The namespace of this element and of those inside.
     space: Option<&'static str>,
@@ -19,17 +19,17 @@ enum Content {
 
 impl Element {
     /// An element with a text; numbers are the shortest that read back to the same bits.
-    pub(super) fn text(name: &'static str, text: impl Display) -> Self {
+    pub fn text(name: &'static str, text: impl Display) -> Self {
         Self { name, space: None, content: Content::Text(text.to_string()) }
     }
 
     /// An element with others inside.
-    pub(super) fn of(name: &'static str, elements: impl IntoIterator<Item = Self>) -> Self {
+    pub fn of(name: &'static str, elements: impl IntoIterator<Item = Self>) -> Self {
         Self { name, space: None, content: Content::Elements(elements.into_iter().collect()) }
     }
 
     /// A document whose elements are of this namespace.
-    pub(super) fn document(self, space: &'static str) -> String {
+    pub fn document(self, space: &'static str) -> String {
         let root = Self { space: Some(space), ..self };
         format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{root}")
     }
