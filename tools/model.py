@@ -10,7 +10,7 @@ there; wires that are used at once (memory of the node, network) do not wait for
 
 where the trajectory on V0 sites took T seconds on one GPU with L launches, H hops that exchange and S sums. `a` is what a launch
 costs on the smallest box. With --halos half all hops are in half precision and what goes over the network is rounded to 16-bit
-integers, which takes a launch more (not measured). The numbers are those of docs/performance.md; 'Two H200' there says how well they meet what was measured.
+integers, which takes a launch more (not measured). The numbers are those of docs/performance.md; 'Two and four GPUs of one host' there says how well they meet what was measured.
 """
 
 import argparse
