@@ -214,7 +214,7 @@ impl Buffer {
         self.device.backend().sharing().map(|sharing| sharing.export(self.pointer)).transpose()
     }
 
-    /// Bytes that go to a rank ([`Backend::exchange`](super::Network::exchange)).
+    /// Bytes that go to a rank ([`Network::exchange`](super::Network::exchange)).
     ///
     /// # Panics
     /// The buffer is shorter.
