@@ -238,8 +238,8 @@ const GRID: Key<Option<Extents>> = Key::new(
     ),
     Absent::Is("\"auto\""),
     Change::Free,
-    "ranks in x, y, z, t; `\"auto\"`: least surface, of boxes that are not too thin for long links if there are any. \
-     With `gcr-dd.block = \"rank\"` the bits depend on it",
+    "ranks in x, y, z, t; `\"auto\"` takes the grid with the least surface, if it can one whose boxes are four sites or more in cut \
+     directions. With `gcr-dd.block = \"rank\"` the bits depend on it",
 );
 const DEVICE: Key<DeviceChoice> = Key::new(
     "device",
@@ -272,8 +272,8 @@ const LANES: Key<Option<usize>> = Key::new(
     ),
     Absent::Is("\"auto\""),
     Change::Free,
-    "SIMD lanes on a CPU, in single and half precision. In double as many, or half of them if a register does not hold \
-     more; `\"auto\"`: the most that fit",
+    "SIMD lanes on a CPU in single and half precision; `\"auto\"` takes the most that fit. Double precision has half of them \
+     if a register holds no more",
 );
 const TRANSPORT: Key<Option<Halo>> = Key::new(
     "transport",
@@ -303,8 +303,8 @@ const SELF_TEST: Key<bool> = Key::new(
     words(&[("on", true), ("off", false)]),
     Absent::Is("\"on\""),
     Change::Free,
-    "whether a run begins with a test of every rank's device: work of which all devices, and the CPUs beside GPUs, must find the \
-     same bits. It takes about a second, and names rank, node and card where they differ",
+    "whether a run begins with a test of every rank's device, of a second: all devices, and the CPUs beside GPUs, do the same \
+     work and must find the same bits. Where they differ, the run names rank, node and card and ends",
 );
 const AUTO: Shape = Shape::Words(&["auto"]);
 const FORMATS: Shape = Shape::Words(&["hdf5", "ildg", "nersc", "milc", "openqcd"]);

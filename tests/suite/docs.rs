@@ -262,3 +262,13 @@ fn the_slurm_job_submits_itself_until_the_chain_is_done() {
     );
     assert!(said.contains("resumes after ") && scratch.at("ensembles/chain/report.html").exists());
 }
+
+#[test]
+fn the_smallest_input_starts() {
+    let page = fs::read_to_string(root().join("docs/input.md")).unwrap();
+    let (_, rest) = page.split_once("```toml\n").expect("an input");
+    let (input, _) = rest.split_once("```").expect("its end");
+    let scratch = Scratch::new();
+    let path = scratch.write("smallest.toml", input);
+    scratch.run(0, &["--check", &path]).succeeded();
+}

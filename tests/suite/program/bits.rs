@@ -105,19 +105,32 @@ impl On {
 /// One run with its results.
 pub(super) struct Run {
     scratch: Scratch,
-    last: PathBuf,
-    checksum: String,
+    folder: PathBuf,
     chain: Chain,
 }
 
 impl Run {
+    /// Two trajectories, or the first of them alone on an emulated GPU, which is slow.
     pub(super) fn new(text: &str, grid: [usize; 4], on: On) -> Self {
-        Self::while_running(text, grid, on, |_| {})
+        match on {
+            Emulated { .. } => Self::of(&with(text, "trajectories", "1"), 1, grid, on, |_| {}),
+            Cpu { .. } | Gpu { .. } => Self::of(text, 2, grid, on, |_| {}),
+        }
     }
 
     /// Two trajectories, and what is to be done while they are walked.
     pub(super) fn while_running(
         text: &str,
+        grid: [usize; 4],
+        on: On,
+        meanwhile: impl FnOnce(&mut Job),
+    ) -> Self {
+        Self::of(text, 2, grid, on, meanwhile)
+    }
+
+    fn of(
+        text: &str,
+        trajectories: usize,
         grid: [usize; 4],
         on: On,
         meanwhile: impl FnOnce(&mut Job),
@@ -131,19 +144,27 @@ impl Run {
         ended.succeeded();
         assert!(on.is_told(grid, &ended.out), "{on:?} {grid:?}: {ended:?}");
         let folder = scratch.at("ensembles/quickstart");
-        let last = folder.join("cfg/cfg_000002.h5");
-        let (checksum, chain) = (scratch.checksum(&last), read_chain(&folder));
-        assert_eq!((chain.history.len(), chain.measurements.lines().count()), (2, 2), "{chain:?}");
-        Self { scratch, last, checksum, chain }
+        let chain = read_chain(&folder);
+        let found = (chain.history.len(), chain.measurements.lines().count());
+        assert_eq!(found, (trajectories, trajectories), "{chain:?}");
+        Self { scratch, folder, chain }
     }
 
-    /// What differs from the reference, in words; empty where nothing does.
+    /// The configuration after so many trajectories.
+    fn links(&self, trajectories: usize) -> PathBuf {
+        self.folder.join(format!("cfg/cfg_{trajectories:06}.h5"))
+    }
+
+    /// What differs from the same trajectories of the reference, in words; empty where nothing does.
     pub(super) fn differences(&self, reference: &Self) -> String {
         let mut found = Vec::new();
-        if self.checksum != reference.checksum {
-            found.push(format!("links_checksum {} instead of {}", self.checksum, reference.checksum));
+        let trajectories = self.chain.history.len();
+        let links = [self, reference].map(|run| run.links(trajectories));
+        let [made, expected] = links.each_ref().map(|path| self.scratch.checksum(path));
+        if made != expected {
+            found.push(format!("links_checksum {made} instead of {expected}"));
         }
-        let files = [&self.last, &reference.last].map(|path| path.display().to_string());
+        let files = links.map(|path| path.display().to_string());
         let compared = self.scratch.run(0, &["compare", &files[0], &files[1]]);
         if compared.code != Some(0) {
             found.push(compared.err.trim().to_owned());
@@ -153,7 +174,8 @@ impl Run {
                 found.push(format!("history {row} instead of {expected}"));
             }
         }
-        if self.chain.measurements != reference.chain.measurements {
+        let measured = self.chain.measurements.lines();
+        if !measured.eq(reference.chain.measurements.lines().take(trajectories)) {
             found.push("measurements.jsonl".into());
         }
         found.join("; ")
@@ -161,7 +183,7 @@ impl Run {
 }
 
 /// Compares choices of grid, lanes and threads with one rank; and their grids on GPUs where there are any, with
-/// every transport. Emulated GPUs, which are slow, take one rank, if that is among them, and the first two other grids.
+/// every transport. Emulated GPUs, which are slow, take the first two grids that are cut.
 fn same(text: &str, choices: &[([usize; 4], usize, usize)]) {
     let reference = Run::new(text, [1; 4], REFERENCE);
     let available = lane_counts();
@@ -182,14 +204,13 @@ fn same(text: &str, choices: &[([usize; 4], usize, usize)]) {
     }
     let mut devices = Vec::new();
     if has_emulation() {
-        let whole = grids.iter().filter(|grid| **grid == [1; 4]).map(|grid| (grid, "staged"));
         let mut cut = grids.iter().filter(|grid| **grid != [1; 4]);
         let first = cut.next().map(|grid| (grid, "peer"));
         let second = cut
             .next()
             .map(|grid| (grid, if grid.iter().product::<usize>() == 4 { "mixed nccl" } else { "nccl" }));
-        let all = whole.chain(first).chain(second);
-        devices.extend(all.map(|(&grid, transport)| (grid, Emulated { transport })));
+        devices
+            .extend(first.into_iter().chain(second).map(|(&grid, transport)| (grid, Emulated { transport })));
     } else {
         println!("skipped: the same bits of an emulated GPU: this build has none");
     }
@@ -333,7 +354,7 @@ fn matrix(text: &str) {
                 println!(
                     "{}  {lanes:5}  {threads:7}  {}  {:7.1}  {}",
                     grid.map(|n| n.to_string()).join("."),
-                    run.checksum,
+                    run.scratch.checksum(&run.links(2)),
                     start.elapsed().as_secs_f64(),
                     if differences.is_empty() { "none" } else { &differences },
                 );
