@@ -364,7 +364,6 @@ struct Outgoing {
     HaloSignal signal;        // raised chunk by chunk
     int fields;
     int chunk;                // the launch's first site of each face is a multiple of it: FACE_CHUNK if flags are raised, else 1
-    int rounded;              // in half precision: bit k is set if the wire of face k takes 16-bit integers with norms
 };
 // Waits until neighbours have raised a number
 struct HaloWait {
@@ -392,11 +391,12 @@ struct FaceMerge {
     int reals;                // per site
     int sites;
 };
-// Fills ghost zones from wires of 16-bit integers with norms, by face as in Outgoing (faces.cuh).
-struct FaceRestore {
+// Fills ghost zones from wires in half precision, by face as in Outgoing (faces.cuh).
+struct FaceUnpack {
     Geometry g;
-    const Halo* wire[8];      // optional where nothing is restored: incoming data, edge lanes only
+    const Halo* wire[8];      // optional where nothing came: incoming data, edge lanes only
     Halo* ghost[8];           // optional likewise
     int fields;
-    int reals[2];             // per site, from forward and from backward: 12 of a half spinor; 18, 24 of colour vectors
+    int blocks;               // per site
+    int reals;                // of a block: 12 of a half spinor, 6 of a colour vector
 };

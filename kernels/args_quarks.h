@@ -8,6 +8,7 @@ struct Hopping {
     const Links* links_out;   // links of parity `parity`
     const Links* links_in;    // links that end at sites of parity `parity`: by the sites where they begin, on a CPU where they end
     const Halo* ghost[8];     // optional if no direction is cut: half spinors [2 mu + (0 from forward, 1 from backward)]
+    const Halo* ghost_links[4];  // optional likewise: whole links that end here and begin on the rank before
     const Reals* phases;      // [2 mu + (0 forward, 1 backward)][re, im][lane]
     Places places;            // outer sites
     const Reals* keep;        // optional for all hops: [2 mu + (0 forward, 1 backward)][x_mu][lane], 1 or 0: whether to make the hop
@@ -36,11 +37,17 @@ struct WilsonHop {
 struct WilsonFace {
     Geometry g;               // constant
     const Fermions* input;
-    const Links* links;       // optional for forward hops: links of the parity of `input`
     Outgoing faces;
     int parity;               // parity of `input`
     int dagger;               // 1 for projectors of the adjoint
     int slices;
+};
+// Packs an operator's own links that begin in the last layer for the next rank, as whole matrices
+struct LinkFace {
+    Geometry g;
+    const Links* links;
+    Outgoing faces;
+    int parity;               // of the sites where they begin
 };
 // out = B x on one parity, where B are clover blocks
 struct CloverApply {
@@ -128,7 +135,9 @@ struct StaggeredHop {
     const Links* long_in;
     const Links* ninth_out;   // optional unless long links have nine reals: the ninth
     const Links* ninth_in;    // optional, as ninth_out
-    const Halo* ghost[8];     // optional if no direction is cut: [2 mu + (0 from forward: 3 layers, 1 from backward: 3 layers and 1)]
+    const Halo* ghost[8];     // optional if no direction is cut: three layers of vectors [2 mu + (0 from forward, 1 from backward)]
+    const Halo* ghost_fat[4]; // optional likewise: as ghost_links of Hopping
+    const Halo* ghost_long[4];  // optional likewise: three layers
     Places places;            // outer sites
     int parity;
     int ghost_mask;           // bit mu is set if the direction is cut
@@ -138,15 +147,21 @@ struct StaggeredHop {
     double long_scale;
     double shift;
 };
-// Packs faces for the neighbours: three layers of vectors, or of products
+// Packs faces for the neighbours: three layers of vectors
 struct StaggeredFace {
     Geometry g;               // constant
     const Fermions* input;
-    const Links* links;       // optional for forward hops, as are the other links: fat links of the parity of `input`
-    const Links* long_links;  // optional
-    const Links* ninth;       // optional
     Outgoing faces;
     int parity;
+};
+// As LinkFace for an operator's own fat links, or for its long ones
+struct StaggeredLinkFace {
+    Geometry g;
+    const Links* links;
+    const Links* ninth;       // optional unless links have nine reals
+    Outgoing faces;
+    int parity;
+    int layers;               // 1, or 3 of long links
 };
 // Fills an operator's own fat links
 struct ImportFat {

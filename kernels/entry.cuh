@@ -31,6 +31,8 @@ HD void before_sites(const WilsonFace&) { let_next_begin(); }
 HD void before_sites(const StaggeredFace&) { let_next_begin(); }
 HD void after_sites(const WilsonFace& a) { raise_when_packed(a.g, a.faces); }
 HD void after_sites(const StaggeredFace& a) { raise_when_packed(a.g, a.faces); }
+HD void after_sites(const LinkFace& a) { raise_when_packed(a.g, a.faces); }
+HD void after_sites(const StaggeredLinkFace& a) { raise_when_packed(a.g, a.faces); }
 HD void after_sites(const Hopping& a) { if (GHOSTS && a.places.wait.flags) wait_for_last(); }
 HD void after_sites(const WilsonHop& a) { after_sites(a.hop); }
 HD void after_sites(const SliceMatrixOfHops& a) { after_sites(a.hop); }

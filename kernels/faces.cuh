@@ -1,7 +1,4 @@
 // Face data that cross ranks: packing for a neighbour, and merging what a neighbour sent.
-//
-// A wire has floats, or in half precision, if so chosen, what a field of half spinors or of colour vectors would have in
-// memory: 16-bit integers with a norm a block (site.cuh).
 #pragma once
 #include "ranks.cuh"
 
@@ -37,23 +34,42 @@ HD void raise_packed(const Geometry& g, const Outgoing& a, int block, int thread
     }
 }
 
-// Whether the wire of a face takes 16-bit integers; bytes of a site's lane on it.
-template <class F> HD bool is_rounded(const Outgoing& a, int face) {
-    if constexpr (is_half<F>()) return a.rounded >> face & 1;
-    return false;
-}
-template <int N, int NB, class R> HD constexpr int wire_bytes(bool rounded) { return NB * (rounded ? 2 * N + 4 : N * (int)sizeof(R)); }
+// In half precision a field's integers cross ranks as they are, which no bit of a result can tell from floats: N of them and a
+// factor. Those of a colour vector have 16 bits, those of a half spinor, which are sums or differences of two, have 17. All
+// are raised to be positive: the low 16 bits in pairs, the high bits of 17 in a word, and the factor.
+template <int N> struct Packed {
+    static constexpr bool WIDE = N == 12;
+    static constexpr int WORDS = N / 2 + (WIDE ? 2 : 1), RAISED_BY = WIDE ? 65536 : 32768;
+    static constexpr float FLOOR = 8388608 + RAISED_BY;
+    alignas(16) u32 words[WORDS];
+    HD void pack(const float* q, float factor) {
+        u32 high = 0;
+        UNROLL for (int k = 0; k < N; k += 2) {
+            const u32 a = word_of(q[k] + FLOOR), b = word_of(q[k + 1] + FLOOR);
+            words[k / 2] = (a & 0xffff) | b << 16;
+            if (WIDE) high |= (a >> 16 & 1) << k | (b >> 16 & 1) << (k + 1);
+        }
+        if (WIDE) words[N / 2] = high;
+        words[WORDS - 1] = word_of(factor);
+    }
+    HD void unpack(float* r) const {
+        const float factor = float_of(words[WORDS - 1]);
+        UNROLL for (int k = 0; k < N; ++k) {
+            const u32 low = k % 2 == 0 ? words[k / 2] & 0xffff : words[k / 2] >> 16;
+            const u32 high = WIDE ? (words[N / 2] >> k & 1) << 16 : 0;
+            r[k] = factor * (float_of(0x4b000000u | high | low) - FLOOR);
+        }
+    }
+};
 
 // Delivers N reals of block `block` (of NB) of a site of a face, for one of several fields. Lanes at the rank's edge go
 // into the wire, the others to the lane of this rank that needs them.
 template <int N, int NB, class F, class A> HD void deliver(const A& a, int face, int f, int field, int block, const F* r) {
     using R = real_of<F>;
     const int mu = face / 2, faces = half_of(a.g) / outer(a.g, mu), n = a.g.lanes[mu], width = lane<F>::W / n;
-    const bool rounded = is_rounded<F>(a.faces, face);
-    char* wire = (char*)a.faces.wire[face] + (i64)wire_bytes<N, NB, R>(rounded) * faces * width * field;
+    R* wire = (R*)a.faces.wire[face] + (i64)N * NB * faces * width * field;
     if (width == lane<F>::W) {
-        if (rounded) store<N, NB>(wire, block, f, faces, r);
-        else store_plain<N, NB>(wire, block, f, faces, r);
+        store_plain<N, NB>(wire, block, f, faces, r);
         return;
     }
     if constexpr (lane<F>::W > 1) {
@@ -64,16 +80,56 @@ template <int N, int NB, class F, class A> HD void deliver(const A& a, int face,
         int e = 0;
         for (int l = 0; l < lane<F>::W; ++l) {
             const bool leaves = lane_coord(a.g, l, mu) == edge;
-            R own[N];
             for (int k = 0; k < N; ++k) {
-                own[k] = get(r[k], l);
-                if (!leaves) ghost[place<F>(NB, N, block, k, f, faces, to[l])] = own[k];
-                else if (!rounded) ((R*)wire)[(((i64)f * NB + block) * N + k) * width + e] = own[k];
+                if (leaves) wire[(((i64)f * NB + block) * N + k) * width + e] = get(r[k], l);
+                else ghost[place<F>(NB, N, block, k, f, faces, to[l])] = get(r[k], l);
             }
-            if (leaves && rounded) store<N, 1>(wire, 0, (f * NB + block) * width + e, 0, own);
             e += leaves;
         }
     }
+}
+// The same for `factor` times N numbers, which are integers in half precision. A GPU's ghost zones have them as they travel, a
+// CPU's have floats.
+template <int N, int NB, class F, class A> HD void deliver_scaled(const A& a, int face, int f, int field, int block, const F* q, F factor) {
+    if constexpr (!is_half<F>()) {
+        deliver<N, NB>(a, face, f, field, block, q);
+    } else {
+        const int mu = face / 2, faces = half_of(a.g) / outer(a.g, mu);
+        Packed<N> p;
+#if ON_GPU
+        p.pack(q, factor);
+        int4* to = (int4*)a.faces.wire[face] + (size_t)(p.WORDS / 4) * (NB * field + block) * faces + f;
+        UNROLL for (int k = 0; k < p.WORDS / 4; ++k) to[(size_t)k * faces] = reinterpret_cast<const int4*>(p.words)[k];
+#else
+        const int n = a.g.lanes[mu], width = lane<F>::W / n, edge = face % 2 == 0 ? 0 : n - 1;
+        auto* wire = (Packed<N>*)a.faces.wire[face] + (((i64)field * faces + f) * NB + block) * width;
+        float* ghost = (float*)a.faces.ghost[face] + (i64)N * NB * faces * lane<F>::W * field;
+        const int* to = n > 1 ? permutation(a.g, mu, face % 2 != 0, lane<F>::W) : nullptr;
+        for (int l = 0; l < lane<F>::W; ++l) {
+            float own[N];
+            for (int k = 0; k < N; ++k) own[k] = get(q[k], l);
+            if (lane_coord(a.g, l, mu) == edge) {
+                p.pack(own, get(factor, l));
+                *wire++ = p;
+            } else {
+                for (int k = 0; k < N; ++k) ghost[place<F>(NB, N, block, k, f, faces, to[l])] = get(factor, l) * own[k];
+            }
+        }
+#endif
+    }
+}
+// N reals of a block of a ghost zone's site, as `deliver_scaled` brought them.
+template <int N, int NB, class F> HD void load_delivered(F* r, const void* zone, int field, int block, int f, int faces) {
+#if ON_GPU
+    if constexpr (is_half<F>()) {
+        Packed<N> p;
+        const int4* from = (const int4*)zone + (size_t)(p.WORDS / 4) * (NB * field + block) * faces + f;
+        UNROLL for (int k = 0; k < p.WORDS / 4; ++k) reinterpret_cast<int4*>(p.words)[k] = __ldcg(from + (size_t)k * faces);
+        p.unpack(r);
+        return;
+    }
+#endif
+    load_ghost<N, NB>(r, (const F*)zone + (i64)N * NB * faces * field, block, f, faces);
 }
 // Merges the data of another rank into the edge lanes of the ghost zone.
 template <class F> HD void face_merge(const FaceMerge& a, int i) {
@@ -90,37 +146,26 @@ template <class F> HD void face_merge(const FaceMerge& a, int i) {
     }
 }
 
-// Restores the reals of a face's site, of one of several fields, as `deliver` has put them on the wire; edge lanes only.
-template <int N, int NB, class F> HD void restore_site(const FaceRestore& a, int face, int i) {
-    using R = real_of<F>;
+// Unpacks a face's site of one of several fields for the edge lanes of a CPU's ghost zone.
+template <int N, class F> HD void unpack_site(const FaceUnpack& a, int face, int i) {
     const int mu = face / 2, faces = half_of(a.g) / outer(a.g, mu), n = a.g.lanes[mu], width = lane<F>::W / n;
     const int f = i % faces, field = i / faces, edge = face % 2 == 0 ? n - 1 : 0;
-    const char* wire = (const char*)a.wire[face] + (i64)wire_bytes<N, NB, R>(true) * faces * width * field;
-    R* ghost = (R*)a.ghost[face] + (i64)N * NB * faces * lane<F>::W * field;
-    for (int block = 0; block < NB; ++block) {
-        if (width == lane<F>::W) {
-            F r[N];
-            load<N, NB>(r, wire, block, f, faces);
-            store_plain<N, NB>(ghost, block, f, faces, r);
-        } else if constexpr (lane<F>::W > 1) {
-            int e = 0;
-            for (int l = 0; l < lane<F>::W; ++l) {
-                if (lane_coord(a.g, l, mu) != edge) continue;
-                R r[N];
-                load<N, 1>(r, wire, 0, (f * NB + block) * width + e++, 0);
-                for (int k = 0; k < N; ++k) ghost[place<F>(NB, N, block, k, f, faces, l)] = r[k];
-            }
+    auto* wire = (const Packed<N>*)a.wire[face] + (i64)i * a.blocks * width;
+    float* ghost = (float*)a.ghost[face] + (i64)N * a.blocks * faces * lane<F>::W * field;
+    for (int block = 0; block < a.blocks; ++block)
+        for (int l = 0; l < lane<F>::W; ++l) {
+            if (lane_coord(a.g, l, mu) != edge) continue;
+            float r[N];
+            wire++->unpack(r);
+            for (int k = 0; k < N; ++k) ghost[place<F>(a.blocks, N, block, k, f, faces, l)] = r[k];
         }
-    }
 }
-template <class F> HD void face_restore(const FaceRestore& a, int i) {
+template <class F> HD void face_unpack(const FaceUnpack& a, int i) {
+    if constexpr (GPU) return;
     const FacePlace p = face_at(a.g, a.wire, a.fields, 1, i);
-    switch (a.reals[p.face % 2]) {
-        case 12: restore_site<12, 1, F>(a, p.face, p.i); break;
-        case 18: restore_site<6, 3, F>(a, p.face, p.i); break;
-        default: restore_site<6, 4, F>(a, p.face, p.i); break;
-    }
+    if (a.reals == 12) unpack_site<12, F>(a, p.face, p.i);
+    else unpack_site<6, F>(a, p.face, p.i);
 }
 
 #define FACES_KERNELS(SITE, SUM) SITE(faces, face_merge, FaceMerge, (face_merge<F>))
-#define HALF_FACES_KERNELS(SITE, SUM) SITE(faces, face_restore, FaceRestore, (face_restore<F>))
+#define HALF_FACES_KERNELS(SITE, SUM) SITE(faces, face_unpack, FaceUnpack, (face_unpack<F>))

@@ -25,6 +25,8 @@ void raise_all(const Geometry& g, const Outgoing& a, int begin, int end) {
 }
 void after_blocks(const WilsonFace& a, int begin, int end) { raise_all(a.g, a.faces, begin, end); }
 void after_blocks(const StaggeredFace& a, int begin, int end) { raise_all(a.g, a.faces, begin, end); }
+void after_blocks(const LinkFace& a, int begin, int end) { raise_all(a.g, a.faces, begin, end); }
+void after_blocks(const StaggeredLinkFace& a, int begin, int end) { raise_all(a.g, a.faces, begin, end); }
 
 #define SITE(FAMILY, NAME, ARGS, EXPRESSION)                                          \
     void run_##NAME(const void* args, int begin, int end, long long*) {               \

@@ -6,8 +6,8 @@
 // eta_mu and the boundary phases. X has 18 reals, in units of `fat_scale`. N is unitary in units of `long_scale`, and
 // has 18 reals, 14 (two rows and the determinant) or 9 (eight as for a link of SU(3), and the phase of the
 // determinant). Order: x, y, z, t, forward before backward, with separate sums for fat and long links.
-// Vectors cross ranks for forward hops, in three layers. Products cross for backward hops, three layers of long links
-// and one of fat links.
+// Only vectors cross ranks, in three layers. For hops backward a rank keeps borders of links of the rank before, a layer of
+// fat links and three of long ones.
 #pragma once
 #include "faces.cuh"
 #include "gauge.cuh"
@@ -78,8 +78,15 @@ HD void staggered_hop_of(Hops<F, EACH>& sum, const StaggeredHop& a, const char* 
     const int there = index_of(a.g, n);
     const int from = FORWARD ? s : place_of_link(there, s);
     const void* links = FORWARD ? (HOP == 1 ? a.fat_out : a.long_out) : (HOP == 1 ? a.fat_in : a.long_in);
+    // Layers that came are counted from the far end.
+    const int layer = FORWARD ? target - extent : target + 3;
+    constexpr int FACE = 2 * MU + (FORWARD ? 0 : 1);
+    const int faces = half / extent, f = face_index<MU>(a.g, c);
     Matrix<F> u;
-    if (FORWARD || !ghost) {
+    if (!FORWARD && ghost) {
+        const void* links = HOP == 1 ? a.ghost_fat[MU] : a.ghost_long[MU];
+        load_plain<18, HOP>(reinterpret_cast<F*>(u.e), links, HOP == 1 ? 0 : layer, f, faces);
+    } else {
         if constexpr (HOP == 1) u = load_matrix<18, 4, F>(links, MU, from, half);
         else u = load_long<NR, F>(links, FORWARD ? a.ninth_out : a.ninth_in, MU, from, half);
     }
@@ -88,14 +95,8 @@ HD void staggered_hop_of(Hops<F, EACH>& sum, const StaggeredHop& a, const char* 
         Complex<F>* r = HOP == 1 ? sum.fat[k] : sum.lng[k];
         Complex<F> v[3], w[3];
         if (ghost) {
-            constexpr int BLOCKS = FORWARD ? 3 : 4;
-            // Layers of vectors, and of products with long links, are counted from the far end.
-            const int layer = FORWARD ? target - extent : HOP == 1 ? 3 : c.x[MU];
-            constexpr int FACE = 2 * MU + (FORWARD ? 0 : 1);
-            const int faces = half / extent, f = face_index<MU>(a.g, c);
-            const F* zone = (const F*)a.ghost[FACE] + 6L * BLOCKS * faces * (field + k);
             wait_for_chunk(a.places.wait, FACE, (faces * (field + k) + f) / FACE_CHUNK);
-            load_ghost<6, BLOCKS>(reinterpret_cast<F*>(FORWARD ? v : w), zone, layer, f, faces);
+            load_delivered<6, 3>(reinterpret_cast<F*>(v), a.ghost[FACE], field + k, layer, f, faces);
         } else {
             load_colour(v, input + k * field_bytes<6, F>(half), there, half);
         }
@@ -103,10 +104,8 @@ HD void staggered_hop_of(Hops<F, EACH>& sum, const StaggeredHop& a, const char* 
             if (!ghost && edge) permute_colour(v, a.g, MU, true, turns);
             add_product(r, u, v);
         } else {
-            if (!ghost) {
-                adjoint_product(w, u, v);
-                if (edge) permute_colour(w, a.g, MU, false, turns);
-            }
+            adjoint_product(w, u, v);
+            if (!ghost && edge) permute_colour(w, a.g, MU, false, turns);
             UNROLL for (int j = 0; j < 3; ++j) r[j] = add_phase<2>(r[j], w[j]);
         }
     }
@@ -161,8 +160,8 @@ template <class F, int NR> HD void staggered_hop(const StaggeredHop& a, int i) {
 #endif
 }
 
-// Packs a site of a face for the neighbour: three layers of vectors, or of products.
-template <class F, int NR> HD void staggered_face(const StaggeredFace& a, int i) {
+// Packs a site of a face for the neighbour: three layers of vectors.
+template <class F> HD void staggered_face(const StaggeredFace& a, int i) {
     const FacePlace p = face_at(a.g, a.faces, i);
     if (p.face < 0) return;
     const int face = p.face, mu = face / 2;
@@ -171,19 +170,24 @@ template <class F, int NR> HD void staggered_face(const StaggeredFace& a, int i)
     const char* input = (const char*)a.input + field * field_bytes<6, F>(half);
     for (int layer = 0; layer < 3; ++layer) {
         const int s = index_of(a.g, face_coord(a.g, mu, forward ? layer : extent - 3 + layer, f, a.parity));
-        Complex<F> v[3], w[3];
-        load_colour(v, input, s, half);
-        if (forward) {
-            deliver<6, 3>(a, face, f, field, layer, reinterpret_cast<const F*>(v));
-            continue;
-        }
-        adjoint_product(w, load_long<NR, F>(a.long_links, a.ninth, mu, s, half), v);
-        deliver<6, 4>(a, face, f, field, layer, reinterpret_cast<const F*>(w));
-        if (layer == 2) {
-            adjoint_product(w, load_matrix<18, 4, F>(a.links, mu, s, half), v);
-            deliver<6, 4>(a, face, f, field, 3, reinterpret_cast<const F*>(w));
-        }
+        F v[6];
+        const F factor = load_unscaled<6, 1>(v, input, 0, s, half);
+        deliver_scaled<6, 3>(a, face, f, field, layer, v, factor);
     }
+}
+template <int LAYERS, int NR, class F> HD void staggered_links_of(const StaggeredLinkFace& a, int face, int f) {
+    const int mu = face / 2;
+    for (int layer = 0; layer < LAYERS; ++layer) {
+        const int s = index_of(a.g, face_coord(a.g, mu, outer(a.g, mu) - LAYERS + layer, f, a.parity));
+        const Matrix<F> u = load_long<NR, F>(a.links, a.ninth, mu, s, half_of(a.g));
+        deliver<18, LAYERS>(a, face, f, 0, layer, reinterpret_cast<const F*>(u.e));
+    }
+}
+template <class F, int NR> HD void staggered_link_face(const StaggeredLinkFace& a, int i) {
+    const FacePlace p = face_at(a.g, a.faces, i);
+    if (p.face < 0) return;
+    if (a.layers == 3) staggered_links_of<3, NR, F>(a, p.face, p.i);
+    else if constexpr (NR == 18) staggered_links_of<1, NR, F>(a, p.face, p.i);
 }
 
 // eta_mu(x) times the boundary phase for a hop of `hop` steps forward, in every lane; phases [mu][crossings][re, im].
@@ -311,12 +315,13 @@ template <class F> HD void staggered_force(const StaggeredForce& a, int s) {
 
 #define STAGGERED_LINKS(SITE, NR)                                               \
     SITE(staggered, staggered_hop_##NR, StaggeredHop, (staggered_hop<F, NR>))  \
-    SITE(staggered, staggered_face_##NR, StaggeredFace, (staggered_face<F, NR>))     \
+    SITE(staggered, staggered_link_face_##NR, StaggeredLinkFace, (staggered_link_face<F, NR>)) \
     SITE(staggered, import_long_##NR, ImportLong, (import_long<F, NR>))
 #define STAGGERED_KERNELS(SITE, SUM)                                            \
     STAGGERED_LINKS(SITE, 18)                                                   \
     STAGGERED_LINKS(SITE, 14)                                                   \
     STAGGERED_LINKS(SITE, 9)                                                    \
+    SITE(staggered, staggered_face, StaggeredFace, (staggered_face<F>))         \
     SITE(staggered, import_fat, ImportFat, (import_fat<F>))
 // Kernels that exist only in double.
 #define STAGGERED_DOUBLE_KERNELS(SITE, SUM)                                     \

@@ -5,7 +5,7 @@
 //
 // for the adjoint, the signs of gamma_mu change. 1320 flop per site. Links have 18, 12 or 8 reals.
 // The order of directions is always x, y, z, t, forward before backward.
-// Only half spinors cross ranks: unchanged for forward hops, multiplied by U^dag for backward hops.
+// Only half spinors cross ranks. For hops backward a rank keeps a border of links of the rank before.
 // Hops may be left out: those that leave a Schwarz block (Dirichlet boundaries), or all but those in one direction.
 #pragma once
 #include "faces.cuh"
@@ -128,20 +128,23 @@ HD void hop(Complex<F>* r, const Hopping& a, const Slice& slice, int field, cons
     const bool ghost = GHOSTS && edge && hops_of(a) != WITHIN && (a.ghost_mask >> MU & 1);
     if (hops_of(a) != EVERY && !any(kept<MU, FORWARD, F>(a, c))) return;
     Complex<F> h[6], v[6];
+    Matrix<F> u;
     if (ghost) {
         constexpr int FACE = 2 * MU + (FORWARD ? 0 : 1);
         const int faces = half_of(a.g) / outer(a.g, MU), f = face_index<MU>(a.g, c);
         if constexpr (MU > 1) wait_for_chunk(a.places.wait, FACE, (faces * field + f) / FACE_CHUNK);
-        load_ghost<12, 1>(reinterpret_cast<F*>(FORWARD ? h : v), (const F*)a.ghost[FACE] + 12L * faces * field, 0, f, faces);
+        if constexpr (!FORWARD) load_plain<18, 1>(reinterpret_cast<F*>(u.e), a.ghost_links[MU], 0, f, faces);
+        load_delivered<12, 1>(reinterpret_cast<F*>(h), a.ghost[FACE], field, 0, f, faces);
     } else {
         load_projected<MU, S>(h, input, slice.first + there, slice.stride, sign);
     }
     if constexpr (FORWARD) {
         if (!ghost && edge) permute_half(h, a.g, MU, true);
         multiply_half<false>(v, load_matrix<NR, 4, F>(a.links_out, MU, s, half_of(a.g)), h);
-    } else if (!ghost) {
-        multiply_half<true>(v, load_matrix<NR, 4, F>(a.links_in, MU, place_of_link(there, s), half_of(a.g)), h);
-        if (edge) permute_half(v, a.g, MU, false);
+    } else {
+        if (!ghost) u = load_matrix<NR, 4, F>(a.links_in, MU, place_of_link(there, s), half_of(a.g));
+        multiply_half<true>(v, u, h);
+        if (!ghost && edge) permute_half(v, a.g, MU, false);
     }
     if (edge && (a.phase_mask >> (2 * MU + (FORWARD ? 0 : 1)) & 1)) apply_phase(v, a.phases, 2 * MU + (FORWARD ? 0 : 1));
     if constexpr (lane<F>::W > 1) {
@@ -226,33 +229,36 @@ template <class F, int NR> HD void wilson_hop(const WilsonHop& a, int i) {
 }
 
 // Packs the half spinors of a face for the neighbour.
-template <int MU, int NR, class F> HD void face_of(const WilsonFace& a, int face, int i) {
+template <int MU, class F> HD void face_of(const WilsonFace& a, int face, int i) {
     const bool forward = face % 2 == 0;
     const int faces = half_of(a.g) / outer(a.g, MU), f = i % faces, field = i / faces;
     const Coord c = face_coord(a.g, MU, forward ? 0 : outer(a.g, MU) - 1, f, a.parity);
     const int s = index_of(a.g, c);
     const F sign = splat<F>(a.dagger ? -1 : 1);
-    Complex<F> h[6], v[6];
+    Complex<F> h[6], p[12];
     const Slice slice = slice_of<F>(a.g, field, a.slices);
     const char* input = (const char*)a.input + slice.offset;
-    if (forward) {
-        load_projected<MU, 2>(h, input, slice.first + s, slice.stride, sign);
-        deliver<12, 1>(a, face, f, field, 0, reinterpret_cast<const F*>(h));
-    } else {
-        load_projected<MU, 0>(h, input, slice.first + s, slice.stride, sign);
-        multiply_half<true>(v, load_matrix<NR, 4, F>(a.links, MU, s, half_of(a.g)), h);
-        deliver<12, 1>(a, face, f, field, 0, reinterpret_cast<const F*>(v));
-    }
+    const F factor = load_unscaled<24, 1>(reinterpret_cast<F*>(p), input, 0, slice.first + s, slice.stride);
+    if (forward) project<MU, 2>(h, p, sign);
+    else project<MU, 0>(h, p, sign);
+    deliver_scaled<12, 1>(a, face, f, field, 0, reinterpret_cast<const F*>(h), factor);
 }
-template <class F, int NR> HD void wilson_face(const WilsonFace& a, int i) {
+template <class F> HD void wilson_face(const WilsonFace& a, int i) {
     const FacePlace p = face_at(a.g, a.faces, i);
     switch (p.face >> 1) {
-        case 0: face_of<0, NR, F>(a, p.face, p.i); break;
-        case 1: face_of<1, NR, F>(a, p.face, p.i); break;
-        case 2: face_of<2, NR, F>(a, p.face, p.i); break;
-        case 3: face_of<3, NR, F>(a, p.face, p.i); break;
+        case 0: face_of<0, F>(a, p.face, p.i); break;
+        case 1: face_of<1, F>(a, p.face, p.i); break;
+        case 2: face_of<2, F>(a, p.face, p.i); break;
+        case 3: face_of<3, F>(a, p.face, p.i); break;
         default: break;
     }
+}
+template <class F, int NR> HD void link_face(const LinkFace& a, int i) {
+    const FacePlace p = face_at(a.g, a.faces, i);
+    if (p.face < 0) return;
+    const int mu = p.face / 2, s = index_of(a.g, face_coord(a.g, mu, outer(a.g, mu) - 1, p.i, a.parity));
+    const Matrix<F> u = load_matrix<NR, 4, F>(a.links, mu, s, half_of(a.g));
+    deliver<18, 1>(a, p.face, p.i, 0, 0, reinterpret_cast<const F*>(u.e));
 }
 // out = B x on one parity, where B are clover blocks.
 template <class F> HD void clover_apply(const CloverApply& a, int s) {
@@ -264,9 +270,10 @@ template <class F> HD void clover_apply(const CloverApply& a, int s) {
 
 #define WILSON_LINKS(SITE, NR)                                        \
     SITE(wilson, wilson_hop_##NR, WilsonHop, (wilson_hop<F, NR>))              \
-    SITE(wilson, wilson_face_##NR, WilsonFace, (wilson_face<F, NR>))
+    SITE(wilson, link_face_##NR, LinkFace, (link_face<F, NR>))
 #define WILSON_KERNELS(SITE, SUM)                          \
     WILSON_LINKS(SITE, 18)                                 \
     WILSON_LINKS(SITE, 12)                                 \
     WILSON_LINKS(SITE, 8)                                  \
+    SITE(wilson, wilson_face, WilsonFace, (wilson_face<F>)) \
     SITE(wilson, clover_apply, CloverApply, (clover_apply<F>))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Strong scaling by a model: measured kernels of one GPU, and two numbers for each kind of wire.
 
-    python3 tools/model.py [--network LATENCY,BANDWIDTH] [--node GPUS] [--halos full|half]
+    python3 tools/model.py [--network LATENCY,BANDWIDTH] [--node GPUS]
 
 An exchange of a hop that sends B bytes over a wire costs alpha + B / b beyond the kernels of one GPU, however many of its faces go
 there; wires that are used at once (memory of the node, network) do not wait for each other. A trajectory on N GPUs takes
@@ -9,8 +9,7 @@ there; wires that are used at once (memory of the node, network) do not wait for
     L a + (T - L a) V / (V0 N) + H max over wires (alpha + B / b) + S sigma,
 
 where the trajectory on V0 sites took T seconds on one GPU with L launches, H hops that exchange and S sums. `a` is what a launch
-costs on the smallest box. With --halos half all hops are in half precision and what goes over the network is rounded to 16-bit
-integers, which takes a launch more (not measured). The numbers are those of docs/performance.md; 'Two and four GPUs of one host' there says how well they meet what was measured.
+costs on the smallest box. The numbers are those of docs/performance.md; 'Two and four GPUs of one host' there says how well they meet what was measured.
 """
 
 import argparse
@@ -49,10 +48,6 @@ RUNS = {
 }
 
 
-# Bytes on the network of what is rounded, relative to floats: of half spinors, and of colour vectors.
-ROUNDED = {"2+1 clover": 28 / 48, "2+1+1 HISQ": 112 / 168, "2+1 domain walls": 28 / 48}
-
-
 def neighbours(grid, node):
     """For each cut direction: whether any rank's next one is on another node, where a node has ranks one after the other."""
     ranks = math.prod(grid)
@@ -65,28 +60,25 @@ def neighbours(grid, node):
             yield mu, any(rank // node != next_of(rank) // node for rank in range(ranks))
 
 
-def seconds(run, lattice, grid, node, network, rounded=None):
-    """A trajectory on a grid of ranks; `rounded` is the share of bytes that is left on the network."""
+def seconds(run, lattice, grid, node, network):
+    """A trajectory on a grid of ranks."""
     own, one, _, launches, hops, sums, bytes_a_site = run
     local = [extent // ranks for extent, ranks in zip(lattice, grid)]
     kernels = (one - launches * LAUNCH) * math.prod(local) / math.prod(own)
     sent, wires = {}, {False: MEMORY, True: network}
     for mu, far in neighbours(grid, node):
-        share = rounded if far and rounded else 1
-        sent[far] = sent.get(far, 0) + 2 * math.prod(local) / local[mu] * bytes_a_site * share
+        sent[far] = sent.get(far, 0) + 2 * math.prod(local) / local[mu] * bytes_a_site
     exchange = max((wires[far][0] + size / wires[far][1] for far, size in sent.items()), default=0)
-    if rounded and True in sent:
-        exchange += LAUNCH
     adding = SUM[True in sent] if sent else 0
     return launches * LAUNCH + kernels + hops * exchange + sums * adding
 
 
-def fastest(run, lattice, ranks, node, network, rounded):
+def fastest(run, lattice, ranks, node, network):
     """The fastest grid, and its seconds."""
     divisors = [n for n in range(1, ranks + 1) if ranks % n == 0]
     grids = (grid for grid in itertools.product(divisors, repeat=4) if math.prod(grid) == ranks)
     fits = (grid for grid in grids if all(e % g == 0 and e // g >= 4 and e // g % 2 == 0 for e, g in zip(lattice, grid)))
-    return min((seconds(run, lattice, grid, node, network, rounded), grid) for grid in fits)
+    return min((seconds(run, lattice, grid, node, network), grid) for grid in fits)
 
 
 def main(given):
@@ -108,8 +100,7 @@ def main(given):
     for name, run in RUNS.items():
         row, first = [name], None
         for ranks in (8, 64, 512):
-            rounded = ROUNDED[name] if given.halos == "half" else None
-            took, grid = fastest(run, (64, 64, 64, 128), ranks, given.node, given.network, rounded)
+            took, grid = fastest(run, (64, 64, 64, 128), ranks, given.node, given.network)
             first = first or took * ranks
             row.append(f"{took:.3g} ({'x'.join(map(str, grid))}, {100 * first / (took * ranks):.0f}%)")
         rows.append(row)
@@ -123,5 +114,4 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--network", type=wire, default="30,45", help="microseconds, GB/s per GPU between nodes")
     parser.add_argument("--node", type=int, default=8, help="GPUs of a node")
-    parser.add_argument("--halos", choices=["full", "half"], default="full", help="halo_precision of an input")
     main(parser.parse_args())

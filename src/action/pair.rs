@@ -11,9 +11,9 @@
 //! hep-lat/9603008; openQCD, "Lattice QCD with twisted-mass Wilson-clover quarks").
 
 use crate::device::Precision;
-use crate::device::kernels::{HopForce, LinkReals};
+use crate::device::kernels::HopForce;
 use crate::field::{
-    AlgebraField, Dagger, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField,
+    AlgebraField, Crossing, Dagger, Domain, EVEN, FaceData, FaceSource, Faces, FieldError, Kind, MatrixField,
     ODD, Spinor,
 };
 use crate::operator::{CloverTerm, HopPhases};
@@ -77,8 +77,8 @@ struct Pending {
 impl PairForce {
     /// The forces of quarks of one kind; `clover`: at least one of them has a clover term.
     pub fn new(domain: &Arc<Domain>, kind: Kind, clover: bool) -> Result<Self, FieldError> {
-        let reals = FaceReals { forward: 12, backward: 0 };
-        let faces = || Faces::new(domain, Precision::Double, kind.slices(), reals, 0);
+        let what = (Crossing::HalfSpinor, &[true][..]);
+        let faces = || Faces::new(domain, Precision::Double, kind.slices(), what, 0);
         Ok(Self { domain: Arc::clone(domain), kind, clover, faces_x: faces()?, faces_y: faces()? })
     }
 
@@ -116,9 +116,8 @@ impl PairForce {
         let slices = self.kind.slices();
         for parity in [EVEN, ODD] {
             for (faces, input, dagger) in [(&mut *faces_x, x, Dagger::No), (&mut *faces_y, y, Dagger::Yes)] {
-                let hop = FaceHop::Wilson { reals: LinkReals::Link18, links: None, dagger, slices };
-                let source = FaceSource { input: input[1 - parity].fermions(), parity: 1 - parity, hop };
-                faces.exchange(source, slices)?;
+                let data = FaceData::Spinors { input: input[1 - parity].fermions(), dagger, slices };
+                faces.exchange(FaceSource { parity: 1 - parity, data }, slices)?;
             }
             let kernel = HopForce {
                 g: domain.geometry(),
@@ -128,8 +127,8 @@ impl PairForce {
                 y_here: y[parity].fermions(),
                 x_there: x[1 - parity].fermions(),
                 y_there: y[1 - parity].fermions(),
-                ghost_x: faces_x.forward_ghosts(),
-                ghost_y: faces_y.forward_ghosts(),
+                ghost_x: faces_x.ghosts_of(true),
+                ghost_y: faces_y.ghosts_of(true),
                 phases: pending.phases.table(),
                 parity: parity as i32,
                 ghost_mask: faces_x.mask(),

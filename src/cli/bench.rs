@@ -6,7 +6,7 @@ use hmc::app::{
     Scaling,
 };
 use hmc::family::Weights;
-use hmc::field::{Halo, HaloPrecision};
+use hmc::field::Halo;
 use hmc::input::DeviceChoice;
 use hmc::solver::MultigridParams;
 use std::path::PathBuf;
@@ -36,9 +36,6 @@ pub(super) struct BenchCli {
     /// Halos between GPUs, as the key of that name in [parallel]
     #[arg(long, value_enum, default_value = "auto")]
     transport: TransportName,
-    /// Halos of half precision in messages, as the key of that name in [parallel]
-    #[arg(long, value_enum, default_value = "full")]
-    halo_precision: HaloPrecisionName,
     /// Numbers of ranks for 'scaling', such as 1,2,8; speeds are relative to the first
     #[arg(long, value_delimiter = ',')]
     ranks: Vec<usize>,
@@ -114,12 +111,6 @@ enum TransportName {
     Staged,
     Peer,
     Nccl,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum HaloPrecisionName {
-    Full,
-    Half,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -224,7 +215,6 @@ pub(super) fn bench(cli: BenchCli, ranks: &Ranks) -> Result<(), AppError> {
         lanes,
         grid,
         transport,
-        halo_precision,
         ranks: counts,
         weak,
         links,
@@ -257,10 +247,6 @@ pub(super) fn bench(cli: BenchCli, ranks: &Ranks) -> Result<(), AppError> {
         TransportName::Peer => Some(Halo::Peer),
         TransportName::Nccl => Some(Halo::Nccl),
     };
-    let halo_precision = match halo_precision {
-        HaloPrecisionName::Full => HaloPrecision::Full,
-        HaloPrecisionName::Half => HaloPrecision::Half,
-    };
     let scales = what.iter().any(|item| matches!(item, BenchItem::Scaling)) || !counts.is_empty() || weak;
     let args = BenchArgs {
         lattices: bench_lattices(&what, scales),
@@ -271,7 +257,6 @@ pub(super) fn bench(cli: BenchCli, ranks: &Ranks) -> Result<(), AppError> {
         lanes,
         grid,
         transport,
-        halo_precision,
         links,
         kappa,
         c_sw,

@@ -180,7 +180,8 @@ pub(crate) fn nearest<'w>(word: &str, words: &[&'w str]) -> Option<&'w str> {
 }
 
 /// Words of inputs of earlier versions, and what to write instead.
-const GONE: [(&str, &str); 7] = [
+const GONE: [(&str, &str); 8] = [
+    ("halo_precision", "; it is gone, for halos of half precision lose nothing: leave it out"),
     (
         "multigrid_shifts",
         "; it is gone, for it cost more than it spared: leave it out, with the keys of multigrid",

@@ -279,6 +279,11 @@ impl Buffer {
     /// # Panics
     /// The lengths or the devices differ.
     pub fn copy_from(&mut self, other: &Self) -> Result<(), DeviceError> {
+        self.shared_copy_from(other)
+    }
+
+    /// As [`Buffer::copy_from`], for memory that owners share: see [`Buffer::shared_output`].
+    pub(crate) fn shared_copy_from(&self, other: &Self) -> Result<(), DeviceError> {
         assert_eq!(self.bytes, other.bytes, "a copy between buffers of different length");
         assert!(self.device.is(&other.device), "a copy between devices");
         self.stamp.store(other.stamp.load(Ordering::Relaxed), Ordering::Relaxed);

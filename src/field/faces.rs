@@ -4,16 +4,17 @@
 //! Only lanes at the rank's edge travel; the pack kernel puts the others in place. GPUs that open each other's memory pack
 //! into it, and wait for each other by flags: the host launches and goes on.
 //!
-//! Messages of half precision may be rounded to 16-bit integers with norms ([`HaloPrecision`](super::HaloPrecision)): the pack
-//! kernel rounds, and a kernel restores what came.
+//! In half precision a field's integers travel, and their factor (`kernels/faces.cuh`): the same bits as from floats, in 16
+//! instead of 24 bytes of a colour vector and 32 instead of 48 of a half spinor. A GPU's hops read them as they come; a CPU
+//! unpacks them.
 
 use super::order::Order;
 use super::signals::{Signals, no_signal, no_wait};
 use super::{Dagger, Domain, FieldError, Halo};
 use crate::comm::{Message, agree};
 use crate::device::kernels::{
-    self, FACE_CHUNK, FaceMerge, FaceRestore, Fermions, Half, In, LinkReals, Links, LongReals, Outgoing,
-    Places, StaggeredFace, WilsonFace, int,
+    self, FACE_CHUNK, FaceMerge, FaceUnpack, Fermions, Half, In, LinkFace, LinkReals, Links, LongReals,
+    Outgoing, Places, StaggeredFace, StaggeredLinkFace, WilsonFace, int,
 };
 use crate::device::{Buffer, Precision, Remote, Staging, Use};
 use std::sync::Arc;
@@ -22,60 +23,82 @@ use std::time::Instant;
 type Sends<'a> = Vec<Message<&'a [u8]>>;
 type Receives<'a> = Vec<Message<&'a mut [u8]>>;
 
-/// Reals per face site that a hop needs.
+/// What crosses at a site of a face.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FaceReals {
-    /// From the forward neighbour: 12 of a half spinor, or 6 of each colour vector.
-    pub forward: usize,
-    /// From the backward neighbour; 0: nothing travels.
-    pub backward: usize,
+pub enum Crossing {
+    /// A half spinor.
+    HalfSpinor,
+    /// A colour vector of each of three layers.
+    ColourVectors,
+    /// A matrix of each of so many layers, for hops backward alone.
+    Links(usize),
 }
 
-/// The data to pack: fermion fields of one parity, and links of the same parity for backward hops.
+impl Crossing {
+    /// Reals of a block, and blocks of a site.
+    fn blocks(self) -> (usize, usize) {
+        match self {
+            Self::HalfSpinor => (12, 1),
+            Self::ColourVectors => (6, 3),
+            Self::Links(layers) => (18, layers),
+        }
+    }
+
+    /// Whether integers cross.
+    fn is_packed(self, precision: Precision) -> bool {
+        precision == Precision::Half && !matches!(self, Self::Links(_))
+    }
+
+    /// Bytes of a site and lane: on wires, and in a GPU's ghost zones.
+    fn bytes(self, precision: Precision) -> usize {
+        let (reals, blocks) = self.blocks();
+        match self {
+            Self::HalfSpinor if self.is_packed(precision) => 32,
+            Self::ColourVectors if self.is_packed(precision) => blocks * 16,
+            _ => blocks * reals * precision.bytes(),
+        }
+    }
+}
+
+/// The data to pack, of one parity.
 #[derive(Clone, Copy)]
 pub(crate) struct FaceSource<'a> {
-    /// Fermion fields.
-    pub input: In<'a, Fermions>,
     /// Their parity.
     pub parity: usize,
-    /// The hop that they are packed for.
-    pub hop: FaceHop<'a>,
+    /// What they are.
+    pub data: FaceData<'a>,
 }
 
-/// The hop that a face is packed for.
+/// What a face is packed from.
 #[derive(Clone, Copy)]
-pub(crate) enum FaceHop<'a> {
-    /// The hop of Wilson quarks.
-    Wilson {
-        /// Reals per link.
-        reals: LinkReals,
-        /// The links; `None` if only forward hops are needed.
-        links: Option<In<'a, Links>>,
+pub(crate) enum FaceData<'a> {
+    /// Spinors, for the hop of Wilson quarks.
+    Spinors {
+        /// The fields.
+        input: In<'a, Fermions>,
         /// Whether to use the projectors of the adjoint.
         dagger: Dagger,
         /// Slices of the fifth dimension; 1 without one.
         slices: usize,
     },
-    /// The hop of improved staggered quarks.
-    Staggered {
-        /// Reals per long link.
+    /// Colour vectors, for the hop of improved staggered quarks.
+    ColourVectors(In<'a, Fermions>),
+    /// An operator's own links.
+    Links(LinkReals, In<'a, Links>),
+    /// Those of a staggered operator.
+    StaggeredLinks {
+        /// Reals of a link.
         reals: LongReals,
-        /// Fat links, long links and their ninth reals; `None` if only forward hops are needed.
-        links: [Option<In<'a, Links>>; 3],
+        /// The links.
+        links: In<'a, Links>,
+        /// The ninth reals of links that have nine.
+        ninth: Option<In<'a, Links>>,
     },
-}
-
-/// Bytes that a lane of a face's site takes on a wire with rounded reals: 16-bit integers, and a norm for each half spinor or
-/// colour vector.
-fn rounded_bytes(reals: usize) -> usize {
-    let norms = if reals == 12 { 1 } else { reals / 6 };
-    2 * reals + 4 * norms
 }
 
 struct Face {
     mu: usize,
     forward: bool,
-    reals: usize,
     sites: usize,
     ghost: [Buffer; 2],
     outgoing: Buffer,
@@ -94,8 +117,7 @@ struct Face {
 pub struct Faces {
     domain: Arc<Domain>,
     precision: Precision,
-    /// Whether messages are rounded.
-    rounded: bool,
+    crossing: Crossing,
     fields: usize,
     faces: Vec<Face>,
     turn: usize,
@@ -113,46 +135,38 @@ pub(crate) struct Reached<'a> {
     pub ghost: [Option<In<'a, kernels::Halo>>; 8],
 }
 
-/// Whether messages with halos of this precision are rounded.
-fn rounded(domain: &Domain, precision: Precision) -> bool {
-    precision == Precision::Half && domain.transports().round()
-}
-
 impl Face {
-    /// A face of the direction `mu`, from forward or backward, with so many reals a site.
+    /// A face of the direction `mu`, from forward or backward.
     fn new(
         domain: &Arc<Domain>,
         precision: Precision,
         fields: usize,
         (mu, forward): (usize, bool),
-        reals: usize,
+        crossing: Crossing,
     ) -> Result<Self, FieldError> {
         let (device, layout) = (domain.device(), domain.layout(precision));
         let sites = layout.half() / layout.outer()[mu];
         let lanes = layout.lanes().count();
         let edge = lanes / layout.lanes().0[mu];
         let (to, from) = (domain.halo(mu, !forward), domain.halo(mu, forward));
-        let bytes = fields * sites * lanes * reals * precision.bytes();
+        let (reals, blocks) = crossing.blocks();
+        let is_unpacked = !device.nature().is_gpu && crossing.is_packed(precision);
+        let lane = if is_unpacked { blocks * reals * precision.bytes() } else { crossing.bytes(precision) };
+        let bytes = fields * sites * lanes * lane;
         // All ranks have the same buffers to open, whoever opens them.
         let exports = domain.transports().have_peer();
         let ghost = || if exports { device.buffer_for(Use::Exported, bytes) } else { device.buffer(bytes) };
-        let is_rounded = |halo: Halo| rounded(domain, precision) && halo != Halo::Peer;
-        let wire_bytes = |halo: Halo| {
-            let lane = if is_rounded(halo) { rounded_bytes(reals) } else { reals * precision.bytes() };
-            fields * sites * edge * lane
-        };
-        let staging = |halo: Halo| {
-            if halo == Halo::Staged { Staging::new(device, wire_bytes(halo)) } else { Ok(None) }
-        };
-        let lands_apart = edge < lanes || is_rounded(from);
+        let wire_bytes = fields * sites * edge * crossing.bytes(precision);
+        let staging =
+            |halo: Halo| if halo == Halo::Staged { Staging::new(device, wire_bytes) } else { Ok(None) };
+        let lands_apart = edge < lanes || is_unpacked;
         Ok(Self {
             mu,
             forward,
-            reals,
             sites,
             ghost: [ghost()?, ghost()?],
-            outgoing: device.buffer(wire_bytes(to))?,
-            incoming: lands_apart.then(|| device.buffer(wire_bytes(from))).transpose()?,
+            outgoing: device.buffer(wire_bytes)?,
+            incoming: lands_apart.then(|| device.buffer(wire_bytes)).transpose()?,
             remote: [None, None],
             to,
             from,
@@ -163,7 +177,8 @@ impl Face {
 }
 
 impl Faces {
-    /// Ghost zones for hops of `fields` fields over `reach` sites; 0 for kernels that do all sites after an exchange.
+    /// Ghost zones for hops of `fields` fields over `reach` sites; 0 for kernels that do all sites after an exchange, of what
+    /// comes from the `sides` forward, backward.
     ///
     /// # Errors
     /// The GPUs cannot access each other's memory, or memory runs out.
@@ -171,25 +186,21 @@ impl Faces {
         domain: &Arc<Domain>,
         precision: Precision,
         fields: usize,
-        reals: FaceReals,
+        (crossing, sides): (Crossing, &[bool]),
         reach: usize,
     ) -> Result<Self, FieldError> {
         let _label = domain.device().label("halos");
         let mut faces = Vec::new();
         for mu in domain.cut_directions() {
-            for (forward, reals) in [(true, reals.forward), (false, reals.backward)] {
-                if reals == 0 {
-                    continue;
-                }
-                faces.push(Face::new(domain, precision, fields, (mu, forward), reals)?);
+            for forward in sides {
+                faces.push(Face::new(domain, precision, fields, (mu, *forward), crossing)?);
             }
         }
         let order =
             (reach > 0 && !faces.is_empty()).then(|| Order::new(domain, precision, reach)).transpose()?;
         let order = order.map(Arc::new);
         let domain = Arc::clone(domain);
-        let rounded = rounded(&domain, precision);
-        let mut made = Self { domain, precision, rounded, fields, faces, turn: 0, signals: None, order };
+        let mut made = Self { domain, precision, crossing, fields, faces, turn: 0, signals: None, order };
         if made.domain.transports().have_peer() && !made.faces.is_empty() {
             made.open_remote()?;
             let most = made.chunks(fields).into_iter().max().expect("eight faces");
@@ -248,10 +259,23 @@ impl Faces {
         Ok(self.faces.iter().map(of).collect::<Result<_, _>>()?)
     }
 
-    /// The ghost zones from forward neighbours.
-    pub(crate) fn forward_ghosts(&self) -> [Option<In<'_, kernels::Halo>>; 4] {
+    /// The ghost zone of a direction that is cut, of the last exchange.
+    pub(super) fn zone(&self, mu: usize, forward: bool) -> Option<&Buffer> {
+        let face = self.faces.iter().find(|face| (face.mu, face.forward) == (mu, forward))?;
+        Some(&face.ghost[self.turn])
+    }
+
+    /// Memory as large as the ghost zones of a side, by direction.
+    pub(super) fn like_zones(&self, forward: bool) -> Result<Vec<(usize, Buffer)>, FieldError> {
+        let device = self.domain.device();
+        let of = |face: &Face| Ok((face.mu, device.buffer(face.ghost[0].bytes())?));
+        self.faces.iter().filter(|face| face.forward == forward).map(of).collect()
+    }
+
+    /// The ghost zones from forward neighbours, or from those before.
+    pub(crate) fn ghosts_of(&self, forward: bool) -> [Option<In<'_, kernels::Halo>>; 4] {
         let ghosts = self.ghosts();
-        std::array::from_fn(|mu| ghosts[2 * mu])
+        std::array::from_fn(|mu| ghosts[place(mu, forward)])
     }
 
     /// Bytes that a rank sends in an exchange of all fields.
@@ -358,12 +382,8 @@ impl Faces {
     }
 
     /// Packs the first `fields` fields for the neighbours, all faces in one launch, which raises their flags.
-    fn pack(
-        &mut self,
-        FaceSource { input, parity, hop }: FaceSource<'_>,
-        fields: usize,
-    ) -> Result<(), FieldError> {
-        let Self { domain, precision, rounded, faces, turn, signals, .. } = self;
+    fn pack(&mut self, FaceSource { parity, data }: FaceSource<'_>, fields: usize) -> Result<(), FieldError> {
+        let Self { domain, precision, faces, turn, signals, .. } = self;
         let g = domain.layout(*precision).geometry();
         let parity = int(parity);
         let chunk = if signals.is_some() { FACE_CHUNK } else { 1 };
@@ -374,25 +394,31 @@ impl Faces {
         };
         let (wire, ghost) = ([const { None }; 8], [const { None }; 8]);
         let (fields, chunk) = (int(fields), int(chunk));
-        let mut to = Outgoing { wire, ghost, signal, fields, chunk, rounded: 0 };
+        let mut to = Outgoing { wire, ghost, signal, fields, chunk };
         for face in faces {
-            let Face { mu, forward, ghost, outgoing, remote, to: halo, .. } = face;
+            let Face { mu, forward, ghost, outgoing, remote, .. } = face;
             let place = place(*mu, *forward);
-            to.rounded |= i32::from(*rounded && *halo != Halo::Peer) << place;
             to.ghost[place] = Some(ghost[*turn].output());
             to.wire[place] = Some(match &mut remote[*turn] {
                 Some(remote) => remote.output(),
                 None => outgoing.output(),
             });
         }
-        match hop {
-            FaceHop::Wilson { reals, links, dagger, slices } => {
+        match data {
+            FaceData::Spinors { input, dagger, slices } => {
                 let (dagger, slices) = (dagger as i32, int(slices));
-                let face = WilsonFace { g, input, links, faces: to, parity, dagger, slices };
-                domain.launch_as((*precision, reals), &face, sites)
+                let face = WilsonFace { g, input, faces: to, parity, dagger, slices };
+                domain.launch_as(*precision, &face, sites)
             }
-            FaceHop::Staggered { reals, links: [links, long_links, ninth] } => {
-                let face = StaggeredFace { g, input, links, long_links, ninth, faces: to, parity };
+            FaceData::ColourVectors(input) => {
+                domain.launch_as(*precision, &StaggeredFace { g, input, faces: to, parity }, sites)
+            }
+            FaceData::Links(reals, links) => {
+                domain.launch_as((*precision, reals), &LinkFace { g, links, faces: to, parity }, sites)
+            }
+            FaceData::StaggeredLinks { reals, links, ninth } => {
+                let layers = int(self.crossing.blocks().1);
+                let face = StaggeredLinkFace { g, links, ninth, faces: to, parity, layers };
                 domain.launch_as((*precision, reals), &face, sites)
             }
         }
@@ -484,10 +510,11 @@ impl Faces {
 
     /// Brings to their places what has come apart from the ghost zones.
     fn merge(&mut self, fields: usize) -> Result<(), FieldError> {
-        if self.rounded {
-            return self.restore(fields);
+        let (reals, blocks) = self.crossing.blocks();
+        if self.crossing.is_packed(self.precision) {
+            return self.unpack(fields);
         }
-        for Face { mu, forward, reals, sites, ghost, incoming, .. } in &mut self.faces {
+        for Face { mu, forward, sites, ghost, incoming, .. } in &mut self.faces {
             let Some(incoming) = incoming else { continue };
             let kernel = FaceMerge {
                 g: self.domain.layout(self.precision).geometry(),
@@ -495,7 +522,7 @@ impl Faces {
                 ghost: ghost[self.turn].output(),
                 mu: int(*mu),
                 forward: i32::from(*forward),
-                reals: int(*reals),
+                reals: int(blocks * reals),
                 sites: int(*sites),
             };
             self.domain.launch_as(self.precision, &kernel, fields * *sites)?;
@@ -503,21 +530,22 @@ impl Faces {
         Ok(())
     }
 
-    /// Restores the reals of rounded messages, of all faces in one launch.
-    fn restore(&mut self, fields: usize) -> Result<(), FieldError> {
+    /// Unpacks the integers that came, of all faces in one launch.
+    fn unpack(&mut self, fields: usize) -> Result<(), FieldError> {
         let g = self.domain.layout(self.precision).geometry();
+        let (reals, blocks) = self.crossing.blocks();
         let (wire, ghost) = ([None; 8], [const { None }; 8]);
-        let mut kernel = FaceRestore { g, wire, ghost, fields: int(fields), reals: [0; 2] };
+        let (reals, blocks) = (int(reals), int(blocks));
+        let mut kernel = FaceUnpack { g, wire, ghost, fields: int(fields), blocks, reals };
         let mut count = 0;
-        for Face { mu, forward, reals, sites, ghost, incoming, .. } in &mut self.faces {
+        for Face { mu, forward, sites, ghost, incoming, .. } in &mut self.faces {
             let Some(incoming) = incoming else { continue };
             let place = place(*mu, *forward);
             kernel.wire[place] = Some(incoming.input());
             kernel.ghost[place] = Some(ghost[self.turn].output());
-            kernel.reals[place % 2] = int(*reals);
             count += fields * *sites;
         }
-        self.domain.launch_as(Half, &kernel, count)
+        if count == 0 { Ok(()) } else { self.domain.launch_as(Half, &kernel, count) }
     }
 }
 

@@ -36,8 +36,6 @@ mod number;
 mod order;
 mod parts;
 mod random;
-#[cfg(test)]
-mod rounding;
 mod several;
 mod shared;
 mod signals;
@@ -49,9 +47,9 @@ mod transports;
 pub use algebra::AlgebraField;
 pub use dirac::Dagger;
 pub use domain::Domain;
-pub(crate) use faces::{FaceHop, FaceSource, Reached};
-pub use faces::{FaceReals, Faces};
-pub(crate) use hop_links::HopLinks;
+pub use faces::{Crossing, Faces};
+pub(crate) use faces::{FaceData, FaceSource, Reached};
+pub(crate) use hop_links::{GhostLinks, HopLinks, LinkFaces};
 pub use host::{HostLinks, LINK_REALS};
 pub use layout::Layout;
 pub use matrix::MatrixField;
@@ -64,7 +62,7 @@ pub use several::ShiftSteps;
 pub use shared::Sharing;
 pub(crate) use shared::{Shared, Workspace, common};
 pub use spinor::{Kind, Spinor};
-pub use transports::{Halo, HaloPrecision, Transports};
+pub use transports::{Halo, Transports};
 
 /// Even sites, as numbered by kernels.
 pub const EVEN: usize = 0;

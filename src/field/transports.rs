@@ -24,22 +24,9 @@ impl std::fmt::Display for Halo {
     }
 }
 
-/// How halos of hops in half precision travel in messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HaloPrecision {
-    /// As floats: no bit depends on the cut.
-    #[default]
-    Full,
-    /// Rounded to 16-bit integers with norms: bits depend on the grid of ranks, and on which ranks send messages.
-    Half,
-}
-
 /// The transports between all ranks: the same on all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Transports {
-    kind: Kind,
-    precision: HaloPrecision,
-}
+pub struct Transports(Kind);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
@@ -51,15 +38,9 @@ enum Kind {
     },
 }
 
-impl From<Kind> for Transports {
-    fn from(kind: Kind) -> Self {
-        Self { kind, precision: HaloPrecision::Full }
-    }
-}
-
 impl From<Halo> for Transports {
     fn from(halo: Halo) -> Self {
-        Kind::One(halo).into()
+        Self(Kind::One(halo))
     }
 }
 
@@ -72,24 +53,13 @@ impl Transports {
         match (groups.len(), group_of.len()) {
             (1, _) => Halo::Peer.into(),
             (groups, ranks) if groups == ranks => between.into(),
-            _ => Kind::Within { group_of: group_of.into(), between }.into(),
+            _ => Self(Kind::Within { group_of: group_of.into(), between }),
         }
-    }
-
-    /// The same with halos of half precision in messages as `precision` says; as floats without this.
-    #[must_use]
-    pub fn with(self, precision: HaloPrecision) -> Self {
-        Self { precision, ..self }
-    }
-
-    /// Whether halos of half precision in messages are rounded.
-    pub fn round(&self) -> bool {
-        self.precision == HaloPrecision::Half && !self.are_peer()
     }
 
     /// The transport between two ranks.
     pub fn between(&self, a: usize, b: usize) -> Halo {
-        match &self.kind {
+        match &self.0 {
             Kind::One(halo) => *halo,
             Kind::Within { group_of, .. } if group_of[a] == group_of[b] => Halo::Peer,
             Kind::Within { between, .. } => *between,
@@ -98,17 +68,17 @@ impl Transports {
 
     /// Whether all ranks open each other's memory.
     pub fn are_peer(&self) -> bool {
-        self.kind == Kind::One(Halo::Peer)
+        self.0 == Kind::One(Halo::Peer)
     }
 
     /// Whether any ranks do.
     pub fn have_peer(&self) -> bool {
-        self.are_peer() || matches!(self.kind, Kind::Within { .. })
+        self.are_peer() || matches!(self.0, Kind::Within { .. })
     }
 
     /// The transport of halos that are messages.
     pub fn messages(&self) -> Halo {
-        match self.kind {
+        match self.0 {
             Kind::One(halo) => halo,
             Kind::Within { between, .. } => between,
         }
@@ -118,8 +88,8 @@ impl Transports {
 /// For the log.
 impl std::fmt::Display for Transports {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.kind {
-            Kind::One(halo) => halo.fmt(f)?,
+        match &self.0 {
+            Kind::One(halo) => halo.fmt(f),
             Kind::Within { group_of, between } => {
                 let first = |rank: usize| group_of[..rank].iter().all(|group| *group != group_of[rank]);
                 let of_group = |rank: usize| {
@@ -128,13 +98,8 @@ impl std::fmt::Display for Transports {
                 };
                 let groups: Vec<String> =
                     (0..group_of.len()).filter(|&rank| first(rank)).map(of_group).collect();
-                write!(f, "{} among ranks {}, {between} between them", Halo::Peer, groups.join(" | "))?;
+                write!(f, "{} among ranks {}, {between} between them", Halo::Peer, groups.join(" | "))
             }
-        }
-        if self.round() {
-            f.write_str(", those of half precision rounded to 16 bits (bits depend on the cuts)")
-        } else {
-            Ok(())
         }
     }
 }
@@ -155,17 +120,5 @@ mod tests {
         assert_eq!(of_nodes.to_string(), "peer to peer among ranks 0 1 | 2, by NCCL between them");
         assert_eq!(Transports::within(&[3, 3], Halo::Staged), Halo::Peer.into());
         assert_eq!(Transports::within(&[1, 0], Halo::Nccl), Halo::Nccl.into());
-    }
-
-    #[test]
-    fn only_messages_are_rounded() {
-        let half = |transports: Transports| transports.with(HaloPrecision::Half);
-        assert!(
-            half(Halo::Staged.into()).round() && half(Transports::within(&[0, 0, 2], Halo::Nccl)).round()
-        );
-        assert!(!half(Halo::Peer.into()).round() && !Transports::from(Halo::Staged).round());
-        let said = half(Halo::Nccl.into()).to_string();
-        assert_eq!(said, "by NCCL, those of half precision rounded to 16 bits (bits depend on the cuts)");
-        assert_eq!(half(Halo::Peer.into()).to_string(), "peer to peer");
     }
 }

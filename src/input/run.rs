@@ -9,7 +9,7 @@ use crate::config::reader::{
 };
 use crate::config::section::Section;
 use crate::device::{Device, DeviceError};
-use crate::field::{Halo, HaloPrecision};
+use crate::field::Halo;
 use crate::io::{Format, MOST_TRAJECTORIES};
 use crate::lattice::{Extents, LaneGrid, Partition, PartitionError, choose_grid, shape};
 use std::path::PathBuf;
@@ -99,8 +99,6 @@ pub struct Parallel {
     /// The transport of halos between GPUs; `None`: peer to peer among the ranks of a node if each has a GPU and all can,
     /// staged between others; NCCL stands for the same with NCCL between them.
     pub transport: Option<Halo>,
-    /// How halos of half precision travel in messages.
-    pub halo_precision: HaloPrecision,
     /// Whether a run begins with a test of its devices.
     pub self_test: bool,
 }
@@ -289,15 +287,6 @@ const TRANSPORT: Key<Option<Halo>> = Key::new(
      `\"auto\"`: peer among the ranks of a node, between nodes by NCCL where it is there, else staged; `\"nccl\"`: the same, and \
      refused without NCCL",
 );
-const HALO_PRECISION: Key<HaloPrecision> = Key::new(
-    "halo_precision",
-    words(&[("full", HaloPrecision::Full), ("half", HaloPrecision::Half)]),
-    Absent::Is("\"full\""),
-    Change::Tuning,
-    "halos of hops in half precision that travel in messages: `\"full\"` as floats; `\"half\"` rounded to 16-bit integers with \
-     norms, with 58% of the bytes of Wilson and domain-wall quarks and 67% of staggered quarks. Solutions meet the same residuals, \
-     but the bits then depend on the grid of ranks, and on which ranks are peers; see below",
-);
 const SELF_TEST: Key<bool> = Key::new(
     "self_test",
     words(&[("on", true), ("off", false)]),
@@ -330,10 +319,8 @@ pub(super) const RUN: Section = Section {
 /// `[lattice]`
 pub(super) const LATTICE: Section = Section { keys: &[&EXTENTS], tables: &[] };
 /// `[parallel]`
-pub(super) const PARALLEL: Section = Section {
-    keys: &[&GRID, &DEVICE, &THREADS, &LANES, &TRANSPORT, &HALO_PRECISION, &SELF_TEST],
-    tables: &[],
-};
+pub(super) const PARALLEL: Section =
+    Section { keys: &[&GRID, &DEVICE, &THREADS, &LANES, &TRANSPORT, &SELF_TEST], tables: &[] };
 
 /// Reads `[run]`.
 pub(super) fn run(mut table: Table) -> Option<Run> {
@@ -384,7 +371,6 @@ pub(super) fn parallel(table: &mut Table) -> Parallel {
         threads: table.get_or(&THREADS, None),
         lanes: table.get_or(&LANES, None),
         transport: table.get_or(&TRANSPORT, None),
-        halo_precision: table.get_or(&HALO_PRECISION, None),
         self_test: table.get_or(&SELF_TEST, None),
     }
 }

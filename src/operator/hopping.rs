@@ -7,8 +7,8 @@ use crate::device::kernels::{
 };
 use crate::device::{Buffer, Precision, Stamp};
 use crate::field::{
-    Dagger, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, HopLinks, Kind, MatrixField,
-    ODD, Reached, Shared, Spinor,
+    Crossing, Dagger, Domain, EVEN, FaceData, FaceSource, Faces, FieldError, GhostLinks, HopLinks, Kind,
+    LinkFaces, MatrixField, ODD, Reached, Shared, Spinor,
 };
 use crate::lattice::{Boundary, coordinates};
 use crate::math::single;
@@ -26,7 +26,7 @@ struct Own {
     precision: Precision,
     reals: LinkReals,
     fields: usize,
-    links: Shared<HopLinks>,
+    links: Shared<(HopLinks, GhostLinks)>,
     phases: HopPhases,
     keep: Option<Keep>,
 }
@@ -133,14 +133,15 @@ impl WilsonLinks {
         boundary: Boundary,
     ) -> Result<Self, FieldError> {
         let layout = domain.layout(precision);
-        let links = || HopLinks::new(domain, precision, reals);
+        let link_faces = LinkFaces::new(domain, precision, 1)?;
+        let links = || Ok((HopLinks::new(domain, precision, reals)?, GhostLinks::new(&link_faces)?));
         let reals = LinkReals::of(reals).expect("links of 18, 12 or 8 reals");
         let (phases, mask) = boundary.of_hops(domain.partition(), layout.lanes());
         let phases = HopPhases { table: Arc::new(table(domain, precision, &phases)?), mask };
         let name = format!("links of {reals:?} in {precision:?}");
         let links = Shared::new(domain, name, links)?;
         let own = Own { domain: Arc::clone(domain), precision, reals, fields, links, phases, keep: None };
-        let faces = Faces::new(domain, precision, fields, FaceReals { forward: 12, backward: 12 }, 1)?;
+        let faces = Faces::new(domain, precision, fields, (Crossing::HalfSpinor, &[true, false]), 1)?;
         Ok(Self { own, faces })
     }
 
@@ -148,14 +149,15 @@ impl WilsonLinks {
     pub fn update(&mut self, links: &MatrixField) -> Result<(), FieldError> {
         let Own { domain, precision, reals, links: own, .. } = &mut self.own;
         domain.check([links.domain()]);
-        own.adopt(links.stamp(), |own| {
+        own.adopt(links.stamp(), |(own, ghosts)| {
             let layout = domain.layout(*precision);
             for parity in [EVEN, ODD] {
                 let (g, links, out) = (layout.geometry(), links.links(), own.fill(parity));
                 let kernel = ImportLinks { g, links, out, parity: int(parity) };
                 domain.launch_as((*precision, *reals), &kernel, layout.half())?;
             }
-            own.gather(1)
+            own.gather(1)?;
+            ghosts.exchange(|parity| FaceData::Links(*reals, own.from(parity)))
         })
     }
 
@@ -262,7 +264,7 @@ impl WilsonLinks {
     /// The exchange of a hop alone: what `D input` on sites of `parity` reads of other ranks comes from them.
     pub fn exchange(&mut self, input: &Spinor, parity: usize, dagger: Dagger) -> Result<(), FieldError> {
         let fields = input.fields() * input.kind().slices();
-        self.faces.exchange(self.own.faces_of(input, parity, dagger), fields)
+        self.faces.exchange(Own::faces_of(input, parity, dagger), fields)
     }
 
     /// Bytes that a rank sends for a hop of as many fields as there is memory for.
@@ -285,12 +287,12 @@ impl WilsonLinks {
             Made::Within => return launch(hop),
             // Not all faces are read, but all must have come: whoever goes on writes the next ones.
             Made::Across(_) => {
-                faces.exchange(own.faces_of(input, parity, way.dagger), fields)?;
+                faces.exchange(Own::faces_of(input, parity, way.dagger), fields)?;
                 return launch(Hopping { ghost: faces.ghosts(), ..hop });
             }
             Made::All => {}
         }
-        faces.hop(own.faces_of(input, parity, way.dagger), fields, |Reached { ghost, places }| {
+        faces.hop(Own::faces_of(input, parity, way.dagger), fields, |Reached { ghost, places }| {
             launch(Hopping { ghost, places, ..hop })
         })
     }
@@ -298,10 +300,9 @@ impl WilsonLinks {
 
 impl Own {
     /// What a hop from `input` to `parity` packs.
-    fn faces_of<'a>(&'a self, input: &'a Spinor, parity: usize, dagger: Dagger) -> FaceSource<'a> {
-        let (links, slices) = (Some(self.links.get().from(1 - parity)), input.kind().slices());
-        let hop = FaceHop::Wilson { reals: self.reals, links, dagger, slices };
-        FaceSource { input: input.fermions(), parity: 1 - parity, hop }
+    fn faces_of(input: &Spinor, parity: usize, dagger: Dagger) -> FaceSource<'_> {
+        let (input, slices) = (input.fermions(), input.kind().slices());
+        FaceSource { parity: 1 - parity, data: FaceData::Spinors { input, dagger, slices } }
     }
 
     /// `D input` on all sites of `parity`.
@@ -320,13 +321,14 @@ impl Own {
             Made::Within => (HopSet::Within, None),
             Made::Across(mu) => (HopSet::Across, Some(mu)),
         };
-        let (links, all) = (self.links.get(), Reached::all(input.layout().half()));
+        let ((links, ghosts), all) = (self.links.get(), Reached::all(input.layout().half()));
         Hopping {
             g: input.layout().geometry(),
             input: input.fermions(),
             links_out: links.from(parity),
             links_in: links.to(parity),
             ghost: all.ghost,
+            ghost_links: ghosts.to(parity),
             phases: self.phases.table(),
             places: all.places,
             keep: self.keep.as_ref().map(|keep| keep.table(leaving)),

@@ -31,7 +31,7 @@ use crate::app::machine::start;
 use crate::app::{AppError, Ranks};
 use crate::device::Precision;
 use crate::family::REACH;
-use crate::field::{Domain, Halo, HaloPrecision, MatrixField, Purpose, RandomAddress};
+use crate::field::{Domain, Halo, MatrixField, Purpose, RandomAddress};
 use crate::input::{DeviceChoice, Parallel};
 use crate::lattice::Extents;
 use crate::solver::{Info, Method, MultigridParams, Settings, SolverError};
@@ -107,8 +107,6 @@ pub struct BenchArgs {
     pub grid: Option<Extents>,
     /// The transport of halos.
     pub transport: Option<Halo>,
-    /// How halos of half precision travel in messages.
-    pub halo_precision: HaloPrecision,
     /// The links for the solvers' tables; `None`: from a short quenched chain.
     pub links: Option<PathBuf>,
     /// The Wilson quark of the solvers' table.
@@ -156,7 +154,6 @@ pub fn bench(args: &BenchArgs, comm: &Ranks) -> Result<(), AppError> {
         threads: args.threads,
         lanes: args.lanes,
         transport: args.transport,
-        halo_precision: args.halo_precision,
         self_test: false,
     };
     start::in_pool(&parallel, &**comm, || {

@@ -57,7 +57,7 @@ pub(in crate::app) fn domain(
     let Layers { border, reach } = layers;
     let device = start::device(parallel, &partition, reach, &**comm)?;
     start::require_lanes(&partition, &device, reach)?;
-    let transports = start::transports(parallel, &device, &**comm)?.with(parallel.halo_precision);
+    let transports = start::transports(parallel, &device, &**comm)?;
     Ok(Domain::new(partition, device, Arc::clone(comm), border, transports)?)
 }
 

@@ -30,8 +30,7 @@ pub fn domain_on(
     let Layers { border, reach } = assemble::layers(input, [&input.measure]);
     let partition = start::partition(&input.parallel, input.extents, &**comm)?;
     start::require_lanes(&partition, &device, reach)?;
-    let transports = transports.into().with(input.parallel.halo_precision);
-    Ok(Domain::new(partition, device, Arc::clone(comm), border, transports)?)
+    Ok(Domain::new(partition, device, Arc::clone(comm), border, transports.into())?)
 }
 
 /// Makes the chain of an input, runs its first trajectory from `links`, measures, and takes the memory of a checkpoint.

@@ -5,7 +5,6 @@ use super::assemble::Layers;
 use super::resume::columns;
 use crate::app::machine::start;
 use crate::app::output::megabytes;
-use crate::field::HaloPrecision;
 use crate::hmc::Scheme;
 use crate::input::Input;
 use crate::io::Format;
@@ -69,9 +68,6 @@ pub(in crate::app) fn plan(input: &Input, partition: &Partition, ranks: usize) -
         shape(partition.grid),
         shape(local),
     );
-    if input.parallel.halo_precision == HaloPrecision::Half {
-        text += "halos          of half precision rounded to 16 bits in messages: the bits depend on the grid of ranks\n";
-    }
     text += &format!(
         "trajectories   {} of length {}, {} of them thermalisation\n",
         run.trajectories, input.hmc.tau, run.thermalisation

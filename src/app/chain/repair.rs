@@ -102,13 +102,6 @@ impl Driver {
                 self.folder.display()
             )));
         };
-        if kept.parallel.halo_precision != self.input.parallel.halo_precision {
-            return Err(AppError::Refused(format!(
-                "{}: trajectory {number}, which is to be made again, was made with another halo_precision; take that up for \
-                 a job, or go on without by --gaps leave",
-                self.folder.display()
-            )));
-        }
         self.say(&format!("trajectory {number}: again with the tuning in force after {tuning}"));
         self.retune(
             Input { run: self.input.run.clone(), parallel: self.input.parallel.clone(), ..kept },

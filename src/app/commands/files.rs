@@ -6,7 +6,7 @@ use crate::app::machine::start;
 use crate::app::output::{json, say, shown, warn};
 use crate::app::{AppError, Ranks};
 use crate::comm::agree;
-use crate::field::{Halo, HaloPrecision, HostLinks, MatrixField};
+use crate::field::{Halo, HostLinks, MatrixField};
 use crate::input::{self, DeviceChoice, Parallel};
 use crate::io::{self, Format, Header, Meta, Told, Verified};
 use crate::lattice::{Extents, Partition, coordinates, shape, site, volume};
@@ -50,7 +50,6 @@ fn here() -> Parallel {
         threads: None,
         lanes: None,
         transport: Some(Halo::Staged),
-        halo_precision: HaloPrecision::Full,
         self_test: false,
     }
 }

@@ -3,9 +3,8 @@
 use crate::app::AppError;
 use crate::comm::agree;
 use crate::device::Precision;
-use crate::device::kernels::LinkReals;
 use crate::field::{
-    AlgebraField, Dagger, Domain, FaceHop, FaceReals, FaceSource, Faces, FieldError, Halo, MatrixField, ODD,
+    AlgebraField, Crossing, Dagger, Domain, FaceData, FaceSource, Faces, FieldError, Halo, MatrixField, ODD,
     Purpose, RandomAddress, Spinor,
 };
 use crate::math::ExactSum;
@@ -41,8 +40,8 @@ fn exchanged(domain: &Arc<Domain>) -> Result<(Vec<ExactSum>, Vec<Vec<u8>>), Fiel
     let mut links = MatrixField::new(domain, 4)?;
     let mut force = AlgebraField::new(domain)?;
     let mut spinor = Spinor::new(domain, Precision::Double)?;
-    let reals = FaceReals { forward: 12, backward: 0 };
-    let mut faces = Faces::new(domain, Precision::Double, 1, reals, 0)?;
+    let what = (Crossing::HalfSpinor, &[true][..]);
+    let mut faces = Faces::new(domain, Precision::Double, 1, what, 0)?;
     let deep = domain.cut_directions().all(|mu| domain.border()[mu] > 1);
     let loops = GaugeLoops::new(domain, 1.0, if deep { 1.0 } else { 0.0 }, 0.0)?;
     let (mut sums, mut halos) = (Vec::new(), Vec::new());
@@ -54,8 +53,8 @@ fn exchanged(domain: &Arc<Domain>) -> Result<(Vec<ExactSum>, Vec<Vec<u8>>), Fiel
         loops.add_force(&links, &mut force, 1.0)?;
         sums.push(force.kinetic()?);
         spinor.set_random(ODD, 1.0, random(Purpose::Probe(0)))?;
-        let hop = FaceHop::Wilson { reals: LinkReals::Link18, links: None, dagger: Dagger::No, slices: 1 };
-        faces.exchange(FaceSource { input: spinor.fermions(), parity: ODD, hop }, 1)?;
+        let data = FaceData::Spinors { input: spinor.fermions(), dagger: Dagger::No, slices: 1 };
+        faces.exchange(FaceSource { parity: ODD, data }, 1)?;
         halos.extend(faces.received()?);
     }
     Ok((sums, halos))

@@ -15,8 +15,8 @@ use crate::device::kernels::{
 };
 use crate::device::{Buffer, Precision};
 use crate::field::{
-    Dagger, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, HopLinks, Kind, MatrixField,
-    ODD, Reached, Shared, Spinor,
+    Crossing, Dagger, Domain, EVEN, FaceData, FaceSource, Faces, FieldError, GhostLinks, HopLinks, Kind,
+    LinkFaces, MatrixField, ODD, Reached, Shared, Spinor,
 };
 use crate::lattice::Boundary;
 use crate::operator::Operator;
@@ -40,6 +40,7 @@ struct Own {
     long_reals: LongReals,
     /// While the operator is in use.
     fat: Option<HopLinks>,
+    ghost_fat: GhostLinks,
     long: Shared<Long>,
     phases: Buffer,
     /// The unit of the stored fat links: 1, or with integers a bound on every real.
@@ -49,12 +50,8 @@ struct Own {
 
 impl Own {
     /// What a hop from `input` to `parity` packs.
-    fn faces_of<'a>(&'a self, input: &'a Spinor, parity: usize) -> FaceSource<'a> {
-        let (fat, long) = (self.fat(), self.long.get());
-        let [fat, links] = [fat, &long.links].map(|links| Some(links.from(1 - parity)));
-        let ninth = long.ninth.as_ref().map(|ninth| ninth.from(1 - parity));
-        let hop = FaceHop::Staggered { reals: self.long_reals, links: [fat, links, ninth] };
-        FaceSource { input: input.fermions(), parity: 1 - parity, hop }
+    fn faces_of(input: &Spinor, parity: usize) -> FaceSource<'_> {
+        FaceSource { parity: 1 - parity, data: FaceData::ColourVectors(input.fermions()) }
     }
 
     fn fat(&self) -> &HopLinks {
@@ -67,6 +64,7 @@ struct Long {
     links: HopLinks,
     /// The ninth reals, for links of nine reals.
     ninth: Option<HopLinks>,
+    ghosts: GhostLinks,
 }
 
 /// The number of colour vectors that share a link in registers.
@@ -103,15 +101,18 @@ impl Staggered {
         let room = |reals| HopLinks::new(domain, precision, reals);
         let nine = long_reals == LongReals::Long9;
         let name = format!("long links of {long_reals:?} in {precision:?}, {boundary:?}");
+        let long_faces = LinkFaces::new(domain, precision, REACH)?;
         let long = || {
             let links = room(if nine { 8 } else { stored })?;
-            Ok(Long { links, ninth: if nine { Some(room(1)?) } else { None } })
+            let ninth = if nine { Some(room(1)?) } else { None };
+            Ok(Long { links, ninth, ghosts: GhostLinks::new(&long_faces)? })
         };
         let own = Own {
             domain: Arc::clone(domain),
             precision,
             long_reals,
             fat: None,
+            ghost_fat: GhostLinks::new(&LinkFaces::new(domain, precision, 1)?)?,
             long: Shared::new(domain, name, long)?,
             phases: device.buffer_of(&boundary.of_passes())?,
             fat_unit: 1.0,
@@ -120,14 +121,23 @@ impl Staggered {
         Ok(Self {
             from: EVEN,
             own,
-            faces: Faces::new(domain, precision, fields, FaceReals { forward: 18, backward: 24 }, REACH)?,
+            faces: Faces::new(domain, precision, fields, (Crossing::ColourVectors, &[true, false]), REACH)?,
         })
     }
 
     /// Adopts fat links X, and long links `naik` times the unitary `long`. None of them have signs and phases.
     pub fn update(&mut self, fat: &MatrixField, long: &MatrixField, naik: f64) -> Result<(), FieldError> {
-        let Own { domain, precision, long_reals, fat: own_fat, long: own_long, phases, fat_unit, .. } =
-            &mut self.own;
+        let Own {
+            domain,
+            precision,
+            long_reals,
+            fat: own_fat,
+            ghost_fat,
+            long: own_long,
+            phases,
+            fat_unit,
+            ..
+        } = &mut self.own;
         domain.check([fat.domain(), long.domain()]);
         if *precision == Precision::Half {
             let (g, links) = (domain.geometry(), fat.links());
@@ -148,6 +158,11 @@ impl Staggered {
             domain.launch_as(*precision, &kernel, half)?;
         }
         own_fat.gather(1)?;
+        ghost_fat.exchange(|parity| FaceData::StaggeredLinks {
+            reals: LongReals::Long18,
+            links: own_fat.from(parity),
+            ninth: None,
+        })?;
         own_long.adopt(long.stamp(), |own| {
             for parity in [EVEN, ODD] {
                 let (links, out) = (long.links(), own.links.fill(parity));
@@ -156,7 +171,12 @@ impl Staggered {
                 domain.launch_as((*precision, *long_reals), &kernel, half)?;
             }
             own.links.gather(REACH)?;
-            own.ninth.as_ref().map_or(Ok(()), |ninth| ninth.gather(REACH))
+            own.ninth.as_ref().map_or(Ok(()), |ninth| ninth.gather(REACH))?;
+            own.ghosts.exchange(|parity| FaceData::StaggeredLinks {
+                reals: *long_reals,
+                links: own.links.from(parity),
+                ninth: own.ninth.as_ref().map(|ninth| ninth.from(parity)),
+            })
         })?;
         self.own.naik = naik;
         Ok(())
@@ -180,7 +200,7 @@ impl Staggered {
 
     /// The exchange of a hop alone: what D reads of other ranks for sites of `parity` comes from them.
     pub fn exchange(&mut self, input: &Spinor, parity: usize) -> Result<(), FieldError> {
-        self.faces.exchange(self.own.faces_of(input, parity), input.fields())
+        self.faces.exchange(Own::faces_of(input, parity), input.fields())
     }
 
     /// Bytes that a rank sends for a hop of as many fields as there is memory for.
@@ -210,7 +230,7 @@ impl Staggered {
         let fat = own.fat();
         let each = each(fields, domain.device().nature().is_gpu);
         let groups = fields.div_ceil(each);
-        let source = own.faces_of(input, parity);
+        let source = Own::faces_of(input, parity);
         let ghost_mask = faces.mask();
         faces.hop(source, fields, |Reached { places, ghost }| {
             let sites = places.number() * groups;
@@ -226,6 +246,8 @@ impl Staggered {
                 ninth_out: long.ninth.as_ref().map(|ninth| ninth.from(parity)),
                 ninth_in: long.ninth.as_ref().map(|ninth| ninth.to(parity)),
                 ghost,
+                ghost_fat: own.ghost_fat.to(parity),
+                ghost_long: long.ghosts.to(parity),
                 places,
                 parity: int(parity),
                 ghost_mask,

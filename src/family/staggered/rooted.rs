@@ -19,10 +19,10 @@ use crate::action::{
     Action, ActionError, InnerPoles, MARGIN, Pseudofermion, TOLERANCE, TermHeader, TermReport, probe,
     pseudofermion,
 };
-use crate::device::kernels::{LongReals, StaggeredForce, int};
+use crate::device::kernels::{StaggeredForce, int};
 use crate::device::{Buffer, Precision};
 use crate::field::{
-    AlgebraField, Domain, EVEN, FaceHop, FaceReals, FaceSource, Faces, FieldError, Kind, MatrixField, ODD,
+    AlgebraField, Crossing, Domain, EVEN, FaceData, FaceSource, Faces, FieldError, Kind, MatrixField, ODD,
     Spinor,
 };
 use crate::lattice::Boundary;
@@ -177,7 +177,6 @@ impl Rooted {
             })
         };
         let group = || Spinor::of(domain, Kind::Colour, Precision::Double, GROUP);
-        let reals = FaceReals { forward: 18, backward: 0 };
         Ok(Self {
             domain: Arc::clone(domain),
             links: StaggeredLinks::new(domain, params.smearing)?,
@@ -192,7 +191,7 @@ impl Rooted {
             outer: Outer {
                 even: group()?,
                 odd: group()?,
-                faces: Faces::new(domain, Precision::Double, GROUP, reals, 0)?,
+                faces: Faces::new(domain, Precision::Double, GROUP, (Crossing::ColourVectors, &[true]), 0)?,
                 weights: domain.device().buffer(GROUP * size_of::<f64>())?,
             },
             parts,
@@ -261,9 +260,8 @@ impl Rooted {
             weights.write(residues)?;
             for parity in [EVEN, ODD] {
                 let (here, there) = if parity == EVEN { (&*even, &*odd) } else { (&*odd, &*even) };
-                let hop = FaceHop::Staggered { reals: LongReals::Long18, links: [None; 3] };
-                let source = FaceSource { input: there.fermions(), parity: 1 - parity, hop };
-                faces.exchange(source, solutions.len())?;
+                let data = FaceData::ColourVectors(there.fermions());
+                faces.exchange(FaceSource { parity: 1 - parity, data }, solutions.len())?;
                 let long_weight = self.links.naik(*epsilon);
                 let gradients = self.links.gradients(*epsilon)?;
                 let kernel = StaggeredForce {
@@ -273,7 +271,7 @@ impl Rooted {
                     one: gradients.one.map(MatrixField::links_mut),
                     here: here.fermions(),
                     there: there.fermions(),
-                    ghost: faces.forward_ghosts(),
+                    ghost: faces.ghosts_of(true),
                     weights: weights.input(),
                     phases: double.phases(),
                     parity: int(parity),

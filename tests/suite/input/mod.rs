@@ -13,7 +13,6 @@ mod staggered;
 use hmc::config::{Change, InputError};
 use hmc::device::Precision;
 use hmc::family::WilsonFermion;
-use hmc::field::HaloPrecision;
 use hmc::hmc::Scheme;
 use hmc::input::{self, Fermion, compare};
 use hmc::measure::{Correlator, Loops, Source};
@@ -341,25 +340,6 @@ fn partitions_must_fit() {
         ["run.toml:8:9: lanes: a rank's box of 2x2x2x4 is too small for 16 lanes"]
     );
     assert_eq!(input::parse(GOOD, "run.toml", 4).map(|loaded| loaded.input.parallel.grid).ok(), Some(None));
-}
-
-/// A chain may go on with other halos, which is a change of its tuning.
-#[test]
-fn halos_are_rounded_only_if_that_is_asked_for() {
-    let halos = |keys: &str| with("[gauge]", &format!("[parallel]\n{keys}\n[gauge]"));
-    let precision = |keys: &str| input(&halos(keys)).parallel.halo_precision;
-    assert_eq!(precision(""), HaloPrecision::Full);
-    assert_eq!(precision("halo_precision = \"full\""), HaloPrecision::Full);
-    assert_eq!(precision("halo_precision = \"half\""), HaloPrecision::Half);
-    let single = "run.toml:8:18: halo_precision: unknown \"single\"; expected 'full' or 'half'";
-    assert_eq!(mistakes(&halos("halo_precision = \"single\""), 1), [single]);
-    let number = "run.toml:8:18: halo_precision: expected \"full\", \"half\", found the integer 16";
-    assert_eq!(mistakes(&halos("halo_precision = 16"), 1), [number]);
-    let changes = compare(&input(GOOD), &input(&halos("halo_precision = \"half\"")));
-    let told: Vec<String> = changes.iter().map(ToString::to_string).collect();
-    assert_eq!(told, ["parallel.halo_precision: was \"full\", is \"half\""]);
-    assert!(changes.iter().all(|change| change.change == Change::Tuning), "{changes:?}");
-    assert!(compare(&input(GOOD), &input(&halos("halo_precision = \"full\""))).is_empty());
 }
 
 #[test]

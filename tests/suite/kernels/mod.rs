@@ -3,7 +3,6 @@
 mod borders;
 mod conformance;
 mod domain_wall;
-mod halo_precision;
 mod peers;
 pub mod quark;
 mod rank_domains;

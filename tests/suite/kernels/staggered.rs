@@ -7,7 +7,6 @@ mod algebra;
 mod laws;
 mod on_ranks;
 mod operator;
-mod rounded;
 mod solvers;
 
 use crate::compare::{assert_same_bits, distance, norm};

@@ -35,7 +35,6 @@ mod exceptional;
 mod exports;
 mod faults;
 mod folder;
-mod halo_precision;
 mod inputs;
 mod ladder;
 mod large;
