@@ -364,7 +364,7 @@ unsafe impl Backend for Cuda {
     fn finish_sum(&self, ticket: Ticket) -> Result<Sums, DeviceError> {
         self.current()?;
         let silent = || DeviceError::Cuda { call: "a sum", reason: "the GPU did not answer".into() };
-        // SAFETY: the ticket is of a launch; the GPU writes its number last.
+        // SAFETY: the ticket is of a launch.
         unsafe { self.sums.wait(ticket, || stream_is_done(self.stream), silent) }
     }
 

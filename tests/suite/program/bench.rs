@@ -156,11 +156,12 @@ fn halos_of_all_families_are_measured() {
     let document = document(&bench(2, &["halo", "--grid", "1x1x1x2"]));
     let rows = document["exchanges"].as_array().unwrap();
     for (name, precision, bytes) in [
-        // 64 sites of a face, 32 of a parity, to either side: half spinors; three layers and one more of colour vectors.
+        // 64 sites of a face, 32 of a parity, to either side: half spinors; three layers of colour vectors.
         ("Wilson hop", "double", 2 * 32 * 12 * 8),
-        ("Wilson hop", "half", 2 * 32 * 12 * 4),
+        ("Wilson hop", "half", 2 * 32 * 32),
         ("domain-wall hop", "single", 4 * 2 * 32 * 12 * 4),
-        ("staggered hop", "single", 32 * (18 + 24) * 4),
+        ("staggered hop", "single", 2 * 32 * 18 * 4),
+        ("staggered hop", "half", 2 * 32 * 3 * 16),
         ("links, 1 layer", "double", 2 * 64 * 4 * 18 * 8),
         ("norm, with its sum", "single", 0),
     ] {
