@@ -177,8 +177,8 @@ impl Face {
 }
 
 impl Faces {
-    /// Ghost zones for hops of `fields` fields over `reach` sites; 0 for kernels that do all sites after an exchange, of what
-    /// comes from the `sides` forward, backward.
+    /// Ghost zones for hops of `fields` fields over `reach` sites; 0 for kernels that do all sites after an exchange. `sides`
+    /// has true for what comes from forward neighbours, false for what comes from those before.
     ///
     /// # Errors
     /// The GPUs cannot access each other's memory, or memory runs out.
