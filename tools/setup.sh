@@ -50,9 +50,12 @@ has_mpi() { [ -n "${CRAY_MPICH_DIR:-}" ] || has "${MPICC:-mpicc}"; }
 
 has_hdf5() { [ -n "${HDF5_DIR:-}" ] || has h5cc || pkg-config --exists hdf5 2>/dev/null || compgen -G '/usr/lib/*/hdf5/serial/include' >/dev/null; }
 
+# libclang itself, by what bindgen looks for: libclang-cpp, which many machines have with LLVM alone, is another library.
 has_libclang() {
-    [ -n "${LIBCLANG_PATH:-}" ] || has llvm-config || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null ||
-        grep -q libclang < <(/sbin/ldconfig -p 2>/dev/null)
+    [ -n "${LIBCLANG_PATH:-}" ] || grep -Eq '/libclang(-[0-9.]+)?\.so' < <(
+        ls -d /usr/lib/llvm-*/lib/libclang* "$(llvm-config --libdir 2>/dev/null)"/libclang* 2>/dev/null
+        /sbin/ldconfig -p 2>/dev/null
+    )
 }
 
 # What the build looks for and does not find: packages of Debian's, and what it is.
