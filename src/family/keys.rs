@@ -269,10 +269,27 @@ pub(crate) const RATIONAL: Section = Section {
 
 /// `[fermion.NAME.rational]` of domain-wall quarks.
 pub(crate) const WALL_RATIONAL: Section = Section {
-    keys: &[&SPECTRUM_RANGE, &HEAVY_RANGE, &COPIES, &ACTION_ERROR, &FORCE_ERROR, &CHECK_EVERY, &FORECAST],
+    keys: &[
+        &SPECTRUM_RANGE,
+        &HEAVY_RANGE,
+        &COPIES,
+        &WALL_ACTION_ERROR,
+        &FORCE_ERROR,
+        &CHECK_EVERY,
+        &FORECAST,
+    ],
     tables: &[INNER_TABLE],
 };
 
+/// As [`ACTION_ERROR`], which is of the heat bath alone with the exact one-flavour action: its default is looser then.
+pub(super) const WALL_ACTION_ERROR: Key<f64> = Key::new(
+    "action_error",
+    ERROR,
+    Absent::Means("`1e-12`; `1e-10` with `\"eofa\"`"),
+    Change::Tuning,
+    "greatest relative error of the functions of heat bath and action; with `\"eofa\"` that of the heat bath, see above",
+)
+.settled_as("action_error");
 /// The number of solutions that a solve of the exact action's heat bath starts from.
 pub(super) const FORECAST: Key<usize> = Key::new(
     "forecast",
@@ -291,11 +308,15 @@ pub(super) const HEAVY_RANGE: Key<[f64; 2]> = Key::new(
     "bounds of the spectrum of C C^dag at mass 1",
 );
 
-/// Reads the keys of one flavour's rational functions; `None` after a mistake.
-pub(super) fn rational(table: &mut Table, context: &mut Context) -> Option<OneFlavourFunctions> {
+/// Reads the keys of one flavour's rational functions, whose error is read already; `None` after a mistake.
+pub(super) fn rational(
+    table: &mut Table,
+    action_error: Option<f64>,
+    context: &mut Context,
+) -> Option<OneFlavourFunctions> {
     let inner = inner(table.table("inner"), context);
-    let (range, copies) = (table.get(&SPECTRUM_RANGE), table.get(&COPIES));
-    let (action_error, force_error) = (table.get(&ACTION_ERROR), table.get(&FORCE_ERROR));
+    let (range, copies, force_error) =
+        (table.get(&SPECTRUM_RANGE), table.get(&COPIES), table.get(&FORCE_ERROR));
     let check_every = table.get(&CHECK_EVERY);
     Some(OneFlavourFunctions {
         copies: copies?,

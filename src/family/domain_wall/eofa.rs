@@ -18,7 +18,8 @@
 //! ```
 //!
 //! K' has the mass between m and m' at which M is `M(m) - w v^T / (1 + p)`. The systems of all poles are similar: each
-//! solve starts from the best combination of the solutions before it. It goes as far as its part of the sum asks. With
+//! solve starts from the best combination of the solutions before it. It goes as far as its part of the sum asks: an
+//! error of r shifts S by as much for every mode, that of a solve by a random sum, so solves may err ten times as much. With
 //! `x = K^-1 w phi` the change under dU is `(K^-dag v phi)^dag dD_w x`. `K^-dag v phi` is proportional to gamma_5 R x, so
 //! there is one solve per chirality.
 
@@ -50,6 +51,13 @@ pub struct ExactOneFlavourParams {
     /// The number of trajectories between checks of the heat bath, which is also checked in the first one of a run; at
     /// least 1.
     pub check_every: u64,
+}
+
+impl ExactOneFlavourParams {
+    /// That of the greatest part of the heat bath's function; smaller parts are solved to more.
+    fn heat_bath_residual(&self) -> f64 {
+        self.header.action_residual.max(10.0 * self.error)
+    }
 }
 
 /// One flavour by the exact action.
@@ -208,6 +216,7 @@ impl ExactOneFlavour {
     /// `phi = r(E) eta`, with eta in `image`.
     fn make_phi(&mut self) -> Result<(), ActionError> {
         let mut room = self.room(self.params.forecast)?;
+        let residual = self.params.heat_bath_residual();
         let Rational { constant, poles, residues, .. } = &self.heat_bath;
         let (operator, heavy) = (&self.params.quark.operator, self.params.heavy_mass);
         let (phi, eta) = (&mut self.phi, &self.image);
@@ -221,7 +230,7 @@ impl ExactOneFlavour {
         }
         for chirality in &mut self.chiralities {
             let forecast = self.params.forecast > 0;
-            let mut goal = Goal { residual: self.params.header.action_residual, start: Start::Zero };
+            let mut goal = Goal { residual, start: Start::Zero };
             room.all_sites.forget();
             let order = if forecast { halving(poles.len()) } else { (0..poles.len()).collect() };
             for n in order {
@@ -229,7 +238,7 @@ impl ExactOneFlavour {
                 let mut mass = chirality.mass;
                 let own = &mut mass[chirality.number];
                 *own = operator.mass_between(*own, heavy, 1.0 / (1.0 + pole));
-                goal.residual = self.params.header.action_residual * greatest / parts[n];
+                goal.residual = residual * greatest / parts[n];
                 chirality.solve(&mut room, eta, mass, goal)?;
                 chirality.add(phi, residue / ((1.0 + pole) * (1.0 + pole)), &mut room)?;
                 if !forecast {
@@ -260,7 +269,7 @@ impl ExactOneFlavour {
     /// other check shows that the spectrum is inside the range.
     fn check(&mut self, action: &ExactSum, eta: &ExactSum) -> Result<(), ActionError> {
         // The square of every mode in the range may be off by twice the function's error, and by that of the solves.
-        let rounding = 2.0 * self.heat_bath.error + self.params.header.action_residual;
+        let rounding = 2.0 * self.heat_bath.error + self.params.heat_bath_residual();
         let (error, bound) = ((action.value() - eta.value()).abs(), WIDTH + rounding * eta.value());
         self.checked = Some(error);
         if error <= bound {

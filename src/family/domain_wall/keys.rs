@@ -9,7 +9,7 @@ use crate::config::section::{Count, Inner, Section};
 use crate::family::fermion::Keys;
 use crate::family::keys::{
     BOUNDARY, Context, FACTOR_NAME, FLAVOURS, FORECAST, HEAVY_RANGE, OneFlavourFunctions, STOUT, STOUT_TEXT,
-    StoutSteps, WALL_RATIONAL, only_flavours, rational, stout,
+    StoutSteps, WALL_ACTION_ERROR, WALL_RATIONAL, only_flavours, rational, stout,
 };
 use crate::lattice::Boundary;
 use crate::math::WallWeights;
@@ -507,7 +507,10 @@ fn flavours(
 
 /// Reads `[fermion.NAME.rational]`.
 fn one_flavour(mut table: Table, way: Option<Way>, context: &mut Context) -> Option<WallFlavours> {
-    let functions = rational(&mut table, context);
+    let usual = if way == Some(Way::Eofa) { 1e-10 } else { 1e-12 };
+    let action_error = table.get(&WALL_ACTION_ERROR).unwrap_or(usual);
+    table.keep("action_error", &action_error);
+    let functions = rational(&mut table, Some(action_error), context);
     let heavy_range = table.get(&HEAVY_RANGE);
     let forecast = table.get(&FORECAST);
     match way {

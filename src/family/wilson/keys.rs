@@ -7,8 +7,8 @@ use crate::config::raw::Table;
 use crate::config::section::{Count, Inner, Section};
 use crate::family::fermion::Keys;
 use crate::family::keys::{
-    BOUNDARY, Context, FACTOR_NAME, FLAVOURS, OneFlavourFunctions, RATIONAL, STOUT, STOUT_TEXT, StoutSteps,
-    heavy, only_flavours, rational, stout,
+    ACTION_ERROR, BOUNDARY, Context, FACTOR_NAME, FLAVOURS, OneFlavourFunctions, RATIONAL, STOUT, STOUT_TEXT,
+    StoutSteps, heavy, only_flavours, rational, stout,
 };
 use crate::measure::{Allowed, MassOf};
 use crate::solver::TermSolver;
@@ -234,7 +234,8 @@ fn c_sw(table: &mut Table, action: Option<&str>) -> Option<f64> {
 /// The flavours; `None` after a mistake.
 fn flavours(table: &mut Table, count: Option<u32>, context: &mut Context) -> Option<Flavours> {
     let mut functions = table.table("rational");
-    let found = rational(&mut functions, context);
+    let action_error = functions.get(&ACTION_ERROR);
+    let found = rational(&mut functions, action_error, context);
     functions.finish();
     only_flavours(table, count, &["mu", "hasenbusch"], &["rational"]);
     match count? {
