@@ -1,7 +1,7 @@
 //! `[gauge]`
 
 use crate::config::forms::{POSITIVE, TADPOLE};
-use crate::config::key::{Absent, Change, Key, integer, words};
+use crate::config::key::{Absent, Bound, Change, Key, integer, number, words};
 use crate::config::raw::Table;
 use crate::config::section::Section;
 
@@ -11,29 +11,42 @@ use crate::config::section::Section;
 pub struct Gauge {
     /// The coupling.
     pub beta: f64,
-    /// c0, c1, c2; the one-loop action's c0 is 1, as in MILC.
+    /// c0, c1, c2; c0 of the actions with a tadpole factor is 1, as in MILC.
     pub coefficients: [f64; 3],
-    /// The tadpole factor of the one-loop action.
+    /// The tadpole factor, if the action has one.
     pub u0: Option<f64>,
 }
 
-/// A choice of `action`; c1 of the actions with `c0 + 8 c1 = 1`.
+/// A choice of `action`; c1 of the actions with `c0 + 8 c1 = 1`, if it is not given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Formula {
-    Rectangle(f64),
+    Rectangle(Option<f64>),
+    Tadpole,
     OneLoop,
 }
 
-const ONE_LOOP: &str = "symanzik-1loop";
+impl Formula {
+    /// The keys that it needs, and those that it may have besides.
+    const fn keys(self) -> (&'static [&'static str], &'static [&'static str]) {
+        match self {
+            Self::Rectangle(None) => (&["c1"], &[]),
+            Self::Rectangle(Some(_)) => (&[], &[]),
+            Self::Tadpole => (&["u0"], &[]),
+            Self::OneLoop => (&["u0"], &["n_f"]),
+        }
+    }
+}
 
 const ACTION: Key<Formula> = Key::new(
     "action",
     words(&[
-        ("wilson", Formula::Rectangle(0.0)),
-        ("symanzik", Formula::Rectangle(-1.0 / 12.0)),
-        ("iwasaki", Formula::Rectangle(-0.331)),
-        ("dbw2", Formula::Rectangle(-1.4088)),
-        (ONE_LOOP, Formula::OneLoop),
+        ("wilson", Formula::Rectangle(Some(0.0))),
+        ("symanzik", Formula::Rectangle(Some(-1.0 / 12.0))),
+        ("iwasaki", Formula::Rectangle(Some(-0.331))),
+        ("dbw2", Formula::Rectangle(Some(-1.4088))),
+        ("rectangle", Formula::Rectangle(None)),
+        ("symanzik-tadpole", Formula::Tadpole),
+        ("symanzik-1loop", Formula::OneLoop),
     ]),
     Absent::Refused,
     Change::Fixed,
@@ -44,21 +57,28 @@ const BETA: Key<f64> = Key::new(
     POSITIVE,
     Absent::Refused,
     Change::Fixed,
-    "the coupling: 6/g^2, with `symanzik-1loop` 10/g^2",
+    "the coupling: 6/g^2, with a tadpole factor 10/g^2",
+);
+const C1: Key<f64> = Key::new(
+    "c1",
+    number("a number above -10, below 1/8", Bound::Without(-10.0), Bound::Without(0.125)),
+    Absent::Means("required with `\"rectangle\"`, else refused"),
+    Change::Fixed,
+    "the coefficient of rectangles",
 );
 const U0: Key<f64> = Key::new(
     "u0",
     TADPOLE,
-    Absent::Means("required with `symanzik-1loop`, else refused"),
+    Absent::Means("required with `\"symanzik-tadpole\"` and `\"symanzik-1loop\"`, else refused"),
     Change::Fixed,
     "tadpole factor",
 );
 const N_F: Key<u32> =
     Key::new("n_f", integer(0, 16), Absent::Is("0"), Change::Fixed, "quark loops in the coefficients")
-        .note("refused without `symanzik-1loop`");
+        .note("refused without `\"symanzik-1loop\"`");
 
 /// `[gauge]`
-pub(super) const GAUGE: Section = Section { keys: &[&ACTION, &BETA, &U0, &N_F], tables: &[] };
+pub(super) const GAUGE: Section = Section { keys: &[&ACTION, &BETA, &C1, &U0, &N_F], tables: &[] };
 
 /// Reads `[gauge]`.
 pub(super) fn gauge(mut table: Table) -> Option<Gauge> {
@@ -67,21 +87,23 @@ pub(super) fn gauge(mut table: Table) -> Option<Gauge> {
     table.doubt(
         "beta",
         odd,
-        "simulations are between 0.1 and 100: is it 6/g^2, or with \"symanzik-1loop\" 10/g^2?",
+        "simulations are between 0.1 and 100: is it 6/g^2, or with a tadpole factor 10/g^2?",
     );
-    let (u0, n_f) = (table.get(&U0), table.get_or(&N_F, None));
-    match action {
-        Some(Formula::OneLoop) => table.demand("u0"),
-        Some(Formula::Rectangle(_)) => {
-            for key in ["u0", "n_f"].into_iter().filter(|key| table.has(key)) {
-                table.mistake(key, format!("{key}: only the action \"{ONE_LOOP}\" has it"));
-            }
+    let (c1, u0, n_f) = (table.get(&C1), table.get(&U0), table.get_or(&N_F, None));
+    if let Some((needed, others)) = action.map(Formula::keys) {
+        needed.iter().for_each(|key| table.demand(key));
+        let is_strange = |key: &&str| table.has(key) && !needed.contains(key) && !others.contains(key);
+        for key in ["c1", "u0", "n_f"].into_iter().filter(is_strange).collect::<Vec<_>>() {
+            table.mistake(key, format!("{key}: this action has no such key"));
         }
-        None => {}
     }
     table.finish();
     let coefficients = match action? {
-        Formula::Rectangle(c1) => [1.0 - 8.0 * c1, c1, 0.0],
+        Formula::Rectangle(known) => {
+            let c1 = known.or(c1)?;
+            [1.0 - 8.0 * c1, c1, 0.0]
+        }
+        Formula::Tadpole => [1.0, -1.0 / (20.0 * u0? * u0?), 0.0],
         Formula::OneLoop => one_loop_coefficients(u0?, n_f).into(),
     };
     Some(Gauge { beta: beta?, coefficients, u0 })

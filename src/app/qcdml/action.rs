@@ -24,7 +24,8 @@ pub(super) fn physics(input: &Input) -> Result<Element, AppError> {
     Ok(Element::of("physics", [Element::of("size", size), action]))
 }
 
-/// The gauge action by its coefficients; those of loops of six links sum to one with c0 + 8 c1, or c0 is one.
+/// The gauge action by its coefficients; those of loops of six links sum to one with c0 + 8 c1, or c0 is one. Luescher and
+/// Weisz's at tree level is theirs without bent loops.
 fn gluon(gauge: &Gauge) -> Result<Element, AppError> {
     let [c0, c1, c2] = gauge.coefficients;
     let near = |value: f64| (c1 - value).abs() < 1e-12;

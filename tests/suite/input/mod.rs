@@ -111,6 +111,13 @@ fn defaults_and_masses() {
 }
 
 #[test]
+fn gauge_actions_with_numbers_of_their_own() {
+    let of = |action: &str| input(&with("\"wilson\"", action)).gauge.coefficients;
+    assert_eq!(of("\"rectangle\"\nc1 = -0.25"), [3.0, -0.25, 0.0]);
+    assert_eq!(of("\"symanzik-tadpole\"\nu0 = 0.5"), [1.0, -0.2, 0.0]);
+}
+
+#[test]
 fn all_mistakes_are_told_in_their_places() {
     let text = r#"[run]
 name = "a/b"
@@ -211,8 +218,10 @@ fn one_mistake_is_one_message() {
         (with("[gauge]", "[gague]"), "7:2: unknown table 'gague' in the file; did you mean 'gauge'?"),
         (with("[lattice]\nextents = [8, 8, 8, 16]\n", ""), "1:1: missing 'lattice' in the file"),
         (with("beta = 5.6", "beta = 1e999"), "9:8: beta: expected a positive number, found the number 1e999"),
-        (with("5.6", "5.6\nu0 = 0.9"), "10:6: u0: only the action \"symanzik-1loop\" has it"),
+        (with("5.6", "5.6\nu0 = 0.9"), "10:6: u0: this action has no such key"),
         (with("\"wilson\"", "\"symanzik-1loop\""), "7:1: missing 'u0' in [gauge]"),
+        (with("\"wilson\"", "\"symanzik-tadpole\""), "7:1: missing 'u0' in [gauge]"),
+        (with("\"wilson\"", "\"rectangle\""), "7:1: missing 'c1' in [gauge]"),
         (with("[\"gauge\"]", "[\"gauge\", \"gauge\"]"), "23:19: terms: 'gauge' is on this level already"),
         (
             with("[measure", "[[hmc.level]]\nintegrator = \"omf4\"\nsteps = 1\nterms = []\n[measure"),

@@ -126,6 +126,18 @@ fn openqcd_loops_action_and_force() {
     close_links("gauge force", &force, &data::link_field(&path), 1e-14);
 }
 
+/// Tree-level Symanzik with u0 = 0.87 at beta = 7.6, which openQCD has as beta = 3.58, c0 = 2.12.
+#[test]
+fn openqcd_tadpole_improved_action_and_force() {
+    let Some(links) = openqcd_links() else { return };
+    let coefficients = [1.0, -1.0 / (20.0 * 0.87 * 0.87), 0.0];
+    let mut action = GaugeAction::new(links.domain(), 7.6, coefficients).unwrap();
+    relative("gauge action", action.value(&links).unwrap().value(), 8_625.365_689_436_321, 1e-14);
+    let Some(path) = data::find("symanzik_tadpole/q844n1_gauge_force.f64") else { return };
+    let force = matrices(&force_of(&mut action, &links), I);
+    close_links("gauge force", &force, &data::link_field(&path), 1e-14);
+}
+
 #[test]
 fn openqcd_dirac_operator() {
     let (Some(links), Some(path)) = (openqcd_links(), data::find("openqcd_q844/Dw_sincos.f64")) else {
