@@ -24,7 +24,7 @@ use super::{
 };
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField, ODD, Spinor};
 use crate::math::ExactSum;
-use crate::quark::{OperatorParams, Quark, QuarkOperator, QuarkParams};
+use crate::quark::{OperatorParams, Quark, QuarkOperator, QuarkParams, TOGETHER};
 use crate::solver::Bounds;
 use std::sync::Arc;
 
@@ -110,7 +110,8 @@ impl<O: Derivative> Determinant<O> {
             }
             Power::Rational(power) => {
                 let rationals = Rationals::new(&power, heavy.is_some())?;
-                let quark = |params: &QuarkParams<P>| Quark::with_shifts(domain, params);
+                let sides = TOGETHER.min(copies as usize);
+                let quark = |params: &QuarkParams<P>| Quark::with_shifts(domain, params, sides);
                 (Fraction::new(quark, &light, heavy.as_ref())?, Box::new(rationals))
             }
         };
@@ -144,10 +145,12 @@ impl<O: Derivative> Action for Determinant<O> {
         self.quarks.update(links)?;
         self.function.begin(seed, trajectory);
         let mut sum = self.log_det();
-        for (copy, phi) in self.phi.iter_mut().enumerate() {
-            let address = pseudofermion(seed, trajectory, self.header.number + copy as u8);
-            let residual = self.header.action_residual;
-            sum += self.function.draw(&mut self.quarks, phi, address, residual, copy == 0)?;
+        let residual = self.header.action_residual;
+        let number = |number| pseudofermion(seed, trajectory, number);
+        let addresses: Vec<_> = (self.header.number..).take(self.phi.len()).map(number).collect();
+        let some = self.phi.chunks_mut(TOGETHER).zip(addresses.chunks(TOGETHER));
+        for (n, (phi, addresses)) in some.enumerate() {
+            sum += self.function.draw(&mut self.quarks, phi, addresses, residual, n == 0)?;
         }
         Ok(sum)
     }
@@ -155,9 +158,9 @@ impl<O: Derivative> Action for Determinant<O> {
     fn value(&mut self, links: &MatrixField) -> Result<ExactSum, ActionError> {
         self.quarks.update(links)?;
         let mut sum = self.log_det();
-        for (copy, phi) in self.phi.iter().enumerate() {
+        for (n, phi) in self.phi.chunks(TOGETHER).enumerate() {
             let residual = self.header.action_residual;
-            sum += self.function.value(&mut self.quarks, phi, residual, copy == 0)?;
+            sum += self.function.value(&mut self.quarks, phi, residual, n == 0)?;
         }
         Ok(sum)
     }
@@ -181,7 +184,7 @@ impl<O: Derivative> Action for Determinant<O> {
         let (quarks, residual) = (&mut self.quarks, self.header.force_residual);
         let mut sum = self.pairs.begin(links, force)?;
         let mut iterations = 0;
-        for phi in &self.phi {
+        for phi in self.phi.chunks(TOGETHER) {
             iterations += self.function.add_pairs(quarks, phi, &mut sum, residual, part)?;
         }
         if part != Some(0) {

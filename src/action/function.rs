@@ -6,7 +6,8 @@ use crate::math::ExactSum;
 use crate::quark::QuarkOperator;
 use crate::solver::Bounds;
 
-/// The part of a determinant that depends on the function f, for each pseudofermion phi. The quarks are up to date with the links.
+/// The part of a determinant that depends on the function f, for several pseudofermions phi at once. The quarks are up to date with
+/// the links.
 pub(super) trait Function<O: QuarkOperator> {
     /// Number of flavours.
     fn flavours(&self) -> u8;
@@ -14,30 +15,30 @@ pub(super) trait Function<O: QuarkOperator> {
     /// Begins a trajectory.
     fn begin(&mut self, _seed: u64, _trajectory: u64) {}
 
-    /// Draws phi, and returns its action; `first`: it is the term's first.
+    /// Draws each phi from its address, and returns the sum of their actions; `first`: they are the term's first.
     fn draw(
         &mut self,
         quarks: &mut Fraction<O>,
-        phi: &mut Spinor,
-        address: RandomAddress,
+        phi: &mut [Spinor],
+        addresses: &[RandomAddress],
         residual: f64,
         first: bool,
     ) -> Result<ExactSum, ActionError>;
 
-    /// `phi^dag V f(W^dag W) V^dag phi`; `first`: phi is the term's first.
+    /// The sum of `phi^dag V f(W^dag W) V^dag phi`; `first`: they are the term's first.
     fn value(
         &mut self,
         quarks: &mut Fraction<O>,
-        phi: &Spinor,
+        phi: &[Spinor],
         residual: f64,
         first: bool,
     ) -> Result<ExactSum, ActionError>;
 
-    /// Adds its pairs, or those of a `part` of the force; returns the number of iterations.
+    /// Adds the pairs of each phi, or those of a `part` of the force; returns the number of iterations.
     fn add_pairs(
         &mut self,
         quarks: &mut Fraction<O>,
-        phi: &Spinor,
+        phi: &[Spinor],
         sum: &mut PairSum,
         residual: f64,
         part: Option<usize>,

@@ -26,7 +26,7 @@ use super::{ActionError, Derivative, Fraction, PairSum};
 use crate::field::{Dagger, FieldError, ODD, RandomAddress, Spinor};
 use crate::math::{ExactSum, Rational, RationalError};
 use crate::quark::{Quark, combine};
-use crate::solver::Bounds;
+use crate::solver::{Bounds, MultiInfo};
 
 /// Parameters of the functions.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,51 +124,52 @@ impl<O: Derivative> Function<O> for Rationals {
     fn draw(
         &mut self,
         quarks: &mut Fraction<O>,
-        phi: &mut Spinor,
-        address: RandomAddress,
+        phi: &mut [Spinor],
+        addresses: &[RandomAddress],
         residual: f64,
         first: bool,
     ) -> Result<ExactSum, ActionError> {
         let (light, name) = (&mut quarks.light, self.light_name());
-        let mut eta = light.spinor()?;
-        eta.set_random(ODD, 0.5f64.sqrt(), address)?;
-        let (info, _) = light.apply_function(phi, &eta, &self.light.heat_bath, residual)?;
-        self.light.check(light, name, (&info.lanczos, residual), first)?;
-        if let (Some(heavy), Some(powers)) = (&mut quarks.heavy, &mut self.heavy) {
-            let mut source = heavy.spinor()?;
-            source.copy_from(phi)?;
-            let (info, _) = heavy.apply_function(phi, &source, &powers.heat_bath, residual)?;
-            powers.check(heavy, HEAVY, (&info.lanczos, residual), first)?;
+        let mut weight = ExactSum::default();
+        for (phi, &address) in phi.iter_mut().zip(addresses) {
+            phi.set_random(ODD, 0.5f64.sqrt(), address)?;
+            weight += phi.norm2()?;
         }
-        Ok(eta.norm2()?)
+        let solved = light.apply_function(phi, &self.light.heat_bath, residual)?;
+        self.light.check(light, name, (&solved[0].0.lanczos, residual), first)?;
+        drop(solved);
+        if let (Some(heavy), Some(powers)) = (&mut quarks.heavy, &mut self.heavy) {
+            let solved = heavy.apply_function(phi, &powers.heat_bath, residual)?;
+            powers.check(heavy, HEAVY, (&solved[0].0.lanczos, residual), first)?;
+        }
+        Ok(weight)
     }
 
     fn value(
         &mut self,
         quarks: &mut Fraction<O>,
-        phi: &Spinor,
+        phi: &[Spinor],
         residual: f64,
         first: bool,
     ) -> Result<ExactSum, ActionError> {
         let (light, name) = (&mut quarks.light, self.light_name());
-        let (mut room, mut psi) = (light.spinor()?, light.spinor()?);
-        let chi = match (&mut quarks.heavy, &mut self.heavy) {
-            (Some(heavy), Some(powers)) => {
-                let (info, _) = heavy.apply_function(&mut room, phi, &powers.action, residual)?;
-                powers.check(heavy, HEAVY, (&info.lanczos, residual), first)?;
-                &room
-            }
-            _ => phi,
-        };
-        let (info, _) = light.apply_function(&mut psi, chi, &self.light.action, residual)?;
-        self.light.check(light, name, (&info.lanczos, residual), first)?;
-        Ok(chi.real_dot(&psi)?)
+        let mut chi = copies_of(phi)?;
+        if let (Some(heavy), Some(powers)) = (&mut quarks.heavy, &mut self.heavy) {
+            let solved = heavy.apply_function(&mut chi, &powers.action, residual)?;
+            powers.check(heavy, HEAVY, (&solved[0].0.lanczos, residual), first)?;
+        }
+        let mut psi = copies_of(&chi)?;
+        let solved = light.apply_function(&mut psi, &self.light.action, residual)?;
+        self.light.check(light, name, (&solved[0].0.lanczos, residual), first)?;
+        let mut products = chi.iter().zip(&psi);
+        Ok(products
+            .try_fold(ExactSum::default(), |sum, (chi, psi)| Ok::<_, FieldError>(sum + chi.real_dot(psi)?))?)
     }
 
     fn add_pairs(
         &mut self,
         Fraction { light, heavy, .. }: &mut Fraction<O>,
-        phi: &Spinor,
+        phi: &[Spinor],
         sum: &mut PairSum,
         residual: f64,
         part: Option<usize>,
@@ -178,28 +179,31 @@ impl<O: Derivative> Function<O> for Rationals {
             _ => &self.light.force,
         };
         let (Some(heavy), Some(powers)) = (heavy, &self.heavy) else {
-            let (info, x) = light.solve_shifted(phi, &force.poles, residual)?;
-            add_squares(sum, light, &x, &force.residues)?;
-            return Ok(info.total.iterations);
+            let solved = light.solve_shifted(phi, &force.poles, residual)?;
+            solved.iter().try_for_each(|(_, x)| add_squares(sum, light, x, &force.residues))?;
+            return Ok(iterations(&solved));
         };
-        let (mut chi, mut psi) = (light.spinor()?, light.spinor()?);
-        let (info, z) = heavy.apply_function(&mut chi, phi, &powers.force, residual)?;
-        let mut total = info.total;
-        let (info, x) = light.solve_shifted(&chi, &force.poles, residual)?;
-        combine(&mut psi, &chi, &x, force)?;
-        total.add(&info.total);
-        add_squares(sum, light, &x, &force.residues)?;
-        drop(x);
-        let (info, y) = heavy.solve_shifted(&psi, &powers.force.poles, residual)?;
-        total.add(&info.total);
-        let (image_y, image_z) = (&mut chi, &mut psi);
-        for ((y, z), &residue) in y.iter().zip(&z).zip(&powers.force.residues) {
-            heavy.apply(image_y, y, Dagger::No)?;
-            sum.add_pair(heavy, z, image_y, residue)?;
-            heavy.apply(image_z, z, Dagger::No)?;
-            sum.add_pair(heavy, y, image_z, residue)?;
+        let mut chi = copies_of(phi)?;
+        let z = heavy.apply_function(&mut chi, &powers.force, residual)?;
+        let mut x = light.solve_shifted(&chi, &force.poles, residual)?;
+        let mut psi = chi;
+        psi.iter_mut().zip(&x).try_for_each(|(psi, (_, x))| combine(psi, x, force))?;
+        // Those of the first are added before the heavy quark's solves, which need their memory; sums keep their order.
+        add_squares(sum, light, &x[0].1, &force.residues)?;
+        x[0].1.clear();
+        let y = heavy.solve_shifted(&psi, &powers.force.poles, residual)?;
+        drop(psi);
+        let (mut image_y, mut image_z) = (heavy.spinor()?, heavy.spinor()?);
+        for (((_, x), (_, y)), (_, z)) in x.iter().zip(&y).zip(&z) {
+            add_squares(sum, light, x, &force.residues)?;
+            for ((y, z), &residue) in y.iter().zip(z).zip(&powers.force.residues) {
+                heavy.apply(&mut image_y, y, Dagger::No)?;
+                sum.add_pair(heavy, z, &image_y, residue)?;
+                heavy.apply(&mut image_z, z, Dagger::No)?;
+                sum.add_pair(heavy, y, &image_z, residue)?;
+            }
         }
-        Ok(total.iterations)
+        Ok(iterations(&x) + iterations(&y) + iterations(&z))
     }
 
     fn measured(&self) -> [Option<Bounds>; 2] {
@@ -214,6 +218,19 @@ impl<O: Derivative> Function<O> for Rationals {
             Some(heavy) => format!("{copies}; light: {light}; heavy: {heavy}"),
         }
     }
+}
+
+fn copies_of(fields: &[Spinor]) -> Result<Vec<Spinor>, FieldError> {
+    let copy = |field: &Spinor| {
+        let mut copy = Spinor::of(field.domain(), field.kind(), field.precision(), 1)?;
+        copy.copy_from(field)?;
+        Ok(copy)
+    };
+    fields.iter().map(copy).collect()
+}
+
+fn iterations(solved: &[(MultiInfo, Vec<Spinor>)]) -> usize {
+    solved.iter().map(|(info, _)| info.total.iterations).sum()
 }
 
 /// Adds `sum_i a_i { -2 Re (W X_i)^dag dW X_i }`.

@@ -36,18 +36,20 @@ impl<O: Derivative> Function<O> for TwoFlavours {
     fn draw(
         &mut self,
         Fraction { light, heavy, .. }: &mut Fraction<O>,
-        phi: &mut Spinor,
-        address: RandomAddress,
+        phi: &mut [Spinor],
+        addresses: &[RandomAddress],
         residual: f64,
         _first: bool,
     ) -> Result<ExactSum, ActionError> {
-        let mut eta = light.spinor()?;
-        eta.set_random(ODD, 0.5f64.sqrt(), address)?;
-        let weight = eta.norm2()?;
-        light.apply(phi, &eta, Dagger::Yes)?;
-        if let Some(heavy) = heavy {
-            heavy.solve(&mut eta, phi, residual)?;
-            heavy.apply(phi, &eta, Dagger::No)?;
+        let (mut weight, mut eta) = (ExactSum::default(), light.spinor()?);
+        for (phi, &address) in phi.iter_mut().zip(addresses) {
+            eta.set_random(ODD, 0.5f64.sqrt(), address)?;
+            weight += eta.norm2()?;
+            light.apply(phi, &eta, Dagger::Yes)?;
+            if let Some(heavy) = heavy {
+                heavy.solve(&mut eta, phi, residual)?;
+                heavy.apply(phi, &eta, Dagger::No)?;
+            }
         }
         Ok(weight)
     }
@@ -55,32 +57,38 @@ impl<O: Derivative> Function<O> for TwoFlavours {
     fn value(
         &mut self,
         quarks: &mut Fraction<O>,
-        phi: &Spinor,
+        phi: &[Spinor],
         residual: f64,
         _first: bool,
     ) -> Result<ExactSum, ActionError> {
-        let (mut room, mut x) = (None, quarks.light.spinor()?);
-        let source = source(&mut room, quarks, phi)?;
-        quarks.light.solve(&mut x, source, residual)?;
-        Ok(source.real_dot(&x)?)
+        let (mut sum, mut room, mut x) = (ExactSum::default(), None, quarks.light.spinor()?);
+        for phi in phi {
+            let source = source(&mut room, quarks, phi)?;
+            quarks.light.solve(&mut x, source, residual)?;
+            sum += source.real_dot(&x)?;
+        }
+        Ok(sum)
     }
 
     fn add_pairs(
         &mut self,
         quarks: &mut Fraction<O>,
-        phi: &Spinor,
+        phi: &[Spinor],
         sum: &mut PairSum,
         residual: f64,
         _part: Option<usize>,
     ) -> Result<usize, ActionError> {
-        let (mut room, mut x) = (None, quarks.light.spinor()?);
-        let source = source(&mut room, quarks, phi)?;
-        let info = quarks.light.solve_guessed(&mut x, source, residual)?;
-        drop(room);
-        sum.add_square(&mut quarks.light, &x, 1.0)?;
-        if let Some(heavy) = &mut quarks.heavy {
-            sum.add_pair(heavy, &x, phi, -1.0)?;
+        let mut iterations = 0;
+        for phi in phi {
+            let (mut room, mut x) = (None, quarks.light.spinor()?);
+            let source = source(&mut room, quarks, phi)?;
+            iterations += quarks.light.solve_guessed(&mut x, source, residual)?.iterations;
+            drop(room);
+            sum.add_square(&mut quarks.light, &x, 1.0)?;
+            if let Some(heavy) = &mut quarks.heavy {
+                sum.add_pair(heavy, &x, phi, -1.0)?;
+            }
         }
-        Ok(info.iterations)
+        Ok(iterations)
     }
 }

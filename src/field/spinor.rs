@@ -373,11 +373,23 @@ impl Spinor {
 
     /// `|self|^2 + weight |y|^2`, which the device may still be making.
     pub fn weighted_norms(&self, weight: f64, y: &Self) -> Result<Sum, FieldError> {
-        if weight == 0.0 {
-            return self.deferred_norm2();
-        }
         self.check_single([y]);
-        let kernel = TwoNorms { x: self.fermions(), y: y.fermions(), half: int(self.sites()) };
+        self.weighted_norms_of(0, weight, y)
+    }
+
+    /// As [`Spinor::weighted_norms`], of fields number `n`.
+    ///
+    /// # Panics
+    /// There are fewer fields.
+    pub fn weighted_norms_of(&self, n: usize, weight: f64, y: &Self) -> Result<Sum, FieldError> {
+        self.check(y);
+        assert!(n < self.fields.min(y.fields), "field {n}");
+        let (x, half) = (self.fermions_of(n), int(self.sites()));
+        if weight == 0.0 {
+            let sum = self.domain.sum_later_as(self.form(), &Norm2 { x, half }, self.sites())?;
+            return Ok(Sum::first(sum));
+        }
+        let kernel = TwoNorms { x, y: y.fermions_of(n), half };
         Ok(Sum::weighted(self.domain.sum_later_as(self.form(), &kernel, self.sites())?, weight))
     }
 

@@ -50,8 +50,8 @@ pub struct Quark<O: QuarkOperator> {
 #[derive(Clone, Copy, PartialEq)]
 enum Systems {
     One,
-    /// One right-hand side with several shifts.
-    Shifts,
+    /// So many right-hand sides with several shifts.
+    Shifts(usize),
     /// So many right-hand sides of `W^dag W` at once.
     Several(usize),
     /// So many of W.
@@ -68,11 +68,15 @@ impl<O: QuarkOperator> Quark<O> {
         Self::make(domain, params, Systems::One)
     }
 
-    /// A quark that also solves one system with several shifts at once.
+    /// A quark that also solves systems with several shifts at once, for up to `sides` right-hand sides.
     ///
     /// # Panics
     /// The method is not CG.
-    pub fn with_shifts<P>(domain: &Arc<Domain>, params: &QuarkParams<P>) -> Result<Self, FieldError>
+    pub fn with_shifts<P>(
+        domain: &Arc<Domain>,
+        params: &QuarkParams<P>,
+        sides: usize,
+    ) -> Result<Self, FieldError>
     where
         P: OperatorParams<Operator = O>,
         O: QuarkOperator<Params = P>,
@@ -82,7 +86,7 @@ impl<O: QuarkOperator> Quark<O> {
             !params.solver.is_linear(),
             "systems with shifts are solved by conjugate gradients, not {method:?}"
         );
-        Self::make(domain, params, Systems::Shifts)
+        Self::make(domain, params, Systems::Shifts(sides))
     }
 
     /// A quark that solves up to `fields` systems at once, as far as the method can.
@@ -104,7 +108,10 @@ impl<O: QuarkOperator> Quark<O> {
         params: &QuarkParams<O::Params>,
         systems: Systems,
     ) -> Result<Self, FieldError> {
-        let fields = if let Systems::Several(fields) = systems { fields } else { 1 };
+        let fields = match systems {
+            Systems::Several(fields) | Systems::Shifts(fields) => fields,
+            Systems::One | Systems::Linear(_) => 1,
+        };
         let make = |precision| {
             let whole = params.solver.whole() == Some(precision);
             let is_double = precision == Precision::Double;
@@ -113,7 +120,7 @@ impl<O: QuarkOperator> Quark<O> {
         };
         let [_, iteration, last] = params.solver.precisions;
         let wanted = |precision: Precision| match systems {
-            Systems::Shifts => (iteration..=last).contains(&precision),
+            Systems::Shifts(_) => (iteration..=last).contains(&precision),
             _ => params.solver.precisions.contains(&precision),
         };
         Ok(Self {
@@ -142,7 +149,7 @@ impl<O: QuarkOperator> Quark<O> {
     pub fn together(&self) -> usize {
         match self.systems {
             Systems::Several(fields) | Systems::Linear(fields) => fields,
-            Systems::One | Systems::Shifts => 1,
+            Systems::One | Systems::Shifts(_) => 1,
         }
     }
 
@@ -303,43 +310,46 @@ impl<O: QuarkOperator> Quark<O> {
         self.solves
     }
 
-    /// Solves `(W^dag W + s_i) x_i = b` for all shifts, each to `residual`; returns the solutions.
+    /// Solves `(W^dag W + s_i) x_i = b_n` for all shifts, each to `residual`; returns what each right-hand side took, and its
+    /// solutions.
     ///
     /// # Panics
-    /// The quark was not made [with shifts](Self::with_shifts).
+    /// The quark was not made [with shifts](Self::with_shifts), or for fewer right-hand sides.
     pub fn solve_shifted(
         &mut self,
-        b: &Spinor,
+        b: &[Spinor],
         shifts: &[f64],
         residual: f64,
-    ) -> Result<(MultiInfo, Vec<Spinor>), QuarkError> {
-        assert!(self.systems == Systems::Shifts, "a quark with shifts");
+    ) -> Result<Vec<(MultiInfo, Vec<Spinor>)>, QuarkError> {
+        assert!(matches!(self.systems, Systems::Shifts(sides) if b.len() <= sides), "a quark with shifts");
         let params = self.goal(residual);
         let Settings { precisions: [_, iteration, refinement], delta, .. } = self.params.solver;
-        let mut x: Vec<Spinor> = shifts.iter().map(|_| self.spinor()).collect::<Result<_, _>>()?;
-        let mut solver =
-            MultiShift::new(&self.domain, self.kind(), [iteration, refinement], delta, shifts.len())?;
-        let mut operators = self.w.operators();
-        let info = solver.solve_all(&mut operators, &mut x, b, shifts, params)?;
-        self.solves.add(&info.total);
-        Ok((info, x))
+        let own = |_: &Spinor| shifts.iter().map(|_| self.spinor()).collect();
+        let mut x: Vec<Vec<Spinor>> = b.iter().map(own).collect::<Result<_, _>>()?;
+        let (kind, precisions) = (self.kind(), [iteration, refinement]);
+        let mut solver = MultiShift::new(&self.domain, kind, precisions, delta, shifts.len(), b.len())?;
+        let infos = {
+            let (mut x, b): (Vec<_>, Vec<_>) = x.iter_mut().map(Vec::as_mut_slice).zip(b).unzip();
+            solver.solve_several(&mut self.w.operators(), &mut x, &b, shifts, params)?
+        };
+        infos.iter().for_each(|info| self.solves.add(&info.total));
+        Ok(infos.into_iter().zip(x).collect())
     }
 
     fn goal(&self, residual: f64) -> Params {
         Params { residual, max_iterations: self.params.solver.max_iterations }
     }
 
-    /// `out = r(W^dag W) b`; returns the solutions for its poles.
+    /// `b_n = r(W^dag W) b_n`; returns what each took, and the solutions for its poles.
     pub(crate) fn apply_function(
         &mut self,
-        out: &mut Spinor,
-        b: &Spinor,
+        b: &mut [Spinor],
         r: &Rational,
         residual: f64,
-    ) -> Result<(MultiInfo, Vec<Spinor>), QuarkError> {
-        let (info, x) = self.solve_shifted(b, &r.poles, residual)?;
-        combine(out, b, &x, r)?;
-        Ok((info, x))
+    ) -> Result<Vec<(MultiInfo, Vec<Spinor>)>, QuarkError> {
+        let solved = self.solve_shifted(b, &r.poles, residual)?;
+        b.iter_mut().zip(&solved).try_for_each(|(b, (_, x))| combine(b, x, r))?;
+        Ok(solved)
     }
 
     /// The least and the greatest eigenvalue of `W^dag W`, by Lanczos from the vector `start`, which is overwritten.

@@ -46,12 +46,12 @@ impl From<FieldError> for QuarkError {
     }
 }
 
-/// Writes `constant b + sum_n residue_n x_n` into `out`.
-pub fn combine(out: &mut Spinor, b: &Spinor, x: &[Spinor], r: &Rational) -> Result<(), FieldError> {
-    out.copy_from(b)?;
-    out.scale(r.constant)?;
-    for (x, &residue) in x.iter().zip(&r.residues) {
-        out.axpy(residue, x)?;
-    }
-    Ok(())
+/// Pseudofermions whose systems are solved at once: a GPU keeps so many sums in flight, and the forces of staggered quarks
+/// take so many solutions.
+pub const TOGETHER: usize = 8;
+
+/// `b = constant b + sum_n residue_n x_n`, which is `r(A) b` if `x_n = (A + pole_n)^-1 b`.
+pub fn combine(b: &mut Spinor, x: &[Spinor], r: &Rational) -> Result<(), FieldError> {
+    b.scale(r.constant)?;
+    x.iter().zip(&r.residues).try_for_each(|(x, &residue)| b.axpy(residue, x))
 }

@@ -18,6 +18,10 @@
 //!
 //! Only the least shift's direction is needed at once. The steps of the other shifts are made several at a time, from the
 //! residuals in between, which halves to quarters the memory that an iteration moves. No bit depends on it.
+//!
+//! Several right-hand sides share the loads of the links: the operator acts on all at once whose residuals allow the same
+//! precision. Each has its own iteration, with the bits that it has alone. The device makes the sums of all while the host
+//! waits for the first.
 
 use super::info::Clock;
 use super::{Cg, Info, Operators, Params, SolverError, Tridiagonal};
@@ -62,28 +66,31 @@ const fn error(precision: Precision) -> f64 {
 pub struct MultiShift {
     /// Refines single shifts.
     cg: Cg,
-    krylov: Krylov,
+    precision: Precision,
+    /// One per right-hand side.
+    krylov: Vec<Krylov>,
+    /// Room for the operator in each precision that it may have, the lowest first.
+    rooms: Vec<Room>,
+}
+
+/// The vectors of one right-hand side's iteration.
+struct Krylov {
+    /// The residuals since the steps of all shifts were made, the last of them the current one, and room for the next.
+    residuals: Vec<Spinor>,
+    /// One per shift.
+    directions: Vec<Spinor>,
     /// The solutions, if the precision is lower than double.
     solutions: Vec<Spinor>,
 }
 
-/// The iteration for all shifts.
-struct Krylov {
+/// Room for an operator, which acts on several right-hand sides at once.
+struct Room {
     precision: Precision,
-    /// The residuals since the steps of all shifts were made, the last of them the current one, and room for the next.
-    residuals: Vec<Spinor>,
+    /// The relative error of its products, as far as the iteration has a better operator.
+    error: f64,
     middle: Spinor,
-    /// One per shift.
-    directions: Vec<Spinor>,
-    /// Room for operators in lower precisions, the lowest first.
-    lower: Vec<Lower>,
-}
-
-/// Room for an operator in a lower precision than the iteration's.
-struct Lower {
-    p: Spinor,
-    middle: Spinor,
-    q: Spinor,
+    /// p and q; none if they are the iteration's own.
+    copies: Option<[Spinor; 2]>,
 }
 
 /// A shift that has not converged.
@@ -100,36 +107,43 @@ struct Shift {
 }
 
 impl MultiShift {
-    /// Workspace for up to `shifts` shifts: precisions of the common iteration and of refinements, in which the residual
-    /// falls by `delta` between updates. If the iteration is in double, that of refinements is also the lowest of its
-    /// operator.
+    /// Workspace for up to `sides` right-hand sides, each with up to `shifts` shifts: precisions of the common iteration and
+    /// of refinements, in which the residual falls by `delta` between updates. If the iteration is in double, that of
+    /// refinements is also the lowest of its operator.
     pub fn new(
         domain: &Arc<Domain>,
         kind: Kind,
         [precision, refinement]: [Precision; 2],
         delta: f64,
         shifts: usize,
+        sides: usize,
     ) -> Result<Self, FieldError> {
-        let own = || Spinor::of(domain, kind, precision, 1);
-        let solution = || Spinor::of(domain, kind, precision.of_solution(), 1);
         let lower = if precision == Precision::Double { 0 } else { shifts };
-        let relaxed =
-            |low: &Precision| *low > precision && *low <= refinement && precision == Precision::Double;
-        let relaxed = [Precision::Half, Precision::Single].into_iter().filter(relaxed);
-        let room = |precision| -> Result<Lower, FieldError> {
-            let own = || Spinor::of(domain, kind, precision, 1);
-            Ok(Lower { p: own()?, middle: own()?, q: own()? })
+        let several = |precision, count| -> Result<Vec<Spinor>, FieldError> {
+            (0..count).map(|_| Spinor::of(domain, kind, precision, 1)).collect()
+        };
+        let krylov = |_| -> Result<Krylov, FieldError> {
+            Ok(Krylov {
+                residuals: several(precision, group(precision) + 1)?,
+                directions: several(precision, shifts)?,
+                solutions: several(precision.of_solution(), lower)?,
+            })
+        };
+        let relaxed = |low: &Precision| {
+            *low == precision || *low > precision && *low <= refinement && precision == Precision::Double
+        };
+        let applied = [Precision::Half, Precision::Single, Precision::Double].into_iter().filter(relaxed);
+        let room = |applied| -> Result<Room, FieldError> {
+            let own = || Spinor::of(domain, kind, applied, sides);
+            let copies = (applied != precision || sides > 1).then(|| Ok::<_, FieldError>([own()?, own()?]));
+            let error = if applied == precision { 0.0 } else { error(applied) };
+            Ok(Room { precision: applied, error, middle: own()?, copies: copies.transpose()? })
         };
         Ok(Self {
             cg: Cg::new(domain, kind, refinement, delta)?,
-            krylov: Krylov {
-                precision,
-                residuals: (0..=group(precision)).map(|_| own()).collect::<Result<_, _>>()?,
-                middle: own()?,
-                directions: (0..shifts).map(|_| own()).collect::<Result<_, _>>()?,
-                lower: relaxed.map(room).collect::<Result<_, _>>()?,
-            },
-            solutions: (0..lower).map(|_| solution()).collect::<Result<_, _>>()?,
+            precision,
+            krylov: (0..sides).map(krylov).collect::<Result<_, _>>()?,
+            rooms: applied.map(room).collect::<Result<_, _>>()?,
         })
     }
 
@@ -148,34 +162,71 @@ impl MultiShift {
         shifts: &[f64],
         params: Params,
     ) -> Result<MultiInfo, SolverError> {
-        assert_eq!(x.len(), shifts.len(), "one solution per shift");
+        Ok(self.solve_several(operators, &mut [x], &[b], shifts, params)?.remove(0))
+    }
+
+    /// As [`MultiShift::solve_all`] for several right-hand sides `b_n`, each with solutions `x_n`; operators must take as many
+    /// fields. The time is shared out equally.
+    ///
+    /// # Errors
+    /// As [`MultiShift::solve_all`].
+    ///
+    /// # Panics
+    /// As [`MultiShift::solve_all`]; also if the numbers of right-hand sides and solutions differ, or exceed the workspace.
+    pub fn solve_several(
+        &mut self,
+        operators: &mut Operators,
+        x: &mut [&mut [Spinor]],
+        b: &[&Spinor],
+        shifts: &[f64],
+        params: Params,
+    ) -> Result<Vec<MultiInfo>, SolverError> {
+        assert!(x.len() == b.len() && b.len() <= self.krylov.len(), "solutions and room for each side");
+        assert!(x.iter().all(|x| x.len() == shifts.len()), "one solution per shift");
         assert!(shifts.iter().all(|&s| s >= 0.0), "shifts are not negative");
         let clock = Clock::new(operators.double.domain());
-        let mut info = MultiInfo::default();
-        x.iter_mut().try_for_each(Spinor::set_zero)?;
-        let krylov = &mut self.krylov;
-        krylov.residuals[0].copy_from(b)?;
-        if krylov.precision == Precision::Double {
-            krylov.iterate(operators, x, shifts, params, &mut info)?;
-        } else {
-            let solutions = &mut self.solutions[..shifts.len()];
-            solutions.iter_mut().try_for_each(Spinor::set_zero)?;
-            let goal = Params { residual: params.residual.max(reach(krylov.precision)), ..params };
-            match krylov.iterate(operators, solutions, shifts, goal, &mut info) {
-                Ok(()) => x.iter_mut().zip(&*solutions).try_for_each(|(x, lower)| x.copy_from(lower))?,
+        let goal = Params { residual: params.residual.max(reach(self.precision)), ..params };
+        let mut sides = Vec::with_capacity(b.len());
+        for ((krylov, x), b) in self.krylov.iter_mut().zip(&mut *x).zip(b) {
+            x.iter_mut().try_for_each(Spinor::set_zero)?;
+            krylov.residuals[0].copy_from(b)?;
+            let lower = self.precision != Precision::Double;
+            let Krylov { residuals, directions, solutions } = krylov;
+            let x = if lower { &mut solutions[..shifts.len()] } else { &mut **x };
+            x.iter_mut().try_for_each(Spinor::set_zero)?;
+            sides.push(Side::new(residuals, directions, x, shifts, goal)?);
+        }
+        if let Some(least) = shifts.iter().copied().min_by(f64::total_cmp) {
+            iterate(&mut self.rooms, operators, &mut sides, least, goal.max_iterations)?;
+        }
+        let ended: Vec<_> = sides.into_iter().map(|side| (side.info, side.failed)).collect();
+        let mut infos = Vec::with_capacity(b.len());
+        for (n, (mut info, failed)) in ended.into_iter().enumerate() {
+            match failed {
+                Some(error) if self.precision == Precision::Double => return Err(error),
                 // In this case each shift starts from zero.
-                Err(SolverError::NotFinite { .. }) => info.total.fallbacks += 1,
-                Err(error) => return Err(error),
+                Some(_) => info.total.fallbacks += 1,
+                None => {
+                    let mut lower = self.krylov[n].solutions.iter().zip(&mut *x[n]);
+                    lower.try_for_each(|(lower, x)| x.copy_from(lower))?;
+                }
             }
+            for (solution, shift) in x[n].iter_mut().zip(shifts) {
+                let refined = self.cg.solve_shifted(operators, *shift, solution, b[n], params)?;
+                info.refinements += refined.iterations;
+                info.residuals.push(refined.residual);
+                info.total.add(&refined);
+            }
+            infos.push(info);
         }
-        for (solution, shift) in x.iter_mut().zip(shifts) {
-            let refined = self.cg.solve_shifted(operators, *shift, solution, b, params)?;
-            info.refinements += refined.iterations;
-            info.residuals.push(refined.residual);
-            info.total.add(&refined);
+        let mut all = Info::default();
+        clock.stop(&mut all);
+        let share = 1.0 / infos.len() as f64;
+        for info in &mut infos {
+            info.total.seconds = share * all.seconds;
+            info.total.communication_seconds = share * all.communication_seconds;
         }
-        clock.stop(&mut info.total);
-        Ok(info)
+        Ok(infos)
     }
 }
 
@@ -187,125 +238,211 @@ const fn group(precision: Precision) -> usize {
     }
 }
 
-impl Krylov {
-    /// Iterates from `residuals[0] = b` until the iteration's residuals are below `params.residual |b|`, or up to the maximum
-    /// number of iterations. The true residuals show what remains.
-    fn iterate(
-        &mut self,
-        operators: &mut Operators,
-        x: &mut [Spinor],
+/// A step of the least shift.
+struct Step {
+    /// The precision of the operator.
+    applied: Precision,
+    /// `p^dag q`
+    curvature: Sum,
+    /// `|r|^2` after the step.
+    new: Sum,
+}
+
+/// The iteration of one right-hand side.
+struct Side<'a> {
+    residuals: &'a mut [Spinor],
+    directions: &'a mut [Spinor],
+    x: &'a mut [Spinor],
+    /// The position of the least shift.
+    least: usize,
+    active: Vec<Shift>,
+    /// |r|^2, and where the iteration ends.
+    rr: f64,
+    target: f64,
+    /// alpha and beta of the iteration before.
+    before: Option<[f64; 2]>,
+    /// Whether all operators so far were in double or single.
+    seen: bool,
+    /// The number of residuals from which late steps are to be made.
+    late: usize,
+    /// The step that the device is making.
+    step: Option<Step>,
+    /// A number that is infinite or NaN.
+    failed: Option<SolverError>,
+    info: MultiInfo,
+}
+
+impl<'a> Side<'a> {
+    /// From `residuals[0] = b`.
+    fn new(
+        residuals: &'a mut [Spinor],
+        directions: &'a mut [Spinor],
+        x: &'a mut [Spinor],
         shifts: &[f64],
-        params: Params,
-        MultiInfo { total: info, lanczos, .. }: &mut MultiInfo,
-    ) -> Result<(), SolverError> {
-        let Self { precision, residuals, middle, directions, lower } = self;
-        let group = group(*precision);
-        let Some(least) = (0..shifts.len()).min_by(|&i, &j| shifts[i].total_cmp(&shifts[j])) else {
-            return Ok(());
-        };
+        goal: Params,
+    ) -> Result<Self, FieldError> {
+        let least = (0..shifts.len()).min_by(|&i, &j| shifts[i].total_cmp(&shifts[j])).unwrap_or_default();
         let own = |(index, shift): (usize, &f64)| Shift {
             index,
             shift: shift - shifts[least],
             zeta: 1.0,
             rho: 1.0,
-            late: Vec::with_capacity(group),
+            late: Vec::with_capacity(SHIFT_GROUP),
             converged: false,
         };
         let others = shifts.iter().enumerate().filter(|(index, _)| *index != least);
-        let mut active: Vec<Shift> = others.map(own).collect();
         for p in &mut directions[..shifts.len()] {
             p.copy_from(&residuals[0])?;
         }
-        let mut rr = residuals[0].norm2()?.value();
-        let target = params.residual * params.residual * rr;
-        let mut before: Option<[f64; 2]> = None;
-        let mut seen = true;
-        // The number of residuals from which late steps are to be made.
-        let mut late = 0;
-        while rr > target && info.iterations < params.max_iterations {
-            let p = &mut directions[least];
-            let [.., r, q] = &mut residuals[..late + 2] else { unreachable!("two residuals at least") };
-            let enough = |low: &&mut Lower| error(low.p.precision()).powi(2) * rr <= target;
-            let low = lower.iter_mut().find(enough);
-            let applied = low.as_ref().map_or(*precision, |low| low.p.precision());
-            let curvature = match low {
-                None => product(operators.at(*precision), info, q, middle, p, shifts[least])?,
-                Some(Lower { p: low, middle, q: product_low }) => {
-                    low.copy_from(p)?;
-                    let operator = operators.at(low.precision());
-                    let curvature = product(operator, info, product_low, middle, low, shifts[least])?;
-                    q.copy_from(product_low)?;
-                    curvature
-                }
-            };
-            // q becomes the next residual.
-            let new = q.xpay_norm2(r, -(rr / &curvature))?;
-            x[least].cg_step_each(&[rr / &curvature], p, q, &[&new / rr])?;
-            // The host waits for the sums while the device makes the step, which it does not if a number is not finite.
-            let alpha = rr / curvature.value()?;
-            if !(alpha.is_finite() && alpha > 0.0) {
-                return Err(SolverError::NotFinite { what: "a step", iterations: info.iterations });
-            }
-            let new = new.value()?;
-            if !new.is_finite() {
-                return Err(SolverError::NotFinite { what: "a residual", iterations: info.iterations });
-            }
-            let beta = new / rr;
-            // beta_(n-1) alpha_n / alpha_(n-1)
-            let memory = before.map_or(0.0, |[before, beta]| beta * alpha / before);
-            seen &= applied <= Precision::Single;
-            if seen {
-                lanczos.add_step([alpha, beta], before, shifts[least], error(applied));
-            }
-            rr = new;
-            info.iterations += 1;
-            for own in active.iter_mut().filter(|own| !own.converged) {
-                own.rho = 1.0 / (1.0 + own.shift * alpha + memory * (1.0 - own.rho));
-                own.zeta *= own.rho;
-                own.late.push([alpha * own.zeta, beta * own.rho]);
-                own.converged = own.zeta * own.zeta * rr <= target;
-            }
-            before = Some([alpha, beta]);
-            late += 1;
-            if late == group {
-                make_late_steps(&mut active, x, directions, &residuals[1..=late])?;
-                residuals.swap(0, late);
-                late = 0;
-            }
+        let rr = residuals[0].norm2()?.value();
+        Ok(Self {
+            residuals,
+            directions,
+            x,
+            least,
+            active: others.map(own).collect(),
+            rr,
+            target: goal.residual * goal.residual * rr,
+            before: None,
+            seen: true,
+            late: 0,
+            step: None,
+            failed: None,
+            info: MultiInfo::default(),
+        })
+    }
+
+    /// Starts the step of the least shift, whose q is in the room for the next residual and becomes it.
+    fn begin_step(&mut self, applied: Precision, curvature: Sum) -> Result<(), FieldError> {
+        let Self { residuals, directions, x, least, rr, late, .. } = self;
+        let [.., r, q] = &mut residuals[..*late + 2] else { unreachable!("two residuals at least") };
+        let new = q.xpay_norm2(r, -(*rr / &curvature))?;
+        x[*least].cg_step_each(&[*rr / &curvature], &mut directions[*least], q, &[&new / *rr])?;
+        self.step = Some(Step { applied, curvature, new });
+        Ok(())
+    }
+
+    /// Waits for the sums of a step, which the device does not make if one is not finite.
+    fn end_step(&mut self, least: f64) -> Result<(), SolverError> {
+        let Some(Step { applied, curvature, new }) = self.step.take() else { return Ok(()) };
+        let MultiInfo { total: info, lanczos, .. } = &mut self.info;
+        let alpha = self.rr / curvature.value()?;
+        if !(alpha.is_finite() && alpha > 0.0) {
+            return Err(SolverError::NotFinite { what: "a step", iterations: info.iterations });
         }
-        make_late_steps(&mut active, x, directions, &residuals[1..=late])?;
+        let new = new.value()?;
+        if !new.is_finite() {
+            return Err(SolverError::NotFinite { what: "a residual", iterations: info.iterations });
+        }
+        let beta = new / self.rr;
+        // beta_(n-1) alpha_n / alpha_(n-1)
+        let memory = self.before.map_or(0.0, |[before, beta]| beta * alpha / before);
+        self.seen &= applied <= Precision::Single;
+        if self.seen {
+            lanczos.add_step([alpha, beta], self.before, least, error(applied));
+        }
+        self.rr = new;
+        info.iterations += 1;
+        for own in self.active.iter_mut().filter(|own| !own.converged) {
+            own.rho = 1.0 / (1.0 + own.shift * alpha + memory * (1.0 - own.rho));
+            own.zeta *= own.rho;
+            own.late.push([alpha * own.zeta, beta * own.rho]);
+            own.converged = own.zeta * own.zeta * self.rr <= self.target;
+        }
+        self.before = Some([alpha, beta]);
+        self.late += 1;
+        if self.late == self.residuals.len() - 1 {
+            self.make_late_steps()?;
+        }
+        Ok(())
+    }
+
+    /// Makes the late steps of all shifts from the residuals after each iteration, and drops those that have converged.
+    fn make_late_steps(&mut self) -> Result<(), FieldError> {
+        let Self { residuals, directions, x, active, late, .. } = self;
+        let mut rest = x.iter_mut().zip(&mut **directions).enumerate();
+        let mut steps = Vec::with_capacity(active.len());
+        for own in &*active {
+            let (_, (x, p)) = rest.find(|(index, _)| *index == own.index).expect("shifts in their order");
+            steps.push(ShiftSteps { x, p, steps: &own.late });
+        }
+        Spinor::shift_steps(&residuals[1..=*late], &mut steps)?;
+        active.iter_mut().for_each(|own| own.late.clear());
+        active.retain(|own| !own.converged);
+        residuals.swap(0, *late);
+        *late = 0;
         Ok(())
     }
 }
 
-/// `q = (M^dag M + shift) p`; returns `p^dag q = |M p|^2 + shift |p|^2`.
-fn product(
-    operator: &mut dyn Operator,
-    info: &mut Info,
-    q: &mut Spinor,
-    middle: &mut Spinor,
-    p: &Spinor,
-    shift: f64,
-) -> Result<Sum, FieldError> {
-    info.apply_normal(operator, q, middle, p, shift)?;
-    middle.weighted_norms(shift, p)
+impl Room {
+    /// Starts the steps of `sides`, with `q = (M^dag M + shift) p` and `p^dag q = |M p|^2 + shift |p|^2`.
+    fn step(
+        &mut self,
+        operator: &mut dyn Operator,
+        sides: &mut [&mut Side],
+        shift: f64,
+    ) -> Result<(), FieldError> {
+        let Self { precision, middle, copies, .. } = self;
+        let mut info = Info::default();
+        let Some([from, to]) = copies else {
+            let [side] = sides else { unreachable!("without room for copies there is one side") };
+            let (p, q) = (&side.directions[side.least], &mut side.residuals[side.late + 1]);
+            info.apply_normal(operator, q, middle, p, shift)?;
+            let curvature = middle.weighted_norms(shift, p)?;
+            side.info.total.add(&info);
+            return side.begin_step(*precision, curvature);
+        };
+        for vector in [&mut *from, &mut *middle, &mut *to] {
+            vector.set_active(sides.len());
+        }
+        for (n, side) in sides.iter().enumerate() {
+            from.copy_field(n, &side.directions[side.least], 0)?;
+        }
+        info.apply_normal(operator, to, middle, from, shift)?;
+        info.operator_seconds /= sides.len() as f64;
+        for (n, side) in sides.iter_mut().enumerate() {
+            let curvature = middle.weighted_norms_of(n, shift, from)?;
+            side.residuals[side.late + 1].copy_field(0, to, n)?;
+            side.info.total.add(&info);
+            side.begin_step(*precision, curvature)?;
+        }
+        Ok(())
+    }
 }
 
-/// Makes the late steps of all shifts from the `residuals` after each iteration, and drops those that have converged.
-fn make_late_steps(
-    active: &mut Vec<Shift>,
-    x: &mut [Spinor],
-    directions: &mut [Spinor],
-    residuals: &[Spinor],
-) -> Result<(), FieldError> {
-    let mut rest = x.iter_mut().zip(directions).enumerate();
-    let mut steps = Vec::with_capacity(active.len());
-    for own in &*active {
-        let (_, (x, p)) = rest.find(|(index, _)| *index == own.index).expect("shifts in their order");
-        steps.push(ShiftSteps { x, p, steps: &own.late });
+/// Iterates until the residuals of each side are below its target, up to the maximum number of iterations, or until a number
+/// of it is not finite. The true residuals show what remains.
+fn iterate(
+    rooms: &mut [Room],
+    operators: &mut Operators,
+    sides: &mut [Side],
+    least: f64,
+    max_iterations: usize,
+) -> Result<(), SolverError> {
+    loop {
+        let runs = |side: &&mut Side| {
+            side.failed.is_none() && side.rr > side.target && side.info.total.iterations < max_iterations
+        };
+        let mut rest: Vec<&mut Side> = sides.iter_mut().filter(runs).collect();
+        if rest.is_empty() {
+            break;
+        }
+        for room in &mut *rooms {
+            let enough = |side: &&mut Side| room.error.powi(2) * side.rr <= side.target;
+            let mut now: Vec<&mut Side>;
+            (now, rest) = rest.into_iter().partition(enough);
+            if !now.is_empty() {
+                room.step(operators.at(room.precision), &mut now, least)?;
+            }
+        }
+        for side in &mut *sides {
+            match side.end_step(least) {
+                Err(error @ SolverError::NotFinite { .. }) => side.failed = Some(error),
+                ended => ended?,
+            }
+        }
     }
-    Spinor::shift_steps(residuals, &mut steps)?;
-    active.iter_mut().for_each(|own| own.late.clear());
-    active.retain(|own| !own.converged);
-    Ok(())
+    let mut finished = sides.iter_mut().filter(|side| side.failed.is_none());
+    Ok(finished.try_for_each(Side::make_late_steps)?)
 }

@@ -27,8 +27,9 @@ use crate::field::{
 };
 use crate::lattice::Boundary;
 use crate::math::{ExactSum, Rational};
-use crate::quark::{Solves, combine};
-use crate::solver::{Cg, Mixed, MultiInfo, MultiShift, Params, Tridiagonal, greatest};
+use crate::quark::{Solves, TOGETHER, combine};
+use crate::solver::{Cg, Mixed, MultiInfo, MultiShift, Params, SolverError, Tridiagonal, greatest};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Parameters of the term.
@@ -124,8 +125,8 @@ pub struct Rooted {
     links: StaggeredLinks,
     systems: Systems,
     roots: Vec<Root>,
-    /// eta, or `a(-D^2) phi`.
-    spare: Spinor,
+    /// Those that have one quark and the same functions, whose systems are solved together.
+    alike: Vec<Range<usize>>,
     outer: Outer,
     /// The names of the parts of the force; the first is the term's.
     parts: Vec<String>,
@@ -136,7 +137,8 @@ pub struct Rooted {
 }
 
 /// Poles whose gradients are added at once.
-const GROUP: usize = 8;
+const GROUP: usize = TOGETHER;
+
 impl Rooted {
     /// Allocates the term.
     ///
@@ -162,9 +164,11 @@ impl Rooted {
             let parts = parts.iter().map(|name| functions.part(name, &params.header.name)).collect();
             roots.push(Root { functions, quark, phi: Spinor::colour(domain, Precision::Double)?, parts });
         }
+        let alike = alike(&roots);
+        let together = alike.iter().map(Range::len).max().unwrap_or(1);
         // The force takes several solutions at once.
         let operator = |precision| {
-            let fields = if precision == Precision::Double { GROUP } else { 1 };
+            let fields = if precision == Precision::Double { GROUP } else { together };
             Staggered::new(domain, precision, settings.long_reals, fields, params.boundary)
         };
         let quark = |naik_epsilon| -> Result<Quark, FieldError> {
@@ -187,7 +191,7 @@ impl Rooted {
                 solves: Solves::default(),
             },
             roots,
-            spare: Spinor::colour(domain, Precision::Double)?,
+            alike,
             outer: Outer {
                 even: group()?,
                 odd: group()?,
@@ -244,9 +248,20 @@ impl Rooted {
         Ok(())
     }
 
-    /// Adds the gradients of pseudofermion `number`, whose force has this `function`, from the solutions for its poles.
-    fn add_gradients(&mut self, number: usize, function: &Rational, x: &[Spinor]) -> Result<(), FieldError> {
-        let quark = self.roots[number].quark;
+    /// Solves the systems of pseudofermions that are alike.
+    fn solve(
+        &mut self,
+        alike: &Range<usize>,
+        poles: &[f64],
+        residual: f64,
+    ) -> Result<Vec<(MultiInfo, Vec<Spinor>)>, ActionError> {
+        let roots = &self.roots[alike.clone()];
+        let phi: Vec<&Spinor> = roots.iter().map(|root| &root.phi).collect();
+        self.systems.solve(roots[0].quark, poles, &phi, residual)
+    }
+
+    /// Adds the gradients of a pseudofermion whose force has this `function`, from the solutions for its poles.
+    fn add_gradients(&mut self, quark: usize, function: &Rational, x: &[Spinor]) -> Result<(), FieldError> {
         let Quark { naik_epsilon: epsilon, w: Mixed { double, .. }, .. } = &mut self.systems.quarks[quark];
         let Outer { even, odd, faces, weights } = &mut self.outer;
         let poles = x.chunks(GROUP).zip(function.residues.chunks(GROUP));
@@ -288,6 +303,17 @@ impl Rooted {
     }
 }
 
+/// Neighbours that have one quark and the same functions, up to as many as are solved together.
+fn alike(roots: &[Root]) -> Vec<Range<usize>> {
+    let mut first = 0;
+    let same = |a: &Root, b: &Root| (a.quark, &a.functions) == (b.quark, &b.functions);
+    let some = roots.chunk_by(same).flat_map(|all| all.chunks(TOGETHER)).map(|some| {
+        first += some.len();
+        first - some.len()..first
+    });
+    some.collect()
+}
+
 impl RootedPseudofermion {
     fn all(&self) -> [&Rational; 3] {
         [&self.heat_bath, &self.action, &self.force]
@@ -307,49 +333,40 @@ impl RootedPseudofermion {
 }
 
 impl Systems {
-    /// `x_n = (-D^2 + p_n)^-1 b` for all poles; returns the number of iterations and what they saw of the spectrum, and x.
+    /// `x_n = (-D^2 + p_n)^-1 phi` for all poles; returns what each phi took and saw of the spectrum, and its x.
     fn solve(
         &mut self,
         quark: usize,
         poles: &[f64],
-        b: &Spinor,
+        phi: &[&Spinor],
         residual: f64,
-    ) -> Result<(MultiInfo, Vec<Spinor>), ActionError> {
+    ) -> Result<Vec<(MultiInfo, Vec<Spinor>)>, ActionError> {
         let RootedSolver { precisions, delta, multi_shift, max_iterations, .. } = self.settings;
         let (domain, kind, params) = (&self.domain, Kind::Colour, Params { residual, max_iterations });
         let mut operators = self.quarks[quark].w.operators();
-        let zero = |_: &f64| Spinor::colour(domain, Precision::Double);
-        let mut x: Vec<Spinor> = poles.iter().map(zero).collect::<Result<_, _>>()?;
-        let mut info = MultiInfo::default();
-        if multi_shift {
-            let mut shifts = MultiShift::new(domain, kind, precisions, delta, poles.len())?;
-            info = shifts.solve_all(&mut operators, &mut x, b, poles, params)?;
+        let zeros = |_: &&Spinor| poles.iter().map(|_| Spinor::colour(domain, Precision::Double)).collect();
+        let mut x: Vec<Vec<Spinor>> = phi.iter().map(zeros).collect::<Result<_, _>>()?;
+        let infos = if multi_shift {
+            let mut x: Vec<_> = x.iter_mut().map(Vec::as_mut_slice).collect();
+            let mut shifts = MultiShift::new(domain, kind, precisions, delta, poles.len(), phi.len())?;
+            shifts.solve_several(&mut operators, &mut x, phi, poles, params)?
         } else {
             let mut cg = Cg::new(domain, kind, precisions[1], delta)?;
-            for n in (0..poles.len()).rev() {
-                let (below, above) = x.split_at_mut(n + 1);
-                if let Some(above) = above.first() {
-                    below[n].copy_from(above)?;
+            let mut one_by_one = |(x, b): (&mut Vec<Spinor>, &&Spinor)| -> Result<_, SolverError> {
+                let mut info = MultiInfo::default();
+                for n in (0..poles.len()).rev() {
+                    let (below, above) = x.split_at_mut(n + 1);
+                    if let Some(above) = above.first() {
+                        below[n].copy_from(above)?;
+                    }
+                    info.total.add(&cg.solve_shifted(&mut operators, poles[n], &mut below[n], b, params)?);
                 }
-                info.total.add(&cg.solve_shifted(&mut operators, poles[n], &mut below[n], b, params)?);
-            }
-        }
-        self.solves.add(&info.total);
-        Ok((info, x))
-    }
-
-    /// `out = r(-D^2) b`; returns what the solve saw of the spectrum.
-    fn apply(
-        &mut self,
-        quark: usize,
-        r: &Rational,
-        out: &mut Spinor,
-        b: &Spinor,
-        residual: f64,
-    ) -> Result<Tridiagonal, ActionError> {
-        let (info, x) = self.solve(quark, &r.poles, b, residual)?;
-        combine(out, b, &x, r)?;
-        Ok(info.lanczos)
+                Ok(info)
+            };
+            x.iter_mut().zip(phi).map(&mut one_by_one).collect::<Result<_, _>>()?
+        };
+        infos.iter().for_each(|info| self.solves.add(&info.total));
+        Ok(infos.into_iter().zip(x).collect())
     }
 }
 
@@ -369,28 +386,32 @@ impl Action for Rooted {
         }
         self.update(links)?;
         let mut weight = ExactSum::default();
-        for number in 0..self.roots.len() {
-            let (Root { functions, quark, phi, .. }, eta) = (&mut self.roots[number], &mut self.spare);
-            let stream = u8::try_from(usize::from(self.params.header.number) + number);
-            let address = pseudofermion(seed, trajectory, stream.expect("a number below 256"));
-            eta.set_random(EVEN, 0.5f64.sqrt(), address)?;
-            weight += eta.norm2()?;
-            let residual = self.params.solver.heat_bath_residual;
-            let lanczos = self.systems.apply(*quark, &functions.heat_bath, phi, eta, residual)?;
-            self.check(number, &lanczos)?;
+        for (root, number) in self.roots.iter_mut().zip(self.params.header.number..) {
+            root.phi.set_random(EVEN, 0.5f64.sqrt(), pseudofermion(seed, trajectory, number))?;
+            weight += root.phi.norm2()?;
+        }
+        for alike in self.alike.clone() {
+            let r = self.roots[alike.start].functions.heat_bath.clone();
+            let solved = self.solve(&alike, &r.poles, self.params.solver.heat_bath_residual)?;
+            let mut roots = self.roots[alike.clone()].iter_mut().zip(&solved);
+            roots.try_for_each(|(root, (_, x))| combine(&mut root.phi, x, &r))?;
+            self.check(alike.start, &solved[0].0.lanczos)?;
         }
         Ok(weight)
     }
 
     fn value(&mut self, links: &MatrixField) -> Result<ExactSum, ActionError> {
         self.update(links)?;
-        let mut sum = ExactSum::default();
-        for number in 0..self.roots.len() {
-            let (Root { functions, quark, phi, .. }, image) = (&self.roots[number], &mut self.spare);
-            let residual = self.params.header.action_residual;
-            let lanczos = self.systems.apply(*quark, &functions.action, image, phi, residual)?;
-            sum += image.norm2()?;
-            self.check(number, &lanczos)?;
+        let (mut sum, mut image) = (ExactSum::default(), Spinor::colour(&self.domain, Precision::Double)?);
+        for alike in self.alike.clone() {
+            let r = self.roots[alike.start].functions.action.clone();
+            let solved = self.solve(&alike, &r.poles, self.params.header.action_residual)?;
+            for (root, (_, x)) in self.roots[alike.clone()].iter().zip(&solved) {
+                image.copy_from(&root.phi)?;
+                combine(&mut image, x, &r)?;
+                sum += image.norm2()?;
+            }
+            self.check(alike.start, &solved[0].0.lanczos)?;
         }
         Ok(sum)
     }
@@ -414,13 +435,14 @@ impl Action for Rooted {
         self.links.begin(&self.domain)?;
         let residual = self.params.header.force_residual;
         let mut iterations = 0;
-        for number in 0..self.roots.len() {
-            let Root { functions, quark, phi, parts } = &self.roots[number];
+        for alike in self.alike.clone() {
+            let Root { functions, parts, .. } = &self.roots[alike.start];
             let function = part.map_or(Some(&functions.force), |part| parts[part].as_ref());
             if let Some(function) = function.cloned() {
-                let (info, x) = self.systems.solve(*quark, &function.poles, phi, residual)?;
-                iterations += info.total.iterations;
-                self.add_gradients(number, &function, &x)?;
+                for (info, x) in self.solve(&alike, &function.poles, residual)? {
+                    iterations += info.total.iterations;
+                    self.add_gradients(self.roots[alike.start].quark, &function, &x)?;
+                }
             }
         }
         // The force needs much memory, and the operators new links before they are used again.

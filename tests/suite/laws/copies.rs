@@ -11,8 +11,9 @@ use hmc::action::{
 };
 use hmc::device::Precision;
 use hmc::family::{DomainWall, DomainWallParams, Schur, Wilson, WilsonParams};
-use hmc::field::{Domain, MatrixField, ODD, Purpose, RandomAddress, Spinor};
+use hmc::field::{Dagger, Domain, MatrixField, ODD, Purpose, RandomAddress, Spinor};
 use hmc::math::ExactSum;
+use hmc::quark::Quark;
 use std::sync::Arc;
 
 /// Of the residuals, and of the functions.
@@ -193,6 +194,64 @@ fn the_weight_is_the_determinant() {
     let pair = pair.map(|links| fields(&links, &domain));
     let mut term = wall(&domain, &light, errors, 3, None);
     check(&format!("{name}, 3 copies"), &mut term, &pair, (to - from).exp());
+}
+
+/// Right-hand sides that are solved together have the bits that each has alone, also if one converges long before the others
+/// or is zero.
+#[test]
+fn sides_together_have_the_bits_of_one_by_one() {
+    let extents = [4, 4, 4, 8];
+    let (domain, links) = (domain(extents), Gauge::warm(extents, 0.5, 5));
+    let (field, shifts) = (fields(&links, &domain), [0.3, 1e-4, 2e-2, 7.0]);
+    let (c_sw, schur) = rhmc::FORMS[3];
+    let [_, (_, wall), ..] = domain_wall::quarks();
+    one_by_one::<Wilson>(&field, rhmc::operator(0.13, c_sw, schur), &shifts);
+    one_by_one::<DomainWall>(&field, wall, &shifts);
+}
+
+fn one_by_one<O: Derivative>(links: &MatrixField, operator: O::Params, shifts: &[f64])
+where
+    O::Params: Clone,
+{
+    let domain = links.domain();
+    let (d, s, h) = (Precision::Double, Precision::Single, Precision::Half);
+    for (iteration, refinement) in [(d, d), (s, s), (d, s), (d, h)] {
+        let mut params = quark(operator.clone(), d);
+        params.solver.precisions = [d, iteration, refinement];
+        let mut quarks = [4, 1].map(|sides| Quark::<O>::with_shifts(domain, &params, sides).unwrap());
+        quarks.iter_mut().for_each(|quark| quark.update(links).unwrap());
+        let [together, alone] = &mut quarks;
+        let new = || Spinor::of(domain, alone.kind(), d, 1).unwrap();
+        let mut b: Vec<Spinor> = (0..4).map(|_| new()).collect();
+        let address = |k| RandomAddress { seed: 5, trajectory: 0, purpose: Purpose::Probe(k) };
+        for (k, b) in (0..).zip(&mut b).filter(|(k, _)| *k != 2) {
+            b.set_random(ODD, 1.0, address(k)).unwrap();
+        }
+        // Nearly all in the space of great eigenvalues.
+        let mut middle = new();
+        for _ in 0..6 {
+            alone.apply(&mut middle, &b[1], Dagger::No).unwrap();
+            alone.apply(&mut b[1], &middle, Dagger::Yes).unwrap();
+        }
+        let reals = |x: &Spinor| {
+            let mut reals =
+                vec![0.0; domain.partition().local().iter().product::<usize>() * 24 * x.kind().slices()];
+            x.write_host(ODD, &mut reals).unwrap();
+            reals
+        };
+        let solved = together.solve_shifted(&b, shifts, 1e-11).unwrap();
+        let iterations: Vec<usize> = solved.iter().map(|(info, _)| info.total.iterations).collect();
+        for (k, (info, x)) in solved.iter().enumerate() {
+            let (own, y) = alone.solve_shifted(&b[k..=k], shifts, 1e-11).unwrap().remove(0);
+            assert_eq!(own.total.iterations, info.total.iterations, "{iteration:?} {refinement:?}, side {k}");
+            assert_eq!(own.total.applications, info.total.applications);
+            assert_eq!(own.residuals, info.residuals);
+            let equal = x.iter().zip(&y).all(|(x, y)| reals(x) == reals(y));
+            assert!(equal, "{iteration:?} {refinement:?}, side {k}");
+        }
+        println!("{iteration:?} {refinement:?}: {iterations:?} iterations");
+        assert!(iterations[1] < iterations[0] && iterations[2] == 0, "{iterations:?}");
+    }
 }
 
 /// Each copy's force is divided by its poles.

@@ -8,6 +8,7 @@ use crate::terms::{chain, check_dynamics, check_force, check_refresh};
 use hmc::action::{Action, TermHeader};
 use hmc::device::Precision;
 use hmc::family::{Rooted, RootedParams, RootedPseudofermion, RootedSolver, Smearing};
+use hmc::field::AlgebraField;
 use hmc::lattice::Boundary;
 use hmc::math::{Factor, Rational};
 
@@ -103,5 +104,42 @@ fn trajectories_are_reversible_and_of_second_order() {
             let term = Rooted::new(&domain, params(smearing, Precision::Single, true, errors)).unwrap();
             chain(links, vec![vec![Box::new(term) as Box<dyn Action>]], &domain, steps)
         });
+    }
+}
+
+/// Pseudofermions with the same functions are solved together, and one by one if their functions differ, if only in when the
+/// spectrum is measured: heat bath, action and force have the same bits.
+#[test]
+fn pseudofermions_together_have_the_bits_of_one_by_one() {
+    let extents = [4, 4, 4, 8];
+    let links = Gauge::warm(extents, 0.5, 3);
+    for (precisions, multi_shift) in [
+        ([Precision::Double; 2], true),
+        ([Precision::Double, Precision::Single], true),
+        ([Precision::Double, Precision::Half], true),
+        ([Precision::Single, Precision::Half], true),
+        ([Precision::Single; 2], false),
+    ] {
+        let domain = domain(extents);
+        let field = terms::fields(&links, &domain);
+        let made = |apart: bool| {
+            let mut params = params(HISQ, Precision::Double, multi_shift, TIGHT);
+            (params.solver.precisions, params.solver.heat_bath_residual) = (precisions, 1e-11);
+            // Ten of them: more than are solved together.
+            let heavy = params.pseudofermions[1].clone();
+            params.pseudofermions.splice(1..2, std::iter::repeat_n(heavy, 10));
+            for (k, pseudofermion) in params.pseudofermions.iter_mut().enumerate() {
+                pseudofermion.check_every = if apart { 1 + k as u64 } else { 1 };
+            }
+            let mut term = Rooted::new(&domain, params).unwrap();
+            let drawn = term.refresh(&field, 5, 0).unwrap();
+            let valued = term.value(&field).unwrap();
+            let mut force = AlgebraField::new(&domain).unwrap();
+            let iterations = term.add_force(&field, &mut force).unwrap();
+            (drawn.value(), valued.value(), iterations, force.to_host().unwrap())
+        };
+        let [together, apart] = [false, true].map(made);
+        println!("{precisions:?}: {} iterations, S {}", together.2, together.1);
+        assert!(together == apart, "{precisions:?}: {:?} {:?}", together.1, apart.1);
     }
 }
