@@ -1,4 +1,5 @@
 //! A solver on a configuration: the pion of a clover quark from a point source, by BiCGstab in double-half.
+use hmc::operator::CloverForm;
 use hmc::prelude::*;
 use hmc::solver::Method;
 
@@ -11,6 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         c_sw: 1.0,
         boundary: Boundary::ANTIPERIODIC,
         schur: Schur::Asymmetric,
+        clover: CloverForm::Linear,
     };
     let solver = Settings { method: Method::BICGSTAB, ..Settings::cg(Precision::Half, 1000) };
     let params = QuarkParams { operator, solver, link_reals: 12, guess: Past::NONE };

@@ -1,4 +1,5 @@
 //! Two flavours of clover quarks: the gauge action on the inner level, the determinant on the outer one.
+use hmc::operator::CloverForm;
 use hmc::prelude::*;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -9,6 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         c_sw: 1.5,
         boundary: Boundary::ANTIPERIODIC,
         schur: Schur::Symmetric,
+        clover: CloverForm::Linear,
     };
     let solver = Settings::cg(Precision::Single, 10_000);
     let params = DeterminantParams {

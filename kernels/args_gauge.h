@@ -102,6 +102,27 @@ struct CloverInvert {
     Clover* inverse;
     int parity;
 };
+// block <- factor exp(sign block) on one parity
+struct CloverExponential {
+    Geometry g;
+    Clover* clover;           // of the parity
+    double sign;
+    double factor;
+};
+// blocks += weight (X Y^dag + Y X^dag) / 2
+struct PairBlocks {
+    Geometry g;
+    Clover* blocks;           // of one parity
+    const Fermions* x;
+    const Fermions* y;
+    double weight;
+};
+// P <- int_0^1 ds exp((1 - s) M) P exp(s M)
+struct ExponentialGradient {
+    Geometry g;
+    Clover* blocks;           // P on one parity
+    const Clover* clover;     // M there
+};
 // insertion += insertion of X Y^dag
 struct InsertPair {
     Geometry g;

@@ -12,6 +12,6 @@ pub use crate::lattice::Boundary;
 pub use crate::math::ExactSum;
 pub use crate::measure::{Context, Found, Measure, MeasureError, NoFermions, Observable};
 pub use crate::measure::{FlowKernel, Source, flow, pion, polyakov};
-pub use crate::operator::{GaugeLoops, Operator};
+pub use crate::operator::{CloverForm, GaugeLoops, Operator};
 pub use crate::quark::{Inverse, Quark, QuarkParams};
 pub use crate::solver::{Past, Settings, Solver};

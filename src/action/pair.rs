@@ -16,7 +16,7 @@ use crate::field::{
     AlgebraField, Crossing, Dagger, Domain, EVEN, FaceData, FaceSource, Faces, FieldError, Kind, MatrixField,
     ODD, Spinor,
 };
-use crate::operator::{CloverTerm, HopPhases};
+use crate::operator::{CloverTerm, HopPhases, Insertion};
 use crate::quark::{Quark, QuarkOperator};
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub struct Pair {
     /// The left spinor.
     pub y: [Spinor; 2],
     /// The clover insertion, summed over the pairs.
-    pub insertion: Option<MatrixField>,
+    pub insertion: Option<Insertion>,
 }
 
 /// The force of quarks of one kind. The memory of a pair is taken for each force.
@@ -92,7 +92,7 @@ impl PairForce {
         let pair = Pair {
             x: [spinor()?, spinor()?],
             y: [spinor()?, spinor()?],
-            insertion: self.clover.then(|| MatrixField::new(&self.domain, 6)).transpose()?,
+            insertion: self.clover.then(|| Insertion::new(&self.domain)).transpose()?,
         };
         Ok(PairSum { room: self, pair, links, force, pending: None })
     }
@@ -193,8 +193,8 @@ impl PairSum<'_> {
 
     /// Adds everything to the force.
     pub fn finish(mut self) -> Result<(), FieldError> {
-        if let Some(insertion) = &mut self.pair.insertion {
-            CloverTerm::add_force(self.links, insertion, self.force)?;
+        if let Some(insertion) = self.pair.insertion.take() {
+            insertion.add_force(self.links, self.force)?;
         }
         self.flush()
     }

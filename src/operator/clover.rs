@@ -1,10 +1,18 @@
-//! The clover term `A = 4 + m0 + c_sw (i/4) sum_{mu nu} sigma_{mu nu} F_{mu nu}` in double precision: two hermitian 6x6
-//! blocks per site (Sheikholeslami, Wohlert, Nucl. Phys. B 259 (1985) 572); its inverse, determinant and force.
+//! The clover term in double precision, two hermitian 6x6 blocks per site; its inverse, determinant and force. With
+//! `F = c_sw (i/4) sum_{mu nu} sigma_{mu nu} F_{mu nu}` it is
+//!
+//! ```text
+//! A = 4 + m0 + F                        linear (Sheikholeslami, Wohlert, Nucl. Phys. B 259 (1985) 572)
+//! A = (4 + m0) exp(F / (4 + m0))        exponential (Francis, Fritzsch, Luscher, Rago, arXiv:1911.04533)
+//! ```
+//!
+//! The exponential is positive, and its determinant does not depend on links. A force's matrices P = X Y^dag, summed over all
+//! pairs, become `int_0^1 ds exp((1 - s) M) P exp(s M)` with M = F / (4 + m0); from there on the terms have the same force.
 
 use super::OperatorError;
 use crate::device::kernels::{
-    Clover, CloverApply, CloverBuild, CloverForce, CloverFromDouble, CloverInvert, FieldEnergy, In,
-    InsertInverse, InsertPair, int,
+    Clover, CloverApply, CloverBuild, CloverExponential, CloverForce, CloverFromDouble, CloverInvert,
+    ExponentialGradient, FieldEnergy, In, InsertInverse, InsertPair, PairBlocks, int,
 };
 use crate::device::{Buffer, Precision};
 use crate::field::{AlgebraField, Domain, FieldError, Kind, MatrixField, ODD, Shared, Spinor, number_of};
@@ -14,13 +22,41 @@ use std::sync::{Arc, Mutex};
 /// Reals per site.
 const REALS: usize = 72;
 
+/// How the term depends on F.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CloverForm {
+    /// `4 + m0 + F`
+    #[default]
+    Linear,
+    /// `(4 + m0) exp(F / (4 + m0))`
+    Exponential,
+}
+
+/// A term's numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CloverParams {
+    /// `4 + m0`
+    pub diagonal: f64,
+    /// The coefficient of F.
+    pub c_sw: f64,
+    /// The form.
+    pub form: CloverForm,
+}
+
 /// The term on each parity, or its inverse.
 pub struct CloverTerm {
     domain: Arc<Domain>,
-    diagonal: f64,
-    c_sw: f64,
+    params: CloverParams,
     content: Shared<Content>,
     inverted: [bool; 2],
+}
+
+/// Sums of X Y^dag for a force, of several terms.
+pub struct Insertion {
+    /// With the sigma_{mu nu} traced: a matrix per plane.
+    planes: MatrixField,
+    /// The blocks of exponential terms.
+    exponentials: Vec<(CloverParams, Buffer)>,
 }
 
 /// Blocks of both parities, and sums of log det A over the sites of those that are inverted.
@@ -46,17 +82,16 @@ pub struct CloverBlocks {
 }
 
 impl CloverBlocks {
-    /// Memory for the blocks of one parity of a term with this diagonal and c_sw; `inverse`: they are inverted.
+    /// Memory for the blocks of one parity of a term; `inverse`: they are inverted.
     pub(crate) fn new(
         domain: &Arc<Domain>,
         precision: Precision,
-        [diagonal, c_sw]: [f64; 2],
+        params: CloverParams,
         (parity, inverse): (usize, bool),
     ) -> Result<Self, FieldError> {
         let layout = domain.layout(precision);
         let bytes = layout.half() * layout.lanes().count() * 2 * precision.stored(REALS / 2, 1);
-        let name =
-            format!("clover term {diagonal:e} {c_sw:e} in {precision:?}, parity {parity}, inverse {inverse}");
+        let name = format!("{params:?} in {precision:?}, parity {parity}, inverse {inverse}");
         let content = Shared::new(domain, name, || Content::new(domain, bytes))?;
         Ok(Self { domain: Arc::clone(domain), content, offset: 0, precision })
     }
@@ -112,18 +147,12 @@ pub(crate) fn clover_apply(out: &mut Spinor, x: &Spinor, clover: &CloverBlocks) 
 }
 
 impl CloverTerm {
-    /// Memory for the term with diagonal 4 + m0, which is replaced by its inverse on the parities of `inverted`.
-    pub fn new(
-        domain: &Arc<Domain>,
-        diagonal: f64,
-        c_sw: f64,
-        inverted: [bool; 2],
-    ) -> Result<Self, FieldError> {
+    /// Memory for the term, which is replaced by its inverse on the parities of `inverted`.
+    pub fn new(domain: &Arc<Domain>, params: CloverParams, inverted: [bool; 2]) -> Result<Self, FieldError> {
         domain.check_border(1);
-        let sites = 2 * domain.half() * domain.lanes().count();
-        let name = format!("clover term {diagonal:e} {c_sw:e}, inverse {inverted:?}");
-        let content = Shared::new(domain, name, || Content::new(domain, sites * REALS * 8))?;
-        Ok(Self { domain: Arc::clone(domain), diagonal, c_sw, content, inverted })
+        let name = format!("{params:?}, inverse {inverted:?}");
+        let content = Shared::new(domain, name, || Content::new(domain, bytes(domain)))?;
+        Ok(Self { domain: Arc::clone(domain), params, content, inverted })
     }
 
     /// This rank's box.
@@ -136,14 +165,21 @@ impl CloverTerm {
     /// # Errors
     /// A pivot is not positive.
     pub fn update(&mut self, links: &MatrixField) -> Result<(), OperatorError> {
-        let Self { domain, diagonal, c_sw, content, inverted } = self;
+        let Self { domain, params, content, inverted } = self;
         domain.check([links.domain()]);
         let (g, half) = (domain.geometry(), domain.half());
         content.adopt(links.stamp(), |own| {
-            let (diagonal, scale) = (*diagonal, *c_sw);
-            let clover = own.blocks.shared_output();
-            let kernel = CloverBuild { g, links: links.links(), clover, diagonal, scale };
-            domain.launch(&kernel, 2 * 2 * half)?;
+            if params.form == CloverForm::Exponential {
+                params.build_exponent(links, &own.blocks)?;
+                for (parity, inverted) in inverted.iter().enumerate() {
+                    let clover = own.blocks.shared_output_at(own.offset(parity));
+                    let (sign, factor) =
+                        if *inverted { (-1.0, 1.0 / params.diagonal) } else { (1.0, params.diagonal) };
+                    domain.launch(&CloverExponential { g, clover, sign, factor }, 2 * half)?;
+                }
+                return Ok(());
+            }
+            build(links, &own.blocks, [params.diagonal, params.c_sw])?;
             for parity in (0..2).filter(|parity| inverted[*parity]) {
                 // In place: each site is read before it is written.
                 let (clover, inverse) = (own.blocks.input(), own.blocks.shared_output_at(own.offset(parity)));
@@ -206,7 +242,7 @@ impl CloverTerm {
     /// Adds the contribution of `-2 weight Re y^dag dA x` on sites of `parity` to the insertion.
     pub fn insert_pair(
         &self,
-        insertion: &mut MatrixField,
+        insertion: &mut Insertion,
         x: &Spinor,
         y: &Spinor,
         parity: usize,
@@ -214,45 +250,91 @@ impl CloverTerm {
     ) -> Result<(), FieldError> {
         let of = |s: &Spinor| (s.precision(), s.kind(), s.fields());
         assert_eq!([of(x), of(y)], [(Precision::Double, Kind::Dirac, 1); 2], "single spinors in double");
-        self.domain.check([insertion.domain(), x.domain(), y.domain()]);
-        let kernel = InsertPair {
-            g: self.domain.geometry(),
-            insertion: insertion.matrices_mut(6),
-            x: x.fermions(),
-            y: y.fermions(),
-            parity: number_of(parity),
-            scale: weight * self.c_sw,
-        };
+        self.domain.check([insertion.planes.domain(), x.domain(), y.domain()]);
+        let (g, x, y) = (self.domain.geometry(), x.fermions(), y.fermions());
+        if self.params.form == CloverForm::Exponential {
+            let blocks = insertion.blocks_of(self.params)?;
+            let at = parity * blocks.bytes() / 2;
+            let blocks = blocks.output_at(at);
+            return self.domain.launch(&PairBlocks { g, blocks, x, y, weight }, self.domain.half());
+        }
+        let (insertion, scale) = (insertion.planes.matrices_mut(6), weight * self.params.c_sw);
+        let kernel = InsertPair { g, insertion, x, y, parity: number_of(parity), scale };
         self.domain.launch(&kernel, self.domain.half())
     }
 
     /// Adds the contribution of `-2 weight d log det A` to the insertion, over the parities with an inverse.
-    pub fn insert_log_det(&self, insertion: &mut MatrixField, weight: f64) -> Result<(), FieldError> {
-        self.domain.check([insertion.domain()]);
-        for parity in 0..2 {
-            let Some(inverse) = self.inverse(parity) else { continue };
-            let kernel = InsertInverse {
-                g: self.domain.geometry(),
-                insertion: insertion.matrices_mut(6),
-                inverse: inverse.blocks(),
-                parity: int(parity),
-                scale: weight * self.c_sw,
-            };
-            self.domain.launch(&kernel, self.domain.half())?;
+    pub fn insert_log_det(&self, insertion: &mut Insertion, weight: f64) -> Result<(), FieldError> {
+        if self.params.form == CloverForm::Exponential {
+            return Ok(());
         }
-        Ok(())
+        (0..2).try_for_each(|parity| match self.inverse(parity) {
+            Some(inverse) => insertion.add_blocks(parity, inverse.blocks(), weight * self.params.c_sw),
+            None => Ok(()),
+        })
+    }
+}
+
+/// Bytes of the blocks of both parities.
+fn bytes(domain: &Domain) -> usize {
+    2 * domain.half() * domain.lanes().count() * REALS * 8
+}
+
+/// `diagonal + scale F / c_sw` on both parities.
+fn build(links: &MatrixField, blocks: &Buffer, [diagonal, scale]: [f64; 2]) -> Result<(), FieldError> {
+    let domain = links.domain();
+    let (g, links, clover) = (domain.geometry(), links.links(), blocks.shared_output());
+    domain.launch(&CloverBuild { g, links, clover, diagonal, scale }, 2 * 2 * domain.half())
+}
+
+impl CloverParams {
+    /// `F / (4 + m0)`
+    fn build_exponent(&self, links: &MatrixField, blocks: &Buffer) -> Result<(), FieldError> {
+        build(links, blocks, [0.0, self.c_sw / self.diagonal])
+    }
+}
+
+impl Insertion {
+    /// Zero.
+    pub fn new(domain: &Arc<Domain>) -> Result<Self, FieldError> {
+        Ok(Self { planes: MatrixField::new(domain, 6)?, exponentials: Vec::new() })
     }
 
-    /// Adds the force of an insertion through the leaves; the insertion may come from several terms.
-    pub fn add_force(
-        links: &MatrixField,
-        insertion: &mut MatrixField,
-        force: &mut AlgebraField,
-    ) -> Result<(), FieldError> {
-        insertion.fill_borders_to(1)?;
+    /// Those of an exponential term.
+    fn blocks_of(&mut self, params: CloverParams) -> Result<&mut Buffer, FieldError> {
+        let known = self.exponentials.iter().position(|(own, _)| *own == params);
+        let n = known.unwrap_or(self.exponentials.len());
+        if known.is_none() {
+            let domain = self.planes.domain();
+            self.exponentials.push((params, domain.device().buffer(bytes(domain))?));
+        }
+        Ok(&mut self.exponentials[n].1)
+    }
+
+    /// Adds blocks on sites of a parity.
+    fn add_blocks(&mut self, parity: usize, inverse: In<Clover>, scale: f64) -> Result<(), FieldError> {
+        let domain = Arc::clone(self.planes.domain());
+        let (g, insertion) = (domain.geometry(), self.planes.matrices_mut(6));
+        let kernel = InsertInverse { g, insertion, inverse, parity: int(parity), scale };
+        domain.launch(&kernel, domain.half())
+    }
+
+    /// Adds the force through the leaves of `links`, and leaves nothing.
+    pub fn add_force(mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<(), FieldError> {
         let domain = links.domain();
-        domain.check([insertion.domain(), force.domain()]);
-        let (g, links, insertion) = (domain.geometry(), links.links(), insertion.matrices(6));
+        domain.check([self.planes.domain(), force.domain()]);
+        for (params, blocks) in std::mem::take(&mut self.exponentials) {
+            let exponent = domain.device().buffer(blocks.bytes())?;
+            params.build_exponent(links, &exponent)?;
+            for parity in 0..2 {
+                let (g, at) = (domain.geometry(), parity * blocks.bytes() / 2);
+                let (clover, own) = (exponent.input_at(at), blocks.shared_output_at(at));
+                domain.launch(&ExponentialGradient { g, blocks: own, clover }, 2 * domain.half())?;
+                self.add_blocks(parity, blocks.input_at(at), params.c_sw)?;
+            }
+        }
+        self.planes.fill_borders_to(1)?;
+        let (g, links, insertion) = (domain.geometry(), links.links(), self.planes.matrices(6));
         domain.launch(&CloverForce { g, links, insertion, force: force.algebra_mut() }, 4 * 2 * domain.half())
     }
 }

@@ -16,7 +16,7 @@ mod stout;
 mod tests;
 
 pub(crate) use clover::clover_apply;
-pub use clover::{CloverBlocks, CloverTerm, field_energy};
+pub use clover::{CloverBlocks, CloverForm, CloverParams, CloverTerm, Insertion, field_energy};
 pub(crate) use hopping::{Ending, Made, Way, table};
 pub use hopping::{HopPhases, WilsonLinks};
 pub use loops::{GaugeLoops, LoopTraces};

@@ -1,6 +1,6 @@
 //! What types do not exclude is refused at run time.
 
-use super::{CloverTerm, WilsonLinks};
+use super::{CloverForm, CloverParams, CloverTerm, Insertion, WilsonLinks};
 use crate::comm::Solo;
 use crate::device::{Cpu, Device, Precision};
 use crate::field::{Dagger, Domain, EVEN, Halo, MatrixField, ODD, Purpose, RandomAddress, Spinor};
@@ -75,7 +75,8 @@ fn operators_share_links_clover_blocks_and_nothing_else() {
     shared[0].update(&changed).unwrap();
     assert_eq!(hop(&mut shared[0]).to_bits(), expected[1].to_bits());
     // Terms of one kappa have one clover term, and each its determinant.
-    let clover = |c_sw| CloverTerm::new(&domain, 4.0, c_sw, [true, false]).unwrap();
+    let params = |c_sw| CloverParams { diagonal: 4.0, c_sw, form: CloverForm::Linear };
+    let clover = |c_sw| CloverTerm::new(&domain, params(c_sw), [true, false]).unwrap();
     let mut terms = [clover(0.3), clover(0.3), clover(0.1)];
     for term in &mut terms {
         term.update(&one).unwrap();
@@ -107,11 +108,12 @@ fn links_of_operators_that_share_are_in_memory_once() {
 #[test]
 fn the_clover_term_is_that_of_the_spinors_box_on_one_of_two_parities() {
     let (large, small) = (domain([4, 4, 4, 8]), domain([4; 4]));
-    let clover = CloverTerm::new(&small, 4.0, 1.0, [false; 2]).unwrap();
+    let params = CloverParams { diagonal: 4.0, c_sw: 1.0, form: CloverForm::Linear };
+    let clover = CloverTerm::new(&small, params, [false; 2]).unwrap();
     let spinor = |domain| Spinor::new(domain, Precision::Double).unwrap();
     refused("spinors of another box", || clover.apply(&mut spinor(&large), &spinor(&large), EVEN));
     refused("a third parity", || clover.apply(&mut spinor(&small), &spinor(&small), 2));
-    let mut insertion = MatrixField::new(&small, 6).unwrap();
+    let mut insertion = Insertion::new(&small).unwrap();
     let mut insert =
         |parity| clover.insert_pair(&mut insertion, &spinor(&small), &spinor(&small), parity, 1.0);
     refused("an insertion on no sites", || insert(2));

@@ -7,7 +7,7 @@ use crate::device::Precision;
 use crate::family::{Schur, Wilson, WilsonParams};
 use crate::field::{Dagger, Domain, EVEN, Kind, ODD, Spinor};
 use crate::lattice::Boundary;
-use crate::operator::{Operator, WilsonLinks};
+use crate::operator::{CloverForm, Operator, WilsonLinks};
 use std::sync::Arc;
 
 /// Flops per site: the hopping term; the even-odd clover operator as counted by QUDA.
@@ -77,6 +77,7 @@ pub(super) fn clover(bench: &mut Bench) -> Result<(), AppError> {
         c_sw: 0.1,
         boundary: Boundary::ANTIPERIODIC,
         schur: Schur::Asymmetric,
+        clover: CloverForm::Linear,
     };
     let mut term = Wilson::clover_term(domain, &params)?;
     if let Some(term) = &mut term {

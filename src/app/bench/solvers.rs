@@ -12,7 +12,7 @@ use crate::field::{Dagger, Domain, HostLinks, Kind, MatrixField, ODD, Spinor};
 use crate::hmc::{Chain, Level, Scheme};
 use crate::io;
 use crate::lattice::{Boundary, volume};
-use crate::operator::{CloverTerm, GaugeLoops};
+use crate::operator::{CloverForm, CloverTerm, GaugeLoops};
 use crate::solver::{GcrDd, GcrMultigrid, Matrix, Method, Mixed, Params, Settings, System};
 use std::sync::Arc;
 
@@ -94,6 +94,7 @@ impl Problem {
             c_sw: args.c_sw,
             boundary: Boundary::ANTIPERIODIC,
             schur: Schur::Symmetric,
+            clover: CloverForm::Linear,
         };
         let mut clover = Wilson::clover_term(domain, &params)?;
         if let Some(clover) = &mut clover {

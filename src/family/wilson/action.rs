@@ -41,7 +41,7 @@ impl QuarkOperator for Wilson {
     /// The quarks have different Schur complements: the determinants of A_oo would not match.
     fn determinants_cancel(one: &WilsonParams, other: &WilsonParams) -> bool {
         assert_eq!(one.schur, other.schur, "both quarks of a ratio have the same Schur complement");
-        (one.kappa, one.c_sw) == (other.kappa, other.c_sw)
+        one.clover_params() == other.clover_params()
     }
 
     /// `W x_o = prepared b`

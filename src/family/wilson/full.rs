@@ -20,12 +20,9 @@ impl WilsonOnAllSites {
         let (domain, diagonal) = (links.domain(), params.diagonal());
         let mut hops = WilsonLinks::new(domain, Precision::Double, LINK_REALS, 1, params.boundary)?;
         hops.update(links)?;
-        let mut clover = None;
-        if params.c_sw != 0.0 {
-            let mut term = CloverTerm::new(domain, diagonal, params.c_sw, [false; 2])?;
-            term.build(links)?;
-            clover = Some(term);
-        }
+        let mut clover =
+            params.clover_params().map(|clover| CloverTerm::new(domain, clover, [false; 2])).transpose()?;
+        clover.iter_mut().try_for_each(|clover| clover.build(links))?;
         Ok(Self { hops, diagonal, clover })
     }
 }

@@ -11,6 +11,7 @@ use crate::family::keys::{
     StoutSteps, heavy, only_flavours, rational, stout,
 };
 use crate::measure::{Allowed, MassOf};
+use crate::operator::CloverForm;
 use crate::solver::TermSolver;
 use crate::solver::keys::{SOLVER, SolverKeys, Systems};
 
@@ -121,6 +122,14 @@ const C_SW: Key<f64> = Key::new(
     "clover coefficient",
 )
 .settled_as("c_sw");
+const FORM: Key<CloverForm> = Key::new(
+    "clover",
+    words(&[("linear", CloverForm::Linear), ("exponential", CloverForm::Exponential)]),
+    Absent::Is("\"linear\""),
+    Change::Fixed,
+    "the form of the clover term: 4 + m0 + F, or (4 + m0) exp(F / (4 + m0))",
+)
+.note("refused without `\"wilson-clover\"`");
 const PRECONDITIONING: Key<Schur> = Key::new(
     "preconditioning",
     words(&[("symmetric", Schur::Symmetric), ("asymmetric", Schur::Asymmetric)]),
@@ -140,7 +149,7 @@ impl Keys for WilsonFermion {
     const ACTION: &'static Key<&'static str> = &ACTION;
     const SIGNS: &'static [&'static str] = &["kappa", "c_sw"];
     const SECTION: Section = Section {
-        keys: &[&ACTION, &FLAVOURS, &KAPPA, &MASS, &MU, &C_SW, &BOUNDARY, &PRECONDITIONING],
+        keys: &[&ACTION, &FLAVOURS, &KAPPA, &MASS, &MU, &C_SW, &FORM, &BOUNDARY, &PRECONDITIONING],
         tables: &[
             Inner { name: "stout", count: Count::Once, text: STOUT_TEXT, sections: &[&STOUT] },
             Inner { name: "solver", count: Count::Once, text: "", sections: &[&SOLVER] },
@@ -177,6 +186,10 @@ impl Keys for WilsonFermion {
         let mu = table.get(&MU);
         let c_sw = c_sw(&mut table, action);
         let boundary = table.get(&BOUNDARY);
+        let clover = table.get(&FORM);
+        if action != Some(CLOVER) && table.has("clover") {
+            table.mistake("clover", "clover: the action \"wilson\" has no clover term");
+        }
         let schur = table.get(&PRECONDITIONING);
         let stout = stout(&mut table);
         let systems = match count {
@@ -204,8 +217,14 @@ impl Keys for WilsonFermion {
             );
         }
         table.finish();
-        let operator =
-            WilsonParams { kappa: kappa?, mu: mu?, c_sw: c_sw?, boundary: boundary?, schur: schur? };
+        let operator = WilsonParams {
+            kappa: kappa?,
+            mu: mu?,
+            c_sw: c_sw?,
+            clover: clover?,
+            boundary: boundary?,
+            schur: schur?,
+        };
         let (solver, hasenbusch) = (solver.solver(), hasenbusch?);
         Some(Self { name, flavours: flavours?, operator, stout: stout?, solver, hasenbusch })
     }

@@ -14,8 +14,8 @@ use crate::device::{Precision, Stamp};
 use crate::field::{Dagger, Domain, EVEN, FieldError, Kind, MatrixField, ODD, Spinor, Workspace};
 use crate::lattice::Boundary;
 use crate::operator::{
-    Blocks, CloverBlocks, CloverTerm, Ending, Made, Operator, SchwarzOperator, Way, WholeOperator,
-    WilsonLinks, clover_apply,
+    Blocks, CloverBlocks, CloverForm, CloverParams, CloverTerm, Ending, Made, Operator, SchwarzOperator, Way,
+    WholeOperator, WilsonLinks, clover_apply,
 };
 use crate::solver::Multigrid;
 use std::sync::Arc;
@@ -38,6 +38,8 @@ pub struct WilsonParams {
     pub mu: f64,
     /// Clover coefficient; 0 without a clover term.
     pub c_sw: f64,
+    /// The form of the clover term.
+    pub clover: CloverForm,
     /// Factors of hops over the edge of the lattice.
     pub boundary: Boundary,
     /// The Schur complement.
@@ -48,6 +50,12 @@ impl WilsonParams {
     /// `4 + m0`
     pub fn diagonal(&self) -> f64 {
         0.5 / self.kappa
+    }
+
+    /// The clover term, if there is one.
+    pub fn clover_params(&self) -> Option<CloverParams> {
+        let params = CloverParams { diagonal: self.diagonal(), c_sw: self.c_sw, form: self.clover };
+        (self.c_sw != 0.0).then_some(params)
     }
 }
 
@@ -73,13 +81,14 @@ struct Whole {
 
 impl Whole {
     fn new(domain: &Arc<Domain>, precision: Precision, params: &WilsonParams) -> Result<Self, FieldError> {
-        let (clover, numbers) = (params.c_sw != 0.0, [params.diagonal(), params.c_sw]);
-        let term = clover.then(|| CloverTerm::new(domain, numbers[0], numbers[1], [false; 2])).transpose()?;
-        let blocks = |parity| CloverBlocks::new(domain, precision, numbers, (parity, false));
-        let own = (clover && precision != Precision::Double)
-            .then(|| Ok::<_, FieldError>([blocks(EVEN)?, blocks(ODD)?]))
-            .transpose()?;
-        Ok(Self { term, own })
+        let clover = params.clover_params();
+        let term = clover.map(|clover| CloverTerm::new(domain, clover, [false; 2])).transpose()?;
+        let lower = clover.filter(|_| precision != Precision::Double);
+        let own = lower.map(|clover| {
+            let blocks = |parity| CloverBlocks::new(domain, precision, clover, (parity, false));
+            Ok::<_, FieldError>([blocks(EVEN)?, blocks(ODD)?])
+        });
+        Ok(Self { term, own: own.transpose()? })
     }
 
     fn update(&mut self, links: &MatrixField) -> Result<(), FieldError> {
@@ -145,14 +154,13 @@ impl Wilson {
         fields: usize,
         params: WilsonParams,
     ) -> Result<Self, FieldError> {
-        let clover = params.c_sw != 0.0;
         let symmetric = params.schur == Schur::Symmetric;
-        let blocks = |parity, inverse| {
-            CloverBlocks::new(domain, precision, [params.diagonal(), params.c_sw], (parity, inverse))
-        };
-        let own = (precision != Precision::Double && clover)
-            .then(|| Ok::<_, FieldError>([blocks(EVEN, true)?, blocks(ODD, symmetric)?]))
-            .transpose()?;
+        let lower = params.clover_params().filter(|_| precision != Precision::Double);
+        let own = lower.map(|clover| {
+            let blocks = |parity, inverse| CloverBlocks::new(domain, precision, clover, (parity, inverse));
+            Ok::<_, FieldError>([blocks(EVEN, true)?, blocks(ODD, symmetric)?])
+        });
+        let (own, clover) = (own.transpose()?, params.c_sw != 0.0);
         let room = |number| Workspace::new(domain, Kind::Dirac, precision, fields, number);
         Ok(Self {
             params,
@@ -198,11 +206,8 @@ impl Wilson {
         domain: &Arc<Domain>,
         params: &WilsonParams,
     ) -> Result<Option<CloverTerm>, FieldError> {
-        if params.c_sw == 0.0 {
-            return Ok(None);
-        }
         let inverted = [true, params.schur == Schur::Symmetric];
-        CloverTerm::new(domain, params.diagonal(), params.c_sw, inverted).map(Some)
+        params.clover_params().map(|clover| CloverTerm::new(domain, clover, inverted)).transpose()
     }
 
     /// The parameters.
@@ -451,7 +456,14 @@ mod tests {
         let mut links = MatrixField::new(&domain, 4).unwrap();
         links.set_random(address(0)).unwrap();
         let schur = Schur::Symmetric;
-        let params = WilsonParams { kappa: 0.1, mu: 0.2, c_sw: 1.0, boundary: Boundary::ANTIPERIODIC, schur };
+        let params = WilsonParams {
+            kappa: 0.1,
+            mu: 0.2,
+            c_sw: 1.0,
+            clover: CloverForm::Linear,
+            boundary: Boundary::ANTIPERIODIC,
+            schur,
+        };
         let mut clover = Wilson::clover_term(&domain, &params).unwrap().unwrap();
         clover.update(&links).unwrap();
         let mut operator = Wilson::new(&domain, Precision::Double, 18, params).unwrap();
@@ -462,7 +474,12 @@ mod tests {
         operator.apply(&mut before, &x, Dagger::No).unwrap();
         drop(clover);
         // Memory of the same sizes, which would reuse freed memory.
-        let mut other = CloverTerm::new(&domain, 40.0, 2.0, [true, true]).unwrap();
+        let mut other = CloverTerm::new(
+            &domain,
+            CloverParams { diagonal: 40.0, c_sw: 2.0, form: CloverForm::Linear },
+            [true, true],
+        )
+        .unwrap();
         other.update(&links).unwrap();
         operator.apply(&mut after, &x, Dagger::No).unwrap();
         after.axpy(-1.0, &before).unwrap();

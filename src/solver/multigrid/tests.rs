@@ -7,7 +7,7 @@ use crate::family::{Schur, Wilson, WilsonParams};
 use crate::field::MatrixField;
 use crate::lattice::Boundary;
 use crate::math::single;
-use crate::operator::{CloverTerm, Operator};
+use crate::operator::{CloverForm, CloverTerm, Operator};
 use num_complex::Complex64;
 use std::sync::MutexGuard;
 
@@ -41,7 +41,14 @@ fn made(mu: f64, schur: Schur, c_sw: f64) -> Made {
 }
 
 fn params(mu: f64, schur: Schur, c_sw: f64) -> WilsonParams {
-    WilsonParams { kappa: 0.11, mu, c_sw, boundary: Boundary::phases([0.0, 0.5, 0.0, 1.0]), schur }
+    WilsonParams {
+        kappa: 0.11,
+        mu,
+        c_sw,
+        clover: CloverForm::Linear,
+        boundary: Boundary::phases([0.0, 0.5, 0.0, 1.0]),
+        schur,
+    }
 }
 
 fn made_on(links: &MatrixField, block: Extents, params: WilsonParams) -> Made {

@@ -251,7 +251,7 @@ fn one_flavour_by_either_way() {
     let eofa = light(&one("range", "range"));
     assert_eq!(
         eofa.flavours,
-        WallFlavours::OneEofa { range: [0.5, 50.0], error: 1e-12, check_every: 1, forecast: 8 }
+        WallFlavours::OneEofa { range: [0.5, 50.0], error: 1e-10, check_every: 1, forecast: 8 }
     );
     assert_eq!(eofa.solver.settings.precisions, [Precision::Double, Precision::Single, Precision::Single]);
     let half = "\n[fermion.light.solver]\nprecision = \"double-half\"\nguess = 1\n";
@@ -405,8 +405,8 @@ fn comparison_names_every_key() {
 
     let eofa = one("50]\n", "50]\naction_error = 1e-11\n");
     let expected = [
+        "fermion.light.rational.action_error: was 1e-11, is 1e-10",
         "fermion.light.rational.range: was [0.5, 50.0], is [0.4, 50.0]",
-        "fermion.light.rational.action_error: was 1e-11, is 1e-12",
     ];
     assert_eq!(differences(&eofa, &one("0.5", "0.4"), false), expected);
     let heavy = rational("").replace("[0.1, 50]", "[0.2, 50]\ncopies = 2\ncheck_every = 2");

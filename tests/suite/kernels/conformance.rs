@@ -12,7 +12,7 @@ use hmc::family::{Schur, Wilson, WilsonParams, WilsonQuark};
 use hmc::field::{AlgebraField, Dagger, EVEN, MatrixField, ODD, Spinor};
 use hmc::lattice::{Boundary, Extents};
 use hmc::measure::{FlowKernel, Source, flow, pion, polyakov};
-use hmc::operator::{GaugeLoops, Operator, smeared};
+use hmc::operator::{CloverForm, GaugeLoops, Operator, smeared};
 use hmc::quark::QuarkParams;
 use num_complex::Complex64;
 
@@ -124,7 +124,14 @@ fn stout_smearing() {
 }
 
 fn params(c_sw: f64, schur: Schur) -> WilsonParams {
-    WilsonParams { kappa: 0.12, mu: 0.0, c_sw, boundary: Boundary::phases([0.0, 0.5, 0.0, 1.0]), schur }
+    WilsonParams {
+        kappa: 0.12,
+        mu: 0.0,
+        c_sw,
+        clover: CloverForm::Linear,
+        boundary: Boundary::phases([0.0, 0.5, 0.0, 1.0]),
+        schur,
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ use hmc::device::Precision;
 use hmc::family::{Schur, WilsonParams};
 use hmc::field::{Dagger, Domain, ODD, Spinor};
 use hmc::lattice::{Boundary, Extents, Partition, volume};
+use hmc::operator::CloverForm;
 use hmc::solver::{GcrDd, Info, Matrix, Method, Settings};
 use std::sync::Arc;
 
@@ -29,7 +30,14 @@ const MIXES: [[Precision; 3]; 9] =
 /// The quark on a box of the links.
 fn quark(domain: &Arc<Domain>, schur: Schur) -> Quark {
     // Not light: systems of one rank take some hundred iterations by BiCGstab.
-    let params = WilsonParams { kappa: 0.13, mu: 0.0, c_sw: 1.769, boundary: Boundary::ANTIPERIODIC, schur };
+    let params = WilsonParams {
+        kappa: 0.13,
+        mu: 0.0,
+        c_sw: 1.769,
+        clover: CloverForm::Linear,
+        boundary: Boundary::ANTIPERIODIC,
+        schur,
+    };
     let links = ranks::links(thermalised(), domain.partition());
     Quark::new(domain, [&links; 3], params)
 }

@@ -8,7 +8,7 @@ use hmc::device::Precision;
 use hmc::family::{Schur, WilsonParams, WilsonQuark};
 use hmc::field::{Dagger, EVEN, HostLinks, Kind, MatrixField, ODD, Purpose, RandomAddress, Spinor};
 use hmc::lattice::Boundary;
-use hmc::operator::Operator;
+use hmc::operator::{CloverForm, Operator};
 use hmc::quark::{Inverse, QuarkParams, fields};
 use hmc::solver::{
     GcrDd, GcrMultigrid, Info, Matrix, Method, MethodSolver, MultiShift, MultigridParams, Operators, Params,
@@ -35,7 +35,14 @@ fn solve(quark: &mut Quark, settings: Settings, b: &Spinor, residual: f64) -> So
 }
 
 fn params(schur: Schur) -> WilsonParams {
-    WilsonParams { kappa: KAPPA, mu: 0.0, c_sw: C_SW, boundary: Boundary::ANTIPERIODIC, schur }
+    WilsonParams {
+        kappa: KAPPA,
+        mu: 0.0,
+        c_sw: C_SW,
+        clover: CloverForm::Linear,
+        boundary: Boundary::ANTIPERIODIC,
+        schur,
+    }
 }
 
 const D: Precision = Precision::Double;

@@ -15,7 +15,7 @@ use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams};
 use hmc::field::{Dagger, Domain, EVEN, MatrixField, ODD, Spinor};
 use hmc::lattice::{Boundary, Extents, coordinates};
-use hmc::operator::{Blocks, Operator, WilsonLinks};
+use hmc::operator::{Blocks, CloverForm, Operator, WilsonLinks};
 use num_complex::Complex64;
 use std::sync::Arc;
 
@@ -27,7 +27,14 @@ const LINK_REALS: [usize; 3] = [18, 12, 8];
 const HALF_STEP: f64 = 1.0 / 65534.0;
 
 fn params(c_sw: f64, schur: Schur, mu: f64) -> WilsonParams {
-    WilsonParams { kappa: 0.12, mu, c_sw, boundary: Boundary::phases(BOUNDARY), schur }
+    WilsonParams {
+        kappa: 0.12,
+        mu,
+        c_sw,
+        clover: CloverForm::Linear,
+        boundary: Boundary::phases(BOUNDARY),
+        schur,
+    }
 }
 
 fn dirac(links: &Gauge, c_sw: f64) -> Dirac<'_> {

@@ -16,7 +16,7 @@ use hmc::family::{Schur, Wilson, WilsonParams, WilsonQuark};
 use hmc::field::{AlgebraField, Dagger, Domain, EVEN, MatrixField, ODD, Spinor};
 use hmc::lattice::{Boundary, Extents, coordinates, volume};
 use hmc::measure::{FlowKernel, Source, flow, pion, polyakov};
-use hmc::operator::{CloverTerm, GaugeLoops, Operator, WilsonLinks};
+use hmc::operator::{CloverForm, CloverTerm, GaugeLoops, Operator, WilsonLinks};
 use hmc::quark::QuarkParams;
 use num_complex::Complex64;
 use std::f64::consts::PI;
@@ -55,7 +55,14 @@ fn download(x: &Spinor, parity: usize) -> Vec<plain::Spinor> {
 }
 
 fn params(c_sw: f64, schur: Schur) -> WilsonParams {
-    WilsonParams { kappa: 0.12, mu: 0.0, c_sw, boundary: Boundary::phases([0.2, 0.0, 0.5, 1.0]), schur }
+    WilsonParams {
+        kappa: 0.12,
+        mu: 0.0,
+        c_sw,
+        clover: CloverForm::Linear,
+        boundary: Boundary::phases([0.2, 0.0, 0.5, 1.0]),
+        schur,
+    }
 }
 
 /// All four: with and without the clover term, both Schur complements.

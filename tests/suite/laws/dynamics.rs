@@ -10,6 +10,7 @@ use hmc::family::{Schur, WilsonParams};
 use hmc::field::{HostLinks, MatrixField};
 use hmc::hmc::{Chain, Level, Scheme};
 use hmc::lattice::{Boundary, Extents};
+use hmc::operator::CloverForm;
 use hmc::quark::QuarkParams;
 use hmc::solver::Past;
 use std::sync::OnceLock;
@@ -33,6 +34,7 @@ const QUARK: WilsonParams = WilsonParams {
     c_sw: 1.76,
     boundary: Boundary::ANTIPERIODIC,
     schur: Schur::Asymmetric,
+    clover: CloverForm::Linear,
 };
 
 fn chain(links: &HostLinks, setting: &Setting) -> Chain {

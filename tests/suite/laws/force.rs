@@ -10,6 +10,7 @@ use hmc::action::GaugeAction;
 use hmc::device::Precision;
 use hmc::family::{Schur, WilsonParams};
 use hmc::lattice::{Boundary, Extents};
+use hmc::operator::CloverForm;
 
 /// Errors are below 1e-11, of rounding: 1e-10 leaves room for other directions.
 #[test]
@@ -34,41 +35,52 @@ fn gauge_actions() {
     }
 }
 
+const NONE: (f64, CloverForm) = (0.0, CloverForm::Linear);
+const LINEAR: (f64, CloverForm) = (1.0, CloverForm::Linear);
+/// As large as on the coarsest lattices.
+const EXPONENTIAL: (f64, CloverForm) = (2.5, CloverForm::Exponential);
+
 /// Errors are below 1e-10, of the differences.
-fn fermion(extents: Extents, c_sw: f64, schur: Schur, precision: Precision) {
+fn fermion(extents: Extents, (c_sw, clover): (f64, CloverForm), schur: Schur, precision: Precision) {
     // Rough, but the clover term of c_sw = 1 is still positive.
     let links = Gauge::warm(extents, 0.8, 5);
     assert!(links.plaquette() < 0.3);
     let domain = domain(extents);
-    let operator =
-        WilsonParams { kappa: 0.115, mu: 0.0, c_sw, boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]), schur };
+    let operator = WilsonParams {
+        kappa: 0.115,
+        mu: 0.0,
+        c_sw,
+        clover,
+        boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]),
+        schur,
+    };
     let mut term = two_flavours(&domain, quark(operator, precision), [1e-14; 2]);
     term.set_phi(&random_phi(extents, 23)).unwrap();
-    let what = format!("two flavours {extents:?} c_sw {c_sw} {schur:?} {precision:?}");
+    let what = format!("two flavours {extents:?} c_sw {c_sw} {clover:?} {schur:?} {precision:?}");
     check_force(&what, &links, &mut term, &domain, 5e-3, 1e-9);
 }
 
 #[test]
 fn two_flavours_in_double() {
-    for c_sw in [0.0, 1.0] {
+    for form in [NONE, LINEAR, EXPONENTIAL] {
         for schur in [Schur::Asymmetric, Schur::Symmetric] {
-            fermion([4; 4], c_sw, schur, Precision::Double);
+            fermion([4; 4], form, schur, Precision::Double);
         }
     }
 }
 
 #[test]
 fn two_flavours_in_double_and_single() {
-    for c_sw in [0.0, 1.0] {
+    for form in [NONE, LINEAR, EXPONENTIAL] {
         for schur in [Schur::Asymmetric, Schur::Symmetric] {
-            fermion([4; 4], c_sw, schur, Precision::Single);
+            fermion([4; 4], form, schur, Precision::Single);
         }
     }
 }
 
 #[test]
 fn two_flavours_on_uneven_extents() {
-    fermion([4, 2, 6, 8], 1.0, Schur::Asymmetric, Precision::Double);
-    fermion([6, 4, 2, 4], 1.0, Schur::Symmetric, Precision::Double);
-    fermion([2, 4, 6, 4], 0.0, Schur::Symmetric, Precision::Double);
+    fermion([4, 2, 6, 8], LINEAR, Schur::Asymmetric, Precision::Double);
+    fermion([6, 4, 2, 4], EXPONENTIAL, Schur::Symmetric, Precision::Double);
+    fermion([2, 4, 6, 4], NONE, Schur::Symmetric, Precision::Double);
 }

@@ -10,10 +10,18 @@ use hmc::device::Precision;
 use hmc::family::{Schur, Wilson, WilsonParams};
 use hmc::field::Domain;
 use hmc::lattice::Boundary;
+use hmc::operator::CloverForm;
 use std::sync::Arc;
 
 fn operator(kappa: f64, mu: f64, c_sw: f64, schur: Schur) -> WilsonParams {
-    WilsonParams { kappa, mu, c_sw, boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]), schur }
+    WilsonParams {
+        kappa,
+        mu,
+        c_sw,
+        clover: CloverForm::Linear,
+        boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]),
+        schur,
+    }
 }
 
 fn ratio(

@@ -10,6 +10,7 @@ use hmc::device::Precision::{Double, Single};
 use hmc::family::{Schur, WilsonParams};
 use hmc::field::Dagger;
 use hmc::lattice::{Boundary, coordinates, volume};
+use hmc::operator::CloverForm;
 use hmc::solver::{GcrMultigrid, Matrix, Method, MultigridParams, Settings};
 use num_complex::Complex64;
 
@@ -72,7 +73,14 @@ fn iterations_do_not_grow_towards_the_critical_mass() {
     let (b, zero) = (random_field(EXTENTS, 11), zero_field(EXTENTS));
     let program = |kappa| {
         let schur = Schur::Symmetric;
-        let params = WilsonParams { kappa, mu: 0.0, c_sw: C_SW, boundary: Boundary::ANTIPERIODIC, schur };
+        let params = WilsonParams {
+            kappa,
+            mu: 0.0,
+            c_sw: C_SW,
+            clover: CloverForm::Linear,
+            boundary: Boundary::ANTIPERIODIC,
+            schur,
+        };
         let mut quark = Quark::new(&domain(EXTENTS), [thermalised(); 3], params);
         let params = MultigridParams { block: aggregates.block, coarse_block: None, vectors: 16, steps: 8 };
         let settings = Settings {

@@ -16,7 +16,7 @@ use hmc::field::{
 };
 use hmc::hmc::{Chain, HmcError, Level};
 use hmc::lattice::Boundary;
-use hmc::operator::Operator;
+use hmc::operator::{CloverForm, Operator};
 
 use hmc::quark::Quark;
 use hmc::solver::{Cg, MultiShift, Operators, Params};
@@ -24,7 +24,14 @@ use num_complex::Complex64;
 use std::sync::Arc;
 
 pub(super) fn operator(kappa: f64, c_sw: f64, schur: Schur) -> WilsonParams {
-    WilsonParams { kappa, mu: 0.0, c_sw, boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]), schur }
+    WilsonParams {
+        kappa,
+        mu: 0.0,
+        c_sw,
+        clover: CloverForm::Linear,
+        boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]),
+        schur,
+    }
 }
 
 /// Wide enough for both forms of every operator here.

@@ -11,7 +11,7 @@ use hmc::family::{Schur, Wilson, WilsonParams};
 use hmc::field::{AlgebraField, Domain, HostLinks, MatrixField};
 use hmc::hmc::{Chain, Level};
 use hmc::lattice::{Boundary, volume};
-use hmc::operator::{GaugeLoops, Stout, smeared};
+use hmc::operator::{CloverForm, GaugeLoops, Stout, smeared};
 use num_complex::Complex64;
 use std::sync::{Arc, OnceLock};
 
@@ -48,6 +48,7 @@ fn quarks(
         c_sw: 1.0,
         boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]),
         schur,
+        clover: CloverForm::Linear,
     };
     let mut inner = two_flavour(domain, operator, precision, 1e-14);
     inner.set_phi(phi).unwrap();
@@ -186,6 +187,7 @@ fn chain(links: &HostLinks, steps: u32, tau: f64, residual: f64) -> Chain {
         c_sw: 1.0,
         boundary: Boundary::ANTIPERIODIC,
         schur: Schur::Asymmetric,
+        clover: CloverForm::Linear,
     };
     let inner = two_flavour(&domain, operator, Precision::Double, residual);
     let light: Box<dyn Action> = Box::new(Smeared::new(&domain, Box::new(inner), 2, 0.12).unwrap());

@@ -16,6 +16,7 @@ use hmc::field::{Domain, HostLinks, MatrixField};
 use hmc::lattice::{Boundary, Extents, coordinates, site, volume};
 use hmc::math::WallWeights;
 use hmc::measure::{Channel, Keep, Momentum, Propagator, Source, mesons, pion};
+use hmc::operator::CloverForm;
 use hmc::quark::{Inverse, QuarkParams};
 use num_complex::Complex64;
 use std::f64::consts::TAU;
@@ -24,7 +25,14 @@ use std::sync::Arc;
 const PHASES: [f64; 4] = [0.1, -0.3, 0.5, 1.0];
 
 fn params(kappa: f64, c_sw: f64, boundary: [f64; 4]) -> WilsonParams {
-    WilsonParams { kappa, mu: 0.0, c_sw, boundary: Boundary::phases(boundary), schur: Schur::Symmetric }
+    WilsonParams {
+        kappa,
+        mu: 0.0,
+        c_sw,
+        clover: CloverForm::Linear,
+        boundary: Boundary::phases(boundary),
+        schur: Schur::Symmetric,
+    }
 }
 
 fn wilson(links: &MatrixField, params: WilsonParams, residual: f64) -> WilsonQuark {

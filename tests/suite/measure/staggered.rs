@@ -19,6 +19,7 @@ use hmc::field::{Domain, EVEN, HostLinks, MatrixField, ODD};
 use hmc::io;
 use hmc::lattice::{Boundary, Extents, Partition, coordinates, volume};
 use hmc::measure::{CondensateMean, Noise, Source, condensate, pion};
+use hmc::operator::CloverForm;
 use hmc::quark::{Inverse, QuarkParams, fields};
 use hmc::solver::{GcrDd, Method, Past, Settings};
 use num_complex::Complex64;
@@ -269,7 +270,14 @@ fn wilson_condensate_is_the_trace() {
     let field = whole(&Gauge::warm(extents, 0.6, 14).to_host());
     for (c_sw, schur) in [(0.0, Schur::Symmetric), (1.2, Schur::Asymmetric)] {
         // mu is no part of M.
-        let operator = WilsonParams { kappa: 0.12, mu: 0.5, c_sw, boundary: Boundary::phases(PHASES), schur };
+        let operator = WilsonParams {
+            kappa: 0.12,
+            mu: 0.5,
+            c_sw,
+            clover: CloverForm::Linear,
+            boundary: Boundary::phases(PHASES),
+            schur,
+        };
         let mut quark = WilsonQuark::new(&field, &in_double(operator), 1e-10).unwrap();
         let exact = exact_trace(&mut quark, extents);
         let found = condensate(&mut quark, 50, NOISE, &|| false).unwrap();
@@ -305,6 +313,7 @@ fn solvers_of_any_kind_agree() {
         c_sw: 1.0,
         boundary: Boundary::phases(PHASES),
         schur: Schur::Symmetric,
+        clover: CloverForm::Linear,
     };
     let expected =
         pion(&mut WilsonQuark::new(&field, &in_double(operator), RESIDUAL).unwrap(), source).unwrap();
@@ -347,6 +356,7 @@ fn results(domain: &Arc<Domain>, links: &HostLinks) -> Results {
         c_sw: 1.0,
         boundary: Boundary::phases(PHASES),
         schur: Schur::Symmetric,
+        clover: CloverForm::Linear,
     };
     let mut wilson = WilsonQuark::new(&links, &in_double(operator), 1e-10).unwrap();
     let pions = vec![

@@ -11,7 +11,7 @@ use hmc::family::{Schur, WilsonParams};
 use hmc::field::{HostLinks, MatrixField, Purpose, RandomAddress};
 use hmc::hmc::{Chain, Level};
 use hmc::lattice::{Boundary, Extents};
-use hmc::operator::GaugeLoops;
+use hmc::operator::{CloverForm, GaugeLoops};
 use hmc::quark::QuarkParams;
 use std::time::Instant;
 
@@ -88,6 +88,7 @@ fn clover(seed: u64) -> Chain {
         c_sw: 1.76,
         boundary: Boundary::ANTIPERIODIC,
         schur: Schur::Asymmetric,
+        clover: CloverForm::Linear,
     };
     let light = QuarkParams { link_reals: 12, ..quark(operator, Precision::Single) };
     let light: Box<dyn Action> = Box::new(two_flavours(&domain, light, [1e-11, 1e-7]));

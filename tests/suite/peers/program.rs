@@ -25,7 +25,7 @@ use hmc::field::{AlgebraField, Dagger, Domain, EVEN, HostLinks, MatrixField, ODD
 use hmc::io;
 use hmc::lattice::{Boundary, Extents, coordinates, site, volume};
 use hmc::measure::{FlowKernel, FlowPoint, Source, flow, pion};
-use hmc::operator::{CloverTerm, GaugeLoops, WilsonLinks};
+use hmc::operator::{CloverForm, CloverTerm, GaugeLoops, WilsonLinks};
 use hmc::quark::QuarkParams;
 use num_complex::Complex64;
 use std::path::Path;
@@ -38,6 +38,7 @@ const OPENQCD: WilsonParams = WilsonParams {
     c_sw: 1.90952,
     boundary: Boundary::ANTIPERIODIC,
     schur: Schur::Asymmetric,
+    clover: CloverForm::Linear,
 };
 
 /// A configuration as the program reads it, raw.
@@ -86,7 +87,7 @@ fn moved(extents: Extents) -> Vec<usize> {
 /// M psi by the program's even-odd pieces: A psi - D psi / 2.
 fn full_operator(links: &MatrixField, params: &WilsonParams, psi: &[f64]) -> Vec<f64> {
     let domain = links.domain();
-    let mut clover = CloverTerm::new(domain, params.diagonal(), params.c_sw, [false; 2]).unwrap();
+    let mut clover = CloverTerm::new(domain, params.clover_params().unwrap(), [false; 2]).unwrap();
     clover.update(links).unwrap();
     let mut hop = WilsonLinks::new(domain, Precision::Double, 18, 1, params.boundary).unwrap();
     hop.update(links).unwrap();
@@ -200,6 +201,59 @@ fn openqcd_two_flavours() {
     close_links("force of both", &force, &with, 1e-10);
 }
 
+/// openQCD's exponential clover term (isw = 1): D, log det, even-odd action and force, pions.
+#[test]
+fn openqcd_exponential_clover() {
+    const EXPONENTIAL: WilsonParams = WilsonParams { clover: CloverForm::Exponential, ..OPENQCD };
+    let (Some(links), Some(path)) = (openqcd_links(), data::find("openqcd_expclover/periodic_Dw_sincos.f64"))
+    else {
+        return;
+    };
+    let rotation = plain::from_openqcd();
+    let extents = links.domain().partition().global;
+    let psi = rotated(&rotation, &sincos(extents));
+    let ours = full_operator(&links, &EXPONENTIAL, &reals(&psi));
+    let peer = reals(&rotated(&rotation, &data::spinor_field(&path)));
+    let worst = ours.iter().zip(&peer).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    println!("Dw: worst real {worst:.1e}");
+    assert!(worst < 1e-13, "{worst:e}");
+    relative("|Dw psi|^2", ours.iter().map(|x| x * x).sum(), 1.226_724_477_900_106e5, 1e-13);
+    // ln det A = 12 ln (4 + m0) a site, which the program leaves out: 256 sites of a parity.
+    let constant = 256.0 * 12.0 * EXPONENTIAL.diagonal().ln();
+    relative("ln det A", constant, 4.138_210_246_553_425e3, 1e-13);
+
+    // Its even-odd operator lives on even sites: move links and psi.
+    let origin = moved(extents);
+    let host = links.to_host().unwrap();
+    let shifted = HostLinks {
+        local: extents,
+        reals: origin.iter().flat_map(|&y| host.reals[72 * y..72 * y + 72].to_vec()).collect(),
+    };
+    let links_of_odd = MatrixField::from_host(links.domain(), &shifted).unwrap();
+    let phi: Vec<plain::Spinor> = origin.iter().map(|&y| psi[y]).collect();
+    let mut term = two_flavours(links.domain(), quark(EXPONENTIAL, Precision::Double), [1e-14; 2]);
+    term.set_phi(&reals(&phi)).unwrap();
+    relative("S_pf", term.value(&links_of_odd).unwrap().value(), 254.889_559_375_899_72, 1e-11);
+    let Some(path) = data::find("openqcd_expclover/periodic_eo_pf_force.f64") else { return };
+    let peer = data::link_field(&path);
+    let peer: LinkField = origin.iter().map(|&y| peer[y]).collect();
+    let force = matrices(&force_of(&mut term, &links_of_odd), I);
+    close_links("force of the pseudofermion", &force, &peer, 1e-10);
+
+    for (t, peer) in [
+        (1, [9.351_564_448_994_871_5e-2, 1.164_602_311_798_396_6, 8.606_246_250_217_323e-2]),
+        (4, [6.281_000_021_562_123e-4, 1.833_608_869_559_861e-3, 1.137_495_247_192_592_6e-2]),
+    ] {
+        let mut inverse =
+            WilsonQuark::new(&links, &QuarkParams::in_double(EXPONENTIAL, 1000), 1e-13).unwrap();
+        let ours = pion(&mut inverse, Source::Point([0, 0, 0, t])).unwrap();
+        for (sink, peer) in peer.into_iter().enumerate() {
+            // Ours counts t from the source.
+            relative(&format!("pion from {t} at {sink}"), ours[(8 + sink - t) % 8], peer, 1e-10);
+        }
+    }
+}
+
 #[test]
 fn openqcd_pion() {
     let Some(links) = openqcd_links() else { return };
@@ -298,6 +352,7 @@ fn milc_clover_pions() {
                 c_sw,
                 boundary: Boundary::phases([0.0, 0.0, 0.0, phase]),
                 schur: Schur::Symmetric,
+                clover: CloverForm::Linear,
             };
             let mut quark = WilsonQuark::new(&links, &QuarkParams::in_double(operator, 1000), 1e-13).unwrap();
             let ours = pion(&mut quark, Source::Point([0; 4])).unwrap();

@@ -20,6 +20,7 @@ use hmc::field::{AlgebraField, Domain, EVEN, HostLinks, MatrixField, ODD, Spinor
 use hmc::io;
 use hmc::lattice::{Boundary, Extents, coordinates, site, volume};
 use hmc::math::{MilcPseudofermion, milc_rationals};
+use hmc::operator::CloverForm;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -275,7 +276,14 @@ fn openqcd_pseudofermion() {
         let psi: Vec<_> = sincos(host.local).iter().map(|psi| spin_mul(&from_openqcd(), psi)).collect();
         let phi: Vec<_> = origins(host.local).into_iter().map(|x| psi[x]).collect();
         let schur = Schur::Asymmetric;
-        let operator = WilsonParams { kappa, mu: 0.0, c_sw, boundary: Boundary::ANTIPERIODIC, schur };
+        let operator = WilsonParams {
+            kappa,
+            mu: 0.0,
+            c_sw,
+            clover: CloverForm::Linear,
+            boundary: Boundary::ANTIPERIODIC,
+            schur,
+        };
         let mut term = two_flavours(links.domain(), quark(operator, Precision::Double), [1e-14; 2]);
         term.set_phi(&reals(&phi)).unwrap();
         // The peer's determinant is that of 2 kappa A, on half of the sites with 12 components each.

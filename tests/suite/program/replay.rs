@@ -18,6 +18,7 @@ use hmc::field::{HostLinks, MatrixField};
 use hmc::hmc::{Chain, Energies, Level, Scheme};
 use hmc::io::{Place, State, read_state, write_state};
 use hmc::lattice::{Boundary, Extents, Partition, coordinates};
+use hmc::operator::CloverForm;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::path::Path;
@@ -127,6 +128,7 @@ fn chain() -> Chain {
         c_sw: 1.0,
         boundary: Boundary::ANTIPERIODIC,
         schur: Schur::Symmetric,
+        clover: CloverForm::Linear,
     };
     let light = two_flavours(&domain, quark(operator, Precision::Double), [1e-14; 2]);
     let light: Box<dyn Action> = Box::new(light);
