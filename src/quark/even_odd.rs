@@ -46,6 +46,9 @@ pub struct Quark<O: QuarkOperator> {
     solves: Solves,
 }
 
+/// Solutions of systems with shifts whose true residuals are computed at once.
+const CHECKED: usize = 4;
+
 /// The systems that a quark solves.
 #[derive(Clone, Copy, PartialEq)]
 enum Systems {
@@ -115,6 +118,8 @@ impl<O: QuarkOperator> Quark<O> {
         let make = |precision| {
             let whole = params.solver.whole() == Some(precision);
             let is_double = precision == Precision::Double;
+            let checks = is_double && matches!(systems, Systems::Shifts(_));
+            let fields = if checks { fields.max(CHECKED) } else { fields };
             let link_reals = if is_double { params.link_reals.max(12) } else { params.link_reals };
             O::make(domain, Storage { precision, link_reals, fields, whole }, &params.operator)
         };
@@ -327,7 +332,7 @@ impl<O: QuarkOperator> Quark<O> {
         let own = |_: &Spinor| shifts.iter().map(|_| self.spinor()).collect();
         let mut x: Vec<Vec<Spinor>> = b.iter().map(own).collect::<Result<_, _>>()?;
         let (kind, precisions) = (self.kind(), [iteration, refinement]);
-        let mut solver = MultiShift::new(&self.domain, kind, precisions, delta, shifts.len(), b.len())?;
+        let solver = MultiShift::new(&self.domain, kind, precisions, delta, CHECKED);
         let infos = {
             let (mut x, b): (Vec<_>, Vec<_>) = x.iter_mut().map(Vec::as_mut_slice).zip(b).unzip();
             solver.solve_several(&mut self.w.operators(), &mut x, &b, shifts, params)?

@@ -62,15 +62,14 @@ const fn error(precision: Precision) -> f64 {
     }
 }
 
-/// Workspace of solves.
+/// Solves systems with shifts; memory exists only during a solve.
 pub struct MultiShift {
-    /// Refines single shifts.
-    cg: Cg,
-    precision: Precision,
-    /// One per right-hand side.
-    krylov: Vec<Krylov>,
-    /// Room for the operator in each precision that it may have, the lowest first.
-    rooms: Vec<Room>,
+    domain: Arc<Domain>,
+    kind: Kind,
+    /// Of the common iteration, and of refinements.
+    precisions: [Precision; 2],
+    delta: f64,
+    together: usize,
 }
 
 /// The vectors of one right-hand side's iteration.
@@ -107,44 +106,17 @@ struct Shift {
 }
 
 impl MultiShift {
-    /// Workspace for up to `sides` right-hand sides, each with up to `shifts` shifts: precisions of the common iteration and
-    /// of refinements, in which the residual falls by `delta` between updates. If the iteration is in double, that of
-    /// refinements is also the lowest of its operator.
+    /// Precisions of the common iteration and of refinements, in which the residual falls by `delta` between updates. If the
+    /// iteration is in double, that of refinements is also the lowest of its operator. True residuals are computed for
+    /// `together` solutions at once, which the operator in double must take.
     pub fn new(
         domain: &Arc<Domain>,
         kind: Kind,
-        [precision, refinement]: [Precision; 2],
+        precisions: [Precision; 2],
         delta: f64,
-        shifts: usize,
-        sides: usize,
-    ) -> Result<Self, FieldError> {
-        let lower = if precision == Precision::Double { 0 } else { shifts };
-        let several = |precision, count| -> Result<Vec<Spinor>, FieldError> {
-            (0..count).map(|_| Spinor::of(domain, kind, precision, 1)).collect()
-        };
-        let krylov = |_| -> Result<Krylov, FieldError> {
-            Ok(Krylov {
-                residuals: several(precision, group(precision) + 1)?,
-                directions: several(precision, shifts)?,
-                solutions: several(precision.of_solution(), lower)?,
-            })
-        };
-        let relaxed = |low: &Precision| {
-            *low == precision || *low > precision && *low <= refinement && precision == Precision::Double
-        };
-        let applied = [Precision::Half, Precision::Single, Precision::Double].into_iter().filter(relaxed);
-        let room = |applied| -> Result<Room, FieldError> {
-            let own = || Spinor::of(domain, kind, applied, sides);
-            let copies = (applied != precision || sides > 1).then(|| Ok::<_, FieldError>([own()?, own()?]));
-            let error = if applied == precision { 0.0 } else { error(applied) };
-            Ok(Room { precision: applied, error, middle: own()?, copies: copies.transpose()? })
-        };
-        Ok(Self {
-            cg: Cg::new(domain, kind, refinement, delta)?,
-            precision,
-            krylov: (0..sides).map(krylov).collect::<Result<_, _>>()?,
-            rooms: applied.map(room).collect::<Result<_, _>>()?,
-        })
+        together: usize,
+    ) -> Self {
+        Self { domain: Arc::clone(domain), kind, precisions, delta, together }
     }
 
     /// Solves `(M^dag M + s_i) x_i = b` for all shifts, from zero.
@@ -153,9 +125,9 @@ impl MultiShift {
     /// A shift does not converge, or a number is infinite or NaN.
     ///
     /// # Panics
-    /// A shift is negative; the numbers of solutions and shifts differ, or exceed the workspace.
+    /// A shift is negative; the numbers of solutions and shifts differ.
     pub fn solve_all(
-        &mut self,
+        &self,
         operators: &mut Operators,
         x: &mut [Spinor],
         b: &Spinor,
@@ -172,61 +144,161 @@ impl MultiShift {
     /// As [`MultiShift::solve_all`].
     ///
     /// # Panics
-    /// As [`MultiShift::solve_all`]; also if the numbers of right-hand sides and solutions differ, or exceed the workspace.
+    /// As [`MultiShift::solve_all`]; also if the numbers of right-hand sides and solutions differ.
     pub fn solve_several(
-        &mut self,
+        &self,
         operators: &mut Operators,
         x: &mut [&mut [Spinor]],
         b: &[&Spinor],
         shifts: &[f64],
         params: Params,
     ) -> Result<Vec<MultiInfo>, SolverError> {
-        assert!(x.len() == b.len() && b.len() <= self.krylov.len(), "solutions and room for each side");
+        assert_eq!(x.len(), b.len(), "solutions for each right-hand side");
         assert!(x.iter().all(|x| x.len() == shifts.len()), "one solution per shift");
         assert!(shifts.iter().all(|&s| s >= 0.0), "shifts are not negative");
-        let clock = Clock::new(operators.double.domain());
-        let goal = Params { residual: params.residual.max(reach(self.precision)), ..params };
-        let mut sides = Vec::with_capacity(b.len());
-        for ((krylov, x), b) in self.krylov.iter_mut().zip(&mut *x).zip(b) {
-            x.iter_mut().try_for_each(Spinor::set_zero)?;
-            krylov.residuals[0].copy_from(b)?;
-            let lower = self.precision != Precision::Double;
-            let Krylov { residuals, directions, solutions } = krylov;
-            let x = if lower { &mut solutions[..shifts.len()] } else { &mut **x };
-            x.iter_mut().try_for_each(Spinor::set_zero)?;
-            sides.push(Side::new(residuals, directions, x, shifts, goal)?);
-        }
-        if let Some(least) = shifts.iter().copied().min_by(f64::total_cmp) {
-            iterate(&mut self.rooms, operators, &mut sides, least, goal.max_iterations)?;
-        }
-        let ended: Vec<_> = sides.into_iter().map(|side| (side.info, side.failed)).collect();
-        let mut infos = Vec::with_capacity(b.len());
-        for (n, (mut info, failed)) in ended.into_iter().enumerate() {
-            match failed {
-                Some(error) if self.precision == Precision::Double => return Err(error),
-                // In this case each shift starts from zero.
-                Some(_) => info.total.fallbacks += 1,
-                None => {
-                    let mut lower = self.krylov[n].solutions.iter().zip(&mut *x[n]);
-                    lower.try_for_each(|(lower, x)| x.copy_from(lower))?;
-                }
-            }
-            for (solution, shift) in x[n].iter_mut().zip(shifts) {
-                let refined = self.cg.solve_shifted(operators, *shift, solution, b[n], params)?;
-                info.refinements += refined.iterations;
-                info.residuals.push(refined.residual);
-                info.total.add(&refined);
-            }
-            infos.push(info);
-        }
+        let clock = Clock::new(&self.domain);
+        let mut infos = self.iterated(operators, x, b, shifts, params)?;
         let mut all = Info::default();
+        let residuals = self.true_residuals(operators, x, b, shifts, &mut all)?;
+        let mut cg = None;
+        for (n, info) in infos.iter_mut().enumerate() {
+            for (i, solution) in x[n].iter_mut().enumerate() {
+                info.total.applications += 2;
+                let mut residual = residuals[n * shifts.len() + i];
+                // False for NaN.
+                let is_solved = residual <= params.residual;
+                if !is_solved {
+                    let cg = match &mut cg {
+                        Some(cg) => cg,
+                        None => cg.insert(Cg::new(&self.domain, self.kind, self.precisions[1], self.delta)?),
+                    };
+                    let refined = cg.solve_shifted(operators, shifts[i], solution, b[n], params)?;
+                    info.refinements += refined.iterations;
+                    info.total.add(&refined);
+                    residual = refined.residual;
+                }
+                info.residuals.push(residual);
+                info.total.residual = info.total.residual.max(residual);
+            }
+        }
         clock.stop(&mut all);
         let share = 1.0 / infos.len() as f64;
         for info in &mut infos {
             info.total.seconds = share * all.seconds;
+            info.total.operator_seconds += share * all.operator_seconds;
             info.total.communication_seconds = share * all.communication_seconds;
         }
         Ok(infos)
+    }
+
+    /// The common iterations from zero.
+    fn iterated(
+        &self,
+        operators: &mut Operators,
+        x: &mut [&mut [Spinor]],
+        b: &[&Spinor],
+        shifts: &[f64],
+        params: Params,
+    ) -> Result<Vec<MultiInfo>, SolverError> {
+        let precision = self.precisions[0];
+        let is_double = precision == Precision::Double;
+        let goal = Params { residual: params.residual.max(reach(precision)), ..params };
+        let lower = if is_double { 0 } else { shifts.len() };
+        let krylov = |_: &&Spinor| Krylov::new(self, [shifts.len(), lower]);
+        let mut krylov: Vec<Krylov> = b.iter().map(krylov).collect::<Result<_, _>>()?;
+        let mut rooms = self.rooms(b.len())?;
+        let mut sides = Vec::with_capacity(b.len());
+        for ((krylov, x), b) in krylov.iter_mut().zip(&mut *x).zip(b) {
+            x.iter_mut().try_for_each(Spinor::set_zero)?;
+            let Krylov { residuals, directions, solutions } = krylov;
+            residuals[0].copy_from(b)?;
+            let x = if is_double { &mut **x } else { solutions };
+            sides.push(Side::new(residuals, directions, x, shifts, goal)?);
+        }
+        if let Some(least) = shifts.iter().copied().min_by(f64::total_cmp) {
+            iterate(&mut rooms, operators, &mut sides, least, goal.max_iterations)?;
+        }
+        let ended: Vec<_> = sides.into_iter().map(|side| (side.info, side.failed)).collect();
+        let mut infos = Vec::with_capacity(b.len());
+        for (((mut info, failed), krylov), x) in ended.into_iter().zip(&krylov).zip(x) {
+            match failed {
+                Some(error) if is_double => return Err(error),
+                // In this case each shift starts from zero.
+                Some(_) => info.total.fallbacks += 1,
+                None => {
+                    let mut lower = krylov.solutions.iter().zip(&mut **x);
+                    lower.try_for_each(|(lower, x)| x.copy_from(lower))?;
+                }
+            }
+            infos.push(info);
+        }
+        Ok(infos)
+    }
+
+    /// Room for each precision that the operator may have, the lowest first.
+    fn rooms(&self, sides: usize) -> Result<Vec<Room>, FieldError> {
+        let [precision, refinement] = self.precisions;
+        let relaxed = |low: &Precision| {
+            *low == precision || *low > precision && *low <= refinement && precision == Precision::Double
+        };
+        let applied = [Precision::Half, Precision::Single, Precision::Double].into_iter().filter(relaxed);
+        let room = |applied| -> Result<Room, FieldError> {
+            let own = || Spinor::of(&self.domain, self.kind, applied, sides);
+            let copies = (applied != precision || sides > 1).then(|| Ok::<_, FieldError>([own()?, own()?]));
+            let error = if applied == precision { 0.0 } else { error(applied) };
+            Ok(Room { precision: applied, error, middle: own()?, copies: copies.transpose()? })
+        };
+        applied.map(room).collect()
+    }
+
+    /// `|b_n - (M^dag M + s_i) x_ni| / |b_n|` in double, one right-hand side after the other; 0 where b is zero.
+    fn true_residuals(
+        &self,
+        operators: &mut Operators,
+        x: &[&mut [Spinor]],
+        b: &[&Spinor],
+        shifts: &[f64],
+        info: &mut Info,
+    ) -> Result<Vec<f64>, FieldError> {
+        let norms = b.iter().map(|b| Ok(b.norm2()?.value())).collect::<Result<Vec<f64>, FieldError>>()?;
+        let places = |n| (0..shifts.len()).map(move |i| (n, i));
+        let all: Vec<(usize, usize)> = (0..b.len()).flat_map(places).collect();
+        let several = || Spinor::of(&self.domain, self.kind, Precision::Double, self.together.min(all.len()));
+        let [mut solutions, mut middle, mut products] = [several()?, several()?, several()?];
+        let mut residual = Spinor::of(&self.domain, self.kind, Precision::Double, 1)?;
+        let mut found = Vec::with_capacity(all.len());
+        for some in all.chunks(self.together) {
+            for vector in [&mut solutions, &mut middle, &mut products] {
+                vector.set_active(some.len());
+            }
+            for (k, (n, i)) in some.iter().enumerate() {
+                solutions.set_field(k, &x[*n][*i])?;
+            }
+            info.apply_normal(operators.double, &mut products, &mut middle, &solutions, 0.0)?;
+            let shifts: Vec<f64> = some.iter().map(|(_, i)| shifts[*i]).collect();
+            products.axpy_each(&shifts, &solutions)?;
+            for (k, (n, _)) in some.iter().enumerate() {
+                products.field(k, &mut residual)?;
+                let rr = residual.xpay_norm2(b[*n], -1.0)?.value()?;
+                found.push(if norms[*n] == 0.0 { 0.0 } else { (rr / norms[*n]).sqrt() });
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Krylov {
+    /// Room for an iteration with so many shifts, and so many solutions in lower precision.
+    fn new(solver: &MultiShift, [shifts, lower]: [usize; 2]) -> Result<Self, FieldError> {
+        let precision = solver.precisions[0];
+        let several = |precision, count| -> Result<Vec<Spinor>, FieldError> {
+            (0..count).map(|_| Spinor::of(&solver.domain, solver.kind, precision, 1)).collect()
+        };
+        Ok(Self {
+            residuals: several(precision, group(precision) + 1)?,
+            directions: several(precision, shifts)?,
+            solutions: several(precision.of_solution(), lower)?,
+        })
     }
 }
 

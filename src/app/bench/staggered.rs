@@ -132,7 +132,7 @@ impl Problem<'_> {
             ("double-single", [S, S]),
         ] {
             let delta = self.delta(precisions[1]);
-            let mut solver = MultiShift::new(self.domain, Kind::Colour, precisions, delta, shifts.len(), 1)?;
+            let solver = MultiShift::new(self.domain, Kind::Colour, precisions, delta, 1);
             self.row(bench, ["multi-shift CG", name], [1, shifts.len()], || {
                 Ok(solver.solve_all(&mut all.operators(), &mut x, &b, shifts, self.wanted)?.total)
             });

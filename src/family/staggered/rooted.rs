@@ -348,7 +348,7 @@ impl Systems {
         let mut x: Vec<Vec<Spinor>> = phi.iter().map(zeros).collect::<Result<_, _>>()?;
         let infos = if multi_shift {
             let mut x: Vec<_> = x.iter_mut().map(Vec::as_mut_slice).collect();
-            let mut shifts = MultiShift::new(domain, kind, precisions, delta, poles.len(), phi.len())?;
+            let shifts = MultiShift::new(domain, kind, precisions, delta, GROUP);
             shifts.solve_several(&mut operators, &mut x, phi, poles, params)?
         } else {
             let mut cg = Cg::new(domain, kind, precisions[1], delta)?;

@@ -217,7 +217,7 @@ fn too_few_iterations_are_an_error() {
         }
     }
     for precision in [D, S] {
-        let mut solver = MultiShift::new(&quark.domain, Kind::Dirac, [precision; 2], 1e-3, 2, 1).unwrap();
+        let solver = MultiShift::new(&quark.domain, Kind::Dirac, [precision; 2], 1e-3, 1);
         let mut x = [quark.spinor(), quark.spinor()];
         let goal = Params { residual: 1e-10, max_iterations: MOST };
         let [double, single, _] = &mut quark.all;

@@ -132,7 +132,7 @@ fn many_shifts_are_as_many_solves() {
         let params = Params { residual, max_iterations: 2000 };
         let mut cg = Cg::new(&domain, Kind::Dirac, refinement, 1e-2).unwrap();
         let precisions = [iteration, refinement];
-        let mut many = MultiShift::new(&domain, Kind::Dirac, precisions, 1e-2, shifts.len(), 1).unwrap();
+        let many = MultiShift::new(&domain, Kind::Dirac, precisions, 1e-2, 1);
         let mut x: Vec<Spinor> = shifts.iter().map(|_| spinor()).collect();
         let mut operators =
             Operators { double: &mut double, single: Some(&mut single), half: Some(&mut half) };
@@ -172,8 +172,7 @@ fn many_shifts_are_as_many_solves() {
     }
     // Too few iterations are an error.
     let mut x: Vec<Spinor> = shifts.iter().map(|_| spinor()).collect();
-    let mut many =
-        MultiShift::new(&domain, Kind::Dirac, [Precision::Double; 2], 1e-3, shifts.len(), 1).unwrap();
+    let many = MultiShift::new(&domain, Kind::Dirac, [Precision::Double; 2], 1e-3, 1);
     let params = Params { residual: 1e-12, max_iterations: 5 };
     let mut operators = Operators::new(&mut double, None);
     let error = many.solve_all(&mut operators, &mut x, &b, &shifts, params).unwrap_err();

@@ -115,8 +115,7 @@ fn many_shifts() {
     // In no order, 18 of them: more than one launch takes.
     let shifts: Vec<f64> = (0..18).map(|n| 4.0 * MASS * MASS + 2_f64.powi((7 * n) % 18 - 13)).collect();
     for (name, precision, delta) in MIXES {
-        let mut solver =
-            MultiShift::new(&domain, Kind::Colour, [precision; 2], delta, shifts.len(), 1).unwrap();
+        let solver = MultiShift::new(&domain, Kind::Colour, [precision; 2], delta, 1);
         let mut x: Vec<_> = shifts.iter().map(|_| colour(&domain, D)).collect();
         let params = Params { residual: 1e-11, max_iterations: MAX_ITERATIONS };
         let mut operators = quark.operators(precision);
@@ -252,8 +251,7 @@ fn solved(domain: &Arc<Domain>, links: &Links) -> (Vec<Vec<f64>>, Vec<f64>) {
         fields.extend(x.iter().map(|x| download(x, EVEN)));
         numbers.extend(info.residuals);
         numbers.extend(info.iterations.iter().map(|&n| n as f64));
-        let mut solver =
-            MultiShift::new(domain, Kind::Colour, [precision; 2], delta, shifts.len(), 1).unwrap();
+        let solver = MultiShift::new(domain, Kind::Colour, [precision; 2], delta, 1);
         let mut x = [(); 3].map(|()| colour(domain, D));
         let mut operators = single.operators(precision);
         let info = solver.solve_all(&mut operators, &mut x, &b[0], &shifts, params).unwrap();
