@@ -20,10 +20,6 @@ use crate::operator::{GaugeLoops, field_energy};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// Largest step. The third-order scheme is stable below about 0.094 for the Symanzik kernel (2.51 over the free
-/// kernel's largest eigenvalue, 80/3), and below 0.157 for Wilson's.
-const MAX_STEP: f64 = 0.15;
-const MAX_STEP_SYMANZIK: f64 = 0.09;
 /// A flow of more steps causes a warning.
 const MOST_STEPS: f64 = 100_000.0;
 
@@ -54,7 +50,12 @@ struct FlowFound {
 /// The action that drives the flow.
 const KERNEL: Key<FlowKernel> = Key::new(
     "kernel",
-    words(&[("wilson", FlowKernel::Wilson), ("symanzik", FlowKernel::Symanzik)]),
+    words(&[
+        ("wilson", FlowKernel::Wilson),
+        ("symanzik", FlowKernel::Symanzik),
+        ("iwasaki", FlowKernel::Iwasaki),
+        ("dbw2", FlowKernel::Dbw2),
+    ]),
     Absent::Is("\"wilson\""),
     Change::Free,
     "the action that drives the flow; `\"symanzik\"` at tree level",
@@ -65,7 +66,8 @@ const STEP: Key<f64> = Key::new(
     POSITIVE,
     Absent::Is("0.02"),
     Change::Free,
-    "step in flow time; at most 0.15 (`wilson`) or 0.09 (`symanzik`), above which the integration is unstable",
+    "step in flow time; at most 0.15 (`\"wilson\"`), 0.09 (`\"symanzik\"`), 0.04 (`\"iwasaki\"`) or 0.012 (`\"dbw2\"`), above which the \
+     integration is unstable",
 )
 .unit("a^2");
 /// The final flow time.
@@ -84,10 +86,7 @@ pub(super) const OBSERVABLE: Registered =
 fn read(mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
     let (kernel, step) = (table.get_or(&KERNEL, None), table.get_or(&STEP, None));
     let (t_max, every) = (table.get(&T_MAX), table.get_or(&EVERY, None));
-    let limit = match kernel {
-        FlowKernel::Wilson => MAX_STEP,
-        FlowKernel::Symanzik => MAX_STEP_SYMANZIK,
-    };
+    let limit = kernel.longest_step();
     if step > limit {
         let message = format!("step: the integration is unstable at {step}; expected {limit} at most");
         table.mistake("step", message);
@@ -120,7 +119,7 @@ fn check_length(table: &Table, step: f64, t_max: f64, reading: &Reading) {
 
 impl Observable for Flow {
     fn border(&self) -> usize {
-        if self.kernel == FlowKernel::Symanzik { 2 } else { 1 }
+        GaugeLoops::reach(self.kernel.c1())
     }
 
     fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
@@ -139,6 +138,32 @@ pub enum FlowKernel {
     Wilson,
     /// Plaquettes and rectangles: c1 = -1/12.
     Symanzik,
+    /// c1 = -0.331.
+    Iwasaki,
+    /// c1 = -1.4088.
+    Dbw2,
+}
+
+impl FlowKernel {
+    /// The coefficient of rectangles; `c0 = 1 - 8 c1`.
+    const fn c1(self) -> f64 {
+        match self {
+            Self::Wilson => 0.0,
+            Self::Symanzik => -1.0 / 12.0,
+            Self::Iwasaki => -0.331,
+            Self::Dbw2 => -1.4088,
+        }
+    }
+
+    /// The third-order scheme is stable below 2.51 over the free kernel's greatest eigenvalue, 16 (1 - 8 c1).
+    const fn longest_step(self) -> f64 {
+        match self {
+            Self::Wilson => 0.15,
+            Self::Symanzik => 0.09,
+            Self::Iwasaki => 0.04,
+            Self::Dbw2 => 0.012,
+        }
+    }
 }
 
 /// Observables at one flow time.
@@ -189,7 +214,7 @@ fn walk(
     mut curve: Option<&mut Curve>,
 ) -> Result<Vec<FlowPoint>, MeasureError> {
     let domain = links.domain();
-    let c1 = if kernel == FlowKernel::Symanzik { -1.0 / 12.0 } else { 0.0 };
+    let c1 = kernel.c1();
     // g0^2 S does not depend on the coupling; take beta = 6.
     let loops = GaugeLoops::new(domain, 6.0 * (1.0 - 8.0 * c1), 6.0 * c1, 0.0)?;
     let mut v = MatrixField::new(domain, 4)?;

@@ -63,12 +63,14 @@ fn gradient_flow() {
     let links = Gauge::warm(EXTENTS, 0.6, 5);
     for domain in domains(EXTENTS) {
         let field = MatrixField::from_host(&domain, &links.to_host()).unwrap();
-        for (kernel, action) in [
-            (FlowKernel::Wilson, reference::flow::wilson_kernel()),
-            (FlowKernel::Symanzik, reference::flow::symanzik_kernel()),
+        for (kernel, action, step) in [
+            (FlowKernel::Wilson, reference::flow::wilson_kernel(), 0.05),
+            (FlowKernel::Symanzik, reference::flow::symanzik_kernel(), 0.05),
+            (FlowKernel::Iwasaki, gauge::GaugeAction::rectangle(1.0, -0.331), 0.03),
+            (FlowKernel::Dbw2, gauge::GaugeAction::rectangle(1.0, -1.4088), 0.01),
         ] {
-            let points = flow(&field, kernel, 0.05, 0.1, 2, &|| false).unwrap();
-            let end = reference::flow::flow(&links, &action, 0.05, 2);
+            let points = flow(&field, kernel, step, 2.0 * step, 2, &|| false).unwrap();
+            let end = reference::flow::flow(&links, &action, step, 2);
             relative(
                 "E of plaquettes at t = 0",
                 points[0].e_plaquette,
