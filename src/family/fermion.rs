@@ -11,7 +11,7 @@ use crate::config::section::Section;
 use crate::field::{Domain, FieldError, MatrixField};
 use crate::lattice::shape;
 use crate::measure::{Allowed, MeasureError, Wanted};
-use crate::quark::{FullOperator, HopDerivative, Inverse};
+use crate::quark::{FullOperator, HopDerivative, Inverse, TwistedInverse};
 use crate::solver::TermSolver;
 use std::sync::Arc;
 
@@ -77,6 +77,19 @@ pub trait Family {
     /// As [`Family::inverse`].
     fn full_inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError> {
         self.inverse(links, wanted)
+    }
+
+    /// The inverse of its even-odd operator with a twisted mass mu; `None` where there is none.
+    ///
+    /// # Errors
+    /// As [`Family::inverse`].
+    fn twisted(
+        &self,
+        _links: &MatrixField,
+        _wanted: Wanted,
+        _mu: f64,
+    ) -> Result<Option<Box<dyn TwistedInverse>>, MeasureError> {
+        Ok(None)
     }
 
     /// The derivative of the same operator of this order in the chemical potential; `None` where there is none.

@@ -17,6 +17,8 @@ pub(crate) struct Allowed {
     pub has_spin: bool,
     /// Whether there are derivatives in the chemical potential.
     pub chemical_potential: bool,
+    /// Whether the even-odd operator takes a twisted mass.
+    pub twisted_mass: bool,
 }
 
 impl Allowed {
@@ -29,6 +31,7 @@ impl Allowed {
             corner_wall: false,
             has_spin: false,
             chemical_potential: false,
+            twisted_mass: false,
         }
     }
 }

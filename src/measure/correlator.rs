@@ -1,6 +1,6 @@
-//! Pseudoscalar correlators: `C(t) = sum_{x at t} sum over components of source and sink |M^-1(x, source)|^2`.
-//! Components are spins and colours; for staggered quarks, colours. Domain-wall quarks also have a correlator at the
-//! midpoint.
+//! Pseudoscalar correlators: `C(t) = sum_{x at t} sum over components of source and sink |M^-1(x, source)|^2`, of two quarks
+//! the real part of the product of the one and the conjugate of the other, as for kaons. Components are spins and colours;
+//! for staggered quarks, colours. Domain-wall quarks also have a correlator at the midpoint.
 //!
 //! Input: `[measure.correlator.NAME]` with the quark and its source.
 
@@ -8,9 +8,11 @@ use super::contraction::Density;
 use super::gamma::Gamma;
 use super::observable::{Context, Found, Keys, Observable, QuarkChoice, Reading, Registered, record};
 use super::propagator::{Keep, Propagator, Source};
+use super::report::mean_in_the_middle;
 use super::{MeasureError, Stop, keys};
 use crate::config::raw::Table;
 use crate::config::section::Section;
+use crate::field::EVEN;
 use crate::quark::{Fields, Inverse};
 use serde::Serialize;
 use std::sync::Arc;
@@ -22,6 +24,8 @@ pub struct Correlator {
     pub name: String,
     /// The quark.
     pub quark: QuarkChoice,
+    /// The other quark, if there is one.
+    pub other: Option<QuarkChoice>,
     /// The source.
     pub source: Source,
 }
@@ -54,7 +58,7 @@ const SECTION: Section = Section {
         &keys::SOURCE,
         &keys::SOURCE_RESIDUAL,
     ],
-    tables: &[],
+    tables: &[keys::OTHER_TABLE],
 };
 
 pub(super) const OBSERVABLE: Registered =
@@ -63,9 +67,10 @@ pub(super) const OBSERVABLE: Registered =
 fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
     keys::check_name("a correlator", &name, &table);
     let (quark, allowed) = keys::quark(&mut table, reading);
+    let other = keys::other(table.table("other"), reading, (quark.as_ref(), allowed));
     let source = keys::source(&mut table, reading, allowed);
     table.finish();
-    Some(Arc::new(Correlator { name, quark: quark?, source: source? }))
+    Some(Arc::new(Correlator { name, quark: quark?, other: other?, source: source? }))
 }
 
 impl Observable for Correlator {
@@ -76,8 +81,17 @@ impl Observable for Correlator {
     fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
         let extents = context.links.domain().partition().global;
         self.source.require_inside(extents, &format!("measure.correlator.{}", self.name))?;
-        let mut quark = context.fermions.inverse(&self.quark)?;
-        let found = correlators(&mut *quark, self.source, context.stop)?;
+        let found = match &self.other {
+            None => correlators(&mut *context.fermions.inverse(&self.quark)?, self.source, context.stop)?,
+            Some(other) => {
+                let first = context.propagator(&self.quark, self.source)?;
+                let second = context.propagator(other, self.source)?;
+                Correlators {
+                    pion: pseudoscalar([&first.columns, &second.columns], self.source)?,
+                    midpoint: None,
+                }
+            }
+        };
         let (m_res, m_res_mean) = found.residual_mass().map(|mass| (mass.ratio, mass.mean)).unzip();
         let Correlators { pion, midpoint } = found;
         Ok(record(&CorrelatorFound { name: &self.name, re: pion, midpoint, m_res, m_res_mean }))
@@ -108,8 +122,7 @@ impl Correlators {
     /// The residual mass of a quark with a fifth dimension.
     pub fn residual_mass(&self) -> Option<ResidualMass> {
         let ratio: Vec<f64> = self.midpoint.as_ref()?.iter().zip(&self.pion).map(|(j, p)| j / p).collect();
-        let middle = &ratio[ratio.len().div_ceil(4)..=3 * ratio.len() / 4];
-        Some(ResidualMass { mean: middle.iter().sum::<f64>() / middle.len() as f64, ratio })
+        Some(ResidualMass { mean: mean_in_the_middle(&ratio), ratio })
     }
 }
 
@@ -120,13 +133,14 @@ pub fn pion(quark: &mut dyn Inverse, source: Source) -> Result<Vec<f64>, Measure
 
 /// The correlators of a quark from a source.
 pub fn correlators(quark: &mut dyn Inverse, source: Source, stop: Stop) -> Result<Correlators, MeasureError> {
-    let propagator = Propagator::new(quark, source, Keep::Midpoint, stop)?;
-    let mut density = Density::new(quark.domain())?;
-    let mut trace = |s: &Fields, t: &Fields| -> Result<Vec<f64>, MeasureError> {
-        density.contract([s, t], [Gamma::ONE; 2])?;
-        Ok(density.slices([0; 3], source.origin())?.iter().map(|z| z.re).collect())
-    };
-    let pion = trace(&propagator.columns, &propagator.columns)?;
-    let midpoint = propagator.midpoint.as_ref().map(|[x, y]| trace(x, y)).transpose()?;
-    Ok(Correlators { pion, midpoint })
+    let Propagator { columns, midpoint, .. } = Propagator::new(quark, source, Keep::Midpoint, stop)?;
+    let midpoint = midpoint.as_ref().map(|[x, y]| pseudoscalar([x, y], source)).transpose()?;
+    Ok(Correlators { pion: pseudoscalar([&columns, &columns], source)?, midpoint })
+}
+
+/// `Re sum_{x at t} tr[S(x) T(x)^dag]` for t from 0 to Lt - 1, counted from the source.
+fn pseudoscalar([s, t]: [&Fields; 2], source: Source) -> Result<Vec<f64>, MeasureError> {
+    let mut density = Density::new(s[EVEN][0].domain())?;
+    density.contract([s, t], [Gamma::ONE; 2])?;
+    Ok(density.slices([0; 3], source.origin())?.iter().map(|z| z.re).collect())
 }

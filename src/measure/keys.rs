@@ -9,6 +9,7 @@ use crate::config::key::{Absent, Change, Key, Shape, form, words};
 use crate::config::raw::Table;
 use crate::config::reader::{MAX_EXTENT, four, is_name, whole};
 use crate::config::report::hint;
+use crate::config::section::{Count, Inner, Section};
 use crate::lattice::{Extents, shape};
 
 /// The quark.
@@ -33,6 +34,23 @@ pub(super) const QUARK_MASS: Key<f64> = Key::new(
 pub(super) const QUARK_EPSILON: Key<f64> =
     Key::new("naik_epsilon", EPSILON, Absent::Is("0.0"), Change::Free, "correction to the Naik term")
         .note("only with `\"hisq\"`");
+/// The second quark.
+const OTHER_FERMION: Key<String> = Key::new(
+    "fermion",
+    TEXT,
+    Absent::Means("that of the first quark"),
+    Change::Free,
+    "the second quark, by its name in `[fermion.*]`",
+);
+const OTHER: Section = Section { keys: &[&OTHER_FERMION, &QUARK_MASS, &QUARK_EPSILON], tables: &[] };
+/// `other` as a table of another section.
+pub(super) const OTHER_TABLE: Inner = Inner {
+    name: "other",
+    count: Count::Once,
+    text: "a second quark, for mesons of two different ones: `{ fermion = \"strange\" }`, or with staggered and domain-wall quarks \
+           `{ mass = 0.05 }`. Its residual is that of the first",
+    sections: &[&OTHER],
+};
 /// Whether the source is a corner wall.
 pub(super) const SOURCE_KIND: Key<bool> = Key::new(
     "source_kind",
@@ -71,20 +89,48 @@ pub(super) fn check_name(what: &str, name: &str, table: &Table) {
 
 /// The keys `fermion`, `mass`, `naik_epsilon` and `residual`, and what may be set for the quark; `None` after mistakes.
 pub(super) fn quark(table: &mut Table, reading: &Reading) -> (Option<QuarkChoice>, Option<Allowed>) {
-    let (fermion, allowed) = fermion(table, reading);
+    let (fermion, allowed) = fermion(table, &FERMION, reading);
+    let residual = table.get_or(&SOURCE_RESIDUAL, None);
+    tight(table, "residual", residual);
+    (with_mass(table, (fermion, allowed), residual), allowed)
+}
+
+/// The table `other`: a second quark beside the first. `Some(None)` without the table, `None` after a mistake.
+pub(super) fn other(
+    mut table: Table,
+    reading: &Reading,
+    (first, of_first): (Option<&QuarkChoice>, Option<Allowed>),
+) -> Option<Option<QuarkChoice>> {
+    if !table.exists() {
+        return Some(None);
+    }
+    let own = table.has("fermion");
+    let found = fermion(&mut table, &OTHER_FERMION, reading);
+    let (fermion, allowed) = if own { found } else { (first.map(|first| first.fermion.clone()), of_first) };
+    if allowed.zip(of_first).is_some_and(|(own, first)| own.has_spin != first.has_spin) {
+        table.mistake("fermion", "fermion: one of the two quarks has spin, the other one has not");
+    }
+    let residual = first.map_or(0.0, |first| first.wanted.residual);
+    let choice = with_mass(&mut table, (fermion, allowed), residual);
+    table.finish();
+    choice.filter(|_| first.is_some()).map(Some)
+}
+
+/// The keys `mass` and `naik_epsilon` of a fermion; `None` after mistakes.
+fn with_mass(
+    table: &mut Table,
+    (fermion, allowed): (Option<String>, Option<Allowed>),
+    residual: f64,
+) -> Option<QuarkChoice> {
     let mass = quark_mass(table, allowed);
     let naik_epsilon = table.get(&QUARK_EPSILON);
     if table.has("naik_epsilon") && allowed.is_some_and(|allowed| !allowed.naik_epsilon) {
         table.mistake("naik_epsilon", "naik_epsilon: only the action \"hisq\" has it");
     }
-    let residual = table.get_or(&SOURCE_RESIDUAL, None);
-    tight(table, "residual", residual);
-    let choice = fermion.zip(mass).zip(naik_epsilon);
-    let choice = choice.map(|((fermion, mass), naik_epsilon)| QuarkChoice {
-        fermion,
-        wanted: Wanted { mass, naik_epsilon, residual },
-    });
-    (choice, allowed)
+    Some(QuarkChoice {
+        fermion: fermion?,
+        wanted: Wanted { mass: mass?, naik_epsilon: naik_epsilon?, residual },
+    })
 }
 
 /// `[quark]` in a text of a program that calls the library; `None` after a mistake.
@@ -121,8 +167,12 @@ fn quark_mass(table: &mut Table, allowed: Option<Allowed>) -> Option<Option<f64>
 }
 
 /// The fermion that a measurement names, and what may be set for it, which is `None` after a mistake.
-fn fermion(table: &mut Table, reading: &Reading) -> (Option<String>, Option<Allowed>) {
-    let Some(name) = table.get(&FERMION) else { return (None, None) };
+pub(super) fn fermion(
+    table: &mut Table,
+    key: &Key<String>,
+    reading: &Reading,
+) -> (Option<String>, Option<Allowed>) {
+    let Some(name) = table.get(key) else { return (None, None) };
     if let Some(known) = reading.fermions.iter().find(|fermion| fermion.name == name) {
         return (Some(name), known.allowed);
     }

@@ -1,11 +1,12 @@
-//! Two-point functions of mesons with momentum, for one Wilson or domain-wall quark:
+//! Two-point functions of mesons with momentum, for one Wilson or domain-wall quark or for two different ones:
 //!
 //! ```text
 //! C(t, p) = sum_{x at t} e^{-i p.(x - x0)} < O_snk(x) O_src(x0)^dag >,   O = psibar_1 Gamma psi_2,
-//!         = - sum_{x at t} e^{-i p.(x - x0)} tr[ Gamma_snk S(x) (gamma_t Gamma_src^dag gamma_t) gamma_5 S(x)^dag gamma_5 ]
+//!         = - sum_{x at t} e^{-i p.(x - x0)} tr[ Gamma_snk S(x) (gamma_t Gamma_src^dag gamma_t) gamma_5 T(x)^dag gamma_5 ]
 //! ```
 //!
-//! for two flavours of one mass, hence without disconnected parts; `S(x) = M^-1(x, x0)`, `p_k = 2 pi n_k / L_k`, t
+//! for two flavours, hence without disconnected parts; `S(x) = M_2^-1(x, x0)`, and T of the other quark, which is S if both
+//! have one mass; `p_k = 2 pi n_k / L_k`, t
 //! counted from x0. Gamma matrices are in the DeGrand-Rossi basis (`src/measure/gamma.rs`). A channel with several
 //! components is their mean. Nothing is normalised: M has the diagonal `4 + m0` (it is not `2 kappa M`); for
 //! domain-wall quarks S is the propagator from wall to wall. With this definition and equal operators, C(t, 0) is
@@ -22,15 +23,23 @@
 //! | `a1` | gamma_k gamma_5 | gamma_k gamma_5 | 1^++ |
 //! | `b1` | gamma_j gamma_k, j < k | gamma_j gamma_k | 1^+- |
 //!
-//! Input: `[measure.meson.NAME]` with `fermion`, `mass`, `source`, `channels`, `momenta`, `residual`.
+//! The axial Ward identity gives the quark mass, of two quarks the mean of both: with `a4p` and `pion` at p = 0,
+//!
+//! ```text
+//! m(t) = { (C_a4p(t + 1) - C_a4p(t - 1)) / 2 + c_A (C_pion(t + 1) - 2 C_pion(t) + C_pion(t - 1)) } / (2 C_pion(t))
+//! ```
+//!
+//! (PCAC mass, without Z_A / Z_P; Luscher, Sint, Sommer, Weisz, hep-lat/9605038).
+//!
+//! Input: `[measure.meson.NAME]` with `fermion`, `mass`, `other`, `source`, `channels`, `momenta`, `c_a`, `residual`.
 
 use super::contraction::{Density, Momentum};
 use super::gamma::Gamma;
 use super::observable::{Context, Found, Keys, Observable, QuarkChoice, Reading, Registered, record};
-use super::propagator::{Keep, Propagator, Source};
-use super::report::number;
+use super::propagator::{Propagator, Source};
+use super::report::{mean_in_the_middle, number};
 use super::{MeasureError, Stop, keys};
-use crate::config::key::{Absent, Change, Key, Shape, form};
+use crate::config::key::{Absent, Bound, Change, Key, Shape, form, number as real};
 use crate::config::raw::Table;
 use crate::config::reader::{array, choice, list, whole};
 use crate::config::section::Section;
@@ -124,6 +133,10 @@ pub struct Meson {
     pub name: String,
     /// The quark.
     pub quark: QuarkChoice,
+    /// The other quark, if there is one.
+    pub other: Option<QuarkChoice>,
+    /// c_A of the PCAC mass.
+    pub c_a: f64,
     /// x0.
     pub source: Source,
     /// The channels, in the order of the input.
@@ -139,6 +152,12 @@ struct MesonFound<'a> {
     name: &'a str,
     /// One entry per channel and momentum.
     correlators: Vec<MesonEntry>,
+    /// The PCAC mass m(t), if both its channels were measured at rest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pcac: Option<Vec<f64>>,
+    /// Its mean over Lt/4 <= t <= 3 Lt/4.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pcac_mean: Option<f64>,
 }
 
 /// C(t, p) of one channel.
@@ -187,6 +206,13 @@ const MOMENTA: Key<Vec<[i32; 3]>> = Key::new(
     Change::Free,
     "momenta p = 2 pi n / L of the sink",
 );
+const C_A: Key<f64> = Key::new(
+    "c_a",
+    real("a number", Bound::Free, Bound::Free),
+    Absent::Is("0.0"),
+    Change::Free,
+    "c_A of the PCAC mass, which is measured with the channels `pion` and `a4p` at rest",
+);
 /// `[measure.meson.NAME]`
 const SECTION: Section = Section {
     keys: &[
@@ -196,9 +222,10 @@ const SECTION: Section = Section {
         &keys::SOURCE,
         &CHANNELS_KEY,
         &MOMENTA,
+        &C_A,
         &keys::SOURCE_RESIDUAL,
     ],
-    tables: &[],
+    tables: &[keys::OTHER_TABLE],
 };
 
 pub(super) const OBSERVABLE: Registered =
@@ -214,6 +241,7 @@ fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Obs
         );
         table.mistake("fermion", message);
     }
+    let other = keys::other(table.table("other"), reading, (quark.as_ref(), allowed));
     let source = Source::Point(keys::point(&mut table, reading));
     let (channels, momenta) = (table.get_or(&CHANNELS_KEY, None), table.get_or(&MOMENTA, None));
     for (key, is_empty) in [("channels", channels.is_empty()), ("momenta", momenta.is_empty())] {
@@ -221,8 +249,12 @@ fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Obs
             table.mistake(key, format!("{key}: at least one is required"));
         }
     }
+    let c_a = table.get_or(&C_A, None);
+    if table.has("c_a") && !PCAC.iter().all(|channel| channels.contains(channel)) {
+        table.mistake("c_a", "c_a: the PCAC mass needs the channels \"pion\" and \"a4p\"");
+    }
     table.finish();
-    Some(Arc::new(Meson { name, quark: quark?, source, channels, momenta }))
+    Some(Arc::new(Meson { name, quark: quark?, other: other?, c_a, source, channels, momenta }))
 }
 
 impl Observable for Meson {
@@ -233,17 +265,25 @@ impl Observable for Meson {
     fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
         let extents = context.links.domain().partition().global;
         self.source.require_inside(extents, &format!("measure.meson.{}", self.name))?;
-        let mut quark = context.fermions.inverse(&self.quark)?;
-        let propagator = Propagator::new(&mut *quark, self.source, Keep::Columns, context.stop)?;
+        let first = context.propagator(&self.quark, self.source)?;
+        let other = self.other.as_ref().map(|other| context.propagator(other, self.source)).transpose()?;
+        let pair = [&first, other.as_ref().unwrap_or(&first)];
         let mut correlators = Vec::new();
         for &channel in &self.channels {
-            let found = mesons(&propagator, channel, &self.momenta, context.stop)?;
+            let found = mesons(pair, channel, &self.momenta, context.stop)?;
             for (momentum, values) in self.momenta.iter().zip(found) {
                 let (re, im) = values.iter().map(|z| (z.re, z.im)).unzip();
                 correlators.push(MesonEntry { channel: channel.name(), momentum: *momentum, re, im });
             }
         }
-        Ok(record(&MesonFound { name: &self.name, correlators }))
+        let at_rest = |channel: Channel| {
+            let own = |entry: &&MesonEntry| (entry.channel, entry.momentum) == (channel.name(), [0; 3]);
+            correlators.iter().find(own).map(|entry| entry.re.as_slice())
+        };
+        let [pion, a4p] = PCAC.map(at_rest);
+        let pcac = pion.zip(a4p).map(|(pion, a4p)| pcac(pion, a4p, self.c_a));
+        let pcac_mean = pcac.as_deref().map(mean_in_the_middle);
+        Ok(record(&MesonFound { name: &self.name, correlators, pcac, pcac_mean }))
     }
 
     /// A block per channel and momentum, a line per t: real and imaginary part.
@@ -262,23 +302,42 @@ impl Observable for Meson {
                 text += &format!("  {t:>16} {} {}\n", number(re), number(im));
             }
         }
+        if let Some(mean) = found.get("pcac_mean") {
+            text += &format!("  {:<16} {}  {}\n", "PCAC mass", self.name, number(mean));
+        }
         text
     }
 }
 
-/// `[momentum][t]`: C(t, p) of one channel.
+/// The channels of the PCAC mass.
+const PCAC: [Channel; 2] = [Channel::Pion, Channel::A4P];
+
+/// m(t) for t from 0 to Lt - 1; near the source it is no mass.
+fn pcac(pion: &[f64], a4p: &[f64], c_a: f64) -> Vec<f64> {
+    let extent = pion.len();
+    let mass = |t: usize| {
+        let [after, before] = [(t + 1) % extent, (t + extent - 1) % extent];
+        let slope = 0.5 * (a4p[after] - a4p[before]);
+        let curvature = (pion[after] - 2.0 * pion[t]) + pion[before];
+        (slope + c_a * curvature) / (2.0 * pion[t])
+    };
+    (0..extent).map(mass).collect()
+}
+
+/// `[momentum][t]`: C(t, p) of one channel, from the propagators S and T.
 ///
 /// # Panics
-/// The propagator has no spin.
+/// The propagators have no spin, or other sources.
 pub fn mesons(
-    propagator: &Propagator,
+    [first, other]: [&Propagator; 2],
     channel: Channel,
     momenta: &[Momentum],
     stop: Stop,
 ) -> Result<Vec<Vec<Complex64>>, MeasureError> {
-    assert_eq!(propagator.kind(), Kind::Dirac, "mesons of quarks with spin");
-    let columns = &propagator.columns;
-    let mut density = Density::new(columns[0][0].domain())?;
+    assert_eq!([first.kind(), other.kind()], [Kind::Dirac; 2], "mesons of quarks with spin");
+    assert_eq!(first.source, other.source, "propagators from one source");
+    let columns = [&first.columns, &other.columns];
+    let mut density = Density::new(columns[0][0][0].domain())?;
     let components = channel.components();
     let mut found: Vec<Vec<Complex64>> = vec![Vec::new(); momenta.len()];
     for [source, sink] in &components {
@@ -287,9 +346,9 @@ pub fn mesons(
         }
         let at_sink = Gamma::FIVE.times(*sink).negative();
         let at_source = source.bar().times(Gamma::FIVE);
-        density.contract([columns, columns], [at_sink, at_source])?;
+        density.contract(columns, [at_sink, at_source])?;
         for (momentum, sum) in momenta.iter().zip(&mut found) {
-            let slices = density.slices(*momentum, propagator.source.origin())?;
+            let slices = density.slices(*momentum, first.source.origin())?;
             sum.resize(slices.len(), Complex64::default());
             sum.iter_mut().zip(slices).for_each(|(sum, slice)| *sum += slice);
         }

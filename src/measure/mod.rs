@@ -17,6 +17,7 @@
 //! - `meson`: two-point functions of mesons with momentum
 //! - `condensate`: chiral condensates from random sources
 //! - `mu_derivative`: traces of derivatives in the chemical potential
+//! - `reweighting`: reweighting factors of twisted masses
 
 mod allowed;
 mod condensate;
@@ -34,6 +35,7 @@ mod polyakov;
 mod propagator;
 mod register;
 mod report;
+mod reweighting;
 mod wilson_loops;
 
 pub use allowed::Wanted;
@@ -53,6 +55,7 @@ pub use polyakov::{Polyakov, polyakov};
 pub use propagator::{Keep, Propagator, Source};
 pub(crate) use register::{MEASURE, MEASURE_SEED};
 pub use register::{Measure, Measured};
+pub use reweighting::{Regulator, Reweighting};
 pub use wilson_loops::{WilsonLoops, wilson_loops};
 
 use crate::field::FieldError;

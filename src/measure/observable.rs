@@ -4,12 +4,13 @@
 //! serde type and how a person reads it. It is registered by a line in `register`.
 
 use super::allowed::Allowed;
+use super::propagator::{Keep, Propagator, Source};
 use super::{MeasureError, Stop, Wanted, report};
 use crate::config::raw::Table;
 use crate::config::section::Section;
 use crate::field::MatrixField;
 use crate::lattice::Extents;
-use crate::quark::{HopDerivative, Inverse};
+use crate::quark::{HopDerivative, Inverse, TwistedInverse};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::any::Any;
@@ -91,6 +92,16 @@ impl<'a> Context<'a> {
     pub fn new(links: &'a MatrixField, fermions: &'a mut dyn Fermions) -> Self {
         Self { links, fermions, noise: Noise { seed: 1, trajectory: 0 }, stop: &|| false }
     }
+
+    /// The propagator of a quark from a source.
+    pub(super) fn propagator(
+        &mut self,
+        choice: &QuarkChoice,
+        source: Source,
+    ) -> Result<Propagator, MeasureError> {
+        let mut quark = self.fermions.inverse(choice)?;
+        Propagator::new(&mut *quark, source, Keep::Columns, self.stop)
+    }
 }
 
 /// A quark as chosen by a measurement.
@@ -109,6 +120,14 @@ pub trait Fermions {
     /// # Errors
     /// The operator cannot be built on these links, or memory runs out.
     fn inverse(&mut self, choice: &QuarkChoice) -> Result<Box<dyn Inverse>, MeasureError>;
+
+    /// The inverse of its even-odd operator with a twisted mass.
+    ///
+    /// # Errors
+    /// There is none, or as [`Fermions::inverse`].
+    fn twisted(&mut self, choice: &QuarkChoice, _mu: f64) -> Result<Box<dyn TwistedInverse>, MeasureError> {
+        Err(MeasureError::Refused(format!("'{}' has no twisted mass", choice.fermion)))
+    }
 
     /// The derivative of its operator of this order in the chemical potential.
     ///

@@ -2,7 +2,8 @@
 
 use super::observable::{Context, Found, Keys, Observable, Reading, Registered};
 use super::{
-    MeasureError, condensate, correlator, flow, loops, meson, mu_derivative, polyakov, wilson_loops,
+    MeasureError, condensate, correlator, flow, loops, meson, mu_derivative, polyakov, reweighting,
+    wilson_loops,
 };
 use crate::config::forms::COUNT;
 use crate::config::key::{Absent, Change, Key, integer};
@@ -21,6 +22,7 @@ const OBSERVABLES: &[Registered] = &[
     condensate::OBSERVABLE,
     mu_derivative::OBSERVABLE,
     meson::OBSERVABLE,
+    reweighting::OBSERVABLE,
     wilson_loops::OBSERVABLE,
 ];
 

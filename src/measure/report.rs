@@ -48,3 +48,9 @@ pub(super) fn number(value: &Value) -> String {
         _ => value.to_string(),
     }
 }
+
+/// The mean over Lt/4 <= t <= 3 Lt/4.
+pub(super) fn mean_in_the_middle(values: &[f64]) -> f64 {
+    let middle = &values[values.len().div_ceil(4)..=3 * values.len() / 4];
+    middle.iter().sum::<f64>() / middle.len() as f64
+}

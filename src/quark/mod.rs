@@ -6,6 +6,7 @@
 //! - `inverse`: `M x = b` on all sites
 //! - `full`: M on all sites
 //! - `derivative`: derivatives in the chemical potential
+//! - `twisted`: solves with a twisted mass
 //! - `solves`: statistics of solves
 //!
 //! A quark always follows the settings of its solver ([`Settings`](crate::solver::Settings)).
@@ -16,6 +17,7 @@ mod full;
 mod inverse;
 mod operator;
 mod solves;
+mod twisted;
 
 pub use derivative::{HopDerivative, apply as apply_derivative, links_in_time};
 pub use even_odd::{Goal, Quark, Start};
@@ -23,6 +25,7 @@ pub use full::FullOperator;
 pub use inverse::{AllSites, Fields, FullInverse, Inverse, fields};
 pub use operator::{Eliminated, OperatorParams, QuarkOperator, QuarkParams, Storage};
 pub use solves::Solves;
+pub use twisted::TwistedInverse;
 
 use crate::field::{FieldError, Spinor};
 use crate::math::Rational;

@@ -13,7 +13,7 @@ use crate::io::{self, Format};
 use crate::lattice::Extents;
 use crate::measure::{Measure, MeasureError, QuarkChoice};
 use crate::operator::GaugeLoops;
-use crate::quark::{HopDerivative, Inverse};
+use crate::quark::{HopDerivative, Inverse, TwistedInverse};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -171,6 +171,20 @@ pub(super) fn quark(
     choice: &QuarkChoice,
 ) -> Result<Box<dyn Inverse>, MeasureError> {
     chosen(fermions, choice).inverse(links, choice.wanted)
+}
+
+/// The inverse of its even-odd operator with a twisted mass.
+///
+/// # Errors
+/// As [`quark`].
+pub(super) fn twisted(
+    links: &MatrixField,
+    fermions: &[Fermion],
+    choice: &QuarkChoice,
+    mu: f64,
+) -> Result<Box<dyn TwistedInverse>, MeasureError> {
+    let found = chosen(fermions, choice).twisted(links, choice.wanted, mu)?;
+    Ok(found.expect("the input was checked"))
 }
 
 /// The derivative of its operator of this order in the chemical potential.

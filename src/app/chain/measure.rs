@@ -5,7 +5,7 @@ use crate::app::AppError;
 use crate::family::Fermion;
 use crate::field::MatrixField;
 use crate::measure::{Context, Fermions, Found, Measure, MeasureError, Measured, Noise, QuarkChoice, Stop};
-use crate::quark::{HopDerivative, Inverse};
+use crate::quark::{HopDerivative, Inverse, TwistedInverse};
 use serde::Serialize;
 
 /// What was measured on a configuration: a line of `measurements.jsonl`, before its checksum, or of `hmc measure --json`.
@@ -30,6 +30,10 @@ struct Quarks<'a> {
 impl Fermions for Quarks<'_> {
     fn inverse(&mut self, choice: &QuarkChoice) -> Result<Box<dyn Inverse>, MeasureError> {
         assemble::quark(self.links, self.fermions, choice)
+    }
+
+    fn twisted(&mut self, choice: &QuarkChoice, mu: f64) -> Result<Box<dyn TwistedInverse>, MeasureError> {
+        assemble::twisted(self.links, self.fermions, choice, mu)
     }
 
     fn derivative(

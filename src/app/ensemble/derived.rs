@@ -6,6 +6,7 @@
 
 use super::Ensemble;
 use super::mean::Mean;
+use super::series::numbers;
 use crate::math::ChainMean;
 use crate::measure::reference_scales;
 use serde::Serialize;
@@ -49,7 +50,38 @@ impl Derived {
             found.correlator(&name, &Rows::of(chains, read));
         }
         found.potential(chains);
+        found.reweighted(chains, are_streams);
         found
+    }
+
+    /// `<W x> / <W>` of the plaquette and all numbers x beside which a reweighting factor W was measured.
+    fn reweighted(&mut self, chains: &Chains, are_streams: bool) {
+        let weights = |line: &Value| -> Vec<(String, f64)> {
+            let own = |one: &Value| Some((one["name"].as_str()?.to_owned(), one["ln_w"].as_f64()?));
+            listed(line, "reweighting").iter().filter_map(own).collect()
+        };
+        let values = |line: &Value| -> Vec<(String, f64)> {
+            let plaquette = line["plaquette"].as_f64().map(|value| ("plaquette".to_owned(), value));
+            let all = numbers(line).into_iter().filter(|number| !number.name.starts_with("ln W "));
+            plaquette.into_iter().chain(all.map(|number| (number.name, number.value))).collect()
+        };
+        let of =
+            |all: Vec<(String, f64)>, name: &str| all.into_iter().find(|own| own.0 == name).map(|own| own.1);
+        let names =
+            last(chains, |line| Some(weights(line)).filter(|all| !all.is_empty())).unwrap_or_default();
+        let beside =
+            last(chains, |line| Some(values(line)).filter(|all| !all.is_empty())).unwrap_or_default();
+        for (name, scale) in names {
+            for (what, _) in &beside {
+                // A common factor of all weights drops out.
+                let rows = Rows::of(chains, |line| {
+                    let weight = (of(weights(line), &name)? - scale).exp();
+                    Some(vec![weight * of(values(line), what)?, weight])
+                });
+                let title = format!("{what}, reweighted by {name}");
+                self.means.extend(rows.mean(&title, are_streams, |mean| Some(mean[0] / mean[1])));
+            }
+        }
     }
 
     fn flow(&mut self, chains: &Chains, are_streams: bool) {

@@ -59,14 +59,14 @@ pub(super) fn measured(of: &Ensemble) -> Vec<Series> {
 }
 
 /// A number of a line of measurements.
-struct Number {
-    name: String,
+pub(super) struct Number {
+    pub name: String,
     axis: String,
-    value: f64,
+    pub value: f64,
 }
 
 /// The numbers of a line of measurements. t0 and w0 are not among them: those of an ensemble are of the mean of E.
-fn numbers(line: &Value) -> Vec<Number> {
+pub(super) fn numbers(line: &Value) -> Vec<Number> {
     let mut found = Vec::new();
     let mut add = |name: String, axis: &str, value: Option<f64>| {
         found.extend(value.map(|value| Number { name, axis: axis.to_owned(), value }));
@@ -86,6 +86,14 @@ fn numbers(line: &Value) -> Vec<Number> {
         let mass = condensate["mass"].as_f64().map_or(String::new(), |mass| format!(", mass {mass}"));
         let name = condensate["name"].as_str().unwrap_or_default();
         add(format!("condensate {name}{mass}"), "condensate [a^-3]", condensate["re"].as_f64());
+    }
+    for factor in line["reweighting"].as_array().into_iter().flatten() {
+        let name = factor["name"].as_str().unwrap_or_default();
+        add(format!("ln W {name}"), "ln W", factor["ln_w"].as_f64());
+    }
+    for meson in line["mesons"].as_array().into_iter().flatten() {
+        let name = meson["name"].as_str().unwrap_or_default();
+        add(format!("PCAC mass {name}"), "m_PCAC [a^-1]", meson["pcac_mean"].as_f64());
     }
     for correlator in line["correlators"].as_array().into_iter().flatten() {
         let name = correlator["name"].as_str().unwrap_or_default();

@@ -178,6 +178,7 @@ impl Keys for StaggeredFermion {
             corner_wall: true,
             has_spin: false,
             chemical_potential: true,
+            twisted_mass: false,
         })
     }
 

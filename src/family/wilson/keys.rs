@@ -167,7 +167,7 @@ impl Keys for WilsonFermion {
 
     fn allowed(_: &'static str) -> Option<Allowed> {
         let allowed = Allowed::mass_of("Wilson", MassOf::Fermion);
-        Some(Allowed { has_spin: true, chemical_potential: true, ..allowed })
+        Some(Allowed { has_spin: true, chemical_potential: true, twisted_mass: true, ..allowed })
     }
 
     fn read(

@@ -1,18 +1,19 @@
 //! The terms of Wilson and clover quarks, and their inverse for measurements.
 
-use super::{Flavours, WilsonFermion, WilsonOnAllSites, WilsonParams, WilsonQuark};
+use super::{Flavours, Schur, Wilson, WilsonFermion, WilsonOnAllSites, WilsonParams, WilsonQuark};
 use crate::action::{Action, Determinant, DeterminantParams, Power};
 use crate::device::Precision;
 use crate::family::qcdml::InQcdml;
 use crate::family::terms::{header, on_smeared_links, quark};
 use crate::family::{Family, FamilyError};
-use crate::field::{Dagger, Domain, LINK_REALS, MatrixField};
+use crate::field::{Dagger, Domain, LINK_REALS, MatrixField, Spinor};
 use crate::measure::{MeasureError, Wanted};
 use crate::operator::{WilsonLinks, smeared};
 use crate::quark::{
-    Fields, FullOperator, HopDerivative, Inverse, QuarkError, QuarkParams, apply_derivative, links_in_time,
+    Fields, FullOperator, HopDerivative, Inverse, Quark, QuarkError, QuarkParams, TwistedInverse,
+    apply_derivative, links_in_time,
 };
-use crate::solver::{Past, TermSolver};
+use crate::solver::{Info, Past, TermSolver};
 use std::sync::Arc;
 
 impl Family for WilsonFermion {
@@ -69,6 +70,22 @@ impl Family for WilsonFermion {
         }))
     }
 
+    fn twisted(
+        &self,
+        links: &MatrixField,
+        wanted: Wanted,
+        mu: f64,
+    ) -> Result<Option<Box<dyn TwistedInverse>>, MeasureError> {
+        let operator = WilsonParams { mu, schur: Schur::Asymmetric, ..self.operator };
+        let params = QuarkParams { guess: Past::NONE, ..quark(operator, &self.solver) };
+        let mut quark = Quark::new(links.domain(), &params)?;
+        match self.stout {
+            Some(stout) => quark.update(&smeared(links, stout.steps, stout.rho)?)?,
+            None => quark.update(links)?,
+        }
+        Ok(Some(Box::new(Twisted { quark, residual: wanted.residual })))
+    }
+
     fn derivative(
         &self,
         links: &MatrixField,
@@ -83,6 +100,22 @@ impl Family for WilsonFermion {
         let mut hops = WilsonLinks::new(links.domain(), Precision::Double, LINK_REALS, 1, boundary)?;
         hops.update(&in_time)?;
         Ok(Some(Box::new(HopsInTime { hops, order })))
+    }
+}
+
+/// `X + mu^2`
+struct Twisted {
+    quark: Quark<Wilson>,
+    residual: f64,
+}
+
+impl TwistedInverse for Twisted {
+    fn domain(&self) -> &Arc<Domain> {
+        self.quark.domain()
+    }
+
+    fn solve(&mut self, x: &mut Spinor, b: &Spinor) -> Result<Info, QuarkError> {
+        self.quark.solve(x, b, self.residual)
     }
 }
 

@@ -44,8 +44,8 @@ fn propagator(quark: &mut dyn Inverse, source: Extents) -> Propagator {
 }
 
 /// `[channel][momentum][t]`
-fn all(propagator: &Propagator, momenta: &[Momentum]) -> Vec<Vec<Vec<Complex64>>> {
-    Channel::ALL.map(|channel| mesons(propagator, channel, momenta, &|| false).unwrap()).into()
+fn all(pair: [&Propagator; 2], momenta: &[Momentum]) -> Vec<Vec<Vec<Complex64>>> {
+    Channel::ALL.map(|channel| mesons(pair, channel, momenta, &|| false).unwrap()).into()
 }
 
 fn adjoint(a: &M4) -> M4 {
@@ -71,11 +71,11 @@ fn gammas(channel: Channel) -> Vec<[M4; 2]> {
     }
 }
 
-/// The formula as it stands: `- e^{-ip(x - x0)} tr[Gamma_snk S (gamma_t Gamma_src^dag gamma_t) gamma_5 S^dag gamma_5]`, with
-/// `columns[spin][colour]` of S.
+/// The formula as it stands: `- e^{-ip(x - x0)} tr[Gamma_snk S (gamma_t Gamma_src^dag gamma_t) gamma_5 T^dag gamma_5]`, with
+/// `columns[spin][colour]` of S and T.
 fn plain(
     extents: Extents,
-    columns: &[[Vec<Spinor>; 3]; 4],
+    [columns, others]: [&[[Vec<Spinor>; 3]; 4]; 2],
     source: Extents,
     [src, snk]: [M4; 2],
     momentum: Momentum,
@@ -93,7 +93,7 @@ fn plain(
             for (c, d) in (0..4).flat_map(|c| (0..4).map(move |d| (c, d))) {
                 let spins = at_sink[a][c] * at_source[b][d];
                 for (i, j) in (0..3).flat_map(|i| (0..3).map(move |j| (i, j))) {
-                    trace += spins * columns[b][j][s][c][i] * columns[d][j][s][a][i].conj();
+                    trace += spins * columns[b][j][s][c][i] * others[d][j][s][a][i].conj();
                 }
             }
         }
@@ -109,22 +109,38 @@ fn all_channels_are_those_of_the_plain_operator() {
     let (extents, source) = ([4, 2, 2, 6], [3, 1, 0, 4]);
     let momenta = [[0, 0, 0], [1, 0, 0], [-1, 1, 0], [2, 0, -1]];
     let links = Gauge::warm(extents, 0.5, 3);
-    let (kappa, c_sw) = (0.12, 1.3);
+    let (kappas, c_sw) = ([0.12, 0.11], 1.3);
     let field = whole(&links.to_host());
-    let found = all(&propagator(&mut wilson(&field, params(kappa, c_sw, PHASES), 1e-13), source), &momenta);
+    let [light, heavy] =
+        kappas.map(|kappa| propagator(&mut wilson(&field, params(kappa, c_sw, PHASES), 1e-13), source));
+    let found = [all([&light, &light], &momenta), all([&light, &heavy], &momenta)];
 
-    let dirac = Dirac::new(&links, Parameters { mass: 0.5 / kappa - 4.0, c_sw, phases: PHASES });
-    let column = |spin: usize, colour: usize| {
-        let mut b = vec![[[su3::ZERO; 3]; 4]; volume(extents)];
-        b[site(extents, source)][spin][colour] = su3::ONE;
-        dirac.solve(&b, 1e-13)
-    };
-    let columns = [0, 1, 2, 3].map(|spin| [0, 1, 2].map(|colour| column(spin, colour)));
-    for (channel, found) in Channel::ALL.into_iter().zip(&found) {
-        for (momentum, found) in momenta.into_iter().zip(found) {
+    let columns = kappas.map(|kappa| {
+        let dirac = Dirac::new(&links, Parameters { mass: 0.5 / kappa - 4.0, c_sw, phases: PHASES });
+        let column = |spin: usize, colour: usize| {
+            let mut b = vec![[[su3::ZERO; 3]; 4]; volume(extents)];
+            b[site(extents, source)][spin][colour] = su3::ONE;
+            dirac.solve(&b, 1e-13)
+        };
+        [0, 1, 2, 3].map(|spin| [0, 1, 2].map(|colour| column(spin, colour)))
+    });
+    for (found, other) in found.iter().zip(&columns) {
+        compare(extents, found, [&columns[0], other], source, &momenta);
+    }
+}
+
+fn compare(
+    extents: Extents,
+    found: &[Vec<Vec<Complex64>>],
+    columns: [&[[Vec<Spinor>; 3]; 4]; 2],
+    source: Extents,
+    momenta: &[Momentum],
+) {
+    for (channel, found) in Channel::ALL.into_iter().zip(found) {
+        for (&momentum, found) in momenta.iter().zip(found) {
             let components = gammas(channel);
             let each: Vec<Vec<Complex64>> =
-                components.iter().map(|pair| plain(extents, &columns, source, *pair, momentum)).collect();
+                components.iter().map(|pair| plain(extents, columns, source, *pair, momentum)).collect();
             let scale = found.iter().map(|z| z.norm()).fold(0.0, f64::max);
             for t in 0..extents[3] {
                 let expected = each.iter().map(|c| c[t]).sum::<Complex64>() / components.len() as f64;
@@ -149,8 +165,25 @@ fn the_channel_pion_is_the_pion() {
     ];
     for mut quark in quarks {
         let squares = pion(&mut *quark, Source::Point(source)).unwrap();
-        let found = mesons(&propagator(&mut *quark, source), Channel::Pion, &[[0; 3]], &|| false).unwrap();
+        let own = propagator(&mut *quark, source);
+        let found = mesons([&own; 2], Channel::Pion, &[[0; 3]], &|| false).unwrap();
         assert_eq!(found[0].iter().map(|z| z.re).collect::<Vec<_>>(), squares);
+    }
+}
+
+/// On unit links the PCAC mass is m0 up to a discretisation error of m0^2.
+#[test]
+fn the_axial_ward_identity_gives_the_mass_of_free_quarks() {
+    let (extents, m0) = ([4, 4, 4, 16], 0.03);
+    let field = whole(&HostLinks::unit(extents));
+    let quark = &mut wilson(&field, params(0.5 / (m0 + 4.0), 0.0, [0.0, 0.0, 0.0, 1.0]), 1e-13);
+    let own = propagator(quark, [0; 4]);
+    let [pion, a4p] = [Channel::Pion, Channel::A4P]
+        .map(|channel| mesons([&own; 2], channel, &[[0; 3]], &|| false).unwrap().remove(0));
+    for t in 6..=10 {
+        let mass = 0.25 * (a4p[t + 1].re - a4p[t - 1].re) / pion[t].re;
+        println!("t {t}: {mass:.6}");
+        assert!((mass / m0 - 1.0).abs() < 0.02, "t {t}: {mass}");
     }
 }
 
@@ -166,7 +199,7 @@ fn milc_clover_correlators() {
             let quark = &mut wilson(&links, params(kappa, c_sw, [0.0, 0.0, 0.0, time]), 1e-13);
             let propagator = propagator(quark, [0; 4]);
             for (key, channel, momentum, sign) in MILC {
-                let found = mesons(&propagator, channel, &[momentum], &|| false).unwrap().remove(0);
+                let found = mesons([&propagator; 2], channel, &[momentum], &|| false).unwrap().remove(0);
                 let p: String = momentum.map(|n| n.abs().to_string()).concat();
                 let key = format!("{key}_d_d_d_d_k{kappa}_k{kappa}_p{p}");
                 let peer = data::milc_complex_correlator(&table, &key, number);
@@ -195,7 +228,8 @@ const MILC: [(&str, Channel, Momentum, f64); 5] = [
 fn results(domain: &Arc<Domain>, links: &HostLinks) -> Vec<Vec<Vec<Complex64>>> {
     let links = MatrixField::from_host(domain, links).unwrap();
     let quark = &mut wilson(&links, params(0.12, 1.0, PHASES), 1e-8);
-    all(&propagator(quark, [3, 2, 1, 5]), &[[0; 3], [1, -2, 3]])
+    let own = propagator(quark, [3, 2, 1, 5]);
+    all([&own; 2], &[[0; 3], [1, -2, 3]])
 }
 
 #[test]
@@ -221,6 +255,11 @@ fermion = "light"
 source = [1, 2, 3, 4]
 channels = ["pion", "rho", "a4p"]
 momenta = [[0, 0, 0], [1, 0, 0]]
+c_a = -0.05
+[measure.meson.heavy]
+fermion = "light"
+other = { fermion = "light" }
+source = [1, 2, 3, 4]
 [measure.wilson_loops]
 r_max = 2
 t_max = 3
@@ -243,9 +282,23 @@ fn the_program_measures_them() {
         assert_eq!(keys(entry), ["channel", "momentum", "re", "im"]);
         assert_eq!((entry["channel"].as_str(), numbers(&entry["re"]).len()), (Some(channel), 8));
     }
+    // A second quark that is the first one again.
+    let [light, heavy] = [0, 1].map(|n| numbers(&found["mesons"][n]["correlators"][0]["re"]));
+    assert_eq!(light, heavy);
+    assert_eq!(keys(&found["mesons"][1]), ["name", "correlators"]);
+    // The PCAC mass is positive, and that of quarks which are heavy.
+    let (a4p, pcac) = (numbers(&entries[4]["re"]), numbers(&found["mesons"][0]["pcac"]));
+    let slope = 0.5 * (a4p[4] - a4p[2]) - 0.05 * (light[4] - 2.0 * light[3] + light[2]);
+    assert!((pcac[3] - slope / (2.0 * light[3])).abs() < 1e-13);
+    let mean = found["mesons"][0]["pcac_mean"].as_f64().unwrap();
+    assert!(
+        (0.05..5.0).contains(&mean) && (mean - pcac[2..=6].iter().sum::<f64>() / 5.0).abs() < 1e-13,
+        "{pcac:?}"
+    );
     let ended = measured.again(0, &run, &[]);
     ended.succeeded();
     let table = ended.out;
+    assert!(table.contains("  PCAC mass        light  "), "{table}");
     assert!(table.contains("  mesons           light  rho  momentum 1 0 0\n"), "{table}");
     assert!(table.contains("  wilson_loops      R    T           W(R, T)              V(R)\n"), "{table}");
 }

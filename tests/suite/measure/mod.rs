@@ -3,6 +3,7 @@
 mod domain_wall;
 mod mesons;
 mod mu_derivative;
+mod reweighting;
 mod run;
 mod staggered;
 mod wilson_loops;

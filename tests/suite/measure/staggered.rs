@@ -414,6 +414,17 @@ fermion = "strange"
 mass = 0.05
 source_kind = "corner-wall"
 source = [0, 0, 0, 5]
+[measure.correlator.kaon]
+fermion = "strange"
+mass = 0.05
+other = { mass = 0.5 }
+[measure.correlator.pion]
+fermion = "strange"
+mass = 0.05
+other = { mass = 0.05 }
+[measure.correlator.heavy]
+fermion = "strange"
+mass = 0.5
 [fermion.light]
 action = "wilson-clover"
 kappa = 0.11
@@ -437,6 +448,11 @@ fn the_program_measures_them() {
         assert_eq!((charm["name"].as_str(), &charm["error"]), (Some("charm"), &Value::Null));
         assert!(condensates.iter().all(|c| c["re"].as_f64().unwrap() > 0.0), "{found}");
         assert_eq!(numbers(&found["correlators"][0]["re"]).len(), 8);
+        // tr of 1 / ((2 m - D) (2 M + D)) by partial fractions: sums over t, with 1e-12 of a solve.
+        let [kaon, pion, heavy] =
+            [1, 2, 3].map(|n| numbers(&found["correlators"][n]["re"]).iter().sum::<f64>());
+        let expected = (0.05 * pion + 0.5 * heavy) / 0.55;
+        assert!((kaon / expected - 1.0).abs() < 1e-10, "{kaon} {expected}");
     }
     let thin = format!("{MEASURE}{}", parallel([1, 1, 2, 1], 1, 1));
     measured.again(2, &thin, &["--json"]).failed(2, &["4x4x2x8", "reach 3 layers"]);

@@ -1,0 +1,203 @@
+//! Reweighting factors of twisted masses, from random sources: an ensemble whose two flavours of Wilson quarks have a regulator
+//! mu_n becomes one with mu_0 by the weight of each configuration. With `X = Mhat^dag Mhat`,
+//!
+//! ```text
+//! type 1:  W = prod_k det (X + mu_(k-1)^2) / det (X + mu_k^2)
+//! type 2:  W = prod_k det (X + mu_(k-1)^2)^2 (X + 2 mu_k^2) / { (X + 2 mu_(k-1)^2) (X + mu_k^2)^2 }
+//! ```
+//!
+//! (Luscher, Palombi, arXiv:0810.0946; Luscher, Schaefer, arXiv:1206.2809). A factor is `< exp(-eta^dag (R - 1) eta) >` with
+//! `W = det R^-1`. With `u = X + a`, `a = mu_(k-1)^2`, `d = mu_k^2 - a`, `v = X + 2 mu_k^2`,
+//!
+//! ```text
+//! type 1:  R - 1 = d u^-1
+//! type 2:  R - 1 = d { (d + 2 a) u^-1 v^-1 + a d u^-2 v^-1 }
+//! ```
+//!
+//! Each factor has sources of its own, so that the mean of their product is the product of their means. Several factors in place
+//! of one scatter less.
+//!
+//! Input: `[measure.reweighting.NAME]` with `fermion`, `kind`, `mu`, `sources` and `residual`.
+
+use super::condensate::SOURCES;
+use super::observable::{Context, Found, Keys, Observable, QuarkChoice, Reading, Registered, record};
+use super::{MeasureError, Noise, Stop, Wanted, keys};
+use crate::config::doubts::tight;
+use crate::config::forms::NOT_NEGATIVE;
+use crate::config::key::{Absent, Bound, Change, Key, Shape, form, words};
+use crate::config::raw::Table;
+use crate::config::reader::list;
+use crate::config::section::Section;
+use crate::device::Precision;
+use crate::field::{ODD, Purpose, RandomAddress, Spinor};
+use crate::quark::TwistedInverse;
+use serde::Serialize;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The form of the regulated determinant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Regulator {
+    /// `X + mu^2`
+    One,
+    /// `(X + mu^2)^2 / (X + 2 mu^2)`
+    Two,
+}
+
+/// The observable `[measure.reweighting.NAME]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reweighting {
+    /// NAME.
+    pub name: String,
+    /// The quark.
+    pub quark: QuarkChoice,
+    /// The form of the regulator.
+    pub kind: Regulator,
+    /// mu_0 < mu_1 < ..: the twisted mass wanted, those in between, and that of the ensemble.
+    pub mu: Vec<f64>,
+    /// Random sources of each factor.
+    pub sources: usize,
+}
+
+/// Its entry in the list `reweighting`.
+#[derive(Serialize)]
+struct ReweightingFound<'a> {
+    /// NAME.
+    name: &'a str,
+    /// ln W: the sum over factors.
+    ln_w: f64,
+    /// Its error from the scatter of sources; null for one source.
+    error: Option<f64>,
+    /// For each factor.
+    factors: Vec<FactorFound>,
+}
+
+/// A factor of W.
+#[derive(Serialize)]
+struct FactorFound {
+    /// mu_(k-1), mu_k.
+    mu: [f64; 2],
+    /// `ln < exp(-e) >`
+    ln_w: f64,
+    /// e of each source.
+    values: Vec<f64>,
+}
+
+const KIND: Key<Regulator> = Key::new(
+    "kind",
+    words(&[("type-1", Regulator::One), ("type-2", Regulator::Two)]),
+    Absent::Refused,
+    Change::Free,
+    "the regulated determinant: X + mu^2, or (X + mu^2)^2 / (X + 2 mu^2)",
+);
+const MU: Key<Vec<f64>> = Key::new(
+    "mu",
+    form(
+        "array of growing numbers, 0 at least",
+        Shape::List(&Shape::Number(Bound::With(0.0), Bound::Free), None),
+        |value| list("twisted masses, like [0.0, 0.001]", |value| NOT_NEGATIVE.read(value))(value),
+    ),
+    Absent::Refused,
+    Change::Free,
+    "the twisted mass wanted, mostly 0, then that of the ensemble; those in between divide W into factors",
+);
+/// `[measure.reweighting.NAME]`
+const SECTION: Section =
+    Section { keys: &[&keys::FERMION, &KIND, &MU, &SOURCES, &keys::SOURCE_RESIDUAL], tables: &[] };
+
+pub(super) const OBSERVABLE: Registered =
+    Registered { key: "reweighting", text: "", keys: Keys::Named(&SECTION, read) };
+
+fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
+    keys::check_name("a reweighting factor", &name, &table);
+    let (fermion, allowed) = keys::fermion(&mut table, &keys::FERMION, reading);
+    let residual = table.get_or(&keys::SOURCE_RESIDUAL, None);
+    tight(&table, "residual", residual);
+    if let Some(allowed) = allowed.filter(|allowed| !allowed.twisted_mass) {
+        let quarks = allowed.quarks;
+        table.mistake("fermion", format!("fermion: {quarks} quarks have no twisted mass"));
+    }
+    let (kind, mu, sources) = (table.get(&KIND), table.get(&MU), table.get_or(&SOURCES, None));
+    if let Some(mu) = &mu {
+        if mu.len() < 2 || mu.windows(2).any(|pair| pair[0] >= pair[1]) {
+            table.mistake("mu", "mu: two numbers at least, each above the one before");
+        }
+        if sources * mu.len().saturating_sub(1) > Purpose::SOURCES {
+            let most = Purpose::SOURCES;
+            table
+                .mistake("sources", format!("sources: with {} factors, at most {most} in all", mu.len() - 1));
+        }
+    }
+    table.finish();
+    let wanted = Wanted { mass: None, naik_epsilon: 0.0, residual };
+    let quark = QuarkChoice { fermion: fermion?, wanted };
+    Some(Arc::new(Reweighting { name, quark, kind: kind?, mu: mu?, sources }))
+}
+
+impl Observable for Reweighting {
+    fn list(&self) -> Option<&'static str> {
+        Some("reweighting")
+    }
+
+    fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
+        let mut factors = Vec::new();
+        for (k, pair) in self.mu.windows(2).enumerate() {
+            let [from, to] = [pair[0], pair[1]];
+            let mut u = context.fermions.twisted(&self.quark, from)?;
+            let mut v = match self.kind {
+                Regulator::One => None,
+                Regulator::Two => Some(context.fermions.twisted(&self.quark, 2f64.sqrt() * to)?),
+            };
+            let first = k * self.sources;
+            let sources = (first..first + self.sources, context.noise);
+            let values = exponents((&mut u, &mut v), [from, to], sources, context.stop)?;
+            factors.push(FactorFound { mu: [from, to], ln_w: ln_mean(&values), values });
+        }
+        let error = (self.sources > 1)
+            .then(|| factors.iter().map(|factor| error(&factor.values).powi(2)).sum::<f64>().sqrt());
+        let ln_w = factors.iter().map(|factor| factor.ln_w).sum();
+        Ok(record(&ReweightingFound { name: &self.name, ln_w, error, factors }))
+    }
+}
+
+type Twisted = Box<dyn TwistedInverse>;
+
+/// `eta^dag (R - 1) eta` of the sources of these numbers, from the inverses of u and, for type 2, of v.
+fn exponents(
+    (u, v): (&mut Twisted, &mut Option<Twisted>),
+    [from, to]: [f64; 2],
+    (numbers, Noise { seed, trajectory }): (Range<usize>, Noise),
+    stop: Stop,
+) -> Result<Vec<f64>, MeasureError> {
+    let domain = Arc::clone(u.domain());
+    let new = || Spinor::new(&domain, Precision::Double);
+    let [mut eta, mut x, mut z] = [new()?, new()?, new()?];
+    let a = from * from;
+    let d = to * to - a;
+    let one = |number: usize| {
+        if stop() {
+            return Err(MeasureError::Stopped);
+        }
+        let address = RandomAddress { seed, trajectory, purpose: Purpose::Source(number as u16) };
+        eta.set_random(ODD, 0.5_f64.sqrt(), address)?;
+        u.solve(&mut x, &eta)?;
+        let Some(v) = v else { return Ok(d * eta.real_dot(&x)?.value()) };
+        v.solve(&mut z, &x)?;
+        Ok(d * ((d + 2.0 * a) * eta.real_dot(&z)?.value() + a * d * x.real_dot(&z)?.value()))
+    };
+    numbers.map(one).collect()
+}
+
+/// `ln < exp(-e) >`, of any size.
+fn ln_mean(values: &[f64]) -> f64 {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let sum: f64 = values.iter().map(|e| (least - e).exp()).sum();
+    (sum / values.len() as f64).ln() - least
+}
+
+/// The standard error of it.
+fn error(values: &[f64]) -> f64 {
+    let (count, ln_w) = (values.len() as f64, ln_mean(values));
+    let variance = values.iter().map(|e| ((-e - ln_w).exp() - 1.0).powi(2)).sum::<f64>() / count;
+    (variance / (count - 1.0)).sqrt()
+}

@@ -1,0 +1,90 @@
+//! Reweighting factors: those of dense determinants, with errors that are true, the same on any ranks, and used by the report.
+
+use super::{ALONE, Measured, clover};
+use crate::program::{Scratch, objects, parallel};
+use crate::reference::data;
+
+const QUARK: &str = r#"
+[fermion.light]
+action = "wilson-clover"
+kappa = 0.138
+c_sw = 1.76
+"#;
+
+fn factor(name: &str, kind: &str, mu: &str, sources: usize) -> String {
+    format!(
+        "[measure.reweighting.{name}]\nfermion = \"light\"\nkind = \"{kind}\"\nmu = {mu}\nsources = {sources}\n"
+    )
+}
+
+/// Exact logarithms of 4^4 links of openQCD's, on odd sites.
+#[test]
+fn factors_are_those_of_dense_determinants() {
+    let Some(links) = data::find("configs/q444n1.openqcd") else { return };
+    let links = links.to_str().unwrap().to_owned();
+    let scratch = Scratch::new();
+    let all = [
+        ("one", "type-1", "[0.0, 0.15]", -3.543_952_212_107),
+        ("two", "type-2", "[0.0, 0.15]", -0.023_078_934_072),
+        ("far", "type-2", "[0.15, 0.4]", -0.922_691_997_313),
+        ("steps", "type-1", "[0.0, 0.15, 0.22, 0.28, 0.34, 0.4]", -3.543_952_212_107 - 21.187_543_420_611),
+    ];
+    let text = all.iter().map(|(name, kind, mu, _)| factor(name, kind, mu, 40)).collect::<String>() + QUARK;
+    let on = |ranks: usize, grid, lanes| {
+        let text = format!("{text}{}", parallel(grid, lanes, 1));
+        let ended = scratch.measure(ranks, &text, &["--json", &links]);
+        ended.succeeded();
+        ended.out
+    };
+    let one = on(0, ALONE, 0);
+    assert_eq!(one, on(2, [1, 1, 1, 2], 1));
+    let [found] = &objects(&one)[..] else { panic!("one configuration") };
+    for (own, (name, _, _, exact)) in found["reweighting"].as_array().unwrap().iter().zip(all) {
+        assert_eq!(own["name"], name);
+        let [ln_w, error] = ["ln_w", "error"].map(|key| own[key].as_f64().unwrap());
+        println!(
+            "{name}: ln W {ln_w:.5} +- {error:.5}, exact {exact:.5}: {:.1} sigma",
+            (ln_w - exact) / error
+        );
+        assert!((ln_w - exact).abs() < 4.0 * error && error < 0.05 * exact.abs(), "{name}");
+    }
+    let steps = found["reweighting"][3]["factors"].as_array().unwrap();
+    assert_eq!((steps.len(), steps[4]["values"].as_array().unwrap().len()), (5, 40));
+    for (wrong, told) in [
+        (factor("x", "type-1", "[0.1]", 1), "mu: two numbers at least, each above the one before"),
+        (factor("x", "type-1", "[0.2, 0.1]", 1), "mu: two numbers at least, each above the one before"),
+        (factor("x", "type-3", "[0.0, 0.1]", 1), "kind: "),
+        (
+            factor("x", "type-1", "[0.0, 0.1]", 1).replace("\"light\"", "\"sea\""),
+            "quarks have no twisted mass",
+        ),
+    ] {
+        scratch
+            .measure(0, &format!("{wrong}{QUARK}[fermion.sea]\naction = \"hisq\"\n"), &[&links])
+            .failed(2, &[told]);
+    }
+}
+
+/// `hmc report` has the reweighted plaquette: of two configurations, by hand.
+#[test]
+fn a_report_has_reweighted_means() {
+    let tables = "[measure.loops]\n".to_owned() + &factor("soft", "type-1", "[0.0, 0.3]", 2);
+    let measured = Measured::new(
+        &clover(3, &tables).replace("thermalisation = 3", "thermalisation = 0"),
+        &clover(3, &tables),
+    );
+    let [mut sum, mut weights] = [0.0; 2];
+    for line in &measured.during {
+        let weight = line["reweighting"][0]["ln_w"].as_f64().unwrap().exp();
+        sum += weight * line["plaquette"].as_f64().unwrap();
+        weights += weight;
+    }
+    let ended = measured.scratch.run(0, &["report", "--json", "ensembles/chain"]);
+    ended.succeeded();
+    let [report] = &objects(&ended.out)[..] else { panic!("one object") };
+    let name = "plaquette, reweighted by soft";
+    let all = report["observables"].as_array().unwrap_or_else(|| panic!("{report}"));
+    let mean = all.iter().find(|mean| mean["name"] == name).unwrap_or_else(|| panic!("{report}"));
+    let found = mean["mean"].as_f64().unwrap();
+    assert!((found / (sum / weights) - 1.0).abs() < 1e-12, "{found} {}", sum / weights);
+}
