@@ -75,6 +75,11 @@ def test_measurements_are_those_of_the_lines(small):
             labels = {"meson": "light", "channel": one["channel"], "momentum": momentum}
             values = at.mesons.sel(labels).values
             assert values.real.tolist() == one["re"] and values.imag.tolist() == one["im"]
+        own = at.sel(meson="light")
+        assert own.pcac.values.tolist() == meson["pcac"] and float(own.pcac_mean) == meson["pcac_mean"]
+        [soft] = line["reweighting"]
+        own = at.sel(reweighting="soft")
+        assert [float(own.ln_weight), float(own.ln_weight_error)] == [soft["ln_w"], soft["error"]]
         assert at.wilson_loops.values.tolist() == line["wilson_loops"]
     assert found.wilson_loops.sel(R=1, T=1).values == pytest.approx(found.plaquette_time.values, abs=1e-14)
     assert found.wilson_loops.dims == ("trajectory", "R", "T")

@@ -22,6 +22,8 @@ use crate::solver::keys::{SOLVER, SolverKeys, Systems};
 /// det W0^dag W0 = ratio(W0 / W1) ratio(W1 / W2) .. det Wn^dag Wn
 /// ```
 ///
+/// or, over a heavier operator V, with ratio(Wn / V) at the end.
+///
 /// The first ratio (without factors, the determinant) has the name NAME; each factor names the ratio or determinant
 /// after it.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +40,8 @@ pub struct WilsonFermion {
     pub solver: TermSolver,
     /// The factors W1 .. Wn, each heavier than the previous one.
     pub hasenbusch: Vec<Hasenbusch>,
+    /// The operator V whose determinant divides the weight, if there is one.
+    pub over: Option<WilsonParams>,
 }
 
 /// Degenerate flavours of a quark.
@@ -114,6 +118,19 @@ const FACTOR_MU: Key<f64> = Key::new(
     "above that of the factor before",
 )
 .settled_as("mu");
+const OVER_KAPPA: Key<f64> =
+    Key::new("kappa", POSITIVE, Absent::Means("that of `[fermion.NAME]`"), Change::Fixed, "kappa of V");
+const OVER_MU: Key<f64> = Key::new(
+    "mu",
+    NOT_NEGATIVE,
+    Absent::Means("that of `[fermion.NAME]`"),
+    Change::Fixed,
+    "twisted mass of V",
+);
+/// `over` of `[fermion.NAME]`
+const OVER: Section = Section { keys: &[&OVER_KAPPA, &OVER_MU], tables: &[] };
+const OVER_TEXT: &str = "`{ kappa = .., mu = .. }`: a heavier operator V, whose determinant divides the weight: det W^dag W / det V^dag V. The last term \
+     is then a ratio too. Only with `flavours = 2`";
 const C_SW: Key<f64> = Key::new(
     "c_sw",
     NOT_NEGATIVE,
@@ -152,6 +169,7 @@ impl Keys for WilsonFermion {
         keys: &[&ACTION, &FLAVOURS, &KAPPA, &MASS, &MU, &C_SW, &FORM, &BOUNDARY, &PRECONDITIONING],
         tables: &[
             Inner { name: "stout", count: Count::Once, text: STOUT_TEXT, sections: &[&STOUT] },
+            Inner { name: "over", count: Count::Once, text: OVER_TEXT, sections: &[&OVER] },
             Inner { name: "solver", count: Count::Once, text: "", sections: &[&SOLVER] },
             Inner { name: "rational", count: Count::Once, text: "", sections: &[&RATIONAL] },
             Inner { name: "hasenbusch", count: Count::Listed, text: "", sections: &[&HASENBUSCH] },
@@ -206,6 +224,7 @@ impl Keys for WilsonFermion {
             .map(|factor| hasenbusch(factor, &mut before, &solver, context))
             .collect();
         let hasenbusch = factors.into_iter().collect::<Option<Vec<_>>>();
+        let over = over(table.table("over"), [kappa, mu], &before);
         if let (Some(kappa), Some(c_sw), Some(factors)) = (kappa, c_sw, &hasenbusch) {
             table.keep("kappa", &kappa);
             table.keep("c_sw", &c_sw);
@@ -226,7 +245,8 @@ impl Keys for WilsonFermion {
             schur: schur?,
         };
         let (solver, hasenbusch) = (solver.solver(), hasenbusch?);
-        Some(Self { name, flavours: flavours?, operator, stout: stout?, solver, hasenbusch })
+        let over = over?.map(|[kappa, mu]| WilsonParams { kappa, mu, ..operator });
+        Some(Self { name, flavours: flavours?, operator, stout: stout?, solver, hasenbusch, over })
     }
 }
 
@@ -256,7 +276,7 @@ fn flavours(table: &mut Table, count: Option<u32>, context: &mut Context) -> Opt
     let action_error = functions.get(&ACTION_ERROR);
     let found = rational(&mut functions, action_error, context);
     functions.finish();
-    only_flavours(table, count, &["mu", "hasenbusch"], &["rational"]);
+    only_flavours(table, count, &["mu", "hasenbusch", "over"], &["rational"]);
     match count? {
         1 => {
             table.demand("rational");
@@ -278,6 +298,27 @@ fn kappa(table: &mut Table, [kappa, mass]: [&Key<f64>; 2]) -> Option<f64> {
     table.doubt("mass", mass.is_some_and(|mass| mass <= -2.0), beyond);
     heavy(table, mass);
     kappa.or_else(|| mass.map(|mass| 0.5 / (mass + 4.0)))
+}
+
+/// kappa and mu of `over`, which must be heavier than the last factor; `Some(None)` without the table, `None` after a mistake.
+fn over(mut table: Table, [kappa, mu]: [Option<f64>; 2], last: &Before) -> Option<Option<[f64; 2]>> {
+    if !table.exists() {
+        return Some(None);
+    }
+    let (kappa, mu) = (table.get(&OVER_KAPPA).or(kappa), table.get(&OVER_MU).or(mu));
+    let found = kappa.zip(mu);
+    if let (Some((kappa, mu)), Some(before)) = (found, last.kappa.zip(last.mu)) {
+        let is_heavier = kappa <= before.0 && mu >= before.1 && (kappa, mu) != before;
+        if !is_heavier {
+            let message = format!(
+                "over: kappa {kappa} and mu {mu} are not heavier than {} and {} of the last factor",
+                before.0, before.1
+            );
+            table.mistake("", message);
+        }
+    }
+    table.finish();
+    found.map(|(kappa, mu)| Some([kappa, mu]))
 }
 
 /// The masses of the previous factor; `None` after a mistake.

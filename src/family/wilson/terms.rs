@@ -143,16 +143,15 @@ struct Factor<'a> {
 impl WilsonFermion {
     /// The factors of the determinant, the lightest first.
     fn factors(&self) -> Vec<Factor<'_>> {
-        let quark = |kappa: f64, mu: f64, solver: &TermSolver| {
-            quark(WilsonParams { kappa, mu, ..self.operator }, solver)
-        };
-        let WilsonParams { kappa, mu, .. } = self.operator;
-        let mut all = vec![(self.name.as_str(), quark(kappa, mu, &self.solver), &self.solver)];
-        all.extend(
-            self.hasenbusch.iter().map(|h| (h.name.as_str(), quark(h.kappa, h.mu, &h.solver), &h.solver)),
-        );
+        let mut all = vec![(self.name.as_str(), quark(self.operator, &self.solver), &self.solver)];
+        all.extend(self.hasenbusch.iter().map(|h| {
+            let operator = WilsonParams { kappa: h.kappa, mu: h.mu, ..self.operator };
+            (h.name.as_str(), quark(operator, &h.solver), &h.solver)
+        }));
+        let last = all.last().map_or(&self.solver, |(_, _, solver)| *solver);
+        let over = self.over.map(|operator| quark(operator, last));
         let heavier: Vec<Option<QuarkParams<WilsonParams>>> =
-            all.iter().skip(1).map(|(_, quark, _)| Some(quark.clone())).chain([None]).collect();
+            all.iter().skip(1).map(|(_, quark, _)| Some(quark.clone())).chain([over]).collect();
         all.into_iter()
             .zip(heavier)
             .map(|((name, quark, solver), heavier)| Factor { name, quark, solver, heavier })

@@ -1,9 +1,12 @@
 //! Quarks: each key's right and wrong forms, what is inherited, what a continued run keeps.
 
 use super::{GOOD, differences, input, mistakes, wilson, with};
-use hmc::action::InnerPoles;
+use crate::devices::domain;
+use crate::reference::gauge::Gauge;
+use crate::terms::{fields, quark};
+use hmc::action::{Action, Determinant, DeterminantParams, InnerPoles, Power, TermHeader};
 use hmc::device::Precision;
-use hmc::family::{Family, Flavours, OneFlavourFunctions, StoutSteps, WilsonFermion};
+use hmc::family::{Family, Flavours, OneFlavourFunctions, StoutSteps, Wilson, WilsonFermion, WilsonParams};
 use hmc::solver::{GcrDd, GcrMultigrid, Method, MultigridParams, Past, Settings, TermSolver};
 use std::path::Path;
 
@@ -182,6 +185,55 @@ fn one_flavour_needs_a_rational_function() {
         (
             one("hasenbusch = [{ name = \"l1\", mu = 0.5 }]\n").replace("[\"light\"]", "[\"light\", \"l1\"]"),
             "15:14: hasenbusch: only flavours = 2 has it",
+        ),
+    ]);
+}
+
+/// A determinant over a heavier one: the terms are those ratios, the last one too.
+#[test]
+fn a_weight_may_end_in_a_ratio() {
+    let own = light(&fermion("over = { mu = 0.3 }\n"));
+    assert_eq!(own.over, Some(WilsonParams { mu: 0.3, ..own.operator }));
+    let split = light(&factors("name = \"l1\"\nmu = 0.1").replacen(
+        "c_sw = 1.0\n",
+        "c_sw = 1.0\nover = { mu = 0.7, kappa = 0.12 }\n",
+        1,
+    ));
+    assert_eq!(split.over, Some(WilsonParams { mu: 0.7, kappa: 0.12, ..split.operator }));
+    let domain = domain([4; 4]);
+    let links = fields(&Gauge::warm([4; 4], 0.3, 5), &domain);
+    let factor = |mu: f64| WilsonParams { mu, ..split.operator };
+    let quarks = [split.operator, factor(0.1), factor(0.5), split.over.expect("V")];
+    let terms = split.terms(&domain, 0).unwrap();
+    assert_eq!(terms.len(), 3);
+    for ((number, mut term), pair) in (0..).zip(terms).zip(quarks.windows(2)) {
+        let params = DeterminantParams {
+            header: TermHeader { name: "l".into(), number, action_residual: 1e-11, force_residual: 1e-9 },
+            light: quark(pair[0], Precision::Single),
+            heavy: Some(quark(pair[1], Precision::Single)),
+            power: Power::Inverse,
+        };
+        let mut ratio = Determinant::<Wilson>::new(&domain, params).unwrap();
+        let [own, expected] = [&mut *term, &mut ratio as &mut dyn Action]
+            .map(|term| term.refresh(&links, 1, 0).unwrap().value());
+        assert_eq!(own, expected, "{}", term.name());
+        let [own, expected] =
+            [&mut *term, &mut ratio as &mut dyn Action].map(|term| term.value(&links).unwrap().value());
+        assert!((own / expected - 1.0).abs() < 1e-9, "{}: {own} {expected}", term.name());
+    }
+    let heavier = "over: kappa 0.13157894736842105 and mu 0.2 are not heavier than 0.13157894736842105 and 0.5 of the last factor";
+    assert_mistakes(&[
+        (
+            factors("name = \"l1\"\nmu = 0.1").replacen(
+                "c_sw = 1.0\n",
+                "c_sw = 1.0\nover = { mu = 0.2 }\n",
+                1,
+            ),
+            &format!("14:8: {heavier}"),
+        ),
+        (
+            one_flavour("").replacen("flavours = 1\n", "flavours = 1\nover = { kappa = 0.1 }\n", 1),
+            "15:8: over: only flavours = 2 has it",
         ),
     ]);
 }
