@@ -3,14 +3,18 @@
 //! The derivative is the symmetric difference over six points, of error eps^6 S^(7) / 140. With Gaussian P the left
 //! side is Gaussian of width |F|, which sets the scale of an error; along the force itself it is far larger.
 
-use crate::devices::domain;
+use crate::devices;
+use crate::devices::{domain, on_lanes, on_one_lane};
+use crate::ranks;
 use crate::reference::gauge::Gauge;
 use crate::terms::{check_force, quark, random_phi, two_flavours};
-use hmc::action::GaugeAction;
+use hmc::action::{Action, GaugeAction};
 use hmc::device::Precision;
 use hmc::family::{Schur, WilsonParams};
+use hmc::field::{AlgebraField, Domain, HostLinks, MatrixField};
 use hmc::lattice::{Boundary, Extents};
 use hmc::operator::CloverForm;
+use std::sync::Arc;
 
 /// Errors are below 1e-11, of rounding: 1e-10 leaves room for other directions.
 #[test]
@@ -83,4 +87,42 @@ fn two_flavours_on_uneven_extents() {
     fermion([4, 2, 6, 8], LINEAR, Schur::Asymmetric, Precision::Double);
     fermion([6, 4, 2, 4], EXPONENTIAL, Schur::Symmetric, Precision::Double);
     fermion([2, 4, 6, 4], NONE, Schur::Symmetric, Precision::Double);
+}
+
+/// Two flavours of exponential clover quarks: S and force have the same bits on lanes, emulated GPUs and ranks.
+#[test]
+fn exponential_clover_has_the_same_bits_everywhere() {
+    let extents = [4, 4, 8, 8];
+    let links = Gauge::warm(extents, 0.5, 5).to_host();
+    let results = |domain: &Arc<Domain>, links: &HostLinks| {
+        let links = MatrixField::from_host(domain, links).unwrap();
+        let operator = WilsonParams {
+            kappa: 0.12,
+            mu: 0.0,
+            c_sw: 1.9,
+            clover: CloverForm::Exponential,
+            boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]),
+            schur: Schur::Symmetric,
+        };
+        let mut term = two_flavours(domain, quark(operator, Precision::Half), [1e-10, 1e-8]);
+        let drawn = term.refresh(&links, 3, 0).unwrap().value();
+        let valued = term.value(&links).unwrap().value();
+        let mut force = AlgebraField::new(domain).unwrap();
+        let iterations = term.add_force(&links, &mut force).unwrap();
+        ((drawn, valued, iterations), force.to_host().unwrap())
+    };
+    let (sums, force) = results(&on_one_lane(extents), &links);
+    for domain in devices::domains(extents) {
+        let found = results(&domain, &links);
+        assert!(found.0 == sums && found.1 == force, "{}", domain.device().backend().name());
+    }
+    for grid in [[1, 1, 1, 2], [1, 2, 2, 1]] {
+        let found = ranks::on_grid(extents, grid, |partition, comm| {
+            results(&on_lanes(1, partition, comm, 2), &ranks::links(&links, &partition))
+        });
+        for (partition, own) in found {
+            assert_eq!(own.0, sums, "grid {grid:?}");
+            assert!(own.1 == ranks::part(&force, &partition, 32), "grid {grid:?}");
+        }
+    }
 }
