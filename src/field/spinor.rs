@@ -366,9 +366,7 @@ impl Spinor {
 
     /// `|self|^2`, which the device may still be making.
     pub fn deferred_norm2(&self) -> Result<Sum, FieldError> {
-        self.check_single([]);
-        let kernel = Norm2 { x: self.fermions(), half: int(self.sites()) };
-        Ok(Sum::first(self.domain.sum_later_as(self.form(), &kernel, self.sites())?))
+        self.weighted_norms(0.0, self)
     }
 
     /// `|self|^2 + weight |y|^2`, which the device may still be making.

@@ -23,10 +23,9 @@ use std::sync::{Arc, Mutex};
 const REALS: usize = 72;
 
 /// How the term depends on F.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloverForm {
     /// `4 + m0 + F`
-    #[default]
     Linear,
     /// `(4 + m0) exp(F / (4 + m0))`
     Exponential,
@@ -251,7 +250,7 @@ impl CloverTerm {
         let of = |s: &Spinor| (s.precision(), s.kind(), s.fields());
         assert_eq!([of(x), of(y)], [(Precision::Double, Kind::Dirac, 1); 2], "single spinors in double");
         self.domain.check([insertion.planes.domain(), x.domain(), y.domain()]);
-        let (g, x, y) = (self.domain.geometry(), x.fermions(), y.fermions());
+        let (g, x, y, number) = (self.domain.geometry(), x.fermions(), y.fermions(), number_of(parity));
         if self.params.form == CloverForm::Exponential {
             let blocks = insertion.blocks_of(self.params)?;
             let at = parity * blocks.bytes() / 2;
@@ -259,7 +258,7 @@ impl CloverTerm {
             return self.domain.launch(&PairBlocks { g, blocks, x, y, weight }, self.domain.half());
         }
         let (insertion, scale) = (insertion.planes.matrices_mut(6), weight * self.params.c_sw);
-        let kernel = InsertPair { g, insertion, x, y, parity: number_of(parity), scale };
+        let kernel = InsertPair { g, insertion, x, y, parity: number, scale };
         self.domain.launch(&kernel, self.domain.half())
     }
 
@@ -319,7 +318,7 @@ impl Insertion {
         domain.launch(&kernel, domain.half())
     }
 
-    /// Adds the force through the leaves of `links`, and leaves nothing.
+    /// Adds the force through the leaves of `links`.
     pub fn add_force(mut self, links: &MatrixField, force: &mut AlgebraField) -> Result<(), FieldError> {
         let domain = links.domain();
         domain.check([self.planes.domain(), force.domain()]);

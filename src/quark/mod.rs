@@ -49,8 +49,8 @@ impl From<FieldError> for QuarkError {
     }
 }
 
-/// Pseudofermions whose systems are solved at once: a GPU keeps so many sums in flight, and the forces of staggered quarks
-/// take so many solutions.
+/// The most pseudofermions whose systems are solved at once: each has two sums in flight, of which a GPU keeps a limited
+/// number. The forces of staggered quarks take as many solutions.
 pub const TOGETHER: usize = 8;
 
 /// `b = constant b + sum_n residue_n x_n`, which is `r(A) b` if `x_n = (A + pole_n)^-1 b`.
