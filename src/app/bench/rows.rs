@@ -471,8 +471,8 @@ impl Bench<'_> {
         self.rows.line(COLUMNS);
     }
 
-    /// Times a solve and writes its row; returns its seconds, NaN if it failed.
-    pub(super) fn solver(&mut self, solve: Solve, work: impl FnMut() -> Result<Info, SolverError>) -> f64 {
+    /// Times a solve and writes its row.
+    pub(super) fn solver(&mut self, solve: Solve, work: impl FnMut() -> Result<Info, SolverError>) {
         let name = solve.name();
         let (outcome, line, seconds) = match timed(self.domain, self.counts_energy, work) {
             Ok(timed) => {
@@ -490,6 +490,5 @@ impl Bench<'_> {
         self.rows.point(self.domain, format!("{} {name}", solve.operator), seconds);
         let (lattice, ranks) = (shape(self.domain.partition().global), self.domain.comm().size());
         self.rows.document.solvers.push(SolverRow { lattice, ranks, solve, outcome });
-        seconds
     }
 }

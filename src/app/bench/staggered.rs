@@ -23,9 +23,8 @@ const LONG_REALS: usize = 14;
 /// Mass of the strange quark in units of the light quark's.
 const STRANGE: f64 = 25.0;
 const POLES: usize = 10;
-const RIGHT_HAND_SIDES: usize = 4;
-/// The method that solves so many one after the other.
-const IN_TURN: &str = "CG 4 in turn";
+/// Numbers of right-hand sides that are solved at once.
+const RIGHT_HAND_SIDES: [usize; 3] = [2, 4, 8];
 use Precision::{Double as D, Half as H, Single as S};
 
 /// D in every storage, then with several right-hand sides.
@@ -96,14 +95,14 @@ impl Problem<'_> {
         self.args.settings(Method::CG, [D, precision, precision]).delta
     }
 
-    /// One row, for solves of `fields` systems at once. Returns the seconds.
+    /// One row, for solves of `fields` systems at once.
     fn row(
         &self,
         bench: &mut Bench,
         name: [&'static str; 2],
         [fields, shifts]: [usize; 2],
         work: impl FnMut() -> Result<Info, SolverError>,
-    ) -> f64 {
+    ) {
         let [method, precisions] = name;
         let solve = Solve {
             operator: "HISQ",
@@ -116,7 +115,7 @@ impl Problem<'_> {
             flops_per_site: FLOPS,
             sites: volume(self.domain.partition().local()) / 2 * fields,
         };
-        bench.solver(solve, work)
+        bench.solver(solve, work);
     }
 
     /// All shifts at once: in double, with an operator of falling precision, and in single with refinement; then one at a
@@ -149,34 +148,30 @@ impl Problem<'_> {
         Ok(())
     }
 
-    /// One right-hand side; several at once compared with one after another.
+    /// One right-hand side; then several at once.
     fn right_hand_sides(&self, bench: &mut Bench, shift: f64) -> Result<(), AppError> {
-        let b = self.sources(RIGHT_HAND_SIDES)?;
-        let mut x = self.vectors(RIGHT_HAND_SIDES)?;
-        let mut in_turn = f64::NAN;
+        let b = self.sources(RIGHT_HAND_SIDES[RIGHT_HAND_SIDES.len() - 1])?;
+        let mut x = self.vectors(b.len())?;
         for (name, precision) in [("double", D), ("double-single", S), ("double-half", H)] {
             let mut all = Mixed::new(|lower| lower == precision, |precision| self.operator(precision, 1))?;
             let mut cg = Cg::new(self.domain, Kind::Colour, precision, self.delta(precision))?;
-            let mut solve = |count: usize| {
-                let mut total = Info::default();
-                for (x, b) in x.iter_mut().zip(&b[..count]) {
-                    x.set_zero()?;
-                    total.add(&cg.solve_shifted(&mut all.operators(), shift, x, b, self.wanted)?);
-                }
-                Ok(total)
-            };
-            self.row(bench, ["CG", name], [1, 1], || solve(1));
-            if precision == S {
-                in_turn = self.row(bench, [IN_TURN, name], [1, 1], || solve(RIGHT_HAND_SIDES));
+            self.row(bench, ["CG", name], [1, 1], || {
+                x[0].set_zero()?;
+                cg.solve_shifted(&mut all.operators(), shift, &mut x[0], &b[0], self.wanted)
+            });
+        }
+        for (name, precision) in [("double-single", S), ("double-half", H)] {
+            for count in RIGHT_HAND_SIDES {
+                let mut all = Mixed::new(|lower| lower == precision, |at| self.operator(at, count))?;
+                let mut block =
+                    BlockCg::new(self.domain, Kind::Colour, precision, self.delta(precision), count)?;
+                self.row(bench, ["block CG", name], [count, 1], || {
+                    x.iter_mut().try_for_each(Spinor::set_zero)?;
+                    let (x, b) = (&mut x[..count], &b[..count]);
+                    Ok(block.solve(&mut all.operators(), shift, x, b, self.wanted)?.total)
+                });
             }
         }
-        let mut all = Mixed::new(|lower| lower == S, |precision| self.operator(precision, RIGHT_HAND_SIDES))?;
-        let mut block = BlockCg::new(self.domain, Kind::Colour, S, self.delta(S), RIGHT_HAND_SIDES)?;
-        let at_once = self.row(bench, ["block CG", "double-single"], [RIGHT_HAND_SIDES, 1], || {
-            x.iter_mut().try_for_each(Spinor::set_zero)?;
-            Ok(block.solve(&mut all.operators(), shift, &mut x, &b, self.wanted)?.total)
-        });
-        bench.rows.line(&format!("  in turn / at once: {:.2}", in_turn / at_once));
         Ok(())
     }
 }
