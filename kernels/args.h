@@ -63,6 +63,7 @@ struct Geometry {
     const Ints* to_double;    // optional if fields in double have the same lanes, else half as many on boxes twice as long: for every lane of two sites there, one behind the other, the lane here
     const Ints* from_double;  // optional likewise: for every lane here, that there
     int double_direction;     // the direction in which those boxes are longer
+    int walls;                // 1: time ends on the first and on the last slice; links do not go on, and there are no quarks
 };
 
 #include "args_fields.h"

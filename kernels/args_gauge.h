@@ -10,6 +10,7 @@ struct LoopTraces {
     const Matrices* links;
     const Ints* paths;
     int counts[4];
+    int slice;                // those that start on this slice; -1: all
 };
 // Sum 0: the action
 struct GaugeAction {
@@ -18,6 +19,7 @@ struct GaugeAction {
     const Ints* paths;
     int counts[4];
     double weights[4];
+    double at_wall;           // weight of loops within a wall
 };
 // force += scale dS
 struct GaugeForce {
@@ -27,6 +29,8 @@ struct GaugeForce {
     const Ints* paths;
     int counts[4];
     double weights[4];
+    double at_wall;           // weight of loops within a wall
+    double wall_links;        // factor of the force on links within a wall
     double scale;
 };
 // U <- exp(i scale P) U
@@ -93,6 +97,8 @@ struct CloverBuild {
     const Matrices* links;
     Clover* clover;           // both parities
     double diagonal;          // 4 + m0
+    double wall;              // in place of A on a wall
+    double next;              // in place of 4 + m0 beside one
     double scale;             // c_sw
 };
 // inverse = A^-1; sum 0: log det A, sum 1: number of pivots that are not positive
@@ -106,8 +112,10 @@ struct CloverInvert {
 struct CloverExponential {
     Geometry g;
     Clover* clover;           // of the parity
+    int parity;
     double sign;
     double factor;
+    double next;              // the factor beside a wall; on one it is 1
 };
 // blocks += weight (X Y^dag + Y X^dag) / 2
 struct PairBlocks {
@@ -122,6 +130,8 @@ struct ExponentialGradient {
     Geometry g;
     Clover* blocks;           // P on one parity
     const Clover* clover;     // M there
+    int parity;
+    double next;              // a factor beside a wall
 };
 // insertion += insertion of X Y^dag
 struct InsertPair {
@@ -151,6 +161,7 @@ struct CloverForce {
 struct FieldEnergy {
     Geometry g;
     const Matrices* links;
+    int slice;                // those of this slice; -1: all
 };
 
 // The force through one step of stout smearing (stout.cuh).

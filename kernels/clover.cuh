@@ -55,7 +55,11 @@ template <class F> HD void clover_build(const CloverBuild& a, int i) {
     const LinkSite site = link_site<2>(a.g, i);
     const Walk w = walk_from(site.c);
     void* out = clover_half<F>(a.clover, a.g, site.parity);
-    const F half = splat<F>(0.5 * a.scale), diagonal = splat<F>(a.diagonal);
+    F half = splat<F>(0.5 * a.scale), diagonal = splat<F>(a.diagonal);
+    if (has_walls(a.g)) {
+        half = half * by_distance<F>(a.g, site.c, 0, 1, 1);
+        diagonal = by_distance<F>(a.g, site.c, a.wall, a.next, a.diagonal);
+    }
     const int last = site.part == 0 ? 2 : 1;
     NO_UNROLL for (int pauli = site.part == 0 ? 2 : 0; pauli <= last; ++pauli) {
         const int planes[2] = {2 - pauli, 3 + pauli};
@@ -175,8 +179,7 @@ template <class F> HD Square<F> unpacked(const F* block, double scale) {
     return m;
 }
 // What is hermitian but for rounding, of which the lower triangle is taken.
-template <class F> HD void pack(F* block, const Square<F>& m, double scale) {
-    const F s = splat<F>(scale);
+template <class F> HD void pack(F* block, const Square<F>& m, const F& s) {
     for (int r = 0; r < 6; ++r) {
         block[r] = s * m.e[r][r].re;
         for (int c = 0; c < r; ++c) {
@@ -224,7 +227,9 @@ template <class F> HD void clover_exponential(const CloverExponential& a, int i)
     F block[36];
     load<36, 2>(block, a.clover, chirality, site, a.g.half);
     const Square<F> m = unpacked(block, a.sign / (1 << SQUARINGS));
-    pack(block, Exponential<F, false>(m, m).e, a.factor);
+    F factor = splat<F>(a.factor);
+    if (has_walls(a.g)) factor = by_distance<F>(a.g, coord_of(a.g, site, a.parity), 1, a.next, a.factor);
+    pack(block, Exponential<F, false>(m, m).e, factor);
     store<36, 2>(a.clover, chirality, site, a.g.half, block);
 }
 template <class F> HD void pair_blocks(const PairBlocks& a, int i) {
@@ -257,7 +262,9 @@ template <class F> HD void exponential_gradient(const ExponentialGradient& a, in
     load<36, 2>(block, a.clover, chirality, site, a.g.half);
     const Square<F> m = unpacked(block, SCALE);
     load<36, 2>(block, a.blocks, chirality, site, a.g.half);
-    pack(block, Exponential<F, true>(m, unpacked(block, SCALE)).g, 1);
+    F factor = splat<F>(1);
+    if (has_walls(a.g)) factor = by_distance<F>(a.g, coord_of(a.g, site, a.parity), 1, a.next, 1);
+    pack(block, Exponential<F, true>(m, unpacked(block, SCALE)).g, factor);
     store<36, 2>(a.blocks, chirality, site, a.g.half, block);
 }
 
@@ -383,6 +390,8 @@ template <class F> HD void clover_force(const CloverForce& a, int i) {
 template <class F> HD void field_energy(const FieldEnergy& a, int i, Accumulator& sum) {
     const int parity = parity_of_index<F>(a, i);
     const Walk w = walk_from(coord_of(a.g, i, parity));
+    F in;
+    if (a.slice >= 0 && !on_slice(a.g, w.c, a.slice, in)) return;
     Matrix<F> f[6];
     F energy = F{};
     for (int plane = 0; plane < 6; ++plane) {
@@ -393,6 +402,15 @@ template <class F> HD void field_energy(const FieldEnergy& a, int i, Accumulator
     }
     F charge = real_trace_of_product(f[0], f[5]) - real_trace_of_product(f[1], f[4]);
     charge = charge + real_trace_of_product(f[3], f[2]);
+    if (has_walls(a.g)) {
+        const F inside = by_distance<F>(a.g, w.c, 0, 1, 1);
+        energy = inside * energy;
+        charge = inside * charge;
+    }
+    if (a.slice >= 0) {
+        energy = in * energy;
+        charge = in * charge;
+    }
     sum.add(0, energy);
     sum.add(1, splat<F>(-0.025330295910584442861) * charge);
 }

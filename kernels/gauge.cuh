@@ -142,13 +142,33 @@ template <int PARTS> HD LinkSite link_site(const Geometry& g, int i) {
     return s;
 }
 
-// Sum n: over sites, the sum of Re tr / 3 over the closed paths of class n that start there.
+// The number of steps in time of a path, forward and backward.
+HD int steps_in_time(unsigned path) {
+    int n = 0;
+    for (; path; path >>= 4) n += ((path - 1) & 3) == 3;
+    return n;
+}
+// The weights of a loop between walls: its first step starts at the site, and those in time go forward first.
+template <class F> HD F loop_weight(const Geometry& g, const Coord& c, unsigned path, double at_wall) {
+    const int last = g.global[3] - 1, time = steps_in_time(path) / 2;
+    return by_slice<F>(g, c, [=](int t) {
+        return time == 0 ? (t == 0 || t == last ? at_wall : 1) : t + time <= last ? 1 : 0;
+    });
+}
+// Sum n: over sites, the sum of Re tr / 3 over the closed paths of class n that start there; of loops within a wall half.
 template <class F> HD void loop_traces(const LoopTraces& a, int i, int parity, Accumulator& sum) {
     const Walk w = walk_from(coord_of(a.g, i, parity));
+    F in;
+    if (a.slice >= 0 && !on_slice(a.g, w.c, a.slice, in)) return;
     const int* path = (const int*)a.paths;
     for (int n = 0; n < 4; ++n) {
         F s = F{};
-        for (int k = 0; k < a.counts[n]; ++k) s = s + real_trace(path_product<F>(a.g, a.links, w, *path++));
+        for (int k = 0; k < a.counts[n]; ++k, ++path) {
+            F trace = real_trace(path_product<F>(a.g, a.links, w, *path));
+            if (has_walls(a.g)) trace = trace * loop_weight<F>(a.g, w.c, *path, 0.5);
+            s = s + trace;
+        }
+        if (a.slice >= 0) s = in * s;
         sum.add(n, s * splat<F>(1.0 / 3.0));
     }
 }
@@ -159,8 +179,11 @@ template <class F> HD void gauge_action(const GaugeAction& a, int i, int parity,
     F action = F{};
     for (int n = 0; n < 4; ++n) {
         F s = F{};
-        for (int k = 0; k < a.counts[n]; ++k)
-            s = s + (splat<F>(1) - splat<F>(1.0 / 3.0) * real_trace(path_product<F>(a.g, a.links, w, *path++)));
+        for (int k = 0; k < a.counts[n]; ++k, ++path) {
+            F loop = splat<F>(1) - splat<F>(1.0 / 3.0) * real_trace(path_product<F>(a.g, a.links, w, *path));
+            if (has_walls(a.g)) loop = loop * loop_weight<F>(a.g, w.c, *path, a.at_wall);
+            s = s + loop;
+        }
         action = mad(splat<F>(a.weights[n]), s, action);
     }
     sum.add(0, action);
@@ -184,9 +207,15 @@ template <class F> HD void gauge_force(const GaugeForce& a, int i) {
     for (int n = 0; n < 4; ++n) {
         Matrix<F> staple = null_matrix<F>();
         if (a.counts[n] == 0) continue;
-        for (int k = 0; k < a.counts[n]; ++k, ++path)
-            staple = staple + (n == 0 ? product_of<3, F>(a.g, a.links, there, *path) : product_of<5, F>(a.g, a.links, there, *path));
-        add_projection(f, splat<F>(-a.scale * a.weights[n] / 3), u * staple);
+        for (int k = 0; k < a.counts[n]; ++k, ++path) {
+            Matrix<F> one = n == 0 ? product_of<3, F>(a.g, a.links, there, *path) : product_of<5, F>(a.g, a.links, there, *path);
+            if (has_walls(a.g) && mu < 3 && steps_in_time(*path) == 0)
+                one = scaled(by_distance<F>(a.g, x.c, a.at_wall, 1, 1), one);
+            staple = staple + one;
+        }
+        F weight = splat<F>(-a.scale * a.weights[n] / 3);
+        if (has_walls(a.g) && mu < 3) weight = weight * by_distance<F>(a.g, x.c, a.wall_links, 1, 1);
+        add_projection(f, weight, u * staple);
     }
     store<8, 4>(force, mu, x.index, a.g.half, f);
 }
@@ -239,8 +268,10 @@ template <class F> HD void kinetic(const Kinetic& a, int i, int parity, Accumula
 template <class F, class A> HD void unitarity(const A& a, int i, int parity, Accumulator& sum) {
     const Walk w = walk_from(coord_of(a.g, i, parity));
     for (int mu = 0; mu < 4; ++mu) {
-        Matrix<F> u = link_at<F>(a.g, a.links, w, mu), special = u;
-        const Matrix<F> d = multiply<false, true>(u, u) - unit<F>();
+        Matrix<F> u = link_at<F>(a.g, a.links, w, mu), special = u, null = null_matrix<F>();
+        // A link that leaves the lattice is zero.
+        if (has_walls(a.g)) null = scaled(splat<F>(1) - is_link<F>(a.g, w.c, mu), unit<F>());
+        const Matrix<F> d = multiply<false, true>(u, u) + null - unit<F>();
         third_row(special);
         const Matrix<F> t = u - special;
         for (int k = 0; k < 9; ++k) {
@@ -248,7 +279,9 @@ template <class F, class A> HD void unitarity(const A& a, int i, int parity, Acc
             sum.raise(root(mad(t.e[k].re, t.e[k].re, mad(t.e[k].im, t.e[k].im, F{}))));
         }
         if constexpr (same<A, Reunitarise>) {
+            u = u + null;
             reunitarise(u);
+            u = u - null;
             store_matrix<4>(half_field<F>(a.links, parity, a.g.half_bordered, 72), mu, bordered_index_of(a.g, w.c),
                             a.g.half_bordered, u);
         }

@@ -51,7 +51,8 @@ template <class F, int NR> HD void import_links(const ImportLinks& a, int i) {
     using D = wide_of<F>;
     const Coord c = coord_of(a.g, i, a.parity);
     for (int mu = 0; mu < 4; ++mu) {
-        const Matrix<D> u = double_link_at<D>(a.g, a.links, c, mu);
+        Matrix<D> u = double_link_at<D>(a.g, a.links, c, mu);
+        if (has_walls(a.g)) u = scaled(is_hop<D>(a.g, c, mu), u);
         const D* all = reinterpret_cast<const D*>(u.e);
         D few[NR];
         if constexpr (NR == 8) compress_matrix(few, u);

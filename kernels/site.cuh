@@ -98,6 +98,41 @@ HD i64 global_site(const Geometry& g, const Coord& c, int l) {
     return s;
 }
 
+// Walls in time. Kernels that are compiled for their lattice know whether there are any.
+#ifdef HMC_WALLS
+HD constexpr bool has_walls(const Geometry&) { return HMC_WALLS; }
+#else
+HD bool has_walls(const Geometry& g) { return g.walls; }
+#endif
+// In each lane, what `of` says of the slice of a site.
+template <class F, class O> HD F by_slice(const Geometry& g, const Coord& c, const O& of) {
+    F r = F{};
+    for (int l = 0; l < lane<F>::W; ++l) set(r, l, real_of<F>(of(g.offset[3] + lane_coord(g, l, 3) * outer(g, 3) + c.x[3])));
+    return r;
+}
+// Whether a site is on a slice in any lane; `in` is 1 in those, else 0.
+template <class F> HD bool on_slice(const Geometry& g, const Coord& c, int slice, F& in) {
+    in = by_slice<F>(g, c, [=](int t) { return t == slice ? 1 : 0; });
+    bool any = false;
+    for (int l = 0; l < lane<F>::W; ++l) any = any || get(in, l) != 0;
+    return any;
+}
+// In each lane `wall` on a wall, `next` on the slice beside one, and `inside` elsewhere.
+template <class F> HD F by_distance(const Geometry& g, const Coord& c, double wall, double next, double inside) {
+    const int last = g.global[3] - 1;
+    return by_slice<F>(g, c, [=](int t) { return t == 0 || t == last ? wall : t == 1 || t == last - 1 ? next : inside; });
+}
+// 0 where links in direction mu leave the lattice, else 1.
+template <class F> HD F is_link(const Geometry& g, const Coord& c, int mu) {
+    const int last = mu == 3 ? g.global[3] - 1 : -1;
+    return by_slice<F>(g, c, [=](int t) { return t == last ? 0 : 1; });
+}
+// 0 where no quark hops along links in direction mu, else 1.
+template <class F> HD F is_hop(const Geometry& g, const Coord& c, int mu) {
+    const int last = g.global[3] - 1, to = mu == 3 ? last - 1 : last;
+    return by_slice<F>(g, c, [=](int t) { return t == 0 || t >= to ? 0 : 1; });
+}
+
 // N 16-bit integers in all lanes.
 #ifdef HMC_HALF
 constexpr bool HALF = true;

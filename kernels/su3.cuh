@@ -130,6 +130,11 @@ template <class F> HD Matrix<F> unit() {
     UNROLL for (int k = 0; k < 9; ++k) r.e[k] = {k % 4 == 0 ? splat<F>(1) : F{}, F{}};
     return r;
 }
+template <class F> HD Matrix<F> scaled(const F& s, const Matrix<F>& m) {
+    Matrix<F> r;
+    UNROLL for (int k = 0; k < 9; ++k) r.e[k] = {s * m.e[k].re, s * m.e[k].im};
+    return r;
+}
 template <class F> HD Matrix<F> null_matrix() {
     Matrix<F> r;
     UNROLL for (int k = 0; k < 9; ++k) r.e[k] = zero<F>();

@@ -56,6 +56,10 @@ def test_measurements_are_those_of_the_lines(small):
         for point in line["flow"]:
             for name in ("e_plaquette", "e_clover", "q"):
                 assert float(at[f"flow_{name}"].sel(flow_time=point["t"])) == point[name]
+        for point in line["flow_slices"]:
+            for name in ("e_plaquette", "e_clover", "q"):
+                values = at[f"flow_slice_{name}"].sel(flow_time=point["t"]).values
+                assert values.tolist() == point[name]
         [pion] = line["correlators"]
         assert at.correlators.sel(correlator=pion["name"]).values.tolist() == pion["re"]
         [condensate] = line["condensates"]

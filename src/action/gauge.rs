@@ -3,7 +3,7 @@
 use super::{Action, ActionError};
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField};
 use crate::math::ExactSum;
-use crate::operator::GaugeLoops;
+use crate::operator::{GaugeLoops, WallWeights};
 use std::sync::Arc;
 
 /// The gauge action.
@@ -29,6 +29,12 @@ impl GaugeAction {
     pub fn new(domain: &Arc<Domain>, beta: f64, coefficients: [f64; 3]) -> Result<Self, FieldError> {
         let [plaquette, rectangle, parallelogram] = coefficients.map(|c| beta * c);
         Ok(Self { loops: GaugeLoops::new(domain, plaquette, rectangle, parallelogram)? })
+    }
+
+    /// With this coefficient of loops within open walls in time.
+    #[must_use]
+    pub fn with_c_g(self, c_g: f64) -> Self {
+        Self { loops: self.loops.with_walls(WallWeights::of_action(c_g)) }
     }
 }
 

@@ -147,6 +147,8 @@ pub(super) trait Keys: Family + Sized {
     const PLACES: &'static [(&'static str, &'static Section)];
     /// The greatest possible reach of its hops, in layers.
     const REACH: usize = 1;
+    /// Whether its operator knows of walls in time.
+    const KNOWS_WALLS: bool = false;
 
     /// What measurements may set for quarks with this `action`; `None`: only the table determines it.
     fn allowed(action: &'static str) -> Option<Allowed>;
@@ -160,6 +162,7 @@ struct Entry {
     action: &'static Key<&'static str>,
     signs: &'static [&'static str],
     reach: usize,
+    knows_walls: bool,
     allowed: fn(&'static str) -> Option<Allowed>,
     read: fn(String, Table, Option<&'static str>, &mut Context) -> Option<Fermion>,
 }
@@ -187,6 +190,7 @@ macro_rules! families {
             action: <$fermion as Keys>::ACTION,
             signs: <$fermion as Keys>::SIGNS,
             reach: <$fermion as Keys>::REACH,
+            knows_walls: <$fermion as Keys>::KNOWS_WALLS,
             allowed: <$fermion as Keys>::allowed,
             read: |name, table, action, context| {
                 <$fermion as Keys>::read(name, table, action, context).map(Fermion::$family)
@@ -235,6 +239,12 @@ fn fermion(name: String, mut table: Table, context: &mut Context) -> Option<Ferm
     });
     if let Some((family, action)) = named {
         context.allow(&name, (family.allowed)(action));
+        if context.boxes.time.has_walls() && !family.knows_walls {
+            let message = format!(
+                "action: {action:?} is for periodic time, and 'time_boundary' in [lattice] is \"open\""
+            );
+            table.mistake("action", message);
+        }
         let partition = context.boxes.partition;
         let thin = partition.filter(|p| (0..4).any(|mu| p.is_cut(mu) && p.local()[mu] < family.reach));
         if let Some(partition) = thin {

@@ -68,7 +68,11 @@ impl Domain {
             (0..4).all(|mu| !cut[mu] || outer[mu] >= border),
             "a box of {outer:?} is thinner than {border} layers"
         );
-        let device = device.specialised(Variant { outer, cut: cut.contains(&true) });
+        let device = device.specialised(Variant {
+            outer,
+            cut: cut.contains(&true),
+            walls: partition.time.has_walls(),
+        });
         let border = cut.map(|cut| if cut { border } else { 0 });
         let double = Layout::new(&device, partition, lanes, border)?;
         let lower = (lower != lanes)
@@ -222,6 +226,19 @@ impl Domain {
     /// Sites of the whole lattice.
     pub fn global_volume(&self) -> f64 {
         volume(self.partition.global) as f64
+    }
+
+    /// Sites of the whole lattice that have quarks: all but those on walls in time.
+    pub fn quark_volume(&self) -> f64 {
+        self.global_volume() / self.partition.global[3] as f64 * self.partition.quark_slices() as f64
+    }
+
+    /// Refuses walls in time.
+    ///
+    /// # Errors
+    /// There are some.
+    pub(crate) fn require_periodic(&self, what: &'static str) -> Result<(), FieldError> {
+        if self.partition.time.has_walls() { Err(FieldError::Walls(what)) } else { Ok(()) }
     }
 
     /// Directions that are cut.

@@ -92,6 +92,7 @@ impl Layout {
             permutation: self.permutation.input(),
             to_double: self.doubles.as_ref().map(|doubles| doubles.to.input()),
             from_double: self.doubles.as_ref().map(|doubles| doubles.from.input()),
+            walls: int(usize::from(self.partition.time.has_walls())),
             double_direction: self.doubles.as_ref().map_or(0, |doubles| int(doubles.direction)),
         }
     }

@@ -1,6 +1,6 @@
 //! Starting points of a program: a lattice on this process alone, and initial links.
 
-use super::{Domain, FieldError, Halo, HostLinks, MatrixField, Purpose, RandomAddress};
+use super::{Domain, FieldError, Halo, MatrixField, Purpose, RandomAddress};
 use crate::comm::Solo;
 use crate::device::{Cpu, Device, fastest_lanes};
 use crate::lattice::{Extents, LaneGrid, Partition};
@@ -30,7 +30,9 @@ impl Domain {
 impl MatrixField {
     /// Unit links.
     pub fn cold(domain: &Arc<Domain>) -> Result<Self, FieldError> {
-        Self::from_host(domain, &HostLinks::unit(domain.partition().local()))
+        let mut links = Self::new(domain, 4)?;
+        links.set_unit()?;
+        Ok(links)
     }
 
     /// Random links from the Haar measure.

@@ -8,7 +8,7 @@ use crate::device::kernels::{
     FromNatural, In, LinkDistance, Matrices, Order, Out, RandomLinks, Reunitarise, ToNatural, Unitarity, int,
 };
 use crate::device::{Buffer, Precision, Stamp, Use, product};
-use crate::lattice::volume;
+use crate::lattice::{coordinates, volume};
 use std::sync::Arc;
 
 /// Number of links per site.
@@ -174,6 +174,19 @@ impl MatrixField {
         let (g, sites) = (self.domain.geometry(), 2 * self.domain.half());
         self.domain.launch(&RandomLinks { g, stream: address.stream(), out: self.buffer.output() }, sites)?;
         self.fill_borders()
+    }
+
+    /// Unit links; those that leave an open lattice are zero.
+    pub fn set_unit(&mut self) -> Result<(), FieldError> {
+        let partition = *self.domain.partition();
+        let mut links = HostLinks::unit(partition.local());
+        for (site, links) in links.reals.chunks_exact_mut(LINKS * LINK_REALS).enumerate() {
+            let t = coordinates(partition.local(), site)[3] + partition.offset()[3];
+            if !partition.has_link(3, t) {
+                links[3 * LINK_REALS..].fill(0.0);
+            }
+        }
+        self.set_host(&links)
     }
 
     /// The greatest deviation from SU(3): of an element of `U U^dag - 1`, or of the third row. If `project` is true,

@@ -79,6 +79,9 @@ pub enum FieldError {
     /// The lattice cannot be divided in this way.
     #[error(transparent)]
     Partition(#[from] crate::lattice::PartitionError),
+    /// What was asked for is for periodic time alone.
+    #[error("{0}: only with periodic time, and this lattice has walls")]
+    Walls(&'static str),
     /// Communication between ranks failed.
     #[error(transparent)]
     Comm(#[from] crate::comm::CommError),

@@ -5,12 +5,13 @@
 use super::gauge::gauge;
 use super::hmc::hmc;
 use super::measure::{measure, quark};
-use super::run::{extents, parallel, partition, run};
+use super::run::{extents, parallel, partition, run, time_boundary};
 use super::{Gauge, Input, MeasureInput, Parallel, QuarkInput};
 use crate::config::Change;
 use crate::config::raw::Table;
 use crate::family::fermions;
 use crate::family::keys::{Context, Purpose, Term};
+use crate::lattice::TimeBoundary;
 use crate::measure::MEASURE_SEED;
 use crate::solver::Choices;
 use crate::solver::keys::Boxes;
@@ -22,17 +23,18 @@ pub(super) fn input(root: &mut Table, text: &str, ranks: Option<usize>, choices:
         let mut lattice = required(root, "lattice");
         let mut table = root.table("parallel");
         let extents = extents(&mut lattice);
+        let time = time_boundary(&mut lattice);
         let parallel = parallel(&mut table);
         let partition = extents
             .zip(ranks)
             .and_then(|(extents, ranks)| partition(extents, &parallel, ranks, &lattice, &table));
         lattice.finish();
         table.finish();
-        (Boxes { lattice: extents, partition }, parallel)
+        (Boxes { lattice: extents, time, partition }, parallel)
     };
     let table = required(root, "gauge");
     let term = Term { name: "gauge".to_owned(), at: table.at(""), is_fermion: false, allowed: None };
-    let gauge = gauge(table);
+    let gauge = gauge(table, boxes.time);
     let mut context = Context { terms: vec![term], boxes, purpose: Purpose::Run, choices: choices.clone() };
     let fermions = fermions(root, &mut context);
     if let Some(fermions) = &fermions {
@@ -44,11 +46,12 @@ pub(super) fn input(root: &mut Table, text: &str, ranks: Option<usize>, choices:
         );
     }
     let hmc = hmc(required(root, "hmc"), &context.terms);
-    let measure = measure(root.table("measure"), &context.terms, boxes.lattice);
+    let measure = measure(root.table("measure"), &context.terms, boxes.lattice, boxes.time);
     let parts = (run?, boxes.lattice?, gauge?, fermions?, hmc?, measure?);
     let (run, extents, gauge, fermions, hmc, measure) = parts;
+    let time = boxes.time;
     let (kept, text) = (root.kept(), text.to_owned());
-    Some(Input { run, extents, parallel, gauge, fermions, hmc, measure, kept, text })
+    Some(Input { run, extents, time, parallel, gauge, fermions, hmc, measure, kept, text })
 }
 
 /// The input of `hmc measure`; the lattice is that of each configuration. The input of a run is checked as such, for
@@ -69,7 +72,7 @@ pub(super) fn measure_input(root: &mut Table, text: &str) -> Option<MeasureInput
         table.warning("every", "every: has no effect here; every given configuration is measured");
     }
     let seed = table.get_or(&MEASURE_SEED, None);
-    let measure = measure(table, &context.terms, None);
+    let measure = measure(table, &context.terms, None, TimeBoundary::Periodic);
     Some(MeasureInput { parallel, fermions: fermions?, measure: measure?, seed })
 }
 
@@ -88,7 +91,7 @@ pub(super) fn quark_input(root: &mut Table) -> Option<QuarkInput> {
 
 /// `[gauge]` alone.
 pub(super) fn gauge_input(root: &mut Table) -> Option<Gauge> {
-    gauge(required(root, "gauge"))
+    gauge(required(root, "gauge"), TimeBoundary::Periodic)
 }
 
 /// `[parallel]` alone, which may be missing.

@@ -5,9 +5,15 @@
 
 use super::{Input, check};
 use crate::config::{InputError, checked};
+use crate::lattice::Lattice;
 use crate::solver::{Choice, Choices};
 
 impl Input {
+    /// The lattice.
+    pub fn lattice(&self) -> Lattice {
+        Lattice { extents: self.extents, time: self.time }
+    }
+
     /// The terms whose method is still to be chosen, with the candidates of each.
     pub fn open_choices(&self) -> Vec<(&str, &[Choice])> {
         let solvers = self.fermions.iter().flat_map(|fermion| fermion.solvers());

@@ -4,6 +4,7 @@ use crate::config::forms::{POSITIVE, TADPOLE};
 use crate::config::key::{Absent, Bound, Change, Key, integer, number, words};
 use crate::config::raw::Table;
 use crate::config::section::Section;
+use crate::lattice::TimeBoundary;
 
 /// `[gauge]`: `S = beta sum_x { c0 sum [1 - Re tr U/3] + c1 sum [1 - Re tr R/3] + c2 sum [1 - Re tr C/3] }`
 /// with 6 plaquettes U, 12 rectangles R and 16 bent loops C per site.
@@ -15,6 +16,8 @@ pub struct Gauge {
     pub coefficients: [f64; 3],
     /// The tadpole factor, if the action has one.
     pub u0: Option<f64>,
+    /// The weight of loops within open walls is half of it.
+    pub c_g: f64,
 }
 
 /// A choice of `action`; c1 of the actions with `c0 + 8 c1 = 1`, if it is not given.
@@ -77,11 +80,20 @@ const N_F: Key<u32> =
     Key::new("n_f", integer(0, 16), Absent::Is("0"), Change::Fixed, "quark loops in the coefficients")
         .note("refused without `\"symanzik-1loop\"`");
 
+const C_G: Key<f64> = Key::new(
+    "c_g",
+    POSITIVE,
+    Absent::Is("1.0"),
+    Change::Fixed,
+    "improvement at walls in time: loops within them count c_g / 2",
+)
+.note("refused without walls");
+
 /// `[gauge]`
-pub(super) const GAUGE: Section = Section { keys: &[&ACTION, &BETA, &C1, &U0, &N_F], tables: &[] };
+pub(super) const GAUGE: Section = Section { keys: &[&ACTION, &BETA, &C1, &U0, &N_F, &C_G], tables: &[] };
 
 /// Reads `[gauge]`.
-pub(super) fn gauge(mut table: Table) -> Option<Gauge> {
+pub(super) fn gauge(mut table: Table, time: TimeBoundary) -> Option<Gauge> {
     let (action, beta) = (table.get(&ACTION), table.get(&BETA));
     let odd = beta.is_some_and(|beta| !(0.1..=100.0).contains(&beta));
     table.doubt(
@@ -97,6 +109,15 @@ pub(super) fn gauge(mut table: Table) -> Option<Gauge> {
             table.mistake(key, format!("{key}: this action has no such key"));
         }
     }
+    let c_g = table.get_or(&C_G, None);
+    if !time.has_walls() && table.has("c_g") {
+        table.mistake("c_g", "c_g: there are no walls in time; see 'time_boundary' in [lattice]");
+    }
+    if time.has_walls() && action == Some(Formula::OneLoop) {
+        let message =
+            "action: loops through three directions have no walls; \"symanzik-tadpole\" has none of them";
+        table.mistake("action", message);
+    }
     table.finish();
     let coefficients = match action? {
         Formula::Rectangle(known) => {
@@ -106,7 +127,7 @@ pub(super) fn gauge(mut table: Table) -> Option<Gauge> {
         Formula::Tadpole => [1.0, -1.0 / (20.0 * u0? * u0?), 0.0],
         Formula::OneLoop => one_loop_coefficients(u0?, n_f).into(),
     };
-    Some(Gauge { beta: beta?, coefficients, u0 })
+    Some(Gauge { beta: beta?, coefficients, u0, c_g })
 }
 
 /// Luescher-Weisz with tadpole improvement, in MILC's two forms: quenched (asqtad), and with `n_f` HISQ quark loops.

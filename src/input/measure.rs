@@ -2,16 +2,24 @@
 
 use crate::config::raw::Table;
 use crate::family::keys::Term;
-use crate::lattice::Extents;
+use crate::lattice::{Extents, TimeBoundary};
 use crate::measure::{FermionKeys, Measure, QuarkChoice, Reading, chosen_quark};
 
-pub(super) fn measure(table: Table, terms: &[Term], extents: Option<Extents>) -> Option<Measure> {
-    Measure::read(table, &Reading { fermions: &fermion_keys(terms), extents })
+pub(super) fn measure(
+    table: Table,
+    terms: &[Term],
+    extents: Option<Extents>,
+    time: TimeBoundary,
+) -> Option<Measure> {
+    Measure::read(table, &Reading { fermions: &fermion_keys(terms), extents, time })
 }
 
 /// `[quark]`
 pub(super) fn quark(table: Table, terms: &[Term]) -> Option<QuarkChoice> {
-    chosen_quark(table, &Reading { fermions: &fermion_keys(terms), extents: None })
+    chosen_quark(
+        table,
+        &Reading { fermions: &fermion_keys(terms), extents: None, time: TimeBoundary::Periodic },
+    )
 }
 
 fn fermion_keys(terms: &[Term]) -> Vec<FermionKeys> {

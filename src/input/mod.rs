@@ -28,7 +28,7 @@ pub use run::{DeviceChoice, Parallel, Run, Start, is_logical_name};
 
 pub(crate) use crate::config::read;
 use crate::config::{Change, InputError, Loaded, Record, checked as read_text};
-use crate::lattice::Extents;
+use crate::lattice::{Extents, TimeBoundary};
 use crate::measure::{Measure, QuarkChoice};
 use crate::solver::Choices;
 use std::path::Path;
@@ -40,6 +40,8 @@ pub struct Input {
     pub run: Run,
     /// Lattice extents x, y, z, t: even, at least 2.
     pub extents: Extents,
+    /// How the lattice ends in time.
+    pub time: TimeBoundary,
     /// Ranks, threads, lanes, device.
     pub parallel: Parallel,
     /// The gauge action.

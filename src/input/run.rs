@@ -11,7 +11,7 @@ use crate::config::section::Section;
 use crate::device::{Device, DeviceError};
 use crate::field::Halo;
 use crate::io::{Format, MOST_TRAJECTORIES};
-use crate::lattice::{Extents, LaneGrid, Partition, PartitionError, choose_grid, shape};
+use crate::lattice::{Extents, LaneGrid, Partition, PartitionError, TimeBoundary, choose_grid, shape};
 use std::path::PathBuf;
 use std::time::Duration;
 use toml::de::DeValue;
@@ -223,6 +223,14 @@ const EXTENTS: Key<Extents> = Key::new(
     Change::Fixed,
     "x, y, z, t; those of the box of a rank must be even too",
 );
+const TIME_BOUNDARY: Key<TimeBoundary> = Key::new(
+    "time_boundary",
+    words(&[("periodic", TimeBoundary::Periodic), ("open", TimeBoundary::Open)]),
+    Absent::Is("\"periodic\""),
+    Change::Fixed,
+    "`\"open\"`: time ends at walls on the first and on the last slice, where topological charge flows in and out; for Wilson and \
+     clover quarks, whose fields are zero there, and gauge actions of plaquettes and rectangles",
+);
 const GRID: Key<Option<Extents>> = Key::new(
     "grid",
     form(
@@ -317,7 +325,7 @@ pub(super) const RUN: Section = Section {
     tables: &[],
 };
 /// `[lattice]`
-pub(super) const LATTICE: Section = Section { keys: &[&EXTENTS], tables: &[] };
+pub(super) const LATTICE: Section = Section { keys: &[&EXTENTS, &TIME_BOUNDARY], tables: &[] };
 /// `[parallel]`
 pub(super) const PARALLEL: Section =
     Section { keys: &[&GRID, &DEVICE, &THREADS, &LANES, &TRANSPORT, &SELF_TEST], tables: &[] };
@@ -361,6 +369,11 @@ pub(super) fn run(mut table: Table) -> Option<Run> {
 /// Reads `extents`.
 pub(super) fn extents(table: &mut Table) -> Option<Extents> {
     table.get(&EXTENTS)
+}
+
+/// Reads `time_boundary`.
+pub(super) fn time_boundary(table: &mut Table) -> TimeBoundary {
+    table.get_or(&TIME_BOUNDARY, None)
 }
 
 /// Reads `[parallel]`.

@@ -79,6 +79,7 @@ pub(super) fn write(
 ) -> Result<(), IoError> {
     agree(comm, require_box(path, links, partition))?;
     let header = Header {
+        time: partition.time,
         trajectory: meta.trajectory,
         plaquette: Some(meta.plaquette),
         links_checksum: Some(links_checksum(links, partition, comm)),

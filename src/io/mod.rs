@@ -77,7 +77,7 @@ pub use xml::Element;
 
 use crate::comm::{Comm, agree};
 use crate::field::{HostLinks, LINK_REALS};
-use crate::lattice::{Extents, Partition, volume};
+use crate::lattice::{Extents, Partition, TimeBoundary, volume};
 use crate::math::single;
 use format::{Row, Writes};
 use formats::FORMATS;
@@ -140,6 +140,8 @@ pub struct Header {
     pub format: Format,
     /// Extents of the lattice, x to t.
     pub extents: Extents,
+    /// How the lattice ends in time, as the links show when they are read; until then periodic.
+    pub time: TimeBoundary,
     /// The width of the reals.
     pub precision: Precision,
     /// The trajectory that made the links.
@@ -170,6 +172,7 @@ impl Header {
         Self {
             format,
             extents,
+            time: TimeBoundary::Periodic,
             precision,
             trajectory: None,
             plaquette: None,
@@ -355,8 +358,22 @@ fn verified(
     comm: &dyn Comm,
 ) -> Result<(HostLinks, Header), IoError> {
     let Read { links, mut header, claims } = read;
+    header.time = time_boundary(&links, partition, comm);
+    if partition.time.has_walls() && !header.time.has_walls() {
+        return Err(IoError::malformed(path, "time is periodic, but the lattice has walls"));
+    }
+    let partition = &partition.with_time(header.time);
     header.notes.extend(verify::verify(path, &links, partition, comm, &header, &claims)?);
     Ok((links, header))
+}
+
+/// How the lattice of these links ends in time: it is open if all links that would leave the last slice are zero. Collective.
+pub fn time_boundary(links: &HostLinks, partition: &Partition, comm: &dyn Comm) -> TimeBoundary {
+    let open = partition.with_time(TimeBoundary::Open);
+    let goes_on =
+        |(n, link): (usize, &[f64])| !verify::is_of_lattice(n, &open) && link.iter().any(|real| *real != 0.0);
+    let any = links.reals.par_chunks_exact(LINK_REALS).enumerate().any(goes_on);
+    if comm.max(f64::from(u8::from(any))) == 0.0 { TimeBoundary::Open } else { TimeBoundary::Periodic }
 }
 
 /// Reads links whose bytes are in the order `first`, or perhaps in the other one: `read` also says whether a checksum is right,

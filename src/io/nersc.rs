@@ -188,7 +188,7 @@ fn write(
     })?;
     let checksum = sum_over_ranks(own, comm);
     let [x, y, z, t] = partition.global;
-    let whole::Means { plaquette, link_trace } = whole::means(links, partition, comm);
+    let whole::Means { plaquette, link_trace, .. } = whole::means(links, partition, comm);
     let number = meta.trajectory.map_or_else(|| "-1".into(), |number| number.to_string());
     // No dates: the same links make the same file.
     let header = format!(

@@ -90,7 +90,8 @@ fn read(path: &Path, partition: &Partition, comm: &dyn Comm) -> Result<Read, IoE
     same_lattice(path, header.extents, partition)?;
     let links = agree(comm, read_box(path, partition, endian))?;
     let value = header.plaquette.unwrap_or(f64::NAN);
-    let claim = Claim::exact(Quantity::Plaquette, "plaquette", value, Precision::Double, header.extents);
+    let claim =
+        Claim::exact(Quantity::OpenQcdPlaquette, "plaquette", value, Precision::Double, header.extents);
     Ok(Read { links, header, claims: vec![claim] })
 }
 
@@ -182,7 +183,7 @@ fn write(
     let (global, local, offset) = (partition.global, partition.local(), partition.offset());
     let [nx, ny, nz, _] = global;
     let behind = layers_behind(links, partition, comm);
-    let plaquette = 3.0 * whole::means(links, partition, comm).plaquette;
+    let plaquette = 3.0 * whole::means(links, partition, comm).openqcd_plaquette;
     let [x, y, z, t] = extents_in_words(path, global)?;
     let mut head: Vec<u8> = [t, x, y, z].into_iter().flat_map(u32::to_le_bytes).collect();
     head.extend(plaquette.to_le_bytes());

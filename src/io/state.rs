@@ -17,6 +17,7 @@ use super::hdf5_config::{DATASET as LINKS, LINKS as MATRICES};
 use super::hdf5_raw::{self, failed};
 use super::hdf5_reader::{Reader, Slab};
 use super::safe::require_room;
+use super::verify::is_of_lattice;
 use super::{IoError, checksum, hdf5_reader, require_box, write_aside};
 use crate::comm::{Comm, agree, from_first};
 use crate::field::{HostLinks, LINK_REALS};
@@ -265,7 +266,18 @@ fn check(path: &Path, state: &State, partition: &Partition) -> Result<(), IoErro
     let refuse = |name: &str, site, what: String| {
         Err(IoError::malformed(path, format!("/{name} at {}{what}", at(site))))
     };
-    for (n, link) in state.links.reals.chunks_exact(LINK_REALS).enumerate() {
+    for name in [LINKS, MOMENTA] {
+        let reals = if name == LINKS { &state.links.reals } else { &state.momenta.reals };
+        let mut all = reals.chunks_exact(LINK_REALS).enumerate();
+        let beyond = |(n, matrix): &(usize, &[f64])| {
+            !is_of_lattice(*n, partition) && matrix.iter().any(|real| *real != 0.0)
+        };
+        if let Some((n, _)) = all.find(beyond) {
+            return refuse(name, n / 4, ", direction 3: not zero, but it leaves the last slice".into());
+        }
+    }
+    let links = state.links.reals.chunks_exact(LINK_REALS).enumerate();
+    for (n, link) in links.filter(|(n, _)| is_of_lattice(*n, partition)) {
         if !is_at_most(off_special_unitary(&matrix(link)), SPECIAL_UNITARY_TO) {
             let what = format!(", direction {}: not in SU(3) to {SPECIAL_UNITARY_TO:e}", n % 4);
             return refuse(LINKS, n / 4, what);

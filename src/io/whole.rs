@@ -20,6 +20,8 @@ const BLOCK: usize = 1 << 12;
 pub(super) struct Means {
     /// Of (1/3) Re tr U_{mu nu} over sites and planes.
     pub(super) plaquette: f64,
+    /// As openQCD has it: between walls all plaquettes count, and the average is over six planes of all sites.
+    pub(super) openqcd_plaquette: f64,
     /// Of (1/3) Re tr U over links.
     pub(super) link_trace: f64,
 }
@@ -28,15 +30,24 @@ pub(super) struct Means {
 pub(super) fn means(links: &HostLinks, partition: &Partition, comm: &dyn Comm) -> Means {
     let all = Boxed::new(links, partition, comm);
     let (sites, whole) = (volume(links.local), volume(partition.global) as f64);
+    // Between walls, plaquettes within them count for half, and no others leave the lattice.
+    let extent = partition.time_extent() as f64 / partition.global[3] as f64;
+    let ends = |x: Extents| [0, partition.global[3] - 1].contains(&(x[3] + partition.offset()[3]));
+    let weight = |x, nu| if nu < 3 && partition.time.has_walls() && ends(x) { 0.5 } else { 1.0 };
     let planes = || (0..3).flat_map(|mu| (mu + 1..4).map(move |nu| (mu, nu)));
-    let plaquettes = |s: usize| {
-        let x = coordinates(links.local, s);
-        planes().map(|(mu, nu)| all.plaquette(x, mu, nu)).sum()
+    let sum = |weight: &(dyn Fn(Extents, usize) -> f64 + Sync)| {
+        let plaquettes = |s: usize| {
+            let x = coordinates(links.local, s);
+            planes().map(|(mu, nu)| weight(x, nu) * all.plaquette(x, mu, nu)).sum()
+        };
+        sum_over_sites(sites, comm, plaquettes) / (18.0 * whole)
     };
+    let plaquette = sum(&weight) / extent;
     let trace = |u: &[f64]| u[0] + u[8] + u[16];
     let traces = |s: usize| (0..4).map(|mu| trace(links.link(s, mu))).sum();
     Means {
-        plaquette: sum_over_sites(sites, comm, plaquettes) / (18.0 * whole),
+        plaquette,
+        openqcd_plaquette: if partition.time.has_walls() { sum(&|_, _| 1.0) } else { plaquette },
         link_trace: sum_over_sites(sites, comm, traces) / (12.0 * whole),
     }
 }
@@ -161,12 +172,8 @@ mod tests {
     fn unit_links_have_plaquette_one() {
         let links = HostLinks::unit([2, 2, 2, 4]);
         assert_eq!(
-            means(
-                &links,
-                &Partition { global: links.local, grid: [1; 4], place: [0; 4] },
-                &crate::comm::Solo
-            ),
-            Means { plaquette: 1.0, link_trace: 1.0 }
+            means(&links, &Partition::whole(links.local).unwrap(), &crate::comm::Solo),
+            Means { plaquette: 1.0, openqcd_plaquette: 1.0, link_trace: 1.0 }
         );
     }
 }

@@ -1,32 +1,97 @@
-//! Boundary conditions of quarks: the factors of hops over the edge of the lattice.
+//! Boundary conditions: of the lattice in time, and of quarks.
 //!
-//! `psi(x + L_mu mu) = e^{i pi theta_mu} psi(x)`. The factors multiply hops, never links, so that one field of links
-//! serves quarks of any boundary. The tables that kernels read are made here alone; a boundary at which hops end is a
-//! factor of 0.
+//! Between open walls (Luscher, Schaefer, arXiv:1105.4749) time ends on the first and on the last slice. Links that would lead
+//! out of the last one are zero matrices, so that no loop passes; quark fields are zero on both walls, and no operator's links
+//! lead there. Kernels know of the walls by their geometry (`kernels/site.cuh`).
+//!
+//! Else `psi(x + L_mu mu) = e^{i pi theta_mu} psi(x)`. The factors multiply hops, never links, so that one field of links
+//! serves quarks of any boundary. The tables that kernels read are made here alone.
 
-use super::{LaneGrid, Partition, coordinates};
+use super::{Extents, LaneGrid, Partition, coordinates};
 
-/// The phases theta of a quark in x, y, z, t, in units of pi.
+/// How the lattice ends in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimeBoundary {
+    /// The last slice is followed by the first.
+    #[default]
+    Periodic,
+    /// Open walls: the first and the last slice have no neighbours beyond.
+    Open,
+}
+
+impl TimeBoundary {
+    /// Whether time ends.
+    pub const fn has_walls(self) -> bool {
+        matches!(self, Self::Open)
+    }
+
+    /// Whether slice `t` of `extent` is a wall.
+    pub const fn is_wall(self, t: usize, extent: usize) -> bool {
+        self.has_walls() && (t == 0 || t + 1 == extent)
+    }
+}
+
+/// As inputs have it.
+impl std::fmt::Display for TimeBoundary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Periodic => "periodic",
+            Self::Open => "open",
+        })
+    }
+}
+
+/// A lattice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lattice {
+    /// Extents x, y, z, t.
+    pub extents: Extents,
+    /// How it ends in time.
+    pub time: TimeBoundary,
+}
+
+/// Periodic.
+impl From<Extents> for Lattice {
+    fn from(extents: Extents) -> Self {
+        Self { extents, time: TimeBoundary::Periodic }
+    }
+}
+
+/// The phases theta of a quark in x, y, z, t, in units of pi; and what its improvement is beside walls in time.
 #[derive(Clone, Copy, PartialEq)]
-pub struct Boundary([f64; 4]);
+pub struct Boundary {
+    theta: [f64; 4],
+    c_f: f64,
+}
 
 impl Boundary {
     /// Periodic in space, antiperiodic in time.
-    pub const ANTIPERIODIC: Self = Self([0.0, 0.0, 0.0, 1.0]);
+    pub const ANTIPERIODIC: Self = Self::phases([0.0, 0.0, 0.0, 1.0]);
 
     /// Phases in units of pi: 0 is periodic, 1 antiperiodic.
     pub const fn phases(theta: [f64; 4]) -> Self {
-        Self(theta)
+        Self { theta, c_f: 1.0 }
+    }
+
+    /// With this coefficient of the improvement beside walls: `c_F - 1` is added to the mass there.
+    #[must_use]
+    pub const fn with_c_f(self, c_f: f64) -> Self {
+        Self { c_f, ..self }
+    }
+
+    /// c_F.
+    pub const fn c_f(&self) -> f64 {
+        self.c_f
     }
 
     /// The phases in units of pi.
     pub const fn theta(&self) -> [f64; 4] {
-        self.0
+        self.theta
     }
 
     /// The factor, as re and im, of a hop in direction `mu` that passes the edge so many times, backward if negative.
     fn factor(&self, mu: usize, passes: i32) -> [f64; 2] {
-        let angle = f64::from(passes) * self.0[mu];
+        let angle = f64::from(passes) * self.theta[mu];
         match angle.rem_euclid(2.0) {
             // Whole multiples of pi are exact signs.
             0.0 => [1.0, 0.0],
@@ -68,7 +133,7 @@ impl Boundary {
 /// The phases, as an input gives them.
 impl std::fmt::Debug for Boundary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
+        self.theta.fmt(f)
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Rank r sits at the coordinates of natural order in the grid (x fastest).
 
+use super::boundary::{Lattice, TimeBoundary};
 use super::extents::{Extents, coordinates, shape, site, volume};
 use super::lanes::LaneGrid;
 
@@ -14,6 +15,8 @@ pub struct Partition {
     pub grid: Extents,
     /// This rank's place in the grid.
     pub place: Extents,
+    /// How time ends.
+    pub time: TimeBoundary,
 }
 
 /// Sites of a box, links of a lane's box, and sites of a launch, at most: kernels count them with 32 bits, and a little
@@ -84,7 +87,33 @@ impl Partition {
                 return Err(PartitionError::Uneven { direction, extent, parts });
             }
         }
-        Ok(Self { global, grid, place: coordinates(grid, rank) })
+        Ok(Self { global, grid, place: coordinates(grid, rank), time: TimeBoundary::Periodic })
+    }
+
+    /// The same with another boundary in time.
+    #[must_use]
+    pub fn with_time(self, time: TimeBoundary) -> Self {
+        Self { time, ..self }
+    }
+
+    /// The whole lattice.
+    pub fn lattice(&self) -> Lattice {
+        Lattice { extents: self.global, time: self.time }
+    }
+
+    /// Slices on which the two walls count for half: the extent of the lattice in time.
+    pub fn time_extent(&self) -> usize {
+        self.global[3] - usize::from(self.time.has_walls())
+    }
+
+    /// Slices that have quarks.
+    pub fn quark_slices(&self) -> usize {
+        self.global[3] - if self.time.has_walls() { 2 } else { 0 }
+    }
+
+    /// Whether links in direction `mu` that start on slice `t` are part of the lattice.
+    pub fn has_link(&self, mu: usize, t: usize) -> bool {
+        !(self.time.has_walls() && mu == 3 && t + 1 == self.global[3])
     }
 
     /// The whole lattice on one rank.

@@ -123,7 +123,7 @@ pub fn condensate(
 ) -> Result<CondensateMean, MeasureError> {
     assert!((1..=Purpose::SOURCES).contains(&sources), "{sources} sources");
     let domain = Arc::clone(quark.domain());
-    let half_volume = domain.global_volume() / 2.0;
+    let half_volume = domain.quark_volume() / 2.0;
     let numbers: Vec<usize> = (0..sources).collect();
     let mut found: Vec<[f64; 2]> = Vec::with_capacity(sources);
     for some in numbers.chunks(quark.together()) {

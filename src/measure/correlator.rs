@@ -79,8 +79,8 @@ impl Observable for Correlator {
     }
 
     fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
-        let extents = context.links.domain().partition().global;
-        self.source.require_inside(extents, &format!("measure.correlator.{}", self.name))?;
+        let lattice = context.links.domain().partition().lattice();
+        self.source.require_inside(lattice, &format!("measure.correlator.{}", self.name))?;
         let found = match &self.other {
             None => correlators(&mut *context.fermions.inverse(&self.quark)?, self.source, context.stop)?,
             Some(other) => {

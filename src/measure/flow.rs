@@ -16,7 +16,7 @@ use crate::config::key::{Absent, Change, Key, integer, words};
 use crate::config::raw::Table;
 use crate::config::section::Section;
 use crate::field::{AlgebraField, FieldError, MatrixField};
-use crate::operator::{GaugeLoops, field_energy};
+use crate::operator::{GaugeLoops, WallWeights, field_energy, slice_energy, slice_field_energy};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -34,6 +34,8 @@ pub struct Flow {
     pub t_max: f64,
     /// Steps between measurements.
     pub every: usize,
+    /// Whether each slice is measured by itself too.
+    pub slices: bool,
 }
 
 /// Its fields in the JSON object.
@@ -41,6 +43,9 @@ pub struct Flow {
 struct FlowFound {
     /// One entry per measured flow time.
     flow: Vec<FlowPoint>,
+    /// The same by slice, if that is wanted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    flow_slices: Vec<FlowSlices>,
     /// t0; null if the flow ends before.
     t0: Option<f64>,
     /// w0; null if the flow ends before.
@@ -77,8 +82,16 @@ const T_MAX: Key<f64> =
 /// Steps between measurements.
 const EVERY: Key<usize> =
     Key::new("every", integer(1, 1_000_000), Absent::Is("1"), Change::Free, "steps between measurements");
+/// Each slice.
+const SLICES: Key<bool> = Key::new(
+    "slices",
+    words(&[("on", true), ("off", false)]),
+    Absent::Is("\"off\""),
+    Change::Free,
+    "`\"on\"`: each time slice is measured by itself too, as `flow_slices`",
+);
 /// `[measure.flow]`
-const SECTION: Section = Section { keys: &[&KERNEL, &STEP, &T_MAX, &EVERY], tables: &[] };
+const SECTION: Section = Section { keys: &[&KERNEL, &STEP, &T_MAX, &EVERY, &SLICES], tables: &[] };
 
 pub(super) const OBSERVABLE: Registered =
     Registered { key: "flow", text: "", keys: Keys::Table(&SECTION, read) };
@@ -86,6 +99,7 @@ pub(super) const OBSERVABLE: Registered =
 fn read(mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
     let (kernel, step) = (table.get_or(&KERNEL, None), table.get_or(&STEP, None));
     let (t_max, every) = (table.get(&T_MAX), table.get_or(&EVERY, None));
+    let slices = table.get_or(&SLICES, None);
     let limit = kernel.longest_step();
     if step > limit {
         let message = format!("step: the integration is unstable at {step}; expected {limit} at most");
@@ -94,7 +108,7 @@ fn read(mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
         check_length(&table, step, t_max, reading);
     }
     table.finish();
-    Some(Arc::new(Flow { kernel, step, t_max: t_max?, every }))
+    Some(Arc::new(Flow { kernel, step, t_max: t_max?, every, slices }))
 }
 
 /// Checks that a flow to `t_max` is a whole number of steps, not too many, and not wider than the lattice.
@@ -123,11 +137,10 @@ impl Observable for Flow {
     }
 
     fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
-        let Self { kernel, step, t_max, every } = *self;
         let mut curve = Curve::default();
-        let flow = walk(context.links, kernel, step, t_max, every, context.stop, Some(&mut curve))?;
+        let (flow, flow_slices) = walk(context.links, self, context.stop, Some(&mut curve))?;
         let (t0, w0) = reference_scales(&curve.points);
-        Ok(record(&FlowFound { flow, t0, w0 }))
+        Ok(record(&FlowFound { flow, flow_slices, t0, w0 }))
     }
 }
 
@@ -179,6 +192,19 @@ pub struct FlowPoint {
     pub q: f64,
 }
 
+/// Observables of each slice at one flow time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowSlices {
+    /// Flow time.
+    pub t: f64,
+    /// `2 sum_{mu<nu} Re tr (1 - P)` per site of a slice, half of the plaquettes that reach to the next and to the last one.
+    pub e_plaquette: Vec<f64>,
+    /// E from the clover field strength, per site of a slice.
+    pub e_clover: Vec<f64>,
+    /// Topological charge of a slice.
+    pub q: Vec<f64>,
+}
+
 /// Flows a copy of `links` to `t_max` in steps of `step`; a point at t = 0 and after each `every` steps.
 ///
 /// ```
@@ -200,29 +226,48 @@ pub fn flow(
     every: usize,
     stop: Stop,
 ) -> Result<Vec<FlowPoint>, MeasureError> {
-    walk(links, kernel, step, t_max, every, stop, None)
+    let (points, _) = walk(links, &Flow { kernel, step, t_max, every, slices: false }, stop, None)?;
+    Ok(points)
 }
 
-/// As [`flow`]; adds E after each step to `curve`.
-fn walk(
+/// As [`flow`], with each slice.
+///
+/// # Errors
+/// As [`flow`].
+pub fn flow_by_slice(
     links: &MatrixField,
     kernel: FlowKernel,
     step: f64,
     t_max: f64,
     every: usize,
     stop: Stop,
+) -> Result<Vec<FlowSlices>, MeasureError> {
+    let (_, slices) = walk(links, &Flow { kernel, step, t_max, every, slices: true }, stop, None)?;
+    Ok(slices)
+}
+
+/// Points of the lattice, and those of slices if they are wanted; adds E after each step to `curve`.
+fn walk(
+    links: &MatrixField,
+    of: &Flow,
+    stop: Stop,
     mut curve: Option<&mut Curve>,
-) -> Result<Vec<FlowPoint>, MeasureError> {
+) -> Result<(Vec<FlowPoint>, Vec<FlowSlices>), MeasureError> {
+    let Flow { kernel, step, t_max, every, slices } = *of;
     let domain = links.domain();
     let c1 = kernel.c1();
     // g0^2 S does not depend on the coupling; take beta = 6.
-    let loops = GaugeLoops::new(domain, 6.0 * (1.0 - 8.0 * c1), 6.0 * c1, 0.0)?;
+    let loops =
+        GaugeLoops::new(domain, 6.0 * (1.0 - 8.0 * c1), 6.0 * c1, 0.0)?.with_walls(WallWeights::OF_FLOW);
     let mut v = MatrixField::new(domain, 4)?;
     v.copy_from(links)?;
     let (mut force, mut z) = (AlgebraField::new(domain)?, AlgebraField::new(domain)?);
     let first = point(&v, 0.0)?;
     curve.iter_mut().for_each(|curve| curve.add(0.0, first.e_clover));
-    let mut points = vec![first];
+    let (mut points, mut by_slice) = (vec![first], Vec::new());
+    if slices {
+        by_slice.push(slices_at(&v, 0.0)?);
+    }
     let steps = (t_max / step).round() as usize;
     for n in 1..=steps {
         if stop() {
@@ -239,13 +284,21 @@ fn walk(
         let shown = n % every == 0;
         if shown {
             points.push(point(&v, t)?);
+            if slices {
+                by_slice.push(slices_at(&v, t)?);
+            }
         }
         if let Some(curve) = curve.as_mut().filter(|curve| !curve.is_complete()) {
             let shown = points.last().filter(|_| shown);
             curve.add(t, shown.map_or_else(|| field_energy(&v).map(|(e, _)| e), |point| Ok(point.e_clover))?);
         }
     }
-    Ok(points)
+    Ok((points, by_slice))
+}
+
+fn slices_at(v: &MatrixField, t: f64) -> Result<FlowSlices, FieldError> {
+    let (e_clover, q) = slice_field_energy(v)?.into_iter().unzip();
+    Ok(FlowSlices { t, e_plaquette: slice_energy(v)?, e_clover, q })
 }
 
 /// n steps, as the decimal number that is meant: 0.15, not 0.15000000000000002.

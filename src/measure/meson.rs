@@ -263,8 +263,8 @@ impl Observable for Meson {
     }
 
     fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
-        let extents = context.links.domain().partition().global;
-        self.source.require_inside(extents, &format!("measure.meson.{}", self.name))?;
+        let lattice = context.links.domain().partition().lattice();
+        self.source.require_inside(lattice, &format!("measure.meson.{}", self.name))?;
         let first = context.propagator(&self.quark, self.source)?;
         let other = self.other.as_ref().map(|other| context.propagator(other, self.source)).transpose()?;
         let pair = [&first, other.as_ref().unwrap_or(&first)];

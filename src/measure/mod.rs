@@ -43,7 +43,7 @@ pub(crate) use allowed::{Allowed, MassOf};
 pub use condensate::{Condensate, CondensateMean, condensate};
 pub use contraction::{Density, Momentum};
 pub use correlator::{Correlator, Correlators, ResidualMass, correlators, pion};
-pub use flow::{Flow, FlowKernel, FlowPoint, flow, reference_scales};
+pub use flow::{Flow, FlowKernel, FlowPoint, FlowSlices, flow, flow_by_slice, reference_scales};
 pub use gamma::Gamma;
 pub(crate) use keys::chosen_quark;
 pub use loops::Loops;

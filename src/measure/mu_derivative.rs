@@ -133,7 +133,7 @@ pub fn mu_traces(
         let mut keep = |trace: usize, x: &Fields| -> Result<(), MeasureError> {
             for n in 0..some.len() {
                 let of = |parity: usize| r[parity][n].dot(&x[parity][n]);
-                found[trace].push((of(EVEN)? + of(ODD)?) / domain.global_volume());
+                found[trace].push((of(EVEN)? + of(ODD)?) / domain.quark_volume());
             }
             Ok(())
         };

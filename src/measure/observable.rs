@@ -9,7 +9,7 @@ use super::{MeasureError, Stop, Wanted, report};
 use crate::config::raw::Table;
 use crate::config::section::Section;
 use crate::field::MatrixField;
-use crate::lattice::Extents;
+use crate::lattice::{Extents, TimeBoundary};
 use crate::quark::{HopDerivative, Inverse, TwistedInverse};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -166,6 +166,8 @@ pub(crate) struct Reading<'a> {
     pub fermions: &'a [FermionKeys],
     /// The lattice; `None` if each configuration has its own.
     pub extents: Option<Extents>,
+    /// How it ends in time.
+    pub time: TimeBoundary,
 }
 
 /// An observable as the input knows it: what its file says of it to `register`.

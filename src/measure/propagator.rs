@@ -4,7 +4,7 @@
 use super::{MeasureError, Stop};
 use crate::device::Buffer;
 use crate::field::{Domain, EVEN, FieldError, Kind, ODD, Spinor};
-use crate::lattice::{Extents, shape, site, volume};
+use crate::lattice::{Extents, Lattice, shape, site, volume};
 use crate::quark::{Fields, Inverse, fields};
 use std::sync::Arc;
 
@@ -35,12 +35,17 @@ impl Source {
         }
     }
 
-    /// Checks that the source lies on the lattice of `extents`.
+    /// Checks that the source lies on the lattice, and not on a wall in time.
     ///
     /// # Errors
     /// It does not. The message names the measurement by its `table` in the input.
-    pub fn require_inside(self, extents: Extents, table: &str) -> Result<(), MeasureError> {
-        let at = self.origin();
+    pub fn require_inside(self, lattice: Lattice, table: &str) -> Result<(), MeasureError> {
+        let (at, Lattice { extents, time }) = (self.origin(), lattice);
+        if time.is_wall(at[3], extents[3]) {
+            let message =
+                format!("[{table}]: the source {at:?} lies on a wall in time, where quark fields are zero");
+            return Err(MeasureError::Refused(message));
+        }
         if (0..4).all(|mu| at[mu] < extents[mu]) {
             return Ok(());
         }

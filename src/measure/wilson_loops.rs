@@ -65,12 +65,16 @@ fn read(mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
             }
         }
     }
+    if reading.time.has_walls() {
+        table.mistake("", "wilson_loops: they are averaged over all of a periodic time; there are walls");
+    }
     table.finish();
     Some(Arc::new(WilsonLoops { r_max: r_max?, t_max: t_max? }))
 }
 
 impl Observable for WilsonLoops {
     fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
+        context.links.domain().require_periodic("averaged Wilson loops")?;
         let wilson_loops = wilson_loops(context.links, [self.r_max, self.t_max], context.stop)?;
         Ok(record(&WilsonLoopsFound { wilson_loops }))
     }

@@ -6,6 +6,8 @@
 //! A = (4 + m0) exp(F / (4 + m0))        exponential (Francis, Fritzsch, Luscher, Rago, arXiv:1911.04533)
 //! ```
 //!
+//! Between walls in time F is zero on the walls, where A is 1, and 4 + m0 beside them is 4 + m0 + c_F - 1; F keeps its 4 + m0.
+//!
 //! The exponential is positive, and its determinant does not depend on links. A force's matrices P = X Y^dag, summed over all
 //! pairs, become `int_0^1 ds exp((1 - s) M) P exp(s M)` with M = F / (4 + m0); from there on the terms have the same force.
 
@@ -40,6 +42,8 @@ pub struct CloverParams {
     pub c_sw: f64,
     /// The form.
     pub form: CloverForm,
+    /// c_F: what is added to `4 + m0` beside walls in time, and 1.
+    pub c_f: f64,
 }
 
 /// The term on each parity, or its inverse.
@@ -172,13 +176,14 @@ impl CloverTerm {
                 params.build_exponent(links, &own.blocks)?;
                 for (parity, inverted) in inverted.iter().enumerate() {
                     let clover = own.blocks.shared_output_at(own.offset(parity));
-                    let (sign, factor) =
-                        if *inverted { (-1.0, 1.0 / params.diagonal) } else { (1.0, params.diagonal) };
-                    domain.launch(&CloverExponential { g, clover, sign, factor }, 2 * half)?;
+                    let (sign, power) = if *inverted { (-1.0, -1) } else { (1.0, 1) };
+                    let (factor, next) = (params.diagonal.powi(power), params.beside_walls().powi(power));
+                    let kernel = CloverExponential { g, clover, parity: int(parity), sign, factor, next };
+                    domain.launch(&kernel, 2 * half)?;
                 }
                 return Ok(());
             }
-            build(links, &own.blocks, [params.diagonal, params.c_sw])?;
+            build(links, &own.blocks, [params.diagonal, params.beside_walls(), 1.0], params.c_sw)?;
             for parity in (0..2).filter(|parity| inverted[*parity]) {
                 // In place: each site is read before it is written.
                 let (clover, inverse) = (own.blocks.input(), own.blocks.shared_output_at(own.offset(parity)));
@@ -279,17 +284,27 @@ fn bytes(domain: &Domain) -> usize {
     2 * domain.half() * domain.lanes().count() * REALS * 8
 }
 
-/// `diagonal + scale F / c_sw` on both parities.
-fn build(links: &MatrixField, blocks: &Buffer, [diagonal, scale]: [f64; 2]) -> Result<(), FieldError> {
+/// `diagonal + scale F / c_sw` on both parities; the diagonal is the second number beside walls, and the third on them.
+fn build(
+    links: &MatrixField,
+    blocks: &Buffer,
+    [diagonal, next, wall]: [f64; 3],
+    scale: f64,
+) -> Result<(), FieldError> {
     let domain = links.domain();
     let (g, links, clover) = (domain.geometry(), links.links(), blocks.shared_output());
-    domain.launch(&CloverBuild { g, links, clover, diagonal, scale }, 2 * 2 * domain.half())
+    domain.launch(&CloverBuild { g, links, clover, diagonal, wall, next, scale }, 2 * 2 * domain.half())
 }
 
 impl CloverParams {
     /// `F / (4 + m0)`
     fn build_exponent(&self, links: &MatrixField, blocks: &Buffer) -> Result<(), FieldError> {
-        build(links, blocks, [0.0, self.c_sw / self.diagonal])
+        build(links, blocks, [0.0; 3], self.c_sw / self.diagonal)
+    }
+
+    /// `4 + m0` beside walls in time.
+    fn beside_walls(&self) -> f64 {
+        self.diagonal + (self.c_f - 1.0)
     }
 }
 
@@ -328,7 +343,9 @@ impl Insertion {
             for parity in 0..2 {
                 let (g, at) = (domain.geometry(), parity * blocks.bytes() / 2);
                 let (clover, own) = (exponent.input_at(at), blocks.shared_output_at(at));
-                domain.launch(&ExponentialGradient { g, blocks: own, clover }, 2 * domain.half())?;
+                let next = params.beside_walls() / params.diagonal;
+                let kernel = ExponentialGradient { g, blocks: own, clover, parity: int(parity), next };
+                domain.launch(&kernel, 2 * domain.half())?;
                 self.add_blocks(parity, blocks.input_at(at), params.c_sw)?;
             }
         }
@@ -338,12 +355,30 @@ impl Insertion {
     }
 }
 
-/// `E` per site and the topological charge `Q` from the clover field strength, traces removed:
+/// `E` per site (not counting walls in time, where the field strength is zero) and the topological charge `Q` from the clover
+/// field strength, traces removed:
 /// `E = -sum_{mu<nu} tr F^2`, `Q = -sum_x tr(F_xy F_zt - F_xz F_yt + F_xt F_yz) / (4 pi^2)`.
 pub fn field_energy(links: &MatrixField) -> Result<(f64, f64), FieldError> {
     let domain = links.domain();
     domain.check_border(1);
-    let kernel = FieldEnergy { g: domain.geometry(), links: links.links() };
+    let [energy, charge] = field_energy_of(links, -1)?;
+    Ok((energy / domain.quark_volume(), charge))
+}
+
+/// The same for each slice, E per site of it.
+pub fn slice_field_energy(links: &MatrixField) -> Result<Vec<(f64, f64)>, FieldError> {
+    let (extent, volume) = (links.domain().partition().global[3], links.domain().global_volume());
+    let of = |t: usize| {
+        let [energy, charge] = field_energy_of(links, int(t))?;
+        Ok((energy / (volume / extent as f64), charge))
+    };
+    (0..extent).map(of).collect()
+}
+
+/// Sums over a slice, or with -1 over all.
+fn field_energy_of(links: &MatrixField, slice: i32) -> Result<[f64; 2], FieldError> {
+    let domain = links.domain();
+    let kernel = FieldEnergy { g: domain.geometry(), links: links.links(), slice };
     let sums = domain.sum(&kernel, 2 * domain.half())?.sums;
-    Ok((sums[0].value() / domain.global_volume(), sums[1].value()))
+    Ok([sums[0].value(), sums[1].value()])
 }

@@ -132,6 +132,10 @@ impl WilsonLinks {
         fields: usize,
         boundary: Boundary,
     ) -> Result<Self, FieldError> {
+        if reals == 8 {
+            // They cannot tell a zero matrix.
+            domain.require_periodic("links of 8 reals")?;
+        }
         let layout = domain.layout(precision);
         let link_faces = LinkFaces::new(domain, precision, 1)?;
         let links = || Ok((HopLinks::new(domain, precision, reals)?, GhostLinks::new(&link_faces)?));

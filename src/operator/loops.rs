@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// A step of a path: +-(mu + 1).
 type Step = i32;
 
-/// Traces averaged over the lattice.
+/// Traces averaged over the lattice; of loops within walls in time half.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopTraces {
     /// Mean of Re tr P / 3 over the planes of space.
@@ -50,6 +50,28 @@ pub struct GaugeLoops {
     staple_counts: [i32; 4],
     loop_weights: [f64; 4],
     staple_weights: [f64; 4],
+    walls: WallWeights,
+}
+
+/// What counts otherwise within a wall in time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WallWeights {
+    /// The weight of loops.
+    pub loops: f64,
+    /// A factor of the force on links.
+    pub links: f64,
+}
+
+impl WallWeights {
+    /// Of an action with the coefficient c_G of improvement (Luscher, Schaefer, arXiv:1206.2809).
+    pub const fn of_action(c_g: f64) -> Self {
+        Self { loops: 0.5 * c_g, links: 1.0 }
+    }
+
+    /// Of the gradient flow: links in a wall follow twice the gradient, since they count for half (arXiv:1206.2809).
+    pub const OF_FLOW: Self = Self { loops: 0.5, links: 2.0 };
+    /// All staples alike.
+    pub const NONE: Self = Self { loops: 1.0, links: 1.0 };
 }
 
 fn plaquettes(with_time: bool) -> Vec<Vec<Step>> {
@@ -98,7 +120,7 @@ impl GaugeLoops {
     /// Loops with the given weights; a class of weight 0 is left out.
     ///
     /// # Panics
-    /// The domain's borders are thinner than the force [reaches](Self::reach).
+    /// The domain's borders are thinner than the force [reaches](Self::reach); parallelograms on a lattice with walls in time.
     pub fn new(
         domain: &Arc<Domain>,
         plaquette: f64,
@@ -106,6 +128,10 @@ impl GaugeLoops {
         parallelogram: f64,
     ) -> Result<Self, FieldError> {
         domain.check_border(Self::reach(rectangle));
+        assert!(
+            parallelogram == 0.0 || !domain.partition().time.has_walls(),
+            "walls and loops through three directions"
+        );
         let wanted = |loops: Vec<Vec<Step>>, weight: f64| if weight == 0.0 { Vec::new() } else { loops };
         let all_plaquettes = [plaquettes(false), plaquettes(true)].concat();
         let loops = [
@@ -137,7 +163,14 @@ impl GaugeLoops {
             staple_counts,
             loop_weights: [plaquette, plaquette, rectangle, parallelogram],
             staple_weights: [plaquette, rectangle, parallelogram, 0.0],
+            walls: WallWeights::of_action(1.0),
         })
+    }
+
+    /// With these weights within walls.
+    #[must_use]
+    pub fn with_walls(self, walls: WallWeights) -> Self {
+        Self { walls, ..self }
     }
 
     /// Layers of neighbouring sites that the force of these loops needs.
@@ -154,6 +187,7 @@ impl GaugeLoops {
             paths: self.loops.input(),
             counts: self.loop_counts,
             weights: self.loop_weights,
+            at_wall: self.walls.loops,
         };
         Ok(self.domain.sum(&kernel, 2 * self.domain.half())?.sums[0])
     }
@@ -173,6 +207,8 @@ impl GaugeLoops {
             paths: self.staples.input(),
             counts: self.staple_counts,
             weights: self.staple_weights,
+            at_wall: self.walls.loops,
+            wall_links: self.walls.links,
             scale,
         };
         self.domain.launch(&kernel, 4 * 2 * self.domain.half())
@@ -185,15 +221,40 @@ impl GaugeLoops {
         let deep = domain.border().iter().all(|&layers| layers != 1);
         let loops = Self::new(domain, 1.0, if deep { 1.0 } else { 0.0 }, 0.0)?;
         let (g, links, paths) = (domain.geometry(), links.links(), loops.loops.input());
-        let kernel = Traces { g, links, paths, counts: loops.loop_counts };
+        let kernel = Traces { g, links, paths, counts: loops.loop_counts, slice: -1 };
         let sums = domain.sum(&kernel, 2 * domain.half())?.sums;
-        let volume = domain.global_volume();
+        let partition = domain.partition();
+        let slice = domain.global_volume() / partition.global[3] as f64;
+        let volume = slice * partition.time_extent() as f64;
+        // Rectangles of two steps in time start a slice before the last time link.
+        let long = if partition.time.has_walls() { 3.0 * slice } else { 0.0 };
         Ok(LoopTraces {
             plaquette_space: sums[0].value() / (3.0 * volume),
             plaquette_time: sums[1].value() / (3.0 * volume),
-            rectangle: if deep { sums[2].value() / (12.0 * volume) } else { f64::NAN },
+            rectangle: if deep { sums[2].value() / (12.0 * volume - long) } else { f64::NAN },
         })
     }
+}
+
+/// `2 sum_{mu<nu} Re tr (1 - P)` per site of each slice: plaquettes of space, those within walls half, and half of those with
+/// time that reach to the slices before and after.
+pub fn slice_energy(links: &MatrixField) -> Result<Vec<f64>, FieldError> {
+    let domain = links.domain();
+    let partition = domain.partition();
+    let (extent, sites) = (partition.global[3], domain.global_volume() / partition.global[3] as f64);
+    let loops = GaugeLoops::new(domain, 1.0, 0.0, 0.0)?;
+    let mut of_planes = Vec::with_capacity(extent);
+    for t in 0..extent {
+        let (g, links, paths) = (domain.geometry(), links.links(), loops.loops.input());
+        let kernel = Traces { g, links, paths, counts: loops.loop_counts, slice: int(t) };
+        let sums = domain.sum(&kernel, 2 * domain.half())?.sums;
+        let [space, time] = [0, 1].map(|n| 6.0 * sums[n].value() / sites);
+        let share = if partition.time.is_wall(t, extent) { 0.5 } else { 1.0 };
+        let steps = if partition.has_link(3, t) { 1.0 } else { 0.0 };
+        of_planes.push([18.0 * share - space, 18.0 * steps - time]);
+    }
+    let before = |t: usize| of_planes[(t + extent - 1) % extent][1];
+    Ok((0..extent).map(|t| of_planes[t][0] + 0.5 * (of_planes[t][1] + before(t))).collect())
 }
 
 #[cfg(test)]

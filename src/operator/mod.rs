@@ -16,10 +16,12 @@ mod stout;
 mod tests;
 
 pub(crate) use clover::clover_apply;
-pub use clover::{CloverBlocks, CloverForm, CloverParams, CloverTerm, Insertion, field_energy};
+pub use clover::{
+    CloverBlocks, CloverForm, CloverParams, CloverTerm, Insertion, field_energy, slice_field_energy,
+};
 pub(crate) use hopping::{Ending, Made, Way, table};
 pub use hopping::{HopPhases, WilsonLinks};
-pub use loops::{GaugeLoops, LoopTraces};
+pub use loops::{GaugeLoops, LoopTraces, WallWeights, slice_energy};
 pub use stout::{Stout, smeared};
 
 use crate::device::Stamp;

@@ -9,7 +9,7 @@
 //! `sum (1 - Re tr P / 3)`. So a step is an Euler step of length rho along the Wilson flow, with the kernels of gauge
 //! force and drift. The derivative is in `kernels/stout.cuh`.
 
-use super::GaugeLoops;
+use super::{GaugeLoops, WallWeights};
 use crate::device::kernels::{StoutForce, StoutInsertion};
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Stout {
             domain: Arc::clone(domain),
             rho,
             terms: terms(rho),
-            plaquettes: GaugeLoops::new(domain, 1.0, 0.0, 0.0)?,
+            plaquettes: GaugeLoops::new(domain, 1.0, 0.0, 0.0)?.with_walls(WallWeights::NONE),
             levels: (0..steps).map(|_| level()).collect::<Result<_, FieldError>>()?,
             insertion: (steps > 0).then(|| MatrixField::new(domain, 4)).transpose()?,
         })

@@ -6,7 +6,7 @@ use crate::config::raw::Table;
 use crate::config::section::Section;
 use crate::device::Precision;
 use crate::field::{Domain, FieldError};
-use crate::lattice::{Extents, Partition};
+use crate::lattice::{Extents, Partition, TimeBoundary};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Boxes {
     pub lattice: Option<Extents>,
+    /// How it ends in time.
+    pub time: TimeBoundary,
     pub partition: Option<Partition>,
 }
 

@@ -282,3 +282,19 @@ pub fn multigrid() -> String {
     assert!(light != PRODUCTION && both != light, "the chain has changed");
     both
 }
+
+/// The production chain, its light quark by multigrid, between open walls; its strange quark has an exponential clover term.
+pub fn walls() -> String {
+    let mut text = multigrid();
+    for (old, new) in [
+        ("extents = [8, 4, 4, 8]", "extents = [8, 4, 4, 8]\ntime_boundary = \"open\""),
+        ("beta = 2.0", "beta = 2.0\nc_g = 1.1"),
+        ("c_sw = 1.2", "c_sw = 1.2\nc_f = 0.95"),
+        ("kappa = 0.11\n", "kappa = 0.11\nclover = \"exponential\"\n"),
+        ("link_reals = 8", "link_reals = 12"),
+    ] {
+        assert!(text.contains(old), "the chain has changed: {old}");
+        text = text.replace(old, new);
+    }
+    text
+}

@@ -15,6 +15,9 @@ _VARIABLES = {
     "flow_e_plaquette": (("flow_time",), "a^-4", "E per site from plaquettes at flow time t"),
     "flow_e_clover": (("flow_time",), "a^-4", "E per site from the clover field strength at flow time t"),
     "flow_q": (("flow_time",), "1", "topological charge at flow time t"),
+    "flow_slice_e_plaquette": (("flow_time", "slice"), "a^-4", "E per site of a time slice from plaquettes"),
+    "flow_slice_e_clover": (("flow_time", "slice"), "a^-4", "E per site of a time slice from the clover field strength"),
+    "flow_slice_q": (("flow_time", "slice"), "1", "topological charge of a time slice"),
     "t0": ((), "a^2", "t0 of this configuration; NaN if the flow ends before"),
     "w0": ((), "a", "w0 of this configuration; NaN if the flow ends before"),
     "correlators": (("correlator", "t"), "lattice units", "C(t) of pseudoscalars"),
@@ -46,6 +49,7 @@ _TRACES = ("first", "second", "product")
 _DIMENSIONS = {
     "trajectory": ("1", "trajectories done, from 1"),
     "flow_time": ("a^2", "flow time t"),
+    "slice": ("a", "time slice, from 0"),
     "correlator": ("1", "name of the correlator in the input"),
     "t": ("a", "time from the source on"),
     "condensate": ("1", "name of the condensate in the input"),
@@ -59,7 +63,7 @@ _DIMENSIONS = {
     "R": ("a", "side in space"),
     "T": ("a", "side in time"),
 }
-_NUMBERS = ("flow_time", "t", "source", "R", "T")
+_NUMBERS = ("flow_time", "slice", "t", "source", "R", "T")
 _CORRELATOR = {"re": "correlators", "midpoint": "midpoint", "m_res": "m_res"}
 _CONDENSATE = {key: f"condensate_{key}" for key in ("error", "even", "odd", "mass", "sources")}
 _CONDENSATE["re"] = "condensates"
@@ -72,6 +76,7 @@ def read_measurements(path, sealed=True):
 
     - `plaquette`, `plaquette_space`, `plaquette_time`, `rectangle`, `polyakov` (complex), `t0`, `w0`;
     - `flow_e_plaquette`, `flow_e_clover`, `flow_q`: (trajectory, flow_time);
+    - `flow_slice_e_plaquette`, `flow_slice_e_clover`, `flow_slice_q`: (trajectory, flow_time, slice);
     - `correlators`, `midpoint`, `m_res`: (trajectory, correlator, t); `m_res_mean`: (trajectory, correlator);
     - `condensates`, `condensate_error`, ..: (trajectory, condensate); `condensate_values`: (.., source);
     - `mu_traces` (complex): (trajectory, mu_derivative, trace, source), traces `first`, `second`, `product`;
@@ -144,6 +149,11 @@ def _pieces(record):
         times = [round(point["t"], 12) for point in record["flow"]]
         for name in ("e_plaquette", "e_clover", "q"):
             yield f"flow_{name}", (times,), [point[name] for point in record["flow"]]
+    if points := record.get("flow_slices"):
+        times = [round(point["t"], 12) for point in points]
+        for name in ("e_plaquette", "e_clover", "q"):
+            values = [point[name] for point in points]
+            yield f"flow_slice_{name}", (times, range(len(values[0]))), values
     for one in record.get("correlators", ()):
         for key, variable in _CORRELATOR.items():
             if key in one:

@@ -10,7 +10,7 @@ use crate::field::{Domain, MatrixField, Purpose, RandomAddress};
 use crate::hmc::Chain;
 use crate::input::{self, Hmc, Input, Parallel};
 use crate::io::{self, Format};
-use crate::lattice::Extents;
+use crate::lattice::{Lattice, TimeBoundary};
 use crate::measure::{Measure, MeasureError, QuarkChoice};
 use crate::operator::GaugeLoops;
 use crate::quark::{HopDerivative, Inverse, TwistedInverse};
@@ -49,11 +49,11 @@ impl Layers {
 /// The device does not exist or is out of memory; a box is too small.
 pub(in crate::app) fn domain(
     parallel: &Parallel,
-    extents: Extents,
+    lattice: impl Into<Lattice>,
     layers: Layers,
     comm: &crate::app::Ranks,
 ) -> Result<Arc<Domain>, AppError> {
-    let partition = start::partition(parallel, extents, &**comm)?;
+    let partition = start::partition(parallel, lattice, &**comm)?;
     let Layers { border, reach } = layers;
     let device = start::device(parallel, &partition, reach, &**comm)?;
     start::require_lanes(&partition, &device, reach)?;
@@ -76,7 +76,7 @@ pub(super) fn terms(domain: &Arc<Domain>, input: &Input) -> Result<Vec<Box<dyn A
     // Each of them adopts the links before it works.
     let _sharing = domain.share();
     let gauge = &input.gauge;
-    let gauge = GaugeAction::new(domain, gauge.beta, gauge.coefficients)?;
+    let gauge = GaugeAction::new(domain, gauge.beta, gauge.coefficients)?.with_c_g(gauge.c_g);
     let mut terms: Vec<Box<dyn Action>> = vec![Box::new(gauge)];
     let pseudofermions: usize = input.fermions.iter().map(|fermion| fermion.pseudofermions()).sum();
     if pseudofermions > Purpose::PSEUDOFERMIONS {
@@ -116,7 +116,7 @@ pub(super) fn first_links(
 ) -> Result<MatrixField, AppError> {
     let mut links = MatrixField::new(domain, 4)?;
     match &input.run.start {
-        input::Start::Cold => links.set_host(&crate::field::HostLinks::unit(domain.partition().local()))?,
+        input::Start::Cold => links.set_unit()?,
         input::Start::Hot => {
             links.set_random(RandomAddress {
                 seed: input.run.seed,
@@ -127,11 +127,21 @@ pub(super) fn first_links(
         input::Start::File(path) => {
             let (host, header) = io::read_links(path, domain.partition(), comm)?;
             warn_of_doubt(path, &header, comm);
+            require_time(path, header.time, domain.partition().time)?;
             links.set_host(&host)?;
             links.unitarity(true)?;
         }
     }
     Ok(links)
+}
+
+/// Refuses a file with another boundary in time.
+fn require_time(path: &Path, found: TimeBoundary, expected: TimeBoundary) -> Result<(), AppError> {
+    if found == expected {
+        return Ok(());
+    }
+    let path = path.display();
+    Err(AppError::Refused(format!("{path}: time is {found}, but {expected} by 'time_boundary' in [lattice]")))
 }
 
 /// Warns once about a file without a checksum.
@@ -151,8 +161,9 @@ pub(in crate::app) fn configuration(
     comm: &crate::app::Ranks,
 ) -> Result<(MatrixField, io::Header), AppError> {
     let header = io::header_on(path, &io::Told::default(), &**comm)?;
-    let domain = domain(parallel, header.extents, layers, comm)?;
-    let (host, header) = io::read_links(path, domain.partition(), &**comm)?;
+    let partition = start::partition(parallel, header.extents, &**comm)?;
+    let (host, header) = io::read_links(path, &partition, &**comm)?;
+    let domain = domain(parallel, partition.with_time(header.time).lattice(), layers, comm)?;
     warn_of_doubt(path, &header, &**comm);
     let mut links = MatrixField::from_host(&domain, &host)?;
     if header.format != Format::Hdf5 && header.precision == io::Precision::Single {

@@ -24,7 +24,7 @@ pub(in crate::app) fn load(path: &Path, links: Option<&Path>, comm: &Ranks) -> R
 /// No device, a file that cannot be read, or memory runs out.
 pub(in crate::app) fn chain(input: &Input, comm: &Ranks) -> Result<Chain, AppError> {
     let layers = assemble::layers(input, []);
-    let domain = assemble::domain(&input.parallel, input.extents, layers, comm)?;
+    let domain = assemble::domain(&input.parallel, input.lattice(), layers, comm)?;
     rehearsal::prepare(input, &domain, comm, |line| eprintln!("{line}"))?;
     check_wires(&domain)?;
     let links = assemble::first_links(input, &domain, &**comm)?;

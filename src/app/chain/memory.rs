@@ -28,7 +28,7 @@ pub fn domain_on(
     comm: &Ranks,
 ) -> Result<Arc<Domain>, AppError> {
     let Layers { border, reach } = assemble::layers(input, [&input.measure]);
-    let partition = start::partition(&input.parallel, input.extents, &**comm)?;
+    let partition = start::partition(&input.parallel, input.lattice(), &**comm)?;
     start::require_lanes(&partition, &device, reach)?;
     Ok(Domain::new(partition, device, Arc::clone(comm), border, transports.into())?)
 }

@@ -76,7 +76,7 @@ impl Opened {
         let kept = found.inputs.iter().filter_map(Kept::measure);
         let layers = assemble::layers(&input, kept.chain([&input.measure]));
         let report = Report::new(root, options.verbose, input.run.trajectories, input.run.thermalisation);
-        let domain = assemble::domain(&input.parallel, input.extents, layers, comm)?;
+        let domain = assemble::domain(&input.parallel, input.lattice(), layers, comm)?;
         let mut point = found.point(&folder, &input, &options, domain.partition(), &**comm)?;
         let repairs = found.repairs(&mut point, &folder, &input.run, options.gaps, &**comm)?;
         if root {

@@ -102,7 +102,7 @@ pub(super) fn check(
 ) -> Result<(), AppError> {
     let ranks = options.ranks.unwrap_or(comm.size());
     let grid = input.parallel.grid_of(input.extents, ranks)?;
-    let partition = Partition::new(input.extents, grid, ranks, 0)?;
+    let partition = Partition::new(input.extents, grid, ranks, 0)?.with_time(input.time);
     let (node_of, of_node) = match options.ranks {
         Some(ranks) => {
             let of_node = options.node_ranks.unwrap_or(ranks).min(ranks);

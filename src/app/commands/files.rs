@@ -25,6 +25,8 @@ struct Info<'a> {
     format: Format,
     /// x to t.
     extents: Extents,
+    /// How it ends in time, as `time_boundary` in an input.
+    time_boundary: String,
     /// Trajectories done.
     trajectory: Option<u64>,
     /// Mean of Re tr P / 3, computed anew.
@@ -60,11 +62,12 @@ fn read(path: &Path, comm: &Ranks, told: &Told) -> Result<(HostLinks, Header, Pa
     let partition = start::partition(&here(), header.extents, &**comm)?;
     let (links, header) = io::read_links_as(path, &partition, &**comm, told)?;
     header.doubts(path).iter().filter(|_| comm.rank() == 0).for_each(warn);
+    let partition = partition.with_time(header.time);
     Ok((links, header, partition))
 }
 
 fn mean_plaquette(links: &HostLinks, partition: &Partition, comm: &Ranks) -> Result<f64, AppError> {
-    let domain = assemble::domain(&here(), partition.global, Layers::of_links(1), comm)?;
+    let domain = assemble::domain(&here(), partition.lattice(), Layers::of_links(1), comm)?;
     Ok(GaugeLoops::traces(&MatrixField::from_host(&domain, links)?)?.plaquette())
 }
 
@@ -87,6 +90,7 @@ pub(in crate::app) fn described(path: &Path, header: &Header, plaquette: f64, ch
         file: path.display(),
         format: header.format,
         extents: header.extents,
+        time_boundary: header.time.to_string(),
         trajectory: header.trajectory,
         plaquette,
         links_checksum: checksum,
@@ -102,6 +106,9 @@ fn tell(path: &Path, header: &Header, plaquette: f64, checksum: &str, as_json: b
         return say(described(path, header, plaquette, checksum));
     }
     say(format_args!("{}: {} of {}", path.display(), header.format, shape(header.extents)))?;
+    if header.time.has_walls() {
+        say(format_args!("time boundary   {}", header.time))?;
+    }
     if let Some(trajectory) = header.trajectory {
         say(format_args!("trajectory      {trajectory}"))?;
     }

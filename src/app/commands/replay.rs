@@ -52,7 +52,8 @@ pub fn replay(path: &Path, out: Option<&Out>, as_json: bool, comm: &Ranks) -> Re
         input.parallel.grid = None;
     }
     start::in_pool(&input.parallel, &**comm, || {
-        let domain = assemble::domain(&input.parallel, input.extents, assemble::layers(&input, None), comm)?;
+        let domain =
+            assemble::domain(&input.parallel, input.lattice(), assemble::layers(&input, None), comm)?;
         let mut chain = assemble::chain(&input, MatrixField::new(&domain, 4)?)?;
         let state = io::read_state(path, domain.partition(), &**comm, &places(&mut chain))?;
         set_state(&mut chain, &state)?;

@@ -51,6 +51,7 @@ impl Links {
         let header = io::header_on(path, &io::Told::default(), comm)?;
         let partition = session.partition(header.extents)?;
         let (host, header) = session.pool.install(|| io::read_links(path, &partition, comm))?;
+        let partition = partition.with_time(header.time);
         session.remember(header.doubts(path));
         let file = Some((path.to_owned(), header));
         Ok(Self { session: Arc::clone(session), partition, host, file })
@@ -66,6 +67,7 @@ impl Links {
         partition.check_sites(0)?;
         require_reals("links", reals.len(), volume(local) * 4 * LINK_REALS)?;
         let host = HostLinks { local, reals: reals.to_vec() };
+        let partition = partition.with_time(io::time_boundary(&host, &partition, &*session.comm));
         let new = Self { session: Arc::clone(session), partition, host, file: None };
         let deviation = new.domain(Layers::of_links(1)).and_then(|domain| {
             let mut field = MatrixField::from_host(&domain, &new.host)?;
@@ -174,7 +176,8 @@ impl Links {
         let session = &self.session;
         let layers = Layers::of_links(measure.border()).with(&input.fermions);
         session.pool.install(|| {
-            let domain = assemble::domain(&session.parallel, self.partition.global, layers, &session.comm)?;
+            let domain =
+                assemble::domain(&session.parallel, self.partition.lattice(), layers, &session.comm)?;
             let found = observables(&self.field(&domain)?, &measure, &input.fermions, noise, &|| false)?;
             Ok(json(&Line { file: None, trajectory, observables: found.object() }))
         })
@@ -183,8 +186,8 @@ impl Links {
     /// A device for these links.
     pub(super) fn domain(&self, layers: Layers) -> Result<Arc<Domain>, AppError> {
         let session = &self.session;
-        let extents = self.partition.global;
-        session.pool.install(|| assemble::domain(&session.parallel, extents, layers, &session.comm))
+        let lattice = self.partition.lattice();
+        session.pool.install(|| assemble::domain(&session.parallel, lattice, layers, &session.comm))
     }
 
     /// The links on a device. Those of other programs' files in single precision are made special unitary, as for

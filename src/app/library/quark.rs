@@ -106,7 +106,7 @@ impl LentQuark {
     /// The point is outside the lattice; as [`LentQuark::solve`].
     pub fn propagator(&mut self, source: Extents) -> Result<(Vec<f64>, Info), AppError> {
         let partition = *self.links.domain().partition();
-        Source::Point(source).require_inside(partition.global, "source")?;
+        Source::Point(source).require_inside(partition.lattice(), "source")?;
         let (local, offset, components) = (partition.local(), partition.offset(), self.components());
         let mut b = vec![0.0; self.propagator_reals()];
         let of_one = b.len() / components;

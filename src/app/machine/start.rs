@@ -13,7 +13,7 @@ use crate::device::{
 };
 use crate::field::{Domain, Halo, Transports};
 use crate::input::{DeviceChoice, Parallel};
-use crate::lattice::{LaneGrid, Partition, shape};
+use crate::lattice::{LaneGrid, Lattice, Partition, shape};
 use std::env;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -207,11 +207,12 @@ pub(in crate::app) fn crowded(parallel: &Parallel, comm: &dyn Comm) -> Option<St
 /// No grid of ranks fits.
 pub(in crate::app) fn partition(
     parallel: &Parallel,
-    extents: [usize; 4],
+    lattice: impl Into<Lattice>,
     comm: &dyn Comm,
 ) -> Result<Partition, AppError> {
+    let Lattice { extents, time } = lattice.into();
     let grid = parallel.grid_of(extents, comm.size())?;
-    Ok(Partition::new(extents, grid, comm.size(), comm.rank())?)
+    Ok(Partition::new(extents, grid, comm.size(), comm.rank())?.with_time(time))
 }
 
 /// The division of a box among `lanes` lanes, if a lane's box has at least `reach` layers in every cut direction.

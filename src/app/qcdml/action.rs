@@ -12,6 +12,9 @@ fn unknown(what: impl std::fmt::Display) -> AppError {
 
 /// `<physics>`
 pub(super) fn physics(input: &Input) -> Result<Element, AppError> {
+    if input.time.has_walls() {
+        return Err(unknown("walls in time"));
+    }
     let names = ["x", "y", "z", "t"];
     let size = names.into_iter().zip(input.extents).map(|(name, extent)| Element::text(name, extent));
     let gluon = Element::of("gluon", [gluon(&input.gauge)?]);

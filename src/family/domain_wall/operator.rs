@@ -155,6 +155,7 @@ impl DomainWall {
         fields: usize,
         params: &DomainWallParams,
     ) -> Result<Self, FieldError> {
+        domain.require_periodic("domain-wall quarks")?;
         assert!(params.weights.omega.iter().all(|&omega| omega > 0.0), "the weights omega are positive");
         assert!(params.slices() <= MOST_SLICES, "the fifth dimension has {MOST_SLICES} slices at most");
         let room = |number| Workspace::new(domain, params.kind(), precision, fields, number);

@@ -94,6 +94,7 @@ impl StaggeredLinks {
     /// # Panics
     /// The domain's borders are thinner than two layers.
     pub fn new(domain: &Arc<Domain>, smearing: Smearing) -> Result<Self, FieldError> {
+        domain.require_periodic("staggered quarks")?;
         domain.check_border(2);
         let projection = match smearing {
             Smearing::Asqtad { .. } => None,

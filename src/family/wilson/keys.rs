@@ -7,8 +7,8 @@ use crate::config::raw::Table;
 use crate::config::section::{Count, Inner, Section};
 use crate::family::fermion::Keys;
 use crate::family::keys::{
-    ACTION_ERROR, BOUNDARY, Context, FACTOR_NAME, FLAVOURS, OneFlavourFunctions, RATIONAL, STOUT, STOUT_TEXT,
-    StoutSteps, heavy, only_flavours, rational, stout,
+    ACTION_ERROR, BOUNDARY, Context, FACTOR_NAME, FLAVOURS, OneFlavourFunctions, Purpose, RATIONAL, STOUT,
+    STOUT_TEXT, StoutSteps, heavy, only_flavours, rational, stout,
 };
 use crate::measure::{Allowed, MassOf};
 use crate::operator::CloverForm;
@@ -147,6 +147,14 @@ const FORM: Key<CloverForm> = Key::new(
     "the form of the clover term: 4 + m0 + F, or (4 + m0) exp(F / (4 + m0))",
 )
 .note("refused without `\"wilson-clover\"`");
+const C_F: Key<f64> = Key::new(
+    "c_f",
+    POSITIVE,
+    Absent::Is("1.0"),
+    Change::Fixed,
+    "improvement at walls in time: the mass on the slices beside them is greater by c_f - 1",
+)
+.note("refused without walls");
 const PRECONDITIONING: Key<Schur> = Key::new(
     "preconditioning",
     words(&[("symmetric", Schur::Symmetric), ("asymmetric", Schur::Asymmetric)]),
@@ -165,8 +173,9 @@ pub(crate) const HASENBUSCH: Section = Section {
 impl Keys for WilsonFermion {
     const ACTION: &'static Key<&'static str> = &ACTION;
     const SIGNS: &'static [&'static str] = &["kappa", "c_sw"];
+    const KNOWS_WALLS: bool = true;
     const SECTION: Section = Section {
-        keys: &[&ACTION, &FLAVOURS, &KAPPA, &MASS, &MU, &C_SW, &FORM, &BOUNDARY, &PRECONDITIONING],
+        keys: &[&ACTION, &FLAVOURS, &KAPPA, &MASS, &MU, &C_SW, &FORM, &BOUNDARY, &C_F, &PRECONDITIONING],
         tables: &[
             Inner { name: "stout", count: Count::Once, text: STOUT_TEXT, sections: &[&STOUT] },
             Inner { name: "over", count: Count::Once, text: OVER_TEXT, sections: &[&OVER] },
@@ -204,6 +213,10 @@ impl Keys for WilsonFermion {
         let mu = table.get(&MU);
         let c_sw = c_sw(&mut table, action);
         let boundary = table.get(&BOUNDARY);
+        let c_f = table.get_or(&C_F, None);
+        if context.purpose == Purpose::Run && !context.boxes.time.has_walls() && table.has("c_f") {
+            table.mistake("c_f", "c_f: there are no walls in time; see 'time_boundary' in [lattice]");
+        }
         let clover = table.get(&FORM);
         if action != Some(CLOVER) && table.has("clover") {
             table.mistake("clover", "clover: the action \"wilson\" has no clover term");
@@ -241,7 +254,7 @@ impl Keys for WilsonFermion {
             mu: mu?,
             c_sw: c_sw?,
             clover: clover?,
-            boundary: boundary?,
+            boundary: boundary?.with_c_f(c_f),
             schur: schur?,
         };
         let (solver, hasenbusch) = (solver.solver(), hasenbusch?);

@@ -52,10 +52,11 @@ impl WilsonParams {
         0.5 / self.kappa
     }
 
-    /// The clover term, if there is one.
+    /// The clover term, if there is one: also without F, if A differs beside walls in time.
     pub fn clover_params(&self) -> Option<CloverParams> {
-        let params = CloverParams { diagonal: self.diagonal(), c_sw: self.c_sw, form: self.clover };
-        (self.c_sw != 0.0).then_some(params)
+        let c_f = self.boundary.c_f();
+        let params = CloverParams { diagonal: self.diagonal(), c_sw: self.c_sw, form: self.clover, c_f };
+        (self.c_sw != 0.0 || c_f != 1.0).then_some(params)
     }
 }
 
@@ -160,7 +161,7 @@ impl Wilson {
             let blocks = |parity, inverse| CloverBlocks::new(domain, precision, clover, (parity, inverse));
             Ok::<_, FieldError>([blocks(EVEN, true)?, blocks(ODD, symmetric)?])
         });
-        let (own, clover) = (own.transpose()?, params.c_sw != 0.0);
+        let (own, clover) = (own.transpose()?, params.clover_params().is_some());
         let room = |number| Workspace::new(domain, Kind::Dirac, precision, fields, number);
         Ok(Self {
             params,
@@ -476,7 +477,7 @@ mod tests {
         // Memory of the same sizes, which would reuse freed memory.
         let mut other = CloverTerm::new(
             &domain,
-            CloverParams { diagonal: 40.0, c_sw: 2.0, form: CloverForm::Linear },
+            CloverParams { diagonal: 40.0, c_sw: 2.0, form: CloverForm::Linear, c_f: 1.0 },
             [true, true],
         )
         .unwrap();

@@ -123,6 +123,10 @@ impl SolverKeys {
                 precision: table.get_or(&GUESS_PRECISION, fermion.map(|f| f.guess.precision)),
             },
         };
+        if boxes.time.has_walls() && keys.link_reals == 8 && table.has("link_reals") {
+            let message = "link_reals: 8 cannot tell the zero matrices of walls in time; take 12 or 18";
+            table.mistake("link_reals", message);
+        }
         keys.own = keys.read_own(&mut table, fermion, boxes);
         tight(&table, "action_residual", keys.action_residual);
         loose(&table, "action_residual", keys.action_residual);

@@ -15,3 +15,4 @@ mod spectrum;
 mod stout;
 mod tuning;
 mod wall_weights;
+mod walls;

@@ -5,6 +5,7 @@ mod milc_trajectory;
 mod program;
 mod rationals;
 mod seeds;
+mod walls;
 
 use crate::reference::data;
 use crate::reference::gauge::{Gauge, LinkField};

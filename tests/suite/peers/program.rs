@@ -58,24 +58,24 @@ fn openqcd_links() -> Option<MatrixField> {
 }
 
 /// `factor` F as matrices.
-fn matrices(force: &AlgebraField, factor: Complex64) -> LinkField {
+pub(super) fn matrices(force: &AlgebraField, factor: Complex64) -> LinkField {
     let reals = force.to_host().unwrap();
     let link = |f: &[f64]| su3::scale(factor, &su3::from_components(f.try_into().unwrap()));
     reals.chunks_exact(32).map(|f| std::array::from_fn(|mu| link(&f[8 * mu..8 * mu + 8]))).collect()
 }
 
-fn force_of(action: &mut dyn Action, links: &MatrixField) -> AlgebraField {
+pub(super) fn force_of(action: &mut dyn Action, links: &MatrixField) -> AlgebraField {
     let mut force = AlgebraField::new(links.domain()).unwrap();
     action.add_force(links, &mut force).unwrap();
     force
 }
 
-fn rotated(rotation: &M4, field: &[plain::Spinor]) -> Vec<plain::Spinor> {
+pub(super) fn rotated(rotation: &M4, field: &[plain::Spinor]) -> Vec<plain::Spinor> {
     field.iter().map(|psi| plain::spin_mul(rotation, psi)).collect()
 }
 
 /// For each site of the lattice moved by one site in x, the site it was.
-fn moved(extents: Extents) -> Vec<usize> {
+pub(super) fn moved(extents: Extents) -> Vec<usize> {
     let origin = |x: usize| {
         let mut y = coordinates(extents, x);
         y[0] = (y[0] + 1) % extents[0];
@@ -85,7 +85,7 @@ fn moved(extents: Extents) -> Vec<usize> {
 }
 
 /// M psi by the program's even-odd pieces: A psi - D psi / 2.
-fn full_operator(links: &MatrixField, params: &WilsonParams, psi: &[f64]) -> Vec<f64> {
+pub(super) fn full_operator(links: &MatrixField, params: &WilsonParams, psi: &[f64]) -> Vec<f64> {
     let domain = links.domain();
     let mut clover = CloverTerm::new(domain, params.clover_params().unwrap(), [false; 2]).unwrap();
     clover.update(links).unwrap();

@@ -199,6 +199,10 @@ fn actions_of_all_inputs() {
             ended.failed(2, &["QCDml 2.0 has no words for weights that differ from slice to slice, as those of [fermion."]);
             continue;
         }
+        if name.contains("-open-") {
+            ended.failed(2, &["QCDml 2.0 has no words for walls in time"]);
+            continue;
+        }
         ended.succeeded();
         let text = fs::read_to_string(scratch.at(&name).join("qcdml/ensemble.xml")).unwrap();
         let found = leaves(&text);

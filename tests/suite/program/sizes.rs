@@ -7,13 +7,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// GPUs of 80 GB, four on a node.
 const GPUS: [&str; 6] = ["--device", "cuda", "--device-memory", "80GB", "--node-ranks", "4"];
-const SHIPPED: [&str; 12] = [
+const SHIPPED: [&str; 14] = [
     "quickstart",
     "quenched-b6.0",
     "clover-nf2-8x8",
     "clover-nf2-32c64",
     "clover-nf2p1-8x16",
     "clover-nf2p1-32c64",
+    "clover-nf2-open-8x16",
+    "clover-nf2p1-open-32c96",
     "mobius-2p1-small",
     "dwf-2p1-16c32",
     "odwf-nf2-16c32",
