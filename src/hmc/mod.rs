@@ -1,13 +1,16 @@
 //! Molecular dynamics and the Metropolis step.
 //!
 //! - `integrator`: a trajectory as a list of moves
+//! - `smd`: trajectories of cycles, between which momenta and pseudofermions are refreshed in part
 //! - `trajectory`: the Hamiltonian, the moves carried out, accept or reject
 //! - `tuning`: what dH and which time to expect of steps and schemes, from trajectories with others
 
 mod integrator;
+mod smd;
 mod trajectory;
 mod tuning;
 
 pub use integrator::{Level, Move, Scheme, plan};
+pub use smd::Smd;
 pub use trajectory::{Chain, Energies, HmcError, KickReport, Outcome, Reversibility, TermOutcome};
 pub use tuning::{Expected, Model, Trial, acceptance, forces};

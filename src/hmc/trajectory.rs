@@ -3,6 +3,7 @@
 //! H is summed exactly over sites, so dH is the exact difference of two sums, independent of ranks and lanes.
 
 use super::integrator::{Level, Move, plan};
+use super::smd::{Cycles, Smd};
 use crate::action::{Action, ActionError, Pseudofermion, TermReport};
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField, Purpose, RandomAddress};
 use crate::math::ExactSum;
@@ -74,13 +75,15 @@ pub struct TermOutcome {
     pub force: KickReport,
 }
 
-/// The result of a trajectory.
+/// The result of a trajectory; of one in [cycles](Smd), dH and its decision are those of the last one.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// H at the end minus H at the start.
     pub delta_h: f64,
     /// Whether the new links were accepted.
     pub accepted: bool,
+    /// How many cycles were accepted.
+    pub accepted_cycles: u64,
     /// For each level, from the outermost.
     pub levels: Vec<KickReport>,
     /// For each term and part of a force, the outermost level first.
@@ -151,6 +154,7 @@ pub struct Chain {
     moves: Vec<Move>,
     tau: f64,
     seed: u64,
+    smd: Option<Cycles>,
 }
 
 /// A force on a level.
@@ -262,9 +266,19 @@ impl Chain {
             moves,
             tau,
             seed,
+            smd: None,
             links,
             domain,
         })
+    }
+
+    /// The same chain by stochastic molecular dynamics: `tau` is then the length of a cycle.
+    ///
+    /// # Errors
+    /// Memory runs out.
+    pub fn with_smd(mut self, params: Smd) -> Result<Self, FieldError> {
+        self.smd = Some(Cycles::new(params, self.tau, &self.links, &mut self.actions)?);
+        Ok(self)
     }
 
     /// Walks further trajectories with these steps and schemes; the terms stay on their levels.
@@ -288,9 +302,25 @@ impl Chain {
     /// # Errors
     /// A term failed; the links are then those at the start.
     pub fn trajectory(&mut self, number: u64, always: bool) -> Result<Outcome, HmcError> {
+        let Some(smd) = &mut self.smd else { return self.cycle(number, true, always) };
+        smd.first.copy_from(&self.links)?;
+        let cycles = smd.params.cycles;
+        let mut whole: Option<Outcome> = None;
+        for n in 0..cycles {
+            let done = self.cycle(number * cycles + n, n == 0, always);
+            if let (Err(_), Some(smd)) = (&done, &self.smd) {
+                let _ = self.links.copy_from(&smd.first);
+            }
+            whole = Some(whole.into_iter().fold(done?, |next, before| next.after(&before)));
+        }
+        Ok(whole.expect("a cycle at least"))
+    }
+
+    /// A trajectory of HMC, or a cycle, that draws the random numbers of `number`; `fresh`: all of momenta and pseudofermions.
+    fn cycle(&mut self, number: u64, fresh: bool, always: bool) -> Result<Outcome, HmcError> {
         let start = Instant::now();
         self.saved.copy_from(&self.links)?;
-        let walked = self.walk(number);
+        let walked = self.walk(number, fresh);
         let (delta_h, levels, terms) = match walked {
             Ok(done) => done,
             Err(error) => {
@@ -303,8 +333,12 @@ impl Chain {
         let accepted = always || draw < (-delta_h).exp();
         if !accepted {
             self.links.copy_from(&self.saved)?;
+            if let Some(smd) = &self.smd {
+                smd.turn(&mut self.momenta)?;
+            }
         }
-        Ok(Outcome { delta_h, accepted, levels, terms, seconds: start.elapsed().as_secs_f64() })
+        let (accepted_cycles, seconds) = (u64::from(accepted), start.elapsed().as_secs_f64());
+        Ok(Outcome { delta_h, accepted, accepted_cycles, levels, terms, seconds })
     }
 
     /// The terms' reports on the last trajectory, with their names.
@@ -325,6 +359,10 @@ impl Chain {
             for part in parts.into_iter().flat_map(|part| [part; 4]) {
                 let _ = action.add_part(part, &self.links, &mut self.force);
             }
+        }
+        if let Some(smd) = &mut self.smd {
+            let _ = smd.begin(&self.momenta, &mut self.actions);
+            let _ = smd.mix(&mut self.momenta, &mut self.actions);
         }
     }
 
@@ -377,8 +415,15 @@ impl Chain {
         Ok(Energies { momenta, terms: names.zip(values.into_iter().map(|valued| valued.value)).collect() })
     }
 
-    fn walk(&mut self, number: u64) -> Result<(f64, Vec<KickReport>, Vec<TermOutcome>), HmcError> {
-        let (momenta, drawn) = self.draw(number)?;
+    fn walk(
+        &mut self,
+        number: u64,
+        fresh: bool,
+    ) -> Result<(f64, Vec<KickReport>, Vec<TermOutcome>), HmcError> {
+        let (momenta, drawn) = if fresh { self.draw(number)? } else { self.draw_some(number)? };
+        if let Some(smd) = &mut self.smd {
+            smd.begin(&self.momenta, &mut self.actions)?;
+        }
         let (levels, mut terms) = self.integrate()?;
         let mut change = self.momenta.kinetic()? - momenta;
         let values = self.values(|term, links| term.value(links))?;
@@ -406,6 +451,23 @@ impl Chain {
         self.momenta.set_random(RandomAddress { seed, trajectory, purpose: Purpose::Momenta })?;
         let momenta = self.momenta.kinetic()?;
         Ok((momenta, self.values(|term, links| term.refresh(links, seed, trajectory))?))
+    }
+
+    /// Draws a part of momenta and pseudofermions, for a cycle that goes on.
+    fn draw_some(&mut self, number: u64) -> Result<(ExactSum, Vec<Valued>), HmcError> {
+        if let Some(smd) = &mut self.smd {
+            smd.keep_momenta(&self.momenta)?;
+        }
+        let mut drawn = self.draw(number)?;
+        let Some(smd) = self.smd.as_ref().filter(|smd| smd.keeps()) else { return Ok(drawn) };
+        smd.mix(&mut self.momenta, &mut self.actions)?;
+        drawn.0 = self.momenta.kinetic()?;
+        let valued = self.values(|term, links| term.value(links))?;
+        // What is drawn has its value by chance alone: it is that of its mixture now.
+        for (before, after) in drawn.1.iter_mut().zip(valued) {
+            *before = Valued { value: after.value, seconds: before.seconds + after.seconds };
+        }
+        Ok(drawn)
     }
 
     /// The terms' values as `of` computes them.
@@ -512,7 +574,35 @@ impl Chain {
     }
 }
 
+impl Outcome {
+    /// This cycle after others.
+    fn after(mut self, before: &Self) -> Self {
+        self.accepted_cycles += before.accepted_cycles;
+        self.seconds += before.seconds;
+        self.levels.iter_mut().zip(&before.levels).for_each(|(own, before)| own.join(before));
+        for (own, before) in self.terms.iter_mut().zip(&before.terms) {
+            own.heat_bath_seconds += before.heat_bath_seconds;
+            own.value_seconds += before.value_seconds;
+            own.force.join(&before.force);
+        }
+        self
+    }
+}
+
 impl KickReport {
+    /// This one and another together.
+    fn join(&mut self, other: &Self) {
+        let kicks = self.kicks + other.kicks;
+        let sum = self.norm * self.kicks as f64 + other.norm * other.kicks as f64;
+        *self = Self {
+            kicks,
+            norm: sum / kicks.max(1) as f64,
+            max: self.max.max(other.max),
+            iterations: self.iterations + other.iterations,
+            seconds: self.seconds + other.seconds,
+        };
+    }
+
     /// Counts a force with this `|F|^2` summed over links, and this greatest |F|. The mean is divided at the end.
     fn add_kick(&mut self, norm2: f64, max: f64, domain: &Domain) {
         self.kicks += 1;

@@ -7,7 +7,7 @@ use crate::config::reader::{list, placed_text};
 use crate::config::report::{hint, nearest};
 use crate::config::section::{Count, Inner, Section};
 use crate::family::keys::Term;
-use crate::hmc::{Level, Scheme};
+use crate::hmc::{Level, Scheme, Smd};
 
 /// `[hmc]`
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,8 @@ pub struct Hmc {
     /// The terms on each level: `gauge`, and names of fermions, of their Hasenbusch factors and of inner poles. Each
     /// occurs once.
     pub terms: Vec<Vec<String>>,
+    /// The division of trajectories by stochastic molecular dynamics, of whose cycles `tau` is the length.
+    pub smd: Option<Smd>,
     /// Trajectories between projections of the links to SU(3).
     pub reproject_every: u64,
     /// Trajectories between measurements of reversibility; 0: never.
@@ -35,7 +37,7 @@ const TAU: Key<f64> = Key::new(
     POSITIVE,
     Absent::Is("1.0"),
     Change::Tuning,
-    "length of a trajectory, for H = sum tr P^2 + S",
+    "length of a trajectory, or with `smd` of a cycle, for H = sum tr P^2 + S",
 );
 const REPROJECT_EVERY: Key<u64> = Key::new(
     "reproject_every",
@@ -103,13 +105,44 @@ const TERMS: Key<Vec<(String, usize)>> = Key::new(
 )
 .settled_as("terms");
 
+const FRICTION: Key<f64> = Key::new(
+    "friction",
+    POSITIVE,
+    Absent::Refused,
+    Change::Tuning,
+    "gamma; between cycles c_1 = exp(-gamma tau) of momenta and pseudofermions stays, 0.3 is usual",
+);
+const CYCLES: Key<u64> = Key::new(
+    "cycles",
+    integer(1, 1_000_000),
+    Absent::Refused,
+    Change::Fixed,
+    "cycles in a trajectory, at whose start momenta and pseudofermions are new",
+);
+/// `[hmc.smd]`
+pub(super) const SMD: Section = Section { keys: &[&FRICTION, &CYCLES], tables: &[] };
+
 /// `[[hmc.level]]`
 pub(super) const LEVEL: Section = Section { keys: &[&INTEGRATOR, &LAMBDA, &STEPS, &TERMS], tables: &[] };
 /// `[hmc]`
 pub(super) const HMC: Section = Section {
     keys: &[&TAU, &REPROJECT_EVERY, &REVERSIBILITY_EVERY, &VERIFY_EVERY],
-    tables: &[Inner { name: "level", count: Count::Listed, text: "", sections: &[&LEVEL] }],
+    tables: &[
+        Inner { name: "level", count: Count::Listed, text: "", sections: &[&LEVEL] },
+        Inner { name: "smd", count: Count::Once, text: "", sections: &[&SMD] },
+    ],
 };
+
+/// Reads `[hmc.smd]`; `Some(None)` without it, `None` after a mistake.
+fn smd(mut table: Table) -> Option<Option<Smd>> {
+    if !table.exists() {
+        table.finish();
+        return Some(None);
+    }
+    let (friction, cycles) = (table.get(&FRICTION), table.get(&CYCLES));
+    table.finish();
+    Some(Some(Smd { friction: friction?, cycles: cycles? }))
+}
 
 /// Reads `[hmc]`; its levels must contain all `terms`.
 pub(super) fn hmc(mut table: Table, terms: &[Term]) -> Option<Hmc> {
@@ -122,6 +155,7 @@ pub(super) fn hmc(mut table: Table, terms: &[Term]) -> Option<Hmc> {
     );
     let [reproject_every, reversibility_every, verify_every] =
         [&REPROJECT_EVERY, &REVERSIBILITY_EVERY, &VERIFY_EVERY].map(|key| table.get_or(key, None));
+    let smd = smd(table.table("smd"));
     let tables = table.list("level");
     if table.exists() && tables.is_empty() {
         table.mistake("", "no [[hmc.level]]: the gauge force needs at least one");
@@ -145,7 +179,8 @@ pub(super) fn hmc(mut table: Table, terms: &[Term]) -> Option<Hmc> {
     let present = table.exists();
     table.finish();
     let (levels, terms) = levels.into_iter().collect::<Option<_>>()?;
-    present.then_some(Hmc { tau, levels, terms, reproject_every, reversibility_every, verify_every })
+    let smd = smd?;
+    present.then_some(Hmc { tau, levels, terms, smd, reproject_every, reversibility_every, verify_every })
 }
 
 /// The position of a level.

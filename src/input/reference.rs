@@ -22,13 +22,14 @@ const INPUT: Section = Section {
 
 /// The tables of the documentation, by the names of their places in the text; those of observables by their keys.
 fn places() -> impl Iterator<Item = (&'static str, &'static Section)> {
-    let own: [(_, &Section); 7] = [
+    let own: [(_, &Section); 8] = [
         ("run", &run::RUN),
         ("lattice", &run::LATTICE),
         ("parallel", &run::PARALLEL),
         ("gauge", &gauge::GAUGE),
         ("hmc", &hmc::HMC),
         ("level", &hmc::LEVEL),
+        ("smd", &hmc::SMD),
         ("measure", &measure::MEASURE),
     ];
     let families = family::PLACES.iter().copied().flatten().copied();

@@ -1,7 +1,7 @@
 //! Inputs of small chains that have between them all that production has.
 
 /// All that the quickstart has not: rectangles, the symmetric form, double precision, whole links,
-/// integrators of fourth order with the force gradient, guesses, the Symanzik flow.
+/// integrators of fourth order with the force gradient, guesses, cycles of stochastic molecular dynamics, the Symanzik flow.
 pub const OTHER: &str = r#"
 [run]
 name = "quickstart"
@@ -23,6 +23,9 @@ preconditioning = "symmetric"
 precision = "double"
 link_reals = 18
 guess = 3
+[hmc.smd]
+friction = 0.5
+cycles = 2
 [[hmc.level]]
 integrator = "force-gradient"
 steps = 3

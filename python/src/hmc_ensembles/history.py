@@ -18,6 +18,7 @@ _CHAIN = {
     "tuning": ("1", "trajectory after which the tuning in force began"),
     "reversibility": ("1", "greatest element of U - U_back after molecular dynamics forward and back"),
     "reversibility_dh": ("1", "|dH| after molecular dynamics forward and back"),
+    "accepted_cycles": ("1", "accepted cycles of stochastic molecular dynamics"),
     "verified": ("1", "1: walked twice with the same bits, 0: walked once"),
 }
 # Columns QUANTITY_L of a level L, and QUANTITY_of_T of a term T.
@@ -30,7 +31,7 @@ _PARTS = {
 }
 _DIMENSIONS = {"level": ("1", "level of the integrator, 0 the outermost"), "term": ("1", "name of the term")}
 _PART = re.compile(r"(dS|force|force_max|iterations|seconds)_(?:(?P<level>\d+)|of_(?P<term>.+))")
-_COUNTS = ("trajectory", "accepted", "tuning", "verified", "iterations")
+_COUNTS = ("trajectory", "accepted", "accepted_cycles", "tuning", "verified", "iterations")
 
 
 def read_history(path):

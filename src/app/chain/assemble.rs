@@ -101,8 +101,12 @@ pub(super) fn terms(domain: &Arc<Domain>, input: &Input) -> Result<Vec<Box<dyn A
 pub(in crate::app) fn chain(input: &Input, links: MatrixField) -> Result<Chain, AppError> {
     let all = terms(links.domain(), input)?;
     // The input was checked: every term is on exactly one level.
-    let Hmc { levels, terms, tau, .. } = &input.hmc;
-    Ok(Chain::with_parts(links, levels, all, terms, *tau, input.run.seed)?)
+    let Hmc { levels, terms, tau, smd, .. } = &input.hmc;
+    let chain = Chain::with_parts(links, levels, all, terms, *tau, input.run.seed)?;
+    Ok(match smd {
+        Some(smd) => chain.with_smd(*smd)?,
+        None => chain,
+    })
 }
 
 /// The links before trajectory 0.

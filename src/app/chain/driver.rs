@@ -147,7 +147,7 @@ impl Driver {
         let (folder, input) = (&self.folder, &self.input);
         found.lost.put_back(folder)?;
         jobs::mend(folder)?.iter().for_each(|warning| self.report.warn(warning));
-        let names = columns(&input.hmc.terms);
+        let names = columns(&input.hmc);
         let new = found.history.lacks(&texts(&names)).join(", ");
         if !found.history.is_empty() && !new.is_empty() {
             self.report.line(&format!("history.csv has new columns, empty in the rows so far: {new}"));
@@ -241,7 +241,7 @@ impl Driver {
 
     /// The columns of its rows.
     pub(super) fn columns(&self) -> Vec<String> {
-        columns(&self.input.hmc.terms)
+        columns(&self.input.hmc)
     }
 
     /// Makes the measurements of `measure` on the current links, those after trajectory `number`. Returns a line of the
@@ -387,6 +387,6 @@ pub(super) fn is_due(number: u64, every: u64) -> bool {
 
 /// Writes the records to disk, and opens the files for more.
 fn open_records(folder: &Path, input: &Input, found: &Found) -> Result<(History, Journal), IoError> {
-    let history = History::open(folder, &texts(&columns(&input.hmc.terms)), &found.history)?;
+    let history = History::open(folder, &texts(&columns(&input.hmc)), &found.history)?;
     Ok((history, Journal::open(&folder.join(MEASUREMENTS), &found.measurements)?))
 }

@@ -37,7 +37,7 @@ fn integrator(scheme: &Scheme) -> String {
 /// Bytes of the history of so many trajectories, about.
 pub(in crate::app) fn history(input: &Input, trajectories: u64) -> usize {
     const FIELD: usize = 20;
-    (FIELD * columns(&input.hmc.terms).len()).saturating_mul(trajectories as usize)
+    (FIELD * columns(&input.hmc).len()).saturating_mul(trajectories as usize)
 }
 
 /// The plan of a run on `ranks` ranks, as text.

@@ -115,7 +115,7 @@ impl Report {
         plaquette: f64,
         terms: &[(&str, TermReport)],
     ) {
-        let Outcome { delta_h, accepted, levels, terms: shares, seconds } = outcome;
+        let Outcome { delta_h, accepted, levels, terms: shares, seconds, .. } = outcome;
         self.count(number, *accepted);
         let decides = number > self.thermalisation;
         let verdict = match (decides, accepted) {

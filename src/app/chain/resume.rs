@@ -13,7 +13,7 @@ use crate::app::{AppError, Gaps, RunOptions, version};
 use crate::comm::{Comm, agree, from_first};
 use crate::config::Change;
 use crate::field::HostLinks;
-use crate::input::{self, Difference, Input, Run};
+use crate::input::{self, Difference, Hmc, Input, Run};
 use crate::io::{self, Form, Header, History, IoError, Records, Table};
 use crate::lattice::Partition;
 use crate::solver::Choices;
@@ -33,9 +33,8 @@ const SAME_PLAQUETTE: f64 = 1e-10;
 /// The file of measurements.
 pub(in crate::app) const MEASUREMENTS: &str = "measurements.jsonl";
 
-/// Columns of the history: those of a trajectory, four per level, five per term or part of a force; `terms` are those on
-/// each level.
-pub(super) fn columns(terms: &[Vec<String>]) -> Vec<String> {
+/// Columns of the history: those of a trajectory, four per level, five per term or part of a force.
+pub(super) fn columns(Hmc { terms, smd, .. }: &Hmc) -> Vec<String> {
     let mut names: Vec<String> =
         ["trajectory", "delta_h", "accepted", "plaquette", "unitarity", "seconds"].map(String::from).to_vec();
     names.extend(["tuning", "reversibility", "reversibility_dh", "verified"].map(String::from));
@@ -46,6 +45,7 @@ pub(super) fn columns(terms: &[Vec<String>]) -> Vec<String> {
         let of_term = ["dS", "force", "force_max", "iterations", "seconds"];
         names.extend(of_term.map(|name| format!("{name}_of_{term}")));
     }
+    names.extend(smd.iter().map(|_| "accepted_cycles".to_owned()));
     names
 }
 
@@ -138,8 +138,8 @@ impl Found {
             let (inputs, lost) = true_inputs(folder, &states);
             let earlier =
                 inputs.iter().filter_map(|(_, text)| Some(input::parse_stored(text, "").ok()?.input));
-            let known: Vec<String> = earlier.flat_map(|input| columns(&input.hmc.terms)).collect();
-            let names = columns(&input.hmc.terms);
+            let known: Vec<String> = earlier.flat_map(|input| columns(&input.hmc)).collect();
+            let names = columns(&input.hmc);
             let history = History::records(folder, &texts(&names), &texts(&known))?;
             let measurements = Records::read(&folder.join(MEASUREMENTS), Form::Json, "", &[])?;
             require_own(&states, &history, &measurements)?;

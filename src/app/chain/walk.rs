@@ -95,6 +95,7 @@ impl Driver {
                 Value::Real(term.heat_bath_seconds + term.force.seconds + term.value_seconds),
             ]);
         }
+        row.extend(self.input.hmc.smd.iter().map(|_| Value::Count(outcome.accepted_cycles)));
         after_trajectory(number + 1);
         Ok(Walked { outcome, plaquette, row })
     }

@@ -10,6 +10,7 @@ mod multigrid;
 mod parts;
 mod rhmc;
 mod rooted;
+mod smd;
 mod smearing;
 mod spectrum;
 mod stout;
