@@ -46,10 +46,10 @@ impl Cycles {
         let _label = domain.device().label("cycles");
         let all = actions.iter_mut().flat_map(|term| term.pseudofermions());
         let like = |field: &Spinor| Spinor::of(&domain, field.kind(), field.precision(), field.fields());
-        let c1 = (-params.friction * tau).exp();
+        let share = params.friction * tau;
         Ok(Self {
             params,
-            weights: [c1, (1.0 - c1 * c1).sqrt()],
+            weights: [(-share).exp(), (-(-2.0 * share).exp_m1()).sqrt()],
             first: MatrixField::aside(&domain, 4)?,
             momenta: AlgebraField::new(&domain)?,
             phi: all.map(|one| like(one.field)).collect::<Result<_, _>>()?,
