@@ -233,6 +233,7 @@ fn info_tells_all_fields() {
         "file",
         "format",
         "extents",
+        "time_boundary",
         "trajectory",
         "plaquette",
         "links_checksum",

@@ -190,7 +190,10 @@ fn actions_of_all_inputs() {
         }
         seen += 1;
         fs::create_dir_all(scratch.at(&name).join("ildg")).unwrap();
-        let own = fs::read_to_string(&path).unwrap();
+        // Multigrid's aggregates do not fit so small a lattice; what solves is no physics.
+        let own = fs::read_to_string(&path)
+            .unwrap()
+            .replace("method = \"multigrid\"\nprecision = \"double-single-half\"\n", "method = \"cg\"\n");
         fs::write(scratch.at(&name).join("run.toml"), with(&own, "extents", "[4, 4, 4, 6]")).unwrap();
         let file = "ildg/cfg_000001.ildg";
         fs::copy(scratch.at("ensembles/pure").join(file), scratch.at(&name).join(file)).unwrap();
