@@ -11,7 +11,7 @@ use hmc::device::Precision;
 use hmc::family::{Schur, Smearing, StaggeredLinks, WilsonParams};
 use hmc::field::{AlgebraField, Domain, FieldError, HostLinks, MatrixField};
 use hmc::lattice::{Boundary, Extents, LaneGrid, Partition, TimeBoundary, coordinates, volume};
-use hmc::measure::{FlowKernel, flow};
+use hmc::measure::{FlowKernel, flow, flow_by_slice};
 use hmc::operator::{CloverForm, WilsonLinks};
 use std::sync::Arc;
 
@@ -120,6 +120,9 @@ fn the_same_bits_everywhere() {
         }
         let points = flow(&links, FlowKernel::Symanzik, 0.02, 0.06, 1, &|| false).unwrap();
         sums.extend(points.iter().flat_map(|point| [point.e_plaquette, point.e_clover, point.q]));
+        for slices in flow_by_slice(&links, FlowKernel::Wilson, 0.02, 0.02, 1, &|| false).unwrap() {
+            sums.extend([slices.e_plaquette, slices.e_clover, slices.q].concat());
+        }
         (sums, force.to_host().unwrap())
     };
     let open = |partition: Partition| partition.with_time(TimeBoundary::Open);
