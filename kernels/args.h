@@ -43,6 +43,9 @@ constexpr int TEAM_REALS = 25 * TEAM_SITES;  // reals that a team shares per sli
 enum Epilogue : int { PLAIN, CLOVER, CLOVER_MINUS, MINUS_CLOVER, SHIFT };
 // The hops that a hopping term makes: all | those within blocks | those that leave a block in one direction.
 enum HopSet : int { EVERY, WITHIN, ACROSS };
+// How time ends: not | on the first and on the last slice | on the first slice and the one after the last, with given links in
+// space | open on the first slice, given on the one after the last. Quark fields are zero on walls.
+enum TimeWalls : int { PERIODIC, OPEN, FIXED, OPEN_FIXED };
 // Reals per site of a fermion field.
 enum SiteReals : int { DIRAC = 24, COLOUR = 6 };
 // Reals per link of SU(3): all, two rows, or eight.
@@ -63,7 +66,8 @@ struct Geometry {
     const Ints* to_double;    // optional if fields in double have the same lanes, else half as many on boxes twice as long: for every lane of two sites there, one behind the other, the lane here
     const Ints* from_double;  // optional likewise: for every lane here, that there
     int double_direction;     // the direction in which those boxes are longer
-    int walls;                // 1: time ends on the first and on the last slice; links do not go on, and there are no quarks
+    int walls;                // how time ends: PERIODIC ..
+    const Doubles* given;     // optional: [lower, upper wall][x, y, z][row][re, im], the links in space of walls that are fixed
 };
 
 #include "args_fields.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 // Gauge loops (gauge.cuh). Paths: int [mu][path] or int [path], with four bits per step. `counts` are the numbers of
-// paths per class: plaquette (space, time), rectangle, parallelogram.
+// paths per class: plaquette (space, time), rectangle, parallelogram; between fixed walls the last are plaquettes, twice around.
 
 // Sum n: the closed paths of class n
 struct LoopTraces {
@@ -19,7 +19,9 @@ struct GaugeAction {
     const Ints* paths;
     int counts[4];
     double weights[4];
-    double at_wall;           // weight of loops within a wall
+    double within[2];         // weight of loops within a lower and an upper wall
+    double beside[2];         // of plaquettes that touch them
+    double twice[2];          // of those that go twice around
 };
 // force += scale dS
 struct GaugeForce {
@@ -29,8 +31,10 @@ struct GaugeForce {
     const Ints* paths;
     int counts[4];
     double weights[4];
-    double at_wall;           // weight of loops within a wall
-    double wall_links;        // factor of the force on links within a wall
+    double within[2];         // weight of loops within a lower and an upper wall
+    double beside[2];         // of plaquettes that touch them
+    double twice[2];          // of those that go twice around
+    double wall_links;        // factor of the force on links within an open wall
     double scale;
 };
 // U <- exp(i scale P) U
@@ -52,6 +56,11 @@ struct Kick {
 struct Kinetic {
     Geometry g;
     const Algebra* momenta;
+};
+// Gives links at walls what they must be. Maximum: the greatest change of any matrix element
+struct EndLinks {
+    Geometry g;
+    Matrices* links;
 };
 // Maximum: deviation of links from SU(3)
 struct Unitarity {
@@ -98,7 +107,7 @@ struct CloverBuild {
     Clover* clover;           // both parities
     double diagonal;          // 4 + m0
     double wall;              // in place of A on a wall
-    double next;              // in place of 4 + m0 beside one
+    double next[2];           // in place of 4 + m0 beside a lower and an upper one
     double scale;             // c_sw
 };
 // inverse = A^-1; sum 0: log det A, sum 1: number of pivots that are not positive
@@ -115,7 +124,7 @@ struct CloverExponential {
     int parity;
     double sign;
     double factor;
-    double next;              // the factor beside a wall; on one it is 1
+    double next[2];           // the factor beside a lower and an upper wall; on one it is 1
 };
 // blocks += weight (X Y^dag + Y X^dag) / 2
 struct PairBlocks {
@@ -131,7 +140,7 @@ struct ExponentialGradient {
     Clover* blocks;           // P on one parity
     const Clover* clover;     // M there
     int parity;
-    double next;              // a factor beside a wall
+    double next[2];           // a factor beside a lower and an upper wall
 };
 // insertion += insertion of X Y^dag
 struct InsertPair {

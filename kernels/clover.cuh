@@ -57,7 +57,7 @@ template <class F> HD void clover_build(const CloverBuild& a, int i) {
     void* out = clover_half<F>(a.clover, a.g, site.parity);
     F half = splat<F>(0.5 * a.scale), diagonal = splat<F>(a.diagonal);
     if (has_walls(a.g)) {
-        half = half * by_distance<F>(a.g, site.c, 0, 1, 1);
+        half = half * has_quarks<F>(a.g, site.c);
         diagonal = by_distance<F>(a.g, site.c, a.wall, a.next, a.diagonal);
     }
     const int last = site.part == 0 ? 2 : 1;
@@ -381,7 +381,8 @@ template <class F> HD void clover_force(const CloverForce& a, int i) {
     F f[8];
     void* force = momentum_half<F>(a.force, a.g, site.parity);
     load<8, 4>(f, force, mu, site.index, a.g.half);
-    add_projection(f, splat<F>(1), link_at<F>(a.g, a.links, x, mu) * total);
+    const F weight = is_fixed_below(a.g) ? is_free<F>(a.g, site.c, mu) : splat<F>(1);
+    add_projection(f, weight, link_at<F>(a.g, a.links, x, mu) * total);
     store<8, 4>(force, mu, site.index, a.g.half, f);
 }
 
@@ -403,7 +404,7 @@ template <class F> HD void field_energy(const FieldEnergy& a, int i, Accumulator
     F charge = real_trace_of_product(f[0], f[5]) - real_trace_of_product(f[1], f[4]);
     charge = charge + real_trace_of_product(f[3], f[2]);
     if (has_walls(a.g)) {
-        const F inside = by_distance<F>(a.g, w.c, 0, 1, 1);
+        const F inside = has_quarks<F>(a.g, w.c);
         energy = inside * energy;
         charge = inside * charge;
     }

@@ -1,6 +1,6 @@
 // Gauge loops: action, force, drift, and projection of links to SU(3). Links are double, with borders.
 //
-// Loops are data: a path has up to 7 steps of four bits, (1 + mu + 4 backward), the first step lowest. Path tables are
+// Loops are data: a path has up to 8 steps of four bits, (1 + mu + 4 backward), the first step lowest. Path tables are
 // made in src/operator/loops.rs.
 #pragma once
 #include "su3.cuh"
@@ -37,8 +37,26 @@ template <int NB, class F> HD Matrix<F> matrix_at(const Geometry& g, const void*
     turn(g, w, u);
     return u;
 }
+// A link of a walk that may have left the lattice through a fixed wall: those in time are zero there, and those in space
+// within the upper wall, which no field holds, are `given`, or zero without such a table.
+template <class F> HD void end_at_walls(const Geometry& g, const void* given, const Walk& w, int mu, Matrix<F>& u) {
+    const int last = top(g);
+    const double* upper = (const double*)given + 18;
+    for (int l = 0; l < lane<F>::W; ++l) {
+        const int t = slice_of(g, w.c, l) + w.turns[3] * outer(g, 3);
+        const bool is_given = mu < 3 && t == last && given;
+        if (mu == 3 ? t >= 0 && t < last : t != last) continue;
+        UNROLL for (int k = 0; k < 9; ++k) {
+            const double* z = upper + 6 * mu + 2 * (k / 4);
+            set(u.e[k].re, l, real_of<F>(is_given && k % 4 == 0 ? z[0] : 0));
+            set(u.e[k].im, l, real_of<F>(is_given && k % 4 == 0 ? z[1] : 0));
+        }
+    }
+}
 template <class F> HD Matrix<F> link_at(const Geometry& g, const void* links, const Walk& w, int mu) {
-    return matrix_at<4, F>(g, links, w, mu);
+    Matrix<F> u = matrix_at<4, F>(g, links, w, mu);
+    if (is_fixed_above(g)) end_at_walls(g, g.given, w, mu, u);
+    return u;
 }
 // The link in double that starts at a site, for kernels in a lower precision.
 template <class D> HD Matrix<D> double_link_at(const Geometry& g, const void* links, const Coord& c, int mu) {
@@ -148,12 +166,33 @@ HD int steps_in_time(unsigned path) {
     for (; path; path >>= 4) n += ((path - 1) & 3) == 3;
     return n;
 }
-// The weights of a loop between walls: its first step starts at the site, and those in time go forward first.
-template <class F> HD F loop_weight(const Geometry& g, const Coord& c, unsigned path, double at_wall) {
-    const int last = g.global[3] - 1, time = steps_in_time(path) / 2;
-    return by_slice<F>(g, c, [=](int t) {
-        return time == 0 ? (t == 0 || t == last ? at_wall : 1) : t + time <= last ? 1 : 0;
+// The lowest slice of a path, seen from its start.
+HD int lowest_slice(unsigned path) {
+    int t = 0, lowest = 0;
+    for (; path; path >>= 4) {
+        if (((path - 1) & 3) == 3) t += (path & 15) > 4 ? -1 : 1;
+        lowest = t < lowest ? t : lowest;
+    }
+    return lowest;
+}
+// What loops of the action count between walls, by the class of a path from a site c, or from one `ahead` slices after it.
+template <class F, class A> HD F loop_weight(const A& a, const Coord& c, int ahead, int n, unsigned path, int steps) {
+    const int last = top(a.g), first = ahead + lowest_slice(path);
+    const bool twice = n == 3;
+    const int reach = steps / (twice ? 4 : 2);
+    return by_slice<F>(a.g, c, [&](int t) -> double {
+        const int lower = t + first, upper = lower + reach;
+        if (lower < 0 || upper > last) return 0;
+        if (twice) return reach == 0 ? 0 : lower == 0 ? a.twice[0] : upper == last ? a.twice[1] : 0;
+        if (reach == 0) return lower == 0 ? a.within[0] : lower == last ? a.within[1] : 1;
+        if (n == 1) return (lower == 0 ? a.beside[0] : 1) * (upper == last ? a.beside[1] : 1);
+        return 1;
     });
+}
+// Those of mean traces: within a wall half.
+template <class F> HD F trace_weight(const Geometry& g, const Coord& c, unsigned path) {
+    const int last = top(g), reach = steps_in_time(path) / 2;
+    return by_slice<F>(g, c, [=](int t) { return reach == 0 ? (t == 0 || t == last ? 0.5 : 1) : t + reach <= last ? 1 : 0; });
 }
 // Sum n: over sites, the sum of Re tr / 3 over the closed paths of class n that start there; of loops within a wall half.
 template <class F> HD void loop_traces(const LoopTraces& a, int i, int parity, Accumulator& sum) {
@@ -165,7 +204,7 @@ template <class F> HD void loop_traces(const LoopTraces& a, int i, int parity, A
         F s = F{};
         for (int k = 0; k < a.counts[n]; ++k, ++path) {
             F trace = real_trace(path_product<F>(a.g, a.links, w, *path));
-            if (has_walls(a.g)) trace = trace * loop_weight<F>(a.g, w.c, *path, 0.5);
+            if (has_walls(a.g)) trace = trace * trace_weight<F>(a.g, w.c, *path);
             s = s + trace;
         }
         if (a.slice >= 0) s = in * s;
@@ -181,7 +220,7 @@ template <class F> HD void gauge_action(const GaugeAction& a, int i, int parity,
         F s = F{};
         for (int k = 0; k < a.counts[n]; ++k, ++path) {
             F loop = splat<F>(1) - splat<F>(1.0 / 3.0) * real_trace(path_product<F>(a.g, a.links, w, *path));
-            if (has_walls(a.g)) loop = loop * loop_weight<F>(a.g, w.c, *path, a.at_wall);
+            if (has_walls(a.g)) loop = loop * loop_weight<F>(a, w.c, 0, n, *path, steps_in_time(*path));
             s = s + loop;
         }
         action = mad(splat<F>(a.weights[n]), s, action);
@@ -208,13 +247,21 @@ template <class F> HD void gauge_force(const GaugeForce& a, int i) {
         Matrix<F> staple = null_matrix<F>();
         if (a.counts[n] == 0) continue;
         for (int k = 0; k < a.counts[n]; ++k, ++path) {
-            Matrix<F> one = n == 0 ? product_of<3, F>(a.g, a.links, there, *path) : product_of<5, F>(a.g, a.links, there, *path);
-            if (has_walls(a.g) && mu < 3 && steps_in_time(*path) == 0)
-                one = scaled(by_distance<F>(a.g, x.c, a.at_wall, 1, 1), one);
+            Matrix<F> one = n == 0 ? product_of<3, F>(a.g, a.links, there, *path)
+                            : is_fixed_above(a.g) && n == 2 ? product_of<7, F>(a.g, a.links, there, *path)
+                                                            : product_of<5, F>(a.g, a.links, there, *path);
+            if (has_walls(a.g)) {
+                const int steps = steps_in_time(*path) + (mu == 3);
+                one = scaled(loop_weight<F>(a, x.c, mu == 3, n + 1, *path, steps), one);
+            }
             staple = staple + one;
         }
         F weight = splat<F>(-a.scale * a.weights[n] / 3);
-        if (has_walls(a.g) && mu < 3) weight = weight * by_distance<F>(a.g, x.c, a.wall_links, 1, 1);
+        if (has_walls(a.g) && mu < 3) {
+            const int last = top(a.g);
+            const double within = is_fixed_below(a.g) ? 0 : a.wall_links;
+            weight = weight * by_slice<F>(a.g, x.c, [=](int t) { return t == 0 || t == last ? within : 1; });
+        }
         add_projection(f, weight, u * staple);
     }
     store<8, 4>(force, mu, x.index, a.g.half, f);
@@ -263,6 +310,28 @@ template <class F> HD void kinetic(const Kinetic& a, int i, int parity, Accumula
     }
     sum.add(0, splat<F>(0.5) * s);
 }
+// Maximum: the greatest change of any matrix element of links that leave the lattice, which are zero, and of those within a
+// fixed lower wall, which are given.
+template <class F> HD void end_links(const EndLinks& a, int i, int parity, Accumulator& sum) {
+    const Coord c = coord_of(a.g, i, parity);
+    void* half = half_field<F>(a.links, parity, a.g.half_bordered, 72);
+    const int s = bordered_index_of(a.g, c);
+    const double* given = (const double*)a.g.given;
+    for (int mu = 0; mu < 4; ++mu) {
+        Matrix<F> u = load_matrix<18, 4, F>(half, mu, s, a.g.half_bordered), before = u;
+        for (int l = 0; l < lane<F>::W; ++l) {
+            if (get(is_free<F>(a.g, c, mu), l) != 0) continue;
+            for (int k = 0; k < 9; ++k) {
+                const double* z = given + 6 * mu + 2 * (k / 4);
+                set(u.e[k].re, l, mu < 3 && k % 4 == 0 ? z[0] : 0);
+                set(u.e[k].im, l, mu < 3 && k % 4 == 0 ? z[1] : 0);
+            }
+        }
+        const Matrix<F> d = u - before;
+        for (int k = 0; k < 9; ++k) sum.raise(root(mad(d.e[k].re, d.e[k].re, mad(d.e[k].im, d.e[k].im, F{}))));
+        store_matrix<4>(half, mu, s, a.g.half_bordered, u);
+    }
+}
 // Maximum: the greatest |(U U^dag - 1)_ij| or |third row - conj(row 0 x row 1)|; reunitarise also projects links back
 // to SU(3).
 template <class F, class A> HD void unitarity(const A& a, int i, int parity, Accumulator& sum) {
@@ -310,6 +379,7 @@ BOTH_SUM(loop_traces)
 BOTH_SUM(gauge_action)
 BOTH_SUM(kick)
 BOTH_SUM(kinetic)
+BOTH_SUM(end_links)
 BOTH_SUM(unitarity)
 BOTH_SUM(link_distance)
 
@@ -320,6 +390,7 @@ BOTH_SUM(link_distance)
     SUM(gauge, gauge_action, GaugeAction, 1, (both_gauge_action<F>))     \
     SUM(gauge, kick, Kick, 1, (both_kick<F>))                     \
     SUM(gauge, kinetic, Kinetic, 1, (both_kinetic<F>))               \
+    SUM(gauge, end_links, EndLinks, 1, (both_end_links<F>))           \
     SUM(gauge, unitarity, Unitarity, 1, (both_unitarity<F>))          \
     SUM(gauge, reunitarise, Reunitarise, 1, (both_unitarity<F>))      \
     SUM(gauge, link_distance, LinkDistance, 1, (both_link_distance<F>))

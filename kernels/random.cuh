@@ -62,7 +62,7 @@ template <class F> HD void random_momenta(const RandomMomenta& a, int i) {
     for (int mu = 0; mu < 4; ++mu) {
         F p[8];
         gaussian_lanes<8>(p, a, c, mu);
-        if (has_walls(a.g)) for (int k = 0; k < 8; ++k) p[k] = is_link<F>(a.g, c, mu) * p[k];
+        if (has_walls(a.g)) for (int k = 0; k < 8; ++k) p[k] = is_free<F>(a.g, c, mu) * p[k];
         store<8, 4>(momentum_half<F>(a.out, a.g, parity), mu, i, a.g.half, p);
     }
 }
@@ -71,7 +71,7 @@ template <class F, int N> HD void random_field(const RandomField& a, int i) {
     F p[(N + 7) / 8 * 8];
     gaussian_lanes<(N + 7) / 8 * 8>(p, a, coord_of(a.g, i, a.parity), a.slice * ((N + 7) / 8));
     F scale = splat<F>(real_of<F>(a.scale));
-    if (has_walls(a.g)) scale = scale * by_distance<F>(a.g, coord_of(a.g, i, a.parity), 0, 1, 1);
+    if (has_walls(a.g)) scale = scale * has_quarks<F>(a.g, coord_of(a.g, i, a.parity));
     for (int k = 0; k < N; ++k) p[k] = scale * p[k];
     store<N, 1>(a.out, 0, a.slice * a.g.half + i, a.slices * a.g.half, p);
 }
@@ -86,7 +86,6 @@ template <class F> HD void random_links(const RandomLinks& a, int i) {
         Matrix<F> u;
         for (int k = 0; k < 9; ++k) u.e[k] = {p[2 * k], p[2 * k + 1]};
         reunitarise(u);
-        if (has_walls(a.g)) u = scaled(is_link<F>(a.g, c, mu), u);
         store_matrix<4>(half, mu, bordered_index_of(a.g, c), a.g.half_bordered, u);
     }
 }

@@ -98,16 +98,23 @@ HD i64 global_site(const Geometry& g, const Coord& c, int l) {
     return s;
 }
 
-// Walls in time. Kernels that are compiled for their lattice know whether there are any.
+// Walls in time. Kernels that are compiled for their lattice know which.
 #ifdef HMC_WALLS
-HD constexpr bool has_walls(const Geometry&) { return HMC_WALLS; }
+HD constexpr int walls_of(const Geometry&) { return HMC_WALLS; }
 #else
-HD bool has_walls(const Geometry& g) { return g.walls; }
+HD int walls_of(const Geometry& g) { return g.walls; }
 #endif
+HD bool has_walls(const Geometry& g) { return walls_of(g) != PERIODIC; }
+HD bool is_fixed_below(const Geometry& g) { return walls_of(g) == FIXED; }
+HD bool is_fixed_above(const Geometry& g) { return walls_of(g) == FIXED || walls_of(g) == OPEN_FIXED; }
+// The slice of the upper wall. If it is fixed, it is the one after the last: its links in space are `given`.
+HD int top(const Geometry& g) { return g.global[3] - (is_fixed_above(g) ? 0 : 1); }
+// The slice of a site in lane l.
+HD int slice_of(const Geometry& g, const Coord& c, int l) { return g.offset[3] + lane_coord(g, l, 3) * outer(g, 3) + c.x[3]; }
 // In each lane, what `of` says of the slice of a site.
 template <class F, class O> HD F by_slice(const Geometry& g, const Coord& c, const O& of) {
     F r = F{};
-    for (int l = 0; l < lane<F>::W; ++l) set(r, l, real_of<F>(of(g.offset[3] + lane_coord(g, l, 3) * outer(g, 3) + c.x[3])));
+    for (int l = 0; l < lane<F>::W; ++l) set(r, l, real_of<F>(of(slice_of(g, c, l))));
     return r;
 }
 // Whether a site is on a slice in any lane; `in` is 1 in those, else 0.
@@ -117,19 +124,30 @@ template <class F> HD bool on_slice(const Geometry& g, const Coord& c, int slice
     for (int l = 0; l < lane<F>::W; ++l) any = any || get(in, l) != 0;
     return any;
 }
-// In each lane `wall` on a wall, `next` on the slice beside one, and `inside` elsewhere.
-template <class F> HD F by_distance(const Geometry& g, const Coord& c, double wall, double next, double inside) {
-    const int last = g.global[3] - 1;
-    return by_slice<F>(g, c, [=](int t) { return t == 0 || t == last ? wall : t == 1 || t == last - 1 ? next : inside; });
+// In each lane `wall` on a wall, `next` on the slices beside the lower and the upper one, and `inside` elsewhere.
+template <class F> HD F by_distance(const Geometry& g, const Coord& c, double wall, const double* next, double inside) {
+    const int last = top(g);
+    const double lower = next[0], upper = next[1];
+    return by_slice<F>(g, c, [=](int t) { return t == 0 || t == last ? wall : t == 1 ? lower : t == last - 1 ? upper : inside; });
+}
+// 0 on walls, else 1.
+template <class F> HD F has_quarks(const Geometry& g, const Coord& c) {
+    const int last = top(g);
+    return by_slice<F>(g, c, [=](int t) { return t == 0 || t == last ? 0 : 1; });
 }
 // 0 where links in direction mu leave the lattice, else 1.
 template <class F> HD F is_link(const Geometry& g, const Coord& c, int mu) {
-    const int last = mu == 3 ? g.global[3] - 1 : -1;
+    const int last = mu == 3 ? top(g) : -1;
     return by_slice<F>(g, c, [=](int t) { return t == last ? 0 : 1; });
+}
+// 0 where links in direction mu leave the lattice or are given, else 1.
+template <class F> HD F is_free(const Geometry& g, const Coord& c, int mu) {
+    const int never = mu == 3 ? top(g) : is_fixed_below(g) ? 0 : -1;
+    return by_slice<F>(g, c, [=](int t) { return t == never ? 0 : 1; });
 }
 // 0 where no quark hops along links in direction mu, else 1.
 template <class F> HD F is_hop(const Geometry& g, const Coord& c, int mu) {
-    const int last = g.global[3] - 1, to = mu == 3 ? last - 1 : last;
+    const int last = top(g), to = mu == 3 ? last - 1 : last;
     return by_slice<F>(g, c, [=](int t) { return t == 0 || t >= to ? 0 : 1; });
 }
 

@@ -52,6 +52,12 @@ template <class F> HD void stout_insertion(const StoutInsertion& a, int i) {
     }
 }
 
+// L of a link; links of a fixed upper wall have none.
+template <class F> HD Matrix<F> inserted_at(const StoutForce& a, const Walk& w, int mu) {
+    Matrix<F> l = matrix_at<4, F>(a.g, a.insertion, w, mu);
+    if (is_fixed_above(a.g)) end_at_walls(a.g, nullptr, w, mu, l);
+    return l;
+}
 // force += 2 tr(dQ Lambda) = Re tr(L dP) for all plaquettes P through a link; the insertions' borders must be filled.
 // In a plaquette U a b c through the corners 0 (x), 1, 2, 3, each link inserts its L before the link that starts at its
 // first site, with a minus sign if the plaquette runs against it. The order of the products keeps few matrices in
@@ -72,24 +78,25 @@ template <class F> HD void stout_force(const StoutForce& a, int i) {
                 const Matrix<F> first =
                     side == 0 ? link_at<F>(a.g, a.links, right, nu) : adjoint(link_at<F>(a.g, a.links, corner, nu));
                 // The link in nu starts at corner 1 above, and at corner 2 below.
-                const Matrix<F> far = side == 0 ? matrix_at<4, F>(a.g, a.insertion, right, nu) * first
-                                                : first * matrix_at<4, F>(a.g, a.insertion, corner, nu);
+                const Matrix<F> far = side == 0 ? inserted_at<F>(a, right, nu) * first
+                                                : first * inserted_at<F>(a, corner, nu);
                 const Matrix<F> back = adjoint(link_at<F>(a.g, a.links, over, mu)), there = first * back;
                 // The other link in nu starts at 0 above, and at 3 below; those in mu start at 0 and 3.
-                Matrix<F> l3 = matrix_at<4, F>(a.g, a.insertion, over, mu);
-                if (side == 1) l3 = l3 - matrix_at<4, F>(a.g, a.insertion, over, nu);
+                Matrix<F> l3 = inserted_at<F>(a, over, mu);
+                if (side == 1) l3 = l3 - inserted_at<F>(a, over, nu);
                 Matrix<F> against = there * l3;
                 against = side == 0 ? against - far * back : against + far * back;
                 const Matrix<F> last = side == 0 ? adjoint(link_at<F>(a.g, a.links, x, nu)) : link_at<F>(a.g, a.links, over, nu);
                 total = total - against * last;
-                Matrix<F> l0 = matrix_at<4, F>(a.g, a.insertion, x, mu);
-                if (side == 0) l0 = l0 - matrix_at<4, F>(a.g, a.insertion, x, nu);
+                Matrix<F> l0 = inserted_at<F>(a, x, mu);
+                if (side == 0) l0 = l0 - inserted_at<F>(a, x, nu);
                 total = total + there * last * l0;
             }
         }
         F f[8];
         load<8, 4>(f, momentum_half<F>(a.force, a.g, parity), mu, i, a.g.half);
-        add_projection(f, splat<F>(1), link_at<F>(a.g, a.links, x, mu) * total);
+        const F weight = is_fixed_below(a.g) ? is_free<F>(a.g, x.c, mu) : splat<F>(1);
+        add_projection(f, weight, link_at<F>(a.g, a.links, x, mu) * total);
         store<8, 4>(momentum_half<F>(a.force, a.g, parity), mu, i, a.g.half, f);
     }
 }

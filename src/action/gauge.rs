@@ -31,9 +31,9 @@ impl GaugeAction {
         Ok(Self { loops: GaugeLoops::new(domain, plaquette, rectangle, parallelogram)? })
     }
 
-    /// With this coefficient of loops within open walls in time.
+    /// With these coefficients c_G of loops at the lower and the upper wall in time.
     #[must_use]
-    pub fn with_c_g(self, c_g: f64) -> Self {
+    pub fn with_c_g(self, c_g: [f64; 2]) -> Self {
         Self { loops: self.loops.with_walls(WallWeights::of_action(c_g)) }
     }
 }

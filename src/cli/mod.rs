@@ -16,6 +16,7 @@ use clap_complete::Shell;
 use hmc::app::{self, AppError, Draft, Gaps, Out, Qcdml, Ranks, ReportForm, RunOptions, Tune, Twig};
 use hmc::input::DeviceChoice;
 use hmc::io::Told;
+use hmc::lattice::TimeBoundary;
 use std::path::PathBuf;
 
 const AFTER: &str = "\
@@ -159,9 +160,8 @@ enum Command {
         /// One JSON object
         #[arg(long)]
         json: bool,
-        /// Extents x to t of links without a header, in ILDG's order, such as 8x8x8x16
-        #[arg(long, value_name = "EXTENTS", value_parser = extents)]
-        extents: Option<[usize; 4]>,
+        #[command(flatten)]
+        tell: Tell,
         /// A configuration in any format
         file: PathBuf,
     },
@@ -211,9 +211,8 @@ enum Command {
         /// With .ildg: the logical file name, lfn://GRID/PATH (default: a local one, lfn://hmc/OUT)
         #[arg(long, value_name = "LFN")]
         lfn: Option<String>,
-        /// Extents x to t of links without a header, in ILDG's order, such as 8x8x8x16
-        #[arg(long, value_name = "EXTENTS", value_parser = extents)]
-        extents: Option<[usize; 4]>,
+        #[command(flatten)]
+        tell: Tell,
         /// Take the sign of an antiperiodic boundary in time out of the links
         #[arg(long)]
         remove_boundary_sign: bool,
@@ -352,6 +351,23 @@ fn bytes(text: &str) -> Result<u64, String> {
 }
 
 /// Work on files, which the first rank does for all.
+/// What a file may not say itself.
+#[derive(Args, Debug)]
+struct Tell {
+    /// Extents x to t of links without a header, in ILDG's order, such as 8x8x8x16
+    #[arg(long, value_name = "EXTENTS", value_parser = extents)]
+    extents: Option<[usize; 4]>,
+    /// How time ends between fixed walls: 'schroedinger PHI1 PHI2 PHI1' PHI2'' or 'open-schroedinger PHI1' PHI2''
+    #[arg(long, value_name = "TEXT", default_value = "periodic", hide_default_value = true)]
+    time_boundary: TimeBoundary,
+}
+
+impl Tell {
+    fn told(self, has_boundary_sign: bool) -> Told {
+        Told { extents: self.extents, time: self.time_boundary, has_boundary_sign }
+    }
+}
+
 fn once(ranks: &Ranks, work: impl FnOnce() -> Result<(), AppError>) -> Result<(), AppError> {
     if ranks.rank() == 0 { work() } else { Ok(()) }
 }
@@ -360,9 +376,7 @@ fn once(ranks: &Ranks, work: impl FnOnce() -> Result<(), AppError>) -> Result<()
 pub(super) fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
     match (cli.command, cli.run) {
         (Some(Command::Run(args)), _) | (None, Some(args)) => app::run(&args.input, &args.options(), ranks),
-        (Some(Command::Info { json, extents, file }), _) => {
-            app::info(&file, json, &Told { extents, ..Told::default() }, ranks)
-        }
+        (Some(Command::Info { json, tell, file }), _) => app::info(&file, json, &tell.told(false), ranks),
         (Some(Command::Init { schema: true, .. }), _) => once(ranks, app::schema),
         (Some(Command::Init { draft, name, .. }), _) => {
             once(ranks, || app::init(name.as_deref(), &draft.into()))
@@ -380,9 +394,8 @@ pub(super) fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
             once(ranks, || app::report_ensemble(&folder, from, &form))
         }
         (Some(Command::Measure { input, json, files }), _) => app::measure_files(&input, &files, json, ranks),
-        (Some(Command::Convert { force, lfn, extents, remove_boundary_sign, from, to }), _) => {
-            let told = Told { extents, has_boundary_sign: remove_boundary_sign };
-            app::convert(&from, &to, force, lfn, &told, ranks)
+        (Some(Command::Convert { force, lfn, tell, remove_boundary_sign, from, to }), _) => {
+            app::convert(&from, &to, force, lfn, &tell.told(remove_boundary_sign), ranks)
         }
         (
             Some(Command::Qcdml {

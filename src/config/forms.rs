@@ -1,7 +1,7 @@
 //! Values that the keys of several tables take.
 
 use super::key::{Bound, Form, Shape, form, integer, number};
-use super::reader::{self, Read, Value, array, is_name};
+use super::reader::{self, Read, Value, array, is_name, number_within};
 use std::path::PathBuf;
 use toml::de::DeValue;
 
@@ -39,6 +39,25 @@ pub(crate) const COUNT: Form<u64> = integer(1, i64::MAX);
 
 /// The maximum number of a solver's iterations.
 pub(crate) const ITERATIONS: Form<usize> = integer(1, 1_000_000_000);
+
+/// A positive number for the lower and for the upper wall in time, or one for both.
+pub(crate) const OF_WALLS: Form<[f64; 2]> = form(
+    "a positive number, or two",
+    Shape::Either(&[
+        Shape::Number(Bound::Without(0.0), Bound::Free),
+        Shape::List(&Shape::Number(Bound::Without(0.0), Bound::Free), Some(2)),
+    ]),
+    |value| match value.get_ref() {
+        DeValue::Array(_) => array("positive numbers [lower, upper]", |value| POSITIVE.read(value))(value),
+        _ => POSITIVE.read(value).map(|one| [one; 2]),
+    },
+);
+
+/// The first two of the three angles of a wall.
+pub(crate) const ANGLES: Form<[f64; 2]> =
+    form("2 angles in radian", Shape::List(&Shape::Number(Bound::Free, Bound::Free), Some(2)), |value| {
+        array("2 angles [phi_1, phi_2]", number_within("an angle", Bound::Free, Bound::Free))(value)
+    });
 
 const POSITIVES: Shape = Shape::Number(Bound::Without(0.0), Bound::Free);
 

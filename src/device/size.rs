@@ -9,8 +9,8 @@ pub struct Variant {
     pub outer: [usize; 4],
     /// Whether any direction is cut.
     pub cut: bool,
-    /// Whether time ends at walls.
-    pub walls: bool,
+    /// How time ends.
+    pub walls: i32,
 }
 
 /// A number of sites or teams that a launch may have: kernels count with 32 bits, also the threads that the last block, or the

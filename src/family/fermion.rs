@@ -241,7 +241,8 @@ fn fermion(name: String, mut table: Table, context: &mut Context) -> Option<Ferm
         context.allow(&name, (family.allowed)(action));
         if context.boxes.time.has_walls() && !family.knows_walls {
             let message = format!(
-                "action: {action:?} is for periodic time, and 'time_boundary' in [lattice] is \"open\""
+                "action: {action:?} is for periodic time, and 'time_boundary' in [lattice] is {}",
+                context.boxes.time
             );
             table.mistake("action", message);
         }

@@ -2,7 +2,7 @@
 
 use super::FieldError;
 use super::borders::Wires;
-use super::layout::Layout;
+use super::layout::{Layout, walls};
 use super::shared::Known;
 use super::{Halo, Transports};
 use crate::comm::{Comm, Message, agree};
@@ -68,11 +68,8 @@ impl Domain {
             (0..4).all(|mu| !cut[mu] || outer[mu] >= border),
             "a box of {outer:?} is thinner than {border} layers"
         );
-        let device = device.specialised(Variant {
-            outer,
-            cut: cut.contains(&true),
-            walls: partition.time.has_walls(),
-        });
+        let device =
+            device.specialised(Variant { outer, cut: cut.contains(&true), walls: walls(partition.time) });
         let border = cut.map(|cut| if cut { border } else { 0 });
         let double = Layout::new(&device, partition, lanes, border)?;
         let lower = (lower != lanes)

@@ -1,9 +1,9 @@
 //! How the fields of one precision lie in memory: this rank's box, divided among lanes. A register holds twice as many
 //! floats as doubles, so fields in double may have half the lanes of others.
 
-use crate::device::kernels::{Geometry, int};
+use crate::device::kernels::{Enumerated, Geometry, TimeWalls, int};
 use crate::device::{Buffer, Device, DeviceError};
-use crate::lattice::{Extents, LaneGrid, Partition, coordinates, site, volume};
+use crate::lattice::{Extents, LaneGrid, Partition, TimeBoundary, coordinates, site, volume};
 
 /// The lanes of a box, and the sites of one of them.
 pub struct Layout {
@@ -12,6 +12,8 @@ pub struct Layout {
     outer: Extents,
     border: Extents,
     permutation: Buffer,
+    /// The links of walls that are fixed.
+    given: Buffer,
     /// Where the lanes of fields in double are others.
     doubles: Option<Doubles>,
 }
@@ -39,6 +41,7 @@ impl Layout {
             outer: lanes.outer(partition.local()),
             border,
             permutation,
+            given: device.buffer_of(&partition.time.given_links(partition.global))?,
             doubles: None,
         })
     }
@@ -92,10 +95,22 @@ impl Layout {
             permutation: self.permutation.input(),
             to_double: self.doubles.as_ref().map(|doubles| doubles.to.input()),
             from_double: self.doubles.as_ref().map(|doubles| doubles.from.input()),
-            walls: int(usize::from(self.partition.time.has_walls())),
+            walls: walls(self.partition.time),
+            given: Some(self.given.input()),
             double_direction: self.doubles.as_ref().map_or(0, |doubles| int(doubles.direction)),
         }
     }
+}
+
+/// As kernels have it.
+pub(super) fn walls(time: TimeBoundary) -> i32 {
+    match time {
+        TimeBoundary::Periodic => TimeWalls::Periodic,
+        TimeBoundary::Open => TimeWalls::Open,
+        TimeBoundary::Schroedinger { .. } => TimeWalls::Fixed,
+        TimeBoundary::OpenSchroedinger { .. } => TimeWalls::OpenFixed,
+    }
+    .value()
 }
 
 /// For each direction, forward and backward, the neighbouring lane of every lane.

@@ -5,10 +5,11 @@
 
 use super::{Domain, EVEN, FieldError, HostLinks, LINK_REALS, Layout, ODD, RandomAddress, borders};
 use crate::device::kernels::{
-    FromNatural, In, LinkDistance, Matrices, Order, Out, RandomLinks, Reunitarise, ToNatural, Unitarity, int,
+    EndLinks, FromNatural, In, LinkDistance, Matrices, Order, Out, RandomLinks, Reunitarise, ToNatural,
+    Unitarity, int,
 };
 use crate::device::{Buffer, Precision, Stamp, Use, product};
-use crate::lattice::{coordinates, volume};
+use crate::lattice::volume;
 use std::sync::Arc;
 
 /// Number of links per site.
@@ -173,20 +174,27 @@ impl MatrixField {
         assert_eq!(self.blocks, LINKS, "random links");
         let (g, sites) = (self.domain.geometry(), 2 * self.domain.half());
         self.domain.launch(&RandomLinks { g, stream: address.stream(), out: self.buffer.output() }, sites)?;
-        self.fill_borders()
+        self.end_at_walls().map(drop)
     }
 
-    /// Unit links; those that leave an open lattice are zero.
+    /// Unit links, between walls in time as [`MatrixField::end_at_walls`] leaves them.
     pub fn set_unit(&mut self) -> Result<(), FieldError> {
-        let partition = *self.domain.partition();
-        let mut links = HostLinks::unit(partition.local());
-        for (site, links) in links.reals.chunks_exact_mut(LINKS * LINK_REALS).enumerate() {
-            let t = coordinates(partition.local(), site)[3] + partition.offset()[3];
-            if !partition.has_link(3, t) {
-                links[3 * LINK_REALS..].fill(0.0);
-            }
-        }
-        self.set_host(&links)
+        self.set_host(&HostLinks::unit(self.domain.partition().local()))?;
+        self.end_at_walls().map(drop)
+    }
+
+    /// Makes links zero that would leave the lattice in time, and gives those of a fixed wall their values; returns the greatest
+    /// change of any matrix element.
+    pub fn end_at_walls(&mut self) -> Result<f64, FieldError> {
+        assert_eq!(self.blocks, LINKS, "links");
+        let (g, sites) = (self.domain.geometry(), 2 * self.domain.half());
+        let changed = if self.domain.partition().time.has_walls() {
+            self.domain.sum(&EndLinks { g, links: self.buffer.output() }, sites)?.max
+        } else {
+            0.0
+        };
+        self.fill_borders()?;
+        Ok(changed)
     }
 
     /// The greatest deviation from SU(3): of an element of `U U^dag - 1`, or of the third row. If `project` is true,
@@ -198,7 +206,7 @@ impl MatrixField {
             return Ok(self.domain.sum(&Unitarity { g, links: self.links() }, sites)?.max);
         }
         let drift = self.domain.sum(&Reunitarise { g, links: self.buffer.output() }, sites)?.max;
-        self.fill_borders()?;
+        self.end_at_walls()?;
         Ok(drift)
     }
 

@@ -58,8 +58,8 @@ pub(super) fn input(root: &mut Table, text: &str, ranks: Option<usize>, choices:
 /// any number of ranks; its seed keys the random sources.
 pub(super) fn measure_input(root: &mut Table, text: &str) -> Option<MeasureInput> {
     if ["run", "lattice", "gauge", "hmc"].iter().any(|table| root.has(table)) {
-        let Input { run, parallel, fermions, measure, .. } = input(root, text, None, &Choices::new())?;
-        return Some(MeasureInput { parallel, fermions, measure, seed: run.seed });
+        let Input { run, time, parallel, fermions, measure, .. } = input(root, text, None, &Choices::new())?;
+        return Some(MeasureInput { parallel, fermions, measure, time, seed: run.seed });
     }
     let mut table = root.table("parallel");
     let parallel = parallel(&mut table);
@@ -72,8 +72,9 @@ pub(super) fn measure_input(root: &mut Table, text: &str) -> Option<MeasureInput
         table.warning("every", "every: has no effect here; every given configuration is measured");
     }
     let seed = table.get_or(&MEASURE_SEED, None);
-    let measure = measure(table, &context.terms, None, TimeBoundary::Periodic);
-    Some(MeasureInput { parallel, fermions: fermions?, measure: measure?, seed })
+    let time = TimeBoundary::Periodic;
+    let measure = measure(table, &context.terms, None, time);
+    Some(MeasureInput { parallel, fermions: fermions?, measure: measure?, time, seed })
 }
 
 /// What to know of a quark: its `[fermion.NAME]`, and in `[quark]` what a measurement would set.

@@ -1,6 +1,6 @@
 //! `[gauge]`
 
-use crate::config::forms::{POSITIVE, TADPOLE};
+use crate::config::forms::{OF_WALLS, POSITIVE, TADPOLE};
 use crate::config::key::{Absent, Bound, Change, Key, integer, number, words};
 use crate::config::raw::Table;
 use crate::config::section::Section;
@@ -16,8 +16,8 @@ pub struct Gauge {
     pub coefficients: [f64; 3],
     /// The tadpole factor, if the action has one.
     pub u0: Option<f64>,
-    /// The weight of loops within open walls is half of it.
-    pub c_g: f64,
+    /// c_G at the lower and the upper wall in time.
+    pub c_g: [f64; 2],
 }
 
 /// A choice of `action`; c1 of the actions with `c0 + 8 c1 = 1`, if it is not given.
@@ -80,12 +80,12 @@ const N_F: Key<u32> =
     Key::new("n_f", integer(0, 16), Absent::Is("0"), Change::Fixed, "quark loops in the coefficients")
         .note("refused without `\"symanzik-1loop\"`");
 
-const C_G: Key<f64> = Key::new(
+const C_G: Key<[f64; 2]> = Key::new(
     "c_g",
-    POSITIVE,
+    OF_WALLS,
     Absent::Is("1.0"),
     Change::Fixed,
-    "improvement at walls in time: loops within them count c_g / 2",
+    "improvement at walls in time: loops within an open one count c_g / 2, plaquettes that touch a given one c_g",
 )
 .note("refused without walls");
 

@@ -67,6 +67,8 @@ pub struct MeasureInput {
     pub fermions: Vec<Fermion>,
     /// The measurements.
     pub measure: Measure,
+    /// How time ends, if the input is that of a run.
+    pub time: TimeBoundary,
     /// Keys the random sources.
     pub seed: u64,
 }

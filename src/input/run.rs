@@ -1,6 +1,6 @@
 //! `[run]`, `[lattice]` and `[parallel]`.
 
-use crate::config::forms::{COUNT, NAME, PATH};
+use crate::config::forms::{ANGLES, COUNT, NAME, PATH};
 use crate::config::key::{Absent, Change, Key, Shape, form, integer, words};
 use crate::config::raw::Table;
 use crate::config::reader::{
@@ -223,13 +223,43 @@ const EXTENTS: Key<Extents> = Key::new(
     Change::Fixed,
     "x, y, z, t; those of the box of a rank must be even too",
 );
-const TIME_BOUNDARY: Key<TimeBoundary> = Key::new(
+/// The words of `time_boundary`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Ends {
+    Periodic,
+    Open,
+    Schroedinger,
+    OpenSchroedinger,
+}
+
+const TIME_BOUNDARY: Key<Ends> = Key::new(
     "time_boundary",
-    words(&[("periodic", TimeBoundary::Periodic), ("open", TimeBoundary::Open)]),
+    words(&[
+        ("periodic", Ends::Periodic),
+        ("open", Ends::Open),
+        ("schroedinger", Ends::Schroedinger),
+        ("open-schroedinger", Ends::OpenSchroedinger),
+    ]),
     Absent::Is("\"periodic\""),
     Change::Fixed,
-    "`\"open\"`: time ends at walls on the first and on the last slice, where topological charge flows in and out; for Wilson and \
-     clover quarks, whose fields are zero there, and gauge actions of plaquettes and rectangles",
+    "`\"open\"`: time ends at walls on the first and on the last slice, where topological charge flows in and out. \
+     `\"schroedinger\"`: on the first slice and the one after the last, where links in space are given. \
+     `\"open-schroedinger\"`: open on the first slice, given on the one after the last. For Wilson and clover quarks, whose \
+     fields are zero on walls, and gauge actions of plaquettes and rectangles",
+);
+const PHI: Key<[f64; 2]> = Key::new(
+    "phi",
+    ANGLES,
+    Absent::Means("required with `\"schroedinger\"`, else refused"),
+    Change::Fixed,
+    "links in space on the first slice are `diag(exp(i phi_j / L))` of their extent L; the three angles are zero together",
+);
+const PHI_PRIME: Key<[f64; 2]> = Key::new(
+    "phi_prime",
+    ANGLES,
+    Absent::Means("required with `\"schroedinger\"` and `\"open-schroedinger\"`, else refused"),
+    Change::Fixed,
+    "likewise on the slice after the last",
 );
 const GRID: Key<Option<Extents>> = Key::new(
     "grid",
@@ -325,7 +355,8 @@ pub(super) const RUN: Section = Section {
     tables: &[],
 };
 /// `[lattice]`
-pub(super) const LATTICE: Section = Section { keys: &[&EXTENTS, &TIME_BOUNDARY], tables: &[] };
+pub(super) const LATTICE: Section =
+    Section { keys: &[&EXTENTS, &TIME_BOUNDARY, &PHI, &PHI_PRIME], tables: &[] };
 /// `[parallel]`
 pub(super) const PARALLEL: Section =
     Section { keys: &[&GRID, &DEVICE, &THREADS, &LANES, &TRANSPORT, &SELF_TEST], tables: &[] };
@@ -371,9 +402,27 @@ pub(super) fn extents(table: &mut Table) -> Option<Extents> {
     table.get(&EXTENTS)
 }
 
-/// Reads `time_boundary`.
+/// Reads `time_boundary` and what belongs to it.
 pub(super) fn time_boundary(table: &mut Table) -> TimeBoundary {
-    table.get_or(&TIME_BOUNDARY, None)
+    let ends = table.get_or(&TIME_BOUNDARY, None);
+    let needed: &[&'static str] = match ends {
+        Ends::Periodic | Ends::Open => &[],
+        Ends::Schroedinger => &["phi", "phi_prime"],
+        Ends::OpenSchroedinger => &["phi_prime"],
+    };
+    needed.iter().for_each(|key| table.demand(key));
+    for key in ["phi", "phi_prime"].into_iter().filter(|key| !needed.contains(key)) {
+        if table.has(key) {
+            table.mistake(key, format!("{key}: no links are given there; see 'time_boundary'"));
+        }
+    }
+    let [phi, phi_prime] = [&PHI, &PHI_PRIME].map(|key| table.get(key).unwrap_or_default());
+    match ends {
+        Ends::Periodic => TimeBoundary::Periodic,
+        Ends::Open => TimeBoundary::Open,
+        Ends::Schroedinger => TimeBoundary::Schroedinger { phi, phi_prime },
+        Ends::OpenSchroedinger => TimeBoundary::OpenSchroedinger { phi_prime },
+    }
 }
 
 /// Reads `[parallel]`.

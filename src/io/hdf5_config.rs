@@ -11,6 +11,7 @@
 //! | `trajectory` | u64 | the trajectory that made the links, if it is known |
 //! | `plaquette` | f64 | average of (1/3) Re tr P |
 //! | `links_checksum` | text | 16 hexadecimal digits: [`links_checksum`](super::links_checksum) |
+//! | `time_boundary` | text | between fixed walls: `schroedinger`, or `open-schroedinger`, and the angles |
 //! | `input` | text | the input of the run, as TOML |
 //! | `solvers` | text | the methods that the run has chosen for terms with `method = "auto"`, if there are some |
 //! | `state` | text | checkpoints only: what the run needs to go on |
@@ -31,7 +32,7 @@ use super::{
 };
 use crate::comm::{Comm, agree, from_first};
 use crate::field::HostLinks;
-use crate::lattice::{Partition, volume};
+use crate::lattice::{Partition, TimeBoundary, volume};
 use hdf5::File;
 use std::path::Path;
 
@@ -132,6 +133,7 @@ fn lay_out(file: &File, header: &Header) -> hdf5::Result<u64> {
     header.trajectory.map_or(Ok(()), |value| number("trajectory", value))?;
     file.new_attr::<f64>().create("plaquette")?.write_scalar(&plaquette)?;
     text("links_checksum", &header.links_checksum.map(|sum| format!("{sum:016x}")))?;
+    text("time_boundary", &fixed_walls(header))?;
     text("input", &header.input)?;
     text("solvers", &header.solvers)?;
     text("state", &header.state)?;
@@ -140,13 +142,19 @@ fn lay_out(file: &File, header: &Header) -> hdf5::Result<u64> {
     hdf5_raw::lay_out(&gauge, "U", header.extents, &LINKS)
 }
 
+/// What links do not show of the walls in time.
+fn fixed_walls(header: &Header) -> Option<String> {
+    (header.time.given() != [None; 2]).then(|| header.time.to_string())
+}
+
 /// The CRC-32 of all attributes, floats by their bits.
 fn attributes_crc32(header: &Header) -> u32 {
     let plaquette = header.plaquette.map(f64::to_bits);
     let numbers = (FORMAT_VERSION, header.extents, header.trajectory, plaquette, header.links_checksum);
     let mut text = format!("{numbers:?}{:?}", (&header.program, &header.input, &header.state));
-    // Files without it are older than this attribute.
+    // Files without them are older than these attributes.
     text += &header.solvers.as_ref().map_or(String::new(), |solvers| format!("{solvers:?}"));
+    text += &fixed_walls(header).unwrap_or_default();
     crc32fast::hash(text.as_bytes())
 }
 
@@ -173,7 +181,11 @@ fn read_header(file: &Reader, path: &Path) -> Result<Header, IoError> {
     let checksum = u64::from_str_radix(&checksum, 16)
         .map_err(|_| IoError::malformed(path, format!("links_checksum {checksum} is no checksum")))?;
     let text = |name: &str| all.has(name).then(|| all.text(name)).transpose();
+    let time = text("time_boundary")?.map_or(Ok(TimeBoundary::Periodic), |text| {
+        text.parse().map_err(|error| IoError::malformed(path, format!("time_boundary: {error}")))
+    })?;
     let header = Header {
+        time,
         // Whether these should be there, the checksum below knows.
         trajectory: all.has("trajectory").then(|| all.integer("trajectory")).transpose()?,
         solvers: text("solvers")?,

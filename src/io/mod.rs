@@ -140,7 +140,8 @@ pub struct Header {
     pub format: Format,
     /// Extents of the lattice, x to t.
     pub extents: Extents,
-    /// How the lattice ends in time, as the links show when they are read; until then periodic.
+    /// How the lattice ends in time: as HDF5 files with fixed walls say, or as the links show or the reader was told when they
+    /// are read; until then periodic.
     pub time: TimeBoundary,
     /// The width of the reals.
     pub precision: Precision,
@@ -216,10 +217,12 @@ pub struct Meta {
 }
 
 /// What the user says of a file that does not say it itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Told {
     /// Extents, x to t, of files without a header.
     pub extents: Option<Extents>,
+    /// How time ends; links show only whether it is open.
+    pub time: TimeBoundary,
     /// Whether the links have the sign of an antiperiodic boundary in time, which is to be taken out.
     pub has_boundary_sign: bool,
 }
@@ -358,8 +361,14 @@ fn verified(
     comm: &dyn Comm,
 ) -> Result<(HostLinks, Header), IoError> {
     let Read { links, mut header, claims } = read;
-    header.time = time_boundary(&links, partition, comm);
-    if partition.time.has_walls() && !header.time.has_walls() {
+    let told = partition.time;
+    if header.time == TimeBoundary::Periodic {
+        header.time = match time_boundary(&links, partition, comm) {
+            TimeBoundary::Periodic if told.given() != [None; 2] => told,
+            shown => shown,
+        };
+    }
+    if told.has_walls() && !header.time.has_walls() {
         return Err(IoError::malformed(path, "time is periodic, but the lattice has walls"));
     }
     let partition = &partition.with_time(header.time);

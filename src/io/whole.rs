@@ -32,8 +32,8 @@ pub(super) fn means(links: &HostLinks, partition: &Partition, comm: &dyn Comm) -
     let (sites, whole) = (volume(links.local), volume(partition.global) as f64);
     // Between walls, plaquettes within them count for half, and no others leave the lattice.
     let extent = partition.time_extent() as f64 / partition.global[3] as f64;
-    let ends = |x: Extents| [0, partition.global[3] - 1].contains(&(x[3] + partition.offset()[3]));
-    let weight = |x, nu| if nu < 3 && partition.time.has_walls() && ends(x) { 0.5 } else { 1.0 };
+    let ends = |x: Extents| partition.time.is_wall(x[3] + partition.offset()[3], partition.global[3]);
+    let weight = |x, nu| if nu < 3 && ends(x) { 0.5 } else { 1.0 };
     let planes = || (0..3).flat_map(|mu| (mu + 1..4).map(move |nu| (mu, nu)));
     let sum = |weight: &(dyn Fn(Extents, usize) -> f64 + Sync)| {
         let plaquettes = |s: usize| {
@@ -42,12 +42,14 @@ pub(super) fn means(links: &HostLinks, partition: &Partition, comm: &dyn Comm) -
         };
         sum_over_sites(sites, comm, plaquettes) / (18.0 * whole)
     };
-    let plaquette = sum(&weight) / extent;
+    // Those within a fixed upper wall are 1, three of six planes on a slice.
+    let upper = if partition.time.given()[1].is_some() { 0.5 / partition.global[3] as f64 } else { 0.0 };
+    let plaquette = (sum(&weight) + 0.5 * upper) / extent;
     let trace = |u: &[f64]| u[0] + u[8] + u[16];
     let traces = |s: usize| (0..4).map(|mu| trace(links.link(s, mu))).sum();
     Means {
         plaquette,
-        openqcd_plaquette: if partition.time.has_walls() { sum(&|_, _| 1.0) } else { plaquette },
+        openqcd_plaquette: if partition.time.has_walls() { sum(&|_, _| 1.0) + upper } else { plaquette },
         link_trace: sum_over_sites(sites, comm, traces) / (12.0 * whole),
     }
 }
@@ -68,6 +70,8 @@ struct Boxed<'a> {
     links: &'a HostLinks,
     /// Four links per site; none in directions that are not cut.
     layers: [Vec<f64>; 4],
+    /// The slice that is a fixed upper wall, as this rank counts, and its links in space.
+    upper: Option<(usize, Vec<f64>)>,
 }
 
 impl<'a> Boxed<'a> {
@@ -90,13 +94,24 @@ impl<'a> Boxed<'a> {
         for (mu, bytes) in cut.into_iter().zip(theirs) {
             Endian::Little.decode(Precision::Double, &bytes, &mut layers[mu]);
         }
-        Self { links, layers }
+        let time = partition.time;
+        let upper = time.given()[1].map(|_| {
+            let mut reals = vec![0.0; 3 * LINK_REALS];
+            for (k, z) in time.given_links(partition.global)[18..].chunks_exact(2).enumerate() {
+                reals[k / 3 * LINK_REALS + k % 3 * 8..][..2].copy_from_slice(z);
+            }
+            (partition.global[3] - partition.offset()[3], reals)
+        });
+        Self { links, layers, upper }
     }
 
     /// Link `nu` of the site one step in direction `mu` from `x`.
     fn forward(&self, mut x: Extents, mu: usize, nu: usize) -> &[f64] {
         let local = self.links.local;
         x[mu] += 1;
+        if let Some((_, reals)) = self.upper.as_ref().filter(|(slice, _)| x[3] == *slice) {
+            return &reals[nu * LINK_REALS..][..LINK_REALS];
+        }
         if x[mu] < local[mu] {
             return self.links.link(site(local, x), nu);
         }

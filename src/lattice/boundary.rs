@@ -1,8 +1,10 @@
 //! Boundary conditions: of the lattice in time, and of quarks.
 //!
 //! Between open walls (Luscher, Schaefer, arXiv:1105.4749) time ends on the first and on the last slice. Links that would lead
-//! out of the last one are zero matrices, so that no loop passes; quark fields are zero on both walls, and no operator's links
-//! lead there. Kernels know of the walls by their geometry (`kernels/site.cuh`).
+//! out of the last one are zero matrices, so that no loop passes. Those of the Schroedinger functional (Luscher, Narayanan,
+//! Weisz, Wolff, hep-lat/9207009) are slice 0 and the one after the last, and their links in space are given; no field holds
+//! those of the upper wall. Quark fields are zero on all walls, and no operator's links lead there. Kernels know of the walls
+//! by their geometry (`kernels/site.cuh`).
 //!
 //! Else `psi(x + L_mu mu) = e^{i pi theta_mu} psi(x)`. The factors multiply hops, never links, so that one field of links
 //! serves quarks of any boundary. The tables that kernels read are made here alone.
@@ -10,39 +12,111 @@
 use super::{Extents, LaneGrid, Partition, coordinates};
 
 /// How the lattice ends in time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum TimeBoundary {
     /// The last slice is followed by the first.
     #[default]
     Periodic,
     /// Open walls: the first and the last slice have no neighbours beyond.
     Open,
+    /// The Schroedinger functional: the links in space of both walls are given.
+    Schroedinger {
+        /// Of slice 0.
+        phi: Angles,
+        /// Of the slice after the last.
+        phi_prime: Angles,
+    },
+    /// Slice 0 is an open wall; on the slice after the last the links in space are given.
+    OpenSchroedinger {
+        /// There.
+        phi_prime: Angles,
+    },
 }
+
+/// The first two of the three angles that are zero together; links in a direction of extent L are
+/// `diag(exp(i angle / L))`.
+pub type Angles = [f64; 2];
 
 impl TimeBoundary {
     /// Whether time ends.
     pub const fn has_walls(self) -> bool {
-        matches!(self, Self::Open)
+        !matches!(self, Self::Periodic)
+    }
+
+    /// The angles of the lower and of the upper wall, where they are given.
+    pub const fn given(self) -> [Option<Angles>; 2] {
+        match self {
+            Self::Periodic | Self::Open => [None; 2],
+            Self::Schroedinger { phi, phi_prime } => [Some(phi), Some(phi_prime)],
+            Self::OpenSchroedinger { phi_prime } => [None, Some(phi_prime)],
+        }
+    }
+
+    /// From wall to wall, where fields have `extent` slices.
+    pub const fn length(self, extent: usize) -> usize {
+        if matches!(self, Self::Open) { extent - 1 } else { extent }
     }
 
     /// Whether slice `t` of `extent` is a wall.
     pub const fn is_wall(self, t: usize, extent: usize) -> bool {
-        self.has_walls() && (t == 0 || t + 1 == extent)
+        self.has_walls() && (t == 0 || t == self.length(extent))
+    }
+
+    /// For the lower and the upper wall, and the directions x, y, z: the diagonal (re, im) of the links that are given, else of
+    /// unit ones.
+    #[must_use]
+    pub fn given_links(self, extents: Extents) -> Vec<f64> {
+        let mut diagonals = Vec::with_capacity(36);
+        for angles in self.given() {
+            let [first, second] = angles.unwrap_or_default();
+            for extent in &extents[..3] {
+                for angle in [first, second, -first - second] {
+                    let (im, re) = (angle / *extent as f64).sin_cos();
+                    diagonals.extend([re, im]);
+                }
+            }
+        }
+        diagonals
     }
 }
 
-/// As inputs have it.
+/// The word of inputs, and the angles of fixed walls.
 impl std::fmt::Display for TimeBoundary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
+        f.write_str(match self {
             Self::Periodic => "periodic",
             Self::Open => "open",
-        })
+            Self::Schroedinger { .. } => "schroedinger",
+            Self::OpenSchroedinger { .. } => "open-schroedinger",
+        })?;
+        self.given().into_iter().flatten().flatten().try_for_each(|angle| write!(f, " {angle:?}"))
+    }
+}
+
+/// What `Display` writes.
+impl std::str::FromStr for TimeBoundary {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut words = text.split_whitespace();
+        let word = words.next();
+        let angles: Option<Vec<f64>> = words.map(|angle| angle.parse().ok()).collect();
+        match (word, angles.as_deref()) {
+            (Some("periodic"), Some([])) => Ok(Self::Periodic),
+            (Some("open"), Some([])) => Ok(Self::Open),
+            (Some("schroedinger"), Some(&[a, b, c, d])) => {
+                Ok(Self::Schroedinger { phi: [a, b], phi_prime: [c, d] })
+            }
+            (Some("open-schroedinger"), Some(&[a, b])) => Ok(Self::OpenSchroedinger { phi_prime: [a, b] }),
+            _ => Err(format!(
+                "{text:?} is none of: periodic, open, schroedinger and four angles, open-schroedinger and two"
+            )),
+        }
     }
 }
 
 /// A lattice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lattice {
     /// Extents x, y, z, t.
     pub extents: Extents,
@@ -61,7 +135,7 @@ impl From<Extents> for Lattice {
 #[derive(Clone, Copy, PartialEq)]
 pub struct Boundary {
     theta: [f64; 4],
-    c_f: f64,
+    c_f: [f64; 2],
 }
 
 impl Boundary {
@@ -70,17 +144,17 @@ impl Boundary {
 
     /// Phases in units of pi: 0 is periodic, 1 antiperiodic.
     pub const fn phases(theta: [f64; 4]) -> Self {
-        Self { theta, c_f: 1.0 }
+        Self { theta, c_f: [1.0; 2] }
     }
 
-    /// With this coefficient of the improvement beside walls: `c_F - 1` is added to the mass there.
+    /// With these coefficients of the improvement beside the lower and the upper wall: `c_F - 1` is added to the mass there.
     #[must_use]
-    pub const fn with_c_f(self, c_f: f64) -> Self {
+    pub const fn with_c_f(self, c_f: [f64; 2]) -> Self {
         Self { c_f, ..self }
     }
 
-    /// c_F.
-    pub const fn c_f(&self) -> f64 {
+    /// c_F beside the lower and the upper wall.
+    pub const fn c_f(&self) -> [f64; 2] {
         self.c_f
     }
 

@@ -7,7 +7,7 @@ use super::extents::{Extents, coordinates, shape, site, volume};
 use super::lanes::LaneGrid;
 
 /// One rank's share of the lattice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Partition {
     /// Extents of the whole lattice.
     pub global: Extents,
@@ -103,17 +103,17 @@ impl Partition {
 
     /// Slices on which the two walls count for half: the extent of the lattice in time.
     pub fn time_extent(&self) -> usize {
-        self.global[3] - usize::from(self.time.has_walls())
+        self.time.length(self.global[3])
     }
 
     /// Slices that have quarks.
     pub fn quark_slices(&self) -> usize {
-        self.global[3] - if self.time.has_walls() { 2 } else { 0 }
+        (0..self.global[3]).filter(|t| !self.time.is_wall(*t, self.global[3])).count()
     }
 
     /// Whether links in direction `mu` that start on slice `t` are part of the lattice.
     pub fn has_link(&self, mu: usize, t: usize) -> bool {
-        !(self.time.has_walls() && mu == 3 && t + 1 == self.global[3])
+        mu != 3 || t < self.time.length(self.global[3])
     }
 
     /// The whole lattice on one rank.

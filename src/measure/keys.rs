@@ -204,7 +204,7 @@ pub(super) fn point(table: &mut Table, reading: &Reading) -> [usize; 4] {
         table.mistake("source", message);
     }
     if let Some(extents) = reading.extents.filter(|extents| reading.time.is_wall(at[3], extents[3])) {
-        let last = extents[3] - 2;
+        let last = reading.time.length(extents[3]) - 1;
         table.mistake(
             "source",
             format!("source: quark fields are zero on walls in time; take t from 1 to {last}"),

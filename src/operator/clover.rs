@@ -42,8 +42,8 @@ pub struct CloverParams {
     pub c_sw: f64,
     /// The form.
     pub form: CloverForm,
-    /// c_F: what is added to `4 + m0` beside walls in time, and 1.
-    pub c_f: f64,
+    /// c_F: what is added to `4 + m0` beside the lower and the upper wall in time, and 1.
+    pub c_f: [f64; 2],
 }
 
 /// The term on each parity, or its inverse.
@@ -177,13 +177,14 @@ impl CloverTerm {
                 for (parity, inverted) in inverted.iter().enumerate() {
                     let clover = own.blocks.shared_output_at(own.offset(parity));
                     let (sign, power) = if *inverted { (-1.0, -1) } else { (1.0, 1) };
-                    let (factor, next) = (params.diagonal.powi(power), params.beside_walls().powi(power));
+                    let factor = params.diagonal.powi(power);
+                    let next = params.beside_walls().map(|next| next.powi(power));
                     let kernel = CloverExponential { g, clover, parity: int(parity), sign, factor, next };
                     domain.launch(&kernel, 2 * half)?;
                 }
                 return Ok(());
             }
-            build(links, &own.blocks, [params.diagonal, params.beside_walls(), 1.0], params.c_sw)?;
+            build(links, &own.blocks, [params.diagonal, 1.0], params.beside_walls(), params.c_sw)?;
             for parity in (0..2).filter(|parity| inverted[*parity]) {
                 // In place: each site is read before it is written.
                 let (clover, inverse) = (own.blocks.input(), own.blocks.shared_output_at(own.offset(parity)));
@@ -284,11 +285,12 @@ fn bytes(domain: &Domain) -> usize {
     2 * domain.half() * domain.lanes().count() * REALS * 8
 }
 
-/// `diagonal + scale F / c_sw` on both parities; the diagonal is the second number beside walls, and the third on them.
+/// `diagonal + scale F / c_sw` on both parities; in place of the diagonal stands `wall` on walls, and `next` beside them.
 fn build(
     links: &MatrixField,
     blocks: &Buffer,
-    [diagonal, next, wall]: [f64; 3],
+    [diagonal, wall]: [f64; 2],
+    next: [f64; 2],
     scale: f64,
 ) -> Result<(), FieldError> {
     let domain = links.domain();
@@ -299,12 +301,12 @@ fn build(
 impl CloverParams {
     /// `F / (4 + m0)`
     fn build_exponent(&self, links: &MatrixField, blocks: &Buffer) -> Result<(), FieldError> {
-        build(links, blocks, [0.0; 3], self.c_sw / self.diagonal)
+        build(links, blocks, [0.0; 2], [0.0; 2], self.c_sw / self.diagonal)
     }
 
-    /// `4 + m0` beside walls in time.
-    fn beside_walls(&self) -> f64 {
-        self.diagonal + (self.c_f - 1.0)
+    /// `4 + m0` beside the lower and the upper wall in time.
+    fn beside_walls(&self) -> [f64; 2] {
+        self.c_f.map(|c_f| self.diagonal + (c_f - 1.0))
     }
 }
 
@@ -343,7 +345,7 @@ impl Insertion {
             for parity in 0..2 {
                 let (g, at) = (domain.geometry(), parity * blocks.bytes() / 2);
                 let (clover, own) = (exponent.input_at(at), blocks.shared_output_at(at));
-                let next = params.beside_walls() / params.diagonal;
+                let next = params.beside_walls().map(|next| next / params.diagonal);
                 let kernel = ExponentialGradient { g, blocks: own, clover, parity: int(parity), next };
                 domain.launch(&kernel, 2 * domain.half())?;
                 self.add_blocks(parity, blocks.input_at(at), params.c_sw)?;

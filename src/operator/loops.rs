@@ -7,6 +7,7 @@
 use crate::device::Buffer;
 use crate::device::kernels::{GaugeAction, GaugeForce, LoopTraces as Traces, int};
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField};
+use crate::lattice::TimeBoundary;
 use crate::math::ExactSum;
 use std::sync::Arc;
 
@@ -53,25 +54,44 @@ pub struct GaugeLoops {
     walls: WallWeights,
 }
 
-/// What counts otherwise within a wall in time.
+/// What counts otherwise at the lower and at the upper wall in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WallWeights {
-    /// The weight of loops.
-    pub loops: f64,
-    /// A factor of the force on links.
-    pub links: f64,
+    /// The weight of loops within an open wall, and of plaquettes that touch a fixed one.
+    loops: [[f64; 2]; 2],
+    /// A factor of the force on links within an open wall.
+    links: f64,
+    /// Whether plaquettes that touch a fixed wall count as rectangles, too, twice around.
+    twice: bool,
 }
 
 impl WallWeights {
-    /// Of an action with the coefficient c_G of improvement (Luscher, Schaefer, arXiv:1206.2809).
-    pub const fn of_action(c_g: f64) -> Self {
-        Self { loops: 0.5 * c_g, links: 1.0 }
+    /// Of an action with the coefficients c_G of improvement: loops within an open wall count c_G / 2 (Luscher, Schaefer,
+    /// arXiv:1206.2809), plaquettes that touch a fixed one c_G; rectangles with a side in time that would lead through it are
+    /// closed by `(P^2) / 2` (Aoki, Frezzotti, Weisz, hep-lat/9808007).
+    pub const fn of_action(c_g: [f64; 2]) -> Self {
+        Self { loops: [[0.5 * c_g[0], 0.5 * c_g[1]], c_g], links: 1.0, twice: true }
     }
 
-    /// Of the gradient flow: links in a wall follow twice the gradient, since they count for half (arXiv:1206.2809).
-    pub const OF_FLOW: Self = Self { loops: 0.5, links: 2.0 };
+    /// Of the gradient flow: links in an open wall follow twice the gradient, since they count for half (arXiv:1206.2809).
+    pub const OF_FLOW: Self = Self { links: 2.0, ..Self::of_action([1.0; 2]) };
     /// All staples alike.
-    pub const NONE: Self = Self { loops: 1.0, links: 1.0 };
+    pub const NONE: Self = Self { loops: [[1.0; 2]; 2], links: 1.0, twice: false };
+
+    /// For the lower and the upper wall: the weights of loops within it, of plaquettes that touch it, and of those twice around.
+    fn of(self, time: TimeBoundary) -> [[f64; 2]; 3] {
+        let fixed = time.given().map(|given| given.is_some());
+        let [within, beside] = self.loops;
+        let only_fixed = |weights: [f64; 2], else_: f64| {
+            [0, 1].map(|wall| if fixed[wall] { weights[wall] } else { else_ })
+        };
+        let twice = if self.twice { 1.0 } else { 0.0 };
+        [
+            [0, 1].map(|wall| if fixed[wall] { 0.0 } else { within[wall] }),
+            only_fixed(beside, 1.0),
+            only_fixed([twice; 2], 0.0),
+        ]
+    }
 }
 
 fn plaquettes(with_time: bool) -> Vec<Vec<Step>> {
@@ -82,6 +102,11 @@ fn plaquettes(with_time: bool) -> Vec<Vec<Step>> {
 fn rectangles() -> Vec<Vec<Step>> {
     let pairs = (1..=4).flat_map(|mu| (1..=4).map(move |nu| (mu, nu))).filter(|(mu, nu)| mu != nu);
     pairs.map(|(mu, nu)| vec![mu, mu, nu, -mu, -mu, -nu]).collect()
+}
+
+/// Plaquettes, twice around.
+fn twice_around() -> Vec<Vec<Step>> {
+    [plaquettes(false), plaquettes(true)].concat().into_iter().map(|path| path.repeat(2)).collect()
 }
 
 fn parallelograms() -> Vec<Vec<Step>> {
@@ -128,23 +153,21 @@ impl GaugeLoops {
         parallelogram: f64,
     ) -> Result<Self, FieldError> {
         domain.check_border(Self::reach(rectangle));
-        assert!(
-            parallelogram == 0.0 || !domain.partition().time.has_walls(),
-            "walls and loops through three directions"
-        );
+        let time = domain.partition().time;
+        assert!(parallelogram == 0.0 || !time.has_walls(), "walls and loops through three directions");
+        let is_fixed = time.given() != [None; 2];
+        let (last, last_weight): (fn() -> Vec<Vec<Step>>, f64) =
+            if is_fixed { (twice_around, 0.5 * rectangle) } else { (parallelograms, parallelogram) };
         let wanted = |loops: Vec<Vec<Step>>, weight: f64| if weight == 0.0 { Vec::new() } else { loops };
         let all_plaquettes = [plaquettes(false), plaquettes(true)].concat();
         let loops = [
             wanted(plaquettes(false), plaquette),
             wanted(plaquettes(true), plaquette),
             wanted(rectangles(), rectangle),
-            wanted(parallelograms(), parallelogram),
+            wanted(last(), last_weight),
         ];
-        let classes = [
-            wanted(all_plaquettes, plaquette),
-            wanted(rectangles(), rectangle),
-            wanted(parallelograms(), parallelogram),
-        ];
+        let classes =
+            [wanted(all_plaquettes, plaquette), wanted(rectangles(), rectangle), wanted(last(), last_weight)];
         let packed: Vec<i32> = loops.iter().flatten().map(|path| pack(path)).collect();
         let mut closing = Vec::new();
         let mut staple_counts = [0; 4];
@@ -161,13 +184,13 @@ impl GaugeLoops {
             staples: domain.device().buffer_of(&closing)?,
             loop_counts: std::array::from_fn(|n| int(loops[n].len())),
             staple_counts,
-            loop_weights: [plaquette, plaquette, rectangle, parallelogram],
-            staple_weights: [plaquette, rectangle, parallelogram, 0.0],
-            walls: WallWeights::of_action(1.0),
+            loop_weights: [plaquette, plaquette, rectangle, last_weight],
+            staple_weights: [plaquette, rectangle, last_weight, 0.0],
+            walls: WallWeights::of_action([1.0; 2]),
         })
     }
 
-    /// With these weights within walls.
+    /// With these weights at walls.
     #[must_use]
     pub fn with_walls(self, walls: WallWeights) -> Self {
         Self { walls, ..self }
@@ -181,13 +204,16 @@ impl GaugeLoops {
     /// The action, summed exactly over sites.
     pub fn action(&self, links: &MatrixField) -> Result<ExactSum, FieldError> {
         self.domain.check([links.domain()]);
+        let [within, beside, twice] = self.walls.of(self.domain.partition().time);
         let kernel = GaugeAction {
             g: self.domain.geometry(),
             links: links.links(),
             paths: self.loops.input(),
             counts: self.loop_counts,
             weights: self.loop_weights,
-            at_wall: self.walls.loops,
+            within,
+            beside,
+            twice,
         };
         Ok(self.domain.sum(&kernel, 2 * self.domain.half())?.sums[0])
     }
@@ -200,6 +226,7 @@ impl GaugeLoops {
         scale: f64,
     ) -> Result<(), FieldError> {
         self.domain.check([links.domain(), force.domain()]);
+        let [within, beside, twice] = self.walls.of(self.domain.partition().time);
         let kernel = GaugeForce {
             g: self.domain.geometry(),
             links: links.links(),
@@ -207,7 +234,9 @@ impl GaugeLoops {
             paths: self.staples.input(),
             counts: self.staple_counts,
             weights: self.staple_weights,
-            at_wall: self.walls.loops,
+            within,
+            beside,
+            twice,
             wall_links: self.walls.links,
             scale,
         };
@@ -228,10 +257,12 @@ impl GaugeLoops {
         let volume = slice * partition.time_extent() as f64;
         // Rectangles of two steps in time start a slice before the last time link.
         let long = if partition.time.has_walls() { 3.0 * slice } else { 0.0 };
+        // Loops within a fixed upper wall are 1, and no field holds them.
+        let upper = if partition.time.given()[1].is_some() { 0.5 * slice } else { 0.0 };
         Ok(LoopTraces {
-            plaquette_space: sums[0].value() / (3.0 * volume),
+            plaquette_space: (sums[0].value() + 3.0 * upper) / (3.0 * volume),
             plaquette_time: sums[1].value() / (3.0 * volume),
-            rectangle: if deep { sums[2].value() / (12.0 * volume - long) } else { f64::NAN },
+            rectangle: if deep { (sums[2].value() + 6.0 * upper) / (12.0 * volume - long) } else { f64::NAN },
         })
     }
 }
@@ -253,7 +284,10 @@ pub fn slice_energy(links: &MatrixField) -> Result<Vec<f64>, FieldError> {
         let steps = if partition.has_link(3, t) { 1.0 } else { 0.0 };
         of_planes.push([18.0 * share - space, 18.0 * steps - time]);
     }
-    let before = |t: usize| of_planes[(t + extent - 1) % extent][1];
+    let before = |t: usize| match t {
+        0 if partition.time.has_walls() => 0.0,
+        t => of_planes[(t + extent - 1) % extent][1],
+    };
     Ok((0..extent).map(|t| of_planes[t][0] + 0.5 * (of_planes[t][1] + before(t))).collect())
 }
 
@@ -268,6 +302,7 @@ mod tests {
             assert_eq!(staples(&all, mu).len(), 6);
             assert_eq!(staples(&rectangles(), mu).len(), 18);
             assert_eq!(staples(&parallelograms(), mu).len(), 24);
+            assert_eq!(staples(&twice_around(), mu).len(), 12);
         }
     }
 

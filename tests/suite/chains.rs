@@ -286,12 +286,16 @@ pub fn multigrid() -> String {
     both
 }
 
-/// The production chain, its light quark by multigrid, between open walls; its strange quark has an exponential clover term.
+/// The production chain, its light quark by multigrid, between an open and a fixed wall; its strange quark has an exponential clover
+/// term.
 pub fn walls() -> String {
     let mut text = multigrid();
     for (old, new) in [
-        ("extents = [8, 4, 4, 8]", "extents = [8, 4, 4, 8]\ntime_boundary = \"open\""),
-        ("beta = 2.0", "beta = 2.0\nc_g = 1.1"),
+        (
+            "extents = [8, 4, 4, 8]",
+            "extents = [8, 4, 4, 8]\ntime_boundary = \"open-schroedinger\"\nphi_prime = [-1.1, 0.4]",
+        ),
+        ("beta = 2.0", "beta = 2.0\nc_g = [1.1, 0.9]"),
         ("c_sw = 1.2", "c_sw = 1.2\nc_f = 0.95"),
         ("kappa = 0.11\n", "kappa = 0.11\nclover = \"exponential\"\n"),
         ("link_reals = 8", "link_reals = 12"),

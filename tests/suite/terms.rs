@@ -22,8 +22,11 @@ pub fn whole(links: &HostLinks) -> MatrixField {
     MatrixField::from_host(&domain(links.local), links).unwrap()
 }
 
+/// Links on one rank, as they are between its walls in time.
 pub fn fields(links: &Gauge, domain: &Arc<Domain>) -> MatrixField {
-    MatrixField::from_host(domain, &links.to_host()).unwrap()
+    let mut field = MatrixField::from_host(domain, &links.to_host()).unwrap();
+    field.end_at_walls().unwrap();
+    field
 }
 
 /// A quark of so many iterations and no guess.

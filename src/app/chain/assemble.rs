@@ -133,6 +133,7 @@ pub(super) fn first_links(
             warn_of_doubt(path, &header, comm);
             require_time(path, header.time, domain.partition().time)?;
             links.set_host(&host)?;
+            require_given(path, &mut links)?;
             links.unitarity(true)?;
         }
     }
@@ -148,12 +149,24 @@ fn require_time(path: &Path, found: TimeBoundary, expected: TimeBoundary) -> Res
     Err(AppError::Refused(format!("{path}: time is {found}, but {expected} by 'time_boundary' in [lattice]")))
 }
 
+/// Refuses links of a fixed wall that are not those given, beyond single precision; then they are.
+fn require_given(path: &Path, links: &mut MatrixField) -> Result<(), AppError> {
+    let changed = links.end_at_walls()?;
+    if changed < 1e-6 {
+        return Ok(());
+    }
+    let path = path.display();
+    Err(AppError::Refused(format!(
+        "{path}: on the first slice, links in space are not those of 'phi' in [lattice]: off by {changed:.1e}"
+    )))
+}
+
 /// Warns once about a file without a checksum.
 fn warn_of_doubt(path: &Path, header: &io::Header, comm: &dyn Comm) {
     header.doubts(path).iter().filter(|_| comm.rank() == 0).for_each(warn);
 }
 
-/// A configuration, on a domain of its own lattice. Links from files in single precision are made special unitary, as
+/// A configuration, on a domain of its own lattice; `time` is how it ends if its file does not tell. Links from files in single precision are made special unitary, as
 /// in MILC.
 ///
 /// # Errors
@@ -161,15 +174,17 @@ fn warn_of_doubt(path: &Path, header: &io::Header, comm: &dyn Comm) {
 pub(in crate::app) fn configuration(
     path: &Path,
     parallel: &Parallel,
+    time: TimeBoundary,
     layers: Layers,
     comm: &crate::app::Ranks,
 ) -> Result<(MatrixField, io::Header), AppError> {
     let header = io::header_on(path, &io::Told::default(), &**comm)?;
-    let partition = start::partition(parallel, header.extents, &**comm)?;
+    let partition = start::partition(parallel, header.extents, &**comm)?.with_time(time);
     let (host, header) = io::read_links(path, &partition, &**comm)?;
     let domain = domain(parallel, partition.with_time(header.time).lattice(), layers, comm)?;
     warn_of_doubt(path, &header, &**comm);
     let mut links = MatrixField::from_host(&domain, &host)?;
+    require_given(path, &mut links)?;
     if header.format != Format::Hdf5 && header.precision == io::Precision::Single {
         links.unitarity(true)?;
     }

@@ -59,7 +59,7 @@ fn here() -> Parallel {
 /// Links of this rank's box, what the file says, and the division of the lattice. Collective.
 fn read(path: &Path, comm: &Ranks, told: &Told) -> Result<(HostLinks, Header, Partition), AppError> {
     let header = io::header_on(path, told, &**comm)?;
-    let partition = start::partition(&here(), header.extents, &**comm)?;
+    let partition = start::partition(&here(), header.extents, &**comm)?.with_time(told.time);
     let (links, header) = io::read_links_as(path, &partition, &**comm, told)?;
     header.doubts(path).iter().filter(|_| comm.rank() == 0).for_each(warn);
     let partition = partition.with_time(header.time);

@@ -26,7 +26,7 @@ pub fn measure_files(
     let measure = input.measure.with_loops();
     let layers = Layers::of_links(measure.border()).with(&input.fermions);
     let one = |file: &Path, place: u64| -> Result<String, AppError> {
-        let (links, header) = assemble::configuration(file, &input.parallel, layers, comm)?;
+        let (links, header) = assemble::configuration(file, &input.parallel, input.time, layers, comm)?;
         let noise = Noise { seed: input.seed, trajectory: header.trajectory.unwrap_or(place) };
         let found = observables(&links, &measure, &input.fermions, noise, &|| false)?;
         if !as_json {

@@ -166,7 +166,7 @@ fn options(request: &Request) -> Vec<String> {
         format!("-DHMC_RESIDENT={}", shape.resident),
         format!("-DHMC_GHOSTS={}", u8::from(variant.is_none_or(|v| v.cut))),
     ];
-    options.extend(variant.map(|v| format!("-DHMC_WALLS={}", u8::from(v.walls))));
+    options.extend(variant.map(|v| format!("-DHMC_WALLS={}", v.walls)));
     if let (Some(variant), true) = (variant, kernel.extents_are_constant) {
         options.extend(
             ["X", "Y", "Z", "T"].iter().zip(variant.outer).map(|(d, n)| format!("-DHMC_OUTER_{d}={n}")),

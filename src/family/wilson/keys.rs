@@ -1,7 +1,7 @@
 //! `[fermion.NAME]` of Wilson and clover quarks, and the Hasenbusch factors that split their determinant.
 
 use super::{Schur, WilsonParams};
-use crate::config::forms::{NOT_NEGATIVE, POSITIVE};
+use crate::config::forms::{NOT_NEGATIVE, OF_WALLS, POSITIVE};
 use crate::config::key::{Absent, Bound, Change, Key, number, words};
 use crate::config::raw::Table;
 use crate::config::section::{Count, Inner, Section};
@@ -147,9 +147,9 @@ const FORM: Key<CloverForm> = Key::new(
     "the form of the clover term: 4 + m0 + F, or (4 + m0) exp(F / (4 + m0))",
 )
 .note("refused without `\"wilson-clover\"`");
-const C_F: Key<f64> = Key::new(
+const C_F: Key<[f64; 2]> = Key::new(
     "c_f",
-    POSITIVE,
+    OF_WALLS,
     Absent::Is("1.0"),
     Change::Fixed,
     "improvement at walls in time: the mass on the slices beside them is greater by c_f - 1",

@@ -56,7 +56,7 @@ impl WilsonParams {
     pub fn clover_params(&self) -> Option<CloverParams> {
         let c_f = self.boundary.c_f();
         let params = CloverParams { diagonal: self.diagonal(), c_sw: self.c_sw, form: self.clover, c_f };
-        (self.c_sw != 0.0 || c_f != 1.0).then_some(params)
+        (self.c_sw != 0.0 || c_f != [1.0; 2]).then_some(params)
     }
 }
 
@@ -477,7 +477,7 @@ mod tests {
         // Memory of the same sizes, which would reuse freed memory.
         let mut other = CloverTerm::new(
             &domain,
-            CloverParams { diagonal: 40.0, c_sw: 2.0, form: CloverForm::Linear, c_f: 1.0 },
+            CloverParams { diagonal: 40.0, c_sw: 2.0, form: CloverForm::Linear, c_f: [1.0; 2] },
             [true, true],
         )
         .unwrap();
