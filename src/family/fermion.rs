@@ -11,7 +11,7 @@ use crate::config::section::Section;
 use crate::field::{Domain, FieldError, MatrixField};
 use crate::lattice::shape;
 use crate::measure::{Allowed, MeasureError, Wanted};
-use crate::quark::{FullOperator, HopDerivative, Inverse, TwistedInverse};
+use crate::quark::{FullOperator, HopDerivative, Inverse, RootError, TwistedInverse};
 use crate::solver::TermSolver;
 use std::sync::Arc;
 
@@ -89,6 +89,18 @@ pub trait Family {
         _wanted: Wanted,
         _mu: f64,
     ) -> Result<Option<Box<dyn TwistedInverse>>, MeasureError> {
+        Ok(None)
+    }
+
+    /// What the determinant of one flavour by rational functions lacks; `None` for others.
+    ///
+    /// # Errors
+    /// Memory runs out.
+    fn root_error(
+        &self,
+        _links: &MatrixField,
+        _wanted: Wanted,
+    ) -> Result<Option<Box<dyn RootError>>, MeasureError> {
         Ok(None)
     }
 

@@ -95,6 +95,16 @@ pub(super) fn quark(table: &mut Table, reading: &Reading) -> (Option<QuarkChoice
     (with_mass(table, (fermion, allowed), residual), allowed)
 }
 
+/// The quark of a measurement whose even-odd operator takes a twisted mass.
+pub(super) fn twisted_fermion(table: &mut Table, reading: &Reading) -> Option<String> {
+    let (fermion, allowed) = fermion(table, &FERMION, reading);
+    if let Some(allowed) = allowed.filter(|allowed| !allowed.twisted_mass) {
+        let quarks = allowed.quarks;
+        table.mistake("fermion", format!("fermion: {quarks} quarks have no twisted mass"));
+    }
+    fermion
+}
+
 /// The table `other`: a second quark beside the first. `Some(None)` without the table, `None` after a mistake.
 pub(super) fn other(
     mut table: Table,

@@ -17,7 +17,8 @@
 //! - `meson`: two-point functions of mesons with momentum
 //! - `condensate`: chiral condensates from random sources
 //! - `mu_derivative`: traces of derivatives in the chemical potential
-//! - `reweighting`: reweighting factors of twisted masses
+//! - `reweighting`: reweighting factors of twisted masses and of rational functions
+//! - `spectrum`: the ends of the spectrum of Wilson quarks
 
 mod allowed;
 mod condensate;
@@ -36,6 +37,7 @@ mod propagator;
 mod register;
 mod report;
 mod reweighting;
+mod spectrum;
 mod wilson_loops;
 
 pub use allowed::Wanted;
@@ -55,7 +57,8 @@ pub use polyakov::{Polyakov, polyakov};
 pub use propagator::{Keep, Propagator, Source};
 pub(crate) use register::{MEASURE, MEASURE_SEED};
 pub use register::{Measure, Measured};
-pub use reweighting::{Regulator, Reweighting};
+pub use reweighting::{Regulator, Reweighting, Weight};
+pub use spectrum::Spectrum;
 pub use wilson_loops::{WilsonLoops, wilson_loops};
 
 use crate::field::FieldError;

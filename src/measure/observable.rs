@@ -10,7 +10,7 @@ use crate::config::raw::Table;
 use crate::config::section::Section;
 use crate::field::MatrixField;
 use crate::lattice::{Extents, TimeBoundary};
-use crate::quark::{HopDerivative, Inverse, TwistedInverse};
+use crate::quark::{HopDerivative, Inverse, RootError, TwistedInverse};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::any::Any;
@@ -127,6 +127,14 @@ pub trait Fermions {
     /// There is none, or as [`Fermions::inverse`].
     fn twisted(&mut self, choice: &QuarkChoice, _mu: f64) -> Result<Box<dyn TwistedInverse>, MeasureError> {
         Err(MeasureError::Refused(format!("'{}' has no twisted mass", choice.fermion)))
+    }
+
+    /// What its determinant lacks.
+    ///
+    /// # Errors
+    /// It is not one flavour by rational functions, or as [`Fermions::inverse`].
+    fn root_error(&mut self, choice: &QuarkChoice) -> Result<Box<dyn RootError>, MeasureError> {
+        Err(MeasureError::Refused(format!("'{}' is not one flavour by rational functions", choice.fermion)))
     }
 
     /// The derivative of its operator of this order in the chemical potential.

@@ -2,7 +2,7 @@
 
 use super::observable::{Context, Found, Keys, Observable, Reading, Registered};
 use super::{
-    MeasureError, condensate, correlator, flow, loops, meson, mu_derivative, polyakov, reweighting,
+    MeasureError, condensate, correlator, flow, loops, meson, mu_derivative, polyakov, reweighting, spectrum,
     wilson_loops,
 };
 use crate::config::forms::COUNT;
@@ -23,6 +23,7 @@ const OBSERVABLES: &[Registered] = &[
     mu_derivative::OBSERVABLE,
     meson::OBSERVABLE,
     reweighting::OBSERVABLE,
+    spectrum::OBSERVABLE,
     wilson_loops::OBSERVABLE,
 ];
 

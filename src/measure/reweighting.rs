@@ -1,9 +1,11 @@
-//! Reweighting factors of twisted masses, from random sources: an ensemble whose two flavours of Wilson quarks have a regulator
-//! mu_n becomes one with mu_0 by the weight of each configuration. With `X = Mhat^dag Mhat`,
+//! Reweighting factors from random sources: by the weight of each configuration, an ensemble whose two flavours of Wilson quarks
+//! have a regulator mu_n becomes one with mu_0, and one whose single flavour has `det R(X)^-1`, R a power of its rational
+//! function, becomes that of `det X^(1/2)`. With `X = Mhat^dag Mhat`,
 //!
 //! ```text
 //! type 1:  W = prod_k det (X + mu_(k-1)^2) / det (X + mu_k^2)
 //! type 2:  W = prod_k det (X + mu_(k-1)^2)^2 (X + 2 mu_k^2) / { (X + 2 mu_(k-1)^2) (X + mu_k^2)^2 }
+//! rational:  W = det X^(1/2) R = det (1 + Z)^(1/2),   Z = X R^2 - 1
 //! ```
 //!
 //! (Luscher, Palombi, arXiv:0810.0946; Luscher, Schaefer, arXiv:1206.2809). A factor is `< exp(-eta^dag (R - 1) eta) >` with
@@ -14,10 +16,13 @@
 //! type 2:  R - 1 = d { (d + 2 a) u^-1 v^-1 + a d u^-2 v^-1 }
 //! ```
 //!
+//! and for the rational function `(1 + Z)^(-1/2) - 1` to the fourth power of Z, which is as small as the function's error. The
+//! twisted masses are those of the asymmetric operator; the rational function is that of the action's own.
+//!
 //! Each factor has sources of its own, so that the mean of their product is the product of their means. Several factors in place
 //! of one scatter less.
 //!
-//! Input: `[measure.reweighting.NAME]` with `fermion`, `kind`, `mu`, `sources` and `residual`.
+//! Input: `[measure.reweighting.NAME]` with `fermion`, `kind`, but for `"rational"` `mu`, `sources` and `residual`.
 
 use super::condensate::SOURCES;
 use super::observable::{Context, Found, Keys, Observable, QuarkChoice, Reading, Registered, record};
@@ -30,7 +35,7 @@ use crate::config::reader::list;
 use crate::config::section::Section;
 use crate::device::Precision;
 use crate::field::{ODD, Purpose, RandomAddress, Spinor};
-use crate::quark::TwistedInverse;
+use crate::quark::{RootError, TwistedInverse};
 use serde::Serialize;
 use std::ops::Range;
 use std::sync::Arc;
@@ -44,6 +49,15 @@ pub enum Regulator {
     Two,
 }
 
+/// What weights take out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Weight {
+    /// A twisted mass: mu_0 < mu_1 < .., the one wanted, those in between, and that of the ensemble.
+    Twist(Regulator, Vec<f64>),
+    /// The error of a rational function.
+    Rational,
+}
+
 /// The observable `[measure.reweighting.NAME]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reweighting {
@@ -51,10 +65,8 @@ pub struct Reweighting {
     pub name: String,
     /// The quark.
     pub quark: QuarkChoice,
-    /// The form of the regulator.
-    pub kind: Regulator,
-    /// mu_0 < mu_1 < ..: the twisted mass wanted, those in between, and that of the ensemble.
-    pub mu: Vec<f64>,
+    /// What the weights take out.
+    pub kind: Weight,
     /// Random sources of each factor.
     pub sources: usize,
 }
@@ -75,20 +87,21 @@ struct ReweightingFound<'a> {
 /// A factor of W.
 #[derive(Serialize)]
 struct FactorFound {
-    /// mu_(k-1), mu_k.
-    mu: [f64; 2],
+    /// mu_(k-1), mu_k; null for a rational function.
+    mu: Option<[f64; 2]>,
     /// `ln < exp(-e) >`
     ln_w: f64,
     /// e of each source.
     values: Vec<f64>,
 }
 
-const KIND: Key<Regulator> = Key::new(
+const KIND: Key<Option<Regulator>> = Key::new(
     "kind",
-    words(&[("type-1", Regulator::One), ("type-2", Regulator::Two)]),
+    words(&[("type-1", Some(Regulator::One)), ("type-2", Some(Regulator::Two)), ("rational", None)]),
     Absent::Refused,
     Change::Free,
-    "the regulated determinant: X + mu^2, or (X + mu^2)^2 / (X + 2 mu^2)",
+    "the regulated determinant: X + mu^2, or (X + mu^2)^2 / (X + 2 mu^2); `\"rational\"`: the function of `[fermion.NAME.rational]`, \
+     whose `action_error` is mostly so small that the weight is 1",
 );
 const MU: Key<Vec<f64>> = Key::new(
     "mu",
@@ -97,7 +110,7 @@ const MU: Key<Vec<f64>> = Key::new(
         Shape::List(&Shape::Number(Bound::With(0.0), Bound::Free), None),
         |value| list("twisted masses, like [0.0, 0.001]", |value| NOT_NEGATIVE.read(value))(value),
     ),
-    Absent::Refused,
+    Absent::Means("required, but refused with `\"rational\"`"),
     Change::Free,
     "the twisted mass wanted, mostly 0, then that of the ensemble; those in between divide W into factors",
 );
@@ -110,14 +123,16 @@ pub(super) const OBSERVABLE: Registered =
 
 fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
     keys::check_name("a reweighting factor", &name, &table);
-    let (fermion, allowed) = keys::fermion(&mut table, &keys::FERMION, reading);
+    let fermion = keys::twisted_fermion(&mut table, reading);
     let residual = table.get_or(&keys::SOURCE_RESIDUAL, None);
     tight(&table, "residual", residual);
-    if let Some(allowed) = allowed.filter(|allowed| !allowed.twisted_mass) {
-        let quarks = allowed.quarks;
-        table.mistake("fermion", format!("fermion: {quarks} quarks have no twisted mass"));
+    let (kind, sources) = (table.get(&KIND), table.get_or(&SOURCES, None));
+    if kind.is_some_and(|kind| kind.is_some()) {
+        table.demand("mu");
+    } else if kind == Some(None) && table.has("mu") {
+        table.mistake("mu", "mu: a rational function has none");
     }
-    let (kind, mu, sources) = (table.get(&KIND), table.get(&MU), table.get_or(&SOURCES, None));
+    let mu = table.get(&MU);
     if let Some(mu) = &mu {
         if mu.len() < 2 || mu.windows(2).any(|pair| pair[0] >= pair[1]) {
             table.mistake("mu", "mu: two numbers at least, each above the one before");
@@ -131,7 +146,11 @@ fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Obs
     table.finish();
     let wanted = Wanted { mass: None, naik_epsilon: 0.0, residual };
     let quark = QuarkChoice { fermion: fermion?, wanted };
-    Some(Arc::new(Reweighting { name, quark, kind: kind?, mu: mu?, sources }))
+    let kind = match kind? {
+        Some(regulator) => Weight::Twist(regulator, mu?),
+        None => Weight::Rational,
+    };
+    Some(Arc::new(Reweighting { name, quark, kind, sources }))
 }
 
 impl Observable for Reweighting {
@@ -141,17 +160,27 @@ impl Observable for Reweighting {
 
     fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
         let mut factors = Vec::new();
-        for (k, pair) in self.mu.windows(2).enumerate() {
-            let [from, to] = [pair[0], pair[1]];
-            let mut u = context.fermions.twisted(&self.quark, from)?;
-            let mut v = match self.kind {
-                Regulator::One => None,
-                Regulator::Two => Some(context.fermions.twisted(&self.quark, 2f64.sqrt() * to)?),
-            };
-            let first = k * self.sources;
-            let sources = (first..first + self.sources, context.noise);
-            let values = exponents((&mut u, &mut v), [from, to], sources, context.stop)?;
-            factors.push(FactorFound { mu: [from, to], ln_w: ln_mean(&values), values });
+        let mut add = |mu, values: Vec<f64>| factors.push(FactorFound { mu, ln_w: ln_mean(&values), values });
+        match &self.kind {
+            Weight::Twist(regulator, mu) => {
+                for (k, pair) in mu.windows(2).enumerate() {
+                    let [from, to] = [pair[0], pair[1]];
+                    let mut u = context.fermions.twisted(&self.quark, from)?;
+                    let mut v = match regulator {
+                        Regulator::One => None,
+                        Regulator::Two => Some(context.fermions.twisted(&self.quark, 2f64.sqrt() * to)?),
+                    };
+                    let first = k * self.sources;
+                    let sources = (first..first + self.sources, context.noise);
+                    let values = exponents((&mut u, &mut v), [from, to], sources, context.stop)?;
+                    add(Some([from, to]), values);
+                }
+            }
+            Weight::Rational => {
+                let mut root = context.fermions.root_error(&self.quark)?;
+                let sources = (0..self.sources, context.noise);
+                add(None, root_exponents(&mut *root, sources, context.stop)?);
+            }
         }
         let error = (self.sources > 1)
             .then(|| factors.iter().map(|factor| error(&factor.values).powi(2)).sum::<f64>().sqrt());
@@ -166,7 +195,7 @@ type Twisted = Box<dyn TwistedInverse>;
 fn exponents(
     (u, v): (&mut Twisted, &mut Option<Twisted>),
     [from, to]: [f64; 2],
-    (numbers, Noise { seed, trajectory }): (Range<usize>, Noise),
+    (numbers, noise): (Range<usize>, Noise),
     stop: Stop,
 ) -> Result<Vec<f64>, MeasureError> {
     let domain = Arc::clone(u.domain());
@@ -178,12 +207,41 @@ fn exponents(
         if stop() {
             return Err(MeasureError::Stopped);
         }
-        let address = RandomAddress { seed, trajectory, purpose: Purpose::Source(number as u16) };
-        eta.set_random(ODD, 0.5_f64.sqrt(), address)?;
+        draw(&mut eta, noise, number)?;
         u.solve(&mut x, &eta)?;
         let Some(v) = v else { return Ok(d * eta.real_dot(&x)?.value()) };
         v.solve(&mut z, &x)?;
         Ok(d * ((d + 2.0 * a) * eta.real_dot(&z)?.value() + a * d * x.real_dot(&z)?.value()))
+    };
+    numbers.map(one).collect()
+}
+
+/// The source of this number.
+fn draw(eta: &mut Spinor, Noise { seed, trajectory }: Noise, number: usize) -> Result<(), MeasureError> {
+    let address = RandomAddress { seed, trajectory, purpose: Purpose::Source(number as u16) };
+    Ok(eta.set_random(ODD, 0.5_f64.sqrt(), address)?)
+}
+
+/// `eta^dag { (1 + Z)^(-1/2) - 1 } eta` of the sources of these numbers.
+fn root_exponents(
+    root: &mut dyn RootError,
+    (numbers, noise): (Range<usize>, Noise),
+    stop: Stop,
+) -> Result<Vec<f64>, MeasureError> {
+    let domain = Arc::clone(root.domain());
+    let new = || Spinor::new(&domain, Precision::Double);
+    let [mut eta, mut once, mut twice] = [new()?, new()?, new()?];
+    let one = |number: usize| {
+        if stop() {
+            return Err(MeasureError::Stopped);
+        }
+        draw(&mut eta, noise, number)?;
+        root.apply(&mut once, &eta)?;
+        root.apply(&mut twice, &once)?;
+        // Z is hermitian.
+        let powers = [eta.real_dot(&once)?, once.norm2()?, once.real_dot(&twice)?, twice.norm2()?];
+        let coefficients = [-1.0 / 2.0, 3.0 / 8.0, -5.0 / 16.0, 35.0 / 128.0];
+        Ok(coefficients.iter().zip(powers).map(|(c, power)| c * power.value()).sum())
     };
     numbers.map(one).collect()
 }

@@ -25,7 +25,7 @@ pub use full::FullOperator;
 pub use inverse::{AllSites, Fields, FullInverse, Inverse, fields};
 pub use operator::{Eliminated, OperatorParams, QuarkOperator, QuarkParams, Storage};
 pub use solves::Solves;
-pub use twisted::TwistedInverse;
+pub use twisted::{RootError, TwistedInverse};
 
 use crate::field::{FieldError, Spinor};
 use crate::math::Rational;

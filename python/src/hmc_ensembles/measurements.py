@@ -41,6 +41,7 @@ _VARIABLES = {
     "pcac": (("meson", "t"), "a^-1", "PCAC mass m(t), without Z_A / Z_P"),
     "pcac_mean": (("meson",), "a^-1", "mean of it over Lt/4 <= t <= 3 Lt/4"),
     "ln_weight": (("reweighting",), "1", "ln W of a reweighting factor"),
+    "gap": (("spectrum",), "1/a", "least eigenvalue of |gamma_5 Mhat|"),
     "ln_weight_error": (("reweighting",), "1", "error of ln W by the scatter of sources"),
     "wilson_loops": (("R", "T"), "1", "mean of (1/3) Re tr of R x T loops in space and time"),
 }
@@ -59,6 +60,7 @@ _DIMENSIONS = {
     "meson": ("1", "name of the meson in the input"),
     "channel": ("1", "operators at source and sink"),
     "momentum": ("1", "n of p_k = 2 pi n_k / L_k, as x,y,z"),
+    "spectrum": ("1", "name of the spectrum in the input"),
     "reweighting": ("1", "name of the reweighting factor in the input"),
     "R": ("a", "side in space"),
     "T": ("a", "side in time"),
@@ -82,7 +84,7 @@ def read_measurements(path, sealed=True):
     - `mu_traces` (complex): (trajectory, mu_derivative, trace, source), traces `first`, `second`, `product`;
     - `mesons` (complex): (trajectory, meson, channel, momentum, t), a momentum as the text `"1,0,0"`;
     - `pcac`: (trajectory, meson, t); `pcac_mean`: (trajectory, meson);
-    - `ln_weight`, `ln_weight_error`: (trajectory, reweighting);
+    - `ln_weight`, `ln_weight_error`: (trajectory, reweighting); `gap`: (trajectory, spectrum);
     - `wilson_loops`: (trajectory, R, T), R and T from 1.
 
     Units are those of the lattice (attribute `units`). What a trajectory lacks is NaN.
@@ -181,6 +183,8 @@ def _pieces(record):
     for one in record.get("reweighting", ()):
         yield "ln_weight", ([one["name"]],), _real(one["ln_w"])
         yield "ln_weight_error", ([one["name"]],), _real(one["error"])
+    for one in record.get("spectra", ()):
+        yield "gap", ([one["name"]],), _real(one["least"])
     if "wilson_loops" in record:
         loops = np.array(record["wilson_loops"])
         yield "wilson_loops", (range(1, len(loops) + 1), range(1, loops.shape[1] + 1)), loops

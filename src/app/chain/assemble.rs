@@ -13,7 +13,7 @@ use crate::io::{self, Format};
 use crate::lattice::{Lattice, TimeBoundary};
 use crate::measure::{Measure, MeasureError, QuarkChoice};
 use crate::operator::GaugeLoops;
-use crate::quark::{HopDerivative, Inverse, TwistedInverse};
+use crate::quark::{HopDerivative, Inverse, RootError, TwistedInverse};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -215,6 +215,20 @@ pub(super) fn twisted(
 ) -> Result<Box<dyn TwistedInverse>, MeasureError> {
     let found = chosen(fermions, choice).twisted(links, choice.wanted, mu)?;
     Ok(found.expect("the input was checked"))
+}
+
+/// What its determinant lacks.
+///
+/// # Errors
+/// As [`quark`], or the quark has two flavours.
+pub(super) fn root_error(
+    links: &MatrixField,
+    fermions: &[Fermion],
+    choice: &QuarkChoice,
+) -> Result<Box<dyn RootError>, MeasureError> {
+    chosen(fermions, choice).root_error(links, choice.wanted)?.ok_or_else(|| {
+        MeasureError::Refused(format!("'{}' is not one flavour by rational functions", choice.fermion))
+    })
 }
 
 /// The derivative of its operator of this order in the chemical potential.

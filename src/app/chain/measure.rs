@@ -5,7 +5,7 @@ use crate::app::AppError;
 use crate::family::Fermion;
 use crate::field::MatrixField;
 use crate::measure::{Context, Fermions, Found, Measure, MeasureError, Measured, Noise, QuarkChoice, Stop};
-use crate::quark::{HopDerivative, Inverse, TwistedInverse};
+use crate::quark::{HopDerivative, Inverse, RootError, TwistedInverse};
 use serde::Serialize;
 
 /// What was measured on a configuration: a line of `measurements.jsonl`, before its checksum, or of `hmc measure --json`.
@@ -34,6 +34,10 @@ impl Fermions for Quarks<'_> {
 
     fn twisted(&mut self, choice: &QuarkChoice, mu: f64) -> Result<Box<dyn TwistedInverse>, MeasureError> {
         assemble::twisted(self.links, self.fermions, choice, mu)
+    }
+
+    fn root_error(&mut self, choice: &QuarkChoice) -> Result<Box<dyn RootError>, MeasureError> {
+        assemble::root_error(self.links, self.fermions, choice)
     }
 
     fn derivative(

@@ -91,6 +91,10 @@ pub(super) fn numbers(line: &Value) -> Vec<Number> {
         let name = factor["name"].as_str().unwrap_or_default();
         add(format!("ln W {name}"), "ln W", factor["ln_w"].as_f64());
     }
+    for spectrum in line["spectra"].as_array().into_iter().flatten() {
+        let name = spectrum["name"].as_str().unwrap_or_default();
+        add(format!("gap {name}"), "least |gamma_5 Mhat|", spectrum["least"].as_f64());
+    }
     for meson in line["mesons"].as_array().into_iter().flatten() {
         let name = meson["name"].as_str().unwrap_or_default();
         add(format!("PCAC mass {name}"), "m_PCAC [a^-1]", meson["pcac_mean"].as_f64());

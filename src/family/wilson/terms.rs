@@ -7,13 +7,15 @@ use crate::family::qcdml::InQcdml;
 use crate::family::terms::{header, on_smeared_links, quark};
 use crate::family::{Family, FamilyError};
 use crate::field::{Dagger, Domain, LINK_REALS, MatrixField, Spinor};
+use crate::math::{Factor as RootFactor, Rational};
 use crate::measure::{MeasureError, Wanted};
 use crate::operator::{WilsonLinks, smeared};
 use crate::quark::{
-    Fields, FullOperator, HopDerivative, Inverse, Quark, QuarkError, QuarkParams, TwistedInverse,
-    apply_derivative, links_in_time,
+    Fields, FullOperator, HopDerivative, Inverse, Quark, QuarkError, QuarkParams, RootError, TwistedInverse,
+    apply_derivative, combine, links_in_time,
 };
-use crate::solver::{Info, Past, TermSolver};
+use crate::solver::{Bounds, Info, Past, TermSolver};
+use std::slice::from_ref;
 use std::sync::Arc;
 
 impl Family for WilsonFermion {
@@ -57,17 +59,11 @@ impl Family for WilsonFermion {
         let (params, residual) = (quark(self.operator, &self.solver), wanted.residual);
         let solver = params.solver;
         let params = QuarkParams { solver, guess: Past::NONE, ..params };
-        Ok(Box::new(match self.stout {
-            Some(stout) => WilsonQuark::new(&smeared(links, stout.steps, stout.rho)?, &params, residual)?,
-            None => WilsonQuark::new(links, &params, residual)?,
-        }))
+        self.on_links(links, |links| Ok(Box::new(WilsonQuark::new(links, &params, residual)?) as _))
     }
 
     fn full_operator(&self, links: &MatrixField, _: Wanted) -> Result<Box<dyn FullOperator>, MeasureError> {
-        Ok(Box::new(match self.stout {
-            Some(stout) => WilsonOnAllSites::new(&smeared(links, stout.steps, stout.rho)?, &self.operator)?,
-            None => WilsonOnAllSites::new(links, &self.operator)?,
-        }))
+        self.on_links(links, |links| Ok(Box::new(WilsonOnAllSites::new(links, &self.operator)?) as _))
     }
 
     fn twisted(
@@ -79,11 +75,24 @@ impl Family for WilsonFermion {
         let operator = WilsonParams { mu, schur: Schur::Asymmetric, ..self.operator };
         let params = QuarkParams { guess: Past::NONE, ..quark(operator, &self.solver) };
         let mut quark = Quark::new(links.domain(), &params)?;
-        match self.stout {
-            Some(stout) => quark.update(&smeared(links, stout.steps, stout.rho)?)?,
-            None => quark.update(links)?,
-        }
+        self.on_links(links, |links| Ok(quark.update(links)?))?;
         Ok(Some(Box::new(Twisted { quark, residual: wanted.residual })))
+    }
+
+    fn root_error(
+        &self,
+        links: &MatrixField,
+        wanted: Wanted,
+    ) -> Result<Option<Box<dyn RootError>>, MeasureError> {
+        let Flavours::One(functions) = &self.flavours else { return Ok(None) };
+        let params = QuarkParams { guess: Past::NONE, ..quark(self.operator, &self.solver) };
+        let mut quark = Quark::with_shifts(links.domain(), &params, 1)?;
+        self.on_links(links, |links| Ok(quark.update(links)?))?;
+        let times = 2 * functions.copies;
+        let power = [RootFactor { shift: 0.0, power: (-1, times) }];
+        let root = Rational::to_error(&power, functions.range, functions.action_error)
+            .map_err(|error| MeasureError::Refused(format!("[fermion.{}.rational]: {error}", self.name)))?;
+        Ok(Some(Box::new(Root { quark, root, times, residual: wanted.residual })))
     }
 
     fn derivative(
@@ -92,10 +101,7 @@ impl Family for WilsonFermion {
         _: Wanted,
         order: u32,
     ) -> Result<Option<Box<dyn HopDerivative>>, MeasureError> {
-        let in_time = match self.stout {
-            Some(stout) => links_in_time(&smeared(links, stout.steps, stout.rho)?, order)?,
-            None => links_in_time(links, order)?,
-        };
+        let in_time = self.on_links(links, |links| Ok(links_in_time(links, order)?))?;
         let boundary = self.operator.boundary;
         let mut hops = WilsonLinks::new(links.domain(), Precision::Double, LINK_REALS, 1, boundary)?;
         hops.update(&in_time)?;
@@ -116,6 +122,38 @@ impl TwistedInverse for Twisted {
 
     fn solve(&mut self, x: &mut Spinor, b: &Spinor) -> Result<Info, QuarkError> {
         self.quark.solve(x, b, self.residual)
+    }
+
+    fn bounds(&mut self, start: &mut Spinor, tolerance: f64) -> Result<Bounds, QuarkError> {
+        self.quark.bounds(start, tolerance)
+    }
+}
+
+/// `X r(X)^times - 1`
+struct Root {
+    quark: Quark<Wilson>,
+    root: Rational,
+    times: u32,
+    residual: f64,
+}
+
+impl RootError for Root {
+    fn domain(&self) -> &Arc<Domain> {
+        self.quark.domain()
+    }
+
+    fn apply(&mut self, out: &mut Spinor, x: &Spinor) -> Result<(), QuarkError> {
+        let Self { quark, root, times, residual } = self;
+        let mut y = quark.spinor()?;
+        y.copy_from(x)?;
+        for _ in 0..*times {
+            let solved = quark.solve_shifted(from_ref(&y), &root.poles, *residual)?;
+            combine(&mut y, &solved[0].1, root)?;
+        }
+        let mut image = quark.spinor()?;
+        quark.apply(&mut image, &y, Dagger::No)?;
+        quark.apply(out, &image, Dagger::Yes)?;
+        Ok(out.axpy(-1.0, x)?)
     }
 }
 
@@ -141,6 +179,18 @@ struct Factor<'a> {
 }
 
 impl WilsonFermion {
+    /// What `make` makes of the links that the quark hops along.
+    fn on_links<T>(
+        &self,
+        links: &MatrixField,
+        make: impl FnOnce(&MatrixField) -> Result<T, MeasureError>,
+    ) -> Result<T, MeasureError> {
+        match self.stout {
+            Some(stout) => make(&smeared(links, stout.steps, stout.rho)?),
+            None => make(links),
+        }
+    }
+
     /// The factors of the determinant, the lightest first.
     fn factors(&self) -> Vec<Factor<'_>> {
         let mut all = vec![(self.name.as_str(), quark(self.operator, &self.solver), &self.solver)];

@@ -366,7 +366,7 @@ fn measurements() {
         ),
         (
             measured("[measure]\nseed = 7\n"),
-            "32:1: unknown key 'seed' in [measure]; expected 'every', 'loops', 'polyakov', 'flow', 'correlator', 'condensate', 'mu_derivative', 'meson', 'reweighting' or 'wilson_loops'",
+            "32:1: unknown key 'seed' in [measure]; expected 'every', 'loops', 'polyakov', 'flow', 'correlator', 'condensate', 'mu_derivative', 'meson', 'reweighting', 'spectrum' or 'wilson_loops'",
         ),
         (condensate(""), "31:1: missing 'mass' in [measure.condensate.light]"),
         (

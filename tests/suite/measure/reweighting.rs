@@ -65,6 +65,45 @@ fn factors_are_those_of_dense_determinants() {
     }
 }
 
+/// The same of a rational function with an error of 4e-4, openQCD's of three poles, and the ends of its spectrum.
+#[test]
+fn rational_functions_and_spectra_are_those_of_dense_matrices() {
+    let Some(links) = data::find("configs/q444n1.openqcd") else { return };
+    let links = links.to_str().unwrap().to_owned();
+    let scratch = Scratch::new();
+    let quark = QUARK.to_owned()
+        + "flavours = 1\npreconditioning = \"asymmetric\"\n[fermion.light.rational]\nrange = [0.36, 38.44]\naction_error = 5e-4\nforce_error = 5e-4\n";
+    let text = format!(
+        "{quark}[measure.reweighting.root]\nfermion = \"light\"\nkind = \"rational\"\nsources = 40\n\
+         [measure.spectrum.light]\nfermion = \"light\"\nerror = 1e-9\n"
+    );
+    let on = |ranks: usize, grid, lanes| {
+        let ended =
+            scratch.measure(ranks, &format!("{text}{}", parallel(grid, lanes, 1)), &["--json", &links]);
+        ended.succeeded();
+        ended.out
+    };
+    let one = on(0, ALONE, 0);
+    assert_eq!(one, on(2, [1, 1, 1, 2], 1));
+    let [found] = &objects(&one)[..] else { panic!("one configuration") };
+    let own = &found["reweighting"][0];
+    let [ln_w, error] = ["ln_w", "error"].map(|key| own[key].as_f64().unwrap());
+    println!("rational: ln W {ln_w:.6} +- {error:.6}, exact 0.050561208667");
+    assert!((ln_w - 0.050_561_208_667).abs() < 4.0 * error && error < 0.005);
+    for (key, exact) in [("least", 0.652_197_236_202), ("greatest", 5.877_512_432_35)] {
+        let end = found["spectra"][0][key].as_f64().unwrap();
+        println!("{key}: {end:.12}, exact {exact:.12}");
+        assert!((end / exact - 1.0).abs() < 1e-9, "{key}");
+    }
+    let two = text.replace("flavours = 1", "flavours = 2");
+    let [light, _] = two.split("[fermion.light.rational]").collect::<Vec<_>>()[..] else {
+        panic!("two parts")
+    };
+    let [_, tables] = two.split("[measure.reweighting").collect::<Vec<_>>()[..] else { panic!("two parts") };
+    let told = "'light' is not one flavour by rational functions";
+    scratch.measure(0, &format!("{light}[measure.reweighting{tables}"), &[&links]).failed(2, &[told]);
+}
+
 /// `hmc report` has the reweighted plaquette: of two configurations, by hand.
 #[test]
 fn a_report_has_reweighted_means() {
