@@ -28,6 +28,8 @@ pub struct Correlator {
     pub other: Option<QuarkChoice>,
     /// The source.
     pub source: Source,
+    /// The number of random slices.
+    pub sources: usize,
 }
 
 /// Its entry in the list `correlators`.
@@ -56,6 +58,7 @@ const SECTION: Section = Section {
         &keys::QUARK_EPSILON,
         &keys::SOURCE_KIND,
         &keys::SOURCE,
+        &keys::SLICES,
         &keys::SOURCE_RESIDUAL,
     ],
     tables: &[keys::OTHER_TABLE],
@@ -70,7 +73,8 @@ fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Obs
     let other = keys::other(table.table("other"), reading, (quark.as_ref(), allowed));
     let source = keys::source(&mut table, reading, allowed);
     table.finish();
-    Some(Arc::new(Correlator { name, quark: quark?, other: other?, source: source? }))
+    let (source, sources) = source?;
+    Some(Arc::new(Correlator { name, quark: quark?, other: other?, source, sources }))
 }
 
 impl Observable for Correlator {
@@ -81,17 +85,20 @@ impl Observable for Correlator {
     fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
         let lattice = context.links.domain().partition().lattice();
         self.source.require_inside(lattice, &format!("measure.correlator.{}", self.name))?;
-        let found = match &self.other {
-            None => correlators(&mut *context.fermions.inverse(&self.quark)?, self.source, context.stop)?,
-            Some(other) => {
-                let first = context.propagator(&self.quark, self.source)?;
-                let second = context.propagator(other, self.source)?;
-                Correlators {
-                    pion: pseudoscalar([&first.columns, &second.columns], self.source)?,
-                    midpoint: None,
-                }
-            }
+        let stop = context.stop;
+        let mut quark = context.fermions.inverse(&self.quark)?;
+        let mut other = self.other.as_ref().map(|other| context.fermions.inverse(other)).transpose()?;
+        let of = |source: Source| {
+            let Some(other) = &mut other else {
+                let Correlators { pion, midpoint } = correlators(&mut *quark, source, stop)?;
+                return Ok(std::iter::once(pion).chain(midpoint).collect());
+            };
+            let first = Propagator::new(&mut *quark, source, Keep::Columns, stop)?;
+            let second = Propagator::new(&mut **other, source, Keep::Columns, stop)?;
+            Ok(vec![pseudoscalar([&first.columns, &second.columns], source)?])
         };
+        let mut found = self.source.mean(self.sources, context.noise, lattice.extents, of)?.into_iter();
+        let found = Correlators { pion: found.next().expect("a correlator"), midpoint: found.next() };
         let (m_res, m_res_mean) = found.residual_mass().map(|mass| (mass.ratio, mass.mean)).unzip();
         let Correlators { pion, midpoint } = found;
         Ok(record(&CorrelatorFound { name: &self.name, re: pion, midpoint, m_res, m_res_mean }))

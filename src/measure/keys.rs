@@ -2,14 +2,15 @@
 
 use super::observable::{QuarkChoice, Reading};
 use super::propagator::Source;
-use super::{Allowed, MassOf, Wanted};
+use super::{Allowed, MassOf, Noise, Wanted};
 use crate::config::doubts::{heavy, tight};
 use crate::config::forms::{EPSILON, MASS, RESIDUAL, TEXT};
-use crate::config::key::{Absent, Change, Key, Shape, form, words};
+use crate::config::key::{Absent, Change, Key, Shape, form, integer, words};
 use crate::config::raw::Table;
 use crate::config::reader::{MAX_EXTENT, four, is_name, whole};
 use crate::config::report::hint;
 use crate::config::section::{Count, Inner, Section};
+use crate::field::Purpose;
 use crate::lattice::{Extents, shape};
 
 /// The quark.
@@ -51,14 +52,35 @@ pub(super) const OTHER_TABLE: Inner = Inner {
            `{ mass = 0.05 }`. Its residual is that of the first",
     sections: &[&OTHER],
 };
-/// Whether the source is a corner wall.
-pub(super) const SOURCE_KIND: Key<bool> = Key::new(
+/// The sites of a source.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum SourceKind {
+    Point,
+    CornerWall,
+    Slice,
+}
+/// What the source is.
+pub(super) const SOURCE_KIND: Key<SourceKind> = Key::new(
     "source_kind",
-    words(&[("point", false), ("corner-wall", true)]),
+    words(&[
+        ("point", SourceKind::Point),
+        ("corner-wall", SourceKind::CornerWall),
+        ("slice", SourceKind::Slice),
+    ]),
     Absent::Is("\"point\""),
     Change::Free,
-    "`\"corner-wall\"`, with staggered quarks only: the sites of a time slice with even x, y and z",
+    "`\"corner-wall\"`, with staggered quarks only: the sites of a time slice with even x, y and z. `\"slice\"`: all sites of a time \
+     slice with random phases, for correlators at rest",
 );
+/// The number of random slices.
+pub(super) const SLICES: Key<usize> = Key::new(
+    "sources",
+    integer(1, Purpose::SOURCES as i64),
+    Absent::Is("1"),
+    Change::Free,
+    "random sources of a slice, of which the correlator is the mean, per site of the slice",
+)
+.note("refused without `\"slice\"`");
 /// The position of the source.
 pub(super) const SOURCE: Key<Extents> = Key::new(
     "source",
@@ -192,18 +214,32 @@ pub(super) fn fermion(
     (None, None)
 }
 
-/// The keys `source` and `source_kind`; `None` after a mistake.
-pub(super) fn source(table: &mut Table, reading: &Reading, allowed: Option<Allowed>) -> Option<Source> {
-    let wall = table.get(&SOURCE_KIND);
+/// The keys `source`, `source_kind` and `sources`: the source, and the number of those; `None` after a mistake.
+pub(super) fn source(
+    table: &mut Table,
+    reading: &Reading,
+    allowed: Option<Allowed>,
+) -> Option<(Source, usize)> {
+    let kind = table.get(&SOURCE_KIND);
     let at = point(table, reading);
-    if wall == Some(true) && at[..3] != [0; 3] {
-        table.mistake("source", "source: a corner wall has only a t; x, y and z must be 0");
+    let sources = table.get_or(&SLICES, None);
+    if kind.is_some_and(|kind| kind != SourceKind::Point) && at[..3] != [0; 3] {
+        table.mistake("source", "source: a wall or a slice has only a t; x, y and z must be 0");
     }
-    if let Some(allowed) = allowed.filter(|allowed| wall == Some(true) && !allowed.corner_wall) {
+    if kind.is_some_and(|kind| kind != SourceKind::Slice) && table.has("sources") {
+        table.mistake("sources", "sources: only a slice has several");
+    }
+    let wall = kind == Some(SourceKind::CornerWall);
+    if let Some(allowed) = allowed.filter(|allowed| wall && !allowed.corner_wall) {
         let quarks = allowed.quarks;
-        table.mistake("source_kind", format!("source_kind: {quarks} quarks have \"point\" only"));
+        table.mistake("source_kind", format!("source_kind: {quarks} quarks have no \"corner-wall\""));
     }
-    Some(if wall? { Source::CornerWall(at[3]) } else { Source::Point(at) })
+    let source = match kind? {
+        SourceKind::Point => Source::Point(at),
+        SourceKind::CornerWall => Source::CornerWall(at[3]),
+        SourceKind::Slice => Source::Slice { t: at[3], noise: Noise { seed: 0, trajectory: 0 }, number: 0 },
+    };
+    Some((source, sources))
 }
 
 /// The key `source`: coordinates on the lattice.

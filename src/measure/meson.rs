@@ -31,12 +31,12 @@
 //!
 //! (PCAC mass, without Z_A / Z_P; Luscher, Sint, Sommer, Weisz, hep-lat/9605038).
 //!
-//! Input: `[measure.meson.NAME]` with `fermion`, `mass`, `other`, `source`, `channels`, `momenta`, `c_a`, `residual`.
+//! Input: `[measure.meson.NAME]` with `fermion`, `mass`, `other`, `source_kind`, `source`, `sources`, `channels`, `momenta`, `c_a`, `residual`.
 
 use super::contraction::{Density, Momentum};
 use super::gamma::Gamma;
 use super::observable::{Context, Found, Keys, Observable, QuarkChoice, Reading, Registered, record};
-use super::propagator::{Propagator, Source};
+use super::propagator::{Keep, Propagator, Source};
 use super::report::{mean_in_the_middle, number};
 use super::{MeasureError, Stop, keys};
 use crate::config::key::{Absent, Bound, Change, Key, Shape, form, number as real};
@@ -44,6 +44,7 @@ use crate::config::raw::Table;
 use crate::config::reader::{array, choice, list, whole};
 use crate::config::section::Section;
 use crate::field::Kind;
+use crate::quark::Inverse;
 use num_complex::Complex64;
 use serde::Serialize;
 use std::sync::Arc;
@@ -137,8 +138,10 @@ pub struct Meson {
     pub other: Option<QuarkChoice>,
     /// c_A of the PCAC mass.
     pub c_a: f64,
-    /// x0.
+    /// x0, or a slice.
     pub source: Source,
+    /// The number of random slices.
+    pub sources: usize,
     /// The channels, in the order of the input.
     pub channels: Vec<Channel>,
     /// The momenta, in the order of the input.
@@ -219,7 +222,9 @@ const SECTION: Section = Section {
         &keys::FERMION,
         &keys::QUARK_MASS,
         &keys::QUARK_EPSILON,
+        &keys::SOURCE_KIND,
         &keys::SOURCE,
+        &keys::SLICES,
         &CHANNELS_KEY,
         &MOMENTA,
         &C_A,
@@ -242,19 +247,24 @@ fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Obs
         table.mistake("fermion", message);
     }
     let other = keys::other(table.table("other"), reading, (quark.as_ref(), allowed));
-    let source = Source::Point(keys::point(&mut table, reading));
+    let source = keys::source(&mut table, reading, allowed);
     let (channels, momenta) = (table.get_or(&CHANNELS_KEY, None), table.get_or(&MOMENTA, None));
     for (key, is_empty) in [("channels", channels.is_empty()), ("momenta", momenta.is_empty())] {
         if is_empty {
             table.mistake(key, format!("{key}: at least one is required"));
         }
     }
+    if matches!(source, Some((Source::Slice { .. }, _))) && momenta.iter().any(|momentum| *momentum != [0; 3])
+    {
+        table.mistake("momenta", "momenta: from a slice only [[0, 0, 0]]; its phases have no momentum");
+    }
     let c_a = table.get_or(&C_A, None);
     if table.has("c_a") && !PCAC.iter().all(|channel| channels.contains(channel)) {
         table.mistake("c_a", "c_a: the PCAC mass needs the channels \"pion\" and \"a4p\"");
     }
     table.finish();
-    Some(Arc::new(Meson { name, quark: quark?, other: other?, c_a, source, channels, momenta }))
+    let (source, sources) = source?;
+    Some(Arc::new(Meson { name, quark: quark?, other: other?, c_a, source, sources, channels, momenta }))
 }
 
 impl Observable for Meson {
@@ -265,16 +275,32 @@ impl Observable for Meson {
     fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
         let lattice = context.links.domain().partition().lattice();
         self.source.require_inside(lattice, &format!("measure.meson.{}", self.name))?;
-        let first = context.propagator(&self.quark, self.source)?;
-        let other = self.other.as_ref().map(|other| context.propagator(other, self.source)).transpose()?;
-        let pair = [&first, other.as_ref().unwrap_or(&first)];
-        let mut correlators = Vec::new();
-        for &channel in &self.channels {
-            let found = mesons(pair, channel, &self.momenta, context.stop)?;
-            for (momentum, values) in self.momenta.iter().zip(found) {
-                let (re, im) = values.iter().map(|z| (z.re, z.im)).unzip();
-                correlators.push(MesonEntry { channel: channel.name(), momentum: *momentum, re, im });
+        let stop = context.stop;
+        let mut quark = context.fermions.inverse(&self.quark)?;
+        let mut other = self.other.as_ref().map(|other| context.fermions.inverse(other)).transpose()?;
+        // Real and imaginary parts of each channel and momentum.
+        let of = |source: Source| {
+            let first = Propagator::new(&mut *quark, source, Keep::Columns, stop)?;
+            let new =
+                |other: &mut Box<dyn Inverse>| Propagator::new(&mut **other, source, Keep::Columns, stop);
+            let other = other.as_mut().map(new).transpose()?;
+            let pair = [&first, other.as_ref().unwrap_or(&first)];
+            let mut parts = Vec::new();
+            for &channel in &self.channels {
+                for values in mesons(pair, channel, &self.momenta, stop)? {
+                    let (re, im) = values.iter().map(|z| (z.re, z.im)).unzip();
+                    parts.extend::<[Vec<f64>; 2]>([re, im]);
+                }
             }
+            Ok(parts)
+        };
+        let mut parts = self.source.mean(self.sources, context.noise, lattice.extents, of)?.into_iter();
+        let mut correlators = Vec::new();
+        for (&channel, &momentum) in
+            self.channels.iter().flat_map(|c| self.momenta.iter().map(move |p| (c, p)))
+        {
+            let [re, im] = [(); 2].map(|()| parts.next().expect("two parts"));
+            correlators.push(MesonEntry { channel: channel.name(), momentum, re, im });
         }
         let at_rest = |channel: Channel| {
             let own = |entry: &&MesonEntry| (entry.channel, entry.momentum) == (channel.name(), [0; 3]);

@@ -4,7 +4,7 @@
 //! serde type and how a person reads it. It is registered by a line in `register`.
 
 use super::allowed::Allowed;
-use super::propagator::{Keep, Propagator, Source};
+
 use super::{MeasureError, Stop, Wanted, report};
 use crate::config::raw::Table;
 use crate::config::section::Section;
@@ -91,16 +91,6 @@ impl<'a> Context<'a> {
     /// be set to something else.
     pub fn new(links: &'a MatrixField, fermions: &'a mut dyn Fermions) -> Self {
         Self { links, fermions, noise: Noise { seed: 1, trajectory: 0 }, stop: &|| false }
-    }
-
-    /// The propagator of a quark from a source.
-    pub(super) fn propagator(
-        &mut self,
-        choice: &QuarkChoice,
-        source: Source,
-    ) -> Result<Propagator, MeasureError> {
-        let mut quark = self.fermions.inverse(choice)?;
-        Propagator::new(&mut *quark, source, Keep::Columns, self.stop)
     }
 }
 

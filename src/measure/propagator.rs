@@ -1,20 +1,31 @@
 //! Propagators `S(x) = M^-1 b` from all components of a source, on the device: 12 Dirac spinors (component 3 spin +
 //! colour), or 3 colour vectors of staggered quarks.
 
-use super::{MeasureError, Stop};
+use super::{MeasureError, Noise, Stop};
 use crate::device::Buffer;
-use crate::field::{Domain, EVEN, FieldError, Kind, ODD, Spinor};
+use crate::field::{Domain, EVEN, FieldError, Kind, ODD, Purpose, RandomAddress, Spinor};
 use crate::lattice::{Extents, Lattice, shape, site, volume};
 use crate::quark::{Fields, Inverse, fields};
+use rand::RngExt;
 use std::sync::Arc;
 
-/// The sites where a source is 1; it is 0 elsewhere. There is one source per component.
+/// The sites where a source is 1, or has a phase; it is 0 elsewhere. There is one source per component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// One site.
     Point(Extents),
     /// The sites of this time slice with even x, y and z.
     CornerWall(usize),
+    /// The sites of this time slice, with random phases `(+-1 +- i) / sqrt 2`, the same for all components: the mean of
+    /// products of two propagators is that of all points (Foster, Michael, hep-lat/9810021).
+    Slice {
+        /// The slice.
+        t: usize,
+        /// The key of the phases.
+        noise: Noise,
+        /// Their number among a configuration's random sources.
+        number: usize,
+    },
 }
 
 impl Source {
@@ -22,7 +33,7 @@ impl Source {
     pub fn origin(self) -> Extents {
         match self {
             Self::Point(at) => at,
-            Self::CornerWall(t) => [0, 0, 0, t],
+            Self::CornerWall(t) | Self::Slice { t, .. } => [0, 0, 0, t],
         }
     }
 
@@ -30,9 +41,41 @@ impl Source {
     fn has(self, mu: usize, x: usize) -> bool {
         match self {
             Self::Point(at) => x == at[mu],
-            Self::CornerWall(t) if mu == 3 => x == t,
+            Self::CornerWall(t) | Self::Slice { t, .. } if mu == 3 => x == t,
             Self::CornerWall(_) => x.is_multiple_of(2),
+            Self::Slice { .. } => true,
         }
+    }
+
+    /// Its value on a site, re and im.
+    fn phase(self, site: u64) -> [f64; 2] {
+        let Self::Slice { noise: Noise { seed, trajectory }, number, .. } = self else { return [1.0, 0.0] };
+        let address = RandomAddress { seed, trajectory, purpose: Purpose::Source(number as u16) };
+        let bits: u32 = address.rng_of(site).random();
+        [bits >> 31, bits >> 30 & 1].map(|bit| if bit == 0 { 0.5_f64.sqrt() } else { -0.5_f64.sqrt() })
+    }
+
+    /// The mean of what `measure` finds from the first `count` sources of its kind, per site of a slice.
+    pub(super) fn mean(
+        self,
+        count: usize,
+        noise: Noise,
+        extents: Extents,
+        mut measure: impl FnMut(Self) -> Result<Vec<Vec<f64>>, MeasureError>,
+    ) -> Result<Vec<Vec<f64>>, MeasureError> {
+        let Self::Slice { t, .. } = self else { return measure(self) };
+        let mut mean: Vec<Vec<f64>> = Vec::new();
+        for number in 0..count {
+            let found = measure(Self::Slice { t, noise, number })?;
+            mean.resize_with(found.len(), Vec::new);
+            for (sum, found) in mean.iter_mut().zip(found) {
+                sum.resize(found.len(), 0.0);
+                sum.iter_mut().zip(found).for_each(|(sum, found)| *sum += found);
+            }
+        }
+        let sites = (volume(extents) / extents[3] * count) as f64;
+        mean.iter_mut().flatten().for_each(|value| *value /= sites);
+        Ok(mean)
     }
 
     /// Checks that the source lies on the lattice, and not on a wall in time.
@@ -120,18 +163,23 @@ fn append(all: &mut Fields, [even, odd]: Fields) {
     all[ODD].extend(odd);
 }
 
-/// A component of a source in the order of files: 1 on its sites of this rank's box, 0 elsewhere.
+/// A component of a source in the order of files: its values on sites of this rank's box, 0 elsewhere.
 fn values(domain: &Domain, kind: Kind, source: Source, component: usize) -> Result<Buffer, FieldError> {
-    let (local, offset) = (domain.partition().local(), domain.partition().offset());
+    let partition = domain.partition();
+    let (local, offset) = (partition.local(), partition.offset());
     let inside = |mu: usize| (0..local[mu]).filter(move |x| source.has(mu, x + offset[mu]));
     let mut row = vec![0.0; local[0] * kind.reals()];
-    inside(0).for_each(|x| row[x * kind.reals() + 2 * component] = 1.0);
     let mut values = domain.device().buffer(volume(local) * kind.reals() * 8)?;
     if inside(0).next().is_none() {
         return Ok(values);
     }
     for (t, z) in inside(3).flat_map(|t| inside(2).map(move |z| (t, z))) {
         for y in inside(1) {
+            for x in inside(0) {
+                let at = [x, y, z, t];
+                let whole = site(partition.global, std::array::from_fn(|mu| at[mu] + offset[mu]));
+                row[x * kind.reals() + 2 * component..][..2].copy_from_slice(&source.phase(whole as u64));
+            }
             values.write_part(site(local, [0, y, z, t]) * kind.reals() * 8, &row)?;
         }
     }

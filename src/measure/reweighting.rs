@@ -1,11 +1,12 @@
 //! Reweighting factors from random sources: by the weight of each configuration, an ensemble whose two flavours of Wilson quarks
 //! have a regulator mu_n becomes one with mu_0, and one whose single flavour has `det R(X)^-1`, R a power of its rational
-//! function, becomes that of `det X^(1/2)`. With `X = Mhat^dag Mhat`,
+//! function, becomes that of `det X^(1/2)`; of two flavours the mass moves, too. With `X = Mhat^dag Mhat`,
 //!
 //! ```text
 //! type 1:  W = prod_k det (X + mu_(k-1)^2) / det (X + mu_k^2)
 //! type 2:  W = prod_k det (X + mu_(k-1)^2)^2 (X + 2 mu_k^2) / { (X + 2 mu_(k-1)^2) (X + mu_k^2)^2 }
 //! rational:  W = det X^(1/2) R = det (1 + Z)^(1/2),   Z = X R^2 - 1
+//! mass:  W = prod_k det D_(k-1)^dag D_(k-1) / det D_k^dag D_k,   D_k = D(kappa_k) on all sites
 //! ```
 //!
 //! (Luscher, Palombi, arXiv:0810.0946; Luscher, Schaefer, arXiv:1206.2809). A factor is `< exp(-eta^dag (R - 1) eta) >` with
@@ -14,6 +15,7 @@
 //! ```text
 //! type 1:  R - 1 = d u^-1
 //! type 2:  R - 1 = d { (d + 2 a) u^-1 v^-1 + a d u^-2 v^-1 }
+//! mass:  eta^dag (R - 1) eta = |eta + d z|^2 - |eta|^2,   z = D_(k-1)^-1 eta,   d = 1 / 2 kappa_k - 1 / 2 kappa_(k-1)
 //! ```
 //!
 //! and for the rational function `(1 + Z)^(-1/2) - 1` to the fourth power of Z, which is as small as the function's error. The
@@ -22,20 +24,20 @@
 //! Each factor has sources of its own, so that the mean of their product is the product of their means. Several factors in place
 //! of one scatter less.
 //!
-//! Input: `[measure.reweighting.NAME]` with `fermion`, `kind`, but for `"rational"` `mu`, `sources` and `residual`.
+//! Input: `[measure.reweighting.NAME]` with `fermion`, `kind`, `mu` or `kappa`, `sources` and `residual`.
 
 use super::condensate::SOURCES;
 use super::observable::{Context, Found, Keys, Observable, QuarkChoice, Reading, Registered, record};
 use super::{MeasureError, Noise, Stop, Wanted, keys};
 use crate::config::doubts::tight;
-use crate::config::forms::NOT_NEGATIVE;
+use crate::config::forms::{NOT_NEGATIVE, POSITIVE};
 use crate::config::key::{Absent, Bound, Change, Key, Shape, form, words};
 use crate::config::raw::Table;
 use crate::config::reader::list;
 use crate::config::section::Section;
 use crate::device::Precision;
-use crate::field::{ODD, Purpose, RandomAddress, Spinor};
-use crate::quark::{RootError, TwistedInverse};
+use crate::field::{EVEN, ODD, Purpose, RandomAddress, Spinor};
+use crate::quark::{Inverse, RootError, TwistedInverse, fields};
 use serde::Serialize;
 use std::ops::Range;
 use std::sync::Arc;
@@ -54,7 +56,17 @@ pub enum Regulator {
 pub enum Weight {
     /// A twisted mass: mu_0 < mu_1 < .., the one wanted, those in between, and that of the ensemble.
     Twist(Regulator, Vec<f64>),
+    /// Another kappa: the one wanted, those in between, and that of the ensemble.
+    Mass(Vec<f64>),
     /// The error of a rational function.
+    Rational,
+}
+
+/// The words of `kind`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Twist(Regulator),
+    Mass,
     Rational,
 }
 
@@ -87,20 +99,29 @@ struct ReweightingFound<'a> {
 /// A factor of W.
 #[derive(Serialize)]
 struct FactorFound {
-    /// mu_(k-1), mu_k; null for a rational function.
+    /// mu_(k-1), mu_k.
+    #[serde(skip_serializing_if = "Option::is_none")]
     mu: Option<[f64; 2]>,
+    /// kappa_(k-1), kappa_k.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kappa: Option<[f64; 2]>,
     /// `ln < exp(-e) >`
     ln_w: f64,
     /// e of each source.
     values: Vec<f64>,
 }
 
-const KIND: Key<Option<Regulator>> = Key::new(
+const KIND: Key<Kind> = Key::new(
     "kind",
-    words(&[("type-1", Some(Regulator::One)), ("type-2", Some(Regulator::Two)), ("rational", None)]),
+    words(&[
+        ("type-1", Kind::Twist(Regulator::One)),
+        ("type-2", Kind::Twist(Regulator::Two)),
+        ("mass", Kind::Mass),
+        ("rational", Kind::Rational),
+    ]),
     Absent::Refused,
     Change::Free,
-    "the regulated determinant: X + mu^2, or (X + mu^2)^2 / (X + 2 mu^2); `\"rational\"`: the function of `[fermion.NAME.rational]`, \
+    "the regulated determinant: X + mu^2, or (X + mu^2)^2 / (X + 2 mu^2); `\"mass\"`: another kappa of two flavours with a linear clover term; `\"rational\"`: the function of `[fermion.NAME.rational]`, \
      whose `action_error` is mostly so small that the weight is 1",
 );
 const MU: Key<Vec<f64>> = Key::new(
@@ -110,13 +131,24 @@ const MU: Key<Vec<f64>> = Key::new(
         Shape::List(&Shape::Number(Bound::With(0.0), Bound::Free), None),
         |value| list("twisted masses, like [0.0, 0.001]", |value| NOT_NEGATIVE.read(value))(value),
     ),
-    Absent::Means("required, but refused with `\"rational\"`"),
+    Absent::Means("required with `\"type-1\"` and `\"type-2\"`, else refused"),
     Change::Free,
     "the twisted mass wanted, mostly 0, then that of the ensemble; those in between divide W into factors",
 );
+const KAPPA: Key<Vec<f64>> = Key::new(
+    "kappa",
+    form(
+        "array of positive numbers",
+        Shape::List(&Shape::Number(Bound::Without(0.0), Bound::Free), None),
+        |value| list("kappas, like [0.1367, 0.1366]", |value| POSITIVE.read(value))(value),
+    ),
+    Absent::Means("required with `\"mass\"`, else refused"),
+    Change::Free,
+    "the kappa wanted, then that of the ensemble; those in between divide W into factors",
+);
 /// `[measure.reweighting.NAME]`
 const SECTION: Section =
-    Section { keys: &[&keys::FERMION, &KIND, &MU, &SOURCES, &keys::SOURCE_RESIDUAL], tables: &[] };
+    Section { keys: &[&keys::FERMION, &KIND, &MU, &KAPPA, &SOURCES, &keys::SOURCE_RESIDUAL], tables: &[] };
 
 pub(super) const OBSERVABLE: Registered =
     Registered { key: "reweighting", text: "", keys: Keys::Named(&SECTION, read) };
@@ -127,28 +159,37 @@ fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Obs
     let residual = table.get_or(&keys::SOURCE_RESIDUAL, None);
     tight(&table, "residual", residual);
     let (kind, sources) = (table.get(&KIND), table.get_or(&SOURCES, None));
-    if kind.is_some_and(|kind| kind.is_some()) {
-        table.demand("mu");
-    } else if kind == Some(None) && table.has("mu") {
-        table.mistake("mu", "mu: a rational function has none");
+    let needed = match kind {
+        Some(Kind::Twist(_)) => Some("mu"),
+        Some(Kind::Mass) => Some("kappa"),
+        Some(Kind::Rational) | None => None,
+    };
+    for key in ["mu", "kappa"] {
+        if needed == Some(key) {
+            table.demand(key);
+        } else if kind.is_some() && table.has(key) {
+            table.mistake(key, format!("{key}: this kind has none"));
+        }
     }
-    let mu = table.get(&MU);
-    if let Some(mu) = &mu {
-        if mu.len() < 2 || mu.windows(2).any(|pair| pair[0] >= pair[1]) {
-            table.mistake("mu", "mu: two numbers at least, each above the one before");
-        }
-        if sources * mu.len().saturating_sub(1) > Purpose::SOURCES {
-            let most = Purpose::SOURCES;
-            table
-                .mistake("sources", format!("sources: with {} factors, at most {most} in all", mu.len() - 1));
-        }
+    let (mu, kappa) = (table.get(&MU), table.get(&KAPPA));
+    if mu.as_ref().is_some_and(|mu| mu.len() < 2 || mu.windows(2).any(|pair| pair[0] >= pair[1])) {
+        table.mistake("mu", "mu: two numbers at least, each above the one before");
+    }
+    if kappa.as_ref().is_some_and(|kappa| kappa.len() < 2) {
+        table.mistake("kappa", "kappa: two numbers at least");
+    }
+    let factors = mu.as_ref().or(kappa.as_ref()).map_or(1, |steps| steps.len().saturating_sub(1));
+    if sources * factors > Purpose::SOURCES {
+        let most = Purpose::SOURCES;
+        table.mistake("sources", format!("sources: with {factors} factors, at most {most} in all"));
     }
     table.finish();
     let wanted = Wanted { mass: None, naik_epsilon: 0.0, residual };
     let quark = QuarkChoice { fermion: fermion?, wanted };
     let kind = match kind? {
-        Some(regulator) => Weight::Twist(regulator, mu?),
-        None => Weight::Rational,
+        Kind::Twist(regulator) => Weight::Twist(regulator, mu?),
+        Kind::Mass => Weight::Mass(kappa?),
+        Kind::Rational => Weight::Rational,
     };
     Some(Arc::new(Reweighting { name, quark, kind, sources }))
 }
@@ -160,7 +201,10 @@ impl Observable for Reweighting {
 
     fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
         let mut factors = Vec::new();
-        let mut add = |mu, values: Vec<f64>| factors.push(FactorFound { mu, ln_w: ln_mean(&values), values });
+        let mut add = |mu, kappa, values: Vec<f64>| {
+            factors.push(FactorFound { mu, kappa, ln_w: ln_mean(&values), values });
+        };
+        let numbers = |k: usize| (k * self.sources..(k + 1) * self.sources, context.noise);
         match &self.kind {
             Weight::Twist(regulator, mu) => {
                 for (k, pair) in mu.windows(2).enumerate() {
@@ -170,16 +214,24 @@ impl Observable for Reweighting {
                         Regulator::One => None,
                         Regulator::Two => Some(context.fermions.twisted(&self.quark, 2f64.sqrt() * to)?),
                     };
-                    let first = k * self.sources;
-                    let sources = (first..first + self.sources, context.noise);
-                    let values = exponents((&mut u, &mut v), [from, to], sources, context.stop)?;
-                    add(Some([from, to]), values);
+                    let values = exponents((&mut u, &mut v), [from, to], numbers(k), context.stop)?;
+                    add(Some([from, to]), None, values);
+                }
+            }
+            Weight::Mass(kappa) => {
+                for (k, pair) in kappa.windows(2).enumerate() {
+                    let m0 = |kappa: f64| 0.5 / kappa - 4.0;
+                    let wanted = Wanted { mass: Some(m0(pair[0])), ..self.quark.wanted };
+                    let mut quark =
+                        context.fermions.inverse(&QuarkChoice { wanted, ..self.quark.clone() })?;
+                    let d = m0(pair[1]) - m0(pair[0]);
+                    let values = mass_exponents(&mut *quark, d, numbers(k), context.stop)?;
+                    add(None, Some([pair[0], pair[1]]), values);
                 }
             }
             Weight::Rational => {
                 let mut root = context.fermions.root_error(&self.quark)?;
-                let sources = (0..self.sources, context.noise);
-                add(None, root_exponents(&mut *root, sources, context.stop)?);
+                add(None, None, root_exponents(&mut *root, numbers(0), context.stop)?);
             }
         }
         let error = (self.sources > 1)
@@ -220,6 +272,36 @@ fn exponents(
 fn draw(eta: &mut Spinor, Noise { seed, trajectory }: Noise, number: usize) -> Result<(), MeasureError> {
     let address = RandomAddress { seed, trajectory, purpose: Purpose::Source(number as u16) };
     Ok(eta.set_random(ODD, 0.5_f64.sqrt(), address)?)
+}
+
+/// `|eta + d D^-1 eta|^2 - |eta|^2` of the sources of these numbers, on all sites.
+fn mass_exponents(
+    quark: &mut dyn Inverse,
+    d: f64,
+    (numbers, noise): (Range<usize>, Noise),
+    stop: Stop,
+) -> Result<Vec<f64>, MeasureError> {
+    let domain = Arc::clone(quark.domain());
+    let numbers: Vec<usize> = numbers.collect();
+    let mut found = Vec::with_capacity(numbers.len());
+    for some in numbers.chunks(quark.together()) {
+        if stop() {
+            return Err(MeasureError::Stopped);
+        }
+        let mut eta = fields(&domain, quark.kind(), some.len())?;
+        let mut z = fields(&domain, quark.kind(), some.len())?;
+        noise.draw(&mut eta, some)?;
+        quark.solve(&mut z, &eta)?;
+        for n in 0..some.len() {
+            let mut e = 0.0;
+            for parity in [EVEN, ODD] {
+                let [eta, z] = [&eta[parity][n], &z[parity][n]];
+                e += 2.0 * d * eta.real_dot(z)?.value() + d * d * z.norm2()?.value();
+            }
+            found.push(e);
+        }
+    }
+    Ok(found)
 }
 
 /// `eta^dag { (1 + Z)^(-1/2) - 1 } eta` of the sources of these numbers.

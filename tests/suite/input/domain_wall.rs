@@ -442,7 +442,7 @@ fn measurements() {
         (measured("naik_epsilon = 0.1\n"), "40:16: naik_epsilon: only the action \"hisq\" has it"),
         (
             measured("source_kind = \"corner-wall\"\n"),
-            "40:15: source_kind: domain-wall quarks have \"point\" only",
+            "40:15: source_kind: domain-wall quarks have no \"corner-wall\"",
         ),
         (
             measured("").replace("fermion = \"light\"", "fermion = \"l1\""),

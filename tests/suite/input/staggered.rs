@@ -347,11 +347,11 @@ fn measurements() {
         (pion(""), "31:1: missing 'mass' in [measure.correlator.pion]"),
         (
             pion("mass = 0.01\nsource_kind = \"wall\"\n"),
-            "34:15: source_kind: unknown \"wall\"; expected 'point' or 'corner-wall'",
+            "34:15: source_kind: unknown \"wall\"; expected 'point', 'corner-wall' or 'slice'",
         ),
         (
             pion("mass = 0.01\nsource_kind = \"corner-wall\"\nsource = [2, 0, 0, 0]\n"),
-            "35:10: source: a corner wall has only a t; x, y and z must be 0",
+            "35:10: source: a wall or a slice has only a t; x, y and z must be 0",
         ),
         (
             asqtad(pion("mass = 0.01\nnaik_epsilon = -0.2\n")),
@@ -359,7 +359,10 @@ fn measurements() {
         ),
         (wilson("mass = 0.1\n"), "26:8: mass: that of Wilson quarks is in their [fermion.NAME]"),
         (wilson("naik_epsilon = 0.1\n"), "26:16: naik_epsilon: only the action \"hisq\" has it"),
-        (wilson("source_kind = \"corner-wall\"\n"), "26:15: source_kind: Wilson quarks have \"point\" only"),
+        (
+            wilson("source_kind = \"corner-wall\"\n"),
+            "26:15: source_kind: Wilson quarks have no \"corner-wall\"",
+        ),
         (
             wilson("[measure.condensate.c]\nfermion = \"light\"\nmass = 0.1\n"),
             "28:8: mass: that of Wilson quarks is in their [fermion.NAME]",

@@ -12,13 +12,14 @@ use crate::reference::su3;
 use crate::reference::wilson::{Dirac, M4, Parameters, Spinor, gamma, gamma5, mul4};
 use crate::terms::whole;
 use hmc::family::{DomainWallParams, Schur, WallQuark, WilsonParams, WilsonQuark};
-use hmc::field::{Domain, HostLinks, MatrixField};
+use hmc::field::{Domain, HostLinks, MatrixField, Purpose, RandomAddress};
 use hmc::lattice::{Boundary, Extents, coordinates, site, volume};
 use hmc::math::WallWeights;
-use hmc::measure::{Channel, Keep, Momentum, Propagator, Source, mesons, pion};
+use hmc::measure::{Channel, Keep, Momentum, Noise, Propagator, Source, mesons, pion};
 use hmc::operator::CloverForm;
 use hmc::quark::{Inverse, QuarkParams};
 use num_complex::Complex64;
+use rand::RngExt;
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
@@ -168,6 +169,83 @@ fn the_channel_pion_is_the_pion() {
         let own = propagator(&mut *quark, source);
         let found = mesons([&own; 2], Channel::Pion, &[[0; 3]], &|| false).unwrap();
         assert_eq!(found[0].iter().map(|z| z.re).collect::<Vec<_>>(), squares);
+    }
+}
+
+/// A slice's propagator is the sum of those of its points with the slice's phases; the mean of its pions is the mean of theirs.
+#[test]
+fn slices_are_sums_over_points() {
+    let (extents, t) = ([2, 2, 4, 4], 1);
+    let field = whole(&Gauge::warm(extents, 0.4, 6).to_host());
+    let quark = &mut wilson(&field, params(0.12, 1.0, PHASES), 1e-13);
+    let (volume, noise) = (volume(extents), Noise { seed: 5, trajectory: 2 });
+    let reals = |own: &Propagator| {
+        let mut reals = vec![vec![0.0; 24 * volume]; 12];
+        for (parity, columns) in own.columns.iter().enumerate() {
+            columns
+                .iter()
+                .zip(&mut reals)
+                .for_each(|(column, reals)| column.write_host(parity, reals).unwrap());
+        }
+        reals.concat()
+    };
+    let address = RandomAddress { seed: 5, trajectory: 2, purpose: Purpose::Source(0) };
+    let (mut expected, mut mean) = (vec![0.0; 12 * 24 * volume], vec![0.0; extents[3]]);
+    let points: Vec<usize> = (0..volume).filter(|&n| coordinates(extents, n)[3] == t).collect();
+    for &n in &points {
+        let own = propagator(quark, coordinates(extents, n));
+        let sign = |bits: u32| if bits & 1 == 0 { 0.5_f64.sqrt() } else { -0.5_f64.sqrt() };
+        let bits: u32 = address.rng_of(n as u64).random();
+        let phase = Complex64::new(sign(bits >> 31), sign(bits >> 30));
+        for (sum, z) in expected.chunks_exact_mut(2).zip(reals(&own).chunks_exact(2)) {
+            let z = phase * Complex64::new(z[0], z[1]);
+            sum[0] += z.re;
+            sum[1] += z.im;
+        }
+        let of_point = pion(quark, Source::Point(coordinates(extents, n))).unwrap();
+        mean.iter_mut().zip(of_point).for_each(|(mean, c)| *mean += c / points.len() as f64);
+    }
+    let slice = |number: usize| Source::Slice { t, noise, number };
+    let found = reals(&Propagator::new(quark, slice(0), Keep::Columns, &|| false).unwrap());
+    let worst = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    println!("the propagator: worst real {worst:.1e}");
+    assert!(worst < 1e-11, "{worst:e}");
+    let count = 60;
+    let pions: Vec<Vec<f64>> = (0..count).map(|number| pion(quark, slice(number)).unwrap()).collect();
+    for (t, mean) in mean.iter().enumerate() {
+        let own: Vec<f64> = pions.iter().map(|pion| pion[t] / points.len() as f64).collect();
+        let average = own.iter().sum::<f64>() / count as f64;
+        let square = own.iter().map(|c| (c - average).powi(2)).sum::<f64>() / (count * (count - 1)) as f64;
+        println!("t {t}: {average:.6} +- {:.6}, points {mean:.6}", square.sqrt());
+        assert!((average - mean).abs() < 4.0 * square.sqrt() && square.sqrt() < 0.04 * mean);
+    }
+}
+
+/// Slices in the program: the mean over sources, the same on ranks; what has no slices says so.
+#[test]
+fn the_program_measures_slices() {
+    let meson = |more: &str| {
+        format!(
+            "[measure.meson.slice]\nfermion = \"light\"\nsource_kind = \"slice\"\nsource = [0, 0, 0, 3]\n\
+             channels = [\"pion\", \"a4p\"]\n{more}"
+        )
+    };
+    let tables = "[measure.correlator.slice]\nfermion = \"light\"\nsource_kind = \"slice\"\nsource = [0, 0, 0, 3]\nsources = 2\n"
+        .to_owned()
+        + &meson("sources = 2\n");
+    let measured = Measured::new(&clover(1, &tables), &clover(1, &tables));
+    let found = &measured.found[0];
+    let pion = numbers(&found["correlators"][0]["re"]);
+    let other = numbers(&found["mesons"][0]["correlators"][0]["re"]);
+    assert_eq!(pion, other);
+    assert!(pion.iter().all(|c| *c > 0.0) && found["mesons"][0]["pcac_mean"].is_number());
+    for (wrong, told) in [
+        (meson("sources = 0\n"), "sources: "),
+        (meson("").replace("0, 0, 0, 3", "1, 0, 0, 3"), "source: a wall or a slice has only a t"),
+        (meson("momenta = [[1, 0, 0]]\n"), "momenta: from a slice only [[0, 0, 0]]"),
+        (meson("sources = 2\n").replace("\"slice\"", "\"point\""), "sources: only a slice has several"),
+    ] {
+        measured.again(0, &clover(1, &wrong), &[]).failed(2, &[told]);
     }
 }
 

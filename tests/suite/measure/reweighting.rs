@@ -3,6 +3,13 @@
 use super::{ALONE, Measured, clover};
 use crate::program::{Scratch, objects, parallel};
 use crate::reference::data;
+use crate::reference::domain_wall as dense;
+use crate::reference::gauge::Gauge;
+use crate::reference::wilson::{Dirac, Parameters, Spinor, reals};
+use hmc::comm::Solo;
+use hmc::io;
+use hmc::lattice::{Partition, volume};
+use num_complex::Complex64;
 
 const QUARK: &str = r#"
 [fermion.light]
@@ -102,6 +109,58 @@ fn rational_functions_and_spectra_are_those_of_dense_matrices() {
     let [_, tables] = two.split("[measure.reweighting").collect::<Vec<_>>()[..] else { panic!("two parts") };
     let told = "'light' is not one flavour by rational functions";
     scratch.measure(0, &format!("{light}[measure.reweighting{tables}"), &[&links]).failed(2, &[told]);
+}
+
+/// Another kappa, by dense determinants of M on all sites; in one step and in two.
+#[test]
+fn masses_are_those_of_dense_determinants() {
+    let (extents, c_sw) = ([2, 2, 2, 4], 1.2);
+    let gauge = Gauge::warm(extents, 0.5, 9);
+    let log_det = |kappa: f64| {
+        let operator = Dirac::new(&gauge, Parameters::from_kappa(kappa, c_sw));
+        let size = 12 * volume(extents);
+        let columns: Vec<Vec<Complex64>> = (0..size)
+            .map(|j| {
+                let mut psi = vec![Spinor::default(); volume(extents)];
+                psi[j / 12][j % 12 / 3][j % 3] = Complex64::ONE;
+                reals(&operator.apply(&psi)).chunks_exact(2).map(|z| Complex64::new(z[0], z[1])).collect()
+            })
+            .collect();
+        dense::log_det(dense::dense(size, |i, j| columns[j][i]))
+    };
+    let exact = 2.0 * (log_det(0.125) - log_det(0.123));
+    let scratch = Scratch::new();
+    let path = scratch.at("links.ildg");
+    let partition = Partition::whole(extents).unwrap();
+    io::write_links(&path, io::Format::Ildg, &gauge.to_host(), &partition, &Solo, &io::Meta::default())
+        .unwrap();
+    let quark = format!("[fermion.light]\naction = \"wilson-clover\"\nkappa = 0.123\nc_sw = {c_sw}\n");
+    let factor = |name: &str, kappa: &str| {
+        format!(
+            "[measure.reweighting.{name}]\nfermion = \"light\"\nkind = \"mass\"\nkappa = {kappa}\nsources = 60\n"
+        )
+    };
+    let text = quark.clone() + &factor("one", "[0.125, 0.123]") + &factor("two", "[0.125, 0.124, 0.123]");
+    let ended = scratch.measure(0, &text, &["--json", path.to_str().unwrap()]);
+    ended.succeeded();
+    let [found] = &objects(&ended.out)[..] else { panic!("one configuration") };
+    for own in found["reweighting"].as_array().unwrap() {
+        let [ln_w, error] = ["ln_w", "error"].map(|key| own[key].as_f64().unwrap());
+        println!("{}: ln W {ln_w:.4} +- {error:.4}, exact {exact:.4}", own["name"]);
+        assert!((ln_w - exact).abs() < 4.0 * error && error < 0.1 * exact.abs());
+    }
+    for (wrong, code, told) in [
+        (quark.clone() + &factor("x", "[0.125]"), 2, "kappa: two numbers at least"),
+        (quark.clone() + &factor("x", "[0.125, 0.123]\nmu = [0.0, 0.1]"), 2, "mu: this kind has none"),
+        (
+            quark.replace("c_sw = 1.2", "c_sw = 1.2\nclover = \"exponential\"")
+                + &factor("x", "[0.125, 0.123]"),
+            2,
+            "'light': an exponential clover term depends on the mass",
+        ),
+    ] {
+        scratch.measure(0, &wrong, &[path.to_str().unwrap()]).failed(code, &[told]);
+    }
 }
 
 /// `hmc report` has the reweighted plaquette: of two configurations, by hand.
