@@ -4,15 +4,18 @@
 //! W1 = exp(Z0/4) W0,  W2 = exp(8 Z1/9 - 17 Z0/36) W1,  W3 = exp(3 Z2/4 - 8 Z1/9 + 17 Z0/36) W2.
 //! ```
 //!
+//! With an error given, steps are halved until W3 is near that of second order with the same stages, `exp(2 Z1 - Z0) W0`, and
+//! doubled where it is much nearer (Wandelt, Guenther, DOI 10.1137/15M1016138, have the idea for Lie groups).
+//!
 //! t is in lattice units, E is per site. t0 and w0 are defined by t^2 E = 0.3 and t d/dt t^2 E = 0.3 (Borsanyi et al.,
 //! arXiv:1203.4469). They are found on the flow's own steps: `every` does not change them.
 //!
-//! Input: `[measure.flow]` with `kernel`, `step`, `t_max`, `every`.
+//! Input: `[measure.flow]` with `kernel`, `step`, `error`, `t_max`, `every`, `slices`.
 
 use super::observable::{Context, Found, Keys, Observable, Reading, Registered, record};
 use super::{MeasureError, Stop};
 use crate::config::forms::POSITIVE;
-use crate::config::key::{Absent, Change, Key, integer, words};
+use crate::config::key::{Absent, Bound, Change, Key, integer, number, words};
 use crate::config::raw::Table;
 use crate::config::section::Section;
 use crate::field::{AlgebraField, FieldError, MatrixField};
@@ -30,6 +33,8 @@ pub struct Flow {
     pub kernel: FlowKernel,
     /// Step in flow time.
     pub step: f64,
+    /// How far a step may be from that of second order, if steps are chosen by their error.
+    pub error: Option<f64>,
     /// Last flow time.
     pub t_max: f64,
     /// Steps between measurements.
@@ -75,6 +80,14 @@ const STEP: Key<f64> = Key::new(
      integration is unstable",
 )
 .unit("a^2");
+/// The error.
+const ERROR: Key<f64> = Key::new(
+    "error",
+    number("an error from 1e-12 to 1e-2", Bound::With(1e-12), Bound::With(1e-2)),
+    Absent::Means("none: steps of `step`"),
+    Change::Free,
+    "with it, each step is as long as elements of links that differ by so much from the scheme of second order allow; `step` is the first,      and counts `every` and `t_max`",
+);
 /// The final flow time.
 const T_MAX: Key<f64> =
     Key::new("t_max", POSITIVE, Absent::Refused, Change::Free, "last flow time, a whole number of steps")
@@ -91,7 +104,7 @@ const SLICES: Key<bool> = Key::new(
     "`\"on\"`: each time slice is measured by itself too, as `flow_slices`",
 );
 /// `[measure.flow]`
-const SECTION: Section = Section { keys: &[&KERNEL, &STEP, &T_MAX, &EVERY, &SLICES], tables: &[] };
+const SECTION: Section = Section { keys: &[&KERNEL, &STEP, &ERROR, &T_MAX, &EVERY, &SLICES], tables: &[] };
 
 pub(super) const OBSERVABLE: Registered =
     Registered { key: "flow", text: "", keys: Keys::Table(&SECTION, read) };
@@ -99,7 +112,7 @@ pub(super) const OBSERVABLE: Registered =
 fn read(mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
     let (kernel, step) = (table.get_or(&KERNEL, None), table.get_or(&STEP, None));
     let (t_max, every) = (table.get(&T_MAX), table.get_or(&EVERY, None));
-    let slices = table.get_or(&SLICES, None);
+    let (error, slices) = (table.get(&ERROR), table.get_or(&SLICES, None));
     let limit = kernel.longest_step();
     if step > limit {
         let message = format!("step: the integration is unstable at {step}; expected {limit} at most");
@@ -108,7 +121,7 @@ fn read(mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
         check_length(&table, step, t_max, reading);
     }
     table.finish();
-    Some(Arc::new(Flow { kernel, step, t_max: t_max?, every, slices }))
+    Some(Arc::new(Flow { kernel, step, error, t_max: t_max?, every, slices }))
 }
 
 /// Checks that a flow to `t_max` is a whole number of steps, not too many, and not wider than the lattice.
@@ -226,7 +239,8 @@ pub fn flow(
     every: usize,
     stop: Stop,
 ) -> Result<Vec<FlowPoint>, MeasureError> {
-    let (points, _) = walk(links, &Flow { kernel, step, t_max, every, slices: false }, stop, None)?;
+    let (points, _) =
+        walk(links, &Flow { kernel, step, error: None, t_max, every, slices: false }, stop, None)?;
     Ok(points)
 }
 
@@ -242,7 +256,8 @@ pub fn flow_by_slice(
     every: usize,
     stop: Stop,
 ) -> Result<Vec<FlowSlices>, MeasureError> {
-    let (_, slices) = walk(links, &Flow { kernel, step, t_max, every, slices: true }, stop, None)?;
+    let (_, slices) =
+        walk(links, &Flow { kernel, step, error: None, t_max, every, slices: true }, stop, None)?;
     Ok(slices)
 }
 
@@ -253,47 +268,131 @@ fn walk(
     stop: Stop,
     mut curve: Option<&mut Curve>,
 ) -> Result<(Vec<FlowPoint>, Vec<FlowSlices>), MeasureError> {
-    let Flow { kernel, step, t_max, every, slices } = *of;
-    let domain = links.domain();
-    let c1 = kernel.c1();
-    // g0^2 S does not depend on the coupling; take beta = 6.
-    let loops =
-        GaugeLoops::new(domain, 6.0 * (1.0 - 8.0 * c1), 6.0 * c1, 0.0)?.with_walls(WallWeights::OF_FLOW);
-    let mut v = MatrixField::new(domain, 4)?;
-    v.copy_from(links)?;
-    let (mut force, mut z) = (AlgebraField::new(domain)?, AlgebraField::new(domain)?);
-    let first = point(&v, 0.0)?;
+    let Flow { step, t_max, every, slices, .. } = *of;
+    let mut flowing = Flowing::new(links, of)?;
+    let first = point(&flowing.v, 0.0)?;
     curve.iter_mut().for_each(|curve| curve.add(0.0, first.e_clover));
     let (mut points, mut by_slice) = (vec![first], Vec::new());
     if slices {
-        by_slice.push(slices_at(&v, 0.0)?);
+        by_slice.push(slices_at(&flowing.v, 0.0)?);
     }
     let steps = (t_max / step).round() as usize;
-    for n in 1..=steps {
-        if stop() {
-            return Err(MeasureError::Stopped);
-        }
-        // z accumulates the exponent; the force is -Z / step.
-        for (old, new) in [(0.0, -0.25), (-17.0 / 9.0, -8.0 / 9.0), (-1.0, -0.75)] {
-            force.set_zero()?;
-            loops.add_force(&v, &mut force, 1.0)?;
-            z.combine(old, new * step, &force)?;
-            z.drift(&mut v, 1.0)?;
-        }
-        let t = flow_time(n, step);
-        let shown = n % every == 0;
-        if shown {
-            points.push(point(&v, t)?);
-            if slices {
-                by_slice.push(slices_at(&v, t)?);
+    // Of steps with an error, only the times that are shown are fixed.
+    let apart = if of.error.is_some() { every } else { 1 };
+    for n in (1..=steps / apart).map(|n| n * apart) {
+        let (mut now, t) = (flow_time(n - apart, step), flow_time(n, step));
+        while now < t {
+            if stop() {
+                return Err(MeasureError::Stopped);
             }
-        }
-        if let Some(curve) = curve.as_mut().filter(|curve| !curve.is_complete()) {
-            let shown = points.last().filter(|_| shown);
-            curve.add(t, shown.map_or_else(|| field_energy(&v).map(|(e, _)| e), |point| Ok(point.e_clover))?);
+            now = flowing.advance(now, t)?;
+            let shown = now == t && n % every == 0;
+            if shown {
+                points.push(point(&flowing.v, t)?);
+                if slices {
+                    by_slice.push(slices_at(&flowing.v, t)?);
+                }
+            }
+            if let Some(curve) = curve.as_mut().filter(|curve| !curve.is_complete()) {
+                let shown = points.last().filter(|_| shown);
+                let energy = || field_energy(&flowing.v).map(|(e, _)| e);
+                curve.add(now, shown.map_or_else(energy, |point| Ok(point.e_clover))?);
+            }
         }
     }
     Ok((points, by_slice))
+}
+
+/// Links that flow.
+struct Flowing {
+    step: f64,
+    loops: GaugeLoops,
+    v: MatrixField,
+    force: AlgebraField,
+    z: AlgebraField,
+    chosen: Option<Chosen>,
+}
+
+/// What chooses steps by their error.
+struct Chosen {
+    error: f64,
+    /// The next step, and its limit.
+    next: f64,
+    longest: f64,
+    /// The links before a step.
+    before: MatrixField,
+    /// Those of second order after it, and the exponent that leads there.
+    second: MatrixField,
+    exponent: AlgebraField,
+}
+
+impl Flowing {
+    fn new(links: &MatrixField, of: &Flow) -> Result<Self, FieldError> {
+        let (domain, c1) = (links.domain(), of.kernel.c1());
+        // g0^2 S does not depend on the coupling; take beta = 6.
+        let loops = GaugeLoops::new(domain, 6.0 * (1.0 - 8.0 * c1), 6.0 * c1, 0.0)?;
+        let mut v = MatrixField::new(domain, 4)?;
+        v.copy_from(links)?;
+        let chosen = match of.error {
+            None => None,
+            Some(error) => Some(Chosen {
+                error,
+                next: of.step,
+                longest: of.kernel.longest_step(),
+                before: MatrixField::new(domain, 4)?,
+                second: MatrixField::new(domain, 4)?,
+                exponent: AlgebraField::new(domain)?,
+            }),
+        };
+        let (force, z) = (AlgebraField::new(domain)?, AlgebraField::new(domain)?);
+        let (step, loops) = (of.step, loops.with_walls(WallWeights::OF_FLOW));
+        Ok(Self { step, loops, v, force, z, chosen })
+    }
+
+    /// The step from `now` to `end`; if its error matters, perhaps less far. Returns the time.
+    fn advance(&mut self, now: f64, end: f64) -> Result<f64, FieldError> {
+        let Some(mut chosen) = self.chosen.take() else {
+            return self.third_order(self.step, None).map(|()| end);
+        };
+        let reached = loop {
+            // A remainder would be too short for a step.
+            let is_last = now + 1.001 * chosen.next >= end;
+            let step = if is_last { end - now } else { chosen.next };
+            chosen.before.copy_from(&self.v)?;
+            self.third_order(step, Some(&mut chosen.exponent))?;
+            chosen.second.copy_from(&chosen.before)?;
+            chosen.exponent.drift(&mut chosen.second, 1.0)?;
+            let off = self.v.distance(&chosen.second)?;
+            if off <= chosen.error || step < 1e-9 {
+                // The distance rises with the third power of the step.
+                if off < chosen.error / 16.0 && !is_last {
+                    chosen.next = (2.0 * chosen.next).min(chosen.longest);
+                }
+                break if is_last { end } else { now + step };
+            }
+            chosen.next = 0.5 * step;
+            self.v.copy_from(&chosen.before)?;
+        };
+        self.chosen = Some(chosen);
+        Ok(reached)
+    }
+
+    /// A step of third order, and the exponent of that of second order with the same stages.
+    fn third_order(&mut self, step: f64, mut second: Option<&mut AlgebraField>) -> Result<(), FieldError> {
+        let Self { loops, v, force, z, .. } = self;
+        // z accumulates the exponent; the force is -Z / step.
+        let stages = [(0.0, -0.25), (-17.0 / 9.0, -8.0 / 9.0), (-1.0, -0.75)];
+        for ((old, new), of_second) in stages.into_iter().zip([Some((0.0, 1.0)), Some((1.0, -2.0)), None]) {
+            force.set_zero()?;
+            loops.add_force(v, force, 1.0)?;
+            z.combine(old, new * step, force)?;
+            z.drift(v, 1.0)?;
+            if let (Some(exponent), Some((old, new))) = (&mut second, of_second) {
+                exponent.combine(old, new * step, force)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 fn slices_at(v: &MatrixField, t: f64) -> Result<FlowSlices, FieldError> {

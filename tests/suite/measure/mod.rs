@@ -1,6 +1,7 @@
 //! Observables.
 
 mod domain_wall;
+mod flow;
 mod mesons;
 mod mu_derivative;
 mod reweighting;
