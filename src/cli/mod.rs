@@ -259,6 +259,8 @@ enum Command {
     },
     /// Compare the links of two configurations: exit code 0 if equal to the bit, 1 if not
     Compare {
+        #[command(flatten)]
+        tell: Tell,
         /// A configuration
         a: PathBuf,
         /// Another one
@@ -350,7 +352,6 @@ fn bytes(text: &str) -> Result<u64, String> {
     found.map(|bytes| bytes as u64).ok_or_else(expected)
 }
 
-/// Work on files, which the first rank does for all.
 /// What a file may not say itself.
 #[derive(Args, Debug)]
 struct Tell {
@@ -368,6 +369,7 @@ impl Tell {
     }
 }
 
+/// Work on files, which the first rank does for all.
 fn once(ranks: &Ranks, work: impl FnOnce() -> Result<(), AppError>) -> Result<(), AppError> {
     if ranks.rank() == 0 { work() } else { Ok(()) }
 }
@@ -431,7 +433,7 @@ pub(super) fn perform(cli: Cli, ranks: &Ranks) -> Result<(), AppError> {
         (Some(Command::Replay { json, out, force, state }), _) => {
             app::replay(&state, out.map(|path| Out { path, force }).as_ref(), json, ranks)
         }
-        (Some(Command::Compare { a, b }), _) => app::compare(&a, &b, ranks),
+        (Some(Command::Compare { tell, a, b }), _) => app::compare(&a, &b, &tell.told(false), ranks),
         (
             Some(Command::Tune {
                 input,

@@ -24,6 +24,9 @@ pub(super) fn input(root: &mut Table, text: &str, ranks: Option<usize>, choices:
         let mut table = root.table("parallel");
         let extents = extents(&mut lattice);
         let time = time_boundary(&mut lattice);
+        if time.has_walls() && extents.is_some_and(|extents| extents[3] < 4) {
+            lattice.mistake("extents", "extents: between walls in time, t needs 4 or more");
+        }
         let parallel = parallel(&mut table);
         let partition = extents
             .zip(ranks)

@@ -367,11 +367,15 @@ fn verified(
             TimeBoundary::Periodic if told.given() != [None; 2] => told,
             shown => shown,
         };
+    } else if told.has_walls() && told != header.time {
+        let what = format!("time is {}, but told was {told}", header.time);
+        return Err(IoError::malformed(path, what));
     }
     if told.has_walls() && !header.time.has_walls() {
         return Err(IoError::malformed(path, "time is periodic, but the lattice has walls"));
     }
     let partition = &partition.with_time(header.time);
+    verify::require_given(path, &links, partition, comm)?;
     header.notes.extend(verify::verify(path, &links, partition, comm, &header, &claims)?);
     Ok((links, header))
 }

@@ -20,6 +20,8 @@ const UNITARY_TO: f64 = 1e-4;
 /// few roundings leave in single.
 const DOUBLE_TO: f64 = 1e-8;
 const SINGLE_TO: f64 = 1e-5;
+/// How far links of a fixed wall may be from those given: single precision of any file's writer.
+const GIVEN_TO: f64 = 1e-6;
 /// det U moves by 3/2 of what U U^dag does.
 const DETERMINANT: f64 = 2.0;
 
@@ -132,6 +134,35 @@ pub(super) fn verify(
         }
     }
     Ok(notes)
+}
+
+/// Refuses links within a fixed lower wall that are not those given, beyond single precision; collective.
+pub(super) fn require_given(
+    path: &Path,
+    links: &HostLinks,
+    partition: &Partition,
+    comm: &dyn Comm,
+) -> Result<(), IoError> {
+    if partition.time.given()[0].is_none() {
+        return Ok(());
+    }
+    let given = partition.time.given_links(partition.global);
+    let off = |(n, link): (usize, &[f64])| {
+        let (t, mu) = (coordinates(links.local, n / 4)[3] + partition.offset()[3], n % 4);
+        if t > 0 || mu == 3 {
+            return 0.0;
+        }
+        let expected = |k: usize| if k % 8 < 2 { given[6 * mu + k / 8 * 2 + k % 8] } else { 0.0 };
+        link.iter().enumerate().map(|(k, real)| (real - expected(k)).abs()).fold(0.0, f64::max)
+    };
+    let off = links.reals.par_chunks_exact(LINK_REALS).enumerate().map(off).reduce(|| 0.0, f64::max);
+    let off = comm.max(off);
+    if off < GIVEN_TO {
+        return Ok(());
+    }
+    let what =
+        format!("links in space on the first slice are not those of {}: off by {off:.1e}", partition.time);
+    Err(IoError::malformed(path, what))
 }
 
 /// Whether a link of this rank's box leads to a site of the lattice.

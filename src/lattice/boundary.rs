@@ -100,7 +100,8 @@ impl std::str::FromStr for TimeBoundary {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut words = text.split_whitespace();
         let word = words.next();
-        let angles: Option<Vec<f64>> = words.map(|angle| angle.parse().ok()).collect();
+        let angles: Option<Vec<f64>> =
+            words.map(|angle| angle.parse().ok().filter(|angle: &f64| angle.is_finite())).collect();
         match (word, angles.as_deref()) {
             (Some("periodic"), Some([])) => Ok(Self::Periodic),
             (Some("open"), Some([])) => Ok(Self::Open),
@@ -225,6 +226,23 @@ mod tests {
         let [[re, im], [re_back, im_back]] = [boundary.factor(3, 1), boundary.factor(3, -1)];
         assert_eq!([re, im], [re_back, -im_back]);
         assert!((re * re + im * im - 1.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_time_boundary_reads_what_it_writes() {
+        let phi_prime = [-std::f64::consts::PI, 0.1];
+        let all = [
+            TimeBoundary::Periodic,
+            TimeBoundary::Open,
+            TimeBoundary::Schroedinger { phi: [0.3, -1e-17], phi_prime },
+            TimeBoundary::OpenSchroedinger { phi_prime },
+        ];
+        for time in all {
+            assert_eq!(time.to_string().parse(), Ok(time));
+        }
+        for wrong in ["", "closed", "open 1", "schroedinger 0 0 0", "open-schroedinger nan 0"] {
+            assert!(wrong.parse::<TimeBoundary>().is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -19,6 +19,10 @@ pub(crate) struct Allowed {
     pub chemical_potential: bool,
     /// Whether the even-odd operator takes a twisted mass.
     pub twisted_mass: bool,
+    /// Whether weights move it to another kappa: two flavours, whose mass stands on the diagonal alone.
+    pub other_kappa: bool,
+    /// Whether it is one flavour by rational functions.
+    pub rational: bool,
 }
 
 impl Allowed {
@@ -32,6 +36,8 @@ impl Allowed {
             has_spin: false,
             chemical_potential: false,
             twisted_mass: false,
+            other_kappa: false,
+            rational: false,
         }
     }
 }

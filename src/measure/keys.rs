@@ -89,7 +89,7 @@ pub(super) const SOURCE: Key<Extents> = Key::new(
     }),
     Absent::Is("[0, 0, 0, 0]"),
     Change::Free,
-    "the point source, inside the lattice; for a corner wall `[0, 0, 0, t]`",
+    "the point source, inside the lattice; for a corner wall or a slice `[0, 0, 0, t]`",
 );
 /// The solver's residual.
 pub(super) const SOURCE_RESIDUAL: Key<f64> = Key::new(
@@ -118,13 +118,13 @@ pub(super) fn quark(table: &mut Table, reading: &Reading) -> (Option<QuarkChoice
 }
 
 /// The quark of a measurement whose even-odd operator takes a twisted mass.
-pub(super) fn twisted_fermion(table: &mut Table, reading: &Reading) -> Option<String> {
+pub(super) fn twisted_fermion(table: &mut Table, reading: &Reading) -> (Option<String>, Option<Allowed>) {
     let (fermion, allowed) = fermion(table, &FERMION, reading);
     if let Some(allowed) = allowed.filter(|allowed| !allowed.twisted_mass) {
         let quarks = allowed.quarks;
         table.mistake("fermion", format!("fermion: {quarks} quarks have no twisted mass"));
     }
-    fermion
+    (fermion, allowed)
 }
 
 /// The table `other`: a second quark beside the first. `Some(None)` without the table, `None` after a mistake.

@@ -17,7 +17,7 @@
 //! - `meson`: two-point functions of mesons with momentum
 //! - `condensate`: chiral condensates from random sources
 //! - `mu_derivative`: traces of derivatives in the chemical potential
-//! - `reweighting`: reweighting factors of twisted masses and of rational functions
+//! - `reweighting`: reweighting factors of twisted masses, kappas and rational functions
 //! - `spectrum`: the ends of the spectrum of Wilson quarks
 
 mod allowed;

@@ -4,7 +4,6 @@
 //! serde type and how a person reads it. It is registered by a line in `register`.
 
 use super::allowed::Allowed;
-
 use super::{MeasureError, Stop, Wanted, report};
 use crate::config::raw::Table;
 use crate::config::section::Section;

@@ -28,7 +28,7 @@
 
 use super::condensate::SOURCES;
 use super::observable::{Context, Found, Keys, Observable, QuarkChoice, Reading, Registered, record};
-use super::{MeasureError, Noise, Stop, Wanted, keys};
+use super::{Allowed, MeasureError, Noise, Stop, Wanted, keys};
 use crate::config::doubts::tight;
 use crate::config::forms::{NOT_NEGATIVE, POSITIVE};
 use crate::config::key::{Absent, Bound, Change, Key, Shape, form, words};
@@ -155,10 +155,22 @@ pub(super) const OBSERVABLE: Registered =
 
 fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
     keys::check_name("a reweighting factor", &name, &table);
-    let fermion = keys::twisted_fermion(&mut table, reading);
+    let (fermion, allowed) = keys::twisted_fermion(&mut table, reading);
     let residual = table.get_or(&keys::SOURCE_RESIDUAL, None);
     tight(&table, "residual", residual);
     let (kind, sources) = (table.get(&KIND), table.get_or(&SOURCES, None));
+    let refusal = match (kind, allowed) {
+        (Some(Kind::Mass), Some(Allowed { other_kappa: false, .. })) => {
+            "needs two flavours without an exponential clover term"
+        }
+        (Some(Kind::Rational), Some(Allowed { rational: false, .. })) => {
+            "needs one flavour by rational functions"
+        }
+        _ => "",
+    };
+    if !refusal.is_empty() {
+        table.mistake("kind", format!("kind: this {refusal}"));
+    }
     let needed = match kind {
         Some(Kind::Twist(_)) => Some("mu"),
         Some(Kind::Mass) => Some("kappa"),

@@ -1,12 +1,12 @@
 //! The ends of the spectrum of |gamma_5 Mhat|, the even-odd operator without a twisted mass: its least eigenvalue is the gap, which says
-//! how near a chain comes to links on which a determinant vanishes (Del Debbio et al., hep-lat/0512021); openQCD's `ms2` prints the same.
+//! how near a chain comes to links on which a determinant vanishes (Del Debbio et al., hep-lat/0512021); openQCD's `ms2` prints that of
+//! even sites.
 //!
 //! Input: `[measure.spectrum.NAME]` with `fermion` and `error`.
 
 use super::observable::{Context, Found, Keys, Observable, QuarkChoice, Reading, Registered, record};
 use super::{MeasureError, Noise, Wanted, keys};
-use crate::config::forms::FRACTION;
-use crate::config::key::{Absent, Change, Key};
+use crate::config::key::{Absent, Bound, Change, Key, number};
 use crate::config::raw::Table;
 use crate::config::section::Section;
 use crate::device::Precision;
@@ -37,7 +37,7 @@ struct SpectrumFound<'a> {
 
 const ERROR: Key<f64> = Key::new(
     "error",
-    FRACTION,
+    number("an error from 1e-10 to 0.1", Bound::With(1e-10), Bound::With(0.1)),
     Absent::Is("1e-4"),
     Change::Free,
     "the relative error of both ends; about as many iterations as a solve with conjugate gradients",
@@ -50,7 +50,7 @@ pub(super) const OBSERVABLE: Registered =
 
 fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
     keys::check_name("a spectrum", &name, &table);
-    let fermion = keys::twisted_fermion(&mut table, reading);
+    let (fermion, _) = keys::twisted_fermion(&mut table, reading);
     let error = table.get_or(&ERROR, None);
     table.finish();
     // The residual is of solves; there are none.

@@ -250,7 +250,8 @@ impl GaugeLoops {
         let deep = domain.border().iter().all(|&layers| layers != 1);
         let loops = Self::new(domain, 1.0, if deep { 1.0 } else { 0.0 }, 0.0)?;
         let (g, links, paths) = (domain.geometry(), links.links(), loops.loops.input());
-        let kernel = Traces { g, links, paths, counts: loops.loop_counts, slice: -1 };
+        let [space, time, rectangles, _] = loops.loop_counts;
+        let kernel = Traces { g, links, paths, counts: [space, time, rectangles, 0], slice: -1 };
         let sums = domain.sum(&kernel, 2 * domain.half())?.sums;
         let partition = domain.partition();
         let slice = domain.global_volume() / partition.global[3] as f64;

@@ -23,7 +23,14 @@ use Precision::{Double as D, Half as H, Single as S};
 /// The requested configuration, or one after a few quenched trajectories from unit links.
 pub(super) fn links(domain: &Arc<Domain>, args: &BenchArgs) -> Result<MatrixField, AppError> {
     if let Some(path) = &args.links {
-        let (host, _) = io::read_links(path, domain.partition(), domain.comm())?;
+        let (host, header) = io::read_links(path, domain.partition(), domain.comm())?;
+        if header.time != domain.partition().time {
+            let path = path.display();
+            return Err(AppError::Refused(format!(
+                "{path}: time is {}; tables are of periodic time",
+                header.time
+            )));
+        }
         return Ok(MatrixField::from_host(domain, &host)?);
     }
     let unit = MatrixField::from_host(domain, &HostLinks::unit(domain.partition().local()))?;

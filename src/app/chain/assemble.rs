@@ -133,7 +133,7 @@ pub(super) fn first_links(
             warn_of_doubt(path, &header, comm);
             require_time(path, header.time, domain.partition().time)?;
             links.set_host(&host)?;
-            require_given(path, &mut links)?;
+            links.end_at_walls()?;
             links.unitarity(true)?;
         }
     }
@@ -149,24 +149,12 @@ fn require_time(path: &Path, found: TimeBoundary, expected: TimeBoundary) -> Res
     Err(AppError::Refused(format!("{path}: time is {found}, but {expected} by 'time_boundary' in [lattice]")))
 }
 
-/// Refuses links of a fixed wall that are not those given, beyond single precision; then they are.
-fn require_given(path: &Path, links: &mut MatrixField) -> Result<(), AppError> {
-    let changed = links.end_at_walls()?;
-    if changed < 1e-6 {
-        return Ok(());
-    }
-    let path = path.display();
-    Err(AppError::Refused(format!(
-        "{path}: on the first slice, links in space are not those of 'phi' in [lattice]: off by {changed:.1e}"
-    )))
-}
-
 /// Warns once about a file without a checksum.
 fn warn_of_doubt(path: &Path, header: &io::Header, comm: &dyn Comm) {
     header.doubts(path).iter().filter(|_| comm.rank() == 0).for_each(warn);
 }
 
-/// A configuration, on a domain of its own lattice; `time` is how it ends if its file does not tell. Links from files in single precision are made special unitary, as
+/// A configuration, on a domain of its own lattice, which ends in `time` if its file does not tell. Links from files in single precision are made special unitary, as
 /// in MILC.
 ///
 /// # Errors
@@ -184,7 +172,7 @@ pub(in crate::app) fn configuration(
     let domain = domain(parallel, partition.with_time(header.time).lattice(), layers, comm)?;
     warn_of_doubt(path, &header, &**comm);
     let mut links = MatrixField::from_host(&domain, &host)?;
-    require_given(path, &mut links)?;
+    links.end_at_walls()?;
     if header.format != Format::Hdf5 && header.precision == io::Precision::Single {
         links.unitarity(true)?;
     }
@@ -220,15 +208,14 @@ pub(super) fn twisted(
 /// What its determinant lacks.
 ///
 /// # Errors
-/// As [`quark`], or the quark has two flavours.
+/// As [`quark`].
 pub(super) fn root_error(
     links: &MatrixField,
     fermions: &[Fermion],
     choice: &QuarkChoice,
 ) -> Result<Box<dyn RootError>, MeasureError> {
-    chosen(fermions, choice).root_error(links, choice.wanted)?.ok_or_else(|| {
-        MeasureError::Refused(format!("'{}' is not one flavour by rational functions", choice.fermion))
-    })
+    let found = chosen(fermions, choice).root_error(links, choice.wanted)?;
+    Ok(found.expect("the input was checked"))
 }
 
 /// The derivative of its operator of this order in the chemical potential.

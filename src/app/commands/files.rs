@@ -193,10 +193,9 @@ type Difference = (u64, f64, f64);
 ///
 /// # Errors
 /// [`AppError::Differs`] with the first difference, or a file cannot be read.
-pub fn compare(a: &Path, b: &Path, comm: &Ranks) -> Result<(), AppError> {
-    let none = Told::default();
+pub fn compare(a: &Path, b: &Path, told: &Told, comm: &Ranks) -> Result<(), AppError> {
     let ((links_a, header_a, partition), (links_b, header_b, _)) =
-        (read(a, comm, &none)?, read(b, comm, &none)?);
+        (read(a, comm, told)?, read(b, comm, told)?);
     if header_a.extents != header_b.extents {
         let (a, b) = (shape(header_a.extents), shape(header_b.extents));
         return Err(AppError::Differs(format!("the lattices differ: {a} and {b}")));

@@ -171,15 +171,8 @@ impl Keys for StaggeredFermion {
 
     fn allowed(action: &'static str) -> Option<Allowed> {
         let (mass, naik_epsilon) = (MassOf::Measurement(MASS), action == HISQ);
-        Some(Allowed {
-            quarks: "staggered",
-            mass,
-            naik_epsilon,
-            corner_wall: true,
-            has_spin: false,
-            chemical_potential: true,
-            twisted_mass: false,
-        })
+        let allowed = Allowed::mass_of("staggered", mass);
+        Some(Allowed { naik_epsilon, corner_wall: true, chemical_potential: true, ..allowed })
     }
 
     fn read(

@@ -259,6 +259,9 @@ impl Keys for WilsonFermion {
         };
         let (solver, hasenbusch) = (solver.solver(), hasenbusch?);
         let over = over?.map(|[kappa, mu]| WilsonParams { kappa, mu, ..operator });
+        let is_two = matches!(flavours, Some(Flavours::Two));
+        let other_kappa = is_two && operator.clover == CloverForm::Linear;
+        context.allow(&name, Self::allowed("").map(|all| Allowed { other_kappa, rational: !is_two, ..all }));
         Some(Self { name, flavours: flavours?, operator, stout: stout?, solver, hasenbusch, over })
     }
 }

@@ -9,7 +9,7 @@ use crate::family::{Family, FamilyError};
 use crate::field::{Dagger, Domain, LINK_REALS, MatrixField, Spinor};
 use crate::math::{Factor as RootFactor, Rational};
 use crate::measure::{MeasureError, Wanted};
-use crate::operator::{CloverForm, WilsonLinks, smeared};
+use crate::operator::{WilsonLinks, smeared};
 use crate::quark::{
     Fields, FullOperator, HopDerivative, Inverse, Quark, QuarkError, QuarkParams, RootError, TwistedInverse,
     apply_derivative, combine, links_in_time,
@@ -56,10 +56,6 @@ impl Family for WilsonFermion {
 
     /// Only terms of the Hamiltonian have the twisted mass. A mass that is wanted is m0, and moves the diagonal of M alone.
     fn inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError> {
-        if wanted.mass.is_some() && self.operator.clover == CloverForm::Exponential {
-            let message = format!("'{}': an exponential clover term depends on the mass", self.name);
-            return Err(MeasureError::Refused(message));
-        }
         let kappa = wanted.mass.map_or(self.operator.kappa, |m0| 0.5 / (m0 + 4.0));
         let operator = WilsonParams { kappa, ..self.operator };
         let (params, residual) = (quark(operator, &self.solver), wanted.residual);

@@ -107,7 +107,7 @@ fn rational_functions_and_spectra_are_those_of_dense_matrices() {
         panic!("two parts")
     };
     let [_, tables] = two.split("[measure.reweighting").collect::<Vec<_>>()[..] else { panic!("two parts") };
-    let told = "'light' is not one flavour by rational functions";
+    let told = "kind: this needs one flavour by rational functions";
     scratch.measure(0, &format!("{light}[measure.reweighting{tables}"), &[&links]).failed(2, &[told]);
 }
 
@@ -156,7 +156,14 @@ fn masses_are_those_of_dense_determinants() {
             quark.replace("c_sw = 1.2", "c_sw = 1.2\nclover = \"exponential\"")
                 + &factor("x", "[0.125, 0.123]"),
             2,
-            "'light': an exponential clover term depends on the mass",
+            "kind: this needs two flavours without an exponential clover term",
+        ),
+        (
+            quark.clone()
+                + "flavours = 1\n[fermion.light.rational]\nrange = [0.1, 10.0]\n"
+                + &factor("x", "[0.125, 0.123]"),
+            2,
+            "kind: this needs two flavours",
         ),
     ] {
         scratch.measure(0, &wrong, &[path.to_str().unwrap()]).failed(code, &[told]);

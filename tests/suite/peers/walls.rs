@@ -309,6 +309,11 @@ fn openqcd_files() {
         let peer = std::fs::read(&path).unwrap();
         // The plaquette in the header is a sum in another order.
         assert!(written[..16] == peer[..16] && written[24..] == peer[24..], "{name}");
+        if time.given()[0].is_some() {
+            let other = TimeBoundary::Schroedinger { phi: [0.1, 0.2], phi_prime: PHI_PRIME };
+            let error = io::read_links(&path, &partition.with_time(other), &Solo).unwrap_err().to_string();
+            assert!(error.contains("links in space on the first slice are not those of"), "{error}");
+        }
         if time.given()[1].is_some() {
             // Nobody can tell from the links alone.
             let error = io::read_links(&path, &partition.with_time(TimeBoundary::Periodic), &Solo);
