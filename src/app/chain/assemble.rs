@@ -154,8 +154,8 @@ fn warn_of_doubt(path: &Path, header: &io::Header, comm: &dyn Comm) {
     header.doubts(path).iter().filter(|_| comm.rank() == 0).for_each(warn);
 }
 
-/// A configuration, on a domain of its own lattice, which ends in `time` if its file does not tell. Links from files in single precision are made special unitary, as
-/// in MILC.
+/// A configuration, on a domain of its own lattice, which ends in `time` if its file does not tell. Links from files in single
+/// precision are made special unitary, as in MILC.
 ///
 /// # Errors
 /// The file cannot be read.
