@@ -174,14 +174,14 @@ fn constants(args: &Args, s: &Struct, at: &str) -> (Vec<(String, String)>, bool)
     (found, extents)
 }
 
-/// Whether a kernel waits for its neighbours, as a Rust expression.
-fn waits(args: &Args, s: &Struct, at: &str) -> Option<String> {
+/// The chunks that a kernel packs for its neighbours before its own sites, as a Rust expression.
+fn packing(args: &Args, s: &Struct, at: &str) -> Option<String> {
     s.fields.iter().find_map(|field| {
         let place = format!("{at}.{}", field.name);
         let Type::Named(name) = &field.of else { return None };
         match args.find(name)? {
-            inner if inner.name == "HaloWait" => Some(format!("{place}.flags.is_some()")),
-            inner => waits(args, inner, &place),
+            inner if inner.name == "Places" => Some(format!("{place}.packing")),
+            inner => packing(args, inner, &place),
         }
     })
 }
@@ -224,7 +224,7 @@ pub(crate) fn rust(args: &Args) -> String {
     for family in families(args) {
         let (number, name) = (number_type(args, &family), &family.args.name);
         let (constants, extents) = constants(args, family.args, "self");
-        let waits = waits(args, family.args, "self").unwrap_or("false".into());
+        let packing = packing(args, family.args, "self").unwrap_or("0".into());
         let precision = match family.precisions {
             [true, false, false] => "Double",
             [false, false, true] => "Half",
@@ -251,7 +251,7 @@ pub(crate) fn rust(args: &Args) -> String {
         };
         let _ = writeln!(
             text,
-            "// SAFETY: the struct is this kernel's.\nunsafe impl Kernel for {name}{any} {{\n    type Form = {form};\n    fn number({pattern}: Self::Form) -> (KernelNumber, Precision) {{ (KernelNumber({place}), {stored}) }}\n    fn constants(&self) -> Constants {{ Constants::new(&[{}]) }}\n    fn waits(&self) -> bool {{ {waits} }}\n}}\nimpl {work} for {name}{any} {{}}",
+            "// SAFETY: the struct is this kernel's.\nunsafe impl Kernel for {name}{any} {{\n    type Form = {form};\n    fn number({pattern}: Self::Form) -> (KernelNumber, Precision) {{ (KernelNumber({place}), {stored}) }}\n    fn constants(&self) -> Constants {{ Constants::new(&[{}]) }}\n    fn packing(&self) -> i32 {{ {packing} }}\n}}\nimpl {work} for {name}{any} {{}}",
             values.join(", ")
         );
         let names: Vec<&str> = constants.iter().map(|(name, _)| name.as_str()).collect();

@@ -285,6 +285,7 @@ struct Slab {
     int reals;                // per site and block
     int blocks;
     int layers;               // at most the border; the innermost layers
+    int sites;
 };
 // Packs the edge lanes of a slab into the wire
 struct SlabPack {
@@ -376,6 +377,8 @@ struct HaloWait {
 struct Places {
     const Ints* sites;        // optional: the order; if null, that of memory, from site `from` on and round to it
     HaloWait wait;            // before a site's part of a ghost zone is read
+    Outgoing packs;           // what the launch packs for the neighbours before its own sites
+    int packing;              // the chunks of that
     int from;
     int all;                  // sites of one parity
     int first;                // the first of this launch in the order

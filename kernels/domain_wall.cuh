@@ -139,6 +139,8 @@ template <class F, int NR> struct OnSlicesOfHops {
     }
 };
 
+HD const Hopping& hop_of(const SliceMatrixOfHops& a) { return a.hop; }
+
 // out = sum_s c_s input_s, a Dirac spinor, with one number per slice and chirality.
 template <class F> HD void slice_sum(const SliceSum& a, int place) {
     const int stride = a.slices * a.half;

@@ -6,37 +6,31 @@
 #define HMC_BLOCK 128
 #endif
 
-// What all threads do before and after a kernel's sites. A hop that waits for its neighbours may begin while the kernel
-// that packs for it runs: it reads nothing of that one, but must not end before it, for later kernels wait for the hop
-// alone.
-HD void let_next_begin() {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");
-#endif
-}
-HD void wait_for_last() {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" : : : "memory");
-#endif
-}
-// A block packs one chunk.
+// A block has packed one chunk.
 HD void raise_when_packed(const Geometry& g, const Outgoing& a) {
     if (a.chunk == 1) return;
     __syncthreads();
     if (threadIdx.x <= 8) raise_packed(g, a, blockIdx.x, threadIdx.x);
 }
-template <class A> HD void before_sites(const A&) {}
-template <class A> HD void after_sites(const A&) {}
-HD void before_sites(const WilsonFace&) { let_next_begin(); }
-HD void before_sites(const StaggeredFace&) { let_next_begin(); }
-HD void after_sites(const WilsonFace& a) { raise_when_packed(a.g, a.faces); }
-HD void after_sites(const StaggeredFace& a) { raise_when_packed(a.g, a.faces); }
-HD void after_sites(const LinkFace& a) { raise_when_packed(a.g, a.faces); }
-HD void after_sites(const StaggeredLinkFace& a) { raise_when_packed(a.g, a.faces); }
-HD void after_sites(const Hopping& a) { if (GHOSTS && a.places.wait.flags) wait_for_last(); }
-HD void after_sites(const WilsonHop& a) { after_sites(a.hop); }
-HD void after_sites(const SliceMatrixOfHops& a) { after_sites(a.hop); }
-HD void after_sites(const StaggeredHop& a) { if (GHOSTS && a.places.wait.flags) wait_for_last(); }
+template <class A> HD void end(const A&) {}
+HD void end(const WilsonFace& a) { raise_when_packed(a.g, a.faces); }
+HD void end(const StaggeredFace& a) { raise_when_packed(a.g, a.faces); }
+HD void end(const LinkFace& a) { raise_when_packed(a.g, a.faces); }
+HD void end(const StaggeredLinkFace& a) { raise_when_packed(a.g, a.faces); }
+// The number of this block among those of a launch's sites or teams. The first blocks of a hop pack a chunk each, and have none.
+template <class F, class A> HD int block_of(const A& a) {
+    if constexpr (!GHOSTS || same<decltype(hop_of(a)), NoHop>) {
+        return blockIdx.x;
+    } else {
+        const auto& hop = hop_of(a);
+        const int block = blockIdx.x - hop.places.packing;
+        if (block < 0) {
+            for (int i = threadIdx.x; i < FACE_CHUNK; i += blockDim.x) pack_site<F>(hop, blockIdx.x * FACE_CHUNK + i);
+            raise_when_packed(hop.g, hop.places.packs);
+        }
+        return block;
+    }
+}
 
 // The places of a launch's sums (src/device/cuda/mod.rs has the same struct).
 struct SumPlaces {

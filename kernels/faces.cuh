@@ -23,6 +23,12 @@ HD FacePlace face_at(const Geometry& g, const Halo* const* wire, int fields, int
 }
 HD FacePlace face_at(const Geometry& g, const Outgoing& a, int i) { return face_at(g, a.wire, a.fields, a.chunk, i); }
 
+// A launch of hops may pack for the neighbours before its own sites: `hop_of` is the part of its arguments that tells, and
+// `pack_site` packs a site.
+struct NoHop {};
+template <class A> HD NoHop hop_of(const A&) { return {}; }
+template <class F> HD void pack_site(NoHop, int) {}
+
 // What threads 0 to 8 of a block do when it has packed its chunk: they raise its flag. Faces without data have the flag of
 // a chunk, too: their rank is then done with earlier ones.
 HD void raise_packed(const Geometry& g, const Outgoing& a, int block, int thread) {

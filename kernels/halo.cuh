@@ -18,31 +18,36 @@ template <class F> HD i64 slab_place(const Slab& a, const Coord& c, int block, i
     const i64 half = (i64)a.g.half_bordered * a.blocks * a.reals * lane<F>::W;
     return parity_of(c) * half + place<F>(a.blocks, a.reals, block, real, bordered_index_of(a.g, c), a.g.half_bordered, l);
 }
-// Packs this rank's first (forward) or last layers into the wire, edge lanes only. Or fills the border after this
-// rank's last site (forward) or before its first one, from the wire and from neighbouring lanes.
-template <class F, class A> HD void slab(const A& args, int i) {
+// The place in the wire of a real of a block: neighbouring threads of a GPU have neighbouring sites.
+HD i64 wire_place(const Slab& a, int site, int block, int real, int width) {
+    const int number = block * a.reals + real;
+    return GPU ? (i64)number * a.sites + site : ((i64)site * a.blocks * a.reals + number) * width;
+}
+// Packs a block of a site of this rank's first (forward) or last layers into the wire, edge lanes only. Or fills the border
+// after this rank's last site (forward) or before its first one, from the wire and from neighbouring lanes.
+template <class F, class A> HD void slab(const A& args, int thread) {
     using R = real_of<F>;
     constexpr bool UNPACK = same<A, SlabUnpack>;
     const Slab& a = args.slab;
+    const int i = thread % a.sites, block = thread / a.sites;
     const int mu = a.mu, n = a.g.lanes[mu], width = lane<F>::W / n;
     Coord from = slab_coord(a, i), to = from;
     if (!a.forward) from.x[mu] += a.g.outer[mu] - a.layers;
     to.x[mu] += a.forward ? a.g.outer[mu] : -a.layers;
     auto* field = pointer_like<R>(args.field);
-    auto* wire = pointer_like<R>(args.wire) + (i64)i * a.blocks * a.reals * width;
+    auto* wire = pointer_like<R>(args.wire);
     const int edge = (a.forward != 0) == UNPACK ? n - 1 : 0;
     const int* source = lane<F>::W > 1 ? permutation(a.g, mu, a.forward, lane<F>::W) : nullptr;
     int e = 0;
     for (int l = 0; l < lane<F>::W; ++l) {
         const bool at_edge = lane_coord(a.g, l, mu) == edge;
         if (!at_edge && !UNPACK) continue;
-        for (int block = 0; block < a.blocks; ++block)
-            for (int k = 0; k < a.reals; ++k) {
-                auto& w = wire[(block * a.reals + k) * width + e];
-                if constexpr (!UNPACK) w = field[slab_place<F>(a, from, block, k, l)];
-                else if (at_edge) field[slab_place<F>(a, to, block, k, l)] = w;
-                else field[slab_place<F>(a, to, block, k, l)] = field[slab_place<F>(a, from, block, k, source[l])];
-            }
+        for (int k = 0; k < a.reals; ++k) {
+            auto& w = wire[wire_place(a, i, block, k, width) + e];
+            if constexpr (!UNPACK) w = field[slab_place<F>(a, from, block, k, l)];
+            else if (at_edge) field[slab_place<F>(a, to, block, k, l)] = w;
+            else field[slab_place<F>(a, to, block, k, l)] = field[slab_place<F>(a, from, block, k, source[l])];
+        }
         e += at_edge;
     }
 }

@@ -16,13 +16,22 @@ using F = HMC_REAL;
 using F = typename lanes_of<HMC_REAL, HMC_LANES>::type;
 #endif
 
-// What an emulated GPU does when the blocks of sites begin..end are done.
-template <class A> void after_blocks(const A&, int, int) {}
 void raise_all(const Geometry& g, const Outgoing& a, int begin, int end) {
     if (a.chunk == 1) return;
     for (int block = begin / FACE_CHUNK; block * FACE_CHUNK < end; ++block)
         for (int thread = 0; thread <= 8; ++thread) raise_packed(g, a, block, thread);
 }
+// What an emulated GPU does before the sites or teams from `begin` on: the first of a launch of hops come after what it packs.
+template <class A> void before_blocks(const A& a, int begin) {
+    if constexpr (GPU && !same<decltype(hop_of(a)), NoHop>) {
+        const auto& hop = hop_of(a);
+        const int packed = begin == 0 ? hop.places.packing * FACE_CHUNK : 0;
+        for (int i = 0; i < packed; ++i) pack_site<F>(hop, i);
+        raise_all(hop.g, hop.places.packs, 0, packed);
+    }
+}
+// What an emulated GPU does when the blocks of sites begin..end are done.
+template <class A> void after_blocks(const A&, int, int) {}
 void after_blocks(const WilsonFace& a, int begin, int end) { raise_all(a.g, a.faces, begin, end); }
 void after_blocks(const StaggeredFace& a, int begin, int end) { raise_all(a.g, a.faces, begin, end); }
 void after_blocks(const LinkFace& a, int begin, int end) { raise_all(a.g, a.faces, begin, end); }
@@ -31,6 +40,7 @@ void after_blocks(const StaggeredLinkFace& a, int begin, int end) { raise_all(a.
 #define SITE(FAMILY, NAME, ARGS, EXPRESSION)                                          \
     void run_##NAME(const void* args, int begin, int end, long long*) {               \
         const ARGS a = *static_cast<const ARGS*>(args);                               \
+        before_blocks(a, begin);                                                      \
         for (int s = begin; s < end; ++s) EXPRESSION(a, s);                           \
         if constexpr (GPU) after_blocks(a, begin, end);                               \
     }
@@ -50,6 +60,7 @@ void after_blocks(const StaggeredLinkFace& a, int begin, int end) { raise_all(a.
 #define TEAM(FAMILY, NAME, ARGS, WORK)                                                \
     void run_##NAME(const void* args, int begin, int end, long long* shared) {        \
         const ARGS a = *static_cast<const ARGS*>(args);                               \
+        before_blocks(a, begin);                                                      \
         for (int team = begin; team < end; ++team) run_phases(WORK, a, team, reinterpret_cast<F*>(shared)); \
     }
 ALL_KERNELS(SITE, SUM, TEAM)

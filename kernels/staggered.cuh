@@ -161,7 +161,8 @@ template <class F, int NR> HD void staggered_hop(const StaggeredHop& a, int i) {
 }
 
 // Packs a site of a face for the neighbour: three layers of vectors.
-template <class F> HD void staggered_face(const StaggeredFace& a, int i) {
+struct PackedVectors { const Geometry& g; const Fermions* input; const Outgoing& faces; int parity; };
+template <class F> HD void pack_vectors(const PackedVectors& a, int i) {
     const FacePlace p = face_at(a.g, a.faces, i);
     if (p.face < 0) return;
     const int face = p.face, mu = face / 2;
@@ -175,6 +176,9 @@ template <class F> HD void staggered_face(const StaggeredFace& a, int i) {
         deliver_scaled<6, 3>(a, face, f, field, layer, v, factor);
     }
 }
+template <class F> HD void staggered_face(const StaggeredFace& a, int i) { pack_vectors<F>({a.g, a.input, a.faces, a.parity}, i); }
+template <class F> HD void pack_site(const StaggeredHop& a, int i) { pack_vectors<F>({a.g, a.input, a.places.packs, 1 - a.parity}, i); }
+HD const StaggeredHop& hop_of(const StaggeredHop& a) { return a; }
 template <int LAYERS, int NR, class F> HD void staggered_links_of(const StaggeredLinkFace& a, int face, int f) {
     const int mu = face / 2;
     for (int layer = 0; layer < LAYERS; ++layer) {

@@ -228,8 +228,10 @@ template <class F, int NR> HD void wilson_hop(const WilsonHop& a, int i) {
     }
 }
 
+// Spinors of one parity that are packed.
+struct PackedSpinors { const Geometry& g; const Fermions* input; const Outgoing& faces; int parity; bool dagger; int slices; };
 // Packs the half spinors of a face for the neighbour.
-template <int MU, class F> HD void face_of(const WilsonFace& a, int face, int i) {
+template <int MU, class F> HD void face_of(const PackedSpinors& a, int face, int i) {
     const bool forward = face % 2 == 0;
     const int faces = half_of(a.g) / outer(a.g, MU), f = i % faces, field = i / faces;
     const Coord c = face_coord(a.g, MU, forward ? 0 : outer(a.g, MU) - 1, f, a.parity);
@@ -243,7 +245,7 @@ template <int MU, class F> HD void face_of(const WilsonFace& a, int face, int i)
     else project<MU, 0>(h, p, sign);
     deliver_scaled<12, 1>(a, face, f, field, 0, reinterpret_cast<const F*>(h), factor);
 }
-template <class F> HD void wilson_face(const WilsonFace& a, int i) {
+template <class F> HD void pack_spinors(const PackedSpinors& a, int i) {
     const FacePlace p = face_at(a.g, a.faces, i);
     switch (p.face >> 1) {
         case 0: face_of<0, F>(a, p.face, p.i); break;
@@ -253,6 +255,14 @@ template <class F> HD void wilson_face(const WilsonFace& a, int i) {
         default: break;
     }
 }
+template <class F> HD void wilson_face(const WilsonFace& a, int i) {
+    pack_spinors<F>({a.g, a.input, a.faces, a.parity, a.dagger != 0, a.slices}, i);
+}
+// What a hop packs before its own sites.
+template <class F> HD void pack_site(const Hopping& a, int i) {
+    pack_spinors<F>({a.g, a.input, a.places.packs, 1 - a.parity, dagger_of(a), slices_of(a)}, i);
+}
+HD const Hopping& hop_of(const WilsonHop& a) { return a.hop; }
 template <class F, int NR> HD void link_face(const LinkFace& a, int i) {
     const FacePlace p = face_at(a.g, a.faces, i);
     if (p.face < 0) return;

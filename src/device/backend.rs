@@ -92,8 +92,8 @@ pub struct Call<'a> {
     pub constants: Constants,
     /// The number that [`Backend::specialise`] gave.
     pub variant: usize,
-    /// Whether it waits for what others raise: it may begin while the launch before it runs, if that one lets it.
-    pub waits: bool,
+    /// The chunks of faces that it packs for the neighbours before its own sites: on a GPU, a block each.
+    pub packing: i32,
     /// The kernel's argument struct.
     pub(super) args: *const c_void,
     pub(super) lives: PhantomData<&'a ()>,

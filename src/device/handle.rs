@@ -126,7 +126,7 @@ impl Device {
             precision,
             constants,
             variant: self.variant,
-            waits: kernel.waits(),
+            packing: kernel.packing(),
             args: std::ptr::from_ref(kernel).cast(),
             lives: PhantomData,
         }

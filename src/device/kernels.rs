@@ -182,8 +182,8 @@ pub(crate) unsafe trait Kernel {
     fn number(form: Self::Form) -> (KernelNumber, Precision);
     /// The values for which a GPU's kernel may be compiled.
     fn constants(&self) -> Constants;
-    /// Whether it waits for what others raise: then it may begin while the launch before it runs, if that one lets it.
-    fn waits(&self) -> bool;
+    /// The chunks that it packs for the neighbours before its own sites.
+    fn packing(&self) -> i32;
 }
 
 /// A kernel that works site by site.

@@ -208,10 +208,11 @@ pub(super) fn fill(
             reals: int(LINK_REALS),
             blocks: int(blocks),
             layers: int(layers),
+            sites: int(slab.sites),
         };
         for (side, wire) in pair.iter_mut().enumerate() {
             let (field, wire) = (field.input(), wire.packed.output());
-            domain.launch(&SlabPack { slab: of_side(side), field, wire }, slab.sites)?;
+            domain.launch(&SlabPack { slab: of_side(side), field, wire }, slab.sites * blocks)?;
         }
         if let Some(signals) = signals {
             signals.raise(domain)?;
@@ -222,7 +223,7 @@ pub(super) fn fill(
         }
         for (side, wire) in pair.iter().enumerate() {
             let (field, wire) = (field.output(), wire.incoming.input());
-            domain.launch(&SlabUnpack { slab: of_side(side), field, wire }, slab.sites)?;
+            domain.launch(&SlabUnpack { slab: of_side(side), field, wire }, slab.sites * blocks)?;
         }
     }
     Ok(())

@@ -8,12 +8,12 @@
 //! instead of 24 bytes of a colour vector and 32 instead of 48 of a half spinor. A GPU's hops read them as they come; a CPU
 //! unpacks them.
 
-use super::order::Order;
-use super::signals::{Signals, no_signal, no_wait};
+use super::order::{Order, Swap};
+use super::signals::{Signals, no_signal};
 use super::{Dagger, Domain, FieldError, Halo};
 use crate::comm::{Message, agree};
 use crate::device::kernels::{
-    self, FACE_CHUNK, FaceMerge, FaceUnpack, Fermions, Half, In, LinkFace, LinkReals, Links, LongReals,
+    self, FACE_CHUNK, FaceMerge, FaceUnpack, Fermions, Half, In, LinkFace, LinkReals, Links, LongReals, Out,
     Outgoing, Places, StaggeredFace, StaggeredLinkFace, WilsonFace, int,
 };
 use crate::device::{Buffer, Precision, Remote, Staging, Use};
@@ -309,6 +309,11 @@ impl Faces {
         if self.sends_messages() {
             self.receive(fields, || Ok(()))?;
         }
+        self.await_signals(fields)
+    }
+
+    /// Waits, on the device, for what neighbours pack into its memory.
+    fn await_signals(&self, fields: usize) -> Result<(), FieldError> {
         match &self.signals {
             Some(signals) => signals.await_all(&self.domain, self.chunks(fields)),
             None => Ok(()),
@@ -320,8 +325,9 @@ impl Faces {
         self.faces.iter().any(|face| [face.to, face.from] != [Halo::Peer; 2])
     }
 
-    /// Launches a hop on all sites of the parity that the first `fields` fields of `source` do not have: at once if its
-    /// kernel waits for all ghost zones by itself, else sites that need none while messages travel, and then the others.
+    /// Launches a hop on all sites of the parity that the first `fields` fields of `source` do not have: at once if all ranks
+    /// around open each other's memory, so that its kernel packs and waits by itself; else sites that need no ghost zones while
+    /// messages travel, and then the others.
     ///
     /// # Errors
     /// `launch` failed, or the device is lost.
@@ -335,16 +341,35 @@ impl Faces {
         if self.faces.is_empty() {
             return launch(Reached::all(count));
         }
-        self.send(source, fields)?;
         let (order, to) = (Arc::clone(self.order.as_ref().expect("of a hop's sites")), 1 - source.parity);
-        let mut first = 0;
-        if self.sends_messages() {
-            first = order.inner;
-            let places = order.places(to, [0, first], no_wait());
-            self.receive(fields, || launch(Reached { places, ghost: [None; 8] }))?;
+        if !self.sends_messages() {
+            return launch(self.swap(&order, to, fields));
         }
-        let wait = self.signals.as_ref().map_or(no_wait(), |signals| signals.wait(self.chunks(fields)));
-        launch(Reached { places: order.places(to, [first, count], wait), ghost: self.ghosts() })
+        self.send(source, fields)?;
+        let inner = order.places(to, [0, order.inner], Swap::none());
+        self.receive(fields, || launch(Reached { places: inner, ghost: [None; 8] }))?;
+        self.await_signals(fields)?;
+        let places = order.places(to, [order.inner, count], Swap::none());
+        launch(Reached { places, ghost: self.ghosts() })
+    }
+
+    /// All sites of parity `to`, for a launch that packs the first `fields` fields and waits for those of other ranks.
+    fn swap<'a>(&'a mut self, order: &'a Order, to: usize, fields: usize) -> Reached<'a> {
+        assert!(fields <= self.fields, "ghost zones for {} fields", self.fields);
+        self.turn = 1 - self.turn;
+        let (turn, chunks) = (self.turn, self.chunks(fields));
+        let mut swap = Swap::none();
+        (swap.packs.signal, swap.wait) = self.signals.as_mut().expect("of peers").swap(chunks);
+        (swap.packs.fields, swap.packs.chunk) = (int(fields), int(FACE_CHUNK));
+        let mut ghost = [None; 8];
+        for Face { mu, forward, ghost: zones, outgoing, remote, .. } in &mut self.faces {
+            let place = place(*mu, *forward);
+            swap.chunks += chunks[place];
+            swap.packs.wire[place] = Some(wire(outgoing, &mut remote[turn]));
+            ghost[place] = Some(zones[turn].input());
+        }
+        let count = self.domain.layout(self.precision).half();
+        Reached { places: order.places(to, [0, count], swap), ghost }
     }
 
     /// Packs the faces and sends them on their way.
@@ -392,17 +417,12 @@ impl Faces {
             Some(signals) => signals.next(),
             None => no_signal(),
         };
-        let (wire, ghost) = ([const { None }; 8], [const { None }; 8]);
-        let (fields, chunk) = (int(fields), int(chunk));
-        let mut to = Outgoing { wire, ghost, signal, fields, chunk };
+        let mut to = Outgoing { signal, fields: int(fields), chunk: int(chunk), ..Swap::none().packs };
         for face in faces {
             let Face { mu, forward, ghost, outgoing, remote, .. } = face;
             let place = place(*mu, *forward);
             to.ghost[place] = Some(ghost[*turn].output());
-            to.wire[place] = Some(match &mut remote[*turn] {
-                Some(remote) => remote.output(),
-                None => outgoing.output(),
-            });
+            to.wire[place] = Some(wire(outgoing, &mut remote[*turn]));
         }
         match data {
             FaceData::Spinors { input, dagger, slices } => {
@@ -549,6 +569,11 @@ impl Faces {
     }
 }
 
+/// Where a face is packed: in the neighbour's memory, or to be sent.
+fn wire<'a>(outgoing: &'a mut Buffer, remote: &'a mut Option<Remote>) -> Out<'a, kernels::Halo> {
+    remote.as_mut().map_or_else(|| outgoing.output(), Remote::output)
+}
+
 /// The number of a face.
 fn place(mu: usize, forward: bool) -> usize {
     2 * mu + usize::from(!forward)
@@ -573,7 +598,8 @@ impl Reached<'_> {
     /// All sites, of which none needs ghost zones.
     pub(crate) fn all(count: usize) -> Self {
         let count = int(count);
-        let places = Places { sites: None, wait: no_wait(), from: 0, all: count, first: 0, count };
+        let Swap { packs, wait, .. } = Swap::none();
+        let places = Places { sites: None, wait, packs, packing: 0, from: 0, all: count, first: 0, count };
         Self { places, ghost: [None; 8] }
     }
 }

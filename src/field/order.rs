@@ -1,9 +1,27 @@
 //! The sites of a hop, those first that need no ghost zones.
 
+use super::signals::{no_signal, no_wait};
 use super::{Domain, EVEN, FieldError, ODD};
-use crate::device::kernels::{HaloWait, Places, int};
+use crate::device::kernels::{HaloWait, Outgoing, Places, int};
 use crate::device::{Buffer, Precision};
 use crate::lattice::{coordinates, volume};
+
+/// What a launch of hops packs for the neighbours before its own sites, in chunks, and what it waits for.
+pub(super) struct Swap<'a> {
+    pub packs: Outgoing<'a>,
+    pub chunks: usize,
+    pub wait: HaloWait<'a>,
+}
+
+impl Swap<'_> {
+    /// Nothing.
+    pub(super) fn none() -> Self {
+        let signal = no_signal();
+        let packs =
+            Outgoing { wire: [const { None }; 8], ghost: [const { None }; 8], signal, fields: 0, chunk: 1 };
+        Self { packs, chunks: 0, wait: no_wait() }
+    }
+}
 
 impl Places<'_> {
     /// How many sites they are.
@@ -49,16 +67,18 @@ impl Order {
         Ok(Self { sites: Some([buffer(EVEN)?, buffer(ODD)?]), from: 0, inner, all })
     }
 
-    /// The places `first..end` of a launch on sites of `parity`, which waits for what they need.
+    /// The places `first..end` of a launch on sites of `parity`.
     pub(super) fn places<'a>(
         &'a self,
         parity: usize,
         [first, end]: [usize; 2],
-        wait: HaloWait<'a>,
+        swap: Swap<'a>,
     ) -> Places<'a> {
         Places {
             sites: self.sites.as_ref().map(|sites| sites[parity].input()),
-            wait,
+            wait: swap.wait,
+            packs: swap.packs,
+            packing: int(swap.chunks),
             from: int(self.from),
             all: int(self.all),
             first: int(first),

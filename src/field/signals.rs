@@ -56,6 +56,12 @@ impl Signals {
         self.signal()
     }
 
+    /// The same for a kernel that also waits for the next number, in `chunks` of each face.
+    pub(super) fn swap(&mut self, chunks: [usize; 8]) -> (HaloSignal<'_>, HaloWait<'_>) {
+        self.number = self.number.wrapping_add(1);
+        (self.signal(), self.wait(chunks))
+    }
+
     fn signal(&self) -> HaloSignal<'_> {
         let flags = self.raised.map(|rank| {
             let rank = rank?;

@@ -180,13 +180,8 @@ impl Cuda {
         let mut count = n.int();
         let places = sums.map_or(std::ptr::null(), std::ptr::from_ref);
         let mut parameters = [call.args.cast_mut(), (&raw mut count).cast(), places.cast_mut().cast()];
-        let mut beside = sys::CUlaunchAttribute {
-            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-            pad: [0; 4],
-            value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
-        };
         let launch = sys::CUlaunchConfig {
-            gridDimX: int(blocks).cast_unsigned(),
+            gridDimX: (int(blocks) + call.packing).cast_unsigned(),
             gridDimY: 1,
             gridDimZ: 1,
             blockDimX: int(function.block).cast_unsigned(),
@@ -194,8 +189,8 @@ impl Cuda {
             blockDimZ: 1,
             sharedMemBytes: int(function.shared).cast_unsigned(),
             hStream: self.stream,
-            attrs: &raw mut beside,
-            numAttrs: u32::from(call.waits && self.overlaps),
+            attrs: std::ptr::null_mut(),
+            numAttrs: 0,
         };
         // SAFETY: the parameters are those of the kernel's entry in nvrtc.rs.
         unsafe {

@@ -106,8 +106,6 @@ type ElapsedTime = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) ->
 struct Cuda {
     name: String,
     arch: String,
-    /// Whether a launch can begin while the one before it runs (`griddepcontrol` in `kernels/entry.cuh`).
-    overlaps: bool,
     meter: Meter,
     context: sys::CUcontext,
     stream: sys::CUstream,
@@ -210,7 +208,6 @@ impl Cuda {
             Ok(Self {
                 name,
                 arch: format!("sm_{major}{minor}"),
-                overlaps: major >= 9,
                 meter: Meter::at(address),
                 context,
                 stream,

@@ -52,10 +52,10 @@ fn source(kernel: &KernelInfo, precision: Precision) -> String {
     );
     match kernel.work {
         Work::Sites => format!(
-            "{head}, int n) {{\n    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n    before_sites(a);\n    if (i < n) {expression}(a, i);\n    after_sites(a);\n}}\n"
+            "{head}, int n) {{\n    const int block = block_of<F>(a), i = block * blockDim.x + threadIdx.x;\n    if (block >= 0 && i < n) {expression}(a, i);\n    end(a);\n}}\n"
         ),
         Work::Teams => format!(
-            "{head}, int) {{\n    extern __shared__ double shared[];\n    run_phases({expression}, a, blockIdx.x, (F*)shared);\n    after_sites(a);\n}}\n"
+            "{head}, int) {{\n    extern __shared__ double shared[];\n    const int block = block_of<F>(a);\n    if (block >= 0) run_phases({expression}, a, block, (F*)shared);\n}}\n"
         ),
         Work::Sums(count) => format!(
             "{head}, int n, const SumPlaces to) {{\n    Accumulator sum;\n    sum.clear();\n    for (int i = blockIdx.x * HMC_BLOCK + threadIdx.x; i < n; i += gridDim.x * HMC_BLOCK) {expression}(a, i, sum);\n    add_to_global<{count}>(sum, to);\n}}\n"
