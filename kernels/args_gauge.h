@@ -192,6 +192,21 @@ struct StoutForce {
     Algebra* force;
 };
 
+// An element of su(3) per link as a hermitian matrix (flow.cuh)
+struct AlgebraMatrices {
+    Geometry g;
+    Matrices* out;
+    const Algebra* algebra;
+};
+// force_mu += scale D_mu D_mu^* force_mu
+struct ZeuthenForce {
+    Geometry g;
+    const Matrices* links;
+    const Matrices* matrices; // of the force
+    Algebra* force;
+    double scale;
+};
+
 // Smeared links of staggered quarks, and the gradient through them (staples.cuh): fields of four matrices per site,
 // except staples, which have three.
 struct PathWeights {

@@ -37,20 +37,23 @@ template <int NB, class F> HD Matrix<F> matrix_at(const Geometry& g, const void*
     turn(g, w, u);
     return u;
 }
+// In lane l the diagonal matrix of three numbers, or zero without them.
+template <class F> HD void set_diagonal(Matrix<F>& u, int l, const double* numbers) {
+    UNROLL for (int k = 0; k < 9; ++k) {
+        const double* z = k % 4 == 0 && numbers ? numbers + 2 * (k / 4) : nullptr;
+        set(u.e[k].re, l, real_of<F>(z ? z[0] : 0));
+        set(u.e[k].im, l, real_of<F>(z ? z[1] : 0));
+    }
+}
 // A link of a walk that may have left the lattice through a fixed wall: those in time are zero there, and those in space
 // within the upper wall, which no field holds, are `given`, or zero without such a table.
 template <class F> HD void end_at_walls(const Geometry& g, const void* given, const Walk& w, int mu, Matrix<F>& u) {
     const int last = top(g);
-    const double* upper = (const double*)given + 18;
     for (int l = 0; l < lane<F>::W; ++l) {
         const int t = slice_of(g, w.c, l) + w.turns[3] * outer(g, 3);
         const bool is_given = mu < 3 && t == last && given;
         if (mu == 3 ? t >= 0 && t < last : t != last) continue;
-        UNROLL for (int k = 0; k < 9; ++k) {
-            const double* z = upper + 6 * mu + 2 * (k / 4);
-            set(u.e[k].re, l, real_of<F>(is_given && k % 4 == 0 ? z[0] : 0));
-            set(u.e[k].im, l, real_of<F>(is_given && k % 4 == 0 ? z[1] : 0));
-        }
+        set_diagonal(u, l, is_given ? (const double*)given + 18 + 6 * mu : nullptr);
     }
 }
 template <class F> HD Matrix<F> link_at(const Geometry& g, const void* links, const Walk& w, int mu) {
@@ -319,14 +322,8 @@ template <class F> HD void end_links(const EndLinks& a, int i, int parity, Accum
     const double* given = (const double*)a.g.given;
     for (int mu = 0; mu < 4; ++mu) {
         Matrix<F> u = load_matrix<18, 4, F>(half, mu, s, a.g.half_bordered), before = u;
-        for (int l = 0; l < lane<F>::W; ++l) {
-            if (get(is_free<F>(a.g, c, mu), l) != 0) continue;
-            for (int k = 0; k < 9; ++k) {
-                const double* z = given + 6 * mu + 2 * (k / 4);
-                set(u.e[k].re, l, mu < 3 && k % 4 == 0 ? z[0] : 0);
-                set(u.e[k].im, l, mu < 3 && k % 4 == 0 ? z[1] : 0);
-            }
-        }
+        for (int l = 0; l < lane<F>::W; ++l)
+            if (get(is_free<F>(a.g, c, mu), l) == 0) set_diagonal(u, l, mu < 3 ? given + 6 * mu : nullptr);
         const Matrix<F> d = u - before;
         for (int k = 0; k < 9; ++k) sum.raise(root(mad(d.e[k].re, d.e[k].re, mad(d.e[k].im, d.e[k].im, F{}))));
         store_matrix<4>(half, mu, s, a.g.half_bordered, u);

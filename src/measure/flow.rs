@@ -10,6 +10,8 @@
 //! t is in lattice units, E is per site. t0 and w0 are defined by t^2 E = 0.3 and t d/dt t^2 E = 0.3 (Borsanyi et al.,
 //! arXiv:1203.4469). They are found on the flow's own steps: `every` does not change them.
 //!
+//! The Zeuthen flow (Ramos, Sint, arXiv:1508.05552) has the tree-level improved action, and `1 + D_mu D_mu^* / 12` before its force.
+//!
 //! Input: `[measure.flow]` with `kernel`, `step`, `error`, `t_max`, `every`, `slices`.
 
 use super::observable::{Context, Found, Keys, Observable, Reading, Registered, record};
@@ -19,7 +21,7 @@ use crate::config::key::{Absent, Bound, Change, Key, integer, number, words};
 use crate::config::raw::Table;
 use crate::config::section::Section;
 use crate::field::{AlgebraField, FieldError, MatrixField};
-use crate::operator::{GaugeLoops, WallWeights, field_energy, slice_energy, slice_field_energy};
+use crate::operator::{GaugeLoops, WallWeights, Zeuthen, field_energy, slice_energy, slice_field_energy};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -65,18 +67,20 @@ const KERNEL: Key<FlowKernel> = Key::new(
         ("symanzik", FlowKernel::Symanzik),
         ("iwasaki", FlowKernel::Iwasaki),
         ("dbw2", FlowKernel::Dbw2),
+        ("zeuthen", FlowKernel::Zeuthen),
     ]),
     Absent::Is("\"wilson\""),
     Change::Free,
-    "the action that drives the flow; `\"symanzik\"` at tree level",
-);
+    "the action that drives the flow; `\"symanzik\"` at tree level, `\"zeuthen\"` without errors of order a^2 in the flow",
+)
+.note("`\"zeuthen\"` is refused between walls in time");
 /// The step.
 const STEP: Key<f64> = Key::new(
     "step",
     POSITIVE,
     Absent::Is("0.02"),
     Change::Free,
-    "step in flow time; at most 0.15 (`\"wilson\"`), 0.09 (`\"symanzik\"`), 0.04 (`\"iwasaki\"`) or 0.012 (`\"dbw2\"`), above which the \
+    "step in flow time; at most 0.15 (`\"wilson\"`), 0.09 (`\"symanzik\"`, `\"zeuthen\"`), 0.04 (`\"iwasaki\"`) or 0.012 (`\"dbw2\"`), above which the \
      integration is unstable",
 )
 .unit("a^2");
@@ -119,6 +123,9 @@ fn read(mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
         table.mistake("step", message);
     } else if let Some(t_max) = t_max {
         check_length(&table, step, t_max, reading);
+    }
+    if kernel == FlowKernel::Zeuthen && reading.time.has_walls() {
+        table.mistake("kernel", "kernel: the Zeuthen flow is not defined at walls in time");
     }
     table.finish();
     Some(Arc::new(Flow { kernel, step, error, t_max: t_max?, every, slices }))
@@ -168,6 +175,8 @@ pub enum FlowKernel {
     Iwasaki,
     /// c1 = -1.4088.
     Dbw2,
+    /// That of `Symanzik`, with `1 + D_mu D_mu^* / 12` before its force.
+    Zeuthen,
 }
 
 impl FlowKernel {
@@ -175,7 +184,7 @@ impl FlowKernel {
     const fn c1(self) -> f64 {
         match self {
             Self::Wilson => 0.0,
-            Self::Symanzik => -1.0 / 12.0,
+            Self::Symanzik | Self::Zeuthen => -1.0 / 12.0,
             Self::Iwasaki => -0.331,
             Self::Dbw2 => -1.4088,
         }
@@ -185,7 +194,7 @@ impl FlowKernel {
     const fn longest_step(self) -> f64 {
         match self {
             Self::Wilson => 0.15,
-            Self::Symanzik => 0.09,
+            Self::Symanzik | Self::Zeuthen => 0.09,
             Self::Iwasaki => 0.04,
             Self::Dbw2 => 0.012,
         }
@@ -307,6 +316,7 @@ fn walk(
 struct Flowing {
     step: f64,
     loops: GaugeLoops,
+    zeuthen: Option<Zeuthen>,
     v: MatrixField,
     force: AlgebraField,
     z: AlgebraField,
@@ -346,7 +356,8 @@ impl Flowing {
         };
         let (force, z) = (AlgebraField::new(domain)?, AlgebraField::new(domain)?);
         let (step, loops) = (of.step, loops.with_walls(WallWeights::OF_FLOW));
-        Ok(Self { step, loops, v, force, z, chosen })
+        let zeuthen = (of.kernel == FlowKernel::Zeuthen).then(|| Zeuthen::new(domain)).transpose()?;
+        Ok(Self { step, loops, zeuthen, v, force, z, chosen })
     }
 
     /// The step from `now` to `end`; if its error matters, perhaps less far. Returns the time.
@@ -379,12 +390,15 @@ impl Flowing {
 
     /// A step of third order, and the exponent of that of second order with the same stages.
     fn third_order(&mut self, step: f64, mut second: Option<&mut AlgebraField>) -> Result<(), FieldError> {
-        let Self { loops, v, force, z, .. } = self;
+        let Self { loops, zeuthen, v, force, z, .. } = self;
         // z accumulates the exponent; the force is -Z / step.
         let stages = [(0.0, -0.25), (-17.0 / 9.0, -8.0 / 9.0), (-1.0, -0.75)];
         for ((old, new), of_second) in stages.into_iter().zip([Some((0.0, 1.0)), Some((1.0, -2.0)), None]) {
             force.set_zero()?;
             loops.add_force(v, force, 1.0)?;
+            if let Some(zeuthen) = zeuthen {
+                zeuthen.improve(v, force)?;
+            }
             z.combine(old, new * step, force)?;
             z.drift(v, 1.0)?;
             if let (Some(exponent), Some((old, new))) = (&mut second, of_second) {

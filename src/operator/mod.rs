@@ -3,6 +3,7 @@
 //! - `loops`: plaquettes, rectangles, parallelograms; their action and force
 //! - `clover`: the clover term, its inverse and log det, the force through its leaves
 //! - `stout`: stout smearing of links, and the force through it
+//! - `zeuthen`: the force of the Zeuthen flow
 //! - `hopping`: the Wilson hopping term, with its own copy of the links
 
 // No number wraps in silence, however large the lattice.
@@ -14,6 +15,7 @@ mod loops;
 mod stout;
 #[cfg(test)]
 mod tests;
+mod zeuthen;
 
 pub(crate) use clover::clover_apply;
 pub use clover::{
@@ -23,6 +25,7 @@ pub(crate) use hopping::{Ending, Made, Way, table};
 pub use hopping::{HopPhases, WilsonLinks};
 pub use loops::{GaugeLoops, LoopTraces, WallWeights, slice_energy};
 pub use stout::{Stout, smeared};
+pub use zeuthen::Zeuthen;
 
 use crate::device::Stamp;
 use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};

@@ -101,7 +101,7 @@ fn loops_actions_and_flow_are_invariant() {
         let mut value = |links: &MatrixField| action.value(links).unwrap().value();
         relative(&format!("action {coefficients:?}"), value(&p.transformed), value(&p.links), 1e-13);
     }
-    for kernel in [FlowKernel::Wilson, FlowKernel::Symanzik] {
+    for kernel in [FlowKernel::Wilson, FlowKernel::Symanzik, FlowKernel::Zeuthen] {
         let run = |links: &MatrixField| flow(links, kernel, 0.05, 0.2, 1, &|| false).unwrap();
         let (a, b) = (run(&p.links), run(&p.transformed));
         assert_eq!((a.len(), b.len()), (5, 5));

@@ -1,4 +1,4 @@
-//! GCR on the even-odd preconditioned coarse operator, several steps at a time (`kernels/coarse.cuh`). Systems that are solved
+//! GCR on the even-odd preconditioned coarse operator, several steps at a time (`kernels/coarse_gcr.cuh`). Systems that are solved
 //! together have Krylov spaces of their own, make the same steps, and end with the last of them.
 
 use super::below::{Below, Correction};
