@@ -8,6 +8,7 @@
 //! - `rational_error`: why there is none
 //! - `remez`: the exchange algorithm that finds them
 //! - `slices`: matrices on the fifth dimension of domain-wall quarks
+//! - `symmetric`: eigenvalues of small symmetric matrices
 //! - `target`: the function it comes close to, in many digits
 //! - `wall_weights`: weights of domain-wall quarks in the fifth dimension, and their sign function
 //! - `zolotarev`: the best sign function and square roots in closed form
@@ -20,6 +21,7 @@ mod rational;
 mod rational_error;
 mod remez;
 mod slices;
+mod symmetric;
 mod target;
 mod wall_weights;
 mod zolotarev;
@@ -31,6 +33,7 @@ pub use milc_rational::{MilcPseudofermion, MilcRational, MilcRationalError, milc
 pub use rational::{MIN_ERROR, Rational};
 pub use rational_error::{MAX_DEGREE, RationalError};
 pub use slices::{SliceMatrix, TwoTerms};
+pub(crate) use symmetric::eigenpairs;
 pub use target::Factor;
 pub use wall_weights::WallWeights;
 pub use zolotarev::{SquareRoot, ZolotarevSign, zolotarev};

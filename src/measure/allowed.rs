@@ -21,8 +21,8 @@ pub(crate) struct Allowed {
     pub twisted_mass: bool,
     /// Whether weights move it to another kappa: two flavours, whose mass stands on the diagonal alone.
     pub other_kappa: bool,
-    /// Whether it is one flavour by rational functions.
-    pub rational: bool,
+    /// kappa, if it is one flavour by rational functions.
+    pub one_flavour: Option<f64>,
 }
 
 impl Allowed {
@@ -37,7 +37,7 @@ impl Allowed {
             chemical_potential: false,
             twisted_mass: false,
             other_kappa: false,
-            rational: false,
+            one_flavour: None,
         }
     }
 }

@@ -17,7 +17,8 @@
 //! - `meson`: two-point functions of mesons with momentum
 //! - `condensate`: chiral condensates from random sources
 //! - `mu_derivative`: traces of derivatives in the chemical potential
-//! - `reweighting`: reweighting factors of twisted masses, kappas and rational functions
+//! - `reweighting`: reweighting factors of twisted masses, kappas, rational functions and signs
+//! - `sign`: the sign of a determinant, by eigenvalues along a path of masses
 //! - `spectrum`: the ends of the spectrum of Wilson quarks
 
 mod allowed;
@@ -37,6 +38,7 @@ mod propagator;
 mod register;
 mod report;
 mod reweighting;
+mod sign;
 mod spectrum;
 mod wilson_loops;
 

@@ -21,6 +21,8 @@
 //! and for the rational function `(1 + Z)^(-1/2) - 1` to the fourth power of Z, which is as small as the function's error. The
 //! twisted masses are those of the asymmetric operator; the rational function is that of the action's own.
 //!
+//! The action of one flavour has the modulus of its determinant: its sign is a weight, too (`sign`).
+//!
 //! Each factor has sources of its own, so that the mean of their product is the product of their means. Several factors in place
 //! of one scatter less.
 //!
@@ -28,7 +30,7 @@
 
 use super::condensate::SOURCES;
 use super::observable::{Context, Found, Keys, Observable, QuarkChoice, Reading, Registered, record};
-use super::{Allowed, MeasureError, Noise, Stop, Wanted, keys};
+use super::{Allowed, MeasureError, Noise, Stop, Wanted, keys, sign};
 use crate::config::doubts::tight;
 use crate::config::forms::{NOT_NEGATIVE, POSITIVE};
 use crate::config::key::{Absent, Bound, Change, Key, Shape, form, words};
@@ -60,6 +62,8 @@ pub enum Weight {
     Mass(Vec<f64>),
     /// The error of a rational function.
     Rational,
+    /// The sign of the determinant at this kappa.
+    Sign(f64),
 }
 
 /// The words of `kind`.
@@ -68,6 +72,7 @@ enum Kind {
     Twist(Regulator),
     Mass,
     Rational,
+    Sign,
 }
 
 /// The observable `[measure.reweighting.NAME]`.
@@ -88,8 +93,14 @@ pub struct Reweighting {
 struct ReweightingFound<'a> {
     /// NAME.
     name: &'a str,
-    /// ln W: the sum over factors.
+    /// ln |W|: the sum over factors.
     ln_w: f64,
+    /// The sign of W where it may be negative.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sign: Option<i32>,
+    /// The masses along which it was followed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    path: Vec<sign::Place>,
     /// Its error from the scatter of sources; null for one source.
     error: Option<f64>,
     /// For each factor.
@@ -118,11 +129,13 @@ const KIND: Key<Kind> = Key::new(
         ("type-2", Kind::Twist(Regulator::Two)),
         ("mass", Kind::Mass),
         ("rational", Kind::Rational),
+        ("sign", Kind::Sign),
     ]),
     Absent::Refused,
     Change::Free,
     "the regulated determinant: X + mu^2, or (X + mu^2)^2 / (X + 2 mu^2); `\"mass\"`: another kappa of two flavours with a linear clover term; `\"rational\"`: the function of `[fermion.NAME.rational]`, \
-     whose `action_error` is mostly so small that the weight is 1",
+     whose `action_error` is mostly so small that the weight is 1; `\"sign\"`: of one flavour's determinant, by solves at some ten heavier masses, \
+     about ten each",
 );
 const MU: Key<Vec<f64>> = Key::new(
     "mu",
@@ -163,7 +176,7 @@ fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Obs
         (Some(Kind::Mass), Some(Allowed { other_kappa: false, .. })) => {
             "needs two flavours without an exponential clover term"
         }
-        (Some(Kind::Rational), Some(Allowed { rational: false, .. })) => {
+        (Some(Kind::Rational | Kind::Sign), Some(Allowed { one_flavour: None, .. })) => {
             "needs one flavour by rational functions"
         }
         _ => "",
@@ -174,7 +187,7 @@ fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Obs
     let needed = match kind {
         Some(Kind::Twist(_)) => Some("mu"),
         Some(Kind::Mass) => Some("kappa"),
-        Some(Kind::Rational) | None => None,
+        Some(Kind::Rational | Kind::Sign) | None => None,
     };
     for key in ["mu", "kappa"] {
         if needed == Some(key) {
@@ -202,6 +215,7 @@ fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Obs
         Kind::Twist(regulator) => Weight::Twist(regulator, mu?),
         Kind::Mass => Weight::Mass(kappa?),
         Kind::Rational => Weight::Rational,
+        Kind::Sign => Weight::Sign(allowed?.one_flavour?),
     };
     Some(Arc::new(Reweighting { name, quark, kind, sources }))
 }
@@ -212,7 +226,7 @@ impl Observable for Reweighting {
     }
 
     fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
-        let mut factors = Vec::new();
+        let (mut factors, mut sign, mut path) = (Vec::new(), None, Vec::new());
         let mut add = |mu, kappa, values: Vec<f64>| {
             factors.push(FactorFound { mu, kappa, ln_w: ln_mean(&values), values });
         };
@@ -241,15 +255,19 @@ impl Observable for Reweighting {
                     add(None, Some([pair[0], pair[1]]), values);
                 }
             }
+            Weight::Sign(kappa) => {
+                let (found, places) = sign::sign(&self.quark, *kappa, context)?;
+                (sign, path) = (Some(found), places);
+            }
             Weight::Rational => {
                 let mut root = context.fermions.root_error(&self.quark)?;
                 add(None, None, root_exponents(&mut *root, numbers(0), context.stop)?);
             }
         }
-        let error = (self.sources > 1)
+        let error = (self.sources > 1 && sign.is_none())
             .then(|| factors.iter().map(|factor| error(&factor.values).powi(2)).sum::<f64>().sqrt());
-        let ln_w = factors.iter().map(|factor| factor.ln_w).sum();
-        Ok(record(&ReweightingFound { name: &self.name, ln_w, error, factors }))
+        let ln_w = factors.iter().fold(0.0, |sum, factor| sum + factor.ln_w);
+        Ok(record(&ReweightingFound { name: &self.name, ln_w, sign, path, error, factors }))
     }
 }
 

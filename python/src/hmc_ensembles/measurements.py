@@ -43,6 +43,7 @@ _VARIABLES = {
     "ln_weight": (("reweighting",), "1", "ln W of a reweighting factor"),
     "gap": (("spectrum",), "1/a", "least eigenvalue of |gamma_5 Mhat|"),
     "ln_weight_error": (("reweighting",), "1", "error of ln W by the scatter of sources"),
+    "weight_sign": (("reweighting",), "1", "sign of W"),
     "wilson_loops": (("R", "T"), "1", "mean of (1/3) Re tr of R x T loops in space and time"),
 }
 _COMPLEX = ("polyakov", "mesons", "mu_traces")
@@ -84,7 +85,7 @@ def read_measurements(path, sealed=True):
     - `mu_traces` (complex): (trajectory, mu_derivative, trace, source), traces `first`, `second`, `product`;
     - `mesons` (complex): (trajectory, meson, channel, momentum, t), a momentum as the text `"1,0,0"`;
     - `pcac`: (trajectory, meson, t); `pcac_mean`: (trajectory, meson);
-    - `ln_weight`, `ln_weight_error`: (trajectory, reweighting); `gap`: (trajectory, spectrum);
+    - `ln_weight`, `ln_weight_error`, `weight_sign`: (trajectory, reweighting); `gap`: (trajectory, spectrum);
     - `wilson_loops`: (trajectory, R, T), R and T from 1.
 
     Units are those of the lattice (attribute `units`). What a trajectory lacks is NaN.
@@ -183,6 +184,7 @@ def _pieces(record):
     for one in record.get("reweighting", ()):
         yield "ln_weight", ([one["name"]],), _real(one["ln_w"])
         yield "ln_weight_error", ([one["name"]],), _real(one["error"])
+        yield "weight_sign", ([one["name"]],), _real(one.get("sign", 1))
     for one in record.get("spectra", ()):
         yield "gap", ([one["name"]],), _real(one["least"])
     if "wilson_loops" in record:

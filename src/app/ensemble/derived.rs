@@ -60,9 +60,15 @@ impl Derived {
             let own = |one: &Value| Some((one["name"].as_str()?.to_owned(), one["ln_w"].as_f64()?));
             listed(line, "reweighting").iter().filter_map(own).collect()
         };
+        let sign = |line: &Value, name: &str| {
+            let own = listed(line, "reweighting").iter().find(|one| one["name"] == name);
+            own.and_then(|one| one["sign"].as_f64()).unwrap_or(1.0)
+        };
         let values = |line: &Value| -> Vec<(String, f64)> {
             let plaquette = line["plaquette"].as_f64().map(|value| ("plaquette".to_owned(), value));
-            let all = numbers(line).into_iter().filter(|number| !number.name.starts_with("ln W "));
+            let all = numbers(line)
+                .into_iter()
+                .filter(|number| !["ln W ", "sign "].iter().any(|own| number.name.starts_with(own)));
             plaquette.into_iter().chain(all.map(|number| (number.name, number.value))).collect()
         };
         let of =
@@ -75,7 +81,7 @@ impl Derived {
             for (what, _) in &beside {
                 // A common factor of all weights drops out.
                 let rows = Rows::of(chains, |line| {
-                    let weight = (of(weights(line), &name)? - scale).exp();
+                    let weight = sign(line, &name) * (of(weights(line), &name)? - scale).exp();
                     Some(vec![weight * of(values(line), what)?, weight])
                 });
                 let title = format!("{what}, reweighted by {name}");

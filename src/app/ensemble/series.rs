@@ -89,7 +89,10 @@ pub(super) fn numbers(line: &Value) -> Vec<Number> {
     }
     for factor in line["reweighting"].as_array().into_iter().flatten() {
         let name = factor["name"].as_str().unwrap_or_default();
-        add(format!("ln W {name}"), "ln W", factor["ln_w"].as_f64());
+        match factor["sign"].as_f64() {
+            Some(sign) => add(format!("sign {name}"), "sign", Some(sign)),
+            None => add(format!("ln W {name}"), "ln W", factor["ln_w"].as_f64()),
+        }
     }
     for spectrum in line["spectra"].as_array().into_iter().flatten() {
         let name = spectrum["name"].as_str().unwrap_or_default();

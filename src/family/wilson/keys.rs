@@ -261,7 +261,8 @@ impl Keys for WilsonFermion {
         let over = over?.map(|[kappa, mu]| WilsonParams { kappa, mu, ..operator });
         let is_two = matches!(flavours, Some(Flavours::Two));
         let other_kappa = is_two && operator.clover == CloverForm::Linear;
-        context.allow(&name, Self::allowed("").map(|all| Allowed { other_kappa, rational: !is_two, ..all }));
+        let one_flavour = (!is_two).then_some(operator.kappa);
+        context.allow(&name, Self::allowed("").map(|all| Allowed { other_kappa, one_flavour, ..all }));
         Some(Self { name, flavours: flavours?, operator, stout: stout?, solver, hasenbusch, over })
     }
 }

@@ -10,6 +10,7 @@ use hmc::comm::Solo;
 use hmc::io;
 use hmc::lattice::{Partition, volume};
 use num_complex::Complex64;
+use std::path::PathBuf;
 
 const QUARK: &str = r#"
 [fermion.light]
@@ -111,29 +112,71 @@ fn rational_functions_and_spectra_are_those_of_dense_matrices() {
     scratch.measure(0, &format!("{light}[measure.reweighting{tables}"), &[&links]).failed(2, &[told]);
 }
 
+/// M on all sites.
+fn matrix(gauge: &Gauge, kappa: f64, c_sw: f64) -> dense::Dense {
+    let operator = Dirac::new(gauge, Parameters::from_kappa(kappa, c_sw));
+    let sites = volume(gauge.extents);
+    let columns: Vec<Vec<Complex64>> = (0..12 * sites)
+        .map(|j| {
+            let mut psi = vec![Spinor::default(); sites];
+            psi[j / 12][j % 12 / 3][j % 3] = Complex64::ONE;
+            reals(&operator.apply(&psi)).chunks_exact(2).map(|z| Complex64::new(z[0], z[1])).collect()
+        })
+        .collect();
+    dense::dense(12 * sites, |i, j| columns[j][i])
+}
+
+/// The file of these links.
+fn written(scratch: &Scratch, gauge: &Gauge, name: &str) -> PathBuf {
+    let (path, partition) = (scratch.at(name), Partition::whole(gauge.extents).unwrap());
+    io::write_links(&path, io::Format::Ildg, &gauge.to_host(), &partition, &Solo, &io::Meta::default())
+        .unwrap();
+    path
+}
+
+/// Signs of one flavour on rough links, where some eigenvalues have gone through zero.
+#[test]
+fn signs_are_those_of_dense_determinants() {
+    let (c_sw, scratch) = (0.6, Scratch::new());
+    let (mut signs, mut negative) = (0, 0);
+    for (seed, kappas) in [(1, [0.15, 0.19, 0.22]), (2, [0.17, 0.2, 0.24]), (3, [0.18, 0.21, 0.23])] {
+        let gauge = Gauge::warm([2, 2, 2, 4], 0.9, seed);
+        let path = written(&scratch, &gauge, &format!("{seed}.ildg"));
+        for kappa in kappas {
+            let text = format!(
+                "[fermion.light]\naction = \"wilson-clover\"\nkappa = {kappa}\nc_sw = {c_sw}\nflavours = 1\n\
+                 [fermion.light.rational]\nrange = [1e-6, 100.0]\n\
+                 [measure.reweighting.sign]\nfermion = \"light\"\nkind = \"sign\"\nresidual = 1e-8\n"
+            );
+            let ended = scratch.measure(0, &text, &["--json", path.to_str().unwrap()]);
+            ended.succeeded();
+            let [found] = &objects(&ended.out)[..] else { panic!("one configuration") };
+            let own = &found["reweighting"][0];
+            let masses = own["path"].as_array().unwrap();
+            let exact = dense::phase_of_det(matrix(&gauge, kappa, c_sw));
+            let sign = own["sign"].as_i64().unwrap();
+            println!(
+                "seed {seed}, kappa {kappa}: sign {sign}, exact {exact:.3}, {} masses, gap {}",
+                masses.len(),
+                masses.last().unwrap()["least"]
+            );
+            assert!((exact - sign as f64).norm() < 1e-6, "{exact}");
+            signs += 1;
+            negative += i32::from(sign < 0);
+        }
+    }
+    assert!((2..signs - 1).contains(&negative), "{negative} of {signs} are negative");
+}
+
 /// Another kappa, by dense determinants of M on all sites; in one step and in two.
 #[test]
 fn masses_are_those_of_dense_determinants() {
     let (extents, c_sw) = ([2, 2, 2, 4], 1.2);
     let gauge = Gauge::warm(extents, 0.5, 9);
-    let log_det = |kappa: f64| {
-        let operator = Dirac::new(&gauge, Parameters::from_kappa(kappa, c_sw));
-        let size = 12 * volume(extents);
-        let columns: Vec<Vec<Complex64>> = (0..size)
-            .map(|j| {
-                let mut psi = vec![Spinor::default(); volume(extents)];
-                psi[j / 12][j % 12 / 3][j % 3] = Complex64::ONE;
-                reals(&operator.apply(&psi)).chunks_exact(2).map(|z| Complex64::new(z[0], z[1])).collect()
-            })
-            .collect();
-        dense::log_det(dense::dense(size, |i, j| columns[j][i]))
-    };
+    let log_det = |kappa: f64| dense::log_det(matrix(&gauge, kappa, c_sw));
     let exact = 2.0 * (log_det(0.125) - log_det(0.123));
     let scratch = Scratch::new();
-    let path = scratch.at("links.ildg");
-    let partition = Partition::whole(extents).unwrap();
-    io::write_links(&path, io::Format::Ildg, &gauge.to_host(), &partition, &Solo, &io::Meta::default())
-        .unwrap();
+    let path = written(&scratch, &gauge, "links.ildg");
     let quark = format!("[fermion.light]\naction = \"wilson-clover\"\nkappa = 0.123\nc_sw = {c_sw}\n");
     let factor = |name: &str, kappa: &str| {
         format!(

@@ -87,6 +87,25 @@ pub fn log_det(a: Dense) -> f64 {
     eliminate(a, nothing).0
 }
 
+/// det a / |det a|.
+pub fn phase_of_det(mut a: Dense) -> Complex64 {
+    let (n, mut phase) = (a.len(), ONE);
+    for k in 0..n {
+        let best = (k..n).max_by(|&i, &j| a[i][k].norm().total_cmp(&a[j][k].norm())).unwrap();
+        if best != k {
+            a.swap(best, k);
+            phase = -phase;
+        }
+        let pivot = a[k].clone();
+        phase *= pivot[k] / pivot[k].norm();
+        for row in &mut a[k + 1..] {
+            let factor = row[k] / pivot[k];
+            row.iter_mut().zip(&pivot).for_each(|(x, p)| *x -= factor * p);
+        }
+    }
+    phase
+}
+
 /// a^-1.
 pub fn inverse(a: &Dense) -> Dense {
     eliminate(a.clone(), unit(a.len())).1
