@@ -1,4 +1,4 @@
-// Arguments of aggregation multigrid (multigrid.cuh, coarse.cuh; grammar: args.h). Tables are in single precision, since a
+// Arguments of aggregation multigrid (multigrid.cuh, coarse.cuh, coarse_gcr.cuh; grammar: args.h). Tables are in single precision, since a
 // preconditioner needs no more; vectors and links to neighbours, which take most memory, are kept in 16 bits.
 //
 // Fields in the order of aggregates:  [aggregate][chirality][field][re, im][parity][spin, colour][site], `reals` numbers

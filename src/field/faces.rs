@@ -359,7 +359,7 @@ impl Faces {
         self.turn = 1 - self.turn;
         let (turn, chunks) = (self.turn, self.chunks(fields));
         let mut swap = Swap::none();
-        (swap.packs.signal, swap.wait) = self.signals.as_mut().expect("of peers").swap(chunks);
+        (swap.packs.signal, swap.wait) = self.signals.as_mut().expect("of peers").next_and_wait(chunks);
         (swap.packs.fields, swap.packs.chunk) = (int(fields), int(FACE_CHUNK));
         let mut ghost = [None; 8];
         for Face { mu, forward, ghost: zones, outgoing, remote, .. } in &mut self.faces {

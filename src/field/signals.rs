@@ -56,8 +56,8 @@ impl Signals {
         self.signal()
     }
 
-    /// The same for a kernel that also waits for the next number, in `chunks` of each face.
-    pub(super) fn swap(&mut self, chunks: [usize; 8]) -> (HaloSignal<'_>, HaloWait<'_>) {
+    /// The same for a kernel that also waits until neighbours have raised that number here, in `chunks` of each face.
+    pub(super) fn next_and_wait(&mut self, chunks: [usize; 8]) -> (HaloSignal<'_>, HaloWait<'_>) {
         self.number = self.number.wrapping_add(1);
         (self.signal(), self.wait(chunks))
     }

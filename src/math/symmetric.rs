@@ -11,7 +11,8 @@ pub(crate) fn eigenpairs(mut matrix: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
     let mut vectors: Vec<Vec<f64>> =
         (0..n).map(|i| (0..n).map(|j| if i == j { 1.0 } else { 0.0 }).collect()).collect();
     let size = matrix.iter().flatten().map(|x| x * x).sum::<f64>().sqrt();
-    loop {
+    // Convergence is quadratic; numbers that are not finite never converge.
+    for _ in 0..60 {
         let mut largest = 0.0_f64;
         for p in 0..n {
             for q in p + 1..n {

@@ -189,6 +189,9 @@ fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Obs
         Some(Kind::Mass) => Some("kappa"),
         Some(Kind::Rational | Kind::Sign) | None => None,
     };
+    if kind == Some(Kind::Sign) && table.has("sources") {
+        table.mistake("sources", "sources: this kind has none");
+    }
     for key in ["mu", "kappa"] {
         if needed == Some(key) {
             table.demand(key);

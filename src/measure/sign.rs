@@ -1,7 +1,7 @@
 //! The sign of a quark's determinant, by the eigenvalues of `Q(m) = gamma_5 D(m)` next to zero along a path of masses (the idea:
 //! Mohler, Schaefer, arXiv:2003.13359).
 //!
-//! At a mass of 8 the hermitian part of D is positive, so the determinant is, too. It changes its sign where an odd number of
+//! At a mass of 8 the hermitian part of D is positive for c_sw below 8/3, so the determinant is, too. It changes its sign where an odd number of
 //! eigenvalues of Q goes through zero. As `d lambda / d m = psi^dag gamma_5 psi`, an eigenvalue moves by at most as much as the
 //! mass. (With an exponential clover term C(m) the derivative is `gamma_5 C (1 - ln C)`, which is not longer unless an
 //! eigenvalue of ln C is above 1.27.) So with `|lambda_1| <= |lambda_2| <= ..`
@@ -10,7 +10,8 @@
 //! - in a step below `(|lambda_2| - |lambda_1|) / 2` only the first may, and it is still the least after it: its sign tells.
 //!
 //! `1 / lambda` are the ends of the spectrum of `Q^-1 = D^-1 gamma_5`, which a few steps of Lanczos find, each with a solve.
-//! Vectors are kept orthogonal. A residual `r` of `theta` is an upper bound of its distance to an eigenvalue of `Q^-1`.
+//! Vectors are kept orthogonal. A residual `r` of `theta` is an upper bound of its distance to an eigenvalue of `Q^-1`, if Lanczos
+//! has missed none, as it does where two are equal. What it had missed shows after a step, where both have moved by no more than that.
 
 use super::observable::{Context, QuarkChoice};
 use super::{MeasureError, Noise, Stop, Wanted};
@@ -34,7 +35,7 @@ const RESIDUALS: [f64; 2] = [0.02, 0.1];
 pub(super) struct Place {
     /// kappa
     kappa: f64,
-    /// The eigenvalue of gamma_5 D, in units of `1 / 2 kappa`, that is next to zero.
+    /// The eigenvalue of gamma_5 D, `D = 4 + m0 + ..`, that is next to zero.
     least: f64,
 }
 
@@ -45,15 +46,23 @@ pub(super) fn sign(
     context: &mut Context,
 ) -> Result<(i32, Vec<Place>), MeasureError> {
     let (mut sign, mut path) = (1, Vec::new());
-    let (target, mut mass) = (0.5 / kappa - 4.0, HEAVY);
-    // The first eigenvalue before a step in which it alone may have gone through zero.
-    let mut before = None::<f64>;
+    let target = 0.5 / kappa - 4.0;
+    let mut mass = HEAVY.max(target);
+    // Before the last step: its length, both eigenvalues, and whether the first one alone may have gone through zero.
+    let mut before = None::<(f64, [End; 2], bool)>;
     loop {
         let wanted = Wanted { mass: Some(mass), ..quark.wanted };
         let mut inverse = context.fermions.inverse(&QuarkChoice { wanted, ..quark.clone() })?;
         let [first, second] = ends(&mut *inverse, context.noise, context.stop)?;
-        if before.is_some_and(|before| before * first.value < 0.0) {
-            sign = -sign;
+        if let Some((step, [one, two], is_alone)) = before {
+            if first.far < one.near - step || second.far < two.near - step {
+                let kappa = 0.5 / (mass + 4.0);
+                let message = format!("an eigenvalue of gamma_5 D was missed on the way to kappa = {kappa}");
+                return Err(MeasureError::Refused(message));
+            }
+            if is_alone && one.value * first.value < 0.0 {
+                sign = -sign;
+            }
         }
         path.push(Place { kappa: 0.5 / (mass + 4.0), least: first.value });
         if mass <= target {
@@ -61,13 +70,14 @@ pub(super) fn sign(
         }
         let [none, alone] = [0.9 * first.near, 0.45 * (second.near - first.far)];
         let step = none.max(alone);
-        if step < 1e-12 {
+        if step < 1e-8 {
             let message = format!("two eigenvalues of gamma_5 D near zero at kappa = {}", 0.5 / (mass + 4.0));
             return Err(MeasureError::Refused(message));
         }
-        before = (alone > none).then_some(first.value);
         // Not beyond the target, and on it at the end.
-        mass = if mass - step < target { target } else { mass - step };
+        let next = if mass - step < target { target } else { mass - step };
+        before = Some((mass - next, [first, second], alone > none));
+        mass = next;
     }
 }
 
@@ -92,6 +102,9 @@ fn ends(quark: &mut dyn Inverse, noise: Noise, stop: Stop) -> Result<[End; 2], M
             return Err(MeasureError::Stopped);
         }
         let norm = dot(&next, &next)?.re.sqrt();
+        if !(norm.is_finite() && norm > 0.0) {
+            return Err(SolverError::NotFinite { what: "a Lanczos vector", iterations: steps }.into());
+        }
         both(|p| Ok(next[p][0].scale(1.0 / norm)?))?;
         basis.push(std::mem::replace(&mut next, fields(&domain, quark.kind(), 1)?));
         let v = &basis[steps - 1];

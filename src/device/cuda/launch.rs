@@ -136,7 +136,8 @@ impl Cuda {
         (place, kept.filter(|shape| CANDIDATES.shapes(size).contains(shape)))
     }
 
-    /// Milliseconds of [`TRIALS`] launches. The kernel may be repeated, since its output does not alias its input.
+    /// Milliseconds of [`TRIALS`] launches. The kernel may be repeated, since its output does not alias its input;
+    /// what a hop packs for its neighbours it packs again.
     fn time(&self, function: Function, call: Call<'_>, size: Size) -> Result<f32, DeviceError> {
         // SAFETY: the caller wants this launch anyway.
         let launch = || unsafe { self.start(function, call, size.count(), function.blocks(size), None) };
