@@ -9,6 +9,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let operator = WilsonParams {
         kappa: 0.12,
         mu: 0.0,
+        twisted_mass: 0.0,
         c_sw: 1.0,
         boundary: Boundary::ANTIPERIODIC,
         schur: Schur::Asymmetric,

@@ -7,6 +7,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let operator = WilsonParams {
         kappa: 0.13,
         mu: 0.0,
+        twisted_mass: 0.0,
         c_sw: 1.5,
         boundary: Boundary::ANTIPERIODIC,
         schur: Schur::Symmetric,

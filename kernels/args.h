@@ -40,7 +40,7 @@ constexpr int TEAM_REALS = 25 * TEAM_SITES;  // reals that a team shares per sli
 // Epilogues: scale D in | scale B D in | B x - scale D in | x - scale B D in | shift x - scale D in, where D is the hopping
 // term and B are the given packed clover blocks, A or its inverse. The last three may add + i twist gamma_5 x, in the
 // middle one of them before B is applied.
-enum Epilogue : int { PLAIN, CLOVER, CLOVER_MINUS, MINUS_CLOVER, SHIFT };
+enum Epilogue : int { PLAIN, CLOVER, TWISTED, CLOVER_MINUS, MINUS_CLOVER, SHIFT };
 // The hops that a hopping term makes: all | those within blocks | those that leave a block in one direction.
 enum HopSet : int { EVERY, WITHIN, ACROSS };
 // How time ends: not | on the first and on the last slice | on the first slice and the one after the last, with given links in

@@ -116,6 +116,14 @@ struct CloverInvert {
     const Clover* clover;     // both parities
     Clover* inverse;
     int parity;
+    double twist;             // not 0: (A^2 + twist^2)^-1
+};
+// out = x y: commuting blocks on one parity
+struct CloverProduct {
+    Geometry g;
+    Clover* out;
+    const Clover* x;
+    const Clover* y;
 };
 // block <- factor exp(sign block) on one parity
 struct CloverExponential {

@@ -28,6 +28,7 @@ struct WilsonHop {
     Fermions* also;           // optional, for MINUS_CLOVER: the clover blocks times what `out` becomes
     const Fermions* x;        // optional: field of parity `parity`
     const Clover* clover;     // optional: packed blocks of parity `parity`
+    const Clover* term;       // optional, for TWISTED: A, where `clover` has (A^2 + twist^2)^-1
     Epilogue epilogue;        // constant
     double scale;
     double shift;

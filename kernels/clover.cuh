@@ -107,13 +107,70 @@ template <class F> HD void clover_build(const CloverBuild& a, int i) {
     }
 }
 
-// inverse = A^-1 on one parity, by A = L D L^dag. Sum 0: log det A; sum 1: number of pivots that are not positive.
+// Hermitian 6x6 blocks as whole matrices.
+template <class F> struct Square { Complex<F> e[6][6]; };
+template <class F> HD Square<F> unpacked(const F* block, double scale) {
+    const F s = splat<F>(scale);
+    Square<F> m;
+    for (int r = 0; r < 6; ++r) {
+        m.e[r][r] = {s * block[r], F{}};
+        for (int c = 0; c < r; ++c) {
+            m.e[r][c] = {s * block[6 + r * (r - 1) + 2 * c], s * block[7 + r * (r - 1) + 2 * c]};
+            m.e[c][r] = conj(m.e[r][c]);
+        }
+    }
+    return m;
+}
+// What is hermitian but for rounding, of which the lower triangle is taken.
+template <class F> HD void pack(F* block, const Square<F>& m, const F& s) {
+    for (int r = 0; r < 6; ++r) {
+        block[r] = s * m.e[r][r].re;
+        for (int c = 0; c < r; ++c) {
+            block[6 + r * (r - 1) + 2 * c] = s * m.e[r][c].re;
+            block[7 + r * (r - 1) + 2 * c] = s * m.e[r][c].im;
+        }
+    }
+}
+// scale (sum + a b)
+template <class F> HD Square<F> add_square_product(const Square<F>& sum, const Square<F>& a, const Square<F>& b, double scale) {
+    const F s = splat<F>(scale);
+    Square<F> r;
+    NO_UNROLL for (int i = 0; i < 6; ++i) NO_UNROLL for (int j = 0; j < 6; ++j) {
+        Complex<F> v = sum.e[i][j];
+        for (int k = 0; k < 6; ++k) cmad(v, a.e[i][k], b.e[k][j]);
+        r.e[i][j] = {s * v.re, s * v.im};
+    }
+    return r;
+}
+// sum + a b of blocks, where a and b commute.
+template <class F> HD void multiply_blocks(F* out, F sum, const F* x, const F* y) {
+    Square<F> diagonal;
+    for (int r = 0; r < 6; ++r) for (int c = 0; c < 6; ++c) diagonal.e[r][c] = {r == c ? sum : F{}, F{}};
+    pack(out, add_square_product(diagonal, unpacked(x, 1), unpacked(y, 1), 1), splat<F>(1));
+}
+template <class F> HD void clover_product(const CloverProduct& a, int i) {
+    for (int chirality = 0; chirality < 2; ++chirality) {
+        F x[36], y[36], out[36];
+        load<36, 2>(x, a.x, chirality, i, a.g.half);
+        load<36, 2>(y, a.y, chirality, i, a.g.half);
+        multiply_blocks(out, F{}, x, y);
+        store<36, 2>(a.out, chirality, i, a.g.half, out);
+    }
+}
+
+// inverse = A^-1 on one parity, by A = L D L^dag, or (A^2 + twist^2)^-1. Sum 0: log det A, or log det (A^2 + twist^2) / 2; sum 1:
+// number of pivots that are not positive.
 template <class F> HD void clover_invert(const CloverInvert& a, int i, Accumulator& sum) {
     F product = splat<F>(1);
     double bad = 0;
     for (int chirality = 0; chirality < 2; ++chirality) {
         F block[36], d[6], inverse_d[6];
         load<36, 2>(block, clover_half<F>(a.clover, a.g, a.parity), chirality, i, a.g.half);
+        if (a.twist != 0) {
+            F square[36];
+            multiply_blocks(square, splat<F>(a.twist * a.twist), block, block);
+            for (int k = 0; k < 36; ++k) block[k] = square[k];
+        }
         Complex<F> l[6][6], m[6][6];
         for (int j = 0; j < 6; ++j) {
             F s = block[j];
@@ -160,45 +217,10 @@ template <class F> HD void clover_invert(const CloverInvert& a, int i, Accumulat
     }
     F logarithm;
     for (int n = 0; n < lane<F>::W; ++n) set(logarithm, n, natural_log(get(product, n)));
-    sum.add(0, logarithm);
+    sum.add(0, a.twist != 0 ? splat<F>(0.5) * logarithm : logarithm);
     sum.add_one(1, bad);
 }
 
-// Hermitian 6x6 blocks as whole matrices.
-template <class F> struct Square { Complex<F> e[6][6]; };
-template <class F> HD Square<F> unpacked(const F* block, double scale) {
-    const F s = splat<F>(scale);
-    Square<F> m;
-    for (int r = 0; r < 6; ++r) {
-        m.e[r][r] = {s * block[r], F{}};
-        for (int c = 0; c < r; ++c) {
-            m.e[r][c] = {s * block[6 + r * (r - 1) + 2 * c], s * block[7 + r * (r - 1) + 2 * c]};
-            m.e[c][r] = conj(m.e[r][c]);
-        }
-    }
-    return m;
-}
-// What is hermitian but for rounding, of which the lower triangle is taken.
-template <class F> HD void pack(F* block, const Square<F>& m, const F& s) {
-    for (int r = 0; r < 6; ++r) {
-        block[r] = s * m.e[r][r].re;
-        for (int c = 0; c < r; ++c) {
-            block[6 + r * (r - 1) + 2 * c] = s * m.e[r][c].re;
-            block[7 + r * (r - 1) + 2 * c] = s * m.e[r][c].im;
-        }
-    }
-}
-// scale (sum + a b)
-template <class F> HD Square<F> add_square_product(const Square<F>& sum, const Square<F>& a, const Square<F>& b, double scale) {
-    const F s = splat<F>(scale);
-    Square<F> r;
-    NO_UNROLL for (int i = 0; i < 6; ++i) NO_UNROLL for (int j = 0; j < 6; ++j) {
-        Complex<F> v = sum.e[i][j];
-        for (int k = 0; k < 6; ++k) cmad(v, a.e[i][k], b.e[k][j]);
-        r.e[i][j] = {s * v.re, s * v.im};
-    }
-    return r;
-}
 // exp(M) by the Taylor series of exp(M / 2^SQUARINGS). Norms of M up to 2 give an error of 1e-17: one of A is at most
 // 3 c_sw / (4 + m0). Its change along X by the same steps, differentiated.
 constexpr int SQUARINGS = 3, DEGREE = 13;
@@ -419,6 +441,7 @@ template <class F> HD void field_energy(const FieldEnergy& a, int i, Accumulator
 #define CLOVER_KERNELS(SITE, SUM)                                   \
     SITE(clover, clover_build, CloverBuild, (clover_build<F>))       \
     SUM(clover, clover_invert, CloverInvert, 2, (clover_invert<F>))   \
+    SITE(clover, clover_product, CloverProduct, (clover_product<F>)) \
     SITE(clover, clover_exponential, CloverExponential, (clover_exponential<F>)) \
     SITE(clover, pair_blocks, PairBlocks, (pair_blocks<F>))         \
     SITE(clover, exponential_gradient, ExponentialGradient, (exponential_gradient<F>)) \

@@ -206,7 +206,13 @@ template <class F, int NR> HD void wilson_hop(const WilsonHop& a, int i) {
         multiply_clover(y, a.clover, s, half_of(h.g), r);
         UNROLL for (int k = 0; k < 12; ++k) r[k] = y[k];
     }
-    if (epilogue <= CLOVER) {
+    if (epilogue == TWISTED) {
+        // (A - i twist gamma_5) (A^2 + twist^2)^-1; without a term the scale has the inverse, and A is `shift`
+        if (a.clover != nullptr) multiply_clover(y, a.clover, s, half_of(h.g), r), multiply_clover(r, a.term, s, half_of(h.g), y);
+        else UNROLL for (int k = 0; k < 12; ++k) y[k] = r[k], r[k] = {real_of<F>(a.shift) * y[k].re, real_of<F>(a.shift) * y[k].im};
+        add_twist(r, -twist, y);
+    }
+    if (epilogue < CLOVER_MINUS) {
         UNROLL for (int k = 0; k < 12; ++k) r[k] = {scale * r[k].re, scale * r[k].im};
     } else {
         if (epilogue == CLOVER_MINUS) {

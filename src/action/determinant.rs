@@ -56,7 +56,7 @@ pub struct DeterminantParams<P> {
 /// use hmc::prelude::*;
 /// let domain = Domain::local([4; 4])?;
 /// let schur = Schur::Symmetric;
-/// let operator = WilsonParams { kappa: 0.12, mu: 0.0, c_sw: 1.0, clover: CloverForm::Linear, boundary: Boundary::ANTIPERIODIC, schur };
+/// let operator = WilsonParams { kappa: 0.12, mu: 0.0, twisted_mass: 0.0, c_sw: 1.0, clover: CloverForm::Linear, boundary: Boundary::ANTIPERIODIC, schur };
 /// let solver = Settings::cg(Precision::Single, 1000);
 /// let mut two_flavours = Determinant::<Wilson>::new(&domain, DeterminantParams {
 ///     header: TermHeader { name: "light".into(), number: 0, action_residual: 1e-10, force_residual: 1e-8 },

@@ -122,7 +122,7 @@ pub(super) fn twisted_fermion(table: &mut Table, reading: &Reading) -> (Option<S
     let (fermion, allowed) = fermion(table, &FERMION, reading);
     if let Some(allowed) = allowed.filter(|allowed| !allowed.twisted_mass) {
         let quarks = allowed.quarks;
-        table.mistake("fermion", format!("fermion: {quarks} quarks have no twisted mass"));
+        table.mistake("fermion", format!("fermion: this is not for {quarks} quarks"));
     }
     (fermion, allowed)
 }

@@ -14,10 +14,12 @@
 use super::OperatorError;
 use crate::device::kernels::{
     Clover, CloverApply, CloverBuild, CloverExponential, CloverForce, CloverFromDouble, CloverInvert,
-    ExponentialGradient, FieldEnergy, In, InsertInverse, InsertPair, PairBlocks, int,
+    CloverProduct, ExponentialGradient, FieldEnergy, In, InsertInverse, InsertPair, PairBlocks, int,
 };
 use crate::device::{Buffer, Precision};
-use crate::field::{AlgebraField, Domain, FieldError, Kind, MatrixField, ODD, Shared, Spinor, number_of};
+use crate::field::{
+    AlgebraField, Domain, EVEN, FieldError, Kind, MatrixField, ODD, Shared, Spinor, number_of,
+};
 use crate::math::ExactSum;
 use std::sync::{Arc, Mutex};
 
@@ -44,6 +46,8 @@ pub struct CloverParams {
     pub form: CloverForm,
     /// c_F: what is added to `4 + m0` beside the lower and the upper wall in time, and 1.
     pub c_f: [f64; 2],
+    /// mu of an operator with `A + i mu gamma_5`: then the inverse is `(A^2 + mu^2)^-1`, and the term is kept beside it.
+    pub twist: f64,
 }
 
 /// The term on each parity, or its inverse.
@@ -62,9 +66,12 @@ pub struct Insertion {
     exponentials: Vec<(CloverParams, Buffer)>,
 }
 
-/// Blocks of both parities, and sums of log det A over the sites of those that are inverted.
+/// Blocks of both parities, and sums of log det A over the sites of those that are inverted; with a twist, of
+/// `log det (A^2 + mu^2) / 2`, and the inverse on even sites behind both.
 struct Content {
     blocks: Buffer,
+    /// Bytes of a parity.
+    half: usize,
     log_det: Mutex<[ExactSum; 2]>,
 }
 
@@ -95,7 +102,7 @@ impl CloverBlocks {
         let layout = domain.layout(precision);
         let bytes = layout.half() * layout.lanes().count() * 2 * precision.stored(REALS / 2, 1);
         let name = format!("{params:?} in {precision:?}, parity {parity}, inverse {inverse}");
-        let content = Shared::new(domain, name, || Content::new(domain, bytes))?;
+        let content = Shared::new(domain, name, || Content::new(domain, bytes, 1))?;
         Ok(Self { domain: Arc::clone(domain), content, offset: 0, precision })
     }
 
@@ -119,14 +126,20 @@ impl CloverBlocks {
 }
 
 impl Content {
-    fn new(domain: &Domain, bytes: usize) -> Result<Self, FieldError> {
-        Ok(Self { blocks: domain.device().buffer(bytes)?, log_det: Mutex::default() })
+    /// Memory for so many halves of a lattice.
+    fn new(domain: &Domain, half: usize, number: usize) -> Result<Self, FieldError> {
+        Ok(Self { blocks: domain.device().buffer(number * half)?, half, log_det: Mutex::default() })
     }
 
     /// Where the blocks of a parity begin.
     fn offset(&self, parity: usize) -> usize {
         assert!(parity <= ODD, "there is no parity {parity}");
-        parity * self.blocks.bytes() / 2
+        parity * self.half
+    }
+
+    /// Where its inverse begins: with a twist behind both.
+    fn inverse_offset(&self, parity: usize, twist: f64) -> usize {
+        if twist == 0.0 { self.offset(parity) } else { 2 * self.half }
     }
 }
 
@@ -151,10 +164,16 @@ pub(crate) fn clover_apply(out: &mut Spinor, x: &Spinor, clover: &CloverBlocks) 
 
 impl CloverTerm {
     /// Memory for the term, which is replaced by its inverse on the parities of `inverted`.
+    ///
+    /// # Panics
+    /// A twist goes with an inverse on odd sites, or with an exponential.
     pub fn new(domain: &Arc<Domain>, params: CloverParams, inverted: [bool; 2]) -> Result<Self, FieldError> {
         domain.check_border(1);
+        let is_plain = !inverted[ODD] && params.form == CloverForm::Linear;
+        assert!(params.twist == 0.0 || is_plain, "a twisted term of the asymmetric form, linear in F");
         let name = format!("{params:?}, inverse {inverted:?}");
-        let content = Shared::new(domain, name, || Content::new(domain, bytes(domain)))?;
+        let halves = if params.twist == 0.0 { 2 } else { 3 };
+        let content = Shared::new(domain, name, || Content::new(domain, bytes(domain) / 2, halves))?;
         Ok(Self { domain: Arc::clone(domain), params, content, inverted })
     }
 
@@ -186,9 +205,10 @@ impl CloverTerm {
             }
             build(links, &own.blocks, [params.diagonal, 1.0], params.beside_walls(), params.c_sw)?;
             for parity in (0..2).filter(|parity| inverted[*parity]) {
-                // In place: each site is read before it is written.
-                let (clover, inverse) = (own.blocks.input(), own.blocks.shared_output_at(own.offset(parity)));
-                let kernel = CloverInvert { g, clover, inverse, parity: int(parity) };
+                // In place, but for a twist: each site is read before it is written.
+                let to = own.inverse_offset(parity, params.twist);
+                let (clover, inverse) = (own.blocks.input(), own.blocks.shared_output_at(to));
+                let kernel = CloverInvert { g, clover, inverse, parity: int(parity), twist: params.twist };
                 let sums = domain.sum(&kernel, half)?.sums;
                 let pivots = sums[1].value();
                 if pivots != 0.0 {
@@ -210,8 +230,16 @@ impl CloverTerm {
     }
 
     fn on(&self, parity: usize) -> CloverBlocks {
+        self.at(self.content.get().offset(parity))
+    }
+
+    /// The term on even sites, where a twist keeps it beside the inverse.
+    pub(crate) fn beside_inverse(&self) -> Option<CloverBlocks> {
+        (self.params.twist != 0.0).then(|| self.on(EVEN))
+    }
+
+    fn at(&self, offset: usize) -> CloverBlocks {
         let content = self.content.clone();
-        let offset = content.get().offset(parity);
         CloverBlocks { domain: Arc::clone(&self.domain), content, offset, precision: Precision::Double }
     }
 
@@ -227,7 +255,7 @@ impl CloverTerm {
 
     /// Its inverse on one parity, if it is inverted there.
     pub fn inverse(&self, parity: usize) -> Option<CloverBlocks> {
-        self.inverted[parity].then(|| self.on(parity))
+        self.inverted[parity].then(|| self.at(self.content.get().inverse_offset(parity, self.params.twist)))
     }
 
     /// `out = A x` on one parity, in double precision.
@@ -273,8 +301,17 @@ impl CloverTerm {
         if self.params.form == CloverForm::Exponential {
             return Ok(());
         }
+        let scale = weight * self.params.c_sw;
+        if let (Some(inverse), Some(term)) = (self.inverse(EVEN), self.beside_inverse()) {
+            // d log det (A^2 + mu^2) / 2 = tr (A^2 + mu^2)^-1 A dA
+            let g = self.domain.geometry();
+            let mut out = self.domain.device().buffer(self.content.get().half)?;
+            let kernel = CloverProduct { g, out: out.output(), x: inverse.blocks(), y: term.blocks() };
+            self.domain.launch(&kernel, self.domain.half())?;
+            return insertion.add_blocks(EVEN, out.input(), scale);
+        }
         (0..2).try_for_each(|parity| match self.inverse(parity) {
-            Some(inverse) => insertion.add_blocks(parity, inverse.blocks(), weight * self.params.c_sw),
+            Some(inverse) => insertion.add_blocks(parity, inverse.blocks(), scale),
             None => Ok(()),
         })
     }

@@ -85,6 +85,7 @@ pub(crate) enum Made {
 pub(crate) struct Ending<'a> {
     pub epilogue: Epilogue,
     pub clover: Option<In<'a, Clover>>,
+    pub term: Option<In<'a, Clover>>,
     pub x: Option<&'a Spinor>,
     pub scale: f64,
     pub shift: f64,
@@ -93,7 +94,7 @@ pub(crate) struct Ending<'a> {
 
 impl Ending<'_> {
     pub(crate) fn plain(scale: f64) -> Self {
-        Ending { epilogue: Epilogue::Plain, clover: None, x: None, scale, shift: 0.0, twist: 0.0 }
+        Ending { epilogue: Epilogue::Plain, clover: None, term: None, x: None, scale, shift: 0.0, twist: 0.0 }
     }
 }
 
@@ -246,7 +247,7 @@ impl WilsonLinks {
         let (domain, form) = (Arc::clone(&self.own.domain), (self.own.precision, self.own.reals));
         let all = [Some(&*out), also.as_deref(), Some(input), end.x];
         domain.check(all.into_iter().flatten().map(Spinor::domain));
-        let Ending { epilogue, clover, x, scale, shift, twist } = *end;
+        let Ending { epilogue, clover, term, x, scale, shift, twist } = *end;
         let multiplies = matches!(epilogue, Epilogue::Clover | Epilogue::CloverMinus | Epilogue::MinusClover);
         let adds = matches!(epilogue, Epilogue::CloverMinus | Epilogue::MinusClover | Epilogue::Shift);
         assert!(clover.is_some() || !multiplies, "blocks of an operator that was updated");
@@ -260,7 +261,7 @@ impl WilsonLinks {
             let sites = hop.places.number() * fields;
             let (out, also) = (out.fermions_mut(), also.as_mut().map(|also| also.fermions_mut()));
             let x = x.map(Spinor::fermions);
-            let kernel = WilsonHop { hop, out, also, x, clover, epilogue, scale, shift, twist };
+            let kernel = WilsonHop { hop, out, also, x, clover, term, epilogue, scale, shift, twist };
             domain.launch_as(form, &kernel, sites)
         })
     }

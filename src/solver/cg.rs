@@ -38,7 +38,7 @@ impl Own for ConjugateGradients {
 /// use hmc::solver::{Cg, Operators, Params};
 /// let domain = Domain::local([4; 4])?;
 /// let schur = Schur::Symmetric;
-/// let params = WilsonParams { kappa: 0.12, mu: 0.0, c_sw: 0.0, clover: CloverForm::Linear, boundary: Boundary::ANTIPERIODIC, schur };
+/// let params = WilsonParams { kappa: 0.12, mu: 0.0, twisted_mass: 0.0, c_sw: 0.0, clover: CloverForm::Linear, boundary: Boundary::ANTIPERIODIC, schur };
 /// let mut w = Wilson::new(&domain, Precision::Double, 18, params)?;
 /// w.update(&MatrixField::hot(&domain, 1)?, None)?;
 /// let spinor = || Spinor::new(&domain, Precision::Double);

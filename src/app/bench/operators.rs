@@ -74,6 +74,7 @@ pub(super) fn clover(bench: &mut Bench) -> Result<(), AppError> {
     let params = WilsonParams {
         kappa: 0.12,
         mu: 0.0,
+        twisted_mass: 0.0,
         c_sw: 0.1,
         boundary: Boundary::ANTIPERIODIC,
         schur: Schur::Asymmetric,

@@ -98,6 +98,7 @@ impl Problem {
         let params = WilsonParams {
             kappa: args.kappa,
             mu: 0.0,
+            twisted_mass: 0.0,
             c_sw: args.c_sw,
             boundary: Boundary::ANTIPERIODIC,
             schur: Schur::Symmetric,

@@ -10,10 +10,11 @@ use std::path::Path;
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 /// Inputs of the program, from small to large: name and text.
-const INPUTS: [(&str, &str); 15] = [
+const INPUTS: [(&str, &str); 16] = [
     ("quickstart", include_str!("../../../inputs/quickstart.toml")),
     ("quenched-b6.0", include_str!("../../../inputs/quenched-b6.0.toml")),
     ("clover-nf2-8x8", include_str!("../../../inputs/clover-nf2-8x8.toml")),
+    ("tm-nf2-4x4", include_str!("../../../inputs/tm-nf2-4x4.toml")),
     ("clover-nf2-open-8x16", include_str!("../../../inputs/clover-nf2-open-8x16.toml")),
     ("clover-nf2p1-8x16", include_str!("../../../inputs/clover-nf2p1-8x16.toml")),
     ("clover-nf2-32c64", include_str!("../../../inputs/clover-nf2-32c64.toml")),

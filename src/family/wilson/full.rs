@@ -1,4 +1,4 @@
-//! M = A - D/2 of Wilson and clover quarks on all sites.
+//! M = A - D/2 of Wilson and clover quarks on all sites, and the twist of a doublet.
 
 use super::WilsonParams;
 use crate::device::Precision;
@@ -7,10 +7,11 @@ use crate::operator::{CloverTerm, WilsonLinks};
 use crate::quark::{Fields, FullOperator, QuarkError};
 use std::sync::Arc;
 
-/// `M = A - D/2`, without the twisted mass of the even-odd form.
+/// `M = A + i twist gamma_5 - D/2`, without the twisted mass of the even-odd form.
 pub struct WilsonOnAllSites {
     hops: WilsonLinks,
     diagonal: f64,
+    twist: f64,
     clover: Option<CloverTerm>,
 }
 
@@ -23,7 +24,7 @@ impl WilsonOnAllSites {
         let mut clover =
             params.clover_params().map(|clover| CloverTerm::new(domain, clover, [false; 2])).transpose()?;
         clover.iter_mut().try_for_each(|clover| clover.build(links))?;
-        Ok(Self { hops, diagonal, clover })
+        Ok(Self { hops, diagonal, twist: params.twisted_mass, clover })
     }
 }
 
@@ -52,6 +53,9 @@ impl FullOperator for WilsonOnAllSites {
                         out.scale(-0.5)?;
                         out.axpy(self.diagonal, own)?;
                     }
+                }
+                if self.twist != 0.0 {
+                    out.add_twist(if dagger == Dagger::Yes { -self.twist } else { self.twist }, own)?;
                 }
             }
         }

@@ -94,6 +94,14 @@ const MU: Key<f64> = Key::new(
     "twisted mass of the even-odd operator, see below",
 )
 .note("refused with `flavours = 1`");
+const TWISTED_MASS: Key<f64> = Key::new(
+    "twisted_mass",
+    NOT_NEGATIVE,
+    Absent::Is("0.0"),
+    Change::Fixed,
+    "mu of a doublet with D + i mu gamma_5 tau_3 on all sites; tmLQCD's `2KappaMu` is 2 kappa mu",
+)
+.note("needs `preconditioning = \"asymmetric\"`; refused with `flavours = 1`, an exponential clover term and multigrid");
 const FACTOR_KAPPA: Key<f64> = Key::new(
     "kappa",
     POSITIVE,
@@ -175,7 +183,19 @@ impl Keys for WilsonFermion {
     const SIGNS: &'static [&'static str] = &["kappa", "c_sw"];
     const KNOWS_WALLS: bool = true;
     const SECTION: Section = Section {
-        keys: &[&ACTION, &FLAVOURS, &KAPPA, &MASS, &MU, &C_SW, &FORM, &BOUNDARY, &C_F, &PRECONDITIONING],
+        keys: &[
+            &ACTION,
+            &FLAVOURS,
+            &KAPPA,
+            &MASS,
+            &MU,
+            &TWISTED_MASS,
+            &C_SW,
+            &FORM,
+            &BOUNDARY,
+            &C_F,
+            &PRECONDITIONING,
+        ],
         tables: &[
             Inner { name: "stout", count: Count::Once, text: STOUT_TEXT, sections: &[&STOUT] },
             Inner { name: "over", count: Count::Once, text: OVER_TEXT, sections: &[&OVER] },
@@ -210,7 +230,7 @@ impl Keys for WilsonFermion {
         if table.exists() && !table.has("kappa") && !table.has("mass") {
             table.mistake("", format!("[fermion.{name}] needs 'kappa' or 'mass'"));
         }
-        let mu = table.get(&MU);
+        let (mu, twist) = (table.get(&MU), table.get(&TWISTED_MASS));
         let c_sw = c_sw(&mut table, action);
         let boundary = table.get(&BOUNDARY);
         let c_f = table.get_or(&C_F, None);
@@ -236,7 +256,20 @@ impl Keys for WilsonFermion {
             .into_iter()
             .map(|factor| hasenbusch(factor, &mut before, &solver, context))
             .collect();
-        let hasenbusch = factors.into_iter().collect::<Option<Vec<_>>>();
+        let (solver, hasenbusch) = (solver.solver(), factors.into_iter().collect::<Option<Vec<_>>>());
+        let factors = hasenbusch.iter().flatten().map(|factor| &factor.solver);
+        let whole = std::iter::once(&solver).chain(factors).any(TermSolver::may_need_whole);
+        if twist.is_some_and(|twist| twist != 0.0) {
+            let refusals = [
+                (count == Some(1), "is of two flavours"),
+                (schur == Some(Schur::Symmetric), "needs preconditioning = \"asymmetric\""),
+                (clover == Some(CloverForm::Exponential), "has no exponential clover term"),
+                (whole, "is not solved by multigrid"),
+            ];
+            for (_, refusal) in refusals.into_iter().filter(|(refused, _)| *refused) {
+                table.mistake("twisted_mass", format!("twisted_mass: a doublet {refusal}"));
+            }
+        }
         let over = over(table.table("over"), [kappa, mu], &before);
         if let (Some(kappa), Some(c_sw), Some(factors)) = (kappa, c_sw, &hasenbusch) {
             table.keep("kappa", &kappa);
@@ -252,17 +285,27 @@ impl Keys for WilsonFermion {
         let operator = WilsonParams {
             kappa: kappa?,
             mu: mu?,
+            twisted_mass: twist?,
             c_sw: c_sw?,
             clover: clover?,
             boundary: boundary?.with_c_f(c_f),
             schur: schur?,
         };
-        let (solver, hasenbusch) = (solver.solver(), hasenbusch?);
+        let hasenbusch = hasenbusch?;
         let over = over?.map(|[kappa, mu]| WilsonParams { kappa, mu, ..operator });
         let is_two = matches!(flavours, Some(Flavours::Two));
-        let other_kappa = is_two && operator.clover == CloverForm::Linear;
+        let other_kappa = is_two && operator.clover == CloverForm::Linear && operator.twisted_mass == 0.0;
         let one_flavour = (!is_two).then_some(operator.kappa);
-        context.allow(&name, Self::allowed("").map(|all| Allowed { other_kappa, one_flavour, ..all }));
+        let is_plain = operator.twisted_mass == 0.0;
+        let allowed = Self::allowed("").map(|all| Allowed {
+            quarks: if is_plain { all.quarks } else { "twisted-mass" },
+            chemical_potential: is_plain,
+            twisted_mass: is_plain,
+            other_kappa,
+            one_flavour,
+            ..all
+        });
+        context.allow(&name, allowed);
         Some(Self { name, flavours: flavours?, operator, stout: stout?, solver, hasenbusch, over })
     }
 }

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! D is that of `kernels/wilson.cuh`, and A = 4 + m0 + clover. A twisted mass mu adds `i mu gamma_5` to the asymmetric
-//! form and `i mu A_oo^-1 gamma_5` to the symmetric one. Each operator keeps its own copy of the links, in its
+//! form and `i mu A_oo^-1 gamma_5` to the symmetric one: a regulator on odd sites alone. The twist of a doublet adds
+//! `i twist gamma_5` to A on all sites, in the asymmetric form, where `(A + i twist gamma_5)^-1 = (A - i twist gamma_5) (A^2 + twist^2)^-1`. Each operator keeps its own copy of the links, in its
 //! precision, with 18, 12 or 8 reals per link; boundary phases multiply hops, never links.
 
 use crate::device::kernels::Epilogue;
@@ -34,8 +35,10 @@ pub enum Schur {
 pub struct WilsonParams {
     /// kappa = 1 / (2 (4 + m0))
     pub kappa: f64,
-    /// Twisted mass of the even-odd form.
+    /// Twisted mass of the even-odd form: a regulator.
     pub mu: f64,
+    /// Twisted mass of M: of the first flavour of a doublet, the second has its negative.
+    pub twisted_mass: f64,
     /// Clover coefficient; 0 without a clover term.
     pub c_sw: f64,
     /// The form of the clover term.
@@ -55,7 +58,8 @@ impl WilsonParams {
     /// The clover term, if there is one: also without F, if A differs beside walls in time.
     pub fn clover_params(&self) -> Option<CloverParams> {
         let c_f = self.boundary.c_f();
-        let params = CloverParams { diagonal: self.diagonal(), c_sw: self.c_sw, form: self.clover, c_f };
+        let (diagonal, form) = (self.diagonal(), self.clover);
+        let params = CloverParams { diagonal, c_sw: self.c_sw, form, c_f, twist: self.twisted_mass };
         (self.c_sw != 0.0 || c_f != [1.0; 2]).then_some(params)
     }
 }
@@ -114,11 +118,16 @@ impl Whole {
 struct Diagonal {
     /// 4 + m0, used without a clover term.
     constant: f64,
+    /// The twisted mass on all sites.
+    twist: f64,
     /// Whether there is a clover term; its blocks exist after the first update.
     clover: bool,
     /// In lower precisions: memory for the inverse on even sites, and on odd sites for the term or (symmetric) its
     /// inverse.
     own: Option<[CloverBlocks; 2]>,
+    /// With a twist, the term on even sites, and in lower precisions memory for it.
+    even: Option<CloverBlocks>,
+    own_even: Option<CloverBlocks>,
     /// The term on odd sites.
     odd: Option<CloverBlocks>,
     odd_inverse: Option<CloverBlocks>,
@@ -126,8 +135,16 @@ struct Diagonal {
 }
 
 impl Diagonal {
-    /// The epilogue that turns a hop into `A_ee^-1 D_eo / 2`.
-    fn first(&self) -> Ending<'_> {
+    /// The epilogue that turns a hop into `A_ee^-1 D_eo / 2`, with a twist `(A_ee +- i twist gamma_5)^-1 D_eo / 2`.
+    fn first(&self, dagger: Dagger) -> Ending<'_> {
+        if self.twist != 0.0 {
+            let twist = if dagger == Dagger::Yes { -self.twist } else { self.twist };
+            let [clover, term] =
+                [&self.even_inverse, &self.even].map(|own| own.as_ref().map(CloverBlocks::blocks));
+            let square = if self.clover { 1.0 } else { self.constant.powi(2) + twist * twist };
+            let (epilogue, shift) = (Epilogue::Twisted, self.constant);
+            return Ending { epilogue, clover, term, shift, twist, ..Ending::plain(0.5 / square) };
+        }
         if self.clover {
             let clover = self.even_inverse.as_ref().map(CloverBlocks::blocks);
             Ending { epilogue: Epilogue::Clover, clover, ..Ending::plain(0.5) }
@@ -161,6 +178,8 @@ impl Wilson {
             let blocks = |parity, inverse| CloverBlocks::new(domain, precision, clover, (parity, inverse));
             Ok::<_, FieldError>([blocks(EVEN, true)?, blocks(ODD, symmetric)?])
         });
+        let own_even = lower.filter(|clover| clover.twist != 0.0);
+        let own_even = own_even.map(|clover| CloverBlocks::new(domain, precision, clover, (EVEN, false)));
         let (own, clover) = (own.transpose()?, params.clover_params().is_some());
         let room = |number| Workspace::new(domain, Kind::Dirac, precision, fields, number);
         Ok(Self {
@@ -168,8 +187,11 @@ impl Wilson {
             links: WilsonLinks::new(domain, precision, reals, fields, params.boundary)?,
             a: Diagonal {
                 constant: params.diagonal(),
+                twist: params.twisted_mass,
                 clover,
                 own,
+                even: None,
+                own_even: own_even.transpose()?,
                 odd: None,
                 odd_inverse: None,
                 even_inverse: None,
@@ -240,14 +262,19 @@ impl Wilson {
                 }
             }
         }
-        self.a.even_inverse = even_inverse;
+        let mut even = clover.beside_inverse();
+        if let (Some(own), Some(double)) = (&mut self.a.own_even, &mut even) {
+            own.round_from(double)?;
+            *double = own.clone();
+        }
+        (self.a.even, self.a.even_inverse) = (even, even_inverse);
         (self.a.odd, self.a.odd_inverse) = if symmetric { (None, odd) } else { (odd, None) };
         Ok(())
     }
 
     /// `out_e = A_ee^-1 D_eo x_o / 2`: extends a solution on odd sites to all sites.
     pub fn complete(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError> {
-        self.links.run(out, x, EVEN, Way::all(dagger), &self.a.first())
+        self.links.run(out, x, EVEN, Way::all(dagger), &self.a.first(dagger))
     }
 
     /// `out_o = A_oo^-1 x_o`, only for the symmetric form.
@@ -255,9 +282,22 @@ impl Wilson {
         self.a.invert(self.a.odd_inverse.as_ref(), out, x)
     }
 
-    /// `out_e = A_ee^-1 x_e`
+    /// `out_e = A_ee^-1 x_e`, with a twist `(A_ee + i twist gamma_5)^-1 x_e`
     pub fn even_inverse(&self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
-        self.a.invert(self.a.even_inverse.as_ref(), out, x)
+        let Diagonal { constant, twist, even, even_inverse, .. } = &self.a;
+        if *twist == 0.0 {
+            return self.a.invert(even_inverse.as_ref(), out, x);
+        }
+        let (Some(term), Some(inverse)) = (even, even_inverse) else {
+            let square = constant * constant + twist * twist;
+            out.copy_from(x)?;
+            out.scale(constant / square)?;
+            return out.add_twist(-twist / square, x);
+        };
+        let between = &mut *self.even.like(x);
+        clover_apply(between, x, inverse)?;
+        clover_apply(out, between, term)?;
+        out.add_twist(-twist, between)
     }
 
     /// The right-hand side on odd sites of `M x = b` after elimination of the even ones:
@@ -303,7 +343,7 @@ impl Wilson {
     ) -> Result<(), FieldError> {
         let Self { params, links, a, even, .. } = self;
         let even = &mut *even.like(x);
-        links.run(even, inverse, EVEN, way, &a.first())?;
+        links.run(even, inverse, EVEN, way, &a.first(way.dagger))?;
         let end = Ending { epilogue: Epilogue::Shift, shift: 1.0, x: Some(x), ..Ending::plain(0.5) };
         links.run(out, even, ODD, way, &end)?;
         if params.mu == 0.0 { Ok(()) } else { out.add_twist(-params.mu, inverse) }
@@ -320,9 +360,10 @@ impl Wilson {
     ) -> Result<(), FieldError> {
         let Self { params, links, a, even, .. } = self;
         let even = &mut *even.like(x);
-        let mu = if way.dagger == Dagger::Yes { -params.mu } else { params.mu };
+        let mu = params.mu + params.twisted_mass;
+        let mu = if way.dagger == Dagger::Yes { -mu } else { mu };
         let plain = Ending { x: Some(x), ..Ending::plain(0.5) };
-        links.run(even, x, EVEN, way, &a.first())?;
+        links.run(even, x, EVEN, way, &a.first(way.dagger))?;
         let (epilogue, constant) = (Epilogue::Shift, a.constant);
         let last = match (params.schur, a.clover) {
             (Schur::Asymmetric, true) => Ending {
@@ -460,6 +501,7 @@ mod tests {
         let params = WilsonParams {
             kappa: 0.1,
             mu: 0.2,
+            twisted_mass: 0.0,
             c_sw: 1.0,
             clover: CloverForm::Linear,
             boundary: Boundary::ANTIPERIODIC,
@@ -477,7 +519,7 @@ mod tests {
         // Memory of the same sizes, which would reuse freed memory.
         let mut other = CloverTerm::new(
             &domain,
-            CloverParams { diagonal: 40.0, c_sw: 2.0, form: CloverForm::Linear, c_f: [1.0; 2] },
+            CloverParams { diagonal: 40.0, c_sw: 2.0, form: CloverForm::Linear, c_f: [1.0; 2], twist: 0.0 },
             [true, true],
         )
         .unwrap();

@@ -11,6 +11,9 @@ pub(super) fn qcdml(fermion: &WilsonFermion) -> InQcdml {
     if operator.mu != 0.0 {
         return Err(format!("the twisted mass of the even-odd form of [fermion.{}]", fermion.name));
     }
+    if operator.twisted_mass != 0.0 {
+        return Err(format!("the twisted mass of [fermion.{}]", fermion.name));
+    }
     if fermion.over.is_some() {
         return Err(format!("the determinant that divides that of [fermion.{}]", fermion.name));
     }

@@ -44,6 +44,7 @@ fn params(mu: f64, schur: Schur, c_sw: f64) -> WilsonParams {
     WilsonParams {
         kappa: 0.11,
         mu,
+        twisted_mass: 0.0,
         c_sw,
         clover: CloverForm::Linear,
         boundary: Boundary::phases([0.0, 0.5, 0.0, 1.0]),

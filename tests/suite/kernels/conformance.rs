@@ -129,6 +129,7 @@ fn params(c_sw: f64, schur: Schur) -> WilsonParams {
     WilsonParams {
         kappa: 0.12,
         mu: 0.0,
+        twisted_mass: 0.0,
         c_sw,
         clover: CloverForm::Linear,
         boundary: Boundary::phases([0.0, 0.5, 0.0, 1.0]),

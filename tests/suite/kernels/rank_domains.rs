@@ -33,6 +33,7 @@ fn quark(domain: &Arc<Domain>, schur: Schur) -> Quark {
     let params = WilsonParams {
         kappa: 0.13,
         mu: 0.0,
+        twisted_mass: 0.0,
         c_sw: 1.769,
         clover: CloverForm::Linear,
         boundary: Boundary::ANTIPERIODIC,

@@ -38,6 +38,7 @@ fn params(schur: Schur) -> WilsonParams {
     WilsonParams {
         kappa: KAPPA,
         mu: 0.0,
+        twisted_mass: 0.0,
         c_sw: C_SW,
         clover: CloverForm::Linear,
         boundary: Boundary::ANTIPERIODIC,

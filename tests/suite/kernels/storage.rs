@@ -30,6 +30,7 @@ fn params(c_sw: f64, schur: Schur, mu: f64) -> WilsonParams {
     WilsonParams {
         kappa: 0.12,
         mu,
+        twisted_mass: 0.0,
         c_sw,
         clover: CloverForm::Linear,
         boundary: Boundary::phases(BOUNDARY),

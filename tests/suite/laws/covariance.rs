@@ -58,6 +58,7 @@ fn params(c_sw: f64, schur: Schur) -> WilsonParams {
     WilsonParams {
         kappa: 0.12,
         mu: 0.0,
+        twisted_mass: 0.0,
         c_sw,
         clover: CloverForm::Linear,
         boundary: Boundary::phases([0.2, 0.0, 0.5, 1.0]),

@@ -31,6 +31,7 @@ struct Setting {
 const QUARK: WilsonParams = WilsonParams {
     kappa: 0.138,
     mu: 0.0,
+    twisted_mass: 0.0,
     c_sw: 1.76,
     boundary: Boundary::ANTIPERIODIC,
     schur: Schur::Asymmetric,

@@ -7,7 +7,7 @@ use crate::devices;
 use crate::devices::{domain, on_lanes, on_one_lane};
 use crate::ranks;
 use crate::reference::gauge::Gauge;
-use crate::terms::{check_force, quark, random_phi, two_flavours};
+use crate::terms::{check_force, check_refresh, fields, quark, random_phi, two_flavours};
 use hmc::action::{Action, GaugeAction};
 use hmc::device::Precision;
 use hmc::family::{Schur, WilsonParams};
@@ -44,6 +44,16 @@ const LINEAR: (f64, CloverForm) = (1.0, CloverForm::Linear);
 /// As large as on the coarsest lattices.
 const EXPONENTIAL: (f64, CloverForm) = (2.5, CloverForm::Exponential);
 
+const DOUBLET: WilsonParams = WilsonParams {
+    kappa: 0.12,
+    mu: 0.1,
+    twisted_mass: 0.2,
+    c_sw: 1.3,
+    clover: CloverForm::Linear,
+    boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]),
+    schur: Schur::Asymmetric,
+};
+
 /// Errors are below 1e-10, of the differences.
 fn fermion(extents: Extents, (c_sw, clover): (f64, CloverForm), schur: Schur, precision: Precision) {
     // Rough, but the clover term of c_sw = 1 is still positive.
@@ -53,6 +63,7 @@ fn fermion(extents: Extents, (c_sw, clover): (f64, CloverForm), schur: Schur, pr
     let operator = WilsonParams {
         kappa: 0.115,
         mu: 0.0,
+        twisted_mass: 0.0,
         c_sw,
         clover,
         boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]),
@@ -89,21 +100,50 @@ fn two_flavours_on_uneven_extents() {
     fermion([2, 4, 6, 4], NONE, Schur::Symmetric, Precision::Double);
 }
 
-/// Two flavours of exponential clover quarks: S and force have the same bits on lanes, emulated GPUs and ranks.
+/// A twisted mass on all sites, and a regulator on odd ones.
 #[test]
-fn exponential_clover_has_the_same_bits_everywhere() {
+fn twisted_mass_doublets() {
+    for c_sw in [0.0, 1.3] {
+        for precision in [Precision::Double, Precision::Single] {
+            let extents = [4, 2, 4, 6];
+            let (links, domain) = (Gauge::warm(extents, 0.5, 22), domain(extents));
+            let operator = WilsonParams { c_sw, ..DOUBLET };
+            let mut term = two_flavours(&domain, quark(operator, precision), [1e-14; 2]);
+            term.set_phi(&random_phi(extents, 23)).unwrap();
+            check_force(
+                &format!("doublet c_sw {c_sw} {precision:?}"),
+                &links,
+                &mut term,
+                &domain,
+                5e-3,
+                1e-9,
+            );
+            check_refresh("heat bath", &fields(&links, &domain), &mut term, 1e-11);
+        }
+    }
+}
+
+/// Two flavours of exponential clover quarks, and a doublet: S and force have the same bits on lanes, emulated GPUs and ranks.
+#[test]
+fn exponential_clover_and_doublets_have_the_same_bits_everywhere() {
+    let exponential = WilsonParams {
+        mu: 0.0,
+        twisted_mass: 0.0,
+        c_sw: 1.9,
+        clover: CloverForm::Exponential,
+        schur: Schur::Symmetric,
+        ..DOUBLET
+    };
+    for operator in [exponential, DOUBLET, WilsonParams { c_sw: 0.0, ..DOUBLET }] {
+        the_same_bits_everywhere(operator);
+    }
+}
+
+fn the_same_bits_everywhere(operator: WilsonParams) {
     let extents = [4, 4, 8, 8];
     let links = Gauge::warm(extents, 0.5, 5).to_host();
     let results = |domain: &Arc<Domain>, links: &HostLinks| {
         let links = MatrixField::from_host(domain, links).unwrap();
-        let operator = WilsonParams {
-            kappa: 0.12,
-            mu: 0.0,
-            c_sw: 1.9,
-            clover: CloverForm::Exponential,
-            boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]),
-            schur: Schur::Symmetric,
-        };
         let mut term = two_flavours(domain, quark(operator, Precision::Half), [1e-10, 1e-8]);
         let drawn = term.refresh(&links, 3, 0).unwrap().value();
         let valued = term.value(&links).unwrap().value();

@@ -17,6 +17,7 @@ fn operator(kappa: f64, mu: f64, c_sw: f64, schur: Schur) -> WilsonParams {
     WilsonParams {
         kappa,
         mu,
+        twisted_mass: 0.0,
         c_sw,
         clover: CloverForm::Linear,
         boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]),

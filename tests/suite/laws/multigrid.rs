@@ -76,6 +76,7 @@ fn iterations_do_not_grow_towards_the_critical_mass() {
         let params = WilsonParams {
             kappa,
             mu: 0.0,
+            twisted_mass: 0.0,
             c_sw: C_SW,
             clover: CloverForm::Linear,
             boundary: Boundary::ANTIPERIODIC,

@@ -27,6 +27,7 @@ pub(super) fn operator(kappa: f64, c_sw: f64, schur: Schur) -> WilsonParams {
     WilsonParams {
         kappa,
         mu: 0.0,
+        twisted_mass: 0.0,
         c_sw,
         clover: CloverForm::Linear,
         boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]),

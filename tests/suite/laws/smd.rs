@@ -19,6 +19,7 @@ fn chain(steps: u32, tau: f64) -> Chain {
     let operator = WilsonParams {
         kappa: 0.13,
         mu: 0.0,
+        twisted_mass: 0.0,
         c_sw: 1.5,
         boundary: Boundary::ANTIPERIODIC,
         schur: Schur::Symmetric,

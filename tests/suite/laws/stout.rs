@@ -45,6 +45,7 @@ fn quarks(
     let operator = WilsonParams {
         kappa: 0.115,
         mu: 0.0,
+        twisted_mass: 0.0,
         c_sw: 1.0,
         boundary: Boundary::phases([0.0, 0.3, 0.0, 1.0]),
         schur,
@@ -184,6 +185,7 @@ fn chain(links: &HostLinks, steps: u32, tau: f64, residual: f64) -> Chain {
     let operator = WilsonParams {
         kappa: 0.125,
         mu: 0.0,
+        twisted_mass: 0.0,
         c_sw: 1.0,
         boundary: Boundary::ANTIPERIODIC,
         schur: Schur::Asymmetric,

@@ -39,7 +39,7 @@ fn phi(extents: Extents, time: TimeBoundary, seed: u64) -> Vec<f64> {
 
 fn params(c_sw: f64, clover: CloverForm, schur: Schur) -> WilsonParams {
     let boundary = Boundary::phases([0.0, 0.3, 0.0, 1.0]).with_c_f([0.9, 0.8]);
-    WilsonParams { kappa: 0.115, mu: 0.1, c_sw, clover, boundary, schur }
+    WilsonParams { kappa: 0.115, mu: 0.1, twisted_mass: 0.0, c_sw, clover, boundary, schur }
 }
 
 const TERMS: [(f64, CloverForm); 3] =

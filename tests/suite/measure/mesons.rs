@@ -29,6 +29,7 @@ fn params(kappa: f64, c_sw: f64, boundary: [f64; 4]) -> WilsonParams {
     WilsonParams {
         kappa,
         mu: 0.0,
+        twisted_mass: 0.0,
         c_sw,
         clover: CloverForm::Linear,
         boundary: Boundary::phases(boundary),

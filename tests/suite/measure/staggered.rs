@@ -273,6 +273,7 @@ fn wilson_condensate_is_the_trace() {
         let operator = WilsonParams {
             kappa: 0.12,
             mu: 0.5,
+            twisted_mass: 0.0,
             c_sw,
             clover: CloverForm::Linear,
             boundary: Boundary::phases(PHASES),
@@ -310,6 +311,7 @@ fn solvers_of_any_kind_agree() {
     let operator = WilsonParams {
         kappa: 0.12,
         mu: 0.0,
+        twisted_mass: 0.0,
         c_sw: 1.0,
         boundary: Boundary::phases(PHASES),
         schur: Schur::Symmetric,
@@ -353,6 +355,7 @@ fn results(domain: &Arc<Domain>, links: &HostLinks) -> Results {
     let operator = WilsonParams {
         kappa: 0.12,
         mu: 0.0,
+        twisted_mass: 0.0,
         c_sw: 1.0,
         boundary: Boundary::phases(PHASES),
         schur: Schur::Symmetric,

@@ -85,6 +85,7 @@ fn clover(seed: u64) -> Chain {
     let operator = WilsonParams {
         kappa: 0.138,
         mu: 0.0,
+        twisted_mass: 0.0,
         c_sw: 1.76,
         boundary: Boundary::ANTIPERIODIC,
         schur: Schur::Asymmetric,

@@ -5,6 +5,7 @@ mod milc_trajectory;
 mod program;
 mod rationals;
 mod seeds;
+mod tmlqcd;
 mod walls;
 
 use crate::reference::data;

@@ -35,6 +35,7 @@ const BETA: f64 = 5.3;
 const OPENQCD: WilsonParams = WilsonParams {
     kappa: 0.13,
     mu: 0.0,
+    twisted_mass: 0.0,
     c_sw: 1.90952,
     boundary: Boundary::ANTIPERIODIC,
     schur: Schur::Asymmetric,
@@ -102,6 +103,7 @@ pub(super) fn full_operator(links: &MatrixField, params: &WilsonParams, psi: &[f
         clover.apply(&mut y, &x[parity], parity).unwrap();
         hop.hop(&mut hopped, &x[1 - parity], parity, Dagger::No).unwrap();
         y.axpy(-0.5, &hopped).unwrap();
+        y.add_twist(params.twisted_mass, &x[parity]).unwrap();
         y.write_host(parity, &mut out).unwrap();
     }
     out
@@ -349,6 +351,7 @@ fn milc_clover_pions() {
             let operator = WilsonParams {
                 kappa,
                 mu: 0.0,
+                twisted_mass: 0.0,
                 c_sw,
                 boundary: Boundary::phases([0.0, 0.0, 0.0, phase]),
                 schur: Schur::Symmetric,

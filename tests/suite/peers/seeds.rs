@@ -279,6 +279,7 @@ fn openqcd_pseudofermion() {
         let operator = WilsonParams {
             kappa,
             mu: 0.0,
+            twisted_mass: 0.0,
             c_sw,
             clover: CloverForm::Linear,
             boundary: Boundary::ANTIPERIODIC,

@@ -27,6 +27,7 @@ const EXTENTS: [usize; 4] = [4, 4, 4, 8];
 const PARAMS: WilsonParams = WilsonParams {
     kappa: 0.13,
     mu: 0.0,
+    twisted_mass: 0.0,
     c_sw: 1.90952,
     boundary: Boundary::ANTIPERIODIC.with_c_f([0.95; 2]),
     schur: Schur::Asymmetric,
