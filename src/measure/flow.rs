@@ -10,7 +10,8 @@
 //! t is in lattice units, E is per site. t0 and w0 are defined by t^2 E = 0.3 and t d/dt t^2 E = 0.3 (Borsanyi et al.,
 //! arXiv:1203.4469). They are found on the flow's own steps: `every` does not change them.
 //!
-//! The Zeuthen flow (Ramos, Sint, arXiv:1508.05552) has the tree-level improved action, and `1 + D_mu D_mu^* / 12` before its force.
+//! The Zeuthen flow (Ramos, Sint, arXiv:1508.05552) has the tree-level improved action, and `1 + D_mu D_mu^* / 12` before
+//! its force.
 //!
 //! Input: `[measure.flow]` with `kernel`, `step`, `error`, `t_max`, `every`, `slices`.
 

@@ -1,5 +1,5 @@
-//! The force of the Zeuthen flow (Ramos, Sint, arXiv:1508.05552): that of the tree-level improved action with its covariant second
-//! derivative, `F_mu + D_mu D_mu^* F_mu / 12`, so that the flow has no errors of order a^2 at tree level.
+//! The force of the Zeuthen flow (Ramos, Sint, arXiv:1508.05552): that of the tree-level improved action with its
+//! covariant second derivative, `F_mu + D_mu D_mu^* F_mu / 12`, so that the flow has no errors of order a^2 at tree level.
 
 use crate::device::kernels::{AlgebraMatrices, ZeuthenForce};
 use crate::field::{AlgebraField, Domain, FieldError, MatrixField};

@@ -6,9 +6,10 @@
 //! ```
 //!
 //! D is that of `kernels/wilson.cuh`, and A = 4 + m0 + clover. A twisted mass mu adds `i mu gamma_5` to the asymmetric
-//! form and `i mu A_oo^-1 gamma_5` to the symmetric one: a regulator on odd sites alone. The twist of a doublet adds
-//! `i twist gamma_5` to A on all sites, in the asymmetric form, where `(A + i twist gamma_5)^-1 = (A - i twist gamma_5) (A^2 + twist^2)^-1`. Each operator keeps its own copy of the links, in its
-//! precision, with 18, 12 or 8 reals per link; boundary phases multiply hops, never links.
+//! form and `i mu A_oo^-1 gamma_5` to the symmetric one: a regulator on odd sites alone. That of a doublet, the twist,
+//! adds `i twist gamma_5` to A on all sites, in the asymmetric form, where
+//! `(A + i twist gamma_5)^-1 = (A - i twist gamma_5) (A^2 + twist^2)^-1`. Each operator keeps its own copy of the links, in
+//! its precision, with 18, 12 or 8 reals per link; boundary phases multiply hops, never links.
 
 use crate::device::kernels::Epilogue;
 use crate::device::{Precision, Stamp};

@@ -87,6 +87,21 @@ fn twisted_and_smeared_quarks() {
 }
 
 #[test]
+fn doublets_have_a_twisted_mass_on_all_sites() {
+    let keys = "twisted_mass = 0.25\npreconditioning = \"asymmetric\"\n";
+    assert_eq!(light(&fermion(keys)).operator.twisted_mass.to_bits(), 0.25f64.to_bits());
+    for (keys, refusal) in [
+        ("twisted_mass = 0.25\n".to_owned(), "needs preconditioning = \"asymmetric\""),
+        (format!("{keys}clover = \"exponential\"\n"), "has no exponential clover term"),
+        (format!("{keys}[fermion.light.solver]\nmethod = \"multigrid\"\n"), "is not solved by multigrid"),
+    ] {
+        let text = fermion(&keys);
+        let expected = format!("twisted_mass: a doublet {refusal}");
+        assert!(mistakes(&text, 1)[0].contains(&expected), "{expected}");
+    }
+}
+
+#[test]
 fn one_flavour_needs_a_rational_function() {
     let defaults = OneFlavourFunctions {
         copies: 1,
