@@ -64,7 +64,7 @@ fn factors_are_those_of_dense_determinants() {
         (factor("x", "type-3", "[0.0, 0.1]", 1), "kind: "),
         (
             factor("x", "type-1", "[0.0, 0.1]", 1).replace("\"light\"", "\"sea\""),
-            "fermion: this is not for HISQ quarks",
+            "fermion: this is not for staggered quarks",
         ),
     ] {
         scratch
