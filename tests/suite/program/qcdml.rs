@@ -206,6 +206,10 @@ fn actions_of_all_inputs() {
             ended.failed(2, &["QCDml 2.0 has no words for walls in time"]);
             continue;
         }
+        if name == "tm-nf2-4x4" {
+            ended.failed(2, &["the twisted mass of [fermion.light]"]);
+            continue;
+        }
         ended.succeeded();
         let text = fs::read_to_string(scratch.at(&name).join("qcdml/ensemble.xml")).unwrap();
         let found = leaves(&text);
