@@ -13,13 +13,16 @@ pub(super) struct Swap<'a> {
     pub wait: HaloWait<'a>,
 }
 
+/// Nothing that is packed.
+pub(super) fn nothing() -> Outgoing<'static> {
+    let (wire, ghost) = ([const { None }; 8], [const { None }; 8]);
+    Outgoing { wire, ghost, signal: no_signal(), fields: 0, chunk: 1 }
+}
+
 impl Swap<'_> {
     /// Nothing.
     pub(super) fn none() -> Self {
-        let signal = no_signal();
-        let packs =
-            Outgoing { wire: [const { None }; 8], ghost: [const { None }; 8], signal, fields: 0, chunk: 1 };
-        Self { packs, chunks: 0, wait: no_wait() }
+        Self { packs: nothing(), chunks: 0, wait: no_wait() }
     }
 }
 

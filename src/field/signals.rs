@@ -58,7 +58,7 @@ impl Signals {
 
     /// The same for a kernel that also waits until neighbours have raised that number here, in `chunks` of each face.
     pub(super) fn next_and_wait(&mut self, chunks: [usize; 8]) -> (HaloSignal<'_>, HaloWait<'_>) {
-        self.number = self.number.wrapping_add(1);
+        self.next();
         (self.signal(), self.wait(chunks))
     }
 

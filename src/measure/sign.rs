@@ -1,17 +1,18 @@
 //! The sign of a quark's determinant, by the eigenvalues of `Q(m) = gamma_5 D(m)` next to zero along a path of masses
 //! (the idea: Mohler, Schaefer, arXiv:2003.13359).
 //!
-//! At a mass of 8 the hermitian part of D is positive for c_sw below 8/3, so the determinant is, too. It changes its sign where an odd number of
-//! eigenvalues of Q goes through zero. As `d lambda / d m = psi^dag gamma_5 psi`, an eigenvalue moves by at most as much as the
-//! mass. (With an exponential clover term C(m) the derivative is `gamma_5 C (1 - ln C)`, which is not longer unless an
-//! eigenvalue of ln C is above 1.27.) So with `|lambda_1| <= |lambda_2| <= ..`
+//! At a mass of 8 the hermitian part of D is positive for c_sw below 8/3, so the determinant is, too. It changes its sign
+//! where an odd number of eigenvalues of Q goes through zero. As `d lambda / d m = psi^dag gamma_5 psi`, an eigenvalue
+//! moves by at most as much as the mass. (With an exponential clover term C(m) the derivative is `gamma_5 C (1 - ln C)`,
+//! which is not longer unless an eigenvalue of ln C is above 1.27.) So with `|lambda_1| <= |lambda_2| <= ..`
 //!
 //! - no eigenvalue goes through zero in a step below `|lambda_1|`;
 //! - in a step below `(|lambda_2| - |lambda_1|) / 2` only the first may, and it is still the least after it: its sign tells.
 //!
 //! `1 / lambda` are the ends of the spectrum of `Q^-1 = D^-1 gamma_5`, which a few steps of Lanczos find, each with a
 //! solve. Vectors are kept orthogonal. A residual `r` of `theta` is an upper bound of its distance to an eigenvalue of
-//! `Q^-1`. Lanczos may miss one where two are equal: that shows after a step, where both have moved by no more than it.
+//! `Q^-1`. Lanczos sees one of two that are equal, so links must have no symmetry that makes such pairs, as unit links
+//! have. Of two that are close it may miss one; that shows if it is found after the next step.
 
 use super::observable::{Context, QuarkChoice};
 use super::{MeasureError, Noise, Stop, Wanted};

@@ -39,7 +39,10 @@ fn phi(extents: Extents, time: TimeBoundary, seed: u64) -> Vec<f64> {
 
 fn params(c_sw: f64, clover: CloverForm, schur: Schur) -> WilsonParams {
     let boundary = Boundary::phases([0.0, 0.3, 0.0, 1.0]).with_c_f([0.9, 0.8]);
-    WilsonParams { kappa: 0.115, mu: 0.1, twisted_mass: 0.0, c_sw, clover, boundary, schur }
+    // A doublet has the asymmetric form, and no exponential.
+    let is_doublet = schur == Schur::Asymmetric && clover == CloverForm::Linear;
+    let twisted_mass = if is_doublet { 0.2 } else { 0.0 };
+    WilsonParams { kappa: 0.115, mu: 0.1, twisted_mass, c_sw, clover, boundary, schur }
 }
 
 const TERMS: [(f64, CloverForm); 3] =
