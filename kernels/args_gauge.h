@@ -110,13 +110,13 @@ struct CloverBuild {
     double next[2];           // in place of 4 + m0 beside a lower and an upper one
     double scale;             // c_sw
 };
-// inverse = A^-1; sum 0: log det A, sum 1: number of pivots that are not positive
+// inverse = A^-1, or (A^2 + square)^-1; sum 0: log det A, or log det (A^2 + square) / 2; sum 1: number of pivots that are not positive
 struct CloverInvert {
     Geometry g;
     const Clover* clover;     // both parities
     Clover* inverse;
     int parity;
-    double twist;             // not 0: (A^2 + twist^2)^-1
+    double square;            // 0: A^-1
 };
 // out = x y: commuting blocks on one parity
 struct CloverProduct {
@@ -157,6 +157,7 @@ struct InsertPair {
     const Fermions* x;
     const Fermions* y;
     int parity;
+    int slices;               // of the fields, which are summed over
     double scale;
 };
 // insertion += insertion of A^-1

@@ -34,6 +34,30 @@ struct WilsonHop {
     double shift;
     double twist;
 };
+// Hops of a doublet of two masses (doublet.cuh): with x, out = (A + X) x - scale D input, else out = scale (A - X) B D input
+struct DoubletHop {
+    Hopping hop;
+    Fermions* out;
+    const Fermions* x;        // optional
+    const Clover* clover;     // optional with x or without a term: B = (A^2 - X^2)^-1
+    const Clover* term;       // optional without a term: A
+    double diagonal;          // A without a term
+    double mubar;
+    double epsbar;
+    double scale;
+};
+// out = scale (A - X) B input for such a doublet on one parity
+struct DoubletInverse {
+    Geometry g;
+    Fermions* out;
+    const Fermions* input;
+    const Clover* clover;     // optional without a term
+    const Clover* term;       // optional likewise
+    double diagonal;
+    double mubar;
+    double epsbar;
+    double scale;
+};
 // Packs the half spinors of faces for the neighbours
 struct WilsonFace {
     Geometry g;               // constant

@@ -158,7 +158,7 @@ template <class F> HD void clover_product(const CloverProduct& a, int i) {
     }
 }
 
-// inverse = A^-1 on one parity, by A = L D L^dag, or (A^2 + twist^2)^-1. Sum 0: log det A, or log det (A^2 + twist^2) / 2; sum 1:
+// inverse = A^-1 on one parity, by A = L D L^dag, or (A^2 + square)^-1. Sum 0: log det A, or log det (A^2 + square) / 2; sum 1:
 // number of pivots that are not positive.
 template <class F> HD void clover_invert(const CloverInvert& a, int i, Accumulator& sum) {
     F product = splat<F>(1);
@@ -166,9 +166,9 @@ template <class F> HD void clover_invert(const CloverInvert& a, int i, Accumulat
     for (int chirality = 0; chirality < 2; ++chirality) {
         F block[36], d[6], inverse_d[6];
         load<36, 2>(block, clover_half<F>(a.clover, a.g, a.parity), chirality, i, a.g.half);
-        if (a.twist != 0) {
+        if (a.square != 0) {
             F square[36];
-            multiply_blocks(square, splat<F>(a.twist * a.twist), block, block);
+            multiply_blocks(square, splat<F>(a.square), block, block);
             for (int k = 0; k < 36; ++k) block[k] = square[k];
         }
         Complex<F> l[6][6], m[6][6];
@@ -217,7 +217,7 @@ template <class F> HD void clover_invert(const CloverInvert& a, int i, Accumulat
     }
     F logarithm;
     for (int n = 0; n < lane<F>::W; ++n) set(logarithm, n, natural_log(get(product, n)));
-    sum.add(0, a.twist != 0 ? splat<F>(0.5) * logarithm : logarithm);
+    sum.add(0, a.square != 0 ? splat<F>(0.5) * logarithm : logarithm);
     sum.add_one(1, bad);
 }
 
@@ -332,14 +332,16 @@ template <class F, class A, class P> HD void add_insertion(const A& a, int i, co
     }
 }
 template <class F> HD void insert_pair(const InsertPair& a, int i) {
-    Complex<F> x[12], y[12];
-    load_spinor(x, a.x, i, a.g.half);
-    load_spinor(y, a.y, i, a.g.half);
-    add_insertion<F>(a, i, [&](int chirality, int b, int s, int r, int k) {
-        Complex<F> v = zero<F>();
-        cmad_conj(v, y[6 * chirality + 3 * s + k], x[6 * chirality + 3 * b + r]);
-        return v;
-    });
+    for (int slice = 0; slice < a.slices; ++slice) {
+        Complex<F> x[12], y[12];
+        load_spinor(x, a.x, slice * a.g.half + i, a.slices * a.g.half);
+        load_spinor(y, a.y, slice * a.g.half + i, a.slices * a.g.half);
+        add_insertion<F>(a, i, [&](int chirality, int b, int s, int r, int k) {
+            Complex<F> v = zero<F>();
+            cmad_conj(v, y[6 * chirality + 3 * s + k], x[6 * chirality + 3 * b + r]);
+            return v;
+        });
+    }
 }
 template <class F> HD void insert_inverse(const InsertInverse& a, int i) {
     const auto packed = [&](int chirality, int at) {  // reals `at` and the next

@@ -7,8 +7,7 @@
 // then runs along the slices with a few reals, and finally stores a spinor. So T follows the hopping term without a
 // trip to memory.
 #pragma once
-#include "team.cuh"
-#include "wilson.cuh"
+#include "slices.cuh"
 
 enum SliceCoefficient { SLICE_D, SLICE_E, SLICE_A, SLICE_F, SLICE_U, SLICE_V, SLICE_COEFFICIENTS };
 
@@ -33,29 +32,8 @@ HD int slice_number(const Wall& a, int chirality, int i) {
     return reversed_of(a) >> chirality & 1 ? slices_of(a) - 1 - i : i;
 }
 
-// The place in shared memory of a site's real.
-HD int shared_index(int slice, int site, int real) {
-    if constexpr (GPU) return slice * TEAM_REALS + real * TEAM_SITES + site;
-    else return slice * TEAM_REALS + site * 24 + real;
-}
 // The number of reals that a thread takes along the slices, all of one chirality.
 constexpr int CHAINED = GPU ? 2 : 12;
-
-// A thread's place: its site in the team, the number of its site in the launch, its slice, and its field (of all
-// slices).
-struct Member { int site, place, slice, field; };
-HD Member member_of(const Wall& a, int team, int thread) {
-    const int site = thread % TEAM_SITES;
-    return {site, team / a.fields * TEAM_SITES + site, thread / TEAM_SITES, team % a.fields};
-}
-template <class F> HD Slice slice_of(const Wall& a, const Member& m) {
-    const int stride = slices_of(a) * a.half;
-    return {m.field * field_bytes<24, F>(stride), m.slice * a.half, stride};
-}
-template <class F> HD void share(F* shared, const Member& m, const Complex<F>* p) {
-    const F* reals = reinterpret_cast<const F*>(p);
-    UNROLL for (int k = 0; k < 24; ++k) shared[shared_index(m.slice, m.site, k)] = reals[k];
-}
 
 // scale T on the reals of a site from `first` on, in place.
 template <int CHIRALITY, class F> HD void chain(const Wall& a, F* shared, int site, int first) {
@@ -92,7 +70,7 @@ template <class F> HD void chains(const Wall& a, int thread, F* shared) {
 }
 // The third phase: out = shared reals + shift x.
 template <class F> HD void take(const Wall& a, const Member& m, int s, const F* shared) {
-    const Slice slice = slice_of<F>(a, m);
+    const Slice slice = slice_of<F>(a.half, slices_of(a), m);
     F r[24];
     UNROLL for (int k = 0; k < 24; ++k) r[k] = shared[shared_index(m.slice, m.site, k)];
     if (a.x) {
@@ -109,10 +87,10 @@ template <class F> struct OnSlices {
     static constexpr int PHASES = 3;
     HD static int threads(const SliceMatrix& a) { return TEAM_SITES * slices_of(a.wall); }
     template <int PHASE> HD static void phase(const SliceMatrix& a, int team, int thread, F* shared) {
-        const Member m = member_of(a.wall, team, thread);
+        const Member m = member_of(a.wall.fields, team, thread);
         const bool works = m.place < a.wall.half;
         if (PHASE == 0 && works) {
-            const Slice slice = slice_of<F>(a.wall, m);
+            const Slice slice = slice_of<F>(a.wall.half, slices_of(a.wall), m);
             Complex<F> p[12];
             load_spinor(p, (const char*)a.input + slice.offset, slice.first + m.place, slice.stride);
             share(shared, m, p);
@@ -126,12 +104,12 @@ template <class F, int NR> struct OnSlicesOfHops {
     static constexpr int PHASES = 3;
     HD static int threads(const SliceMatrixOfHops& a) { return TEAM_SITES * slices_of(a.wall); }
     template <int PHASE> HD static void phase(const SliceMatrixOfHops& a, int team, int thread, F* shared) {
-        const Member m = member_of(a.wall, team, thread);
+        const Member m = member_of(a.wall.fields, team, thread);
         const bool works = m.place < a.hop.places.count;
         const int s = works ? site_at(a.hop.places, m.place) : m.place;
         if (PHASE == 0 && works) {
             Complex<F> p[12];
-            hops<NR>(p, a.hop, slice_of<F>(a.wall, m), m.field * slices_of(a.wall) + m.slice, s);
+            hops<NR>(p, a.hop, slice_of<F>(a.wall.half, slices_of(a.wall), m), m.field * slices_of(a.wall) + m.slice, s);
             share(shared, m, p);
         }
         if (PHASE == 1) chains(a.wall, thread, shared);

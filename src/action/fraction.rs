@@ -62,8 +62,12 @@ impl<O: QuarkOperator> Fraction<O> {
 
     /// `-(log det A_W - log det A_V)`
     pub(super) fn log_det(&self) -> ExactSum {
+        if !self.log_det {
+            return ExactSum::default();
+        }
         let heavy = self.heavy.as_ref().map(Quark::log_det).unwrap_or_default();
-        if self.log_det { heavy - self.light.log_det() } else { ExactSum::default() }
+        let one = heavy - self.light.log_det();
+        (0..O::FLAVOURS).fold(ExactSum::default(), |sum, _| sum + one)
     }
 
     /// Statistics of the solves of both.
@@ -78,6 +82,7 @@ impl<O: super::Derivative> Fraction<O> {
         if !self.log_det {
             return Ok(());
         }
+        let weight = f64::from(O::FLAVOURS) * weight;
         sum.add_log_det(&self.light, weight)?;
         self.heavy.iter().try_for_each(|heavy| sum.add_log_det(heavy, -weight))
     }

@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub enum Kind {
     /// A Dirac spinor: four spins of three colours.
     Dirac,
-    /// This number of Dirac spinors, the slices of a fifth dimension.
+    /// This number of Dirac spinors: the slices of a fifth dimension, or flavours.
     Wall(usize),
     /// A colour vector of staggered quarks.
     Colour,

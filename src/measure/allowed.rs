@@ -7,6 +7,8 @@ use crate::config::key::Form;
 pub(crate) struct Allowed {
     /// The quarks' name in messages.
     pub quarks: &'static str,
+    /// Whether there are measurements with it.
+    pub is_measured: bool,
     /// Where the mass may come from.
     pub mass: MassOf,
     /// Whether the Naik term has a correction.
@@ -30,6 +32,7 @@ impl Allowed {
     pub(crate) fn mass_of(quarks: &'static str, mass: MassOf) -> Self {
         Self {
             quarks,
+            is_measured: true,
             mass,
             naik_epsilon: false,
             corner_wall: false,

@@ -206,6 +206,10 @@ pub(super) fn fermion(
 ) -> (Option<String>, Option<Allowed>) {
     let Some(name) = table.get(key) else { return (None, None) };
     if let Some(known) = reading.fermions.iter().find(|fermion| fermion.name == name) {
+        if let Some(allowed) = known.allowed.filter(|allowed| !allowed.is_measured) {
+            let quarks = allowed.quarks;
+            table.mistake("fermion", format!("fermion: {quarks} quarks of two masses are not measured"));
+        }
         return (Some(name), known.allowed);
     }
     let words: Vec<&str> = reading.fermions.iter().map(|fermion| fermion.name.as_str()).collect();

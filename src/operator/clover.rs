@@ -46,8 +46,9 @@ pub struct CloverParams {
     pub form: CloverForm,
     /// c_F: what is added to `4 + m0` beside the lower and the upper wall in time, and 1.
     pub c_f: [f64; 2],
-    /// mu of an operator with `A + i mu gamma_5`: then the inverse is `(A^2 + mu^2)^-1`, and the term is kept beside it.
-    pub twist: f64,
+    /// Not 0 for an operator with `A + X`, `X^2 = -square`, as `X = i mu gamma_5`: then the inverse is `(A^2 + square)^-1`, and the
+    /// term is kept beside it.
+    pub square: f64,
 }
 
 /// The term on each parity, or its inverse.
@@ -66,8 +67,8 @@ pub struct Insertion {
     exponentials: Vec<(CloverParams, Buffer)>,
 }
 
-/// Blocks of both parities, and sums of log det A over the sites of those that are inverted; with a twist, of
-/// `log det (A^2 + mu^2) / 2`, and the inverse on even sites behind both.
+/// Blocks of both parities, and sums of log det A over the sites of those that are inverted; with a square, of
+/// `log det (A^2 + square) / 2`, and the inverse on even sites behind both.
 struct Content {
     blocks: Buffer,
     /// Bytes of a parity.
@@ -137,9 +138,9 @@ impl Content {
         parity * self.half
     }
 
-    /// Where its inverse begins: with a twist behind both.
-    fn inverse_offset(&self, parity: usize, twist: f64) -> usize {
-        if twist == 0.0 { self.offset(parity) } else { 2 * self.half }
+    /// Where its inverse begins: with a square behind both.
+    fn inverse_offset(&self, parity: usize, square: f64) -> usize {
+        if square == 0.0 { self.offset(parity) } else { 2 * self.half }
     }
 }
 
@@ -166,13 +167,13 @@ impl CloverTerm {
     /// Memory for the term, which is replaced by its inverse on the parities of `inverted`.
     ///
     /// # Panics
-    /// A twist goes with an inverse on odd sites, or with an exponential.
+    /// A square goes with an inverse on odd sites, or with an exponential.
     pub fn new(domain: &Arc<Domain>, params: CloverParams, inverted: [bool; 2]) -> Result<Self, FieldError> {
         domain.check_border(1);
         let is_plain = !inverted[ODD] && params.form == CloverForm::Linear;
-        assert!(params.twist == 0.0 || is_plain, "a twisted term of the asymmetric form, linear in F");
+        assert!(params.square == 0.0 || is_plain, "a term with a square of the asymmetric form, linear in F");
         let name = format!("{params:?}, inverse {inverted:?}");
-        let halves = if params.twist == 0.0 { 2 } else { 3 };
+        let halves = if params.square == 0.0 { 2 } else { 3 };
         let content = Shared::new(domain, name, || Content::new(domain, bytes(domain) / 2, halves))?;
         Ok(Self { domain: Arc::clone(domain), params, content, inverted })
     }
@@ -205,10 +206,10 @@ impl CloverTerm {
             }
             build(links, &own.blocks, [params.diagonal, 1.0], params.beside_walls(), params.c_sw)?;
             for parity in (0..2).filter(|parity| inverted[*parity]) {
-                // In place, but for a twist: each site is read before it is written.
-                let to = own.inverse_offset(parity, params.twist);
+                // In place, but for a square: each site is read before it is written.
+                let to = own.inverse_offset(parity, params.square);
                 let (clover, inverse) = (own.blocks.input(), own.blocks.shared_output_at(to));
-                let kernel = CloverInvert { g, clover, inverse, parity: int(parity), twist: params.twist };
+                let kernel = CloverInvert { g, clover, inverse, parity: int(parity), square: params.square };
                 let sums = domain.sum(&kernel, half)?.sums;
                 let pivots = sums[1].value();
                 if pivots != 0.0 {
@@ -233,9 +234,9 @@ impl CloverTerm {
         self.at(self.content.get().offset(parity))
     }
 
-    /// The term on even sites, where a twist keeps it beside the inverse.
+    /// The term on even sites, where a square keeps it beside the inverse.
     pub(crate) fn beside_inverse(&self) -> Option<CloverBlocks> {
-        (self.params.twist != 0.0).then(|| self.on(EVEN))
+        (self.params.square != 0.0).then(|| self.on(EVEN))
     }
 
     fn at(&self, offset: usize) -> CloverBlocks {
@@ -255,7 +256,7 @@ impl CloverTerm {
 
     /// Its inverse on one parity, if it is inverted there.
     pub fn inverse(&self, parity: usize) -> Option<CloverBlocks> {
-        self.inverted[parity].then(|| self.at(self.content.get().inverse_offset(parity, self.params.twist)))
+        self.inverted[parity].then(|| self.at(self.content.get().inverse_offset(parity, self.params.square)))
     }
 
     /// `out = A x` on one parity, in double precision.
@@ -282,17 +283,20 @@ impl CloverTerm {
         weight: f64,
     ) -> Result<(), FieldError> {
         let of = |s: &Spinor| (s.precision(), s.kind(), s.fields());
-        assert_eq!([of(x), of(y)], [(Precision::Double, Kind::Dirac, 1); 2], "single spinors in double");
+        assert_eq!([of(x), of(y)], [(Precision::Double, x.kind(), 1); 2], "single fields in double");
+        assert_eq!(x.kind().reals(), Kind::Dirac.reals(), "fields of Dirac spinors");
         self.domain.check([insertion.planes.domain(), x.domain(), y.domain()]);
+        let slices = x.kind().slices();
         let (g, x, y, number) = (self.domain.geometry(), x.fermions(), y.fermions(), number_of(parity));
         if self.params.form == CloverForm::Exponential {
             let blocks = insertion.blocks_of(self.params)?;
             let at = parity * blocks.bytes() / 2;
             let blocks = blocks.output_at(at);
+            assert_eq!(slices, 1, "an exponential term of Dirac spinors");
             return self.domain.launch(&PairBlocks { g, blocks, x, y, weight }, self.domain.half());
         }
         let (insertion, scale) = (insertion.planes.matrices_mut(6), weight * self.params.c_sw);
-        let kernel = InsertPair { g, insertion, x, y, parity: number, scale };
+        let kernel = InsertPair { g, insertion, x, y, parity: number, slices: int(slices), scale };
         self.domain.launch(&kernel, self.domain.half())
     }
 
@@ -303,7 +307,7 @@ impl CloverTerm {
         }
         let scale = weight * self.params.c_sw;
         if let (Some(inverse), Some(term)) = (self.inverse(EVEN), self.beside_inverse()) {
-            // d log det (A^2 + mu^2) / 2 = tr (A^2 + mu^2)^-1 A dA
+            // d log det (A^2 + square) / 2 = tr (A^2 + square)^-1 A dA
             let g = self.domain.geometry();
             let mut out = self.domain.device().buffer(self.content.get().half)?;
             let kernel = CloverProduct { g, out: out.output(), x: inverse.blocks(), y: term.blocks() };

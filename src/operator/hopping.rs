@@ -3,9 +3,10 @@
 
 use super::Blocks;
 use crate::device::kernels::{
-    Clover, Enumerated, Epilogue, HopSet, Hopping, ImportLinks, In, LinkReals, Reals, WilsonHop, int,
+    Clover, Enumerated, Epilogue, HopSet, Hopping, ImportLinks, In, LinkReals, Reals, TEAM_REALS, TEAM_SITES,
+    WilsonHop, int,
 };
-use crate::device::{Buffer, Precision, Stamp};
+use crate::device::{Buffer, Precision, Stamp, Team};
 use crate::field::{
     Crossing, Dagger, Domain, EVEN, FaceData, FaceSource, Faces, FieldError, GhostLinks, HopLinks, Kind,
     LinkFaces, MatrixField, ODD, Reached, Shared, Spinor,
@@ -346,6 +347,19 @@ impl Own {
             slices: int(slices),
             keep_stride: self.keep.as_ref().map_or(0, |keep| int(keep.stride)),
         }
+    }
+}
+
+/// The number of teams that cover `sites` sites of `fields` fields (`kernels/slices.cuh`).
+pub(crate) fn teams(sites: usize, fields: usize) -> usize {
+    sites.div_ceil(TEAM_SITES) * fields
+}
+
+/// Such a team, which has all slices of its sites.
+pub(crate) fn team(domain: &Domain, precision: Precision, slices: usize) -> Team {
+    Team {
+        threads: TEAM_SITES * slices,
+        shared: slices * TEAM_REALS * precision.bytes() * domain.layout(precision).lanes().count(),
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) use clover::clover_apply;
 pub use clover::{
     CloverBlocks, CloverForm, CloverParams, CloverTerm, Insertion, field_energy, slice_field_energy,
 };
-pub(crate) use hopping::{Ending, Made, Way, table};
+pub(crate) use hopping::{Ending, Made, Way, table, team, teams};
 pub use hopping::{HopPhases, WilsonLinks};
 pub use loops::{GaugeLoops, LoopTraces, WallWeights, slice_energy};
 pub use stout::{Stout, smeared};

@@ -76,7 +76,7 @@ fn operators_share_links_clover_blocks_and_nothing_else() {
     assert_eq!(hop(&mut shared[0]).to_bits(), expected[1].to_bits());
     // Terms of one kappa have one clover term, and each its determinant.
     let params =
-        |c_sw| CloverParams { diagonal: 4.0, c_sw, form: CloverForm::Linear, c_f: [1.0; 2], twist: 0.0 };
+        |c_sw| CloverParams { diagonal: 4.0, c_sw, form: CloverForm::Linear, c_f: [1.0; 2], square: 0.0 };
     let clover = |c_sw| CloverTerm::new(&domain, params(c_sw), [true, false]).unwrap();
     let mut terms = [clover(0.3), clover(0.3), clover(0.1)];
     for term in &mut terms {
@@ -110,7 +110,7 @@ fn links_of_operators_that_share_are_in_memory_once() {
 fn the_clover_term_is_that_of_the_spinors_box_on_one_of_two_parities() {
     let (large, small) = (domain([4, 4, 4, 8]), domain([4; 4]));
     let params =
-        CloverParams { diagonal: 4.0, c_sw: 1.0, form: CloverForm::Linear, c_f: [1.0; 2], twist: 0.0 };
+        CloverParams { diagonal: 4.0, c_sw: 1.0, form: CloverForm::Linear, c_f: [1.0; 2], square: 0.0 };
     let clover = CloverTerm::new(&small, params, [false; 2]).unwrap();
     let spinor = |domain| Spinor::new(domain, Precision::Double).unwrap();
     refused("spinors of another box", || clover.apply(&mut spinor(&large), &spinor(&large), EVEN));

@@ -24,6 +24,8 @@ pub struct Storage {
 pub trait QuarkOperator: Operator + Sized {
     /// Its parameters.
     type Params: OperatorParams<Operator = Self>;
+    /// Flavours that it acts on: the determinants of A count for each.
+    const FLAVOURS: u8 = 1;
 
     /// Allocates the operator.
     fn make(domain: &Arc<Domain>, storage: Storage, params: &Self::Params) -> Result<Self, FieldError>;

@@ -7,7 +7,7 @@ use crate::reference::su3;
 use crate::reference::wilson::{self as plain, Dirac, Parameters};
 use hmc::action::{Action, Determinant, DeterminantParams, GaugeAction, Power, TermHeader};
 use hmc::device::Precision;
-use hmc::family::{Schur, Wilson, WilsonParams};
+use hmc::family::{DoubletParams, Schur, Wilson, WilsonParams};
 use hmc::field::{AlgebraField, Domain, HostLinks, MatrixField};
 use hmc::hmc::{Chain, Level, Scheme};
 use hmc::lattice::{Extents, volume};
@@ -354,6 +354,40 @@ pub fn reference_log_abs_det(links: &Gauge, operator: &WilsonParams) -> f64 {
     let dirac = dirac(links, operator);
     let places: Vec<usize> = (0..12 * volume(links.extents)).collect();
     log_abs_det(matrix(links.extents, &places, |psi| dirac.apply(psi)))
+}
+
+/// M of a doublet of two masses of the plain reference, the first flavour first.
+pub fn reference_doublet(links: &Gauge, operator: &DoubletParams) -> Dense {
+    let dirac = dirac(links, &operator.wilson);
+    let places: Vec<usize> = (0..12 * volume(links.extents)).collect();
+    let (m, g5) = (
+        matrix(links.extents, &places, |psi| dirac.apply(psi)),
+        matrix(links.extents, &places, plain::gamma5_field),
+    );
+    let n = places.len();
+    let element = |i: usize, j: usize| {
+        let (row, column, sign) = (i % n, j % n, if i < n { 1.0 } else { -1.0 });
+        if i / n == j / n {
+            m[row][column] + Complex64::I * sign * operator.wilson.twisted_mass * g5[row][column]
+        } else {
+            Complex64::from(if row == column { -operator.epsbar } else { 0.0 })
+        }
+    };
+    (0..2 * n).map(|i| (0..2 * n).map(|j| element(i, j)).collect()).collect()
+}
+
+/// The matrix of a map on odd sites of fields of so many slices, whose reals are as in `set_phi`.
+pub fn odd_matrix(extents: Extents, slices: usize, mut map: impl FnMut(&[f64]) -> Vec<f64>) -> Dense {
+    let one = 12 * volume(extents);
+    let places: Vec<usize> =
+        (0..slices).flat_map(|slice| odd_places(extents).into_iter().map(move |k| slice * one + k)).collect();
+    let column = |&k: &usize| {
+        let mut e = vec![0.0; 2 * slices * one];
+        e[2 * k] = 1.0;
+        let image = map(&e);
+        places.iter().map(|&k| Complex64::new(image[2 * k], -image[2 * k + 1])).collect()
+    };
+    adjoint(&places.iter().map(column).collect())
 }
 
 /// What of `set_phi`'s reals lies on odd sites, as complex numbers.

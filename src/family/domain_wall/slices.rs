@@ -2,27 +2,13 @@
 
 use super::MOST_SLICES;
 use crate::device::kernels::{
-    SliceMatrix as Apply, SliceMatrixOfHops, SliceReflect, SliceSpread, SliceSum, TEAM_REALS, TEAM_SITES,
-    Wall, int,
+    SliceMatrix as Apply, SliceMatrixOfHops, SliceReflect, SliceSpread, SliceSum, Wall, int,
 };
-use crate::device::{Buffer, Precision, Team};
+use crate::device::{Buffer, Precision};
 use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
 use crate::math::SliceMatrix;
-use crate::operator::{Way, WilsonLinks, table};
+use crate::operator::{Way, WilsonLinks, table, team, teams};
 use std::sync::Arc;
-
-/// The number of teams that cover `sites` sites of `fields` fields.
-fn teams(sites: usize, fields: usize) -> usize {
-    sites.div_ceil(TEAM_SITES) * fields
-}
-
-/// Such a team, which has all slices of its sites.
-fn team(domain: &Domain, precision: Precision, slices: usize) -> Team {
-    Team {
-        threads: TEAM_SITES * slices,
-        shared: slices * TEAM_REALS * precision.bytes() * domain.layout(precision).lanes().count(),
-    }
-}
 
 /// A matrix on slices for each chirality, in one precision.
 pub struct OnSlices {

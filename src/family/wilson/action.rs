@@ -79,38 +79,65 @@ impl Derivative for Wilson {
         y: Option<&Spinor>,
         weight: f64,
     ) -> Result<(), FieldError> {
-        let symmetric = self.params().schur == Schur::Symmetric;
-        let Pair { x: [x_even, x_odd], y: [y_even, y_odd], insertion } = pair;
-        match (symmetric, y) {
-            (false, None) => self.apply(y_odd, x, Dagger::No)?,
-            (false, Some(y)) => y_odd.copy_from(y)?,
-            (true, _) => {
-                // W x, in the memory of even sites
-                if y.is_none() || clover.is_some() {
-                    self.apply(y_even, x, Dagger::No)?;
-                }
-                self.odd_inverse(y_odd, y.unwrap_or(y_even))?;
+        if self.params().schur == Schur::Asymmetric {
+            fill_odd(self, pair, clover, (x, y), weight)?;
+        } else {
+            let Pair { x: [x_even, _], y: [y_even, y_odd], insertion } = &mut *pair;
+            // W x, in the memory of even sites
+            if y.is_none() || clover.is_some() {
+                self.apply(y_even, x, Dagger::No)?;
             }
-        }
-        if let (Some(clover), Some(insertion)) = (clover, &mut *insertion) {
-            if symmetric {
+            self.odd_inverse(y_odd, y.unwrap_or(y_even))?;
+            if let (Some(clover), Some(insertion)) = (clover, insertion) {
                 x_even.copy_from(x)?;
                 x_even.axpy(-1.0, y_even)?;
                 clover.insert_pair(insertion, x_even, y_odd, ODD, weight)?;
-            } else {
-                clover.insert_pair(insertion, x, y_odd, ODD, weight)?;
             }
         }
-        x_odd.copy_from(x)?;
-        self.complete(x_even, x_odd, Dagger::No)?;
-        self.complete(y_even, y_odd, Dagger::Yes)?;
-        match (clover, insertion) {
-            (Some(clover), Some(insertion)) => clover.insert_pair(insertion, x_even, y_even, EVEN, weight),
-            _ => Ok(()),
-        }
+        fill_even(self, Self::complete, pair, clover, (x, weight))
     }
 
     fn phases(&mut self) -> HopPhases {
         self.links().phases()
+    }
+}
+
+/// The pair on odd sites, and dA between them, in the asymmetric form.
+pub(super) fn fill_odd(
+    w: &mut impl Operator,
+    pair: &mut Pair,
+    clover: Option<&CloverTerm>,
+    (x, y): (&Spinor, Option<&Spinor>),
+    weight: f64,
+) -> Result<(), FieldError> {
+    let Pair { y: [_, y_odd], insertion, .. } = pair;
+    match y {
+        None => w.apply(y_odd, x, Dagger::No)?,
+        Some(y) => y_odd.copy_from(y)?,
+    }
+    match (clover, insertion) {
+        (Some(clover), Some(insertion)) => clover.insert_pair(insertion, x, y_odd, ODD, weight),
+        _ => Ok(()),
+    }
+}
+
+/// `out_e = A_ee^-1 D_eo x_o / 2`, or its adjoint.
+type Complete<O> = fn(&mut O, &mut Spinor, &Spinor, Dagger) -> Result<(), FieldError>;
+
+/// Extends the pair to even sites, with dA between them there.
+pub(super) fn fill_even<O>(
+    w: &mut O,
+    complete: Complete<O>,
+    pair: &mut Pair,
+    clover: Option<&CloverTerm>,
+    (x, weight): (&Spinor, f64),
+) -> Result<(), FieldError> {
+    let Pair { x: [x_even, x_odd], y: [y_even, y_odd], insertion } = pair;
+    x_odd.copy_from(x)?;
+    complete(w, x_even, x_odd, Dagger::No)?;
+    complete(w, y_even, y_odd, Dagger::Yes)?;
+    match (clover, insertion) {
+        (Some(clover), Some(insertion)) => clover.insert_pair(insertion, x_even, y_even, EVEN, weight),
+        _ => Ok(()),
     }
 }

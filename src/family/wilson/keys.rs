@@ -51,6 +51,13 @@ pub enum Flavours {
     Two,
     /// One: `det (Mhat^dag Mhat)^(1/2)` by rational functions.
     One(OneFlavourFunctions),
+    /// Two of different masses: the same with the operator of both.
+    OneAndOne {
+        /// The mass splitting.
+        epsbar: f64,
+        /// The functions of the power 1/2.
+        functions: OneFlavourFunctions,
+    },
 }
 
 /// `[[fermion.NAME.hasenbusch]]`, with what it inherits.
@@ -102,6 +109,15 @@ const TWISTED_MASS: Key<f64> = Key::new(
     "mu of a doublet with D + i mu gamma_5 tau_3 on all sites; tmLQCD's `2KappaMu` is 2 kappa mu",
 )
 .note("needs `preconditioning = \"asymmetric\"`; refused with `flavours = 1`, an exponential clover term and multigrid");
+const SPLITTING: Key<f64> = Key::new(
+    "mass_splitting",
+    NOT_NEGATIVE,
+    Absent::Is("0.0"),
+    Change::Fixed,
+    "epsbar of two flavours of different masses, `D + i mubar gamma_5 tau_3 - epsbar tau_1`, below mubar, which is `twisted_mass`; \
+     tmLQCD's `2KappaEpsBar` is 2 kappa epsbar",
+)
+.note("with it the term needs `[fermion.NAME.rational]`, and has no `mu`, `hasenbusch` or `over`");
 const FACTOR_KAPPA: Key<f64> = Key::new(
     "kappa",
     POSITIVE,
@@ -190,6 +206,7 @@ impl Keys for WilsonFermion {
             &MASS,
             &MU,
             &TWISTED_MASS,
+            &SPLITTING,
             &C_SW,
             &FORM,
             &BOUNDARY,
@@ -230,7 +247,8 @@ impl Keys for WilsonFermion {
         if table.exists() && !table.has("kappa") && !table.has("mass") {
             table.mistake("", format!("[fermion.{name}] needs 'kappa' or 'mass'"));
         }
-        let (mu, twist) = (table.get(&MU), table.get(&TWISTED_MASS));
+        let (mu, twist, epsbar) = (table.get(&MU), table.get(&TWISTED_MASS), table.get(&SPLITTING));
+        let is_split = epsbar.is_some_and(|epsbar| epsbar != 0.0);
         let c_sw = c_sw(&mut table, action);
         let boundary = table.get(&BOUNDARY);
         let c_f = table.get_or(&C_F, None);
@@ -245,11 +263,12 @@ impl Keys for WilsonFermion {
         let stout = stout(&mut table);
         let systems = match count {
             Some(1) => Systems::Shifted { by: "flavours = 1" },
+            _ if is_split => Systems::Shifted { by: "mass_splitting" },
             _ => Systems::Any,
         };
         let solver =
             SolverKeys::read(table.table("solver"), None, systems, context.boxes, context.choices.get(&name));
-        let flavours = flavours(&mut table, count, context);
+        let flavours = flavours(&mut table, count, epsbar.filter(|_| is_split), context);
         let mut before = Before { kappa, mu };
         let factors: Vec<_> = table
             .list("hasenbusch")
@@ -269,6 +288,14 @@ impl Keys for WilsonFermion {
             for (_, refusal) in refusals.into_iter().filter(|(refused, _)| *refused) {
                 table.mistake("twisted_mass", format!("twisted_mass: a doublet {refusal}"));
             }
+        }
+        if let (true, Some(twist), Some(epsbar)) = (is_split, twist, epsbar)
+            && epsbar >= twist
+        {
+            let message = format!(
+                "mass_splitting: {epsbar} is not below the twisted mass {twist}, so that the determinant may be negative"
+            );
+            table.mistake("mass_splitting", message);
         }
         let over = over(table.table("over"), [kappa, mu], &before);
         if let (Some(kappa), Some(c_sw), Some(factors)) = (kappa, c_sw, &hasenbusch) {
@@ -295,10 +322,11 @@ impl Keys for WilsonFermion {
         let over = over?.map(|[kappa, mu]| WilsonParams { kappa, mu, ..operator });
         let is_two = matches!(flavours, Some(Flavours::Two));
         let other_kappa = is_two && operator.clover == CloverForm::Linear && operator.twisted_mass == 0.0;
-        let one_flavour = (!is_two).then_some(operator.kappa);
+        let one_flavour = matches!(flavours, Some(Flavours::One(_))).then_some(operator.kappa);
         let is_plain = operator.twisted_mass == 0.0;
         let allowed = Self::allowed("").map(|all| Allowed {
             quarks: if is_plain { all.quarks } else { "twisted-mass" },
+            is_measured: !is_split,
             chemical_potential: is_plain,
             twisted_mass: is_plain,
             other_kappa,
@@ -331,19 +359,35 @@ fn c_sw(table: &mut Table, action: Option<&str>) -> Option<f64> {
 }
 
 /// The flavours; `None` after a mistake.
-fn flavours(table: &mut Table, count: Option<u32>, context: &mut Context) -> Option<Flavours> {
+fn flavours(
+    table: &mut Table,
+    count: Option<u32>,
+    epsbar: Option<f64>,
+    context: &mut Context,
+) -> Option<Flavours> {
     let mut functions = table.table("rational");
     let action_error = functions.get(&ACTION_ERROR);
     let found = rational(&mut functions, action_error, context);
     functions.finish();
-    only_flavours(table, count, &["mu", "hasenbusch", "over"], &["rational"]);
-    match count? {
-        1 => {
-            table.demand("rational");
-            found.map(Flavours::One)
-        }
-        _ => Some(Flavours::Two),
+    let of_two = ["mu", "hasenbusch", "over"];
+    let Some(epsbar) = epsbar else {
+        only_flavours(table, count, &of_two, &["rational"]);
+        return match count? {
+            1 => {
+                table.demand("rational");
+                found.map(Flavours::One)
+            }
+            _ => Some(Flavours::Two),
+        };
+    };
+    for key in of_two.iter().filter(|key| table.has(key)) {
+        table.mistake(key, format!("{key}: two flavours of different masses have none"));
     }
+    if count == Some(1) {
+        table.mistake("mass_splitting", "mass_splitting: only flavours = 2 has it");
+    }
+    table.demand("rational");
+    found.map(|functions| Flavours::OneAndOne { epsbar, functions })
 }
 
 /// kappa, given directly or by the mass.

@@ -56,11 +56,16 @@ impl WilsonParams {
         0.5 / self.kappa
     }
 
+    /// Whether M may have a twisted mass.
+    pub(super) fn has_twist_on_all_sites(&self) -> bool {
+        self.schur == Schur::Asymmetric && self.clover == CloverForm::Linear
+    }
+
     /// The clover term, if there is one: also without F, if A differs beside walls in time.
     pub fn clover_params(&self) -> Option<CloverParams> {
         let c_f = self.boundary.c_f();
         let (diagonal, form) = (self.diagonal(), self.clover);
-        let params = CloverParams { diagonal, c_sw: self.c_sw, form, c_f, twist: self.twisted_mass };
+        let params = CloverParams { diagonal, c_sw: self.c_sw, form, c_f, square: self.twisted_mass.powi(2) };
         (self.c_sw != 0.0 || c_f != [1.0; 2]).then_some(params)
     }
 }
@@ -179,7 +184,7 @@ impl Wilson {
             let blocks = |parity, inverse| CloverBlocks::new(domain, precision, clover, (parity, inverse));
             Ok::<_, FieldError>([blocks(EVEN, true)?, blocks(ODD, symmetric)?])
         });
-        let own_even = lower.filter(|clover| clover.twist != 0.0);
+        let own_even = lower.filter(|clover| clover.square != 0.0);
         let own_even = own_even.map(|clover| CloverBlocks::new(domain, precision, clover, (EVEN, false)));
         let (own, clover) = (own.transpose()?, params.clover_params().is_some());
         let room = |number| Workspace::new(domain, Kind::Dirac, precision, fields, number);
@@ -520,7 +525,7 @@ mod tests {
         // Memory of the same sizes, which would reuse freed memory.
         let mut other = CloverTerm::new(
             &domain,
-            CloverParams { diagonal: 40.0, c_sw: 2.0, form: CloverForm::Linear, c_f: [1.0; 2], twist: 0.0 },
+            CloverParams { diagonal: 40.0, c_sw: 2.0, form: CloverForm::Linear, c_f: [1.0; 2], square: 0.0 },
             [true, true],
         )
         .unwrap();

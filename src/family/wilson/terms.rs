@@ -1,7 +1,9 @@
 //! The terms of Wilson and clover quarks, and their inverse for measurements.
 
-use super::{Flavours, Schur, Wilson, WilsonFermion, WilsonOnAllSites, WilsonParams, WilsonQuark};
-use crate::action::{Action, Determinant, DeterminantParams, Power};
+use super::{
+    DoubletParams, Flavours, Schur, Wilson, WilsonFermion, WilsonOnAllSites, WilsonParams, WilsonQuark,
+};
+use crate::action::{Action, ActionError, Derivative, Determinant, DeterminantParams, Power};
 use crate::device::Precision;
 use crate::family::qcdml::InQcdml;
 use crate::family::terms::{header, on_smeared_links, quark};
@@ -34,7 +36,7 @@ impl Family for WilsonFermion {
     fn pseudofermions(&self) -> usize {
         let copies = match &self.flavours {
             Flavours::Two => 1,
-            Flavours::One(functions) => functions.copies as usize,
+            Flavours::One(functions) | Flavours::OneAndOne { functions, .. } => functions.copies as usize,
         };
         copies + self.hasenbusch.len()
     }
@@ -187,6 +189,9 @@ impl WilsonFermion {
         links: &MatrixField,
         make: impl FnOnce(&MatrixField) -> Result<T, MeasureError>,
     ) -> Result<T, MeasureError> {
+        if let Flavours::OneAndOne { .. } = self.flavours {
+            return Err(MeasureError::Refused(format!("[fermion.{}] has quarks of two masses", self.name)));
+        }
         match self.stout {
             Some(stout) => make(&smeared(links, stout.steps, stout.rho)?),
             None => make(links),
@@ -212,12 +217,25 @@ impl WilsonFermion {
 
     fn term(&self, domain: &Arc<Domain>, factor: Factor, number: u8) -> Result<Box<dyn Action>, FamilyError> {
         let Factor { name, quark: light, solver, heavier } = factor;
+        let header = header(name, solver, number);
         let (power, heavy) = match &self.flavours {
             Flavours::Two => (Power::Inverse, heavier),
             Flavours::One(functions) => (functions.clone().power(None), None),
+            Flavours::OneAndOne { epsbar, functions } => {
+                let operator = DoubletParams { wilson: light.operator, epsbar: *epsbar };
+                let light = quark(operator, solver);
+                let power = functions.clone().power(None);
+                return self
+                    .made(Determinant::new(domain, DeterminantParams { header, light, heavy: None, power }));
+            }
         };
-        let params = DeterminantParams { header: header(name, solver, number), light, heavy, power };
-        let term = Determinant::new(domain, params);
+        self.made(Determinant::new(domain, DeterminantParams { header, light, heavy, power }))
+    }
+
+    fn made<O: Derivative + 'static>(
+        &self,
+        term: Result<Determinant<O>, ActionError>,
+    ) -> Result<Box<dyn Action>, FamilyError> {
         Ok(Box::new(term.map_err(|error| FamilyError::of_term(&self.name, error))?))
     }
 }

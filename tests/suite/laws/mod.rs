@@ -3,6 +3,7 @@
 mod copies;
 mod covariance;
 mod domain_wall;
+pub mod doublet;
 mod dynamics;
 mod force;
 mod hasenbusch;

@@ -298,11 +298,16 @@ pub fn distance(a: &[Spinor], b: &[Spinor]) -> f64 {
 
 /// openQCD's test spinor, psi(x)_{s,c} = sin(1+.7x+1.3y+.4z+2.1t+.9c+1.9s) + i cos(.3+1.1x+.6y+1.7z+.8t+.5c+2.3s).
 pub fn sincos(extents: Extents) -> Vec<Spinor> {
+    sincos_of_flavour(extents, 0.0)
+}
+
+/// The same with .35f in the sine and -.8f in the cosine, for the flavours f = 0, 1 of a doublet.
+pub fn sincos_of_flavour(extents: Extents, f: f64) -> Vec<Spinor> {
     let entry = |x: usize, s: usize, c: usize| {
         let v = coordinates(extents, x).map(|x| x as f64);
         let (s, c) = (s as f64, c as f64);
-        let a = 1.0 + 0.7 * v[0] + 1.3 * v[1] + 0.4 * v[2] + 2.1 * v[3] + 0.9 * c + 1.9 * s;
-        let b = 0.3 + 1.1 * v[0] + 0.6 * v[1] + 1.7 * v[2] + 0.8 * v[3] + 0.5 * c + 2.3 * s;
+        let a = 1.0 + 0.7 * v[0] + 1.3 * v[1] + 0.4 * v[2] + 2.1 * v[3] + 0.9 * c + 1.9 * s + 0.35 * f;
+        let b = 0.3 + 1.1 * v[0] + 0.6 * v[1] + 1.7 * v[2] + 0.8 * v[3] + 0.5 * c + 2.3 * s - 0.8 * f;
         Complex64::new(a.sin(), b.cos())
     };
     (0..volume(extents)).map(|x| std::array::from_fn(|s| std::array::from_fn(|c| entry(x, s, c)))).collect()
