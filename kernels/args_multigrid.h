@@ -126,13 +126,14 @@ struct CoarseBackward {
     int first;                // the face's first ghost, and its ghosts of a parity
     int face;
 };
-// out = local link + i twist gamma_5 T
+// out = local link + i gamma_5 (odd T + all), where T is P_o^dag P_o
 struct CoarseTwist {
     const Reals* links;
     const Reals* t;           // optional: one matrix per place
     Reals* out;
     int rows;
-    double twist;
+    double odd;
+    double all;
 };
 // Step `pivot` of an inversion by Gauss and Jordan
 struct CoarseEliminate {

@@ -63,12 +63,16 @@ template <class F> HD void coarse_twist(const CoarseTwist& a, int i) {
     const i64 from = column_at(e.place, COARSE_LINKS, 0, a.rows, e.column) + e.row;
     const i64 to = column_at(e.place, 1, 0, a.rows, e.column) + e.row;
     F re = vector_at<F>(a.links, from), im = vector_at<F>(a.links, from + a.rows);
+    const double sign = sign_of(e.column, a.rows);
     if (a.t) {
         // T is zero between chiralities.
-        const F twist = splat<F>(real_of<F>(sign_of(e.column, a.rows) * a.twist));
+        const F twist = splat<F>(real_of<F>(sign * a.odd));
         re = nmad(twist, vector_at<F>(a.t, to + a.rows), re);
         im = mad(twist, vector_at<F>(a.t, to), im);
     }
+    // P^dag P is 1.
+    for (int l = 0; l < lane<F>::W; ++l)
+        if (a.all != 0 && e.row + l == e.column) set(im, l, get(im, l) + real_of<F>(sign * a.all));
     put_vector(a.out, to, re);
     put_vector(a.out, to + a.rows, im);
 }

@@ -122,8 +122,22 @@ pub trait SchwarzOperator: Operator {
     fn apply_in_blocks(&mut self, out: &mut Spinor, x: &Spinor, dagger: Dagger) -> Result<(), FieldError>;
 }
 
-/// The operator `M = A - D/2` on all sites, in the parts of which a coarse operator is made. Its Schur complement is
-/// `B^-1 (Mhat + i mu gamma_5)`, where B is 1 or A on odd sites. Blocks are those of the last [`Operator::whole`].
+/// What M has beside `A - D/2`: `i gamma_5` times these.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Twists {
+    /// On odd sites: a regulator.
+    pub odd: f64,
+    /// On all sites: the twisted mass of a doublet.
+    pub all: f64,
+}
+
+impl Twists {
+    /// None.
+    pub const NONE: Self = Self { odd: 0.0, all: 0.0 };
+}
+
+/// The operator `M = A - D/2` on all sites, in the parts of which a coarse operator is made, with its [`Twists`]. Its Schur complement
+/// is `B^-1` times that of M, where B is 1 or A on odd sites. Blocks are those of the last [`Operator::whole`].
 pub trait WholeOperator: Operator {
     /// `out = A x - D x / 2` on sites of `parity`, without hops that leave a block.
     fn apply_within(&mut self, out: &mut Spinor, x: [&Spinor; 2], parity: usize) -> Result<(), FieldError>;
@@ -139,13 +153,13 @@ pub trait WholeOperator: Operator {
     fn complete(&mut self, even: &mut Spinor, odd: &Spinor) -> Result<(), FieldError>;
     /// `out = B x`
     fn weigh(&self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError>;
-    /// mu
-    fn twist(&self) -> f64;
+    /// What M has beside `A - D/2`.
+    fn twists(&self) -> Twists;
     /// The links that it has adopted.
     ///
     /// # Panics
     /// There are none yet.
     fn adopted(&self) -> Stamp;
-    /// All that it depends on besides links and mu, in words.
+    /// All that it depends on besides links and the regulator, in words.
     fn name(&self) -> String;
 }

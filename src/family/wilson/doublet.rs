@@ -6,8 +6,8 @@
 //! Mhat = A_oo + X - D_oe (A_ee + X)^-1 D_eo / 4,   (A + X)^-1 = (A - X) (A^2 - X^2)^-1.
 //! ```
 //!
-//! Fields have two slices, the flavours. `tau_1 gamma_5 M gamma_5 tau_1 = M^dag`, so det M is real; it is positive for
-//! `mubar > epsbar` and close to `det (M^dag M)^(1/2)` by a rational function, as tmLQCD's NDCLOVERRAT.
+//! Fields have two slices, the flavours. `tau_1 gamma_5 M gamma_5 tau_1 = M^dag`, so det M is real. The weight is its modulus,
+//! `det (M^dag M)^(1/2)` by a rational function, as of tmLQCD's NDCLOVERRAT; for `mubar > epsbar` det M is positive.
 
 use super::WilsonParams;
 use super::action::{fill_even, fill_odd};
@@ -29,7 +29,7 @@ const FLAVOURS: usize = 2;
 pub struct DoubletParams {
     /// What it has in common with degenerate quarks, and mubar, the twisted mass.
     pub wilson: WilsonParams,
-    /// The mass splitting, below mubar.
+    /// The mass splitting, not mubar.
     pub epsbar: f64,
 }
 
@@ -37,6 +37,11 @@ impl DoubletParams {
     /// `-X^2`
     fn square(&self) -> f64 {
         self.wilson.twisted_mass.powi(2) - self.epsbar.powi(2)
+    }
+
+    /// `A^2 - X^2` without a clover term.
+    fn constant_square(&self) -> f64 {
+        self.wilson.diagonal().powi(2) + self.square()
     }
 
     fn clover_params(&self) -> Option<CloverParams> {
@@ -59,7 +64,7 @@ impl Doublet {
     /// Memory for the operator with links of `reals` (18, 12 or 8), for `fields` right-hand sides at once.
     ///
     /// # Panics
-    /// Not `0 <= epsbar < mubar`; the parameters are of a symmetric form, or of an exponential term.
+    /// `X^2 = 0`, or `A^2 - X^2` is negative without a clover term; the parameters are of a symmetric form, or of an exponential term.
     pub fn several(
         domain: &Arc<Domain>,
         precision: Precision,
@@ -67,8 +72,11 @@ impl Doublet {
         fields: usize,
         params: DoubletParams,
     ) -> Result<Self, FieldError> {
-        let DoubletParams { wilson, epsbar } = params;
-        assert!((0.0..wilson.twisted_mass).contains(&epsbar), "a positive determinant");
+        let wilson = params.wilson;
+        assert!(
+            params.square() != 0.0 && params.constant_square() > 0.0,
+            "masses that differ, and are small"
+        );
         assert!(wilson.has_twist_on_all_sites(), "a doublet of the asymmetric form, linear in F");
         let lower = params.clover_params().filter(|_| precision != Precision::Double);
         let own = lower.map(|clover| {
@@ -110,10 +118,7 @@ impl Doublet {
 
     /// `1 / (A^2 - X^2)` if it is a number, else 1.
     fn inverse_square(&self) -> f64 {
-        if self.blocks.is_some() {
-            return 1.0;
-        }
-        1.0 / (self.params.wilson.diagonal().powi(2) + self.params.square())
+        if self.blocks.is_some() { 1.0 } else { 1.0 / self.params.constant_square() }
     }
 
     /// `out = (A + X) x - D input / 2` on sites of `parity`; without x, `(A + X)^-1 D input / 2`, on even sites alone.

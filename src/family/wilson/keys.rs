@@ -108,13 +108,13 @@ const TWISTED_MASS: Key<f64> = Key::new(
     Change::Fixed,
     "mu of a doublet with D + i mu gamma_5 tau_3 on all sites; tmLQCD's `2KappaMu` is 2 kappa mu",
 )
-.note("needs `preconditioning = \"asymmetric\"`; refused with `flavours = 1`, an exponential clover term and multigrid");
+.note("needs `preconditioning = \"asymmetric\"`; refused with `flavours = 1` and an exponential clover term");
 const SPLITTING: Key<f64> = Key::new(
     "mass_splitting",
     NOT_NEGATIVE,
     Absent::Is("0.0"),
     Change::Fixed,
-    "epsbar of two flavours of different masses, `D + i mubar gamma_5 tau_3 - epsbar tau_1`, below mubar, which is `twisted_mass`; \
+    "epsbar of two flavours of different masses, `D + i mubar gamma_5 tau_3 - epsbar tau_1`, with mubar the `twisted_mass`; \
      tmLQCD's `2KappaEpsBar` is 2 kappa epsbar",
 )
 .note("with it the term needs `[fermion.NAME.rational]`, and has no `mu`, `hasenbusch` or `over`");
@@ -276,26 +276,20 @@ impl Keys for WilsonFermion {
             .map(|factor| hasenbusch(factor, &mut before, &solver, context))
             .collect();
         let (solver, hasenbusch) = (solver.solver(), factors.into_iter().collect::<Option<Vec<_>>>());
-        let factors = hasenbusch.iter().flatten().map(|factor| &factor.solver);
-        let whole = std::iter::once(&solver).chain(factors).any(TermSolver::may_need_whole);
         if twist.is_some_and(|twist| twist != 0.0) {
             let refusals = [
                 (count == Some(1), "is of two flavours"),
                 (schur == Some(Schur::Symmetric), "needs preconditioning = \"asymmetric\""),
                 (clover == Some(CloverForm::Exponential), "has no exponential clover term"),
-                (whole, "is not solved by multigrid"),
             ];
             for (_, refusal) in refusals.into_iter().filter(|(refused, _)| *refused) {
                 table.mistake("twisted_mass", format!("twisted_mass: a doublet {refusal}"));
             }
         }
-        if let (true, Some(twist), Some(epsbar)) = (is_split, twist, epsbar)
-            && epsbar >= twist
-        {
-            let message = format!(
-                "mass_splitting: {epsbar} is not below the twisted mass {twist}, so that the determinant may be negative"
-            );
-            table.mistake("mass_splitting", message);
+        if is_split && twist == Some(0.0) {
+            table.mistake("mass_splitting", "mass_splitting: that of a doublet with 'twisted_mass'");
+        } else if is_split && twist == epsbar {
+            table.mistake("mass_splitting", "mass_splitting: it must differ from 'twisted_mass'");
         }
         let over = over(table.table("over"), [kappa, mu], &before);
         if let (Some(kappa), Some(c_sw), Some(factors)) = (kappa, c_sw, &hasenbusch) {

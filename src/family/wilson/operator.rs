@@ -16,8 +16,8 @@ use crate::device::{Precision, Stamp};
 use crate::field::{Dagger, Domain, EVEN, FieldError, Kind, MatrixField, ODD, Spinor, Workspace};
 use crate::lattice::Boundary;
 use crate::operator::{
-    Blocks, CloverBlocks, CloverForm, CloverParams, CloverTerm, Ending, Made, Operator, SchwarzOperator, Way,
-    WholeOperator, WilsonLinks, clover_apply,
+    Blocks, CloverBlocks, CloverForm, CloverParams, CloverTerm, Ending, Made, Operator, SchwarzOperator,
+    Twists, Way, WholeOperator, WilsonLinks, clover_apply,
 };
 use crate::solver::Multigrid;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ struct Whole {
 
 impl Whole {
     fn new(domain: &Arc<Domain>, precision: Precision, params: &WilsonParams) -> Result<Self, FieldError> {
-        let clover = params.clover_params();
+        let clover = params.clover_params().map(|params| CloverParams { square: 0.0, ..params });
         let term = clover.map(|clover| CloverTerm::new(domain, clover, [false; 2])).transpose()?;
         let lower = clover.filter(|_| precision != Precision::Double);
         let own = lower.map(|clover| {
@@ -467,8 +467,8 @@ impl WholeOperator for Wilson {
         }
     }
 
-    fn twist(&self) -> f64 {
-        self.params.mu
+    fn twists(&self) -> Twists {
+        Twists { odd: self.params.mu, all: self.params.twisted_mass }
     }
 
     fn adopted(&self) -> Stamp {

@@ -33,13 +33,6 @@ pub struct TermSolver {
     pub candidates: Vec<Choice>,
 }
 
-impl TermSolver {
-    /// Whether it is, or may be, solved by a method that needs the operator on all sites.
-    pub(crate) fn may_need_whole(&self) -> bool {
-        self.settings.whole().is_some() || self.candidates.iter().any(Choice::has_set_up)
-    }
-}
-
 /// For reversibility with guesses from past solutions, forces must be solved at least this well.
 const GUESS_RESIDUAL: f64 = 1e-9;
 

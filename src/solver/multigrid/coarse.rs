@@ -26,7 +26,7 @@ use below::Below;
 use ghosts::{Ghosts, Wires};
 use std::sync::Arc;
 #[cfg(test)]
-use {crate::math::single, num_complex::Complex64};
+use {crate::math::single, crate::operator::Twists, num_complex::Complex64};
 
 /// The coarse operator: its links, for all masses.
 pub(super) struct CoarseLinks {
@@ -313,16 +313,16 @@ impl CoarseLinks {
 
     /// For a field on the level below: `P^dag P c`, `P^dag A P c`, and the operator there times c, for tests.
     #[cfg(test)]
-    pub(super) fn products_below(&self, twist: f64, c: &Buffer) -> Result<[Buffer; 3], FieldError> {
+    pub(super) fn products_below(&self, twists: Twists, c: &Buffer) -> Result<[Buffer; 3], FieldError> {
         let below = self.below.as_ref().expect("a third level");
         let x = below.prolonged(self, c)?;
-        let own = below.links.applied(twist, c)?;
-        Ok([below.restricted(self, &x)?, below.restricted(self, &self.applied(twist, &x)?)?, own])
+        let own = below.links.applied(twists, c)?;
+        Ok([below.restricted(self, &x)?, below.restricted(self, &self.applied(twists, &x)?)?, own])
     }
 
     /// `A x` by the links as they are, for tests.
     #[cfg(test)]
-    pub(super) fn applied(&self, twist: f64, x: &Buffer) -> Result<Buffer, FieldError> {
+    pub(super) fn applied(&self, twists: Twists, x: &Buffer) -> Result<Buffer, FieldError> {
         let Self { shape, links, odd, .. } = self;
         let floats = |buffer: &Buffer| {
             let mut all = vec![0f32; buffer.bytes() / 4];
@@ -348,9 +348,12 @@ impl CoarseLinks {
                             ((place * count + which) * rows + column) * 2 * rows + row
                         };
                         let mut element = complex(&links, at(COARSE_LINKS, which));
-                        if let (Some(odd), true) = (&odd, own && twist != 0.0) {
-                            let sign = if column < rows / 2 { 1.0 } else { -1.0 };
-                            element += Complex64::i() * twist * sign * complex(odd, at(1, 0));
+                        let sign = if column < rows / 2 { Complex64::i() } else { -Complex64::i() };
+                        if let (Some(odd), true) = (&odd, own && twists.odd != 0.0) {
+                            element += twists.odd * sign * complex(odd, at(1, 0));
+                        }
+                        if own && row == column {
+                            element += twists.all * sign;
                         }
                         let product = element * c;
                         out[place * 2 * rows + row] += single(product.re);

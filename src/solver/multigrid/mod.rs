@@ -1,7 +1,7 @@
 //! Adaptive aggregation multigrid (Brannick et al., arXiv:0707.4018; Babich et al., arXiv:1005.3043) as a preconditioner of a
 //! Schur complement W on odd sites.
 //!
-//! `W^-1 r = [M^-1 (0, B r)]_o`, with M on all sites and `W = B^-1 (Mhat + i mu gamma_5)`. So a cycle restricts `(0, B r)`,
+//! `W^-1 r = [M^-1 (0, B r)]_o`, with M on all sites, a twisted mass included. So a cycle restricts `(0, B r)`,
 //! solves the Galerkin operator `P^dag M P`, prolongs to odd sites, and ends with minimal-residual steps for W. The vectors of
 //! P nearly solve `M v = 0`: odd sites are those for which `W v` is small, even ones follow.
 //!
@@ -24,7 +24,7 @@ use crate::device::kernels::{COLUMNS, Together};
 use crate::device::{Buffer, Precision, Stamp};
 use crate::field::{Dagger, Domain, EVEN, FieldError, ODD, Purpose, RandomAddress, Spinor, common};
 use crate::lattice::{Extents, Partition, volume};
-use crate::operator::{Blocks, WholeOperator};
+use crate::operator::{Blocks, Twists, WholeOperator};
 pub use keys::GcrMultigrid;
 
 use aggregates::Aggregates;
@@ -94,13 +94,13 @@ pub struct Multigrid {
     outgrown: bool,
 }
 
-/// P and the coarse operator. Operators that differ in the twisted mass alone have them in common.
+/// P and the coarse operator. Operators that differ in the regulator alone have them in common.
 struct Hierarchy {
     params: MultigridParams,
     blocks: Blocks,
     transfer: Transfer,
     links: CoarseLinks,
-    solvers: Vec<(f64, Version, CoarseSolver)>,
+    solvers: Vec<(Twists, Version, CoarseSolver)>,
     /// The vectors of P before they were made orthonormal, on odd sites.
     smooth: Spinor,
     /// The number of the space, and the number of that with `P_o^dag P_o`.
@@ -199,7 +199,7 @@ impl Multigrid {
     ) -> Result<Arc<Mutex<Hierarchy>>, FieldError> {
         let hierarchy = self.hierarchy(operators)?;
         let start = Instant::now();
-        let (now, twist) = (self.whole(operators)?.adopted(), self.whole(operators)?.twist());
+        let (now, twists) = (self.whole(operators)?.adopted(), self.whole(operators)?.twists());
         let mut own = hierarchy.lock().expect("no panic holds it");
         let before = own.version;
         match &mut own.made {
@@ -209,7 +209,7 @@ impl Multigrid {
             None => own.make(operators, true)?,
         }
         self.outgrown = false;
-        own.prepare_solver(twist)?;
+        own.prepare_solver(twists)?;
         if own.version != before {
             self.domain.device().synchronize()?;
             info.setups += 1;
@@ -277,15 +277,15 @@ impl Hierarchy {
         Ok(())
     }
 
-    /// Makes what solves coarse systems with this twisted mass.
-    fn prepare_solver(&mut self, twist: f64) -> Result<(), FieldError> {
-        if twist != 0.0 && self.odd_version != self.version {
+    /// Makes what solves coarse systems with these twisted masses.
+    fn prepare_solver(&mut self, twists: Twists) -> Result<(), FieldError> {
+        if twists.odd != 0.0 && self.odd_version != self.version {
             self.make_odd()?;
             self.odd_version = self.version;
         }
-        self.reserve_solver(twist)?;
+        self.reserve_solver(twists)?;
         let Self { links, solvers, version, .. } = self;
-        let (_, of, solver) = solvers.iter_mut().find(|(mu, ..)| *mu == twist).expect("one was made");
+        let (_, of, solver) = solvers.iter_mut().find(|(of, ..)| *of == twists).expect("one was made");
         if of != version {
             solver.update(links)?;
             *of = *version;
@@ -294,18 +294,18 @@ impl Hierarchy {
     }
 
     /// Memory for [`Hierarchy::prepare_solver`].
-    fn reserve_solver(&mut self, twist: f64) -> Result<(), FieldError> {
+    fn reserve_solver(&mut self, twists: Twists) -> Result<(), FieldError> {
         let Self { links, solvers, .. } = self;
-        if solvers.iter().all(|(mu, ..)| *mu != twist) {
-            solvers.push((twist, 0, CoarseSolver::new(links, twist)?));
+        if solvers.iter().all(|(of, ..)| *of != twists) {
+            solvers.push((twists, 0, CoarseSolver::new(links, twists)?));
         }
-        if twist == 0.0 { Ok(()) } else { links.reserve_odd() }
+        if twists.odd == 0.0 { Ok(()) } else { links.reserve_odd() }
     }
 
     /// Takes all memory that a set-up will need, and gives back what it needs for a moment. So a lack of memory shows at the
     /// start, and a plan of memory, which solves nothing, counts it.
-    fn reserve(&mut self, twist: f64) -> Result<(), FieldError> {
-        self.reserve_solver(twist)?;
+    fn reserve(&mut self, twists: Twists) -> Result<(), FieldError> {
+        self.reserve_solver(twists)?;
         let p = &self.transfer.p;
         drop((p.fields(self.params.vectors)?, self.random()?));
         [1, 4, 4, 4, 4, 4].map(|fields| p.fields(fields)).into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -469,8 +469,8 @@ impl Hierarchy {
         let weigh = |operators: &mut Operators, out: &mut Spinor, x: &Spinor| {
             operators.at(precision).whole(blocks)?.expect("an operator on all sites").weigh(out, x)
         };
-        let twist = operators.at(precision).whole(blocks)?.expect("an operator on all sites").twist();
-        // The adjoint of W for mu is gamma_5 W gamma_5 for -mu, with B on the other side.
+        let twists = operators.at(precision).whole(blocks)?.expect("an operator on all sites").twists();
+        // The adjoint of W is gamma_5 W gamma_5 for the opposite twists, with B on the other side.
         let adjoint = dagger == Dagger::Yes;
         x.iter().enumerate().try_for_each(|(n, x)| residuals.copy_field(n, x, 0))?;
         if adjoint {
@@ -486,7 +486,7 @@ impl Hierarchy {
             products.set_active(x.len());
         }
         transfer.p.restrict(links.of_fields(right), (fields, systems), Numbers::Odd, dagger)?;
-        let (.., solver) = solvers.iter_mut().find(|(mu, ..)| *mu == twist).expect("a solver was prepared");
+        let (.., solver) = solvers.iter_mut().find(|(of, ..)| *of == twists).expect("a solver was prepared");
         info.coarse_seconds += timed(&Arc::clone(products.domain()), || {
             info.coarse_iterations +=
                 solver.solve(links, (systems, adjoint), left, right, COARSE_RESIDUAL)?;
@@ -556,8 +556,8 @@ impl Setup for Multigrid {
     /// Takes the memory of the space. It is made before its first use, and follows the links by itself.
     fn update(&mut self, operators: &mut Operators) -> Result<(), SolverError> {
         if self.hierarchy.is_none() {
-            let (hierarchy, twist) = (self.hierarchy(operators)?, self.whole(operators)?.twist());
-            hierarchy.lock().expect("no panic holds it").reserve(twist)?;
+            let (hierarchy, twists) = (self.hierarchy(operators)?, self.whole(operators)?.twists());
+            hierarchy.lock().expect("no panic holds it").reserve(twists)?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use crate::family::{Schur, Wilson, WilsonParams};
 use crate::field::MatrixField;
 use crate::lattice::Boundary;
 use crate::math::single;
-use crate::operator::{CloverForm, CloverTerm, Operator};
+use crate::operator::{CloverForm, CloverTerm, Operator, Twists};
 use num_complex::Complex64;
 use std::sync::MutexGuard;
 
@@ -40,11 +40,12 @@ fn made(mu: f64, schur: Schur, c_sw: f64) -> Made {
     made_on(&links, BLOCK, params(mu, schur, c_sw))
 }
 
+/// In the asymmetric form, mu is beside a twisted mass on all sites.
 fn params(mu: f64, schur: Schur, c_sw: f64) -> WilsonParams {
     WilsonParams {
         kappa: 0.11,
         mu,
-        twisted_mass: 0.0,
+        twisted_mass: if mu != 0.0 && schur == Schur::Asymmetric { 0.2 } else { 0.0 },
         c_sw,
         clover: CloverForm::Linear,
         boundary: Boundary::phases([0.0, 0.5, 0.0, 1.0]),
@@ -118,8 +119,8 @@ impl Made {
         self.multigrid.hierarchy.as_ref().expect("a hierarchy").lock().unwrap()
     }
 
-    fn twist(&self) -> f64 {
-        self.all[0].params().mu
+    fn twists(&self) -> Twists {
+        self.all[0].twists()
     }
 
     /// Solves `A x = b`, or for the negative mass. Returns x and the iterations.
@@ -197,7 +198,7 @@ impl Made {
     /// M x on all sites in double precision, by whole hops.
     fn applied(&mut self, x: [&Spinor; 2]) -> [Spinor; 2] {
         let [mut even, mut odd, mut hop, zero] = [Precision::Double; 4].map(|p| self.spinor(p));
-        let twist = self.twist();
+        let Twists { odd: mu, all } = self.twists();
         for (parity, out) in [&mut even, &mut odd].into_iter().enumerate() {
             let here = if parity == EVEN { [x[EVEN], &zero] } else { [&zero, x[ODD]] };
             let whole = Operator::whole(&mut self.all[0], &self.multigrid.blocks).unwrap().unwrap();
@@ -205,16 +206,15 @@ impl Made {
             self.all[0].links().hop(&mut hop, x[1 - parity], parity, Dagger::No).unwrap();
             out.axpy(-0.5, &hop).unwrap();
         }
-        if twist != 0.0 {
-            odd.add_twist(twist, x[ODD]).unwrap();
-        }
+        even.add_twist(all, x[EVEN]).unwrap();
+        odd.add_twist(mu + all, x[ODD]).unwrap();
         [even, odd]
     }
 
     /// The coarse operator, from its links.
     fn coarse(&self, c: &[Complex64]) -> Field {
         let c = self.to_device(c);
-        let out = self.hierarchy().links.applied(self.twist(), &c).unwrap();
+        let out = self.hierarchy().links.applied(self.twists(), &c).unwrap();
         of_device(&out)
     }
 }
@@ -235,7 +235,7 @@ fn transfers_are_orthonormal_and_keep_chirality() {
     }
 }
 
-/// A = P^dag M P, with and without a twisted mass on odd sites and a clover term.
+/// A = P^dag M P, with and without twisted masses and a clover term.
 #[test]
 fn the_coarse_operator_is_that_of_galerkin() {
     for (mu, schur, c_sw) in
@@ -258,7 +258,7 @@ fn the_third_level_is_that_of_galerkin() {
     for (block, mu) in [([1, 1, 1, 2], 0.0), ([2, 1, 1, 1], 0.3), ([1, 2, 1, 2], 0.3), ([2, 2, 2, 1], 0.0)] {
         let made = made_with_three(block, mu);
         let c: Field = random()[..volume(EXTENTS) / volume(BLOCK) / volume(block) * ROWS].to_vec();
-        let products = made.hierarchy().links.products_below(mu, &made.to_device(&c)).unwrap();
+        let products = made.hierarchy().links.products_below(made.twists(), &made.to_device(&c)).unwrap();
         let [one, above, own] = products.map(|product| of_device(&product));
         let found = [apart(&one, &c), apart(&above, &own)];
         println!("aggregates of {block:?}, mu {mu}: P^dag P {:.1e}, A {:.1e}", found[0], found[1]);
@@ -277,11 +277,13 @@ fn coarse_solves_with_a_third_level_reach_their_goal() {
                 made.hierarchy().solvers[0].2.go_step_by_step();
             }
             let (x, iterations) = made.solve(negative, &b, goal);
+            let Twists { odd, all } = made.twists();
             let Hierarchy { links, solvers, .. } = &mut *made.hierarchy();
             let below = solvers[0].2.iterations_below;
-            let twist = if negative { -mu } else { mu };
-            let found = apart(&of_device(&links.applied(twist, &made.to_device(&x)).unwrap()), &b);
-            println!("{block:?}, mu {twist}: {iterations} iterations, {below} below, residual {found:.1e}");
+            let sign = if negative { -1.0 } else { 1.0 };
+            let twists = Twists { odd: sign * odd, all: sign * all };
+            let found = apart(&of_device(&links.applied(twists, &made.to_device(&x)).unwrap()), &b);
+            println!("{block:?}, {twists:?}: {iterations} iterations, {below} below, residual {found:.1e}");
             assert!(found < 2.0 * goal && below > 0, "{found}");
         }
     }

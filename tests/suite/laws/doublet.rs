@@ -88,8 +88,8 @@ fn the_determinant() {
     let domain = on_one_lane(extents);
     let links = Gauge::warm(extents, 0.7, 9);
     let field = fields(&links, &domain);
-    for c_sw in [0.0, 1.3] {
-        let operator = params(c_sw);
+    for (c_sw, epsbar) in [(0.0, 0.4), (1.3, 0.4), (1.3, 0.6)] {
+        let operator = DoubletParams { epsbar, ..params(c_sw) };
         let mut term = term(&domain, operator, (Precision::Double, 1), [1e-14; 2]);
         let reals = 2 * 24 * volume(extents);
         term.set_phi(&vec![0.0; reals]).unwrap();
@@ -106,12 +106,12 @@ fn the_determinant() {
             y.write_host(ODD, &mut image).unwrap();
             image
         });
-        let (mubar, epsbar) = (operator.wilson.twisted_mass, operator.epsbar);
+        let mubar = operator.wilson.twisted_mass;
         let square = operator.wilson.diagonal().powi(2) + mubar * mubar - epsbar * epsbar;
         let constant = if c_sw == 0.0 { 6.0 * volume(extents) as f64 * square.ln() } else { 0.0 };
         let found = log_det + constant + log_abs_det(dense);
         let expected = log_abs_det(reference_doublet(&links, &operator));
-        println!("c_sw {c_sw}: log det {found}, {expected}");
+        println!("c_sw {c_sw}, epsbar {epsbar}: log det {found}, {expected}");
         assert!((found - expected).abs() < 1e-10);
     }
 }

@@ -11,6 +11,7 @@ use crate::device::kernels::{
 };
 use crate::device::{Buffer, Deferred, Team};
 use crate::field::{FieldError, numbers_of};
+use crate::operator::Twists;
 
 /// Directions of the Krylov space. They are kept from solve to solve, for the first ones know the modes that converge slowly.
 const SPACE: usize = 64;
@@ -27,10 +28,10 @@ const _: () = assert!(2 * S_STEPS + 5 <= POSTS);
 /// The residual that solves of the level below leave.
 const RESIDUAL_BELOW: f64 = 0.1;
 
-/// What solves systems of the coarse operator with one twisted mass.
+/// What solves systems of the coarse operator with given twisted masses.
 pub(in crate::solver::multigrid) struct CoarseSolver {
-    twist: f64,
-    /// For mu and -mu, or for 0.
+    twists: Twists,
+    /// For these and the opposite ones, or for none.
     signs: Vec<Sign>,
     /// That of the level below.
     below: Option<(Box<Self>, Correction)>,
@@ -38,7 +39,7 @@ pub(in crate::solver::multigrid) struct CoarseSolver {
     pub iterations_below: usize,
 }
 
-/// For one sign of the twisted mass.
+/// For one sign of the twisted masses.
 struct Sign {
     inverses: Inverses,
     /// A_xx, for the level below.
@@ -86,8 +87,11 @@ const MANNERS: [Manner; 4] = [
 ];
 
 impl CoarseSolver {
-    /// Memory for systems with this twisted mass.
-    pub(in crate::solver::multigrid) fn new(coarse: &CoarseLinks, twist: f64) -> Result<Self, FieldError> {
+    /// Memory for systems with these twisted masses.
+    pub(in crate::solver::multigrid) fn new(
+        coarse: &CoarseLinks,
+        twists: Twists,
+    ) -> Result<Self, FieldError> {
         let shape = &coarse.shape;
         let device = shape.domain.device();
         let columns = 2 * shape.half() * (COARSE_LINKS - 1) * shape.rows;
@@ -99,12 +103,12 @@ impl CoarseSolver {
                 space: Space::new(shape)?,
             })
         };
-        let signs = (0..if twist == 0.0 { 1 } else { 2 }).map(sign).collect::<Result<_, _>>()?;
+        let signs = (0..if twists == Twists::NONE { 1 } else { 2 }).map(sign).collect::<Result<_, _>>()?;
         let below = |below: &Below| -> Result<_, FieldError> {
-            Ok((Box::new(Self::new(&below.links, twist)?), below.correction()?))
+            Ok((Box::new(Self::new(&below.links, twists)?), below.correction()?))
         };
         let below = coarse.below.as_deref().map(below).transpose()?;
-        Ok(Self { twist, signs, below, iterations_below: 0 })
+        Ok(Self { twists, signs, below, iterations_below: 0 })
     }
 
     /// As after a solve that came to no end, for tests.
@@ -131,10 +135,11 @@ impl CoarseSolver {
         for (Sign { inverses, diagonal, space }, sign) in self.signs.iter_mut().zip([1.0, -1.0]) {
             (space.used, space.manner) = (0, 0);
             let Inverses { local, links: rounded, scales } = inverses;
-            let twist = sign * self.twist;
+            let [odd_twist, all] = [self.twists.odd, self.twists.all].map(|twist| sign * twist);
             for out in diagonal.iter_mut().chain([&mut *local]) {
-                let t = odd.as_ref().filter(|_| twist != 0.0).map(Buffer::input);
-                let kernel = CoarseTwist { links: links.input(), t, out: out.output(), rows, twist };
+                let t = odd.as_ref().filter(|_| odd_twist != 0.0).map(Buffer::input);
+                let (links, out) = (links.input(), out.output());
+                let kernel = CoarseTwist { links, t, out, rows, odd: odd_twist, all };
                 shape.domain.launch_as(Half, &kernel, elements)?;
             }
             // An even number of steps, so that the last one ends in `local`.
@@ -154,7 +159,7 @@ impl CoarseSolver {
         Ok(())
     }
 
-    /// Solves `A x = b` for so many systems, with the twisted mass or its negative, until all residuals have fallen by `goal`.
+    /// Solves `A x = b` for so many systems, with the twisted masses or their negatives, until all residuals have fallen by `goal`.
     /// Returns the number of iterations. A right-hand side of zero has the solution zero.
     pub(in crate::solver::multigrid) fn solve(
         &mut self,
