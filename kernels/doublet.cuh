@@ -35,8 +35,13 @@ template <class F, int NR> struct DoubletOfHops {
         if (PHASE == 0) {
             hops<NR>(r, h, slice, m.field * 2 + m.slice, s);
             if (a.x == nullptr) {
-                if (a.clover != nullptr) multiply_clover(y, a.clover, s, half, r);
-                share(shared, m, a.clover != nullptr ? y : r);
+                // Not by a pointer to one of both, which would keep them in memory.
+                if (a.clover == nullptr) {
+                    share(shared, m, r);
+                } else {
+                    multiply_clover(y, a.clover, s, half, r);
+                    share(shared, m, y);
+                }
                 return;
             }
             const char* field = (const char*)a.x + slice.offset;
@@ -58,17 +63,23 @@ template <class F, int NR> struct DoubletOfHops {
 };
 HD const Hopping& hop_of(const DoubletHop& a) { return a.hop; }
 
+// r = B input for a flavour; without a term B is in the scale.
+template <class F> HD void multiply_inverse(Complex<F>* r, const DoubletInverse& a, int flavour, int s) {
+    Complex<F> x[12];
+    const int half = half_of(a.g);
+    load_spinor(x, a.input, flavour * half + s, 2 * half);
+    if (a.clover != nullptr) {
+        multiply_clover(r, a.clover, s, half, x);
+    } else {
+        UNROLL for (int k = 0; k < 12; ++k) r[k] = x[k];
+    }
+}
 // out = scale (A - X) B input on one parity
 template <class F> HD void doublet_inverse(const DoubletInverse& a, int i) {
     const int half = half_of(a.g), flavour = i / half, s = i % half;
     Complex<F> x[12], y[12], r[12];
-    for (int n = 0; n < 2; ++n) {
-        Complex<F>* to = n == flavour ? x : y;
-        load_spinor(to, a.input, n * half + s, 2 * half);
-        if (a.clover == nullptr) continue;
-        multiply_clover(r, a.clover, s, half, to);
-        UNROLL for (int k = 0; k < 12; ++k) to[k] = r[k];
-    }
+    multiply_inverse(x, a, flavour, s);
+    multiply_inverse(y, a, 1 - flavour, s);
     multiply_term(r, a.term, a.diagonal, s, half, x);
     add_masses(r, -a.mubar, -a.epsbar, flavour, x, y);
     const F scale = splat<F>(real_of<F>(a.scale));

@@ -19,6 +19,8 @@ pub(crate) struct Allowed {
     pub has_spin: bool,
     /// Whether there are derivatives in the chemical potential.
     pub chemical_potential: bool,
+    /// Whether it has a twisted mass on all sites, for which measurements may take another one.
+    pub is_doublet: bool,
     /// Whether the even-odd operator takes a twisted mass.
     pub twisted_mass: bool,
     /// Whether weights move it to another kappa: two flavours, whose mass stands on the diagonal alone.
@@ -38,6 +40,7 @@ impl Allowed {
             corner_wall: false,
             has_spin: false,
             chemical_potential: false,
+            is_doublet: false,
             twisted_mass: false,
             other_kappa: false,
             one_flavour: None,
@@ -61,6 +64,8 @@ pub(crate) enum MassOf {
 pub struct Wanted {
     /// The mass; `None`: the fermion's.
     pub mass: Option<f64>,
+    /// The twisted mass of a doublet's quark; `None`: the fermion's.
+    pub twisted_mass: Option<f64>,
     /// The correction to the Naik term; 0 for quarks without one.
     pub naik_epsilon: f64,
     /// `|b - M x| / |b|` of every solve.

@@ -52,7 +52,14 @@ pub(super) const SOURCES: Key<usize> =
     Key::new("sources", integer(1, Purpose::SOURCES as i64), Absent::Is("1"), Change::Free, "random sources");
 /// `[measure.condensate.NAME]`
 const SECTION: Section = Section {
-    keys: &[&keys::FERMION, &keys::QUARK_MASS, &keys::QUARK_EPSILON, &SOURCES, &keys::SOURCE_RESIDUAL],
+    keys: &[
+        &keys::FERMION,
+        &keys::QUARK_MASS,
+        &keys::QUARK_TWIST,
+        &keys::QUARK_EPSILON,
+        &SOURCES,
+        &keys::SOURCE_RESIDUAL,
+    ],
     tables: &[],
 };
 

@@ -5,7 +5,7 @@ use super::propagator::Source;
 use super::{Allowed, MassOf, Noise, Wanted};
 use crate::config::doubts::{heavy, tight};
 use crate::config::forms::{EPSILON, MASS, RESIDUAL, TEXT};
-use crate::config::key::{Absent, Change, Key, Shape, form, integer, words};
+use crate::config::key::{Absent, Bound, Change, Key, Shape, form, integer, number, words};
 use crate::config::raw::Table;
 use crate::config::reader::{MAX_EXTENT, four, is_name, whole};
 use crate::config::report::hint;
@@ -31,6 +31,14 @@ pub(super) const QUARK_MASS: Key<f64> = Key::new(
     Change::Free,
     "m of M = 2 m + D, or of D(m): from 0 to below 1",
 );
+/// Its twisted mass, of a doublet.
+pub(super) const QUARK_TWIST: Key<f64> = Key::new(
+    "twisted_mass",
+    number("a number", Bound::Free, Bound::Free),
+    Absent::Means("that of `[fermion.NAME]`"),
+    Change::Free,
+    "mu of D + i mu gamma_5, of either sign: the valence quark of a doublet with `twisted_mass`, which others have not",
+);
 /// The correction to its Naik term.
 pub(super) const QUARK_EPSILON: Key<f64> =
     Key::new("naik_epsilon", EPSILON, Absent::Is("0.0"), Change::Free, "correction to the Naik term")
@@ -43,7 +51,8 @@ const OTHER_FERMION: Key<String> = Key::new(
     Change::Free,
     "the second quark, by its name in `[fermion.*]`",
 );
-const OTHER: Section = Section { keys: &[&OTHER_FERMION, &QUARK_MASS, &QUARK_EPSILON], tables: &[] };
+const OTHER: Section =
+    Section { keys: &[&OTHER_FERMION, &QUARK_MASS, &QUARK_TWIST, &QUARK_EPSILON], tables: &[] };
 /// `other` as a table of another section.
 pub(super) const OTHER_TABLE: Inner = Inner {
     name: "other",
@@ -109,7 +118,7 @@ pub(super) fn check_name(what: &str, name: &str, table: &Table) {
     }
 }
 
-/// The keys `fermion`, `mass`, `naik_epsilon` and `residual`, and what may be set for the quark; `None` after mistakes.
+/// The keys `fermion`, `mass`, `twisted_mass`, `naik_epsilon` and `residual`, and what may be set for the quark; `None` after mistakes.
 pub(super) fn quark(table: &mut Table, reading: &Reading) -> (Option<QuarkChoice>, Option<Allowed>) {
     let (fermion, allowed) = fermion(table, &FERMION, reading);
     let residual = table.get_or(&SOURCE_RESIDUAL, None);
@@ -148,20 +157,27 @@ pub(super) fn other(
     choice.filter(|_| first.is_some()).map(Some)
 }
 
-/// The keys `mass` and `naik_epsilon` of a fermion; `None` after mistakes.
+/// The keys `mass`, `twisted_mass` and `naik_epsilon` of a fermion; `None` after mistakes.
 fn with_mass(
     table: &mut Table,
     (fermion, allowed): (Option<String>, Option<Allowed>),
     residual: f64,
 ) -> Option<QuarkChoice> {
     let mass = quark_mass(table, allowed);
+    let twisted_mass = table.get(&QUARK_TWIST);
+    if table.has("twisted_mass") && allowed.is_some_and(|allowed| !allowed.is_doublet) {
+        table.mistake(
+            "twisted_mass",
+            "twisted_mass: only a doublet with 'twisted_mass' in its [fermion.NAME] has it",
+        );
+    }
     let naik_epsilon = table.get(&QUARK_EPSILON);
     if table.has("naik_epsilon") && allowed.is_some_and(|allowed| !allowed.naik_epsilon) {
         table.mistake("naik_epsilon", "naik_epsilon: only the action \"hisq\" has it");
     }
     Some(QuarkChoice {
         fermion: fermion?,
-        wanted: Wanted { mass: mass?, naik_epsilon: naik_epsilon?, residual },
+        wanted: Wanted { mass: mass?, twisted_mass, naik_epsilon: naik_epsilon?, residual },
     })
 }
 

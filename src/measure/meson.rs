@@ -221,6 +221,7 @@ const SECTION: Section = Section {
     keys: &[
         &keys::FERMION,
         &keys::QUARK_MASS,
+        &keys::QUARK_TWIST,
         &keys::QUARK_EPSILON,
         &keys::SOURCE_KIND,
         &keys::SOURCE,

@@ -212,7 +212,7 @@ fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Obs
         table.mistake("sources", format!("sources: with {factors} factors, at most {most} in all"));
     }
     table.finish();
-    let wanted = Wanted { mass: None, naik_epsilon: 0.0, residual };
+    let wanted = Wanted { mass: None, twisted_mass: None, naik_epsilon: 0.0, residual };
     let quark = QuarkChoice { fermion: fermion?, wanted };
     let kind = match kind? {
         Kind::Twist(regulator) => Weight::Twist(regulator, mu?),

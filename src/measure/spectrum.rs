@@ -54,7 +54,7 @@ fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Obs
     let error = table.get_or(&ERROR, None);
     table.finish();
     // The residual is of solves; there are none.
-    let wanted = Wanted { mass: None, naik_epsilon: 0.0, residual: error };
+    let wanted = Wanted { mass: None, twisted_mass: None, naik_epsilon: 0.0, residual: error };
     Some(Arc::new(Spectrum { name, quark: QuarkChoice { fermion: fermion?, wanted }, error }))
 }
 

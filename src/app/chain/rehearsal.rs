@@ -57,7 +57,7 @@ fn solve_fewer(links: &MatrixField, input: &Input, sums: &PretendSums) -> Result
     if input.measure.every == 0 || !has_quarks {
         return Ok(());
     }
-    let wanted = Wanted { mass: Some(0.1), naik_epsilon: 0.0, residual: 1e-8 };
+    let wanted = Wanted { mass: Some(0.1), twisted_mass: None, naik_epsilon: 0.0, residual: 1e-8 };
     for fermion in &input.fermions {
         let Ok(mut quark) = fermion.inverse(links, wanted) else { continue };
         for count in 1..=quark.together() {

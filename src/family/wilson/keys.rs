@@ -321,6 +321,7 @@ impl Keys for WilsonFermion {
         let allowed = Self::allowed("").map(|all| Allowed {
             quarks: if is_plain { all.quarks } else { "twisted-mass" },
             is_measured: !is_split,
+            is_doublet: !is_plain,
             chemical_potential: is_plain,
             twisted_mass: is_plain,
             other_kappa,

@@ -59,15 +59,22 @@ impl Family for WilsonFermion {
     /// Only terms of the Hamiltonian have the twisted mass. A mass that is wanted is m0, and moves the diagonal of M alone.
     fn inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError> {
         let kappa = wanted.mass.map_or(self.operator.kappa, |m0| 0.5 / (m0 + 4.0));
-        let operator = WilsonParams { kappa, ..self.operator };
+        let twisted_mass = wanted.twisted_mass.unwrap_or(self.operator.twisted_mass);
+        let operator = WilsonParams { kappa, twisted_mass, ..self.operator };
         let (params, residual) = (quark(operator, &self.solver), wanted.residual);
         let solver = params.solver;
         let params = QuarkParams { solver, guess: Past::NONE, ..params };
         self.on_links(links, |links| Ok(Box::new(WilsonQuark::new(links, &params, residual)?) as _))
     }
 
-    fn full_operator(&self, links: &MatrixField, _: Wanted) -> Result<Box<dyn FullOperator>, MeasureError> {
-        self.on_links(links, |links| Ok(Box::new(WilsonOnAllSites::new(links, &self.operator)?) as _))
+    fn full_operator(
+        &self,
+        links: &MatrixField,
+        wanted: Wanted,
+    ) -> Result<Box<dyn FullOperator>, MeasureError> {
+        let twisted_mass = wanted.twisted_mass.unwrap_or(self.operator.twisted_mass);
+        let operator = WilsonParams { twisted_mass, ..self.operator };
+        self.on_links(links, |links| Ok(Box::new(WilsonOnAllSites::new(links, &operator)?) as _))
     }
 
     fn twisted(

@@ -323,7 +323,7 @@ fn measurements() {
     let measure = input(&text).measure;
     let quark = |mass: f64, naik_epsilon, residual| QuarkChoice {
         fermion: "light".into(),
-        wanted: Wanted { mass: Some(mass), naik_epsilon, residual },
+        wanted: Wanted { mass: Some(mass), twisted_mass: None, naik_epsilon, residual },
     };
     let correlators = measure.of_kind::<Correlator>();
     assert_eq!(correlators[0].quark, quark(0.01, 0.0, 1e-12));

@@ -328,6 +328,37 @@ fn ranks_lanes_and_devices_have_the_same_bits() {
     }
 }
 
+/// Valence quarks of a doublet: of the mass of its own flavours, charged and neutral mesons, and of another one.
+#[test]
+fn the_program_measures_valence_twisted_masses() {
+    let correlator = |name: &str, more: &str| {
+        format!("[measure.correlator.{name}]\nfermion = \"light\"\nsource = [0, 0, 0, 3]\n{more}\n")
+    };
+    let tables = [
+        correlator("charged", ""),
+        correlator("same", "other = { twisted_mass = 0.2 }"),
+        correlator("down", "twisted_mass = -0.2"),
+        correlator("neutral", "other = { twisted_mass = -0.2 }"),
+        correlator("turned", "twisted_mass = -0.2\nother = { twisted_mass = 0.2 }"),
+        correlator("kaon", "other = { twisted_mass = 0.6 }"),
+    ]
+    .concat();
+    let clover = clover(1, &tables);
+    let doublet = "c_sw = 1.0\ntwisted_mass = 0.2\npreconditioning = \"asymmetric\"\n";
+    assert!(clover.contains("c_sw = 1.0\n"));
+    let run = clover.replacen("c_sw = 1.0\n", doublet, 1);
+    let measured = Measured::new(&run, &run);
+    let found = &measured.found[0]["correlators"];
+    let [charged, same, down, neutral, turned, kaon] = [0, 1, 2, 3, 4, 5].map(|n| numbers(&found[n]["re"]));
+    assert_eq!(charged, same);
+    for (t, c) in charged.iter().enumerate() {
+        assert!((neutral[t] / turned[t] - 1.0).abs() < 1e-12, "{neutral:?} {turned:?}");
+        assert!(neutral[t] < (c * down[t]).sqrt() && kaon[t] < *c && kaon[t] > 0.0, "{c} {} {kaon:?}", neutral[t]);
+    }
+    let ended = measured.again(0, &clover, &[]);
+    ended.failed(2, &["twisted_mass: only a doublet with 'twisted_mass' in its [fermion.NAME] has it"]);
+}
+
 const TABLES: &str = r#"
 [measure.meson.light]
 fermion = "light"

@@ -28,7 +28,7 @@ fn fermion(keys: &str) -> Fermion {
 /// The program's derivative of a field, as reals in order of the sites.
 fn derivative(fermion: &Fermion, gauge: &Gauge, order: u32, kind: Kind, x: &[f64]) -> Vec<f64> {
     let links = whole(&gauge.to_host());
-    let wanted = Wanted { mass: None, naik_epsilon: EPSILON, residual: 1e-10 };
+    let wanted = Wanted { mass: None, twisted_mass: None, naik_epsilon: EPSILON, residual: 1e-10 };
     let mut found = fermion.derivative(&links, wanted, order).unwrap().unwrap();
     let [mut input, mut out] = [(); 2].map(|()| fields(links.domain(), kind, 1).unwrap());
     let mut reals = vec![0.0; x.len()];

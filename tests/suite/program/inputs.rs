@@ -3,11 +3,12 @@
 use super::{Scratch, objects};
 use std::path::Path;
 
-const SMALL: [&str; 7] = [
+const SMALL: [&str; 8] = [
     "quickstart",
     "quenched-b6.0",
     "clover-nf2-8x8",
     "clover-nf2p1-8x16",
+    "tm-nf2p1p1-4x4",
     "mobius-2p1-small",
     "hisq-2p1-6x6",
     "asqtad-2p1",

@@ -206,7 +206,7 @@ fn actions_of_all_inputs() {
             ended.failed(2, &["QCDml 2.0 has no words for walls in time"]);
             continue;
         }
-        if name == "tm-nf2-4x4" {
+        if name.starts_with("tm-") {
             ended.failed(2, &["the twisted mass of [fermion.light]"]);
             continue;
         }

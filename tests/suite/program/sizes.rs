@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// GPUs of 80 GB, four on a node.
 const GPUS: [&str; 6] = ["--device", "cuda", "--device-memory", "80GB", "--node-ranks", "4"];
-const SHIPPED: [&str; 15] = [
+const SHIPPED: [&str; 17] = [
     "quickstart",
     "quenched-b6.0",
     "clover-nf2-8x8",
@@ -16,6 +16,8 @@ const SHIPPED: [&str; 15] = [
     "clover-nf2p1-32c64",
     "clover-nf2-open-8x16",
     "tm-nf2-4x4",
+    "tm-nf2p1p1-4x4",
+    "tm-nf2p1p1-48c96",
     "clover-nf2p1-open-32c96",
     "mobius-2p1-small",
     "dwf-2p1-16c32",
