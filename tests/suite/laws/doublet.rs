@@ -36,13 +36,14 @@ pub fn term(
     operator: DoubletParams,
     (precision, copies): (Precision, u32),
     [action_residual, force_residual]: [f64; 2],
+    error: f64,
 ) -> Determinant<Doublet> {
     let power = Power::Rational(RationalPower {
         copies,
         range: [5e-3, 100.0],
         heavy_range: None,
-        action_error: 1e-12,
-        force_error: 1e-11,
+        action_error: error,
+        force_error: 10.0 * error,
         check_every: 1,
         inner: Some(InnerPoles { name: "inner".into(), poles: 6 }),
     });
@@ -64,7 +65,7 @@ fn force_and_heat_bath() {
         {
             let mut operator = params(c_sw);
             operator.wilson.boundary = operator.wilson.boundary.with_c_f(c_f);
-            let mut term = term(&domain, operator, (precision, copies), [1e-14, 1e-13]);
+            let mut term = term(&domain, operator, (precision, copies), [1e-14, 1e-13], 1e-12);
             let what = format!("1+1 {time} c_sw {c_sw} {precision:?}");
             check_refresh(&what, &fields(&links, &domain), &mut term, 1e-11);
             check_force_by(&what, &links, &mut term, &domain, [5e-3, 4e-3], 1e-9);
@@ -76,7 +77,8 @@ fn force_and_heat_bath() {
 fn second_order_and_reversible() {
     let domain = domain([4; 4]);
     check_dynamics("1+1", |links, steps| {
-        let term: Box<dyn Action> = Box::new(term(&domain, PARAMS, (Precision::Double, 1), [1e-14, 1e-13]));
+        let term: Box<dyn Action> =
+            Box::new(term(&domain, PARAMS, (Precision::Double, 1), [1e-14, 1e-13], 1e-12));
         terms::chain(links, vec![vec![term]], &domain, steps)
     });
 }
@@ -90,7 +92,7 @@ fn the_determinant() {
     let field = fields(&links, &domain);
     for (c_sw, epsbar) in [(0.0, 0.4), (1.3, 0.4), (1.3, 0.6)] {
         let operator = DoubletParams { epsbar, ..params(c_sw) };
-        let mut term = term(&domain, operator, (Precision::Double, 1), [1e-14; 2]);
+        let mut term = term(&domain, operator, (Precision::Double, 1), [1e-14; 2], 1e-12);
         let reals = 2 * 24 * volume(extents);
         term.set_phi(&vec![0.0; reals]).unwrap();
         let log_det = -term.value(&field).unwrap().value();

@@ -141,7 +141,7 @@ fn exponential_clover_and_doublets_have_the_same_bits_everywhere() {
         });
     }
     the_same_bits_everywhere(|domain| {
-        Box::new(doublet::term(domain, doublet::PARAMS, (Precision::Half, 2), [1e-10, 1e-8]))
+        Box::new(doublet::term(domain, doublet::PARAMS, (Precision::Half, 2), [1e-9, 1e-7], 1e-6))
     });
 }
 

@@ -353,7 +353,11 @@ fn the_program_measures_valence_twisted_masses() {
     assert_eq!(charged, same);
     for (t, c) in charged.iter().enumerate() {
         assert!((neutral[t] / turned[t] - 1.0).abs() < 1e-12, "{neutral:?} {turned:?}");
-        assert!(neutral[t] < (c * down[t]).sqrt() && kaon[t] < *c && kaon[t] > 0.0, "{c} {} {kaon:?}", neutral[t]);
+        assert!(
+            neutral[t] < (c * down[t]).sqrt() && kaon[t] < *c && kaon[t] > 0.0,
+            "{c} {} {kaon:?}",
+            neutral[t]
+        );
     }
     let ended = measured.again(0, &clover, &[]);
     ended.failed(2, &["twisted_mass: only a doublet with 'twisted_mass' in its [fermion.NAME] has it"]);

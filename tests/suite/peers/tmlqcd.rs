@@ -261,7 +261,8 @@ fn doublets_of_two_masses() {
             sum.finish().unwrap();
             relative(&format!("{monomial}: S"), value, peer[&format!("{monomial}_action")], 1e-12);
             if name == "q444n1" {
-                let mut term = doublet::term(links.domain(), operator, (Precision::Double, 1), [1e-14; 2]);
+                let mut term =
+                    doublet::term(links.domain(), operator, (Precision::Double, 1), [1e-14; 2], 1e-12);
                 term.set_phi(&swapped([&psi[1], &psi[0]])).unwrap();
                 let exact = if c_sw == 0.0 { 911.062_674_992 } else { 957.940_512_473 };
                 relative("the root", term.value(&links).unwrap().value() - log_det, exact, 1e-11);

@@ -68,6 +68,7 @@ fn all_is_one_document_whose_numbers_agree() {
         for operator in ["Wilson hop", "clover even-odd", "D_w", "M5 D_w", "C C^dag"] {
             expected.extend([18, 12, 8].map(|reals| format!("{operator} {precision} {reals}")));
         }
+        expected.insert(format!("clover 1+1 even-odd {precision} 12"));
         expected.extend([18, 14, 9].map(|reals| format!("staggered D {precision} {reals}")));
         expected.extend(["M5 T", "M5 1 + T"].map(|operator| format!("{operator} {precision} null")));
     }
@@ -223,10 +224,10 @@ fn the_roofline_has_a_point_for_each_operator() {
     let rows = document(&ended)["operators"].as_array().unwrap().len();
     let svg = fs::read_to_string(scratch.at("roofline.svg")).unwrap();
     let points = ["<circle ", "<polygon ", "width=\"6\""].map(|mark| svg.matches(mark).count());
-    // The names of 6 operators, 3 precisions, and of open points.
-    assert_eq!(points.iter().sum::<usize>(), rows + 6 + 3 + 1);
+    // The names of 7 operators, 3 precisions, and of open points.
+    assert_eq!(points.iter().sum::<usize>(), rows + 7 + 3 + 1);
     // Heads and a rule, then each operator's fastest storage in each precision.
-    assert_eq!(table.lines().count(), 2 + 6 * 3, "{table}");
+    assert_eq!(table.lines().count(), 2 + 7 * 3, "{table}");
 }
 
 #[test]
