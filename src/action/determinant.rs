@@ -4,8 +4,8 @@
 //! S = phi^dag V f(W^dag W) V^dag phi - n_f (log det A_W - log det A_V),
 //! ```
 //!
-//! f(x) = 1/x for two degenerate flavours (n_f = 2), or a rational function close to x^(-1/2) for one flavour (n_f =
-//! 1). Without a heavy quark, V = 1; for one flavour, V stands for a rational function of it. A belongs to
+//! f(x) = 1/x for two degenerate flavours (n_f = 2), or a rational function close to x^(-1/2) for one flavour, or for an
+//! operator on two flavours (n_f = 1). Without a heavy quark, V = 1; for one flavour, V stands for a rational function of it. A belongs to
 //! Wilson-clover quarks: its determinant is over even sites, in the symmetric form over all sites. In a ratio the
 //! determinants of A cancel if kappa and c_sw are equal.
 //!

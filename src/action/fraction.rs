@@ -60,7 +60,7 @@ impl<O: QuarkOperator> Fraction<O> {
         self.all_mut().for_each(Quark::forget);
     }
 
-    /// `-(log det A_W - log det A_V)`
+    /// `-(log det A_W - log det A_V)`, times the flavours that the operators act on
     pub(super) fn log_det(&self) -> ExactSum {
         if !self.log_det {
             return ExactSum::default();
@@ -77,7 +77,7 @@ impl<O: QuarkOperator> Fraction<O> {
 }
 
 impl<O: super::Derivative> Fraction<O> {
-    /// Adds `-2 weight d (log det A_W - log det A_V)`.
+    /// Adds `-2 weight d (log det A_W - log det A_V)`, times the flavours that the operators act on.
     pub(super) fn add_log_det(&self, sum: &mut PairSum, weight: f64) -> Result<(), FieldError> {
         if !self.log_det {
             return Ok(());

@@ -40,8 +40,8 @@ unsafe fn room_of(solved: *mut hmc_solved) -> Result<Option<Room<hmc_solved>>, F
 
 /// Makes a quark on links, which are copied.
 ///
-/// `toml`: a text with `[fermion.NAME]` as in an input, and `[quark]` with `fermion = "NAME"`, `residual`, and `mass` or
-/// `naik_epsilon` where a measurement sets them.
+/// `toml`: a text with `[fermion.NAME]` as in an input, and `[quark]` with `fermion = "NAME"`, `residual`, and `mass`,
+/// `twisted_mass` or `naik_epsilon` where a measurement sets them.
 ///
 /// # Safety
 /// `links` is of this interface or null, `toml` is null or a text, `quark` is null or room for a pointer.

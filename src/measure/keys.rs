@@ -37,7 +37,7 @@ pub(super) const QUARK_TWIST: Key<f64> = Key::new(
     number("a number", Bound::Free, Bound::Free),
     Absent::Means("that of `[fermion.NAME]`"),
     Change::Free,
-    "mu of D + i mu gamma_5, of either sign: the valence quark of a doublet with `twisted_mass`, which others have not",
+    "mu of D + i mu gamma_5, of either sign; only for a doublet with `twisted_mass`",
 );
 /// The correction to its Naik term.
 pub(super) const QUARK_EPSILON: Key<f64> =
@@ -57,8 +57,8 @@ const OTHER: Section =
 pub(super) const OTHER_TABLE: Inner = Inner {
     name: "other",
     count: Count::Once,
-    text: "a second quark, for mesons of two different ones: `{ fermion = \"strange\" }`, or with staggered and domain-wall quarks \
-           `{ mass = 0.05 }`. Its residual is that of the first",
+    text: "a second quark, for mesons of two different ones: `{ fermion = \"strange\" }`, with staggered and domain-wall quarks \
+           `{ mass = 0.05 }`, or with doublets `{ twisted_mass = -0.0025 }`. Its residual is that of the first",
     sections: &[&OTHER],
 };
 /// The sites of a source.

@@ -71,14 +71,7 @@ struct MuDerivativeFound<'a> {
 
 /// `[measure.mu_derivative.NAME]`
 const SECTION: Section = Section {
-    keys: &[
-        &keys::FERMION,
-        &keys::QUARK_MASS,
-        &keys::QUARK_TWIST,
-        &keys::QUARK_EPSILON,
-        &SOURCES,
-        &keys::SOURCE_RESIDUAL,
-    ],
+    keys: &[&keys::FERMION, &keys::QUARK_MASS, &keys::QUARK_EPSILON, &SOURCES, &keys::SOURCE_RESIDUAL],
     tables: &[],
 };
 

@@ -24,7 +24,7 @@ pub(super) struct Operation {
     pub precision: Precision,
     /// Reals per link, of staggered quarks per long link; `null` if it reads no links.
     pub reals: Option<usize>,
-    /// N_s; `null` without a fifth dimension.
+    /// N_s, or flavours; `null` for single spinors.
     pub slices: Option<usize>,
     /// How many share one load of the links, besides slices.
     pub right_hand_sides: usize,

@@ -24,6 +24,7 @@ impl KernelInfo {
             ["SLICES", "REVERSED", "DAGGER", "HOPS", "FIELDS"] => {
                 ORDERS.map(|order| Constants::new(&[SLICES, order, 0, 0, SLICES])).into()
             }
+            ["DAGGER", "HOPS", "FIELDS", "SLICES"] => vec![Constants::new(&[0, 0, 2, 2])],
             ["ROWS"] => vec![Constants::new(&[ROWS])],
             _ => Vec::new(),
         }
@@ -32,6 +33,7 @@ impl KernelInfo {
     /// Threads per team of a kernel of teams, otherwise per block.
     pub fn usual_threads(&self) -> usize {
         match (self.work, self.family.as_str()) {
+            (Work::Teams, "doublet") => 2 * TEAM_SITES,
             (Work::Teams, "domain_wall") => TEAM_SITES * SLICES as usize,
             (Work::Teams, _) if self.args == "CoarseHop" => {
                 (COARSE_LINKS - 1) * HOP_SHARES * ROWS as usize / HOP_ROWS

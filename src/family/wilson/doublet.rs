@@ -9,14 +9,14 @@
 //! Fields have two slices, the flavours. `tau_1 gamma_5 M gamma_5 tau_1 = M^dag`, so det M is real. The weight is its modulus,
 //! `det (M^dag M)^(1/2)` by a rational function, as of tmLQCD's NDCLOVERRAT; for `mubar > epsbar` det M is positive.
 
-use super::WilsonParams;
 use super::action::{fill_even, fill_odd};
+use super::{Schur, WilsonParams};
 use crate::action::{Derivative, Pair};
 use crate::device::Precision;
 use crate::device::kernels::{DoubletHop, DoubletInverse};
 use crate::field::{Dagger, Domain, EVEN, FieldError, Kind, LINK_REALS, MatrixField, ODD, Spinor, Workspace};
 use crate::operator::{
-    CloverBlocks, CloverParams, CloverTerm, HopPhases, Operator, Way, WilsonLinks, team, teams,
+    CloverBlocks, CloverForm, CloverParams, CloverTerm, HopPhases, Operator, Way, WilsonLinks, team, teams,
 };
 use crate::quark::{Eliminated, Fields, FullOperator, OperatorParams, QuarkError, QuarkOperator, Storage};
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl Doublet {
     /// Memory for the operator with links of `reals` (18, 12 or 8), for `fields` right-hand sides at once.
     ///
     /// # Panics
-    /// `X^2 = 0`, or `A^2 - X^2` is negative without a clover term; the parameters are of a symmetric form, or of an exponential term.
+    /// `X^2 = 0`, or `(4 + m0)^2 - X^2` is not positive; the parameters are of a symmetric form, or of an exponential term.
     pub fn several(
         domain: &Arc<Domain>,
         precision: Precision,
@@ -77,7 +77,8 @@ impl Doublet {
             params.square() != 0.0 && params.constant_square() > 0.0,
             "masses that differ, and are small"
         );
-        assert!(wilson.has_twist_on_all_sites(), "a doublet of the asymmetric form, linear in F");
+        let (schur, clover) = (wilson.schur, wilson.clover);
+        assert_eq!((schur, clover), (Schur::Asymmetric, CloverForm::Linear), "a doublet's form");
         let lower = params.clover_params().filter(|_| precision != Precision::Double);
         let own = lower.map(|clover| {
             let blocks = |parity, inverse| CloverBlocks::new(domain, precision, clover, (parity, inverse));
@@ -274,14 +275,17 @@ impl Derivative for Doublet {
     }
 }
 
-/// M on all sites.
+/// M on all sites, as peers' numbers and measurements to come need it.
 pub struct DoubletOnAllSites(Doublet);
 
 impl DoubletOnAllSites {
     /// M on `links`.
     ///
     /// # Errors
-    /// `A^2 - X^2` is not positive, or memory runs out.
+    /// A pivot of `A^2 - X^2` is not positive, or memory runs out.
+    ///
+    /// # Panics
+    /// As [`Doublet::several`].
     pub fn new(links: &MatrixField, params: &DoubletParams) -> Result<Self, QuarkError> {
         let domain = links.domain();
         let mut doublet = Doublet::several(domain, Precision::Double, LINK_REALS, 1, *params)?;

@@ -44,7 +44,7 @@ pub struct WilsonFermion {
     pub over: Option<WilsonParams>,
 }
 
-/// Degenerate flavours of a quark.
+/// Flavours of a quark.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Flavours {
     /// Two: `det W^dag W`.
@@ -117,7 +117,10 @@ const SPLITTING: Key<f64> = Key::new(
     "epsbar of two flavours of different masses, `D + i mubar gamma_5 tau_3 - epsbar tau_1`, with mubar the `twisted_mass`; \
      tmLQCD's `2KappaEpsBar` is 2 kappa epsbar",
 )
-.note("with it the term needs `[fermion.NAME.rational]`, and has no `mu`, `hasenbusch` or `over`");
+.note(
+    "needs `twisted_mass`, which must differ, and `[fermion.NAME.rational]`; refused with `flavours = 1`, `mu`, `hasenbusch` and \
+     `over`; solved by `cg`",
+);
 const FACTOR_KAPPA: Key<f64> = Key::new(
     "kappa",
     POSITIVE,
@@ -287,9 +290,14 @@ impl Keys for WilsonFermion {
             }
         }
         if is_split && twist == Some(0.0) {
-            table.mistake("mass_splitting", "mass_splitting: that of a doublet with 'twisted_mass'");
-        } else if is_split && twist == epsbar {
-            table.mistake("mass_splitting", "mass_splitting: it must differ from 'twisted_mass'");
+            table.mistake("mass_splitting", "mass_splitting: it needs 'twisted_mass'");
+        } else if let (true, Some(kappa), Some(twist), Some(epsbar)) = (is_split, kappa, twist, epsbar) {
+            if twist.powi(2) == epsbar.powi(2) {
+                table.mistake("mass_splitting", "mass_splitting: it must differ from 'twisted_mass'");
+            } else if epsbar >= twist.hypot(0.5 / kappa) {
+                let message = "mass_splitting: it must be below sqrt((4 + m0)^2 + twisted_mass^2)";
+                table.mistake("mass_splitting", message);
+            }
         }
         let over = over(table.table("over"), [kappa, mu], &before);
         if let (Some(kappa), Some(c_sw), Some(factors)) = (kappa, c_sw, &hasenbusch) {

@@ -56,11 +56,6 @@ impl WilsonParams {
         0.5 / self.kappa
     }
 
-    /// Whether M may have a twisted mass.
-    pub(super) fn has_twist_on_all_sites(&self) -> bool {
-        self.schur == Schur::Asymmetric && self.clover == CloverForm::Linear
-    }
-
     /// The clover term, if there is one: also without F, if A differs beside walls in time.
     pub fn clover_params(&self) -> Option<CloverParams> {
         let c_f = self.boundary.c_f();
@@ -84,7 +79,7 @@ pub struct Wilson {
 
 /// A on both parities, which the operator's own inverses replace.
 struct Whole {
-    /// `None` without a clover term.
+    /// `None` without a clover term, and with a twist.
     term: Option<CloverTerm>,
     /// In lower precisions.
     own: Option<[CloverBlocks; 2]>,
@@ -92,7 +87,8 @@ struct Whole {
 
 impl Whole {
     fn new(domain: &Arc<Domain>, precision: Precision, params: &WilsonParams) -> Result<Self, FieldError> {
-        let clover = params.clover_params().map(|params| CloverParams { square: 0.0, ..params });
+        // A doublet keeps A on both parities by itself.
+        let clover = params.clover_params().filter(|params| params.square == 0.0);
         let term = clover.map(|clover| CloverTerm::new(domain, clover, [false; 2])).transpose()?;
         let lower = clover.filter(|_| precision != Precision::Double);
         let own = lower.map(|clover| {
@@ -111,7 +107,7 @@ impl Whole {
         Ok(())
     }
 
-    /// A on sites of one parity.
+    /// A on sites of one parity, unless the operator keeps it.
     fn on(&self, parity: usize) -> Option<CloverBlocks> {
         match &self.own {
             Some(own) => Some(own[parity].clone()),
@@ -193,7 +189,8 @@ impl Wilson {
             links: WilsonLinks::new(domain, precision, reals, fields, params.boundary)?,
             a: Diagonal {
                 constant: params.diagonal(),
-                twist: params.twisted_mass,
+                // As the term has it, also where it is all but 0.
+                twist: if params.twisted_mass.powi(2) == 0.0 { 0.0 } else { params.twisted_mass },
                 clover,
                 own,
                 even: None,
@@ -328,6 +325,14 @@ impl Wilson {
 }
 
 impl Wilson {
+    /// A on sites of one parity, of an operator on all sites; `None` without a clover term.
+    fn term_on(&self, parity: usize) -> Option<CloverBlocks> {
+        match &self.a {
+            Diagonal { even, odd, twist, .. } if *twist != 0.0 => [even, odd][parity].clone(),
+            _ => self.whole.as_ref().and_then(|whole| whole.on(parity)),
+        }
+    }
+
     fn apply_on(&mut self, out: &mut Spinor, x: &Spinor, way: Way) -> Result<(), FieldError> {
         match self.spare.clone() {
             Some(room) if way.dagger == Dagger::Yes => {
@@ -430,7 +435,7 @@ impl Operator for Wilson {
 
 impl WholeOperator for Wilson {
     fn apply_within(&mut self, out: &mut Spinor, x: [&Spinor; 2], parity: usize) -> Result<(), FieldError> {
-        let clover = self.whole.as_ref().and_then(|whole| whole.on(parity));
+        let clover = self.term_on(parity);
         let plain = Ending { x: Some(x[parity]), ..Ending::plain(0.5) };
         let end = match &clover {
             Some(clover) => {
@@ -457,7 +462,7 @@ impl WholeOperator for Wilson {
     }
 
     fn weigh(&self, out: &mut Spinor, x: &Spinor) -> Result<(), FieldError> {
-        match self.whole.as_ref().and_then(|whole| whole.on(ODD)) {
+        match self.term_on(ODD) {
             _ if self.params.schur == Schur::Asymmetric => out.copy_each(x),
             Some(clover) => clover_apply(out, x, &clover),
             None => {

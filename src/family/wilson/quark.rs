@@ -7,7 +7,7 @@ use crate::quark::{FullInverse, QuarkError, QuarkParams};
 /// Spinors solved at once.
 const TOGETHER: usize = 4;
 
-/// Wilson(-clover) quarks: M with `kappa`, `c_sw` and `boundary`, without the twisted mass.
+/// Wilson(-clover) quarks: M with `kappa`, `c_sw` and `boundary`, and `twisted_mass`, without the regulator.
 pub type WilsonQuark = FullInverse<Wilson>;
 
 impl WilsonQuark {

@@ -56,7 +56,7 @@ impl Family for WilsonFermion {
             .collect()
     }
 
-    /// Only terms of the Hamiltonian have the twisted mass. A mass that is wanted is m0, and moves the diagonal of M alone.
+    /// Only terms of the Hamiltonian have the regulator. A mass that is wanted is m0, and moves the diagonal of M alone.
     fn inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError> {
         let kappa = wanted.mass.map_or(self.operator.kappa, |m0| 0.5 / (m0 + 4.0));
         let twisted_mass = wanted.twisted_mass.unwrap_or(self.operator.twisted_mass);

@@ -112,8 +112,9 @@ fn two_masses_need_a_rational_function() {
     assert!(matches!(found.flavours, Flavours::OneAndOne { epsbar: 0.125, .. }) && found.is_rational());
     for (text, refusal) in [
         (keys(""), "missing 'rational'"),
-        (keys(range).replace("= 0.25", "= 0.0"), "that of a doublet with 'twisted_mass'"),
+        (keys(range).replace("= 0.25", "= 0.0"), "it needs 'twisted_mass'"),
         (keys(range).replace("0.125", "0.25"), "mass_splitting: it must differ from"),
+        (keys(range).replace("0.125", "5.0"), "it must be below sqrt((4 + m0)^2 + twisted_mass^2)"),
         (keys(&format!("{range}mu = 0.1\n")), "mu: two flavours of different masses have none"),
         (
             keys(&format!("{range}solver = {{ method = \"multigrid\" }}\n")),

@@ -91,7 +91,7 @@ fn program(params: WilsonParams, dagger: Dagger) -> usize {
     info.iterations
 }
 
-/// Doublets close to maximal twist: for M and its adjoint, of both flavours, one space serves.
+/// Doublets close to maximal twist, of either sign of mu: for M and its adjoint one space serves.
 #[test]
 fn doublets_take_as_few_iterations() {
     let reference = program(PARAMS, Dagger::No);
