@@ -126,8 +126,8 @@ typedef struct hmc_solved {
 
 /* Makes a quark on links, which are copied.
  *
- * `toml`: a text with `[fermion.NAME]` as in an input, and `[quark]` with `fermion = "NAME"`, `residual`, and `mass` or
- * `naik_epsilon` where a measurement sets them. */
+ * `toml`: a text with `[fermion.NAME]` as in an input, and `[quark]` with `fermion = "NAME"`, `residual`, and `mass`,
+ * `twisted_mass` or `naik_epsilon` where a measurement sets them. */
 int hmc_quark_new(const hmc_links *links, const char *toml, hmc_quark **quark);
 
 /* The shape of the fields: complex numbers per site, 12 or 3, and slices of the fields on which M acts, 1 but for
