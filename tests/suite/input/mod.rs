@@ -3,6 +3,7 @@
 
 mod auto;
 mod domain_wall;
+mod doublets;
 mod doubts;
 mod files;
 mod measure;
