@@ -288,7 +288,10 @@ fn header(path: &Path, told: Option<Extents>) -> Result<(Header, Layout), IoErro
     let own = value("info").filter(|info| info.starts_with("hmc "));
     let (program, trajectory) =
         match own.as_deref().map(|own| own.split_once(", trajectory ").unwrap_or((own, ""))) {
-            None => (None, found.of_tmlqcd("trajectory nr")?.and_then(|number| number.parse().ok())),
+            None => {
+                let number = found.of_tmlqcd("trajectory nr")?;
+                (found.of_tmlqcd("hmcversion")?, number.and_then(|number| number.parse().ok()))
+            }
             Some((program, number)) => (Some(program.to_owned()), number.parse().ok()),
         };
     let header = Header {

@@ -7,8 +7,8 @@ use crate::config::key::Form;
 pub(crate) struct Allowed {
     /// The quarks' name in messages.
     pub quarks: &'static str,
-    /// Whether there are measurements with it.
-    pub is_measured: bool,
+    /// Whether its operator mixes two flavours, which only mesons can tell apart.
+    pub is_mixed: bool,
     /// Where the mass may come from.
     pub mass: MassOf,
     /// Whether the Naik term has a correction.
@@ -19,8 +19,8 @@ pub(crate) struct Allowed {
     pub has_spin: bool,
     /// Whether there are derivatives in the chemical potential.
     pub chemical_potential: bool,
-    /// Whether it has a twisted mass on all sites, for which measurements may take another one.
-    pub is_doublet: bool,
+    /// Its twisted mass on all sites, for which measurements may take another one.
+    pub twist: Option<f64>,
     /// Whether the even-odd operator takes a twisted mass.
     pub twisted_mass: bool,
     /// Whether weights move it to another kappa: two flavours, whose mass stands on the diagonal alone.
@@ -34,13 +34,13 @@ impl Allowed {
     pub(crate) fn mass_of(quarks: &'static str, mass: MassOf) -> Self {
         Self {
             quarks,
-            is_measured: true,
+            is_mixed: false,
             mass,
             naik_epsilon: false,
             corner_wall: false,
             has_spin: false,
             chemical_potential: false,
-            is_doublet: false,
+            twist: None,
             twisted_mass: false,
             other_kappa: false,
             one_flavour: None,
@@ -64,7 +64,7 @@ pub(crate) enum MassOf {
 pub struct Wanted {
     /// The mass; `None`: the fermion's.
     pub mass: Option<f64>,
-    /// The twisted mass of a doublet's quark; `None`: the fermion's.
+    /// The twisted mass of a doublet's quark; `None`: the fermion's, if it has any.
     pub twisted_mass: Option<f64>,
     /// The correction to the Naik term; 0 for quarks without one.
     pub naik_epsilon: f64,

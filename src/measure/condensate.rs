@@ -1,16 +1,18 @@
 //! The chiral condensate from random sources: `Re R^dag M^-1 R` per site, with complex Gaussian R, `<R R^dag> = 1`. Its
 //! mean is `Re tr M^-1 / V`, the trace over components and sites. For staggered quarks this is MILC's PBP, with M = 2 m
-//! + D and no factor of flavours.
+//! + D and no factor of flavours. With a twisted mass `Re tr i gamma_5 M^-1 / V` is measured too, the condensate at maximal
+//! twist; it is mu |M^-1|^2 / V.
 //!
 //! Input: `[measure.condensate.NAME]` with the quark and `sources`.
 
 use super::observable::Noise;
 use super::observable::{Context, Found, Keys, Observable, QuarkChoice, Reading, Registered, record};
-use super::{MeasureError, Stop, keys};
+use super::{MeasureError, Stop, Wanted, keys};
 use crate::config::key::{Absent, Change, Key, integer};
 use crate::config::raw::Table;
 use crate::config::section::Section;
-use crate::field::{EVEN, FieldError, ODD, Purpose, RandomAddress};
+use crate::device::Precision;
+use crate::field::{EVEN, FieldError, Kind, ODD, Purpose, RandomAddress, Spinor};
 use crate::quark::{Fields, Inverse, fields};
 use serde::Serialize;
 use std::sync::Arc;
@@ -33,6 +35,9 @@ struct CondensateFound<'a> {
     name: &'a str,
     /// The mass of the quark; null for Wilson quarks.
     mass: Option<f64>,
+    /// Its twisted mass, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    twisted_mass: Option<f64>,
     /// The mean of `even` and `odd`.
     re: f64,
     /// Standard error of `re` from the scatter of the sources; null for one source.
@@ -43,6 +48,12 @@ struct CondensateFound<'a> {
     odd: f64,
     /// Number of sources.
     sources: usize,
+    /// With a twisted mass: the mean of `Re i R^dag gamma_5 M^-1 R` per site.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pseudoscalar: Option<f64>,
+    /// Its standard error; none for one source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pseudoscalar_error: Option<f64>,
     /// Of each source, whose mean is `re`: products of different ones are unbiased squares of the trace.
     values: &'a [f64],
 }
@@ -82,10 +93,23 @@ impl Observable for Condensate {
     fn measure(&self, context: &mut Context) -> Result<Found, MeasureError> {
         let Self { name, quark: choice, sources } = self;
         let mut quark = context.fermions.inverse(choice)?;
-        let CondensateMean { mean, error, even, odd, values } =
+        let CondensateMean { mean, error, even, odd, values, pseudoscalar } =
             condensate(&mut *quark, *sources, context.noise, context.stop)?;
-        let (mass, sources) = (choice.wanted.mass, *sources);
-        Ok(record(&CondensateFound { name, mass, re: mean, error, even, odd, sources, values: &values }))
+        let Wanted { mass, twisted_mass, .. } = choice.wanted;
+        let pseudoscalar = twisted_mass.and(pseudoscalar);
+        Ok(record(&CondensateFound {
+            name,
+            mass,
+            twisted_mass,
+            re: mean,
+            error,
+            even,
+            odd,
+            sources: *sources,
+            pseudoscalar: pseudoscalar.map(|(mean, _)| mean),
+            pseudoscalar_error: pseudoscalar.and_then(|(_, error)| error),
+            values: &values,
+        }))
     }
 }
 
@@ -116,12 +140,14 @@ pub struct CondensateMean {
     pub odd: f64,
     /// Of each source, whose mean is `mean`.
     pub values: Vec<f64>,
+    /// For Dirac spinors: the mean of `Re i R^dag gamma_5 M^-1 R` per site, which is zero without a twisted mass, and its error.
+    pub pseudoscalar: Option<(f64, Option<f64>)>,
 }
 
 /// The condensate from the first `sources` sources of the configuration.
 ///
 /// # Panics
-/// No sources, or more than [`Purpose::SOURCES`].
+/// No sources, or more than [`Purpose::SOURCES`]; the quark mixes flavours.
 pub fn condensate(
     quark: &mut dyn Inverse,
     sources: usize,
@@ -129,10 +155,13 @@ pub fn condensate(
     stop: Stop,
 ) -> Result<CondensateMean, MeasureError> {
     assert!((1..=Purpose::SOURCES).contains(&sources), "{sources} sources");
+    assert_eq!(quark.flavours(), 1, "a quark that mixes no flavours");
     let domain = Arc::clone(quark.domain());
     let half_volume = domain.quark_volume() / 2.0;
     let numbers: Vec<usize> = (0..sources).collect();
     let mut found: Vec<[f64; 2]> = Vec::with_capacity(sources);
+    let mut pseudoscalars: Vec<f64> = Vec::new();
+    let mut turned = Spinor::of(&domain, quark.kind(), Precision::Double, 1)?;
     for some in numbers.chunks(quark.together()) {
         if stop() {
             return Err(MeasureError::Stopped);
@@ -144,18 +173,28 @@ pub fn condensate(
         for n in 0..some.len() {
             let of = |parity: usize| Ok::<_, MeasureError>(b[parity][n].real_dot(&x[parity][n])?.value());
             found.push([of(EVEN)? / half_volume, of(ODD)? / half_volume]);
+            if quark.kind() == Kind::Dirac {
+                let mut sum = 0.0;
+                for parity in [EVEN, ODD] {
+                    turned.set_zero()?;
+                    turned.add_twist(1.0, &x[parity][n])?;
+                    sum += b[parity][n].real_dot(&turned)?.value();
+                }
+                pseudoscalars.push(sum / (2.0 * half_volume));
+            }
         }
     }
-    let count = sources as f64;
-    let mean = |of: &dyn Fn(&[f64; 2]) -> f64| found.iter().map(of).sum::<f64>() / count;
-    let whole = |parts: &[f64; 2]| 0.5 * (parts[EVEN] + parts[ODD]);
-    let all = mean(&whole);
-    let variance = mean(&|parts| (whole(parts) - all) * (whole(parts) - all));
-    Ok(CondensateMean {
-        mean: all,
-        error: (sources > 1).then(|| (variance / (count - 1.0)).sqrt()),
-        even: mean(&|parts| parts[EVEN]),
-        odd: mean(&|parts| parts[ODD]),
-        values: found.iter().map(whole).collect(),
-    })
+    let values: Vec<f64> = found.iter().map(|parts| 0.5 * (parts[EVEN] + parts[ODD])).collect();
+    let (mean, error) = mean_and_error(&values);
+    let of = |parity: usize| found.iter().map(|parts| parts[parity]).sum::<f64>() / sources as f64;
+    let pseudoscalar = (!pseudoscalars.is_empty()).then(|| mean_and_error(&pseudoscalars));
+    Ok(CondensateMean { mean, error, even: of(EVEN), odd: of(ODD), values, pseudoscalar })
+}
+
+/// The mean of sources, and its error if there are several.
+fn mean_and_error(values: &[f64]) -> (f64, Option<f64>) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / count;
+    (mean, (values.len() > 1).then(|| (variance / (count - 1.0)).sqrt()))
 }

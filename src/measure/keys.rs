@@ -37,7 +37,7 @@ pub(super) const QUARK_TWIST: Key<f64> = Key::new(
     number("a number", Bound::Free, Bound::Free),
     Absent::Means("that of `[fermion.NAME]`"),
     Change::Free,
-    "mu of D + i mu gamma_5, of either sign; only for a doublet with `twisted_mass`",
+    "mu of D + i mu gamma_5, of either sign; only for a doublet of equal masses with `twisted_mass`",
 );
 /// The correction to its Naik term.
 pub(super) const QUARK_EPSILON: Key<f64> =
@@ -118,8 +118,25 @@ pub(super) fn check_name(what: &str, name: &str, table: &Table) {
     }
 }
 
-/// The keys `fermion`, `mass`, `twisted_mass`, `naik_epsilon` and `residual`, and what may be set for the quark; `None` after mistakes.
+/// As [`quark_of_mesons`], of a quark whose operator does not mix flavours.
 pub(super) fn quark(table: &mut Table, reading: &Reading) -> (Option<QuarkChoice>, Option<Allowed>) {
+    let (choice, allowed) = quark_of_mesons(table, reading);
+    let mixed = "fermion: two flavours of different masses are measured by [measure.meson.NAME] alone";
+    refuse_mixed(table, allowed, mixed);
+    (choice, allowed)
+}
+
+fn refuse_mixed(table: &mut Table, allowed: Option<Allowed>, message: &str) {
+    if allowed.is_some_and(|allowed| allowed.is_mixed) {
+        table.mistake("fermion", message);
+    }
+}
+
+/// The keys `fermion`, `mass`, `twisted_mass`, `naik_epsilon` and `residual`, and what may be set for the quark; `None` after mistakes.
+pub(super) fn quark_of_mesons(
+    table: &mut Table,
+    reading: &Reading,
+) -> (Option<QuarkChoice>, Option<Allowed>) {
     let (fermion, allowed) = fermion(table, &FERMION, reading);
     let residual = table.get_or(&SOURCE_RESIDUAL, None);
     tight(table, "residual", residual);
@@ -148,6 +165,7 @@ pub(super) fn other(
     let own = table.has("fermion");
     let found = fermion(&mut table, &OTHER_FERMION, reading);
     let (fermion, allowed) = if own { found } else { (first.map(|first| first.fermion.clone()), of_first) };
+    refuse_mixed(&mut table, allowed, "fermion: the second quark is no two flavours of different masses");
     if allowed.zip(of_first).is_some_and(|(own, first)| own.has_spin != first.has_spin) {
         table.mistake("fermion", "fermion: one of the two quarks has spin, the other one has not");
     }
@@ -164,12 +182,12 @@ fn with_mass(
     residual: f64,
 ) -> Option<QuarkChoice> {
     let mass = quark_mass(table, allowed);
-    let twisted_mass = table.get(&QUARK_TWIST);
-    if table.has("twisted_mass") && allowed.is_some_and(|allowed| !allowed.is_doublet) {
-        table.mistake(
-            "twisted_mass",
-            "twisted_mass: only a doublet with 'twisted_mass' in its [fermion.NAME] has it",
-        );
+    let own = allowed.and_then(|allowed| allowed.twist);
+    let twisted_mass = table.get(&QUARK_TWIST).or(own);
+    if table.has("twisted_mass") && allowed.is_some() && own.is_none() {
+        let message =
+            "twisted_mass: only a doublet of equal masses with 'twisted_mass' in its [fermion.NAME] has it";
+        table.mistake("twisted_mass", message);
     }
     let naik_epsilon = table.get(&QUARK_EPSILON);
     if table.has("naik_epsilon") && allowed.is_some_and(|allowed| !allowed.naik_epsilon) {
@@ -222,10 +240,6 @@ pub(super) fn fermion(
 ) -> (Option<String>, Option<Allowed>) {
     let Some(name) = table.get(key) else { return (None, None) };
     if let Some(known) = reading.fermions.iter().find(|fermion| fermion.name == name) {
-        if let Some(allowed) = known.allowed.filter(|allowed| !allowed.is_measured) {
-            let quarks = allowed.quarks;
-            table.mistake("fermion", format!("fermion: {quarks} quarks of two masses are not measured"));
-        }
         return (Some(name), known.allowed);
     }
     let words: Vec<&str> = reading.fermions.iter().map(|fermion| fermion.name.as_str()).collect();

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! for two flavours, hence without disconnected parts; `S(x) = M_2^-1(x, x0)`, and T of the other quark, which is S if both
-//! have one mass; `p_k = 2 pi n_k / L_k`, t
+//! have one mass. Quarks whose operator mixes two flavours have S from each to each one. `p_k = 2 pi n_k / L_k`, t is
 //! counted from x0. Gamma matrices are in the DeGrand-Rossi basis (`src/measure/gamma.rs`). A channel with several
 //! components is their mean. Nothing is normalised: M has the diagonal `4 + m0` (it is not `2 kappa M`); for
 //! domain-wall quarks S is the propagator from wall to wall. With this definition and equal operators, C(t, 0) is
@@ -18,6 +18,8 @@
 //! | `a4` | gamma_t gamma_5 | gamma_t gamma_5 | 0^-+ |
 //! | `a4p` | gamma_5 | gamma_t gamma_5 | 0^-+ |
 //! | `scalar` | 1 | 1 | 0^++ |
+//! | `sp` | gamma_5 | 1 | zero on average without a twisted mass |
+//! | `ps` | 1 | gamma_5 | zero on average without a twisted mass |
 //! | `rho` (`rho_x`, `rho_y`, `rho_z`) | gamma_k | gamma_k | 1^-- |
 //! | `rho_tensor` | gamma_k gamma_t | gamma_k gamma_t | 1^-- |
 //! | `a1` | gamma_k gamma_5 | gamma_k gamma_5 | 1^++ |
@@ -63,6 +65,10 @@ pub enum Channel {
     A4P,
     /// Scalar.
     Scalar,
+    /// Pseudoscalar at the source, scalar at the sink.
+    SP,
+    /// Scalar at the source, pseudoscalar at the sink.
+    PS,
     /// Vector, mean of x, y, z.
     Rho,
     /// Vector in one direction, 0 to 2.
@@ -76,11 +82,13 @@ pub enum Channel {
 }
 
 /// Channels by their names.
-const CHANNELS: [(&str, Channel); 11] = [
+const CHANNELS: [(&str, Channel); 13] = [
     ("pion", Channel::Pion),
     ("a4", Channel::A4),
     ("a4p", Channel::A4P),
     ("scalar", Channel::Scalar),
+    ("sp", Channel::SP),
+    ("ps", Channel::PS),
     ("rho", Channel::Rho),
     ("rho_x", Channel::RhoAlong(0)),
     ("rho_y", Channel::RhoAlong(1)),
@@ -118,6 +126,8 @@ impl Channel {
             Self::A4 => same(&[t.times(five)]),
             Self::A4P => vec![[five, t.times(five)]],
             Self::Scalar => same(&[Gamma::ONE]),
+            Self::SP => vec![[five, Gamma::ONE]],
+            Self::PS => vec![[Gamma::ONE, five]],
             Self::Rho => same(&[x, y, z]),
             Self::RhoAlong(k) => same(&[Gamma::MU[k]]),
             Self::RhoTensor => same(&[x.times(t), y.times(t), z.times(t)]),
@@ -166,8 +176,8 @@ struct MesonFound<'a> {
 /// C(t, p) of one channel.
 #[derive(Serialize)]
 struct MesonEntry {
-    /// Its name in the input.
-    channel: &'static str,
+    /// Its name in the input; with quarks that mix flavours, `_` and those of sink and source follow, as `pion_01`.
+    channel: String,
     /// n of `p_k = 2 pi n_k / L_k`.
     momentum: Momentum,
     /// Real parts for t from 0 to Lt - 1, counted from the source.
@@ -239,7 +249,7 @@ pub(super) const OBSERVABLE: Registered =
 
 fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Observable>> {
     keys::check_name("a meson", &name, &table);
-    let (quark, allowed) = keys::quark(&mut table, reading);
+    let (quark, allowed) = keys::quark_of_mesons(&mut table, reading);
     if let Some(allowed) = allowed.filter(|allowed| !allowed.has_spin) {
         let message = format!(
             "fermion: {} quarks have no spin; use [measure.correlator.NAME] for their pion",
@@ -263,6 +273,9 @@ fn read(name: String, mut table: Table, reading: &Reading) -> Option<Arc<dyn Obs
     if table.has("c_a") && !PCAC.iter().all(|channel| channels.contains(channel)) {
         table.mistake("c_a", "c_a: the PCAC mass needs the channels \"pion\" and \"a4p\"");
     }
+    if table.has("c_a") && allowed.is_some_and(|allowed| allowed.is_mixed) {
+        table.mistake("c_a", "c_a: two flavours of different masses have no PCAC mass");
+    }
     table.finish();
     let (source, sources) = source?;
     Some(Arc::new(Meson { name, quark: quark?, other: other?, c_a, source, sources, channels, momenta }))
@@ -279,32 +292,39 @@ impl Observable for Meson {
         let stop = context.stop;
         let mut quark = context.fermions.inverse(&self.quark)?;
         let mut other = self.other.as_ref().map(|other| context.fermions.inverse(other)).transpose()?;
-        // Real and imaginary parts of each channel and momentum.
+        let flavours = quark.flavours();
+        // Real and imaginary parts from each flavour to each one, of each channel and momentum.
         let of = |source: Source| {
-            let first = Propagator::new(&mut *quark, source, Keep::Columns, stop)?;
             let new =
                 |other: &mut Box<dyn Inverse>| Propagator::new(&mut **other, source, Keep::Columns, stop);
             let other = other.as_mut().map(new).transpose()?;
-            let pair = [&first, other.as_ref().unwrap_or(&first)];
             let mut parts = Vec::new();
-            for &channel in &self.channels {
-                for values in mesons(pair, channel, &self.momenta, stop)? {
-                    let (re, im) = values.iter().map(|z| (z.re, z.im)).unzip();
-                    parts.extend::<[Vec<f64>; 2]>([re, im]);
+            for flavour in 0..flavours {
+                for first in Propagator::from_flavour(&mut *quark, source, flavour, Keep::Columns, stop)? {
+                    let pair = [&first, other.as_ref().unwrap_or(&first)];
+                    for &channel in &self.channels {
+                        for values in mesons(pair, channel, &self.momenta, stop)? {
+                            let (re, im) = values.iter().map(|z| (z.re, z.im)).unzip();
+                            parts.extend::<[Vec<f64>; 2]>([re, im]);
+                        }
+                    }
                 }
             }
             Ok(parts)
         };
         let mut parts = self.source.mean(self.sources, context.noise, lattice.extents, of)?.into_iter();
         let mut correlators = Vec::new();
-        for (&channel, &momentum) in
-            self.channels.iter().flat_map(|c| self.momenta.iter().map(move |p| (c, p)))
-        {
-            let [re, im] = [(); 2].map(|()| parts.next().expect("two parts"));
-            correlators.push(MesonEntry { channel: channel.name(), momentum, re, im });
+        for (source, sink) in (0..flavours).flat_map(|source| (0..flavours).map(move |sink| (source, sink))) {
+            let both = if flavours == 1 { String::new() } else { format!("_{sink}{source}") };
+            for (channel, &momentum) in
+                self.channels.iter().flat_map(|c| self.momenta.iter().map(move |p| (c, p)))
+            {
+                let [re, im] = [(); 2].map(|()| parts.next().expect("two parts"));
+                correlators.push(MesonEntry { channel: channel.name().to_owned() + &both, momentum, re, im });
+            }
         }
         let at_rest = |channel: Channel| {
-            let own = |entry: &&MesonEntry| (entry.channel, entry.momentum) == (channel.name(), [0; 3]);
+            let own = |entry: &&MesonEntry| entry.channel == channel.name() && entry.momentum == [0; 3];
             correlators.iter().find(own).map(|entry| entry.re.as_slice())
         };
         let [pion, a4p] = PCAC.map(at_rest);

@@ -120,32 +120,52 @@ pub enum Keep {
 
 impl Propagator {
     /// The propagator of a quark from `source`.
+    ///
+    /// # Panics
+    /// The quark mixes flavours.
     pub fn new(
         quark: &mut dyn Inverse,
         source: Source,
         keep: Keep,
         stop: Stop,
     ) -> Result<Self, MeasureError> {
-        let domain = Arc::clone(quark.domain());
-        let mut found = Self { source, columns: [vec![], vec![]], midpoint: None };
+        let [found] = <[Self; 1]>::try_from(Self::from_flavour(quark, source, 0, keep, stop)?)
+            .unwrap_or_else(|all| panic!("a propagator of {} flavours", all.len()));
+        Ok(found)
+    }
+
+    /// The propagators to each flavour that a quark mixes, from `flavour` at `source`.
+    pub fn from_flavour(
+        quark: &mut dyn Inverse,
+        source: Source,
+        flavour: usize,
+        keep: Keep,
+        stop: Stop,
+    ) -> Result<Vec<Self>, MeasureError> {
+        let (domain, flavours) = (Arc::clone(quark.domain()), quark.flavours());
+        let none = || Self { source, columns: [vec![], vec![]], midpoint: None };
+        let mut found: Vec<Self> = (0..flavours).map(|_| none()).collect();
         let components: Vec<usize> = (0..quark.kind().reals() / 2).collect();
         for some in components.chunks(quark.together()) {
             if stop() {
                 return Err(MeasureError::Stopped);
             }
-            let mut b = fields(&domain, quark.kind(), some.len())?;
-            let mut x = fields(&domain, quark.kind(), some.len())?;
+            let mut b = fields(&domain, quark.kind(), flavours * some.len())?;
+            let mut x = fields(&domain, quark.kind(), flavours * some.len())?;
             let [even, odd] = &mut b;
-            for (component, b) in some.iter().zip(even.iter_mut().zip(odd)) {
+            let of_flavour = even.iter_mut().zip(odd).skip(flavour).step_by(flavours);
+            for (component, b) in some.iter().zip(of_flavour) {
                 let values = values(&domain, quark.kind(), source, *component)?;
                 Spinor::read_natural([b.0, b.1], &values)?;
             }
             quark.solve(&mut x, &b)?;
-            append(&mut found.columns, x);
+            for (parity, x) in x.into_iter().enumerate() {
+                x.into_iter().enumerate().for_each(|(n, x)| found[n % flavours].columns[parity].push(x));
+            }
             if keep == Keep::Midpoint
                 && let Some(parts) = quark.midpoint(&b)?
             {
-                let all = found.midpoint.get_or_insert_with(|| [(); 2].map(|()| [vec![], vec![]]));
+                let all = found[0].midpoint.get_or_insert_with(|| [(); 2].map(|()| [vec![], vec![]]));
                 all.iter_mut().zip(parts).for_each(|(all, part)| append(all, part));
             }
         }

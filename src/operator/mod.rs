@@ -5,6 +5,7 @@
 //! - `stout`: stout smearing of links, and the force through it
 //! - `zeuthen`: the force of the Zeuthen flow
 //! - `hopping`: the Wilson hopping term, with its own copy of the links
+//! - `slices`: between Dirac spinors and fields of several slices
 
 // No number wraps in silence, however large the lattice.
 #![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
@@ -12,6 +13,7 @@
 mod clover;
 mod hopping;
 mod loops;
+mod slices;
 mod stout;
 #[cfg(test)]
 mod tests;
@@ -24,6 +26,7 @@ pub use clover::{
 pub(crate) use hopping::{Ending, Made, Way, table, team, teams};
 pub use hopping::{HopPhases, WilsonLinks};
 pub use loops::{GaugeLoops, LoopTraces, WallWeights, slice_energy};
+pub use slices::SliceVector;
 pub use stout::{Stout, smeared};
 pub use zeuthen::Zeuthen;
 

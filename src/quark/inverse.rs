@@ -22,8 +22,12 @@ pub trait Inverse {
     fn domain(&self) -> &Arc<Domain>;
     /// The kind of its fields.
     fn kind(&self) -> Kind;
-    /// The maximum number of right-hand sides solved at once.
+    /// The maximum number of systems solved at once.
     fn together(&self) -> usize;
+    /// The flavours that M mixes. System n has the fields from number `n flavours` on, one of each flavour.
+    fn flavours(&self) -> usize {
+        1
+    }
     /// Solves `M x_n = b_n` on even and odd sites; the content of `x` is overwritten. The residual is that of the systems
     /// that are solved for it.
     ///

@@ -31,6 +31,9 @@ _VARIABLES = {
     "condensate_mass": (("condensate",), "a^-1", "mass of the quark; NaN for Wilson quarks"),
     "condensate_sources": (("condensate",), "1", "number of random sources"),
     "condensate_values": (("condensate", "source"), "a^-3", "of each source"),
+    "condensate_pseudoscalar": (("condensate",), "a^-3", "Re tr i gamma_5 M^-1 / V of a twisted mass"),
+    "condensate_pseudoscalar_error": (("condensate",), "a^-3", "standard error of it"),
+    "condensate_twisted_mass": (("condensate",), "a^-1", "the twisted mass"),
     "mu_traces": (
         ("mu_derivative", "trace", "source"),
         "a^-3",
@@ -70,6 +73,7 @@ _NUMBERS = ("flow_time", "slice", "t", "source", "R", "T")
 _CORRELATOR = {"re": "correlators", "midpoint": "midpoint", "m_res": "m_res"}
 _CONDENSATE = {key: f"condensate_{key}" for key in ("error", "even", "odd", "mass", "sources")}
 _CONDENSATE["re"] = "condensates"
+_TWISTED = {key: f"condensate_{key}" for key in ("pseudoscalar", "pseudoscalar_error", "twisted_mass")}
 
 
 def read_measurements(path, sealed=True):
@@ -166,6 +170,9 @@ def _pieces(record):
     for one in record.get("condensates", ()):
         for key, variable in _CONDENSATE.items():
             yield variable, ([one["name"]],), _real(one[key])
+        for key, variable in _TWISTED.items():
+            if key in one:
+                yield variable, ([one["name"]],), _real(one[key])
         values = one.get("values", ())
         yield "condensate_values", ([one["name"]], range(len(values))), _real([values])
     for one in record.get("mu_derivatives", ()):

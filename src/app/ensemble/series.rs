@@ -86,6 +86,8 @@ pub(super) fn numbers(line: &Value) -> Vec<Number> {
         let mass = condensate["mass"].as_f64().map_or(String::new(), |mass| format!(", mass {mass}"));
         let name = condensate["name"].as_str().unwrap_or_default();
         add(format!("condensate {name}{mass}"), "condensate [a^-3]", condensate["re"].as_f64());
+        let twisted = condensate["pseudoscalar"].as_f64();
+        add(format!("pseudoscalar condensate {name}"), "condensate [a^-3]", twisted);
     }
     for factor in line["reweighting"].as_array().into_iter().flatten() {
         let name = factor["name"].as_str().unwrap_or_default();

@@ -23,11 +23,12 @@
 //! `x = K^-1 w phi` the change under dU is `(K^-dag v phi)^dag dD_w x`. `K^-dag v phi` is proportional to gamma_5 R x, so
 //! there is one solve per chirality.
 
-use super::{DomainWall, DomainWallParams, SliceVector, reflect};
+use super::{DomainWall, DomainWallParams, reflect};
 use crate::action::{Action, ActionError, PairForce, Pseudofermion, TermHeader, TermReport, pseudofermion};
 use crate::device::Precision;
 use crate::field::{AlgebraField, Domain, EVEN, FieldError, Kind, MatrixField, ODD, Spinor};
 use crate::math::{ExactSum, Factor, Rational};
+use crate::operator::SliceVector;
 use crate::quark::{AllSites, Goal, Quark, QuarkParams, Start};
 use std::collections::VecDeque;
 use std::slice::{from_mut, from_ref};

@@ -25,4 +25,4 @@ pub use full::{WallInverse, WallOnAllSites};
 pub use keys::{DomainWallFermion, WallFactor, WallFlavours, Weights};
 pub use operator::{DomainWall, DomainWallParams, MOST_SLICES};
 pub use quark::WallQuark;
-pub use slices::{OnSlices, SliceVector, reflect};
+pub use slices::{OnSlices, reflect};

@@ -22,9 +22,10 @@
 //! D_w is not applied to the source: let `K z = omega^-1/2 (1 + (1 - L) Y^-1 sigma) b_5` (`operator.rs`), then
 //! `x = Y^-1 omega^1/2 (z - omega^-1/2 sigma b_5)`.
 
-use super::{DomainWall, DomainWallParams, SliceVector};
+use super::{DomainWall, DomainWallParams};
 use crate::field::{Domain, EVEN, Kind, MatrixField, ODD};
 use crate::math::{SliceMatrix, WallWeights};
+use crate::operator::SliceVector;
 use crate::quark::{Fields, FullInverse, Inverse, QuarkError, QuarkParams, fields};
 use crate::solver::Info;
 use std::sync::Arc;

@@ -1,9 +1,7 @@
 //! Matrices and vectors in the fifth dimension, in the form of `kernels/domain_wall.cuh`.
 
 use super::MOST_SLICES;
-use crate::device::kernels::{
-    SliceMatrix as Apply, SliceMatrixOfHops, SliceReflect, SliceSpread, SliceSum, Wall, int,
-};
+use crate::device::kernels::{SliceMatrix as Apply, SliceMatrixOfHops, SliceReflect, Wall, int};
 use crate::device::{Buffer, Precision};
 use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
 use crate::math::SliceMatrix;
@@ -112,53 +110,6 @@ impl OnSlices {
     }
 }
 
-/// One number per slice and chirality, between Dirac spinors and fields with a fifth dimension; in double precision.
-pub struct SliceVector {
-    slices: usize,
-    table: Buffer,
-}
-
-impl SliceVector {
-    /// The numbers of the upper and the lower chirality.
-    ///
-    /// # Errors
-    /// No room.
-    ///
-    /// # Panics
-    /// More numbers for one than for the other.
-    pub fn new(domain: &Domain, numbers: [&[f64]; 2]) -> Result<Self, FieldError> {
-        assert_eq!(numbers[0].len(), numbers[1].len(), "a number of each slice");
-        let table = domain.device().buffer_of(&numbers.concat())?;
-        Ok(Self { slices: numbers[0].len(), table })
-    }
-
-    /// `out = sum_s c_s input_s`
-    pub fn sum(&self, out: &mut Spinor, input: &Spinor) -> Result<(), FieldError> {
-        self.check(input, out);
-        let (domain, slices) = (input.domain(), int(self.slices));
-        let (out, input, table) = (out.fermions_mut(), input.fermions(), self.table.input());
-        domain.launch(&SliceSum { out, input, table, half: int(domain.half()), slices }, domain.half())
-    }
-
-    /// `out_s = c_s input`
-    pub fn spread(&self, out: &mut Spinor, input: &Spinor) -> Result<(), FieldError> {
-        self.check(out, input);
-        let (domain, slices) = (input.domain(), int(self.slices));
-        let (out, input, table) = (out.fermions_mut(), input.fermions(), self.table.input());
-        domain.launch(&SliceSpread { out, input, table, half: int(domain.half()), slices }, domain.half())
-    }
-
-    fn check(&self, wall: &Spinor, dirac: &Spinor) {
-        let of = |s: &Spinor| (s.precision(), s.kind(), s.fields());
-        assert_eq!(
-            [of(wall), of(dirac)],
-            [Kind::Wall(self.slices), Kind::Dirac].map(|kind| (Precision::Double, kind, 1)),
-            "single fields in double, one with a fifth dimension"
-        );
-        wall.domain().check([dirac.domain()]);
-    }
-}
-
 /// `out = scale gamma_5 R input`, where R reflects the fifth dimension; in double precision.
 ///
 /// # Panics
@@ -198,7 +149,6 @@ mod tests {
         assert!(new([4, 4]).is_ok());
         refused(|| new([4, 2]));
         refused(|| new([64, 64]));
-        refused(|| SliceVector::new(&domain, [&[1.0; 4], &[1.0; 2]]));
         let colour = || Spinor::colour(&domain, Precision::Double).unwrap();
         refused(|| reflect(&mut colour(), &colour(), 1.0));
     }

@@ -22,7 +22,7 @@ use crate::quark::{Eliminated, Fields, FullOperator, OperatorParams, QuarkError,
 use std::sync::Arc;
 
 /// Flavours, the slices of a field.
-const FLAVOURS: usize = 2;
+pub(super) const FLAVOURS: usize = 2;
 
 /// The operator's parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -328,8 +328,8 @@ impl Keys for WilsonFermion {
         let is_plain = operator.twisted_mass == 0.0;
         let allowed = Self::allowed("").map(|all| Allowed {
             quarks: if is_plain { all.quarks } else { "twisted-mass" },
-            is_measured: !is_split,
-            is_doublet: !is_plain,
+            is_mixed: is_split,
+            twist: Some(operator.twisted_mass).filter(|_| !is_plain && !is_split),
             chemical_potential: is_plain,
             twisted_mass: is_plain,
             other_kappa,

@@ -22,4 +22,4 @@ pub use doublet::{Doublet, DoubletOnAllSites, DoubletParams};
 pub use full::WilsonOnAllSites;
 pub use keys::{Flavours, Hasenbusch, WilsonFermion};
 pub use operator::{Schur, Wilson, WilsonParams};
-pub use quark::WilsonQuark;
+pub use quark::{DoubletQuark, WilsonQuark};

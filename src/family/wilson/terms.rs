@@ -1,7 +1,8 @@
 //! The terms of Wilson and clover quarks, and their inverse for measurements.
 
 use super::{
-    DoubletParams, Flavours, Schur, Wilson, WilsonFermion, WilsonOnAllSites, WilsonParams, WilsonQuark,
+    DoubletParams, DoubletQuark, Flavours, Schur, Wilson, WilsonFermion, WilsonOnAllSites, WilsonParams,
+    WilsonQuark,
 };
 use crate::action::{Action, ActionError, Derivative, Determinant, DeterminantParams, Power};
 use crate::device::Precision;
@@ -58,6 +59,13 @@ impl Family for WilsonFermion {
 
     /// Only terms of the Hamiltonian have the regulator. A mass that is wanted is m0, and moves the diagonal of M alone.
     fn inverse(&self, links: &MatrixField, wanted: Wanted) -> Result<Box<dyn Inverse>, MeasureError> {
+        if let Flavours::OneAndOne { epsbar, .. } = self.flavours {
+            let operator = DoubletParams { wilson: self.operator, epsbar };
+            let params = QuarkParams { guess: Past::NONE, ..quark(operator, &self.solver) };
+            return self.on_smeared(links, |links| {
+                Ok(Box::new(DoubletQuark::new(links, &params, wanted.residual)?) as _)
+            });
+        }
         let kappa = wanted.mass.map_or(self.operator.kappa, |m0| 0.5 / (m0 + 4.0));
         let twisted_mass = wanted.twisted_mass.unwrap_or(self.operator.twisted_mass);
         let operator = WilsonParams { kappa, twisted_mass, ..self.operator };
@@ -190,7 +198,7 @@ struct Factor<'a> {
 }
 
 impl WilsonFermion {
-    /// What `make` makes of the links that the quark hops along.
+    /// As [`Self::on_smeared`], of a quark whose operator does not mix flavours.
     fn on_links<T>(
         &self,
         links: &MatrixField,
@@ -199,6 +207,15 @@ impl WilsonFermion {
         if let Flavours::OneAndOne { .. } = self.flavours {
             return Err(MeasureError::Refused(format!("[fermion.{}] has quarks of two masses", self.name)));
         }
+        self.on_smeared(links, make)
+    }
+
+    /// What `make` makes of the links that the quark hops along.
+    fn on_smeared<T>(
+        &self,
+        links: &MatrixField,
+        make: impl FnOnce(&MatrixField) -> Result<T, MeasureError>,
+    ) -> Result<T, MeasureError> {
         match self.stout {
             Some(stout) => make(&smeared(links, stout.steps, stout.rho)?),
             None => make(links),

@@ -323,7 +323,7 @@ fn what_other_programs_leave_out_or_add_is_told() {
     let xlf = |plaquette: f64| LimeRecord {
         kind: "xlf-info".into(),
         flags: 0xc000,
-        data: format!("\n plaquette = {plaquette:14.12}\n trajectory nr = 77\n beta = 3.9, kappa = 0.16\n")
+        data: format!("\n plaquette = {plaquette:14.12}\n trajectory nr = 77\n beta = 3.9, kappa = 0.16\n hmcversion = tmLQCD 6.1.0\n")
             .into_bytes(),
     };
     let mut tmlqcd = records.clone();
@@ -334,6 +334,7 @@ fn what_other_programs_leave_out_or_add_is_told() {
     told(&lime_file(&tmlqcd)).unwrap();
     let header = io::header(&path).unwrap();
     assert_eq!((header.trajectory, header.verified, header.notes.len()), (Some(77), Verified::Plaquette, 0));
+    assert_eq!(header.program.as_deref(), Some("tmLQCD 6.1.0"));
     tmlqcd[2] = xlf(plaquette + 1e-9);
     assert!(told(&lime_file(&tmlqcd)).unwrap_err().contains("damaged: plaquette = "));
 }

@@ -40,7 +40,11 @@ fn two_masses_need_a_rational_function() {
         ),
         (
             format!("{}\n[measure.correlator.k]\nfermion = \"light\"\n", keys(range)),
-            "quarks of two masses are not measured",
+            "two flavours of different masses are measured by [measure.meson.NAME] alone",
+        ),
+        (
+            format!("{}\n[measure.meson.k]\nfermion = \"light\"\nother = {{}}\n", keys(range)),
+            "the second quark is no two flavours of different masses",
         ),
     ] {
         let found = mistakes(&text, 1);

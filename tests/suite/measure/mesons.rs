@@ -9,9 +9,11 @@ use crate::ranks;
 use crate::reference::data;
 use crate::reference::gauge::Gauge;
 use crate::reference::su3;
-use crate::reference::wilson::{Dirac, M4, Parameters, Spinor, gamma, gamma5, mul4};
+use crate::reference::wilson::{Dirac, M4, Parameters, Spinor, cg, gamma, gamma5, gamma5_field, mul4};
 use crate::terms::whole;
-use hmc::family::{DomainWallParams, Schur, WallQuark, WilsonParams, WilsonQuark};
+use hmc::family::{
+    DomainWallParams, DoubletParams, DoubletQuark, Schur, WallQuark, WilsonParams, WilsonQuark,
+};
 use hmc::field::{Domain, HostLinks, MatrixField, Purpose, RandomAddress};
 use hmc::lattice::{Boundary, Extents, coordinates, site, volume};
 use hmc::math::WallWeights;
@@ -65,6 +67,8 @@ fn gammas(channel: Channel) -> Vec<[M4; 2]> {
         Channel::A4 => same(&[mul4(&g[3], &five)]),
         Channel::A4P => vec![[five, mul4(&g[3], &five)]],
         Channel::Scalar => same(&[one]),
+        Channel::SP => vec![[five, one]],
+        Channel::PS => vec![[one, five]],
         Channel::Rho => along(&|k| g[k]),
         Channel::RhoAlong(k) => same(&[g[k]]),
         Channel::RhoTensor => along(&|k| mul4(&g[k], &g[3])),
@@ -149,6 +153,68 @@ fn compare(
                 let error = (found[t] - expected).norm() / scale;
                 assert!(error < 1e-11, "{} {momentum:?} {t}: {} is not {expected}", channel.name(), found[t]);
             }
+        }
+    }
+}
+
+/// From each flavour of a doublet of two masses to each one, beside a quark of the light doublet.
+#[test]
+fn flavours_that_mix_are_those_of_the_plain_operator() {
+    let (extents, at) = ([2, 2, 2, 4], [1, 0, 1, 3]);
+    let momenta = [[0, 0, 0], [1, 0, 0]];
+    let links = Gauge::warm(extents, 0.5, 3);
+    let field = whole(&links.to_host());
+    let (kappa, c_sw, mu, mubar, epsbar) = (0.12, 1.3, 0.1, 0.5, 0.4);
+    let twisted = |twisted_mass: f64| {
+        let params = params(kappa, c_sw, PHASES);
+        WilsonParams { twisted_mass, schur: Schur::Asymmetric, ..params }
+    };
+    let doublet = DoubletParams { wilson: twisted(mubar), epsbar };
+    let mut heavy = DoubletQuark::new(&field, &QuarkParams::in_double(doublet, 5000), 1e-13).unwrap();
+    let light = propagator(&mut wilson(&field, twisted(mu), 1e-13), at);
+
+    let dirac = Dirac::new(&links, Parameters { mass: 0.5 / kappa - 4.0, c_sw, phases: PHASES });
+    // The first flavours, then the second ones, of one mass without a splitting.
+    let apply = |[mu, eps]: [f64; 2], psi: &[Spinor]| -> Vec<Spinor> {
+        let (up, down) = psi.split_at(volume(extents));
+        let part = |own: &[Spinor], other: &[Spinor], mu: f64| -> Vec<Spinor> {
+            let (image, turned) = (dirac.apply(own), gamma5_field(own));
+            let value = |s: usize, a: usize, c: usize| {
+                image[s][a][c] + Complex64::I * mu * turned[s][a][c] - eps * other[s][a][c]
+            };
+            let spinor = |s| std::array::from_fn(|a| std::array::from_fn(|c| value(s, a, c)));
+            (0..own.len()).map(spinor).collect()
+        };
+        [part(up, down, mu), part(down, up, -mu)].concat()
+    };
+    // tau_1 gamma_5
+    let turn = |psi: &[Spinor]| -> Vec<Spinor> {
+        let (up, down) = psi.split_at(volume(extents));
+        [gamma5_field(down), gamma5_field(up)].concat()
+    };
+    let solve = |masses: [f64; 2], b: &[Spinor]| -> Vec<Spinor> {
+        let dagger = |psi: &[Spinor]| turn(&apply(masses, &turn(psi)));
+        cg(|psi| dagger(&apply(masses, psi)), &dagger(b), 1e-13)
+    };
+    // `[sink][spin][colour]`
+    let columns = |masses: [f64; 2], flavour: usize| {
+        let all = [0, 1, 2, 3].map(|spin| {
+            [0, 1, 2].map(|colour| {
+                let mut b = vec![[[su3::ZERO; 3]; 4]; 2 * volume(extents)];
+                b[flavour * volume(extents) + site(extents, at)][spin][colour] = su3::ONE;
+                solve(masses, &b)
+            })
+        });
+        [0, volume(extents)].map(|from| {
+            all.each_ref().map(|all| all.each_ref().map(|x| x[from..from + volume(extents)].to_vec()))
+        })
+    };
+    let [other, _] = columns([mu, 0.0], 0);
+    for source in [0, 1] {
+        let expected = columns([mubar, epsbar], source);
+        let found = Propagator::from_flavour(&mut heavy, Source::Point(at), source, Keep::Columns, &|| false);
+        for (found, expected) in found.unwrap().iter().zip(&expected) {
+            compare(extents, &all([found, &light], &momenta), [expected, &other], at, &momenta);
         }
     }
 }
@@ -360,7 +426,41 @@ fn the_program_measures_valence_twisted_masses() {
         );
     }
     let ended = measured.again(0, &clover, &[]);
-    ended.failed(2, &["twisted_mass: only a doublet with 'twisted_mass' in its [fermion.NAME] has it"]);
+    ended.failed(
+        2,
+        &["twisted_mass: only a doublet of equal masses with 'twisted_mass' in its [fermion.NAME] has it"],
+    );
+}
+
+/// Condensates of a twisted mass, and mesons of two flavours that mix.
+#[test]
+fn the_program_measures_doublets() {
+    let clover = clover(1, "");
+    let keys = |more: &str| {
+        let keys = format!("c_sw = 1.0\ntwisted_mass = 0.2\npreconditioning = \"asymmetric\"\n{more}");
+        clover.replacen("c_sw = 1.0\n", &keys, 1)
+    };
+    let condensate = "[measure.condensate.light]\nfermion = \"light\"\nsources = 3\n";
+    let run = keys("") + condensate;
+    let found = &Measured::new(&run, &run).found[0]["condensates"][0];
+    assert_eq!(found["twisted_mass"], 0.2);
+    let [value, error] = ["pseudoscalar", "pseudoscalar_error"].map(|key| found[key].as_f64().unwrap());
+    assert!(value > 0.0 && error > 0.0 && error < value, "{found}");
+
+    let split = keys("mass_splitting = 0.1\nrational = { range = [1e-2, 60.0] }\n");
+    let meson = "[measure.meson.heavy]\nfermion = \"light\"\nchannels = [\"pion\", \"sp\"]\n";
+    let run = split.clone() + meson;
+    let measured = Measured::new(&run, &run);
+    let found = &measured.found[0]["mesons"][0]["correlators"];
+    let labels: Vec<&str> =
+        found.as_array().unwrap().iter().map(|entry| entry["channel"].as_str().unwrap()).collect();
+    let expected = ["pion_00", "sp_00", "pion_10", "sp_10", "pion_01", "sp_01", "pion_11", "sp_11"];
+    assert_eq!(labels, expected);
+    // gamma_5 M gamma_5 = tau_1 M^dag tau_1
+    let [same, other] = [0, 6].map(|n| numbers(&found[n]["re"]));
+    assert!(same.iter().zip(&other).all(|(a, b)| *a > 0.0 && *b > 0.0), "{same:?} {other:?}");
+    let ended = measured.again(0, &(split + condensate), &[]);
+    ended.failed(2, &["two flavours of different masses are measured by [measure.meson.NAME] alone"]);
 }
 
 const TABLES: &str = r#"
