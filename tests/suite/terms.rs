@@ -104,11 +104,9 @@ pub fn check_force_by(
     let (steepest, norm) = direction(&force);
     let extents = links.extents;
     assert!(norm > 1e-3, "{what}: a force");
-    for (name, p, eps) in [
-        ("direction 1", random_momenta(extents, 101), eps),
-        ("direction 2", random_momenta(extents, 102), eps),
-        ("along the force", steepest, eps_along),
-    ] {
+    for (name, p, eps) in
+        [("any direction", random_momenta(extents, 101), eps), ("along the force", steepest, eps_along)]
+    {
         let mut s = |k: f64| action.value(&fields(&shifted(links, k * eps, &p), domain)).unwrap();
         // Differences of exact sums: no rounding of the large sum.
         let mut odd = |k: f64| (s(k) - s(-k)).value();
@@ -179,7 +177,7 @@ pub fn check_parts(what: &str, links: &MatrixField, action: &mut dyn Action, nam
 /// smooth links.
 pub fn check_dynamics(what: &str, make: impl Fn(&HostLinks, u32) -> Chain) {
     let mut start = make(&Gauge::warm([4; 4], 0.3, 1).to_host(), 6);
-    for number in 0..4 {
+    for number in 0..2 {
         start.trajectory(number, true).unwrap();
     }
     let links = start.links.to_host().unwrap();

@@ -320,11 +320,13 @@ fn what_other_programs_leave_out_or_add_is_told() {
     let own = records[3].data.clone();
     let own = String::from_utf8(own).unwrap();
     let plaquette: f64 = own.split_once("<plaq>").unwrap().1.split_once('<').unwrap().0.parse().unwrap();
-    let xlf = |plaquette: f64| LimeRecord {
+    let xlf = |plaquette: f64| {
+        LimeRecord {
         kind: "xlf-info".into(),
         flags: 0xc000,
         data: format!("\n plaquette = {plaquette:14.12}\n trajectory nr = 77\n beta = 3.9, kappa = 0.16\n hmcversion = tmLQCD 6.1.0\n")
             .into_bytes(),
+    }
     };
     let mut tmlqcd = records.clone();
     tmlqcd.retain(|record| ["ildg-format", "ildg-binary-data"].contains(&&*record.kind));

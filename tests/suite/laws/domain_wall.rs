@@ -148,8 +148,9 @@ fn forces_of_two_flavours() {
     ] {
         let links = Gauge::warm(extents, 0.8, 5);
         let domain = domain(extents);
-        for (name, light) in quarks {
-            for heavy in [0.4, HEAVY] {
+        for (n, (name, light)) in quarks.iter().enumerate() {
+            // Any mass may divide, of one kind of weights.
+            for heavy in [0.4, HEAVY].into_iter().skip(usize::from(n > 0)) {
                 let term = two_flavours(&domain, light, heavy, Errors { precision, ..TIGHT });
                 force(&format!("{name} over {heavy} {extents:?} {precision:?}"), &links, term, &domain);
             }
@@ -177,7 +178,9 @@ fn forces_of_the_exact_one_flavour_action() {
 fn forces_of_one_flavour_by_rational_functions() {
     let links = Gauge::warm([4; 4], 0.8, 5);
     let domain = domain([4; 4]);
-    for (name, light) in quarks() {
+    // The others differ in their operator alone, which two flavours have.
+    let [shamir, .., optimal, _] = quarks();
+    for (name, light) in [shamir, optimal] {
         force(&format!("rational, {name}"), &links, rational(&domain, &light, TIGHT, 1), &domain);
     }
 }
@@ -478,9 +481,9 @@ fn a_chain_of_2_1_flavours_has_its_order_and_is_reversible() {
     };
     check_dynamics("2+1", |links, steps| {
         let quarks: Vec<Box<dyn Action>> = vec![
-            Box::new(two_flavours(&domain, &quark(0.2), 0.5, TIGHT)),
-            Box::new(two_flavours(&domain, &quark(0.5), HEAVY, TIGHT)),
-            Box::new(exact(&domain, &quark(0.3), EXACT_RANGE, TIGHT)),
+            Box::new(two_flavours(&domain, &quark(0.4), 0.7, TIGHT)),
+            Box::new(two_flavours(&domain, &quark(0.7), HEAVY, TIGHT)),
+            Box::new(exact(&domain, &quark(0.5), EXACT_RANGE, TIGHT)),
         ];
         let gauge = GaugeAction::new(&domain, 2.25, [1.0 + 8.0 * 0.331, -0.331, 0.0]).unwrap();
         terms::chain_above(gauge, links, vec![quarks], &domain, terms::OMELYAN, steps)

@@ -46,7 +46,8 @@ impl On {
                     other => other,
                 };
                 format!(
-                    "[parallel]\ndevice = \"emulated\"\ngrid = {grid:?}\ntransport = \"{asked}\"\nthreads = 1\n"
+                    "[parallel]\ndevice = \"emulated\"\ngrid = {grid:?}\ntransport = \"{asked}\"\nthreads = 1\n\
+                     self_test = \"off\"\n"
                 )
             }
             Gpu { transport } => {
