@@ -88,6 +88,19 @@ pub struct Reweighting {
     pub sources: usize,
 }
 
+impl Reweighting {
+    /// The quark, and which part of its determinant the factor is of: mass, modulus by a rational function, or sign. Factors of
+    /// one part replace each other.
+    pub(crate) fn part(&self) -> (&str, u8) {
+        let part = match self.kind {
+            Weight::Twist(..) | Weight::Mass(_) => 0,
+            Weight::Rational => 1,
+            Weight::Sign(_) => 2,
+        };
+        (&self.quark.fermion, part)
+    }
+}
+
 /// Its entry in the list `reweighting`.
 #[derive(Serialize)]
 struct ReweightingFound<'a> {

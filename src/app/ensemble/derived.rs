@@ -8,9 +8,10 @@ use super::Ensemble;
 use super::mean::Mean;
 use super::series::numbers;
 use crate::math::ChainMean;
-use crate::measure::reference_scales;
+use crate::measure::{Reweighting, reference_scales};
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::HashSet;
 
 /// A derivative is the difference over so much of the way to a configuration, to either side.
 const STEP: f64 = 1e-3;
@@ -54,7 +55,8 @@ impl Derived {
         found
     }
 
-    /// `<W x> / <W>` of the plaquette and all numbers x beside which a reweighting factor W was measured.
+    /// `<W x> / <W>` of the plaquette and all numbers x beside which a reweighting factor W was measured, and of the product of
+    /// all factors, if no two are of the same part of a determinant.
     fn reweighted(&mut self, chains: &Chains, are_streams: bool) {
         let weights = |line: &Value| -> Vec<(String, f64)> {
             let own = |one: &Value| Some((one["name"].as_str()?.to_owned(), one["ln_w"].as_f64()?));
@@ -77,14 +79,24 @@ impl Derived {
             last(chains, |line| Some(weights(line)).filter(|all| !all.is_empty())).unwrap_or_default();
         let beside =
             last(chains, |line| Some(values(line)).filter(|all| !all.is_empty())).unwrap_or_default();
-        for (name, scale) in names {
+        let mut products: Vec<Vec<(String, f64)>> = names.iter().map(|one| vec![one.clone()]).collect();
+        let measured = chains[0].0.input.measure.of_kind::<Reweighting>();
+        let parts: HashSet<(&str, u8)> = measured.iter().map(|one| one.part()).collect();
+        if names.len() > 1 && [measured.len(), parts.len()] == [names.len(); 2] {
+            products.push(names);
+        }
+        for factors in products {
+            let title = factors.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" and ");
             for (what, _) in &beside {
-                // A common factor of all weights drops out.
                 let rows = Rows::of(chains, |line| {
-                    let weight = sign(line, &name) * (of(weights(line), &name)? - scale).exp();
+                    let mut weight = 1.0;
+                    for (name, scale) in &factors {
+                        // A common factor of all weights drops out.
+                        weight *= sign(line, name) * (of(weights(line), name)? - scale).exp();
+                    }
                     Some(vec![weight * of(values(line), what)?, weight])
                 });
-                let title = format!("{what}, reweighted by {name}");
+                let title = format!("{what}, reweighted by {title}");
                 self.means.extend(rows.mean(&title, are_streams, |mean| Some(mean[0] / mean[1])));
             }
         }

@@ -213,26 +213,32 @@ fn masses_are_those_of_dense_determinants() {
     }
 }
 
-/// `hmc report` has the reweighted plaquette: of two configurations, by hand.
+/// `hmc report` has the plaquette reweighted by each factor and, of different quarks, by their product.
 #[test]
 fn a_report_has_reweighted_means() {
-    let tables = "[measure.loops]\n".to_owned() + &factor("soft", "type-1", "[0.0, 0.3]", 2);
-    let measured = Measured::new(
-        &clover(3, &tables).replace("thermalisation = 3", "thermalisation = 0"),
-        &clover(3, &tables),
-    );
-    let [mut sum, mut weights] = [0.0; 2];
-    for line in &measured.during {
-        let weight = line["reweighting"][0]["ln_w"].as_f64().unwrap().exp();
-        sum += weight * line["plaquette"].as_f64().unwrap();
-        weights += weight;
-    }
+    let tables = "[measure.loops]\n".to_owned()
+        + &factor("soft", "type-1", "[0.0, 0.3]", 2)
+        + "[measure.reweighting.root]\nfermion = \"strange\"\nkind = \"rational\"\nsources = 2\n";
+    let run = clover(3, &tables).replace("thermalisation = 3", "thermalisation = 0");
+    let strange = "[fermion.strange]\naction = \"wilson-clover\"\nkappa = 0.1\nc_sw = 1.0\nflavours = 1\n\
+                   rational = { range = [0.2, 4.0], action_error = 1e-3 }\n[[hmc.level]]";
+    let run = run.replace("[[hmc.level]]", strange).replace("\"light\"]", "\"light\", \"strange\"]");
+    let measured = Measured::new(&run, &run);
     let ended = measured.scratch.run(0, &["report", "--json", "ensembles/chain"]);
     ended.succeeded();
     let [report] = &objects(&ended.out)[..] else { panic!("one object") };
-    let name = "plaquette, reweighted by soft";
     let all = report["observables"].as_array().unwrap_or_else(|| panic!("{report}"));
-    let mean = all.iter().find(|mean| mean["name"] == name).unwrap_or_else(|| panic!("{report}"));
-    let found = mean["mean"].as_f64().unwrap();
-    assert!((found / (sum / weights) - 1.0).abs() < 1e-12, "{found} {}", sum / weights);
+    for (by, factors) in [("soft", &[0][..]), ("root", &[1]), ("soft and root", &[0, 1])] {
+        let [mut sum, mut weights] = [0.0; 2];
+        for line in &measured.during {
+            let ln_w = |n: &usize| line["reweighting"][n]["ln_w"].as_f64().unwrap();
+            let weight = factors.iter().map(ln_w).sum::<f64>().exp();
+            sum += weight * line["plaquette"].as_f64().unwrap();
+            weights += weight;
+        }
+        let name = format!("plaquette, reweighted by {by}");
+        let mean = all.iter().find(|mean| mean["name"] == name).unwrap_or_else(|| panic!("{report}"));
+        let found = mean["mean"].as_f64().unwrap();
+        assert!((found / (sum / weights) - 1.0).abs() < 1e-12, "{by}: {found} {}", sum / weights);
+    }
 }
