@@ -1,7 +1,7 @@
 //! The chiral condensate from random sources: `Re R^dag M^-1 R` per site, with complex Gaussian R, `<R R^dag> = 1`. Its
-//! mean is `Re tr M^-1 / V`, the trace over components and sites. For staggered quarks this is MILC's PBP, with M = 2 m
-//! + D and no factor of flavours. With a twisted mass `Re tr i gamma_5 M^-1 / V` is measured too, the condensate at maximal
-//! twist; it is mu |M^-1|^2 / V.
+//! mean is `Re tr M^-1 / V`, the trace over components and sites. For staggered quarks this is MILC's PBP, with `M = 2 m + D`
+//! and no factor of flavours. With a twisted mass `Re tr i gamma_5 M^-1 / V` is measured too, the condensate at maximal
+//! twist; it is `mu tr (M^dag M)^-1 / V`.
 //!
 //! Input: `[measure.condensate.NAME]` with the quark and `sources`.
 
