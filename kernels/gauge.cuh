@@ -250,13 +250,16 @@ template <class F> HD void gauge_force(const GaugeForce& a, int i) {
         Matrix<F> staple = null_matrix<F>();
         if (a.counts[n] == 0) continue;
         for (int k = 0; k < a.counts[n]; ++k, ++path) {
+            F count = splat<F>(1);
+            if (has_walls(a.g)) {
+                count = loop_weight<F>(a, x.c, mu == 3, n + 1, *path, steps_in_time(*path) + (mu == 3));
+                // Most plaquettes twice around.
+                if (!in_any_lane(count)) continue;
+            }
             Matrix<F> one = n == 0 ? product_of<3, F>(a.g, a.links, there, *path)
                             : is_fixed_above(a.g) && n == 2 ? product_of<7, F>(a.g, a.links, there, *path)
                                                             : product_of<5, F>(a.g, a.links, there, *path);
-            if (has_walls(a.g)) {
-                const int steps = steps_in_time(*path) + (mu == 3);
-                one = scaled(loop_weight<F>(a, x.c, mu == 3, n + 1, *path, steps), one);
-            }
+            if (has_walls(a.g)) one = scaled(count, one);
             staple = staple + one;
         }
         F weight = splat<F>(-a.scale * a.weights[n] / 3);

@@ -117,12 +117,16 @@ template <class F, class O> HD F by_slice(const Geometry& g, const Coord& c, con
     for (int l = 0; l < lane<F>::W; ++l) set(r, l, real_of<F>(of(slice_of(g, c, l))));
     return r;
 }
+// Whether a number is other than zero in any lane.
+template <class F> HD bool in_any_lane(const F& x) {
+    bool any = false;
+    for (int l = 0; l < lane<F>::W; ++l) any = any || get(x, l) != 0;
+    return any;
+}
 // Whether a site is on a slice in any lane; `in` is 1 in those, else 0.
 template <class F> HD bool on_slice(const Geometry& g, const Coord& c, int slice, F& in) {
     in = by_slice<F>(g, c, [=](int t) { return t == slice ? 1 : 0; });
-    bool any = false;
-    for (int l = 0; l < lane<F>::W; ++l) any = any || get(in, l) != 0;
-    return any;
+    return in_any_lane(in);
 }
 // In each lane `wall` on a wall, `next` on the slices beside the lower and the upper one, and `inside` elsewhere.
 template <class F> HD F by_distance(const Geometry& g, const Coord& c, double wall, const double* next, double inside) {

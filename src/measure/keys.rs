@@ -165,7 +165,11 @@ pub(super) fn other(
     let own = table.has("fermion");
     let found = fermion(&mut table, &OTHER_FERMION, reading);
     let (fermion, allowed) = if own { found } else { (first.map(|first| first.fermion.clone()), of_first) };
-    refuse_mixed(&mut table, allowed, "fermion: the second quark is no two flavours of different masses");
+    refuse_mixed(
+        &mut table,
+        allowed,
+        "fermion: two flavours of different masses are the first quark, not `other`",
+    );
     if allowed.zip(of_first).is_some_and(|(own, first)| own.has_spin != first.has_spin) {
         table.mistake("fermion", "fermion: one of the two quarks has spin, the other one has not");
     }

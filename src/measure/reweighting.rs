@@ -89,13 +89,14 @@ pub struct Reweighting {
 }
 
 impl Reweighting {
-    /// The quark, and which part of its determinant the factor is of: mass, modulus by a rational function, or sign. Factors of
-    /// one part replace each other.
+    /// The quark, and what of its determinant the factor changes: twisted mass, kappa, rational function or sign. Factors of
+    /// the same replace each other.
     pub(crate) fn part(&self) -> (&str, u8) {
         let part = match self.kind {
-            Weight::Twist(..) | Weight::Mass(_) => 0,
-            Weight::Rational => 1,
-            Weight::Sign(_) => 2,
+            Weight::Twist(..) => 0,
+            Weight::Mass(_) => 1,
+            Weight::Rational => 2,
+            Weight::Sign(_) => 3,
         };
         (&self.quark.fermion, part)
     }
@@ -246,7 +247,10 @@ impl Observable for Reweighting {
         let mut add = |mu, kappa, values: Vec<f64>| {
             factors.push(FactorFound { mu, kappa, ln_w: ln_mean(&values), values });
         };
-        let numbers = |k: usize| (k * self.sources..(k + 1) * self.sources, context.noise);
+        // Estimates that are multiplied, as those of different names are, need independent sources.
+        let own = u64::from(crc32fast::hash(self.name.as_bytes())) << 31;
+        let noise = Noise { seed: context.noise.seed ^ own, ..context.noise };
+        let numbers = |k: usize| (k * self.sources..(k + 1) * self.sources, noise);
         match &self.kind {
             Weight::Twist(regulator, mu) => {
                 for (k, pair) in mu.windows(2).enumerate() {

@@ -1,6 +1,6 @@
 //! Inputs of small chains that have between them all that production has, with residuals that are large, for their bits alone.
 
-/// All that the quickstart has not: rectangles, the symmetric form, double precision, whole links,
+/// All that the quickstart has not: rectangles, the symmetric form, a doublet of two masses, double precision, whole links,
 /// integrators of fourth order with the force gradient, guesses, cycles of stochastic molecular dynamics, the Symanzik flow.
 pub const OTHER: &str = r#"
 [run]
@@ -23,13 +23,28 @@ preconditioning = "symmetric"
 precision = "double"
 link_reals = 18
 guess = 3
+[fermion.heavy]
+action = "wilson-clover"
+kappa = 0.11
+c_sw = 1.0
+twisted_mass = 0.4
+mass_splitting = 0.3
+preconditioning = "asymmetric"
+[fermion.heavy.rational]
+range = [2.0, 60.0]
+action_error = 1e-4
+force_error = 1e-3
+[fermion.heavy.solver]
+precision = "double-double-half"
+action_residual = 1e-6
+force_residual = 1e-4
 [hmc.smd]
 friction = 0.5
 cycles = 2
 [[hmc.level]]
 integrator = "force-gradient"
 steps = 3
-terms = ["light"]
+terms = ["light", "heavy"]
 [[hmc.level]]
 integrator = "omf4"
 steps = 1
@@ -41,6 +56,14 @@ t_max = 0.1
 [measure.correlator.pion]
 fermion = "light"
 source = [3, 2, 1, 5]
+[measure.meson.kaon]
+fermion = "heavy"
+other = { fermion = "light" }
+channels = ["sp"]
+residual = 1e-5
+[measure.condensate.light]
+fermion = "light"
+residual = 1e-5
 "#;
 
 /// Nf = 2+1 with all that production has: smeared links, ratios in twisted mass and in mass, one flavour by rational

@@ -173,7 +173,7 @@ pub fn check_parts(what: &str, links: &MatrixField, action: &mut dyn Action, nam
     assert!(norms.iter().all(|norm| (1e-3..2.0).contains(norm)), "{what}: parts {norms:?}");
 }
 
-/// Second order of |dH|, from three draws with 6 steps and with 12, and reversibility, on what four trajectories make of
+/// Second order of |dH|, from three draws with 6 steps and with 12, and reversibility, on what two trajectories make of
 /// smooth links.
 pub fn check_dynamics(what: &str, make: impl Fn(&HostLinks, u32) -> Chain) {
     let mut start = make(&Gauge::warm([4; 4], 0.3, 1).to_host(), 6);

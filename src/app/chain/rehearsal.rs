@@ -61,8 +61,8 @@ fn solve_fewer(links: &MatrixField, input: &Input, sums: &PretendSums) -> Result
     for fermion in &input.fermions {
         let Ok(mut quark) = fermion.inverse(links, wanted) else { continue };
         for count in 1..=quark.together() {
-            let mut x = fields(links.domain(), quark.kind(), count)?;
-            let b = fields(links.domain(), quark.kind(), count)?;
+            let new = || fields(links.domain(), quark.kind(), count * quark.flavours());
+            let (mut x, b) = (new()?, new()?);
             sums.begin(0);
             // Whether it converges does not matter here.
             let _ = quark.solve(&mut x, &b);

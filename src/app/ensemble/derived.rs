@@ -82,7 +82,8 @@ impl Derived {
         let mut products: Vec<Vec<(String, f64)>> = names.iter().map(|one| vec![one.clone()]).collect();
         let measured = chains[0].0.input.measure.of_kind::<Reweighting>();
         let parts: HashSet<(&str, u8)> = measured.iter().map(|one| one.part()).collect();
-        if names.len() > 1 && [measured.len(), parts.len()] == [names.len(); 2] {
+        let are_now = names.iter().map(|(name, _)| name).eq(measured.iter().map(|one| &one.name));
+        if names.len() > 1 && are_now && parts.len() == names.len() {
             products.push(names);
         }
         for factors in products {

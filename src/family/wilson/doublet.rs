@@ -275,7 +275,7 @@ impl Derivative for Doublet {
     }
 }
 
-/// M on all sites, as peers' numbers and measurements to come need it.
+/// M on all sites, as peers' numbers have it.
 pub struct DoubletOnAllSites(Doublet);
 
 impl DoubletOnAllSites {

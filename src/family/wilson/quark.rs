@@ -76,6 +76,7 @@ impl Inverse for DoubletQuark {
     }
 
     fn solve(&mut self, x: &mut Fields, b: &Fields) -> Result<Info, QuarkError> {
+        assert!(b[0].len().is_multiple_of(FLAVOURS), "a right-hand side of each flavour");
         let Self { inverse, flavours, rhs, solution } = self;
         // Room for a flavour of a right-hand side.
         let [own, _] = solution;

@@ -44,7 +44,7 @@ fn two_masses_need_a_rational_function() {
         ),
         (
             format!("{}\n[measure.meson.k]\nfermion = \"light\"\nother = {{}}\n", keys(range)),
-            "the second quark is no two flavours of different masses",
+            "two flavours of different masses are the first quark, not `other`",
         ),
     ] {
         let found = mistakes(&text, 1);

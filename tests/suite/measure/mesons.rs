@@ -456,9 +456,6 @@ fn the_program_measures_doublets() {
         found.as_array().unwrap().iter().map(|entry| entry["channel"].as_str().unwrap()).collect();
     let expected = ["pion_00", "sp_00", "pion_10", "sp_10", "pion_01", "sp_01", "pion_11", "sp_11"];
     assert_eq!(labels, expected);
-    // gamma_5 M gamma_5 = tau_1 M^dag tau_1
-    let [same, other] = [0, 6].map(|n| numbers(&found[n]["re"]));
-    assert!(same.iter().zip(&other).all(|(a, b)| *a > 0.0 && *b > 0.0), "{same:?} {other:?}");
     let ended = measured.again(0, &(split + condensate), &[]);
     ended.failed(2, &["two flavours of different masses are measured by [measure.meson.NAME] alone"]);
 }

@@ -40,7 +40,7 @@ fn convert_overwrites_only_where_that_is_asked_for() {
 #[test]
 fn files_of_many_ranks_are_those_of_one() {
     let scratch = Scratch::new();
-    // In four ranks, x and t are cut; in two, t.
+    // In four ranks, x and t are cut; in two and in three, t.
     let text = with(PURE, "extents", "[8, 4, 4, 6]");
     scratch.chain(0, &format!("{text}{}", parallel([1; 4], 0, 1)));
     for (ending, ranks) in [("nersc", 2), ("ildg", 3), ("milc", 4), ("openqcd", 4), ("h5", 3)] {
