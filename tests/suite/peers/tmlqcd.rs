@@ -217,7 +217,8 @@ fn doublets_of_two_masses() {
         relative("full action of the doublet", norm, peer["nd_full_action"], 1e-11);
 
         let mut quark = DoubletQuark::new(&links, &quark, 1e-13).unwrap();
-        for (source, point) in [0, 1].map(|source| (source, Source::Point([0; 4]))) {
+        let point = Source::Point([0; 4]);
+        for source in [0, 1] {
             let found = Propagator::from_flavour(&mut quark, point, source, Keep::Columns, &|| false);
             for (sink, s) in found.unwrap().iter().enumerate() {
                 let pp = mesons([s; 2], Channel::Pion, &[[0; 3]], &|| false).unwrap();
