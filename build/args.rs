@@ -8,6 +8,7 @@ use std::fs;
 #[derive(Clone, PartialEq)]
 pub(crate) enum Type {
     Int,
+    Float,
     Double,
     /// An enum or a struct of this name.
     Named(String),
@@ -143,6 +144,7 @@ impl Args {
         };
         let of = match (of, of.strip_suffix('*')) {
             ("int", _) => Type::Int,
+            ("float", _) => Type::Float,
             ("double", _) => Type::Double,
             (_, Some(to)) => match to.strip_prefix("const ") {
                 Some(to) => Type::In(kind(to)),
@@ -182,7 +184,7 @@ impl Args {
             let (mut at, mut align, mut offsets) = (0usize, 1, vec![]);
             for field in &s.fields {
                 let (size, alignment) = match &field.of {
-                    Type::Int => (4, 4),
+                    Type::Int | Type::Float => (4, 4),
                     Type::Double | Type::In(_) | Type::Out(_) => (8, 8),
                     Type::Named(name) => {
                         known.get(name.as_str()).map_or((4, 4), |(size, align, _)| (*size, *align))
@@ -231,6 +233,7 @@ impl Args {
     fn rust_type(&self, field: &Field) -> String {
         let one = match &field.of {
             Type::Int => "i32".into(),
+            Type::Float => "f32".into(),
             Type::Double => "f64".into(),
             Type::In(kind) => format!("In<'a, {kind}>"),
             Type::Out(kind) => format!("Out<'a, {kind}>"),

@@ -4,7 +4,7 @@
 //   struct KIND;                     a kind of device memory
 //   constexpr int NAME = PRODUCT;
 //   enum NAME : int { A, B = 2 };
-//   struct NAME { TYPE NAME; TYPE NAME[N]; };   TYPE is int, double, an enum or struct above, KIND* or const KIND*
+//   struct NAME { TYPE NAME; TYPE NAME[N]; };   TYPE is int, float, double, an enum or struct above, KIND* or const KIND*
 //
 // A kernel has the name of its struct (GaugeForce: gauge_force). If it is a template on a number, which is then a value
 // of an enum below, the number follows (Axpy: axpy_24). A pointer is never null unless its comment begins with
@@ -35,6 +35,8 @@ constexpr int SHIFT_NUMBERS = 96;   // CG_STEPS SHIFT_GROUP
 constexpr int FACE_CHUNK = 128;     // sites of a face with a flag of their own between GPUs
 constexpr int PART = 32;            // sites of a Schwarz block in a partial sum
 constexpr int TEAM_SITES = 16;      // sites per team of the fifth dimension
+constexpr int MOST_SLICES = 48;     // slices of a fifth dimension: in double, a team of a GPU cannot share more
+constexpr int WALL_COEFFICIENTS = 12 * MOST_SLICES;  // of two matrices on slices (domain_wall.cuh)
 constexpr int TEAM_REALS = 25 * TEAM_SITES;  // reals that a team shares per slice: those of its sites, and on a GPU a gap, so that two slices of a warp lie in different banks
 
 // Epilogues: scale D in | scale B D in | B x - scale D in | x - scale B D in | shift x - scale D in, where D is the hopping

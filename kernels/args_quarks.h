@@ -105,7 +105,8 @@ struct HopForce {
 struct Wall {
     Fermions* out;
     const Fermions* x;        // optional
-    const Reals* table;       // [chirality][coefficient][slice]
+    const Doubles* table;     // optional in single and half precision: [chirality][coefficient][slice]
+    float coefficients[WALL_COEFFICIENTS];  // the same in these, which a GPU reads without a load
     int half;                 // outer sites of one parity
     int slices;               // constant
     int reversed;             // constant: bit 0, 1: the order of the upper, lower chirality is opposite to the slices

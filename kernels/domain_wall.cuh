@@ -24,18 +24,20 @@ HD int reversed_of(const Wall& a) { return a.reversed; }
 #endif
 
 template <class F> HD F slice_coefficient(const Wall& a, int chirality, int which, int i) {
-    const real_of<F>* p = (const real_of<F>*)a.table + (chirality * SLICE_COEFFICIENTS + which) * slices_of(a) + i;
-    return splat<F>(read_only(p));
+    const int n = (chirality * SLICE_COEFFICIENTS + which) * slices_of(a) + i;
+    if constexpr (sizeof(real_of<F>) == 4) return splat<F>(a.coefficients[n]);
+    else return splat<F>(read_only((const double*)a.table + n));
 }
 // The slice that has number i in the order of a chirality.
 HD int slice_number(const Wall& a, int chirality, int i) {
     return reversed_of(a) >> chirality & 1 ? slices_of(a) - 1 - i : i;
 }
 
-// The number of reals that a thread takes along the slices, all of one chirality.
-constexpr int CHAINED = GPU ? 2 : 12;
+// The number of reals that a thread takes along the slices, all of one chirality. On a GPU they are two apart, so that the
+// two groups of sites of a warp lie in different banks of shared memory.
+constexpr int CHAINED = GPU ? 2 : 12, CHAINED_STEP = GPU ? 2 : 1;
 
-// scale T on the reals of a site from `first` on, in place.
+// scale T on CHAINED reals of a site from `first` on, in place.
 template <int CHIRALITY, class F> HD void chain(const Wall& a, F* shared, int site, int first) {
     const int slices = slices_of(a);
     const F scale = splat<F>(real_of<F>(a.scale));
@@ -45,7 +47,7 @@ template <int CHIRALITY, class F> HD void chain(const Wall& a, F* shared, int si
         const int slice = slice_number(a, CHIRALITY, i);
         const F v = slice_coefficient<F>(a, CHIRALITY, SLICE_V, i);
         UNROLL for (int k = 0; k < CHAINED; ++k)
-            corner[k] = mad(v, shared[shared_index(slice, site, first + k)], corner[k]);
+            corner[k] = mad(v, shared[shared_index(slice, site, first + CHAINED_STEP * k)], corner[k]);
     }
     UNROLL_SLICES for (int i = 0; i < slices; ++i) {
         const int slice = slice_number(a, CHIRALITY, i);
@@ -53,7 +55,7 @@ template <int CHIRALITY, class F> HD void chain(const Wall& a, F* shared, int si
         const F d = coefficient(SLICE_D), e = coefficient(SLICE_E), u = coefficient(SLICE_U), along = coefficient(SLICE_A),
                 f = coefficient(SLICE_F);
         UNROLL for (int k = 0; k < CHAINED; ++k) {
-            F& y = shared[shared_index(slice, site, first + k)];
+            F& y = shared[shared_index(slice, site, first + CHAINED_STEP * k)];
             const F here = y;
             y = scale * mad(d, here, mad(e, r[k], u * corner[k]));
             r[k] = mad(along, r[k], f * here);
@@ -63,7 +65,8 @@ template <int CHIRALITY, class F> HD void chain(const Wall& a, F* shared, int si
 // The second phase: T on all shared reals.
 template <class F> HD void chains(const Wall& a, int thread, F* shared) {
     for (int n = thread; n < 24 / CHAINED * TEAM_SITES; n += TEAM_SITES * slices_of(a)) {
-        const int site = n % TEAM_SITES, first = n / TEAM_SITES * CHAINED;
+        const int site = n % TEAM_SITES, group = n / TEAM_SITES;
+        const int first = CHAINED * (group - group % CHAINED_STEP) + group % CHAINED_STEP;
         if (first < 12) chain<0>(a, shared, site, first);
         else chain<1>(a, shared, site, first);
     }

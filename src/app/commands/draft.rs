@@ -10,17 +10,19 @@ use std::path::Path;
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 /// Inputs of the program, from small to large: name and text.
-const INPUTS: [(&str, &str); 18] = [
+const INPUTS: [(&str, &str); 20] = [
     ("quickstart", include_str!("../../../inputs/quickstart.toml")),
     ("quenched-b6.0", include_str!("../../../inputs/quenched-b6.0.toml")),
     ("clover-nf2-8x8", include_str!("../../../inputs/clover-nf2-8x8.toml")),
     ("tm-nf2-4x4", include_str!("../../../inputs/tm-nf2-4x4.toml")),
     ("tm-nf2p1p1-4x4", include_str!("../../../inputs/tm-nf2p1p1-4x4.toml")),
     ("clover-nf2-open-8x16", include_str!("../../../inputs/clover-nf2-open-8x16.toml")),
+    ("swf-nf3-8x8", include_str!("../../../inputs/swf-nf3-8x8.toml")),
     ("clover-nf2p1-8x16", include_str!("../../../inputs/clover-nf2p1-8x16.toml")),
     ("clover-nf2-32c64", include_str!("../../../inputs/clover-nf2-32c64.toml")),
     ("clover-nf2p1-32c64", include_str!("../../../inputs/clover-nf2p1-32c64.toml")),
     ("clover-nf2p1-open-32c96", include_str!("../../../inputs/clover-nf2p1-open-32c96.toml")),
+    ("swf-nf3-24c96", include_str!("../../../inputs/swf-nf3-24c96.toml")),
     ("tm-nf2p1p1-48c96", include_str!("../../../inputs/tm-nf2p1p1-48c96.toml")),
     ("mobius-2p1-small", include_str!("../../../inputs/mobius-2p1-small.toml")),
     ("odwf-nf2-16c32", include_str!("../../../inputs/odwf-nf2-16c32.toml")),

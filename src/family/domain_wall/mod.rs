@@ -23,6 +23,6 @@ mod terms;
 pub use eofa::{ExactOneFlavour, ExactOneFlavourParams};
 pub use full::{WallInverse, WallOnAllSites};
 pub use keys::{DomainWallFermion, WallFactor, WallFlavours, Weights};
-pub use operator::{DomainWall, DomainWallParams, MOST_SLICES};
+pub use operator::{DomainWall, DomainWallParams};
 pub use quark::WallQuark;
 pub use slices::{OnSlices, reflect};

@@ -14,16 +14,12 @@
 
 use super::OnSlices;
 use crate::device::Precision;
-use crate::device::kernels::Epilogue;
+use crate::device::kernels::{Epilogue, MOST_SLICES};
 use crate::field::{Dagger, Domain, EVEN, FieldError, Kind, MatrixField, ODD, Spinor, Workspace};
 use crate::lattice::Boundary;
 use crate::math::{SliceMatrix, TwoTerms, WallWeights};
 use crate::operator::{Ending, Operator, Way, WilsonLinks};
 use std::sync::Arc;
-
-/// Maximum number of slices: in double precision, a team of threads on a GPU cannot share more
-/// (`kernels/domain_wall.cuh`).
-pub const MOST_SLICES: usize = 48;
 
 /// The operator's parameters.
 #[derive(Clone, Debug, PartialEq)]

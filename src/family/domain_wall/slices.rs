@@ -1,7 +1,8 @@
 //! Matrices and vectors in the fifth dimension, in the form of `kernels/domain_wall.cuh`.
 
-use super::MOST_SLICES;
-use crate::device::kernels::{SliceMatrix as Apply, SliceMatrixOfHops, SliceReflect, Wall, int};
+use crate::device::kernels::{
+    MOST_SLICES, SliceMatrix as Apply, SliceMatrixOfHops, SliceReflect, WALL_COEFFICIENTS, Wall, int,
+};
 use crate::device::{Buffer, Precision};
 use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
 use crate::math::SliceMatrix;
@@ -13,7 +14,9 @@ pub struct OnSlices {
     precision: Precision,
     slices: usize,
     reversed: i32,
-    table: Buffer,
+    /// In double precision.
+    table: Option<Buffer>,
+    coefficients: [f32; WALL_COEFFICIENTS],
 }
 
 impl OnSlices {
@@ -32,11 +35,15 @@ impl OnSlices {
         let [upper, lower] = [0, 1].map(|n| matrices[n].slices());
         assert!(upper == lower && upper <= MOST_SLICES, "matrices on {upper} and {lower} slices");
         let reals: Vec<f64> = matrices.iter().flat_map(SliceMatrix::coefficients).collect();
+        let mut coefficients = [0.0; WALL_COEFFICIENTS];
+        coefficients.iter_mut().zip(&reals).for_each(|(to, real)| *to = *real as f32);
+        let is_double = precision == Precision::Double;
         Ok(Self {
             precision,
             slices: matrices[0].slices(),
             reversed: matrices.iter().zip([1, 2]).map(|(m, bit)| if m.reversed { bit } else { 0 }).sum(),
-            table: table(domain, precision, &reals)?,
+            table: is_double.then(|| table(domain, precision, &reals)).transpose()?,
+            coefficients,
         })
     }
 
@@ -100,7 +107,8 @@ impl OnSlices {
             half: int(input.layout().half()),
             out: out.fermions_mut(),
             x: x.map(Spinor::fermions),
-            table: self.table.input(),
+            table: self.table.as_ref().map(Buffer::input),
+            coefficients: self.coefficients,
             slices: int(self.slices),
             reversed: self.reversed,
             fields: int(input.fields()),

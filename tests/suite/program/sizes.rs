@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// GPUs of 80 GB, four on a node.
 const GPUS: [&str; 6] = ["--device", "cuda", "--device-memory", "80GB", "--node-ranks", "4"];
-const SHIPPED: [&str; 17] = [
+const SHIPPED: [&str; 19] = [
     "quickstart",
     "quenched-b6.0",
     "clover-nf2-8x8",
@@ -19,6 +19,8 @@ const SHIPPED: [&str; 17] = [
     "tm-nf2p1p1-4x4",
     "tm-nf2p1p1-48c96",
     "clover-nf2p1-open-32c96",
+    "swf-nf3-8x8",
+    "swf-nf3-24c96",
     "mobius-2p1-small",
     "dwf-2p1-16c32",
     "odwf-nf2-16c32",
