@@ -143,7 +143,7 @@ impl DomainWall {
     /// Memory for the operator with links of `reals` (18, 12 or 8), for `fields` right-hand sides at once.
     ///
     /// # Panics
-    /// An omega is not positive, or there are more than [`MOST_SLICES`] slices.
+    /// An omega is not positive, or there are more than 48 slices.
     pub fn several(
         domain: &Arc<Domain>,
         precision: Precision,

@@ -5,7 +5,7 @@ use crate::device::kernels::{
 };
 use crate::device::{Buffer, Precision};
 use crate::field::{Dagger, Domain, FieldError, Kind, Spinor};
-use crate::math::SliceMatrix;
+use crate::math::{SliceMatrix, single};
 use crate::operator::{Way, WilsonLinks, table, team, teams};
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl OnSlices {
     /// No room.
     ///
     /// # Panics
-    /// They are on different numbers of slices, or on more than [`MOST_SLICES`].
+    /// They are on different numbers of slices, or on more than 48.
     pub fn new(
         domain: &Domain,
         precision: Precision,
@@ -36,7 +36,7 @@ impl OnSlices {
         assert!(upper == lower && upper <= MOST_SLICES, "matrices on {upper} and {lower} slices");
         let reals: Vec<f64> = matrices.iter().flat_map(SliceMatrix::coefficients).collect();
         let mut coefficients = [0.0; WALL_COEFFICIENTS];
-        coefficients.iter_mut().zip(&reals).for_each(|(to, real)| *to = *real as f32);
+        coefficients.iter_mut().zip(&reals).for_each(|(to, real)| *to = single(*real));
         let is_double = precision == Precision::Double;
         Ok(Self {
             precision,

@@ -210,6 +210,10 @@ fn actions_of_all_inputs() {
             ended.failed(2, &["the twisted mass of [fermion.light]"]);
             continue;
         }
+        if name.starts_with("swf-") {
+            ended.failed(2, &["the exponential clover term of [fermion.light]"]);
+            continue;
+        }
         ended.succeeded();
         let text = fs::read_to_string(scratch.at(&name).join("qcdml/ensemble.xml")).unwrap();
         let found = leaves(&text);
